@@ -65,8 +65,8 @@ macro_rules! entries {
             }
 
             /// Whether fields with these names can hold all entries, in their order.
-            // Inlined, and one comparison per row instead of a loop, so the compiler decides it for a derived struct. It does not
-            // unroll a loop over names, which would cost some 300 instructions for each metalayer.
+            // Inlined, and one comparison per row instead of a loop, so the compiler decides it for a derived struct.
+            // It does not unroll a loop over names, which would cost some 300 instructions for each metalayer.
             #[inline(always)]
             pub(crate) fn can_be_fields(names: &[&str]) -> bool {
                 let mut names = names.iter();
@@ -74,8 +74,8 @@ macro_rules! entries {
             }
 
             /// The entry that a field with this name must hold; `None` if the name is not a well-known one.
-            // `chunkshape` and `blockshape` have the same encoding. Without this rule two swapped fields would be written and
-            // read silently.
+            // `chunkshape` and `blockshape` have the same encoding. Without this rule two swapped fields would be
+            // written and read silently.
             // Inlined, so the match disappears for a name that is known at compile time.
             #[inline(always)]
             pub(crate) fn of_field(name: &str) -> Option<Self> {

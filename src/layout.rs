@@ -1,12 +1,13 @@
 //! The layouts of a metalayer: the entries of each, in order.
 
-// The table below has a row per layout. Names, sets and texts are made from it. Only `Layout::entry` repeats the order of
-// the entries, because the compiler can remove its match where the position is known; a test compares it with the table.
+// The table below has a row per layout. Names, sets and texts are made from it. Only `Layout::entry` repeats the order
+// of the entries, because the compiler can remove its match where the position is known; a test compares it with the
+// table.
 //
-// The two layouts of Caterva 0.1 (2019) are not in the table. They have three entries, `ndim`, `shape` and `chunkshape`;
-// the version and the block shape, which all others share, are missing. In one of them the integers also have another
-// marker and the byte order of the machine. This crate recognizes their first byte and names them in its error; the crate
-// b2nd-frame reads them. Nothing writes them.
+// The two layouts of Caterva 0.1 (2019) are not in the table. They have three entries, `ndim`, `shape` and
+// `chunkshape`; the version and the block shape, which all others share, are missing. In one of them the integers also
+// have another marker and the byte order of the machine. This crate recognizes their first byte and names them in its
+// error; the crate b2nd-frame reads them. Nothing writes them.
 
 use core::fmt;
 use core::str::FromStr;
@@ -67,8 +68,8 @@ impl EntrySet {
     }
 }
 
-/// Generates [`Layout`] from a table: the layout, its name, the number in its outer marker, its entries, and two cells of
-/// its documentation, the entries and the writers.
+/// Generates [`Layout`] from a table: the layout, its name, the number in its outer marker, its entries, and two cells
+/// of its documentation, the entries and the writers.
 macro_rules! layouts {
     ($($(#[$doc:meta])* $layout:ident $name:literal $marked:literal [$($entry:ident)*] $which:literal $writer:literal)*)
     => {
@@ -172,8 +173,8 @@ macro_rules! layouts {
             }
 
             /// The struct name with which a `Meta` of this layout serializes itself.
-            // Our serializer needs the layout before the first field, and a struct's name is all that serde passes then.
-            // serde_json's `RawValue` uses the same trick. Other formats ignore the name.
+            // Our serializer needs the layout before the first field, and a struct's name is all that serde passes
+            // then. serde_json's `RawValue` uses the same trick. Other formats ignore the name.
             #[cfg(feature = "alloc")]
             #[inline]
             pub(crate) const fn meta_struct(self) -> &'static str {
@@ -215,8 +216,8 @@ impl Layout {
     /// The entry at a position, counted from 0.
     ///
     /// The first five are the same in all layouts.
-    // Written by hand instead of a lookup in `entries`: in a derived struct each position is a constant, so the compiler
-    // removes this match. A lookup in a slice stays.
+    // Written by hand instead of a lookup in `entries`: in a derived struct each position is a constant, so the
+    // compiler removes this match. A lookup in a slice stays.
     #[inline]
     pub(crate) const fn entry(self, position: u8) -> Option<Entry> {
         match (position, self) {

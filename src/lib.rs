@@ -1,6 +1,6 @@
 //! A serde data format for the B2ND metalayer: the bytes in a [Blosc2] file that hold the shape, chunk shape, block
-//! shape and dtype of an N-dimensional array. The crate [`b2nd-frame`] finds, checks and changes them in files, and writes
-//! new files.
+//! shape and dtype of an N-dimensional array. The crate [`b2nd-frame`] finds, checks and changes them in files, and
+//! writes new files.
 //!
 //! Serialize and deserialize a metalayer with a struct of your own:
 //!
@@ -79,13 +79,13 @@
 //! `to_vec_with_layout` and [`Serializer::with_layout`] select one directly.
 //!
 //! **A struct that forgets `dtype_format` has six entries, so it is written as `B2ndSix`, which no release of C-Blosc2
-//! opens.** Only this crate reads it. C-Blosc2 3 does not open `Caterva` as an array either. Write seven entries, unless you
-//! write for old programs.
+//! opens.** Only this crate reads it. C-Blosc2 3 does not open `Caterva` as an array either. Write seven entries,
+//! unless you write for old programs.
 //!
-//! When reading, the first byte determines the layout, and the type must take the same number of entries. The exception is
-//! a struct with seven fields: it also reads a shorter layout, by the names of its fields. A field without an entry then
-//! becomes `None` or its `default`; a field that has neither gives the error "missing field". So one struct can read and
-//! write all layouts:
+//! When reading, the first byte determines the layout, and the type must take the same number of entries. The exception
+//! is a struct with seven fields: it also reads a shorter layout, by the names of its fields. A field without an entry
+//! then becomes `None` or its `default`; a field that has neither gives the error "missing field". So one struct can
+//! read and write all layouts:
 //!
 //! ```
 //! # use serde::{Deserialize, Serialize};
@@ -116,8 +116,9 @@
 )]
 //!
 //! In all other cases the position of a field decides its entry, not its name. Two fields in the wrong order would
-//! therefore be swapped silently. To prevent this, a field that has the name of an entry must be in the position of that
-//! entry. `chunks` and `chunk_shape` count as names of `chunkshape`, `blocks` and `block_shape` as names of `blockshape`.
+//! therefore be swapped silently. To prevent this, a field that has the name of an entry must be in the position of
+//! that entry. `chunks` and `chunk_shape` count as names of `chunkshape`, `blocks` and `block_shape` as names of
+//! `blockshape`.
 //!
 //! # Serde's data model
 //!
@@ -143,16 +144,17 @@
 //! | map | error | error | error | error |
 //! | unit, newtype, tuple and struct variants | error | error | error | error |
 //!
-//! The table applies to reading and to writing, with one difference: `&[u8]` can read a dtype, but cannot write one. Serde
-//! writes `&[u8]` and `Vec<u8>` as sequences; `serde_bytes` writes them as bytes.
+//! The table applies to reading and to writing, with one difference: `&[u8]` can read a dtype, but cannot write one.
+//! Serde writes `&[u8]` and `Vec<u8>` as sequences; `serde_bytes` writes them as bytes.
 //!
-//! - An array is a tuple. Serde supports arrays whose length is a number; [`dims`] is for a length that is a const generic.
+//! - An array is a tuple. Serde supports arrays whose length is a number; [`dims`] is for a length that is a const
+//!   generic.
 //! - A type that serializes through its `Display` (`collect_str`) is a string.
 //! - `flatten` turns a struct into a map, so it cannot be used.
-//! - An `untagged` enum is written as its variant. When reading, serde first stores the value in a buffer, so an integer
-//!   can be read as a float there.
-//! - `deserialize_any` gives a sequence of entries. A `serde_json::Value` is therefore read as an array, and written back
-//!   in the same layout.
+//! - An `untagged` enum is written as its variant. When reading, serde first stores the value in a buffer, so an
+//!   integer can be read as a float there.
+//! - `deserialize_any` gives a sequence of entries. A `serde_json::Value` is therefore read as an array, and written
+//!   back in the same layout.
 //!
 //! # Features
 //!
@@ -163,8 +165,8 @@
 //! | `std` | yes | 1.85 | `to_writer`, `from_reader`, `From<Error> for std::io::Error` |
 //! | `dtype` | | 1.85 | the module `dtype`: parse NumPy's dtype strings, `Meta::parse_dtype` |
 //!
-//! All rows but the first need atomic compare-and-swap, because short strings are reference-counted. thumbv6m and riscv32imc
-//! do not have it.
+//! All rows but the first need atomic compare-and-swap, because short strings are reference-counted. thumbv6m and
+//! riscv32imc do not have it.
 //!
 //! [Blosc2]: https://www.blosc.org/pages/blosc-in-depth/
 //! [`b2nd-frame`]: https://docs.rs/b2nd-frame
@@ -179,7 +181,8 @@ extern crate alloc;
 #[cfg(feature = "std")]
 extern crate std;
 
-// A module imports only from modules above it; `.ci/order` checks this. rustdoc lists the methods of `Meta` in this order.
+// A module imports only from modules above it; `.ci/order` checks this. rustdoc lists the methods of `Meta` in this
+// order.
 mod marker;
 
 mod entry;

@@ -2,8 +2,8 @@
 
 /// The shape of an array, of its chunks and of its blocks, in items along each dimension.
 ///
-/// Named fields prevent a mistake: chunk shape and block shape have the same type, so two arguments of a function could be
-/// swapped silently. [`Geometry::new`](crate::Geometry::new) and `Meta::new` check the numbers.
+/// Named fields prevent a mistake: chunk shape and block shape have the same type, so two arguments of a function could
+/// be swapped silently. [`Geometry::new`](crate::Geometry::new) and `Meta::new` check the numbers.
 ///
 /// ```
 /// use b2nd_serde::{Geometry, Shapes};

@@ -1,9 +1,9 @@
-//! The contenders of `files.py` that are written in Rust: this crate's writer, and bare loops of system calls. Each prints
-//! the seconds that it took.
+//! The contenders of `files.py` that are written in Rust: this crate's writer, and bare loops of system calls. Each
+//! prints the seconds that it took.
 //!
 //! ```text
 //! bare read FOLDER THREADS             opens each file below FOLDER, reads its start, and closes it
-//! bare write CHUNKS COUNT LEN TURNS    a file of COUNT ready chunks, each of LEN bytes of data: four contenders take turns
+//! bare write CHUNKS COUNT LEN TURNS    a file of COUNT ready chunks, each of LEN bytes: four contenders take turns
 //! bare many COUNT PATH                 COUNT small chunks into one frame, to measure memory
 //! ```
 

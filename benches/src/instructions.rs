@@ -139,7 +139,8 @@ fn count() -> Vec<(String, u64)> {
     counts
 }
 
-/// The instructions of a program in a profile of callgrind: the costs below `ob=` with its path, apart from those of calls.
+/// The instructions of a program in a profile of callgrind: the costs below `ob=` with its path, apart from those of
+/// calls.
 fn own_instructions(profile: &str, program: &Path) -> u64 {
     let mut lines = profile.lines();
     let (mut is_own, mut sum) = (false, 0);

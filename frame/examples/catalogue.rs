@@ -29,8 +29,8 @@ pub fn catalogue(folder: &Path, print: &mut dyn FnMut(String) -> io::Result<()>)
     for entry in entries {
         let path = entry.path();
         let extension = path.extension().and_then(|extension| extension.to_str());
-        // A folder may be one array: a sparse frame, which has a file for each chunk. A link to a folder is not followed, as it
-        // may lead back to where it is.
+        // A folder may be one array: a sparse frame, which has a file for each chunk. A link to a folder is not
+        // followed, as it may lead back to where it is.
         if entry.file_type()?.is_dir() && !is_sparse_frame(&path) {
             catalogue(&path, print)?;
         } else if matches!(extension, Some("b2nd" | "b2frame" | "caterva")) {

@@ -4,8 +4,8 @@
 //! cargo run -p b2nd-frame --example hdf5_chunk -- data.h5
 //! ```
 //!
-//! Each chunk of a dataset that PyTables, hdf5plugin or b2h5py compressed with Blosc2 (filter 32026) is a whole frame. The
-//! metalayer in it has the shape of that chunk, not of the dataset. Where chunks are in the file, HDF5 says too:
+//! Each chunk of a dataset that PyTables, hdf5plugin or b2h5py compressed with Blosc2 (filter 32026) is a whole frame.
+//! The metalayer in it has the shape of that chunk, not of the dataset. Where chunks are in the file, HDF5 says too:
 //! `dataset.id.get_chunk_info(0).byte_offset` in h5py.
 
 use std::error::Error;

@@ -17,13 +17,13 @@
 //! **Writing:** [a new file](#a-new-array-file), [another shape](#change-a-shape-in-place),
 //! [a Caterva file](#convert-a-caterva-file).
 //!
-//! The folder `examples` has whole programs: they read a slice into an `ndarray`, write an array, list a folder, and ask a web
-//! server for the first 512 bytes of each file.
+//! The folder `examples` has whole programs: they read a slice into an `ndarray`, write an array, list a folder, and
+//! ask a web server for the first 512 bytes of each file.
 //!
 //! # Your own struct
 //!
-//! The struct has seven fields in this order. You choose the types: any integer that holds the numbers, any list for the
-//! dimensions, any string.
+//! The struct has seven fields in this order. You choose the types: any integer that holds the numbers, any list for
+//! the dimensions, any string.
 //!
 //! ```
 //! use serde::{Deserialize, Serialize};
@@ -54,8 +54,8 @@
 //! # Ok::<(), b2nd_serde::Error>(())
 //! ```
 //!
-//! Do not forget `dtype_format`: without it the struct is written in the layout [`B2ndSix`](b2nd_serde::Layout::B2ndSix), which
-//! no released version of C-Blosc2 opens.
+//! Do not forget `dtype_format`: without it the struct is written in the layout
+//! [`B2ndSix`](b2nd_serde::Layout::B2ndSix), which no released version of C-Blosc2 opens.
 //!
 //! # Only the shape
 //!
@@ -99,8 +99,8 @@
 //!
 //! # One struct for all layouts
 //!
-//! Files from before 2023 lack the dtype format, and some lack the dtype too. A struct whose last two fields are an `Option`
-//! reads all layouts, and writes the layout that it read.
+//! Files from before 2023 lack the dtype format, and some lack the dtype too. A struct whose last two fields are an
+//! `Option` reads all layouts, and writes the layout that it read.
 //!
 //! ```
 //! use serde::{Deserialize, Serialize};
@@ -129,8 +129,8 @@
 //!
 //! # Without `std` or an allocator
 //!
-//! With `default-features = false`, use slices and arrays. [`dims`](b2nd_serde::dims) is for arrays whose length is a const
-//! generic.
+//! With `default-features = false`, use slices and arrays. [`dims`](b2nd_serde::dims) is for arrays whose length is a
+//! const generic.
 //!
 //! ```
 //! use serde::{Deserialize, Serialize};
@@ -177,8 +177,8 @@
 //!
 //! # The array in a file
 //!
-//! This takes one read of 512 bytes, and a second one if the header is longer. The size of the file does not matter. The path
-//! may also be the directory of a sparse frame.
+//! This takes one read of 512 bytes, and a second one if the header is longer. The size of the file does not matter.
+//! The path may also be the directory of a sparse frame.
 //!
 //! ```
 //! use b2nd_frame::Frame;
@@ -254,8 +254,8 @@
 //!
 //! # The first bytes from a server
 //!
-//! Ask for the first 512 bytes of the file. If the header is longer, the error gives the number of bytes that it needs. This can
-//! be up to 64 MiB, so set a limit for your downloads. If no more bytes come, the file ends within its header.
+//! Ask for the first 512 bytes of the file. If the header is longer, the error gives the number of bytes that it needs.
+//! This can be up to 64 MiB, so set a limit for your downloads. If no more bytes come, the file ends within its header.
 //!
 //! ```
 //! use b2nd_frame::{Error, ErrorKind, Frame};
@@ -287,8 +287,8 @@
 //! # Which bytes hold item (i, j, k)
 //!
 //! [`Geometry`](b2nd_serde::Geometry) gives the chunk of the item, and the offset in the decompressed chunk.
-//! [`Frame::chunks`](crate::Frame::chunks) gives the place of the chunk in the file. The item itself has a place in the file
-//! only if the chunk is not compressed.
+//! [`Frame::chunks`](crate::Frame::chunks) gives the place of the chunk in the file. The item itself has a place in the
+//! file only if the chunk is not compressed.
 //!
 //! ```
 //! use b2nd_frame::{ChunkPlace, Frame};
@@ -330,7 +330,8 @@
 //!
 //! # An array that does not fit in memory
 //!
-//! Read a part of the first dimension at a time. If the step is a multiple of the chunk shape, each chunk is decompressed once.
+//! Read a part of the first dimension at a time. If the step is a multiple of the chunk shape, each chunk is
+//! decompressed once.
 //!
 //! ```
 //! # #[cfg(feature = "decompress")] {
@@ -351,8 +352,8 @@
 //!
 //! # The chunks of a slice, for another decompressor
 //!
-//! The geometry lists the chunks that a slice needs. [`Chunks::compressed`](crate::Chunks::compressed) reads the compressed
-//! bytes of a chunk, for any Blosc2 decompressor.
+//! The geometry lists the chunks that a slice needs. [`Chunks::compressed`](crate::Chunks::compressed) reads the
+//! compressed bytes of a chunk, for any Blosc2 decompressor.
 //!
 //! ```
 //! use b2nd_frame::Frame;
@@ -419,13 +420,13 @@
 //! # Ok::<(), b2nd_frame::Error>(())
 //! ```
 //!
-//! If a writer may be at work at this moment, use [`Frame::open_stable`](crate::Frame::open_stable): it waits until the header
-//! and the array's metalayer agree.
+//! If a writer may be at work at this moment, use [`Frame::open_stable`](crate::Frame::open_stable): it waits until the
+//! header and the array's metalayer agree.
 //!
 //! # A new array file
 //!
-//! The chunks come from a Blosc2 compressor, or are stored without compression, as here: one chunk of four items in one block.
-//! The example `write_array` compresses an `ndarray`.
+//! The chunks come from a Blosc2 compressor, or are stored without compression, as here: one chunk of four items in one
+//! block. The example `write_array` compresses an `ndarray`.
 //!
 //! ```
 //! use b2nd_frame::{FrameBuilder, SpecialValue};
@@ -469,8 +470,8 @@
 //!
 //! # Convert a Caterva file
 //!
-//! C-Blosc2 3 opens such a file as chunks without a shape. A rewrite copies the chunks unchanged and gives the array its shape
-//! again. Caterva did not store the dtype, so you have to know it.
+//! C-Blosc2 3 opens such a file as chunks without a shape. A rewrite copies the chunks unchanged and gives the array
+//! its shape again. Caterva did not store the dtype, so you have to know it.
 //!
 //! ```
 //! use b2nd_frame::Rewrite;

@@ -3,8 +3,8 @@
 //! Time and memory are bounded by the length of the input, not by the sizes that the input claims. In an undamaged
 //! frame each byte is read a few times at most.
 //!
-//! The entries of a chunk index can all point to the same bytes. A [`Check`](crate::Check) of chunks therefore ends when the
-//! sizes of the chunks that it has read add up to twice the stored size of all chunks, and
+//! The entries of a chunk index can all point to the same bytes. A [`Check`](crate::Check) of chunks therefore ends
+//! when the sizes of the chunks that it has read add up to twice the stored size of all chunks, and
 //! [reports this](crate::Report::skipped). To read a header, it can read more bytes than the header has. In all, it
 //! reads at most 64 times the length of the frame.
 //!
@@ -40,5 +40,5 @@
 //! | [`ZipMember::check_bytes`](crate::ZipMember::check_bytes) | one member | 64 kB in all |
 //! | [`Rewrite`](crate::Rewrite) | the whole frame, piece by piece | 8 for header and trailer; 8 for each chunk if the frame type changes |
 //!
-//! A [`FrameWriter`](crate::FrameWriter) takes 8 bytes for each chunk, or 16 KiB for a chunk whose number is far from all others, plus the
-//! size of the metalayers.
+//! A [`FrameWriter`](crate::FrameWriter) takes 8 bytes for each chunk, or 16 KiB for a chunk whose number is far from
+//! all others, plus the size of the metalayers.

@@ -11,8 +11,8 @@ use crate::finding::{Escaped, Finding};
 /// The error of reading, changing or making a frame: a [kind](Self::kind) and a message.
 ///
 /// It has the size of a pointer. The kinds [`Decode`](ErrorKind::Decode) and [`Encode`](ErrorKind::Encode) have a
-/// [`source`](error::Error::source), which the message does not repeat. The message of [`Io`](ErrorKind::Io) includes that of the
-/// [`io_error`](Self::io_error).
+/// [`source`](error::Error::source), which the message does not repeat. The message of [`Io`](ErrorKind::Io) includes
+/// that of the [`io_error`](Self::io_error).
 ///
 /// ```
 /// use b2nd_frame::{FindingCode, ErrorKind, Finding, Frame};
@@ -60,8 +60,8 @@ pub enum ErrorKind {
     Encode,
     /// Another process holds the lock of the frame. The same call may succeed later.
     Locked,
-    /// The frame was changed during reading or afterwards. Open it again. If [`Error::finding`] has a finding, it is the
-    /// fault of the frame when it was last read. If every attempt gives the same finding, a writer was interrupted.
+    /// The frame was changed during reading or afterwards. Open it again. If [`Error::finding`] has a finding, it is
+    /// the fault of the frame when it was last read. If every attempt gives the same finding, a writer was interrupted.
     Changing,
     /// The frame cannot be changed or made in this way. Nothing has been written.
     Refused,
@@ -227,8 +227,8 @@ impl Error {
         }
     }
 
-    /// The fault of the bytes. [`ErrorKind::Malformed`] always has a finding, [`ErrorKind::Changing`] sometimes, the other
-    /// kinds never.
+    /// The fault of the bytes. [`ErrorKind::Malformed`] always has a finding, [`ErrorKind::Changing`] sometimes, the
+    /// other kinds never.
     #[must_use]
     pub fn finding(&self) -> Option<&Finding> {
         match &*self.0 {

@@ -111,9 +111,9 @@ impl Finding {
 
     /// A finding about a whole file, for programs with checks of their own, such as of the members of a store.
     ///
-    /// The code determines the severity and the advice, so choose one whose [meaning](FindingCode::meaning) is true of the
-    /// file, such as [`FindingCode::UnclosedTable`] or [`FindingCode::ActiveObject`]. Codes about the bytes of a frame, such as
-    /// [`FindingCode::ChunkHeader`], do not fit, because this finding has neither an offset nor a chunk.
+    /// The code determines the severity and the advice, so choose one whose [meaning](FindingCode::meaning) is true of
+    /// the file, such as [`FindingCode::UnclosedTable`] or [`FindingCode::ActiveObject`]. Codes about the bytes of a
+    /// frame, such as [`FindingCode::ChunkHeader`], do not fit, because this finding has neither an offset nor a chunk.
     ///
     /// ```
     /// use b2nd_frame::{FindingCode, Finding, Place};

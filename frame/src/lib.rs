@@ -39,15 +39,15 @@
 //! its stored bytes. With the feature `decompress`, `Frame::slice` reads the items of a slice, and
 //! `Chunks::decompressed` a whole chunk. With the feature `ndarray`, `Slice::read_array` returns an array.
 //!
-//! [`check`] finds the faults and oddities of the frame in a file, even if its header cannot be read. A [`Check`] can also
-//! read the chunks.
+//! [`check`] finds the faults and oddities of the frame in a file, even if its header cannot be read. A [`Check`] can
+//! also read the chunks.
 //!
 //! [`Frame::edit`] changes a frame in its file: the shape within the last chunks, or the dtype or any metalayer if its
-//! length stays the same. [`Rewrite`] converts an older frame to the present format, adds a missing dtype, and converts between
-//! sparse and contiguous frames. [`Salvage`] makes a new frame of the undamaged parts of a damaged one.
+//! length stays the same. [`Rewrite`] converts an older frame to the present format, adds a missing dtype, and converts
+//! between sparse and contiguous frames. [`Salvage`] makes a new frame of the undamaged parts of a damaged one.
 //!
-//! [`FrameBuilder`] makes a new frame from an array's [`Meta`](b2nd_serde::Meta) and finished chunks: compressed by any Blosc2
-//! compressor, uncompressed, or of a single value.
+//! [`FrameBuilder`] makes a new frame from an array's [`Meta`](b2nd_serde::Meta) and finished chunks: compressed by any
+//! Blosc2 compressor, uncompressed, or of a single value.
 //!
 //! # Limits of time and memory
 //!

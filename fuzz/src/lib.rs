@@ -1,8 +1,8 @@
 //! Functions that take any bytes and assert the promises of the library.
 //!
-//! `tests/replay.rs` tries each on its seeds and on some thousand mutations of them; `src/bin/libfuzzer.rs` hands them to
-//! libFuzzer. A seed is a small real file of `frame/tests/data`, a value made of one, or an input in `corpus` that once found a
-//! fault.
+//! `tests/replay.rs` tries each on its seeds and on some thousand mutations of them; `src/bin/libfuzzer.rs` hands them
+//! to libFuzzer. A seed is a small real file of `frame/tests/data`, a value made of one, or an input in `corpus` that
+//! once found a fault.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::{Path, PathBuf};

@@ -1,7 +1,8 @@
 //! Each target holds for its seeds and for mutations of them.
 //!
-//! `FUZZ_RUNS` is the number of mutations, `FUZZ_SECONDS` a time instead, `FUZZ_SEED` the seed of the random numbers, which
-//! is printed. An input that fails is kept in `fuzz/target/found`; it goes to `fuzz/corpus` with the commit that mends it.
+//! `FUZZ_RUNS` is the number of mutations, `FUZZ_SECONDS` a time instead, `FUZZ_SEED` the seed of the random numbers,
+//! which is printed. An input that fails is kept in `fuzz/target/found`; it goes to `fuzz/corpus` with the commit that
+//! mends it.
 
 use b2nd_serde_fuzz::{Replay, TARGETS};
 

@@ -208,8 +208,8 @@ fn count(counts: &mut Counts, names: &Value) {
     }
 }
 
-/// `B2ND_CASES=5000 lab/run interop` tries more arrays, `B2ND_SEED=...` the same ones again, and `B2ND_FIRST=...` begins
-/// with this one of them.
+/// `B2ND_CASES=5000 lab/run interop` tries more arrays, `B2ND_SEED=...` the same ones again, and `B2ND_FIRST=...`
+/// begins with this one of them.
 #[test]
 fn arrays_that_are_written_here_are_read_and_changed_elsewhere() {
     let folder = tempfile::tempdir().unwrap();

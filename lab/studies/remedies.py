@@ -19,8 +19,8 @@ from study import B2ND, ROOT, answers, b2nd, reported, scratch
 
 DATA = ROOT / "frame/tests/data"
 
-# The array of most damaged files: 3 x 5 items in chunks of 2 x 3 and blocks of 1 x 2, which are not compressed. Its header
-# has 165 bytes, each chunk 64; the chunk index is at byte 421.
+# The array of most damaged files: 3 x 5 items in chunks of 2 x 3 and blocks of 1 x 2, which are not compressed. Its
+# header has 165 bytes, each chunk 64; the chunk index is at byte 421.
 SMALL = (DATA / "int32_3x5.b2nd").read_bytes()
 INDEX, MOST = 421, b"\x7f\xff\xff\xff"
 TRAILER = len(SMALL) - 35

@@ -82,8 +82,8 @@ impl<'de, F: ReadError> SeqAccess<'de> for &mut InOrder<'_, 'de, F> {
         self.read(entry, seed).map(Some)
     }
 
-    // Same as serde's default method, but inlined: only then does the compiler know the position of each entry, and folds
-    // the matches over layouts and entries.
+    // Same as serde's default method, but inlined: only then does the compiler know the position of each entry, and
+    // folds the matches over layouts and entries.
     #[inline(always)]
     fn next_element<T: Deserialize<'de>>(&mut self) -> Result<Option<T>, F> {
         self.next_element_seed(PhantomData)

@@ -1,6 +1,7 @@
 //! Methods that the deserializers share.
 
-/// Generates `is_human_readable`, and the methods of [`serde::Deserializer`] for wrappers, which are read as their content.
+/// Generates `is_human_readable`, and the methods of [`serde::Deserializer`] for wrappers, which are read as their
+/// content.
 macro_rules! transparent {
     () => {
         // Always `Some`: the format has no marker for an absent value. `None` comes from serde, for a missing field.
@@ -25,7 +26,8 @@ macro_rules! transparent {
     };
 }
 
-/// Generates methods of [`serde::Deserializer`] that reject the requested type. The types in parentheses are the arguments.
+/// Generates methods of [`serde::Deserializer`] that reject the requested type. The types in parentheses are the
+/// arguments.
 macro_rules! refuse {
     ($($found:ident: $($method:ident($($argument:ty),*))*;)*) => { $( $(
         fn $method<V: Visitor<'de>>(self, $(_: $argument,)* _: V) -> Result<V::Value, Self::Error> {
@@ -34,8 +36,8 @@ macro_rules! refuse {
     )* )* };
 }
 
-/// Generates the methods of [`serde::Deserializer`] for a whole metalayer. They call `take` with the entries that a type
-/// takes.
+/// Generates the methods of [`serde::Deserializer`] for a whole metalayer. They call `take` with the entries that a
+/// type takes.
 macro_rules! whole {
     () => {
         #[inline]

@@ -1,8 +1,8 @@
 //! Reading. A whole metalayer is checked first, and the check selects one of two ways to decode it.
 //!
-//! An *ordinary* metalayer (the present layout, valid, no negative dimension) takes the fast way in `slice.rs`, which is
-//! inlined into the type that is read. Everything else takes the general way in `deserializer.rs`, which also explains why a
-//! type does not fit.
+//! An *ordinary* metalayer (the present layout, valid, no negative dimension) takes the fast way in `slice.rs`, which
+//! is inlined into the type that is read. Everything else takes the general way in `deserializer.rs`, which also
+//! explains why a type does not fit.
 //!
 //! ```text
 //! bytes ─▶ Metalayer::ordinary ─ Some ─▶ slice.rs ──────────────▶ value
@@ -43,9 +43,9 @@ pub use deserializer::Deserializer;
 ///
 /// # Errors
 ///
-/// See [`ErrorKind`](crate::ErrorKind). An error in the bytes of the metalayer takes precedence over an error of the type,
-/// even if it is in a later entry, so a damaged file gives the same error for every type. Bytes after the metalayer are
-/// an error too, reported last.
+/// See [`ErrorKind`](crate::ErrorKind). An error in the bytes of the metalayer takes precedence over an error of the
+/// type, even if it is in a later entry, so a damaged file gives the same error for every type. Bytes after the
+/// metalayer are an error too, reported last.
 ///
 /// ```
 /// use serde::Deserialize;
@@ -75,8 +75,8 @@ pub fn from_slice<'de, T: Deserialize<'de>>(bytes: &'de [u8]) -> Result<T, Error
 
 /// Reads a value from the metalayer at the front of the input, and returns it with the rest of the input.
 ///
-/// Use it for files with stale bytes after the metalayer. python-blosc2 2.1 to 3.10 left them there when a metalayer became
-/// shorter.
+/// Use it for files with stale bytes after the metalayer. python-blosc2 2.1 to 3.10 left them there when a metalayer
+/// became shorter.
 ///
 /// # Errors
 ///

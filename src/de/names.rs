@@ -19,8 +19,9 @@ pub(super) enum Names {
 impl Names {
     /// Decides whether a struct takes the entries of a layout by name: `None` if it takes them in order.
     ///
-    /// A struct with a field for an entry that the layout does not have must take them by name, because serde's `visit_seq`
-    /// cannot skip a field: it would end in "invalid length", whatever `default` or `Option` says. `visit_map` can.
+    /// A struct with a field for an entry that the layout does not have must take them by name, because serde's
+    /// `visit_seq` cannot skip a field: it would end in "invalid length", whatever `default` or `Option` says.
+    /// `visit_map` can.
     ///
     /// `fields` includes aliases, so its length is not always the number of entries that the struct takes. The number
     /// of entries is known only if there are seven names, or if every entry has a well-known name among them.
@@ -31,7 +32,8 @@ impl Names {
         if fields.len() == Entry::ALL.len() && check_positions(fields, Layout::B2nd).is_ok() {
             return Ok(Some(Self::Seven(fields)));
         }
-        // From here on, `fields` has aliases or unknown names, so only the order of the well-known names can be checked.
+        // From here on, `fields` has aliases or unknown names, so only the order of the well-known names can be
+        // checked.
         check_order(fields, layout)?;
         if layout.entries().iter().all(|&entry| known(fields, entry).is_some()) {
             return Ok(Some(Self::Known(fields)));

@@ -13,8 +13,8 @@ use super::takes::Takes;
 use crate::error::{Detail, Error};
 use crate::wire::Metalayer;
 
-/// Reads a value from the metalayer at the front of some bytes. `rest` receives the bytes after it; without a `rest` there
-/// must be none.
+/// Reads a value from the metalayer at the front of some bytes. `rest` receives the bytes after it; without a `rest`
+/// there must be none.
 // This function, `take`, `visit` and `unboxed` are inlined into the type that is read: only then are its entries known
 // at compile time.
 #[inline(always)]
@@ -26,8 +26,8 @@ pub(super) fn read<'de, T: Deserialize<'de>>(
     if let Err(error) = result {
         return Err(explain::<T>(bytes, error));
     }
-    // Not unwrapped and wrapped again: that copies the value. Serde writes an array to memory in small pieces, and a copy in
-    // larger pieces right after it stalls the processor.
+    // Not unwrapped and wrapped again: that copies the value. Serde writes an array to memory in small pieces, and a
+    // copy in larger pieces right after it stalls the processor.
     result
 }
 

@@ -34,7 +34,8 @@ impl Takes {
         Self::Fields(fields)
     }
 
-    /// Whether the type takes the entries of the present layout in order. For a derived type the compiler knows the answer.
+    /// Whether the type takes the entries of the present layout in order. For a derived type the compiler knows the
+    /// answer.
     #[inline(always)]
     pub(super) fn is_ordinary(self) -> bool {
         match self {

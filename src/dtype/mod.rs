@@ -1,7 +1,7 @@
 //! NumPy dtypes: the type of the items of an array.
 //!
-//! The metalayer stores the dtype as a string that NumPy printed: `<f8`, or `[('x', '<i4')]`. A [`Dtype`] is parsed from
-//! such a string, and its `Display` prints the same string as NumPy.
+//! The metalayer stores the dtype as a string that NumPy printed: `<f8`, or `[('x', '<i4')]`. A [`Dtype`] is parsed
+//! from such a string, and its `Display` prints the same string as NumPy.
 //!
 //! ```
 //! use b2nd_serde::dtype::{ByteOrder, Dtype, Kind};
@@ -36,9 +36,9 @@
 //!
 //! This crate prints, rejects or compares some dtypes differently:
 //!
-//! - NumPy prints two kinds of dtypes in a form that it reads back as another dtype. It prints `'aligned': True` only for
-//!   the outermost dtype. It prints a dictionary with an unnamed field as a list, and reading that list adds a name. This
-//!   crate prints both as a dictionary that NumPy reads back correctly.
+//! - NumPy prints two kinds of dtypes in a form that it reads back as another dtype. It prints `'aligned': True` only
+//!   for the outermost dtype. It prints a dictionary with an unnamed field as a list, and reading that list adds a
+//!   name. This crate prints both as a dictionary that NumPy reads back correctly.
 //! - An item of more than 2147483647 bytes is an error. In NumPy the size of a structured dtype overflows.
 //! - More than 16 nested dtypes are an error. NumPy's limit is Python's stack.
 //! - Two dtypes differ if only one of them is aligned, or a record. In NumPy they are equal.
@@ -54,11 +54,11 @@
 //!   comments, parentheses that are not a tuple, and numbers that are not decimal (they may have leading zeros here).
 //!
 //! `StringDType()` is also an error, because its items are not stored in the array. So are `<f1` and `<W4`, which NumPy
-//! cannot read back either; python-blosc2 stores them for `float8_e5m2` and the complex types of `ml_dtypes`. The name of
-//! an `ml_dtypes` type has no byte order, so it is little-endian.
+//! cannot read back either; python-blosc2 stores them for `float8_e5m2` and the complex types of `ml_dtypes`. The name
+//! of an `ml_dtypes` type has no byte order, so it is little-endian.
 //!
-//! The characters of a name that are printed as escapes depend on the version of Unicode. Python and Rust may differ for
-//! characters that are new in one of the two versions.
+//! The characters of a name that are printed as escapes depend on the version of Unicode. Python and Rust may differ
+//! for characters that are new in one of the two versions.
 
 use core::fmt;
 use core::str::FromStr;

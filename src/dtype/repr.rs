@@ -31,8 +31,8 @@ impl Display for Repr<'_> {
 
 /// Whether `repr` prints the character without an escape.
 ///
-/// Rust's `escape_debug` has the same rule, but also escapes a combining mark at the beginning of a string. The character
-/// is therefore tested after a letter.
+/// Rust's `escape_debug` has the same rule, but also escapes a combining mark at the beginning of a string. The
+/// character is therefore tested after a letter.
 fn is_printable(c: char) -> bool {
     if c.is_ascii() {
         return !c.is_ascii_control();

@@ -14,8 +14,8 @@ use super::syntax::{DictForm, FieldForm, Form, Shape, Spanned};
 use super::types::{ByteOrder, Dtype, Field, Kind, MAX_ITEM_SIZE, MAX_NDIM, Spelling, Struct, Subarray};
 
 /// The dtype of a form. Inside an aligned dtype every form is aligned, even with `'aligned': False`.
-// As in the grammar, the functions that recurse into nested dtypes have small stack frames: everything else is in functions
-// that are never inlined.
+// As in the grammar, the functions that recurse into nested dtypes have small stack frames: everything else is in
+// functions that are never inlined.
 pub(super) fn dtype(form: Spanned<Form>, aligned: bool) -> Result<Dtype, ParseError> {
     match form.value {
         Form::Scalar(dtype) => Ok(dtype),
@@ -143,8 +143,8 @@ fn same_count<T>(names: usize, key: &str, values: &Spanned<Vec<T>>) -> Result<()
     Err(ParseError::refused(values.at, ErrorKind::Layout, message))
 }
 
-/// A structured dtype with computed offsets. A field without an offset follows the previous field; in an aligned dtype it
-/// begins at the next multiple of its alignment.
+/// A structured dtype with computed offsets. A field without an offset follows the previous field; in an aligned dtype
+/// it begins at the next multiple of its alignment.
 #[inline(never)]
 fn structure(
     at: usize,

@@ -26,8 +26,8 @@ pub(super) const MAX_NDIM: usize = 64;
 /// # Ok::<(), b2nd_serde::dtype::Error>(())
 /// ```
 ///
-/// A `Dtype` is made from a string with [`parse`](str::parse). `Display` prints it in NumPy's form. A type string (`<i4` or
-/// `i4`) is printed as a type string (`<i4`), a name (`int32`) as a name. To choose one of the two, use
+/// A `Dtype` is made from a string with [`parse`](str::parse). `Display` prints it in NumPy's form. A type string
+/// (`<i4` or `i4`) is printed as a type string (`<i4`), a name (`int32`) as a name. To choose one of the two, use
 /// [`type_string`](Self::type_string) or [`numpy_str`](Self::numpy_str). Structured dtypes, subarrays and types of
 /// `ml_dtypes` are printed as NumPy's `str(dtype)`. `==` ignores the spelling.
 ///
@@ -64,9 +64,9 @@ pub(super) const MAX_NDIM: usize = 64;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// Such a field cannot check `dtype_format`. If the format is not 0, the syntax is not NumPy's, so your code must check it;
-/// [`Meta::parse_dtype`](crate::Meta::parse_dtype) does this for you. If the dtype is not valid, the whole struct cannot
-/// be read, unless the field can also be a string:
+/// Such a field cannot check `dtype_format`. If the format is not 0, the syntax is not NumPy's, so your code must check
+/// it; [`Meta::parse_dtype`](crate::Meta::parse_dtype) does this for you. If the dtype is not valid, the whole struct
+/// cannot be read, unless the field can also be a string:
 ///
 /// ```
 /// use b2nd_serde::{Dtype, Meta, Shapes, from_slice, to_vec};
@@ -101,7 +101,8 @@ pub struct Dtype {
     pub(super) spelling: Spelling,
 }
 
-/// The spelling in which a dtype was read and is printed. All values are equal, because `==` of dtypes ignores the spelling.
+/// The spelling in which a dtype was read and is printed. All values are equal, because `==` of dtypes ignores the
+/// spelling.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Spelling {
     /// `|u1`

@@ -76,8 +76,8 @@ impl<'w, 'b> Annotator<'w, 'b> {
         self.offset.saturating_add(self.shown as u64)
     }
 
-    /// Shows the next bytes as one value, with its type, its name and its text. With a length of 0 it is a remark about the
-    /// next bytes. If the bytes do not fit a line, further rows without texts follow.
+    /// Shows the next bytes as one value, with its type, its name and its text. With a length of 0 it is a remark about
+    /// the next bytes. If the bytes do not fit a line, further rows without texts follow.
     ///
     /// # Errors
     ///

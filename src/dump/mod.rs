@@ -1,8 +1,8 @@
 //! Annotated bytes: the meaning of each byte of a metalayer.
 //!
-//! [`metalayer`] makes a [`Dump`]. Its `Display` is the text, and its method [`rows`](Dump::rows) passes the lines on as
-//! data. An [`Annotator`] does the same for other formats; the crate [`b2nd-frame`] dumps headers, chunks and trailers with
-//! it.
+//! [`metalayer`] makes a [`Dump`]. Its `Display` is the text, and its method [`rows`](Dump::rows) passes the lines on
+//! as data. An [`Annotator`] does the same for other formats; the crate [`b2nd-frame`] dumps headers, chunks and
+//! trailers with it.
 //!
 //! ```
 //! // The encoder stopped too early: the last line names the missing entry.

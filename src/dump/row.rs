@@ -33,8 +33,8 @@ pub struct Row<'r> {
     /// The bytes on this line. A long text has several rows.
     pub bytes: &'r [u8],
     /// The `MessagePack` type; in a chunk, `byte`, or a type with `le` for little-endian; `stale` for old bytes after a
-    /// metalayer. It is empty if the bytes have no type of their own, such as the rest of a long text. In the row of a fault it
-    /// is `…` if more bytes follow, else empty.
+    /// metalayer. It is empty if the bytes have no type of their own, such as the rest of a long text. In the row of a
+    /// fault it is `…` if more bytes follow, else empty.
     pub kind: &'r dyn fmt::Display,
     /// The name of the value, such as `shape[0]`. It may be empty.
     pub field: &'r dyn fmt::Display,
@@ -62,8 +62,8 @@ const KIND_WIDTH: usize = 12;
 const FIELD_WIDTH: usize = 15;
 
 impl Row<'_> {
-    /// The texts of the line: offset, bytes, type, name and value. Each begins with its leading spaces, so joined together they
-    /// are the line.
+    /// The texts of the line: offset, bytes, type, name and value. Each begins with its leading spaces, so joined
+    /// together they are the line.
     ///
     /// ```
     /// use core::ops::ControlFlow;

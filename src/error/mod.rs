@@ -67,8 +67,8 @@ pub enum ErrorKind {
     UnexpectedEnd,
     /// A byte is not the marker that the entry has in this format.
     Marker,
-    /// No layout begins with this byte, or the byte after `blockshape` belongs to neither of the two layouts that begin with
-    /// `96`.
+    /// No layout begins with this byte, or the byte after `blockshape` belongs to neither of the two layouts that begin
+    /// with `96`.
     Layout,
     /// There are more than 16 dimensions.
     Rank,
@@ -94,7 +94,8 @@ pub enum ErrorKind {
     BufferTooSmall,
     /// The reader or writer failed.
     Io,
-    /// The type's own `Serialize` or `Deserialize` raised an error, ignored one, or gave another result when called again.
+    /// The type's own `Serialize` or `Deserialize` raised an error, ignored one, or gave another result when called
+    /// again.
     Custom,
 }
 
@@ -186,8 +187,8 @@ impl Error {
         self.0.offset.map(|offset| offset as usize)
     }
 
-    /// The version of the metalayer whose bytes are wrong, if it is not 0, the only known one. The bytes may be valid in that
-    /// version. Also `None` if the version could not be read.
+    /// The version of the metalayer whose bytes are wrong, if it is not 0, the only known one. The bytes may be valid
+    /// in that version. Also `None` if the version could not be read.
     ///
     /// ```
     /// // Version 1, and an array marker that version 0 does not have.

@@ -4,7 +4,8 @@ use super::dimensions::ceildiv;
 use super::error::{Divided, Error, Factors, Violation};
 use crate::entry::Entry;
 
-/// The items of the array, of a chunk and of a block along one dimension. Each number fits the signed integer of its entry.
+/// The items of the array, of a chunk and of a block along one dimension. Each number fits the signed integer of its
+/// entry.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub(super) struct Axis {
     pub(super) shape: u64,
@@ -24,8 +25,8 @@ impl Axis {
         if chunk > 0 && block == 0 {
             return Err(zero(Divided::Chunk, chunk.into()));
         }
-        // E is below 2^63 + 2^31, so computing it cannot overflow u64. C-Blosc2 rounds up by an addition in i64, which may
-        // overflow although E fits.
+        // E is below 2^63 + 2^31, so computing it cannot overflow u64. C-Blosc2 rounds up by an addition in i64, which
+        // may overflow although E fits.
         if self.extended() > Factors::ExtendedShape.max_product() {
             return Err(Error(Violation::RoundedUp { dimension, items: shape, chunk }));
         }

@@ -175,8 +175,8 @@ impl<'g> Chunk<'g> {
         Self::new(self.geometry, self.geometry.extent(), *self.coordinate())
     }
 
-    /// The blocks with a part of the [`extent`](Chunk::extent), in the order of their numbers. Other blocks are skipped, for
-    /// example those with only padding.
+    /// The blocks with a part of the [`extent`](Chunk::extent), in the order of their numbers. Other blocks are
+    /// skipped, for example those with only padding.
     #[must_use]
     pub fn blocks(&self) -> Blocks<'g> {
         Blocks {
@@ -187,8 +187,8 @@ impl<'g> Chunk<'g> {
 
     /// Copies the items of the [`extent`](Chunk::extent) from the array, or from the slice, into a decompressed chunk.
     ///
-    /// Both are bytes; the array is in C order. The padding of the chunk is not changed. Returns `None` if the type size is 0, or
-    /// if one of the two is too short; a part may have been copied then.
+    /// Both are bytes; the array is in C order. The padding of the chunk is not changed. Returns `None` if the type
+    /// size is 0, or if one of the two is too short; a part may have been copied then.
     ///
     /// ```
     /// use b2nd_serde::{Geometry, Shapes};
@@ -215,8 +215,8 @@ impl<'g> Chunk<'g> {
 
     /// Copies the items of the [`extent`](Chunk::extent) from a decompressed chunk into the array, or into the slice.
     ///
-    /// Both are bytes; the array is in C order. Returns `None` if the type size is 0, or if one of the two is too short; a part
-    /// may have been copied then.
+    /// Both are bytes; the array is in C order. Returns `None` if the type size is 0, or if one of the two is too
+    /// short; a part may have been copied then.
     ///
     /// ```
     /// use b2nd_serde::{Geometry, Shapes};
@@ -321,8 +321,8 @@ impl Block<'_> {
         usize::try_from(self.first_item()).ok()?.checked_mul(typesize)
     }
 
-    /// The items of the [`extent`](Block::extent) in runs. A run is contiguous both in the decompressed chunk and in the
-    /// selection, so it can be copied at once.
+    /// The items of the [`extent`](Block::extent) in runs. A run is contiguous both in the decompressed chunk and in
+    /// the selection, so it can be copied at once.
     ///
     /// A run is as long as possible. It is a row of the extent, or several rows if they fill both the block and the
     /// selection.
@@ -437,8 +437,8 @@ iterate!([] Runs => Run);
 #[cfg(not(target_pointer_width = "16"))]
 impl ExactSizeIterator for Runs {}
 
-/// Contiguous items, both in a decompressed chunk and in the selection. The selection is the whole array or a slice, as an
-/// array in C order.
+/// Contiguous items, both in a decompressed chunk and in the selection. The selection is the whole array or a slice, as
+/// an array in C order.
 ///
 /// ```
 /// use b2nd_serde::{Geometry, Shapes};

@@ -7,8 +7,8 @@ use crate::entry::MAX_NDIM;
 
 pub(super) const CAPACITY: usize = MAX_NDIM as usize;
 
-/// One number per dimension, such as a shape, a grid or a coordinate. It derefs to a slice of at most 16 numbers, and needs
-/// no heap.
+/// One number per dimension, such as a shape, a grid or a coordinate. It derefs to a slice of at most 16 numbers, and
+/// needs no heap.
 ///
 /// ```
 /// use b2nd_serde::{Geometry, Shapes};
@@ -75,8 +75,8 @@ impl Dimensions {
         Some(coordinate)
     }
 
-    /// Moves this coordinate forward in a box, in C order, and from the last coordinate to the first again. No dimension of the
-    /// box may be empty, and the box must have more coordinates than `steps`.
+    /// Moves this coordinate forward in a box, in C order, and from the last coordinate to the first again. No
+    /// dimension of the box may be empty, and the box must have more coordinates than `steps`.
     pub(super) fn advance(&mut self, mut steps: u64, start: &[u64], stop: &[u64]) {
         for (x, (start, stop)) in self.numbers_mut().zip(zip(start, stop)).rev() {
             // Both addends are below the number of coordinates, which fits int64, so the sum fits u64.

@@ -10,7 +10,8 @@ pub(super) const MAX_CHUNK_NBYTES: u64 = 2_147_483_615;
 
 /// The error of numbers that are not a valid geometry, or of an argument that does not fit the geometry.
 ///
-/// The text names the wrong number, its dimension and the valid range. The error is a small `Copy` value and needs no heap.
+/// The text names the wrong number, its dimension and the valid range. The error is a small `Copy` value and needs no
+/// heap.
 ///
 /// ```
 /// use b2nd_serde::geometry::ErrorKind;

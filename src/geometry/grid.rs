@@ -21,8 +21,8 @@ use crate::shapes::Shapes;
 /// # Ok::<(), b2nd_serde::geometry::Error>(())
 /// ```
 ///
-/// [`Geometry::new`] checks that the numbers of a metalayer work together. After that no method overflows, divides by zero
-/// or panics, for any arguments. A `Geometry` needs no heap.
+/// [`Geometry::new`] checks that the numbers of a metalayer work together. After that no method overflows, divides by
+/// zero or panics, for any arguments. A `Geometry` needs no heap.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Geometry {
     // An array of 16 axes and a count, so no vector type and no allocator is needed.

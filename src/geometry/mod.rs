@@ -11,8 +11,8 @@
 //! | H = P / B | the blocks of a chunk | [`blocks_per_chunk`](Geometry::blocks_per_chunk) |
 //!
 //! A decompressed chunk has the number of items of an array of shape P, but stores them block after block. A chunk with
-//! more than one block is therefore not itself an array in C order. All chunks have the same length, including those at the
-//! end of the array.
+//! more than one block is therefore not itself an array in C order. All chunks have the same length, including those at
+//! the end of the array.
 //!
 //! ```
 //! use b2nd_serde::{Geometry, Shapes};
@@ -27,8 +27,9 @@
 //!
 //! # Reading an array
 //!
-//! To assemble an array, iterate over its chunks: [`Chunk::scatter`] copies the items of a decompressed chunk to their places
-//! in the array, and [`Chunk::gather`] copies them back. [`Geometry::chunks_in`] iterates over the chunks of a slice.
+//! To assemble an array, iterate over its chunks: [`Chunk::scatter`] copies the items of a decompressed chunk to their
+//! places in the array, and [`Chunk::gather`] copies them back. [`Geometry::chunks_in`] iterates over the chunks of a
+//! slice.
 //!
 //! ```
 //! use b2nd_serde::{Geometry, Shapes};
@@ -75,8 +76,8 @@
 //! - S = 0, C = 0, B = 1: all three allow it. There are no chunks, so E, P, G and H are 0 for any B.
 //! - Products with a zero are 0 here, even if the other factors overflow. C-Blosc2 multiplies from the first dimension
 //!   on, and rejects a product that overflows before the zero: it opens S = \[0, 2^40, 2^40\], but not \[2^40, 2^40,
-//!   0\]. The draft specification does not define the order, so this crate accepts both. In each single dimension E must
-//!   fit int64.
+//!   0\]. The draft specification does not define the order, so this crate accepts both. In each single dimension E
+//!   must fit int64.
 //! - S near the limit of int64: C-Blosc2 adds a whole chunk to S before it compares, and therefore rejects S = 2^63 - 2
 //!   with C = 7. This crate accepts it, because E is 2^63 - 1, which fits.
 //! - A version other than 0: C-Blosc2 ignores it. `Meta::geometry` rejects it, because the rules of other versions are

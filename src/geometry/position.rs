@@ -43,8 +43,8 @@ impl Geometry {
         if !is_within(coordinate, &self.shape()) {
             return None;
         }
-        // The array has items, so no chunk and block size is 0. Nothing overflows, because each number is below a product that
-        // fits.
+        // The array has items, so no chunk and block size is 0. Nothing overflows, because each number is below a
+        // product that fits.
         let mut position = Position { chunk: 0, block: 0, item: 0 };
         for (&x, axis) in coordinate.iter().zip(self.axes()) {
             let (chunk, block) = (u64::from(axis.chunk), u64::from(axis.block));

@@ -59,8 +59,8 @@ impl Geometry {
 /// assert_eq!(resize.after().shape(), [4, 6]);
 /// # Ok::<(), b2nd_serde::geometry::Error>(())
 /// ```
-// Three lists, because a writer that resizes must insert the new chunks, remove the old ones, and move the index entries of the
-// kept ones. C-Blosc2's own resizes confirm all three in the tests.
+// Three lists, because a writer that resizes must insert the new chunks, remove the old ones, and move the index
+// entries of the kept ones. C-Blosc2's own resizes confirm all three in the tests.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Resize<'g> {
     before: &'g Geometry,

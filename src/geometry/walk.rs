@@ -14,7 +14,8 @@ pub(super) struct Cells {
 }
 
 impl Cells {
-    /// The coordinates from `start` up to, but not including, `stop`. `start` must not be after `stop` in any dimension.
+    /// The coordinates from `start` up to, but not including, `stop`. `start` must not be after `stop` in any
+    /// dimension.
     pub(super) fn new(start: Dimensions, stop: Dimensions) -> Self {
         let left = Dimensions::combine(&stop, &start, |stop, start| stop - start).product();
         Self { next: start, start, stop, left }
@@ -63,8 +64,8 @@ impl Iterator for Cells {
 impl FusedIterator for Cells {}
 
 /// Makes a type an iterator over its field `over`, with its method `item` applied to each value.
-// Not `Iterator::map`, because its `count`, `nth` and `last` call the closure for each item. An array of a few bytes can claim
-// 2^62 chunks.
+// Not `Iterator::map`, because its `count`, `nth` and `last` call the closure for each item. An array of a few bytes
+// can claim 2^62 chunks.
 macro_rules! iterate {
     ([$($lifetime:lifetime)?] $walk:ty => $item:ty) => {
         impl$(<$lifetime>)? Iterator for $walk {

@@ -35,9 +35,10 @@ type Vector<W> = SmallVec<[W; IN_PLACE]>;
 /// The three shapes always have the same number of dimensions, 0 to 16. Nothing else about their meaning is checked:
 /// numbers can be negative, and the dtype can be any text. [`Meta::geometry`] and `Meta::parse_dtype` check them.
 ///
-/// A `Meta` keeps its layout, so it is written back byte for byte as it was read: `to_vec(&from_slice::<Meta>(bytes)?)? ==
-/// bytes`. This is also true inside newtypes and `Option`. A `Meta` cannot be read in this format inside an `untagged`
-/// enum or with `flatten`, because serde then reads the entries into a buffer that does not have the layout.
+/// A `Meta` keeps its layout, so it is written back byte for byte as it was read:
+/// `to_vec(&from_slice::<Meta>(bytes)?)? == bytes`. This is also true inside newtypes and `Option`. A `Meta` cannot be
+/// read in this format inside an `untagged` enum or with `flatten`, because serde then reads the entries into a buffer
+/// that does not have the layout.
 ///
 /// In other formats, such as JSON, a `Meta` is a struct of `layout` and the seven entries. Entries that the layout does
 /// not have are null. The same rules are checked as for a metalayer. If `layout` is missing, the entries determine it.

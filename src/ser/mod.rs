@@ -35,9 +35,9 @@ const DTYPE_ROOM: usize = 16;
 
 /// Writes a value as a metalayer into a new vector. Its capacity can be some bytes more than its length.
 ///
-/// The number of entries of the value selects the [`Layout`]: 7 is `B2nd`, 6 is `B2ndSix`, 5 is `Caterva`. **A struct that
-/// forgets `dtype_format` is written as `B2ndSix`, which no release of C-Blosc2 opens.** [`to_vec_with_layout`] is safer:
-/// it rejects such a struct.
+/// The number of entries of the value selects the [`Layout`]: 7 is `B2nd`, 6 is `B2ndSix`, 5 is `Caterva`. **A struct
+/// that forgets `dtype_format` is written as `B2ndSix`, which no release of C-Blosc2 opens.** [`to_vec_with_layout`] is
+/// safer: it rejects such a struct.
 ///
 /// # Errors
 ///
@@ -62,8 +62,8 @@ pub fn to_vec<T: Serialize + ?Sized>(value: &T) -> Result<Vec<u8>, Error> {
 ///
 /// # Errors
 ///
-/// [`ErrorKind::EntryCount`](crate::ErrorKind::EntryCount) if the number of entries of the value is not that of the layout,
-/// and the errors of [`to_vec`].
+/// [`ErrorKind::EntryCount`](crate::ErrorKind::EntryCount) if the number of entries of the value is not that of the
+/// layout, and the errors of [`to_vec`].
 ///
 /// ```
 /// use b2nd_serde::{Layout, to_vec_with_layout};
@@ -158,8 +158,8 @@ fn with_long_dtype<T: Serialize + ?Sized>(
 ) -> Result<Vec<u8>, Error> {
     let mut bytes = Box::default();
     let written = value.serialize(Start { buffer: NewBytes::new(&mut bytes, dtype_room), layout })?;
-    // The second call may give another value. Other dimensions with another dtype can have the same total length, but exceed
-    // the allocation.
+    // The second call may give another value. Other dimensions with another dtype can have the same total length, but
+    // exceed the allocation.
     if written == length && length <= bytes.len() {
         Ok(shortened(bytes, length))
     } else {

@@ -9,8 +9,8 @@ use crate::entry::MAX_DTYPE_LEN;
 use crate::error::{Error, TextFault};
 use crate::wire::{self, Output};
 
-/// Takes a string, UTF-8 bytes, or a value that is serialized through its `Display`. Writes to the front of the slice, and
-/// returns the number of bytes, including those that did not fit.
+/// Takes a string, UTF-8 bytes, or a value that is serialized through its `Display`. Writes to the front of the slice,
+/// and returns the number of bytes, including those that did not fit.
 pub(super) struct TextSerializer<'s>(pub(super) &'s mut [u8]);
 
 impl TextSerializer<'_> {

@@ -70,8 +70,8 @@ impl<'s, W: FixedInt + Width> serde::Serializer for VectorSerializer<'s, W> {
     fn collect_seq<I: IntoIterator<Item: Serialize>>(self, values: I) -> Result<(), Error> {
         let values = values.into_iter();
         let (least, most) = values.size_hint();
-        // At most one dimension too many, because a sequence may be infinite. For slices a zip with a range is faster than
-        // `take`.
+        // At most one dimension too many, because a sequence may be infinite. For slices a zip with a range is faster
+        // than `take`.
         let enough = usize::from(self.ndim) + 1;
         // A hint that is exact is checked before the first dimension is written.
         let mut dimensions = self.serialize_seq(most.filter(|&most| most == least))?;

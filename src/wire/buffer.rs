@@ -137,8 +137,8 @@ impl Buffer for NewBytes<'_> {
 #[cfg(any(feature = "alloc", test))]
 #[inline]
 fn most_before_dtype(ndim: u8) -> usize {
-    // The outer marker, `version` and `ndim`; the markers of three vectors; their integers; `dtype_format`; the header of
-    // the dtype.
+    // The outer marker, `version` and `ndim`; the markers of three vectors; their integers; `dtype_format`; the header
+    // of the dtype.
     3 + 3 + usize::from(ndim) * (i64::WIDTH + 2 * i32::WIDTH) + 1 + STR32_HEADER
 }
 

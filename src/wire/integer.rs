@@ -100,8 +100,8 @@ impl<'de, T: FixedInt> Items<'de, T> {
     /// Whether exactly `count` integers are left.
     #[inline]
     pub(crate) fn has_exactly(&self, count: usize) -> bool {
-        // A multiplication, not a division of the length: a division is slower, and for a constant `count` the compiler then
-        // knows the number of bytes.
+        // A multiplication, not a division of the length: a division is slower, and for a constant `count` the compiler
+        // then knows the number of bytes.
         count.checked_mul(T::WIDTH) == Some(self.left.len())
     }
 }

@@ -26,7 +26,8 @@ pub(crate) struct Metalayer<'de> {
 }
 
 impl<'de> Metalayer<'de> {
-    /// The metalayer at the front of some bytes, if it is *ordinary*: valid, of layout `B2nd`, without a negative dimension.
+    /// The metalayer at the front of some bytes, if it is *ordinary*: valid, of layout `B2nd`, without a negative
+    /// dimension.
     ///
     /// Nearly every real metalayer is ordinary. `None` does not mean that it is invalid: [`read`](Self::read) decides.
     // Inlined with everything it calls, so the entries stay in registers.

@@ -81,8 +81,8 @@ pub fn unhex(hex: &str) -> Vec<u8> {
     (0..hex.len()).step_by(2).map(|i| u8::from_str_radix(&hex[i..i + 2], 16).unwrap()).collect()
 }
 
-/// Whether this is the published package, which does not contain this file or folder of the repository. The test then ends
-/// early, and its name is written directly to stderr, because libtest hides the output of a test that passes.
+/// Whether this is the published package, which does not contain this file or folder of the repository. The test then
+/// ends early, and its name is written directly to stderr, because libtest hides the output of a test that passes.
 pub fn is_left_out(path: &str) -> bool {
     // Cargo adds this file to every package; the repository does not have it.
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));

@@ -6,8 +6,8 @@ use std::thread;
 
 use b2nd_serde::dtype::{Dtype, ErrorKind};
 
-/// The stack of a thread with musl, the smallest of the supported systems. Every call takes at least 160 bytes on s390x,
-/// where a build without optimization needs more.
+/// The stack of a thread with musl, the smallest of the supported systems. Every call takes at least 160 bytes on
+/// s390x, where a build without optimization needs more.
 const STACK: usize = if cfg!(target_arch = "s390x") { 256 } else { 128 } * 1024;
 
 /// The deepest nesting of dtypes.

@@ -186,7 +186,8 @@ fn aliases_are_no_entries() {
 
 #[test]
 fn fields_that_cannot_be_told_apart_are_refused_rather_than_shifted() {
-    // `dims` or `size` may be the shape, so it is unknown which field is the dtype format that the layout does not have.
+    // `dims` or `size` may be the shape, so it is unknown which field is the dtype format that the layout does not
+    // have.
     #[derive(Debug, Deserialize)]
     #[allow(dead_code, reason = "reading fails")]
     struct Unplaced {

@@ -31,8 +31,8 @@ fn overflows_before_a_zero(shape: &[i64], chunkshape: &[i32], blockshape: &[i32]
     })
 }
 
-/// More shapes that C-Blosc2 rejects and this crate accepts. To round up, C-Blosc2 adds a whole chunk to the shape, which
-/// may overflow although the rounded shape fits.
+/// More shapes that C-Blosc2 rejects and this crate accepts. To round up, C-Blosc2 adds a whole chunk to the shape,
+/// which may overflow although the rounded shape fits.
 fn rounds_up_to_the_very_end(shape: &[i64], chunkshape: &[i32]) -> bool {
     shape.iter().zip(chunkshape).any(|(&shape, &chunk)| {
         let chunk = i64::from(chunk);

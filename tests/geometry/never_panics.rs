@@ -216,7 +216,8 @@ proptest! {
                 blockshape.pop();
             }
         }
-        // Shapes accepted in one order are accepted in every order, so a zero may come after the factors that would overflow.
+        // Shapes accepted in one order are accepted in every order, so a zero may come after the factors that would
+        // overflow.
         for _ in 0..2 {
             let geometry = Geometry::new(Shapes { shape: &shape, chunkshape: &chunkshape, blockshape: &blockshape });
             ask(&geometry.expect("accepted dimensions"), &questions, &new_shape, typesize);

@@ -242,7 +242,8 @@ fn every_released_package_wrote_files_without_errors() {
         assert!(object.get("error").is_none_or(|error| error["kind"] == "not-a-frame"), "{object}");
     }
     assert!(objects.len() > 200);
-    // Two were squeezed by python-caterva: metalayer and data disagree. One has Python objects, of which only addresses are stored.
+    // Two were squeezed by python-caterva: metalayer and data disagree. One has Python objects, of which only addresses
+    // are stored.
     let (squeezed, objects): (Vec<&str>, Vec<&str>) =
         with_errors.into_iter().partition(|path| path.ends_with("slice_int.cat"));
     assert_eq!(squeezed.len(), 2);

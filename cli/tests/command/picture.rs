@@ -22,8 +22,8 @@ const CELL: (f64, f64) = (8.4, 19.0);
 
 const MARGIN: f64 = 20.0;
 
-/// Arrays of two days, hour by hour. A third one was growing when its writer was killed: the metalayer has the new shape,
-/// and the chunks are the old ones.
+/// Arrays of two days, hour by hour. A third one was growing when its writer was killed: the metalayer has the new
+/// shape, and the chunks are the old ones.
 fn write_weather(folder: &Path) {
     for (name, dtype, typesize) in [("rain", "<f4", 4), ("snow", "<i2", 2), ("wind", "<f8", 8)] {
         let shapes = Shapes { shape: &[48, 36, 72], chunkshape: &[24, 36, 72], blockshape: &[8, 18, 36] };

@@ -132,7 +132,8 @@ fn damaged_sizes_are_in_no_sum_and_no_order() {
     let folder = tempfile::tempdir().unwrap();
     let whole = fs::read(data().join("int32_3x5.b2nd")).unwrap();
     fs::write(folder.path().join("whole.b2nd"), &whole).unwrap();
-    // The first bytes of nbytes and cbytes in the header: negative, or more than the file can have; and one of the shape.
+    // The first bytes of nbytes and cbytes in the header: negative, or more than the file can have; and one of the
+    // shape.
     for (name, at, byte) in [
         ("nbytes.b2nd", 30, 0x80),
         ("cbytes.b2nd", 39, 0xff),

@@ -42,7 +42,8 @@ fn in_folder(mut command: Command, folder: &Path, arguments: &[&str]) -> Command
     for variable in ["NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "COLUMNS"] {
         command.env_remove(variable);
     }
-    // A proxy, which is looked for under both `HTTP_PROXY` and `http_proxy`, would answer in the place of a test's server.
+    // A proxy, which is looked for under both `HTTP_PROXY` and `http_proxy`, would answer in the place of a test's
+    // server.
     for (name, _) in std::env::vars_os() {
         if name.to_string_lossy().to_uppercase().ends_with("_PROXY") {
             command.env_remove(name);

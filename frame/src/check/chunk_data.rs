@@ -12,8 +12,8 @@ pub(crate) enum NotDecompressed {
     NotTried(String),
 }
 
-/// Decompresses a chunk with a valid header and table of blocks, block by block if possible. `metalayer` is that of the array,
-/// which some plugins need.
+/// Decompresses a chunk with a valid header and table of blocks, block by block if possible. `metalayer` is that of the
+/// array, which some plugins need.
 pub(crate) fn check(
     header: &ChunkHeader,
     chunk: &[u8],

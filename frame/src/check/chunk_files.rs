@@ -13,8 +13,8 @@ use crate::format::chunk_file::{name, number};
 use crate::io::open::open_at_once;
 
 /// The maximum number of files that are opened without listing the folder first.
-// A chunk index of a few hundred bytes can name a million files that do not exist. With a list, a missing name costs a search
-// in memory and no system call.
+// A chunk index of a few hundred bytes can name a million files that do not exist. With a list, a missing name costs a
+// search in memory and no system call.
 const MAX_UNLISTED: usize = 64;
 
 /// Why a chunk file is invalid.
@@ -40,8 +40,8 @@ pub(super) struct FileFaults {
     pub(super) count: usize,
 }
 
-/// The faults of the files with these numbers, in ascending order. It tries to open at most [`MAX_UNLISTED`] files that do not
-/// exist.
+/// The faults of the files with these numbers, in ascending order. It tries to open at most [`MAX_UNLISTED`] files that
+/// do not exist.
 pub(super) fn faults(numbers: &[u64], directory: &Path) -> Result<FileFaults, Error> {
     let listed = match (numbers.len() > MAX_UNLISTED).then(|| list(directory)).transpose() {
         // Without permission to list the directory, nothing is known about its files.

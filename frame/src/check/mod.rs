@@ -39,12 +39,12 @@ const PIECE: usize = 1 << 16;
 ///
 /// The function [`check`] is its short form, which does not read the chunks.
 ///
-/// A frame that another process is writing can look broken for a moment. A check [by path](Self::run_path) that finds an
-/// error is therefore repeated every 10 milliseconds, until two checks agree and nothing was written between them. A
+/// A frame that another process is writing can look broken for a moment. A check [by path](Self::run_path) that finds
+/// an error is therefore repeated every 10 milliseconds, until two checks agree and nothing was written between them. A
 /// damaged frame is read twice for this reason.
 ///
-/// At most 20 findings about chunks are reported per code. If the chunk index is damaged, the chunks are not checked, because
-/// their places are not known.
+/// At most 20 findings about chunks are reported per code. If the chunk index is damaged, the chunks are not checked,
+/// because their places are not known.
 ///
 /// # Damage that a check cannot find
 ///
@@ -95,11 +95,12 @@ impl fmt::Debug for Check<'_> {
     }
 }
 
-/// Checks the frame in a file, or in the directory of a sparse frame. The chunks are not read; a [`Check`] can read them.
+/// Checks the frame in a file, or in the directory of a sparse frame. The chunks are not read; a [`Check`] can read
+/// them.
 ///
-/// A file that is not a frame, or a header that cannot be read, gives a finding, not an error. In a sparse frame, the chunk
-/// files are checked too, if the chunk index can be read. Most indexes are compressed, which needs the feature `decompress`. A
-/// damaged index cannot make the check expensive: at most 64 missing files are looked up.
+/// A file that is not a frame, or a header that cannot be read, gives a finding, not an error. In a sparse frame, the
+/// chunk files are checked too, if the chunk index can be read. Most indexes are compressed, which needs the feature
+/// `decompress`. A damaged index cannot make the check expensive: at most 64 missing files are looked up.
 ///
 /// # Errors
 ///
@@ -154,7 +155,8 @@ impl<'p> Check<'p> {
         self
     }
 
-    /// Checks the frame in a file, or in the directory of a sparse frame. Repeats the check while another process writes it.
+    /// Checks the frame in a file, or in the directory of a sparse frame. Repeats the check while another process
+    /// writes it.
     ///
     /// # Errors
     ///
@@ -188,8 +190,8 @@ impl<'p> Check<'p> {
     ///
     /// # Errors
     ///
-    /// The errors of [`run_path`](Self::run_path). [`Changing`](crate::ErrorKind::Changing) here means that the header in the
-    /// file is no longer that of this frame.
+    /// The errors of [`run_path`](Self::run_path). [`Changing`](crate::ErrorKind::Changing) here means that the header
+    /// in the file is no longer that of this frame.
     ///
     /// ```
     /// use std::io::Cursor;

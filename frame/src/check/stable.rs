@@ -29,8 +29,8 @@ pub(super) fn repeat(path: &Path, mut once: impl FnMut() -> Result<Report, Error
             }
             report => report?,
         };
-        // A writer can cause any error for a moment except this one, because every frame begins with the magic bytes. A folder of
-        // text files should not cost 10 ms per file.
+        // A writer can cause any error for a moment except this one, because every frame begins with the magic bytes. A
+        // folder of text files should not cost 10 ms per file.
         if first_error(&report.findings).is_none_or(|error| error.code() == FindingCode::NotAFrame) {
             return Ok(report);
         }

@@ -8,7 +8,8 @@ use crate::code::FindingCode;
 use crate::finding::{Finding, Place};
 use crate::format::chunk_file::name;
 
-/// The finding for bytes of the frame between `start` and `end` outside of these ranges, which are sorted by their starts.
+/// The finding for bytes of the frame between `start` and `end` outside of these ranges, which are sorted by their
+/// starts.
 pub(super) fn bytes(ranges: impl Iterator<Item = (u64, u64)>, start: u64, end: u64) -> Option<Finding> {
     let (mut free, mut first, mut count) = (start, None, 0);
     for (start, after) in ranges.chain([(end, end)]) {

@@ -56,12 +56,12 @@ impl Serialize for Severity {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum CheckDepth {
-    /// The header, the chunk index, the trailer, and the length of the file. In a sparse frame, also whether the chunk files
-    /// exist and are complete.
+    /// The header, the chunk index, the trailer, and the length of the file. In a sparse frame, also whether the chunk
+    /// files exist and are complete.
     #[default]
     Frame,
-    /// The header of every chunk: its sizes compared with those of the frame, the offsets of its blocks, bytes shared with
-    /// another chunk, and bytes of no chunk. It takes a small read for each chunk.
+    /// The header of every chunk: its sizes compared with those of the frame, the offsets of its blocks, bytes shared
+    /// with another chunk, and bytes of no chunk. It takes a small read for each chunk.
     ChunkHeaders,
     /// The data of every chunk and the values of vlmetalayers, which are decompressed and discarded. This needs the
     /// feature `decompress`.
@@ -90,8 +90,8 @@ macro_rules! remedy {
     };
 }
 
-/// Generates the enum and its methods from one table. A row has the name, the severity, the depth of a check that finds the
-/// code, the remedy, the meaning, the cause and the advice.
+/// Generates the enum and its methods from one table. A row has the name, the severity, the depth of a check that finds
+/// the code, the remedy, the meaning, the cause and the advice.
 macro_rules! codes {
     ($($variant:ident $name:literal $severity:ident $depth:ident $remedy:tt $meaning:literal $cause:tt $advice:literal)*) => {
         /// The code of a finding: a violated rule, or something unusual.

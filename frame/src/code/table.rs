@@ -1,5 +1,5 @@
-//! The codes of findings. A row has the name, the severity, the depth of a check that finds it, and the remedy; then the
-//! meaning, the cause and the advice.
+//! The codes of findings. A row has the name, the severity, the depth of a check that finds it, and the remedy; then
+//! the meaning, the cause and the advice.
 
 use crate::code::{CheckDepth, Remedy, Severity};
 

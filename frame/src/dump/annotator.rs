@@ -64,8 +64,8 @@ pub(super) struct Annotator<'w, 'a> {
 }
 
 impl<'w, 'a> Annotator<'w, 'a> {
-    /// An annotator at the first byte of `rows`. The parser has already found the fault, so the findings of the cursor are not
-    /// shown.
+    /// An annotator at the first byte of `rows`. The parser has already found the fault, so the findings of the cursor
+    /// are not shown.
     pub(super) fn new(part: Part, rows: dump::Annotator<'w, 'a>, fault: Option<(usize, String)>) -> Self {
         Self { cursor: Cursor::new(rows.rest(), part), rows, fault }
     }

@@ -20,16 +20,17 @@ use crate::io::frame::Frame;
 use crate::rules::chunk::{missing, not_a_chunk};
 
 impl<R: Read + Seek> Frame<R> {
-    /// Passes the annotated bytes of the chunk headers and of the chunk index to a function, row by row, until it returns
-    /// `Break`.
+    /// Passes the annotated bytes of the chunk headers and of the chunk index to a function, row by row, until it
+    /// returns `Break`.
     ///
-    /// The chunks come first, each with its header, the offsets of its first 256 blocks, and the length of its data. In a chunk
-    /// file, offsets count from the start of that file. The entries of the index follow; the entries of a compressed index have
-    /// no bytes. If bytes are not a chunk header, a chunk file is missing, or the offset of a block is outside of its chunk, the
-    /// row has a [`fault`](Row::fault), and the next row or chunk follows. A frame without chunks has no rows.
+    /// The chunks come first, each with its header, the offsets of its first 256 blocks, and the length of its data. In
+    /// a chunk file, offsets count from the start of that file. The entries of the index follow; the entries of a
+    /// compressed index have no bytes. If bytes are not a chunk header, a chunk file is missing, or the offset of a
+    /// block is outside of its chunk, the row has a [`fault`](Row::fault), and the next row or chunk follows. A frame
+    /// without chunks has no rows.
     ///
-    /// A chunk has fewer than 300 rows, but a small damaged or hostile file can claim 268 million chunks, all at one place. The
-    /// rows come one by one, so memory does not grow with them; return `Break` to stop.
+    /// A chunk has fewer than 300 rows, but a small damaged or hostile file can claim 268 million chunks, all at one
+    /// place. The rows come one by one, so memory does not grow with them; return `Break` to stop.
     ///
     /// # Errors
     ///
@@ -108,8 +109,8 @@ impl<R: Read + Seek> Frame<R> {
     ///
     /// # Errors
     ///
-    /// As [`dump_chunks`](Self::dump_chunks), and of the kind [`Refused`](crate::ErrorKind::Refused) if the frame has no chunk
-    /// of this number.
+    /// As [`dump_chunks`](Self::dump_chunks), and of the kind [`Refused`](crate::ErrorKind::Refused) if the frame has
+    /// no chunk of this number.
     ///
     /// ```
     /// use std::ops::ControlFlow;

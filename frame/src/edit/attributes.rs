@@ -6,8 +6,8 @@ use std::path::Path;
 use crate::io::frame::folder_of;
 
 /// Gives a new file the mode of the old one and, in place, its owner and group, as far as the system allows.
-// Errors are ignored, because the data matters more. Only root can give files away, and some file systems have neither owners
-// nor modes.
+// Errors are ignored, because the data matters more. Only root can give files away, and some file systems have neither
+// owners nor modes.
 pub(crate) fn keep_attributes(new: &File, old: &Metadata, is_in_place: bool) {
     #[cfg(unix)]
     if is_in_place {
@@ -23,8 +23,8 @@ pub(crate) fn keep_attributes(new: &File, old: &Metadata, is_in_place: bool) {
     let _ = new.set_permissions(old.permissions());
 }
 
-/// Gives a new directory and its chunk files the modes of the old frame, as far as the system allows. If the old frame was
-/// a file, all of them get its mode, and those who may read the directory may also enter it.
+/// Gives a new directory and its chunk files the modes of the old frame, as far as the system allows. If the old frame
+/// was a file, all of them get its mode, and those who may read the directory may also enter it.
 pub(crate) fn keep_modes(directory: &Path, source: &Path, is_sparse: bool) {
     let old = if is_sparse { folder_of(source) } else { source };
     let Ok(old) = fs::metadata(old).map(|metadata| metadata.permissions()) else { return };

@@ -70,11 +70,11 @@ impl<R> Edit<'_, R> {
     /// Changes the shape of the array within its last chunks. The grid of chunks must stay the same.
     ///
     /// New items have the values of the padding: zeros if nothing was ever written there, the fill value after
-    /// `blosc2.full()`, old items if the array was larger before. A shape that needs more or fewer chunks is an error, and so is
-    /// one that violates a [rule](b2nd_serde::geometry#what-is-accepted).
+    /// `blosc2.full()`, old items if the array was larger before. A shape that needs more or fewer chunks is an error,
+    /// and so is one that violates a [rule](b2nd_serde::geometry#what-is-accepted).
     ///
-    /// After an [interrupted resize](crate::FindingCode::InterruptedResize), the array can get any shape with the number of
-    /// chunks in the header. The chunk index must have the same number.
+    /// After an [interrupted resize](crate::FindingCode::InterruptedResize), the array can get any shape with the
+    /// number of chunks in the header. The chunk index must have the same number.
     ///
     /// ```
     /// use b2nd_frame::{ErrorKind, Frame};
@@ -153,8 +153,8 @@ impl<R> Edit<'_, R> {
 
     /// Returns the frame as it would be after [`apply`](Edit::apply). Nothing is written, and no lock is taken.
     ///
-    /// It works for any frame, including one that was parsed from bytes. If the frame was opened by its path, the file is read
-    /// again: as with [`apply`](Edit::apply), it is an error if the frame is not the whole file, or has changed since.
+    /// It works for any frame, including one that was parsed from bytes. If the frame was opened by its path, the file
+    /// is read again: as with [`apply`](Edit::apply), it is an error if the frame is not the whole file or has changed.
     ///
     /// # Errors
     ///
@@ -203,9 +203,9 @@ impl<R> Edit<'_, R> {
 impl Edit<'_, File> {
     /// Writes the change into the file, and updates this frame.
     ///
-    /// If the frame has a `.b2lock` file, which C-Blosc2 creates if locking is on, its exclusive lock is held during the write.
-    /// Its counter makes other processes read the header again. If another process holds the lock, the result is an error; there
-    /// is no waiting.
+    /// If the frame has a `.b2lock` file, which C-Blosc2 creates if locking is on, its exclusive lock is held during
+    /// the write. Its counter makes other processes read the header again. If another process holds the lock, the
+    /// result is an error; there is no waiting.
     ///
     /// **Without a `.b2lock`, a process that has the frame open does not notice the change, and can overwrite it with
     /// the old header.**
@@ -344,7 +344,7 @@ impl Frame<()> {
     }
 
     /// The frame with another metalayer of its array, of the same length. A stale tail stays.
-    // The whole metalayer is written again: every accepted one comes back byte for byte, so only the changed value differs.
+    // The whole metalayer is written again: every accepted one comes back byte for byte, so only the value differs.
     fn with_meta(&self, array: &Array<'_>, meta: &Meta) -> Result<Self, Error> {
         let layer = array.metalayer();
         let bytes = to_vec(meta).map_err(|error| Error::decode(layer.name(), error))?;

@@ -143,8 +143,8 @@ impl<'p> Job<'p> {
         }
     }
 
-    /// Checks that the old frame has not changed since it was read. In place, it must also be the whole file, because the rest
-    /// would be lost.
+    /// Checks that the old frame has not changed since it was read. In place, it must also be the whole file, because
+    /// the rest would be lost.
     fn check_old<R: Read + Seek>(&self, frame: &mut Frame<R>) -> Result<(), Error> {
         let Some(Old { source, is_in_place, .. }) = &self.old else {
             let now = frame.read_range(0, frame.header_bytes().len() as u64)?;
@@ -391,7 +391,8 @@ fn first_error(
     Ok(finding::first_error(&report.findings).cloned())
 }
 
-/// Checks the written frame before the rename. The plan had no errors, but the old frame or a chunk file can have changed since.
+/// Checks the written frame before the rename. The plan had no errors, but the old frame or a chunk file can have
+/// changed since.
 fn check_new(after: &Frame<()>, path: &Path, new: &File) -> Result<(), Error> {
     match first_error(after, Some(path), false, new)? {
         None => Ok(()),

@@ -36,16 +36,16 @@ use crate::progress::Progress;
 /// Chunks, chunk index, trailer and all other metalayers are copied unchanged, with two exceptions: an older trailer is
 /// converted, and a frame of another type gets a new chunk index. Nothing is decompressed.
 ///
-/// If a [`Check`](crate::Check) with depth [`ChunkHeaders`](crate::CheckDepth::ChunkHeaders) finds any other error, the rewrite
-/// is refused, because it would copy the error. [`Salvage`](crate::Salvage) makes a new frame of the undamaged parts. A file that
-/// is longer than its frame cannot be rewritten in place; a copy does not include the rest. The new frame is checked
-/// again before the rename.
+/// If a [`Check`](crate::Check) with depth [`ChunkHeaders`](crate::CheckDepth::ChunkHeaders) finds any other error, the
+/// rewrite is refused, because it would copy the error. [`Salvage`](crate::Salvage) makes a new frame of the undamaged
+/// parts. A file that is longer than its frame cannot be rewritten in place; a copy does not include the rest. The new
+/// frame is checked again before the rename.
 ///
 /// # The new file
 ///
-/// It is written under a temporary name in the same folder (`.b2nd-XXXXXX.tmp`), synced, and then renamed. Other processes
-/// therefore see either the old file or the complete new one. If this process is killed, at most a file or directory with
-/// the temporary name is left. After the rename no error is possible.
+/// It is written under a temporary name in the same folder (`.b2nd-XXXXXX.tmp`), synced, and then renamed. Other
+/// processes therefore see either the old file or the complete new one. If this process is killed, at most a file or
+/// directory with the temporary name is left. After the rename no error is possible.
 ///
 /// A sparse frame in place keeps its directory, and only `chunks.b2frame` is replaced. A copy of a sparse frame is a
 /// new directory. On systems other than Windows, an empty directory is at the path for a moment before the complete one
@@ -61,8 +61,8 @@ use crate::progress::Progress;
 /// If the frame has a `.b2lock` file, its exclusive lock is held in place, and its shared lock for a copy. If another
 /// process holds the lock, the result is an error; there is no waiting.
 ///
-/// **Without a `.b2lock`, a process that has the old file open does not notice the new one. Its later writes may be lost with
-/// the old file, or may damage the new file, because it still uses the old header.**
+/// **Without a `.b2lock`, a process that has the old file open does not notice the new one. Its later writes may be
+/// lost with the old file, or may damage the new file, because it still uses the old header.**
 ///
 /// ```
 /// use b2nd_frame::{Frame, Rewrite};
@@ -98,8 +98,8 @@ enum Origin<R> {
 }
 
 impl Rewrite<'_> {
-    /// A rewrite of the frame at `from` to the path `to`. Nothing is read or written before [`preview`](Self::preview) or
-    /// [`apply`](Self::apply).
+    /// A rewrite of the frame at `from` to the path `to`. Nothing is read or written before [`preview`](Self::preview)
+    /// or [`apply`](Self::apply).
     ///
     /// Each path is a file, or the directory of a sparse frame.
     pub fn new(from: impl Into<PathBuf>, to: impl Into<PathBuf>) -> Self {
@@ -150,8 +150,9 @@ impl<'p, R: Read + Seek> Rewrite<'p, R> {
         self
     }
 
-    /// Sets the shape of the array, which must keep its chunks, as in [`Edit::shape`](crate::Edit::shape). After an [interrupted
-    /// resize](crate::FindingCode::InterruptedResize), any shape with the existing number of chunks is possible.
+    /// Sets the shape of the array, which must keep its chunks, as in [`Edit::shape`](crate::Edit::shape). After an
+    /// [interrupted resize](crate::FindingCode::InterruptedResize), any shape with the existing number of chunks is
+    /// possible.
     pub fn shape(mut self, shape: &[i64]) -> Self {
         self.shape = Some(shape.into());
         self
@@ -159,8 +160,8 @@ impl<'p, R: Read + Seek> Rewrite<'p, R> {
 
     /// Sets the frame type, to convert a sparse frame to a contiguous one or back. The default is the old type.
     ///
-    /// The chunks are copied one by one, without decompression. Holes between chunks, which C-Blosc2 leaves after it replaces or
-    /// deletes a chunk, are not copied. The frame needs no array. The new path must be another one.
+    /// The chunks are copied one by one, without decompression. Holes between chunks, which C-Blosc2 leaves after it
+    /// replaces or deletes a chunk, are not copied. The frame needs no array. The new path must be another one.
     // Never in place, because a directory cannot replace a file in one step.
     ///
     /// ```
@@ -179,7 +180,8 @@ impl<'p, R: Read + Seek> Rewrite<'p, R> {
         self
     }
 
-    /// Sets a progress callback. It gets the number of bytes that [`apply`](Self::apply) has copied, and can stop the rewrite.
+    /// Sets a progress callback. It gets the number of bytes that [`apply`](Self::apply) has copied, and can stop the
+    /// rewrite.
     ///
     /// The first call, with 0, comes after the check of the old frame. Further calls come after each piece of at most 4
     /// MiB, and the last one before the rename. The last number is approximately the header's

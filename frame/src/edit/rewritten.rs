@@ -38,14 +38,16 @@ pub(crate) struct Rewritten {
 
 /// The bytes after the header. `trailer` is empty if `range` includes the old trailer.
 pub(crate) enum Body {
-    /// A byte range of the old frame. It needs no change, because the offsets of chunks count from the end of the header.
+    /// A byte range of the old frame. It needs no change, because the offsets of chunks count from the end of the
+    /// header.
     Kept { range: Range<u64>, trailer: Vec<u8> },
     /// The chunks one by one and a new index, because the frame type changes.
     Moved { index: NewIndex, trailer: Vec<u8> },
 }
 
 impl Rewritten {
-    /// Converts a frame. It must have no errors except a lost type size, or an interrupted resize that the new shape undoes.
+    /// Converts a frame. It must have no errors except a lost type size, or an interrupted resize that the new shape
+    /// undoes.
     pub(crate) fn of<R: Read + Seek>(frame: &mut Frame<R>, wanted: Wanted<'_>) -> Result<Self, Error> {
         let Wanted { shape, dtype, frame_type } = wanted;
         if frame.header().generation == Generation::Beta1 {
@@ -100,8 +102,8 @@ impl Rewritten {
     }
 }
 
-/// The type size of a frame without errors, or the right one if it was lost. The check includes the headers of chunks, because
-/// a damaged chunk would be copied.
+/// The type size of a frame without errors, or the right one if it was lost. The check includes the headers of chunks,
+/// because a damaged chunk would be copied.
 fn checked_typesize<R: Read + Seek>(frame: &mut Frame<R>, has_shape: bool) -> Result<i32, Error> {
     let mut typesize = frame.header().typesize;
     for finding in Check::new(CheckDepth::ChunkHeaders).run(frame)?.findings {
@@ -131,8 +133,8 @@ fn kept<R: Read + Seek>(frame: &mut Frame<R>) -> Result<(Body, u64), Error> {
 }
 
 /// The chunk index in a frame of another type, and the stored size of all chunks.
-// The new header must be known before anything is written, so a preview can show it. Hence the chunks are read twice, first
-// only their headers.
+// The new header must be known before anything is written, so a preview can show it. Hence the chunks are read twice,
+// first only their headers.
 fn moved<R: Read + Seek>(frame: &mut Frame<R>, is_sparse: bool) -> Result<(NewIndex, u64), Error> {
     let rules =
         ChunkRules { may_be_short: is_sparse, ..ChunkRules::new(frame.header(), frame.head.is_array()) };

@@ -12,8 +12,9 @@ use crate::format::decompress::expansion_limit;
 use crate::format::section::values_of;
 use crate::io::frame::Frame;
 
-/// Reads the frames in the compressed data of a store, one at a time: those of a `.b2e`, or of the `embed.b2e` in a folder or zip
-/// file. [`Trailer::embedded`](crate::Trailer::embedded) lists all frames, including those whose data is elsewhere.
+/// Reads the frames in the compressed data of a store, one at a time: those of a `.b2e`, or of the `embed.b2e` in a
+/// folder or zip file. [`Trailer::embedded`](crate::Trailer::embedded) lists all frames, including those whose data is
+/// elsewhere.
 ///
 /// As a reader, it returns the bytes of the [selected](Self::select) frame, which begins at offset 0. It decompresses
 /// one chunk of the store at a time. In all it decompresses at most as many bytes as the

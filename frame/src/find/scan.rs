@@ -15,15 +15,15 @@ const WINDOW: u64 = 1 << 16;
 /// The longest header that is read inside another file.
 pub(crate) const MAX_HEADER: u64 = 1 << 20;
 
-/// The longest header that is read after many false ones. Without this limit, a file full of magic bytes would make us read
-/// 1 MiB at each of them. 512 bytes cover every ordinary array.
+/// The longest header that is read after many false ones. Without this limit, a file full of magic bytes would make us
+/// read 1 MiB at each of them. 512 bytes cover every ordinary array.
 const MAX_HEADER_LATER: u64 = 512;
 
 /// The number of bytes of false headers after which only short headers are read.
 const MANY: u64 = 1 << 26;
 
-/// Finds frames at any place of a file: the chunks of an HDF5 file, the blocks of an ASDF file, the members of a damaged
-/// zip file.
+/// Finds frames at any place of a file: the chunks of an HDF5 file, the blocks of an ASDF file, the members of a
+/// damaged zip file.
 ///
 /// A frame is found if its header can be parsed and has at most 1 MiB. The rest of the frame may be missing. The search
 /// continues after the header, so a frame inside a frame is found too. Compressed frames are not found, such as those

@@ -240,8 +240,8 @@ impl Store {
         EXTENSIONS.iter().map(move |extension| format!("{stem}{extension}"))
     }
 
-    /// Whether a file is a part of the store or of a table in it, but not a member. The name is relative to the folder or zip
-    /// file.
+    /// Whether a file is a part of the store or of a table in it, but not a member. The name is relative to the folder
+    /// or zip file.
     ///
     /// ```
     /// use b2nd_frame::Store;
@@ -272,8 +272,8 @@ impl<R: Seek> Seek for Shared<'_, R> {
     }
 }
 
-/// Whether a folder is a [`Store`]: it has a file `embed.b2e` that identifies one. Only the header of that file is read. If
-/// this fails, the result is false.
+/// Whether a folder is a [`Store`]: it has a file `embed.b2e` that identifies one. Only the header of that file is
+/// read. If this fails, the result is false.
 ///
 /// ```
 /// use b2nd_frame::is_store_folder;

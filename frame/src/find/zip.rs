@@ -115,7 +115,8 @@ impl Directory {
 pub enum MemberContent {
     /// A frame.
     Frame(Frame<()>),
-    /// A frame that cannot be read, or a damaged member: its local header is wrong, or it shares bytes with another member.
+    /// A frame that cannot be read, or a damaged member: its local header is wrong, or it shares bytes with another
+    /// member.
     Broken(Finding),
     /// Compressed or encrypted by the zip file, so its content is not known. A `.b2z` has no such members.
     Compressed,
@@ -130,8 +131,8 @@ impl ZipMember {
         &self.name
     }
 
-    /// The offset of its bytes in the zip file, for [`Frame::read_at`]. If its local header is damaged, the offset of that
-    /// header.
+    /// The offset of its bytes in the zip file, for [`Frame::read_at`]. If its local header is damaged, the offset of
+    /// that header.
     #[must_use]
     pub fn offset(&self) -> u64 {
         self.offset
@@ -252,9 +253,9 @@ fn crc32_of(reader: &mut (impl Read + Seek), start: u64, length: u64) -> Result<
 
 /// Lists the files in a zip file, with the frames among them.
 ///
-/// It reads the directory of the zip file, of at most 64 MiB, and then the start of each member, as [`Frame::open`] does with
-/// a file. A header may have at most 1 MiB here. A damaged member does not prevent the listing of others. If two members share
-/// bytes, only the first one is read.
+/// It reads the directory of the zip file, of at most 64 MiB, and then the start of each member, as [`Frame::open`]
+/// does with a file. A header may have at most 1 MiB here. A damaged member does not prevent the listing of others. If
+/// two members share bytes, only the first one is read.
 ///
 /// # Errors
 ///
@@ -281,8 +282,8 @@ pub fn zip_members<R: Read + Seek>(reader: R) -> Result<Vec<ZipMember>, Error> {
     members_to_read(reader, |_| true)
 }
 
-/// The member of a zip file with this name; `None` if there is none. If several have the name, it is the last one, as in
-/// other programs.
+/// The member of a zip file with this name; `None` if there is none. If several have the name, it is the last one, as
+/// in other programs.
 ///
 /// It reads the directory of the zip file, and then the start of this member only.
 ///

@@ -1,6 +1,7 @@
 //! The array of a frame: its metalayer `b2nd`, or `caterva`, the former name.
 //!
-//! The two layouts of Caterva 0.1 are read here and not by `b2nd_serde`. They have three entries, and nothing writes them:
+//! The two layouts of Caterva 0.1 are read here and not by `b2nd_serde`. They have three entries, and nothing writes
+//! them:
 //!
 //! ```text
 //! 93 ndim  9n shape  9n chunkshape
@@ -8,8 +9,8 @@
 //!             `- cf and a uint64 (0.1.0), or d3 and an int64 (0.1.1)
 //! ```
 //!
-//! The integers of 0.1.0 have the byte order of the writer's machine, and are read as little-endian. The integers of 0.1.1
-//! are big-endian.
+//! The integers of 0.1.0 have the byte order of the writer's machine, and are read as little-endian. The integers of
+//! 0.1.1 are big-endian.
 
 use crate::code::FindingCode;
 use crate::finding::{Finding, Place};
@@ -120,8 +121,8 @@ impl<'f> Array<'f> {
         }
     }
 
-    /// The number of items of a block along each dimension, as in the metalayer; `None` if the layout has no block shape. In some
-    /// old files the numbers have no meaning: see [`has_blocks`](Self::has_blocks).
+    /// The number of items of a block along each dimension, as in the metalayer; `None` if the layout has no block
+    /// shape. In some old files the numbers have no meaning: see [`has_blocks`](Self::has_blocks).
     #[must_use]
     pub fn blockshape(&self) -> Option<&[i32]> {
         self.meta().map(Meta::blockshape)
@@ -130,8 +131,8 @@ impl<'f> Array<'f> {
     /// Whether the array has blocks. If not, do not use the block shape: Caterva 0.1 stored none, Caterva 0.2 stored
     /// uninitialized memory, and Caterva 0.3 stored zeros.
     ///
-    /// Two facts identify such an array: the frame is of a beta release of C-Blosc2, and the block shape is below 1 or larger
-    /// than the chunk shape in some dimension.
+    /// Two facts identify such an array: the frame is of a beta release of C-Blosc2, and the block shape is below 1 or
+    /// larger than the chunk shape in some dimension.
     #[must_use]
     pub fn has_blocks(&self) -> bool {
         self.has_blocks
@@ -247,7 +248,8 @@ fn malformed(metalayer: &Metalayer, error: &Error) -> Finding {
         _ => FindingCode::ArrayMarker,
     };
     let at = metalayer.offset().saturating_add(error.offset().unwrap_or_default());
-    // The message without its own offset, which counts from the start of the metalayer. The finding has the offset in the frame.
+    // The message without its own offset, which counts from the start of the metalayer. The finding has the offset in
+    // the frame.
     let text = format!("metalayer {}: {}", metalayer.name(), error.message());
     Finding::new(code, Place::Array).at(at as u64).text(text)
 }
@@ -259,8 +261,8 @@ fn is_within_dtype(bytes: &[u8], error: &Error) -> bool {
     error.entry() == Some(Entry::Dtype) && header.and_then(|at| bytes.get(at)) == Some(&Marker::Str32.to_u8())
 }
 
-/// Whether items of this dtype hold Python objects. A file stores only their addresses, which no other process can use, so
-/// this crate writes no such frame.
+/// Whether items of this dtype hold Python objects. A file stores only their addresses, which no other process can use,
+/// so this crate writes no such frame.
 ///
 /// ```
 /// use b2nd_frame::has_objects;

@@ -12,7 +12,8 @@
 use crate::format::chunk::{BLOCKSIZE, CBYTES, ChunkHeader, FLAGS, INT32, IS_UNSPLIT, NBYTES};
 
 impl ChunkHeader {
-    /// The bytes of the block at the start of `bytes`, which decompresses to `length` bytes. `None` if a stream does not fit.
+    /// The bytes of the block at the start of `bytes`, which decompresses to `length` bytes. `None` if a stream does
+    /// not fit.
     pub(crate) fn streams<'b>(&self, bytes: &'b [u8], length: usize) -> Option<&'b [u8]> {
         let mut rest = bytes;
         for _ in 0..self.nstreams(length) {

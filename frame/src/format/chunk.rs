@@ -14,7 +14,8 @@ pub(crate) const MAX_BLOCKSIZE: usize = 536_866_816;
 const WRITTEN_VERSION: u8 = 5;
 const WRITTEN_CODEC_VERSION: u8 = 1;
 
-/// The two flags of a header of 32 bytes. A chunk of Blosc 1 never has both, because there they mean two kinds of shuffle.
+/// The two flags of a header of 32 bytes. A chunk of Blosc 1 never has both, because there they mean two kinds of
+/// shuffle.
 const IS_BLOSC2: u8 = 0x05;
 const IS_STORED: u8 = 0x02;
 const IS_DELTA: u8 = 0x08;
@@ -44,8 +45,8 @@ macro_rules! parts {
     ) => {
         $(pub(crate) const $offset: usize = $at;)*
 
-        /// The parts of a header, each with its name, offset and number of bytes. Parts from offset 16 on exist only in a
-        /// header of 32 bytes.
+        /// The parts of a header, each with its name, offset and number of bytes. Parts from offset 16 on exist only in
+        /// a header of 32 bytes.
         pub(crate) const PARTS: &[(&str, usize, usize)] = &[$(($name, $offset, $len)),*];
 
         $(#[$before])*
@@ -154,8 +155,8 @@ parts! {
         pub is_uncompressed: bool,
         /// The single value of all items, if the chunk is constant.
         pub special: Option<SpecialValue>,
-        /// The codec; `None` if the data is not compressed, or if the header refers to the codec of the frame. `lz4` also
-        /// means `lz4hc`, which has the same format.
+        /// The codec; `None` if the data is not compressed, or if the header refers to the codec of the frame. `lz4`
+        /// also means `lz4hc`, which has the same format.
         pub codec: Option<Codec>,
         /// The filters, in the order in which they are applied. An id of 0 means no filter.
         pub filters: [Filter; 6],
@@ -254,7 +255,8 @@ impl ChunkHeader {
         self.more_flags & IS_LAZY != 0
     }
 
-    /// Whether blocks are split into one stream per byte of an item. C-Blosc2 3.3.5 also splits chunks with a dictionary.
+    /// Whether blocks are split into one stream per byte of an item. C-Blosc2 3.3.5 also splits chunks with a
+    /// dictionary.
     pub(crate) fn is_split(&self) -> bool {
         self.flags & IS_UNSPLIT == 0
     }
@@ -296,8 +298,8 @@ impl ChunkHeader {
     }
 
     /// Whether the blocks cannot be decompressed one by one.
-    // The delta filter needs the first block. A chunk of one block, as `single_block` makes it, has no room for a dictionary or
-    // for blocks of other lengths.
+    // The delta filter needs the first block. A chunk of one block, as `single_block` makes it, has no room for a
+    // dictionary or for blocks of other lengths.
     pub(crate) fn needs_other_blocks(&self) -> bool {
         self.has_dictionary
             || self.has_variable_blocks
@@ -318,8 +320,8 @@ pub(crate) fn typesize_byte(typesize: impl TryInto<u8>) -> u8 {
     typesize.try_into().unwrap_or(1)
 }
 
-/// The header of an uncompressed chunk with `body` bytes after it: the data, or a single value that repeats. `None` if a
-/// number does not fit.
+/// The header of an uncompressed chunk with `body` bytes after it: the data, or a single value that repeats. `None` if
+/// a number does not fit.
 pub(crate) fn header_of_stored(
     repeats: bool,
     typesize: usize,

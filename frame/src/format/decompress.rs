@@ -17,7 +17,8 @@ const ALWAYS_DECOMPRESSED: u64 = 1 << 26;
 /// The expansion limit beyond that, in bytes per stored byte. Real chunk indexes expand up to 800 times.
 const MAX_RATIO: usize = 1024;
 
-/// The expansion limit: the number of bytes that `stored` bytes may decompress to. It is 1024 for each byte, and at least 64 MiB.
+/// The expansion limit: the number of bytes that `stored` bytes may decompress to. It is 1024 for each byte, and at
+/// least 64 MiB.
 ///
 /// ```
 /// use b2nd_frame::expansion_limit;

@@ -71,9 +71,9 @@ pub(crate) struct Encoding {
     pub(crate) since: Generation,
 }
 
-/// Generates the enum, the list of its values, their encodings and their documentation from one table. A row has the name,
-/// the offset in the present generation, the marker, the marker as documented, the length, the first generation with the
-/// value, and a description.
+/// Generates the enum, the list of its values, their encodings and their documentation from one table. A row has the
+/// name, the offset in the present generation, the marker, the marker as documented, the length, the first generation
+/// with the value, and a description.
 // The offsets in the rows are only documentation. The code computes them from the lengths, and a test compares the two.
 macro_rules! fields {
     (
@@ -138,8 +138,9 @@ macro_rules! fields {
 fields! {
     /// The values of a header, in order.
     ///
-    /// The header is one MessagePack array. Each value has a fixed width, so it can be changed without moving the others. The
-    /// first byte is the marker of the array, `9e` in the present generation. These are the offsets of the present generation:
+    /// The header is one MessagePack array. Each value has a fixed width, so it can be changed without moving the
+    /// others. The first byte is the marker of the array, `9e` in the present generation. These are the offsets of the
+    /// present generation:
     [
         Magic "magic" 2 Some(FixStr(8).to_u8()), "`a8`" 8 Beta1 "the text `b2frame` and a NUL"
         HeaderLen "header_len" 11 Some(I32.to_u8()), "`d2`" 4 Beta1 "the length of the header in bytes, with its metalayers"

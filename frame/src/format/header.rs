@@ -47,7 +47,8 @@ pub(crate) const fn offset(field: HeaderField) -> usize {
 
 /// The values of a frame's header, without its metalayers.
 ///
-/// All values are as in the file; a [`Check`] compares them with each other. The page of [`HeaderField`] shows their bytes.
+/// All values are as in the file; a [`Check`] compares them with each other. The page of [`HeaderField`] shows their
+/// bytes.
 ///
 /// ```
 /// use b2nd_frame::{Codec, Frame, FrameType, SplitMode};
@@ -104,8 +105,8 @@ pub struct Header {
     pub typesize: i32,
     /// The size of a decompressed block in bytes; `None` before the present generation.
     pub blocksize: Option<i32>,
-    /// The size of a decompressed chunk in bytes. It is 0 if chunks have different sizes, and may be 0 or -1 if there are no
-    /// chunks.
+    /// The size of a decompressed chunk in bytes. It is 0 if chunks have different sizes, and may be 0 or -1 if there
+    /// are no chunks.
     pub chunksize: i32,
     /// The number of threads that the writer used to compress.
     pub compression_threads: i16,
@@ -205,7 +206,8 @@ pub(crate) struct Start {
 
 impl Start {
     pub(crate) fn parse(prefix: &[u8]) -> Result<Self, ParseError> {
-        // The magic before the first byte: without it the bytes are not a frame at all, and the message must not blame a marker.
+        // The magic before the first byte: without it the bytes are not a frame at all, and the message must not blame
+        // a marker.
         let magic = prefix.get(MAGIC_OFFSET..).unwrap_or_default();
         let len = magic.len().min(MAGIC.len());
         if magic.get(..len) != MAGIC.get(..len) {
@@ -215,8 +217,8 @@ impl Start {
         if is_other && len < MAGIC.len() {
             return Err(other_bytes(prefix).into());
         }
-        // A wrong first byte is an error for any number of bytes, so more bytes never turn a malformed header into an incomplete
-        // one.
+        // A wrong first byte is an error for any number of bytes, so more bytes never turn a malformed header into an
+        // incomplete one.
         if !is_other && prefix.len() < START_LEN {
             return Err(ParseError::Incomplete(START_LEN));
         }

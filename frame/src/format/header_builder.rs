@@ -41,8 +41,8 @@ impl Default for Compression {
     }
 }
 
-/// The bytes of a header of the present generation: a template of all markers, into which values are copied. The metalayers
-/// are added last.
+/// The bytes of a header of the present generation: a template of all markers, into which values are copied. The
+/// metalayers are added last.
 pub(crate) struct HeaderBuilder {
     bytes: Vec<u8>,
 }
@@ -113,8 +113,8 @@ impl HeaderBuilder {
         self.bytes.len()
     }
 
-    /// The whole header with these metalayers, for a frame with `bytes_after` bytes after the header; `None` if the header is too
-    /// long.
+    /// The whole header with these metalayers, for a frame with `bytes_after` bytes after the header; `None` if the
+    /// header is too long.
     pub(crate) fn finish(mut self, metalayers: &[u8], bytes_after: u64) -> Option<Vec<u8>> {
         let len = self.bytes.len() + metalayers.len();
         self.set(HeaderField::HeaderLen, &i32::try_from(len).ok()?.to_be_bytes());

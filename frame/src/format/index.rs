@@ -9,10 +9,12 @@
 //! | bit 63 alone | invalid |
 //!
 //! Writers set no other bits, so the last byte of a special entry is `81`, `84` or `82`. The index begins after the
-//! chunks, in a sparse frame after the header, and ends at the start of the trailer. A frame without chunks has no index.
+//! chunks, in a sparse frame after the header, and ends at the start of the trailer. A frame without chunks has no
+//! index.
 //!
-//! C-Blosc2 stores a short index uncompressed, and compresses a long one in blocks of 16 KiB. If all chunks are the same
-//! special value, the index is that value, once. An index can therefore be read in pieces, with only one piece in memory.
+//! C-Blosc2 stores a short index uncompressed, and compresses a long one in blocks of 16 KiB. If all chunks are the
+//! same special value, the index is that value, once. An index can therefore be read in pieces, with only one piece in
+//! memory.
 
 use crate::format::chunk::{ChunkHeader, SpecialValue};
 use crate::format::chunk_file;
@@ -44,7 +46,8 @@ pub(crate) const ENTRY_LEN: usize = 8;
 pub struct ChunkEntry {
     /// The number of the chunk, in the order of the data.
     pub number: u64,
-    /// The decompressed size of the chunk in bytes; `None` if chunks have different sizes, which only their headers record.
+    /// The decompressed size of the chunk in bytes; `None` if chunks have different sizes, which only their headers
+    /// record.
     pub nbytes: Option<u64>,
     /// The place of the chunk.
     pub place: ChunkPlace,

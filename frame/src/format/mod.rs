@@ -1,5 +1,5 @@
-//! The bytes of a frame: from bytes to values, and back. Nothing is read from a file here. The crate's page has the picture
-//! of a whole frame, and each module the picture of its part.
+//! The bytes of a frame: from bytes to values, and back. Nothing is read from a file here. The crate's page has the
+//! picture of a whole frame, and each module the picture of its part.
 
 // Each module imports only from those above it.
 pub(crate) mod marker;

@@ -144,8 +144,8 @@ impl Serialize for ObjectKind {
 }
 
 /// The metalayers that identify a kind. If there are several, python-blosc2 uses the first in this order.
-// Only the header decides here, never the file name. python-blosc2 looks for a store only in a file that is named `embed.b2e`
-// or has the extension `b2e`, so in any other file another metalayer wins. Hence the stores come last.
+// Only the header decides here, never the file name. python-blosc2 looks for a store only in a file that is named
+// `embed.b2e` or has the extension `b2e`, so in any other file another metalayer wins. Hence the stores come last.
 const TELLING: &[(&str, Tell)] = &[
     ("proxy-source", |_| ObjectKind::Proxy),
     ("b2o", object),

@@ -62,7 +62,8 @@ impl SalvageNote {
         self.lost.iter().fold(0, |sum, &(_, count)| sum.saturating_add(count))
     }
 
-    /// Adds ranges of lost chunks, then sorts and merges all ranges. A frame that is salvaged again keeps its former losses.
+    /// Adds ranges of lost chunks, then sorts and merges all ranges. A frame that is salvaged again keeps its former
+    /// losses.
     pub(crate) fn add(&mut self, ranges: impl Iterator<Item = (u64, u64)>) {
         self.lost.extend(ranges);
         self.lost.sort_unstable();

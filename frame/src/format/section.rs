@@ -70,8 +70,8 @@ impl Metalayer {
         Ok(Self { name: String::new(), shared: shared.clone(), raw_name: 0..0, content })
     }
 
-    /// The name of the metalayer, at most 31 bytes. Bytes that are not UTF-8 are replaced. The name ends before a NUL, as in
-    /// C-Blosc2.
+    /// The name of the metalayer, at most 31 bytes. Bytes that are not UTF-8 are replaced. The name ends before a NUL,
+    /// as in C-Blosc2.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
@@ -251,8 +251,8 @@ impl Section {
         self.list + LIST_HEADER
     }
 
-    /// The bytes of a section with these names and contents, at offset `start` of its header or trailer; `None` if a number does
-    /// not fit.
+    /// The bytes of a section with these names and contents, at offset `start` of its header or trailer; `None` if a
+    /// number does not fit.
     pub(crate) fn build(
         rules: &SectionRules,
         start: usize,

@@ -8,8 +8,9 @@
 //! | `ce` + 4 | the length of the trailer |
 //! | `d8` + 1 + 16 | the fingerprint, with its kind: all zeros |
 //!
-//! A trailer without vlmetalayers has 35 bytes. In the two older generations a single unnamed content replaces the section:
-//! `c6`, a length of 4 bytes, and the content. The second generation also begins with `94 01`, the first one with `0d 00`.
+//! A trailer without vlmetalayers has 35 bytes. In the two older generations a single unnamed content replaces the
+//! section: `c6`, a length of 4 bytes, and the content. The second generation also begins with `94 01`, the first one
+//! with `0d 00`.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -50,7 +51,8 @@ pub(crate) const MAX_TRAILER_LEN: usize = 1 << 28;
 /// The longest value of a vlmetalayer that is decompressed. A hostile length must not make us allocate more.
 pub(crate) const MAX_VALUE_LEN: usize = 1 << 28;
 
-/// The longest list of a store's keys that is read, enough for a million keys. In memory it takes several times as much.
+/// The longest list of a store's keys that is read, enough for a million keys. In memory it takes several times as
+/// much.
 const MAX_KEYS_LEN: usize = 1 << 24;
 
 /// The version of the trailer's format that is written.
@@ -210,8 +212,8 @@ impl Trailer {
         self.vlmetalayers.iter().find(|layer| layer.name() == name)
     }
 
-    /// The keys of the frames inside the compressed data of a [store](crate::ObjectKind::is_store); empty if the frame is not a
-    /// store, or if the list of keys cannot be read.
+    /// The keys of the frames inside the compressed data of a [store](crate::ObjectKind::is_store); empty if the frame
+    /// is not a store, or if the list of keys cannot be read.
     ///
     /// ```
     /// use b2nd_frame::Frame;

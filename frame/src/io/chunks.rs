@@ -88,8 +88,8 @@ pub(crate) struct ChunkBytes {
 impl<R: Read + Seek> Frame<R> {
     /// Reads the chunk index, with the place or the special value of each chunk.
     ///
-    /// The index is read in pieces, so memory does not grow with the number of chunks. [`Chunks::get`] reads an entry without
-    /// the ones before it. The chunks themselves are not read; [`Chunks::header`] reads the header of one.
+    /// The index is read in pieces, so memory does not grow with the number of chunks. [`Chunks::get`] reads an entry
+    /// without the ones before it. The chunks themselves are not read; [`Chunks::header`] reads the header of one.
     ///
     /// # Errors
     ///
@@ -169,7 +169,8 @@ impl<R: Read + Seek> Frame<R> {
 }
 
 impl<R: Read + Seek> Chunks<'_, R> {
-    /// Reads the entry of a chunk by its number; `None` if there are fewer chunks. The position of the iterator does not change.
+    /// Reads the entry of a chunk by its number; `None` if there are fewer chunks. The position of the iterator does
+    /// not change.
     ///
     /// The numbers may be in any order. Each call reads a piece of the index, unless the entry is in the piece that was
     /// read before.
@@ -197,8 +198,8 @@ impl<R: Read + Seek> Chunks<'_, R> {
         entry
     }
 
-    /// Reads the header of a chunk; `None` if the chunk is not stored. Its values may be wrong: [`checked_header`] compares them
-    /// with the frame.
+    /// Reads the header of a chunk; `None` if the chunk is not stored. Its values may be wrong: [`checked_header`]
+    /// compares them with the frame.
     ///
     /// [`checked_header`]: Self::checked_header
     ///
@@ -233,8 +234,8 @@ impl<R: Read + Seek> Chunks<'_, R> {
     ///
     /// # Errors
     ///
-    /// The errors of [`header`](Self::header), and an error if the sizes in the header contradict the frame or each other. The
-    /// finding is that of a check with depth [`CheckDepth::ChunkHeaders`](crate::CheckDepth::ChunkHeaders).
+    /// The errors of [`header`](Self::header), and an error if the sizes in the header contradict the frame or each
+    /// other. The finding is that of a check with depth [`CheckDepth::ChunkHeaders`](crate::CheckDepth::ChunkHeaders).
     ///
     /// ```
     /// use std::io::Cursor;
@@ -281,12 +282,13 @@ impl<R: Read + Seek> Chunks<'_, R> {
 
     /// Reads the stored bytes of a chunk, for a Blosc2 decompressor; `None` if the chunk is special and not stored.
     ///
-    /// The header has been compared with the frame, as by [`checked_header`](Self::checked_header). The bytes after the header
-    /// may be damaged.
+    /// The header has been compared with the frame, as by [`checked_header`](Self::checked_header). The bytes after the
+    /// header may be damaged.
     ///
     /// # Errors
     ///
-    /// The errors of [`checked_header`](Self::checked_header), and an error if the file became shorter since it was opened.
+    /// The errors of [`checked_header`](Self::checked_header), and an error if the file became shorter since it was
+    /// opened.
     ///
     /// ```
     /// use b2nd_frame::Frame;

@@ -133,7 +133,8 @@ impl<R> Frame<R> {
     /// The kind of object in the frame, as far as the header determines it.
     ///
     /// It is the class with which python-blosc2 opens the file, with two exceptions. python-blosc2 opens a
-    /// [store](ObjectKind::EmbedStore) only by the extension `b2e`, `b2d` or `b2z`, and an array of Caterva as plain chunks.
+    /// [store](ObjectKind::EmbedStore) only by the extension `b2e`, `b2d` or `b2z`, and an array of Caterva as plain
+    /// chunks.
     ///
     /// ```
     /// use b2nd_frame::{Frame, ObjectKind};
@@ -215,8 +216,8 @@ impl<R: Read + Seek> Frame<R> {
     ///
     /// # Errors
     ///
-    /// If the file cannot be read, or if no valid trailer is at the end of the frame. The file may have become shorter since it
-    /// was opened.
+    /// If the file cannot be read, or if no valid trailer is at the end of the frame. The file may have become shorter
+    /// since it was opened.
     ///
     /// ```
     /// use b2nd_frame::Frame;

@@ -145,7 +145,8 @@ impl Index {
         let (Some(start), Some(left)) = (start, left) else {
             return Err(damaged(self.start, &format_args!("block {number} begins outside of it")));
         };
-        // A block has at most one stream per byte of an item. Each has its length before it, and none is longer than its data.
+        // A block has at most one stream per byte of an item. Each has its length before it, and none is longer than
+        // its data.
         let longest = length.saturating_add(INT32 * u64::from(header.typesize.max(1)));
         let block = frame.read_range(self.start.saturating_add(start), longest.min(left))?;
         let chunk = single_block(&self.bytes, &block, usize::try_from(length).unwrap_or_default());

@@ -22,7 +22,8 @@ const SUFFIX: &str = ".b2lock";
 /// The offset in the lock file of the counter of writes: 8 bytes in the byte order of the machine.
 const COUNTER_AT: u64 = 8;
 
-/// The lock file of a frame with its header in the file `path`. It is beside the file itself, not beside a symbolic link.
+/// The lock file of a frame with its header in the file `path`. It is beside the file itself, not beside a symbolic
+/// link.
 pub(crate) fn sidecar(path: &Path, is_sparse: bool) -> PathBuf {
     let target = path.is_symlink().then(|| fs::canonicalize(path).ok()).flatten();
     let path = target.as_deref().unwrap_or(path);
@@ -58,7 +59,8 @@ pub(crate) struct SharedLock {
 }
 
 impl SharedLock {
-    /// Takes the lock if there is a lock file, and waits for it until the deadline. Without a deadline it waits forever.
+    /// Takes the lock if there is a lock file, and waits for it until the deadline. Without a deadline it waits
+    /// forever.
     pub(crate) fn take(
         path: &Path,
         is_sparse: bool,
@@ -132,8 +134,8 @@ fn is_too_long(error: &io::Error) -> bool {
     error.raw_os_error() == Some(too_long)
 }
 
-/// A system without locks: a frame with a lock file can be read, but not written. A write despite a lock of other processes would
-/// be worse than an error.
+/// A system without locks: a frame with a lock file can be read, but not written. A write despite a lock of other
+/// processes would be worse than an error.
 #[cfg(target_family = "wasm")]
 mod without {
     use std::fs::File;

@@ -187,7 +187,8 @@ impl<R: Read + Seek> Frame<R> {
     }
 }
 
-/// Reads a header of at most `longest` bytes, and checks that the frame fits the rest of the file, or the next `limit` bytes.
+/// Reads a header of at most `longest` bytes, and checks that the frame fits the rest of the file, or the next `limit`
+/// bytes.
 pub(crate) fn read(
     reader: &mut (impl Read + Seek),
     offset: u64,

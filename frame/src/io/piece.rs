@@ -26,7 +26,8 @@ const FIRST_READ: u64 = 1 << 14;
 // A trade-off between reading bytes that are not needed and a second call.
 const MAX_GAP: usize = 1 << 14;
 
-/// The size, stored or decompressed, at which a piece ends and the next one begins. Several threads share a large chunk this way.
+/// The size, stored or decompressed, at which a piece ends and the next one begins. Several threads share a large chunk
+/// this way.
 // Long enough that passing a piece to a thread costs little beside decompressing it.
 const PIECE_LEN: usize = 1 << 20;
 
@@ -321,8 +322,8 @@ impl Piece<'_> {
     }
 }
 
-/// The byte range of the slice that takes the whole block, if its items lie together there. `None` with several threads:
-/// decompressing in place would hold the lock of a region, and others would wait.
+/// The byte range of the slice that takes the whole block, if its items lie together there. `None` with several
+/// threads: decompressing in place would hold the lock of a region, and others would wait.
 fn only_run(block: &Block<'_>, length: usize, target: &SharedSlice<'_>) -> Option<Range<usize>> {
     let run = block.runs().next().filter(|_| !target.is_shared())?;
     run.target(target.typesize).filter(|range| range.len() == length)
@@ -341,8 +342,8 @@ fn repeat(runs: impl Iterator<Item = Run>, value: &[u8], target: &SharedSlice<'_
     Some(())
 }
 
-/// Copies runs into the slice. `data` is the decompressed chunk from byte `first` on. `None` if `data` or the slice is too
-/// short.
+/// Copies runs into the slice. `data` is the decompressed chunk from byte `first` on. `None` if `data` or the slice is
+/// too short.
 fn scatter(
     runs: impl Iterator<Item = Run>,
     data: &[u8],

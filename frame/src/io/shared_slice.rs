@@ -1,7 +1,8 @@
 //! The buffer for the items of a slice, which several threads fill.
 //!
-//! The buffer is divided into regions, each with a lock, because most pieces go to different parts of the slice. With one lock
-//! for all, a thread would wait while another one touches new memory for the first time, which takes as long as decompressing.
+//! The buffer is divided into regions, each with a lock, because most pieces go to different parts of the slice. With
+//! one lock for all, a thread would wait while another one touches new memory for the first time, which takes as long
+//! as decompressing.
 
 use core::ops::Range;
 use std::sync::{Mutex, MutexGuard, PoisonError};

@@ -65,8 +65,8 @@ impl<R> Frame<R> {
 }
 
 impl<R> Slice<'_, R> {
-    /// Sets the number of threads that decompress, from 1 to 256. The default is 1. The calling thread is one of them, and only
-    /// it reads the file.
+    /// Sets the number of threads that decompress, from 1 to 256. The default is 1. The calling thread is one of them,
+    /// and only it reads the file.
     pub fn threads(self, threads: usize) -> Self {
         Self { threads: threads.clamp(1, MAX_THREADS), ..self }
     }
@@ -84,8 +84,8 @@ impl<R> Slice<'_, R> {
 impl<R: Read + Seek> Slice<'_, R> {
     /// Reads the items in C order. Each has the size of the header's typesize and the byte order of the dtype.
     ///
-    /// Only chunks with items of the slice are read, and only the blocks with such items are decompressed. Items that were
-    /// never written are zeros.
+    /// Only chunks with items of the slice are read, and only the blocks with such items are decompressed. Items that
+    /// were never written are zeros.
     ///
     /// # Errors
     ///
@@ -102,7 +102,8 @@ impl<R: Read + Seek> Slice<'_, R> {
         Ok(items)
     }
 
-    /// Reads the items into a buffer of exactly [`nbytes`](Self::nbytes) bytes. After an error its content is not specified.
+    /// Reads the items into a buffer of exactly [`nbytes`](Self::nbytes) bytes. After an error its content is not
+    /// specified.
     ///
     /// # Errors
     ///
@@ -192,8 +193,8 @@ fn array_with_data<R>(frame: &Frame<R>) -> Result<Array<'_>, Error> {
 /// A piece and its number in the order of reading.
 type NumberedPiece<'g> = (usize, Piece<'g>);
 
-/// Copies pieces into a slice in several threads, while `produce` reads them in the calling thread. The result is the error of
-/// the first piece that failed, in the order of reading: the same error as with one thread.
+/// Copies pieces into a slice in several threads, while `produce` reads them in the calling thread. The result is the
+/// error of the first piece that failed, in the order of reading: the same error as with one thread.
 fn in_threads<'g>(
     threads: usize,
     target: &SharedSlice<'_>,
@@ -222,8 +223,8 @@ fn in_threads<'g>(
         }
         let mut number = 0;
         let produced = produce(&mut |piece| {
-            // `Relaxed` is enough: the flag only ends the reading sooner, and the error itself is behind a lock. `stopped` is
-            // never returned, as the error that set the flag has a lower number.
+            // `Relaxed` is enough: the flag only ends the reading sooner, and the error itself is behind a lock.
+            // `stopped` is never returned, as the error that set the flag has a lower number.
             if errors.any.load(Ordering::Relaxed) {
                 return Err(Error::stopped());
             }

@@ -16,14 +16,14 @@ impl Frame {
     /// Reads the header of a frame that another process may be writing. It reads until two reads agree, and the array's
     /// metalayer agrees with the header.
     ///
-    /// A single read can give a half-written shape or, more often, a shape whose chunks are not all written yet. If the frame
-    /// has a `.b2lock` file, which C-Blosc2 creates if locking is on, its shared lock is held during the reads.
+    /// A single read can give a half-written shape or, more often, a shape whose chunks are not all written yet. If the
+    /// frame has a `.b2lock` file, which C-Blosc2 creates if locking is on, its shared lock is held during the reads.
     ///
     /// # Errors
     ///
     /// [`ErrorKind::Changing`] if this takes longer than `patience`: another process is writing, or was interrupted.
-    /// [`check`](crate::check()) distinguishes the two. [`ErrorKind::Locked`] if another process holds the lock for that
-    /// time. Also the errors of [`open`](Self::open).
+    /// [`check`](crate::check()) distinguishes the two. [`ErrorKind::Locked`] if another process holds the lock for
+    /// that time. Also the errors of [`open`](Self::open).
     ///
     /// ```
     /// use std::time::Duration;
@@ -37,8 +37,8 @@ impl Frame {
         let path = path.as_ref();
         // No deadline if `patience` is longer than the clock can represent.
         let deadline = Instant::now().checked_add(patience);
-        // The frame type determines the lock file, and no writer changes it. If the header cannot be read yet, a directory must
-        // be a sparse frame.
+        // The frame type determines the lock file, and no writer changes it. If the header cannot be read yet, a
+        // directory must be a sparse frame.
         let is_sparse = Self::open(path).map_or(path.is_dir(), |frame| frame.header().is_sparse());
         let file = file_with_header(path)?;
         let _lock = SharedLock::take(&file, is_sparse, deadline)?;

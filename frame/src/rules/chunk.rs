@@ -8,8 +8,8 @@ use crate::format::header::Header;
 use crate::format::index::{ChunkEntry, ChunkPlace};
 use crate::rules::blocks::wrong_table;
 
-/// The values that a frame requires in the headers of its chunks. They are known only for an array: chunks of any origin can be
-/// appended to other frames.
+/// The values that a frame requires in the headers of its chunks. They are known only for an array: chunks of any
+/// origin can be appended to other frames.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ChunkRules {
     /// The item size in the form of a chunk header: a single byte.
@@ -17,8 +17,8 @@ pub(crate) struct ChunkRules {
     /// The full item size.
     pub(crate) itemsize: Option<usize>,
     pub(crate) blocksize: Option<usize>,
-    /// The filters in use. Other filters are only unusual, because python-blosc2 can change those of a frame between two
-    /// chunks.
+    /// The filters in use. Other filters are only unusual, because python-blosc2 can change those of a frame between
+    /// two chunks.
     pub(crate) filters: Option<Vec<Filter>>,
     /// Whether a chunk may be shorter than the longest header.
     pub(crate) may_be_short: bool,
@@ -128,7 +128,8 @@ pub(crate) fn wrong_flags(header: &ChunkHeader) -> Option<String> {
         .then(|| format!("has the special value {bits} to C-Blosc2, which cannot read it"))
 }
 
-/// Why C-Blosc2 does not read a chunk that is read here: it takes the first bytes of the data for the length of a dictionary.
+/// Why C-Blosc2 does not read a chunk that is read here: it takes the first bytes of the data for the length of a
+/// dictionary.
 // Not one of `wrong_flags`, because a chunk of data is read in spite of it.
 pub(crate) fn false_dictionary(header: &ChunkHeader) -> Option<String> {
     header

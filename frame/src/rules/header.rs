@@ -165,7 +165,8 @@ fn list(head: &Head) -> Option<Finding> {
         let text = format!("the list of metalayers counts {listed}, but their index has {count}");
         return Some(about(section.list).numbers(count, listed).text(text));
     }
-    // Readers need only the offsets. Known writers store the contents in order and without gaps, so anything else is a finding.
+    // Readers need only the offsets. Known writers store the contents in order and without gaps, so anything else is a
+    // finding.
     let mut end = section.contents();
     for layer in head.metalayers() {
         if layer.offset() != end + CONTENT_HEADER {

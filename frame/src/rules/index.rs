@@ -145,7 +145,8 @@ impl IndexScan {
         Some(finding.text(format!("two chunks have the {what} {twice}")))
     }
 
-    /// The finding for special chunks among chunks of different sizes. Only the header of a stored chunk records its size.
+    /// The finding for special chunks among chunks of different sizes. Only the header of a stored chunk records its
+    /// size.
     pub(crate) fn lost_length(&self, header: &Header) -> Option<Finding> {
         let (special, total) = (self.counts.special(), self.counts.total());
         (header.nchunks().is_none() && special > 0).then(|| {
@@ -156,8 +157,8 @@ impl IndexScan {
     }
 
     /// The warning that data may never have been written.
-    // A killed writer leaves no certain trace, so this is a warning. Stored chunks followed by special ones only are typical of
-    // it; a special chunk among stored ones is typical of a mask with empty borders.
+    // A killed writer leaves no certain trace, so this is a warning. Stored chunks followed by special ones only are
+    // typical of it; a special chunk among stored ones is typical of a mask with empty borders.
     pub(crate) fn unwritten(
         &self,
         header: &Header,

@@ -43,8 +43,8 @@ use crate::write::writer::FrameWriter;
 /// A chunk that this crate cannot decompress, because its codec or filter is a plugin, is copied, and
 /// [reported](SalvageReport::unverified). Without the feature `decompress`, that is every compressed chunk.
 ///
-/// If chunks are lost, the new frame records it: the vlmetalayer `b2nd_salvage` lists them, and a [`check`](crate::check())
-/// warns of it ([`Salvaged`](crate::FindingCode::Salvaged)).
+/// If chunks are lost, the new frame records it: the vlmetalayer `b2nd_salvage` lists them, and a
+/// [`check`](crate::check()) warns of it ([`Salvaged`](crate::FindingCode::Salvaged)).
 ///
 /// It needs memory for one chunk, plus 32 bytes for each chunk of the array.
 ///
@@ -202,8 +202,8 @@ impl<'p, R: Read + Seek> Salvage<'p, R> {
 
     /// Writes the new frame to a path that must not exist yet, and opens it. The frame type stays the same.
     ///
-    /// The frame is written under a temporary name, checked, and renamed, as by a [`Rewrite`](crate::Rewrite). If nothing can be
-    /// saved, nothing is written.
+    /// The frame is written under a temporary name, checked, and renamed, as by a [`Rewrite`](crate::Rewrite). If
+    /// nothing can be saved, nothing is written.
     ///
     /// # Errors
     ///

@@ -159,7 +159,8 @@ struct Tried {
     nwrong: usize,
 }
 
-/// Compares the first entries of a chunk index with the chunks. Also returns the end of the index; `None` if it cannot be read.
+/// Compares the first entries of a chunk index with the chunks. Also returns the end of the index; `None` if it cannot
+/// be read.
 fn agreeing<R: Read + Seek>(frame: &mut Frame<&mut R>) -> Option<(Tried, u64)> {
     // The filters in a damaged header may be wrong too.
     let rules = ChunkRules { filters: None, ..ChunkRules::new(frame.header(), true) };

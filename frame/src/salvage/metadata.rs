@@ -38,7 +38,8 @@ struct Found {
     end: usize,
 }
 
-/// Reads the metalayers of a header. `prefix` is the start of the frame. Metalayers that cannot be read are added to `lost`.
+/// Reads the metalayers of a header. `prefix` is the start of the frame. Metalayers that cannot be read are added to
+/// `lost`.
 pub(super) fn read(
     prefix: &[u8],
     values: &Values,
@@ -164,8 +165,8 @@ fn begins_chunk(prefix: &[u8], at: usize) -> bool {
 /// A way to read the bytes of an array's metalayer: unchanged or restored.
 type Reading = fn(&[u8]) -> Option<array::Found>;
 
-/// The metalayer that describes the array: its number, the array and its bytes. A metalayer with another name counts only if
-/// none with the right name can be read.
+/// The metalayer that describes the array: its number, the array and its bytes. A metalayer with another name counts
+/// only if none with the right name can be read.
 fn array_of(bytes: &[u8], layers: &[Layer], read: Reading) -> Option<(usize, array::Found)> {
     let of_name = |is_named: bool| {
         let layers = layers.iter().enumerate().filter(|(_, layer)| is_array_name(&layer.name) == is_named);

@@ -27,8 +27,9 @@ pub(super) struct Vlmetalayers {
     pub(super) lost: Vec<(String, String)>,
 }
 
-/// Finds the trailer and returns its vlmetalayers; `None` if there is no trailer. The last bytes of a trailer hold its length,
-/// so it is found from the end of the frame or of the file. If its end is damaged, it is found at the end of the chunk index.
+/// Finds the trailer and returns its vlmetalayers; `None` if there is no trailer. The last bytes of a trailer hold its
+/// length, so it is found from the end of the frame or of the file. If its end is damaged, it is found at the end of
+/// the chunk index.
 pub(super) fn read<R: Read + Seek>(
     source: &mut Source<R>,
     index_end: Option<u64>,

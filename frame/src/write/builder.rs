@@ -19,8 +19,9 @@ use crate::write::writer::FrameWriter;
 /// The header and trailer of a new frame.
 ///
 /// A builder starts with the array's [`Meta`]. [`create`](Self::create), [`create_sparse`](Self::create_sparse) or
-/// [`write_to`](Self::write_to) then starts writing, and the [`FrameWriter`] takes the chunks. [`to_vec`](Self::to_vec) makes
-/// a small frame in memory. This crate compresses nothing: chunks come from a Blosc2 compressor, or are stored uncompressed.
+/// [`write_to`](Self::write_to) then starts writing, and the [`FrameWriter`] takes the chunks. [`to_vec`](Self::to_vec)
+/// makes a small frame in memory. This crate compresses nothing: chunks come from a Blosc2 compressor, or are stored
+/// uncompressed.
 ///
 /// ```
 /// use b2nd_frame::{Check, FrameBuilder, SpecialValue};
@@ -52,9 +53,9 @@ use crate::write::writer::FrameWriter;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// The codec, level and filters in the header do not apply to the chunks that are written now, because each chunk records its
-/// own. Programs use them to compress chunks that they add or change later. The defaults are those of python-blosc2: zstd at
-/// level 5, after a shuffle.
+/// The codec, level and filters in the header do not apply to the chunks that are written now, because each chunk
+/// records its own. Programs use them to compress chunks that they add or change later. The defaults are those of
+/// python-blosc2: zstd at level 5, after a shuffle.
 ///
 /// All numbers are checked when writing starts.
 #[derive(Debug)]
@@ -64,8 +65,8 @@ pub struct FrameBuilder(Contents);
 impl FrameBuilder {
     /// A frame with the array that `meta` describes. Its layout must be [`Layout::B2nd`](b2nd_serde::Layout::B2nd).
     ///
-    /// An array without items may have chunks without items, as C-Blosc2 makes them. python-blosc2 cannot resize such an
-    /// array, so a chunk shape of at least 1 is better.
+    /// An array without items may have chunks without items, as C-Blosc2 makes them. python-blosc2 cannot resize such
+    /// an array, so a chunk shape of at least 1 is better.
     pub fn new(meta: Meta) -> Self {
         Self(Contents {
             meta,
@@ -76,8 +77,8 @@ impl FrameBuilder {
         })
     }
 
-    /// Sets the size of an item in bytes. It is needed only if this crate does not know the dtype, for example because the dtype
-    /// format is not NumPy's.
+    /// Sets the size of an item in bytes. It is needed only if this crate does not know the dtype, for example because
+    /// the dtype format is not NumPy's.
     ///
     /// ```
     /// use b2nd_frame::FrameBuilder;
@@ -157,8 +158,8 @@ impl FrameBuilder {
         self
     }
 
-    /// Adds a metalayer: a value as `MessagePack`, in which a struct is a map. At most 15 can be added to that of the array. The
-    /// length of a metalayer cannot change later.
+    /// Adds a metalayer: a value as `MessagePack`, in which a struct is a map. At most 15 can be added to that of the
+    /// array. The length of a metalayer cannot change later.
     pub fn metalayer(mut self, name: &str, value: &(impl Serialize + ?Sized)) -> Self {
         self.0.metalayers.push((name.into(), messagepack(name, value)));
         self
@@ -181,8 +182,8 @@ impl FrameBuilder {
         self
     }
 
-    /// Adds a vlmetalayer: a value as `MessagePack`, in which a struct is a map, in an uncompressed chunk. At most 16 can be
-    /// added.
+    /// Adds a vlmetalayer: a value as `MessagePack`, in which a struct is a map, in an uncompressed chunk. At most 16
+    /// can be added.
     pub fn vlmetalayer(mut self, name: &str, value: &(impl Serialize + ?Sized)) -> Self {
         let chunk = messagepack(name, value).and_then(|value| {
             let header = header_of_stored(false, 1, value.len(), value.len(), value.len());
@@ -283,8 +284,8 @@ impl FrameBuilder {
 
     /// Starts writing a contiguous frame to a writer that can seek, from its position on.
     ///
-    /// The header is written last, over zeros, so the writer must be able to go back. A file opened for appending cannot.
-    /// [`finish`](FrameWriter::finish) returns the writer, with its position after the frame.
+    /// The header is written last, over zeros, so the writer must be able to go back. A file opened for appending
+    /// cannot. [`finish`](FrameWriter::finish) returns the writer, with its position after the frame.
     ///
     /// # Errors
     ///
@@ -312,8 +313,8 @@ impl FrameBuilder {
         Ok(FrameWriter::new(Output::contiguous(to, plan.header_len())?, plan))
     }
 
-    /// Makes a contiguous frame in memory, with the given chunks in order. A Blosc2 chunk inside HDF5 is such a frame with a
-    /// single chunk.
+    /// Makes a contiguous frame in memory, with the given chunks in order. A Blosc2 chunk inside HDF5 is such a frame
+    /// with a single chunk.
     ///
     /// # Errors
     ///

@@ -75,8 +75,8 @@ impl Destination {
 
 /// A new frame with a temporary name: a file, or the directory of a sparse frame. Dropping it removes it.
 ///
-/// [`FrameBuilder::create`](crate::FrameBuilder::create) starts one, and [`FrameWriter::finish`](crate::FrameWriter::finish)
-/// returns it complete.
+/// [`FrameBuilder::create`](crate::FrameBuilder::create) starts one, and
+/// [`FrameWriter::finish`](crate::FrameWriter::finish) returns it complete.
 ///
 /// ```
 /// use std::fs::File;
@@ -130,8 +130,8 @@ impl NewFrame {
     }
 
     /// Syncs the file, or the directory and its file with the header, but not the chunks.
-    // Syncing costs a millisecond per chunk file, and python-blosc2 does not do it either. A killed process leaves no partial
-    // frame without it; a power failure can, and `check` reports it.
+    // Syncing costs a millisecond per chunk file, and python-blosc2 does not do it either. A killed process leaves no
+    // partial frame without it; a power failure can, and `check` reports it.
     pub(crate) fn sync(&self) -> Result<(), Error> {
         let synced = self.file().sync_all().and_then(|()| match self.directory() {
             Some(directory) => sync(File::open(directory).ok().as_ref()),
@@ -217,8 +217,8 @@ fn replace(new: NamedTempFile, to: &Path) -> io::Result<File> {
     new.persist(to).map_err(|error| error.error)
 }
 
-/// tempfile's `persist` does not replace a file that is open anywhere, but the rename of the standard library does, since
-/// Windows 10: the frame of an earlier rewrite may still be open.
+/// tempfile's `persist` does not replace a file that is open anywhere, but the rename of the standard library does,
+/// since Windows 10: the frame of an earlier rewrite may still be open.
 #[cfg(windows)]
 fn replace(new: NamedTempFile, to: &Path) -> io::Result<File> {
     let (file, new) = new.keep()?;
@@ -231,8 +231,8 @@ fn replace(new: NamedTempFile, to: &Path) -> io::Result<File> {
 /// Renames a new directory, unless the path exists.
 #[cfg(not(windows))]
 fn rename_directory(new: &Path, to: &Path) -> io::Result<()> {
-    // A rename silently replaces an empty directory, even one of another process. `create_dir` fails if the path exists, so
-    // the rename replaces only our own. A process that is killed between the two leaves an empty directory.
+    // A rename silently replaces an empty directory, even one of another process. `create_dir` fails if the path
+    // exists, so the rename replaces only our own. A process that is killed between the two leaves an empty directory.
     fs::create_dir(to)?;
     fs::rename(new, to).inspect_err(|_| {
         // Fails, and is meant to, if another process has put something into the directory.

@@ -33,8 +33,8 @@ enum WrittenChunks {
         /// Whether a part of a failed chunk may have been written. The next chunk overwrites it.
         is_astray: bool,
     },
-    /// Each in a file of its own. Files are numbered in the order of writing, not by chunk: C-Blosc2 checks a file number as
-    /// if it were an offset, and opens none above the size of all chunks.
+    /// Each in a file of its own. Files are numbered in the order of writing, not by chunk: C-Blosc2 checks a file
+    /// number as if it were an offset, and opens none above the size of all chunks.
     Sparse { directory: PathBuf, files: u64 },
 }
 
@@ -54,8 +54,8 @@ impl Output<NewFrame> {
 }
 
 impl<W: Write + Seek> Output<W> {
-    /// Starts a contiguous frame at the position of a writer. Until the header is written, zeros take its place, which no
-    /// program reads as a frame.
+    /// Starts a contiguous frame at the position of a writer. Until the header is written, zeros take its place, which
+    /// no program reads as a frame.
     pub(crate) fn contiguous(mut out: W, header_len: u64) -> Result<Self, Error> {
         let start = out.stream_position().map_err(Error::writing)?;
         let mut out = BufWriter::with_capacity(BUFFER, out);
@@ -64,8 +64,8 @@ impl<W: Write + Seek> Output<W> {
         Ok(Self { out, chunks, path: None })
     }
 
-    /// Lets a function write a chunk and return its length. Returns the value for the chunk index: the offset, or the number of
-    /// the file. After an error, the output is as before the call.
+    /// Lets a function write a chunk and return its length. Returns the value for the chunk index: the offset, or the
+    /// number of the file. After an error, the output is as before the call.
     pub(crate) fn put(
         &mut self,
         write: impl FnOnce(&mut dyn Write) -> Result<u64, Error>,

@@ -16,9 +16,9 @@ use crate::write::plan::{Plan, Sizes};
 /// Writes the chunks of a new frame, in any order by their numbers. It comes from a
 /// [`FrameBuilder`](crate::FrameBuilder).
 ///
-/// [`Geometry`](b2nd_serde::Geometry) computes the items of each chunk. Each chunk must be given once. Its number, its length
-/// and its header are checked before it is written. After an error about a chunk, the frame is unchanged, and the chunk can
-/// be given again.
+/// [`Geometry`](b2nd_serde::Geometry) computes the items of each chunk. Each chunk must be given once. Its number, its
+/// length and its header are checked before it is written. After an error about a chunk, the frame is unchanged, and
+/// the chunk can be given again.
 ///
 /// Chunks are not kept in memory. The index takes 8 bytes of memory for each chunk, or 16 KiB for a chunk whose number
 /// is far from all others.
@@ -95,8 +95,8 @@ impl<W: Write + Seek> FrameWriter<W> {
 
     /// Writes a chunk that a Blosc2 compressor has made.
     ///
-    /// A special chunk, with only zeros, NaN or uninitialized items, is not stored. It becomes an entry of the chunk index, as in
-    /// C-Blosc2.
+    /// A special chunk, with only zeros, NaN or uninitialized items, is not stored. It becomes an entry of the chunk
+    /// index, as in C-Blosc2.
     ///
     /// # Errors
     ///
@@ -245,8 +245,8 @@ impl<W: Write + Seek> FrameWriter<W> {
 
     /// Writes the rest of the frame.
     ///
-    /// Returns the writer that was given to [`write_to`](crate::FrameBuilder::write_to), or the new frame at a path, which
-    /// [`persist`](crate::NewFrame::persist) renames.
+    /// Returns the writer that was given to [`write_to`](crate::FrameBuilder::write_to), or the new frame at a path,
+    /// which [`persist`](crate::NewFrame::persist) renames.
     ///
     /// # Errors
     ///

@@ -1,4 +1,5 @@
-//! Where a file cannot be written to its end, the error names it, the old file is as it was, and no part of a new one is left.
+//! Where a file cannot be written to its end, the error names it, the old file is as it was, and no part of a new one
+//! is left.
 //!
 //! A limit on the length of files stands for a full disk. It is that of a process, so one of its own does the writing.
 

@@ -40,8 +40,8 @@ fn write_new(path: &Path, is_sparse: bool) {
     writer.finish().unwrap().persist().unwrap();
 }
 
-/// The process that the tests below kill. It changes the frame in place, rewrites it in place, or copies it to new names
-/// in a folder, on and on, to one of two states and back. At a report of progress that was asked for it aborts.
+/// The process that the tests below kill. It changes the frame in place, rewrites it in place, or copies it to new
+/// names in a folder, on and on, to one of two states and back. At a report of progress that was asked for it aborts.
 #[test]
 fn the_process_that_dies() {
     let Some(path) = std::env::var_os("B2ND_PATH").map(PathBuf::from) else { return };

@@ -80,8 +80,8 @@ struct Left {
     nothing: usize,
     /// A file or directory under another name, that is no frame yet.
     temporary: usize,
-    /// A directory under another name, and an empty one that it would have replaced; or a whole frame that did not get its
-    /// name.
+    /// A directory under another name, and an empty one that it would have replaced; or a whole frame that did not get
+    /// its name.
     almost: usize,
     whole: usize,
 }

@@ -535,7 +535,8 @@ fn every_changed_byte_of_the_name_b2nd_is_found() {
             assert_eq!(codes, [FindingCode::MisnamedArray], "byte {at} is {byte:#04x}");
         }
     }
-    // A metalayer of a user is not an array, also where it looks like one, but for another frame or with bytes behind it.
+    // A metalayer of a user is not an array, also where it looks like one, but for another frame or with bytes behind
+    // it.
     let content = &sound[112..165];
     let shorter = [&content[..12], &[2], &content[13..]].concat();
     let longer = [content, b"x"].concat();

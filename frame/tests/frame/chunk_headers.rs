@@ -170,8 +170,8 @@ fn a_damaged_chunk_file_is_found() {
     assert_eq!((findings.len(), findings[0].code()), (1, FindingCode::ChunkFile));
 }
 
-/// The frame of `many_blocks.b2nd` as a sparse one: type 1, and files for offsets. Gives the second of its two chunks, each of
-/// which has a table of 70 blocks.
+/// The frame of `many_blocks.b2nd` as a sparse one: type 1, and files for offsets. Gives the second of its two chunks,
+/// each of which has a table of 70 blocks.
 fn many_blocks(path: &Path) -> Vec<u8> {
     let file = fs::read(data().join("peers/many_blocks.b2nd")).unwrap();
     let parsed = Frame::parse(&file).unwrap();

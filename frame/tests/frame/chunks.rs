@@ -382,8 +382,8 @@ enum Ask {
     Whole,
 }
 
-/// What is asked of the chunk that begins at a byte, and what is read for it: where, and how many bytes. Both places are counted
-/// from the start of the chunks.
+/// What is asked of the chunk that begins at a byte, and what is read for it: where, and how many bytes. Both places
+/// are counted from the start of the chunks.
 type Step = (Ask, usize, Option<(usize, usize)>);
 
 /// Asks chunks one after the other, and holds what is read for each against what should be.

@@ -447,7 +447,8 @@ fn a_codec_that_a_chunk_does_not_name_is_not_made_up() {
     assert_eq!((&*flags.bytes, &*flags.value), (&[chunk[2]][..], "compressed"));
 }
 
-/// The row with the fault, which must be the last one; and the rows up to it show the input from its start, without a gap.
+/// The row with the fault, which must be the last one; and the rows up to it show the input from its start, without a
+/// gap.
 fn only_fault(header: &[u8]) -> (u64, String) {
     let rows = header_rows(header);
     let shown: Vec<u8> = rows.iter().flat_map(|row| row.bytes.clone()).collect();

@@ -1,6 +1,6 @@
-//! A reader or writer that fails at any of its calls is heard: its error comes back, is not taken for damage, and is not
-//! lost. One that gives less than it is asked for, or is interrupted, makes no difference. A file that is replaced while it
-//! is read does no harm.
+//! A reader or writer that fails at any of its calls is heard: its error comes back, is not taken for damage, and is
+//! not lost. One that gives less than it is asked for, or is interrupted, makes no difference. A file that is replaced
+//! while it is read does no harm.
 
 use std::fmt::Debug;
 use std::fs;

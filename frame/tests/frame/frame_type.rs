@@ -39,7 +39,8 @@ fn chunks(path: &Path) -> Vec<Seen> {
     seen
 }
 
-/// All of a frame but its chunks, its type and the sizes that depend on them: metalayers, trailer, and values of the header.
+/// All of a frame but its chunks, its type and the sizes that depend on them: metalayers, trailer, and values of the
+/// header.
 type Around = (Vec<(String, Vec<u8>)>, Vec<u8>, Vec<Vec<u8>>);
 
 fn around(path: &Path) -> Around {

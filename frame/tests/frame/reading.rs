@@ -242,7 +242,8 @@ fn of_a_compressed_index_only_the_block_that_is_asked_for_is_read() {
     let mut counting = Counting::new(file);
     let mut frame = Frame::read_at(&mut counting, 0).unwrap();
     assert_eq!(frame.chunks().unwrap().nth(100_000).unwrap().unwrap().number, 100_000);
-    // The header of the frame, that of the index with a value that may follow, and of one block its offset and its bytes.
+    // The header of the frame, that of the index with a value that may follow, and of one block its offset and its
+    // bytes.
     assert_eq!(counting.reads, [512, 40, 4, 4]);
 }
 

@@ -77,8 +77,8 @@ fn a_given_dtype_must_have_the_item_size_of_the_header() {
     assert!(of(small()).dtype("float32").preview().is_ok());
 }
 
-/// Of each code with this remedy at least one damaged file is mended, and what is written has no error. Where the metalayer
-/// is damaged, its entries are given.
+/// Of each code with this remedy at least one damaged file is mended, and what is written has no error. Where the
+/// metalayer is damaged, its entries are given.
 #[test]
 fn each_code_that_a_salvage_mends_is_mended() {
     let folder = tempfile::tempdir().unwrap();

@@ -17,8 +17,8 @@ from study import CRASH, HANG, answers, b2nd, report  # noqa: E402, of the folde
 
 from ask import answer, places  # noqa: E402
 
-# The fields that both have for every frame, and for an array. If chunks have different sizes, only python-blosc2 has their
-# number, as it is not in the header.
+# The fields that both have for every frame, and for an array. If chunks have different sizes, only python-blosc2 has
+# their number, as it is not in the header.
 FRAME_FIELDS = "container", "typesize", "stored_nbytes", "cbytes", "nchunks", "codec", "clevel", "filters"
 ARRAY_FIELDS = "shape", "chunks", "blocks", "ndim", "nbytes", "dtype"
 

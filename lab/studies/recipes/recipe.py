@@ -1,7 +1,8 @@
 """Shared parts of the recipes: a page of docs is run as it is.
 
-A block whose first line is `# NAME.py` or `# NAME.sh` becomes that file, other `sh` blocks run, and the `text` block after one must be
-what it printed. All happens in one folder, which the recipe has filled with files before. `--quick` skips the measurements."""
+A block whose first line is `# NAME.py` or `# NAME.sh` becomes that file, other `sh` blocks run, and the `text` block
+after one must be what it printed. All happens in one folder, which the recipe has filled with files before. `--quick`
+skips the measurements."""
 
 import os
 import pathlib

@@ -103,7 +103,8 @@ def try_store(name, url, variables, upload, wrong_login):
     for key, content in files.items():
         upload(f"data/{key}", content)
     upload("data/ä space.b2nd", array)
-    # A table in a zip file is one line only where the file is on this machine; objects without an extension are left out.
+    # A table in a zip file is one line only where the file is on this machine; objects without an extension are left
+    # out.
     named = ("b2nd", "b2frame", "caterva", "b2e", "b2f", "b2b")
     local, *_ = run(["ls", "--json", "--ext", ",".join(named), str(data)], {})
     listed, *_ = run(["ls", "--json", "--ext", ",".join(named), f"{url}/data"], variables)

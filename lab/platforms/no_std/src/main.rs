@@ -1,5 +1,5 @@
-//! Writes and reads a metalayer, and finds its items, where there is no allocator. Exits with 0 if all is well, else with the number of the
-//! step that failed.
+//! Writes and reads a metalayer, and finds its items, where there is no allocator. Exits with 0 if all is well, else
+//! with the number of the step that failed.
 
 #![no_std]
 #![no_main]
