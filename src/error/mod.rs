@@ -43,14 +43,14 @@ pub(crate) use detail::{Detail, LayoutFault, TextFault, ValueType};
 /// assert_eq!(error.dimension(), Some(0));
 /// assert_eq!(error.offset(), Some(14));
 /// ```
-pub struct Error(Repr);
+pub struct Error(BoxedParts);
 
 // A box, because a larger error makes every `Result` on the way larger. Without an allocator the struct itself is the
 // error. Packing it into 16 bytes made writing without an allocator faster, but reading with one slower.
 #[cfg(feature = "alloc")]
-type Repr = Box<Parts>;
+type BoxedParts = Box<Parts>;
 #[cfg(not(feature = "alloc"))]
-type Repr = Parts;
+type BoxedParts = Parts;
 
 /// The kind of an [`Error`], for a program to act on.
 ///
