@@ -164,7 +164,7 @@ impl Check {
         let visit =
             Visit { depth: Some(depth), embedded: true, on_chunk: Some(&on_chunk), ..Visit::default() };
         let work = |targets: Vec<Found>| {
-            let mut batch = Batch {
+            let mut batch = CheckBatch {
                 wanted: &wanted,
                 summary,
                 json,
@@ -204,7 +204,7 @@ struct MendableFailure<'f> {
 }
 
 /// The findings and counts of a batch of files.
-struct Batch<'w> {
+struct CheckBatch<'w> {
     wanted: &'w Wanted,
     /// Whether findings are only counted.
     summary: bool,
@@ -214,7 +214,7 @@ struct Batch<'w> {
     checked: Checked,
 }
 
-impl Batch<'_> {
+impl CheckBatch<'_> {
     fn visit(&mut self, target: Found, visit: Visit<'_>) {
         self.checked.files += 1;
         let is_table = target.as_ref().is_ok_and(|target| self.take_store(target));

@@ -168,7 +168,7 @@ struct Work<'w> {
 
 impl Work<'_> {
     /// Salvages FROM into TO.
-    fn salvage_pair(&self, given: &[PathBuf]) -> Batch {
+    fn salvage_pair(&self, given: &[PathBuf]) -> SalvageBatch {
         let [from, to] = given else {
             // clap cannot require FROM and TO, because --into takes any number of paths.
             let message = "without --into, there must be two paths, FROM and TO\n";
@@ -183,11 +183,11 @@ impl Work<'_> {
     }
 
     /// Salvages many frames into a folder.
-    fn salvage_all(&self, paths: Paths, into: &Path) -> io::Result<Batch> {
+    fn salvage_all(&self, paths: Paths, into: &Path) -> io::Result<SalvageBatch> {
         let roots = paths.given().to_vec();
-        let mut all = Batch::default();
+        let mut all = SalvageBatch::default();
         let work = |targets: Vec<Found>| {
-            let mut batch = Batch::default();
+            let mut batch = SalvageBatch::default();
             for target in targets {
                 batch.add(self.salvage_target(target, &roots, into));
             }
@@ -196,7 +196,7 @@ impl Work<'_> {
         paths.visit(Stores::Folders, true, work, |batch| {
             anstream::stdout().write_all(&batch.text)?;
             // The text is already printed, and would only fill memory.
-            all.add(Batch { text: Vec::new(), ..batch });
+            all.add(SalvageBatch { text: Vec::new(), ..batch });
             Ok(())
         })?;
         if !self.json {
@@ -206,17 +206,17 @@ impl Work<'_> {
     }
 
     /// Salvages a file that was given, or found in a folder.
-    fn salvage_target(&self, target: Found, roots: &[PathBuf], into: &Path) -> Batch {
+    fn salvage_target(&self, target: Found, roots: &[PathBuf], into: &Path) -> SalvageBatch {
         let target = match target {
             Ok(target) => target,
             Err(failure) => return self.failed(&failure),
         };
         // After a signal, the remaining files are passed over.
         if self.interrupts.is_caught() {
-            return Batch::default();
+            return SalvageBatch::default();
         }
         if self.damaged && is_undamaged(&target) {
-            return Batch { undamaged: 1, ..Batch::default() };
+            return SalvageBatch { undamaged: 1, ..SalvageBatch::default() };
         }
         let from = Address { path: target.path.clone(), inside: target.inside.clone() };
         let to = into.join(name_of(&target, roots));
@@ -228,7 +228,7 @@ impl Work<'_> {
             return self.failed(&Location::of(folder).failure(error));
         }
         match self.salvage(&from, &to) {
-            Err(failure) if is_passed_over(&target, &failure.error) => Batch::default(),
+            Err(failure) if is_passed_over(&target, &failure.error) => SalvageBatch::default(),
             Err(failure) => self.failed(&failure),
             Ok(report) => self.report_of(&from, &to, &report),
         }
@@ -267,7 +267,7 @@ impl Work<'_> {
     }
 
     /// The report of a frame, as text or JSON.
-    fn report_of(&self, from: &Address, to: &Path, report: &SalvageReport) -> Batch {
+    fn report_of(&self, from: &Address, to: &Path, report: &SalvageReport) -> SalvageBatch {
         let salvaged = Salvaged { from: from.location(), to, report, dry_run: self.dry_run };
         let mut text = Vec::new();
         if self.json {
@@ -276,17 +276,17 @@ impl Work<'_> {
             text.extend(salvaged.to_string().into_bytes());
         }
         let is_whole = report.is_whole();
-        Batch { text, whole: is_whole.into(), partly: (!is_whole).into(), ..Batch::default() }
+        SalvageBatch { text, whole: is_whole.into(), partly: (!is_whole).into(), ..SalvageBatch::default() }
     }
 
-    fn failed(&self, failure: &Failure) -> Batch {
+    fn failed(&self, failure: &Failure) -> SalvageBatch {
         let mut text = Vec::new();
         if self.json {
             add_line(&mut text, failure);
         } else {
             lock(self.progress).complain(failure);
         }
-        Batch { text, failures: 1, ..Batch::default() }
+        SalvageBatch { text, failures: 1, ..SalvageBatch::default() }
     }
 }
 
@@ -331,7 +331,7 @@ fn name_of(target: &Target, roots: &[PathBuf]) -> PathBuf {
 
 /// The output and the counts of a batch.
 #[derive(Default)]
-struct Batch {
+struct SalvageBatch {
     text: Vec<u8>,
     whole: u64,
     partly: u64,
@@ -339,7 +339,7 @@ struct Batch {
     failures: u64,
 }
 
-impl Batch {
+impl SalvageBatch {
     fn add(&mut self, other: Self) {
         self.text.extend(other.text);
         self.whole += other.whole;
@@ -359,7 +359,7 @@ impl Batch {
     }
 }
 
-impl std::fmt::Display for Batch {
+impl std::fmt::Display for SalvageBatch {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let Self { whole, partly, undamaged, failures, .. } = *self;
         let frames = count(whole + partly, "frame");

@@ -52,8 +52,8 @@ fn salvage(path: &Path, depth: CheckDepth) -> Option<String> {
     })
 }
 
-/// An edit of the shape, which the user must know: run unchanged, the command fails. It is returned only if the frame can
-/// get some shape with its number of chunks.
+/// An edit of the shape, which the user must know: run unchanged, the command fails. It is returned only if the frame
+/// can get some shape with its number of chunks.
 fn edit(path: &Path) -> Option<String> {
     let mut frame = Frame::open(path).ok()?;
     let header = frame.header();

@@ -26,7 +26,7 @@ pub(crate) struct Salvaged<'s> {
 
 /// The object of `--json`.
 #[derive(Serialize)]
-struct Record<'s> {
+struct SalvageRecord<'s> {
     #[serde(flatten)]
     from: Location<'s>,
     to: String,
@@ -38,7 +38,7 @@ struct Record<'s> {
     restored: &'s [String],
     assumed: &'s [String],
     lost: Vec<RangeRecord<'s>>,
-    lost_metalayers: Vec<LayerRecord<'s>>,
+    lost_metalayers: Vec<LostLayerRecord<'s>>,
     unverified: Vec<RangeRecord<'s>>,
 }
 
@@ -54,7 +54,7 @@ struct RangeRecord<'s> {
 }
 
 #[derive(Serialize)]
-struct LayerRecord<'s> {
+struct LostLayerRecord<'s> {
     name: &'s str,
     why: &'s str,
 }
@@ -75,8 +75,8 @@ impl Salvaged<'_> {
         let array = report.frame.array().ok().flatten();
         let geometry = array.as_ref().and_then(|array| array.geometry().ok());
         let ranges = |ranges| range_records(ranges, geometry.as_ref());
-        let lost_metalayers = report.lost_metalayers.iter().map(|(name, why)| LayerRecord { name, why });
-        Record {
+        let lost_metalayers = report.lost_metalayers.iter().map(|(name, why)| LostLayerRecord { name, why });
+        SalvageRecord {
             from: self.from,
             to: self.to.to_string_lossy().into_owned(),
             dry_run: self.dry_run,

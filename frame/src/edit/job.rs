@@ -13,7 +13,7 @@ use crate::error::Error;
 use crate::finding::{self, Finding};
 use crate::format::chunk_file::{self, SPARSE_INDEX};
 use crate::format::flags::FrameType;
-use crate::format::index::Entry;
+use crate::format::index::EntryValue;
 use crate::io::frame::{Frame, folder_of};
 use crate::io::lock::{ExclusiveLock, SharedLock};
 use crate::io::open::{file_with_header, open_at_once};
@@ -320,7 +320,7 @@ fn move_chunks<R: Read + Seek>(
             }
             Ok(len)
         })?;
-        if !index.has(entry.number, Entry::Stored(put)) {
+        if !index.has(entry.number, EntryValue::Stored(put)) {
             return Err(Error::changing(None));
         }
     }

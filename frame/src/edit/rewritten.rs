@@ -15,7 +15,7 @@ use crate::format::fields::{Generation, HeaderField};
 use crate::format::flags::FrameType;
 use crate::format::header::Header;
 use crate::format::header_builder::{HeaderBuilder, VERSION};
-use crate::format::index::{ChunkPlace, Entry};
+use crate::format::index::{ChunkPlace, EntryValue};
 use crate::format::section::{ARRAY_NAME, Section, SectionRules};
 use crate::format::trailer::Trailer;
 use crate::io::frame::Frame;
@@ -148,14 +148,14 @@ fn moved<R: Read + Seek>(frame: &mut Frame<R>, is_sparse: bool) -> Result<(NewIn
                 index.set_others(special);
                 break;
             }
-            ChunkPlace::Special(special) => Entry::Special(special),
+            ChunkPlace::Special(special) => EntryValue::Special(special),
             _ => {
                 let header = chunks.valid_header(&entry, &rules)?;
                 // A file number in a sparse frame, an offset in a contiguous one.
                 let place = if is_sparse { files } else { cbytes };
                 files += 1;
                 cbytes = cbytes.saturating_add(header.cbytes as u64);
-                Entry::Stored(place)
+                EntryValue::Stored(place)
             }
         };
         index.reserve(number).map_err(|error| Error::refused(format_args!("chunk {number}: {error}")))?;

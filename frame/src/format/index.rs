@@ -149,13 +149,13 @@ impl ChunkCounts {
 impl ChunkEntry {
     /// The entry of a chunk, from its value in the index.
     pub(crate) fn new(number: u64, value: i64, is_last: bool, header: &Header) -> Self {
-        let place = match Entry::of(value) {
-            Entry::Special(special) => ChunkPlace::Special(special),
-            Entry::Stored(number) if header.is_sparse() => ChunkPlace::File(number),
-            Entry::Stored(offset) if max_offset(header).is_some_and(|most| offset <= most) => {
+        let place = match EntryValue::of(value) {
+            EntryValue::Special(special) => ChunkPlace::Special(special),
+            EntryValue::Stored(number) if header.is_sparse() => ChunkPlace::File(number),
+            EntryValue::Stored(offset) if max_offset(header).is_some_and(|most| offset <= most) => {
                 ChunkPlace::Frame((header.header_len as u64).saturating_add(offset))
             }
-            Entry::Stored(_) | Entry::Invalid => ChunkPlace::Invalid(value),
+            EntryValue::Stored(_) | EntryValue::Invalid => ChunkPlace::Invalid(value),
         };
         Self { number, nbytes: nbytes(header, is_last), place }
     }
@@ -169,16 +169,16 @@ fn nbytes(header: &Header, is_last: bool) -> Option<u64> {
     Some(if is_last && rest > 0 { rest } else { chunksize })
 }
 
-/// The meaning of an entry's value.
+/// The value of an entry in the chunk index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Entry {
+pub(crate) enum EntryValue {
     /// An offset, or the number of a file.
     Stored(u64),
     Special(SpecialValue),
     Invalid,
 }
 
-impl Entry {
+impl EntryValue {
     pub(crate) fn of(value: i64) -> Self {
         if let Ok(stored) = u64::try_from(value) {
             return Self::Stored(stored);

@@ -15,7 +15,7 @@ use crate::rules::chunk::{ChunkRules, false_dictionary, wrong_flags};
 pub(crate) const MAX_COMPARED: usize = 1 << 23;
 
 /// The byte range of a chunk in the frame.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct ChunkSpan {
     pub(crate) start: u64,
     pub(crate) end: u64,

@@ -47,24 +47,25 @@ impl Given {
 }
 
 /// The metalayer of an array, and its bytes.
-pub(super) type Found = (Meta, Vec<u8>);
+pub(super) type ArrayMetalayer = (Meta, Vec<u8>);
 
 /// Reads the metalayer of an array, if it has a valid geometry. Stale bytes after its entries are dropped.
-pub(super) fn read(content: &[u8]) -> Option<Found> {
+pub(super) fn read(content: &[u8]) -> Option<ArrayMetalayer> {
     let is_valid =
         |meta: &Meta| meta.geometry().is_ok() && meta.dtype_format().is_none_or(|format| format == 0);
     read_any(content).filter(|(meta, _)| is_valid(meta))
 }
 
-/// Reads the metalayer of an array with any geometry and dtype format: those of its entries that are wrong can be given.
-pub(super) fn read_any(content: &[u8]) -> Option<Found> {
+/// Reads the metalayer of an array with any geometry and dtype format: those of its entries that are wrong can be
+/// given.
+pub(super) fn read_any(content: &[u8]) -> Option<ArrayMetalayer> {
     let (meta, rest) = take_from_slice::<Meta>(content).ok()?;
     let bytes = content.get(..content.len() - rest.len())?;
     Some((meta, bytes.to_vec()))
 }
 
 /// Reads the metalayer of an array after restoring its markers and counts.
-pub(super) fn restore(content: &[u8]) -> Option<Found> {
+pub(super) fn restore(content: &[u8]) -> Option<ArrayMetalayer> {
     let mut ranks: Vec<u8> = (0..=MAX_NDIM).filter(|&rank| votes(content, rank) > 0).collect();
     // The metalayer has the number of dimensions four times: try the most frequent value first.
     ranks.sort_by_key(|&rank| core::cmp::Reverse(votes(content, rank)));

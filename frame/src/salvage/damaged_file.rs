@@ -17,7 +17,7 @@ pub(crate) const PIECE: u64 = 1 << 20;
 
 /// The bytes from the start of a damaged frame to the end of its file, or to the next frame in it.
 #[derive(Debug)]
-pub(crate) struct Source<R> {
+pub(crate) struct DamagedFile<R> {
     pub(crate) reader: R,
     offset: u64,
     /// The number of bytes that can belong to the frame.
@@ -28,7 +28,7 @@ pub(crate) struct Source<R> {
     pub(crate) path: Option<PathBuf>,
 }
 
-impl<R: Read + Seek> Source<R> {
+impl<R: Read + Seek> DamagedFile<R> {
     pub(crate) fn new(mut reader: R, offset: u64, path: Option<PathBuf>) -> Result<Self, Error> {
         let available = available(&mut reader, offset).map_err(Error::reading)?;
         Ok(Self { reader, offset, len: available, available, path })

@@ -20,9 +20,9 @@ use crate::io::lock::SharedLock;
 use crate::io::open::{file_with_header, open_at_once};
 use crate::progress::Progress;
 use crate::salvage::array::Given;
+use crate::salvage::damaged_file::DamagedFile;
 use crate::salvage::job::{Saved, plan, save};
 use crate::salvage::report::{self, SalvageReport};
-use crate::salvage::source::Source;
 use crate::salvage::survey::{Notes, Survey};
 use crate::write::destination::{Destination, NewFrame};
 use crate::write::output::Output;
@@ -68,7 +68,7 @@ use crate::write::writer::FrameWriter;
 /// ```
 #[must_use = "nothing is written without `apply`"]
 pub struct Salvage<'p, R = File> {
-    source: Source<R>,
+    file: DamagedFile<R>,
     given: Given,
     fill: SpecialValue,
     assumes_order: bool,
@@ -83,20 +83,20 @@ impl Salvage<'_> {
     /// [`Io`](crate::ErrorKind::Io) if the file cannot be opened.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, Error> {
         let path = file_with_header(path.as_ref())?;
-        let file = open_at_once(&path).and_then(|file| {
+        let opened = open_at_once(&path).and_then(|file| {
             let is_file = file.metadata()?.is_file();
             let refused = || io::Error::new(ErrorKind::InvalidInput, "neither a file nor a directory");
             if is_file { Ok(file) } else { Err(refused()) }
         });
-        let file = file.map_err(|error| Error::io("read", &path, error))?;
-        Ok(Self::of(Source::new(file, 0, Some(path))?))
+        let opened = opened.map_err(|error| Error::io("read", &path, error))?;
+        Ok(Self::of(DamagedFile::new(opened, 0, Some(path))?))
     }
 }
 
 impl<'p, R: Read + Seek> Salvage<'p, R> {
-    fn of(source: Source<R>) -> Self {
+    fn of(file: DamagedFile<R>) -> Self {
         Self {
-            source,
+            file,
             given: Given::default(),
             fill: SpecialValue::Zeros,
             assumes_order: false,
@@ -114,8 +114,8 @@ impl<'p, R: Read + Seek> Salvage<'p, R> {
     ///
     /// [`Io`](crate::ErrorKind::Io) if the file cannot be read.
     pub fn read_at(reader: R, offset: u64) -> Result<Self, Error> {
-        let source = Source::new(reader, offset, None)?;
-        Ok(Self::of(if offset == 0 { source } else { source.up_to_next_frame()? }))
+        let file = DamagedFile::new(reader, offset, None)?;
+        Ok(Self::of(if offset == 0 { file } else { file.up_to_next_frame()? }))
     }
 
     /// Sets the shape of the array, instead of the one in its metalayer.
@@ -195,7 +195,7 @@ impl<'p, R: Read + Seek> Salvage<'p, R> {
             Nothing { header: vec![0; usize::try_from(plan.header_len()).unwrap_or_default()], position: 0 };
         let output = Output::contiguous(nothing, plan.header_len())?;
         let mut writer = FrameWriter::new(output, plan);
-        let saved = save(&mut self.source, &survey, self.fill, &mut writer, &mut self.progress)?;
+        let saved = save(&mut self.file, &survey, self.fill, &mut writer, &mut self.progress)?;
         let written = writer.finish()?;
         Ok(report(Frame::parse(&written.header)?, notes, saved))
     }
@@ -227,18 +227,18 @@ impl<'p, R: Read + Seek> Salvage<'p, R> {
     /// [`Stopped`]: crate::ErrorKind::Stopped
     /// [`Io`]: crate::ErrorKind::Io
     pub fn apply(mut self, to: impl AsRef<Path>) -> Result<(Frame, SalvageReport), Error> {
-        let is_sparse = self.source.directory().is_some();
+        let is_sparse = self.file.directory().is_some();
         // First, so a path that exists does not make a long salvage fail at its end.
         let destination = Destination::free(to.as_ref(), is_sparse)?;
         // A deadline that has already passed: the lock is tried once, without waiting.
         let now = Some(Instant::now());
-        let path = self.source.path.clone();
+        let path = self.file.path.clone();
         let _lock = path.as_deref().map(|path| SharedLock::take(path, is_sparse, now)).transpose()?;
         let (survey, notes) = self.survey()?;
         let plan = plan(&survey)?;
         let new = destination.begin(is_sparse, path.is_none())?;
         let mut writer = FrameWriter::new(Output::begin(new, plan.header_len())?, plan);
-        let saved = save(&mut self.source, &survey, self.fill, &mut writer, &mut self.progress)?;
+        let saved = save(&mut self.file, &survey, self.fill, &mut writer, &mut self.progress)?;
         let new = writer.finish()?;
         if let Some(from) = &path {
             if let Ok(metadata) = from.metadata() {
@@ -250,7 +250,7 @@ impl<'p, R: Read + Seek> Salvage<'p, R> {
         }
         check_new(&new)?;
         // A writer without a lock can have changed the old frame meanwhile.
-        if !self.source.is_unchanged(&survey.prefix)? {
+        if !self.file.is_unchanged(&survey.prefix)? {
             return Err(Error::changing(None));
         }
         self.progress.advance(0)?;
@@ -260,7 +260,7 @@ impl<'p, R: Read + Seek> Salvage<'p, R> {
     }
 
     fn survey(&mut self) -> Result<(Survey, Notes), Error> {
-        let (survey, notes) = Survey::of(&mut self.source, &self.given, self.assumes_order)?;
+        let (survey, notes) = Survey::of(&mut self.file, &self.given, self.assumes_order)?;
         let can_be_nan = |dtype: &Dtype| ["<f4", "<f8"].contains(&&*dtype.type_string().to_string());
         match self.fill {
             SpecialValue::Zeros => Ok((survey, notes)),

@@ -6,7 +6,7 @@ use std::io::{Read, Seek, Write};
 use crate::error::{Error, ErrorKind};
 use crate::format::chunk::{ChunkHeader, SpecialValue, clear_false_dictionary, header_of_stored};
 use crate::format::flags::Filter;
-use crate::format::index::{ChunkCounts, ChunkEntry, ChunkPlace, Entry};
+use crate::format::index::{ChunkCounts, ChunkEntry, ChunkPlace, EntryValue};
 use crate::format::salvage_note::SALVAGE_NAME;
 use crate::format::trailer::Trailer;
 use crate::io::blocks::streams_end;
@@ -14,9 +14,9 @@ use crate::io::chunks::Chunks;
 use crate::io::frame::Frame;
 use crate::progress::Progress;
 use crate::rules::chunk::ChunkRules;
-use crate::rules::index::MAX_COMPARED;
+use crate::rules::index::{ChunkSpan, MAX_COMPARED};
+use crate::salvage::damaged_file::DamagedFile;
 use crate::salvage::report::{CLEARED, ChunkRange, add};
-use crate::salvage::source::Source;
 use crate::salvage::survey::Survey;
 use crate::salvage::verify::{self, Verdict};
 use crate::write::index::NewIndex;
@@ -38,7 +38,7 @@ pub(super) struct Saved {
 
 /// The new frame before its chunks are written.
 pub(super) fn plan(survey: &Survey) -> Result<Plan, Error> {
-    let sizes = survey.layout.sizes;
+    let sizes = survey.parts.sizes;
     let (header, section) = survey.draft().header(&sizes)?;
     let index = NewIndex::new(sizes.nchunks);
     let index = index.ok_or_else(|| Error::refused("the array has more chunks than a frame can have"))?;
@@ -50,7 +50,7 @@ pub(super) fn plan(survey: &Survey) -> Result<Plan, Error> {
 
 /// Writes the saved chunks, the special value for the lost ones, and the trailer.
 pub(super) fn save<R: Read + Seek, W: Write + Seek>(
-    source: &mut Source<R>,
+    damaged: &mut DamagedFile<R>,
     survey: &Survey,
     fill: SpecialValue,
     writer: &mut FrameWriter<W>,
@@ -58,14 +58,14 @@ pub(super) fn save<R: Read + Seek, W: Write + Seek>(
 ) -> Result<Saved, Error> {
     // The first report comes before the scan, so a caller can stop before this long step.
     progress.advance(0)?;
-    let mut frame = survey.frame(source)?;
-    let scan = Scan::of(&mut frame, survey)?;
+    let mut frame = survey.frame(damaged)?;
+    let scan = HeaderScan::of(&mut frame, survey)?;
     let mut work = Work { writer, progress, saved: Saved::default(), fill };
     each(&mut frame, survey, &mut |chunks, next| work.take(chunks, &scan, next))?;
     let mut saved = work.finish()?;
     let lost: u64 = saved.lost.iter().map(|range| range.count).sum();
     // A frame of fill values alone has nothing of the old one.
-    if lost == survey.layout.sizes.nchunks && lost > 0 {
+    if lost == survey.parts.sizes.nchunks && lost > 0 {
         let why = saved.lost.first().map(|range| range.why.as_str()).unwrap_or_default();
         return Err(Error::refused(format_args!(
             "nothing could be saved; the first chunk is lost because {why}"
@@ -117,8 +117,8 @@ fn each<R: Read + Seek>(
     survey: &Survey,
     take: &mut Take<'_, R>,
 ) -> Result<(), Error> {
-    let nchunks = survey.layout.sizes.nchunks;
-    let nbytes = u64::try_from(survey.layout.sizes.chunksize).ok();
+    let nchunks = survey.parts.sizes.nchunks;
+    let nbytes = u64::try_from(survey.parts.sizes.chunksize).ok();
     let mut chunks = frame.chunks()?;
     if let Some(order) = &survey.order {
         let lost = |first: u64, end: u64| Next::Unknown(first, end - first, "it was not found".into());
@@ -134,7 +134,8 @@ fn each<R: Read + Seek>(
     let (mut number, is_repeated) = (0, chunks.is_repeated() && nchunks > 1);
     while let Some(entry) = chunks.next() {
         match entry {
-            // An index of one repeated entry has a few bytes and can claim any number of chunks, so all are handled at once.
+            // An index of one repeated entry has a few bytes and can claim any number of chunks, so all are handled at
+            // once.
             Ok(entry) if is_repeated => return take(&mut chunks, Next::Repeated(entry, nchunks)),
             Ok(entry) => take(&mut chunks, Next::Entry(entry))?,
             // The rest of the index cannot be read. The chunks up to here can.
@@ -148,14 +149,11 @@ fn each<R: Read + Seek>(
     Ok(())
 }
 
-/// The start, the end and the number of a chunk.
-type Span = (u64, u64, u64);
-
 /// The numbers of chunks that share bytes with others. The spans must be sorted.
-fn overlapping(spans: &[Span]) -> BTreeSet<u64> {
+fn overlapping(spans: &[ChunkSpan]) -> BTreeSet<u64> {
     let mut sharing = BTreeSet::new();
     let mut furthest: Option<(u64, u64)> = None;
-    for &(start, end, number) in spans {
+    for &ChunkSpan { start, end, number } in spans {
         if let Some((_, before)) = furthest.filter(|&(last, _)| start < last) {
             sharing.extend([before, number]);
         }
@@ -167,11 +165,13 @@ fn overlapping(spans: &[Span]) -> BTreeSet<u64> {
 }
 
 impl Survey {
-    /// The longest run of bytes, between the header and the chunk index, that belong to no chunk. The spans must be sorted.
-    fn unowned(&self, spans: &[Span]) -> u64 {
-        let Some(index) = self.layout.index.filter(|_| !self.is_sparse) else { return 0 };
-        let (mut at, mut most) = (self.layout.header_len, 0);
-        for &(start, end, _) in spans.iter().chain([&(index.start, index.start, 0)]) {
+    /// The longest run of bytes, between the header and the chunk index, that belong to no chunk. The spans must be
+    /// sorted.
+    fn unowned(&self, spans: &[ChunkSpan]) -> u64 {
+        let Some(index) = self.parts.index.filter(|_| !self.is_sparse) else { return 0 };
+        let (mut at, mut most) = (self.parts.header_len, 0);
+        let after = ChunkSpan { start: index.start, end: index.start, number: 0 };
+        for &ChunkSpan { start, end, .. } in spans.iter().chain([&after]) {
             most = most.max(start.saturating_sub(at));
             at = at.max(end);
         }
@@ -180,7 +180,7 @@ impl Survey {
 }
 
 /// The facts from the headers of all chunks together.
-struct Scan {
+struct HeaderScan {
     /// Chunks that share bytes with others. One of the two entries is wrong, and nothing shows which.
     sharing: BTreeSet<u64>,
     /// Whether there is room for a chunk in bytes that no entry refers to. If so, an entry with a special value may be
@@ -189,21 +189,22 @@ struct Scan {
     rules: ChunkRules,
 }
 
-impl Scan {
+impl HeaderScan {
     fn of<R: Read + Seek>(frame: &mut Frame<&mut R>, survey: &Survey) -> Result<Self, Error> {
         let mut rules = ChunkRules { filters: None, ..ChunkRules::new(frame.header(), true) };
-        let mut spans: Vec<Span> = Vec::new();
+        let mut spans: Vec<ChunkSpan> = Vec::new();
         let mut pipelines: Vec<(Vec<Filter>, u64)> = Vec::new();
         each(frame, survey, &mut |chunks, next| {
             let Next::Entry(entry) = next else { return Ok(()) };
             let Ok(header) = chunks.valid_header(&entry, &rules) else { return Ok(()) };
-            let span = match entry.place {
+            // In a sparse frame, the numbers of the files stand for bytes.
+            let range = match entry.place {
                 ChunkPlace::Frame(start) => Some((start, start.saturating_add(header.cbytes as u64))),
                 ChunkPlace::File(number) => Some((number, number.saturating_add(1))),
                 _ => None,
             };
-            if let Some((start, end)) = span.filter(|_| spans.len() < MAX_COMPARED) {
-                spans.push((start, end, entry.number));
+            if let Some((start, end)) = range.filter(|_| spans.len() < MAX_COMPARED) {
+                spans.push(ChunkSpan { start, end, number: entry.number });
             }
             count(&mut pipelines, &header);
             Ok(())
@@ -212,17 +213,17 @@ impl Scan {
         let mut sharing = overlapping(&spans);
         if !survey.is_sparse && !sharing.is_empty() {
             // A chunk that does not end with its last block has a wrong length. The chunk after it is not at fault.
-            let is_wrong = |span: &&Span| sharing.contains(&span.2);
+            let is_wrong = |span: &&ChunkSpan| sharing.contains(&span.number);
             let mut chunks = frame.chunks()?;
             let mut wrong = BTreeSet::new();
-            for &(start, end, number) in spans.iter().filter(is_wrong) {
+            for &ChunkSpan { start, end, number } in spans.iter().filter(is_wrong) {
                 let entry = ChunkEntry { number, nbytes: None, place: ChunkPlace::Frame(start) };
                 let last = streams_end(&mut chunks, &entry)?;
                 if last.is_some_and(|last| last != end - start) {
                     wrong.insert(number);
                 }
             }
-            spans.retain(|span| !wrong.contains(&span.2));
+            spans.retain(|span| !wrong.contains(&span.number));
             sharing = &overlapping(&spans) | &wrong;
         }
         // The majority of the chunks, because the header with the filters may be damaged.
@@ -258,7 +259,7 @@ impl<W: Write + Seek> Work<'_, '_, W> {
     fn take<R: Read + Seek>(
         &mut self,
         chunks: &mut Chunks<'_, R>,
-        scan: &Scan,
+        scan: &HeaderScan,
         next: Next,
     ) -> Result<(), Error> {
         match next {
@@ -281,7 +282,7 @@ impl<W: Write + Seek> Work<'_, '_, W> {
     fn entry<R: Read + Seek>(
         &mut self,
         chunks: &mut Chunks<'_, R>,
-        scan: &Scan,
+        scan: &HeaderScan,
         entry: &ChunkEntry,
     ) -> Result<(), Error> {
         let number = entry.number;
@@ -342,5 +343,5 @@ fn special<R: Read + Seek>(chunks: &Chunks<'_, R>, entry: &ChunkEntry) -> Option
     let ChunkPlace::Special(special) = entry.place else { return None };
     let value = i64::from_le_bytes(chunks.entry_bytes(entry.number));
     // A damaged entry can still have the bits of a special value. Only an exact match counts.
-    (Entry::Special(special).value() == value).then_some(special)
+    (EntryValue::Special(special).value() == value).then_some(special)
 }

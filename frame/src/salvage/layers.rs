@@ -29,7 +29,7 @@ pub(super) struct Layers {
 }
 
 /// An entry of the index of metalayers.
-struct Entry {
+struct LayerEntry {
     name: Range<usize>,
     offset: usize,
 }
@@ -59,19 +59,19 @@ impl Layers {
 }
 
 /// Reads an entry, if its name, its marker or its offset identifies one.
-fn entry(bytes: &[u8], at: usize) -> Option<Entry> {
+fn entry(bytes: &[u8], at: usize) -> Option<LayerEntry> {
     let read = |len: usize| {
         let name = at + 1..at + 1 + len;
         let offset = bytes.get(name.end + 1..)?.first_chunk().map(|&offset| i32::from_be_bytes(offset))?;
-        Some(Entry { name, offset: usize::try_from(offset).unwrap_or(usize::MAX) })
+        Some(LayerEntry { name, offset: usize::try_from(offset).unwrap_or(usize::MAX) })
     };
-    let has_marker = |entry: &Entry| bytes.get(entry.name.end) == Some(&Marker::I32.to_u8());
-    let has_content = |entry: &Entry| bytes.get(entry.offset) == Some(&Marker::Bin32.to_u8());
+    let has_marker = |entry: &LayerEntry| bytes.get(entry.name.end) == Some(&Marker::I32.to_u8());
+    let has_content = |entry: &LayerEntry| bytes.get(entry.offset) == Some(&Marker::Bin32.to_u8());
     let stated = match Marker::from_u8(*bytes.get(at)?) {
         Marker::FixStr(len) => read(len.into()),
         _ => None,
     };
-    let is_entry = |entry: &Entry| has_marker(entry) || has_content(entry);
+    let is_entry = |entry: &LayerEntry| has_marker(entry) || has_content(entry);
     // The length of the name may be damaged. Then each length is tried, and both the marker of the offset and the
     // marker of the content must be right.
     stated

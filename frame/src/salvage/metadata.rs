@@ -30,7 +30,7 @@ pub(super) struct Metadata {
 }
 
 /// The array, and the metalayers that can be read.
-struct Found {
+struct FoundMetalayers {
     array: Option<Meta>,
     layers: Vec<(Vec<u8>, Vec<u8>)>,
     lost: Vec<String>,
@@ -95,7 +95,7 @@ fn is_array_name(name: &[u8]) -> bool {
 
 /// Finds the metalayers by their index. If the index does not lead to the array's metalayer, it searches for the bytes
 /// of that metalayer.
-fn find(prefix: &[u8], stated: Option<usize>, is_lost: bool, restored: &mut Vec<String>) -> Found {
+fn find(prefix: &[u8], stated: Option<usize>, is_lost: bool, restored: &mut Vec<String>) -> FoundMetalayers {
     let start = Generation::Present.head_len();
     // Another frame in the file has metalayers too: bytes from its magic on do not belong to this frame.
     let next = prefix.get(start..).and_then(|rest| memmem::find(rest, MAGIC));
@@ -121,7 +121,7 @@ fn find(prefix: &[u8], stated: Option<usize>, is_lost: bool, restored: &mut Vec<
     if let Some((bytes, layers, end, number, meta, content)) =
         attempts.find_map(|(limit, read)| attempt(limit, read))
     {
-        let mut found = Found { array: Some(meta), layers: Vec::new(), lost: Vec::new(), end };
+        let mut found = FoundMetalayers { array: Some(meta), layers: Vec::new(), lost: Vec::new(), end };
         for (at, layer) in layers.into_iter().enumerate() {
             let range = layer.contents.first().cloned();
             match range.and_then(|range| bytes.get(range)) {
@@ -150,9 +150,9 @@ fn find(prefix: &[u8], stated: Option<usize>, is_lost: bool, restored: &mut Vec<
         Some((meta, content, end)) => {
             restored.push("the index of metalayers; only the array's metalayer was found".into());
             let layers = [(ARRAY_NAME.into(), content)].into();
-            Found { array: Some(meta), layers, lost: Vec::new(), end }
+            FoundMetalayers { array: Some(meta), layers, lost: Vec::new(), end }
         }
-        None => Found { array: None, layers: Vec::new(), lost: Vec::new(), end: 0 },
+        None => FoundMetalayers { array: None, layers: Vec::new(), lost: Vec::new(), end: 0 },
     }
 }
 
@@ -163,11 +163,11 @@ fn begins_chunk(prefix: &[u8], at: usize) -> bool {
 }
 
 /// A way to read the bytes of an array's metalayer: unchanged or restored.
-type Reading = fn(&[u8]) -> Option<array::Found>;
+type Reading = fn(&[u8]) -> Option<array::ArrayMetalayer>;
 
 /// The metalayer that describes the array: its number, the array and its bytes. A metalayer with another name counts
 /// only if none with the right name can be read.
-fn array_of(bytes: &[u8], layers: &[Layer], read: Reading) -> Option<(usize, array::Found)> {
+fn array_of(bytes: &[u8], layers: &[Layer], read: Reading) -> Option<(usize, array::ArrayMetalayer)> {
     let of_name = |is_named: bool| {
         let layers = layers.iter().enumerate().filter(|(_, layer)| is_array_name(&layer.name) == is_named);
         let mut contents =

@@ -4,13 +4,13 @@
 pub(crate) mod report;
 
 mod array;
+mod damaged_file;
 mod layers;
-mod source;
 mod values;
 
 mod metadata;
 
-mod layout;
+mod parts;
 
 mod trailer;
 

@@ -7,12 +7,12 @@ use crate::check::chunk_files;
 use crate::error::Error;
 use crate::format::chunk::{self, ChunkHeader};
 use crate::rules::chunk::ChunkRules;
-use crate::salvage::layout::{TYPESIZE, signature};
-use crate::salvage::source::{PIECE, Source};
+use crate::salvage::damaged_file::{DamagedFile, PIECE};
+use crate::salvage::parts::{TYPESIZE, signature};
 use crate::write::plan::Sizes;
 
 /// The numbers of chunks, in ascending order, with the place of each: its offset, or the number of its file.
-pub(super) type Numbered = Vec<(u64, u64)>;
+pub(super) type NumberedChunks = Vec<(u64, u64)>;
 
 /// Chunks in the order of the file.
 #[derive(Default)]
@@ -39,7 +39,7 @@ struct Hole {
 impl Order {
     /// Assigns chunk numbers in the order of the file. Chunks whose numbers are skipped are lost. If the last chunk
     /// ends at `end`, no chunk is missing after it.
-    pub(super) fn numbered(&self, nchunks: u64, end: u64) -> Numbered {
+    pub(super) fn numbered(&self, nchunks: u64, end: u64) -> NumberedChunks {
         if self.is_sparse {
             // C-Blosc2 numbers the files in ascending order, so a gap means a lost file.
             let is_numbered = self.found.last().is_some_and(|&last| last < nchunks);
@@ -97,12 +97,12 @@ impl Order {
 /// Finds the chunks that follow one another from `start` on, or the chunk files. Each chunk has a valid header. After a
 /// damaged chunk, it searches for the next valid one.
 pub(super) fn find<R: Read + Seek>(
-    source: &mut Source<R>,
+    file: &mut DamagedFile<R>,
     start: u64,
     sizes: &Sizes,
     rules: &ChunkRules,
 ) -> Result<Order, Error> {
-    if let Some(directory) = source.directory() {
+    if let Some(directory) = file.directory() {
         let found = chunk_files::list(directory).map_err(|error| Error::io("read", directory, error))?;
         return Ok(Order { found, is_sparse: true, ..Order::default() });
     }
@@ -111,9 +111,9 @@ pub(super) fn find<R: Read + Seek>(
     let mut order = Order::default();
     let (mut hits, mut searched) = (VecDeque::new(), start.saturating_add(TYPESIZE));
     let (mut at, mut hole) = (start, None);
-    while at < source.len {
-        let bytes = source.read(at, ChunkHeader::MAX_LEN as u64)?;
-        let room = source.len - at;
+    while at < file.len {
+        let bytes = file.read(at, ChunkHeader::MAX_LEN as u64)?;
+        let room = file.len - at;
         let header = ChunkHeader::parse(&bytes).filter(|header| {
             rules.violation(header, nbytes, room).or_else(|| rules.wrong_value(header)).is_none()
         });
@@ -124,7 +124,7 @@ pub(super) fn find<R: Read + Seek>(
             at = at.saturating_add(header.cbytes as u64);
             order.end = at;
         } else {
-            let Some(next) = next(source, at, &signature, &mut hits, &mut searched)? else { break };
+            let Some(next) = next(file, at, &signature, &mut hits, &mut searched)? else { break };
             let hole = hole.get_or_insert(Hole { before: order.found.len(), len: 0, traces: 0 });
             hole.len += next - at;
             hole.traces += u64::from(is_trace(&bytes, &signature, next - at));
@@ -145,7 +145,7 @@ fn is_trace(bytes: &[u8], signature: &[u8], distance: u64) -> bool {
 /// The next place after `at` that looks like the header of a chunk. Each piece of the file is searched once: `hits` are
 /// the places found in the last piece; all bytes before `searched` have been searched.
 fn next<R: Read + Seek>(
-    source: &mut Source<R>,
+    file: &mut DamagedFile<R>,
     at: u64,
     signature: &[u8],
     hits: &mut VecDeque<u64>,
@@ -155,10 +155,10 @@ fn next<R: Read + Seek>(
         match hits.pop_front() {
             Some(hit) if hit > at => return Ok(Some(hit)),
             Some(_) => {}
-            None if *searched >= source.len => return Ok(None),
+            None if *searched >= file.len => return Ok(None),
             None => {
                 *searched = (*searched).max(at.saturating_add(TYPESIZE));
-                let piece = source.search_piece(*searched, signature)?;
+                let piece = file.search_piece(*searched, signature)?;
                 hits.extend(piece.into_iter().map(|offset| offset - TYPESIZE));
                 *searched = searched.saturating_add(PIECE);
             }

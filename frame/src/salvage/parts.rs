@@ -8,13 +8,13 @@ use crate::format::chunk::{self, typesize_byte};
 use crate::format::fields::HeaderField;
 use crate::format::head::Head;
 use crate::format::header_builder::{Compression, HeaderBuilder};
-use crate::format::index::{ChunkPlace, ENTRY_LEN, Entry};
+use crate::format::index::{ChunkPlace, ENTRY_LEN, EntryValue};
 use crate::format::section::{Section, SectionRules};
 use crate::io::frame::Frame;
 use crate::rules::chunk::ChunkRules;
+use crate::salvage::damaged_file::{DamagedFile, PIECE};
 use crate::salvage::layers;
 use crate::salvage::metadata::Metadata;
-use crate::salvage::source::{PIECE, Source};
 use crate::salvage::values::Values;
 use crate::write::plan::{self, Sizes};
 
@@ -31,21 +31,21 @@ const MAX_TRIED: usize = 1 << 12;
 
 /// The parts of a frame.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Layout {
+pub(super) struct FrameParts {
     pub(super) header_len: u64,
     pub(super) sizes: Sizes,
     /// The byte range of the chunk index; `None` if it was not found, or if there are no chunks.
-    pub(super) index: Option<Span>,
+    pub(super) index: Option<ByteRange>,
 }
 
 /// A range of bytes.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Span {
+pub(super) struct ByteRange {
     pub(super) start: u64,
     pub(super) end: u64,
 }
 
-/// The parts of a header that do not depend on the layout.
+/// The values of a header that do not depend on the sizes and places of the parts.
 pub(super) struct Draft<'m> {
     pub(super) compression: &'m Compression,
     pub(super) layers: &'m [(Vec<u8>, Vec<u8>)],
@@ -85,13 +85,13 @@ impl Draft<'_> {
 
 /// Finds the parts of a frame. The possible chunk index whose entries lead to most chunks wins.
 pub(super) fn find<R: Read + Seek>(
-    source: &mut Source<R>,
+    file: &mut DamagedFile<R>,
     values: &Values,
     metadata: &Metadata,
     draft: &Draft<'_>,
-) -> Result<Option<Layout>, Error> {
+) -> Result<Option<FrameParts>, Error> {
     let nchunks = metadata.sizes.first().map_or(0, |sizes| sizes.nchunks);
-    let mut best: Option<(usize, Layout)> = None;
+    let mut best: Option<(usize, FrameParts)> = None;
     let cbytes = u64::try_from(values.number(HeaderField::Cbytes)).unwrap_or_default();
     let stated = metadata.header_lens.iter().map(|&len| len as u64).map(|header_len| {
         let start = if draft.is_sparse { header_len } else { header_len.saturating_add(cbytes) };
@@ -99,51 +99,51 @@ pub(super) fn find<R: Read + Seek>(
     });
     // First the place in the header, which is nearly always right.
     for (header_len, start) in stated {
-        if try_place(source, metadata, draft, (header_len, start, true), &mut best)? {
-            return Ok(best.map(|(_, layout)| layout));
+        if try_place(file, metadata, draft, (header_len, start, true), &mut best)? {
+            return Ok(best.map(|(_, parts)| parts));
         }
     }
     // Then every place in the file where the bytes match an index of the right length, the last one first.
-    for start in places(source, nchunks)?.into_iter().rev() {
+    for start in places(file, nchunks)?.into_iter().rev() {
         let before = start.saturating_sub(cbytes);
         let before = metadata.header_lens.is_empty().then_some(before);
         let header_lens = metadata.header_lens.iter().map(|&len| len as u64).chain(before);
         for header_len in if draft.is_sparse { vec![start] } else { header_lens.collect() } {
-            if try_place(source, metadata, draft, (header_len, start, false), &mut best)? {
-                return Ok(best.map(|(_, layout)| layout));
+            if try_place(file, metadata, draft, (header_len, start, false), &mut best)? {
+                return Ok(best.map(|(_, parts)| parts));
             }
         }
     }
-    Ok(best.map(|(_, layout)| layout))
+    Ok(best.map(|(_, parts)| parts))
 }
 
 /// Tries a place of the chunk index with each possible item size. Returns whether one of them has no wrong entry.
 fn try_place<R: Read + Seek>(
-    source: &mut Source<R>,
+    file: &mut DamagedFile<R>,
     metadata: &Metadata,
     draft: &Draft<'_>,
     (header_len, start, is_stated): (u64, u64, bool),
-    best: &mut Option<(usize, Layout)>,
+    best: &mut Option<(usize, FrameParts)>,
 ) -> Result<bool, Error> {
     for &sizes in &metadata.sizes {
-        if header_len > start || start >= source.len {
+        if header_len > start || start >= file.len {
             continue;
         }
-        let head = draft.head(&sizes, header_len, start, source.len)?;
-        let mut frame = source.frame(head);
+        let head = draft.head(&sizes, header_len, start, file.len)?;
+        let mut frame = file.frame(head);
         let Some((tried, end)) = agreeing(&mut frame) else { continue };
-        let layout = Layout { header_len, sizes, index: Some(Span { start, end }) };
+        let parts = FrameParts { header_len, sizes, index: Some(ByteRange { start, end }) };
         // The data of a chunk can resemble an index, but no trailer follows it.
-        let is_index = layers::is_trailer(&source.read(end, layers::TRAILER_START.len() as u64)?);
+        let is_index = layers::is_trailer(&file.read(end, layers::TRAILER_START.len() as u64)?);
         if !(is_index || is_stated && tried.nwrong == 0) {
             continue;
         }
         let is_best = best.as_ref().is_none_or(|(most, _)| tried.agreeing > *most);
         if is_best && tried.agreeing > 0 {
-            *best = Some((tried.agreeing, layout));
+            *best = Some((tried.agreeing, parts));
         }
         if tried.nwrong == 0 {
-            *best = Some((tried.agreeing, layout));
+            *best = Some((tried.agreeing, parts));
             return Ok(true);
         }
     }
@@ -176,7 +176,7 @@ fn agreeing<R: Read + Seek>(frame: &mut Frame<&mut R>) -> Option<(Tried, u64)> {
         let is_right = match entry.place {
             ChunkPlace::Special(special) => {
                 tried.agreeing += 1;
-                Entry::Special(special).value() == value
+                EntryValue::Special(special).value() == value
             }
             ChunkPlace::Frame(_) | ChunkPlace::File(_) => {
                 tried.nstored += 1;
@@ -194,15 +194,15 @@ fn agreeing<R: Read + Seek>(frame: &mut Frame<&mut R>) -> Option<(Tried, u64)> {
 
 /// The last places in a file, at most [`MAX_PLACES`], where the bytes match the item size and the length of a chunk
 /// index for `nchunks` chunks.
-fn places<R: Read + Seek>(source: &mut Source<R>, nchunks: u64) -> Result<Vec<u64>, Error> {
+fn places<R: Read + Seek>(file: &mut DamagedFile<R>, nchunks: u64) -> Result<Vec<u64>, Error> {
     let nbytes = nchunks.checked_mul(ENTRY_LEN as u64).and_then(|nbytes| i32::try_from(nbytes).ok());
     let Some(nbytes) = nbytes.filter(|&nbytes| nbytes > 0) else { return Ok(Vec::new()) };
     let [a, b, c, d] = nbytes.to_le_bytes();
     let mut found = Vec::new();
     let mut at = TYPESIZE;
-    while at < source.len {
+    while at < file.len {
         // The item size of an index, and its decompressed size, as they follow one another in a chunk header.
-        found.extend(source.search_piece(at, &[8, a, b, c, d])?.into_iter().map(|offset| offset - TYPESIZE));
+        found.extend(file.search_piece(at, &[8, a, b, c, d])?.into_iter().map(|offset| offset - TYPESIZE));
         found.drain(..found.len().saturating_sub(MAX_PLACES));
         at = at.saturating_add(PIECE);
     }

@@ -12,10 +12,10 @@ use crate::format::salvage_note::{SALVAGE_NAME, SalvageNote};
 use crate::io::frame::Frame;
 use crate::rules::chunk::ChunkRules;
 use crate::salvage::array::Given;
-use crate::salvage::layout::{self, Draft, Layout};
+use crate::salvage::damaged_file::DamagedFile;
 use crate::salvage::metadata::{self, Metadata};
-use crate::salvage::order::{self, Numbered, Order};
-use crate::salvage::source::Source;
+use crate::salvage::order::{self, NumberedChunks, Order};
+use crate::salvage::parts::{self, Draft, FrameParts};
 use crate::salvage::trailer;
 use crate::salvage::values::{self, Values};
 use crate::write::plan::Sizes;
@@ -35,7 +35,7 @@ pub(super) struct Notes {
 pub(super) struct Survey {
     /// The first bytes, which must stay the same.
     pub(super) prefix: Vec<u8>,
-    pub(super) layout: Layout,
+    pub(super) parts: FrameParts,
     pub(super) dtype: Option<Dtype>,
     pub(super) compression: Compression,
     pub(super) layers: Vec<(Vec<u8>, Vec<u8>)>,
@@ -44,26 +44,26 @@ pub(super) struct Survey {
     /// The losses of an earlier salvage.
     pub(super) before: SalvageNote,
     /// The numbers and places of the chunks, if there is no chunk index. Chunks that are not in it are lost.
-    pub(super) order: Option<Numbered>,
+    pub(super) order: Option<NumberedChunks>,
 }
 
 impl Survey {
     /// Finds the parts of a frame. Returns `OrderUnknown` if the places of the chunks are not known, and
     /// `assumes_order` is false.
     pub(super) fn of<R: Read + Seek>(
-        source: &mut Source<R>,
+        file: &mut DamagedFile<R>,
         given: &Given,
         assumes_order: bool,
     ) -> Result<(Self, Notes), Error> {
         let mut notes = Notes::default();
-        let mut prefix = source.read(0, FIRST_READ)?;
+        let mut prefix = file.read(0, FIRST_READ)?;
         if values::generation(&prefix) != Generation::Present {
             return Err(Error::refused("frames older than C-Blosc2 2.0.0-rc1 cannot be salvaged"));
         }
         let values = Values::read(&prefix, &mut notes.restored);
         let header_len = u64::try_from(values.number(HeaderField::HeaderLen)).unwrap_or_default();
         if header_len > FIRST_READ && header_len <= MAX_HEADER_LEN as u64 {
-            prefix = source.read(0, header_len)?;
+            prefix = file.read(0, header_len)?;
         }
         let Notes { restored, lost_metalayers, .. } = &mut notes;
         let mut metadata = match metadata::read(&prefix, &values, given, restored, lost_metalayers) {
@@ -78,22 +78,22 @@ impl Survey {
             }
             metadata => metadata?,
         };
-        add_header_lens(source, &mut metadata)?;
+        add_header_lens(file, &mut metadata)?;
         let compression = values.compression(restored);
-        let is_sparse = source.directory().is_some();
+        let is_sparse = file.directory().is_some();
         let draft = Draft { compression: &compression, layers: &metadata.layers, is_sparse };
         let nchunks = metadata.sizes.first().map_or(0, |sizes| sizes.nchunks);
-        let (layout, order) = place(source, &values, &metadata, &draft, assumes_order)?;
+        let (parts, order) = place(file, &values, &metadata, &draft, assumes_order)?;
         if let Some(order) = &order {
             notes.assumed.push(assumption(order, nchunks));
         }
         if order.is_none() {
-            notes.restored.extend(differences(&values, &layout, is_sparse));
+            notes.restored.extend(differences(&values, &parts, is_sparse));
         }
         let index_end =
-            if nchunks == 0 { Some(layout.header_len) } else { layout.index.map(|index| index.end) };
+            if nchunks == 0 { Some(parts.header_len) } else { parts.index.map(|index| index.end) };
         let frame_len = u64::try_from(values.number(HeaderField::FrameLen)).unwrap_or(u64::MAX);
-        let trailer = trailer::read(source, index_end, frame_len, &mut notes.restored)?;
+        let trailer = trailer::read(file, index_end, frame_len, &mut notes.restored)?;
         if trailer.is_none() && (values.has_vlmetalayers() || order.is_none()) {
             notes.lost_trailer(values.has_vlmetalayers());
         }
@@ -103,7 +103,7 @@ impl Survey {
         let Metadata { dtype, layers, .. } = metadata;
         let vlmetalayers = vlmetalayers.kept;
         let survey =
-            Self { prefix, layout, dtype, compression, layers, is_sparse, vlmetalayers, before, order };
+            Self { prefix, parts, dtype, compression, layers, is_sparse, vlmetalayers, before, order };
         Ok((survey, notes))
     }
 
@@ -115,16 +115,16 @@ impl Survey {
     /// The old frame, with a header made from the restored values.
     pub(super) fn frame<'s, R: Read + Seek>(
         &self,
-        source: &'s mut Source<R>,
+        file: &'s mut DamagedFile<R>,
     ) -> Result<Frame<&'s mut R>, Error> {
-        let Layout { header_len, ref sizes, index } = self.layout;
-        let end = index.map_or(source.len, |index| index.start);
-        let mut head = self.draft().head(sizes, header_len, end, source.len)?;
+        let FrameParts { header_len, ref sizes, index } = self.parts;
+        let end = index.map_or(file.len, |index| index.start);
+        let mut head = self.draft().head(sizes, header_len, end, file.len)?;
         if index.is_none() {
             // With an `nbytes` of 0, `chunks` does not try to read the index, which is lost.
             head.header.nbytes = 0;
         }
-        Ok(source.frame(head))
+        Ok(file.frame(head))
     }
 }
 
@@ -140,11 +140,11 @@ impl Notes {
 }
 
 /// If the length of the header is not known, adds the offset of the first chunk as a possible length.
-fn add_header_lens<R: Read + Seek>(source: &mut Source<R>, metadata: &mut Metadata) -> Result<(), Error> {
+fn add_header_lens<R: Read + Seek>(file: &mut DamagedFile<R>, metadata: &mut Metadata) -> Result<(), Error> {
     if metadata.header_lens.is_empty() {
         for sizes in &metadata.sizes {
-            let first = source.search(layout::TYPESIZE, &layout::signature(sizes), 1)?;
-            let first = first.first().and_then(|&first| usize::try_from(first - layout::TYPESIZE).ok());
+            let first = file.search(parts::TYPESIZE, &parts::signature(sizes), 1)?;
+            let first = first.first().and_then(|&first| usize::try_from(first - parts::TYPESIZE).ok());
             metadata.header_lens.extend(first);
         }
     }
@@ -154,21 +154,21 @@ fn add_header_lens<R: Read + Seek>(source: &mut Source<R>, metadata: &mut Metada
 /// Finds the parts of the frame. Without an index, it determines the order of the chunks, if the caller allows to
 /// assume it.
 fn place<R: Read + Seek>(
-    source: &mut Source<R>,
+    file: &mut DamagedFile<R>,
     values: &Values,
     metadata: &Metadata,
     draft: &Draft<'_>,
     assumes_order: bool,
-) -> Result<(Layout, Option<Numbered>), Error> {
+) -> Result<(FrameParts, Option<NumberedChunks>), Error> {
     let nchunks = metadata.sizes.first().map_or(0, |sizes| sizes.nchunks);
     if let Some(&sizes) = metadata.sizes.first().filter(|_| nchunks == 0) {
         let header_len = metadata.header_lens.first().copied().unwrap_or_default() as u64;
-        return Ok((Layout { header_len, sizes, index: None }, None));
+        return Ok((FrameParts { header_len, sizes, index: None }, None));
     }
-    if let Some(layout) = layout::find(source, values, metadata, draft)? {
-        return Ok((layout, None));
+    if let Some(parts) = parts::find(file, values, metadata, draft)? {
+        return Ok((parts, None));
     }
-    let (layout, order) = in_order(source, metadata, draft)?;
+    let (parts, order) = in_order(file, metadata, draft)?;
     // Chunks that cannot be found often mean that the array is not the one of the metalayer.
     let contradiction = metadata.sizes.first().and_then(|sizes| contradiction(values, sizes));
     if order.found.is_empty() {
@@ -182,26 +182,26 @@ fn place<R: Read + Seek>(
         return Err(order_unknown(order.found.len(), nchunks, contradiction));
     }
     let cbytes = u64::try_from(values.number(HeaderField::Cbytes)).unwrap_or_default();
-    let end = layout.header_len.saturating_add(cbytes);
-    Ok((layout, Some(order.numbered(nchunks, end))))
+    let end = parts.header_len.saturating_add(cbytes);
+    Ok((parts, Some(order.numbered(nchunks, end))))
 }
 
 /// The chunks in the order of the file, found with the item size that finds the most chunks.
 fn in_order<R: Read + Seek>(
-    source: &mut Source<R>,
+    file: &mut DamagedFile<R>,
     metadata: &Metadata,
     draft: &Draft<'_>,
-) -> Result<(Layout, Order), Error> {
+) -> Result<(FrameParts, Order), Error> {
     let stated = metadata.header_lens.iter().map(|&len| len as u64);
     let header_lens: Vec<u64> = if metadata.header_lens.is_empty() { vec![0] } else { stated.collect() };
-    let mut best: Option<(Layout, Order)> = None;
+    let mut best: Option<(FrameParts, Order)> = None;
     let tries = header_lens.iter().flat_map(|&len| metadata.sizes.iter().map(move |&sizes| (len, sizes)));
     for (header_len, sizes) in tries {
-        let head = draft.head(&sizes, header_len, source.len, source.len)?;
+        let head = draft.head(&sizes, header_len, file.len, file.len)?;
         let rules = ChunkRules { filters: None, ..ChunkRules::new(&head.header, true) };
-        let order = order::find(source, header_len, &sizes, &rules)?;
+        let order = order::find(file, header_len, &sizes, &rules)?;
         if best.as_ref().is_none_or(|(_, most)| order.found.len() > most.found.len()) {
-            best = Some((Layout { header_len, sizes, index: None }, order));
+            best = Some((FrameParts { header_len, sizes, index: None }, order));
         }
     }
     best.ok_or_else(|| Error::refused("the size of an item is not known"))
@@ -252,8 +252,8 @@ fn assumption(order: &[(u64, u64)], nchunks: u64) -> String {
 }
 
 /// The numbers of the header that were wrong.
-fn differences(values: &Values, layout: &Layout, is_sparse: bool) -> Vec<String> {
-    let Layout { header_len, sizes, index } = *layout;
+fn differences(values: &Values, parts: &FrameParts, is_sparse: bool) -> Vec<String> {
+    let FrameParts { header_len, sizes, index } = *parts;
     let cbytes = index.filter(|_| !is_sparse).map(|index| index.start.saturating_sub(header_len));
     if values.is_lost {
         return Vec::new();

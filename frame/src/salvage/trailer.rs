@@ -12,9 +12,9 @@ use crate::format::section::SectionRules;
 use crate::format::trailer::{END_LEN, HEAD_LEN, MAX_TRAILER_LEN, MAX_VALUE_LEN};
 use crate::rules::chunk::wrong_alone;
 use crate::rules::messagepack::wrong_value;
+use crate::salvage::damaged_file::DamagedFile;
 use crate::salvage::layers::{self, Layers};
 use crate::salvage::report::CLEARED;
-use crate::salvage::source::Source;
 
 /// The type sizes of the chunks of vlmetalayers: python-blosc2 asks for 1 in a file, and C-Blosc2 takes 8 in memory.
 const TYPESIZES: [u8; 2] = [1, 8];
@@ -31,15 +31,15 @@ pub(super) struct Vlmetalayers {
 /// length, so it is found from the end of the frame or of the file. If its end is damaged, it is found at the end of
 /// the chunk index.
 pub(super) fn read<R: Read + Seek>(
-    source: &mut Source<R>,
+    file: &mut DamagedFile<R>,
     index_end: Option<u64>,
     frame_len: u64,
     restored: &mut Vec<String>,
 ) -> Result<Option<Vlmetalayers>, Error> {
     let least = index_end.unwrap_or(Generation::Present.head_len() as u64);
     // The end of the frame first: other bytes may follow it in the file.
-    for end in [frame_len, source.len] {
-        if let Some(bytes) = from_end(source, least, end)? {
+    for end in [frame_len, file.len] {
+        if let Some(bytes) = from_end(file, least, end)? {
             if frame_len != end {
                 restored.push(format!("frame_len was {frame_len}, and is {end}"));
             }
@@ -47,26 +47,30 @@ pub(super) fn read<R: Read + Seek>(
         }
     }
     let Some(start) = index_end else { return Ok(None) };
-    if !layers::is_trailer(&source.read(start, HEAD_LEN as u64 + 1)?) {
+    if !layers::is_trailer(&file.read(start, HEAD_LEN as u64 + 1)?) {
         return Ok(None);
     }
-    let bytes = source.read(start, MAX_TRAILER_LEN as u64)?;
+    let bytes = file.read(start, MAX_TRAILER_LEN as u64)?;
     restored.push("the length or markers of the trailer".into());
     Ok(Some(vlmetalayers(&bytes, restored)))
 }
 
 /// The bytes of the trailer that ends at `end`.
-fn from_end<R: Read + Seek>(source: &mut Source<R>, least: u64, end: u64) -> Result<Option<Vec<u8>>, Error> {
-    if end > source.len {
+fn from_end<R: Read + Seek>(
+    file: &mut DamagedFile<R>,
+    least: u64,
+    end: u64,
+) -> Result<Option<Vec<u8>>, Error> {
+    if end > file.len {
         return Ok(None);
     }
-    let suffix = source.read(end.saturating_sub(END_LEN as u64), END_LEN as u64)?;
+    let suffix = file.read(end.saturating_sub(END_LEN as u64), END_LEN as u64)?;
     let [marker, a, b, c, d, ..] = *suffix else { return Ok(None) };
     let len = u32::from_be_bytes([a, b, c, d]);
     let start =
         end.checked_sub(len.into()).filter(|&start| start >= least && len as usize <= MAX_TRAILER_LEN);
     let Some(start) = start.filter(|_| marker == Marker::U32.to_u8()) else { return Ok(None) };
-    let bytes = source.read(start, len.into())?;
+    let bytes = file.read(start, len.into())?;
     Ok(bytes.starts_with(&layers::TRAILER_START).then_some(bytes))
 }
 

@@ -6,7 +6,7 @@ use std::collections::btree_map::Entry::Vacant;
 use std::io::{self, ErrorKind, Write};
 
 use crate::format::chunk::{ChunkHeader, SpecialValue, header_of_stored};
-use crate::format::index::{ENTRY_LEN, Entry, MISSING};
+use crate::format::index::{ENTRY_LEN, EntryValue, MISSING};
 
 /// The largest number of chunks. The index is itself a chunk, which has a limit of 2 GiB.
 pub(crate) const MAX_CHUNKS: u64 = ((i32::MAX as usize - ChunkHeader::MAX_LEN) / ENTRY_LEN) as u64;
@@ -51,7 +51,7 @@ impl NewIndex {
     }
 
     /// Sets an entry whose page is allocated.
-    pub(crate) fn set(&mut self, number: u64, entry: Entry) {
+    pub(crate) fn set(&mut self, number: u64, entry: EntryValue) {
         let (page, at) = place(number);
         if let Some(slot) = self.pages.get_mut(&page).and_then(|page| page.get_mut(at)) {
             self.nset += u64::from(*slot == MISSING);
@@ -73,7 +73,7 @@ impl NewIndex {
     }
 
     /// Whether an entry has this value.
-    pub(crate) fn has(&self, number: u64, entry: Entry) -> bool {
+    pub(crate) fn has(&self, number: u64, entry: EntryValue) -> bool {
         self.entry(number) == Some(entry.value())
     }
 
@@ -105,7 +105,7 @@ impl NewIndex {
     }
 
     fn other(&self) -> i64 {
-        self.others.map_or(MISSING, |special| Entry::Special(special).value())
+        self.others.map_or(MISSING, |special| EntryValue::Special(special).value())
     }
 
     fn entries(&self) -> impl Iterator<Item = i64> {

@@ -6,7 +6,7 @@ use std::io::{Seek, Write};
 use crate::error::Error;
 use crate::format::chunk::{ChunkHeader, SpecialValue, header_of_stored};
 use crate::format::fields::HeaderField;
-use crate::format::index::Entry;
+use crate::format::index::EntryValue;
 use crate::format::marker::Marker;
 use crate::rules::blocks::wrong_table;
 use crate::rules::chunk::{ChunkRules, false_dictionary, wrong_special};
@@ -213,7 +213,7 @@ impl<W: Write + Seek> FrameWriter<W> {
         self.check_special(special).map_err(|why| refused(number, why))?;
         // Memory first: after it nothing can fail, so an error leaves the frame unchanged.
         self.reserve(number)?;
-        self.plan.index.set(number, Entry::Special(special));
+        self.plan.index.set(number, EntryValue::Special(special));
         Ok(())
     }
 
@@ -328,7 +328,7 @@ impl<W: Write + Seek> FrameWriter<W> {
             parts.iter().try_for_each(|part| out.write_all(part)).map_err(Error::writing)?;
             Ok(len)
         })?;
-        self.plan.index.set(number, Entry::Stored(stored));
+        self.plan.index.set(number, EntryValue::Stored(stored));
         self.cbytes = self.cbytes.saturating_add(len);
         Ok(())
     }
