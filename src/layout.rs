@@ -84,8 +84,8 @@ macro_rules! layouts {
         /// The first byte determines the layout. After `96`, the byte after `blockshape` decides: a str32 marker (`db`)
         /// begins the dtype of `B2ndSix`, a positive fixint is the dtype format of `B2ndMismarked`.
         ///
-        /// In `B2ndSix` the dtype is spelled as in NumPy's `str(dtype)` (`uint8`), in the others as in `dtype.str`
-        /// (`|u1`).
+        /// In `B2ndSix` the dtype is spelled as in NumPy's `str(dtype)` (`uint8`), in the two layouts of seven entries
+        /// as in `dtype.str` (`|u1`).
         ///
         /// ```
         /// use b2nd_serde::Layout;

@@ -83,9 +83,9 @@
 //! unless you write for old programs.
 //!
 //! When reading, the first byte determines the layout, and the type must take the same number of entries. The exception
-//! is a struct with seven fields: it also reads a shorter layout, by the names of its fields. A field without an entry
-//! then becomes `None` or its `default`; a field that has neither gives the error "missing field". So one struct can
-//! read and write all layouts:
+//! is a struct with seven fields, or with six that have the names of entries: it also reads a shorter layout, by the
+//! names of its fields. A field without an entry then becomes `None` or its `default`; a field that has neither gives
+//! the error "missing field". So one struct can read and write all layouts:
 //!
 //! ```
 //! # use serde::{Deserialize, Serialize};
@@ -115,10 +115,10 @@
     doc = "[`Meta`] is a ready-made struct for all layouts. It writes every metalayer back byte for byte as it was read."
 )]
 //!
-//! In all other cases the position of a field decides its entry, not its name. Two fields in the wrong order would
-//! therefore be swapped silently. To prevent this, a field that has the name of an entry must be in the position of
-//! that entry. `chunks` and `chunk_shape` count as names of `chunkshape`, `blocks` and `block_shape` as names of
-//! `blockshape`.
+//! When writing, and when the layout has an entry for each field, the position of a field decides its entry, not its
+//! name. Two fields in the wrong order would therefore be swapped silently. To prevent this, a field that has the name
+//! of an entry must be in the position of that entry. `chunks` and `chunk_shape` count as names of `chunkshape`,
+//! `blocks` and `block_shape` as names of `blockshape`.
 //!
 //! # Serde's data model
 //!
@@ -154,7 +154,7 @@
 //! - An `untagged` enum is written as its variant. When reading, serde first stores the value in a buffer, so an
 //!   integer can be read as a float there.
 //! - `deserialize_any` gives a sequence of entries. A `serde_json::Value` is therefore read as an array, and written
-//!   back in the same layout.
+//!   back in the layout of its number of entries: `B2ndMismarked` becomes `B2nd`.
 //!
 //! # Features
 //!

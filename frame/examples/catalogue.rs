@@ -4,7 +4,7 @@
 //! cargo run -p b2nd-frame --example catalogue -- frame/tests/data
 //! ```
 //!
-//! The command `b2nd ls` does the same, faster and with more to ask for.
+//! The command `b2nd ls` does the same faster, and has more options.
 
 use std::io::{self, Write};
 use std::path::Path;
@@ -30,7 +30,7 @@ pub fn catalogue(folder: &Path, print: &mut dyn FnMut(String) -> io::Result<()>)
         let path = entry.path();
         let extension = path.extension().and_then(|extension| extension.to_str());
         // A folder may be one array: a sparse frame, which has a file for each chunk. A link to a folder is not
-        // followed, as it may lead back to where it is.
+        // followed, as it may form a loop.
         if entry.file_type()?.is_dir() && !is_sparse_frame(&path) {
             catalogue(&path, print)?;
         } else if matches!(extension, Some("b2nd" | "b2frame" | "caterva")) {

@@ -5,7 +5,7 @@
 //! ```
 //!
 //! Each chunk of a dataset that PyTables, hdf5plugin or b2h5py compressed with Blosc2 (filter 32026) is a whole frame.
-//! The metalayer in it has the shape of that chunk, not of the dataset. Where chunks are in the file, HDF5 says too:
+//! The metalayer in it has the shape of that chunk, not of the dataset. HDF5 also gives the offset of each chunk:
 //! `dataset.id.get_chunk_info(0).byte_offset` in h5py.
 
 use std::error::Error;
@@ -27,7 +27,7 @@ pub fn chunks(path: &Path) -> Result<Vec<Frame<()>>, Box<dyn Error>> {
     Ok(scan(File::open(path)?).collect::<Result<_, _>>()?)
 }
 
-/// What the metalayer of a chunk says.
+/// Describes the metalayer of a chunk in one line.
 pub fn describe<R>(frame: &Frame<R>) -> Result<String, Box<dyn Error>> {
     Ok(match frame.array()? {
         Some(array) => {
@@ -43,7 +43,7 @@ pub fn describe<R>(frame: &Frame<R>) -> Result<String, Box<dyn Error>> {
     })
 }
 
-/// The chunk that begins at a known byte, as HDF5 says it. Only its header is read.
+/// Opens the chunk at an offset that HDF5 gave. Only its header is read.
 pub fn chunk_at(path: &Path, offset: u64) -> Result<Frame, Box<dyn Error>> {
     Ok(Frame::read_at(File::open(path)?, offset)?)
 }

@@ -4,8 +4,8 @@
 //! cargo run -p b2nd-frame --example range_requests -- http://localhost:8000/waves.b2nd
 //! ```
 //!
-//! A server in front of an object store answers the same requests; a client for those, which signs and encrypts, has a
-//! call with a range: it takes the place of `get`, and the rest stays as it is.
+//! A server in front of an object store answers the same requests. To read the object store itself, replace `get` by
+//! the range request of its client, which also signs and encrypts.
 
 use std::error::Error;
 use std::io::{self, BufRead, BufReader, Read, Write};

@@ -14,11 +14,11 @@
 //! **Meaning:** [each byte](#the-meaning-of-each-byte), [the dtype](#the-meaning-of-the-dtype),
 //! [an unfinished file](#detect-an-unfinished-file).
 //!
-//! **Writing:** [a new file](#a-new-array-file), [another shape](#change-a-shape-in-place),
-//! [a Caterva file](#convert-a-caterva-file).
+//! **Writing:** [a new file](#a-new-array-file), [another shape](#change-a-shape-in-place), [a Caterva
+//! file](#convert-a-caterva-file), [a damaged file](#save-a-damaged-file).
 //!
-//! The folder `examples` has whole programs: they read a slice into an `ndarray`, write an array, list a folder, and
-//! ask a web server for the first 512 bytes of each file.
+//! The folder `examples` has whole programs: they read a slice into an `ndarray`, write an array, list a folder, find
+//! the chunks in an HDF5 file, and ask a web server for the first 512 bytes of each file.
 //!
 //! # Your own struct
 //!
@@ -99,8 +99,9 @@
 //!
 //! # One struct for all layouts
 //!
-//! Files from before 2023 lack the dtype format, and some lack the dtype too. A struct whose last two fields are an
-//! `Option` reads all layouts, and writes the layout that it read.
+//! Files of Caterva lack the dtype and the dtype format, and some files of February 2023 lack the dtype format. A
+//! struct whose last two fields are an `Option` reads all layouts, and writes the layout that it read, but `B2nd` for
+//! `B2ndMismarked`.
 //!
 //! ```
 //! use serde::{Deserialize, Serialize};
@@ -208,9 +209,12 @@
 //! [`bytes`](crate::Metalayer::bytes) yourself, use [`take_from_slice`](b2nd_serde::take_from_slice()), which returns
 //! them; [`from_slice`](b2nd_serde::from_slice()) rejects them.
 //!
+//! The attributes of an array are vlmetalayers: see [`Trailer::vlmetalayer`](crate::Trailer::vlmetalayer).
+//!
 //! # A member of a zip or `.b2z`
 //!
-//! The members of a `.b2z` file are not compressed again, so a frame can be opened inside the zip.
+//! The members of a `.b2z` file are not compressed again, so a frame can be opened inside the zip. A
+//! [`Store`](crate::Store) lists its arrays by their keys.
 //!
 //! ```
 //! use std::fs::File;
@@ -425,8 +429,8 @@
 //!
 //! # A new array file
 //!
-//! The chunks come from a Blosc2 compressor, or are stored without compression, as here: one chunk of four items in one
-//! block. The example `write_array` compresses an `ndarray`.
+//! The chunks come from a Blosc2 compressor, or are stored without compression, as the first one here: four items in
+//! one block. The second one is all zeros, which takes no bytes. The example `write_array` compresses an `ndarray`.
 //!
 //! ```
 //! use b2nd_frame::{FrameBuilder, SpecialValue};
@@ -456,12 +460,6 @@
 //! let mut frame = Frame::open(&path)?;
 //! frame.edit().shape(&[4, 6]).apply()?;
 //! assert_eq!(Frame::open(&path)?.array()?.expect("an array").shape(), [4, 6]);
-//!
-//! let error = frame.edit().shape(&[4, 7]).apply().unwrap_err();
-//! assert_eq!(
-//!     error.to_string(),
-//!     "shape [4, 7] needs a grid of [2, 3] chunks, but the array has [2, 2]"
-//! );
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
@@ -481,5 +479,26 @@
 //! let frame = Rewrite::new("tests/data/uint16_6x8.caterva", &new).dtype("uint16").apply()?;
 //! let array = frame.array()?.expect("an array");
 //! assert_eq!((array.shape(), array.dtype()), (&[6, 8][..], Some("<u2")));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # Save a damaged file
+//!
+//! A salvage writes what is undamaged to a new file. Without the chunk index, as in a file that was cut off, it does
+//! not know the positions of the chunks, and asks before it assumes their order.
+//!
+//! ```
+//! use b2nd_frame::{ErrorKind, Salvage};
+//!
+//! # let folder = tempfile::tempdir()?;
+//! # let (cut, new) = (folder.path().join("cut.b2nd"), folder.path().join("new.b2nd"));
+//! # std::fs::write(&cut, &std::fs::read("tests/data/int32_3x5.b2nd")?[..360])?;
+//! let (frame, report) = match Salvage::open(&cut)?.apply(&new) {
+//!     Err(error) if error.kind() == ErrorKind::OrderUnknown => Salvage::open(&cut)?.assume_order().apply(&new)?,
+//!     result => result?,
+//! };
+//! assert_eq!(frame.array()?.expect("an array").shape(), [3, 5]);
+//! // The last chunk is lost. It has zeros now.
+//! assert_eq!((report.lost[0].first, report.lost_count()), (3, 1));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```

@@ -4,8 +4,8 @@
 //! frame each byte is read a few times at most.
 //!
 //! The entries of a chunk index can all point to the same bytes. A [`Check`](crate::Check) of chunks therefore ends
-//! when the sizes of the chunks that it has read add up to twice the stored size of all chunks, and
-//! [reports this](crate::Report::skipped). To read a header, it can read more bytes than the header has. In all, it
+//! when the sizes of the chunks that it has read add up to twice the stored size of all chunks, and [reports
+//! this](crate::Report::skipped). To read the header of a chunk, it can read more bytes than the header has. In all, it
 //! reads at most 64 times the length of the frame.
 //!
 //! Iterating over [`Frame::chunks`](crate::Frame::chunks) or [`Frame::dump_chunks`](crate::Frame::dump_chunks) takes a
@@ -24,7 +24,7 @@
 //! | [`Frame::parse`](crate::Frame::parse) | its input, up to the end of the header | 4 |
 //! | [`Frame::open`](crate::Frame::open), [`read_at`](crate::Frame::read_at), [`open_stable`](crate::Frame::open_stable), [`edit`](crate::Frame::edit) | the header, of at most 64 MiB; `open_stable` until its patience ends | 8 |
 //! | [`Frame::trailer`](crate::Frame::trailer), [`Trailer::parse`](crate::Trailer::parse) | the trailer, of at most 256 MiB | 8 |
-//! | [`Vlmetalayer::value`](crate::Vlmetalayer::value) | its chunk | if it is compressed: 1024 per byte, plus 1 MiB |
+//! | [`Vlmetalayer::value`](crate::Vlmetalayer::value) | its chunk | if it is compressed: 1024 per byte, plus 1 MiB; at most 256 MiB in all |
 //! | `decode` of a metalayer | the metalayer | the size of the value |
 //! | a [`check`](crate::check()) | header, trailer, chunk index, names and headers of chunk files; up to 20 times if opened by a path | 8, plus 4 per byte of offsets in the chunk index, of which at most 64 MiB are kept |
 //! | [`Frame::chunks`](crate::Frame::chunks), [`Frame::count_chunks`](crate::Frame::count_chunks) | the chunk index, piece by piece | a piece of at most 16 MiB |
@@ -38,6 +38,7 @@
 //! | [`scan`](crate::scan()) | the file | 2 MiB in all |
 //! | [`zip_members`](crate::zip_members()), [`zip_member`](crate::zip_member()) | the directory of the file, of at most 64 MiB, and headers of at most 1 MiB | 16 |
 //! | [`ZipMember::check_bytes`](crate::ZipMember::check_bytes) | one member | 64 kB in all |
+//! | [`Salvage`](crate::Salvage) | the whole file, chunk by chunk | one chunk, and 32 for each chunk of the array |
 //! | [`Rewrite`](crate::Rewrite) | the whole frame, piece by piece | 8 for header and trailer; 8 for each chunk if the frame type changes |
 //!
 //! A [`FrameWriter`](crate::FrameWriter) takes 8 bytes for each chunk, or 16 KiB for a chunk whose number is far from

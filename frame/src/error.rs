@@ -63,7 +63,7 @@ pub enum ErrorKind {
     /// The frame was changed during reading or afterwards. Open it again. If [`Error::finding`] has a finding, it is
     /// the fault of the frame when it was last read. If every attempt gives the same finding, a writer was interrupted.
     Changing,
-    /// The frame cannot be changed or made in this way. Nothing has been written.
+    /// The frame cannot be read, changed or made in this way. The call has changed no file.
     Refused,
     /// A [`Salvage`](crate::Salvage) needs entries of the array's metalayer, such as its
     /// [shape](crate::Salvage::shape).
@@ -73,7 +73,7 @@ pub enum ErrorKind {
     OrderUnknown,
     /// The path of the new file already exists.
     Exists,
-    /// The progress callback stopped a rewrite or a check. Nothing of a new file is left.
+    /// The progress callback stopped a rewrite, a salvage or a check. Nothing of a new file is left.
     Stopped,
 }
 

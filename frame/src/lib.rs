@@ -36,8 +36,8 @@
 //!
 //! [`Frame::kind`] is the kind of object in a frame: an array, or another object of python-blosc2. [`Frame::chunks`]
 //! iterates over the places of the chunks, [`Chunks::header`] reads the header of a chunk, and [`Chunks::compressed`]
-//! its stored bytes. With the feature `decompress`, `Frame::slice` reads the items of a slice, and
-//! `Chunks::decompressed` a whole chunk. With the feature `ndarray`, `Slice::read_array` returns an array.
+//! its stored bytes. `Frame::slice` reads the items of a slice, as bytes or as an array of the crate `ndarray`, and
+//! `Chunks::decompressed` a whole chunk.
 //!
 //! [`check`] finds the faults and oddities of the frame in a file, even if its header cannot be read. A [`Check`] can
 //! also read the chunks.
@@ -48,6 +48,17 @@
 //!
 //! [`FrameBuilder`] makes a new frame from an array's [`Meta`](b2nd_serde::Meta) and finished chunks: compressed by any
 //! Blosc2 compressor, uncompressed, or of a single value.
+//!
+//! # Features
+//!
+//! | feature | lowest Rust | adds |
+//! |---|---|---|
+//! | | 1.85 | all but the rows below |
+//! | `decompress` | 1.88 | compressed chunk indexes and vlmetalayers; `Frame::slice`, `Chunks::decompressed`, `EmbeddedFrames`, [`CheckDepth::ChunkData`] |
+//! | `ndarray` | 1.88 | `Slice::read_array`; it includes `decompress` |
+//!
+//! No feature is on by default. Without `decompress`, a frame with a compressed chunk index can be opened, but its
+//! chunks cannot be read: most writers compress the index.
 //!
 //! # Limits of time and memory
 //!

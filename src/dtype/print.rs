@@ -10,7 +10,8 @@ use super::types::{ByteOrder, Dtype, Kind, Spelling, Struct, Subarray};
 
 impl Dtype {
     /// The dtype as NumPy's `dtype.str` (`|u1`); as `str(dtype)` for structured dtypes, subarrays and types of
-    /// `ml_dtypes`. All layouts except [`B2ndSix`](crate::Layout::B2ndSix) store this spelling.
+    /// `ml_dtypes`. The layouts [`B2nd`](crate::Layout::B2nd) and [`B2ndMismarked`](crate::Layout::B2ndMismarked) store
+    /// this spelling.
     ///
     /// ```
     /// use b2nd_serde::dtype::Dtype;

@@ -136,7 +136,7 @@ impl Dtype {
         self.item_size
     }
 
-    /// The alignment in memory, which is that of the C type; 1 for a structured dtype that is not aligned.
+    /// The alignment in memory in bytes, that of the C type; 1 for a structured dtype that is not aligned.
     #[must_use]
     pub fn alignment(&self) -> usize {
         self.alignment

@@ -31,7 +31,7 @@ use crate::progress::Progress;
 /// | sparse or contiguous | converts to the [given frame type](Self::frame_type); this also works for frames without an array |
 ///
 /// C-Blosc2 can then open frames that it could not open before. python-blosc2 opens a Caterva file as an array again;
-/// without the rewrite, version 3 and later open it as plain chunks, without a shape.
+/// without the rewrite, C-Blosc2 3 and later open it as plain chunks, without a shape.
 ///
 /// Chunks, chunk index, trailer and all other metalayers are copied unchanged, with two exceptions: an older trailer is
 /// converted, and a frame of another type gets a new chunk index. Nothing is decompressed.

@@ -63,9 +63,10 @@ pub struct Store {
 }
 
 impl Store {
-    /// Opens a store by the path of its folder or zip file; `None` if it has no `embed.b2e` that identifies a store. If
-    /// `embed.b2e` holds an [`EmbedStore`](ObjectKind::EmbedStore), the result is `None`: that store is the single file
-    /// itself, and can be in any folder.
+    /// Opens a store by the path of its folder or zip file; `None` if it has no `embed.b2e`, or if neither that file
+    /// nor the extension (`.b2d`, `.b2z`) identifies a store. If `embed.b2e` holds an
+    /// [`EmbedStore`](ObjectKind::EmbedStore), the result is `None`: that store is the single file itself, and can be
+    /// in any folder.
     ///
     /// It reads `embed.b2e` and, to recognize tables, each `_meta.b2f`. Other members are found by their names.
     ///
@@ -272,8 +273,8 @@ impl<R: Seek> Seek for Shared<'_, R> {
     }
 }
 
-/// Whether a folder is a [`Store`]: it has a file `embed.b2e` that identifies one. Only the header of that file is
-/// read. If this fails, the result is false.
+/// Whether a folder is a [`Store`]: it has a file `embed.b2e`, and that file or the extension `.b2d` or `.b2z` of the
+/// folder identifies one. Only the header of that file is read. If this fails, the result is false.
 ///
 /// ```
 /// use b2nd_frame::is_store_folder;

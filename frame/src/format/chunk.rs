@@ -105,16 +105,16 @@ parts! {
         FLAGS "flags" 2 1 "bits 0 and 2 together: the header has 32 bytes; bit 1: not compressed; bit 3: delta; bit 4: blocks \
             are not split; bits 5 to 7: the format of the codec, 0 blosclz, 1 lz4, 3 zlib, 4 zstd, 6 that of `codec`, 7 that of \
             the frame"
-        TYPESIZE "typesize" 3 1 "the size of an item"
-        NBYTES "nbytes" 4 4 "the size of the data, decompressed (int32)"
-        BLOCKSIZE "blocksize" 8 4 "the size of a block, decompressed (int32)"
-        CBYTES "cbytes" 12 4 "the size of the chunk, with its header (int32)"
+        TYPESIZE "typesize" 3 1 "the size of an item in bytes; 1 if it is above 255"
+        NBYTES "nbytes" 4 4 "the size of the data in bytes, decompressed (int32)"
+        BLOCKSIZE "blocksize" 8 4 "the size of a block in bytes, decompressed (int32)"
+        CBYTES "cbytes" 12 4 "the size of the chunk in bytes, with its header (int32)"
         FILTERS "filters" 16 6 "the number of each filter"
         CODEC "codec" 22 1 "the codec, if the flags have no room for it"
         CODEC_META "codec_meta" 23 1 "the codec's parameter"
         FILTERS_META "filters_meta" 24 6 "a parameter for each filter"
         BLOCK_FLAGS "block_flags" 30 1 "bit 0: blocks have different lengths, and `blocksize` is their number"
-        MORE_FLAGS "more_flags" 31 1 "bit 0: there is a dictionary; bits 4 to 6: all items are 1 zero, 2 NaN, 3 the same, 4 not \
+        MORE_FLAGS "more_flags" 31 1 "bit 0: there is a dictionary; bits 4 to 6: the value of all items, 1 zero, 2 NaN, 3 stored once, 4 not \
             initialized"
     ]
     ///

@@ -149,13 +149,13 @@ filters! {
     NONE 0 "none" "no filter"
     SHUFFLE 1 "shuffle" "the first byte of all items, then the second one, and so on"
     BITSHUFFLE 2 "bitshuffle" "the same with bits"
-    DELTA 3 "delta" "differences to the first block"
-    TRUNC_PREC 4 "trunc_prec" "the parameter is how many bits of a float are kept"
+    DELTA 3 "delta" "XOR with the first block"
+    TRUNC_PREC 4 "trunc_prec" "the parameter is the number of bits of a float that are kept"
     NDCELL 32 "ndcell" "a plugin: cells of several dimensions"
     NDMEAN 33 "ndmean" "a plugin: means of cells"
     BYTEDELTA_BUGGY 34 "bytedelta_buggy" "the first release of `bytedelta`, which has a bug"
     BYTEDELTA 35 "bytedelta" "a plugin: differences of bytes after a shuffle"
-    INT_TRUNC 36 "int_trunc" "a plugin: the parameter is how many bits of an integer are kept"
+    INT_TRUNC 36 "int_trunc" "a plugin: the parameter is the number of bits of an integer that are kept"
 }
 
 impl Filter {

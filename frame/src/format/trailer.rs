@@ -212,8 +212,8 @@ impl Trailer {
         self.vlmetalayers.iter().find(|layer| layer.name() == name)
     }
 
-    /// The keys of the frames inside the compressed data of a [store](crate::ObjectKind::is_store); empty if the frame
-    /// is not a store, or if the list of keys cannot be read.
+    /// The keys of the frames inside the compressed data of a [store](crate::ObjectKind::is_store), and of the arrays
+    /// on a server that it lists; empty if the frame is not a store, or if the list of keys cannot be read.
     ///
     /// ```
     /// use b2nd_frame::Frame;
@@ -228,7 +228,7 @@ impl Trailer {
         self.embed_map::<IgnoredAny>().unwrap_or_default().into_keys().collect()
     }
 
-    /// What a store says of each frame in its data.
+    /// The entries of a store's list of embedded frames, by key; `None` if the list cannot be read.
     pub(crate) fn embed_map<T: DeserializeOwned>(&self) -> Option<BTreeMap<String, T>> {
         let layer = self.vlmetalayer("estore_metadata")?;
         layer.nbytes().filter(|&nbytes| nbytes <= MAX_KEYS_LEN)?;

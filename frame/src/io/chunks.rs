@@ -280,7 +280,8 @@ impl<R: Read + Seek> Chunks<'_, R> {
         }
     }
 
-    /// Reads the stored bytes of a chunk, for a Blosc2 decompressor; `None` if the chunk is special and not stored.
+    /// Reads the stored bytes of a chunk, for a Blosc2 decompressor; `None` if the chunk is not stored: it is special,
+    /// or its entry in the chunk index is invalid.
     ///
     /// The header has been compared with the frame, as by [`checked_header`](Self::checked_header). The bytes after the
     /// header may be damaged.

@@ -20,8 +20,8 @@ impl<R: Read + Seek> Chunks<'_, R> {
     /// # Errors
     ///
     /// The errors of [`compressed`](Self::compressed), and an error if the chunk is damaged.
-    /// [`Refused`](crate::ErrorKind::Refused) if its codec or a filter is a plugin, if its size is not known, or if
-    /// there is not enough memory.
+    /// [`Refused`](crate::ErrorKind::Refused) if its codec or a filter is a plugin, if its size is not known, if its
+    /// entry in the chunk index is invalid, or if there is not enough memory.
     ///
     /// ```
     /// use b2nd_frame::Frame;

@@ -148,8 +148,8 @@ pub(crate) fn file_with_header(path: &Path) -> Result<PathBuf, Error> {
 impl<R: Read + Seek> Frame<R> {
     /// Reads the header of a frame that begins at an offset of a file, such as a member of a zip.
     ///
-    /// The frame keeps the reader to read its trailer later; a `&mut` reader works too. This function reads as many
-    /// bytes as [`open`](Frame::open).
+    /// The frame keeps the reader, to read its chunks and trailer later; a `&mut` reader works too. This function reads
+    /// as many bytes as [`open`](Frame::open).
     ///
     /// # Errors
     ///

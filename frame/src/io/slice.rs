@@ -65,8 +65,8 @@ impl<R> Frame<R> {
 }
 
 impl<R> Slice<'_, R> {
-    /// Sets the number of threads that decompress, from 1 to 256. The default is 1. The calling thread is one of them,
-    /// and only it reads the file.
+    /// Sets the number of threads that decompress, from 1 to 256; other numbers are clamped. The default is 1. The
+    /// calling thread is one of them, and only it reads the file.
     pub fn threads(self, threads: usize) -> Self {
         Self { threads: threads.clamp(1, MAX_THREADS), ..self }
     }
@@ -91,10 +91,12 @@ impl<R: Read + Seek> Slice<'_, R> {
     ///
     /// [`Refused`](crate::ErrorKind::Refused) if the ranges do not fit the shape or the slice does not fit in memory;
     /// if the frame has no array, or its data is computed or in other files; if the items are Python objects; if a
-    /// chunk has a codec or filter of a plugin.
+    /// chunk has a codec or filter of a plugin; if a needed block claims more bytes than the [expansion
+    /// limit](crate::expansion_limit()) and the slice.
     ///
     /// [`Malformed`](crate::ErrorKind::Malformed) if the header of the frame or of a needed chunk breaks a rule of
-    /// [`check`](crate::check()), or if a needed block cannot be decompressed.
+    /// [`check`](crate::check()), or if a needed block cannot be decompressed. [`Io`](crate::ErrorKind::Io) if the file
+    /// cannot be read. Also the errors of [`chunks`](Frame::chunks).
     pub fn read(self) -> Result<Vec<u8>, Error> {
         let plan = SlicePlan::new(self.frame, &self.ranges)?;
         let mut items = zeroed(plan.nbytes)?;

@@ -77,8 +77,8 @@ impl FrameBuilder {
         })
     }
 
-    /// Sets the size of an item in bytes. It is needed only if this crate does not know the dtype, for example because
-    /// the dtype format is not NumPy's.
+    /// Sets the size of an item in bytes, 1 to 536866816. It is needed only if this crate does not know the dtype, for
+    /// example because the dtype format is not NumPy's.
     ///
     /// ```
     /// use b2nd_frame::FrameBuilder;
@@ -159,7 +159,8 @@ impl FrameBuilder {
     }
 
     /// Adds a metalayer: a value as `MessagePack`, in which a struct is a map. At most 15 can be added to that of the
-    /// array. The length of a metalayer cannot change later.
+    /// array. The length of a metalayer cannot change later. Its name has at most 31 bytes, and is neither `b2nd` nor
+    /// `caterva`.
     pub fn metalayer(mut self, name: &str, value: &(impl Serialize + ?Sized)) -> Self {
         self.0.metalayers.push((name.into(), messagepack(name, value)));
         self
@@ -182,8 +183,8 @@ impl FrameBuilder {
         self
     }
 
-    /// Adds a vlmetalayer: a value as `MessagePack`, in which a struct is a map, in an uncompressed chunk. At most 16
-    /// can be added.
+    /// Adds a vlmetalayer: a value as `MessagePack`, in which a struct is a map, in an uncompressed chunk. Its name has
+    /// at most 31 bytes. At most 16 can be added.
     pub fn vlmetalayer(mut self, name: &str, value: &(impl Serialize + ?Sized)) -> Self {
         let chunk = messagepack(name, value).and_then(|value| {
             let header = header_of_stored(false, 1, value.len(), value.len(), value.len());
@@ -232,8 +233,9 @@ impl FrameBuilder {
     ///
     /// # Errors
     ///
-    /// - [`Refused`] if the frame cannot be made: a size is too large for the format, the dtype is unknown, or a
-    ///   metalayer has an invalid name, or there are too many. The message has the numbers.
+    /// - [`Refused`] if the frame cannot be made: a size is too large for the format, the dtype is unknown or has
+    ///   Python objects, the layout is not `b2nd`, the codec, level or a filter is invalid, or a metalayer has an
+    ///   invalid name, or there are too many metalayers. The message has the numbers.
     /// - [`Encode`] if a value cannot be written as a metalayer.
     /// - [`Exists`] if the path exists.
     /// - [`Io`] if the file cannot be created.
