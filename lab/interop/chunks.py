@@ -1,4 +1,4 @@
-"""Makes random arrays and super-chunks, and says what python-blosc2's iterchunks_info says of their chunks.
+"""Writes random arrays and super-chunks, and prints the values of python-blosc2's iterchunks_info for their chunks.
 
     chunks.py FOLDER COUNT SEED
 

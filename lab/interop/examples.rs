@@ -1,4 +1,4 @@
-//! The programs in `examples`, held against NumPy, python-blosc2 and h5py.
+//! Compares the programs in `examples` with NumPy, python-blosc2 and h5py.
 
 #[path = "../../frame/examples/hdf5_chunk.rs"]
 #[expect(dead_code, unreachable_pub, reason = "it is a program")]

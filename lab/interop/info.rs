@@ -1,4 +1,4 @@
-//! The command held against python-blosc2: `lab/run interop` installs it.
+//! Compares the command with python-blosc2, which `lab/run interop` installs.
 
 use std::process::Command;
 use std::{env, fs};

@@ -1,4 +1,4 @@
-"""Writes frames whose type size is lost, and reads them when it has been mended.
+"""Writes frames with a lost typesize, and reads them after a rewrite has mended it.
 
     lost_typesize.py write FOLDER    the frames, of which python-blosc2 reads no item, and their items as NumPy has them
     lost_typesize.py read FOLDER     fails unless all items are read

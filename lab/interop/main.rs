@@ -1,4 +1,4 @@
-//! This crate held against C-Blosc2 and python-blosc2: `lab/run interop` installs them.
+//! Compares this project with C-Blosc2 and python-blosc2, which `lab/run interop` installs.
 
 mod change;
 mod examples;

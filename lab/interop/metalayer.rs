@@ -1,4 +1,4 @@
-//! The reference itself: the same metalayers through C-Blosc2 and python-blosc2.
+//! Compares metalayers of this crate with those of the reference, C-Blosc2, and of python-blosc2.
 
 #![allow(unsafe_code, reason = "calls into C")]
 

@@ -1,8 +1,8 @@
-"""Opens arrays that were changed or rewritten with python-blosc2, and prints as JSON what it sees of them.
+"""Opens changed and rewritten arrays with python-blosc2, and prints as JSON whether their data is right.
 
-The jobs come as JSON through the standard input: an original file, the changed one, and the shape, chunk shape and block
-shape that the changed one has to have. The data is right if it is that of the original's chunks, which are taken out of the
-original here without a look at its metalayers, and put together by NumPy. Of very large arrays, the first and the last
+The jobs are JSON on standard input: an original file, the changed one, and the expected shape, chunk shape and block
+shape of the changed one. The data is right if it equals that of the original's chunks, which are read here without
+their metalayers, and joined by NumPy. For very large arrays, the first and the last
 chunks are compared.
 """
 

@@ -1,4 +1,4 @@
-"""Makes sparse frames by random operations, each twice: as it came out, and with one of its chunk files deleted.
+"""Writes sparse frames by random operations, each twice: unchanged, and with one of its chunk files deleted.
 
     sparse.py FOLDER COUNT
 

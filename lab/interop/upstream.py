@@ -1,7 +1,7 @@
-"""Runs the reproductions of `docs/upstream`, and compares what they print with what is written there.
+"""Runs the reproductions of `docs/upstream`, and compares their output with the output in the texts.
 
-    lab/run upstream             exit status 1 if something else is printed
-    lab/run upstream --write     writes it there
+    lab/run upstream             exit status 1 if the output differs
+    lab/run upstream --write     writes the output into the texts
 
 A text has at most one block of Python, and after it a block of text.
 """

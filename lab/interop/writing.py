@@ -4,7 +4,7 @@
 
 Prints a JSON object per line and waits for an empty line after each. An array comes as `{"path": ..., "steps": ...}`:
 whoever reads it writes the file. Then the file is read, changed and read again, and `{"verified": ...}` says what was
-done. What is not equal ends the script with an exception. Array number FIRST of a seed is always the same.
+done. A difference ends the script with an exception. Array number FIRST of a seed is always the same.
 """
 
 import ast

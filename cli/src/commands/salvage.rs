@@ -37,7 +37,7 @@ use crate::text::{count, more_counts};
 /// not exist; it is written only if something can be saved. Standard output lists what was restored, assumed or lost,
 /// and what could not be verified, such as chunks compressed with a plugin codec.
 ///
-/// Without a chunk index, as in a truncated file, chunks can be found, but their numbers are unknown: constant chunks
+/// Without a chunk index, as in a truncated file, chunks can be found, but their numbers are unknown: chunks of zeros
 /// take no bytes, and replaced chunks are at the end. --assume-order uses the n-th chunk of the file as chunk n of the
 /// array. Without this option, such a file is refused, so no chunk is misplaced.
 #[derive(Args)]

@@ -8,7 +8,7 @@ use std::path::Path;
 use crate::terminal::await_stdin;
 use crate::text::shortened;
 
-/// The longest header or metalayer that is shown.
+/// The most bytes that are read of a header or metalayer, or of a line of input.
 pub(crate) const MAX_LEN: u64 = 1 << 20;
 
 /// The widest quoted input in a message.

@@ -26,7 +26,7 @@ pub(crate) struct Items {
     pub(crate) geometry: Geometry,
     pub(crate) typesize: usize,
     threads: usize,
-    /// The most bytes of items in memory at once: the expansion limit of the stored bytes.
+    /// The most bytes of items in memory at once: the expansion limit for the stored size of the frame.
     limit: u64,
 }
 

@@ -102,7 +102,7 @@ const FAILURES: [Explanation; 16] = [
     ),
     failure(
         "no-access",
-        "The server does not let this user read it.",
+        "The server does not let this user read the object or list the prefix.",
         "The credentials are missing, wrong or too old, or are not for this bucket.",
         "Set the credentials that the message names.",
     ),
@@ -116,7 +116,7 @@ const FAILURES: [Explanation; 16] = [
         "partial-listing",
         "The listing of a prefix is incomplete.",
         "The server failed, and the message says how.",
-        "Try again. The listed part is correct, but incomplete.",
+        "Try again. The listed part is correct.",
     ),
 ];
 

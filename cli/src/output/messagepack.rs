@@ -22,7 +22,7 @@ use serde_json::value::RawValue;
 
 use crate::text::hex;
 
-/// The longest text of a value.
+/// The longest text of a value, in bytes.
 pub(crate) const LONGEST: usize = 1 << 20;
 
 /// The most levels of arrays and objects. Many JSON readers, such as `serde_json`, read no more than 128.

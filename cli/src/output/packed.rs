@@ -14,7 +14,7 @@ const LAYER: &str = "__pack_tensor__";
 /// The first item of a list that is a tuple in Python.
 const TUPLE: &str = "__tuple__";
 
-/// The longest metalayer that is read.
+/// The longest metalayer that is read, in bytes.
 const LONGEST: usize = 1 << 16;
 
 /// A tensor in the chunks of a frame without an array. Scripts rely on these names.

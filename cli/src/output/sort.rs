@@ -24,7 +24,7 @@ pub(crate) enum SortBy {
     /// The best compressed first
     #[value(alias = "cratio")]
     Ratio,
-    /// The fewest dimensions first, then the shortest
+    /// The fewest dimensions first, then the smallest first dimension, and so on
     Shape,
 }
 

@@ -1,4 +1,4 @@
-//! One address for every command: what `ls` prints can be given to the others.
+//! Commands accept the addresses that `ls` prints.
 
 use std::fs;
 use std::path::Path;
@@ -13,7 +13,7 @@ fn addresses(folder: &Path, arguments: &[&str]) -> Vec<Value> {
     objects(&output).into_iter().filter(|object| object.get("error").is_none()).collect()
 }
 
-/// A folder with files of every kind, some with names that are hard to read back.
+/// A folder with files of every kind, some with names that are hard to parse as addresses.
 fn hard_names() -> tempfile::TempDir {
     let folder = folder();
     let at = |name: &str| folder.path().join(name);

@@ -25,7 +25,7 @@ fn a_header_byte_by_byte() {
     snapshot("dump_squeezed", text(&run(&data(), &["dump", "squeezed.caterva"]).stdout));
     snapshot("dump_vlmetalayers", text(&run(&data(), &["dump", "vlmetalayers.b2nd"]).stdout));
     let old = fs::read(data().join("int32_3x5.b2nd")).unwrap();
-    // A header of the previous generation, which has no blocksize.
+    // A header of the second generation, which has no blocksize.
     let old = [&[0x9d], &old[1..14], &[160], &old[15..52], &old[57..99], &[0xd2, 0, 0, 0, 102], &old[104..]]
         .concat();
     snapshot("dump_older", text(&run_with(&old, here(), &["dump"]).stdout));
@@ -198,7 +198,7 @@ fn the_rest_of_a_frame_byte_by_byte() {
 fn a_bad_chunk_hides_neither_the_others_nor_the_trailer() {
     let folder = tempfile::tempdir().unwrap();
     let mut file = fs::read(data().join("int32_3x5.b2nd")).unwrap();
-    // The first two chunks, whose length becomes less than that of a header.
+    // The first two chunks get a cbytes smaller than a header.
     (file[165 + 12], file[229 + 12]) = (1, 1);
     fs::write(folder.path().join("a.b2nd"), file).unwrap();
     let path = folder.path().join("sparse.b2nd");

@@ -80,7 +80,7 @@ fn a_new_file_is_whole_or_not_there() {
     assert_eq!((text(&output.stderr), output.status.code()), ("b2nd: items.npy: already exists\n", Some(1)));
     assert_eq!(fs::read(at("items.npy")).unwrap(), file);
 
-    // The data of a chunk that is damaged.
+    // Damages the data of a chunk.
     let mut damaged = fs::read(at("images/2024/a.b2nd")).unwrap();
     damaged[229 + 4] ^= 1;
     fs::write(at("damaged.b2nd"), damaged).unwrap();
@@ -111,7 +111,7 @@ fn of_many_items_only_the_edges_are_read() {
     assert_eq!(objects(&all)[0]["values"].as_array().unwrap().len(), 40);
 }
 
-/// Writes an array of zeros, of which nothing is stored.
+/// Writes an array of zeros without stored chunks.
 fn write_zeros(path: &std::path::Path, shape: &[i64], chunkshape: &[i32], blockshape: &[i32]) {
     let shapes = Shapes { shape, chunkshape, blockshape };
     let mut writer = FrameBuilder::new(Meta::new(shapes, "|u1").unwrap()).create(path).unwrap();
@@ -151,7 +151,7 @@ fn memory_does_not_depend_on_what_a_small_file_claims() {
 #[test]
 fn items_that_are_read_in_parts_are_those_of_the_whole() {
     let folder = tempfile::tempdir().unwrap();
-    // More than is read at a time, in rows of blocks that are too long for so few bytes.
+    // Longer than one read, in rows of blocks that exceed the expansion limit of the file.
     let path = folder.path().join("a.b2nd");
     let shapes = Shapes { shape: &[3, 40 << 20], chunkshape: &[2, 10 << 20], blockshape: &[2, 10 << 20] };
     let mut writer = FrameBuilder::new(Meta::new(shapes, "|u1").unwrap()).create(&path).unwrap();

@@ -1,4 +1,4 @@
-//! `b2nd set` and `b2nd rewrite`: what they change, and that `--dry-run` does not.
+//! `b2nd set` and `b2nd rewrite`: their changes, and that `--dry-run` makes none.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -216,7 +216,7 @@ fn the_temporary_file_of_a_killed_rewrite_is_skipped() {
             assert!(text(&output.stderr).contains(&hint), "{}", text(&output.stderr));
         }
     }
-    // If its path is given, it is read.
+    // A leftover temporary file is read only if its path is given.
     assert_eq!(run(folder.path(), &["info", ".b2nd-AbCdEf.tmp"]).status.code(), Some(1));
 }
 
@@ -300,7 +300,7 @@ fn a_rewrite_that_is_interrupted_leaves_nothing() {
     let signals = [("INT", 2), ("TERM", 15), ("HUP", 1), ("XCPU", 24)];
     crate::run::let_through(&signals.map(|(_, number)| number));
     for (signal, number) in signals {
-        // The copy may be done before the signal comes.
+        // The copy may finish before the signal arrives, so this is tried again.
         let is_caught = (0..100).any(|_| {
             let mut rewrite = crate::run::b2nd(folder.path(), &["rewrite", "old.b2nd", "new.b2nd"]);
             let mut child = rewrite.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
@@ -309,7 +309,7 @@ fn a_rewrite_that_is_interrupted_leaves_nothing() {
                 std::thread::sleep(Duration::from_millis(1));
             }
             if is_running() {
-                // By its number: not in every language are `INT` and `int` the same name.
+                // By number: in some locales, such as Turkish, `INT` does not match `int` without case.
                 let arguments = [format!("-{number}"), child.id().to_string()];
                 Command::new("kill").args(arguments).status().unwrap();
             }

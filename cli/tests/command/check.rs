@@ -1,4 +1,4 @@
-//! `b2nd check`: what it finds, and what it makes of it.
+//! `b2nd check`: its findings, output and exit status.
 
 use std::collections::BTreeSet;
 
@@ -207,7 +207,7 @@ fn an_unknown_code_is_refused_with_a_similar_one() {
 #[test]
 fn a_code_that_is_asked_for_is_looked_for_as_deep_as_it_is() {
     let folder = tempfile::tempdir().unwrap();
-    // Of the second chunk, the length of its first stream, which only decompressing shows.
+    // Damages the length of the first stream of the second chunk, which only decompression detects.
     let mut data_damaged = std::fs::read(data().join("peers/hole_at_end.b2frame")).unwrap();
     data_damaged[249 + 36] = 96;
     std::fs::write(folder.path().join("data.b2frame"), data_damaged).unwrap();
@@ -242,8 +242,8 @@ fn every_released_package_wrote_files_without_errors() {
         assert!(object.get("error").is_none_or(|error| error["kind"] == "not-a-frame"), "{object}");
     }
     assert!(objects.len() > 200);
-    // Two were squeezed by python-caterva: metalayer and data disagree. One has Python objects, of which only addresses
-    // are stored.
+    // Two were squeezed by python-caterva: metalayer and data disagree. One stores only the addresses of Python
+    // objects.
     let (squeezed, objects): (Vec<&str>, Vec<&str>) =
         with_errors.into_iter().partition(|path| path.ends_with("slice_int.cat"));
     assert_eq!(squeezed.len(), 2);
@@ -299,7 +299,7 @@ fn no_command_is_named_where_none_mends() {
     let folder = folder();
     let output = run(folder.path(), &["check"]);
     let named: Vec<_> = text(&output.stdout).lines().filter(|line| line.contains("to mend it")).collect();
-    // Not one with several faults, nor what is in a zip file.
+    // No command for a file with several faults, or for a member of a zip file.
     let files: Vec<_> = named.iter().filter_map(|line| line.split_once(": ")).map(|(file, _)| file).collect();
     assert_eq!(files, ["bad/cut.b2nd", "bad/marker.b2nd", "bad/resized.b2nd", "squeezed.caterva"]);
     let follow = |line: &str| {
@@ -310,7 +310,7 @@ fn no_command_is_named_where_none_mends() {
     // The first one has lost all its chunks but one.
     let saved = follow(named[0]);
     assert_eq!(saved.status.code(), Some(1), "{}", screen(&saved));
-    // The second one cannot be opened, but saved as a whole.
+    // The second one cannot be opened, but can be salvaged completely.
     let saved = follow(named[1]);
     assert_eq!(saved.status.code(), Some(0), "{}", text(&saved.stdout));
     let edited = follow(named[2]);

@@ -1,4 +1,4 @@
-//! `b2nd chunks`, and what `info` and `check --chunks` say of chunks.
+//! `b2nd chunks`, and chunks in the output of `info` and `check --chunks`.
 
 use std::fs;
 
@@ -41,7 +41,7 @@ fn several_frames_have_their_address_above_their_chunks() {
     snapshot("chunks_of_several", &screen(&run(folder.path(), &arguments)));
     let output = run(folder.path(), &["chunks", "images/notes.txt"]);
     assert_eq!((output.status.code(), text(&output.stdout)), (Some(1), ""));
-    // One file that is given has no heading, one that is found has.
+    // A file named as the argument has no heading; a file found in a folder has one.
     assert!(text(&run(folder.path(), &["chunks", "resized.b2nd"]).stdout).starts_with("chunk  "));
     let here = run(&folder.path().join("images/2024"), &["chunks", "--ext", "b2nd"]);
     assert!(text(&here.stdout).starts_with("a.b2nd:\nchunk  "), "{}", text(&here.stdout));
@@ -98,7 +98,7 @@ fn a_frame_without_chunks_says_so() {
     assert_eq!(text(&run(&data, &["chunks", "--json", "empty.b2nd"]).stdout), "");
 }
 
-/// A zip file with these members, which are not compressed. Nobody looks at their checksums.
+/// A zip file with these members, uncompressed. The tests that use it do not verify checksums.
 fn zip<'n>(members: impl IntoIterator<Item = (String, &'n [u8])>) -> Vec<u8> {
     let (mut zip, mut directory, mut count) = (Vec::new(), Vec::new(), 0_u16);
     for (name, bytes) in members {
@@ -134,7 +134,7 @@ fn members_of_a_zip_file_are_listed_in_their_turn_without_staying_open() {
     let expected: Vec<String> =
         (0..60).flat_map(|n| vec![format!("{n:03}.b2nd"); if n % 2 == 0 { 4100 } else { 4 }]).collect();
     let arguments = ["chunks", "--json", "a.b2z"];
-    // 30 large members; the command itself has some descriptors.
+    // 30 large members are more than the allowed open files; the command itself has some open.
     #[cfg(unix)]
     let mut command = crate::run::b2nd_under("ulimit -n 24", folder.path(), &arguments);
     #[cfg(not(unix))]
@@ -175,7 +175,7 @@ fn the_bytes_of_each_chunk_are_where_it_says() {
             assert_eq!((size(4), size(12)), (number("nbytes"), number("cbytes")), "{chunk}");
         }
     }
-    // In a zip file, by the offset of its member.
+    // For a frame at an offset of a zip file, offsets of chunks count from the start of that file.
     let members = objects(&run(&data, &["ls", "--json", "tree.b2z"]));
     let member = members.iter().find(|member| member["offset"].is_u64()).unwrap();
     let output = run(&data, &["chunks", "--json", &format!("tree.b2z@{}", member["offset"])]);
@@ -201,7 +201,7 @@ fn a_chunk_that_is_missing_or_damaged_fails() {
     assert_eq!((kinds, damaged.status.code()), (vec!["missing".into(), "damaged".into()], Some(1)));
     fs::copy(data().join("int32_3x5.b2nd"), folder.path().join("a.b2nd")).unwrap();
     let damaged = run(folder.path(), &["chunks", "--damaged"]);
-    // A frame without damage has no heading.
+    // With --damaged, a frame without damage has no heading.
     let lines: Vec<&str> =
         text(&damaged.stdout).lines().map(|line| line.split("  ").next().unwrap()).collect();
     assert_eq!(lines[..2], ["sparse.b2nd:", "chunk"], "{lines:?}");

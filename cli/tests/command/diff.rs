@@ -78,7 +78,7 @@ fn trouble_is_status_2() {
 #[test]
 fn metalayers_are_compared_by_their_values() {
     let folder = tempfile::tempdir().unwrap();
-    // 7 as one byte, and as two.
+    // 7 encoded in one byte, and in two.
     let a = frame_of(&[("same", b"\x07"), ("n", b"\x01")], &[("v", &stored_chunk(b"\xa1a"))]);
     let b = frame_of(&[("same", b"\xcc\x07"), ("n", b"\x02")], &[("w", &stored_chunk(b"\xa1a"))]);
     fs::write(folder.path().join("a"), a).unwrap();
@@ -95,7 +95,7 @@ fn metalayers_are_compared_by_their_values() {
 #[test]
 fn of_a_long_value_no_more_is_shown_than_of_others() {
     let folder = tempfile::tempdir().unwrap();
-    // A few bytes that claim half a MiB, each.
+    // Two values of half a MiB, each from a few compressed bytes.
     for (name, nbytes) in [("a", 500_000), ("b", 500_001)] {
         let chunk = chunk_of_zeros(nbytes);
         let names: Vec<_> = (0..10).map(|number| format!("v{number}")).collect();

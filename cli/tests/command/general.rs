@@ -1,4 +1,4 @@
-//! The command line: what it prints, where, and with which status it ends.
+//! The command line: output, streams and exit status.
 
 use std::fs;
 use std::io::Read;

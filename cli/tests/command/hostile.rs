@@ -1,4 +1,4 @@
-//! Servers that send what no server should.
+//! Hostile servers: endless answers, redirects, and text that must not be printed.
 
 #![cfg(feature = "remote")]
 
@@ -7,7 +7,7 @@ use std::process::Output;
 use crate::run::text;
 use crate::server::{Answer, Objects, Server, answer, refusal};
 
-/// What a system buffers of an answer that nobody reads, and the longest page that is read.
+/// The most bytes taken of an endless answer: the buffers of the system, and the longest page.
 const FEW: u64 = 48 << 20;
 
 fn failed(output: &Output) -> &str {
@@ -97,7 +97,7 @@ fn what_a_server_sends_is_printed_up_to_a_line() {
     }
 }
 
-/// A server that redirects to this one, and what asks it for an array.
+/// A server that redirects every request to this URL.
 fn redirecting(to: &str) -> Server {
     let location = format!("Location: {to}\r\n");
     Server::start(move |_, _| Answer::Body(307, location.clone(), b"<Error><Code>Sent</Code></Error>".into()))
@@ -124,7 +124,7 @@ fn no_credentials_go_where_a_server_redirects_to() {
     assert_eq!(other.requests(), ["a.b2nd 0-4095"]);
     let heads = other.heads().concat();
     assert!(!heads.contains("sig=") && !heads.contains("referer"), "{heads}");
-    // What the other server says is not printed.
+    // Text of the other server is not printed.
     let server = redirecting(&other.url("secret"));
     let output = server.run(&["ls", &server.url("b.b2nd")]);
     assert!(failed(&output).contains("(status 403)"), "{}", text(&output.stderr));

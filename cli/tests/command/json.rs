@@ -1,4 +1,4 @@
-//! What `--json` prints, held against its schema and against NumPy.
+//! Compares the output of `--json` with its schema and with NumPy.
 
 use std::fs;
 
@@ -111,7 +111,7 @@ fn every_object_is_as_the_schema_says() {
         let objects = objects(&output);
         assert_eq!(objects.len(), count, "{arguments:?}: {}", text(&output.stdout));
         for object in objects {
-            // Before the frames of a store there is the store.
+            // The object of a store precedes those of its frames.
             let own = of(if kind == "frame" && object["container"].is_null() { "store" } else { kind });
             let wrong: Vec<String> = own.iter_errors(&object).map(|error| error.to_string()).collect();
             assert!(wrong.is_empty(), "{arguments:?}: {wrong:?}: {object}");
@@ -200,11 +200,11 @@ fn a_value_that_cannot_be_shown_says_why() {
         assert!(schema().is_valid(&object), "{object}");
         object["vlmetalayers"].clone()
     };
-    // Bytes that are not `MessagePack`, or have more bytes after it, are shown as digits.
+    // Bytes that are not one value of `MessagePack` are shown as hexadecimal digits.
     let stored = chunk(0) + 32;
     assert_eq!(shown(stored, b"\xd9\xff")[0]["value"], "d9ff656c76696e");
     assert_eq!(shown(stored, b"\x05")[0]["value"], "056b656c76696e");
-    // A few bytes that claim gigabytes are not decompressed.
+    // A chunk of a few bytes with an nbytes beyond the limit is not decompressed.
     let long = &shown(chunk(1) + 4, &(17_i32 << 20).to_le_bytes())[1];
     assert_eq!(
         (&long["value"], &long["error"]),

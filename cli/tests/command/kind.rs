@@ -1,4 +1,4 @@
-//! What a frame holds, where it is not just an array.
+//! Frames with other contents than a plain array: stores, tables, lazy objects.
 
 use std::path::Path;
 
@@ -176,7 +176,7 @@ fn what_info_says_that_a_store_holds_is_an_address() {
     }
 }
 
-/// A folder with stores whose arrays are in their data: a single file, and a tree in a zip file and in a folder.
+/// Stores with arrays in their compressed data: a single file, and a tree in a zip file and in a folder.
 fn embedded() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     std::fs::copy(data().join("embedded/store.b2e"), folder.path().join("store.b2e")).unwrap();
@@ -199,7 +199,7 @@ fn arrays_in_the_data_of_a_store_are_listed_and_checked_as_its_other_members_are
     );
     let summary = run(folder.path(), &["ls", "--summary", "--json", "store.b2e"]);
     assert_eq!(objects(&summary)[0]["arrays"], 2);
-    // One that cannot be read is a failure, and hides no other.
+    // An unreadable array is a failure; the others are still listed.
     let file = folder.path().join("store.b2e");
     let mut bytes = std::fs::read(&file).unwrap();
     let last = bytes.windows(7).rposition(|bytes| bytes == b"b2frame").unwrap();
@@ -244,7 +244,7 @@ fn the_key_of_an_array_in_the_data_of_a_store_is_an_address() {
             let output = run(folder.path(), &[command, address]);
             assert_eq!(output.status.code(), Some(0), "{}", screen(&output));
         }
-        // No file has its chunks as they are.
+        // Its chunks are inside compressed data, so they have no place in a file.
         let chunk = objects(&run(folder.path(), &["chunks", "--json", address])).remove(0);
         assert_eq!((&chunk["file"], &chunk["offset"]), (&serde_json::Value::Null, &serde_json::Value::Null));
         let copy = format!("{}.b2nd", address.replace(['/', ':'], "_"));
@@ -300,7 +300,7 @@ fn a_store_is_one_item_that_does_not_hide_what_cannot_be_read() {
         text(&output.stderr)
     );
     assert!(text(&output.stdout).contains("zip.b2z:array.b2nd"));
-    // Without its marker it is an ordinary folder.
+    // Without a valid embed.b2e it is an ordinary folder.
     std::fs::write(folder.path().join("folder.b2d/embed.b2e"), "not a frame").unwrap();
     let output = run(folder.path(), &["ls", "folder.b2d"]);
     assert_eq!((output.status.code(), text(&output.stdout).lines().count()), (Some(1), 3));

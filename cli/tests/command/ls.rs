@@ -1,4 +1,4 @@
-//! `b2nd ls`: which files it finds, in which order, and what it says of them.
+//! `b2nd ls`: the files it finds, their order, and the output about them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -17,7 +17,7 @@ pub(crate) fn paths(objects: &[Value]) -> Vec<String> {
     objects.iter().map(path).collect()
 }
 
-/// What a listing of the folder shows, arrays and failures, in its order.
+/// The arrays and failures of a listing of the folder, in its order.
 const FOUND: [&str; 16] = [
     "bad/cut.b2nd",
     "bad/empty.b2nd",
@@ -158,7 +158,7 @@ fn exact_bytes_are_those_of_json() {
     }
 }
 
-/// What a key sorts an array by, the smallest first; `None` if the array has no such value.
+/// The sort value of an array for a key, the smallest first; `None` if the array has none.
 fn sorted_by(object: &Value, key: &str) -> Option<Vec<f64>> {
     let number = |field: &str| object[field].as_f64();
     match key {
@@ -466,7 +466,7 @@ fn every_array_of_the_corpus_is_listed_with_what_it_says() {
             assert_eq!(object[key], frame[field], "{name}: {key}");
         }
         assert_eq!(object["cbytes"], frame["cbytes"]);
-        // Of two files, metalayer and header disagree about the size.
+        // In two files, metalayer and header disagree about the size.
         let is_known = !name.ends_with("slice_int.cat");
         assert_eq!(
             object["stored_nbytes"],

@@ -1,4 +1,4 @@
-//! The picture of the README, `docs/picture.svg`: what the command shows at a terminal, as it is now.
+//! The picture of the README, `docs/picture.svg`, is the current output of the command at a terminal.
 //! `B2ND_PICTURE=write` writes it anew.
 
 #![cfg(unix)]
@@ -22,8 +22,8 @@ const CELL: (f64, f64) = (8.4, 19.0);
 
 const MARGIN: f64 = 20.0;
 
-/// Arrays of two days, hour by hour. A third one was growing when its writer was killed: the metalayer has the new
-/// shape, and the chunks are the old ones.
+/// Hourly arrays of two days. A third array has an interrupted resize: its metalayer has the new shape, and the chunks
+/// are the old ones.
 fn write_weather(folder: &Path) {
     for (name, dtype, typesize) in [("rain", "<f4", 4), ("snow", "<i2", 2), ("wind", "<f8", 8)] {
         let shapes = Shapes { shape: &[48, 36, 72], chunkshape: &[24, 36, 72], blockshape: &[8, 18, 36] };
@@ -48,14 +48,14 @@ fn at_terminal(folder: &Path, arguments: &[&str]) -> Vec<String> {
     let mut child = command.spawn(pts).unwrap();
     let shown = screen(&mut pty, None);
     child.wait().unwrap();
-    // On a slow machine, a line that shows progress is cleared again.
+    // On a slow machine, the output has a progress line and the sequence that clears it.
     shown
         .lines()
         .map(|line| line.rsplit("\u{1b}[2K").next().unwrap().trim_end_matches('\r').to_owned())
         .collect()
 }
 
-/// The parts of a line, each with its column and how the terminal shows it.
+/// The parts of a line, each with its column, text and style.
 fn parts(line: &str) -> Vec<(usize, String, &str)> {
     let (mut column, mut classes) = (0, Vec::new());
     let mut parts = Vec::new();

@@ -1,4 +1,4 @@
-//! `b2nd ls`: arrays of a dtype and rank, what files of other programs are, damaged sizes, and stores at URLs.
+//! `b2nd ls`: filters by dtype and rank, files of other programs, damaged sizes, and stores at URLs.
 
 use std::fs;
 
@@ -22,7 +22,7 @@ fn arrays_of_a_dtype_and_rank_are_listed() {
     assert_eq!(found(&["--dtype", "int32"]), [a, small]);
     assert_eq!(found(&["--dtype", "<i4", "--ndim", "2"]), [a]);
     assert_eq!(found(&["--dtype", ">i4"]), [""; 0]);
-    // A name is of either byte order.
+    // A dtype name matches both byte orders.
     assert_eq!(found(&["--dtype", "uint16"]), ["sparse.b2nd"]);
     assert_eq!(found(&["--dtype", ">u2"]), ["sparse.b2nd"]);
     assert_eq!(found(&["--dtype", "<u2"]), [""; 0]);
@@ -69,7 +69,7 @@ fn an_index_is_marked_with_the_array_that_it_is_of() {
 #[test]
 fn a_packed_tensor_has_its_shape_and_dtype() {
     let folder = tempfile::tempdir().unwrap();
-    // As `blosc2.save_array` writes it since it marks tuples, and before; and of a structured dtype.
+    // As `blosc2.save_array` writes it with and without marked tuples, and with a structured dtype.
     let marked = b"\x94\xa9__tuple__\xa5numpy\x94\xa9__tuple__\x03\x04\x05\xa3<f4";
     let plain = b"\x93\xa5torch\x92\x03\x04\xa3<i8";
     let fields = b"\x93\xa5numpy\x91\x02\x92\x93\xa9__tuple__\xa1a\xa3<f4\x93\xa9__tuple__\xa1b\xa3<i2";

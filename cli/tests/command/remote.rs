@@ -113,7 +113,7 @@ fn cat_fetches_only_the_chunks_of_the_slice() {
     assert!(ranges.iter().all(is_in), "{ranges:?}");
     let total: usize = ranges.iter().map(|(first, last)| last - first).sum();
     assert!(total < 100_000, "{total} bytes: {ranges:?}");
-    // Of the whole array, everything is fetched.
+    // For the whole array, all bytes are fetched.
     let (_, ranges) = fetched(":");
     let total: usize = ranges.iter().map(|(first, last)| last - first).sum();
     assert!(total < 200_000, "only the edges are printed: {total} bytes");
@@ -171,7 +171,7 @@ fn a_listing_of_a_prefix_costs_its_pages_and_one_request_for_each_array() {
     let (pages, gets): (Vec<_>, Vec<_>) = requests.iter().partition(|request| request.contains("list-type"));
     // The zip file is opened as a store, and for its members.
     assert_eq!((pages.len(), gets.len()), (3, 253), "{gets:?}");
-    // What is printed is given back.
+    // Every printed address is accepted as an argument.
     for address in &listed[249..] {
         let output = server.run(&["info", "--json", address]);
         assert_eq!(objects_of(&output), [address.as_str()], "{}", stderr(&output));
@@ -192,7 +192,7 @@ fn a_prefix_is_also_an_object_without_an_extension_and_a_sparse_frame() {
     let server = Server::with(
         [("bucket/array".into(), array()), ("bucket/s.b2nd/chunks.b2frame".into(), bytes)].into(),
     );
-    // A slash at the end saves a request: that which tells that there is no prefix has the header too.
+    // A trailing slash saves a request: the one that rules out a prefix also fetches the header.
     for (url, requests) in [("s3://bucket/array", 2), ("s3://bucket/s.b2nd", 2), ("s3://bucket/s.b2nd/", 1)] {
         let output = server.run(&["ls", "--json", url]);
         assert_eq!(objects_of(&output), [url], "{}", stderr(&output));
@@ -206,7 +206,7 @@ fn a_prefix_is_also_an_object_without_an_extension_and_a_sparse_frame() {
     assert_eq!(text(&server.run(&["ls", "s3://bucket"]).stdout).lines().count(), 1);
 }
 
-/// A failure of a server, and words of the message about it.
+/// A path for which the server fails, and words of the message.
 type Case = (&'static str, &'static [&'static str]);
 
 /// A server on which each bucket fails in its own way.
@@ -257,13 +257,13 @@ fn each_failure_has_a_clear_message() {
             });
         }
     });
-    // What the web has to say.
+    // Messages of web servers.
     let output = server.run(&["info", &server.url("whole/a.b2nd")]);
     assert!(stderr(&output).contains("files only as a whole; download this one"), "{}", stderr(&output));
     let output = server.run(&["info", &server.url("refused/a.b2nd")]);
     assert_eq!(stderr(&output).matches("refuses").count(), 1, "{}", stderr(&output));
     assert!(stderr(&output).contains("a signed URL works"), "{}", stderr(&output));
-    // No one listens there.
+    // A port without a server.
     let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let output =
         server.command(&["info", &format!("http://{closed}/a.b2nd")]).env("B2ND_TIMEOUT", "1").output();
@@ -343,7 +343,7 @@ fn a_server_that_only_fails_is_not_asked_for_each_of_a_thousand_objects() {
     });
     let output = server.command(&["ls", "--json", "s3://bucket"]).env("B2ND_TIMEOUT", "1").output().unwrap();
     assert_eq!(output.status.code(), Some(1));
-    // A failure of each request, and one for all that was not requested.
+    // One failure per request, and one for all objects that were not requested.
     let lines = crate::run::objects(&output);
     assert!((65..200).contains(&lines.len()), "{}", lines.len());
     let kind = |kind: &str| lines.iter().filter(|line| line["error"]["kind"] == kind).count();
@@ -515,7 +515,7 @@ fn a_list_of_urls_has_as_many_requests_at_a_time_as_jobs() {
     let urls: Vec<_> = (0..200).map(|i| format!("s3://bucket/{i}.b2nd")).collect();
     fs::write(&list, urls.join("\n")).unwrap();
     for jobs in [3, 24] {
-        // How many requests wait for their answer, the most there were, and whether the answers have begun.
+        // The number of waiting requests, its maximum, and whether the server has begun to answer.
         let waiting = Arc::new((Mutex::new((0, 0, false)), Condvar::new()));
         let shared = waiting.clone();
         let server = Server::start(move |path, range| {
@@ -524,8 +524,8 @@ fn a_list_of_urls_has_as_many_requests_at_a_time_as_jobs() {
             counts.0 += 1;
             counts.1 = counts.1.max(counts.0);
             changed.notify_all();
-            // Until all jobs have been seen at work, no request is answered; and for a while after that, as there
-            // must not be one more.
+            // No request is answered until every job has sent one, and for 200 ms after that, in which no further
+            // request may arrive.
             let [long, short] = [60_000, 200].map(Duration::from_millis);
             let few = |counts: &mut (usize, usize, bool)| counts.1 < jobs && !counts.2;
             let (counts, _) = changed.wait_timeout_while(counts, long, few).unwrap();

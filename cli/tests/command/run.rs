@@ -42,8 +42,7 @@ fn in_folder(mut command: Command, folder: &Path, arguments: &[&str]) -> Command
     for variable in ["NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "COLUMNS"] {
         command.env_remove(variable);
     }
-    // A proxy, which is looked for under both `HTTP_PROXY` and `http_proxy`, would answer in the place of a test's
-    // server.
+    // A proxy, set by `HTTP_PROXY` or `http_proxy`, would answer instead of a test's server.
     for (name, _) in std::env::vars_os() {
         if name.to_string_lossy().to_uppercase().ends_with("_PROXY") {
             command.env_remove(name);
@@ -124,7 +123,7 @@ pub(crate) fn folder() -> tempfile::TempDir {
     };
     fs::write(at("images/notes.txt"), "no array").unwrap();
     fs::write(at("images/x"), "x").unwrap();
-    // Another name, and a content that is not an array.
+    // The metalayer gets another name, and its content is not an array.
     let mut chunks_only = with(95, b"x2nd");
     chunks_only[112] = 0xc0;
     fs::write(at("chunks_only.b2frame"), chunks_only).unwrap();

@@ -1,4 +1,4 @@
-//! `b2nd salvage`: what it saves, what it says, and how it ends; and what `rewrite` and `check` say of damage.
+//! `b2nd salvage`: new frames, reports and exit status; and the output of `rewrite` and `check` about damage.
 
 use std::fs;
 

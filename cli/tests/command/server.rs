@@ -1,4 +1,4 @@
-//! A server on this machine, which behaves badly where it is told to.
+//! A local server, with answers that a test can break.
 
 #![cfg(feature = "remote")]
 
@@ -21,25 +21,25 @@ pub(crate) type Objects = BTreeMap<String, Vec<u8>>;
 /// The first and the last byte that are asked for.
 pub(crate) type Range = Option<(usize, usize)>;
 
-/// What a server does with a request.
+/// The answer of a server to a request.
 pub(crate) enum Answer {
-    /// Status, a header of its own, and the body.
+    /// Status, an additional header, and the body.
     Body(u16, String, Vec<u8>),
     /// Only half of the body.
     Half(Vec<u8>),
-    /// Status, a header of its own, the start of the body, and what follows it again and again.
+    /// Status, an additional header, the start of the body, and the bytes that repeat without end.
     Endless(u16, &'static str, &'static str, &'static [u8]),
     Silence,
 }
 
-/// Bytes of an endless answer, after which the server gives up.
+/// The most bytes of an endless answer, after which the server stops.
 const LONGEST: u64 = 1 << 30;
 
 pub(crate) fn refusal(status: u16, code: &str) -> Answer {
     Answer::Body(status, String::new(), format!("<Error><Code>{code}</Code></Error>").into_bytes())
 }
 
-/// The objects as a server of S3 or of the web has them. A listing has this many to a page.
+/// The answer of an S3 or web server with these objects. A listing has `page` keys per page.
 pub(crate) fn answer(objects: &Objects, page: usize, path: &str, range: Range) -> Answer {
     if let Some((bucket, query)) = path.split_once('?').filter(|(_, query)| query.contains("list-type=2")) {
         let of = |name: &str| query.split('&').find_map(|pair| pair.strip_prefix(name)?.strip_prefix('='));
@@ -82,9 +82,9 @@ pub(crate) struct Server {
     pub(crate) host: String,
     /// Paths and ranges, in the order in which they were asked for.
     requests: Arc<Mutex<Vec<String>>>,
-    /// All lines of the heads of requests.
+    /// All header lines of the requests.
     heads: Arc<Mutex<Vec<String>>>,
-    /// The bytes that were taken of endless answers.
+    /// The bytes of endless answers that clients have read.
     taken: Arc<AtomicU64>,
 }
 
@@ -106,7 +106,7 @@ impl Server {
         Self { host, requests, heads, taken }
     }
 
-    /// One with these objects, in pages of 100.
+    /// A server with these objects, in pages of 100.
     pub(crate) fn with(objects: Objects) -> Self {
         Self::start(move |path, range| answer(&objects, 100, path, range))
     }
@@ -123,7 +123,7 @@ impl Server {
         self.taken.swap(0, Ordering::SeqCst)
     }
 
-    /// The command, for which the server is that of S3.
+    /// The command, with this server as its S3 endpoint.
     pub(crate) fn command(&self, arguments: &[&str]) -> Command {
         let mut command = b2nd(&data(), arguments);
         for (name, _) in std::env::vars().filter(|(name, _)| name.starts_with("AWS_")) {
@@ -186,7 +186,7 @@ fn serve(
             Answer::Silence => return thread::sleep(Duration::from_secs(3600)),
         };
         let head = format!("HTTP/1.1 {status} Status\r\nContent-Length: {}\r\n{header}\r\n", body.len());
-        // The command may be gone.
+        // The command may have closed the connection.
         if stream.write_all(&[head.as_bytes(), &body[..sent]].concat()).is_err() || sent < body.len() {
             return;
         }

@@ -1,4 +1,4 @@
-//! The command at a terminal: what a person sees while it works, and when it is stopped.
+//! The command at a terminal: progress, messages and interruption.
 
 #![cfg(unix)]
 
@@ -180,7 +180,7 @@ fn a_narrow_terminal_lists_the_codes_whole_and_without_meanings() {
     }
 }
 
-/// What a terminal of this width shows, without colours.
+/// The output at a terminal of this width, without colours.
 fn shown_at(width: u16, arguments: &[&str]) -> String {
     let (command, mut pty, pts) = at_terminal_of(width, &data(), arguments);
     let mut child = command.spawn(pts).unwrap();
@@ -230,7 +230,7 @@ fn rows_are_broken_between_columns_at_a_terminal_only_and_addresses_stay_whole()
             &["chunks", "sparse.b2nd"],
         ] {
             let shown = shown_at(width, arguments);
-            // Words by themselves may be longer, such as an address.
+            // A single word, such as an address, may be wider than the terminal.
             let is_whole =
                 |line: &str| line.trim_start_matches([' ', '│', '├', '└', '─']).split("  ").count() <= 2;
             let long = shown.lines().find(|line| line.chars().count() > width.into() && !is_whole(line));

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 /// The longest text of a value.
 const MIB: usize = 1 << 20;
 
-/// What `info --json --meta` says of a frame without an array.
+/// The object of `info --json --meta` for a frame without an array.
 fn info(frame: &[u8]) -> Value {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("frame"), frame).unwrap();
@@ -22,7 +22,7 @@ fn info(frame: &[u8]) -> Value {
     object
 }
 
-/// The value of a metalayer, or why it is not shown: the same for one in the header and for one in the trailer.
+/// The value of a metalayer, or the error; equal for a metalayer and a vlmetalayer.
 fn show(value: &[u8]) -> Result<Value, String> {
     let object = info(&frame_of(&[("m", value)], &[("m", &stored_chunk(value))]));
     let shown = |layer: &Value| match layer.get("error") {
@@ -34,7 +34,7 @@ fn show(value: &[u8]) -> Result<Value, String> {
     fixed
 }
 
-/// A marker with a length of 4 bytes, and what follows.
+/// A marker, a length of 4 bytes, and the content.
 fn long(marker: u8, count: usize, content: impl IntoIterator<Item = u8>) -> Vec<u8> {
     let mut bytes = vec![marker];
     bytes.extend(u32::try_from(count).unwrap().to_be_bytes());
@@ -166,7 +166,7 @@ fn no_command_needs_more_memory_than_the_bytes_that_it_reads_allow() {
         &["dump", "--json", "some"],
         &["decode", "nils"],
     ] {
-        // KiB of addresses; some belong to the program itself and to its threads.
+        // 512 MiB of address space, part of which the program and its threads take.
         let output = crate::run::b2nd_under("ulimit -v 524288", folder.path(), arguments).output().unwrap();
         assert!(output.status.code().is_some_and(|code| code < 2), "{arguments:?}: {}", text(&output.stderr));
     }

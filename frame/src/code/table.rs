@@ -84,7 +84,7 @@ codes! {
         "Salvage the file: damaged values are computed from the rest of the frame, where this is possible."
     LostTypesize "lost-typesize" Error Frame Rewrite
         "typesize is 1, but items of the dtype have more than 255 bytes, and the sizes of chunks and blocks agree with \
-         the dtype. python-blosc2 writes this for an array that is not contiguous in memory, and then cannot read it."
+         the dtype. python-blosc2 cannot read such a file."
         "python-blosc2 wrote an array with items of more than 255 bytes that was not contiguous in memory."
         "Rewrite the file. This writes the item size into the header; then all items can be read."
     Sizes "sizes" Error Frame Salvage
@@ -163,9 +163,9 @@ codes! {
         DAMAGE
         "Salvage the file with the right shape, chunk shape, block shape and dtype, as far as you know them."
     StaleTail "stale-tail" Warning Frame -
-        "Old bytes follow the array's metalayer. python-blosc2 2.1 to 3.10 and python-caterva 0.5 to 0.7 left them \
-         there when squeeze removed dimensions of length 1."
-        "A release of python-blosc2 or python-caterva removed dimensions of the array (squeeze)."
+        "Old bytes follow the array's metalayer: the end of the longer one that it had before dimensions were \
+         removed."
+        "python-blosc2 2.1 to 3.10 or python-caterva 0.5 to 0.7 removed dimensions of length 1 (squeeze)."
         "Nothing. A rewrite removes them."
     OldLayout "old-layout" Warning Frame Rewrite
         "The array's metalayer has a layout that C-Blosc2 no longer writes. C-Blosc2 3 and later open a Caterva file \
@@ -289,8 +289,7 @@ codes! {
          assumed."
     LostChunkLength "lost-chunk-length" Error Frame -
         "Chunks have different sizes, and at least one is special: it is only an entry in the chunk index. Its size is \
-         not stored anywhere, so C-Blosc2 cannot read it. python-blosc2 writes this where a chunk of zeros is \
-         appended."
+         not stored anywhere, so C-Blosc2 cannot read it."
         "python-blosc2 appended a chunk of zeros to chunks of different sizes."
         "The other chunks can be read. If there is only one such chunk, its size is nbytes minus the sizes of the \
          other chunks."

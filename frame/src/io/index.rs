@@ -57,7 +57,7 @@ impl Index {
                 let value = value.try_into().ok().filter(|_| length == ENTRY_LEN);
                 Form::Repeated(value.ok_or_else(wrong)?)
             }
-            Some(special) => return Err(damaged(start, &format_args!("its entries are {special:?}"))),
+            Some(special) => return Err(damaged(start, &format_args!("its entries are {}", special.name()))),
             None if header.is_uncompressed => {
                 let (nbytes, room) = (header.nbytes, header.cbytes - header.header_len);
                 if nbytes != room {

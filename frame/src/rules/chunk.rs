@@ -117,7 +117,7 @@ pub(crate) fn wrong_flags(header: &ChunkHeader) -> Option<String> {
         return Some("has blocks of any length, but none is compressed".into());
     }
     if header.is_lazy() && header.is_uncompressed {
-        return Some("has data, but says that it is read later".into());
+        return Some("is marked as lazy, but has data".into());
     }
     if let Some(codec) = header.codec.filter(|codec| header.has_dictionary && !codec.takes_dictionary()) {
         return Some(format!("has a dictionary, but {codec} takes none"));
@@ -266,8 +266,8 @@ pub(crate) fn wrong(entry: &ChunkEntry, why: &str) -> Finding {
 /// The finding for an uncompressed chunk whose header has the dictionary flag.
 pub(crate) fn with_false_dictionary(entry: &ChunkEntry) -> Finding {
     let why = "is not compressed, but its header has the dictionary flag: C-Blosc2 takes the first 4 bytes of the data \
-               for the length of one, and refuses the chunk unless they happen to be a valid length; the data itself is \
-               whole, and b2nd reads it";
+               for a dictionary's length, and refuses the chunk unless they happen to be a valid length; the data itself is \
+               whole, and this crate reads it";
     about(FindingCode::ChunkDictionary, entry).text(sentence(entry, why))
 }
 

@@ -26,7 +26,7 @@ pub(crate) fn check(header: &Header, trailer: &Trailer) -> Vec<Finding> {
     let count = trailer.vlmetalayers().len();
     if header.has_vlmetalayers == (count == 0) {
         let flag = header.has_vlmetalayers;
-        let text = format!("has_vlmetalayers is {flag}, but the trailer has {count} vlmetalayers");
+        let text = format!("has_vlmeta is {flag}, but the trailer has {count} vlmetalayers");
         let at = header.range(HeaderField::HasVlmetalayers).map_or(0, |range| range.start);
         findings.push(Finding::new(FindingCode::VlmetalayerFlag, Place::Header).at(at as u64).text(text));
     }

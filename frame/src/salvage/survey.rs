@@ -211,7 +211,7 @@ fn order_unknown(found: usize, nchunks: u64, contradiction: Option<String>) -> E
     let why = contradiction.map_or(String::new(), |why| format!("{why}; otherwise, "));
     Error::order_unknown(format_args!(
         "the chunk index cannot be found; {why}the file has {found} chunks and the array has {nchunks}, but the numbers of \
-         the chunks are not known, because a chunk of one value takes no bytes, and replaced chunks are at the end; \
+         the chunks are not known, because a chunk of zeros takes no bytes, and replaced chunks are at the end; \
          to save them in the order of the file, assume the order"
     ))
 }

@@ -1,4 +1,4 @@
-//! What the page of the module `frame` promises: the memory that bytes can cost, whatever they claim.
+//! Memory is bounded by the bytes that are read, whatever they claim, as the docs of `b2nd-frame` promise.
 
 use std::cell::Cell;
 use std::fs;
@@ -21,10 +21,10 @@ use b2nd_serde::dump::Row;
 use b2nd_serde::{Meta, Shapes, dump, from_reader, from_slice, take_from_slice, to_vec};
 use rawzip::{CompressionMethod, ZipArchiveWriter};
 
-/// The bytes that anything may cost, however little is read.
+/// The bytes of memory that any call may take, however little is read.
 const ALWAYS: u64 = 100_000;
 
-/// Runs something that reads a number of bytes, and may take a number of bytes of memory for each of them.
+/// Asserts that a call that reads `read` bytes takes at most `factor` bytes of memory for each, and `ALWAYS`.
 #[track_caller]
 fn bounded(what: &str, read: usize, factor: u64, run: impl FnOnce()) {
     let peak = measure(run).bytes_max;
@@ -32,7 +32,7 @@ fn bounded(what: &str, read: usize, factor: u64, run: impl FnOnce()) {
     assert!(peak <= most, "{what}: {peak} bytes of memory for {read} bytes, more than {most}");
 }
 
-/// Bytes that claim more than they have, and bytes of which each can cost something.
+/// Metalayers that claim more bytes than they have, and metalayers whose every byte can take memory.
 fn metalayers() -> Vec<(&'static str, Vec<u8>)> {
     let shapes = Shapes { shape: &[1 << 40; 16], chunkshape: &[1 << 25; 16], blockshape: &[1 << 9; 16] };
     let with_dtype = |dtype: &str| to_vec(&Meta::new(shapes, dtype).unwrap()).unwrap();
@@ -94,7 +94,7 @@ fn a_dtype_costs_what_is_there() {
     }
 }
 
-/// Frames that claim more than they have, and frames of which each byte can cost something.
+/// Frames that claim more bytes than they have, and frames whose every byte can take memory.
 fn frames() -> Vec<(String, Vec<u8>)> {
     let ordinary = fs::read(data().join("vlmetalayers.b2nd")).unwrap();
     let mut frames = vec![("ordinary".to_owned(), ordinary.clone())];
@@ -128,7 +128,7 @@ fn frames() -> Vec<(String, Vec<u8>)> {
     frames
 }
 
-/// A frame with one metalayer, to which 15 others with the same content are added.
+/// The frame with 15 more metalayers, which share the content of its only one.
 fn shared(frame: &[u8]) -> Vec<u8> {
     let content = Frame::parse(frame).unwrap().metalayers()[0].bytes().to_vec();
     let names: Vec<String> = ('a'..='p').map(String::from).collect();
@@ -179,7 +179,7 @@ fn a_frame_costs_what_is_there() {
             bounded(&format!("Trailer::parse, {name}"), n, 8, || drop(Trailer::parse(frame.header(), &file)));
         }
     }
-    // A check of a file that looks damaged is made again, and a rewrite is synced, which takes its time.
+    // Only an intact file here: a damaged one is checked repeatedly, and a rewrite is synced, which are slow.
     let ordinary = &frames()[0].1;
     fs::write(&path, ordinary).unwrap();
     bounded("rewrite", ordinary.len(), 8, || assert!(Rewrite::new(&path, &other).apply().is_ok()));
@@ -189,7 +189,7 @@ fn a_frame_costs_what_is_there() {
     bounded("check of a file", ordinary.len(), 8, || drop(check(&path)));
 }
 
-/// A zip file of nothing but a directory, whose records are made as they are read, by a server for example.
+/// A zip file with only an endless directory, whose records are generated while they are read.
 struct EndlessZip {
     directory_len: u64,
     position: u64,
@@ -200,7 +200,7 @@ struct EndlessZip {
 impl EndlessZip {
     /// Bytes of a record.
     const RECORD: u64 = 46;
-    /// Bytes after which a reader shall not go on.
+    /// The most bytes that a reader may read of it.
     const PATIENCE: u64 = 1 << 28;
 
     fn new(records: u64) -> Self {
@@ -295,7 +295,7 @@ fn a_file_that_is_full_of_frames_costs_what_is_there() {
     }
 }
 
-/// The value of a vlmetalayer with this chunk: its length, if it can be had, and the memory that it takes.
+/// The length of the value in this chunk, if it can be read, and the peak memory of reading it.
 fn value(chunk: &[u8]) -> (Option<usize>, u64) {
     let file = frame_of(&[], &[("m", chunk)]);
     let trailer = Frame::read_at(Cursor::new(&file[..]), 0).unwrap().trailer().unwrap();
@@ -317,7 +317,7 @@ fn the_value_of_a_vlmetalayer_is_bounded_by_its_chunk() {
         let (found, peak) = value(&chunk_of_zeros(length));
         assert!(found.is_none() && peak < 1000, "{length}: {peak}");
     }
-    // What is not compressed is borrowed.
+    // An uncompressed value is borrowed.
     let (found, peak) = value(&stored_chunk(&vec![0xc0; 1 << 21]));
     assert_eq!((found, peak), (Some(1 << 21), 0));
 }
@@ -358,7 +358,7 @@ fn the_check_of_a_sparse_frame_is_bounded_by_its_index_and_its_folder() {
         file[16..24].copy_from_slice(&frame_len.to_be_bytes());
         file[30..38].copy_from_slice(&nbytes.to_be_bytes());
         fs::write(&path, &file).unwrap();
-        // The index, decompressed, and the offsets in it.
+        // The memory of the decompressed index, and of the offsets in it.
         let index = (1 << 20) + 1024 * 32;
         bounded(&format!("{count} chunks"), index, 4, || {
             drop(Check::default().run(&mut Frame::open(folder.path()).unwrap()));
@@ -386,13 +386,13 @@ fn a_new_frame_costs_8_bytes_for_each_chunk() {
             assert!(written > u64::try_from(chunks).unwrap() * (1 << 10));
         });
     }
-    // What an array claims costs nothing before a chunk is given.
+    // The claims of an array take no memory before a chunk is written.
     bounded("268435451 chunks", 0, 0, || {
         let mut writer = begin(268_435_451);
         writer.fill_missing(SpecialValue::Zeros).unwrap();
         writer.finish().unwrap();
     });
-    // Neither does it where a few are given, in any order. Each is far from the others, and takes 16 KiB.
+    // A few chunks, far apart and in any order, take 16 KiB each.
     let few = [268_435_450, 5, 1 << 27, 1 << 20];
     bounded("4 of 268435451 chunks", few.len(), 16 << 10, || {
         let mut writer = begin(268_435_451);
@@ -404,7 +404,7 @@ fn a_new_frame_costs_8_bytes_for_each_chunk() {
     });
 }
 
-/// Bytes that count how many of them are read.
+/// A reader that counts the bytes read.
 struct Counting<'c> {
     file: Cursor<&'c [u8]>,
     read: &'c Cell<usize>,
@@ -429,10 +429,10 @@ fn frames_of_chunks() -> Vec<(&'static str, Vec<u8>)> {
     let many = 30_000;
     let table = chunk_with_a_table(250_000);
     let short = chunk_with_a_table(8000);
-    // The table of each is made of the headers after it.
+    // The table of each chunk consists of the headers of the chunks after it.
     let nested = [short[..32].repeat(many), short[32..].to_vec()].concat();
     let small = stored_chunk(b"data");
-    // From each chunk to one a little later, and back.
+    // The order alternates between chunks 40 apart, forward and back.
     let order: Vec<usize> = (0..many).map(|at| (at / 2 + 40 * (at % 2)) * small.len()).collect();
     let back: Vec<usize> = (0..many).rev().map(|at| at * small.len()).collect();
     vec![
@@ -455,7 +455,7 @@ fn a_check_of_chunks_reads_each_byte_a_few_times_whatever_they_share() {
             let report = Check::new(depth).run(&mut Frame::read_at(reader, 0).unwrap()).unwrap();
             let (read, most) = (read.get(), 8 * file.len());
             assert!(read <= most, "{name}: {read} bytes are read, more than {most}");
-            // Chunks that share bytes are an error, and those that were not looked at are not passed over in silence.
+            // Shared bytes are an error, and chunks that were not checked are reported as skipped.
             let is_error = report.findings.iter().any(|finding| finding.severity() == Severity::Error);
             assert!(is_error || name == "backwards", "{name}");
             assert_eq!(!report.skipped.is_empty(), name.contains("table"), "{name}: {:?}", report.skipped);
@@ -466,7 +466,7 @@ fn a_check_of_chunks_reads_each_byte_a_few_times_whatever_they_share() {
 #[test]
 fn a_check_of_chunks_costs_what_is_there() {
     for (name, file) in frames_of_chunks() {
-        // Of the chunk that is decompressed, where each block is.
+        // With data, also the offsets of the blocks of the chunk that is decompressed.
         for (depth, factor) in [(CheckDepth::ChunkHeaders, 8), (CheckDepth::ChunkData, 8 + 8)] {
             bounded(name, file.len(), factor, || {
                 drop(
@@ -490,7 +490,7 @@ fn a_compressed_chunk_costs_twice_its_bytes() {
             chunks.compressed(&first).map(|chunk| chunk.map(|chunk| chunk.len()))
         };
         bounded("a chunk", chunk.len(), 2, || assert_eq!(read(&file).unwrap(), Some(chunk.len())));
-        // It claims what is not there.
+        // The header claims more bytes than there are.
         let start = Frame::parse(&file).unwrap().header().header_len;
         file[start + 12..start + 16].copy_from_slice(&i32::MAX.to_le_bytes());
         bounded("a claim", 0, 2, || assert!(read(&file).is_err()));
@@ -516,7 +516,7 @@ fn a_frame_that_claims_gigabytes_costs_what_is_there() {
     }
 }
 
-/// The chunks that an index of one value claims: as a list, they would take 8 MiB.
+/// The number of chunks in a constant chunk index: a list of them would take 8 MiB.
 #[cfg(feature = "decompress")]
 #[test]
 fn a_change_of_type_takes_no_memory_for_chunks_that_an_index_of_one_value_claims() {

@@ -1,7 +1,7 @@
-//! Where a file cannot be written to its end, the error names it, the old file is as it was, and no part of a new one
-//! is left.
+//! If a write fails for lack of space, the error names the file, the old file is unchanged, and no partial file is
+//! left.
 //!
-//! A limit on the length of files stands for a full disk. It is that of a process, so one of its own does the writing.
+//! A limit on file sizes simulates a full disk. It applies to a process, so a separate process does the writing.
 
 #![cfg(target_os = "linux")]
 
@@ -38,7 +38,7 @@ fn builder() -> FrameBuilder {
     FrameBuilder::new(Meta::new(shapes, "|u1").unwrap())
 }
 
-/// Writes in all ways for which the process has no room.
+/// Tries every kind of write beyond the limit of the process.
 #[test]
 fn the_process_without_room() {
     let Some(folder) = env::var_os("B2ND_FULL_DISK").map(PathBuf::from) else { return };
@@ -69,7 +69,7 @@ fn the_process_without_room() {
     }
     is_full(rewrite("contiguous", &new, Some(FrameType::Sparse)), &new);
     is_full(rewrite("sparse", &new, Some(FrameType::Contiguous)), &new);
-    // Of a sparse frame, only the file with the header is replaced, and it has room.
+    // In a sparse frame, only the file with the header is replaced, which is within the limit.
     let old = folder.join("contiguous");
     is_full(rewrite("contiguous", &old, None), &old);
     let old = folder.join("int32_3x5.b2nd");

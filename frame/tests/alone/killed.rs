@@ -1,7 +1,7 @@
-//! A process that dies while it changes a frame leaves the old one or the new one.
+//! A process that is killed while it changes a frame leaves the old frame or the new one.
 //!
-//! It dies in two ways: killed from outside at any moment, which is the system's choice, so that nothing may depend on
-//! when that was; and by its own hand at each report of progress in turn, which is the same in each run.
+//! It ends in two ways. Another process kills it at a random moment, so no assertion may depend on the moment. Or it
+//! aborts at each report of progress in turn, which is the same in every run.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -18,7 +18,7 @@ use b2nd_serde::{Meta, Shapes};
 /// Frames that are changed: one in a file, and one in a folder.
 const NAMES: [&str; 2] = ["int32_3x5.b2nd", "sparse.b2nd"];
 
-/// A process that the last tests kill. It writes new frames into a folder, of either type in turn, on and on.
+/// The process that the last tests kill. It writes contiguous and sparse frames in turn, without end.
 #[test]
 fn the_writer_that_dies() {
     let Some(folder) = std::env::var_os("B2ND_NEW").map(PathBuf::from) else { return };
@@ -28,7 +28,7 @@ fn the_writer_that_dies() {
     }
 }
 
-/// Writes 64 chunks of 4 KiB and some of one value.
+/// Writes 64 chunks of 4 KiB, and some constant chunks.
 fn write_new(path: &Path, is_sparse: bool) {
     let shapes = Shapes { shape: &[80 << 12], chunkshape: &[1 << 12], blockshape: &[1 << 10] };
     let builder = FrameBuilder::new(Meta::new(shapes, "|u1").unwrap()).vlmetalayer("unit", "kelvin");
@@ -41,7 +41,7 @@ fn write_new(path: &Path, is_sparse: bool) {
 }
 
 /// The process that the tests below kill. It changes the frame in place, rewrites it in place, or copies it to new
-/// names in a folder, on and on, to one of two states and back. At a report of progress that was asked for it aborts.
+/// names in a folder, alternating between two states without end. It aborts at the requested report of progress.
 #[test]
 fn the_process_that_dies() {
     let Some(path) = std::env::var_os("B2ND_PATH").map(PathBuf::from) else { return };
@@ -96,7 +96,7 @@ fn begin(path: &Path, how: &Path, reports: Option<u32>) -> Child {
     command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap()
 }
 
-/// Kills the process in the step after this many.
+/// Kills the process after this number of steps.
 fn kill_after(steps: usize, path: &Path, how: &Path) {
     let mut child = begin(path, how, None);
     let lines = BufReader::new(child.stdout.take().unwrap()).lines();
@@ -106,7 +106,7 @@ fn kill_after(steps: usize, path: &Path, how: &Path) {
     child.wait().unwrap();
 }
 
-/// Lets the process abort at the report after this many. Whether it had as many.
+/// Makes the process abort after this number of reports. Returns whether it made as many.
 fn abort_after(reports: u32, path: &Path, how: &Path) -> bool {
     let mut child = begin(path, how, Some(reports));
     io::copy(&mut child.stdout.take().unwrap(), &mut io::sink()).unwrap();
@@ -125,7 +125,7 @@ pub(crate) fn files(path: &Path) -> BTreeMap<OsString, Vec<u8>> {
     }
 }
 
-/// Removes what a dead process has left, and says how much it was.
+/// Removes the temporary files of a killed process, and returns their number.
 fn sweep(folder: &Path) -> usize {
     let names = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
     let left: Vec<_> = names.filter(|name| name.starts_with(".b2nd-")).collect();
@@ -147,7 +147,7 @@ impl States {
         Self { files, times: [0; 2] }
     }
 
-    /// Which of the two a frame is in.
+    /// The state that a frame is in, counted.
     fn find(&mut self, path: &Path) -> usize {
         let now = files(path);
         let state = self.files.iter().position(|state| *state == now);
@@ -179,7 +179,7 @@ fn a_change_in_place_is_whole_or_has_not_been() {
     }
 }
 
-/// A frame, and what it is after a copy with either of two dtypes. It is in the first of these states.
+/// A frame, and its two states: copies with two dtypes. It is in the first state.
 fn rewritten(folder: &Path, name: &str, gap: usize) -> (PathBuf, States) {
     let path = with_gap(folder, name, gap);
     let dtypes = two_dtypes(&Frame::open(&path).unwrap());

@@ -1,6 +1,6 @@
-//! A process that dies while it writes a new frame leaves a whole frame under its name, or nothing that is one.
+//! A process that is killed while it writes a new frame leaves a complete frame under its name, or none.
 //!
-//! It is killed from outside at a random moment of the time that it takes, so nothing may depend on when that was.
+//! Another process kills it at a random moment, so no assertion may depend on the moment.
 
 use std::env;
 use std::ffi::OsString;
@@ -46,7 +46,7 @@ fn the_process_that_writes() {
     println!("has ended");
 }
 
-/// The process, and what it says after it has begun.
+/// The process, and its output after it has begun.
 fn begin(path: &Path) -> (Child, BufReader<ChildStdout>) {
     let mut command = Command::new(env::current_exe().unwrap());
     command.args(["--exact", "killed_writing::the_process_that_writes", "--nocapture"]);
@@ -60,7 +60,7 @@ fn begin(path: &Path) -> (Child, BufReader<ChildStdout>) {
     (child, lines)
 }
 
-/// How long a process takes that is not killed.
+/// The time that a process takes if it is not killed.
 fn time_to_write(path: &Path) -> Duration {
     let (mut child, mut lines) = begin(path);
     let start = Instant::now();
@@ -74,14 +74,14 @@ fn time_to_write(path: &Path) -> Duration {
     time
 }
 
-/// What killed processes left, by how often.
+/// Counts of the results of killed processes.
 #[derive(Debug, Default)]
 struct Left {
     nothing: usize,
-    /// A file or directory under another name, that is no frame yet.
+    /// A file or directory under a temporary name that is not a frame yet.
     temporary: usize,
-    /// A directory under another name, and an empty one that it would have replaced; or a whole frame that did not get
-    /// its name.
+    /// A directory under a temporary name beside the empty one at its destination; or a complete frame without its
+    /// name.
     almost: usize,
     whole: usize,
 }
@@ -147,7 +147,7 @@ fn nothing_is_a_frame_before_the_last_write_is_whole() {
     let mut file = Cursor::new(Vec::new());
     let (last, others) = writes.split_last().unwrap();
     for (position, bytes) in others {
-        // Also a write can be done in part.
+        // A kill can also leave a partial write.
         for part in [&bytes[..bytes.len() / 2], bytes] {
             file.set_position(*position);
             file.write_all(part).unwrap();

@@ -1,4 +1,4 @@
-//! What must not share its process with other tests: memory that is counted, and processes that are killed.
+//! Tests that need a process of their own: they measure memory or kill processes.
 
 mod bounds;
 mod full_disk;

@@ -1,4 +1,4 @@
-//! A rewrite tells how far it is, and leaves nothing behind where it is stopped.
+//! A rewrite reports its progress, and leaves no files if it is stopped.
 
 use std::fs;
 use std::ops::ControlFlow::{Break, Continue};
@@ -105,7 +105,7 @@ fn the_frame_that_is_given_back_is_the_one_that_opens() {
             assert_eq!(frame.header_bytes(), opened.header_bytes());
             assert_eq!(Check::default().run(&mut frame).unwrap().findings, []);
             assert_eq!(check(&to).unwrap().findings, []);
-            // It can be changed at once.
+            // The new frame can be edited right away.
             frame.edit().metalayer("b2nd", opened.metalayers()[0].bytes()).apply().unwrap();
         }
         b2nd_lab::remove(&folder.path().join("copy"));

@@ -1,4 +1,4 @@
-//! A file that keeps nothing, and tells of each write.
+//! A writer that discards its bytes, and reports each write.
 
 use std::io::{self, Seek, SeekFrom, Write};
 

@@ -20,7 +20,7 @@ EXPECTED = HERE / "expected.json"
 
 
 def fresh(name):
-    """The path of a file or folder, which is not there any more."""
+    """The path of a file or folder, which is removed first."""
     path = HERE / name
     if path.is_dir():
         shutil.rmtree(path)

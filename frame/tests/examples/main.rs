@@ -1,4 +1,4 @@
-//! The programs in `examples` do what they say. `lab/interop/examples.rs` holds them against python-blosc2 and h5py.
+//! The programs in `examples` work. `lab/interop/examples.rs` compares them with python-blosc2 and h5py.
 
 #[path = "../../examples/catalogue.rs"]
 #[expect(dead_code, unreachable_pub, reason = "it is a program")]
@@ -70,7 +70,7 @@ fn a_chunk_is_found_wherever_it_is_in_a_file() {
     assert_eq!(hdf5_chunk::describe(&hdf5_chunk::chunk_at(&path, 550).unwrap()).unwrap(), expected);
 }
 
-/// How a server answers a request with a range.
+/// The answer of a server to a range request.
 #[derive(Clone, Copy)]
 enum Server {
     WithRanges,
@@ -97,7 +97,7 @@ fn answer(mut stream: TcpStream, server: Server, ranges: &mpsc::Sender<String>) 
     let lines: Vec<String> = lines.take_while(|line| !line.is_empty()).collect();
     let path = lines[0].split(' ').nth(1).unwrap();
     let range = lines.iter().find_map(|line| line.strip_prefix("Range: bytes=")).unwrap();
-    // Before the answer: whoever has the answer looks for the range. The test may not want to know it.
+    // Sent before the answer, after which the test reads it. A test may also ignore it, so an error is fine.
     let _ = ranges.send(range.to_owned());
     let (first, last) = range.split_once('-').unwrap();
     let (first, last): (usize, usize) = (first.parse().unwrap(), last.parse().unwrap());
@@ -114,7 +114,7 @@ fn answer(mut stream: TcpStream, server: Server, ranges: &mpsc::Sender<String>) 
         Server::WithRanges | Server::WithoutRanges => format!("Content-Length: {}", body.len()),
     };
     write!(stream, "HTTP/1.1 {status}\r\n{how}\r\n\r\n").unwrap();
-    // Whoever has read enough has closed the connection.
+    // The client closes the connection when it has read enough.
     let _ = stream.write_all(&body);
 }
 

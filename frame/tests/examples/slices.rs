@@ -1,4 +1,4 @@
-//! What `write_array` writes, `read_slice` reads.
+//! `read_slice` reads the arrays that `write_array` writes.
 
 #[path = "../../examples/read_slice.rs"]
 #[expect(dead_code, unreachable_pub, reason = "it is a program")]

@@ -1,4 +1,4 @@
-//! What keeps its length is changed in place, and nothing else is.
+//! Edits in place: only values of the same length can be changed.
 
 use std::fs::{self, File};
 use std::io::Cursor;
@@ -15,7 +15,7 @@ use b2nd_serde::dtype::Dtype;
 use b2nd_serde::{Layout, Meta, Shapes, to_vec};
 use fs4::FileExt;
 
-/// Why a change is refused.
+/// The message of a refused change.
 fn refused(result: Result<(), Error>) -> String {
     let error = result.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Refused, "{error}");
@@ -56,7 +56,7 @@ fn a_new_shape_changes_nothing_but_its_int64s() {
             let differences = differences(&before, &now);
             assert!(!differences.is_empty(), "{name}");
             assert!(differences.iter().all(|at| values.contains(at)), "{name}: {differences:?}");
-            // What was opened says so too, and so does whoever opens it.
+            // The open frame and a newly opened one both have the new shape.
             assert_eq!(frame.array().unwrap().unwrap().shape(), shape);
             let again = Frame::open(&path).unwrap();
             assert_eq!(again.array().unwrap().unwrap().shape(), shape);
@@ -100,7 +100,7 @@ fn shape_dtype_and_metalayers_change_together_or_not_at_all() {
     assert!(frame.edit().shape(&shape).dtype("<f4").metalayer("vendor", &vendor).apply().is_err());
     assert_eq!(fs::read(&path).unwrap(), before);
 
-    // A preview is what comes of it, takes no lock and writes nothing.
+    // A preview returns the resulting frame, takes no lock and writes nothing.
     let lock = File::create(folder.path().join("vlmetalayers.b2nd.b2lock")).unwrap();
     FileExt::try_lock(&lock).unwrap();
     let edit = frame.edit().shape(&shape).dtype(">i8").metalayer("vendor", &vendor);
@@ -268,7 +268,7 @@ fn a_metalayer_that_is_part_of_another_one_is_left_alone() {
     let frame = Frame::parse(&file).unwrap();
     let array = &frame.metalayers()[0];
     let field = offset_field(&file, "vendor");
-    // Its offset is that of the array's metalayer, or one within it where there is a length of 0.
+    // The offset of the metalayer `vendor` points to the array's metalayer, or into it at a length of 0.
     for (at, length) in [(array.offset() - 5, array.bytes().len()), (array.offset() + 4, 0)] {
         file[field..][..4].copy_from_slice(&u32::try_from(at).unwrap().to_be_bytes());
         file[at] = 0xc6;
@@ -309,7 +309,7 @@ fn the_metalayer_of_the_array_is_held_against_its_data() {
     let before = fs::read(&path).unwrap();
     let mut frame = Frame::open(&path).unwrap();
     let mut set = |meta: Meta| frame.edit().metalayer("b2nd", &to_vec(&meta).unwrap()).apply();
-    // The same number of items and chunks, cut otherwise.
+    // The same number of items and chunks, with another chunk shape.
     fn meta(shape: &[i64], chunkshape: &[i32], blockshape: &[i32], dtype: &str) -> Meta {
         Meta::new(Shapes { shape, chunkshape, blockshape }, dtype).unwrap()
     }
@@ -332,7 +332,7 @@ fn the_metalayer_of_the_array_is_held_against_its_data() {
     set(meta(&[4, 6], &[2, 3], &[1, 2], "<u4")).unwrap();
     assert_eq!(check(&path).unwrap().findings, []);
 
-    // A layout without a dtype, with the rest of the bytes behind it.
+    // A layout without a dtype, followed by the remaining bytes.
     let caterva = meta(&[4, 6], &[2, 3], &[1, 2], "<u4").with_layout(Layout::Caterva).unwrap();
     let caterva = [to_vec(&caterva).unwrap(), vec![0; 9]].concat();
     assert_eq!(
@@ -340,7 +340,7 @@ fn the_metalayer_of_the_array_is_held_against_its_data() {
         "the new value has layout caterva, but the array has layout b2nd"
     );
 
-    // Bytes that are no metalayer of an array, and one of another version.
+    // Bytes that are not an array metalayer, and an array metalayer of another version.
     let now = fs::read(&path).unwrap();
     let mut value = frame.array_metalayer().unwrap().bytes().to_vec();
     let error = frame.edit().metalayer("b2nd", &[0xff; 53]).apply().unwrap_err();
@@ -426,7 +426,7 @@ fn a_header_that_changed_since_it_was_read_is_left_alone() {
     let error = second.edit().dtype("<f4").apply().unwrap_err();
     assert_eq!((error.kind(), error.finding()), (ErrorKind::Changing, None));
     assert_eq!(fs::read(&path).unwrap(), now);
-    // The one that changed it goes on.
+    // The handle that made the change can make another one.
     first.edit().dtype("<f4").apply().unwrap();
 
     fs::remove_file(&path).unwrap();
@@ -470,11 +470,11 @@ fn the_lock_beside_a_frame_is_held_and_its_counter_raised() {
         let shape = Frame::open(&path).unwrap().array().unwrap().unwrap().shape().to_vec();
         let larger: Vec<i64> = shape.iter().map(|items| items + 1).collect();
 
-        // Without one, none is made.
+        // Without a lock file, none is created.
         Frame::open(&path).unwrap().edit().shape(&larger[..]).apply().unwrap();
         assert!(!lock.exists());
 
-        // A fresh one is empty.
+        // A new lock file is empty.
         fs::write(&lock, b"").unwrap();
         let mut frame = Frame::open(&path).unwrap();
         frame.edit().shape(&shape).apply().unwrap();
@@ -483,7 +483,7 @@ fn the_lock_beside_a_frame_is_held_and_its_counter_raised() {
         frame.edit().shape(&larger).apply().unwrap();
         assert_eq!(fs::read(&lock).unwrap(), [[7; 8], 42_u64.to_ne_bytes()].concat());
 
-        // Another process, which has the file open by itself, reads or writes.
+        // Another process that reads or writes holds the lock.
         let before = fs::read(header_file(&path)).unwrap();
         for take in [FileExt::try_lock, FileExt::try_lock_shared] {
             let other = File::open(&lock).unwrap();

@@ -1,4 +1,4 @@
-//! What is wrong with a frame is found, under a code of its own; what is right is not.
+//! A check finds every kind of damage under its own code, and nothing in intact frames.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
@@ -17,7 +17,7 @@ fn errors(findings: &[Finding]) -> Vec<FindingCode> {
     findings.iter().filter(|finding| finding.severity() == Severity::Error).map(Finding::code).collect()
 }
 
-/// Calls of this thread that read, as far as the system counts them.
+/// The number of read calls of this thread, if the system counts them.
 #[cfg(target_os = "linux")]
 pub(crate) fn reads() -> Option<u64> {
     let counts = fs::read_to_string("/proc/thread-self/io").ok()?;
@@ -61,7 +61,7 @@ fn of_the_corpus_only_three_files_are_wrong_and_all_really_are() {
             assert_eq!(errors, expected, "{name}: {findings:?}");
             wrong.insert(name);
         }
-        // Every code of a layout or generation is told where the manifest has one.
+        // Codes about the layout or generation are reported exactly where the manifest says so.
         let has = |code| findings.iter().any(|finding| finding.code() == code);
         let layout = entry["layout"].as_str().unwrap();
         assert_eq!(has(FindingCode::StaleTail), layout.contains("stale"), "{name}");
@@ -97,14 +97,14 @@ fn changed(mut file: Vec<u8>, changes: &[(usize, &[u8])]) -> Vec<u8> {
     file
 }
 
-/// A file with something done to its last bytes: `at` counts from the end.
+/// A file with changed bytes at `at`, counted from the end.
 fn with_end(name: &str, at: usize, bytes: &[u8]) -> Vec<u8> {
     let file = file(name);
     let at = file.len() - at;
     changed(file, &[(at, bytes)])
 }
 
-/// A file with bytes put before its trailer, which is counted in.
+/// A file with 3 bytes inserted before its trailer of this length, and frame_len updated.
 fn with_gap(name: &str, trailer: usize) -> Vec<u8> {
     let mut file = file(name);
     let at = file.len() - trailer;
@@ -113,7 +113,7 @@ fn with_gap(name: &str, trailer: usize) -> Vec<u8> {
     changed(file, &[(16, &frame_len.to_be_bytes())])
 }
 
-/// The header of `int32_3x5.b2nd` with some bytes behind it, where the frame ends as it says.
+/// The header of `int32_3x5.b2nd` with some bytes after it, and a frame length to match.
 fn cut_behind_the_header(bytes: usize) -> Vec<u8> {
     let file = &file("int32_3x5.b2nd")[..165 + bytes];
     changed(file.to_vec(), &[(16, &(file.len() as u64).to_be_bytes())])
@@ -180,7 +180,7 @@ fn second_generation(changes: &[(usize, &[u8])]) -> Vec<u8> {
 const MINUS: [u8; 4] = [0xff; 4];
 const MOST: [u8; 4] = i32::MAX.to_be_bytes();
 
-/// What once broke C-Blosc2, and the code under which it is refused here.
+/// Damage that once broke C-Blosc2, and the code of its finding here.
 #[expect(clippy::too_many_lines, reason = "one table")]
 pub(crate) fn table() -> Vec<(&'static str, Vec<u8>, FindingCode)> {
     let rank_17 = |content: &mut Vec<u8>| {
@@ -269,7 +269,7 @@ pub(crate) fn oddities() -> Vec<(&'static str, Vec<u8>, FindingCode)> {
     let content = &file("int32_3x5.b2nd")[112..165];
     let longer = [&file("int32_3x5.b2nd")[..], b"more"].concat();
     let vlmetalayers = file("vlmetalayers.b2nd");
-    // From the end: the trailer's own end, two contents, their list, two entries, the index.
+    // In reverse order: the end of the trailer, two contents, their list, two index entries, the index.
     let trailer = Frame::read_at(Cursor::new(&vlmetalayers), 0).unwrap().trailer().unwrap();
     let start = usize::try_from(trailer.offset()).unwrap();
     let chunk = usize::try_from(trailer.vlmetalayers()[0].offset()).unwrap();
@@ -365,7 +365,7 @@ pub(crate) fn oddities() -> Vec<(&'static str, Vec<u8>, FindingCode)> {
     ]
 }
 
-/// The header that the chunk index has as a chunk.
+/// Damage to the chunk header of the chunk index.
 pub(crate) fn index_headers() -> Vec<(&'static str, Vec<u8>, FindingCode)> {
     vec![
         ("an index of items of 9 bytes", with_index_byte(3, 9), FindingCode::ChunkIndexHeader),
@@ -379,14 +379,14 @@ pub(crate) fn index_headers() -> Vec<(&'static str, Vec<u8>, FindingCode)> {
     ]
 }
 
-/// Everything that is wrong with one file, and its code.
+/// All damaged files, and the codes of their findings.
 fn cases() -> impl Iterator<Item = (&'static str, Vec<u8>, FindingCode)> {
     table().into_iter().chain(oddities()).chain(index_headers())
 }
 
 #[test]
 fn one_chunk_is_not_said_to_be_several() {
-    // nbytes for one chunk of four, and then a shape of one chunk.
+    // nbytes for one of four chunks, and then a shape of one chunk.
     let mut bytes = file("int32_3x5.b2nd");
     bytes[37] = 32;
     let says = |bytes, text: &str| {
@@ -417,7 +417,7 @@ fn the_first_chunk_that_is_not_stored_is_named() {
 /// The entry of a chunk of zeros.
 const ZEROS: i64 = -0x7f << 56;
 
-/// `int32_3x5.b2nd` with an index whose header says that it is nothing but NaN.
+/// `int32_3x5.b2nd` with a chunk index that is a constant chunk of NaN.
 fn with_index_of_nan() -> Vec<u8> {
     let mut file = with_index_byte(31, 0x20);
     let index = index_start(&file);
@@ -426,7 +426,7 @@ fn with_index_of_nan() -> Vec<u8> {
     file
 }
 
-/// `int32_3x5.b2nd` with one byte changed in the header that its index has as a chunk.
+/// `int32_3x5.b2nd` with one byte changed in the chunk header of its index.
 fn with_index_byte(at: usize, byte: u8) -> Vec<u8> {
     let file = file("int32_3x5.b2nd");
     let index = index_start(&file);
@@ -434,7 +434,7 @@ fn with_index_byte(at: usize, byte: u8) -> Vec<u8> {
     changed(file, &[(index + at, &[byte])])
 }
 
-/// A frame whose chunks have different sizes, one of which is nowhere.
+/// A frame whose chunks have different sizes, one of which is not stored.
 fn with_lost_length() -> Vec<u8> {
     let file = file("peers/chunks_of_any_length.b2frame");
     let index = index_start(&file);
@@ -475,7 +475,7 @@ fn lost_typesize() -> Vec<u8> {
     with_items_of(256 * 4, b"<U256", 1)
 }
 
-/// `int32_3x5.b2nd` with items of this size and dtype, and the sizes that follow from it; its data does not count.
+/// `int32_3x5.b2nd` with items of this size and dtype, and header sizes to match. Its data is not adapted.
 fn with_items_of(size: u32, dtype: &[u8], typesize: u32) -> Vec<u8> {
     let file = with_array(|content| {
         content.truncate(46);
@@ -503,7 +503,7 @@ fn a_typesize_is_lost_only_where_all_else_shows_another() {
     assert_eq!(codes(with_items_of(1024, b"<U256", 1024)), []);
     assert_eq!(codes(lost_typesize()), [FindingCode::LostTypesize]);
     assert_eq!(codes(with_items_of(256, b"|S256", 1)), [FindingCode::LostTypesize]);
-    // C-Blosc2 has room for these.
+    // These item sizes fit the one byte that a chunk header has for them.
     for (size, dtype) in [(255, &b"|S255"[..]), (4, b"<i4")] {
         let found = codes(with_items_of(size, dtype, 1));
         assert_eq!(
@@ -535,8 +535,7 @@ fn every_changed_byte_of_the_name_b2nd_is_found() {
             assert_eq!(codes, [FindingCode::MisnamedArray], "byte {at} is {byte:#04x}");
         }
     }
-    // A metalayer of a user is not an array, also where it looks like one, but for another frame or with bytes behind
-    // it.
+    // A user's metalayer is not reported if it is an array of another size, or has bytes after it.
     let content = &sound[112..165];
     let shorter = [&content[..12], &[2], &content[13..]].concat();
     let longer = [content, b"x"].concat();
@@ -574,7 +573,7 @@ fn a_list_of_metalayers_names_the_number_that_is_wrong() {
         assert_eq!(finding.code(), FindingCode::MetalayerList);
         assert_eq!((finding.expected(), finding.found()), (Some(expected), Some(found)));
     }
-    // Both names have the first content. The number that says so is named.
+    // Both names have the offset of the first content. The finding is about the second offset.
     let mut file = with_metalayers(&[(b"first", b"\xc0"), (b"second", b"\xc0")]);
     let [first, second] = ["first", "second"].map(|name| offset_field(&file, name));
     file.copy_within(first..first + 4, second);
@@ -608,7 +607,7 @@ fn what_once_broke_c_blosc2_is_refused_under_its_own_code() {
         assert_eq!(found.first(), Some(&code), "{name}: {findings:?}");
         assert!(findings.iter().all(|finding| !finding.to_string().is_empty()));
 
-        // A header that cannot be read is no frame, and a metalayer that cannot be read no array.
+        // An error in the header is returned by `open`, one in the array metalayer by `array`.
         match Frame::open(&path) {
             Err(error) => assert_eq!(error.finding().map(Finding::code), Some(code), "{name}"),
             Ok(frame) => match frame.array() {
@@ -639,8 +638,8 @@ fn every_code_is_found_and_says_what_to_do() {
         assert_eq!(found.unwrap().severity(), code.severity());
         all.insert(code);
     }
-    // What only a zip file or a directory can have wrong is tested where those are, and a header of 64 MiB below.
-    // So is what only the chunks say. A table is one of many frames; the command checks it.
+    // Other tests cover the codes of zip files, directories and chunks; one below has a header of 64 MiB. A table
+    // consists of many frames, so the tests of the command cover it.
     all.extend([
         FindingCode::NotAZip,
         FindingCode::ZipMember,
@@ -698,7 +697,7 @@ fn the_values_of_vlmetalayers_are_read_with_the_data() {
         let expected: &[String] = if says.is_empty() { &[] } else { &[format!("{start}{says}")] };
         assert_eq!(found, expected, "{bytes:02x?}");
     }
-    // The second one is compressed. Its only stream begins after the table of one block, with a length.
+    // The second value is compressed. The length of its only stream follows the table of one block.
     if cfg!(feature = "decompress") {
         let file = changed(sound.clone(), &[(long + 36 + 4, &[0])]);
         let found = check(&file, CheckDepth::ChunkData);
@@ -765,7 +764,7 @@ fn the_files_of_the_project_are_right() {
     for name in ["int32_3x5.b2nd", "scalar.b2nd", "empty.b2nd", "sparse.b2nd", "vlmetalayers.b2nd"] {
         assert_eq!(check(data().join(name)).unwrap().findings, [], "{name}");
     }
-    // It is `blosc2.zeros`, and only who made it knows that nothing more was to come.
+    // An array of `blosc2.zeros` looks the same as one of a killed writer, so the warning is right.
     let findings = check(data().join("struct_long.b2nd")).unwrap().findings;
     assert_eq!(findings.iter().map(Finding::code).collect::<Vec<_>>(), [FindingCode::NoData]);
 }
@@ -901,7 +900,7 @@ fn a_report_has_the_frame_whether_it_is_small_or_not() {
     }
 }
 
-/// Who writes the same again is a writer all the same.
+/// A writer that rewrites the same bytes still counts as a writer.
 #[test]
 fn a_frame_with_the_same_errors_that_is_written_in_every_check_is_changing() {
     let folder = tempfile::tempdir().unwrap();
@@ -920,7 +919,7 @@ fn a_frame_with_the_same_errors_that_is_written_in_every_check_is_changing() {
     assert_eq!((error.kind(), looks), (ErrorKind::Changing, 20));
 }
 
-/// Writes a file at once, as a writer changes a number.
+/// Replaces a file atomically, as a writer changes a number.
 fn replace(path: &Path, bytes: &[u8]) {
     let new = path.with_extension("new");
     fs::write(&new, bytes).unwrap();
@@ -974,7 +973,7 @@ fn errors_that_are_others_in_every_check_are_changing() {
     assert_eq!(error.to_string(), "the frame is being changed, or has changed since it was read");
 }
 
-/// A file of a length, of which only a few places take room.
+/// A sparse file of this length with these pieces; the rest is a hole.
 fn sparse(path: &Path, length: u64, pieces: &[(u64, &[u8])]) {
     let mut file = fs::File::create(path).unwrap();
     file.set_len(length).unwrap();
@@ -1014,13 +1013,13 @@ fn an_error_that_is_gone_when_the_file_is_looked_at_again_is_none() {
     let path = folder.path().join("written.b2nd");
     let (sound, broken) = (file("int32_3x5.b2nd"), with(&[(37, &[96])]));
     let write = |bytes: &[u8]| {
-        // At once, as a writer changes a number.
+        // Replaced atomically, as a writer changes a number.
         let new = folder.path().join("new");
         fs::write(&new, bytes).unwrap();
         fs::rename(new, &path).unwrap();
     };
     let mut in_time = 0;
-    // A busy machine can always be too late: then nothing is known, and it is tried again.
+    // On a busy machine the write can be too late; such a round tests nothing, and is repeated.
     while in_time < 5 {
         write(&broken);
         thread::scope(|scope| {
@@ -1035,7 +1034,7 @@ fn an_error_that_is_gone_when_the_file_is_looked_at_again_is_none() {
             in_time += usize::from(is_in_time);
         });
     }
-    // One that stays is told.
+    // Lasting damage is reported.
     write(&broken);
     assert_eq!(errors(&check(&path).unwrap().findings).first(), Some(&FindingCode::InterruptedResize));
 }

@@ -1,4 +1,4 @@
-//! Data that cannot be decompressed is found, whatever its bytes are and claim, and no more is said than is known.
+//! A check of the data finds chunks that cannot be decompressed, whatever their bytes are.
 
 use std::fs;
 use std::ops::ControlFlow;
@@ -76,7 +76,7 @@ fn damaged_data_is_found_as_far_as_the_codec_notices() {
 fn what_the_headers_of_chunks_show_is_found_beside_damaged_data() {
     let path = data().join("peers/batch_array.b2frame");
     let mut file = fs::read(&path).unwrap();
-    // One byte more than all chunks have.
+    // nbytes is larger than the sum of all chunks by 1.
     file[37] += 1;
     let (start, cbytes) = compressed(&path);
     let mut damaged = 0;
@@ -117,7 +117,7 @@ fn data_of_chunk_files_is_checked() {
     assert!(!report.findings.is_empty());
 }
 
-/// A block that stands for two is data at the wrong place, which C-Blosc2 reads without an error.
+/// Two table entries for one block: C-Blosc2 reads data from the wrong place without an error.
 #[cfg(feature = "decompress")]
 #[test]
 fn blocks_that_share_bytes_are_found() {
@@ -158,7 +158,7 @@ fn why_a_chunk_is_not_decompressed_is_said() {
     for (name, at, bytes, says) in [
         ("peers/many_blocks.b2nd", 2, &[0xe5][..], "leaves its codec to the frame"),
         ("peers/many_blocks.b2nd", 16, &[34], "has the filter bytedelta_buggy, which this crate cannot undo"),
-        // It takes the size of an item from the frame, which the decompressor does not know.
+        // The filter takes the item size from the frame, which the decompressor does not know.
         ("peers/many_blocks.b2nd", 16, &[35], "has the filter bytedelta, which this crate cannot undo"),
         (any_length, 4, &(1_u32 << 30).to_le_bytes(), "has data of 1073741824 bytes in "),
     ] {
@@ -181,7 +181,7 @@ fn why_a_chunk_is_not_decompressed_is_said() {
     }
 }
 
-/// Nothing else is known of the files of a plugin, so damage shows that they are really decompressed.
+/// A damaged file of a plugin codec must be found, which shows that its data is decompressed.
 #[cfg(feature = "decompress")]
 #[test]
 fn what_plugins_wrote_is_decompressed() {
@@ -274,7 +274,7 @@ fn a_last_block_that_is_shorter_and_every_filter_of_c_blosc2_itself_are_no_damag
         let params = CParams { typesize: 4, compcode, blocksize: 256, clevel: 5, ..CParams::default() };
         let mut chunk = compress_chunk(&data, &params).unwrap();
         assert!(chunk[2] & 2 == 0 && chunk[8..12] == [0, 1, 0, 0], "{compcode}: {:?}", &chunk[..32]);
-        // None, and `trunc_prec`, which leaves nothing to undo.
+        // No filter, and `trunc_prec`, which decompression does not undo.
         for (filter, unchecked) in [(0, 0), (4, 0), (5, 1)] {
             chunk[16] = filter;
             let report = report(frame_of_chunks(&chunk, &[0], data.len()));

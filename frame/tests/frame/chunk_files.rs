@@ -1,4 +1,4 @@
-//! Each chunk of a sparse frame that is more than one value has a file, and one that is missing is found.
+//! Each chunk of a sparse frame has a file unless it is constant, and a check finds missing files.
 
 use std::fs;
 use std::ops::ControlFlow;
@@ -14,7 +14,7 @@ use b2nd_serde::{Meta, Shapes};
 #[test]
 fn the_chunks_of_a_sparse_frame_have_files() {
     let (_folder, path) = copy("sparse.b2nd");
-    // One that no chunk has is no fault: C-Blosc2 leaves it where a chunk becomes one value.
+    // A file without a chunk is not an error: C-Blosc2 leaves an empty one if a chunk becomes constant.
     fs::write(path.join("00000004.chunk"), b"").unwrap();
     fs::write(path.join("notes.txt"), b"").unwrap();
     assert_eq!(check(&path).unwrap().findings, []);
@@ -22,7 +22,7 @@ fn the_chunks_of_a_sparse_frame_have_files() {
         fs::remove_file(path.join(name)).unwrap();
         let first = if there == 3 { "00000002.chunk" } else { "00000000.chunk" };
         let says = format!("only {there} of 4 chunk files are whole; for example {first} is missing");
-        // By the directory, and by the file in it.
+        // The path of the directory, or of the header file in it.
         for path in [&path, &path.join("chunks.b2frame")] {
             let findings = check(path).unwrap().findings;
             let [finding] = &findings[..] else { panic!("{findings:?}") };
@@ -30,7 +30,7 @@ fn the_chunks_of_a_sparse_frame_have_files() {
             assert_eq!((finding.expected(), finding.found()), (Some(4), Some(there)));
         }
     }
-    // Elsewhere nothing is known of its files.
+    // From bytes in memory, the chunk files are unknown.
     let bytes = fs::read(path.join("chunks.b2frame")).unwrap();
     assert_eq!(findings(&mut opened(bytes)), []);
 }
@@ -111,8 +111,8 @@ fn a_chunk_file_that_is_not_whole_is_found() {
     assert!(check(&path).unwrap().findings[0].message().ends_with("00000002.chunk is missing"));
 }
 
-/// An index of a few bytes can name a million files: those that were not in the folder when a check of the chunks began
-/// are not looked for one by one.
+/// An index of a few bytes can name a million files, so a check lists the folder once at its start: files that were not
+/// in it are not looked for one by one.
 #[test]
 fn a_chunk_file_that_comes_while_the_chunks_are_checked_is_as_missing_as_before() {
     let (_folder, path) = copy("sparse.b2nd");
@@ -128,7 +128,7 @@ fn a_chunk_file_that_comes_while_the_chunks_are_checked_is_as_missing_as_before(
     assert_eq!(findings.iter().map(Finding::code).collect::<Vec<_>>(), [FindingCode::ChunkFile]);
 }
 
-/// Whenever the file is cut: before it is read, or between its header and the rest.
+/// The file is cut before it is read, or between the reads of its header and of the rest.
 #[test]
 fn a_chunk_is_whole_or_an_error_while_its_file_is_cut_again_and_again() {
     let (_folder, path) = copy("sparse.b2nd");
@@ -174,7 +174,7 @@ fn an_error_about_a_chunk_file_names_it() {
     }
 }
 
-/// A chunk that somebody else may read is no damaged one.
+/// A chunk file without read permission is an I/O error, not damage.
 #[cfg(unix)]
 #[test]
 fn a_chunk_file_that_may_not_be_read_counts_as_whole() {
@@ -189,8 +189,8 @@ fn a_chunk_file_that_may_not_be_read_counts_as_whole() {
     assert_eq!(check(&path).unwrap().findings, []);
 }
 
-/// The header of `sparse.b2nd` for so many chunks, with an index in which chunk 1 is all zeros and the others have
-/// the files from 2 on, in another order.
+/// The header of `sparse.b2nd` for `count` chunks, with an index in which chunk 1 is zeros and the others have the
+/// files from 2 on, in another order.
 #[cfg(feature = "decompress")]
 fn with_chunks(count: u32) -> Vec<u8> {
     use blosc2_pure_rs::compress::{CParams, compress_chunk};
@@ -207,7 +207,7 @@ fn with_chunks(count: u32) -> Vec<u8> {
     file[16..24].copy_from_slice(&frame_len.to_be_bytes());
     file[30..38].copy_from_slice(&(i64::from(header.chunksize) * i64::from(count)).to_be_bytes());
     file[39..47].copy_from_slice(&(80 * i64::from(count)).to_be_bytes());
-    // Of how many chunks the array would be is not the question here.
+    // Renames the array metalayer, because its shape does not fit this number of chunks.
     let name = file.windows(4).position(|bytes| bytes == b"b2nd").unwrap();
     file[name..name + 4].copy_from_slice(b"else");
     file
@@ -225,7 +225,7 @@ fn a_compressed_index_is_read_too() {
         fs::copy(data().join("sparse.b2nd/00000000.chunk"), path.join(format!("{number:08X}.chunk")))
             .unwrap();
     }
-    // The one of chunk 1 is not asked for.
+    // Chunk 1 has no file, so number 1000 is not needed.
     fs::remove_file(path.join("000003E8.chunk")).unwrap();
     assert_eq!(check(&path).unwrap().findings, []);
     fs::remove_file(path.join("00000100.chunk")).unwrap();
@@ -248,8 +248,8 @@ fn a_compressed_index_is_read_too() {
     }
 }
 
-/// Some hundred bytes can name any number of files. Those that are not in the folder are not opened; a unit test in
-/// `chunk_files.rs` counts.
+/// A few hundred bytes can name any number of files. Missing files are not opened; a unit test in `chunk_files.rs`
+/// counts the calls.
 #[cfg(feature = "decompress")]
 #[test]
 fn a_million_names_of_which_three_have_files() {
@@ -287,7 +287,7 @@ fn a_folder_that_is_gone_is_an_error_that_names_it() {
     assert_eq!((error.kind(), error.path()), (ErrorKind::Io, Some(&*path)), "{error}");
 }
 
-/// Of a folder that may be searched but not listed, nothing is known where it would have to be listed.
+/// In a folder with search but no list permission, missing files are not reported if that needs a listing.
 #[cfg(unix)]
 #[test]
 fn a_folder_that_may_not_be_listed_is_not_listed() {

@@ -1,4 +1,4 @@
-//! A chunk whose header is damaged is found, and no healthy file is taken for a damaged one.
+//! A check of the chunk headers finds damaged ones, and reports nothing in healthy files.
 
 use std::fs;
 use std::io::{self, Cursor, Read, Seek, SeekFrom};
@@ -17,7 +17,7 @@ use b2nd_lab::{
     chunk_with_a_table, copy, copy_tree, corpus, data, frame_of_chunks, shows_as_much_as_fits, stored_chunk,
 };
 
-/// What is wrong with the chunks of a frame.
+/// The findings about the chunks of a frame.
 fn of_chunks<R: Read + Seek>(mut frame: Frame<R>) -> Result<Vec<Finding>, Error> {
     let mut findings = Check::new(CheckDepth::ChunkHeaders).run(&mut frame)?.findings;
     findings.retain(|finding| finding.place() == Place::Chunk);
@@ -86,12 +86,12 @@ fn a_damaged_chunk_header_is_found() {
     }
 }
 
-/// C-Blosc2 reads a dictionary's length from the data of such a chunk. Here the data is whole, and read.
+/// C-Blosc2 reads the length of a dictionary from the data of such a chunk. This crate reads the data, which is whole.
 #[test]
 fn an_uncompressed_chunk_with_the_flag_of_a_dictionary_is_found_and_read() {
     const SAYS: &str = "is not compressed, but its header has the dictionary flag: C-Blosc2 takes the first 4 bytes of the \
-                        data for the length of one, and refuses the chunk unless they happen to be a valid length; the data \
-                        itself is whole, and b2nd reads it";
+                        data for a dictionary's length, and refuses the chunk unless they happen to be a valid length; the \
+                        data itself is whole, and this crate reads it";
     let sound = fs::read(data().join("int32_3x5.b2nd")).unwrap();
     // The flags of an uncompressed chunk with the codecs that take a dictionary, and with BloscLZ, which takes none.
     for (flags, byte) in [(0x97, 0x01), (0x97, 0x83), (0x37, 0x01), (0x17, 0x01)] {
@@ -170,8 +170,8 @@ fn a_damaged_chunk_file_is_found() {
     assert_eq!((findings.len(), findings[0].code()), (1, FindingCode::ChunkFile));
 }
 
-/// The frame of `many_blocks.b2nd` as a sparse one: type 1, and files for offsets. Gives the second of its two chunks,
-/// each of which has a table of 70 blocks.
+/// Writes `many_blocks.b2nd` as a sparse frame: type 1, and file numbers instead of offsets. Returns the second of its
+/// two chunks, each of which has a table of 70 blocks.
 fn many_blocks(path: &Path) -> Vec<u8> {
     let file = fs::read(data().join("peers/many_blocks.b2nd")).unwrap();
     let parsed = Frame::parse(&file).unwrap();
@@ -211,12 +211,12 @@ fn a_chunk_file_that_is_longer_than_its_chunk_is_fine_if_its_blocks_are() {
     assert_eq!(check(), []);
     write(&[second, b"left over"].concat());
     assert_eq!(check(), []);
-    // As long as its chunk, of which nothing needs the last bytes.
+    // cbytes includes the last bytes, which no block uses.
     let mut unused = [second, b"left over"].concat();
     unused[12..16].copy_from_slice(&8509_u32.to_le_bytes());
     write(&unused);
     assert_eq!(check(), []);
-    // The file is longer because the chunk says too little.
+    // cbytes is smaller than the data of the chunk.
     let mut shorter = second.to_vec();
     shorter[12..16].copy_from_slice(&8492_u32.to_le_bytes());
     write(&shorter);
@@ -395,7 +395,7 @@ fn a_dictionary_has_a_length_and_a_codec_that_takes_it() {
     let findings = chunk_findings(file.clone());
     let says = "chunk 1 has block 0 at byte ";
     assert!(findings[0].message().starts_with(says), "{findings:?}");
-    // After the table of blocks: no dictionary is so long.
+    // The length of a dictionary, after the table of blocks: it exceeds the chunk.
     let nbytes = u32::from_le_bytes(file[starts[1] + 4..][..4].try_into().unwrap());
     let blocksize = u32::from_le_bytes(file[starts[1] + 8..][..4].try_into().unwrap());
     let after = starts[1] + 32 + 4 * nbytes.div_ceil(blocksize) as usize;
@@ -505,7 +505,7 @@ fn the_bytes_of_a_chunk_whose_entry_became_zeros_are_found() {
     }
 }
 
-/// python-blosc2 leaves the old number where it removed all items.
+/// python-blosc2 leaves the old cbytes when it removes all items.
 #[test]
 fn an_array_without_items_owns_nothing() {
     let mut file = fs::read(data().join("empty.b2nd")).unwrap();
@@ -513,7 +513,7 @@ fn an_array_without_items_owns_nothing() {
     assert_eq!(chunk_findings(file), []);
 }
 
-/// Of a chunk with a damaged header nobody knows where it ends, nor of an index that cannot be read to its end.
+/// The end of a chunk with a damaged header is unknown, and so are the chunks after damage in the index.
 #[test]
 fn bytes_are_not_called_unowned_where_something_else_is_wrong() {
     let mut file = fs::read(data().join("int32_3x5.b2nd")).unwrap();
@@ -581,7 +581,7 @@ fn a_body_that_the_header_of_its_chunk_cannot_have_is_named() {
     assert_eq!((findings[0].message(), findings[0].offset()), (&*says, Some(start)));
 }
 
-/// A frame without an array, with one of these offsets of chunks after the other in its index.
+/// A frame without an array, whose index has these offsets.
 fn with_offsets(offsets: &[usize]) -> Vec<u8> {
     let body: Vec<u8> = offsets.iter().flat_map(|&offset| (offset as u64).to_le_bytes()).collect();
     with_index(offsets.len(), &chunk(7, body.len(), 0, &body))
@@ -589,7 +589,7 @@ fn with_offsets(offsets: &[usize]) -> Vec<u8> {
 
 #[test]
 fn chunks_that_share_their_bytes_are_looked_at_as_often_as_there_are_bytes() {
-    // The frame has 4 chunks of 64 bytes: as many bytes are looked at twice.
+    // The frame has 4 chunks of 64 bytes, so chunks are checked up to twice as many bytes, 512.
     assert_eq!(chunk_findings(with_offsets(&[0, 64, 128, 192])), []);
     for offsets in [[0; 20], [64; 20]] {
         let file = with_offsets(&offsets);
@@ -602,7 +602,7 @@ fn chunks_that_share_their_bytes_are_looked_at_as_often_as_there_are_bytes() {
             report.findings.iter().filter(|finding| finding.message().contains("two chunks have the offset"));
         assert_eq!((twice.count(), report.findings.len()), (1, 1), "{:?}", report.findings);
     }
-    // The header of the first one that does not fit can still be read, but not the rest of it.
+    // The header of the first chunk beyond that limit can still be read, but not its data.
     let mut file = with_offsets(&[0; 20]);
     // A value of 8 bytes, so that the chunk has 40.
     file[165 + 2] &= !2;
@@ -618,7 +618,7 @@ fn a_filter_that_nobody_knows_is_found_in_a_frame_without_an_array() {
     let name = file.windows(4).position(|bytes| bytes == b"b2nd").unwrap();
     file[name..name + 4].copy_from_slice(b"else");
     assert_eq!(chunk_findings(file.clone()), []);
-    // Those from 160 on are everybody's own.
+    // Filters from 160 on are user-defined.
     for (filter, count) in [(160, 0), (159, 1)] {
         file[starts[1] + 16] = filter;
         assert_eq!(chunk_findings(file.clone()).len(), count, "{filter}");
@@ -638,7 +638,7 @@ fn a_filter_that_nobody_knows_is_found_in_a_frame_without_an_array() {
     );
 }
 
-/// The check of the index tells of it, and no check of the chunks tells of it again.
+/// The check of the index reports the damage, and the check of the chunks does not repeat it.
 #[cfg(feature = "decompress")]
 #[test]
 fn a_chunk_index_that_is_damaged_in_a_later_block_is_found_once() {
@@ -664,7 +664,7 @@ fn a_chunk_index_that_is_damaged_in_a_later_block_is_found_once() {
         assert_eq!(findings, expected);
     }
 
-    // What was found in the chunks before is still told.
+    // Findings in the chunks before are still reported.
     file[229 + 15] = 0x40;
     let frame = Frame::read_at(Cursor::new(file), 0).unwrap();
     let says = "chunk 1 has 1073741888 bytes, but at most 192 are left for it";
@@ -709,7 +709,7 @@ fn no_healthy_file_has_a_damaged_chunk() {
         };
         let mut found = report.findings.iter().filter(|finding| finding.place() == Place::Chunk);
         assert_eq!(found.find(|finding| !is_known(finding)), None, "{}", path.display());
-        // An old generation, another codec, or no feature to decompress.
+        // Skipped: an old generation, an unknown codec, or no feature `decompress`.
         unchecked += usize::from(!report.skipped.is_empty());
     }
     println!("{} frames with {checked} chunks; {unchecked} frames not checked in full", paths.len());
@@ -717,7 +717,7 @@ fn no_healthy_file_has_a_damaged_chunk() {
     assert!(unchecked < paths.len() / 2 || cfg!(not(feature = "decompress")));
 }
 
-/// A frame without an array. Its index says the same of each of its `count` chunks.
+/// A frame without an array, with `count` chunks that all have the same index entry.
 fn repeated(entry: i64, count: u32) -> Vec<u8> {
     let file = fs::read(data().join("int32_3x5.b2nd")).unwrap();
     let (header, trailer) = (&file[..165 + 256], &file[file.len() - 35..]);
@@ -751,7 +751,7 @@ fn what_a_few_bytes_claim_of_many_chunks_is_looked_at_once() {
     }
 }
 
-/// A reader that gives a block size of 0 from the second time on that it reads the first chunk.
+/// A reader that returns a block size of 0 from its second read of the first chunk on.
 struct Changing {
     file: Cursor<Vec<u8>>,
     times: u32,

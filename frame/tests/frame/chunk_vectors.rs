@@ -72,7 +72,7 @@ impl List {
         self.0.push(Vector { name: name.into(), hex: hex(bytes), verdict, why: None, values, error });
     }
 
-    /// The file with these bytes at a place.
+    /// Adds the file with these bytes at an offset.
     fn change(&mut self, name: &str, at: usize, new: &[u8], verdict: Verdict) {
         let mut bytes = fs::read(data().join("int32_3x5.b2nd")).unwrap();
         bytes[at..at + new.len()].copy_from_slice(new);

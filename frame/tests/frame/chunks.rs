@@ -1,4 +1,4 @@
-//! The chunk index says where each chunk is, whatever form it has.
+//! Reads the chunk index in each of its forms.
 
 use std::cell::RefCell;
 use std::fs;
@@ -13,7 +13,7 @@ use b2nd_frame::{
 use b2nd_lab::{copy_tree, data, frame_of_chunks, stored_chunk};
 use b2nd_serde::{Meta, Shapes};
 
-/// The frame of `int32_3x5.b2nd`, not as an array, with an index of these entries that has this form.
+/// The frame of `int32_3x5.b2nd` without its array, with a chunk index of this number of entries and these bytes.
 pub(crate) fn with_index(entries: usize, index: &[u8]) -> Vec<u8> {
     let file = fs::read(data().join("int32_3x5.b2nd")).unwrap();
     let at = index_start(&file);
@@ -100,7 +100,7 @@ fn a_chunk_has_its_number_and_its_length() {
     assert_eq!(sum as u64, frame.header().nbytes.unsigned_abs());
 }
 
-/// Some of it in each of several pieces, and in both orders of reading.
+/// A compressed index is read in several pieces, forward and backward.
 #[test]
 fn a_long_index_is_read_piece_by_piece() {
     let offsets: Vec<i64> =
@@ -237,7 +237,7 @@ fn a_compressed_index_needs_the_feature() {
 fn what_cannot_be_read_is_refused_with_a_finding() {
     let code = |file: &[u8]| places(file).unwrap_err().finding().map(Finding::code);
     let body = [0; 32];
-    // More chunks than the header has; an index that reaches into nothing; a value that is no offset.
+    // More chunks than the header has; an index beyond the end of the file; a repeated value that is not an offset.
     assert_eq!(code(&with_index(0x7fff_ffff, &chunk(7, 32, 0, &body))), Some(FindingCode::ChunkIndexCount));
     assert_eq!(code(&with_index(4, &chunk(7, 32, 0, &body)[..20])), Some(FindingCode::ChunkIndexPlace));
     assert_eq!(code(&with_index(4, &chunk(7, 32, 0, &body[..8]))), Some(FindingCode::ChunkIndexData));
@@ -354,7 +354,7 @@ fn a_few_bytes_do_not_claim_a_long_index() {
     assert_eq!(error.to_string(), text);
 }
 
-/// A file that writes down where it is read, and how much.
+/// A reader that records the position and length of each read.
 struct Noted {
     file: Cursor<Vec<u8>>,
     reads: Rc<RefCell<Vec<(usize, usize)>>>,
@@ -375,18 +375,18 @@ impl Seek for Noted {
     }
 }
 
-/// What is asked of a chunk.
+/// The part of a chunk to read.
 #[derive(Debug)]
 enum Ask {
     Header,
     Whole,
 }
 
-/// What is asked of the chunk that begins at a byte, and what is read for it: where, and how many bytes. Both places
-/// are counted from the start of the chunks.
+/// The part to read, the start of the chunk, and the expected read: its position and length. Both positions are
+/// relative to the start of the chunks.
 type Step = (Ask, usize, Option<(usize, usize)>);
 
-/// Asks chunks one after the other, and holds what is read for each against what should be.
+/// Reads chunks one after the other, and asserts the reads that each causes.
 fn assert_reads(chunks: &[u8], steps: &[Step]) {
     let starts: Vec<usize> = steps.iter().map(|&(_, start, _)| start).collect();
     let mut file = frame_of_chunks(chunks, &starts, 8);
@@ -409,7 +409,7 @@ fn assert_reads(chunks: &[u8], steps: &[Step]) {
     }
 }
 
-/// How much is read in advance, and how far a chunk may be from the last read for that.
+/// The bytes that are read in advance, and the largest distance from the last read for that.
 const AHEAD: usize = 1 << 15;
 const NEAR: usize = 1 << 11;
 
@@ -425,10 +425,10 @@ fn headers_near_each_other_take_one_read_and_no_byte_is_read_in_advance_twice() 
             (Ask::Header, 0, Some((0, AHEAD))),
             (Ask::Header, AHEAD - 32, None),
             (Ask::Header, second, Some((second, AHEAD))),
-            // A little too far from the read before, and near this one.
+            // A little too far from the previous read; then near this one.
             (Ask::Header, third - 32, Some((third - 32, 32))),
             (Ask::Header, third, Some((third, AHEAD))),
-            // Far away, and back in what was there: up to its end nothing is read in advance, and from there on it is.
+            // Far away, and back into the bytes that were read: nothing is read in advance up to their end.
             (Ask::Header, 200_000, Some((200_000, 32))),
             (Ask::Header, third + AHEAD - 64, Some((third + AHEAD - 64, 32))),
             (Ask::Header, third + AHEAD - 32, Some((third + AHEAD - 32, 32))),
@@ -454,7 +454,7 @@ fn a_long_chunk_that_is_read_leaves_the_headers_that_were_read_in_advance() {
             (Ask::Header, 0, Some((0, AHEAD))),
             (Ask::Whole, 64, Some((64, AHEAD + 32))),
             (Ask::Header, 32, None),
-            // One that is as long as what is read in advance takes its place.
+            // A chunk as long as the bytes read in advance replaces them.
             (Ask::Header, last, Some((last, 32))),
             (Ask::Whole, last, Some((last, AHEAD))),
             (Ask::Header, last + AHEAD - 32, None),
@@ -489,7 +489,7 @@ fn a_chunk_is_held_against_the_frame_if_it_is_of_an_array() {
     };
     let error = checked(&file).unwrap_err();
     assert_eq!(error.finding().unwrap().message(), "chunk 1 has items of 8 bytes, but must have 4");
-    // Of other frames, a chunk can have items of any size.
+    // In frames without an array, chunks can have items of any size.
     let name = file.windows(4).position(|bytes| bytes == b"b2nd").unwrap();
     file[name..name + 4].copy_from_slice(b"else");
     assert_eq!(checked(&file).unwrap(), 8);

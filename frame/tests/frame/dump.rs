@@ -89,7 +89,7 @@ fn the_columns_are_the_same_in_all_rows() {
 
 #[test]
 fn a_value_that_is_longer_than_its_metalayer_is_shown_as_bytes() {
-    // A text of 5 bytes, of which 2 are there.
+    // A text of 5 bytes, cut after 2.
     let file = frame_of(&[("cut", b"\xa5ab"), ("next", b"\xc0")], &[]);
     let start = Frame::parse(&file).unwrap().metalayer("cut").unwrap().offset() as u64;
     let rows = rows(&file);
@@ -199,7 +199,7 @@ fn the_blocks_of_a_chunk_are_looked_for_in_its_own_bytes_only() {
     assert_eq!(good[401 + 12..401 + 16], 152_i32.to_le_bytes());
     assert!(rows(good.clone()).iter().all(|row| row.fault.is_none()));
 
-    // As many blocks as 4 bytes each make of the items: the table is longer than the chunk.
+    // Blocks of 4 bytes: their table is longer than the chunk.
     let mut long = good.clone();
     long[401 + 8..401 + 12].copy_from_slice(&4_i32.to_le_bytes());
     let nbytes = i32::from_le_bytes(good[401 + 4..401 + 8].try_into().unwrap());
@@ -248,7 +248,7 @@ fn a_chunk_of_blosc_1_has_a_header_of_16_bytes() {
     writer.write_uncompressed(0, &[7; 8]).unwrap();
     let mut file = writer.finish().unwrap().into_inner();
     let start = u32::from_be_bytes(file[11..15].try_into().unwrap()) as usize;
-    // Version 2, no flag but that it is not compressed, and 24 bytes in all.
+    // Version 2, only the flag of uncompressed data, and 24 bytes in all.
     file[start..start + 3].copy_from_slice(&[2, 1, 0x02]);
     file[start + 12] = 24;
     let rows = rows_of_chunks(&file);
@@ -447,8 +447,7 @@ fn a_codec_that_a_chunk_does_not_name_is_not_made_up() {
     assert_eq!((&*flags.bytes, &*flags.value), (&[chunk[2]][..], "compressed"));
 }
 
-/// The row with the fault, which must be the last one; and the rows up to it show the input from its start, without a
-/// gap.
+/// The fault, which must be in the last row. Asserts that the rows before it show the input without a gap.
 fn only_fault(header: &[u8]) -> (u64, String) {
     let rows = header_rows(header);
     let shown: Vec<u8> = rows.iter().flat_map(|row| row.bytes.clone()).collect();
@@ -545,7 +544,7 @@ fn each_kind_of_messagepack_value_is_shown() {
         let content = rows.iter().position(|row| row.field == "content").unwrap();
         rows[content + 1..].to_vec()
     };
-    // What is inside is a level deeper, and so are bytes on their own lines.
+    // Nested values are one level deeper, and so are bytes on their own lines.
     let map = rows_of(b"\x83\x01\x02\x03\x04\x05\x06");
     assert!(map.len() == 7 && map[1..].iter().all(|row| row.depth == map[0].depth + 1));
     let text = rows_of(b"\xa9nine char");
@@ -558,7 +557,7 @@ fn each_kind_of_messagepack_value_is_shown() {
     assert_eq!(deep.iter().filter(|row| row.kind == "array of 1").count(), 32);
     assert_eq!(deep.last().unwrap().kind, "");
 
-    // What is not a value, or not whole, is shown as bytes.
+    // Bytes that are not a complete value are shown as bytes.
     for value in [&b"\xc1"[..], b"\xcd\x01", b"\xc9\xff\xff\xff\xff\x01", b"\xdf\xff\xff\xff\xff"] {
         let file = frame_of(&[("any", value)], &[]);
         let header_len = Frame::parse(&file).unwrap().header().header_len;

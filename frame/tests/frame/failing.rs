@@ -1,6 +1,6 @@
-//! A reader or writer that fails at any of its calls is heard: its error comes back, is not taken for damage, and is
-//! not lost. One that gives less than it is asked for, or is interrupted, makes no difference. A file that is replaced
-//! while it is read does no harm.
+//! An I/O error at any call of a reader or writer is returned: it is not taken for damage, and not lost. Short
+//! reads, short writes and interruptions change no result. A file that is replaced while it is read causes no panic,
+//! and no other errors than Malformed and Changing.
 
 use std::fmt::Debug;
 use std::fs;
@@ -14,7 +14,7 @@ use b2nd_frame::{
 use b2nd_lab::{data, frame_of, stored_chunk};
 use b2nd_serde::{Meta, Shapes};
 
-/// A file of which one call fails, or also all later ones.
+/// A file that fails at one call, or at it and all later calls.
 #[derive(Debug)]
 struct Failing {
     file: Cursor<Vec<u8>>,
@@ -66,7 +66,7 @@ impl Seek for Failing {
     }
 }
 
-/// A file that gives and takes one byte at a time, after an interruption.
+/// A file that reads or writes one byte per call, each after an interruption.
 struct Slow {
     file: Cursor<Vec<u8>>,
     is_interrupted: bool,
@@ -108,7 +108,7 @@ trait File: Read + Write + Seek {}
 
 impl<F: Read + Write + Seek> File for F {}
 
-/// Something that is done with a file, and what comes of it.
+/// An operation on a file, with its result as text.
 type Action = fn(&mut dyn File) -> Result<String, Error>;
 
 fn text(result: impl Debug) -> String {
@@ -156,12 +156,12 @@ fn check(file: &mut dyn File, depth: CheckDepth) -> Result<String, Error> {
     Ok(text((report.findings, report.counts, report.skipped)))
 }
 
-/// Does it with a file that fails at its first call, with one that fails at its second, and so on; and with a slow one.
+/// Runs the operation on files that fail at the first call, the second, and so on; and on a slow file.
 fn at_each_call(name: &str, file: &[u8], action: Action, says: &str) {
     // Without the feature `decompress`, a compressed index is refused, by all of them.
     let outcome = |file: &mut dyn File| action(file).map_err(|error| error.to_string());
     let whole = outcome(&mut Cursor::new(file.to_vec()));
-    // The second one is what a seek to an impossible offset gives.
+    // The second one is the error of a seek to an invalid offset.
     let kinds = [io::ErrorKind::TimedOut, io::ErrorKind::InvalidInput];
     let ways = |calls| kinds.into_iter().flat_map(move |kind| [(calls, kind, true), (calls, kind, false)]);
     for (calls, kind, is_lasting) in (0..).flat_map(ways) {
@@ -281,7 +281,7 @@ fn an_error_of_the_writer_comes_back_from_every_call() {
     assert_eq!(slow.file.get_ref(), whole.get_ref());
     assert_eq!(findings(&mut Frame::read_at(whole.clone(), 0).unwrap()), []);
 
-    // What is left is the frame, if only a call after its last byte has failed, or no frame.
+    // The file then has the whole frame, if only a call after its last byte failed, or no frame.
     let mut frames = 0;
     for calls in 0.. {
         let mut failing = Failing::new(&[], calls);
@@ -298,7 +298,7 @@ fn an_error_of_the_writer_comes_back_from_every_call() {
 
 #[test]
 fn a_chunk_can_be_given_again_whatever_call_has_failed() {
-    // More than is held back before it is written.
+    // Chunks longer than the buffer of the writer.
     let meta = Meta::new(Shapes { shape: &[4 << 17], chunkshape: &[1 << 17], blockshape: &[1 << 12] }, "|u1");
     let meta = meta.unwrap();
     let write = |file: &mut Failing| -> Result<usize, Error> {
@@ -316,7 +316,7 @@ fn a_chunk_can_be_given_again_whatever_call_has_failed() {
     let mut failures = 0;
     for calls in 0.. {
         let mut failing = Failing::new(&[], calls);
-        // Where the first bytes or the last ones cannot be written, there is no writer to try again.
+        // If the first or last bytes cannot be written, the writer is gone, and nothing can be repeated.
         let Ok(failed) = write(&mut failing) else { continue };
         assert!(failing.file.get_ref() == whole.file.get_ref(), "call {calls}");
         failures += failed;
@@ -327,7 +327,7 @@ fn a_chunk_can_be_given_again_whatever_call_has_failed() {
     assert!(failures >= 4, "{failures}");
 }
 
-/// A file that has other bytes after a number of reads.
+/// A file whose content is replaced after a number of reads.
 struct Replaced<'f> {
     files: [&'f [u8]; 2],
     reads: usize,
@@ -404,7 +404,7 @@ fn a_trailer_that_is_replaced_while_it_is_read_is_one_of_both_or_changing() {
     assert!(seen.iter().all(|&times| times > 0), "{seen:?}");
 }
 
-/// What comes of a call without an error is not looked at: it can be of both files.
+/// Results without an error are not compared: they can mix both files.
 #[test]
 fn an_error_of_a_file_that_is_replaced_while_it_is_read_is_malformed_or_changing() {
     let mut changing = 0;

@@ -1,4 +1,4 @@
-//! A rewrite makes a sparse frame of a contiguous one, and back, without a change of any chunk.
+//! A rewrite converts a contiguous frame to a sparse one, and back, with the chunks unchanged.
 
 use std::fs::{self, File};
 use std::ops::ControlFlow;
@@ -11,7 +11,7 @@ use b2nd_frame::{
 use b2nd_lab::{copy_tree, corpus, data, header_file, remove, stored_chunk};
 use b2nd_serde::{Meta, Shapes};
 
-/// What a reader sees of a chunk: its bytes as stored, or its one value.
+/// A chunk for a reader: its stored bytes, or its special value.
 #[derive(Debug, PartialEq)]
 enum Seen {
     Stored(Vec<u8>),
@@ -39,8 +39,7 @@ fn chunks(path: &Path) -> Vec<Seen> {
     seen
 }
 
-/// All of a frame but its chunks, its type and the sizes that depend on them: metalayers, trailer, and values of the
-/// header.
+/// The parts of a frame that its type does not change: metalayers, trailer, and values of the header.
 type Around = (Vec<(String, Vec<u8>)>, Vec<u8>, Vec<Vec<u8>>);
 
 fn around(path: &Path) -> Around {
@@ -59,18 +58,18 @@ fn around(path: &Path) -> Around {
     (layers, trailer, fields.map(value).to_vec())
 }
 
-/// Codes that say something about the type of the frame, or of holes, which a copy does not have.
+/// The codes of the findings, except those about unused bytes, which a copy does not have.
 fn findings(path: &Path) -> Vec<FindingCode> {
     let findings = Check::new(CheckDepth::ChunkHeaders).run_path(path).unwrap().findings;
     findings
         .iter()
         .map(b2nd_frame::Finding::code)
-        // What chunks left that were deleted is not copied.
+        // The bytes of deleted chunks are not copied.
         .filter(|&code| !matches!(code, FindingCode::ChunkIndexGap | FindingCode::UnownedBytes))
         .collect()
 }
 
-/// Makes the other type of a frame, and the first again, and compares all three.
+/// Converts a frame to the other type and back, and compares all three.
 fn there_and_back(path: &Path, folder: &Path) {
     let (there, back) = (folder.join("there"), folder.join("back"));
     let old = Frame::open(path).unwrap().header().frame_type;
@@ -91,7 +90,7 @@ fn there_and_back(path: &Path, folder: &Path) {
     }
 }
 
-/// Whether the type of a frame can change: the rest is refused, and other tests say why.
+/// Whether a frame can be converted. Other tests check the refusals.
 fn is_convertible(path: &Path) -> bool {
     let Ok(mut frame) = Frame::open(path) else { return false };
     let is_present_array = match frame.array() {
@@ -283,7 +282,7 @@ fn a_chunk_that_changes_before_it_is_moved_is_heard_and_nothing_is_left() {
         fs::write(&last, one).unwrap();
     };
     for (change, kind) in [
-        // It says that it is longer than its file, or as long as another one that fits.
+        // cbytes of the chunk exceeds its file, or the chunk has another length.
         (&(|| fs::write(&chunk, &other(200)[..100]).unwrap()) as &dyn Fn(), ErrorKind::Changing),
         (&|| fs::write(&chunk, other(length + 8)).unwrap(), ErrorKind::Changing),
         // Two chunks of different lengths change places, and the sum is the same.

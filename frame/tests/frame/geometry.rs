@@ -1,6 +1,6 @@
-//! The items of real files, put together by the geometry, are the array that NumPy holds.
+//! The items of real files, arranged by the geometry, equal the arrays of NumPy.
 //!
-//! An independent decoder finds and decompresses the chunks. It knows nothing of shapes here. It comes with the feature
+//! An independent decoder finds and decompresses the chunks, without their shapes. It comes with the feature
 //! `decompress`: not every machine that runs the other tests has it.
 #![cfg(feature = "decompress")]
 
@@ -13,7 +13,7 @@ use b2nd_serde::geometry::Chunk;
 use b2nd_serde::{Geometry, Meta, take_from_slice};
 use blosc2_pure_rs::schunk::Schunk;
 
-/// A file, and what NumPy says of it.
+/// A file, and its items in NumPy.
 struct Array {
     name: String,
     geometry: Geometry,
@@ -22,7 +22,7 @@ struct Array {
     items: Vec<u8>,
 }
 
-/// How NumPy writes an item that is a number.
+/// The bytes of a number as an item in NumPy.
 type Counted = fn(u8) -> Vec<u8>;
 
 /// Files whose items NumPy counted from 0 on.
@@ -57,7 +57,7 @@ fn arrays() -> Result<Vec<Array>, Box<dyn Error>> {
 }
 
 impl Array {
-    /// A file, or the folder of a sparse frame. `items` has them for their number.
+    /// Opens a file, or the folder of a sparse frame. `items` returns the items for their number.
     fn open(
         path: &Path,
         items: impl FnOnce(u64) -> Result<Vec<u8>, Box<dyn Error>>,
@@ -77,7 +77,7 @@ impl Array {
         })
     }
 
-    /// An array of the asked items, which lie in these chunks. Where none is put, 0xee stays.
+    /// Gathers the items of a slice from these chunks. Bytes that are not written stay 0xee.
     fn gather<'g>(&self, chunks: impl Iterator<Item = Chunk<'g>>, nitems: usize) -> Option<Vec<u8>> {
         let mut array = vec![0xee; nitems * self.typesize];
         for chunk in chunks {
@@ -156,7 +156,7 @@ fn a_slice_is_put_together_from_the_chunks_it_touches() -> Result<(), Box<dyn Er
             _ => items / 2..items / 2,
         };
         for how in 0..50 {
-            // The dimensions take turns.
+            // The kind of range differs between dimensions.
             let slice: Vec<_> =
                 (0..).zip(shape.iter()).map(|(i, &items)| cut(how / (i * 2 + 1) + i, items)).collect();
             let expected = array.expected(&slice);

@@ -39,7 +39,7 @@ fn a_tree_store_lists_its_arrays_with_name_and_offset() {
     arrays.sort();
     assert_eq!(arrays, [("group/large.b2nd", vec![6, 8]), ("group/small.b2nd", vec![4])]);
 
-    // The third is an embed store: a frame, but closed.
+    // The third member, the store's own file, is a frame without an array.
     let embed = members.iter().find(|member| member.name() == "embed.b2e").unwrap().frame().unwrap();
     assert_eq!(embed.metalayers()[0].name(), "b2tree");
     assert_eq!(embed.kind(), ObjectKind::TreeStore);
@@ -64,7 +64,7 @@ fn the_zip_files_of_the_corpus_have_their_arrays_where_the_manifest_says() {
     assert_eq!(seen, 2);
 }
 
-/// A zip file of members, each with what is said of its compression.
+/// A zip file with these members. Each has the compression method that its header names.
 fn zip(members: &[(&str, CompressionMethod, &[u8])]) -> Vec<u8> {
     let mut bytes = Vec::new();
     let mut archive = ZipArchiveWriter::new(&mut bytes);
@@ -182,7 +182,7 @@ fn the_name_of_a_broken_member_stays_on_one_line() {
 #[test]
 fn bytes_before_a_zip_file_and_descriptors_behind_its_members_do_no_harm() {
     let array = file("int32_3x5.b2nd");
-    // The writer puts a descriptor behind each member, as it cannot know their lengths.
+    // The writer puts a data descriptor after each member, because it does not know the length before.
     let whole = zip(&[("a.b2nd", CompressionMethod::STORE, &array)]);
     assert!(whole.windows(4).any(|bytes| bytes == b"PK\x07\x08"));
     let plain = zip_members(Cursor::new(&whole)).unwrap();
@@ -240,7 +240,7 @@ fn members_that_only_touch_share_nothing() {
         assert!(members[0].frame().is_some());
         assert_eq!((members[1].frame().is_none(), broken(&members[1])), (code.is_some(), code), "{length}");
     }
-    // A member without bytes where the first one is.
+    // An empty member at the offset of the first one.
     let mut empty = zip[directory..directory + 46 + "a.b2nd".len()].to_vec();
     empty[20..28].fill(0);
     let mut with_empty = zip;
@@ -284,7 +284,7 @@ fn a_damaged_zip_file_is_refused_and_its_frames_are_found_by_a_scan() {
     assert_eq!(found, offsets);
 }
 
-/// A member whose place is an offset of 64 bits, as in a zip file of more than 4 GiB.
+/// A member with a 64-bit offset, as in a zip file of more than 4 GiB.
 #[test]
 fn a_member_at_an_offset_that_no_file_has_is_broken_and_the_others_are_listed() {
     let folder = tempfile::tempdir().unwrap();
@@ -337,7 +337,7 @@ fn an_empty_zip_file_is_malformed_and_a_reader_that_fails_is_not() {
 #[test]
 fn a_scan_finds_every_frame_wherever_it_stands() {
     let array = file("int32_3x5.b2nd");
-    // At the very start, and around the places where one look at the file ends and the next begins.
+    // At the very start, around the boundary of the first two read windows, and further on.
     for before in (0..40).chain(65_536 - 180..65_536 + 20).chain([200_000]) {
         let bytes = [&vec![0x62; before], &array[..], b"b2frame\0b2frame\0"].concat();
         let found: Vec<_> = scan(Cursor::new(&bytes)).map(Result::unwrap).collect();
@@ -377,7 +377,7 @@ fn after_64_mib_of_false_headers_a_scan_finds_only_short_ones() {
     }
 }
 
-/// Counts what is asked of a file.
+/// A reader that counts its calls.
 struct Counting {
     file: Cursor<Vec<u8>>,
     calls: usize,
@@ -405,7 +405,7 @@ fn a_scan_asks_the_file_for_no_more_than_its_windows_whatever_magic_bytes_are_in
         let file = piece.repeat((1 << 20) / piece.len());
         let mut counting = Counting { file: Cursor::new(file), calls: 0 };
         assert_eq!(scan(&mut counting).count(), 0);
-        // 16 windows and the end, and where each one ends, the few headers that go on behind it.
+        // 16 windows and the end, and for each a few headers that extend beyond it.
         assert!(counting.calls < 17 * 40, "{piece:?}: {}", counting.calls);
     }
 }
@@ -481,7 +481,7 @@ fn what_keeps_a_frame_from_coming_to_rest_is_said() {
     assert_eq!((error.kind(), error.path()), (ErrorKind::Io, Some(&*none)));
 }
 
-/// Two reads in a row agree by chance sometimes, but not always.
+/// Two successive reads sometimes agree by chance, so the test tries again.
 #[test]
 fn a_header_that_changes_from_read_to_read_is_changing_when_patience_ends() {
     let folder = tempfile::tempdir().unwrap();
@@ -516,7 +516,7 @@ fn a_lock_beside_the_frame_is_waited_for() {
     fs::create_dir(&sparse).unwrap();
     fs::write(sparse.join("chunks.b2frame"), file("sparse.b2nd/chunks.b2frame")).unwrap();
 
-    // C-Blosc2 goes by the frame, not by the name of its file.
+    // C-Blosc2 uses the frame type, not the file name.
     let named_so = folder.path().join("chunks.b2frame");
     fs::write(&named_so, file("int32_3x5.b2nd")).unwrap();
 
@@ -530,7 +530,7 @@ fn a_lock_beside_the_frame_is_waited_for() {
         FileExt::lock(&lock).unwrap();
         let error = Frame::open_stable(path, Duration::from_millis(5)).unwrap_err();
         assert_eq!((error.kind(), error.path()), (ErrorKind::Locked, Some(&*sidecar)), "{error}");
-        // A single read does not ask.
+        // `open` ignores the lock.
         assert!(Frame::open(path).is_ok());
 
         let waiting = std::thread::spawn({
@@ -542,7 +542,7 @@ fn a_lock_beside_the_frame_is_waited_for() {
         FileExt::unlock(&lock).unwrap();
         waiting.join().unwrap().unwrap();
 
-        // Another reader is not in the way, and the lock is given up again.
+        // A shared lock of another reader is no obstacle, and the lock is released afterwards.
         FileExt::lock_shared(&lock).unwrap();
         assert!(Frame::open_stable(path, Duration::ZERO).is_ok());
         FileExt::unlock(&lock).unwrap();
@@ -555,7 +555,7 @@ fn a_lock_that_cannot_be_read_does_not_keep_a_frame_from_being_opened() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("array.b2nd");
     fs::write(&path, file("int32_3x5.b2nd")).unwrap();
-    // Permissions do not stop everybody; a link to itself does.
+    // Root ignores permissions, but cannot open a link to itself.
     let sidecar = folder.path().join("array.b2nd.b2lock");
     #[cfg(unix)]
     std::os::unix::fs::symlink(&sidecar, &sidecar).unwrap();
@@ -563,7 +563,7 @@ fn a_lock_that_cannot_be_read_does_not_keep_a_frame_from_being_opened() {
     assert_eq!(shape(&Frame::open_stable(&path, Duration::ZERO).unwrap()), Some(vec![3, 5]));
 }
 
-/// The only checksum of chunks that there is.
+/// The CRC-32 of a zip member is the only checksum of chunks.
 #[test]
 fn the_bytes_of_a_member_are_compared_with_the_zip_file() {
     let sound = fs::read(data().join("tree.b2z")).unwrap();

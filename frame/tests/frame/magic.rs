@@ -10,7 +10,7 @@ use b2nd_frame::{Frame, FrameType, Generation};
 use b2nd_lab::{corpus, data, root};
 use b2nd_serde::Layout;
 
-/// What `file` says of a file.
+/// The output of `file`.
 fn says(path: &Path) -> Option<String> {
     let magic = root().join("docs/neighbours/blosc2.magic");
     if !magic.exists() {
@@ -27,7 +27,7 @@ fn says(path: &Path) -> Option<String> {
     Some(String::from_utf8_lossy(&output.stdout).trim_end().to_owned())
 }
 
-/// What it should say: all of it, or the start where a dtype is too long to be shown.
+/// The expected output; only its start if the dtype is too long for `file`.
 fn expected<R>(frame: &Frame<R>) -> String {
     let header = frame.header();
     match header.generation {

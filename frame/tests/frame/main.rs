@@ -44,7 +44,7 @@ fn index_start(frame: &[u8]) -> usize {
     header.header_len + usize::try_from(header.cbytes).unwrap()
 }
 
-/// What a check of an open frame finds, without its chunks.
+/// The findings of a check of an open frame, without its chunks.
 #[track_caller]
 fn findings<R: Read + Seek>(frame: &mut Frame<R>) -> Vec<Finding> {
     Check::default().run(frame).unwrap().findings

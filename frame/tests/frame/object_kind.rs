@@ -1,4 +1,4 @@
-//! A frame's kind is what python-blosc2 makes of it.
+//! The kind of a frame is the type that python-blosc2 opens it as.
 
 use std::fs;
 

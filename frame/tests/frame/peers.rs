@@ -1,4 +1,4 @@
-//! Frames of every kind that python-blosc2 makes say what it says of them.
+//! This crate reads the same values from frames of python-blosc2 as python-blosc2 does.
 
 use std::fs;
 
@@ -60,7 +60,7 @@ fn frames_of_every_kind_say_what_python_blosc2_says_of_them() {
     assert!(entries.len() >= 18);
     for (name, expected) in &entries {
         let mut says = says(name);
-        // The header does not say it where chunks have different sizes.
+        // If chunks have different sizes, the header does not have their number.
         let of_any_length = ["batch_array", "blocks_of_any_length", "chunks_of_any_length", "object_array"];
         if of_any_length.iter().any(|stem| *name == format!("{stem}.b2frame")) {
             let nchunks = says["nchunks"].take();

@@ -1,4 +1,4 @@
-//! Every frame says what it holds, whichever way its bytes come.
+//! Reads frames from paths, readers, slices and pieces, with the same values.
 
 use std::borrow::Cow;
 use std::error::Error as _;
@@ -18,7 +18,7 @@ use b2nd_frame::{
 use b2nd_lab::{chunk_of_zeros, corpus, data, frame_of, offset_field, stored_chunk, unhex};
 use serde_json::{Value, json};
 
-/// A frame of the corpus: its name, its bytes up to the end of its file, and what the manifest says of it.
+/// A frame of the corpus: its name, its bytes up to the end of its file, and its manifest entry.
 struct Entry {
     name: String,
     file: Vec<u8>,
@@ -41,7 +41,7 @@ impl Entry {
         &self.file[usize::try_from(self.offset).unwrap()..]
     }
 
-    /// Holds a frame against the manifest.
+    /// Compares a frame with the manifest.
     fn assert_is<R>(&self, frame: &Frame<R>) {
         let name = &self.name;
         let (header, expected) = (frame.header(), &self.says["frame"]);
@@ -110,7 +110,7 @@ fn every_frame_of_the_corpus_reads_through_open() {
     let mut opened = 0;
     for entry in entries().iter().filter(|entry| entry.offset == 0) {
         entry.assert_is(&Frame::open(folder.join(&entry.name)).unwrap());
-        // A sparse frame is known by its directory and by the file in it that has the header.
+        // A sparse frame opens by the path of its directory, or of the header file in it.
         entry.assert_is(&Frame::open(folder.join(entry.says["metadata_file"].as_str().unwrap())).unwrap());
         opened += 1;
     }
@@ -123,7 +123,7 @@ fn every_frame_of_the_corpus_reads_at_its_offset_in_any_reader() {
     let arrays = entries.iter().filter(|entry| {
         let mut reader = Cursor::new(&entry.file);
         entry.assert_is(&Frame::read_at(&mut reader, entry.offset).unwrap());
-        // In the middle of something else too.
+        // Also in the middle of other bytes.
         let moved = [&[0xee; 777], entry.bytes()].concat();
         let frame = Frame::read_at(Cursor::new(moved), 777).unwrap();
         entry.assert_is(&frame);
@@ -162,7 +162,7 @@ fn what_is_malformed_stays_malformed_however_many_bytes_follow() {
                     .map(|length| Frame::parse(&changed[..length]).err().map(|error| error.kind()));
                 let first = kinds.position(|kind| kind == Some(ErrorKind::Malformed));
                 assert!(kinds.all(|kind| kind == Some(ErrorKind::Malformed)), "{name}: {at}, {first:?}");
-                // The first byte and the magic are wrong as soon as they are there.
+                // A wrong first byte or magic is an error as soon as it has been read.
                 if at == 0 && !(0x9c..=0x9e).contains(&changed[0]) || (2..10).contains(&at) {
                     assert_eq!(first, Some(at + 1), "{name}: {at}");
                 }
@@ -187,7 +187,7 @@ fn a_program_with_its_own_reads_needs_as_many_as_the_parser_says() {
     }
 }
 
-/// Counts what is asked of a file.
+/// A reader that records the lengths of its reads.
 struct Counting {
     file: Cursor<Vec<u8>>,
     reads: Vec<usize>,
@@ -324,7 +324,7 @@ fn a_bit_or_byte_of_a_header_means_what_its_generation_gives_it() {
         assert_eq!(header(file, 26, 1).frame_type, sparse);
         assert_eq!(header(file, 26, 0).frame_type, FrameType::Contiguous);
     }
-    // The number 6 refers to the byte beside the filters, which the second generation does not have for it.
+    // Codec 6 means that the codec is in the byte after the filters; the second generation has no such byte.
     let beside = |file: &[u8], at: usize| {
         let filters = Frame::parse(file).unwrap().header().range(HeaderField::Filters).unwrap().start;
         let mut file = file.to_vec();
@@ -502,7 +502,7 @@ fn what_is_missing_is_said_to_be_the_least_where_more_is_not_known() {
         let error = Frame::read_at(Cursor::new(&file[..length]), 0).unwrap_err();
         assert_eq!(error.to_string(), says);
     }
-    // A file that ends where a header of more than one read does.
+    // A file that ends with its header, which takes more than one read.
     let long = fs::read(data().join("struct_long.b2nd")).unwrap();
     let header_len = Frame::parse(&long).unwrap().header().header_len;
     assert!(header_len > 512);
@@ -530,11 +530,11 @@ fn a_line_break_in_the_name_of_a_metalayer_does_not_break_a_message() {
         file
     };
     let mut messages = Vec::new();
-    // Its content has another marker.
+    // The content of this metalayer has another marker.
     let mut bad = named(b"ven\nor");
     bad[158] = 0;
     messages.push(Frame::parse(&bad).unwrap_err().to_string());
-    // There is a byte before its content, which is shorter by one.
+    // A byte is inserted before the content, which is one byte shorter.
     let mut bad = named(b"ven\nor");
     bad[115] += 1;
     bad.copy_within(158..181, 159);
@@ -568,7 +568,7 @@ fn the_two_layouts_of_caterva_0_1_differ_in_their_byte_order() {
         assert_eq!((array.layout_name(), array.meta(), array.blockshape()), (name, None, None));
         assert!(!array.has_blocks());
     }
-    // 16 dimensions are the most, and their marker is one further than arrays have.
+    // The maximum of 16 dimensions has the marker 0xa0, one above the range of MessagePack's fixarray.
     let sixteen = [&[0x93, 16, 0xa0][..], &[&[0xd3][..], &[0; 8]].concat().repeat(16), &[0xa0]];
     let sixteen = [&sixteen.concat()[..], &[0xd2, 0, 0, 0, 0].repeat(16)].concat();
     let frame = Frame::parse(&frame_of(&[("caterva", &sixteen)], &[])).unwrap();
@@ -718,7 +718,7 @@ fn what_is_no_file_is_refused_without_waiting() {
     refused(&pipe);
     refused(&socket);
     refused("/dev/null".as_ref());
-    // Nor is a pipe read that has a frame in it, whether or not one read would take it.
+    // A pipe that contains a frame is refused too, whatever the length of the frame.
     for name in ["scalar.b2nd", "int32_3x5.b2nd"] {
         let mut writer = fs::OpenOptions::new().read(true).write(true).open(&pipe).unwrap();
         writer.write_all(&fs::read(data().join(name)).unwrap()).unwrap();
@@ -726,7 +726,7 @@ fn what_is_no_file_is_refused_without_waiting() {
     }
 }
 
-/// Asks all that can be asked of a frame.
+/// Calls every method of a frame.
 fn ask(file: Vec<u8>) {
     let Ok(mut frame) = Frame::read_at(Cursor::new(file), 0) else { return };
     if let Ok(Some(array)) = frame.array() {
@@ -775,7 +775,7 @@ fn a_frame_with_any_byte_changed_does_no_harm() {
     }
 }
 
-/// A file that is longer each time its end is looked for.
+/// A file that reports another length at each seek to its end.
 #[derive(Debug)]
 struct Growing {
     file: Cursor<Vec<u8>>,
@@ -815,7 +815,7 @@ fn only_what_is_compressed_has_a_codec() {
 
 #[test]
 fn the_end_of_a_file_is_not_looked_for_if_one_read_tells_all() {
-    // It has no end to be found.
+    // A seek to the end of this file panics.
     let endless = |file: Vec<u8>| Growing { file: Cursor::new(file), lengths: Vec::new() };
     let scalar = fs::read(data().join("scalar.b2nd")).unwrap();
     assert!(Frame::read_at(endless(scalar), 0).is_ok());
@@ -855,7 +855,7 @@ fn a_file_that_is_shorter_than_its_end_says_is_changing() {
     for error in [frame.trailer().unwrap_err(), frame.count_chunks().unwrap_err()] {
         assert_eq!((error.kind(), error.finding()), (ErrorKind::Changing, None));
     }
-    // A header that is not all there is not found, and the search ends.
+    // An incomplete header is not found, and the scan ends.
     for length_now in [20, 24, header_len - 1] {
         assert_eq!(scan(cut(length_now)).map(Result::unwrap).count(), 0, "{length_now}");
     }

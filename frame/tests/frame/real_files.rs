@@ -7,7 +7,7 @@ use b2nd_lab::{corpus, data, unhex};
 use b2nd_serde::{Layout, Meta, take_from_slice, to_vec};
 use serde_json::Value;
 
-/// Holds what a `Meta` says against the same in JSON.
+/// Compares a `Meta` with its JSON.
 fn assert_says(meta: &Meta, expected: &Value, name: &str) {
     let said = serde_json::to_value(meta).unwrap();
     for field in ["shape", "chunkshape", "blockshape", "dtype"] {

@@ -1,4 +1,4 @@
-//! A rewrite gives an array the present metalayer and header, and loses nothing.
+//! A rewrite writes the current metalayer and header, and loses no data.
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -47,7 +47,7 @@ fn file(name: &str) -> Vec<u8> {
     fs::read(data().join(name)).unwrap()
 }
 
-/// Why a rewrite is refused.
+/// The message of a refused rewrite.
 fn refused(result: Result<Frame<File>, Error>) -> String {
     let error = result.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Refused, "{error}");
@@ -72,7 +72,7 @@ fn trailer_len(generation: Generation) -> usize {
     if generation == Generation::Present { 35 } else { 30 }
 }
 
-/// A present frame as C-Blosc2 2.0 beta 2 to 5 would have written it: without block size and index of vlmetalayers.
+/// A current frame as C-Blosc2 2.0 beta 2 to 5 would have written it: without block size and index of vlmetalayers.
 pub(crate) fn second_generation(mut file: Vec<u8>) -> Vec<u8> {
     let old = Frame::parse(&file).unwrap();
     for layer in old.metalayers() {
@@ -115,7 +115,7 @@ pub(crate) fn first_generation(mut file: Vec<u8>) -> Vec<u8> {
     file
 }
 
-/// A dtype of as many bytes.
+/// A dtype of this item size.
 fn dtype_of(typesize: i32) -> String {
     match typesize {
         1 | 2 | 4 | 8 => format!("<u{typesize}").replace("<u1", "|u1"),
@@ -130,7 +130,7 @@ fn a_type_size_that_was_lost_is_that_of_the_dtype_again() {
         let path = folder.path(name);
         fs::copy(data().join(format!("peers/{name}.b2nd")), &path).unwrap();
         let found = check(&path).unwrap().findings;
-        // The one array of zeros has no data either.
+        // One of them is an array of zeros, so it has no data either.
         let lost = &found[0];
         assert_eq!((lost.code(), lost.expected()), (FindingCode::LostTypesize, Some(size)));
         assert!(found[1..].iter().all(|finding| finding.code() == FindingCode::NoData), "{found:?}");
@@ -346,7 +346,7 @@ fn a_frame_of_the_second_generation_becomes_what_the_present_one_would_have_been
         let to = folder.path(name);
         Rewrite::new(&old, &to).apply().unwrap();
         let mut expected = file(name);
-        // An array without items may have another one.
+        // An array without items may have another format version.
         expected[25] = expected[25] & 0xf0 | 2;
         assert_eq!(fs::read(&to).unwrap(), expected, "{name}");
     }
@@ -452,7 +452,7 @@ fn a_first_array_metalayer_goes_before_its_former_name_which_stays() {
     let frame =
         Rewrite::new(data().join("squeezed.caterva"), folder.path("new")).dtype("<u2").apply().unwrap();
     let layer = frame.array_metalayer().unwrap();
-    // The dtype and its format are longer than nothing, the tail is gone, the name is shorter.
+    // The new metalayer has a dtype and its format (9 bytes) but no stale tail, and its name is 3 bytes shorter.
     assert_eq!(layer.bytes().len(), squeezed.array_metalayer().unwrap().bytes().len() - tail + 9);
     assert_eq!(frame.header().header_len, squeezed.header().header_len - tail + 9 - 3);
     let meta = Meta::new(Shapes { shape: &[6, 8], chunkshape: &[4, 5], blockshape: &[2, 3] }, "<u2").unwrap();
@@ -491,7 +491,7 @@ fn what_cannot_be_rewritten_is_refused_by_name_and_nothing_is_written() {
         assert_eq!(refused(Rewrite::new(&path, &path).apply()), expected);
         assert_eq!(fs::read(&path).unwrap(), file);
     }
-    // Of a longer file, a copy leaves the rest out.
+    // A copy of a longer file drops the bytes after the frame.
     let whole = file("int32_3x5.b2nd");
     let path = folder.write("old", &[&whole[..], &[0]].concat());
     let expected = "the frame has 520 bytes, but its file has 521; only a whole file can be changed";
@@ -527,7 +527,7 @@ fn what_cannot_be_rewritten_is_refused_by_name_and_nothing_is_written() {
 fn a_new_frame_is_checked_before_it_gets_its_name_whatever_it_came_from() {
     let folder = Folder::new();
     let mut damaged = second_generation(file("int32_3x5.b2nd"));
-    // Without compressed bytes there are no chunks, which no rule says of this generation.
+    // With cbytes 0 there can be no chunks, but no rule checks this in the second generation.
     damaged[39..47].fill(0);
     let path = folder.write("old", &damaged);
     assert!(check(&path).unwrap().findings.iter().all(|finding| finding.severity() == Severity::Warning));
@@ -587,7 +587,7 @@ fn an_error_about_a_lock_file_names_the_lock_file() {
     let folder = Folder::new();
     let path = folder.copy("int32_3x5.b2nd");
     let lock = folder.path("int32_3x5.b2nd.b2lock");
-    // What cannot be opened to be written, even by root.
+    // A directory cannot be opened for writing, even by root.
     fs::create_dir(&lock).unwrap();
     let mut frame = Frame::open(&path).unwrap();
     let results = [frame.edit().shape(&[4, 6]).apply(), Rewrite::new(&path, &path).apply().map(drop)];
@@ -612,7 +612,7 @@ fn a_file_keeps_its_owner_where_that_is_allowed() {
     Rewrite::new(&path, &path).dtype("<f4").apply().unwrap();
     let metadata = fs::metadata(&path).unwrap();
     assert_eq!((metadata.uid(), metadata.gid()), (65534, 65534));
-    // A copy belongs to whoever made it.
+    // A copy belongs to the user who makes it.
     Rewrite::new(&path, folder.path("new")).apply().unwrap();
     assert_eq!(fs::metadata(folder.path("new")).unwrap().uid(), fs::metadata(folder.0.path()).unwrap().uid());
 }
@@ -629,7 +629,7 @@ fn a_file_that_may_not_be_written_is_not_replaced() {
     let results = [frame.edit().shape(&[4, 6]).apply(), Rewrite::new(&path, &path).apply().map(drop)];
     for result in results {
         match result {
-            // Root may.
+            // Root may write.
             Ok(()) => assert!(may_write),
             Err(error) => {
                 assert!(!may_write);
@@ -739,7 +739,7 @@ fn a_dtype_that_was_spelled_as_numpy_does_becomes_a_type_string() {
 #[test]
 fn a_frame_that_is_cut_while_it_is_copied_is_changing_and_leaves_no_copy() {
     let folder = Folder::new();
-    // More than is copied at once.
+    // Longer than one piece of the copy.
     let path = with_gap(folder.0.path(), "int32_3x5.b2nd", 9 << 20);
     let mut reports = 0;
     let rewrite = Rewrite::new(&path, folder.path("new")).dtype("<u4").on_progress(|_| {
@@ -805,7 +805,7 @@ fn a_sparse_frame_keeps_its_chunks() {
     }
     assert_eq!(check(&copy).unwrap().findings, []);
 
-    // In place, by any of its names: the chunks are not even touched.
+    // A rewrite in place, by any path of the frame, does not touch the chunk files.
     let modified = |path: &Path| fs::metadata(path.join("00000001.chunk")).unwrap().modified().unwrap();
     let before = modified(&path);
     Rewrite::new(&path, path.join("chunks.b2frame")).dtype("<u2").apply().unwrap();
@@ -853,7 +853,7 @@ fn the_lock_beside_a_frame_is_held_meanwhile() {
     assert_eq!(counter(), once);
     let before = fs::read(&path).unwrap();
 
-    // A reader keeps from rewriting in place, a writer from copying too.
+    // A reader's lock prevents a rewrite in place, a writer's lock also a copy.
     let reader = File::open(&lock).unwrap();
     FileExt::try_lock_shared(&reader).unwrap();
     assert_eq!(locked(Rewrite::new(&path, &path).apply()), lock);
@@ -878,7 +878,7 @@ fn a_frame_that_check_calls_wrong_is_not_rewritten_through_its_directory() {
     for to in [directory.clone(), folder.path().join("copy")] {
         assert_eq!(Rewrite::new(&directory, &to).apply().unwrap_err().kind(), ErrorKind::Malformed);
     }
-    // By itself it is a frame like any other.
+    // By the path of the file itself, it is a valid contiguous frame.
     assert_eq!(check(&file).unwrap().findings, []);
     Rewrite::new(&file, &file).apply().unwrap();
 }

@@ -52,7 +52,7 @@ fn errors(path: &Path) -> Vec<FindingCode> {
     findings.iter().filter(|finding| finding.severity() == Severity::Error).map(Finding::code).collect()
 }
 
-/// python-blosc2 gives the vlmetalayers of an array another type size if it was made in memory.
+/// In an array made in memory, python-blosc2 gives the vlmetalayers another typesize.
 #[test]
 #[cfg(feature = "decompress")]
 fn vlmetalayers_of_an_array_that_was_made_in_memory_are_kept() {
@@ -77,7 +77,7 @@ fn a_given_dtype_must_have_the_item_size_of_the_header() {
     assert!(of(small()).dtype("float32").preview().is_ok());
 }
 
-/// Of each code with this remedy at least one damaged file is mended, and what is written has no error. Where the
+/// For each code with this remedy, at least one damaged file is salvaged, and the new frame has no error. If the
 /// metalayer is damaged, its entries are given.
 #[test]
 fn each_code_that_a_salvage_mends_is_mended() {
@@ -106,7 +106,7 @@ fn each_code_that_a_salvage_mends_is_mended() {
     let with_remedy = FindingCode::ALL.iter().filter(|code| code.remedy() == Some(Remedy::Salvage));
     let mut left: BTreeSet<FindingCode> = with_remedy.copied().collect();
     left.retain(|code| !mended.contains(code));
-    // Of chunks and their files, there are tests below.
+    // Tests below have the codes of chunks and chunk files.
     let below = [
         FindingCode::ChunkHeader,
         FindingCode::ChunkDictionary,
@@ -183,7 +183,7 @@ fn a_damaged_chunk_is_lost_and_every_other_is_saved() {
     }
 }
 
-/// The data of such a chunk is whole, so nothing is lost.
+/// The data of a chunk with a wrong dictionary flag is whole, so nothing is lost.
 #[test]
 fn the_flag_of_a_dictionary_is_cleared_where_the_data_is_not_compressed() {
     let folder = tempfile::tempdir().unwrap();
@@ -203,7 +203,7 @@ fn the_flag_of_a_dictionary_is_cleared_where_the_data_is_not_compressed() {
     assert_eq!(Check::new(CheckDepth::ChunkData).run_path(&from).unwrap().findings, []);
     assert_eq!(Salvage::open(&from).unwrap().apply(&to).unwrap().1.restored, [""; 0]);
 
-    // In a file of a sparse frame, and in a vlmetalayer.
+    // The same flag in a chunk file of a sparse frame, and in a vlmetalayer.
     let (_folder, path) = copy("sparse.b2nd");
     let chunk = path.join("00000001.chunk");
     let stored = fs::read(&chunk).unwrap();
@@ -243,7 +243,7 @@ fn the_new_frame_says_what_is_lost_and_keeps_saying_it() {
         frame.trailer().unwrap().vlmetalayer("b2nd_salvage").unwrap().decode().unwrap()
     };
     assert_eq!(note(&again), Note { lost: vec![(3, 1)], fill: "zeros".into(), assumed_order: false });
-    // Chunk 1 of the new frame, whose header is as long.
+    // Damages chunk 1 of the new frame, which has a header of the same length.
     again[CHUNKS + CHUNK + 2] = 0;
     let (last, report) = saved(&again, folder.path()).unwrap();
     assert_eq!(report.lost_count(), 1);
@@ -300,9 +300,9 @@ fn damaged_bytes_between_chunks_stand_for_the_chunks_that_are_lost_there() {
         (vec![length(1)], INDEX, vec![1]),
         (vec![length(1), length(2)], INDEX, vec![1, 2]),
         (vec![header(0), header(2)], INDEX, vec![0, 2]),
-        // Two chunks without a trace: where the chunks end is known.
+        // Two chunks lost completely: the end of the chunks is known.
         (vec![header(1).start..header(2).start, header(2).start..header(3).start], INDEX, vec![1, 2]),
-        // A cut file, of which a chunk is damaged too.
+        // A truncated file with a damaged chunk.
         (vec![header(1)], cut(3), vec![1, 3]),
         (vec![length(0)], cut(3), vec![0, 3]),
     ] {
@@ -342,7 +342,7 @@ fn a_number_that_no_chunk_file_has_is_that_of_a_lost_chunk() {
         "{:?}",
         report.assumed
     );
-    // A number beyond the chunks: the files were not numbered from the start.
+    // A file number beyond the number of chunks.
     fs::rename(path.join("00000000.chunk"), path.join("00000099.chunk")).unwrap();
     let report = Salvage::open(&path).unwrap().assume_order().preview().unwrap();
     assert_eq!(lost(&report), [all.counts.total() - 1]);
@@ -365,7 +365,7 @@ fn entries_that_cannot_both_be_right_are_both_lost() {
             report.lost.iter().flat_map(|range| range.first..range.first + range.count).collect();
         assert_eq!(found, lost, "{offset:#x}");
     }
-    // An entry that leads into a chunk, of which a copy with its own header is the data.
+    // An entry that points into chunk 0, whose data is a copy of a valid chunk header.
     let mut file = small();
     let nested = file[CHUNKS + CHUNK..][..32].to_vec();
     file[CHUNKS + 32..][..32].copy_from_slice(&nested);
@@ -519,7 +519,7 @@ fn a_header_that_is_gone_is_given() {
     assert_eq!(report.frame.array().unwrap().unwrap().dtype(), Some("<i4"));
 }
 
-/// Whatever a few bytes are changed to, nothing panics, and what is written has no error.
+/// For any few changed bytes, nothing panics, and every written frame has no error.
 #[test]
 fn whatever_is_damaged_the_new_frame_has_no_error() {
     let folder = tempfile::tempdir().unwrap();
@@ -654,7 +654,7 @@ fn bytes_that_look_like_chunks_are_searched_once() {
     let mut file = array(&[0, 1, 2, 3]);
     let header_len = Frame::parse(&file).unwrap().header().header_len;
     file.truncate(header_len);
-    // The size of an item, and those of a chunk and of a block, as in the header of each chunk.
+    // Bytes that look like the typesize, nbytes and blocksize in a chunk header, again and again.
     while file.len() < 200_000 {
         file.extend([1, 64, 0, 0, 0, 64, 0, 0, 0]);
     }

@@ -1,4 +1,4 @@
-//! A slice has the items of the whole array, and nothing is read that a check would object to.
+//! A slice has the same items as the whole array, and fails where a check of the chunks finds an error.
 
 use std::fs;
 use std::io::Cursor;
@@ -11,7 +11,7 @@ use b2nd_serde::{Meta, Shapes};
 
 use crate::opened;
 
-/// Real files with an array of present frames.
+/// Real files with an array in a current frame.
 fn arrays() -> Vec<PathBuf> {
     let folders = [data(), data().join("geometry"), data().join("peers")];
     let mut paths: Vec<_> = folders
@@ -78,7 +78,7 @@ fn the_items_of_real_files_are_those_that_were_written() {
     let read = |name: &str, slice: &[_]| Frame::open(data().join(name)).unwrap().slice(slice).read();
     let expected: Vec<u8> = (0_i32..15).flat_map(i32::to_le_bytes).collect();
     assert_eq!(read("int32_3x5.b2nd", &[0..3, 0..5]).unwrap(), expected);
-    // Big-endian, in a folder.
+    // A big-endian array in a sparse frame.
     assert_eq!(read("sparse.b2nd", &[1..2, 1..3]).unwrap(), [0, 9, 0, 10]);
     let item = |name| read(name, &[39..40, 39..40]).unwrap().try_into().map(f64::from_le_bytes).unwrap();
     assert!(item("peers/special_nans.b2nd").is_nan());
@@ -159,7 +159,7 @@ fn data_that_is_not_here_is_named() {
     );
 }
 
-/// Changes a byte of a file, and holds a slice of everything against a check of the chunks.
+/// Changes a byte of a file, and compares reading the whole array with a check of the chunks.
 fn agrees(path: &Path, file: &[u8], at: usize, change: u8, counts: &mut [usize; 2]) {
     let mut file = file.to_vec();
     file[at] ^= change;

@@ -9,7 +9,7 @@ use b2nd_lab::{data, frame_of, stored_chunk};
 use rawzip::{RECOMMENDED_BUFFER_SIZE, ZipArchive};
 use tempfile::TempDir;
 
-/// The files of a store in a folder, whose name ends like this.
+/// Unpacks a store into a folder whose name has this ending.
 fn folder(zip: &str, end: &str) -> TempDir {
     let folder = tempfile::Builder::new().suffix(end).tempdir().unwrap();
     let mut buffer = vec![0; RECOMMENDED_BUFFER_SIZE];

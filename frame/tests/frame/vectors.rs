@@ -11,7 +11,7 @@ use b2nd_lab::vectors::{Vector, Verdict, hex, hold_against, kebab, read};
 use b2nd_lab::{data, frame_of, stored_chunk};
 use b2nd_serde::to_vec;
 
-/// What a frame says.
+/// The values of a frame.
 #[derive(Clone, Debug, Serialize)]
 struct Values {
     generation: String,
@@ -35,7 +35,7 @@ struct Values {
     array: Option<ArrayValues>,
     #[serde(skip_serializing_if = "Option::is_none")]
     trailer: Option<TrailerValues>,
-    /// What is unusual, but no reason to refuse the frame.
+    /// The warnings of the frame.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     warnings: Vec<&'static str>,
 }
@@ -126,7 +126,7 @@ fn values<R>(frame: &Frame<R>, trailer: Option<&Trailer>, findings: &[Finding]) 
     }
 }
 
-/// What is read, and the first error.
+/// The values, and the first error.
 fn reading(bytes: &[u8]) -> (Option<Values>, Option<Refusal>) {
     match Frame::read_at(Cursor::new(bytes), 0) {
         Ok(mut frame) => {
@@ -299,7 +299,7 @@ fn whole_frames(list: &mut List) {
     list.good("9e, 17 vlmetalayers", &frame(&[], &many));
 }
 
-/// Each byte of a header that can be one thing only, with something else there.
+/// Each byte of a header with only one valid value, replaced by an invalid one.
 fn header_markers(list: &mut List) {
     for first in [0x00, 0x90, 0x9b, 0x9f, 0x8e, 0xde, 0xdc, 0xff] {
         list.bad(format!("first byte {first:02x}"), &with(&small(), 0, &[first]));
@@ -312,7 +312,7 @@ fn header_markers(list: &mut List) {
             let (name, _, marker, _) = field;
             let Some(at) = place(bytes[0], field) else { continue };
             assert_eq!(bytes[at], marker, "{generation} {name}");
-            // Another width, another type, and a value in the place of the marker.
+            // A marker of another width, one of another type, and a value instead of a marker.
             for wrong in [marker ^ 1, 0xc0, 0x01] {
                 if name == "has_vlmeta" && wrong == 0xc3 {
                     continue;
@@ -557,7 +557,7 @@ fn headers_of_the_vectors_are_read_from_a_prefix_as_they_say() {
             let prefix = &bytes[..frame.header().header_len];
             assert_eq!(Frame::parse(prefix).unwrap().header(), frame.header(), "{}", vector.name);
         } else if let Err(error) = parsed {
-            // A prefix that is too short is no error yet: it says how many bytes are missing.
+            // For a prefix that is too short, the error has the number of bytes needed.
             let place = error.finding().and_then(Finding::offset);
             assert!(error.needed().is_some() || place == vector.error["byte"].as_u64(), "{}", vector.name);
         }

@@ -101,7 +101,7 @@ fn arrays_of_all_ranks_are_read_back() {
     }
 }
 
-/// The header of a frame, without the numbers of threads, which are those of the machine it was written on.
+/// The header of a frame without the numbers of threads, which depend on the machine.
 fn comparable(mut header: Vec<u8>) -> Vec<u8> {
     let frame = Frame::parse(&header).unwrap();
     for field in [HeaderField::CompressionThreads, HeaderField::DecompressionThreads] {
@@ -126,7 +126,7 @@ fn chunks_of_python_blosc2_make_the_frame_that_it_made() {
     let header_len = frame.header().header_len;
     assert_eq!(comparable(made[..header_len].to_vec()), comparable(file[..header_len].to_vec()));
     assert_eq!(made.len(), file.len());
-    // The chunk index is stored by both; C-Blosc2 notes in it a codec and a filter that are not used.
+    // Both store the chunk index uncompressed; C-Blosc2 names an unused codec and filter in its header.
     let differs = made.iter().zip(&file).skip(header_len).filter(|(made, real)| made != real).count();
     assert_eq!(differs, 2);
     without_findings(Frame::read_at(Cursor::new(made), 0).unwrap());
@@ -255,7 +255,7 @@ fn all_ways_to_write_give_the_same_bytes() {
     assert_eq!(in_order.len(), file.len());
     without_findings(Frame::read_at(Cursor::new(&in_order), 0).unwrap());
 
-    // After something else, with something after it that stays.
+    // A frame between other bytes, which stay unchanged.
     let mut to = Cursor::new(vec![0xaa; 2000]);
     to.set_position(100);
     let mut writer = FrameBuilder::new(worked_example()).write_to(to).unwrap();
@@ -428,7 +428,7 @@ fn an_index_of_one_offset_is_not_a_repeated_value() {
     let mut writer = FrameBuilder::new(meta(&[], &[], &[], "<f8")).write_to(Cursor::new(Vec::new())).unwrap();
     writer.write_uncompressed(0, &3.5_f64.to_le_bytes()).unwrap();
     let file = writer.finish().unwrap().into_inner();
-    // All of it but the filters that C-Blosc2 names in the header of an index too.
+    // The index without its filters, which C-Blosc2 names although they are not used.
     let index = |file: &[u8]| {
         let index = &file[file.len() - 40 - 35..][..40];
         (index[..16].to_vec(), index[24..].to_vec())
@@ -826,7 +826,7 @@ fn nothing_is_a_frame_and_nothing_has_its_name_before_it_is_finished() {
     let mut writer = FrameBuilder::new(worked_example()).write_to(&mut to).unwrap();
     writer.write_uncompressed(0, &[0; 32]).unwrap();
     drop(writer);
-    // There was a frame at this place.
+    // The old frame at this offset is overwritten.
     assert_eq!(Frame::parse(to.get_ref()).unwrap_err().kind(), ErrorKind::Malformed);
     assert_eq!(to.get_ref()[..165], [0; 165]);
 }
@@ -875,19 +875,19 @@ fn a_path_that_no_file_can_have_is_refused_before_anything_is_written() {
         );
     }
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
-    // A directory may be named so.
+    // The path of a directory may end with a slash.
     let mut writer =
         FrameBuilder::new(worked_example()).create_sparse(folder.path().join("new.b2nd/")).unwrap();
     writer.fill_missing(SpecialValue::Zeros).unwrap();
     writer.finish().unwrap().persist().unwrap();
 }
 
-/// Not even root creates files there.
+/// In /sys and /proc, not even root can create files.
 #[cfg(target_os = "linux")]
 #[test]
 fn a_folder_that_takes_no_files_is_named() {
     for (folder, inside, is_plain) in [("/sys", "kernel", true), ("/proc", "self", false)] {
-        // Where it is not mounted, it is a folder like any other.
+        // If it is not mounted, it is an ordinary folder, or missing.
         if !Path::new(folder).join(inside).exists() {
             eprintln!("{folder} is not mounted here");
             continue;
@@ -902,7 +902,7 @@ fn a_folder_that_takes_no_files_is_named() {
                 error.to_string(),
                 format!("cannot create a file in {folder}: {}", error.io_error().unwrap())
             );
-            // The name that it would have had first means nothing to anybody.
+            // The message does not have the temporary name, which users do not know.
             let source = error.io_error().unwrap().to_string();
             assert!(!is_plain || !source.contains(".b2nd-"), "{source}");
         }
@@ -944,7 +944,7 @@ fn a_directory_that_cannot_be_renamed_leaves_nothing() {
     let path = folder.path().join("new.b2nd");
     let mut writer = FrameBuilder::new(worked_example()).create_sparse(&path).unwrap();
     writer.fill_missing(SpecialValue::Zeros).unwrap();
-    // Somebody tidies up.
+    // Another process removes the temporary directory.
     for entry in fs::read_dir(folder.path()).unwrap() {
         fs::remove_dir_all(entry.unwrap().path()).unwrap();
     }
@@ -971,7 +971,7 @@ fn a_new_frame_has_the_mode_of_any_new_file() {
     assert_eq!((mode("sparse/chunks.b2frame"), mode("sparse/00000000.chunk")), (mode("file"), mode("file")));
 }
 
-/// A file that cannot be written when it is told so.
+/// A file whose writes fail after a number of bytes.
 #[derive(Debug, Default)]
 struct Failing {
     file: Cursor<Vec<u8>>,

@@ -1,7 +1,7 @@
 """The answer of python-blosc2 about a frame.
 
 `opens` is the type that `blosc2.open` makes of the file, or the name of its exception. It refuses, for example, what
-would have to run code or to reach for another file. What the frame holds comes from one level below, which opens all.
+would run code or open another file. The values of the frame come from the super-chunk below, which opens all.
 """
 
 import zipfile

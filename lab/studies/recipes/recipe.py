@@ -1,4 +1,4 @@
-"""Shared parts of the recipes: a page of docs is run as it is.
+"""Shared parts of the recipes, which run the programs of a docs page unchanged.
 
 A block whose first line is `# NAME.py` or `# NAME.sh` becomes that file, other `sh` blocks run, and the `text` block
 after one must be what it printed. All happens in one folder, which the recipe has filled with files before. `--quick`

@@ -86,7 +86,7 @@ def run(arguments, variables, status=0):
 
 
 def rows(text, before):
-    """The objects that are printed by --json, by address, without where they are."""
+    """The objects of --json by address, without the fields of their location."""
     found = {}
     for line in text.splitlines():
         row = json.loads(line)
@@ -99,7 +99,7 @@ def rows(text, before):
 
 
 def try_store(name, url, variables, upload, wrong_login):
-    """What holds of every store, whose bucket `url` is."""
+    """The tests for every store; `url` is its bucket."""
     for key, content in files.items():
         upload(f"data/{key}", content)
     upload("data/ä space.b2nd", array)

@@ -34,7 +34,7 @@ ARRAYS = {
 
 
 def items(n, dtype):
-    """As many items as there can be without two alike."""
+    """`n` items, all different as far as the dtype allows."""
     dtype = np.dtype(dtype)
     numbers = np.arange(1, n + 1)
     if dtype.names:

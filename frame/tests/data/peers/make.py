@@ -1,4 +1,4 @@
-"""Writes small frames of the kinds that python-blosc2's own tests make, and expected.json with what it says of each.
+"""Writes small frames of the kinds that python-blosc2's own tests make, and expected.json with its values of each.
 
     make.py      with blosc2==4.14.1  numpy==2.4.6
 
@@ -36,12 +36,12 @@ def refer(name, layer, content):
 
 
 def write():
-    # Items over 255 bytes, in memory in pieces: `to_cframe` writes a type size of 1.
+    # Items over 255 bytes that are not contiguous in memory: `to_cframe` writes a typesize of 1.
     for name, dtype in ("lost_typesize_S256", "S256"), ("lost_typesize_record", [("id", "<i4"), ("text", "<U100")]):
         array = blosc2.asarray(np.zeros(5, dtype), chunks=(4,), blocks=(2,))
         Path(name + ".b2nd").write_bytes(array.to_cframe())
 
-    # Chunks that are not stored: only what they repeat is.
+    # Special chunks: zeros, NaN, uninitialized, and one repeated value.
     blosc2.zeros((40, 40), "<f8", chunks=(20, 20), blocks=(10, 10), urlpath="special_zeros.b2nd")
     blosc2.nans((40, 40), "<f8", chunks=(20, 20), blocks=(10, 10), urlpath="special_nans.b2nd")
     blosc2.uninit((40, 40), "<f8", chunks=(20, 20), blocks=(10, 10), urlpath="special_uninit.b2nd")
@@ -91,7 +91,7 @@ def write():
     refer("remote_array.b2nd", "b2o", {"kind": "remote_array", "version": 1})
     refer("later_object.b2nd", "b2o", {"kind": "later", "version": 1})
 
-    # As many metalayers as there can be, with the array's own; and vlmetalayers.
+    # The maximum of 16 metalayers, including the array's own; and vlmetalayers.
     layers = {f"layer {number}": {"number": number} for number in range(15)}
     array = blosc2.asarray(np.arange(6), chunks=(3,), blocks=(3,), urlpath="many_metalayers.b2nd", meta=layers)
     for number in range(8):
@@ -124,7 +124,7 @@ def refused(name):
 
 
 def expected(name):
-    """What python-blosc2 says of a frame, and why it does not read its data."""
+    """The values that python-blosc2 reads from a frame, and its error if it does not read the data."""
     says = {"opens": ask.opens_as(name), "refuses": refused(name), "frame": ask.says(name), "reads": None}
     try:
         ask.says(name, read=True)

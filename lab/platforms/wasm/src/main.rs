@@ -1,4 +1,4 @@
-//! Reads a frame out of bytes, and where there are files, out of a file.
+//! Reads a frame from bytes, and from a file on systems with files.
 
 use std::time::Duration;
 
