@@ -129,8 +129,8 @@ fn a_name_is_refused_where_its_literal_goes_wrong() {
     ]);
 }
 
-#[test]
 #[expect(clippy::too_many_lines, reason = "one table")]
+#[test]
 fn a_dictionary_is_refused_where_it_goes_wrong() {
     refuses(&[
         ("{}", Syntax, "character 0: the dictionary has no 'names'"),

@@ -36,8 +36,8 @@ fn line(lines: &mut String, name: &str, error: &Error) {
     writeln!(lines, "{name}\n    {error}\n    {:?}, {entry}", error.kind()).unwrap();
 }
 
-#[test]
 #[expect(clippy::too_many_lines, reason = "one table")]
+#[test]
 fn malformed_bytes_are_refused_at_their_place() {
     let six = to_vec(&six()).unwrap();
     let cases: &[(&str, Vec<u8>)] = &[
@@ -273,8 +273,8 @@ impl serde::Serialize for Picky {
     }
 }
 
-#[test]
 #[expect(clippy::too_many_lines, reason = "one list of cases")]
+#[test]
 fn a_value_that_does_not_fit_is_named_with_its_range() {
     let mut lines = String::new();
     let mut case = |name: &str, result: Result<Vec<u8>, Error>| line(&mut lines, name, &result.unwrap_err());

@@ -685,8 +685,8 @@ fn a_missing_chunk_is_named() {
     assert_eq!(error.to_string(), "4 of 4 chunks have not been given; the first of them is chunk 0");
 }
 
-#[test]
 #[expect(clippy::too_many_lines, reason = "one table")]
+#[test]
 fn what_cannot_be_a_frame_is_refused() {
     let builder = || FrameBuilder::new(worked_example());
     let array = |shape: &[i64], chunkshape: &[i32], blockshape: &[i32], dtype: &str| {
