@@ -24,7 +24,7 @@ impl<R: Read + Seek> Frame<R> {
     ///
     /// # Errors
     ///
-    /// If the file cannot be read.
+    /// [`Io`](crate::ErrorKind::Io) if the file cannot be read.
     ///
     /// ```
     /// use std::ops::ControlFlow;

@@ -72,8 +72,8 @@ impl Store {
     ///
     /// # Errors
     ///
-    /// If a file cannot be read, or `embed.b2e` is not a frame. For a zip file, also the errors of
-    /// [`zip_members`](crate::zip_members).
+    /// [`Io`](crate::ErrorKind::Io) if a file cannot be read, [`Malformed`](crate::ErrorKind::Malformed) if `embed.b2e`
+    /// is not a frame. For a zip file, also the errors of [`zip_members`](crate::zip_members).
     ///
     /// ```
     /// use b2nd_frame::Store;

@@ -167,7 +167,7 @@ impl ZipMember {
     ///
     /// # Errors
     ///
-    /// If the zip file cannot be read.
+    /// [`Io`](crate::ErrorKind::Io) if the zip file cannot be read.
     ///
     /// ```
     /// use std::io::Cursor;
@@ -259,8 +259,9 @@ fn crc32_of(reader: &mut (impl Read + Seek), start: u64, length: u64) -> Result<
 ///
 /// # Errors
 ///
-/// If the file cannot be read, is not a zip file ([`FindingCode::NotAZip`]), or has a directory of more than 64 MiB
-/// ([`Refused`](crate::ErrorKind::Refused)). [`scan`](crate::scan()) finds frames without the directory.
+/// [`Io`](crate::ErrorKind::Io) if the file cannot be read, [`Malformed`](crate::ErrorKind::Malformed) if it is not a
+/// zip file ([`FindingCode::NotAZip`]), [`Refused`](crate::ErrorKind::Refused) if its directory has more than 64 MiB.
+/// [`scan`](crate::scan()) finds frames without the directory.
 ///
 /// ```
 /// use std::fs::File;

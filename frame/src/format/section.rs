@@ -96,7 +96,8 @@ impl Metalayer {
     ///
     /// # Errors
     ///
-    /// If the content does not fit the type.
+    /// [`Decode`](crate::ErrorKind::Decode) if the content does not fit the type. The source is the error of the
+    /// format.
     ///
     /// ```
     /// # #[derive(serde_derive::Deserialize)]

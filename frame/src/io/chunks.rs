@@ -93,7 +93,8 @@ impl<R: Read + Seek> Frame<R> {
     ///
     /// # Errors
     ///
-    /// If the index is not at the place that the header gives, or does not have an entry for each chunk.
+    /// [`Malformed`](crate::ErrorKind::Malformed) if the index is not at the place that the header gives, or does not
+    /// have an entry for each chunk, [`Io`](crate::ErrorKind::Io) if it cannot be read.
     /// [`Refused`](crate::ErrorKind::Refused) if the index is compressed and the feature `decompress` is off, and for
     /// frames older than C-Blosc2 2.0.0-rc1. The iterator returns an error if a piece of the index is damaged.
     ///
@@ -177,7 +178,8 @@ impl<R: Read + Seek> Chunks<'_, R> {
     ///
     /// # Errors
     ///
-    /// If the piece of the index is damaged. After an error there are no more entries.
+    /// [`Malformed`](crate::ErrorKind::Malformed) if the piece of the index is damaged. After an error there are no
+    /// more entries.
     ///
     /// ```
     /// use b2nd_frame::Frame;
@@ -205,8 +207,8 @@ impl<R: Read + Seek> Chunks<'_, R> {
     ///
     /// # Errors
     ///
-    /// If the bytes are not a chunk header, or the chunk file of a sparse frame is missing.
-    /// [`Refused`](crate::ErrorKind::Refused) for a sparse frame that was not opened by its path.
+    /// [`Malformed`](crate::ErrorKind::Malformed) if the bytes are not a chunk header, or the chunk file of a sparse
+    /// frame is missing. [`Refused`](crate::ErrorKind::Refused) for a sparse frame that was not opened by its path.
     ///
     /// ```
     /// use b2nd_frame::{Frame, SpecialValue};
@@ -234,8 +236,9 @@ impl<R: Read + Seek> Chunks<'_, R> {
     ///
     /// # Errors
     ///
-    /// The errors of [`header`](Self::header), and an error if the sizes in the header contradict the frame or each
-    /// other. The finding is that of a check with depth [`CheckDepth::ChunkHeaders`](crate::CheckDepth::ChunkHeaders).
+    /// The errors of [`header`](Self::header), and [`Malformed`](crate::ErrorKind::Malformed) if the sizes in the
+    /// header contradict the frame or each other. The finding is that of a check with depth
+    /// [`CheckDepth::ChunkHeaders`](crate::CheckDepth::ChunkHeaders).
     ///
     /// ```
     /// use std::io::Cursor;
@@ -288,8 +291,7 @@ impl<R: Read + Seek> Chunks<'_, R> {
     ///
     /// # Errors
     ///
-    /// The errors of [`checked_header`](Self::checked_header), and an error if the file became shorter since it was
-    /// opened.
+    /// The errors of [`checked_header`](Self::checked_header), also if the file became shorter since it was opened.
     ///
     /// ```
     /// use b2nd_frame::Frame;

@@ -115,7 +115,7 @@ impl<R> Frame<R> {
     ///
     /// # Errors
     ///
-    /// If the metalayer of the array is malformed.
+    /// [`Malformed`](crate::ErrorKind::Malformed) if the metalayer of the array violates the format.
     ///
     /// ```
     /// use b2nd_frame::Frame;
@@ -216,8 +216,8 @@ impl<R: Read + Seek> Frame<R> {
     ///
     /// # Errors
     ///
-    /// If the file cannot be read, or if no valid trailer is at the end of the frame. The file may have become shorter
-    /// since it was opened.
+    /// [`Io`](crate::ErrorKind::Io) if the file cannot be read, [`Malformed`](crate::ErrorKind::Malformed) if no valid
+    /// trailer is at the end of the frame, or if the file has become shorter since it was opened.
     ///
     /// ```
     /// use b2nd_frame::Frame;

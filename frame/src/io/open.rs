@@ -25,14 +25,15 @@ impl Frame {
     /// It reads 512 bytes, and the rest if the header is longer. If another process is writing the file, the header may
     /// be half-written; [`open_stable`](Self::open_stable) avoids this.
     ///
-    /// # Errors
-    ///
-    /// If the file cannot be read or is not a frame. A file that is shorter than its frame is read a second time, and
-    /// then gives an error. A pipe or a device gives an error, and never makes the call wait.
-    /// [`ErrorKind::Changing`](crate::ErrorKind::Changing) if the file becomes shorter while it is read.
-    ///
     /// The frames in a zip file are listed by [`zip_members`](crate::zip_members), those of a store by
     /// [`Store::open`](crate::Store::open).
+    ///
+    /// # Errors
+    ///
+    /// - [`Io`](crate::ErrorKind::Io) if the file cannot be read. A pipe or a device gives this error, and never makes
+    ///   the call wait.
+    /// - [`Malformed`](crate::ErrorKind::Malformed) if it is not a frame, or is shorter than its frame in two reads.
+    /// - [`Changing`](crate::ErrorKind::Changing) if it becomes shorter while it is read.
     ///
     /// ```
     /// use b2nd_frame::Frame;
