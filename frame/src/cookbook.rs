@@ -282,9 +282,6 @@
 //! let file = std::fs::read("tests/data/struct_long.b2nd")?;
 //! let frame = header(|bytes| file[..bytes.min(file.len())].to_vec())?;
 //! assert_eq!(frame.array()?.expect("an array").shape(), [2]);
-//!
-//! let cut = header(|bytes| file[..bytes.min(600)].to_vec());
-//! assert_eq!(cut.unwrap_err().kind(), ErrorKind::Incomplete);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
@@ -498,7 +495,6 @@
 //!     result => result?,
 //! };
 //! assert_eq!(frame.array()?.expect("an array").shape(), [3, 5]);
-//! // The last chunk is lost. It has zeros now.
 //! assert_eq!((report.lost[0].first, report.lost_count()), (3, 1));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
