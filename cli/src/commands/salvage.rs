@@ -200,7 +200,7 @@ impl Work<'_> {
             Ok(())
         })?;
         if !self.json {
-            remark(&all);
+            remark(&all.summary(self.dry_run));
         }
         Ok(all)
     }
@@ -348,6 +348,17 @@ impl SalvageBatch {
         self.failures += other.failures;
     }
 
+    /// The numbers of frames, in words.
+    fn summary(&self, dry_run: bool) -> String {
+        let Self { whole, partly, undamaged, failures, .. } = *self;
+        let verb = if dry_run { "can be salvaged" } else { "salvaged" };
+        let mut text = format!("{} {verb}, {whole} whole", count(whole + partly, "frame"));
+        if undamaged > 0 {
+            text += &format!(", {} passed over", count(undamaged, "undamaged file"));
+        }
+        text + &more_counts(&[(failures, "failure")])
+    }
+
     /// Prints the remaining output, and returns the exit status.
     fn print(&self, json: bool, dry_run: bool) -> Outcome {
         io::stdout().write_all(&self.text)?;
@@ -356,17 +367,5 @@ impl SalvageBatch {
         }
         let is_whole = self.partly + self.failures == 0;
         Ok(if is_whole { ExitCode::SUCCESS } else { ExitCode::FAILURE })
-    }
-}
-
-impl std::fmt::Display for SalvageBatch {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Self { whole, partly, undamaged, failures, .. } = *self;
-        let frames = count(whole + partly, "frame");
-        write!(f, "{frames} salvaged, {whole} whole")?;
-        if undamaged > 0 {
-            write!(f, ", {} passed over", count(undamaged, "undamaged file"))?;
-        }
-        f.write_str(&more_counts(&[(failures, "failure")]))
     }
 }

@@ -3,18 +3,21 @@
 use std::ops::ControlFlow;
 use std::path::Path;
 
-use b2nd_frame::{CheckDepth, ErrorKind, Finding, Frame, Remedy, Rewrite, Salvage};
+use b2nd_frame::{CheckDepth, ErrorKind, Finding, FindingCode, Frame, Remedy, Rewrite, Salvage};
 use b2nd_serde::Geometry;
 
+use crate::names::is_named_blosc2;
 use crate::text::{count, short};
 
 /// The command that mends the findings of the frame at a path; `None` if there is none. A rewrite is returned only if
 /// its preview succeeds. A salvage is previewed as far as the depth of the check goes.
 pub(crate) fn command(path: &Path, findings: &[Finding], depth: CheckDepth) -> Option<String> {
     let has = |remedy| findings.iter().any(|finding| finding.code().remedy() == Some(remedy));
+    // The rest of a file that has lost its start can be whole.
+    let has_lost_start = findings.iter().any(|finding| finding.code() == FindingCode::NotAFrame);
     // A rewrite would refuse a damaged frame.
-    if has(Remedy::Salvage) {
-        return salvage(path, depth);
+    if has(Remedy::Salvage) || has_lost_start && is_named_blosc2(path) {
+        return salvage(path, findings, depth);
     }
     if has(Remedy::Edit) {
         return edit(path);
@@ -23,7 +26,7 @@ pub(crate) fn command(path: &Path, findings: &[Finding], depth: CheckDepth) -> O
 }
 
 /// A salvage into a new file beside the damaged one. The rest of the line, a shell comment, lists the losses.
-fn salvage(path: &Path, depth: CheckDepth) -> Option<String> {
+fn salvage(path: &Path, findings: &[Finding], depth: CheckDepth) -> Option<String> {
     let to = path.with_extension("salvaged.b2nd");
     let command = format!("b2nd salvage {} {}", quoted(path), quoted(&to));
     let salvage = Salvage::open(path).ok()?;
@@ -40,6 +43,16 @@ fn salvage(path: &Path, depth: CheckDepth) -> Option<String> {
             return match error.kind() {
                 ErrorKind::Stopped => Some(format!("{command}  # --dry-run tells what is lost")),
                 ErrorKind::OrderUnknown => Some(format!("{command} --assume-order  # without a chunk index")),
+                // Only the user knows the right value: run unchanged, the command fails.
+                ErrorKind::ArrayUnknown => {
+                    let wrong = findings.iter().find_map(|finding| match finding.code() {
+                        FindingCode::NegativeDimension => Some("--shape SHAPE"),
+                        FindingCode::ZeroChunk | FindingCode::ChunkTooLarge => Some("--chunks CHUNKS"),
+                        FindingCode::ZeroBlock => Some("--blocks BLOCKS"),
+                        _ => None,
+                    });
+                    wrong.map(|option| format!("{command} {option}"))
+                }
                 _ => None,
             };
         }
@@ -59,18 +72,19 @@ fn edit(path: &Path) -> Option<String> {
     let header = frame.header();
     let nchunks = u64::try_from(header.nbytes.checked_div(header.chunksize.into())?).ok()?;
     let geometry = frame.array().ok()??.geometry().ok()?;
-    let possible = shapes_with(&geometry, nchunks);
-    let example = possible.into_iter().find(|shape| frame.edit().shape(shape).preview().is_ok())?;
+    let mut possible = shapes_with(&geometry, nchunks).into_iter();
+    let (dimension, shape) = possible.find(|(_, shape)| frame.edit().shape(shape).preview().is_ok())?;
+    let most = *shape.get(dimension)?;
+    let least = most - i64::try_from(*geometry.chunkshape().get(dimension)?).ok()? + 1;
     let (chunks, chunkshape) = (count(nchunks, "chunk"), short(&geometry.chunkshape()));
     Some(format!(
-        "b2nd set {} --shape SHAPE  # with {chunks} of {chunkshape}, such as {}",
-        quoted(path),
-        short(&example)
+        "b2nd set {} --shape SHAPE  # with {chunks} of {chunkshape}: {least} to {most} along dimension {dimension}?",
+        quoted(path)
     ))
 }
 
-/// The shapes of this number of whole chunks that differ from the old shape in one dimension.
-fn shapes_with(geometry: &Geometry, nchunks: u64) -> Vec<Vec<i64>> {
+/// The shapes of this number of whole chunks that differ from the old shape in one dimension, with that dimension.
+fn shapes_with(geometry: &Geometry, nchunks: u64) -> Vec<(usize, Vec<i64>)> {
     let (shape, chunkshape, grid) = (geometry.shape(), geometry.chunkshape(), geometry.grid_of_chunks());
     let with_dimension = |(dimension, (&chunks, &chunk)): (usize, (&u64, &u64))| {
         let others = geometry.nchunks().checked_div(chunks)?;
@@ -78,7 +92,7 @@ fn shapes_with(geometry: &Geometry, nchunks: u64) -> Vec<Vec<i64>> {
         let mut shape: Vec<_> =
             shape.iter().map(|&items| i64::try_from(items).ok()).collect::<Option<_>>()?;
         *shape.get_mut(dimension)? = i64::try_from(chunks.checked_mul(chunk)?).ok()?;
-        Some(shape)
+        Some((dimension, shape))
     };
     grid.iter().zip(chunkshape.iter()).enumerate().filter_map(with_dimension).collect()
 }

@@ -18,7 +18,7 @@ fn damaged() -> tempfile::TempDir {
     };
     let write = |name: &str, bytes: &[u8]| fs::write(folder.path().join(name), bytes).unwrap();
     write("header.b2nd", &with(&[(2, b'x'), (61, 7), (53, 0xd3), (38, 0)]));
-    write("chunk.b2nd", &with(&[(229 + 15, 0x40)]));
+    write("chunk.b2nd", &with(&[(229 + 2, 0x95)]));
     write("short.b2nd", &whole[..360]);
     write("longer.b2nd", &[&whole[..], b"more"].concat());
     let mut shape = whole.clone();

@@ -1,5 +1,7 @@
 //! The header of a Blosc2 chunk. Its numbers are little-endian; those of the frame are big-endian.
 
+use core::mem;
+
 use crate::format::flags::{Codec, Filter};
 
 /// The number of bytes of a header of Blosc 1.
@@ -277,6 +279,11 @@ impl ChunkHeader {
         self.is_uncompressed && self.has_dictionary
     }
 
+    /// The first filter without a name: one of a user, or one that does not exist.
+    pub(crate) fn nameless_filter(&self) -> Option<usize> {
+        self.filters.iter().position(|filter| filter.id != 0 && filter.name().is_none())
+    }
+
     /// Whether it has flags that no writer stores. C-Blosc2 does not read such a chunk.
     pub(crate) fn has_unknown_flags(&self) -> bool {
         self.is_lazy() || self.block_flags & !HAS_VARIABLE_BLOCKS != 0
@@ -338,6 +345,50 @@ pub(crate) fn header_of_stored(
     let [.., more_flags] = &mut header;
     *more_flags = if repeats { VALUE << 4 } else { 0 };
     Some(header)
+}
+
+/// A size in the header of a chunk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum HeaderSize {
+    Typesize,
+    Nbytes,
+    Blocksize,
+    Cbytes,
+}
+
+impl HeaderSize {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Typesize => "typesize",
+            Self::Nbytes => "nbytes",
+            Self::Blocksize => "blocksize",
+            Self::Cbytes => "cbytes",
+        }
+    }
+
+    /// Replaces the size in the header of a chunk, and returns the old one; `None` if the bytes are too few or the
+    /// value does not fit.
+    pub(crate) fn replace(self, chunk: &mut [u8], value: usize) -> Option<i32> {
+        let offset = match self {
+            Self::Typesize => {
+                let old = mem::replace(chunk.get_mut(TYPESIZE)?, u8::try_from(value).ok()?);
+                return Some(old.into());
+            }
+            Self::Nbytes => NBYTES,
+            Self::Blocksize => BLOCKSIZE,
+            Self::Cbytes => CBYTES,
+        };
+        let bytes = chunk.get_mut(offset..)?.first_chunk_mut()?;
+        let old = mem::replace(bytes, i32::try_from(value).ok()?.to_le_bytes());
+        Some(i32::from_le_bytes(old))
+    }
+}
+
+/// Sets the id of a filter in the header of a chunk.
+pub(crate) fn set_filter(chunk: &mut [u8], number: usize, id: u8) {
+    if let Some(slot) = chunk.get_mut(FILTERS + number) {
+        *slot = id;
+    }
 }
 
 /// Clears the dictionary flag in a chunk that is not compressed, and returns whether it was set.

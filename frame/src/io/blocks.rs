@@ -37,11 +37,24 @@ pub(crate) fn streams_end<R: Read + Seek>(
     entry: &ChunkEntry,
 ) -> Result<Option<u64>, Error> {
     let Some(first) = chunks.bytes(entry, 0, FIRST_READ)? else { return Ok(None) };
-    let header = ChunkHeader::parse(&first.bytes);
-    let header = header.filter(|header| header.has_table() && !header.has_variable_blocks);
-    let Some(header) = header else { return Ok(None) };
+    match ChunkHeader::parse(&first.bytes) {
+        Some(header) => streams_end_by(chunks, entry, &header, &first.bytes),
+        None => Ok(None),
+    }
+}
+
+/// As [`streams_end`], with a header that need not be the one in the file. `first` are the first bytes of the chunk.
+pub(crate) fn streams_end_by<R: Read + Seek>(
+    chunks: &mut Chunks<'_, R>,
+    entry: &ChunkEntry,
+    header: &ChunkHeader,
+    first: &[u8],
+) -> Result<Option<u64>, Error> {
+    if !header.has_table() || header.has_variable_blocks {
+        return Ok(None);
+    }
     let mut last = (0, 0);
-    each_block(chunks, entry, &header, &first.bytes, |number, start| last = last.max((start, number)))?;
+    each_block(chunks, entry, header, first, |number, start| last = last.max((start, number)))?;
     let (start, number) = last;
     // Only the last block of the data can be shorter. It need not be the last one in the chunk.
     let before = header.blocksize.saturating_mul(number);

@@ -1,5 +1,7 @@
 //! The array's metalayer, with its markers restored or its entries given.
 
+use core::fmt;
+
 use b2nd_serde::dtype::Dtype;
 use b2nd_serde::{Layout, MAX_NDIM, Meta, Shapes, take_from_slice};
 
@@ -43,6 +45,20 @@ impl Given {
         // NumPy's names such as `uint16` become type strings. A text that is not a dtype is refused later.
         let dtype = dtype.parse::<Dtype>().map_or(dtype, |dtype| dtype.type_string().to_string());
         Meta::new(Shapes { shape, chunkshape, blockshape }, &dtype).map_err(Error::array_unknown)
+    }
+}
+
+/// The entries that are given, such as `shape [3, 5]`.
+impl fmt::Display for Given {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { shape, chunkshape, blockshape, dtype } = self;
+        let entries = [
+            shape.as_ref().map(|shape| format!("shape {shape:?}")),
+            chunkshape.as_ref().map(|chunkshape| format!("chunkshape {chunkshape:?}")),
+            blockshape.as_ref().map(|blockshape| format!("blockshape {blockshape:?}")),
+            dtype.as_ref().map(|dtype| format!("dtype {dtype}")),
+        ];
+        f.write_str(&entries.into_iter().flatten().collect::<Vec<_>>().join(", "))
     }
 }
 

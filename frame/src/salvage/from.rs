@@ -37,7 +37,7 @@ use crate::write::writer::FrameWriter;
 /// | header | Markers at known places are restored, and sizes are computed from the rest of the frame. |
 /// | array's metalayer | Its markers are restored. Entries that cannot be read or are wrong must be [given](Self::shape). |
 /// | chunk index | It is searched for in the whole file. An entry is accepted if it leads to a valid chunk. Without an index, the positions of chunks are not known: see [`assume_order`](Self::assume_order). |
-/// | chunks | Each one is decompressed, and copied as it is. A damaged one is lost, and [filled](Self::fill). The dictionary flag is cleared if the data is not compressed. |
+/// | chunks | Each one is decompressed, and copied as it is. A size in its header is restored if the chunk is whole with it, and so is an unknown filter. The dictionary flag is cleared if the data is not compressed. Any other damaged chunk is lost, and [filled](Self::fill). |
 /// | trailer | Vlmetalayers that can be read are kept. |
 ///
 /// A chunk that this crate cannot decompress, because its codec or filter is a plugin, is copied, and
@@ -53,17 +53,17 @@ use crate::write::writer::FrameWriter;
 ///
 /// # let folder = tempfile::tempdir()?;
 /// # let (damaged, new) = (folder.path().join("damaged.b2nd"), folder.path().join("new.b2nd"));
-/// // A size in the header, and a byte of chunk 1, which begins at byte 229.
+/// // A size in the header, and the flags of chunk 1, which begins at byte 229.
 /// let mut file = std::fs::read("tests/data/int32_3x5.b2nd")?;
 /// file[61] = 7;
-/// file[229 + 15] = 0x40;
+/// file[229 + 2] = 0x95;
 /// std::fs::write(&damaged, file)?;
 ///
 /// let (frame, report) = Salvage::open(&damaged)?.apply(&new)?;
 /// assert_eq!(frame.array()?.expect("an array").shape(), [3, 5]);
 /// assert_eq!(report.restored, ["chunksize was 7, and is 32"]);
 /// assert_eq!((report.lost[0].first, report.lost_count()), (1, 1));
-/// assert_eq!(report.lost[0].why, "it has 1073741888 bytes, but at most 192 are left for it");
+/// assert_eq!(report.lost[0].why, "it has block 0 at byte 3 of it, but must have it at 48 or after, and before 64");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[must_use = "nothing is written without `apply`"]

@@ -18,7 +18,7 @@ use crate::rules::index::{ChunkSpan, MAX_COMPARED};
 use crate::salvage::damaged_file::DamagedFile;
 use crate::salvage::report::{CLEARED, ChunkRange, add};
 use crate::salvage::survey::Survey;
-use crate::salvage::verify::{self, Verdict};
+use crate::salvage::verify::{self, SavedChunk, Verdict};
 use crate::write::index::NewIndex;
 use crate::write::plan::Plan;
 use crate::write::writer::FrameWriter;
@@ -183,9 +183,15 @@ impl Survey {
 struct HeaderScan {
     /// Chunks that share bytes with others. One of the two entries is wrong, and nothing shows which.
     sharing: BTreeSet<u64>,
+    /// Chunks that share bytes with others and do not end with their last block.
+    wrong_lengths: BTreeSet<u64>,
     /// Whether there is room for a chunk in bytes that no entry refers to. If so, an entry with a special value may be
     /// damaged, and its chunk may be in those bytes.
     has_unowned: bool,
+    /// The chunks with a valid header, sorted.
+    spans: Vec<ChunkSpan>,
+    /// The end of the chunks.
+    end: u64,
     rules: ChunkRules,
 }
 
@@ -210,33 +216,38 @@ impl HeaderScan {
             Ok(())
         })?;
         spans.sort_unstable();
-        let mut sharing = overlapping(&spans);
+        let (mut sharing, mut wrong_lengths) = (overlapping(&spans), BTreeSet::new());
         if !survey.is_sparse && !sharing.is_empty() {
             // A chunk that does not end with its last block has a wrong length. The chunk after it is not at fault.
             let is_wrong = |span: &&ChunkSpan| sharing.contains(&span.number);
             let mut chunks = frame.chunks()?;
-            let mut wrong = BTreeSet::new();
             for &ChunkSpan { start, end, number } in spans.iter().filter(is_wrong) {
                 let entry = ChunkEntry { number, nbytes: None, place: ChunkPlace::Frame(start) };
                 let last = streams_end(&mut chunks, &entry)?;
                 if last.is_some_and(|last| last != end - start) {
-                    wrong.insert(number);
+                    wrong_lengths.insert(number);
                 }
             }
-            spans.retain(|span| !wrong.contains(&span.number));
-            sharing = &overlapping(&spans) | &wrong;
+            spans.retain(|span| !wrong_lengths.contains(&span.number));
+            sharing = overlapping(&spans);
         }
         // The majority of the chunks, because the header with the filters may be damaged.
         rules.filters = pipelines.into_iter().max_by_key(|&(_, count)| count).map(|(filters, _)| filters);
         let has_unowned = spans.len() < MAX_COMPARED && survey.unowned(&spans) >= ChunkHeader::MAX_LEN as u64;
-        Ok(Self { sharing, has_unowned, rules })
+        let end = frame.chunks()?.end();
+        Ok(Self { sharing, wrong_lengths, has_unowned, spans, end, rules })
+    }
+
+    /// Whether a chunk begins at an offset, or the chunks end there.
+    fn is_boundary(&self, offset: u64) -> bool {
+        offset == self.end || self.spans.binary_search_by_key(&offset, |span| span.start).is_ok()
     }
 }
 
 /// Counts the filter pipeline of a compressed chunk.
 fn count(pipelines: &mut Vec<(Vec<Filter>, u64)>, header: &ChunkHeader) {
-    // Chunks without compressed blocks say nothing about the filters.
-    if !header.has_table() {
+    // Chunks without compressed blocks say nothing about the filters, and neither do those with damaged ones.
+    if !header.has_table() || header.nameless_filter().is_some() {
         return;
     }
     let filters: Vec<Filter> = header.filters.iter().filter(|filter| filter.id != 0).copied().collect();
@@ -300,17 +311,17 @@ impl<W: Write + Seek> Work<'_, '_, W> {
             // Before the verification, which both chunks may pass.
             Verdict::Lost("it shares bytes with another chunk, so one of the two places is wrong".into())
         } else {
-            verify::chunk(chunks, entry, &scan.rules)?
+            let has_wrong_length = scan.wrong_lengths.contains(&number);
+            verify::chunk(chunks, entry, &scan.rules, has_wrong_length, |offset| scan.is_boundary(offset))?
         };
-        let (mut bytes, doubt) = match verdict {
-            Verdict::Sound(bytes) => (bytes, None),
-            Verdict::Unverified(bytes, why) => (bytes, Some(why)),
+        let SavedChunk { mut bytes, doubt, restored } = match verdict {
+            Verdict::Saved(saved) => saved,
             Verdict::Lost(why) => {
                 add(&mut self.saved.lost, number, 1, why);
                 return Ok(());
             }
         };
-        let is_restored = clear_false_dictionary(&mut bytes);
+        let is_cleared = clear_false_dictionary(&mut bytes);
         match self.writer.write_chunk(number, &bytes) {
             // The new frame does not take this chunk. The others are not affected.
             Err(error) if error.kind() == ErrorKind::Refused => {
@@ -320,8 +331,8 @@ impl<W: Write + Seek> Work<'_, '_, W> {
             written => written?,
         }
         self.saved.counts.stored += 1;
-        if is_restored {
-            add(&mut self.saved.restored, number, 1, CLEARED.into());
+        for why in restored.into_iter().chain(is_cleared.then(|| CLEARED.into())) {
+            add(&mut self.saved.restored, number, 1, why);
         }
         if let Some(why) = doubt {
             add(&mut self.saved.unverified, number, 1, why);

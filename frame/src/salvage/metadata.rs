@@ -55,7 +55,7 @@ pub(super) fn read(
         Error::array_unknown(format_args!("the array's metalayer: {error}; give the entry that is wrong"))
     })?;
     if found.array.as_ref() != Some(&meta) {
-        restored.push(format!("the array's metalayer, as given: shape {:?}", meta.shape()));
+        restored.push(format!("the array's metalayer, as given: {given}"));
         let bytes = to_vec(&meta).map_err(|error| Error::encode(ARRAY_NAME, error))?;
         found.layers.retain(|(name, _)| !is_array_name(name));
         found.layers.insert(0, (ARRAY_NAME.into(), bytes));

@@ -5,9 +5,12 @@ use std::io::{Read, Seek};
 use b2nd_serde::dtype::Dtype;
 
 use crate::error::Error;
+use crate::finding::counted;
+use crate::format::chunk::ChunkHeader;
 use crate::format::fields::{Generation, HeaderField};
 use crate::format::header::{MAX_HEADER_LEN, not_a_frame};
 use crate::format::header_builder::Compression;
+use crate::format::index::ENTRY_LEN;
 use crate::format::salvage_note::{SALVAGE_NAME, SalvageNote};
 use crate::io::frame::Frame;
 use crate::rules::chunk::ChunkRules;
@@ -64,6 +67,9 @@ impl Survey {
         let header_len = u64::try_from(values.number(HeaderField::HeaderLen)).unwrap_or_default();
         if header_len > FIRST_READ && header_len <= MAX_HEADER_LEN as u64 {
             prefix = file.read(0, header_len)?;
+        }
+        if prefix.is_empty() {
+            return Err(Error::malformed(not_a_frame("the file is empty")));
         }
         let Notes { restored, lost_metalayers, .. } = &mut notes;
         let mut metadata = match metadata::read(&prefix, &values, given, restored, lost_metalayers) {
@@ -168,9 +174,15 @@ fn place<R: Read + Seek>(
     if let Some(parts) = parts::find(file, values, metadata, draft)? {
         return Ok((parts, None));
     }
-    let (parts, order) = in_order(file, metadata, draft)?;
     // Chunks that cannot be found often mean that the array is not the one of the metalayer.
     let contradiction = metadata.sizes.first().and_then(|sizes| contradiction(values, sizes));
+    if let (Some(why), Some(indexed)) = (&contradiction, other_count(file, values, metadata, nchunks)?) {
+        let indexed = counted(indexed, "chunk");
+        return Err(Error::array_unknown(format_args!(
+            "the chunk index has {indexed}, but the array has {nchunks}; {why}"
+        )));
+    }
+    let (parts, order) = in_order(file, metadata, draft)?;
     if order.found.is_empty() {
         let nothing = "nothing could be saved: neither a chunk index nor a chunk was found";
         return Err(match contradiction {
@@ -205,6 +217,31 @@ fn in_order<R: Read + Seek>(
         }
     }
     best.ok_or_else(|| Error::refused("the size of an item is not known"))
+}
+
+/// The number of chunks in the header and in the chunk index, if both agree on a number that is not the array's.
+fn other_count<R: Read + Seek>(
+    file: &mut DamagedFile<R>,
+    values: &Values,
+    metadata: &Metadata,
+    nchunks: u64,
+) -> Result<Option<u64>, Error> {
+    let number = |field| u64::try_from(values.number(field)).unwrap_or_default();
+    let stated = number(HeaderField::Nbytes).checked_div(number(HeaderField::Chunksize));
+    let Some(stated) = stated.filter(|&stated| stated > 0 && stated != nchunks) else { return Ok(None) };
+    for &header_len in &metadata.header_lens {
+        let chunks = if file.directory().is_some() { 0 } else { number(HeaderField::Cbytes) };
+        let start = (header_len as u64).saturating_add(chunks);
+        let header = ChunkHeader::parse(&file.read(start, ChunkHeader::MAX_LEN as u64)?);
+        let is_index = |header: ChunkHeader| {
+            usize::from(header.typesize) == ENTRY_LEN
+                && stated.checked_mul(ENTRY_LEN as u64) == Some(header.nbytes as u64)
+        };
+        if header.is_some_and(is_index) {
+            return Ok(Some(stated));
+        }
+    }
+    Ok(None)
 }
 
 fn order_unknown(found: usize, nchunks: u64, contradiction: Option<String>) -> Error {

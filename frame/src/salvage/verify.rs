@@ -4,41 +4,68 @@ use std::io::{Read, Seek};
 
 use crate::check::chunk_data::{self, NotDecompressed};
 use crate::error::{Error, ErrorKind};
-use crate::format::chunk::ChunkHeader;
-use crate::format::index::ChunkEntry;
-use crate::io::blocks::{FIRST_READ, wrong_table};
-use crate::io::chunks::Chunks;
+use crate::format::chunk::{ChunkHeader, HeaderSize, set_filter};
+use crate::format::index::{ChunkEntry, ChunkPlace};
+use crate::io::blocks::{FIRST_READ, streams_end_by, wrong_table};
+use crate::io::chunks::{ChunkBytes, Chunks};
 use crate::rules::chunk::{ChunkRules, Plugins, list, unsupported};
 
 /// The verdict on a chunk.
 pub(super) enum Verdict {
-    Sound(Vec<u8>),
-    /// It could not be verified.
-    Unverified(Vec<u8>, String),
+    Saved(SavedChunk),
     Lost(String),
 }
 
-/// Reads a stored chunk and decompresses it.
+/// A chunk that can be copied.
+pub(super) struct SavedChunk {
+    pub(super) bytes: Vec<u8>,
+    /// Why it could not be verified.
+    pub(super) doubt: Option<String>,
+    /// The number in its header that was restored.
+    pub(super) restored: Option<String>,
+}
+
+/// Reads a stored chunk and decompresses it. `has_wrong_length` is true if its header makes it reach into the next one.
+/// `is_boundary` tells whether a chunk begins at an offset, or the chunks end there.
 pub(super) fn chunk<R: Read + Seek>(
     chunks: &mut Chunks<'_, R>,
     entry: &ChunkEntry,
     rules: &ChunkRules,
+    has_wrong_length: bool,
+    is_boundary: impl Fn(u64) -> bool,
 ) -> Result<Verdict, Error> {
-    match read(chunks, entry, rules) {
+    let read = || -> Result<Verdict, Error> {
+        let Some(first) = chunks.bytes(entry, 0, FIRST_READ)? else {
+            return Ok(Verdict::Lost("its file is missing".into()));
+        };
+        let verdict = if has_wrong_length {
+            Verdict::Lost("it shares bytes with the next chunk".into())
+        } else {
+            judge(chunks, entry, rules, &first)?
+        };
+        let restored = match &verdict {
+            Verdict::Lost(_) => with_restored_size(chunks, entry, rules, &first, is_boundary)?,
+            Verdict::Saved(saved) if saved.doubt.is_some() => {
+                with_restored_filter(chunks, entry, rules, &first)?
+            }
+            Verdict::Saved(_) => None,
+        };
+        Ok(restored.map_or(verdict, Verdict::Saved))
+    };
+    match { read }() {
         // A disk sector that cannot be read costs only the chunks in it.
         Err(error) if error.kind() == ErrorKind::Io => Ok(Verdict::Lost("it cannot be read".into())),
         read => read,
     }
 }
 
-fn read<R: Read + Seek>(
+/// Verifies a chunk with these first bytes, which need not be those of the file.
+fn judge<R: Read + Seek>(
     chunks: &mut Chunks<'_, R>,
     entry: &ChunkEntry,
     rules: &ChunkRules,
+    first: &ChunkBytes,
 ) -> Result<Verdict, Error> {
-    let Some(first) = chunks.bytes(entry, 0, FIRST_READ)? else {
-        return Ok(Verdict::Lost("its file is missing".into()));
-    };
     let Some(header) = ChunkHeader::parse(&first.bytes) else {
         return Ok(Verdict::Lost("its first bytes are not the header of a chunk".into()));
     };
@@ -52,10 +79,12 @@ fn read<R: Read + Seek>(
     if let Some(why) = why {
         return Ok(Verdict::Lost(format!("it {why}")));
     }
-    let bytes = match chunks.bytes(entry, 0, header.cbytes as u64)? {
+    let mut bytes = match chunks.bytes(entry, 0, header.cbytes as u64)? {
         Some(chunk) if chunk.bytes.len() == header.cbytes => chunk.bytes,
         _ => return Ok(Verdict::Lost("its file has become shorter".into())),
     };
+    bytes.iter_mut().zip(&first.bytes).for_each(|(byte, &right)| *byte = right);
+    let mut doubt = doubt(&header, rules);
     if header.has_table() {
         let checked = match unsupported(&header, Plugins::Refused) {
             Some(why) => Err(NotDecompressed::NotTried(why)),
@@ -66,15 +95,103 @@ fn read<R: Read + Seek>(
             Err(NotDecompressed::Damaged(why)) => {
                 return Ok(Verdict::Lost(format!("it cannot be decompressed: {why}")));
             }
-            Err(NotDecompressed::NotTried(why)) => {
-                return Ok(Verdict::Unverified(bytes, format!("it {why}")));
-            }
+            Err(NotDecompressed::NotTried(why)) => doubt = Some(format!("it {why}")),
         }
     }
-    Ok(match doubt(&header, rules) {
-        Some(why) => Verdict::Unverified(bytes, why),
-        None => Verdict::Sound(bytes),
-    })
+    Ok(Verdict::Saved(SavedChunk { bytes, doubt, restored: None }))
+}
+
+/// Verifies a chunk after restoring one size in its header. The array has all sizes but `cbytes`, which follows from
+/// the blocks, or from the data if it is not compressed. `None` if no single size makes the chunk sound.
+fn with_restored_size<R: Read + Seek>(
+    chunks: &mut Chunks<'_, R>,
+    entry: &ChunkEntry,
+    rules: &ChunkRules,
+    first: &ChunkBytes,
+    is_boundary: impl Fn(u64) -> bool,
+) -> Result<Option<SavedChunk>, Error> {
+    let known = [
+        (HeaderSize::Typesize, rules.typesize.map(usize::from)),
+        (HeaderSize::Nbytes, entry.nbytes.and_then(|nbytes| usize::try_from(nbytes).ok())),
+        (HeaderSize::Blocksize, rules.blocksize),
+        (HeaderSize::Cbytes, cbytes(chunks, entry, rules, first, is_boundary)?),
+    ];
+    for (size, right) in known {
+        let mut bytes = first.bytes.clone();
+        let Some(right) = right else { continue };
+        let Some(old) = size.replace(&mut bytes, right) else { continue };
+        if bytes == first.bytes {
+            continue;
+        }
+        let verdict = judge(chunks, entry, rules, &ChunkBytes { bytes, room: first.room })?;
+        if let Verdict::Saved(saved @ SavedChunk { doubt: None, .. }) = verdict {
+            let restored = Some(format!("{} in its header was {old}, and is {right}", size.name()));
+            return Ok(Some(SavedChunk { restored, ..saved }));
+        }
+    }
+    Ok(None)
+}
+
+/// Verifies a chunk with an unknown filter after replacing that by the one of the other chunks. `None` if the filters
+/// differ in more than one number.
+fn with_restored_filter<R: Read + Seek>(
+    chunks: &mut Chunks<'_, R>,
+    entry: &ChunkEntry,
+    rules: &ChunkRules,
+    first: &ChunkBytes,
+) -> Result<Option<SavedChunk>, Error> {
+    let (Some(header), Some(usual)) = (ChunkHeader::parse(&first.bytes), &rules.filters) else {
+        return Ok(None);
+    };
+    // A known filter can be right: python-blosc2 can change those of a frame between two chunks.
+    let Some(number) = header.nameless_filter() else { return Ok(None) };
+    let ids = usual.iter().map(|filter| filter.id).chain([0]);
+    for id in ids {
+        let mut bytes = first.bytes.clone();
+        set_filter(&mut bytes, number, id);
+        let is_usual =
+            ChunkHeader::parse(&bytes).is_some_and(|header| rules.other_filters(&header).is_none());
+        if !is_usual {
+            continue;
+        }
+        let verdict = judge(chunks, entry, rules, &ChunkBytes { bytes, room: first.room })?;
+        if let Verdict::Saved(saved @ SavedChunk { doubt: None, .. }) = verdict {
+            let old = header.filters.get(number).map_or(0, |filter| filter.id);
+            let restored = format!("filter {number} in its header was {old}, and is {id}");
+            let doubt =
+                format!("it had the unknown filter {old}, and has the filters of the other chunks now");
+            return Ok(Some(SavedChunk { doubt: Some(doubt), restored: Some(restored), ..saved }));
+        }
+    }
+    Ok(None)
+}
+
+/// The size of a chunk, without the one in its header.
+fn cbytes<R: Read + Seek>(
+    chunks: &mut Chunks<'_, R>,
+    entry: &ChunkEntry,
+    rules: &ChunkRules,
+    first: &ChunkBytes,
+    is_boundary: impl Fn(u64) -> bool,
+) -> Result<Option<usize>, Error> {
+    let mut bytes = first.bytes.clone();
+    // Any size that is not too small for a header.
+    HeaderSize::Cbytes.replace(&mut bytes, ChunkHeader::MAX_LEN);
+    // The other sizes must be right: they bound the table of blocks, which is read here.
+    let is_known = |header: &ChunkHeader| {
+        rules.blocksize == Some(header.blocksize) && entry.nbytes == Some(header.nbytes as u64)
+    };
+    let Some(header) = ChunkHeader::parse(&bytes).filter(is_known) else { return Ok(None) };
+    if !header.is_uncompressed {
+        let end = streams_end_by(chunks, entry, &header, &bytes)?;
+        return Ok(end.and_then(|end| usize::try_from(end).ok()));
+    }
+    // Decompression cannot verify such a chunk, so the bytes after it have to: the next chunk, or the end.
+    let cbytes = header.header_len.checked_add(header.nbytes);
+    Ok(cbytes.filter(|&cbytes| match entry.place {
+        ChunkPlace::Frame(start) => is_boundary(start.saturating_add(cbytes as u64)),
+        _ => first.room == cbytes as u64,
+    }))
 }
 
 /// Why a chunk that decompresses may still differ from the written data.
