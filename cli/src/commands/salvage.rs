@@ -352,11 +352,12 @@ impl SalvageBatch {
     fn summary(&self, dry_run: bool) -> String {
         let Self { whole, partly, undamaged, failures, .. } = *self;
         let verb = if dry_run { "can be salvaged" } else { "salvaged" };
-        let mut text = format!("{} {verb}, {whole} whole", count(whole + partly, "frame"));
-        if undamaged > 0 {
-            text += &format!(", {} passed over", count(undamaged, "undamaged file"));
-        }
-        text + &more_counts(&[(failures, "failure")])
+        let frames = count(whole + partly, "frame");
+        let passed_over = match undamaged {
+            0 => String::new(),
+            _ => format!(", {} passed over", count(undamaged, "undamaged file")),
+        };
+        format!("{frames} {verb}, {whole} whole{passed_over}{}", more_counts(&[(failures, "failure")]))
     }
 
     /// Prints the remaining output, and returns the exit status.
