@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
-use crate::run::b2nd;
+use crate::run::{b2nd, text};
 use b2nd_lab::data;
 
 /// Objects by their paths, such as `bucket/folder/array.b2nd`.
@@ -139,6 +139,22 @@ impl Server {
 
     pub(crate) fn run(&self, arguments: &[&str]) -> Output {
         self.command(arguments).output().unwrap()
+    }
+
+    /// Runs a command that asks again and again until its time is over, which is short. If the machine is so slow that an
+    /// answer comes too late, the command gets more time.
+    pub(crate) fn run_out(&self, arguments: &[&str]) -> Output {
+        let run = |seconds: &u32| {
+            drop(self.requests());
+            self.command(arguments).env("B2ND_TIMEOUT", seconds.to_string()).output().unwrap()
+        };
+        let is_late = |output: &Output| {
+            [&output.stdout, &output.stderr]
+                .iter()
+                .any(|said| text(said).contains("the server does not answer"))
+        };
+        let mut outputs = [2, 20].iter().map(run);
+        outputs.find(|output| !is_late(output)).unwrap_or_else(|| run(&200))
     }
 
     /// The URL of an object on the web.

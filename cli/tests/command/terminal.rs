@@ -76,7 +76,7 @@ fn long_work_shows_how_far_it_is_and_leaves_no_trace() {
     assert!(listing.list("scalar.b2nd").contains(r#""ndim":0"#));
     thread::sleep(LONGER_THAN_LONG);
     assert!(listing.list("rank16.b2nd").contains(r#""ndim":16"#));
-    let shown = screen(&mut pty, Some("files: 2"));
+    let shown = screen(&mut pty, Some("files: 2, "));
     assert!(shown.contains("files: 2, "), "{shown:?}");
     drop(listing.child.stdin.take());
     let rest = screen(&mut pty, None);
@@ -94,7 +94,11 @@ fn an_interrupted_listing_ends_quietly_with_whole_lines() {
     assert_eq!(listing.child.wait().unwrap().signal(), Some(2));
     let mut rest = String::new();
     listing.stdout.read_to_string(&mut rest).unwrap();
-    assert_eq!((rest.as_str(), screen(&mut pty, None).as_str()), ("", ""));
+    assert_eq!(rest, "");
+    let shown = screen(&mut pty, None);
+    // If the first line took long, there is a count of files; nothing else is shown.
+    let is_count = shown.contains("files: ") && !shown.contains("b2nd") && !shown.contains('\n');
+    assert!(shown.is_empty() || is_count, "{shown:?}");
 }
 
 #[test]

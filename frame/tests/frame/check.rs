@@ -104,7 +104,7 @@ fn with_end(name: &str, at: usize, bytes: &[u8]) -> Vec<u8> {
     changed(file, &[(at, bytes)])
 }
 
-/// A file with 3 bytes inserted before its trailer of this length, and frame_len updated.
+/// A file with 3 bytes inserted before its trailer of this length, and `frame_len` updated.
 fn with_gap(name: &str, trailer: usize) -> Vec<u8> {
     let mut file = file(name);
     let at = file.len() - trailer;
