@@ -90,7 +90,7 @@ fn watch(shapes: &[[i64; 2]], is_sparse: bool, locking: bool) {
     }
     let (mut single, mut stable, mut checked) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
     let start = Instant::now();
-    let (enough, most) = (Duration::from_secs(3), Duration::from_secs(120));
+    let (enough, most) = (Duration::from_secs(1), Duration::from_secs(120));
     // On a busy machine the writer may hold the lock nearly all the time.
     while start.elapsed() < enough || !stable.contains_key("at rest") && start.elapsed() < most {
         let seen = Frame::open(&path).map(|frame| is_at_rest(&frame, &at_rest));
@@ -207,7 +207,7 @@ fn chunks_are_what_python_blosc2_says_of_them() {
     let seed = fastrand::u32(..).to_string();
     let output = python("chunks.py")
         .arg(folder.path())
-        .args(["700", &seed])
+        .args(["300", &seed])
         .stderr(Stdio::inherit())
         .output()
         .unwrap();
@@ -249,13 +249,13 @@ fn chunks_are_what_python_blosc2_says_of_them() {
     println!(
         "{with_dictionary} have the flag of a dictionary without one; python-blosc2 cannot read {unread} of them"
     );
-    assert!(files == 700 && kinds.len() == 5);
+    assert!(files == 300 && kinds.len() == 5);
 }
 
 #[test]
 fn a_file_is_missed_where_python_blosc2_misses_it() {
     let folder = tempfile::tempdir().unwrap();
-    let output = python("sparse.py").arg(folder.path()).arg("300").output().unwrap();
+    let output = python("sparse.py").arg(folder.path()).arg("150").output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let frames: Vec<Value> = serde_json::from_slice(&output.stdout).unwrap();
     let mut missed = 0;
@@ -266,5 +266,5 @@ fn a_file_is_missed_where_python_blosc2_misses_it() {
         missed += usize::from(is_missed);
     }
     println!("{} sparse frames, {missed} of them with a missing chunk file", frames.len());
-    assert!(missed >= 50 && missed <= frames.len() - 100, "too few to show anything");
+    assert!(missed >= 30 && missed <= frames.len() - 50, "too few to show anything");
 }

@@ -118,7 +118,8 @@ fn of_a_long_value_no_more_is_shown_than_of_others() {
     let layer = &objects(&output)[0]["vlmetalayers"][0];
     let error = "metalayer v0: 500000 bytes are too many to show without --meta";
     assert_eq!((&layer["value"], &layer["error"]), (&json!(null), &json!(error)));
-    let whole = run(folder.path(), &["info", "--json", "--meta", "a"]);
+    fs::write(folder.path().join("one"), frame_of(&[], &[("v0", &chunk_of_zeros(500_000))])).unwrap();
+    let whole = run(folder.path(), &["info", "--json", "--meta", "one"]);
     assert_eq!(objects(&whole)[0]["vlmetalayers"][0]["value"].as_str().unwrap().len(), 1_000_000);
     // A value that fits is shown whole.
     let [c, d] = [b"\xda\x01\x2b", b"\xda\x01\x2c"].map(|marker| {

@@ -413,14 +413,14 @@ fn many_files_are_listed_in_their_order() {
     let folder = tempfile::tempdir().unwrap();
     let file = fs::read(data().join("scalar.b2nd")).unwrap();
     let mut expected = Vec::new();
-    for number in 0..10_000 {
-        let part = folder.path().join(format!("{:02}", number / 500));
-        if number % 500 == 0 {
+    for number in 0..3000 {
+        let part = folder.path().join(format!("{:02}", number / 150));
+        if number % 150 == 0 {
             fs::create_dir(&part).unwrap();
         }
         let name = format!("{number:05}.b2nd");
         fs::write(part.join(&name), &file).unwrap();
-        expected.push(format!("{:02}/{name}", number / 500));
+        expected.push(format!("{:02}/{name}", number / 150));
     }
     let output = run(folder.path(), &["ls"]);
     let listed: Vec<&str> =

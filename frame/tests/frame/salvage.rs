@@ -584,7 +584,7 @@ fn whatever_is_damaged_the_new_frame_has_no_error() {
     let mut counts = (0, 0);
     for name in ["int32_3x5.b2nd", "vlmetalayers.b2nd", "struct_long.b2nd", "rank16.b2nd"] {
         let old = fs::read(data().join(name)).unwrap();
-        for _ in 0..400 {
+        for _ in 0..100 {
             let mut file = old.clone();
             for _ in 0..random.usize(1..6) {
                 let at = random.usize(..file.len());
@@ -618,7 +618,7 @@ fn whatever_is_damaged_the_new_frame_has_no_error() {
             }
         }
     }
-    assert!(counts.0 > 200 && counts.1 > 200, "{counts:?}");
+    assert!(counts.0 > 50 && counts.1 > 50, "{counts:?}");
 }
 
 #[test]
