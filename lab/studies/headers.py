@@ -14,7 +14,7 @@ import numpy as np
 
 from study import CRASH, HANG, IS_QUICK, SECONDS, Frame, b2nd, change, damage, examples, grouped, report, scratch, table
 
-SAMPLE = 3000
+SAMPLE = 1000
 LEAST_SEEN = 0.998
 
 # The results of python-blosc2, worst first. The first five should be reported by `b2nd check`.

@@ -82,7 +82,7 @@ def b2nd(*arguments, paths=None):
 def reported(paths, *depth):
     """For each file, the codes that `b2nd check` reports, by severity; an empty list if it reports nothing, for example for an empty folder."""
     found = {}
-    for line in b2nd("check", "--json", "--jobs", "64", *depth, paths=paths) if paths else []:
+    for line in b2nd("check", "--json", *depth, paths=paths) if paths else []:
         findings = line.get("findings") or ([{"code": line["error"]["kind"], "severity": "error"}] if "error" in line else [])
         found[line["path"]] = [(finding["severity"], finding["code"]) for finding in findings]
     return [found.get(str(path), []) for path in paths]
