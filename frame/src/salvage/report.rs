@@ -18,8 +18,8 @@ pub struct SalvageReport {
     pub assumed: Vec<String>,
     /// The lost chunks, in order.
     pub lost: Vec<ChunkRange>,
-    /// The chunks that were copied, but whose data may be wrong, in order: this crate cannot decompress them, or they
-    /// have other filters than the rest of the frame.
+    /// The chunks that were copied, but whose data may be wrong, in order: this crate cannot decompress them, they have
+    /// other filters than the rest of the frame, or their header was restored.
     pub unverified: Vec<ChunkRange>,
     /// The lost metalayers and vlmetalayers: name and reason.
     pub lost_metalayers: Vec<(String, String)>,

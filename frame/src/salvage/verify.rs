@@ -126,7 +126,9 @@ fn with_restored_size<R: Read + Seek>(
         let verdict = judge(chunks, entry, rules, &ChunkBytes { bytes, room: first.room })?;
         if let Verdict::Saved(saved @ SavedChunk { doubt: None, .. }) = verdict {
             let restored = Some(format!("{} in its header was {old}, and is {right}", size.name()));
-            return Ok(Some(SavedChunk { restored, ..saved }));
+            // Data that decompresses can be damaged all the same.
+            let doubt = Some("its header was damaged, so its data may be too".into());
+            return Ok(Some(SavedChunk { doubt, restored, ..saved }));
         }
     }
     Ok(None)
