@@ -215,7 +215,8 @@ impl Work<'_> {
         if self.interrupts.is_caught() {
             return SalvageBatch::default();
         }
-        if self.damaged && is_undamaged(&target) {
+        // Standard input can be read only once.
+        if self.damaged && target.inside != Inside::Stdin && is_undamaged(&target) {
             return SalvageBatch { undamaged: 1, ..SalvageBatch::default() };
         }
         let from = Address { path: target.path.clone(), inside: target.inside.clone() };

@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 use std::path::Path;
 
 use b2nd_frame::{CheckDepth, ErrorKind, Finding, FindingCode, Frame, Remedy, Rewrite, Salvage};
-use b2nd_serde::Geometry;
+use b2nd_serde::{Entry, Geometry};
 
 use crate::names::is_named_blosc2;
 use crate::text::{count, short};
@@ -42,17 +42,15 @@ fn salvage(path: &Path, findings: &[Finding], depth: CheckDepth) -> Option<Strin
         Err(error) => {
             return match error.kind() {
                 ErrorKind::Stopped => Some(format!("{command}  # --dry-run tells what is lost")),
-                ErrorKind::OrderUnknown => Some(format!("{command} --assume-order  # without a chunk index")),
-                // Only the user knows the right value: run unchanged, the command fails.
-                ErrorKind::ArrayUnknown => {
-                    let wrong = findings.iter().find_map(|finding| match finding.code() {
-                        FindingCode::NegativeDimension => Some("--shape SHAPE"),
-                        FindingCode::ZeroChunk | FindingCode::ChunkTooLarge => Some("--chunks CHUNKS"),
-                        FindingCode::ZeroBlock => Some("--blocks BLOCKS"),
-                        _ => None,
-                    });
-                    wrong.map(|option| format!("{command} {option}"))
+                // A file with a wrong shape has other chunks than it should.
+                ErrorKind::OrderUnknown if findings.iter().any(|finding| is_about_sizes(finding.code())) => {
+                    None
                 }
+                ErrorKind::OrderUnknown => Some(format!(
+                    "{command} --assume-order  # without a chunk index, chunks can get wrong positions"
+                )),
+                // Only the user knows the right value: run unchanged, the command fails.
+                ErrorKind::ArrayUnknown => wrong_entry(path).map(|option| format!("{command} {option}")),
                 _ => None,
             };
         }
@@ -65,12 +63,33 @@ fn salvage(path: &Path, findings: &[Finding], depth: CheckDepth) -> Option<Strin
     })
 }
 
+/// Whether a finding is about sizes in the header that are not those of the array.
+fn is_about_sizes(code: FindingCode) -> bool {
+    use FindingCode::{BlocksizeMismatch, ChunksizeMismatch, InterruptedResize};
+    matches!(code, BlocksizeMismatch | ChunksizeMismatch | InterruptedResize)
+}
+
+/// The option of `b2nd salvage` for the entry of the metalayer that is invalid.
+fn wrong_entry(path: &Path) -> Option<&'static str> {
+    let frame = Frame::open(path).ok()?;
+    let typesize = usize::try_from(frame.header().typesize).ok()?;
+    let geometry = frame.array().ok()??.geometry();
+    match geometry.and_then(|geometry| geometry.chunk_nbytes(typesize)).err()?.entry()? {
+        Entry::Shape => Some("--shape SHAPE"),
+        Entry::Chunkshape => Some("--chunks CHUNKS"),
+        Entry::Blockshape => Some("--blocks BLOCKS"),
+        _ => None,
+    }
+}
+
 /// An edit of the shape, which the user must know: run unchanged, the command fails. It is returned only if the frame
 /// can get some shape with its number of chunks.
 fn edit(path: &Path) -> Option<String> {
     let mut frame = Frame::open(path).ok()?;
     let header = frame.header();
-    let nchunks = u64::try_from(header.nbytes.checked_div(header.chunksize.into())?).ok()?;
+    let nchunks = u64::try_from(header.nbytes.checked_div(header.chunksize.into())?)
+        .ok()
+        .filter(|&nchunks| nchunks > 0)?;
     let geometry = frame.array().ok()??.geometry().ok()?;
     let mut possible = shapes_with(&geometry, nchunks).into_iter();
     let (dimension, shape) = possible.find(|(_, shape)| frame.edit().shape(shape).preview().is_ok())?;
@@ -78,7 +97,7 @@ fn edit(path: &Path) -> Option<String> {
     let least = most - i64::try_from(*geometry.chunkshape().get(dimension)?).ok()? + 1;
     let (chunks, chunkshape) = (count(nchunks, "chunk"), short(&geometry.chunkshape()));
     Some(format!(
-        "b2nd set {} --shape SHAPE  # with {chunks} of {chunkshape}: {least} to {most} along dimension {dimension}?",
+        "b2nd set {} --shape SHAPE  # with {chunks} of {chunkshape}, such as {least} to {most} along dimension {dimension}",
         quoted(path)
     ))
 }

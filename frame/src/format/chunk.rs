@@ -279,9 +279,9 @@ impl ChunkHeader {
         self.is_uncompressed && self.has_dictionary
     }
 
-    /// The first filter without a name: one of a user, or one that does not exist.
-    pub(crate) fn nameless_filter(&self) -> Option<usize> {
-        self.filters.iter().position(|filter| filter.id != 0 && filter.name().is_none())
+    /// The number of the first unknown filter.
+    pub(crate) fn unknown_filter(&self) -> Option<usize> {
+        self.filters.iter().position(|filter| filter.id != 0 && filter.is_unknown())
     }
 
     /// Whether it has flags that no writer stores. C-Blosc2 does not read such a chunk.

@@ -70,6 +70,10 @@ impl<R: Read + Seek> DamagedFile<R> {
     pub(crate) fn read(&mut self, start: u64, length: u64) -> Result<Vec<u8>, Error> {
         let length = length.min(self.len.saturating_sub(start));
         let mut bytes = Vec::new();
+        // Systems refuse to seek to an offset that no file can have.
+        if length == 0 {
+            return Ok(bytes);
+        }
         self.reader
             .seek(SeekFrom::Start(self.offset.saturating_add(start)))
             .and_then(|_| read_up_to(&mut self.reader, length, &mut bytes))

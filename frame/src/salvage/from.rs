@@ -46,7 +46,8 @@ use crate::write::writer::FrameWriter;
 /// If chunks are lost, the new frame records it: the vlmetalayer `b2nd_salvage` lists them, and a
 /// [`check`](crate::check()) warns of it ([`Salvaged`](crate::FindingCode::Salvaged)).
 ///
-/// It needs memory for one chunk, plus 32 bytes for each chunk of the array.
+/// It needs memory for two chunks, plus 64 bytes for each chunk of the array, and a text for each range of lost or
+/// restored chunks.
 ///
 /// ```
 /// use b2nd_frame::{Frame, Salvage};

@@ -165,14 +165,17 @@ fn overlapping(spans: &[ChunkSpan]) -> BTreeSet<u64> {
 }
 
 impl Survey {
-    /// The longest run of bytes, between the header and the chunk index, that belong to no chunk. The spans must be
-    /// sorted.
-    fn unowned(&self, spans: &[ChunkSpan]) -> u64 {
+    /// The longest run of bytes, between the header and the chunk index, that belong to no chunk. The spans and the
+    /// places of all chunks must be sorted.
+    fn unowned(&self, spans: &[ChunkSpan], places: &[u64]) -> u64 {
         let Some(index) = self.parts.index.filter(|_| !self.is_sparse) else { return 0 };
         let (mut at, mut most) = (self.parts.header_len, 0);
         let after = ChunkSpan { start: index.start, end: index.start, number: 0 };
         for &ChunkSpan { start, end, .. } in spans.iter().chain([&after]) {
-            most = most.max(start.saturating_sub(at));
+            // A chunk with a damaged header is in no span, but its bytes have an entry.
+            if places.binary_search(&at).is_err() {
+                most = most.max(start.saturating_sub(at));
+            }
             at = at.max(end);
         }
         most
@@ -188,8 +191,8 @@ struct HeaderScan {
     /// Whether there is room for a chunk in bytes that no entry refers to. If so, an entry with a special value may be
     /// damaged, and its chunk may be in those bytes.
     has_unowned: bool,
-    /// The chunks with a valid header, sorted.
-    spans: Vec<ChunkSpan>,
+    /// The places of all stored chunks, sorted: offsets, or the numbers of the files of a sparse frame.
+    places: Vec<u64>,
     /// The end of the chunks.
     end: u64,
     rules: ChunkRules,
@@ -199,9 +202,13 @@ impl HeaderScan {
     fn of<R: Read + Seek>(frame: &mut Frame<&mut R>, survey: &Survey) -> Result<Self, Error> {
         let mut rules = ChunkRules { filters: None, ..ChunkRules::new(frame.header(), true) };
         let mut spans: Vec<ChunkSpan> = Vec::new();
+        let mut places = Vec::new();
         let mut pipelines: Vec<(Vec<Filter>, u64)> = Vec::new();
         each(frame, survey, &mut |chunks, next| {
             let Next::Entry(entry) = next else { return Ok(()) };
+            if let ChunkPlace::Frame(place) | ChunkPlace::File(place) = entry.place {
+                places.extend(Some(place).filter(|_| places.len() < MAX_COMPARED));
+            }
             let Ok(header) = chunks.valid_header(&entry, &rules) else { return Ok(()) };
             // In a sparse frame, the numbers of the files stand for bytes.
             let range = match entry.place {
@@ -216,6 +223,7 @@ impl HeaderScan {
             Ok(())
         })?;
         spans.sort_unstable();
+        places.sort_unstable();
         let (mut sharing, mut wrong_lengths) = (overlapping(&spans), BTreeSet::new());
         if !survey.is_sparse && !sharing.is_empty() {
             // A chunk that does not end with its last block has a wrong length. The chunk after it is not at fault.
@@ -223,7 +231,8 @@ impl HeaderScan {
             let mut chunks = frame.chunks()?;
             for &ChunkSpan { start, end, number } in spans.iter().filter(is_wrong) {
                 let entry = ChunkEntry { number, nbytes: None, place: ChunkPlace::Frame(start) };
-                let last = streams_end(&mut chunks, &entry)?;
+                // A disk sector that cannot be read costs only the chunks in it.
+                let last = streams_end(&mut chunks, &entry).unwrap_or_default();
                 if last.is_some_and(|last| last != end - start) {
                     wrong_lengths.insert(number);
                 }
@@ -233,21 +242,36 @@ impl HeaderScan {
         }
         // The majority of the chunks, because the header with the filters may be damaged.
         rules.filters = pipelines.into_iter().max_by_key(|&(_, count)| count).map(|(filters, _)| filters);
-        let has_unowned = spans.len() < MAX_COMPARED && survey.unowned(&spans) >= ChunkHeader::MAX_LEN as u64;
+        let has_unowned =
+            spans.len() < MAX_COMPARED && survey.unowned(&spans, &places) >= ChunkHeader::MAX_LEN as u64;
         let end = frame.chunks()?.end();
-        Ok(Self { sharing, wrong_lengths, has_unowned, spans, end, rules })
+        Ok(Self { sharing, wrong_lengths, has_unowned, places, end, rules })
     }
 
-    /// Whether a chunk begins at an offset, or the chunks end there.
-    fn is_boundary(&self, offset: u64) -> bool {
-        offset == self.end || self.spans.binary_search_by_key(&offset, |span| span.start).is_ok()
+    /// Whether a chunk shares bytes with another one, and nothing shows which of the two places is wrong.
+    fn is_sharing(&self, entry: &ChunkEntry) -> bool {
+        let (ChunkPlace::Frame(place) | ChunkPlace::File(place)) = entry.place else { return false };
+        let first = self.places.partition_point(|&other| other < place);
+        let is_repeated = self.places.get(first + 1) == Some(&place);
+        is_repeated || self.sharing.contains(&entry.number)
+    }
+
+    /// The number of bytes up to the next chunk or the end of the chunks; 0 if the next chunk is not known. In a sparse
+    /// frame, each chunk has a file.
+    fn room(&self, entry: &ChunkEntry) -> u64 {
+        let ChunkPlace::Frame(start) = entry.place else { return u64::MAX };
+        if self.places.len() >= MAX_COMPARED {
+            return 0;
+        }
+        let next = self.places.partition_point(|&place| place <= start);
+        self.places.get(next).unwrap_or(&self.end).saturating_sub(start)
     }
 }
 
 /// Counts the filter pipeline of a compressed chunk.
 fn count(pipelines: &mut Vec<(Vec<Filter>, u64)>, header: &ChunkHeader) {
     // Chunks without compressed blocks say nothing about the filters, and neither do those with damaged ones.
-    if !header.has_table() || header.nameless_filter().is_some() {
+    if !header.has_table() || header.unknown_filter().is_some() {
         return;
     }
     let filters: Vec<Filter> = header.filters.iter().filter(|filter| filter.id != 0).copied().collect();
@@ -307,12 +331,12 @@ impl<W: Write + Seek> Work<'_, '_, W> {
                 return self.writer.write_special(number, special);
             }
             Verdict::Lost("its entry in the chunk index is neither a place nor a special value".into())
-        } else if scan.sharing.contains(&number) {
+        } else if scan.is_sharing(entry) {
             // Before the verification, which both chunks may pass.
             Verdict::Lost("it shares bytes with another chunk, so one of the two places is wrong".into())
         } else {
             let has_wrong_length = scan.wrong_lengths.contains(&number);
-            verify::chunk(chunks, entry, &scan.rules, has_wrong_length, |offset| scan.is_boundary(offset))?
+            verify::chunk(chunks, entry, &scan.rules, has_wrong_length, scan.room(entry))?
         };
         let SavedChunk { mut bytes, doubt, restored } = match verdict {
             Verdict::Saved(saved) => saved,

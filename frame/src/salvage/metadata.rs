@@ -219,7 +219,7 @@ fn possible_sizes(meta: &Meta, dtype: Option<&Dtype>, values: &Values) -> Result
     possible.dedup_by_key(|sizes| sizes.typesize);
     if possible.is_empty() {
         let unknown = || Error::refused("neither the dtype nor the header says how many bytes an item has");
-        return Err(error.unwrap_or_else(unknown));
+        return Err(error.map_or_else(unknown, Error::array_unknown));
     }
     Ok(possible)
 }

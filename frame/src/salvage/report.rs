@@ -52,7 +52,7 @@ impl SalvageReport {
         count(&self.unverified)
     }
 
-    /// Whether all data and all metalayers are in the new frame.
+    /// Whether all chunks and all metalayers are in the new frame, with those that are [unverified](Self::unverified).
     #[must_use]
     pub fn is_whole(&self) -> bool {
         self.lost.is_empty() && self.lost_metalayers.is_empty()

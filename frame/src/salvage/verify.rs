@@ -1,11 +1,12 @@
 //! The verification of a single chunk by its header and by decompression.
 
+use std::collections::BTreeSet;
 use std::io::{Read, Seek};
 
 use crate::check::chunk_data::{self, NotDecompressed};
 use crate::error::{Error, ErrorKind};
 use crate::format::chunk::{ChunkHeader, HeaderSize, set_filter};
-use crate::format::index::{ChunkEntry, ChunkPlace};
+use crate::format::index::ChunkEntry;
 use crate::io::blocks::{FIRST_READ, streams_end_by, wrong_table};
 use crate::io::chunks::{ChunkBytes, Chunks};
 use crate::rules::chunk::{ChunkRules, Plugins, list, unsupported};
@@ -25,38 +26,45 @@ pub(super) struct SavedChunk {
     pub(super) restored: Option<String>,
 }
 
-/// Reads a stored chunk and decompresses it. `has_wrong_length` is true if its header makes it reach into the next one.
-/// `is_boundary` tells whether a chunk begins at an offset, or the chunks end there.
+/// Reads a stored chunk and decompresses it. `has_wrong_length` is true if its header makes it reach into the next one,
+/// which begins after `room` bytes.
 pub(super) fn chunk<R: Read + Seek>(
     chunks: &mut Chunks<'_, R>,
     entry: &ChunkEntry,
     rules: &ChunkRules,
     has_wrong_length: bool,
-    is_boundary: impl Fn(u64) -> bool,
+    room: u64,
 ) -> Result<Verdict, Error> {
-    let read = || -> Result<Verdict, Error> {
-        let Some(first) = chunks.bytes(entry, 0, FIRST_READ)? else {
-            return Ok(Verdict::Lost("its file is missing".into()));
-        };
-        let verdict = if has_wrong_length {
-            Verdict::Lost("it shares bytes with the next chunk".into())
-        } else {
-            judge(chunks, entry, rules, &first)?
-        };
-        let restored = match &verdict {
-            Verdict::Lost(_) => with_restored_size(chunks, entry, rules, &first, is_boundary)?,
-            Verdict::Saved(saved) if saved.doubt.is_some() => {
-                with_restored_filter(chunks, entry, rules, &first)?
-            }
-            Verdict::Saved(_) => None,
-        };
-        Ok(restored.map_or(verdict, Verdict::Saved))
-    };
-    match { read }() {
+    match judge_or_restore(chunks, entry, rules, has_wrong_length, room) {
         // A disk sector that cannot be read costs only the chunks in it.
         Err(error) if error.kind() == ErrorKind::Io => Ok(Verdict::Lost("it cannot be read".into())),
-        read => read,
+        verdict => verdict,
     }
+}
+
+fn judge_or_restore<R: Read + Seek>(
+    chunks: &mut Chunks<'_, R>,
+    entry: &ChunkEntry,
+    rules: &ChunkRules,
+    has_wrong_length: bool,
+    room: u64,
+) -> Result<Verdict, Error> {
+    let Some(mut first) = chunks.bytes(entry, 0, FIRST_READ)? else {
+        return Ok(Verdict::Lost("its file is missing".into()));
+    };
+    let verdict = if has_wrong_length {
+        Verdict::Lost("it shares bytes with the next chunk".into())
+    } else {
+        judge(chunks, entry, rules, &first)?
+    };
+    // A restored chunk must not share bytes with another one. This also bounds the bytes that are read again.
+    first.room = first.room.min(room);
+    let restored = match &verdict {
+        Verdict::Lost(_) => with_restored_size(chunks, entry, rules, &first)?,
+        Verdict::Saved(saved) if saved.doubt.is_some() => with_restored_filter(chunks, entry, rules, &first)?,
+        Verdict::Saved(_) => None,
+    };
+    Ok(restored.map_or(verdict, Verdict::Saved))
 }
 
 /// Verifies a chunk with these first bytes, which need not be those of the file.
@@ -108,13 +116,12 @@ fn with_restored_size<R: Read + Seek>(
     entry: &ChunkEntry,
     rules: &ChunkRules,
     first: &ChunkBytes,
-    is_boundary: impl Fn(u64) -> bool,
 ) -> Result<Option<SavedChunk>, Error> {
     let known = [
         (HeaderSize::Typesize, rules.typesize.map(usize::from)),
         (HeaderSize::Nbytes, entry.nbytes.and_then(|nbytes| usize::try_from(nbytes).ok())),
         (HeaderSize::Blocksize, rules.blocksize),
-        (HeaderSize::Cbytes, cbytes(chunks, entry, rules, first, is_boundary)?),
+        (HeaderSize::Cbytes, cbytes(chunks, entry, rules, first)?),
     ];
     for (size, right) in known {
         let mut bytes = first.bytes.clone();
@@ -146,8 +153,8 @@ fn with_restored_filter<R: Read + Seek>(
         return Ok(None);
     };
     // A known filter can be right: python-blosc2 can change those of a frame between two chunks.
-    let Some(number) = header.nameless_filter() else { return Ok(None) };
-    let ids = usual.iter().map(|filter| filter.id).chain([0]);
+    let Some(number) = header.unknown_filter() else { return Ok(None) };
+    let ids: BTreeSet<u8> = usual.iter().map(|filter| filter.id).chain([0]).collect();
     for id in ids {
         let mut bytes = first.bytes.clone();
         set_filter(&mut bytes, number, id);
@@ -174,7 +181,6 @@ fn cbytes<R: Read + Seek>(
     entry: &ChunkEntry,
     rules: &ChunkRules,
     first: &ChunkBytes,
-    is_boundary: impl Fn(u64) -> bool,
 ) -> Result<Option<usize>, Error> {
     let mut bytes = first.bytes.clone();
     // Any size that is not too small for a header.
@@ -184,16 +190,14 @@ fn cbytes<R: Read + Seek>(
         rules.blocksize == Some(header.blocksize) && entry.nbytes == Some(header.nbytes as u64)
     };
     let Some(header) = ChunkHeader::parse(&bytes).filter(is_known) else { return Ok(None) };
-    if !header.is_uncompressed {
+    let is_room = |length: usize| (header.header_len + length) as u64 <= first.room;
+    if header.table_len().is_some_and(is_room) && header.has_table() {
         let end = streams_end_by(chunks, entry, &header, &bytes)?;
         return Ok(end.and_then(|end| usize::try_from(end).ok()));
     }
-    // Decompression cannot verify such a chunk, so the bytes after it have to: the next chunk, or the end.
-    let cbytes = header.header_len.checked_add(header.nbytes);
-    Ok(cbytes.filter(|&cbytes| match entry.place {
-        ChunkPlace::Frame(start) => is_boundary(start.saturating_add(cbytes as u64)),
-        _ => first.room == cbytes as u64,
-    }))
+    // Decompression cannot verify such a chunk, so it must end where the next one begins.
+    let cbytes = header.is_uncompressed.then(|| header.header_len.checked_add(header.nbytes)).flatten();
+    Ok(cbytes.filter(|&cbytes| first.room == cbytes as u64))
 }
 
 /// Why a chunk that decompresses may still differ from the written data.

@@ -7,8 +7,8 @@ use std::ops::ControlFlow;
 use std::path::Path;
 
 use b2nd_frame::{
-    Check, CheckDepth, ChunkPlace, Error, ErrorKind, Finding, FindingCode, Frame, FrameBuilder, Generation,
-    Remedy, Salvage, SalvageReport, Severity, SpecialValue, check,
+    Check, CheckDepth, Error, ErrorKind, Finding, FindingCode, Frame, FrameBuilder, Generation, Remedy,
+    Salvage, SalvageReport, Severity, SpecialValue, check,
 };
 use b2nd_lab::{copy, data};
 use b2nd_serde::{Meta, Shapes};
@@ -509,12 +509,13 @@ fn a_wrong_entry_is_named_and_can_be_given_alone() {
     }
 }
 
-/// The array and the other chunks have every size in the header of a chunk but cbytes, which follows from the blocks or
-/// from the place of the next chunk.
+/// The array has every size in the header of a chunk but cbytes, which follows from the blocks or from the place of the
+/// next chunk.
 #[test]
+#[cfg(feature = "decompress")]
 fn a_damaged_size_in_the_header_of_a_chunk_is_restored() {
     let folder = tempfile::tempdir().unwrap();
-    // Chunks that are not compressed, chunks of LZ4, and a sparse frame.
+    // Chunks that are not compressed, and chunks of LZ4.
     let lz4 = fs::read(data().join("peers/many_blocks.b2nd")).unwrap();
     for file in [small(), lz4] {
         let mut frame = Frame::read_at(Cursor::new(&file), 0).unwrap();
@@ -522,7 +523,7 @@ fn a_damaged_size_in_the_header_of_a_chunk_is_restored() {
         let expected: Vec<_> =
             entries.iter().map(|entry| frame.chunks().unwrap().compressed(entry).unwrap()).collect();
         for (entry, at) in entries.iter().flat_map(|entry| (3..16).map(move |at| (entry, at))) {
-            let ChunkPlace::Frame(start) = entry.place else { continue };
+            let b2nd_frame::ChunkPlace::Frame(start) = entry.place else { continue };
             let mut damaged = file.clone();
             damaged[usize::try_from(start).unwrap() + at] ^= 0x41;
             let to = folder.path().join("new.b2nd");
@@ -541,16 +542,62 @@ fn a_damaged_size_in_the_header_of_a_chunk_is_restored() {
 }
 
 #[test]
+#[cfg(feature = "decompress")]
+fn a_damaged_size_in_a_chunk_file_is_restored() {
+    let (folder, path) = copy("sparse.b2nd");
+    let to = folder.path().join("new.b2nd");
+    let file = path.join("00000001.chunk");
+    let whole = fs::read(&file).unwrap();
+    let mut damaged = whole.clone();
+    damaged[13] ^= 1;
+    fs::write(&file, damaged).unwrap();
+    let (_, report) = Salvage::open(&path).unwrap().apply(&to).unwrap();
+    assert_eq!((report.restored.len(), report.lost_count(), report.unverified_count()), (1, 0, 1));
+    let saved: Vec<_> =
+        fs::read_dir(&to).unwrap().map(|entry| fs::read(entry.unwrap().path()).unwrap()).collect();
+    assert!(saved.contains(&whole));
+}
+
+/// Two entries with one place: at least one of them is wrong, whatever the header there can be restored to.
+#[test]
+fn chunks_at_one_place_are_both_lost_also_if_their_header_is_damaged() {
+    let mut file = small();
+    // The entry of chunk 2 gets the offset of chunk 1.
+    let entry = INDEX + 32 + 8;
+    file.copy_within(entry..entry + 8, entry + 8);
+    for damage in [None, Some(3), Some(5), Some(9), Some(13), Some(15)] {
+        let mut file = file.clone();
+        if let Some(at) = damage {
+            file[CHUNKS + CHUNK + at] ^= 0x41;
+        }
+        let report = of(file).preview().unwrap();
+        assert_eq!(lost(&report), [1, 2], "{damage:?}: {report:?}");
+    }
+}
+
+/// A damaged header does not make the special chunks of the array unverified.
+#[test]
+fn a_restored_chunk_casts_no_doubt_on_special_ones() {
+    // Chunk 3 has no data, and each of the others 96 bytes.
+    let mut file = array(&[0, 1, 2]);
+    let start = Frame::parse(&file).unwrap().header().header_len;
+    file[start + 96 + 13] = 1;
+    let report = of(file).preview().unwrap();
+    assert_eq!((report.restored.len(), report.unverified_count()), (1, 1), "{report:?}");
+}
+
+#[test]
+#[cfg(feature = "decompress")]
 fn an_unknown_filter_becomes_that_of_the_other_chunks_and_is_reported() {
     let folder = tempfile::tempdir().unwrap();
     let file = fs::read(data().join("peers/many_blocks.b2nd")).unwrap();
     let mut frame = Frame::read_at(Cursor::new(&file), 0).unwrap();
     let entries: Vec<_> = frame.chunks().unwrap().map(Result::unwrap).collect();
-    let ChunkPlace::Frame(start) = entries[1].place else { panic!("a chunk in a file") };
+    let b2nd_frame::ChunkPlace::Frame(start) = entries[1].place else { panic!("a chunk in a file") };
     let filters = usize::try_from(start).unwrap() + 16;
     for at in filters..filters + 6 {
         let mut damaged = file.clone();
-        damaged[at] = 200;
+        damaged[at] = 100;
         let to = folder.path().join("new.b2nd");
         let (_, report) = of(damaged).apply(&to).unwrap();
         assert!(report.restored[0].starts_with("chunk 1: filter "), "{report:?}");
@@ -562,6 +609,11 @@ fn an_unknown_filter_becomes_that_of_the_other_chunks_and_is_reported() {
         assert_eq!(chunks.compressed(&entry).unwrap(), old);
         fs::remove_file(to).unwrap();
     }
+    // That of a user can be right.
+    let mut other = file.clone();
+    other[filters] = 200;
+    let report = of(other).preview().unwrap();
+    assert!(report.restored.is_empty() && report.unverified_count() > 0, "{report:?}");
 }
 
 #[test]
