@@ -308,8 +308,9 @@ fn options_for(error: &Error) -> Option<&'static str> {
     let is_lost = error.finding().is_some_and(|finding| finding.code() == FindingCode::NotAFrame);
     match error.kind() {
         ErrorKind::OrderUnknown => Some(" (--assume-order)"),
-        ErrorKind::ArrayUnknown => Some(" (--shape, --chunks, --blocks, --dtype)"),
-        _ => is_lost.then_some(" (--shape, --chunks, --blocks, --dtype)"),
+        kind => {
+            (is_lost || kind == ErrorKind::ArrayUnknown).then_some(" (--shape, --chunks, --blocks, --dtype)")
+        }
     }
 }
 

@@ -166,7 +166,7 @@ fn no_command_needs_more_memory_than_the_bytes_that_it_reads_allow() {
         &["dump", "--json", "some"],
         &["decode", "nils"],
     ] {
-        // 512 MiB of address space, part of which the program and its threads take.
+        // 512 MiB of address space. The program and its threads take a part of it.
         let output = crate::run::b2nd_under("ulimit -v 524288", folder.path(), arguments).output().unwrap();
         assert!(output.status.code().is_some_and(|code| code < 2), "{arguments:?}: {}", text(&output.stderr));
     }

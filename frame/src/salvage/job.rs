@@ -6,7 +6,7 @@ use std::io::{Read, Seek, Write};
 use crate::error::{Error, ErrorKind};
 use crate::format::chunk::{ChunkHeader, SpecialValue, clear_false_dictionary, header_of_stored};
 use crate::format::flags::Filter;
-use crate::format::index::{ChunkCounts, ChunkEntry, ChunkPlace, EntryValue};
+use crate::format::index::{ChunkCounts, ChunkEntry, ChunkPlace, EntryValue, index_start};
 use crate::format::salvage_note::SALVAGE_NAME;
 use crate::format::trailer::Trailer;
 use crate::io::blocks::streams_end;
@@ -244,7 +244,7 @@ impl HeaderScan {
         rules.filters = pipelines.into_iter().max_by_key(|&(_, count)| count).map(|(filters, _)| filters);
         let has_unowned =
             spans.len() < MAX_COMPARED && survey.unowned(&spans, &places) >= ChunkHeader::MAX_LEN as u64;
-        let end = frame.chunks()?.end();
+        let end = index_start(frame.header());
         Ok(Self { sharing, wrong_lengths, has_unowned, places, end, rules })
     }
 

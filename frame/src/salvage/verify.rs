@@ -1,6 +1,5 @@
 //! The verification of a single chunk by its header and by decompression.
 
-use std::collections::BTreeSet;
 use std::io::{Read, Seek};
 
 use crate::check::chunk_data::{self, NotDecompressed};
@@ -130,15 +129,27 @@ fn with_restored_size<R: Read + Seek>(
         if bytes == first.bytes {
             continue;
         }
-        let verdict = judge(chunks, entry, rules, &ChunkBytes { bytes, room: first.room })?;
-        if let Verdict::Saved(saved @ SavedChunk { doubt: None, .. }) = verdict {
+        if let Some(bytes) = sound(chunks, entry, rules, &ChunkBytes { bytes, room: first.room })? {
             let restored = Some(format!("{} in its header was {old}, and is {right}", size.name()));
             // Data that decompresses can be damaged all the same.
             let doubt = Some("its header was damaged, so its data may be too".into());
-            return Ok(Some(SavedChunk { doubt, restored, ..saved }));
+            return Ok(Some(SavedChunk { bytes, doubt, restored }));
         }
     }
     Ok(None)
+}
+
+/// The bytes of a chunk with these first bytes, if it is verified without a doubt.
+fn sound<R: Read + Seek>(
+    chunks: &mut Chunks<'_, R>,
+    entry: &ChunkEntry,
+    rules: &ChunkRules,
+    first: &ChunkBytes,
+) -> Result<Option<Vec<u8>>, Error> {
+    Ok(match judge(chunks, entry, rules, first)? {
+        Verdict::Saved(SavedChunk { bytes, doubt: None, .. }) => Some(bytes),
+        _ => None,
+    })
 }
 
 /// Verifies a chunk with an unknown filter after replacing that by the one of the other chunks. `None` if the filters
@@ -154,25 +165,24 @@ fn with_restored_filter<R: Read + Seek>(
     };
     // A known filter can be right: python-blosc2 can change those of a frame between two chunks.
     let Some(number) = header.unknown_filter() else { return Ok(None) };
-    let ids: BTreeSet<u8> = usual.iter().map(|filter| filter.id).chain([0]).collect();
-    for id in ids {
+    let changed = usual.iter().map(|filter| filter.id).chain([0]).find_map(|id| {
         let mut bytes = first.bytes.clone();
         set_filter(&mut bytes, number, id);
-        let is_usual =
-            ChunkHeader::parse(&bytes).is_some_and(|header| rules.other_filters(&header).is_none());
-        if !is_usual {
-            continue;
+        let header = ChunkHeader::parse(&bytes)?;
+        rules.other_filters(&header).is_none().then_some((id, bytes))
+    });
+    let Some((id, bytes)) = changed else { return Ok(None) };
+    let bytes = sound(chunks, entry, rules, &ChunkBytes { bytes, room: first.room })?;
+    Ok(bytes.map(|bytes| {
+        let old = header.filters.get(number).map_or(0, |filter| filter.id);
+        SavedChunk {
+            bytes,
+            doubt: Some(format!(
+                "it had the unknown filter {old}, and has the filters of the other chunks now"
+            )),
+            restored: Some(format!("filter {number} in its header was {old}, and is {id}")),
         }
-        let verdict = judge(chunks, entry, rules, &ChunkBytes { bytes, room: first.room })?;
-        if let Verdict::Saved(saved @ SavedChunk { doubt: None, .. }) = verdict {
-            let old = header.filters.get(number).map_or(0, |filter| filter.id);
-            let restored = format!("filter {number} in its header was {old}, and is {id}");
-            let doubt =
-                format!("it had the unknown filter {old}, and has the filters of the other chunks now");
-            return Ok(Some(SavedChunk { doubt: Some(doubt), restored: Some(restored), ..saved }));
-        }
-    }
-    Ok(None)
+    }))
 }
 
 /// The size of a chunk, without the one in its header.

@@ -434,7 +434,7 @@ fn with_index_byte(at: usize, byte: u8) -> Vec<u8> {
     changed(file, &[(index + at, &[byte])])
 }
 
-/// A frame whose chunks have different sizes, one of which is not stored.
+/// A frame with chunks of different sizes. One chunk is not stored.
 fn with_lost_length() -> Vec<u8> {
     let file = file("peers/chunks_of_any_length.b2frame");
     let index = index_start(&file);

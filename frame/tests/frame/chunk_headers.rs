@@ -171,7 +171,7 @@ fn a_damaged_chunk_file_is_found() {
 }
 
 /// Writes `many_blocks.b2nd` as a sparse frame: type 1, and file numbers instead of offsets. Returns the second of its
-/// two chunks, each of which has a table of 70 blocks.
+/// two chunks. Each has a table of 70 blocks.
 fn many_blocks(path: &Path) -> Vec<u8> {
     let file = fs::read(data().join("peers/many_blocks.b2nd")).unwrap();
     let parsed = Frame::parse(&file).unwrap();
