@@ -72,7 +72,11 @@ pub fn stored_chunk(data: &[u8]) -> Vec<u8> {
 /// A frame without an array. `chunks` are its concatenated chunks, which begin at `starts`, and each has `nbytes` of
 /// data.
 pub fn frame_of_chunks(chunks: &[u8], starts: &[usize], nbytes: usize) -> Vec<u8> {
-    let mut file = frame_of(&[], &[]);
+    with_chunks(frame_of(&[], &[]), chunks, starts, nbytes)
+}
+
+/// A frame of [`frame_of`], with these chunks.
+pub fn with_chunks(mut file: Vec<u8>, chunks: &[u8], starts: &[usize], nbytes: usize) -> Vec<u8> {
     let header_len = u32::from_be_bytes(file[11..15].try_into().unwrap()) as usize;
     let offsets: Vec<u8> = starts.iter().flat_map(|&start| (start as u64).to_le_bytes()).collect();
     let mut index = stored_chunk(&offsets);

@@ -221,8 +221,10 @@ impl ChunkScan {
         // A file longer than its chunk: cbytes may be damaged, or old bytes follow the chunk. In a contiguous frame,
         // `compare` does this.
         if has_own_file && header.cbytes as u64 != first.room {
-            if let Some(end) = streams_end(chunks, entry)?.filter(|&end| end != header.cbytes as u64) {
-                return Ok(Some(wrong_end(entry, &header, end)));
+            let cbytes = header.cbytes as u64;
+            let end = streams_end(chunks, entry, &header, &first.bytes)?;
+            if let Some(end) = end.filter(|&end| end != cbytes) {
+                return Ok(Some(wrong_end(entry, cbytes, end)));
             }
         }
         if self.depth >= CheckDepth::ChunkData {
@@ -315,12 +317,12 @@ impl ChunkScan {
                     .push(about(FindingCode::ChunkOverlap, &entry).numbers(next.start, span.end).text(text));
                 self.knows_all = false;
             } else if next_start > span.end {
-                let header = chunks.header(&entry)?;
-                let end = streams_end(chunks, &entry)?;
-                if let Some((header, end)) =
-                    header.zip(end).filter(|(header, end)| header.cbytes as u64 != *end)
-                {
-                    findings.push(wrong_end(&entry, &header, end));
+                let cbytes = span.end - span.start;
+                let Some(first) = chunks.bytes(&entry, 0, FIRST_READ)? else { continue };
+                let Some(header) = ChunkHeader::parse(&first.bytes) else { continue };
+                let end = streams_end(chunks, &entry, &header, &first.bytes)?;
+                if let Some(end) = end.filter(|&end| end != cbytes) {
+                    findings.push(wrong_end(&entry, cbytes, end));
                     self.knows_all = false;
                 }
             }
@@ -386,8 +388,8 @@ fn check_data<R: Read + Seek>(
 }
 
 /// The finding for a chunk whose last block does not end where its header says.
-fn wrong_end(entry: &ChunkEntry, header: &ChunkHeader, end: u64) -> Finding {
-    wrong(entry, &format!("has {} bytes, but its last block ends at byte {end} of it", header.cbytes))
+fn wrong_end(entry: &ChunkEntry, cbytes: u64, end: u64) -> Finding {
+    wrong(entry, &format!("has {cbytes} bytes, but its last block ends at byte {end} of it"))
 }
 
 #[cfg(test)]

@@ -7,17 +7,15 @@ use std::path::Path;
 use crate::code::FindingCode;
 use crate::finding::{Finding, Place};
 use crate::format::chunk_file::name;
+use crate::rules::index::gaps;
 
 /// The finding for bytes of the frame between `start` and `end` outside of these ranges, which are sorted by their
 /// starts.
 pub(super) fn bytes(ranges: impl Iterator<Item = (u64, u64)>, start: u64, end: u64) -> Option<Finding> {
-    let (mut free, mut first, mut count) = (start, None, 0);
-    for (start, after) in ranges.chain([(end, end)]) {
-        if start > free {
-            first = first.or(Some(free));
-            count += start - free;
-        }
-        free = free.max(after);
+    let (mut first, mut count) = (None, 0);
+    for (start, len) in gaps(ranges, start, end) {
+        first = first.or(Some(start));
+        count += len;
     }
     let text = match count {
         1 => "1 byte belongs to no entry of the chunk index".into(),

@@ -9,7 +9,7 @@
 //! | 0 | none: all bytes are zero |
 //! | negative | one byte, which repeats |
 
-use crate::format::chunk::{BLOCKSIZE, CBYTES, ChunkHeader, FLAGS, INT32, IS_UNSPLIT, NBYTES};
+use crate::format::chunk::{ChunkHeader, FLAGS, HeaderSize, INT32, IS_UNSPLIT};
 
 impl ChunkHeader {
     /// The bytes of the block at the start of `bytes`, which decompresses to `length` bytes. `None` if a stream does
@@ -44,9 +44,11 @@ pub(crate) fn single_block(header: &[u8], block: &[u8], length: usize) -> Option
     if parsed.is_short(length) {
         *chunk.get_mut(FLAGS)? |= IS_UNSPLIT;
     }
-    for (at, value) in [(NBYTES, length), (BLOCKSIZE, length), (CBYTES, chunk.len())] {
-        let value = i32::try_from(value).ok()?.to_le_bytes();
-        chunk.get_mut(at..at + value.len())?.copy_from_slice(&value);
+    let cbytes = chunk.len();
+    for (size, value) in
+        [(HeaderSize::Nbytes, length), (HeaderSize::Blocksize, length), (HeaderSize::Cbytes, cbytes)]
+    {
+        size.replace(&mut chunk, value)?;
     }
     Some(chunk)
 }

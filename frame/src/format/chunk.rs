@@ -1,6 +1,7 @@
 //! The header of a Blosc2 chunk. Its numbers are little-endian; those of the frame are big-endian.
 
 use core::mem;
+use core::ops::RangeInclusive;
 
 use crate::format::flags::{Codec, Filter};
 
@@ -34,6 +35,9 @@ const IS_LAZY: u8 = 0x08;
 
 /// The version of chunks written by an alpha release of C-Blosc2.
 const ALPHA_VERSION: u8 = 3;
+
+/// The versions of chunks that C-Blosc2 has written to frames.
+pub(crate) const VERSIONS: RangeInclusive<u8> = ALPHA_VERSION..=WRITTEN_VERSION + 1;
 
 /// The number of bytes of a length or an offset in a chunk.
 pub(crate) const INT32: usize = size_of::<i32>();
@@ -408,7 +412,8 @@ pub(crate) fn one_item(special: SpecialValue, typesize: usize) -> Result<Vec<u8>
         (SpecialValue::Nan, 4) => Ok(f32::NAN.to_le_bytes().into()),
         (SpecialValue::Nan, 8) => Ok(f64::NAN.to_le_bytes().into()),
         (SpecialValue::Nan, _) => Err(format!("is all NaN, but Blosc2 has no NaN of {typesize} bytes")),
-        _ => Ok(vec![0; typesize]),
+        // One byte stands for any number of them: a header without an array can claim items of 2 GiB.
+        _ => Ok(vec![0]),
     }
 }
 

@@ -11,6 +11,9 @@ use crate::format::chunk::ChunkHeader;
 /// The fixed part of the expansion limit of a vlmetalayer's value. [`MAX_RATIO`] bytes per stored byte are added to it.
 const VALUE_LEN: usize = 1 << 20;
 
+/// The longest value of a vlmetalayer that is decompressed. A hostile length must not make us allocate more.
+const MAX_VALUE_LEN: usize = 1 << 28;
+
 /// The decompressed size that is allowed for any number of stored bytes. For an index, this is 8 million chunks.
 const ALWAYS_DECOMPRESSED: u64 = 1 << 26;
 
@@ -35,13 +38,13 @@ pub(crate) fn max_data(stored: usize) -> usize {
     usize::try_from(expansion_limit(stored as u64)).unwrap_or(usize::MAX)
 }
 
-/// The value in the chunk of a vlmetalayer, or why it cannot be read. It may have at most `longest` bytes.
-pub(crate) fn value(header: ChunkHeader, chunk: &[u8], longest: usize) -> Result<Cow<'_, [u8]>, String> {
+/// The value in the chunk of a vlmetalayer, or why it cannot be read.
+pub(crate) fn value(header: ChunkHeader, chunk: &[u8]) -> Result<Cow<'_, [u8]>, String> {
     // An uncompressed value is as long as its bytes, so it needs no limit.
     if let Some(data) = header.stored(chunk) {
         return Ok(Cow::Borrowed(data));
     }
-    let longest = longest_value(chunk, longest);
+    let longest = longest_value(chunk);
     if header.nbytes > longest {
         let (nbytes, len) = (header.nbytes, chunk.len());
         return Err(format!(
@@ -80,9 +83,9 @@ pub(crate) fn decompress_into(chunk: &[u8], data: &mut [u8]) -> Result<(), Strin
     }
 }
 
-/// The expansion limit of the value in a chunk, at most `longest`.
-pub(crate) fn longest_value(chunk: &[u8], longest: usize) -> usize {
-    chunk.len().saturating_mul(MAX_RATIO).saturating_add(VALUE_LEN).min(longest)
+/// The expansion limit of the value in the chunk of a vlmetalayer.
+pub(crate) fn longest_value(chunk: &[u8]) -> usize {
+    chunk.len().saturating_mul(MAX_RATIO).saturating_add(VALUE_LEN).min(MAX_VALUE_LEN)
 }
 
 /// The data of a whole compressed chunk. `metalayer` is that of the array; only plugins need it.

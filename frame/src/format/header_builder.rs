@@ -2,7 +2,7 @@
 
 use crate::format::fields::{Encoding, FRAME_TYPE, Generation, HeaderField};
 use crate::format::flags::{Codec, Filter, MAX_FILTERS, SplitMode};
-use crate::format::header::{CODEC_WITH_FILTERS, HAS_VARIABLE_CHUNKS, Header, MAGIC, offset};
+use crate::format::header::{CODEC_WITH_FILTERS, HAS_VARIABLE_CHUNKS, Header, MAGIC, MAX_HEADER_LEN, offset};
 use crate::format::marker::Marker;
 
 /// The version that is written.
@@ -117,6 +117,9 @@ impl HeaderBuilder {
     /// header is too long.
     pub(crate) fn finish(mut self, metalayers: &[u8], bytes_after: u64) -> Option<Vec<u8>> {
         let len = self.bytes.len() + metalayers.len();
+        if len > MAX_HEADER_LEN {
+            return None;
+        }
         self.set(HeaderField::HeaderLen, &i32::try_from(len).ok()?.to_be_bytes());
         self.set(HeaderField::FrameLen, &bytes_after.checked_add(len as u64)?.to_be_bytes());
         self.bytes.extend(metalayers);

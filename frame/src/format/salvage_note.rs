@@ -9,6 +9,7 @@
 use rmp::encode;
 
 use crate::format::chunk::ChunkHeader;
+use crate::format::decompress;
 use crate::format::section::map_value;
 
 /// The name of the vlmetalayer.
@@ -33,10 +34,10 @@ impl SalvageNote {
         })
     }
 
-    /// Reads the chunk of the vlmetalayer.
+    /// Reads the chunk of the vlmetalayer, which another program may have compressed.
     pub(crate) fn of_chunk(chunk: &[u8]) -> Option<Self> {
-        let value = ChunkHeader::parse(chunk)?.stored(chunk)?;
-        Self::read(value)
+        let header = ChunkHeader::parse(chunk).filter(|header| header.cbytes == chunk.len())?;
+        Self::read(&decompress::value(header, chunk).ok()?)
     }
 
     /// The value of the vlmetalayer; `None` if there are too many ranges.

@@ -236,7 +236,22 @@ impl Section {
             let finding = cursor.finding(rules.count, cursor.offset() - 2);
             return Err(finding.numbers(rules.max_count, count).text(text));
         }
-        let metalayers = (0..count).map(|_| metalayer(cursor, shared, rules)).collect::<Result<_, _>>()?;
+        let (most, mut total) = (cursor.bytes().len(), 0);
+        let mut metalayers = Vec::new();
+        for _ in 0..count {
+            let layer = metalayer(cursor, shared, rules)?;
+            // Contents that share bytes would multiply the work and memory of everything that reads them.
+            total += layer.bytes().len();
+            if total > most {
+                let name = Escaped(layer.name());
+                let text = format!(
+                    "the metalayers up to {name} have {total} bytes together, but there are only {most}, so some share bytes"
+                );
+                let finding = cursor.finding(rules.length, layer.offset() - 4);
+                return Err(finding.numbers(most, total).text(text));
+            }
+            metalayers.push(layer);
+        }
         let list_header = cursor.rest().first_chunk::<LIST_HEADER>();
         let list_header = list_header.map(|&[marker, a, b]| (marker, u16::from_be_bytes([a, b])));
         Ok(Self { start, index_size, list: cursor.offset(), list_header, metalayers })
@@ -252,14 +267,15 @@ impl Section {
         self.list + LIST_HEADER
     }
 
-    /// The bytes of a section with these names and contents, at offset `start` of its header or trailer; `None` if a
-    /// number does not fit.
+    /// The bytes of a section with these names and contents, at offset `start` of its header or trailer; `None` if there
+    /// are too many, or if a number does not fit.
     pub(crate) fn build(
         rules: &SectionRules,
         start: usize,
         metalayers: &[(&[u8], &[u8])],
     ) -> Option<Vec<u8>> {
-        let count = u16::try_from(metalayers.len()).ok()?.to_be_bytes();
+        let count =
+            u16::try_from(metalayers.len()).ok().filter(|&count| count <= rules.max_count)?.to_be_bytes();
         let list = metalayers.iter().fold(INDEX_HEADER, |list, (name, _)| list + 1 + name.len() + OFFSET_LEN);
         let index_size = u16::try_from(list - rules.index_start).ok()?.to_be_bytes();
         let mut bytes = [

@@ -48,15 +48,12 @@ const MIN_TRAILER_LEN: usize = HEAD_LEN + CONTENT_HEADER + END_LEN;
 /// not make us allocate that much.
 pub(crate) const MAX_TRAILER_LEN: usize = 1 << 28;
 
-/// The longest value of a vlmetalayer that is decompressed. A hostile length must not make us allocate more.
-pub(crate) const MAX_VALUE_LEN: usize = 1 << 28;
-
 /// The longest list of a store's keys that is read, enough for a million keys. In memory it takes several times as
 /// much.
 const MAX_KEYS_LEN: usize = 1 << 24;
 
 /// The version of the trailer's format that is written.
-const VERSION: u8 = 1;
+pub(crate) const VERSION: u8 = 1;
 
 /// The trailer of a frame, which has the vlmetalayers.
 ///
@@ -151,15 +148,16 @@ impl Trailer {
         Ok(Self { offset, bytes: shared, version, vlmetalayers })
     }
 
-    /// The bytes of a trailer of the present generation, with these names and chunks; `None` if a number does not fit.
-    /// The fingerprint begins with its kind.
+    /// The bytes of a trailer of the present generation, with these names and chunks; `None` if it is too long for a
+    /// reader, or a number does not fit. The fingerprint begins with its kind.
     pub(crate) fn build(
         vlmetalayers: &[(&[u8], &[u8])],
         fingerprint: [u8; FINGERPRINT_LEN - 1],
     ) -> Option<Vec<u8>> {
         let mut bytes = [start_marker(Generation::Present).to_u8(), VERSION].to_vec();
         bytes.extend(Section::build(&SectionRules::TRAILER, HEAD_LEN, vlmetalayers)?);
-        let len = u32::try_from(bytes.len() + END_LEN).ok()?;
+        let len = bytes.len() + END_LEN;
+        let len = u32::try_from(len).ok().filter(|_| len <= MAX_TRAILER_LEN)?;
         bytes.push(Marker::U32.to_u8());
         bytes.extend(len.to_be_bytes());
         bytes.push(Marker::FixExt16.to_u8());
@@ -322,7 +320,7 @@ impl Vlmetalayer {
     /// ```
     pub fn value(&self) -> Result<Cow<'_, [u8]>, Error> {
         let header = self.chunk_header().ok_or_else(|| "not a Blosc2 chunk".into());
-        let value = header.and_then(|header| decompress::value(header, self.chunk(), MAX_VALUE_LEN));
+        let value = header.and_then(|header| decompress::value(header, self.chunk()));
         value.map_err(|reason| Error::decode(self.name(), reason))
     }
 
@@ -339,7 +337,7 @@ impl Vlmetalayer {
 
     /// The expansion limit of its value, in bytes.
     pub(crate) fn longest_value(&self) -> usize {
-        decompress::longest_value(self.chunk(), MAX_VALUE_LEN)
+        decompress::longest_value(self.chunk())
     }
 
     pub(crate) fn chunk_header(&self) -> Option<ChunkHeader> {

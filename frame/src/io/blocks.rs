@@ -31,26 +31,15 @@ pub(crate) fn wrong_table<R: Read + Seek>(
     Ok(table.wrong)
 }
 
-/// The end of the last block in a compressed chunk; `None` if it is not known.
+/// The end of the last block in a compressed chunk; `None` if it is not known. The header and the first bytes of the
+/// chunk need not be those of the file.
 pub(crate) fn streams_end<R: Read + Seek>(
-    chunks: &mut Chunks<'_, R>,
-    entry: &ChunkEntry,
-) -> Result<Option<u64>, Error> {
-    let Some(first) = chunks.bytes(entry, 0, FIRST_READ)? else { return Ok(None) };
-    match ChunkHeader::parse(&first.bytes) {
-        Some(header) => streams_end_by(chunks, entry, &header, &first.bytes),
-        None => Ok(None),
-    }
-}
-
-/// As [`streams_end`], with a header that need not be the one in the file. `first` are the first bytes of the chunk.
-pub(crate) fn streams_end_by<R: Read + Seek>(
     chunks: &mut Chunks<'_, R>,
     entry: &ChunkEntry,
     header: &ChunkHeader,
     first: &[u8],
 ) -> Result<Option<u64>, Error> {
-    if !header.has_table() || header.has_variable_blocks {
+    if !header.has_table() || header.has_variable_blocks || header.nbytes == 0 {
         return Ok(None);
     }
     let mut last = (0, 0);

@@ -112,6 +112,12 @@ fn dtype(array: &Array<'_>, header: &Header) -> Option<Finding> {
     })
 }
 
+/// Whether a special chunk of NaN has the same meaning for every reader of this dtype: C-Blosc2 fills NaN in the byte
+/// order of the processor.
+pub(crate) fn can_be_nan(dtype: &Dtype) -> bool {
+    ["<f4", "<f8"].contains(&&*dtype.type_string().to_string())
+}
+
 /// Rejects a dtype with Python objects, which no other process can read.
 pub(crate) fn refuse_objects(dtype: &Dtype) -> Result<(), Error> {
     if has_objects(dtype) {

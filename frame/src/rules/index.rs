@@ -22,6 +22,20 @@ pub(crate) struct ChunkSpan {
     pub(crate) number: u64,
 }
 
+/// The gaps between byte ranges, from `start` to `end`, as offsets and lengths. The ranges must be sorted by their starts.
+pub(crate) fn gaps(
+    ranges: impl Iterator<Item = (u64, u64)>,
+    start: u64,
+    end: u64,
+) -> impl Iterator<Item = (u64, u64)> {
+    let mut free = start;
+    ranges.chain([(end, end)]).filter_map(move |(start, after)| {
+        let gap = (free, start.saturating_sub(free));
+        free = free.max(after);
+        (gap.1 > 0).then_some(gap)
+    })
+}
+
 /// A finding about the chunk index as a whole.
 pub(crate) fn about(code: FindingCode, header: &Header) -> Finding {
     Finding::new(code, Place::ChunkIndex).at(index_start(header))

@@ -109,11 +109,10 @@ fn votes(content: &[u8], rank: u8) -> usize {
 /// The metalayer of layout `b2nd` with all markers and counts overwritten.
 // Widths are fixed, so every marker and count follows from the number of dimensions and from the length of the content.
 fn restored(content: &[u8], rank: u8) -> Option<Vec<u8>> {
-    const MARKER: u8 = 0x90;
     let mut bytes = content.to_vec();
     let mut set = |at: usize, byte: u8| bytes.get_mut(at).map(|slot| *slot = byte);
     let entries = u8::try_from(Layout::B2nd.entries().len()).ok()?;
-    set(0, MARKER + entries)?;
+    set(0, Marker::FixArray(entries).to_u8())?;
     set(1, 0)?;
     set(2, rank)?;
     let (vectors, end) = vectors(rank);

@@ -7,8 +7,6 @@ use std::io::{self, ErrorKind, Read, Seek, SeekFrom, Write};
 use std::path::Path;
 use std::time::Instant;
 
-use b2nd_serde::dtype::Dtype;
-
 use crate::check::Check;
 use crate::edit::attributes::{keep_attributes, keep_modes};
 use crate::error::Error;
@@ -19,6 +17,7 @@ use crate::io::frame::Frame;
 use crate::io::lock::SharedLock;
 use crate::io::open::{file_with_header, open_at_once};
 use crate::progress::Progress;
+use crate::rules::array::can_be_nan;
 use crate::salvage::array::Given;
 use crate::salvage::damaged_file::DamagedFile;
 use crate::salvage::job::{Saved, plan, save};
@@ -46,8 +45,9 @@ use crate::write::writer::FrameWriter;
 /// If chunks are lost, the new frame records it: the vlmetalayer `b2nd_salvage` lists them, and a
 /// [`check`](crate::check()) warns of it ([`Salvaged`](crate::FindingCode::Salvaged)).
 ///
-/// It needs memory for two chunks, plus 64 bytes for each chunk of the array, and a text for each range of lost or
-/// restored chunks.
+/// It needs memory for one chunk and its blocks, as [`CheckDepth::ChunkData`](crate::CheckDepth::ChunkData) does, for the
+/// header and the trailer twice, 64 bytes for each chunk of the array, and a text for each range of lost or restored
+/// chunks.
 ///
 /// ```
 /// use b2nd_frame::{Frame, Salvage};
@@ -262,7 +262,6 @@ impl<'p, R: Read + Seek> Salvage<'p, R> {
 
     fn survey(&mut self) -> Result<(Survey, Notes), Error> {
         let (survey, notes) = Survey::of(&mut self.file, &self.given, self.assumes_order)?;
-        let can_be_nan = |dtype: &Dtype| ["<f4", "<f8"].contains(&&*dtype.type_string().to_string());
         match self.fill {
             SpecialValue::Zeros => Ok((survey, notes)),
             SpecialValue::Nan if survey.dtype.as_ref().is_some_and(can_be_nan) => Ok((survey, notes)),

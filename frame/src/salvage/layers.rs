@@ -4,9 +4,10 @@ use core::ops::Range;
 
 use crate::format::marker::Marker;
 use crate::format::section::{CONTENT_HEADER, INDEX_HEADER, LIST_HEADER, MAX_NAME_LEN, OFFSET_LEN};
+use crate::format::trailer::VERSION;
 
 /// The first bytes of a trailer: its marker, its version, and the marker of its section.
-pub(super) const TRAILER_START: [u8; 3] = [Marker::FixArray(4).to_u8(), 1, Marker::FixArray(3).to_u8()];
+pub(super) const TRAILER_START: [u8; 3] = [Marker::FixArray(4).to_u8(), VERSION, Marker::FixArray(3).to_u8()];
 
 /// Whether bytes begin like a trailer, with at most one damaged byte.
 pub(super) fn is_trailer(bytes: &[u8]) -> bool {

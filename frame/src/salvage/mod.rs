@@ -19,6 +19,10 @@ mod order;
 mod survey;
 mod verify;
 
+mod walk;
+
+mod scan;
+
 mod job;
 
 pub(crate) mod from;

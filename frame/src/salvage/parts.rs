@@ -154,7 +154,7 @@ fn try_place<R: Read + Seek>(
 #[derive(Default)]
 struct Tried {
     nstored: usize,
-    /// Entries that lead to a chunk header, each to a different one.
+    /// Entries that are exactly a special value, or lead to a chunk header, each to a different one.
     agreeing: usize,
     nwrong: usize,
 }
@@ -174,18 +174,14 @@ fn agreeing<R: Read + Seek>(frame: &mut Frame<&mut R>) -> Option<(Tried, u64)> {
         let entry = entry.ok()?;
         let value = i64::from_le_bytes(chunks.entry_bytes(entry.number));
         let is_right = match entry.place {
-            ChunkPlace::Special(special) => {
-                tried.agreeing += 1;
-                EntryValue::Special(special).value() == value
-            }
+            ChunkPlace::Special(special) => EntryValue::Special(special).value() == value,
             ChunkPlace::Frame(_) | ChunkPlace::File(_) => {
                 tried.nstored += 1;
-                let is_right = chunks.valid_header(&entry, &rules).is_ok() && places.insert(value);
-                tried.agreeing += usize::from(is_right);
-                is_right
+                chunks.valid_header(&entry, &rules).is_ok() && places.insert(value)
             }
             ChunkPlace::Invalid(_) => false,
         };
+        tried.agreeing += usize::from(is_right);
         tried.nwrong += usize::from(!is_right);
     }
     // Stored entries that lead to no chunk at all are not an index.
@@ -202,7 +198,11 @@ fn places<R: Read + Seek>(file: &mut DamagedFile<R>, nchunks: u64) -> Result<Vec
     let mut at = TYPESIZE;
     while at < file.len {
         // The item size of an index, and its decompressed size, as they follow one another in a chunk header.
-        found.extend(file.search_piece(at, &[8, a, b, c, d])?.into_iter().map(|offset| offset - TYPESIZE));
+        found.extend(
+            file.search_piece(at, &[typesize_byte(ENTRY_LEN), a, b, c, d])?
+                .into_iter()
+                .map(|offset| offset - TYPESIZE),
+        );
         found.drain(..found.len().saturating_sub(MAX_PLACES));
         at = at.saturating_add(PIECE);
     }

@@ -98,14 +98,16 @@ impl Survey {
         }
         let index_end =
             if nchunks == 0 { Some(parts.header_len) } else { parts.index.map(|index| index.end) };
-        let frame_len = u64::try_from(values.number(HeaderField::FrameLen)).unwrap_or(u64::MAX);
+        // Without a header, the frame is the whole file.
+        let stated = Some(values.number(HeaderField::FrameLen)).filter(|_| !values.is_lost);
+        let frame_len = stated.map_or(file.len, |len| u64::try_from(len).unwrap_or(u64::MAX));
         let trailer = trailer::read(file, index_end, frame_len, &mut notes.restored)?;
         if trailer.is_none() && (values.has_vlmetalayers() || order.is_none()) {
             notes.lost_trailer(values.has_vlmetalayers());
         }
         let mut vlmetalayers = trailer.unwrap_or_default();
         notes.lost_metalayers.append(&mut vlmetalayers.lost);
-        let before = take_note(&mut vlmetalayers.kept);
+        let before = take_note(&mut vlmetalayers.kept, &mut notes.lost_metalayers);
         let Metadata { dtype, layers, .. } = metadata;
         let vlmetalayers = vlmetalayers.kept;
         let survey =
@@ -310,14 +312,16 @@ fn differences(values: &Values, parts: &FrameParts, is_sparse: bool) -> Vec<Stri
     wrong.collect()
 }
 
-/// Takes the note of an earlier salvage from the vlmetalayers, if it can be read.
-fn take_note(vlmetalayers: &mut Vec<(Vec<u8>, Vec<u8>)>) -> SalvageNote {
+/// Takes the note of an earlier salvage from the vlmetalayers. One that cannot be read is lost, as the new frame has a
+/// note of its own.
+fn take_note(
+    vlmetalayers: &mut Vec<(Vec<u8>, Vec<u8>)>,
+    lost_metalayers: &mut Vec<(String, String)>,
+) -> SalvageNote {
     let at = vlmetalayers.iter().position(|(name, _)| name == SALVAGE_NAME.as_bytes());
-    let note = at.and_then(|at| {
-        let (_, chunk) = vlmetalayers.get(at)?;
-        let note = SalvageNote::of_chunk(chunk)?;
-        vlmetalayers.remove(at);
-        Some(note)
-    });
-    note.unwrap_or_default()
+    let Some((_, chunk)) = at.map(|at| vlmetalayers.remove(at)) else { return SalvageNote::default() };
+    SalvageNote::of_chunk(&chunk).unwrap_or_else(|| {
+        lost_metalayers.push((SALVAGE_NAME.into(), "it is not the list of an earlier salvage".into()));
+        SalvageNote::default()
+    })
 }

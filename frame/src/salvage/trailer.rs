@@ -9,7 +9,7 @@ use crate::format::decompress;
 use crate::format::fields::Generation;
 use crate::format::marker::Marker;
 use crate::format::section::SectionRules;
-use crate::format::trailer::{END_LEN, HEAD_LEN, MAX_TRAILER_LEN, MAX_VALUE_LEN};
+use crate::format::trailer::{END_LEN, HEAD_LEN, MAX_TRAILER_LEN};
 use crate::rules::chunk::wrong_alone;
 use crate::rules::messagepack::wrong_value;
 use crate::salvage::damaged_file::DamagedFile;
@@ -78,42 +78,53 @@ fn from_end<R: Read + Seek>(
 fn vlmetalayers(bytes: &[u8], restored: &mut Vec<String>) -> Vlmetalayers {
     let section = Layers::read(bytes, HEAD_LEN, SectionRules::TRAILER.max_count.into());
     let mut found = Vlmetalayers::default();
+    // Undamaged contents share no bytes, so together they are no longer than the trailer. Twice that leaves room for
+    // damaged ones, which are tried at several places.
+    let mut left = bytes.len().saturating_mul(2);
     for layer in section.layers {
-        let chunks = layer.contents.iter().filter_map(|range| bytes.get(range.clone()));
-        let (mut chunk, mut why) = (None, None);
-        for content in chunks {
-            let mut content = content.to_vec();
-            let is_restored = clear_false_dictionary(&mut content);
-            match wrong_chunk(&content) {
-                None => {
-                    chunk = Some((content, is_restored));
-                    break;
-                }
-                // The first place is that of the index, so its reason is the one that helps.
-                Some(wrong) => why = why.or_else(|| Some(format!("its chunk {wrong}"))),
-            }
-        }
+        let contents = layer.contents.iter().filter_map(|range| bytes.get(range.clone()));
         let is_named = core::str::from_utf8(&layer.name).is_ok_and(|name| !name.is_empty());
-        if !is_named && chunk.is_some() {
-            why = Some("its name is damaged".into());
-        }
+        let chunk = intact(contents, &mut left);
+        let chunk = if is_named { chunk } else { chunk.and(Err("its name is damaged".into())) };
         let name = Escaped(&String::from_utf8_lossy(&layer.name)).to_string();
-        if let Some((chunk, is_restored)) = chunk.filter(|_| is_named) {
-            restored.extend(is_restored.then(|| format!("vlmetalayer {name}: {CLEARED}")));
-            found.kept.push((layer.name, chunk));
-        } else {
-            let why = why.unwrap_or_else(|| "its chunk cannot be found in the trailer".into());
-            found.lost.push((name, why));
+        match chunk {
+            Ok((chunk, is_restored)) => {
+                restored.extend(is_restored.then(|| format!("vlmetalayer {name}: {CLEARED}")));
+                found.kept.push((layer.name, chunk));
+            }
+            Err(why) => found.lost.push((name, why)),
         }
     }
     found
 }
 
+/// The first of these contents that is an intact chunk, and whether a flag of it was restored. The error is that of the
+/// first content, because the index refers to it. The contents may have `left` bytes together.
+fn intact<'b>(contents: impl Iterator<Item = &'b [u8]>, left: &mut usize) -> Result<(Vec<u8>, bool), String> {
+    let mut first = None;
+    for content in contents {
+        let chunk = ChunkHeader::parse(content).filter(|header| header.cbytes == content.len());
+        let why = match left.checked_sub(content.len()) {
+            _ if chunk.is_none() => "its chunk has another length than its header says".into(),
+            None => "it shares bytes with other vlmetalayers".into(),
+            Some(rest) => {
+                *left = rest;
+                let mut chunk = content.to_vec();
+                let is_restored = clear_false_dictionary(&mut chunk);
+                match wrong_chunk(&chunk) {
+                    None => return Ok((chunk, is_restored)),
+                    Some(wrong) => format!("its chunk {wrong}"),
+                }
+            }
+        };
+        first.get_or_insert(why);
+    }
+    Err(first.unwrap_or_else(|| "its chunk cannot be found in the trailer".into()))
+}
+
 /// The reason why the chunk of a vlmetalayer cannot be read; `None` if it can.
 fn wrong_chunk(chunk: &[u8]) -> Option<String> {
-    let Some(header) = ChunkHeader::parse(chunk).filter(|header| header.cbytes == chunk.len()) else {
-        return Some("has another length than its header says".into());
-    };
+    let Some(header) = ChunkHeader::parse(chunk) else { return Some("has no header".into()) };
     if let Some(why) = wrong_alone(&header, chunk) {
         return Some(why);
     }
@@ -129,7 +140,7 @@ fn wrong_chunk(chunk: &[u8]) -> Option<String> {
     if header.has_table() && cfg!(not(feature = "decompress")) {
         return None;
     }
-    match decompress::value(header, chunk, MAX_VALUE_LEN) {
+    match decompress::value(header, chunk) {
         Ok(value) => wrong_value(&value).map(|why| format!("does not hold MessagePack: {why}")),
         Err(why) => Some(format!("cannot be decompressed: {why}")),
     }

@@ -6,7 +6,7 @@ use crate::check::chunk_data::{self, NotDecompressed};
 use crate::error::{Error, ErrorKind};
 use crate::format::chunk::{ChunkHeader, HeaderSize, set_filter};
 use crate::format::index::ChunkEntry;
-use crate::io::blocks::{FIRST_READ, streams_end_by, wrong_table};
+use crate::io::blocks::{FIRST_READ, streams_end, wrong_table};
 use crate::io::chunks::{ChunkBytes, Chunks};
 use crate::rules::chunk::{ChunkRules, Plugins, list, unsupported};
 
@@ -36,7 +36,7 @@ pub(super) fn chunk<R: Read + Seek>(
 ) -> Result<Verdict, Error> {
     match judge_or_restore(chunks, entry, rules, has_wrong_length, room) {
         // A disk sector that cannot be read costs only the chunks in it.
-        Err(error) if error.kind() == ErrorKind::Io => Ok(Verdict::Lost("it cannot be read".into())),
+        Err(error) if error.kind() == ErrorKind::Io => Ok(Verdict::Lost(error.to_string())),
         verdict => verdict,
     }
 }
@@ -202,7 +202,7 @@ fn cbytes<R: Read + Seek>(
     let Some(header) = ChunkHeader::parse(&bytes).filter(is_known) else { return Ok(None) };
     let is_room = |length: usize| (header.header_len + length) as u64 <= first.room;
     if header.table_len().is_some_and(is_room) && header.has_table() {
-        let end = streams_end_by(chunks, entry, &header, &bytes)?;
+        let end = streams_end(chunks, entry, &header, &bytes)?;
         return Ok(end.and_then(|end| usize::try_from(end).ok()));
     }
     // Decompression cannot verify such a chunk, so it must end where the next one begins.

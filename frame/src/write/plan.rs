@@ -8,13 +8,13 @@ use b2nd_serde::{Layout, Meta, to_vec};
 use crate::error::Error;
 use crate::format::chunk::{MAX_BLOCKSIZE, typesize_byte};
 use crate::format::fields::HeaderField;
-use crate::format::flags::{Codec, MAX_FILTERS};
+use crate::format::flags::MAX_FILTERS;
 use crate::format::header::MAX_HEADER_LEN;
 use crate::format::header_builder::{Compression, HeaderBuilder};
 use crate::format::marker::Marker;
 use crate::format::section::{ARRAY_NAME, ARRAY_NAMES, MAX_NAME_LEN, Section, SectionRules};
 use crate::format::trailer::{MAX_TRAILER_LEN, Trailer};
-use crate::rules::array::refuse_objects;
+use crate::rules::array::{can_be_nan, refuse_objects};
 use crate::rules::chunk::ChunkRules;
 use crate::write::index::{MAX_CHUNKS, NewIndex};
 
@@ -77,7 +77,7 @@ impl Plan {
         }
         let sizes = Sizes::new(&meta, item_size(&dtype, typesize)?)?;
         let can_be_nan = match dtype {
-            Ok(Some(dtype)) => ["<f4", "<f8"].contains(&&*dtype.type_string().to_string()),
+            Ok(Some(dtype)) => can_be_nan(&dtype),
             // An unknown dtype may be a float, so the caller decides.
             _ => matches!(sizes.typesize, 4 | 8),
         };
@@ -101,7 +101,6 @@ impl Plan {
         let section = section.filter(|section| header.len() + section.len() <= MAX_HEADER_LEN);
         let section = section.ok_or_else(|| too_large("header", MAX_HEADER_LEN))?;
         let trailer = Trailer::build(&refs(&vlmetalayers).collect::<Vec<_>>(), <_>::default());
-        let trailer = trailer.filter(|trailer| trailer.len() <= MAX_TRAILER_LEN);
         let trailer = trailer.ok_or_else(|| too_large("trailer", MAX_TRAILER_LEN))?;
         let nchunks = sizes.nchunks;
         let index = NewIndex::new(nchunks).ok_or_else(|| {
@@ -220,7 +219,7 @@ pub(crate) fn check_compression(compression: &Compression) -> Result<(), Error> 
         let Some(name) = codec.name() else {
             return Err(Error::refused(format_args!("{codec} is unknown")));
         };
-        if uses_dictionary && ![Codec::LZ4, Codec::LZ4HC, Codec::ZSTD].contains(&codec) {
+        if uses_dictionary && !codec.takes_dictionary() {
             return Err(Error::refused(format_args!("{name} has no dictionaries; lz4, lz4hc and zstd have")));
         }
     }

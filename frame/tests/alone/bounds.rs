@@ -10,11 +10,12 @@ use std::time::Duration;
 use crate::writes::Writes;
 use allocation_counter::measure;
 use b2nd_frame::{
-    Check, CheckDepth, ErrorKind, Frame, FrameBuilder, FrameType, Rewrite, Severity, SpecialValue, Trailer,
-    check, dump_header, scan, zip_members,
+    Check, CheckDepth, ErrorKind, FindingCode, Frame, FrameBuilder, FrameType, Rewrite, Salvage, Severity,
+    SpecialValue, Trailer, check, dump_header, scan, zip_members,
 };
 use b2nd_lab::{
     chunk_of_zeros, chunk_with_a_table, data, frame_of, frame_of_chunks, offset_field, stored_chunk,
+    with_chunks,
 };
 use b2nd_serde::dtype::Dtype;
 use b2nd_serde::dump::Row;
@@ -476,6 +477,59 @@ fn a_check_of_chunks_costs_what_is_there() {
             });
         }
     }
+}
+
+#[test]
+fn a_salvage_reads_each_byte_a_few_times_whatever_chunks_share() {
+    const COUNT: usize = 30_000;
+    const BLOCKS: usize = 8000;
+    // The table of each chunk consists of the headers of the chunks after it.
+    let short = chunk_with_a_table(BLOCKS);
+    let chunks = [short[..32].repeat(COUNT), short[32..].to_vec()].concat();
+    let starts: Vec<usize> = (0..COUNT).map(|at| 32 * at).collect();
+    let (nbytes, nchunks) = (i32::try_from(8 * BLOCKS).unwrap(), i64::try_from(COUNT).unwrap());
+    let shapes = Shapes { shape: &[i64::from(nbytes) * nchunks], chunkshape: &[nbytes], blockshape: &[8] };
+    let array = to_vec(&Meta::new(shapes, "|u1").unwrap()).unwrap();
+    let file = with_chunks(frame_of(&[("b2nd", &array)], &[]), &chunks, &starts, 8 * BLOCKS);
+    let read = Cell::new(0);
+    let reader = Counting { file: Cursor::new(&file), read: &read };
+    bounded("salvage", file.len(), 16, || {
+        let error = Salvage::read_at(reader, 0).unwrap().preview().unwrap_err();
+        assert!(error.to_string().contains("it shares bytes with another chunk"), "{error}");
+    });
+    let (read, most) = (read.get(), 16 * file.len());
+    assert!(read <= most, "{read} bytes are read, more than {most}");
+}
+
+#[test]
+fn vlmetalayers_that_share_their_bytes_are_refused_and_lost() {
+    const COUNT: usize = 8192;
+    // Bytes in MessagePack.
+    let value = stored_chunk(&[&[0xc6, 0, 4, 0, 0][..], &vec![0; 1 << 18]].concat());
+    let names: Vec<String> = (0..COUNT).map(|number| format!("{number:04}")).collect();
+    let mut layers: Vec<(&str, &[u8])> = names.iter().map(|name| (&**name, &[][..])).collect();
+    layers[COUNT - 1].1 = &value;
+    let shapes = Shapes { shape: &[0], chunkshape: &[8], blockshape: &[8] };
+    let array = to_vec(&Meta::new(shapes, "|u1").unwrap()).unwrap();
+    let mut file = frame_of(&[("b2nd", &array)], &layers);
+    let read_at = |file| Frame::read_at(Cursor::new(file), 0).unwrap();
+    let trailer = read_at(file.clone()).trailer().unwrap();
+    let start = usize::try_from(trailer.offset()).unwrap();
+    let last = usize::try_from(trailer.vlmetalayers()[COUNT - 1].offset()).unwrap() - 5 - start;
+    // Entries of 10 bytes follow the 9 bytes of the trailer's head and of the section's.
+    for entry in file[start + 9..].chunks_mut(10).take(COUNT) {
+        entry[6..].copy_from_slice(&u32::try_from(last).unwrap().to_be_bytes());
+    }
+    let error = read_at(file.clone()).trailer().unwrap_err();
+    assert!(error.to_string().contains("so some share bytes"), "{error}");
+    let report = Check::new(CheckDepth::ChunkData).run(&mut read_at(file.clone())).unwrap();
+    assert!(report.findings.iter().any(|finding| finding.code() == FindingCode::VlmetalayerLength));
+    bounded("salvage", file.len(), 16, || {
+        let report = Salvage::read_at(Cursor::new(&file), 0).unwrap().preview().unwrap();
+        let missing = &report.lost_metalayers;
+        assert!(missing.len() > COUNT - 8 && report.frame.header().has_vlmetalayers, "{}", missing.len());
+        assert_eq!(missing[COUNT / 2].1, "it shares bytes with other vlmetalayers");
+    });
 }
 
 #[test]

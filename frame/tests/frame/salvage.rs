@@ -10,6 +10,8 @@ use b2nd_frame::{
     Check, CheckDepth, Error, ErrorKind, Finding, FindingCode, Frame, FrameBuilder, Generation, Remedy,
     Salvage, SalvageReport, Severity, SpecialValue, check,
 };
+#[cfg(feature = "decompress")]
+use b2nd_lab::{chunk_with_a_table, frame_of, stored_chunk};
 use b2nd_lab::{copy, data};
 use b2nd_serde::{Meta, Shapes};
 
@@ -41,7 +43,11 @@ fn saved(bytes: &[u8], folder: &Path) -> Result<(Vec<u8>, SalvageReport), Error>
     let (frame, report) = applied?;
     let preview = preview?;
     assert_eq!(preview.frame.header_bytes(), frame.header_bytes());
-    assert_eq!((&preview.lost, &preview.restored), (&report.lost, &report.restored));
+    let all = |report: &SalvageReport| {
+        let SalvageReport { lost, unverified, restored, assumed, lost_metalayers, counts, .. } = report;
+        format!("{lost:?} {unverified:?} {restored:?} {assumed:?} {lost_metalayers:?} {counts:?}")
+    };
+    assert_eq!(all(&preview), all(&report));
     let new = fs::read(&to).unwrap();
     fs::remove_file(to).unwrap();
     Ok((new, report))
@@ -254,6 +260,58 @@ fn the_new_frame_says_what_is_lost_and_keeps_saying_it() {
     assert_eq!(findings.iter().map(Finding::code).collect::<Vec<_>>(), [FindingCode::Salvaged]);
     let message = "the frame was salvaged: 2 chunks were lost, from chunk 1 on, and are zeros now";
     assert_eq!(findings[0].message(), message);
+}
+
+/// The array of most tests, with a vlmetalayer of this chunk.
+#[cfg(feature = "decompress")]
+fn with_vlmetalayer(name: &str, chunk: &[u8]) -> Vec<u8> {
+    const TRAILER: usize = 485;
+    let other = frame_of(&[], &[(name, chunk)]);
+    let trailer = Frame::read_at(Cursor::new(&other), 0).unwrap().trailer().unwrap();
+    let mut file = [&small()[..TRAILER], trailer.bytes()].concat();
+    let frame_len = file.len() as u64;
+    file[16..24].copy_from_slice(&frame_len.to_be_bytes());
+    // The flag of vlmetalayers.
+    file[68] = 0xc3;
+    file
+}
+
+/// A program that copies the vlmetalayers compresses the note.
+#[test]
+#[cfg(feature = "decompress")]
+fn a_compressed_note_is_kept_and_one_that_is_no_note_is_reported() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut damaged = small();
+    damaged[CHUNKS + 3 * CHUNK + 2] = 0;
+    let note = |file: &[u8]| {
+        let trailer = Frame::read_at(Cursor::new(file), 0).unwrap().trailer().unwrap();
+        trailer.vlmetalayers().iter().map(|layer| layer.value().unwrap().into_owned()).collect::<Vec<_>>()
+    };
+    let (new, _) = saved(&damaged, folder.path()).unwrap();
+    let before = note(&new);
+    let value = &before[0];
+    // One block of LZ4, whose only stream is as long as its data, so it is not compressed.
+    let length = i32::try_from(value.len()).unwrap();
+    let mut chunk = chunk_with_a_table(1);
+    chunk.truncate(36);
+    chunk.extend(length.to_le_bytes());
+    chunk.extend(value);
+    for (at, number) in [(4, length), (8, length), (12, 40 + length), (32, 36)] {
+        chunk[at..at + 4].copy_from_slice(&number.to_le_bytes());
+    }
+    let compressed = with_vlmetalayer("b2nd_salvage", &chunk);
+    let path = folder.path().join("compressed.b2nd");
+    fs::write(&path, &compressed).unwrap();
+    let findings = check(&path).unwrap().findings;
+    assert_eq!(findings[0].message(), "the frame was salvaged: chunk 3 was lost, and is zeros now");
+    let (new, report) = saved(&compressed, folder.path()).unwrap();
+    assert_eq!((note(&new), report.lost_metalayers.len()), (before, 0));
+
+    let (new, report) =
+        saved(&with_vlmetalayer("b2nd_salvage", &stored_chunk(b"\xc0")), folder.path()).unwrap();
+    let why = "it is not the list of an earlier salvage".to_owned();
+    assert_eq!(report.lost_metalayers, [("b2nd_salvage".to_owned(), why)]);
+    assert!(note(&new).is_empty());
 }
 
 #[test]
@@ -626,6 +684,8 @@ fn a_header_that_is_gone_is_given() {
     let report = given.assume_order().preview().unwrap();
     assert_eq!(report.lost_count(), 0, "{report:?}");
     assert_eq!(report.frame.array().unwrap().unwrap().dtype(), Some("<i4"));
+    // Nothing is said of the length in the header that is gone.
+    assert!(report.restored.iter().all(|restored| !restored.contains("frame_len")), "{report:?}");
 }
 
 /// For any few changed bytes, nothing panics, and every written frame has no error.

@@ -1,0 +1,230 @@
+//! The headers of all chunks together. They show which chunks share bytes, and whether bytes belong to no chunk.
+
+use std::collections::BTreeSet;
+use std::io::{Read, Seek};
+
+use crate::error::Error;
+use crate::format::chunk::ChunkHeader;
+use crate::format::flags::Filter;
+use crate::format::index::{ChunkEntry, ChunkPlace, chunks_len, index_start};
+use crate::io::blocks::{FIRST_READ, streams_end};
+use crate::io::chunks::Chunks;
+use crate::io::frame::Frame;
+use crate::progress::Progress;
+use crate::rules::chunk::ChunkRules;
+use crate::rules::index::{ChunkSpan, MAX_COMPARED, gaps};
+use crate::salvage::survey::Survey;
+use crate::salvage::walk::{Next, each};
+
+/// The maximum number of distinct filter pipelines that are counted, which bounds the work for each chunk.
+const MAX_PIPELINES: usize = 16;
+
+/// The number of chunks between two calls of the function that can stop a salvage.
+const BETWEEN_STOPS: u64 = 1 << 12;
+
+/// The facts from the headers of all chunks together.
+pub(super) struct HeaderScan {
+    /// Chunks that share bytes with others. One of the two entries is wrong, and nothing shows which.
+    sharing: BTreeSet<u64>,
+    /// Chunks that share bytes with others and do not end with their last block.
+    pub(super) wrong_lengths: BTreeSet<u64>,
+    /// Whether there is room for a chunk in bytes that no entry refers to. If so, an entry with a special value may be
+    /// damaged, and its chunk may be in those bytes.
+    pub(super) has_unowned: bool,
+    /// The places of the first [`MAX_COMPARED`] stored chunks, sorted: offsets, or the numbers of the files of a sparse
+    /// frame.
+    places: Vec<u64>,
+    /// The first stored chunk that is not compared with the others.
+    first_uncompared: Option<u64>,
+    /// The number of bytes that the chunks which are not compared can have together.
+    left: u64,
+    /// The end of the chunks.
+    end: u64,
+    pub(super) rules: ChunkRules,
+}
+
+impl HeaderScan {
+    pub(super) fn of<R: Read + Seek>(
+        frame: &mut Frame<&mut R>,
+        survey: &Survey,
+        progress: &mut Progress<'_>,
+    ) -> Result<Self, Error> {
+        let mut rules = ChunkRules { filters: None, ..ChunkRules::new(frame.header(), true) };
+        let mut spans: Vec<ChunkSpan> = Vec::new();
+        let (mut places, mut first_uncompared) = (Vec::new(), None);
+        let mut pipelines: Vec<(Vec<Filter>, u64)> = Vec::new();
+        each(frame, survey, &mut |chunks, next| {
+            let Next::Entry(entry) = next else { return Ok(()) };
+            if entry.number % BETWEEN_STOPS == 0 {
+                progress.advance(0)?;
+            }
+            if let ChunkPlace::Frame(place) | ChunkPlace::File(place) = entry.place {
+                if places.len() < MAX_COMPARED {
+                    places.push(place);
+                } else {
+                    first_uncompared.get_or_insert(entry.number);
+                }
+            }
+            let Ok(header) = chunks.valid_header(&entry, &rules) else { return Ok(()) };
+            spans.extend(span(&entry, &header).filter(|_| spans.len() < MAX_COMPARED));
+            count(&mut pipelines, &header);
+            Ok(())
+        })?;
+        spans.sort_unstable();
+        places.sort_unstable();
+        let mut sharing = overlapping(&spans);
+        let wrong_lengths =
+            if survey.is_sparse { BTreeSet::new() } else { wrong_lengths(frame, &spans, &sharing)? };
+        if !wrong_lengths.is_empty() {
+            spans.retain(|span| !wrong_lengths.contains(&span.number));
+            sharing = overlapping(&spans);
+        }
+        // The majority of the chunks, because the header with the filters may be damaged.
+        rules.filters = pipelines.into_iter().max_by_key(|&(_, count)| count).map(|(filters, _)| filters);
+        let has_unowned =
+            spans.len() < MAX_COMPARED && unowned(survey, &spans, &places) >= ChunkHeader::MAX_LEN as u64;
+        let (end, left) = (index_start(frame.header()), chunks_len(frame.header()));
+        Ok(Self { sharing, wrong_lengths, has_unowned, places, first_uncompared, left, end, rules })
+    }
+
+    /// Whether a chunk shares bytes with another one, and nothing shows which of the two places is wrong.
+    pub(super) fn is_sharing<R: Read + Seek>(
+        &mut self,
+        chunks: &mut Chunks<'_, R>,
+        entry: &ChunkEntry,
+    ) -> bool {
+        let (ChunkPlace::Frame(place) | ChunkPlace::File(place)) = entry.place else { return false };
+        if self.first_uncompared.is_some_and(|first| entry.number >= first) {
+            // The chunks have no more bytes than the file, unless they share some. Otherwise a small file could make
+            // any number of large copies.
+            let header = chunks.header(entry).unwrap_or_default();
+            let cbytes = header.map_or(ChunkHeader::MAX_LEN, |header| header.cbytes);
+            let left = self.left.checked_sub(cbytes as u64);
+            self.left = left.unwrap_or_default();
+            return left.is_none();
+        }
+        let first = self.places.partition_point(|&other| other < place);
+        let is_repeated = self.places.get(first + 1) == Some(&place);
+        is_repeated || self.sharing.contains(&entry.number)
+    }
+
+    /// The number of bytes up to the next chunk or the end of the chunks; 0 if the next chunk is not known. In a sparse
+    /// frame, each chunk has a file.
+    pub(super) fn room(&self, entry: &ChunkEntry) -> u64 {
+        let ChunkPlace::Frame(start) = entry.place else { return u64::MAX };
+        if self.first_uncompared.is_some() {
+            return 0;
+        }
+        let next = self.places.partition_point(|&place| place <= start);
+        self.places.get(next).unwrap_or(&self.end).saturating_sub(start)
+    }
+}
+
+/// The bytes of a stored chunk. In a sparse frame, the numbers of the files stand for bytes.
+fn span(entry: &ChunkEntry, header: &ChunkHeader) -> Option<ChunkSpan> {
+    let (start, len) = match entry.place {
+        ChunkPlace::Frame(start) => (start, header.cbytes as u64),
+        ChunkPlace::File(number) => (number, 1),
+        ChunkPlace::Special(_) | ChunkPlace::Invalid(_) => return None,
+    };
+    Some(ChunkSpan { start, end: start.saturating_add(len), number: entry.number })
+}
+
+/// The numbers of chunks that share bytes with others. The spans must be sorted.
+fn overlapping(spans: &[ChunkSpan]) -> BTreeSet<u64> {
+    let mut sharing = BTreeSet::new();
+    let mut furthest: Option<(u64, u64)> = None;
+    for &ChunkSpan { start, end, number } in spans {
+        if let Some((_, before)) = furthest.filter(|&(last, _)| start < last) {
+            sharing.extend([before, number]);
+        }
+        if furthest.is_none_or(|(last, _)| end > last) {
+            furthest = Some((end, number));
+        }
+    }
+    sharing
+}
+
+/// The chunks that share bytes with others and do not end with their last block. Such a chunk has a wrong length, and
+/// the chunk after it is not at fault.
+fn wrong_lengths<R: Read + Seek>(
+    frame: &mut Frame<&mut R>,
+    spans: &[ChunkSpan],
+    sharing: &BTreeSet<u64>,
+) -> Result<BTreeSet<u64>, Error> {
+    let mut wrong = BTreeSet::new();
+    // The tables of blocks of valid chunks share no bytes, so together they are no longer than the chunks.
+    let mut left = chunks_len(frame.header());
+    let mut chunks = frame.chunks()?;
+    for &ChunkSpan { start, end, number } in spans.iter().filter(|span| sharing.contains(&span.number)) {
+        let entry = ChunkEntry { number, nbytes: None, place: ChunkPlace::Frame(start) };
+        // A disk sector that cannot be read costs only the chunks in it.
+        let Ok(Some(first)) = chunks.bytes(&entry, 0, FIRST_READ) else { continue };
+        let Some(header) = ChunkHeader::parse(&first.bytes) else { continue };
+        let table = header.header_len + header.table_len().unwrap_or_default();
+        let Some(rest) = left.checked_sub(table as u64) else { break };
+        left = rest;
+        let last = streams_end(&mut chunks, &entry, &header, &first.bytes).unwrap_or_default();
+        if last.is_some_and(|last| last != end - start) {
+            wrong.insert(number);
+        }
+    }
+    Ok(wrong)
+}
+
+/// The longest run of bytes, between the header and the chunk index, that belong to no chunk. The spans and the places
+/// of all chunks must be sorted.
+fn unowned(survey: &Survey, spans: &[ChunkSpan], places: &[u64]) -> u64 {
+    let Some(index) = survey.parts.index.filter(|_| !survey.is_sparse) else { return 0 };
+    let ranges = spans.iter().map(|span| (span.start, span.end));
+    // A chunk with a damaged header is in no span, but its bytes have an entry.
+    let unowned = gaps(ranges, survey.parts.header_len, index.start)
+        .filter(|(start, _)| places.binary_search(start).is_err());
+    unowned.map(|(_, len)| len).max().unwrap_or_default()
+}
+
+/// Counts the filter pipeline of a compressed chunk.
+fn count(pipelines: &mut Vec<(Vec<Filter>, u64)>, header: &ChunkHeader) {
+    // Chunks without compressed blocks or with a header of Blosc 1 say nothing about the filters, and neither do those
+    // with damaged ones.
+    let is_blosc1 = header.header_len < ChunkHeader::MAX_LEN;
+    if !header.has_table() || is_blosc1 || header.unknown_filter().is_some() {
+        return;
+    }
+    let filters: Vec<Filter> = header.filters.iter().filter(|filter| filter.id != 0).copied().collect();
+    if let Some((_, count)) = pipelines.iter_mut().find(|(known, _)| *known == filters) {
+        *count += 1;
+    } else if pipelines.len() < MAX_PIPELINES {
+        pipelines.push((filters, 1));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::io::Cursor;
+
+    use super::*;
+
+    #[test]
+    fn chunks_that_are_not_compared_have_no_more_bytes_than_the_file() {
+        let file = fs::read("tests/data/int32_3x5.b2nd").unwrap();
+        let mut frame = Frame::read_at(Cursor::new(file), 0).unwrap();
+        let (rules, left) = (ChunkRules::new(frame.header(), true), chunks_len(frame.header()));
+        let mut scan = HeaderScan {
+            sharing: BTreeSet::new(),
+            wrong_lengths: BTreeSet::new(),
+            has_unowned: false,
+            places: Vec::new(),
+            first_uncompared: Some(2),
+            left,
+            end: index_start(frame.header()),
+            rules,
+        };
+        let mut chunks = frame.chunks().unwrap();
+        let entry = chunks.get(0).unwrap().unwrap();
+        let mut shares = |number| scan.is_sharing(&mut chunks, &ChunkEntry { number, ..entry });
+        // There are four chunks of equal length.
+        assert_eq!([1, 2, 3, 4, 5, 6, 1].map(&mut shares), [false, false, false, false, false, true, false]);
+    }
+}
