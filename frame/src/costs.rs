@@ -36,7 +36,7 @@
 //! | [`Store::open`](crate::Store::open) | the names in a folder or zip file, the keys in its data, the trailers of tables | 16, and 16 MiB for the keys |
 //! | `EmbeddedFrames` | the list of keys, then the selected frame | 16 MiB for the keys, and one chunk: 1024 per byte, or 64 MiB |
 //! | [`scan`](crate::scan()) | the file | 2 MiB in all |
-//! | [`zip_members`](crate::zip_members()), [`zip_member`](crate::zip_member()) | the directory of the file, of at most 64 MiB, and headers of at most 1 MiB | 16 |
+//! | [`zip_members`](crate::zip_members()), [`zip_member`](crate::zip_member()) | the directory of the file, of at most 16 MiB, and headers of at most 1 MiB, together 128 MiB | 16 for the directory, 2 for headers |
 //! | [`ZipMember::check_bytes`](crate::ZipMember::check_bytes) | one member | 64 kB in all |
 //! | [`Salvage`](crate::Salvage) | the whole file, chunk by chunk | 2 for header and trailer, 64 for each chunk of the array, a text for each range of lost or restored chunks, and as a `Check` of chunk data for one chunk |
 //! | [`Rewrite`](crate::Rewrite) | the whole frame, piece by piece | 8 for header and trailer; 8 for each chunk if the frame type changes |

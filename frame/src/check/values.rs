@@ -6,7 +6,7 @@ use crate::check::report::{Report, Skipped};
 use crate::error::{Error, ErrorKind};
 use crate::finding::Escaped;
 use crate::io::frame::Frame;
-use crate::rules::trailer::value;
+use crate::rules::trailer::{embed_list, value};
 
 /// Decompresses each value. The check of the frame has already reported the faults of the trailer itself.
 pub(super) fn check<R: Read + Seek>(frame: &mut Frame<R>, report: &mut Report) -> Result<(), Error> {
@@ -23,6 +23,9 @@ pub(super) fn check<R: Read + Seek>(frame: &mut Frame<R>, report: &mut Report) -
                 first.get_or_insert_with(|| format!("vlmetalayer {} {why}", Escaped(layer.name())));
             }
         }
+    }
+    if frame.kind().is_store() {
+        report.findings.extend(embed_list(&trailer, frame.header()));
     }
     report.skipped.extend(first.map(|why| Skipped::Values { count, why }));
     Ok(())

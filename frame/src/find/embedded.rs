@@ -4,12 +4,10 @@ use core::ops::Range;
 use std::collections::BTreeMap;
 use std::io::{self, Read, Seek, SeekFrom};
 
-use serde::{Deserialize, Deserializer};
-
 use crate::error::Error;
 use crate::finding::Escaped;
 use crate::format::decompress::expansion_limit;
-use crate::format::section::values_of;
+use crate::format::embed_list::EmbedPlace;
 use crate::io::frame::Frame;
 
 /// Reads the frames in the compressed data of a store, one at a time: those of a `.b2e`, or of the `embed.b2e` in a
@@ -33,8 +31,7 @@ use crate::io::frame::Frame;
 #[derive(Debug)]
 pub struct EmbeddedFrames<R> {
     store: Frame<R>,
-    /// The byte range of each frame in the data of the store; `None` if it is elsewhere.
-    ranges: BTreeMap<String, Option<Range<u64>>>,
+    places: BTreeMap<String, EmbedPlace>,
     selected: Range<u64>,
     /// The offset of the next read in the selected frame.
     position: u64,
@@ -52,10 +49,9 @@ impl<R: Read + Seek> EmbeddedFrames<R> {
     ///
     /// The errors of [`Frame::trailer`], and [`Refused`](crate::ErrorKind::Refused) if two frames share bytes.
     pub fn new(mut store: Frame<R>) -> Result<Self, Error> {
-        let ranges = store.trailer()?.embed_map::<DataRange>().unwrap_or_default().into_iter();
-        let ranges = ranges.map(|(key, DataRange(range))| (key, range)).collect();
+        let places = store.trailer()?.embed_list("embed_map").unwrap_or_default();
         let left = expansion_limit(store.header().frame_len);
-        let frames = Self { store, ranges, selected: 0..0, position: 0, chunk: None, left };
+        let frames = Self { store, places, selected: 0..0, position: 0, chunk: None, left };
         // Without this, a small file could make us read the same frame any number of times.
         let shared = frames.in_order().windows(2).find_map(|pair| match pair {
             [(first, key), (second, other)] if second.start < first.end => Some((*key, *other)),
@@ -73,7 +69,10 @@ impl<R: Read + Seek> EmbeddedFrames<R> {
 
     /// The byte ranges of the frames and their keys, in the order of the data.
     fn in_order(&self) -> Vec<(&Range<u64>, &str)> {
-        let ranges = self.ranges.iter().filter_map(|(key, range)| Some((range.as_ref()?, key.as_str())));
+        let ranges = self.places.iter().filter_map(|(key, place)| match place {
+            EmbedPlace::Data(range) => Some((range, key.as_str())),
+            EmbedPlace::Server | EmbedPlace::Unknown => None,
+        });
         let mut ranges: Vec<_> = ranges.collect();
         ranges.sort_unstable_by_key(|&(range, key)| (range.start, range.end, key));
         ranges
@@ -89,19 +88,19 @@ impl<R: Read + Seek> EmbeddedFrames<R> {
     ///
     /// # Errors
     ///
-    /// [`Refused`](crate::ErrorKind::Refused) if the store has the key, but the data is on a server.
+    /// [`Refused`](crate::ErrorKind::Refused) if the store has the key, but the data is on a server, or its place is
+    /// damaged.
     pub fn select(&mut self, key: &str) -> Result<bool, Error> {
-        match self.ranges.get(key) {
-            Some(Some(range)) => {
+        let why = match self.places.get(key) {
+            Some(EmbedPlace::Data(range)) => {
                 (self.selected, self.position) = (range.clone(), 0);
-                Ok(true)
+                return Ok(true);
             }
-            Some(None) => Err(Error::refused(format_args!(
-                "the data of {} is on a server, not in the store",
-                Escaped(key)
-            ))),
-            None => Ok(false),
-        }
+            Some(EmbedPlace::Server) => "is on a server, not in the store",
+            Some(EmbedPlace::Unknown) => "has neither an offset and a length nor a URL",
+            None => return Ok(false),
+        };
+        Err(Error::refused(format_args!("the data of {} {why}", Escaped(key))))
     }
 
     /// Reads bytes of the selected frame, as many as there are.
@@ -161,15 +160,5 @@ impl<R> Seek for EmbeddedFrames<R> {
         };
         self.position = position.ok_or(io::ErrorKind::InvalidInput)?;
         Ok(self.position)
-    }
-}
-
-/// The byte range of a frame in the data of a store; `None` for an array on a server, which has a URL instead.
-struct DataRange(Option<Range<u64>>);
-
-impl<'m> Deserialize<'m> for DataRange {
-    fn deserialize<D: Deserializer<'m>>(deserializer: D) -> Result<Self, D::Error> {
-        let [offset, length] = values_of(["offset", "length"], deserializer)?;
-        Ok(Self(offset.zip(length).map(|(start, length): (u64, u64)| start..start.saturating_add(length))))
     }
 }

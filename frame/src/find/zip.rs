@@ -13,8 +13,12 @@ use crate::io::frame::Frame;
 use crate::io::open::read;
 use crate::io::source::available;
 
-/// The longest directory of a zip file that is read: 64 MiB, enough for 400,000 members with names of 100 characters.
-const MAX_DIRECTORY: u64 = 1 << 26;
+/// The longest directory of a zip file that is read: 16 MiB, enough for 100,000 members with names of 100 characters.
+/// In memory it takes several times as much.
+const MAX_DIRECTORY: u64 = 1 << 24;
+
+/// The most bytes of headers that are kept of the members of a zip file. A server can make members as they are read.
+const MAX_HEADERS: usize = 1 << 27;
 
 /// The offset, in a record of the directory, of the byte with the needed version of the zip format.
 const VERSION_NEEDED: u64 = 6;
@@ -253,14 +257,14 @@ fn crc32_of(reader: &mut (impl Read + Seek), start: u64, length: u64) -> Result<
 
 /// Lists the files in a zip file, with the frames among them.
 ///
-/// It reads the directory of the zip file, of at most 64 MiB, and then the start of each member, as [`Frame::open`]
-/// does with a file. A header may have at most 1 MiB here. A damaged member does not prevent the listing of others. If
+/// It reads the directory of the zip file, of at most 16 MiB, and then the start of each member, as [`Frame::open`]
+/// does with a file. A header may have at most 1 MiB here, and all together at most 128 MiB. A damaged member does not prevent the listing of others. If
 /// two members share bytes, only the first one is read.
 ///
 /// # Errors
 ///
 /// [`Io`](crate::ErrorKind::Io) if the file cannot be read, [`Malformed`](crate::ErrorKind::Malformed) if it is not a
-/// zip file ([`FindingCode::NotAZip`]), [`Refused`](crate::ErrorKind::Refused) if its directory has more than 64 MiB.
+/// zip file ([`FindingCode::NotAZip`]), [`Refused`](crate::ErrorKind::Refused) if its directory has more than 16 MiB.
 /// [`scan`](crate::scan()) finds frames without the directory.
 ///
 /// ```
@@ -327,8 +331,13 @@ pub(crate) fn members_to_read<R: Read + Seek>(
     let (mut members, mut reader) = listed?;
     let is_to_read =
         |member: &&mut ZipMember| matches!(member.content, MemberContent::Other) && is_wanted(&member.name);
+    let mut left = MAX_HEADERS;
     for member in members.iter_mut().filter(is_to_read) {
-        member.content = content(&mut reader, member.offset, member.len)?;
+        let content = content(&mut reader, member.offset, member.len)?;
+        let kept = if let MemberContent::Frame(frame) = &content { frame.header_bytes().len() } else { 0 };
+        let rest = left.checked_sub(kept);
+        member.content = if rest.is_some() { content } else { MemberContent::Broken(not_kept(member)) };
+        left = rest.unwrap_or_default();
     }
     Ok(members)
 }
@@ -454,6 +463,14 @@ fn content(reader: &mut (impl Read + Seek), offset: u64, len: u64) -> Result<Mem
             finding => Ok(MemberContent::Broken(finding)),
         },
     }
+}
+
+fn not_kept(member: &ZipMember) -> Finding {
+    let text = format!(
+        "the headers of the members before it have {MAX_HEADERS} bytes, and no more are kept; ask for member {} alone",
+        Escaped(&member.name)
+    );
+    Finding::new(FindingCode::TooLong, Place::Header).at(member.offset).text(text)
 }
 
 fn not_a_zip(error: &rawzip::Error) -> Error {

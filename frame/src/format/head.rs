@@ -1,4 +1,5 @@
-//! The whole header of a frame, with values and metalayers.
+//! The whole header of a frame: its values, whose bytes [`fields`](super::fields) has, and its metalayers, which are a
+//! [section](super::section).
 
 use std::sync::Arc;
 

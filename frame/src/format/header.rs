@@ -1,4 +1,4 @@
-//! The values of a frame's header.
+//! The values of a frame's header. The table of its bytes is on [`HeaderField`].
 
 use core::array;
 use core::ops::Range;

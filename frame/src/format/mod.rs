@@ -32,4 +32,6 @@ pub(crate) mod salvage_note;
 // What follows the chunks.
 pub(crate) mod index;
 
+pub(crate) mod embed_list;
+
 pub(crate) mod trailer;

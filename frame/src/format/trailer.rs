@@ -24,6 +24,7 @@ use crate::finding::{Finding, Place};
 use crate::format::chunk::ChunkHeader;
 use crate::format::cursor::{Cursor, Part};
 use crate::format::decompress;
+use crate::format::embed_list::EMBED_LIST_NAME;
 use crate::format::fields::Generation;
 use crate::format::header::{Header, ParseError, too_long};
 use crate::format::marker::Marker;
@@ -223,14 +224,14 @@ impl Trailer {
     /// ```
     #[must_use]
     pub fn embedded(&self) -> Vec<String> {
-        self.embed_map::<IgnoredAny>().unwrap_or_default().into_keys().collect()
+        self.embed_list::<BTreeMap<String, IgnoredAny>>("embed_map").unwrap_or_default().into_keys().collect()
     }
 
-    /// The entries of a store's list of embedded frames, by key; `None` if the list cannot be read.
-    pub(crate) fn embed_map<T: DeserializeOwned>(&self) -> Option<BTreeMap<String, T>> {
-        let layer = self.vlmetalayer("estore_metadata")?;
+    /// A value of the [list](super::embed_list) of embedded frames; `None` if it cannot be read.
+    pub(crate) fn embed_list<T: DeserializeOwned>(&self, key: &str) -> Option<T> {
+        let layer = self.vlmetalayer(EMBED_LIST_NAME)?;
         layer.nbytes().filter(|&nbytes| nbytes <= MAX_KEYS_LEN)?;
-        map_value(&layer.value().ok()?, "embed_map")
+        map_value(&layer.value().ok()?, key)
     }
 }
 
@@ -280,6 +281,11 @@ impl Vlmetalayer {
     #[must_use]
     pub fn name(&self) -> &str {
         self.metalayer.name()
+    }
+
+    /// Whether python-blosc2 can read its name.
+    pub(crate) fn has_name_in_utf8(&self) -> bool {
+        core::str::from_utf8(self.metalayer.raw_name()).is_ok()
     }
 
     /// The offset of its chunk, counted from the start of the frame.

@@ -155,6 +155,15 @@ pub(crate) fn wrong_in_trailer(header: &ChunkHeader, chunk: &[u8]) -> Option<Str
     }
 }
 
+/// Why the blocks of a chunk cannot be split into as many streams as an item has bytes.
+fn wrong_split(header: &ChunkHeader) -> Option<String> {
+    let (blocksize, nstreams) = (header.blocksize, header.nstreams(header.blocksize));
+    // A block of more bytes than the chunk is a shorter last one, which is never split.
+    let is_last = header.has_variable_blocks || blocksize > header.nbytes;
+    let rest = blocksize.checked_rem(nstreams).filter(|&rest| rest > 0 && !is_last);
+    rest.map(|_| format!("has blocks of {blocksize} bytes that are split into {nstreams} streams, which cannot be of one length"))
+}
+
 /// Why the bytes after a header do not fit it.
 fn wrong_body(header: &ChunkHeader) -> Option<String> {
     let ChunkHeader { header_len, nbytes, cbytes, .. } = *header;
@@ -173,7 +182,7 @@ fn wrong_body(header: &ChunkHeader) -> Option<String> {
             (body != nbytes).then(|| format!("is not compressed, but has {body} bytes for {nbytes} of data"))
         }
         None => match header.table_len() {
-            Some(length) if length <= body => None,
+            Some(length) if length <= body => wrong_split(header),
             _ => Some(format!("has no room for the offsets of its blocks in {cbytes} bytes")),
         },
     }

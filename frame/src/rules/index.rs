@@ -95,8 +95,11 @@ fn wrong_flags_of_index(index: &ChunkHeader) -> Option<String> {
     if !index.is_uncompressed && blocksize < index.nbytes && blocksize % ENTRY_LEN != 0 {
         return Some(format!("has blocks of {blocksize} bytes, but must have a multiple of {ENTRY_LEN}"));
     }
-    (index.has_table() && index.codec.is_none())
-        .then(|| "has a codec that no version of C-Blosc2 knows".into())
+    if index.has_table() && index.codec.is_none() {
+        return Some("has a codec that no version of C-Blosc2 knows".into());
+    }
+    let plugin = index.filters.iter().find(|filter| filter.is_plugin()).filter(|_| index.has_table());
+    plugin.map(|filter| format!("has {filter}, but must have none or a filter of C-Blosc2 itself"))
 }
 
 /// The counts and limits of the entries of a chunk index.

@@ -1,9 +1,12 @@
 //! The trailer, and its vlmetalayers.
 
 use core::error::Error as _;
+use core::ops::Range;
+use std::collections::BTreeMap;
 
 use crate::code::FindingCode;
 use crate::finding::{Escaped, Finding, Place};
+use crate::format::embed_list::{EMBED_LIST_NAME, EmbedPlace};
 use crate::format::fields::HeaderField;
 use crate::format::header::Header;
 use crate::format::salvage_note::{SALVAGE_NAME, SalvageNote};
@@ -39,6 +42,7 @@ pub(crate) fn check(header: &Header, trailer: &Trailer) -> Vec<Finding> {
 fn chunk(layer: &Vlmetalayer) -> Option<Finding> {
     let (name, length) = (Escaped(layer.name()), layer.chunk().len());
     let text = match layer.chunk_header() {
+        _ if !layer.has_name_in_utf8() => format!("the name of vlmetalayer {name} is not UTF-8"),
         None => format!("the {length} bytes of vlmetalayer {name} are not a Blosc2 chunk"),
         Some(header) => {
             let why = wrong_in_trailer(&header, layer.chunk())?;
@@ -76,6 +80,43 @@ pub(crate) fn value(layer: &Vlmetalayer) -> Result<Option<Finding>, String> {
         },
     };
     Ok(Some(about(layer, text)))
+}
+
+/// The finding for a list of embedded frames that python-blosc2 cannot read, or that leads outside of the data.
+pub(crate) fn embed_list(trailer: &Trailer, header: &Header) -> Option<Finding> {
+    let layer = trailer.vlmetalayer(EMBED_LIST_NAME)?;
+    // A value that cannot be read has a finding of its own.
+    layer.value().ok()?;
+    let text = match (trailer.embed_list("embed_map"), trailer.embed_list::<u64>("current_offset")) {
+        (None, _) => "has no map of frames, `embed_map`".into(),
+        (_, None) => "has no end of the data, `current_offset`".into(),
+        // python-blosc2 reads items.
+        _ if header.typesize != 1 => {
+            format!("counts bytes, but items of the store have {} bytes", header.typesize)
+        }
+        (Some(places), Some(end)) if i64::try_from(end).is_ok_and(|end| end <= header.nbytes) => {
+            wrong_place(places, end)?
+        }
+        (_, Some(end)) => {
+            format!("says that the data ends at byte {end}, but the store has {} bytes", header.nbytes)
+        }
+    };
+    Some(about(layer, format!("vlmetalayer {EMBED_LIST_NAME} {text}")))
+}
+
+/// Why a key of a store leads to no frame before `end`.
+fn wrong_place(places: BTreeMap<String, EmbedPlace>, end: u64) -> Option<String> {
+    places.into_iter().find_map(|(key, place)| {
+        let key = Escaped(&key);
+        match place {
+            EmbedPlace::Data(range) if range.end > end => {
+                let Range { start, end: after } = range;
+                Some(format!("has {key} at bytes {start} to {after}, but the data ends at byte {end}"))
+            }
+            EmbedPlace::Unknown => Some(format!("has neither an offset and a length nor a URL for {key}")),
+            EmbedPlace::Data(_) | EmbedPlace::Server => None,
+        }
+    })
 }
 
 fn about(layer: &Vlmetalayer, text: String) -> Finding {

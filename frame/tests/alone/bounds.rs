@@ -10,8 +10,8 @@ use std::time::Duration;
 use crate::writes::Writes;
 use allocation_counter::measure;
 use b2nd_frame::{
-    Check, CheckDepth, ErrorKind, FindingCode, Frame, FrameBuilder, FrameType, Rewrite, Salvage, Severity,
-    SpecialValue, Trailer, check, dump_header, scan, zip_members,
+    Check, CheckDepth, ErrorKind, FindingCode, Frame, FrameBuilder, FrameType, MemberContent, Rewrite,
+    Salvage, Severity, SpecialValue, Trailer, check, dump_header, scan, zip_members,
 };
 use b2nd_lab::{
     chunk_of_zeros, chunk_with_a_table, data, frame_of, frame_of_chunks, offset_field, stored_chunk,
@@ -258,11 +258,99 @@ fn a_zip_file_whose_directory_never_ends_is_refused() {
     bounded("endless zip", 0, 0, || {
         let error = zip_members(EndlessZip::new(1 << 34)).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Refused, "{error}");
-        assert!(error.to_string().contains("790273982540 bytes, but at most 67108864 are read"), "{error}");
+        assert!(error.to_string().contains("790273982540 bytes, but at most 16777216 are read"), "{error}");
     });
     bounded("records only", 46 * 100_000, 16, || {
         assert_eq!(zip_members(EndlessZip::new(100_000)).unwrap().len(), 100_000);
     });
+}
+
+/// A zip file whose members all have the same bytes, which are generated while they are read.
+struct LongMembers {
+    member: Vec<u8>,
+    count: usize,
+    directory: Vec<u8>,
+    position: u64,
+}
+
+impl LongMembers {
+    fn new(frame: &[u8], count: usize) -> Self {
+        let zip = |count: usize| {
+            let mut file = Vec::new();
+            let mut archive = ZipArchiveWriter::new(&mut file);
+            for number in 0..count {
+                let name = format!("{number:06}");
+                let (mut entry, config) =
+                    archive.new_file(&name).compression_method(CompressionMethod::STORE).start().unwrap();
+                let mut writer = config.wrap(&mut entry);
+                writer.write_all(frame).unwrap();
+                let (_, descriptor) = writer.finish().unwrap();
+                entry.finish(descriptor).unwrap();
+            }
+            archive.finish().unwrap();
+            file
+        };
+        let one = zip(1);
+        let entry = memchr::memmem::rfind(&one, b"PK\x01\x02").unwrap();
+        let end = memchr::memmem::rfind(&one, b"PK\x05\x06").unwrap();
+        let mut directory = Vec::new();
+        for number in 0..count {
+            let mut record = one[entry..end].to_vec();
+            // The offset of the local header.
+            record[42..46].copy_from_slice(&u32::try_from(number * entry).unwrap().to_le_bytes());
+            directory.extend(record);
+        }
+        let mut last = one[end..].to_vec();
+        let number = u16::try_from(count).unwrap().to_le_bytes();
+        (last[8..10].copy_from_slice(&number), last[10..12].copy_from_slice(&number));
+        last[12..16].copy_from_slice(&u32::try_from(directory.len()).unwrap().to_le_bytes());
+        last[16..20].copy_from_slice(&u32::try_from(count * entry).unwrap().to_le_bytes());
+        directory.extend(last);
+        Self { member: one[..entry].to_vec(), count, directory, position: 0 }
+    }
+
+    fn len(&self) -> u64 {
+        (self.member.len() * self.count + self.directory.len()) as u64
+    }
+}
+
+impl Read for LongMembers {
+    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        let at = usize::try_from(self.position).unwrap();
+        let rest = match at.checked_sub(self.member.len() * self.count) {
+            None => &self.member[at % self.member.len()..],
+            Some(at) => self.directory.get(at..).unwrap_or_default(),
+        };
+        let count = rest.len().min(bytes.len());
+        bytes[..count].copy_from_slice(&rest[..count]);
+        self.position += count as u64;
+        Ok(count)
+    }
+}
+
+impl Seek for LongMembers {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        self.position = match to {
+            SeekFrom::Start(position) => position,
+            SeekFrom::End(offset) => self.len().saturating_add_signed(offset),
+            SeekFrom::Current(offset) => self.position.saturating_add_signed(offset),
+        };
+        Ok(self.position)
+    }
+}
+
+#[test]
+fn the_headers_of_the_members_of_a_zip_file_cost_at_most_128_mebibytes() {
+    let frame = frame_of(&[("m", &vec![0xc0; (1 << 20) - 200])], &[]);
+    let peak = measure(|| {
+        let members = zip_members(LongMembers::new(&frame, 400)).unwrap();
+        let kept = members.iter().filter(|member| member.frame().is_some()).count();
+        assert_eq!((members.len(), kept), (400, 128));
+        let MemberContent::Broken(finding) = members[399].content() else { panic!("{:?}", members[399]) };
+        assert_eq!(finding.code(), FindingCode::TooLong);
+    });
+    // Reading a header takes a second copy of it.
+    assert!(peak.bytes_max < 132 << 20, "{}", peak.bytes_max);
 }
 
 #[test]

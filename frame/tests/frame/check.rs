@@ -357,6 +357,7 @@ pub(crate) fn oddities() -> Vec<(&'static str, Vec<u8>, FindingCode)> {
         ("8193 vlmetalayers", in_trailer(start + 7, &[0x20, 0x01]), FindingCode::VlmetalayerCount),
         ("vlmetalayer's offset", in_trailer(start + 15, &MOST), FindingCode::VlmetalayerOffset),
         ("vlmetalayer's length", in_trailer(chunk - 4, &MINUS), FindingCode::VlmetalayerLength),
+        ("vlmetalayer's name no UTF-8", in_trailer(start + 10, &[0xff]), FindingCode::VlmetalayerChunk),
         ("vlmetalayer no chunk", in_trailer(chunk + 12, &[0; 4]), FindingCode::VlmetalayerChunk),
         ("vlmetalayer of no items", in_trailer(chunk + 3, &[0]), FindingCode::VlmetalayerChunk),
         ("vlmetalayer of no blocks", in_trailer(chunk + 8, &[0; 4]), FindingCode::VlmetalayerChunk),
@@ -397,6 +398,35 @@ fn one_chunk_is_not_said_to_be_several() {
     let mut bytes = file("int32_3x5.b2nd");
     (bytes[124], bytes[133]) = (2, 3);
     says(bytes, "enough for 4 chunks of 32 bytes, but the shape has 1 chunk, ");
+}
+
+#[test]
+fn blocks_whose_streams_cannot_be_of_one_length_are_found() {
+    let mut file = file("vlmetalayers.b2nd");
+    let layer = usize::try_from(opened(&file).trailer().unwrap().vlmetalayers()[1].offset()).unwrap();
+    // Split blocks, and items of 7 bytes; the block has 1003.
+    file[layer + 2] &= !0x10;
+    file[layer + 3] = 7;
+    let findings = findings(&mut opened(file));
+    assert_eq!(
+        findings[0].message(),
+        "the chunk of vlmetalayer note has blocks of 1003 bytes that are split into 7 streams, which cannot be of one length"
+    );
+}
+
+#[test]
+fn an_index_with_the_filter_of_a_plugin_is_found() {
+    for filter in [32, 128, 255] {
+        let mut file = file("int32_3x5.b2nd");
+        let index = index_start(&file);
+        // Compressed, with this filter.
+        file[index + 2] &= !2;
+        file[index + 16] = filter;
+        let findings = findings(&mut opened(file));
+        assert_eq!(findings[0].code(), FindingCode::ChunkIndexHeader);
+        let message = findings[0].message();
+        assert!(message.ends_with("but must have none or a filter of C-Blosc2 itself"), "{message}");
+    }
 }
 
 #[test]

@@ -4,9 +4,13 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::io::{Cursor, Read, Seek, SeekFrom};
 
-use b2nd_frame::{EmbeddedFrames, ErrorKind, Frame, FrameBuilder, ObjectKind, SpecialValue, expansion_limit};
+use b2nd_frame::{
+    Check, CheckDepth, EmbeddedFrames, ErrorKind, Frame, FrameBuilder, ObjectKind, SpecialValue,
+    expansion_limit,
+};
 use b2nd_lab::data;
 use b2nd_serde::{Meta, Shapes};
+use serde_json::{Value, json};
 
 use super::{findings, opened};
 
@@ -99,6 +103,50 @@ fn frames_that_share_bytes_are_refused() {
     let error = EmbeddedFrames::new(store(&[("/b", 8, 1), ("/a", 0, 9)])).unwrap_err();
     assert_eq!(error.to_string(), "/a and /b share bytes in the data of the store");
     assert_eq!(EmbeddedFrames::new(store(&[("/b", 9, 1), ("/a", 0, 9)])).unwrap().keys(), ["/a", "/b"]);
+}
+
+/// The key of an array on a server has a URL instead of a place.
+#[test]
+fn a_list_that_python_blosc2_cannot_read_is_found() {
+    let shapes = Shapes { shape: &[64], chunkshape: &[64], blockshape: &[64] };
+    let of_items = |size: usize, list: &Value| {
+        let dtype = ["|u1", "<u2"][size - 1];
+        let builder = FrameBuilder::new(Meta::new(shapes, dtype).unwrap());
+        let builder = builder.metalayer("b2embed", &json!({})).vlmetalayer("estore_metadata", list);
+        let mut writer = builder.write_to(Cursor::new(Vec::new())).unwrap();
+        writer.write_uncompressed(0, &[7; 128][..64 * size]).unwrap();
+        let mut frame = opened(writer.finish().unwrap().into_inner());
+        let report = Check::new(CheckDepth::ChunkData).run(&mut frame).unwrap();
+        report.findings.iter().map(|finding| finding.message().to_owned()).collect::<Vec<_>>()
+    };
+    let place = json!({"offset": 0, "length": 8});
+    let server = json!({"urlbase": "https://host", "path": "a"});
+    let sound = json!({"embed_map": {"/a": place, "/b": server}, "current_offset": 8});
+    assert_eq!(of_items(1, &sound), [""; 0]);
+    let changed = |pointer: &str, value: Value| {
+        let mut list = sound.clone();
+        *list.pointer_mut(pointer).unwrap() = value;
+        list
+    };
+    let neither = "has neither an offset and a length nor a URL for ";
+    for (list, text) in [
+        (json!({"embed_mop": {}, "current_offset": 8}), "has no map of frames, `embed_map`".to_owned()),
+        (changed("/embed_map", json!(7)), "has no map of frames, `embed_map`".into()),
+        (changed("/embed_map/~1a", json!(7)), "has no map of frames, `embed_map`".into()),
+        (changed("/current_offset", json!(-1)), "has no end of the data, `current_offset`".into()),
+        (
+            changed("/current_offset", json!(65)),
+            "says that the data ends at byte 65, but the store has 64 bytes".into(),
+        ),
+        (changed("/current_offset", json!(7)), "has /a at bytes 0 to 8, but the data ends at byte 7".into()),
+        (changed("/embed_map/~1a/offset", json!(-1)), format!("{neither}/a")),
+        (changed("/embed_map/~1a", json!({"offset": 0, "longth": 8})), format!("{neither}/a")),
+        (changed("/embed_map/~1b", json!({"urlbase": "https://host", "poth": "a"})), format!("{neither}/b")),
+    ] {
+        assert_eq!(of_items(1, &list), [format!("vlmetalayer estore_metadata {text}")], "{list}");
+    }
+    let text = "vlmetalayer estore_metadata counts bytes, but items of the store have 2 bytes";
+    assert_eq!(of_items(2, &sound), [text]);
 }
 
 #[test]
