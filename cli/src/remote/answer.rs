@@ -17,6 +17,9 @@ const MAX_PAGE: usize = 16 << 20;
 /// a token for the next page a few more. `object_store` panics if a token does not fit a URL of 64 KiB, with escapes.
 const MAX_VALUE: usize = 16 << 10;
 
+/// The number of bytes in which the first tag begins: that of XML, perhaps after a byte order mark.
+const FIRST_TAG: usize = 4;
+
 /// The most characters of an error's code, so no other text is printed as a code. The longest code of S3 has 51.
 const MAX_CODE: usize = 64;
 
@@ -63,6 +66,18 @@ impl fmt::Display for TooLong {
 
 impl Error for TooLong {}
 
+/// A page with a comment or the like.
+#[derive(Debug)]
+struct Comment;
+
+impl fmt::Display for Comment {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the server sent a page with comments or instructions, which no object store does")
+    }
+}
+
+impl Error for Comment {}
+
 /// The whole answer to a request without a range.
 pub(super) async fn whole(answer: HttpResponse) -> Result<HttpResponse, HttpError> {
     let too_long = |what, max| Err(HttpError::new(HttpErrorKind::Unknown, TooLong { what, max }));
@@ -74,11 +89,28 @@ pub(super) async fn whole(answer: HttpResponse) -> Result<HttpResponse, HttpErro
     if start.has_more {
         return too_long("a page", MAX_PAGE);
     }
-    // Credentials are JSON, so a value can also end with a quote.
-    if start.bytes.split(|byte| b"<>\"".contains(byte)).any(|value| value.len() > MAX_VALUE) {
+    // Comments and the like would hide the length of a value, as the parser joins what is around them.
+    let after_first = start.bytes.get(FIRST_TAG..).unwrap_or_default();
+    if start.bytes.windows(2).any(|pair| pair == b"<!") || after_first.windows(2).any(|pair| pair == b"<?") {
+        return Err(HttpError::new(HttpErrorKind::Unknown, Comment));
+    }
+    if longest_value(&start.bytes) > MAX_VALUE {
         return too_long("a value", MAX_VALUE);
     }
     Ok(HttpResponse::from_parts(parts, start.bytes.into()))
+}
+
+/// The length of the longest value. Credentials are JSON, so a value can also end with a quote without a backslash.
+fn longest_value(page: &[u8]) -> usize {
+    let (mut longest, mut start, mut before) = (0, 0, 0);
+    for (at, &byte) in page.iter().enumerate() {
+        if b"<>".contains(&byte) || byte == b'"' && before != b'\\' {
+            longest = longest.max(at - start);
+            start = at + 1;
+        }
+        before = byte;
+    }
+    longest.max(page.len() - start)
 }
 
 /// The answer with the first bytes of its body.
