@@ -26,9 +26,6 @@ pub(crate) const fn vector_marker(ndim: u8) -> u8 {
     FIXARRAY + ndim
 }
 
-/// The first byte of the two layouts of Caterva 0.1.
-pub(crate) const CATERVA_THREE: u8 = fixarray(3);
-
 /// A set of entries.
 #[cfg(feature = "alloc")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

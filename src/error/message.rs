@@ -5,8 +5,8 @@ use core::num::NonZeroU8;
 
 use super::detail::{Detail, LayoutFault, ValueType};
 use crate::entry::{Encoding, Entry, MAX_NDIM};
-use crate::layout::{CATERVA_THREE, Layout, entry_counts, marked_counts, outer_markers, vector_marker};
-use crate::marker::{FIXINT_MAX, FIXINTS, INT32, INT64, Marker, STR32};
+use crate::layout::{Layout, entry_counts, marked_counts, outer_markers, vector_marker};
+use crate::marker::{FIXINT_MAX, FIXINTS, INT32, INT64, Marker, STR32, fixarray};
 
 /// All parts of an error.
 pub(super) struct Parts {
@@ -112,7 +112,7 @@ impl Parts {
             &Detail::Layout { found } => {
                 let (counts, markers) = (marked_counts(), outer_markers());
                 write!(f, "expected an array of {counts} ({markers}), found {}", Marker(found))?;
-                if found == CATERVA_THREE {
+                if found == fixarray(3) {
                     f.write_str(", a layout of Caterva 0.1, which only the crate b2nd-frame reads")?;
                 }
                 Ok(())
