@@ -16,7 +16,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use serde::de::{DeserializeOwned, IgnoredAny};
+use serde::de::DeserializeOwned;
 
 use crate::code::FindingCode;
 use crate::error::Error;
@@ -24,7 +24,7 @@ use crate::finding::{Finding, Place};
 use crate::format::chunk::ChunkHeader;
 use crate::format::cursor::{Cursor, Part};
 use crate::format::decompress;
-use crate::format::embed_list::EMBED_LIST_NAME;
+use crate::format::embed_list::{EMBED_LIST_NAME, EmbedPlace};
 use crate::format::fields::Generation;
 use crate::format::header::{Header, ParseError, too_long};
 use crate::format::marker::Marker;
@@ -224,7 +224,8 @@ impl Trailer {
     /// ```
     #[must_use]
     pub fn embedded(&self) -> Vec<String> {
-        self.embed_list::<BTreeMap<String, IgnoredAny>>("embed_map").unwrap_or_default().into_keys().collect()
+        let places: BTreeMap<String, EmbedPlace> = self.embed_list("embed_map").unwrap_or_default();
+        places.into_keys().collect()
     }
 
     /// A value of the [list](super::embed_list) of embedded frames; `None` if it cannot be read.

@@ -302,7 +302,8 @@ impl LongMembers {
         }
         let mut last = one[end..].to_vec();
         let number = u16::try_from(count).unwrap().to_le_bytes();
-        (last[8..10].copy_from_slice(&number), last[10..12].copy_from_slice(&number));
+        last[8..10].copy_from_slice(&number);
+        last[10..12].copy_from_slice(&number);
         last[12..16].copy_from_slice(&u32::try_from(directory.len()).unwrap().to_le_bytes());
         last[16..20].copy_from_slice(&u32::try_from(count * entry).unwrap().to_le_bytes());
         directory.extend(last);
