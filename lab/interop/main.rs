@@ -17,3 +17,8 @@ fn python(script: &str) -> Command {
     command.arg(b2nd_lab::root().join("lab/interop").join(script));
     command
 }
+
+/// The number of random cases: an eighth of all, or all with `B2ND_LONG=1`.
+fn cases(all: usize) -> usize {
+    if env::var_os("B2ND_LONG").is_some() { all } else { all / 8 }
+}

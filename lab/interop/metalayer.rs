@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::{env, fs, ptr};
 
-use crate::python;
+use crate::{cases, python};
 use b2nd_frame::Frame;
 use b2nd_lab::{Seven, data};
 use b2nd_serde::{Error, ErrorKind, Layout, Meta, Shapes, from_slice, to_vec};
@@ -157,7 +157,7 @@ fn random(rng: &mut Rng) -> Seven {
 #[test]
 fn c_blosc2_writes_the_same_bytes_and_reads_the_same_fields() {
     let reference = Reference::load();
-    let cases = 20_000;
+    let cases = cases(20_000);
     let mut rng = Rng::with_seed(seed());
     for _ in 0..cases {
         let value = random(&mut rng);
@@ -215,7 +215,7 @@ fn leniency(error: &Error, bytes: &[u8], read: &Fields) -> Option<&'static str> 
 #[test]
 fn what_we_accept_c_blosc2_reads_alike_and_what_only_it_accepts_has_a_known_reason() {
     let reference = Reference::load();
-    let cases = 200_000;
+    let cases = cases(200_000);
     let mut rng = Rng::with_seed(seed());
     let mut counts = BTreeMap::<&str, usize>::new();
     for _ in 0..cases {

@@ -4,7 +4,10 @@
 would run code or open another file. The values of the frame come from the super-chunk below, which opens all.
 """
 
+import contextlib
+import tempfile
 import zipfile
+from pathlib import Path
 
 import blosc2
 import numpy as np
@@ -15,7 +18,37 @@ MOST = 1 << 30
 
 
 def places(path):
-    """The frames in a file: member, offset. Compressed members too, which python-blosc2 refuses."""
+    """The frames in a file: the member, and the place for `answer`. First those in the file, then those in the data of a
+    store."""
+    in_file = list(whole(path))
+    yield from in_file
+    for _, offset in in_file:
+        yield from embedded(path, offset)
+
+
+def embedded(path, offset):
+    """The frames in the data of a store: the key, and the place, which is the offset of the store and a range of its data."""
+    # A sparse frame is a directory; no store is one.
+    if Path(path).is_dir():
+        return
+    with open(path, "rb") as file:
+        file.seek(offset)
+        start = file.read(1 << 12)
+        if not any(name in start for name in (b"b2embed", b"b2dict", b"b2tree")):
+            return
+    try:
+        store = blosc2.blosc2_ext.open(path, "r", offset)
+    except RuntimeError:  # A compressed member of a zip file.
+        return
+    schunk = store.schunk if isinstance(store, blosc2.NDArray) else store
+    if "estore_metadata" in schunk.vlmeta:
+        for key, place in schunk.vlmeta["estore_metadata"]["embed_map"].items():
+            if "offset" in place:
+                yield key, (offset, place["offset"], place["length"])
+
+
+def whole(path):
+    """The frames in a file: the member, and the offset. Compressed members too, which python-blosc2 refuses."""
     if not path.endswith(".b2z"):
         yield None, 0
         return
@@ -94,8 +127,27 @@ def read_all(opened):
         opened.decompress_chunk(number)
 
 
-def answer(path, offset, read):
+@contextlib.contextmanager
+def in_file(path, place):
+    """The frame at a place as a path and an offset: one in the data of a store as a temporary file."""
+    if isinstance(place, int):
+        yield path, place
+        return
+    offset, start, length = place
+    store = blosc2.blosc2_ext.open(path, "r", offset)
+    with tempfile.TemporaryDirectory() as folder:
+        frame = Path(folder, "frame")
+        frame.write_bytes(bytes(store[start : start + length]))
+        yield str(frame), 0
+
+
+def answer(path, place, read):
     """Python's answer for a frame, or its refusal; with `read`, also of the data."""
+    with in_file(path, place) as (path, offset):
+        return answer_at(path, offset, read)
+
+
+def answer_at(path, offset, read):
     said = {"opens": opens_as(path, offset)}
     try:
         said["frame"] = says(path, offset, read)

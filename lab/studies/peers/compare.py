@@ -71,7 +71,7 @@ class Said:
 
 def ask(files, read=False):
     """The answers of python-blosc2, by path and member."""
-    frames = [(path, member, offset) for path in files for member, offset in places(path)]
+    frames = [(path, member, place) for path in files for member, place in places(path)]
     said = [said for some in batches(frames) for said in answers(lambda frame: answer(frame[0], frame[2], read), some)]
     ended = lambda said: {"opens": said, "refused": said} if said in (CRASH, HANG) else said
     return {(path, member): ended(said) for (path, member, _), said in zip(frames, said)}
@@ -111,8 +111,9 @@ class Report:
         self.failures += 1
         if self.failures <= 40:
             path, member = key
-            place = path if member is None else f"{path}:{member}"
-            self.say(f"  {what}\n    {place}\n    from {self.origins.get(Path(path).name)}")
+            name = Path(path).name
+            place = name if member is None else f"{name}:{member}"
+            self.say(f"  {what}\n    {place}\n    from {self.origins.get(name)}")
 
     def python(self, answers):
         refused = {key: answer for key, answer in answers.items() if "refused" in answer}
