@@ -288,7 +288,7 @@ impl ChunkHeader {
         self.filters.iter().position(|filter| filter.id != 0 && filter.is_unknown())
     }
 
-    /// Whether it has flags that no writer stores. C-Blosc2 does not read such a chunk.
+    /// Whether it has flags that no writer stores. C-Blosc2 ignores them, except the mark of a lazy chunk.
     pub(crate) fn has_unknown_flags(&self) -> bool {
         self.is_lazy() || self.block_flags & !HAS_VARIABLE_BLOCKS != 0
     }

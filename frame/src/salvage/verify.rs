@@ -77,9 +77,7 @@ fn judge<R: Read + Seek>(
         return Ok(Verdict::Lost("its first bytes are not the header of a chunk".into()));
     };
     let why = rules.violation(&header, entry.nbytes, first.room).or_else(|| rules.wrong_value(&header));
-    // No writer sets these flags, and C-Blosc2 does not read a chunk with them, so a byte of the header is damaged.
     let why = match why {
-        None if header.has_unknown_flags() => Some("has flags that no writer stores".into()),
         None => wrong_table(chunks, entry, &header, &first.bytes)?,
         why => why,
     };
@@ -216,6 +214,9 @@ fn doubt(header: &ChunkHeader, rules: &ChunkRules) -> Option<String> {
     if let Some(filters) = rules.other_filters(header) {
         let usual = rules.filters.as_ref().map(|filters| list(filters.iter())).unwrap_or_default();
         return Some(format!("it has {filters}, but the frame has {usual}"));
+    }
+    if header.has_unknown_flags() {
+        return Some("it has flags that no writer stores, so a byte of its header is damaged".into());
     }
     header
         .is_of_alpha()

@@ -133,8 +133,15 @@ fn inside(bytes: &[u8], whole: &Result<Frame<()>, Error>) {
     let is_sparse = frame.header().is_sparse();
     // Of an undamaged array, a salvage loses nothing. A check does not look at unused bits of special entries, which a
     // salvage takes for damage.
+    // Behind other bytes, a frame ends for a salvage where the next one begins.
+    let is_alone = bytes.windows(8).filter(|bytes| bytes == b"b2frame\0").count() == 1;
     let is_stored = data.counts.is_some_and(|counts| counts.stored == counts.total());
-    if data.findings.is_empty() && data.skipped.is_empty() && frame.array_metalayer().is_some() && is_stored {
+    if data.findings.is_empty()
+        && data.skipped.is_empty()
+        && frame.array_metalayer().is_some()
+        && is_stored
+        && is_alone
+    {
         let is_present = frame.header().generation == Generation::Present;
         assert!(saved.as_ref().is_ok_and(|saved| saved.lost_count() == 0) || !is_present, "{saved:?}");
     }
