@@ -185,7 +185,7 @@ impl ChunkBatch {
             Ok(target) => target,
             Err(failure) => return self.fail(failure),
         };
-        let is_one = self.is_one && target.is_given;
+        let is_one = self.is_one && target.is_given();
         let mut at = FrameAt::new(Address::from(target.location()), None);
         match at.open() {
             Ok(frame) => self.take_frame(at, frame, is_one),

@@ -1,9 +1,11 @@
 //! `b2nd salvage`: a new, whole frame from a damaged one.
 
+use std::collections::BTreeSet;
+use std::ffi::OsStr;
 use std::fs;
 use std::io::{self, Read, Seek, Write};
 use std::ops::ControlFlow;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -55,7 +57,7 @@ use crate::text::{count, more_counts};
 pub(crate) struct Salvage {
     #[command(flatten)]
     paths: Paths,
-    /// Salvage every PATH into a new file of the same name in this folder
+    /// Salvage every PATH into a new file of the same name in this folder, which is not searched itself
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     into: Option<PathBuf>,
     /// With --into, pass over the frames in which `b2nd check --data` finds no error
@@ -130,43 +132,47 @@ impl Options {
 impl Salvage {
     pub(crate) fn run(self) -> Outcome {
         let Self { paths, into, damaged, options, dry_run, json } = self;
-        let interrupts = Interrupts::defer();
-        let progress = Mutex::new(Progress::of_bytes_so_far());
-        let done = AtomicU64::new(0);
         let work = Work {
-            options: &options,
+            options,
             damaged,
             dry_run,
             json,
-            interrupts: &interrupts,
-            progress: &progress,
-            done: &done,
+            interrupts: Interrupts::defer(),
+            progress: Mutex::new(Progress::of_bytes_so_far()),
+            done: AtomicU64::new(0),
+            folders: Mutex::default(),
         };
-        let all = match into {
-            None => work.salvage_pair(paths.given()),
-            Some(into) => work.salvage_all(paths, &into)?,
+        let all = match &into {
+            None => Ok(work.salvage_pair(paths.given())),
+            Some(into) => work.salvage_all(paths, into),
         };
-        lock(&progress).end();
+        work.end();
         // Temporary files have been removed, so the process may end now.
-        interrupts.raise_caught();
+        work.interrupts.raise_caught();
+        let all = all?;
+        if into.is_some() && !json {
+            remark(&all.summary(dry_run));
+        }
         all.print(json, dry_run)
     }
 }
 
 /// The state shared by all salvages of a run.
-struct Work<'w> {
-    options: &'w Options,
+struct Work {
+    options: Options,
     /// Whether frames without errors are passed over.
     damaged: bool,
     dry_run: bool,
     json: bool,
-    interrupts: &'w Interrupts,
-    progress: &'w Mutex<Progress>,
+    interrupts: Interrupts,
+    progress: Mutex<Progress>,
     /// The number of chunk bytes saved so far, over all frames.
-    done: &'w AtomicU64,
+    done: AtomicU64,
+    /// The folders that were created for new files.
+    folders: Mutex<BTreeSet<PathBuf>>,
 }
 
-impl Work<'_> {
+impl Work {
     /// Salvages FROM into TO.
     fn salvage_pair(&self, given: &[PathBuf]) -> SalvageBatch {
         let [from, to] = given else {
@@ -184,12 +190,11 @@ impl Work<'_> {
 
     /// Salvages many frames into a folder.
     fn salvage_all(&self, paths: Paths, into: &Path) -> io::Result<SalvageBatch> {
-        let roots = paths.given().to_vec();
         let mut all = SalvageBatch::default();
         let work = |targets: Vec<Found>| {
             let mut batch = SalvageBatch::default();
             for target in targets {
-                batch.add(self.salvage_target(target, &roots, into));
+                batch.add(self.salvage_target(target, into));
             }
             batch
         };
@@ -199,14 +204,11 @@ impl Work<'_> {
             all.add(SalvageBatch { text: Vec::new(), ..batch });
             Ok(())
         })?;
-        if !self.json {
-            remark(&all.summary(self.dry_run));
-        }
         Ok(all)
     }
 
     /// Salvages a file that was given, or found in a folder.
-    fn salvage_target(&self, target: Found, roots: &[PathBuf], into: &Path) -> SalvageBatch {
+    fn salvage_target(&self, target: Found, into: &Path) -> SalvageBatch {
         let target = match target {
             Ok(target) => target,
             Err(failure) => return self.failed(&failure),
@@ -219,12 +221,14 @@ impl Work<'_> {
         if self.damaged && target.inside != Inside::Stdin && is_undamaged(&target) {
             return SalvageBatch { undamaged: 1, ..SalvageBatch::default() };
         }
+        if is_output(&target, into) {
+            return SalvageBatch::default();
+        }
         let from = Address { path: target.path.clone(), inside: target.inside.clone() };
-        let to = into.join(name_of(&target, roots));
-        // The new file is written in this folder. It stays empty if the target turns out to have no frame.
+        let to = into.join(name_of(&target));
         if !self.dry_run
             && let Some(folder) = to.parent()
-            && let Err(error) = fs::create_dir_all(folder)
+            && let Err(error) = self.create_folder(folder)
         {
             return self.failed(&Location::of(folder).failure(error));
         }
@@ -232,6 +236,23 @@ impl Work<'_> {
             Err(failure) if is_passed_over(&target, &failure.error) => SalvageBatch::default(),
             Err(failure) => self.failed(&failure),
             Ok(report) => self.report_of(&from, &to, &report),
+        }
+    }
+
+    /// Creates the folder of a new file, and records the folders that did not exist before.
+    fn create_folder(&self, folder: &Path) -> io::Result<()> {
+        let absent = folder.ancestors().take_while(|folder| !folder.exists());
+        lock(&self.folders).extend(absent.map(PathBuf::from));
+        fs::create_dir_all(folder)
+    }
+
+    /// Removes the progress from the screen, and the new folders that are empty: their targets had no frame.
+    fn end(&self) {
+        lock(&self.progress).end();
+        // In reverse order, a folder comes before its parent.
+        for folder in lock(&self.folders).iter().rev() {
+            // A folder with files is not removed.
+            let _ = fs::remove_dir(folder);
         }
     }
 
@@ -256,7 +277,7 @@ impl Work<'_> {
             // `saved` begins at 0 for each frame, `done` does not.
             let more = saved.saturating_sub(before);
             before = saved;
-            lock(self.progress).show(self.done.fetch_add(more, Ordering::Relaxed) + more);
+            lock(&self.progress).show(self.done.fetch_add(more, Ordering::Relaxed) + more);
             if self.interrupts.is_caught() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         });
         let report =
@@ -285,7 +306,7 @@ impl Work<'_> {
         if self.json {
             add_line(&mut text, failure);
         } else {
-            lock(self.progress).complain(failure);
+            lock(&self.progress).complain(failure);
         }
         SalvageBatch { text, failures: 1, ..SalvageBatch::default() }
     }
@@ -303,6 +324,14 @@ fn is_undamaged(target: &Target) -> bool {
     frames > 0 && damaged == 0
 }
 
+/// Whether a file was found in the folder of the new files, which is below a searched folder.
+fn is_output(target: &Target, into: &Path) -> bool {
+    let Ok(into) = fs::canonicalize(into) else { return false };
+    // Without the searched folder itself: the folder of the new files may be that, or above it.
+    let mut folders = target.path.ancestors().skip(1).take(target.depth.saturating_sub(1));
+    folders.any(|folder| fs::canonicalize(folder).is_ok_and(|folder| folder == into))
+}
+
 /// The options for what an error asks for.
 fn options_for(error: &Error) -> Option<&'static str> {
     let is_lost = error.finding().is_some_and(|finding| finding.code() == FindingCode::NotAFrame);
@@ -314,21 +343,21 @@ fn options_for(error: &Error) -> Option<&'static str> {
     }
 }
 
-/// The name of the new file for a target: its path below the folder that was given, or its own name.
-fn name_of(target: &Target, roots: &[PathBuf]) -> PathBuf {
-    if !target.is_given {
-        let below = roots.iter().filter_map(|root| target.path.strip_prefix(root).ok());
-        // Of nested roots, the innermost one.
-        let shortest = below.min_by_key(|path| path.as_os_str().len());
-        return shortest.unwrap_or(&target.path).into();
-    }
-    let name = |path: &Path| path.file_name().map(PathBuf::from).unwrap_or_default();
+/// The name of the new file for a target: its path below the folder or URL in which it was found, or its own name.
+fn name_of(target: &Target) -> PathBuf {
     match &target.inside {
-        Inside::Member(member) | Inside::Url(Some(member)) => name(Path::new(member)),
-        Inside::Offset(offset) => format!("{}@{offset}.b2nd", name(&target.path).display()).into(),
+        Inside::Member(member) | Inside::Url(Some(member)) => last_names(Path::new(member), 1),
+        Inside::Offset(offset) => format!("{}@{offset}.b2nd", last_names(&target.path, 1).display()).into(),
         Inside::Stdin => "stdin.b2nd".into(),
-        Inside::Whole | Inside::Url(None) => name(file_of(&target.path)),
+        Inside::Whole | Inside::Url(None) => last_names(file_of(&target.path), target.depth.max(1)),
     }
+}
+
+/// The last names of a path. Parts such as `..` are left out, so the result is always a path inside a folder.
+fn last_names(path: &Path, count: usize) -> PathBuf {
+    let is_name = |part: &&OsStr| matches!(Path::new(part).components().next(), Some(Component::Normal(_)));
+    let names: Vec<_> = path.iter().filter(is_name).rev().take(count).collect();
+    names.into_iter().rev().collect()
 }
 
 /// The output and the counts of a batch.

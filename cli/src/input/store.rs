@@ -20,7 +20,7 @@ pub(crate) fn store_at(target: &Target) -> Result<Option<Store>, Failure> {
     if target.inside != Inside::Whole || target.is_sparse {
         return Ok(None);
     }
-    let is_folder = target.is_store || target.is_given && target.path.is_dir();
+    let is_folder = target.is_store || target.is_given() && target.path.is_dir();
     if !is_folder && !target.is_named_zip() {
         return Ok(None);
     }

@@ -14,8 +14,8 @@ use crate::names::{TABLE_FILE, file_of, has_extension, is_named_blosc2, name_in}
 pub(crate) struct Target {
     pub(crate) path: PathBuf,
     pub(crate) inside: Inside<String>,
-    /// Whether the user named it; otherwise it was found in a folder.
-    pub(crate) is_given: bool,
+    /// The number of names in its path below the folder or URL in which it was found; 0 if the user named it.
+    pub(crate) depth: usize,
     pub(crate) is_sparse: bool,
     pub(crate) is_store: bool,
 }
@@ -26,7 +26,7 @@ impl Target {
         let is_whole = inside == Inside::Whole;
         let is_sparse = is_whole && is_sparse_frame(&path);
         let is_store = is_whole && !is_sparse && is_store_folder(&path);
-        Self { path, inside, is_given: true, is_sparse, is_store }
+        Self { path, inside, depth: 0, is_sparse, is_store }
     }
 
     /// The zip file, or the folder of the store, that contains a member.
@@ -37,6 +37,11 @@ impl Target {
             _ => return None,
         };
         Some(Self::given(Address { path: self.path.clone(), inside }))
+    }
+
+    /// Whether the user named it; otherwise it was found in a folder or below a URL.
+    pub(crate) fn is_given(&self) -> bool {
+        self.depth == 0
     }
 
     pub(crate) fn location(&self) -> Location<'_> {

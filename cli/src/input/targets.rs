@@ -164,7 +164,7 @@ impl Targets {
                 }
                 Err(problem) => Some(Err(Location::of_url(&path).failure(problem))),
             },
-            _ => Some(Ok(Target { path, inside, is_given: true, is_sparse: false, is_store: false })),
+            _ => Some(Ok(Target { path, inside, depth: 0, is_sparse: false, is_store: false })),
         })
     }
 
@@ -192,14 +192,14 @@ impl Targets {
             && self.stores != Stores::Folders
             && let Some(Address { path, inside }) = table_of(&path)
         {
-            return Some(Ok(Target { path, inside, is_given: true, is_sparse: false, is_store: false }));
+            return Some(Ok(Target { path, inside, depth: 0, is_sparse: false, is_store: false }));
         }
         // A store is a target itself, and its files follow.
         if is_folder || is_store && self.stores == Stores::WithFiles {
             self.enter(&path);
         }
         let is_target = metadata.is_file() || is_sparse || is_store;
-        is_target.then_some(Ok(Target { path, inside: Inside::Whole, is_given: true, is_sparse, is_store }))
+        is_target.then_some(Ok(Target { path, inside: Inside::Whole, depth: 0, is_sparse, is_store }))
     }
 
     /// Whether a folder is visited as a store.
@@ -250,23 +250,24 @@ impl Targets {
         }
         let is_target = is_sparse || is_store || entry.file_type().is_file();
         (is_target && is_wanted).then(|| {
+            let depth = entry.depth();
             let path = self.shown(entry.into_path());
-            Target { path, inside: Inside::Whole, is_given: false, is_sparse, is_store }
+            Target { path, inside: Inside::Whole, depth, is_sparse, is_store }
         })
     }
 
     /// The next object below a URL, if it is to be visited. Each object costs a request, so it needs a Blosc2
     /// extension, or one of --ext.
     fn next_object(&mut self) -> Option<Found> {
-        let object = |path: PathBuf, is_given, is_sparse| {
-            Some(Ok(Target { path, inside: Inside::Url(None), is_given, is_sparse, is_store: false }))
+        let object = |path: PathBuf, depth, is_sparse| {
+            Some(Ok(Target { path, inside: Inside::Url(None), depth, is_sparse, is_store: false }))
         };
         let prefix = self.objects.as_mut()?;
         let Some(path) = prefix.objects.next() else {
             let Prefix { url, is_empty, .. } = self.objects.take()?;
             return match (is_empty, ends_with_slash(&url)) {
                 // Nothing is below it, so the URL is read as that of an object.
-                (true, false) => object(url, true, false),
+                (true, false) => object(url, 0, false),
                 (true, true) => {
                     let problem = Problem::new("io", "there is no object below it");
                     Some(Err(Location::of_url(&url).failure(problem)))
@@ -290,7 +291,9 @@ impl Targets {
         } else {
             self.search.wants(&path)
         };
-        if is_wanted { object(path, false, is_sparse) } else { None }
+        // The object of a sparse frame can be the URL itself.
+        let depth = path.strip_prefix(&prefix.url).map_or(1, |name| name.components().count().max(1));
+        if is_wanted { object(path, depth, is_sparse) } else { None }
     }
 
     /// The displayed path of a file in the searched folder.

@@ -87,7 +87,7 @@ impl Visit<'_> {
             Ok(()) => return,
             Err(problem) => problem,
         };
-        if problem.is_not_a_frame() && (target.is_named_zip() || target.is_given && is_zip(&target.path)) {
+        if problem.is_not_a_frame() && (target.is_named_zip() || target.is_given() && is_zip(&target.path)) {
             let visited = File::open(location.path)
                 .map_err(Problem::from)
                 .and_then(|file| self.visit_members(location, file, receive));
@@ -329,7 +329,7 @@ pub(crate) fn is_passed_over(target: &Target, problem: &Problem) -> bool {
     };
     // A writer that was stopped leaves an empty file.
     let is_unwritten = || may_be_blosc2(&target.path) && is_empty(target);
-    is_other && !target.is_given && !target.is_named_blosc2() && !is_unwritten()
+    is_other && !target.is_given() && !target.is_named_blosc2() && !is_unwritten()
 }
 
 fn is_empty(target: &Target) -> bool {
@@ -338,7 +338,7 @@ fn is_empty(target: &Target) -> bool {
 
 /// A hint for a file of the command line that is not a frame.
 fn hint(target: &Target, problem: &Problem) -> Option<&'static str> {
-    if !target.is_given {
+    if !target.is_given() {
         return None;
     }
     if problem.is_not_a_frame() {

@@ -1,6 +1,7 @@
 //! `b2nd salvage`: new frames, reports and exit status; and the output of `rewrite` and `check` about damage.
 
 use std::fs;
+use std::path::Path;
 
 use crate::run::{folder, objects, run, run_with, screen, snapshot, text};
 use b2nd_lab::data;
@@ -122,4 +123,58 @@ fn other_commands_name_what_mends() {
     for name in ["new.b2nd", "undone.b2nd", "resized.b2nd"] {
         assert_eq!(fs::read(folder.path().join(name)).unwrap(), whole, "{name}");
     }
+}
+
+/// The names of all files and folders below a folder, in order.
+fn names_below(folder: &Path) -> Vec<String> {
+    let entries = walkdir::WalkDir::new(folder).min_depth(1).sort_by_file_name();
+    let name = |path: &Path| path.strip_prefix(folder).unwrap().to_string_lossy().replace('\\', "/");
+    entries.into_iter().map(|entry| name(entry.unwrap().path())).collect()
+}
+
+#[test]
+fn folders_of_a_list_are_salvaged_into_the_folder_and_nowhere_else() {
+    let folder = damaged();
+    let here = folder.path().join("here");
+    fs::create_dir(&here).unwrap();
+    let list = format!("../images\n{}\n../chunk.b2nd\n", folder.path().join("images/2024").display());
+    let output = run_with(list.as_bytes(), &here, &["salvage", "--into", "saved", "--files-from", "-"]);
+    assert!(text(&output.stderr).contains("6 frames salvaged, 5 whole"), "{}", screen(&output));
+    let names =
+        ["saved", "saved/2024", "saved/2024/a.b2nd", "saved/2024/b.b2nd", "saved/a.b2nd", "saved/b.b2nd"];
+    assert_eq!(names_below(&here), [&names[..], &["saved/chunk.b2nd", "saved/named_otherwise.bin"]].concat());
+    assert_eq!(names_below(&folder.path().join("images/2024")), ["a.b2nd", "b.b2nd"]);
+}
+
+#[test]
+fn new_files_are_not_salvaged_again() {
+    let folder = folder();
+    let images = folder.path().join("images");
+    let first = run(&images, &["salvage", "--into", "saved"]);
+    assert_eq!(first.status.code(), Some(0), "{}", screen(&first));
+    let names = names_below(&images);
+    let second = run(&images, &["salvage", "--into", "../images/saved", "."]);
+    assert!(text(&second.stderr).contains("0 frames salvaged, 0 whole, 3 failures"), "{}", screen(&second));
+    assert_eq!(names_below(&images), names);
+    // The new files may also be in a folder above the old ones.
+    let above = run(&images, &["salvage", "--into", ".", "2024"]);
+    assert!(text(&above.stderr).contains("2 frames salvaged, 2 whole"), "{}", screen(&above));
+    assert!(images.join("a.b2nd").exists());
+}
+
+#[test]
+fn folders_without_a_frame_are_not_left_behind() {
+    let folder = folder();
+    fs::create_dir_all(folder.path().join("texts/2024/deep")).unwrap();
+    fs::write(folder.path().join("texts/2024/deep/notes.txt"), "no array").unwrap();
+    let output = run(folder.path(), &["salvage", "--into", "new/none", "texts"]);
+    assert_eq!(output.status.code(), Some(0), "{}", screen(&output));
+    assert!(!folder.path().join("new").exists());
+    fs::create_dir(folder.path().join("old")).unwrap();
+    run(folder.path(), &["salvage", "--into", "old", "texts"]);
+    assert_eq!(names_below(&folder.path().join("old")), [""; 0]);
+    let output = run(folder.path(), &["salvage", "--into", "saved", "texts", "images"]);
+    assert_eq!(output.status.code(), Some(0), "{}", screen(&output));
+    let names = ["2024", "2024/a.b2nd", "2024/b.b2nd", "named_otherwise.bin"];
+    assert_eq!(names_below(&folder.path().join("saved")), names);
 }
