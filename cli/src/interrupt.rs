@@ -1,12 +1,14 @@
 //! Signals that end a process, deferred while there is a temporary file to remove.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 
 #[cfg(unix)]
 use signal_hook::consts::{SIGHUP, SIGXCPU, SIGXFSZ};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::{flag, low_level};
+
+use crate::pool::lock;
 
 /// Ctrl-C, `kill`, a closed terminal, and the limit of CPU time.
 #[cfg(unix)]
@@ -14,39 +16,75 @@ const SIGNALS: &[i32] = &[SIGINT, SIGTERM, SIGHUP, SIGXCPU];
 #[cfg(not(unix))]
 const SIGNALS: &[i32] = &[SIGINT, SIGTERM];
 
-/// The signals caught since this was made. A second signal of the same kind ends the process at once.
-pub(crate) struct Interrupts(Vec<(i32, Arc<AtomicBool>)>);
+/// The signals, which end the process unless work has deferred them.
+pub(crate) struct Interrupts {
+    signals: Vec<Signal>,
+    /// The number of pieces of work that defer the signals now.
+    deferring: Mutex<usize>,
+}
+
+struct Signal {
+    number: i32,
+    /// Whether the signal ends the process when it arrives.
+    ends: Arc<AtomicBool>,
+    is_caught: Arc<AtomicBool>,
+}
+
+impl Signal {
+    fn new(number: i32) -> Self {
+        let signal = Self { number, ends: Arc::new(AtomicBool::new(true)), is_caught: Arc::default() };
+        // If this fails, the signal ends the process, as it does by default.
+        // The order matters: the first deferred signal must find `ends` unset. It sets it, so the second one of the
+        // same kind ends the process.
+        let _ = flag::register_conditional_default(number, signal.ends.clone());
+        let _ = flag::register(number, signal.is_caught.clone());
+        let _ = flag::register(number, signal.ends.clone());
+        signal
+    }
+}
 
 impl Interrupts {
-    pub(crate) fn defer() -> Self {
+    pub(crate) fn new() -> Self {
         // With a handler for this signal, a file over the size limit is an error of `write`, like a full disk.
         #[cfg(unix)]
         let _ = flag::register(SIGXFSZ, Arc::default());
-        let deferred = SIGNALS.iter().filter(|&&signal| !is_ignored(signal)).map(|&signal| {
-            let is_caught = Arc::<AtomicBool>::default();
-            // If this fails, the signal ends the process, as it does by default.
-            // The order matters: the first signal must find the flag unset.
-            let _ = flag::register_conditional_default(signal, is_caught.clone());
-            let _ = flag::register(signal, is_caught.clone());
-            (signal, is_caught)
-        });
-        Self(deferred.collect())
+        let signals =
+            SIGNALS.iter().filter(|&&signal| !is_ignored(signal)).map(|&signal| Signal::new(signal));
+        Self { signals: signals.collect(), deferring: Mutex::default() }
     }
 
-    fn caught(&self) -> Option<i32> {
-        let Self(signals) = self;
-        signals.iter().find(|(_, is_caught)| is_caught.load(Ordering::SeqCst)).map(|&(signal, _)| signal)
+    /// Defers the signals during work that makes and removes a temporary file. At any other time they end the process,
+    /// which may be waiting for a terminal or a server. A second signal of the same kind always ends it.
+    pub(crate) fn defer<T>(&self, work: impl FnOnce() -> T) -> T {
+        let mut deferring = lock(&self.deferring);
+        *deferring += 1;
+        if *deferring == 1 {
+            // A signal that was caught before is no longer deferred.
+            let ends = |signal: &Signal| signal.is_caught.load(Ordering::SeqCst);
+            self.signals.iter().for_each(|signal| signal.ends.store(ends(signal), Ordering::SeqCst));
+        }
+        drop(deferring);
+        let done = work();
+        let mut deferring = lock(&self.deferring);
+        *deferring -= 1;
+        if *deferring == 0 {
+            self.signals.iter().for_each(|signal| signal.ends.store(true, Ordering::SeqCst));
+        }
+        done
     }
 
     pub(crate) fn is_caught(&self) -> bool {
-        self.caught().is_some()
+        self.signals.iter().any(|signal| signal.is_caught.load(Ordering::SeqCst))
     }
 
-    /// Ends the process by the caught signal, if any.
+    /// Ends the process by the caught signal, if any. If other threads still defer it, one of them does so later.
     pub(crate) fn raise_caught(&self) {
-        if let Some(signal) = self.caught() {
+        // The lock is held, so that no other thread begins work meanwhile.
+        let deferring = lock(&self.deferring);
+        let caught = self.signals.iter().find(|signal| signal.is_caught.load(Ordering::SeqCst));
+        if let Some(signal) = caught.filter(|_| *deferring == 0) {
             // The parent process sees by which signal this one ended.
-            let _ = low_level::emulate_default_handler(signal);
+            let _ = low_level::emulate_default_handler(signal.number);
         }
     }
 }

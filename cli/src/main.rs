@@ -1,11 +1,11 @@
 //! The command `b2nd`: lists, shows, checks, reads, changes and salvages Blosc2 arrays.
 
 // A module imports only from those declared above it, here and in each folder. A blank line separates levels.
-mod interrupt;
 mod names;
 mod pool;
 mod text;
 
+mod interrupt;
 mod problem;
 mod terminal;
 

@@ -267,20 +267,19 @@ fn write_file(path: &Path, header: &[u8], items: &mut Items, selected: &Selected
     if path.symlink_metadata().is_ok() {
         return Err(failed(io::ErrorKind::AlreadyExists.into()));
     }
-    let interrupts = Interrupts::defer();
+    let interrupts = Interrupts::new();
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let mut file = new_file(folder).map_err(failed)?;
-    let written = fill(file.as_file_mut(), header, items, selected, &interrupts, &failed);
-    if let Err(trouble) = written {
-        // The temporary file is removed first, then a caught signal ends the process. In all other cases the process is
-        // about to end anyway.
-        drop(file);
+    let written = interrupts.defer(|| {
+        let mut file = new_file(folder).map_err(failed)?;
+        fill(file.as_file_mut(), header, items, selected, &interrupts, &failed)?;
+        // Another process may have created a file at the path meanwhile.
+        file.persist_noclobber(path).map_err(|error| failed(error.error))
+    });
+    if written.is_err() {
+        // The temporary file has been removed, so the process may end now.
         interrupts.raise_caught();
-        return Err(trouble);
     }
-    // Another process may have created a file at the path meanwhile.
-    file.persist_noclobber(path).map_err(|error| failed(error.error))?;
-    Ok(())
+    written.map(drop)
 }
 
 /// A temporary file with the mode of other new files.

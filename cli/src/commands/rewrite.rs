@@ -55,7 +55,7 @@ pub(crate) struct Rewrite {
 
 impl Rewrite {
     pub(crate) fn run(self) -> Outcome {
-        let interrupts = Interrupts::defer();
+        let interrupts = Interrupts::new();
         let change = self.change(&interrupts);
         if change.is_err() {
             // The rewrite has removed its temporary file, so the process may end now.
@@ -114,7 +114,7 @@ impl Rewrite {
         let after = if self.dry_run {
             rewrite.preview()
         } else {
-            rewrite.apply().and_then(|frame| Frame::parse(frame.header_bytes()))
+            interrupts.defer(|| rewrite.apply()).and_then(|frame| Frame::parse(frame.header_bytes()))
         };
         match after {
             Ok(after) => Ok(Change { before, after }),

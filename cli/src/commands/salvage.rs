@@ -137,8 +137,8 @@ impl Salvage {
             damaged,
             dry_run,
             json,
-            interrupts: Interrupts::defer(),
-            progress: Mutex::new(Progress::of_bytes_so_far()),
+            interrupts: Interrupts::new(),
+            progress: Mutex::new(Progress::of_bytes_so_far(into.is_none())),
             done: AtomicU64::new(0),
             folders: Mutex::default(),
         };
@@ -147,8 +147,6 @@ impl Salvage {
             Some(into) => work.salvage_all(paths, into),
         };
         work.end();
-        // Temporary files have been removed, so the process may end now.
-        work.interrupts.raise_caught();
         let all = all?;
         if into.is_some() && !json {
             remark(&all.summary(dry_run));
@@ -213,16 +211,13 @@ impl Work {
             Ok(target) => target,
             Err(failure) => return self.failed(&failure),
         };
-        // After a signal, the remaining files are passed over.
-        if self.interrupts.is_caught() {
+        // New files are passed over, and after a signal all remaining ones.
+        if self.interrupts.is_caught() || is_output(&target, into) {
             return SalvageBatch::default();
         }
         // Standard input can be read only once.
-        if self.damaged && target.inside != Inside::Stdin && is_undamaged(&target) {
+        if self.damaged && target.inside != Inside::Stdin && self.is_undamaged(&target) {
             return SalvageBatch { undamaged: 1, ..SalvageBatch::default() };
-        }
-        if is_output(&target, into) {
-            return SalvageBatch::default();
         }
         let from = Address { path: target.path.clone(), inside: target.inside.clone() };
         let to = into.join(name_of(&target));
@@ -256,6 +251,21 @@ impl Work {
         }
     }
 
+    /// Whether a file has frames, and none of them an error.
+    fn is_undamaged(&self, target: &Target) -> bool {
+        let (mut frames, mut damaged) = (0, 0);
+        // A check saves no bytes, but can take long, so it shows those that were saved so far.
+        let on_chunk = || lock(&self.progress).show(self.done.load(Ordering::Relaxed));
+        let visit =
+            Visit { depth: Some(CheckDepth::ChunkData), on_chunk: Some(&on_chunk), ..Visit::default() };
+        visit.target(target, &mut |view| {
+            let is_error = |finding: &Finding| finding.severity() == Severity::Error;
+            frames += 1;
+            damaged += u64::from(view.map_or(true, |view| view.findings.iter().any(is_error)));
+        });
+        frames > 0 && damaged == 0
+    }
+
     fn salvage(&self, from: &Address, to: &Path) -> Result<SalvageReport, Failure> {
         if from.inside == Inside::Whole {
             let failed = |error: Error| of_either(from, to, &error);
@@ -280,8 +290,17 @@ impl Work {
             lock(&self.progress).show(self.done.fetch_add(more, Ordering::Relaxed) + more);
             if self.interrupts.is_caught() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         });
-        let report =
-            if self.dry_run { salvage.preview() } else { salvage.apply(to).map(|(_, report)| report) };
+        let report = if self.dry_run {
+            salvage.preview()
+        } else {
+            self.interrupts.defer(|| salvage.apply(to)).map(|(_, report)| report)
+        };
+        if self.interrupts.is_caught() {
+            // The temporary file has been removed. The last thread with one ends the process, because the others may be
+            // waiting for a list or a server.
+            self.end();
+            self.interrupts.raise_caught();
+        }
         report.map_err(|error| {
             let failure = of_either(from, to, &error);
             Failure { error: Problem { hint: options_for(&error), ..failure.error }, ..failure }
@@ -310,18 +329,6 @@ impl Work {
         }
         SalvageBatch { text, failures: 1, ..SalvageBatch::default() }
     }
-}
-
-/// Whether a file has frames, and none of them an error.
-fn is_undamaged(target: &Target) -> bool {
-    let (mut frames, mut damaged) = (0, 0);
-    let visit = Visit { depth: Some(CheckDepth::ChunkData), ..Visit::default() };
-    visit.target(target, &mut |view| {
-        let is_error = |finding: &Finding| finding.severity() == Severity::Error;
-        frames += 1;
-        damaged += u64::from(view.map_or(true, |view| view.findings.iter().any(is_error)));
-    });
-    frames > 0 && damaged == 0
 }
 
 /// Whether a file was found in the folder of the new files, which is below a searched folder.

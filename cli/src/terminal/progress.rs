@@ -38,8 +38,8 @@ impl Progress {
     }
 
     /// Progress in bytes of an unknown total.
-    pub(crate) fn of_bytes_so_far() -> Self {
-        Self::new(true, "{spinner} {binary_bytes}, {elapsed}", None)
+    pub(crate) fn of_bytes_so_far(is_silent: bool) -> Self {
+        Self::new(is_silent, "{spinner} {binary_bytes}, {elapsed}", None)
     }
 
     fn new(is_silent: bool, template: &'static str, all: Option<u64>) -> Self {

@@ -2,7 +2,7 @@
 
 #![cfg(unix)]
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
@@ -99,6 +99,122 @@ fn an_interrupted_listing_ends_quietly_with_whole_lines() {
     // If the first line took long, there is a count of files; nothing else is shown.
     let is_count = shown.contains("files: ") && !shown.contains("b2nd") && !shown.contains('\n');
     assert!(shown.is_empty() || is_count, "{shown:?}");
+}
+
+/// Sends an interrupt once. Returns the signal that ended the command; `None` if it went on.
+fn interrupted(child: &mut Child) -> Option<i32> {
+    interrupt(child);
+    signal_of(child)
+}
+
+fn interrupt(child: &Child) {
+    assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
+}
+
+/// The signal that ended the command; `None` if it goes on, and was killed after ten seconds.
+fn signal_of(child: &mut Child) -> Option<i32> {
+    for _ in 0..200 {
+        if let Some(status) = child.try_wait().unwrap() {
+            return status.signal();
+        }
+        thread::sleep(Duration::from_millis(50));
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    None
+}
+
+#[test]
+fn a_command_that_waits_for_input_ends_with_one_interrupt() {
+    let_through(&[SIGINT]);
+    let folder = folder();
+    let list = ["salvage", "--into", "saved", "--files-from", "-"];
+    let ends = [&["rewrite", "-", "new.b2nd"][..], &["salvage", "-", "new.b2nd"], &list].map(|arguments| {
+        let (command, mut pty, pts) = at_terminal(folder.path(), arguments);
+        let mut child = command.spawn(pts).unwrap();
+        assert!(screen(&mut pty, Some("Ctrl-D")).contains("reading"));
+        interrupted(&mut child)
+    });
+    assert_eq!(ends, [Some(SIGINT); 3]);
+    // Also after the first file, whose work deferred the signal.
+    let mut command = b2nd(folder.path(), &list);
+    let command = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+    let mut child = command.spawn().unwrap();
+    writeln!(child.stdin.as_ref().unwrap(), "scalar.b2nd").unwrap();
+    let mut line = String::new();
+    BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    assert!(line.contains("1 of 1 chunk saved"), "{line}");
+    assert_eq!(interrupted(&mut child), Some(SIGINT));
+}
+
+/// One thread reads a frame from a server, which holds its answer back until the signal was sent, and another one waits
+/// for the next address of the list.
+#[cfg(feature = "remote")]
+#[test]
+fn an_interrupted_salvage_does_not_wait_for_its_list_and_leaves_nothing() {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+    use std::time::Instant;
+
+    use crate::server::{Objects, Server, answer};
+
+    let_through(&[SIGINT]);
+    let folder = tempfile::tempdir().unwrap();
+    let saved = folder.path().join("saved");
+    let objects: Objects = [("bucket/a.b2nd".into(), crate::remote::large_array())].into();
+    let [reads, is_sent] = [(); 2].map(|()| Arc::<AtomicBool>::default());
+    let (is_reading, may_go_on, path) = (reads.clone(), is_sent.clone(), saved.clone());
+    let server = Server::start(move |name, range| {
+        // The new file is there, and its data is not.
+        if fs::read_dir(&path).is_ok_and(|files| files.count() > 0) {
+            is_reading.store(true, SeqCst);
+            while !may_go_on.load(SeqCst) {
+                thread::sleep(Duration::from_millis(10));
+            }
+        }
+        answer(&objects, 100, name, range)
+    });
+    let mut command = server.command(&["salvage", "--into", saved.to_str().unwrap(), "--files-from", "-"]);
+    let command = command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
+    let mut child = command.spawn().unwrap();
+    writeln!(child.stdin.as_ref().unwrap(), "s3://bucket/a.b2nd").unwrap();
+    let start = Instant::now();
+    while !reads.load(SeqCst) {
+        let is_reading = child.try_wait().unwrap().is_none() && start.elapsed() < Duration::from_secs(600);
+        assert!(is_reading, "no data was read after the new file was there");
+        thread::sleep(Duration::from_millis(10));
+    }
+    interrupt(&child);
+    // The signal is deferred, so the command must still be there.
+    thread::sleep(Duration::from_millis(200));
+    assert!(child.try_wait().unwrap().is_none());
+    is_sent.store(true, SeqCst);
+    assert_eq!(signal_of(&mut child), Some(SIGINT));
+    assert!(!saved.exists());
+}
+
+#[test]
+fn a_salvage_shows_how_far_it_is_unless_the_terminal_shows_its_results() {
+    let folder = folder();
+    let progress = [(false, false), (false, true), (true, false)].map(|(shows_results, checks_first)| {
+        let arguments = ["salvage", "--into", "saved", "--files-from", "-", "-j", "1", "--damaged"];
+        let arguments = if checks_first { &arguments } else { &arguments[..7] };
+        let (command, mut pty, pts) = at_terminal(folder.path(), arguments);
+        let command = command.stdin(Stdio::piped());
+        let command = if shows_results { command } else { command.stdout(Stdio::null()) };
+        let mut child = command.spawn(pts).unwrap();
+        let mut stdin = child.stdin.take().unwrap();
+        writeln!(stdin, "none").unwrap();
+        screen(&mut pty, Some("none:"));
+        thread::sleep(LONGER_THAN_LONG);
+        writeln!(stdin, "images/2024/a.b2nd").unwrap();
+        drop(stdin);
+        let shown = screen(&mut pty, None);
+        assert_eq!(child.wait().unwrap().code(), Some(1), "{shown:?}");
+        fs::remove_dir_all(folder.path().join("saved")).unwrap_or_default();
+        shown.contains(" B, ")
+    });
+    assert_eq!(progress, [true, true, false]);
 }
 
 #[test]
