@@ -70,13 +70,13 @@ fn main() -> ExitCode {
     // Not `parse`, so that a message can be mended before it is printed.
     let arguments = Arguments::try_parse().unwrap_or_else(|error| terminal::wrong_usage(error));
     arguments.color.write_global();
+    let status = arguments.command.status_if_closed();
     match arguments.command.run(Arguments::command) {
         Ok(code) => code,
-        // The reader of the pipe, such as `head`, has read enough: that is no error.
-        Err(error) if error.kind() == ErrorKind::BrokenPipe => ExitCode::SUCCESS,
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => status.into(),
         Err(error) => {
             terminal::complain(&format_args!("standard output: {error}"));
-            ExitCode::FAILURE
+            status.max(1).into()
         }
     }
 }

@@ -41,6 +41,16 @@ pub(crate) enum Command {
 }
 
 impl Command {
+    /// The exit status if the reader of standard output, such as `head`, closes it before the end. That is no error,
+    /// unless the status is a verdict on all files.
+    pub(crate) fn status_if_closed(&self) -> u8 {
+        match self {
+            Self::Diff(_) => 2,
+            Self::Check(_) | Self::Salvage(_) => 1,
+            _ => 0,
+        }
+    }
+
     /// Runs the subcommand. `b2nd` builds the clap definition of the whole command, for `man` and `completions`.
     pub(crate) fn run(self, b2nd: fn() -> clap::Command) -> Outcome {
         match self {

@@ -359,6 +359,28 @@ fn a_closed_pipe_ends_quietly() {
 }
 
 #[test]
+fn a_closed_pipe_is_trouble_where_the_status_is_a_verdict() {
+    let folder = folder();
+    for (arguments, status) in [
+        (&["ls", "images"][..], 0),
+        (&["check", "bad"], 1),
+        (&["salvage", "--dry-run", "scalar.b2nd", "new.b2nd"], 1),
+        (&["diff", "scalar.b2nd", "rank16.b2nd"], 2),
+    ] {
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let output = b2nd(folder.path(), arguments).stdout(writer).output().unwrap();
+        assert_eq!((output.status.code(), text(&output.stderr)), (Some(status), ""), "{arguments:?}");
+        // On a full disk, it is trouble for every command.
+        if cfg!(target_os = "linux") {
+            let full = fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+            let output = b2nd(folder.path(), arguments).stdout(full).output().unwrap();
+            assert_eq!(output.status.code(), Some(status.max(1)), "{arguments:?}");
+        }
+    }
+}
+
+#[test]
 fn other_words_for_a_command_lead_to_it() {
     let words = [
         ("ls", &["list", "find"][..]),
