@@ -15,7 +15,9 @@ use crate::input::{
     Address, Failure, Items, Selected, Selection, Target, Visit, given_all, is_zip, selection, store_at,
 };
 use crate::interrupt::Interrupts;
-use crate::output::items::{Edges, Item, MAX_WHOLE, ValueWriter, npy_header, write_array};
+use crate::output::items::{
+    Edges, Item, MAX_WHOLE, ValueWriter, npy_header, why_too_many_lists, write_array,
+};
 use crate::output::json::{SCHEMA, print_failure};
 use crate::problem::Problem;
 use crate::terminal::{Outcome, complain, remark};
@@ -136,6 +138,8 @@ impl Cat {
         }
         if self.npy || self.output.is_some() {
             item = item.for_npy();
+        } else if let Some(why) = item.why_too_long() {
+            return Err(Problem::new("refused", why).into());
         }
         if let Some(note) = &item.note {
             remark(&format_args!("{}: {note}", address.location()));
@@ -229,6 +233,9 @@ fn print_json(
     items: &mut Items,
     selected: &Selected,
 ) -> Result<(), Trouble> {
+    if let Some(why) = why_too_many_lists(shape) {
+        return Err(Problem::new("refused", why).into());
+    }
     let description = Description { schema: SCHEMA, address, shape, dtype: item.dtype.to_string() };
     let description = serde_json::to_vec(&description).map_err(io::Error::from)?;
     // The object stays open until its last item is written.

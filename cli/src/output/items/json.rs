@@ -3,7 +3,6 @@
 use std::io::{self, Write};
 
 use b2nd_frame::b2nd_serde::dtype::Dtype;
-use serde::ser::{SerializeMap, SerializeSeq};
 use serde::{Serialize, Serializer};
 
 use super::float::Float;
@@ -97,14 +96,8 @@ impl Serialize for Value<'_> {
             Self::Timedelta(Some(count), _) => serializer.serialize_i64(*count),
             Self::Bytes(bytes) | Self::Void(bytes) => serializer.serialize_str(&hex(bytes)),
             Self::Str(text) => serializer.serialize_str(text),
-            Self::Struct(fields) => {
-                let mut map = serializer.serialize_map(Some(fields.len()))?;
-                for (name, value) in fields {
-                    map.serialize_entry(name, value)?;
-                }
-                map.end()
-            }
-            Self::List(shape, items) => Lists { shape, items }.serialize(serializer),
+            Self::Struct(fields) => serializer.collect_map(fields.values()),
+            Self::List(list) => serializer.collect_seq(list.values()),
         }
     }
 }
@@ -115,26 +108,5 @@ impl Serialize for Float {
             Ok(number) => serializer.serialize_f64(number),
             Err(text) => serializer.serialize_str(text),
         }
-    }
-}
-
-/// A subarray as lists in lists.
-struct Lists<'v> {
-    shape: &'v [usize],
-    items: &'v [Value<'v>],
-}
-
-impl Serialize for Lists<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let Some((&length, shape)) = self.shape.split_first() else {
-            return self.items.first().serialize(serializer);
-        };
-        let size = self.items.len().checked_div(length).unwrap_or_default();
-        let mut list = serializer.serialize_seq(Some(length))?;
-        for number in 0..length {
-            let items = self.items.get(number * size..(number + 1) * size).unwrap_or_default();
-            list.serialize_element(&Lists { shape, items })?;
-        }
-        list.end()
     }
 }

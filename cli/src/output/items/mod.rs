@@ -10,5 +10,5 @@ mod npy;
 mod numpy;
 
 pub(crate) use json::ValueWriter;
-pub(crate) use npy::{Item, npy_header};
+pub(crate) use npy::{Item, npy_header, why_too_many_lists};
 pub(crate) use numpy::{Edges, MAX_WHOLE, write_array};

@@ -4,6 +4,11 @@ use std::borrow::Cow;
 
 use b2nd_frame::b2nd_serde::dtype::{Dtype, Kind};
 
+use super::value::{list_count, printed_len};
+
+/// The most empty lists, and bytes of overlapping fields, that are printed for an item.
+const MAX_EXCESS: u64 = 1 << 20;
+
 /// The dtype of the items in the output, with a note if it is not the array's.
 pub(crate) struct Item {
     pub(crate) dtype: Dtype,
@@ -39,6 +44,14 @@ impl Item {
         }
     }
 
+    /// Why items are not printed: their text would be far longer than their bytes.
+    pub(crate) fn why_too_long(&self) -> Option<&'static str> {
+        let excess = printed_len(&self.dtype).saturating_sub(self.dtype.item_size() as u64);
+        (excess > MAX_EXCESS).then_some(
+            "the text of an item would be too long: its dtype has too many empty lists, or fields that overlap; use -o FILE",
+        )
+    }
+
     /// Replaces a dtype that NumPy files cannot have by raw bytes, `|V`.
     pub(crate) fn for_npy(self) -> Self {
         if descr(&self.dtype).is_some() {
@@ -53,6 +66,13 @@ impl Item {
 fn void(size: usize) -> Dtype {
     // A typesize is an int32, so `|V` with it always parses.
     format!("|V{size}").parse().unwrap_or_else(|_| unreachable!("a size of int32"))
+}
+
+/// Why the lists of an array without items are not printed: a shape can have any number of them.
+pub(crate) fn why_too_many_lists(shape: &[usize]) -> Option<String> {
+    let count = list_count(shape);
+    let is_long = shape.contains(&0) && count > MAX_EXCESS;
+    is_long.then(|| format!("the array has no items, but {count} empty lists, which are too many to print"))
 }
 
 /// The header of a NumPy file, before the items in C order. A dtype that the file cannot have is replaced by `|V`.

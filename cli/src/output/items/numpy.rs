@@ -85,7 +85,7 @@ impl ArrayWriter<'_> {
         out.write_all(b"[")?;
         if rest == 0 {
             // The closing bracket takes a column.
-            self.row(out, dimension, first, (&indent, width - 1))?;
+            self.row(out, dimension, first, (&indent, width.saturating_sub(1)))?;
         } else {
             for (number, index) in self.indices(dimension).enumerate() {
                 if number > 0 {
@@ -94,7 +94,7 @@ impl ArrayWriter<'_> {
                 }
                 match index {
                     IndexOrEllipsis::Index(index) => {
-                        self.write(out, dimension + 1, first + index * below, width - 1)?;
+                        self.write(out, dimension + 1, first + index * below, width.saturating_sub(1))?;
                     }
                     IndexOrEllipsis::Ellipsis => out.write_all(b"...")?,
                 }

@@ -2,13 +2,14 @@
 
 use std::fmt::{Display, Write};
 
-use b2nd_frame::b2nd_serde::dtype::{ByteOrder, Dtype, Kind, TimeUnit};
+use b2nd_frame::b2nd_serde::dtype::{ByteOrder, Dtype, Field, Kind, TimeUnit};
 use half::f16;
 
 use super::float::Float;
 use super::time::{datetime, timedelta};
 
-/// An item, read from its bytes.
+/// An item, read from its bytes. The values of a struct or subarray are read when they are used: in memory they would
+/// be many times longer than their bytes.
 #[derive(Debug)]
 pub(super) enum Value<'b> {
     Bool(bool),
@@ -22,9 +23,70 @@ pub(super) enum Value<'b> {
     Str(String),
     /// Raw bytes: `void`, and numbers without a Rust type, such as float128.
     Void(&'b [u8]),
-    Struct(Vec<(&'b str, Value<'b>)>),
-    /// A subarray of a struct, with its shape.
-    List(&'b [usize], Vec<Value<'b>>),
+    Struct(Fields<'b>),
+    /// A subarray of a struct.
+    List(List<'b>),
+}
+
+/// The fields of a struct.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Fields<'b> {
+    fields: &'b [Field],
+    bytes: &'b [u8],
+}
+
+impl<'b> Fields<'b> {
+    /// The names and values.
+    pub(super) fn values(self) -> impl ExactSizeIterator<Item = (&'b str, Value<'b>)> {
+        self.fields.iter().map(move |field| {
+            let (dtype, start) = (field.dtype(), field.offset());
+            let bytes = self.bytes.get(start..start + dtype.item_size()).unwrap_or_default();
+            (field.name(), Value::read(dtype, bytes))
+        })
+    }
+}
+
+/// A subarray: lists in lists.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct List<'b> {
+    shape: &'b [usize],
+    base: &'b Dtype,
+    bytes: &'b [u8],
+}
+
+impl<'b> List<'b> {
+    /// The lists, or in the last dimension the values.
+    pub(super) fn values(self) -> impl ExactSizeIterator<Item = Value<'b>> {
+        let (length, shape) =
+            self.shape.split_first().map_or((0, self.shape), |(&length, rest)| (length, rest));
+        let size = self.bytes.len().checked_div(length).unwrap_or_default();
+        (0..length).map(move |number| {
+            let bytes = self.bytes.get(number * size..(number + 1) * size).unwrap_or_default();
+            Value::in_list(List { shape, bytes, ..self })
+        })
+    }
+}
+
+/// The length of an item's text, roughly: the bytes of its values, and one for each empty list. Lists without values
+/// have no bytes, and fields can overlap, so a short item can have a text of any length.
+pub(super) fn printed_len(dtype: &Dtype) -> u64 {
+    match dtype.kind() {
+        Kind::Struct(parts) => {
+            parts.fields().iter().fold(0, |sum, field| printed_len(field.dtype()).saturating_add(sum))
+        }
+        Kind::Subarray(subarray) => {
+            let is_empty = subarray.shape().contains(&0);
+            let value = if is_empty { 1 } else { printed_len(subarray.base()) };
+            list_count(subarray.shape()).saturating_mul(value)
+        }
+        _ => dtype.item_size().max(1) as u64,
+    }
+}
+
+/// The number of values in lists of this shape. If the shape has a 0, the number of empty lists.
+pub(super) fn list_count(shape: &[usize]) -> u64 {
+    let lengths = shape.iter().take_while(|&&length| length > 0);
+    lengths.fold(1, |count, &length| length.saturating_mul(count)) as u64
 }
 
 impl<'b> Value<'b> {
@@ -44,22 +106,18 @@ impl<'b> Value<'b> {
             &Kind::Timedelta(unit) => signed(bytes, is_big).map(|count| Self::Timedelta(known(count), unit)),
             Kind::Bytes => Some(Self::Bytes(without_zeros(bytes))),
             Kind::Str => Some(Self::Str(text(bytes, is_big))),
-            Kind::Struct(parts) => {
-                let fields = parts.fields().iter().map(|field| {
-                    let (dtype, start) = (field.dtype(), field.offset());
-                    let bytes = bytes.get(start..start + dtype.item_size()).unwrap_or_default();
-                    (field.name(), Self::read(dtype, bytes))
-                });
-                Some(Self::Struct(fields.collect()))
-            }
+            Kind::Struct(parts) => Some(Self::Struct(Fields { fields: parts.fields(), bytes })),
             Kind::Subarray(subarray) => {
-                let size = subarray.base().item_size().max(1);
-                let items = bytes.chunks_exact(size).map(|bytes| Self::read(subarray.base(), bytes));
-                Some(Self::List(subarray.shape(), items.collect()))
+                Some(Self::in_list(List { shape: subarray.shape(), base: subarray.base(), bytes }))
             }
             _ => None,
         };
         value.unwrap_or(Self::Void(bytes))
+    }
+
+    /// A list, or below the last dimension the value itself.
+    fn in_list(list: List<'b>) -> Self {
+        if list.shape.is_empty() { Self::read(list.base, list.bytes) } else { Self::List(list) }
     }
 
     /// The item as NumPy prints a scalar. Structs, and values in them, have a simpler form of our own.
@@ -90,24 +148,23 @@ impl<'b> Value<'b> {
                 text + "'"
             }
             Self::Struct(fields) => {
-                let texts: Vec<_> = fields.iter().map(|(_, value)| value.quoted()).collect();
-                let last = if texts.len() == 1 { "," } else { "" };
-                format!("({}{last})", texts.join(", "))
+                let values = fields.values();
+                let last = if values.len() == 1 { "," } else { "" };
+                format!("({}{last})", joined(values.map(|(_, value)| value)))
             }
-            Self::List(shape, items) => list(shape, &mut items.iter()),
+            Self::List(list) => format!("[{}]", joined(list.values())),
         }
     }
 }
 
-/// A subarray, in brackets for each dimension.
-fn list<'v>(shape: &[usize], items: &mut impl Iterator<Item = &'v Value<'v>>) -> String {
-    match shape.split_first() {
-        None => items.next().map(Value::quoted).unwrap_or_default(),
-        Some((&length, rest)) => {
-            let texts: Vec<_> = (0..length).map(|_| list(rest, items)).collect();
-            format!("[{}]", texts.join(", "))
-        }
+/// The values, separated by commas.
+fn joined<'v>(values: impl Iterator<Item = Value<'v>>) -> String {
+    let mut text = String::new();
+    for value in values {
+        text += if text.is_empty() { "" } else { ", " };
+        text += &value.quoted();
     }
+    text
 }
 
 fn complex(real: Float, imaginary: Float) -> String {
