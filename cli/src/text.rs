@@ -6,7 +6,7 @@ use std::path::Path;
 
 use b2nd_frame::{Array, Codec, Header};
 use b2nd_serde::dtype::Dtype;
-use unicode_width::UnicodeWidthStr;
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 /// The text for an absent value.
 pub(crate) const ABSENT: &str = "none";
@@ -135,15 +135,18 @@ pub(crate) fn is_unsafe(c: char) -> bool {
 
 /// The text, or if it is wider than this, its beginning and an ellipsis.
 pub(crate) fn shortened(text: &str, widest: usize) -> String {
-    if text.width() <= widest {
+    // Characters without a width, such as accents, are limited too.
+    let most = 4 * widest;
+    if text.chars().nth(most).is_none() && text.width() <= widest {
         return text.into();
     }
-    let mut short = String::new();
-    for character in text.chars() {
+    let (mut short, mut width) = (String::new(), 0);
+    for character in text.chars().take(most) {
         // Room for a character of width 1 and the ellipsis. After a wide one, the text can exceed the limit by 1.
-        if short.width() + 2 > widest {
+        if width + 2 > widest {
             break;
         }
+        width += character.width().unwrap_or(1);
         short.push(character);
     }
     short + "…"
@@ -170,6 +173,17 @@ pub(crate) fn more_counts(counts: &[(u64, &str)]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_long_text_is_shortened_to_its_width_and_also_if_it_has_none() {
+        assert_eq!(
+            [shortened("abcd", 4), shortened("abcde", 4), shortened("日本語", 4)],
+            ["abcd", "abc…", "日本…"]
+        );
+        let accents = "\u{301}".repeat(1 << 20);
+        assert_eq!(shortened(&accents, 4).chars().count(), 17);
+        assert_eq!(shortened(&format!("{accents}abcde"), 4).chars().count(), 17);
+    }
 
     #[test]
     fn a_size_has_the_largest_unit_in_which_it_is_at_least_one() {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::iter;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use super::row::{Below, Row, RowFormat};
 use super::table::{Columns, Side};
@@ -13,6 +13,10 @@ use crate::text;
 
 /// The widest name, with its branches, that still widens the column.
 const MAX_NAME_WIDTH: usize = 44;
+
+/// The most parts into which a path, a member or a key is split. A name in a file can have any number of them, and a
+/// tree is drawn recursively.
+const MAX_PARTS: usize = 64;
 
 /// The cells after a name.
 type Cells = Box<[Box<str>]>;
@@ -88,10 +92,14 @@ impl Tree {
             Some((root, rest)) => (self.top.child(&text::path(root)), rest),
             None => (&mut self.top, path.as_path()),
         };
-        for part in rest {
-            node = node.child(&text::clean(&part.to_string_lossy()));
+        let mut rest = rest.components();
+        for part in rest.by_ref().take(MAX_PARTS) {
+            node = node.child(&text::path(part.as_ref()));
         }
-        for part in inner.iter().flat_map(|inner| inner.split('/')) {
+        if rest.as_path() != Path::new("") {
+            node = node.child(&text::path(rest.as_path()));
+        }
+        for part in inner.iter().flat_map(|inner| inner.splitn(MAX_PARTS, '/')) {
             node = node.child(part);
         }
         let mut line = Line { cells: boxed(cells), end, columns: Vec::new() };
@@ -100,7 +108,8 @@ impl Tree {
             // Members that are not listed have a name in the tree, but no cells.
             Below::Keys(keys) => {
                 for key in keys {
-                    key.split('/').filter(|part| !part.is_empty()).fold(&mut *node, Node::child);
+                    let parts = key.splitn(MAX_PARTS, '/').filter(|part| !part.is_empty());
+                    parts.fold(&mut *node, Node::child);
                 }
             }
             Below::Columns(columns) => {

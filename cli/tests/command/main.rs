@@ -9,6 +9,7 @@ mod chunks;
 mod diff;
 mod general;
 mod hostile;
+mod hostile_files;
 mod json;
 mod kind;
 mod ls;
