@@ -12,7 +12,8 @@ use serde::Serialize;
 use tempfile::NamedTempFile;
 
 use crate::input::{
-    Address, Failure, Items, Selected, Selection, Target, Visit, given_all, is_zip, selection, store_at,
+    Address, Failure, Inside, Items, Selected, Selection, Target, Visit, given_all, is_zip, selection,
+    store_at,
 };
 use crate::interrupt::Interrupts;
 use crate::output::items::{
@@ -21,6 +22,7 @@ use crate::output::items::{
 use crate::output::json::{SCHEMA, print_failure};
 use crate::problem::Problem;
 use crate::terminal::{Outcome, complain, remark};
+use crate::text::count;
 
 /// The most members that the refusal of a store lists.
 const MOST_MEMBERS: usize = 20;
@@ -48,7 +50,7 @@ pub(crate) struct Cat {
     #[arg(long, conflicts_with_all = ["npy", "output", "json"])]
     full: bool,
     /// Write a NumPy file to standard output, which must not be a terminal
-    #[arg(long)]
+    #[arg(long, conflicts_with = "output")]
     npy: bool,
     /// Write a NumPy file, which must not exist yet
     #[arg(short, long, value_name = "NPY", value_hint = ValueHint::FilePath)]
@@ -90,7 +92,7 @@ impl From<io::Error> for Trouble {
 
 impl Cat {
     pub(crate) fn run(self) -> Outcome {
-        if self.npy && self.output.is_none() && io::stdout().is_terminal() {
+        if self.npy && io::stdout().is_terminal() {
             complain(&"--npy writes bytes, which a terminal cannot show; write to a file with -o FILE");
             return Ok(ExitCode::from(2));
         }
@@ -110,7 +112,7 @@ impl Cat {
         let target = Target::given(address.clone());
         // These have members, so one of them must be named.
         if target.is_named_zip()
-            || is_zip(&target.path) && target.location().member().is_none()
+            || target.inside == Inside::Whole && is_zip(&target.path)
             || is_store(&target)?
         {
             return Err(Trouble::Failure(refuse_store(&target)));
@@ -210,7 +212,7 @@ fn refuse_store(target: &Target) -> Failure {
     }
     let message = match members.len() {
         0 => "a store without frames".into(),
-        count => format!("a store of {count} frames: name one of them"),
+        number => format!("a store of {}: name one of them", count(number as u64, "frame")),
     };
     target.location().failure(Problem::new("refused", message))
 }

@@ -19,7 +19,7 @@ use clap::{Args, ValueEnum, ValueHint};
 
 use crate::input::{
     Address, Failure, Found, Inside, Location, Numbers, Paths, Stores, Target, Visit, dtype_parser,
-    given_all, is_passed_over, numbers,
+    given_all, is_passed_over, is_zip, numbers,
 };
 use crate::interrupt::Interrupts;
 use crate::names::file_of;
@@ -83,13 +83,16 @@ struct Options {
     #[arg(long, value_enum, default_value_t = Fill::Zeros)]
     fill: Fill,
     /// Shape of the array, if its metalayer cannot be read or is wrong
-    #[arg(long, value_name = "ITEMS", value_parser = numbers::<i64>, value_hint = ValueHint::Other)]
+    #[arg(long, value_name = "ITEMS", value_parser = numbers::<i64>, allow_hyphen_values = true)]
+    #[arg(value_hint = ValueHint::Other)]
     shape: Option<Numbers<i64>>,
     /// Chunk shape, if the metalayer cannot be read or is wrong
-    #[arg(long, value_name = "ITEMS", value_parser = numbers::<i32>, value_hint = ValueHint::Other)]
+    #[arg(long, value_name = "ITEMS", value_parser = numbers::<i32>, allow_hyphen_values = true)]
+    #[arg(value_hint = ValueHint::Other)]
     chunks: Option<Numbers<i32>>,
     /// Block shape, if the metalayer cannot be read or is wrong
-    #[arg(long, value_name = "ITEMS", value_parser = numbers::<i32>, value_hint = ValueHint::Other)]
+    #[arg(long, value_name = "ITEMS", value_parser = numbers::<i32>, allow_hyphen_values = true)]
+    #[arg(value_hint = ValueHint::Other)]
     blocks: Option<Numbers<i32>>,
     /// NumPy dtype, if the metalayer cannot be read or is wrong
     #[arg(long, value_parser = dtype_parser(), hide_possible_values = true)]
@@ -301,10 +304,7 @@ impl Work {
             self.end();
             self.interrupts.raise_caught();
         }
-        report.map_err(|error| {
-            let failure = of_either(from, to, &error);
-            Failure { error: Problem { hint: options_for(&error), ..failure.error }, ..failure }
-        })
+        report.map_err(|error| failure_of(from, to, &error))
     }
 
     /// The report of a frame, as text or JSON.
@@ -339,15 +339,25 @@ fn is_output(target: &Target, into: &Path) -> bool {
     folders.any(|folder| fs::canonicalize(folder).is_ok_and(|folder| folder == into))
 }
 
-/// The options for what an error asks for.
-fn options_for(error: &Error) -> Option<&'static str> {
+/// The failure of a salvage, with the options for what its error asks for.
+fn failure_of(from: &Address, to: &Path, error: &Error) -> Failure {
     let is_lost = error.finding().is_some_and(|finding| finding.code() == FindingCode::NotAFrame);
-    match error.kind() {
+    // A zip file has no damaged header. As for the other commands, the message asks for a member.
+    if is_lost
+        && from.inside == Inside::Whole
+        && is_zip(&from.path)
+        && let Err(problem) = from.open()
+    {
+        return from.location().failure(problem);
+    }
+    let hint = match error.kind() {
         ErrorKind::OrderUnknown => Some(" (--assume-order)"),
         kind => {
             (is_lost || kind == ErrorKind::ArrayUnknown).then_some(" (--shape, --chunks, --blocks, --dtype)")
         }
-    }
+    };
+    let failure = of_either(from, to, error);
+    Failure { error: Problem { hint, ..failure.error }, ..failure }
 }
 
 /// The name of the new file for a target: its path below the folder or URL in which it was found, or its own name.

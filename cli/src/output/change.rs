@@ -61,7 +61,7 @@ pub(crate) fn failure(path: &Path, error: &Error) -> Failure {
     let location = Location::of(path);
     if error.kind() == ErrorKind::Exists {
         let message = "already exists; TO must be a new path, or the same file as FROM";
-        return location.failure(Problem::new("refused", message));
+        return location.failure(Problem::new("exists", message));
     }
     let is_not_a_frame = error.finding().is_some_and(|finding| finding.code() == FindingCode::NotAFrame);
     let hint = (is_not_a_frame && is_zip(path))
@@ -72,7 +72,7 @@ pub(crate) fn failure(path: &Path, error: &Error) -> Failure {
 /// Assigns an error to FROM or TO, whichever caused it.
 pub(crate) fn of_either(from: &Address, to: &Path, error: &Error) -> Failure {
     if error.kind() == ErrorKind::Exists {
-        return Location::of(to).failure(Problem::new("refused", "already exists; TO must be a new path"));
+        return Location::of(to).failure(Problem::new("exists", "already exists; TO must be a new path"));
     }
     // An error of I/O on TO names a path there. All other errors are about FROM.
     let is_about_from = error.path().is_some_and(|path| path.starts_with(&from.path));

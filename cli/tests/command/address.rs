@@ -71,6 +71,25 @@ fn every_address_of_a_listing_is_that_of_the_same_array_to_the_other_commands() 
 }
 
 #[test]
+fn a_frame_in_a_zip_file_is_read_by_its_offset() {
+    let folder = folder();
+    let listed = addresses(folder.path(), &["--scan", "tree.zip"]);
+    let arrays: Vec<_> = listed.iter().filter(|listed| listed["shape"].is_array()).collect();
+    assert_eq!(arrays.len(), 2);
+    for array in arrays {
+        let address = array["address"].as_str().unwrap();
+        let output = run(folder.path(), &["cat", address]);
+        assert!(
+            address.starts_with("tree.zip@") && output.status.success(),
+            "{address}: {}",
+            screen(&output)
+        );
+    }
+    let output = run(folder.path(), &["cat", "tree.zip"]);
+    assert!(text(&output.stderr).contains("a store of 2 frames: name one of them"), "{}", screen(&output));
+}
+
+#[test]
 fn a_listing_with_nul_bytes_is_read_back_as_a_list() {
     let folder = hard_names();
     let listed = run(folder.path(), &["ls", "--print0"]);

@@ -338,6 +338,7 @@ fn wrong_usage_is_status_2() {
         &["man", "no-such-command"],
         &["explain", "no-such-code"],
         &["diff", "array.b2nd"],
+        &["cat", "--npy", "-o", "new.npy", "array.b2nd"],
         &["completions", "no-such-shell"],
     ] {
         assert_eq!(run(arguments).status.code(), Some(2), "{arguments:?}");

@@ -178,3 +178,23 @@ fn folders_without_a_frame_are_not_left_behind() {
     let names = ["2024", "2024/a.b2nd", "2024/b.b2nd", "named_otherwise.bin"];
     assert_eq!(names_below(&folder.path().join("saved")), names);
 }
+
+#[test]
+fn an_existing_file_has_the_code_that_explain_knows() {
+    let folder = folder();
+    for command in ["salvage", "rewrite"] {
+        let output = run(folder.path(), &[command, "--json", "images/2024/a.b2nd", "scalar.b2nd"]);
+        assert_eq!(objects(&output)[0]["error"]["kind"], "exists", "{}", screen(&output));
+    }
+    assert_eq!(run(folder.path(), &["explain", "exists"]).status.code(), Some(0));
+}
+
+#[test]
+fn a_shape_may_begin_with_a_hyphen_and_is_refused_for_what_it_is() {
+    let folder = damaged();
+    for option in ["--shape", "--chunks", "--blocks"] {
+        let output = run(folder.path(), &["salvage", "header.b2nd", "new.b2nd", option, "-1,2"]);
+        assert_eq!(output.status.code(), Some(1), "{}", screen(&output));
+        assert!(text(&output.stderr).contains("-1"), "{}", screen(&output));
+    }
+}
