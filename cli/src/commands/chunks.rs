@@ -64,12 +64,9 @@ impl FrameAt {
 
     fn open(&mut self) -> Result<Frame<Reader>, Problem> {
         let Some(offset) = self.offset else {
-            if self.address.inside == Inside::Whole {
-                return self.address.open();
-            }
-            let place = self.address.place("the bytes of a frame")?;
-            self.is_embedded = place.is_embedded;
-            return self.address.open_place(place);
+            let (frame, is_embedded) = self.address.open_with_place()?;
+            self.is_embedded = is_embedded;
+            return Ok(frame);
         };
         let path = self.address.path.as_path();
         let reader: Reader = match self.address.inside {

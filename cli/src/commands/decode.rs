@@ -111,12 +111,9 @@ fn decode(bytes: io::Result<Vec<u8>>) -> Result<(Meta, Vec<u8>), Problem> {
 }
 
 fn malformed(error: &b2nd_serde::Error) -> Problem {
-    let message = error.to_string();
-    let offset = error.offset();
-    let place = offset.map(|offset| format!("byte {offset}: ")).unwrap_or_default();
-    // `Problem` shows the byte by itself.
-    let message = message.strip_prefix(&place).unwrap_or(&message);
-    Problem { offset: offset.map(|offset| offset as u64), ..Problem::new("malformed", message) }
+    let offset = error.offset().map(|offset| offset as u64);
+    // `Problem` shows the byte by itself, so the message is without it.
+    Problem { offset, ..Problem::new("malformed", error.message().to_string()) }
 }
 
 fn page(meta: &Meta) -> String {

@@ -29,7 +29,7 @@ pub(crate) struct Place {
     /// The member of a zip file with these bytes.
     member: Option<ZipMember>,
     /// Whether the bytes are in the compressed data of a store, so that they have no offset in a file.
-    pub(crate) is_embedded: bool,
+    is_embedded: bool,
 }
 
 impl Place {
@@ -51,12 +51,19 @@ impl Place {
 impl Address {
     /// Reads the header of the frame at the address.
     pub(crate) fn open(&self) -> Result<Frame<Reader>, Problem> {
+        self.open_with_place().map(|(frame, _)| frame)
+    }
+
+    /// `open`, and whether the frame is in the compressed data of a store, so that its bytes have no offset in a file.
+    pub(crate) fn open_with_place(&self) -> Result<(Frame<Reader>, bool), Problem> {
         if self.inside == Inside::Whole {
             let hint = || is_zip(&self.path).then_some(ZIP_FILE);
             let frame = Frame::open(&self.path).map_err(|error| Problem { hint: hint(), ..error.into() })?;
-            return Ok(frame.map_reader(|file| Box::new(file) as Reader));
+            return Ok((frame.map_reader(|file| Box::new(file) as Reader), false));
         }
-        self.open_place(self.place("the bytes of a frame")?)
+        let place = self.place("the bytes of a frame")?;
+        let is_embedded = place.is_embedded;
+        Ok((self.open_place(place)?, is_embedded))
     }
 
     /// `open` for a caller that has already found the place.

@@ -185,9 +185,8 @@ pub(crate) fn table_at(target: &Target) -> Option<StoreRecord> {
         Inside::Whole if !target.is_sparse && !target.is_store => {
             return table_at(&Target::given(table_of(&target.path)?));
         }
-        Inside::Member(name) => name,
-        // A member with a Blosc2 extension is not a table: that needs no request.
-        Inside::Url(Some(name)) if !is_named_blosc2(Path::new(name)) => name,
+        // A member with a Blosc2 extension is not a table, so the store need not be opened.
+        Inside::Member(name) | Inside::Url(Some(name)) if !is_named_blosc2(Path::new(name)) => name,
         _ => return None,
     };
     let of = target.container()?;
