@@ -20,7 +20,7 @@ use crate::input::{
 };
 use crate::output::json::write_line;
 use crate::problem::Problem;
-use crate::terminal::{BOLD, DIM, Outcome, RED, complain, remark, width, wrapped};
+use crate::terminal::{BOLD, DIM, Outcome, RED, buffered_stdout, complain, remark, width, wrapped};
 use crate::text::{clean, hex};
 
 /// Show a frame's header and metalayers, or a single metalayer, byte by byte
@@ -109,7 +109,7 @@ impl Dump {
     /// Prints all rows as lines. Returns the first problem.
     fn print(&self, address: &Address, bytes: &[u8]) -> io::Result<Option<Problem>> {
         let width = width(&io::stdout());
-        let mut stdout = BufWriter::new(anstream::stdout().lock());
+        let mut stdout = buffered_stdout();
         let mut written = Ok(());
         let problem = self.rows(address, bytes, &mut |row| {
             written = stdout.write_all(text(row, width).as_bytes());

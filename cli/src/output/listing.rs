@@ -16,7 +16,7 @@ use super::table::{Columns, INDENT};
 use super::totals::Totals;
 use super::tree::Tree;
 use crate::input::{ArrayFilter, Failure, Location, View};
-use crate::terminal::{BOLD, Outcome, Progress, remark, width};
+use crate::terminal::{BOLD, Outcome, Progress, buffered_stdout, remark, width};
 use crate::text::count;
 
 /// The output form of a listing.
@@ -302,7 +302,7 @@ impl Listing {
             return Ok(totals.status());
         }
         if let Some(tree) = self.tree {
-            let mut out = BufWriter::new(anstream::stdout());
+            let mut out = buffered_stdout();
             tree.write(&mut out)?;
             out.flush()?;
         }

@@ -1,9 +1,10 @@
 //! The end of a command, and the messages on standard error: errors and remarks.
 
 use std::fmt::Display;
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, BufWriter, IsTerminal, Write};
 use std::process::ExitCode;
 
+use anstream::{AutoStream, ColorChoice};
 use anstyle::{AnsiColor, Style};
 use b2nd_frame::Severity;
 use clap::error::{ContextKind, ContextValue, ErrorKind as UsageError};
@@ -22,6 +23,18 @@ pub(crate) fn severity_style(severity: Severity) -> Style {
 
 /// The style of secondary text: labels, offsets, types.
 pub(crate) const DIM: Style = Style::new().dimmed();
+
+/// Buffered standard output for styled text. Where styles are removed, that is done before the buffer: otherwise each
+/// piece of text between two styles would be a write of its own.
+pub(crate) fn buffered_stdout() -> Box<dyn Write> {
+    let styled = anstream::stdout();
+    if styled.current_choice() == ColorChoice::Never {
+        let plain: Box<dyn Write> = Box::new(BufWriter::new(io::stdout().lock()));
+        Box::new(AutoStream::never(plain))
+    } else {
+        Box::new(BufWriter::new(styled.lock()))
+    }
+}
 
 /// Prints an error on standard error.
 pub(crate) fn complain(what: &dyn Display) {

@@ -5,7 +5,7 @@ mod messages;
 mod progress;
 
 pub(crate) use messages::{
-    BOLD, DIM, Outcome, RED, YELLOW, await_stdin, complain, remark, severity_style, width, wrapped,
-    wrong_usage,
+    BOLD, DIM, Outcome, RED, YELLOW, await_stdin, buffered_stdout, complain, remark, severity_style, width,
+    wrapped, wrong_usage,
 };
 pub(crate) use progress::Progress;
