@@ -57,19 +57,16 @@ impl Column {
 /// The subject of a row.
 #[derive(Clone, Copy)]
 enum Subject<'s> {
-    Frame(View<'s>),
+    /// A frame, and its tensor if it has no array.
+    Frame(View<'s>, Option<&'s PackedTensor>),
     /// A store, a table, or a column of a table, with its only known cells. `others` fills the remaining cells.
-    Store {
-        shape: &'s str,
-        dtype: &'s str,
-        others: &'s str,
-    },
+    Store { shape: &'s str, dtype: &'s str, others: &'s str },
 }
 
 impl<'s> Subject<'s> {
     fn frame(self) -> Option<View<'s>> {
         match self {
-            Self::Frame(view) => Some(view),
+            Self::Frame(view, _) => Some(view),
             Self::Store { .. } => None,
         }
     }
@@ -81,8 +78,8 @@ impl<'s> Subject<'s> {
 
 fn shape(of: Subject<'_>, _: RowFormat) -> Option<String> {
     match of {
-        Subject::Frame(View { array: Some(array), .. }) => Some(short(array.shape())),
-        Subject::Frame(view) => Some(short(&PackedTensor::of(view)?.shape)),
+        Subject::Frame(View { array: Some(array), .. }, _) => Some(short(array.shape())),
+        Subject::Frame(_, tensor) => Some(short(&tensor?.shape)),
         Subject::Store { shape, .. } => Some(shape.into()),
     }
 }
@@ -90,13 +87,11 @@ fn shape(of: Subject<'_>, _: RowFormat) -> Option<String> {
 /// The dtype; for a frame without an array or tensor, its number of chunks and item size.
 fn dtype(of: Subject<'_>, _: RowFormat) -> Option<String> {
     match of {
-        Subject::Frame(View { array: Some(array), .. }) => {
+        Subject::Frame(View { array: Some(array), .. }, _) => {
             Some(shortened(&text::dtype(array)?, MAX_CELL_WIDTH))
         }
-        Subject::Frame(view) => {
-            if let Some(tensor) = PackedTensor::of(view) {
-                return Some(shortened(&tensor.dtype_name(), MAX_CELL_WIDTH));
-            }
+        Subject::Frame(_, Some(tensor)) => Some(shortened(&tensor.dtype_name(), MAX_CELL_WIDTH)),
+        Subject::Frame(view, None) => {
             // If chunks differ in length, only the chunk index has their number, which may be unreadable.
             let chunks = view.nchunks().map_or("chunks".into(), |chunks| count(chunks, "chunk"));
             Some(format!("{chunks}, V{}", view.header.typesize))
@@ -185,7 +180,7 @@ impl Row {
         let errors = view.findings.iter().filter(|finding| finding.severity() == Severity::Error);
         Self {
             address: view.location.into(),
-            cells: format.cells(Subject::Frame(view)),
+            cells: format.cells(Subject::Frame(view, PackedTensor::of(view).as_ref())),
             kind: Some(view.kind).filter(|&kind| kind != ObjectKind::NDArray),
             errors: errors.map(|finding| finding.code().name()).collect::<Vec<_>>().join(" "),
             below: Below::Nothing,
