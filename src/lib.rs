@@ -68,12 +68,8 @@
 //!
 //! # Which layout
 //!
-//! | layout | first byte | entries | written by |
-//! |---|---|---|---|
-//! | [`B2nd`](Layout::B2nd) | `97` | seven | C-Blosc2 since 2.7.0 and python-blosc2 since 2.1.0 (2023); the default |
-//! | [`B2ndMismarked`](Layout::B2ndMismarked) | `96` | seven | C-Blosc2 between two commits of February 2023 |
-//! | [`B2ndSix`](Layout::B2ndSix) | `96` | six: no `dtype_format` | C-Blosc2 in the days before those commits |
-//! | [`Caterva`](Layout::Caterva) | `95` | five: no `dtype_format`, no `dtype` | Caterva 0.2 to 0.7, and C-Blosc2 in January 2023 |
+//! The current layout is `B2nd`, with seven entries. The table at [`Layout`] has the first byte, the entries and the
+//! writers of each layout.
 //!
 //! When writing, the number of entries of the value selects the layout: 7 is `B2nd`, 6 is `B2ndSix`, 5 is `Caterva`.
 //! `to_vec_with_layout` and [`Serializer::with_layout`] select one directly.

@@ -41,19 +41,14 @@ fn no_character_gets_to_a_terminal_that_controls_it_or_turns_its_text() {
 }
 
 #[test]
-fn the_schema_and_the_page_of_the_crate_name_every_layout() {
-    let read = |name| fs::read_to_string(root().join(name)).unwrap();
-    let schema: Value = serde_json::from_str(&read("docs/b2nd.schema.json")).unwrap();
+fn the_schema_names_every_layout() {
+    let schema = fs::read_to_string(root().join("docs/b2nd.schema.json")).unwrap();
+    let schema: Value = serde_json::from_str(&schema).unwrap();
     let enumerated = |kind: &str| schema["$defs"][kind]["properties"]["layout"]["enum"].clone();
     let mut names: Vec<_> = Layout::ALL.iter().map(|layout| json!(layout.name())).collect();
     assert_eq!(enumerated("metalayer"), json!(names));
     names.extend([json!("caterva-0.1.0"), json!("caterva-0.1.1"), Value::Null]);
     assert_eq!(enumerated("frame"), json!(names));
-
-    let page = read("src/lib.rs");
-    for &layout in Layout::ALL {
-        assert!(page.contains(&format!("\n//! | [`{layout:?}`](Layout::{layout:?}) |")), "{layout}");
-    }
 }
 
 #[test]
