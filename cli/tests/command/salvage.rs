@@ -146,6 +146,28 @@ fn folders_of_a_list_are_salvaged_into_the_folder_and_nowhere_else() {
     assert_eq!(names_below(&folder.path().join("images/2024")), ["a.b2nd", "b.b2nd"]);
 }
 
+#[cfg(feature = "remote")]
+#[test]
+fn objects_get_their_names_below_the_url_and_never_lead_out_of_the_folder() {
+    let array = fs::read(data().join("int32_3x5.b2nd")).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let saved_from = |keys: &[&str], url: &str| {
+        let objects = keys.iter().map(|key| (format!("bucket/{key}"), array.clone()));
+        let server = crate::server::Server::with(objects.collect());
+        let saved = folder.path().join("in/saved");
+        server.run(&["salvage", "--into", saved.to_str().unwrap(), url]);
+        let names = names_below(folder.path());
+        let _ = fs::remove_dir_all(saved);
+        names
+    };
+    let names = ["in", "in/saved", "in/saved/b", "in/saved/b/x.b2nd", "in/saved/y.b2nd"];
+    assert_eq!(saved_from(&["a/b/x.b2nd", "a/y.b2nd"], "s3://bucket/a"), names);
+    assert_eq!(saved_from(&["a/b/x.b2nd"], "s3://bucket/a/b/x.b2nd"), ["in", "in/saved", "in/saved/x.b2nd"]);
+    for name in saved_from(&["a/y.b2nd", "a/../../z.b2nd", "a/..", "a//z.b2nd"], "s3://bucket/a/") {
+        assert!(name == "in" || name.starts_with("in/saved"), "{name}");
+    }
+}
+
 #[test]
 fn new_files_are_not_salvaged_again() {
     let folder = folder();
