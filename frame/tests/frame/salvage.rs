@@ -616,6 +616,20 @@ fn a_damaged_size_in_a_chunk_file_is_restored() {
     assert!(saved.contains(&whole));
 }
 
+/// C-Blosc2 ignores these bits, so it reads the chunk.
+#[test]
+fn a_chunk_with_flags_that_no_writer_stores_is_saved_and_reported() {
+    let folder = tempfile::tempdir().unwrap();
+    for bit in 1..8 {
+        let mut file = small();
+        file[CHUNKS + CHUNK + 30] = 1 << bit;
+        let (_, report) = saved(&file, folder.path()).unwrap();
+        assert_eq!(report.lost_count(), 0, "{bit}: {report:?}");
+        let [unverified] = &report.unverified[..] else { panic!("{bit}: {report:?}") };
+        assert_eq!((unverified.first, unverified.count), (1, 1), "{bit}");
+    }
+}
+
 /// Two entries with one place: at least one of them is wrong, whatever the header there can be restored to.
 #[test]
 fn chunks_at_one_place_are_both_lost_also_if_their_header_is_damaged() {
