@@ -3,7 +3,7 @@
 use core::ops::Range;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind, Read, Seek, SeekFrom, Write};
-use std::path::{Path, PathBuf};
+use std::path::{self, Path, PathBuf};
 use std::time::Instant;
 
 use crate::check::Check;
@@ -28,8 +28,13 @@ const PIECE: u64 = 1 << 22;
 
 /// Whether `to` is the header file `source` under any path, or the directory of a sparse frame that contains it.
 fn is_same(source: &Path, to: &Path) -> bool {
-    let real = |path: &Path| fs::canonicalize(path).ok();
+    let real = |path: &Path| real(path).ok();
     file_with_header(to).is_ok_and(|to| real(&to).is_some() && real(&to) == real(source))
+}
+
+/// The absolute path without links. Windows does not know it on every drive, for example not on all RAM disks.
+fn real(path: &Path) -> io::Result<PathBuf> {
+    fs::canonicalize(path).or_else(|error| if path.is_symlink() { Err(error) } else { path::absolute(path) })
 }
 
 /// The path of the old frame.
@@ -87,9 +92,9 @@ impl<'p> Job<'p> {
             Destination::free(to, makes_directory)?
         } else if new_type == old_type {
             // The system would allow the rename, but a file that may not be written must not be replaced either.
-            let target = fs::canonicalize(&source)
-                .and_then(|target| OpenOptions::new().write(true).open(&target).map(|_| target));
-            Destination::taken(target.map_err(|error| Error::io("write", &source, error))?)?
+            let target =
+                real(&source).and_then(|target| OpenOptions::new().write(true).open(&target).map(|_| target));
+            Destination::taken(&source, target.map_err(|error| Error::io("write", &source, error))?)?
         } else {
             return Err(Error::refused(
                 "a frame of another type cannot replace the old one: give a new path",

@@ -40,10 +40,10 @@ impl Destination {
         Ok(Self { to: to.into(), absolute, replaces: false, folder: Folder::of(to)? })
     }
 
-    /// The path of a file that will be replaced.
-    pub(crate) fn taken(to: PathBuf) -> Result<Self, Error> {
-        let folder = Folder::of(&to)?;
-        Ok(Self { absolute: to.clone(), to, replaces: true, folder })
+    /// The path of a file that will be replaced, as given and without links.
+    pub(crate) fn taken(to: &Path, absolute: PathBuf) -> Result<Self, Error> {
+        let folder = Folder::of(&absolute)?;
+        Ok(Self { to: to.into(), absolute, replaces: true, folder })
     }
 
     /// Creates the temporary file, or the directory of a sparse frame. With `is_usual` it gets the default mode of new

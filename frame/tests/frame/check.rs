@@ -953,7 +953,11 @@ fn a_frame_with_the_same_errors_that_is_written_in_every_check_is_changing() {
 fn replace(path: &Path, bytes: &[u8]) {
     let new = path.with_extension("new");
     fs::write(&new, bytes).unwrap();
-    fs::rename(new, path).unwrap();
+    if let Err(error) = fs::rename(new, path) {
+        // Wine and Windows before 10 do not rename over a file that is open.
+        assert!(cfg!(windows), "{error}");
+        fs::write(path, bytes).unwrap();
+    }
 }
 
 #[test]
@@ -1042,21 +1046,15 @@ fn an_error_that_is_gone_when_the_file_is_looked_at_again_is_none() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("written.b2nd");
     let (sound, broken) = (file("int32_3x5.b2nd"), with(&[(37, &[96])]));
-    let write = |bytes: &[u8]| {
-        // Replaced atomically, as a writer changes a number.
-        let new = folder.path().join("new");
-        fs::write(&new, bytes).unwrap();
-        fs::rename(new, &path).unwrap();
-    };
     let mut in_time = 0;
     // On a busy machine the write can be too late; such a round tests nothing, and is repeated.
     while in_time < 5 {
-        write(&broken);
+        replace(&path, &broken);
         thread::scope(|scope| {
             let start = Instant::now();
             let checked = scope.spawn(|| check(&path).unwrap().findings);
             thread::sleep(Duration::from_millis(3));
-            write(&sound);
+            replace(&path, &sound);
             // The second look comes 10 milliseconds after the first.
             let is_in_time = start.elapsed() < Duration::from_millis(10);
             let findings = checked.join().unwrap();
@@ -1065,7 +1063,7 @@ fn an_error_that_is_gone_when_the_file_is_looked_at_again_is_none() {
         });
     }
     // Lasting damage is reported.
-    write(&broken);
+    replace(&path, &broken);
     assert_eq!(errors(&check(&path).unwrap().findings).first(), Some(&FindingCode::InterruptedResize));
 }
 

@@ -1,7 +1,7 @@
 //! A rewrite writes the current metalayer and header, and loses no data.
 
 use std::collections::BTreeSet;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
@@ -407,6 +407,8 @@ fn a_dtype_of_another_length_moves_everything_behind_it() {
     assert_eq!(note.vlmetalayers()[0].decode::<String>().unwrap(), "kelvin");
     assert_eq!(folder.names().len(), 1);
 
+    // Another test rewrites a frame that is open, which wine does not allow.
+    drop(frame);
     Rewrite::new(&path, &path).dtype("<f8").apply().unwrap();
     assert_eq!(fs::read(&path).unwrap(), before);
 }
@@ -632,7 +634,8 @@ fn a_file_that_may_not_be_written_is_not_replaced() {
             // Root may write.
             Ok(()) => assert!(may_write),
             Err(error) => {
-                assert!(!may_write);
+                // Wine lets root open the file for writing, but not rename another over it.
+                assert!(!may_write || cfg!(windows));
                 assert_eq!((error.kind(), error.path()), (ErrorKind::Io, Some(&*path)));
             }
         }
@@ -696,10 +699,18 @@ fn a_frame_is_rewritten_again_while_it_is_open() {
     let folder = Folder::new();
     for (name, dtypes) in [("int32_3x5.b2nd", ["<u4", ">i4"]), ("sparse.b2nd", ["<i2", ">u2"])] {
         let path = folder.copy(name);
-        let [first, second] = dtypes.map(|dtype| Rewrite::new(&path, &path).dtype(dtype).apply());
-        for (frame, dtype) in [(first, dtypes[0]), (second, dtypes[1]), (Frame::open(&path), dtypes[1])] {
+        let [first, mut second] = dtypes.map(|dtype| Rewrite::new(&path, &path).dtype(dtype).apply());
+        let mut last = dtypes[1];
+        if let Some(error) = second.as_ref().err().filter(|_| cfg!(windows)) {
+            // Wine and Windows before 10 do not rename over a file that is open: then the first rewrite stays.
+            assert_eq!((error.kind(), error.path()), (ErrorKind::Io, Some(&*header_file(&path))), "{error}");
+            (second, last) = (Frame::open(&path), dtypes[0]);
+        }
+        for (frame, dtype) in [(first, dtypes[0]), (second, last), (Frame::open(&path), last)] {
             assert_eq!(frame.unwrap().array().unwrap().unwrap().dtype(), Some(dtype), "{name}");
         }
+        let mut files = fs::read_dir(header_file(&path).parent().unwrap()).unwrap();
+        assert!(files.all(|file| file.unwrap().path().extension() != Some(OsStr::new("tmp"))), "{name}");
     }
 }
 
