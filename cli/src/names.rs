@@ -66,10 +66,11 @@ pub(crate) fn name_in(folder: &Path, file: &Path) -> String {
 
 /// The scheme of a URL; `None` if the text is not one.
 pub(crate) fn scheme(text: &[u8]) -> Option<&str> {
-    // RFC 3986: a letter, then letters, digits, plus, minus and dot.
+    // RFC 3986: a letter, then letters, digits, plus, minus and dot. A single letter is a drive of Windows.
     let end = text.iter().position(|byte| !byte.is_ascii_alphanumeric() && !b"+-.".contains(byte))?;
     let (scheme, rest) = text.split_at(end);
-    let is_scheme = scheme.first().is_some_and(u8::is_ascii_alphabetic) && rest.starts_with(b"://");
+    let is_scheme =
+        scheme.first().is_some_and(u8::is_ascii_alphabetic) && end > 1 && rest.starts_with(b"://");
     is_scheme.then(|| str::from_utf8(scheme).ok())?
 }
 

@@ -18,7 +18,7 @@ use std::borrow::Cow;
 use std::ffi::OsString;
 use std::fmt;
 use std::fs;
-use std::path::{self, Path, PathBuf};
+use std::path::{self, Component, Path, PathBuf};
 
 use b2nd_frame::{Store, is_store_folder};
 use serde::ser::SerializeStruct;
@@ -116,7 +116,7 @@ impl Address {
             return Self::of(text);
         }
         // From the end: the longest file name wins.
-        let place = (1..bytes.len()).rev().find_map(|at| {
+        let place = (drive_len(&text) + 1..bytes.len()).rev().find_map(|at| {
             let (path, rest) = bytes.split_at(at);
             let inside = inside(rest)?;
             let path = path_of(path.to_vec());
@@ -164,6 +164,14 @@ impl Address {
 
 fn starts_as_path(text: &[u8]) -> bool {
     matches!(text, [b'.', separator, ..] if path::is_separator(char::from(*separator)))
+}
+
+/// The length of the drive at the start of a Windows path, whose `:` is not that of a member.
+fn drive_len(path: &Path) -> usize {
+    match path.components().next() {
+        Some(Component::Prefix(drive)) => drive.as_os_str().len(),
+        _ => 0,
+    }
 }
 
 /// Parses the `:MEMBER` or `@OFFSET` after a path.
@@ -271,10 +279,13 @@ impl<'p> Location<'p> {
             Inside::Offset(offset) => format!("@{offset}"),
         };
         // A `./` is removed, because `:MEMBER` and `@OFFSET` are not parsed after it. Special names become absolute
-        // paths.
+        // paths, on Windows also those that would be read as a drive.
         let path =
             if starts_as_path(path) { self.path.strip_prefix(".").unwrap_or(self.path) } else { self.path };
-        let path = if is_special(path.as_os_str().as_encoded_bytes()) {
+        let is_drive =
+            |path: &[u8]| cfg!(windows) && matches!(path, [letter] if letter.is_ascii_alphabetic());
+        let bytes = path.as_os_str().as_encoded_bytes();
+        let path = if is_special(bytes) || is_drive(bytes) {
             Cow::Owned(path::absolute(path).unwrap_or_else(|_| path.into()))
         } else {
             Cow::Borrowed(path)
@@ -315,8 +326,12 @@ mod tests {
     #[test]
     fn an_address_is_a_path_first_and_then_the_longest_file() {
         let folder = tempfile::tempdir().unwrap();
-        let at = |name: &str| folder.path().join(name);
-        for name in ["a", "a:b", "a:b@7", "c@1"] {
+        // Not by `join`, which on Windows would take `a:` for a drive.
+        let at = |name: &str| PathBuf::from(format!("{}/{name}", folder.path().display()));
+        // Windows allows no `:` in the name of a file.
+        let has_colons = cfg!(unix);
+        let names = ["a", "c@1", "a:b", "a:b@7"];
+        for name in names.into_iter().filter(|name| has_colons || !name.contains(':')) {
             fs::write(at(name), "").unwrap();
         }
         fs::create_dir_all(at("folder/a")).unwrap();
@@ -325,15 +340,19 @@ mod tests {
         fs::copy(data.join("int32_3x5.b2nd"), at("store.b2d/embed.b2e")).unwrap();
         fs::write(at("store.b2d/t/x.b2nd"), "").unwrap();
         let member = |name: &str| Inside::Member(name.to_owned());
-        for (text, path, inside) in [
-            ("a", "a", Inside::Whole),
+        let with_colons = [
             ("a:b", "a:b", Inside::Whole),
             ("a:b@7", "a:b@7", Inside::Whole),
             ("a:b@8", "a:b", Inside::Offset(8)),
             ("a:b@7@07", "a:b@7", Inside::Offset(7)),
             ("a:b:c/d", "a:b", member("c/d")),
+        ];
+        let cases = [
+            ("a", "a", Inside::Whole),
             ("a:c:d@5", "a", member("c:d@5")),
             ("c@1", "c@1", Inside::Whole),
+            ("c@1@07", "c@1", Inside::Offset(7)),
+            ("c@1:d", "c@1", member("d")),
             // No file precedes the `:` or `@`, or nothing follows it.
             ("c@2", "c@2", Inside::Whole),
             ("a:", "a:", Inside::Whole),
@@ -347,7 +366,8 @@ mod tests {
             ("store.b2d:/t", "store.b2d/t", Inside::Whole),
             ("store.b2d:/none", "store.b2d", member("/none")),
             ("store.b2d:t/x", "store.b2d:t/x", Inside::Whole),
-        ] {
+        ];
+        for (text, path, inside) in with_colons.into_iter().filter(|_| has_colons).chain(cases) {
             let read = Address::read(at(text));
             assert_eq!(read, Address { path: at(path), inside }, "{text}");
         }
@@ -358,6 +378,7 @@ mod tests {
             ("s3://x/y", Inside::Url(None)),
             ("s3://x/y.b2z:", Inside::Url(None)),
             ("HTTPS://x/y.b2z?a=.b2z:b", Inside::Url(None)),
+            ("C://x/y.b2nd", Inside::Whole),
         ] {
             assert_eq!(Address::read(text.into()).inside, inside, "{text}");
         }
@@ -370,6 +391,7 @@ mod tests {
         let inner = |path, inside| Location { path: Path::new(path), inside }.to_string();
         assert_eq!(inner("./a.b2z", Inside::Member("x/y")), "a.b2z:x/y");
         assert_eq!(inner("../a", Inside::Offset(3)), "../a@3");
+        assert_eq!(inner("c", Inside::Member("x")) == "c:x", cfg!(not(windows)));
         assert!(path::is_separator(inner("-a", Inside::Offset(3)).chars().next().unwrap()) || cfg!(windows));
         assert_eq!(inner("-", Inside::Stdin), "-");
         assert_eq!(inner("s3://x", Inside::Url(None)), "s3://x");
