@@ -418,3 +418,19 @@ impl SalvageBatch {
         Ok(if is_whole { ExitCode::SUCCESS } else { ExitCode::FAILURE })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_name_leads_out_of_a_folder() {
+        let names = [("a/./b", "a/b"), ("../a/../b", "a/b"), ("/a", "a"), ("..", "")];
+        let names_of_windows = [(r"..\..\a", "a"), (r"C:\a", "a"), ("C:a", "a"), ("a/C:b", "a")];
+        for (name, expected) in
+            names.into_iter().chain(names_of_windows.into_iter().filter(|_| cfg!(windows)))
+        {
+            assert_eq!(last_names(Path::new(name), usize::MAX), Path::new(expected), "{name}");
+        }
+    }
+}
