@@ -32,6 +32,8 @@ use crate::commands::Command;
 #[derive(Parser)]
 #[command(
     name = "b2nd",
+    // Not the name of the program file, which is `b2nd.exe` on Windows.
+    bin_name = "b2nd",
     version,
     max_term_width = 80,
     arg_required_else_help = true,

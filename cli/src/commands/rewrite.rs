@@ -76,26 +76,26 @@ impl Rewrite {
                 failure(if is_about_to { &self.to } else { &from.path }, &error)
             };
             let before = Frame::open(&from.path).map_err(failed).map_err(with_salvage)?;
-            return self.with(FrameRewrite::new(&from.path, &self.to), &before, interrupts, failed);
+            // The rewrite may replace the file, and some systems do not replace one that is open.
+            let before = before.map_reader(drop);
+            return self.with(FrameRewrite::new(&from.path, &self.to), before, interrupts, failed);
         }
         let frame = from.open().map_err(|problem| with_salvage(from.location().failure(problem)))?;
         let failed = |error: Error| of_either(&from, &self.to, &error);
         // The rewrite takes the reader, so the header is parsed again for the report.
         let (before, offset) = (Frame::parse(frame.header_bytes()).map_err(failed)?, frame.offset());
-        self.with(FrameRewrite::read_at(frame.into_reader(), offset, &self.to), &before, interrupts, failed)
+        self.with(FrameRewrite::read_at(frame.into_reader(), offset, &self.to), before, interrupts, failed)
     }
 
     /// Runs the rewrite with the options of the command line.
-    fn with<R: Read + Seek, S>(
+    fn with<R: Read + Seek>(
         &self,
         rewrite: FrameRewrite<'_, R>,
-        before: &Frame<S>,
+        before: Frame<()>,
         interrupts: &Interrupts,
         failed: impl Fn(Error) -> Failure,
     ) -> Result<Change, Failure> {
         let failed = |error| with_salvage(failed(error));
-        // A copy of the header, because the rewrite may replace the file.
-        let before = Frame::parse(before.header_bytes()).map_err(failed)?;
         // A damaged header can have a negative size.
         let mut progress = Progress::of_bytes(before.header().cbytes.unsigned_abs());
         let mut rewrite = rewrite.on_progress(|copied| {
