@@ -6,7 +6,7 @@ use std::fs;
 use b2nd_frame::{FrameBuilder, SpecialValue};
 use b2nd_serde::{Meta, Shapes};
 
-use crate::run::{folder, objects, run, screen, snapshot, text};
+use crate::run::{folder, objects, raw_screen, run, screen, snapshot, text};
 use b2nd_lab::data;
 
 #[test]
@@ -29,7 +29,7 @@ fn the_items_are_printed_as_numpy_prints_them() {
         &["cat", "geometry/d2_c16_even.b2nd", "--slice", "0,:2", "--json"],
     ] {
         let output = run(&data(), arguments);
-        writeln!(screens, "$ b2nd {}\n{}", arguments.join(" "), screen(&output)).unwrap();
+        writeln!(screens, "$ b2nd {}\n{}", arguments.join(" "), raw_screen(&output)).unwrap();
     }
     snapshot("cat", &screens);
 }

@@ -5,14 +5,14 @@ use std::fs;
 use std::io::Read;
 use std::process::Stdio;
 
-use crate::run::{b2nd, folder, objects, run, run_with, screen, snapshot, text};
+use crate::run::{as_on_linux, b2nd, folder, objects, run, run_with, screen, snapshot, text};
 use b2nd_lab::{corpus, data};
 use serde_json::Value;
 
 pub(crate) fn paths(objects: &[Value]) -> Vec<String> {
-    let path = |object: &Value| match object["member"].as_str() {
-        Some(member) => format!("{} {member}", object["path"].as_str().unwrap()),
-        None => object["path"].as_str().unwrap().to_owned(),
+    let path = |object: &Value| {
+        let path = as_on_linux(object["path"].as_str().unwrap());
+        object["member"].as_str().map_or(path.clone(), |member| format!("{path} {member}"))
     };
     objects.iter().map(path).collect()
 }
@@ -428,8 +428,8 @@ fn many_files_are_listed_in_their_order() {
         expected.push(format!("{:02}/{name}", number / 150));
     }
     let output = run(folder.path(), &["ls"]);
-    let listed: Vec<&str> =
-        text(&output.stdout).lines().map(|line| line.rsplit("  ").next().unwrap()).collect();
+    let lines = as_on_linux(text(&output.stdout));
+    let listed: Vec<&str> = lines.lines().map(|line| line.rsplit("  ").next().unwrap()).collect();
     assert_eq!(listed, expected);
     let output = run(folder.path(), &["ls", "--json", "--unordered"]);
     let mut unordered = paths(&objects(&output));

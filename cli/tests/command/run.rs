@@ -1,7 +1,7 @@
 //! Running the command.
 
 use std::fs;
-use std::io::Write;
+use std::io::{self, Write};
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 #[cfg(unix)]
@@ -75,8 +75,22 @@ pub(crate) fn text(bytes: &[u8]) -> &str {
     std::str::from_utf8(bytes).unwrap()
 }
 
-/// Exit status, standard output and standard error.
+/// The text as Linux prints it, on any system: with `/` between folders, and its words for a missing file.
+pub(crate) fn as_on_linux(text: &str) -> String {
+    if !cfg!(windows) {
+        return text.into();
+    }
+    let missing = io::Error::from_raw_os_error(2).to_string();
+    text.replace('\\', "/").replace(&missing, "No such file or directory (os error 2)")
+}
+
+/// Exit status, standard output and standard error, as on Linux.
 pub(crate) fn screen(output: &Output) -> String {
+    as_on_linux(&raw_screen(output))
+}
+
+/// A screen on which a `\` is not a separator.
+pub(crate) fn raw_screen(output: &Output) -> String {
     format!(
         "status {}\n--- stdout\n{}--- stderr\n{}",
         output.status.code().unwrap(),
