@@ -48,8 +48,9 @@ fn the_process_that_dies() {
     let how = std::env::var("B2ND_HOW").unwrap();
     let mut reports_left: Option<u32> =
         std::env::var("B2ND_REPORTS").ok().map(|count| count.parse().unwrap());
-    let mut frame = Frame::open(&path).unwrap();
-    let (shapes, dtypes) = (two_shapes(&frame), two_dtypes(&frame));
+    // Closed again, because wine does not rename over a file that is open.
+    let open = || Frame::open(&path).unwrap();
+    let (shapes, dtypes) = (two_shapes(&open()), two_dtypes(&open()));
     for step in 1.. {
         let mut rewrite = |to: &Path| {
             let rewrite = Rewrite::new(&path, to).dtype(&dtypes[step % 2]).on_progress(|_| {
@@ -63,7 +64,7 @@ fn the_process_that_dies() {
             drop(rewrite.apply().unwrap());
         };
         match &*how {
-            "change" => frame.edit().shape(&shapes[step % 2]).apply().unwrap(),
+            "change" => open().edit().shape(&shapes[step % 2]).apply().unwrap(),
             "rewrite" => rewrite(&path),
             folder => rewrite(&Path::new(folder).join(step.to_string())),
         }
@@ -252,7 +253,8 @@ fn a_rewrite_that_dies_at_any_report_of_progress_leaves_the_old_frame_and_one_te
             assert_eq!(sweep(temporary.parent().unwrap()), 0);
             let new = if how == copies { copies.join("1") } else { path.clone() };
             assert_eq!(states.find(&new), 1);
-            Rewrite::new(&path, &path).dtype(&two_dtypes(&Frame::open(&path).unwrap())[0]).apply().unwrap();
+            let dtypes = two_dtypes(&Frame::open(&path).unwrap());
+            Rewrite::new(&path, &path).dtype(&dtypes[0]).apply().unwrap();
         }
         remove(&copies.join("1"));
     }
