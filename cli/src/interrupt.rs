@@ -77,12 +77,14 @@ impl Interrupts {
         self.signals.iter().any(|signal| signal.is_caught.load(Ordering::SeqCst))
     }
 
-    /// Ends the process by the caught signal, if any. If other threads still defer it, one of them does so later.
-    pub(crate) fn raise_caught(&self) {
+    /// Ends the process by the caught signal, if any, after a last call. If other threads still defer the signal, one of
+    /// them does so later.
+    pub(crate) fn raise_caught(&self, last: impl FnOnce()) {
         // The lock is held, so that no other thread begins work meanwhile.
         let deferring = lock(&self.deferring);
         let caught = self.signals.iter().find(|signal| signal.is_caught.load(Ordering::SeqCst));
         if let Some(signal) = caught.filter(|_| *deferring == 0) {
+            last();
             // The parent process sees by which signal this one ended.
             let _ = low_level::emulate_default_handler(signal.number);
         }

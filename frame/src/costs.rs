@@ -38,7 +38,7 @@
 //! | [`scan`](crate::scan()) | the file | 2 MiB in all |
 //! | [`zip_members`](crate::zip_members()), [`zip_member`](crate::zip_member()) | the directory of the file, of at most 16 MiB, and headers of at most 1 MiB, together 128 MiB | 16 for the directory, 2 for headers |
 //! | [`ZipMember::check_bytes`](crate::ZipMember::check_bytes) | one member | 64 kB in all |
-//! | [`Salvage`](crate::Salvage) | the whole file, chunk by chunk | 2 for header and trailer, 64 for each chunk of the array, a text for each range of lost or restored chunks, and as a `Check` of chunk data for one chunk |
+//! | [`Salvage`](crate::Salvage) | the whole file, chunk by chunk | 4 for header and trailer, 64 for each chunk of the array, a text for each range of lost or restored chunks, and as a `Check` of chunk data for one chunk |
 //! | [`Rewrite`](crate::Rewrite) | the whole frame, piece by piece | 8 for header and trailer; 8 for each chunk if the frame type changes |
 //!
 //! A [`FrameWriter`](crate::FrameWriter) takes 8 bytes for each chunk, or 16 KiB for a chunk whose number is far from

@@ -286,7 +286,7 @@ fn write_file(path: &Path, header: &[u8], items: &mut Items, selected: &Selected
     });
     if written.is_err() {
         // The temporary file has been removed, so the process may end now.
-        interrupts.raise_caught();
+        interrupts.raise_caught(|| ());
     }
     written.map(drop)
 }

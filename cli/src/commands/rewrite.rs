@@ -59,7 +59,7 @@ impl Rewrite {
         let change = self.change(&interrupts);
         if change.is_err() {
             // The rewrite has removed its temporary file, so the process may end now.
-            interrupts.raise_caught();
+            interrupts.raise_caught(|| ());
         }
         ChangeReport { path: &self.to, json: self.json, dry_run: self.dry_run, is_new: true }.show(change)
     }

@@ -301,8 +301,7 @@ impl Work {
         if self.interrupts.is_caught() {
             // The temporary file has been removed. The last thread with one ends the process, because the others may be
             // waiting for a list or a server.
-            self.end();
-            self.interrupts.raise_caught();
+            self.interrupts.raise_caught(|| self.end());
         }
         report.map_err(|error| failure_of(from, to, &error))
     }

@@ -17,7 +17,7 @@ const MAX_PAGE: usize = 16 << 20;
 /// a token for the next page a few more. `object_store` panics if a token does not fit a URL of 64 KiB, with escapes.
 const MAX_VALUE: usize = 16 << 10;
 
-/// The number of bytes in which the first tag begins: that of XML, perhaps after a byte order mark.
+/// The bytes in which the `<?` of an XML declaration begins: it is at byte 0, or at byte 3 after a byte order mark.
 const FIRST_TAG: usize = 4;
 
 /// The most characters of an error's code, so no other text is printed as a code. The longest code of S3 has 51.
@@ -72,7 +72,7 @@ struct Comment;
 
 impl fmt::Display for Comment {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("the server sent a page with comments or instructions, which no object store does")
+        f.write_str("the server sent a page with comments or instructions, as web pages have, and object stores have not")
     }
 }
 
@@ -100,11 +100,14 @@ pub(super) async fn whole(answer: HttpResponse) -> Result<HttpResponse, HttpErro
     Ok(HttpResponse::from_parts(parts, start.bytes.into()))
 }
 
-/// The length of the longest value. Credentials are JSON, so a value can also end with a quote without a backslash.
+/// The length of the longest value: a text between two tags of XML, or in quotes of JSON, as credentials are.
 fn longest_value(page: &[u8]) -> usize {
+    let is_json = page.trim_ascii_start().starts_with(b"{");
     let (mut longest, mut start, mut before) = (0, 0, 0);
     for (at, &byte) in page.iter().enumerate() {
-        if b"<>".contains(&byte) || byte == b'"' && before != b'\\' {
+        // In JSON, a quote after a backslash is a part of the value. In XML, any quote of a text is.
+        let is_end = if is_json { byte == b'"' && before != b'\\' } else { b"<>".contains(&byte) };
+        if is_end {
             longest = longest.max(at - start);
             start = at + 1;
         }

@@ -24,9 +24,12 @@ fn an_endless_answer_is_not_taken() {
         match path.split(['/', '?']).next().unwrap() {
             "page" => Answer::Endless(200, "", "<ListBucketResult>", contents),
             "value" => Answer::Endless(200, "", "<ListBucketResult><Contents><Size>", b"1"),
-            list @ ("token" | "instruction") => {
-                let between = if list == "token" { "<!--.-->" } else { "<?x?>" };
-                let token = format!("{between}1").repeat(1 << 16);
+            list @ ("token" | "instruction" | "quotes") => {
+                let token = match list {
+                    "token" => "<!--.-->1".repeat(1 << 16),
+                    "instruction" => "<?x?>1".repeat(1 << 16),
+                    _ => format!("{}\"", "1".repeat(16_000)).repeat(8),
+                };
                 let list = format!(
                     "<ListBucketResult><NextContinuationToken>{token}</NextContinuationToken></ListBucketResult>"
                 );
@@ -58,6 +61,7 @@ fn an_endless_answer_is_not_taken() {
     for (path, words) in [
         ("token/", "the server sent a page with comments or instructions"),
         ("instruction/", "the server sent a page with comments or instructions"),
+        ("quotes/", "the server sent a value of more than 16384 bytes"),
     ] {
         let output = server.command(&["ls", &format!("s3://{path}")]).output().unwrap();
         assert!(failed(&output).contains(words), "{}", text(&output.stderr));

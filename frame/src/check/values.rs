@@ -4,7 +4,8 @@ use std::io::{Read, Seek};
 
 use crate::check::report::{Report, Skipped};
 use crate::error::{Error, ErrorKind};
-use crate::finding::Escaped;
+use crate::finding::{Escaped, Finding};
+use crate::format::embed_list::EMBED_LIST_NAME;
 use crate::io::frame::Frame;
 use crate::rules::trailer::{embed_list, value};
 
@@ -15,17 +16,16 @@ pub(super) fn check<R: Read + Seek>(frame: &mut Frame<R>, report: &mut Report) -
         trailer => trailer?,
     };
     let (mut count, mut first) = (0, None);
-    for layer in trailer.vlmetalayers() {
-        match value(layer) {
-            Ok(finding) => report.findings.extend(finding),
-            Err(why) => {
-                count += 1;
-                first.get_or_insert_with(|| format!("vlmetalayer {} {why}", Escaped(layer.name())));
-            }
+    let mut take = |layer: &str, found: Result<Option<Finding>, String>| match found {
+        Ok(finding) => report.findings.extend(finding),
+        Err(why) => {
+            count += 1;
+            first.get_or_insert_with(|| format!("vlmetalayer {} {why}", Escaped(layer)));
         }
-    }
+    };
+    trailer.vlmetalayers().iter().for_each(|layer| take(layer.name(), value(layer)));
     if frame.kind().is_store() {
-        report.findings.extend(embed_list(&trailer, frame.header()));
+        take(EMBED_LIST_NAME, embed_list(&trailer, frame.header()));
     }
     report.skipped.extend(first.map(|why| Skipped::Values { count, why }));
     Ok(())

@@ -382,7 +382,8 @@ codes! {
         "Do not use the items of the lost chunks. If the order was assumed, check that the items are plausible."
     VlmetalayerChunk "vlmetalayer-chunk" Warning Frame Salvage
         "A vlmetalayer is not a valid Blosc2 chunk. A check of the data also reports a value that cannot be \
-         decompressed or is not MessagePack. python-blosc2 cannot read the value."
+         decompressed or is not MessagePack, and a list of frames in a store that leads to none. python-blosc2 cannot \
+         read the value."
         "Bytes were damaged, or a program other than python-blosc2 wrote the value."
         "If python-blosc2 wrote it, set the vlmetalayer again. Otherwise salvage the file without it."
 }

@@ -333,6 +333,11 @@ pub(crate) fn members_to_read<R: Read + Seek>(
         |member: &&mut ZipMember| matches!(member.content, MemberContent::Other) && is_wanted(&member.name);
     let mut left = MAX_HEADERS;
     for member in members.iter_mut().filter(is_to_read) {
+        // Each header can cost a request.
+        if left == 0 {
+            member.content = MemberContent::Broken(not_kept(member));
+            continue;
+        }
         let content = content(&mut reader, member.offset, member.len)?;
         let kept = if let MemberContent::Frame(frame) = &content { frame.header_bytes().len() } else { 0 };
         let rest = left.checked_sub(kept);
@@ -467,7 +472,7 @@ fn content(reader: &mut (impl Read + Seek), offset: u64, len: u64) -> Result<Mem
 
 fn not_kept(member: &ZipMember) -> Finding {
     let text = format!(
-        "the headers of the members before it have {MAX_HEADERS} bytes, and no more are kept; ask for member {} alone",
+        "the headers of the members before it take nearly all of the {MAX_HEADERS} bytes that are kept; ask for member {} alone",
         Escaped(&member.name)
     );
     Finding::new(FindingCode::TooLong, Place::Header).at(member.offset).text(text)

@@ -8,12 +8,15 @@
 
 use rmp::encode;
 
-use crate::format::chunk::ChunkHeader;
+use crate::format::chunk::{ChunkHeader, SpecialValue};
 use crate::format::decompress;
 use crate::format::section::map_value;
 
 /// The name of the vlmetalayer.
 pub(crate) const SALVAGE_NAME: &str = "b2nd_salvage";
+
+/// The longest note that is read. In memory it takes several times as much.
+const MAX_NOTE_LEN: usize = 1 << 24;
 
 /// The losses of a salvaged frame.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -27,16 +30,22 @@ pub(crate) struct SalvageNote {
 impl SalvageNote {
     /// Reads the value of the vlmetalayer.
     fn read(value: &[u8]) -> Option<Self> {
+        let fill: String = map_value(value, "fill")?;
+        // The text becomes a part of a finding, so it must be one that a salvage writes.
+        if ![SpecialValue::Zeros, SpecialValue::Nan].iter().any(|special| special.name() == fill) {
+            return None;
+        }
         Some(Self {
             lost: map_value(value, "lost")?,
-            fill: map_value(value, "fill")?,
+            fill,
             has_assumed_order: map_value(value, "assumed_order")?,
         })
     }
 
     /// Reads the chunk of the vlmetalayer, which another program may have compressed.
     pub(crate) fn of_chunk(chunk: &[u8]) -> Option<Self> {
-        let header = ChunkHeader::parse(chunk).filter(|header| header.cbytes == chunk.len())?;
+        let is_note = |header: &ChunkHeader| header.cbytes == chunk.len() && header.nbytes <= MAX_NOTE_LEN;
+        let header = ChunkHeader::parse(chunk).filter(is_note)?;
         Self::read(&decompress::value(header, chunk).ok()?)
     }
 

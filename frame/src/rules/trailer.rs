@@ -10,7 +10,7 @@ use crate::format::embed_list::{EMBED_LIST_NAME, EmbedPlace};
 use crate::format::fields::HeaderField;
 use crate::format::header::Header;
 use crate::format::salvage_note::{SALVAGE_NAME, SalvageNote};
-use crate::format::trailer::{Trailer, Vlmetalayer};
+use crate::format::trailer::{MAX_KEYS_LEN, Trailer, Vlmetalayer};
 use crate::rules::chunk::wrong_in_trailer;
 use crate::rules::messagepack::wrong_value;
 
@@ -82,11 +82,19 @@ pub(crate) fn value(layer: &Vlmetalayer) -> Result<Option<Finding>, String> {
     Ok(Some(about(layer, text)))
 }
 
-/// The finding for a list of embedded frames that python-blosc2 cannot read, or that leads outside of the data.
-pub(crate) fn embed_list(trailer: &Trailer, header: &Header) -> Option<Finding> {
-    let layer = trailer.vlmetalayer(EMBED_LIST_NAME)?;
+/// The finding for a list of embedded frames that python-blosc2 cannot read, or that leads outside of the data. An
+/// error gives the reason why the list is not read.
+pub(crate) fn embed_list(trailer: &Trailer, header: &Header) -> Result<Option<Finding>, String> {
+    let Some(layer) = trailer.vlmetalayer(EMBED_LIST_NAME) else { return Ok(None) };
+    if let Some(nbytes) = layer.nbytes().filter(|&nbytes| nbytes > MAX_KEYS_LEN) {
+        return Err(format!(
+            "has {nbytes} bytes, of which at most {MAX_KEYS_LEN} are read as a list of frames"
+        ));
+    }
     // A value that cannot be read has a finding of its own.
-    layer.value().ok()?;
+    if layer.value().is_err() {
+        return Ok(None);
+    }
     let text = match (trailer.embed_list("embed_map"), trailer.embed_list::<u64>("current_offset")) {
         (None, _) => "has no map of frames, `embed_map`".into(),
         (_, None) => "has no end of the data, `current_offset`".into(),
@@ -95,13 +103,16 @@ pub(crate) fn embed_list(trailer: &Trailer, header: &Header) -> Option<Finding> 
             format!("counts bytes, but items of the store have {} bytes", header.typesize)
         }
         (Some(places), Some(end)) if i64::try_from(end).is_ok_and(|end| end <= header.nbytes) => {
-            wrong_place(places, end)?
+            match wrong_place(places, end) {
+                Some(text) => text,
+                None => return Ok(None),
+            }
         }
         (_, Some(end)) => {
             format!("says that the data ends at byte {end}, but the store has {} bytes", header.nbytes)
         }
     };
-    Some(about(layer, format!("vlmetalayer {EMBED_LIST_NAME} {text}")))
+    Ok(Some(about(layer, format!("vlmetalayer {EMBED_LIST_NAME} {text}"))))
 }
 
 /// Why a key of a store leads to no frame before `end`.

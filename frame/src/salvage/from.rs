@@ -45,9 +45,9 @@ use crate::write::writer::FrameWriter;
 /// If chunks are lost, the new frame records it: the vlmetalayer `b2nd_salvage` lists them, and a
 /// [`check`](crate::check()) warns of it ([`Salvaged`](crate::FindingCode::Salvaged)).
 ///
-/// It needs memory for one chunk and its blocks, as [`CheckDepth::ChunkData`](crate::CheckDepth::ChunkData) does, for the
-/// header and the trailer twice, 64 bytes for each chunk of the array, and a text for each range of lost or restored
-/// chunks.
+/// It needs memory for one chunk and its blocks, as [`CheckDepth::ChunkData`](crate::CheckDepth::ChunkData) does, for four
+/// copies of the header and the trailer, 64 bytes for each chunk of the array, and a text for each range of lost or
+/// restored chunks.
 ///
 /// ```
 /// use b2nd_frame::{Frame, Salvage};

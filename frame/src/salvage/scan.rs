@@ -38,6 +38,8 @@ pub(super) struct HeaderScan {
     first_uncompared: Option<u64>,
     /// The number of bytes that the chunks which are not compared can have together.
     left: u64,
+    /// The number of the last chunk file that was not compared.
+    last_file: Option<u64>,
     /// The end of the chunks.
     end: u64,
     pub(super) rules: ChunkRules,
@@ -50,12 +52,15 @@ impl HeaderScan {
         progress: &mut Progress<'_>,
     ) -> Result<Self, Error> {
         let mut rules = ChunkRules { filters: None, ..ChunkRules::new(frame.header(), true) };
+        progress.advance(0)?;
+        let mut seen = 0_u64;
         let mut spans: Vec<ChunkSpan> = Vec::new();
         let (mut places, mut first_uncompared) = (Vec::new(), None);
         let mut pipelines: Vec<(Vec<Filter>, u64)> = Vec::new();
         each(frame, survey, &mut |chunks, next| {
             let Next::Entry(entry) = next else { return Ok(()) };
-            if entry.number % BETWEEN_STOPS == 0 {
+            seen += 1;
+            if seen % BETWEEN_STOPS == 0 {
                 progress.advance(0)?;
             }
             if let ChunkPlace::Frame(place) | ChunkPlace::File(place) = entry.place {
@@ -83,8 +88,18 @@ impl HeaderScan {
         rules.filters = pipelines.into_iter().max_by_key(|&(_, count)| count).map(|(filters, _)| filters);
         let has_unowned =
             spans.len() < MAX_COMPARED && unowned(survey, &spans, &places) >= ChunkHeader::MAX_LEN as u64;
-        let (end, left) = (index_start(frame.header()), chunks_len(frame.header()));
-        Ok(Self { sharing, wrong_lengths, has_unowned, places, first_uncompared, left, end, rules })
+        let (end, left) = (index_start(frame.header()), chunks_len(frame.header()).saturating_mul(2));
+        Ok(Self {
+            sharing,
+            wrong_lengths,
+            has_unowned,
+            places,
+            first_uncompared,
+            left,
+            last_file: None,
+            end,
+            rules,
+        })
     }
 
     /// Whether a chunk shares bytes with another one, and nothing shows which of the two places is wrong.
@@ -96,12 +111,20 @@ impl HeaderScan {
         let (ChunkPlace::Frame(place) | ChunkPlace::File(place)) = entry.place else { return false };
         if self.first_uncompared.is_some_and(|first| entry.number >= first) {
             // The chunks have no more bytes than the file, unless they share some. Otherwise a small file could make
-            // any number of large copies.
+            // any number of large copies. Twice as many, so that a damaged length does not cost the chunks after it.
             let header = chunks.header(entry).unwrap_or_default();
             let cbytes = header.map_or(ChunkHeader::MAX_LEN, |header| header.cbytes);
-            let left = self.left.checked_sub(cbytes as u64);
-            self.left = left.unwrap_or_default();
-            return left.is_none();
+            return match (entry.place, self.left.checked_sub(cbytes as u64)) {
+                // C-Blosc2 numbers the files in ascending order, and no two chunks have the same file.
+                (ChunkPlace::File(number), _) => {
+                    self.last_file.replace(number).is_some_and(|last| last >= number)
+                }
+                (_, Some(left)) => {
+                    self.left = left;
+                    false
+                }
+                _ => true,
+            };
         }
         let first = self.places.partition_point(|&other| other < place);
         let is_repeated = self.places.get(first + 1) == Some(&place);
@@ -218,13 +241,19 @@ mod tests {
             places: Vec::new(),
             first_uncompared: Some(2),
             left,
+            last_file: None,
             end: index_start(frame.header()),
             rules,
         };
         let mut chunks = frame.chunks().unwrap();
         let entry = chunks.get(0).unwrap().unwrap();
-        let mut shares = |number| scan.is_sharing(&mut chunks, &ChunkEntry { number, ..entry });
-        // There are four chunks of equal length.
-        assert_eq!([1, 2, 3, 4, 5, 6, 1].map(&mut shares), [false, false, false, false, false, true, false]);
+        let mut shares = |number, place| scan.is_sharing(&mut chunks, &ChunkEntry { number, place, ..entry });
+        // A chunk of 64 bytes, of four.
+        let frame = ChunkPlace::Frame(165);
+        assert_eq!(
+            [1, 2, 3, 4, 5, 6, 1].map(|n| shares(n, frame)),
+            [false, false, false, false, false, true, false]
+        );
+        assert_eq!([7, 8, 8, 9].map(|n| shares(5, ChunkPlace::File(n))), [false, false, true, false]);
     }
 }

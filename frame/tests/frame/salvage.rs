@@ -1,5 +1,7 @@
 //! What is saved of damaged frames.
 
+#[cfg(feature = "decompress")]
+use std::collections::BTreeMap;
 use std::collections::BTreeSet;
 use std::fs;
 use std::io::Cursor;
@@ -14,6 +16,8 @@ use b2nd_frame::{
 use b2nd_lab::{chunk_with_a_table, frame_of, stored_chunk};
 use b2nd_lab::{copy, data};
 use b2nd_serde::{Meta, Shapes};
+#[cfg(feature = "decompress")]
+use serde_json::json;
 
 use crate::check::{index_headers, oddities, table};
 use crate::index_start;
@@ -307,11 +311,15 @@ fn a_compressed_note_is_kept_and_one_that_is_no_note_is_reported() {
     let (new, report) = saved(&compressed, folder.path()).unwrap();
     assert_eq!((note(&new), report.lost_metalayers.len()), (before, 0));
 
-    let (new, report) =
-        saved(&with_vlmetalayer("b2nd_salvage", &stored_chunk(b"\xc0")), folder.path()).unwrap();
     let why = "it is not the list of an earlier salvage".to_owned();
-    assert_eq!(report.lost_metalayers, [("b2nd_salvage".to_owned(), why)]);
-    assert!(note(&new).is_empty());
+    let odd_fill: BTreeMap<&str, serde_json::Value> =
+        [("lost", json!([[3, 1]])), ("fill", json!("no value")), ("assumed_order", json!(false))].into();
+    for value in [vec![0xc0], rmp_serde::to_vec(&odd_fill).unwrap()] {
+        let file = with_vlmetalayer("b2nd_salvage", &stored_chunk(&value));
+        let (new, report) = saved(&file, folder.path()).unwrap();
+        assert_eq!(report.lost_metalayers, [("b2nd_salvage".to_owned(), why.clone())]);
+        assert!(note(&new).is_empty());
+    }
 }
 
 #[test]
