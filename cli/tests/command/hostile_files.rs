@@ -21,7 +21,7 @@ fn run_under_limits(folder: &Path, arguments: &[&str]) -> Output {
     b2nd_under(LIMITS, folder, arguments).env("MALLOC_ARENA_MAX", "1").output().unwrap()
 }
 
-/// An array of zeros, of which nothing is stored.
+/// An array of zeros. No chunk of it is stored.
 fn array(shape: &[i64], chunkshape: &[i32], dtype: &str) -> Vec<u8> {
     let meta = Meta::new(Shapes { shape, chunkshape, blockshape: chunkshape }, dtype).unwrap();
     let mut writer = FrameBuilder::new(meta).write_to(std::io::Cursor::new(Vec::new())).unwrap();

@@ -49,7 +49,7 @@ impl<R: Read + Seek> EmbeddedFrames<R> {
     ///
     /// The errors of [`Frame::trailer`], and [`Refused`](crate::ErrorKind::Refused) if two frames share bytes.
     pub fn new(mut store: Frame<R>) -> Result<Self, Error> {
-        let places = store.trailer()?.embed_list("embed_map").unwrap_or_default();
+        let places = store.trailer()?.embed_map().unwrap_or_default();
         let left = expansion_limit(store.header().frame_len);
         let frames = Self { store, places, selected: 0..0, position: 0, chunk: None, left };
         // Without this, a small file could make us read the same frame any number of times.

@@ -224,15 +224,14 @@ impl Trailer {
     /// ```
     #[must_use]
     pub fn embedded(&self) -> Vec<String> {
-        let places: BTreeMap<String, EmbedPlace> = self.embed_list("embed_map").unwrap_or_default();
-        places.into_keys().collect()
+        self.embed_map().unwrap_or_default().into_keys().collect()
     }
 
-    /// A value of the [list](super::embed_list) of embedded frames; `None` if it cannot be read.
-    pub(crate) fn embed_list<T: DeserializeOwned>(&self, key: &str) -> Option<T> {
+    /// The places in the [list](super::embed_list) of embedded frames, by key; `None` if the list cannot be read.
+    pub(crate) fn embed_map(&self) -> Option<BTreeMap<String, EmbedPlace>> {
         let layer = self.vlmetalayer(EMBED_LIST_NAME)?;
         layer.nbytes().filter(|&nbytes| nbytes <= MAX_KEYS_LEN)?;
-        map_value(&layer.value().ok()?, key)
+        map_value(&layer.value().ok()?, "embed_map")
     }
 }
 

@@ -10,6 +10,7 @@ use crate::format::embed_list::{EMBED_LIST_NAME, EmbedPlace};
 use crate::format::fields::HeaderField;
 use crate::format::header::Header;
 use crate::format::salvage_note::{SALVAGE_NAME, SalvageNote};
+use crate::format::section::map_value;
 use crate::format::trailer::{MAX_KEYS_LEN, Trailer, Vlmetalayer};
 use crate::rules::chunk::wrong_in_trailer;
 use crate::rules::messagepack::wrong_value;
@@ -92,10 +93,8 @@ pub(crate) fn embed_list(trailer: &Trailer, header: &Header) -> Result<Option<Fi
         ));
     }
     // A value that cannot be read has a finding of its own.
-    if layer.value().is_err() {
-        return Ok(None);
-    }
-    let text = match (trailer.embed_list("embed_map"), trailer.embed_list::<u64>("current_offset")) {
+    let Ok(value) = layer.value() else { return Ok(None) };
+    let text = match (map_value(&value, "embed_map"), map_value::<u64>(&value, "current_offset")) {
         (None, _) => "has no map of frames, `embed_map`".into(),
         (_, None) => "has no end of the data, `current_offset`".into(),
         // python-blosc2 reads items.

@@ -81,14 +81,15 @@ fn trailer(survey: &Survey, lost: &[ChunkRange], fill: SpecialValue) -> Option<(
     if !lost.is_empty() || note.fill.is_empty() {
         note.fill = fill.name().into();
     }
-    let mut note_chunk = Vec::new();
-    if !note.lost.is_empty() || note.has_assumed_order {
+    let note_chunk = if !note.lost.is_empty() || note.has_assumed_order {
         let value = note.write()?;
         let header = header_of_stored(false, 1, value.len(), value.len(), value.len())?;
-        note_chunk = [&header[..], &value].concat();
-    }
+        Some([&header[..], &value].concat())
+    } else {
+        None
+    };
     let kept = survey.vlmetalayers.iter().map(|(name, chunk)| (&name[..], &chunk[..]));
-    let note = Some((SALVAGE_NAME.as_bytes(), &note_chunk[..])).filter(|(_, chunk)| !chunk.is_empty());
+    let note = note_chunk.as_deref().map(|chunk| (SALVAGE_NAME.as_bytes(), chunk));
     let layers: Vec<_> = kept.chain(note).collect();
     Some((Trailer::build(&layers, Default::default())?, !layers.is_empty()))
 }

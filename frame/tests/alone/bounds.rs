@@ -265,6 +265,23 @@ fn a_zip_file_whose_directory_never_ends_is_refused() {
     });
 }
 
+/// A zip file with these members, which have their numbers as names.
+fn zip(members: &[&[u8]]) -> Vec<u8> {
+    let mut file = Vec::new();
+    let mut archive = ZipArchiveWriter::new(&mut file);
+    for (number, member) in members.iter().enumerate() {
+        let name = number.to_string();
+        let (mut entry, config) =
+            archive.new_file(&name).compression_method(CompressionMethod::STORE).start().unwrap();
+        let mut writer = config.wrap(&mut entry);
+        writer.write_all(member).unwrap();
+        let (_, descriptor) = writer.finish().unwrap();
+        entry.finish(descriptor).unwrap();
+    }
+    archive.finish().unwrap();
+    file
+}
+
 /// A zip file whose members all have the same bytes, which are generated while they are read.
 struct LongMembers {
     member: Vec<u8>,
@@ -275,22 +292,7 @@ struct LongMembers {
 
 impl LongMembers {
     fn new(frame: &[u8], count: usize) -> Self {
-        let zip = |count: usize| {
-            let mut file = Vec::new();
-            let mut archive = ZipArchiveWriter::new(&mut file);
-            for number in 0..count {
-                let name = format!("{number:06}");
-                let (mut entry, config) =
-                    archive.new_file(&name).compression_method(CompressionMethod::STORE).start().unwrap();
-                let mut writer = config.wrap(&mut entry);
-                writer.write_all(frame).unwrap();
-                let (_, descriptor) = writer.finish().unwrap();
-                entry.finish(descriptor).unwrap();
-            }
-            archive.finish().unwrap();
-            file
-        };
-        let one = zip(1);
+        let one = zip(&[frame]);
         let entry = memchr::memmem::rfind(&one, b"PK\x01\x02").unwrap();
         let end = memchr::memmem::rfind(&one, b"PK\x05\x06").unwrap();
         let mut directory = Vec::new();
@@ -364,18 +366,9 @@ fn a_file_that_is_full_of_frames_costs_what_is_there() {
         bounded("scan", file.len(), 8, || scan(Cursor::new(&file[..])).for_each(drop));
     }
 
-    let mut file = Vec::new();
-    let mut archive = ZipArchiveWriter::new(&mut file);
-    for index in 0..10_000 {
-        let name = index.to_string();
-        let (mut entry, config) =
-            archive.new_file(&name).compression_method(CompressionMethod::STORE).start().unwrap();
-        let mut writer = config.wrap(&mut entry);
-        writer.write_all(if index % 2 == 0 { &array } else { b"" }).unwrap();
-        let (_, descriptor) = writer.finish().unwrap();
-        entry.finish(descriptor).unwrap();
-    }
-    archive.finish().unwrap();
+    let members: Vec<&[u8]> =
+        (0..10_000).map(|index| if index % 2 == 0 { &array[..] } else { b"" }).collect();
+    let file = zip(&members);
     bounded("zip", file.len(), 16, || drop(zip_members(Cursor::new(&file[..]))));
     // The directory at its end claims everything.
     for at in file.len() - 22..file.len() {
