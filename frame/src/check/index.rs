@@ -42,15 +42,15 @@ pub(super) fn check<R: Read + Seek>(
 
 fn scan<R: Read + Seek>(frame: &mut Frame<R>) -> Result<IndexScan, Error> {
     let header = frame.header().clone();
-    let chunks = frame.chunks()?;
+    let mut chunks = frame.chunks()?;
     let (len, is_repeated) = (chunks.len(), chunks.is_repeated());
     let mut scan = IndexScan::default();
     // If all entries are equal, two are enough: the second one reveals a repeated offset.
-    for entry in chunks.take(if is_repeated { 2 } else { usize::MAX }) {
-        let place = entry?.place;
-        scan.take(place, &header);
+    let most = if is_repeated { 2 } else { u64::MAX };
+    while let Some(entry) = chunks.next().transpose()?.filter(|entry| entry.number < most) {
+        scan.take(&entry, chunks.other_bits(&entry), &header);
         if is_repeated {
-            *scan.counts.of(place) = len;
+            *scan.counts.of(entry.place) = len;
         }
     }
     Ok(scan)

@@ -8,7 +8,7 @@ use crate::error::Error;
 use crate::format::chunk::ChunkHeader;
 use crate::format::chunk_file;
 use crate::format::fields::Generation;
-use crate::format::index::{ChunkCounts, ChunkEntry, ChunkPlace, ENTRY_LEN, index_start};
+use crate::format::index::{ChunkCounts, ChunkEntry, ChunkPlace, ENTRY_LEN, EntryValue, index_start};
 use crate::io::frame::Frame;
 use crate::io::index::Index;
 use crate::io::open::open_at_once;
@@ -418,6 +418,16 @@ impl<R: Read + Seek> Chunks<'_, R> {
         let within = self.index.as_ref().map_or(0, |index| number % index.piece_len());
         let within = usize::try_from(within).unwrap_or_default() * ENTRY_LEN;
         self.piece.get(within..).and_then(<[u8]>::first_chunk).copied().unwrap_or_default()
+    }
+
+    /// The value of a special entry with other bits besides those of its special value; `None` for any other entry. It
+    /// must be the entry that was read last.
+    // No writer sets such bits, and C-Blosc2 does not look at them: the entry of a stored chunk, whose high byte was
+    // damaged, is read as a special chunk.
+    pub(crate) fn other_bits(&self, entry: &ChunkEntry) -> Option<i64> {
+        let ChunkPlace::Special(special) = entry.place else { return None };
+        let value = i64::from_le_bytes(self.entry_bytes(entry.number));
+        (EntryValue::Special(special).value() != value).then_some(value)
     }
 
     fn entry(&mut self, number: u64) -> Result<Option<ChunkEntry>, Error> {

@@ -7,7 +7,7 @@ use crate::finding::{Finding, Place, counted};
 use crate::format::chunk::{ChunkHeader, typesize_byte};
 use crate::format::chunk_file;
 use crate::format::header::Header;
-use crate::format::index::{ChunkCounts, ChunkPlace, ENTRY_LEN, index_start, max_offset};
+use crate::format::index::{ChunkCounts, ChunkEntry, ChunkPlace, ENTRY_LEN, index_start, max_offset};
 use crate::rules::chunk::{ChunkRules, false_dictionary, wrong_flags};
 
 /// The maximum number of chunks that are compared with each other. Their offsets take 64 MiB of memory, their byte
@@ -114,17 +114,21 @@ pub(crate) struct IndexScan {
     is_mixed: bool,
     /// The largest invalid entry.
     invalid: Option<i64>,
+    /// The first chunk whose special entry has other bits besides, and the entry's value.
+    other_bits: Option<(u64, i64)>,
 }
 
 impl IndexScan {
-    pub(crate) fn take(&mut self, place: ChunkPlace, header: &Header) {
-        match place {
+    /// Takes an entry. `other_bits` is its value if it is special and has other bits besides.
+    pub(crate) fn take(&mut self, entry: &ChunkEntry, other_bits: Option<i64>, header: &Header) {
+        match entry.place {
             ChunkPlace::Frame(offset) => self.store(offset.saturating_sub(header.header_len as u64)),
             ChunkPlace::File(number) => self.store(number),
             ChunkPlace::Special(_) => {}
             ChunkPlace::Invalid(value) => self.invalid = self.invalid.max(Some(value)),
         }
-        *self.counts.of(place) += 1;
+        self.other_bits = self.other_bits.or(other_bits.map(|value| (entry.number, value)));
+        *self.counts.of(entry.place) += 1;
     }
 
     fn store(&mut self, number: u64) {
@@ -138,11 +142,17 @@ impl IndexScan {
         }
     }
 
-    /// The finding for the first entry that C-Blosc2 does not accept. `stored` must be in ascending order.
+    /// The finding for an entry that C-Blosc2 does not accept or misreads. `stored` must be in ascending order.
     pub(crate) fn wrong_offset(&self, header: &Header) -> Option<Finding> {
         let finding = about(FindingCode::ChunkOffset, header);
         if let Some(value) = self.invalid {
             return Some(invalid(value, header, finding));
+        }
+        if let Some((number, value)) = self.other_bits {
+            let text = format!(
+                "the entry of chunk {number} is {value:#018x}, a special value with other bits, which no writer sets"
+            );
+            return Some(finding.text(text));
         }
         // C-Blosc2 checks the file numbers of a sparse frame as if they were offsets.
         let last = self.stored.last().copied().filter(|_| header.is_sparse());
@@ -182,7 +192,8 @@ impl IndexScan {
         geometry: impl FnOnce() -> Option<Geometry>,
     ) -> Option<Finding> {
         let (count, nfirst) = (self.counts.total(), self.nfirst);
-        if self.invalid.is_some() || self.counts.special() == 0 || self.is_mixed {
+        let is_damaged = self.invalid.is_some() || self.other_bits.is_some();
+        if is_damaged || self.counts.special() == 0 || self.is_mixed {
             return None;
         }
         if nfirst > 0 {

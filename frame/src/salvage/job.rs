@@ -4,7 +4,7 @@ use std::io::{Read, Seek, Write};
 
 use crate::error::{Error, ErrorKind};
 use crate::format::chunk::{SpecialValue, clear_false_dictionary, header_of_stored};
-use crate::format::index::{ChunkCounts, ChunkEntry, ChunkPlace, EntryValue};
+use crate::format::index::{ChunkCounts, ChunkEntry, ChunkPlace};
 use crate::format::salvage_note::SALVAGE_NAME;
 use crate::format::trailer::Trailer;
 use crate::io::chunks::Chunks;
@@ -185,10 +185,10 @@ impl<W: Write + Seek> Work<'_, '_, W> {
     }
 }
 
-/// The special value of an entry. No writer sets other bits, so an entry with other bits is damaged.
+/// The special value of an entry without damage.
 fn special<R: Read + Seek>(chunks: &Chunks<'_, R>, entry: &ChunkEntry) -> Option<SpecialValue> {
-    let ChunkPlace::Special(special) = entry.place else { return None };
-    let value = i64::from_le_bytes(chunks.entry_bytes(entry.number));
-    // A damaged entry can still have the bits of a special value. Only an exact match counts.
-    (EntryValue::Special(special).value() == value).then_some(special)
+    match entry.place {
+        ChunkPlace::Special(special) => chunks.other_bits(entry).is_none().then_some(special),
+        _ => None,
+    }
 }

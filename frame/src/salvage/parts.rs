@@ -8,7 +8,7 @@ use crate::format::chunk::{self, typesize_byte};
 use crate::format::fields::HeaderField;
 use crate::format::head::Head;
 use crate::format::header_builder::{Compression, HeaderBuilder};
-use crate::format::index::{ChunkPlace, ENTRY_LEN, EntryValue};
+use crate::format::index::{ChunkPlace, ENTRY_LEN};
 use crate::format::section::{Section, SectionRules};
 use crate::io::frame::Frame;
 use crate::rules::chunk::ChunkRules;
@@ -174,7 +174,7 @@ fn agreeing<R: Read + Seek>(frame: &mut Frame<&mut R>) -> Option<(Tried, u64)> {
         let entry = entry.ok()?;
         let value = i64::from_le_bytes(chunks.entry_bytes(entry.number));
         let is_right = match entry.place {
-            ChunkPlace::Special(special) => EntryValue::Special(special).value() == value,
+            ChunkPlace::Special(_) => chunks.other_bits(&entry).is_none(),
             ChunkPlace::Frame(_) | ChunkPlace::File(_) => {
                 tried.nstored += 1;
                 chunks.valid_header(&entry, &rules).is_ok() && places.insert(value)

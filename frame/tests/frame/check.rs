@@ -345,6 +345,7 @@ pub(crate) fn oddities() -> Vec<(&'static str, Vec<u8>, FindingCode)> {
         ("offsets without chunks", without_chunks(), FindingCode::ChunkOffset),
         ("an offset twice", with_offset(3, 64), FindingCode::ChunkOffset),
         ("an unknown special value", with_offset(3, 1 << 63), FindingCode::ChunkOffset),
+        ("a special value with other bits", with_offset(3, (-1 << 56) + 192), FindingCode::ChunkOffset),
         ("an index of one value", with_index_of_nan(), FindingCode::ChunkIndexData),
         ("a length that is lost", with_lost_length(), FindingCode::LostChunkLength),
         ("nothing stored", file("struct_long.b2nd"), FindingCode::NoData),
