@@ -293,7 +293,7 @@ fn with_hole(path: &std::path::Path, length: u64) {
 #[test]
 fn a_rewrite_that_is_interrupted_leaves_nothing() {
     use std::os::unix::process::ExitStatusExt;
-    use std::process::{Command, Stdio};
+    use std::process::Stdio;
     use std::sync::{Arc, Condvar, Mutex};
     use std::time::Duration;
 
@@ -336,9 +336,7 @@ fn a_rewrite_that_is_interrupted_leaves_nothing() {
         let (long, reads) = (Duration::from_secs(600), |now: &mut Copy| *now == Copy::Reads);
         let (mut now, waited) = changed.wait_timeout_while(copy.lock().unwrap(), long, reads).unwrap();
         assert!(!waited.timed_out(), "no data was read after the new file was there");
-        // By number: in some locales, such as Turkish, `INT` does not match `int` without case.
-        let arguments = [format!("-{signal}"), child.id().to_string()];
-        assert!(Command::new("kill").args(arguments).status().unwrap().success());
+        crate::run::send(signal, &child);
         *now = Copy::MayGoOn;
         drop(now);
         changed.notify_all();

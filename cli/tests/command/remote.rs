@@ -5,7 +5,7 @@
 use std::fs;
 use std::io::{Cursor, Read};
 use std::net::TcpListener;
-use std::process::{Command, Output};
+use std::process::Output;
 use std::sync::{Arc, Condvar, Mutex};
 use std::thread;
 use std::time::Duration;
@@ -400,7 +400,7 @@ fn a_long_listing_shows_how_far_it_is_and_ends_when_it_is_interrupted() {
         let read = pty.read(&mut bytes).unwrap();
         shown.extend(&bytes[..read]);
     }
-    assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
+    crate::run::send(SIGINT, &child);
     assert_eq!(child.wait().unwrap().signal(), Some(SIGINT));
     let lines = reader.join().unwrap();
     assert!(lines.ends_with("}\n") && lines.lines().count() < 100_000);

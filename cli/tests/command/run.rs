@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 #[cfg(unix)]
-use std::sync::{Arc, atomic::AtomicBool};
+use std::{process::Child, sync::Arc, sync::atomic::AtomicBool};
 
 use serde_json::Value;
 
@@ -21,6 +21,13 @@ pub(crate) fn let_through(signals: &[i32]) {
     for &signal in signals {
         signal_hook::flag::register_conditional_default(signal, always.clone()).unwrap();
     }
+}
+
+/// Sends a signal to a process.
+#[cfg(unix)]
+pub(crate) fn send(signal: i32, child: &Child) {
+    let signal = rustix::process::Signal::from_named_raw(signal).unwrap();
+    rustix::process::kill_process(rustix::process::Pid::from_child(child), signal).unwrap();
 }
 
 /// The command with arguments, in a folder.

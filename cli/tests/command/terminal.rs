@@ -6,11 +6,11 @@ use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
-use std::process::{Child, ChildStdout, Command, Stdio};
+use std::process::{Child, ChildStdout, Stdio};
 use std::thread;
 use std::time::Duration;
 
-use crate::run::{b2nd, folder, let_through, run, snapshot, text};
+use crate::run::{b2nd, folder, let_through, run, send, snapshot, text};
 use b2nd_lab::data;
 use pty_process::blocking::{Command as Started, Pts, Pty};
 use signal_hook::consts::SIGINT;
@@ -89,8 +89,7 @@ fn an_interrupted_listing_ends_quietly_with_whole_lines() {
     let_through(&[SIGINT]);
     let (mut listing, mut pty) = Listing::begin();
     assert!(listing.list("scalar.b2nd").ends_with("}\n"));
-    let pid = listing.child.id().to_string();
-    assert!(Command::new("kill").args(["-INT", &pid]).status().unwrap().success());
+    send(SIGINT, &listing.child);
     assert_eq!(listing.child.wait().unwrap().signal(), Some(2));
     let mut rest = String::new();
     listing.stdout.read_to_string(&mut rest).unwrap();
@@ -103,12 +102,8 @@ fn an_interrupted_listing_ends_quietly_with_whole_lines() {
 
 /// Sends an interrupt once. Returns the signal that ended the command; `None` if it went on.
 fn interrupted(child: &mut Child) -> Option<i32> {
-    interrupt(child);
+    send(SIGINT, child);
     signal_of(child)
-}
-
-fn interrupt(child: &Child) {
-    assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
 }
 
 /// The signal that ended the command; `None` if it goes on, and was killed after ten seconds.
@@ -184,7 +179,7 @@ fn an_interrupted_salvage_does_not_wait_for_its_list_and_leaves_nothing() {
         assert!(is_reading, "no data was read after the new file was there");
         thread::sleep(Duration::from_millis(10));
     }
-    interrupt(&child);
+    send(SIGINT, &child);
     // The signal is deferred, so the command must still be there.
     thread::sleep(Duration::from_millis(200));
     assert!(child.try_wait().unwrap().is_none());
