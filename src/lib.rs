@@ -161,7 +161,7 @@
 //! | `std` | yes | 1.85 | `to_writer`, `from_reader`, `From<Error> for std::io::Error` |
 //! | `dtype` | | 1.85 | the module `dtype`: parse NumPy's dtype strings, `Meta::parse_dtype` |
 //!
-//! All rows but the first need atomic compare-and-swap, because short strings are reference-counted. thumbv6m and
+//! All rows but the first need atomic compare-and-swap, because long strings are reference-counted. thumbv6m and
 //! riscv32imc do not have it.
 //!
 //! [Blosc2]: https://www.blosc.org/pages/blosc-in-depth/

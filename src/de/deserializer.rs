@@ -110,9 +110,8 @@ fn visit<'de, V: Visitor<'de>>(
     };
     match (value, entries.taken()) {
         (Ok(value), takes) if takes == count => Ok(value),
-        // A type of a known number of entries has asked for one more. The struct's own error would be "invalid length
-        // 7".
-        (Err(error), _) if !matches!(takes, Takes::Any) && error.entry().is_none() && entries.is_over() => {
+        // The struct's own error would be "invalid length 7".
+        (Err(error), _) if error.is_custom_length() && error.entry().is_none() && entries.is_over() => {
             Err(LayoutFault::TakesMore { layout }.error())
         }
         (Err(error), _) => Err(error),

@@ -14,7 +14,7 @@ use crate::wire::Metalayer;
 
 /// The entries in order.
 pub(super) struct InOrder<'m, 'de, F> {
-    metalayer: &'m Metalayer<'de>,
+    pub(super) metalayer: &'m Metalayer<'de>,
     /// The offset of the metalayer in the input.
     start: usize,
     /// The position of the next entry.
@@ -121,7 +121,7 @@ impl<'de, F: ReadError> SeqAccess<'de> for AsMeta<'_, 'de, F> {
     fn next_element_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<Option<S::Value>, F> {
         let layout = self.entries.metalayer.layout;
         let field = self.field;
-        self.field += 1;
+        self.field = field.saturating_add(1);
         let value = match field.checked_sub(1) {
             None => seed.deserialize(Value::<_, F>::new(layout.name()))?,
             Some(position) => match Entry::ALL.get(usize::from(position)).copied() {

@@ -98,7 +98,14 @@ pub fn take_from_slice<'de, T: Deserialize<'de>>(bytes: &'de [u8]) -> Result<(T,
     }
 }
 
+/// The most bytes that are read of a reader: more than the longest dtype and all other entries.
+#[cfg(feature = "std")]
+const MAX_READ: u64 = (1 << 31) + (1 << 10);
+
 /// Reads a value from a reader, up to its end. Bytes after the metalayer are an error.
+///
+/// The reader is read to its end, up to 2 GiB + 1 KiB: a longer metalayer does not exist. Limit a reader that you do
+/// not trust with [`Read::take`](std::io::Read::take).
 ///
 /// # Errors
 ///
@@ -112,8 +119,11 @@ pub fn take_from_slice<'de, T: Deserialize<'de>>(bytes: &'de [u8]) -> Result<(T,
 /// # Ok::<(), b2nd_serde::Error>(())
 /// ```
 #[cfg(feature = "std")]
-pub fn from_reader<R: std::io::Read, T: serde::de::DeserializeOwned>(mut reader: R) -> Result<T, Error> {
+pub fn from_reader<R: std::io::Read, T: serde::de::DeserializeOwned>(reader: R) -> Result<T, Error> {
+    use std::io::Read as _;
+
     let mut bytes = alloc::vec::Vec::new();
-    reader.read_to_end(&mut bytes).map_err(|error| Error::new(Detail::Reader(error)))?;
+    let read = reader.take(MAX_READ).read_to_end(&mut bytes);
+    read.map_err(|error| Error::new(Detail::Reader(error)))?;
     from_slice(&bytes)
 }

@@ -104,7 +104,7 @@ impl<'de> MapAccess<'de> for ByName<'_, '_, 'de> {
     fn next_value_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<S::Value, Error> {
         match SeqAccess::next_element_seed(&mut &mut *self.entries, seed)? {
             Some(value) => Ok(value),
-            None => Err(serde::de::Error::custom("a value was asked for without its key")),
+            None => Err(LayoutFault::TakesMore { layout: self.entries.metalayer.layout }.error()),
         }
     }
 }

@@ -11,7 +11,7 @@ use super::methods::{transparent, whole};
 use super::read_error::Misfit;
 use super::takes::Takes;
 use crate::error::{Detail, Error};
-use crate::wire::Metalayer;
+use crate::wire::{Input, Metalayer};
 
 /// Reads a value from the metalayer at the front of some bytes. `rest` receives the bytes after it; without a `rest`
 /// there must be none.
@@ -102,7 +102,8 @@ fn take_other<'de, V: Visitor<'de>>(
     let value = deserializer.take(takes, visitor)?;
     match rest {
         Some(rest) => *rest = deserializer.rest(),
-        None => deserializer.end()?,
+        // The bytes may be entries that version 0 does not have.
+        None => deserializer.end().map_err(|error| error.of_version(Input::new(bytes).version(0)))?,
     }
     Ok(boxed(value))
 }

@@ -127,7 +127,7 @@ impl Row<'_> {
 
     /// The spaces before the bytes: two per level, as far as they fit.
     fn indentation(&self) -> usize {
-        (2 * self.depth).min(self.bytes_room().saturating_sub(self.bytes_width()))
+        self.depth.saturating_mul(2).min(self.bytes_room().saturating_sub(self.bytes_width()))
     }
 }
 

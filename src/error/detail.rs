@@ -230,9 +230,17 @@ pub(crate) enum Detail {
     Reader(io::Error),
     #[cfg(feature = "std")]
     Writer(io::Error),
-    /// An error that the type raised itself. Its text is kept if there is a heap.
-    Custom(#[cfg(feature = "alloc")] Box<str>),
+    /// An error that the type raised itself.
+    Custom(CustomText),
+    /// The same, because there are fewer entries or dimensions than it takes.
+    CustomLength(CustomText),
 }
+
+/// The text of an error that a type raised itself. It is kept if there is a heap.
+#[cfg(feature = "alloc")]
+pub(crate) type CustomText = Box<str>;
+#[cfg(not(feature = "alloc"))]
+pub(crate) type CustomText = ();
 
 impl Detail {
     pub(super) fn kind(&self) -> ErrorKind {
@@ -255,7 +263,8 @@ impl Detail {
             Self::BufferTooSmall { .. } => ErrorKind::BufferTooSmall,
             #[cfg(feature = "std")]
             Self::Reader(_) | Self::Writer(_) => ErrorKind::Io,
-            Self::Unstable | Self::Misfit | Self::IgnoredError | Self::Custom(..) => ErrorKind::Custom,
+            Self::Unstable | Self::Misfit | Self::IgnoredError => ErrorKind::Custom,
+            Self::Custom(_) | Self::CustomLength(_) => ErrorKind::Custom,
         }
     }
 }

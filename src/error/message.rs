@@ -152,7 +152,7 @@ impl Parts {
             Detail::Reader(_) => f.write_str("the reader failed"),
             #[cfg(feature = "std")]
             Detail::Writer(_) => f.write_str("the writer failed"),
-            Detail::Custom(..) => self.custom(f),
+            Detail::Custom(_) | Detail::CustomLength(_) => self.custom(f),
         }
     }
 
@@ -249,7 +249,7 @@ impl Parts {
             write!(f, "{}: ", self.place())?;
         }
         #[cfg(feature = "alloc")]
-        if let Detail::Custom(text) = &self.detail {
+        if let Detail::Custom(text) | Detail::CustomLength(text) = &self.detail {
             return f.write_str(text);
         }
         f.write_str("the type refuses the value")

@@ -18,6 +18,7 @@ mod detail;
 
 mod message;
 
+use detail::CustomText;
 pub(crate) use detail::{Detail, LayoutFault, TextFault, ValueType};
 
 /// The error of reading or writing a metalayer.
@@ -99,6 +100,15 @@ pub enum ErrorKind {
     Custom,
 }
 
+fn custom_text(message: impl fmt::Display) -> CustomText {
+    #[cfg(feature = "alloc")]
+    return message.to_string().into_boxed_str();
+    #[cfg(not(feature = "alloc"))]
+    {
+        let _ = message;
+    }
+}
+
 impl Error {
     #[cold]
     pub(crate) fn new(detail: Detail) -> Self {
@@ -112,14 +122,12 @@ impl Error {
     /// An error that the type raised itself.
     #[cold]
     fn custom(message: impl fmt::Display) -> Self {
-        #[cfg(feature = "alloc")]
-        return Self::new(Detail::Custom(message.to_string().into_boxed_str()));
-        #[cfg(not(feature = "alloc"))]
-        {
-            // Without a heap the text cannot be kept.
-            let _ = message;
-            Self::new(Detail::Custom())
-        }
+        Self::new(Detail::Custom(custom_text(message)))
+    }
+
+    /// Whether a type raised it because there are fewer entries or dimensions than it takes.
+    pub(crate) fn is_custom_length(&self) -> bool {
+        matches!(self.0.detail, Detail::CustomLength(_))
     }
 
     // Callers add the place of an error as it is returned. The innermost place wins: a place that is already set is
@@ -283,7 +291,8 @@ impl serde::de::Error for Error {
     #[cold]
     #[inline(never)]
     fn invalid_length(found: usize, expected: &dyn Expected) -> Self {
-        Self::custom(format_args!("invalid length {found}, expected {expected}"))
+        let text = custom_text(format_args!("invalid length {found}, expected {expected}"));
+        Self::new(Detail::CustomLength(text))
     }
 }
 

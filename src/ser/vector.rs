@@ -30,8 +30,12 @@ fn check_count(found: usize, ndim: u8) -> Result<(), Error> {
 
 #[cold]
 fn wrong_count(found: usize, ndim: u8) -> Error {
-    Error::new(Detail::Dimensions { found, ndim })
+    Error::new(if found < FAILED { Detail::Dimensions { found, ndim } } else { Detail::IgnoredError })
 }
+
+/// Stands for the number of dimensions after an error in one of them, which the type may ignore. A type that goes on
+/// cannot count up to a right number from here.
+const FAILED: usize = usize::MAX / 2;
 
 impl<'s, W: FixedInt + Width> serde::Serializer for VectorSerializer<'s, W> {
     type Ok = ();
@@ -100,7 +104,11 @@ impl<W: FixedInt + Width> SerializeVector<'_, W> {
     fn put<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), Error> {
         match integer(value) {
             Ok(dimension) => self.slots.put(dimension),
-            Err(error) => return Err(error.in_dimension(self.entry, self.count)),
+            Err(error) => {
+                let error = error.in_dimension(self.entry, self.count);
+                self.count = FAILED;
+                return Err(error);
+            }
         }
         self.count += 1;
         Ok(())

@@ -163,6 +163,10 @@ fn an_error_in_the_bytes_of_another_version_names_the_version() {
             changed(sixteen(), &[(0, 0x98), (1, 1)]),
             "byte 0: expected an array of 7, 6 or 5 (0x97, 0x96 or 0x95), found array of 8 (0x98)",
         ),
+        (
+            [changed(sixteen(), &[(1, 1)]), vec![0]].concat(),
+            &format!("byte {}: 1 byte is left after the metalayer", sixteen().len()),
+        ),
     ] {
         let says = format!("{says}; version is 1, but only version 0 is known");
         assert_eq!(from_slice::<Meta>(&bytes).unwrap_err().to_string(), says);

@@ -77,34 +77,49 @@ fn an_error_that_a_type_wraps_says_why_the_type_does_not_fit() {
     assert!(fast.ends_with(&general), "{fast}, and: {general}");
 }
 
+/// Asks for as many entries as there are, and then refuses them.
+struct ToTheEnd;
+
+impl<'de> Visitor<'de> for ToTheEnd {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a sequence")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut entries: A) -> Result<(), A::Error> {
+        while entries.next_element::<IgnoredAny>()?.is_some() {}
+        Err(A::Error::custom("I like none of them"))
+    }
+}
+
 /// A sequence that is rejected after it was read to its end.
 #[derive(Debug)]
 struct Picky;
 
 impl<'de> Deserialize<'de> for Picky {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct ToTheEnd;
-        impl<'de> Visitor<'de> for ToTheEnd {
-            type Value = Picky;
+        deserializer.deserialize_seq(ToTheEnd).map(|()| Self)
+    }
+}
 
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a sequence")
-            }
+/// A tuple that is rejected after it was read to its end.
+#[derive(Debug)]
+struct PickyTuple;
 
-            fn visit_seq<A: SeqAccess<'de>>(self, mut entries: A) -> Result<Picky, A::Error> {
-                while entries.next_element::<IgnoredAny>()?.is_some() {}
-                Err(A::Error::custom("I like none of them"))
-            }
-        }
-        deserializer.deserialize_seq(ToTheEnd)
+impl<'de> Deserialize<'de> for PickyTuple {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_tuple(7, ToTheEnd).map(|()| Self)
     }
 }
 
 #[test]
 fn an_error_of_a_type_that_reads_all_entries_is_its_own() {
-    for read in both::<Picky>(&to_vec(&seven()).unwrap()) {
-        let error = read.unwrap_err().to_string();
-        assert!(error.ends_with("I like none of them"), "{error}");
+    let bytes = to_vec(&seven()).unwrap();
+    let sequence = both::<Picky>(&bytes).map(Result::unwrap_err);
+    let tuple = both::<PickyTuple>(&bytes).map(Result::unwrap_err);
+    for error in sequence.into_iter().chain(tuple) {
+        assert!(error.to_string().ends_with("I like none of them"), "{error}");
     }
 }
 

@@ -509,6 +509,21 @@ fn an_error_that_the_type_passes_over_while_writing_remains_one() {
     }
     assert_eq!(to_vec(&Retrying).unwrap_err().to_string(), "the type ignored an error in one of its entries");
 
+    /// Writes a dimension of a wrong type first, and ignores the error.
+    struct Passing;
+    impl Writable for Passing {
+        fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+            use serde::ser::SerializeSeq as _;
+            let mut dimensions = serializer.serialize_seq(None)?;
+            let _ = dimensions.serialize_element(&1.5);
+            dimensions.serialize_element(&3)?;
+            let _ = dimensions.serialize_element(&5);
+            dimensions.end()
+        }
+    }
+    let error = to_vec(&(0, 2, Passing, [1, 1], [1, 1])).unwrap_err().to_string();
+    assert_eq!(error, "the type ignored an error in one of its entries");
+
     /// Writes an entry under the name of another one first, and ignores the error.
     struct Renaming;
     impl Writable for Renaming {
