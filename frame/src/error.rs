@@ -119,7 +119,11 @@ impl Error {
 
     /// Reading failed. [`at`](Self::at) can add the name of the file.
     pub(crate) fn reading(reason: io::Error) -> Self {
-        Self::new(Detail::Io { action: "read", path: None, reason, advice: "" })
+        // A reader of this crate wraps its own errors.
+        match reason.downcast::<Self>() {
+            Ok(error) => error,
+            Err(reason) => Self::new(Detail::Io { action: "read", path: None, reason, advice: "" }),
+        }
     }
 
     /// Writing failed. [`at`](Self::at) can add the name of the file.

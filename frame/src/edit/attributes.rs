@@ -9,18 +9,24 @@ use crate::io::frame::folder_of;
 // Errors are ignored, because the data matters more. Only root can give files away, and some file systems have neither
 // owners nor modes.
 pub(crate) fn keep_attributes(new: &File, old: &Metadata, is_in_place: bool) {
+    #[cfg_attr(not(unix), expect(unused_mut, reason = "only Unix has groups"))]
+    let mut permissions = old.permissions();
     #[cfg(unix)]
     if is_in_place {
-        use std::os::unix::fs::{MetadataExt, fchown};
+        use std::os::unix::fs::{MetadataExt, PermissionsExt, fchown};
         // Not root: a group of the process can still be set.
-        if fchown(new, Some(old.uid()), Some(old.gid())).is_err() {
-            let _ = fchown(new, None, Some(old.gid()));
+        let kept =
+            fchown(new, Some(old.uid()), Some(old.gid())).or_else(|_| fchown(new, None, Some(old.gid())));
+        if kept.is_err() {
+            // Another group must not get what the old one was allowed, only what everybody is.
+            let mode = old.mode();
+            permissions.set_mode(mode & !0o070 | (mode & 0o007) << 3);
         }
     }
     #[cfg(not(unix))]
     let _ = is_in_place;
     // After the owner, because a change of owner clears some bits of the mode.
-    let _ = new.set_permissions(old.permissions());
+    let _ = new.set_permissions(permissions);
 }
 
 /// Gives a new directory and its chunk files the modes of the old frame, as far as the system allows. If the old frame

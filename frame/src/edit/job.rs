@@ -257,7 +257,7 @@ fn copy_chunks(from: &Path, new: &NewFrame, to: &Path, progress: &mut Progress<'
         // Other files in the directory, such as the lock file, are not part of the frame.
         if chunk_file::number(&entry.file_name()).is_some() && path.is_file() {
             let unreadable = |error| Error::io("read", &path, error);
-            let mut old = File::open(&path).map_err(unreadable)?;
+            let mut old = open_at_once(&path).map_err(unreadable)?;
             let file = File::options().write(true).create_new(true).open(to.join(entry.file_name()));
             let mut file = file.map_err(unwritable)?;
             copy_bytes(&mut old, Some(&path), &mut file, new, progress)?;

@@ -93,7 +93,9 @@ impl<R: Read + Seek> EmbeddedFrames<R> {
     pub fn select(&mut self, key: &str) -> Result<bool, Error> {
         let why = match self.places.get(key) {
             Some(EmbedPlace::Data(range)) => {
-                (self.selected, self.position) = (range.clone(), 0);
+                // A damaged list can claim bytes that the store does not have.
+                let nbytes = u64::try_from(self.store.header().nbytes).unwrap_or_default();
+                (self.selected, self.position) = (range.start.min(nbytes)..range.end.min(nbytes), 0);
                 return Ok(true);
             }
             Some(EmbedPlace::Server) => "is on a server, not in the store",
@@ -107,7 +109,6 @@ impl<R: Read + Seek> EmbeddedFrames<R> {
     fn read_data(&mut self, buffer: &mut [u8]) -> Result<usize, Error> {
         let Self { store, selected, position, chunk, left, .. } = self;
         let header = store.header();
-        let end = selected.end.min(u64::try_from(header.nbytes).unwrap_or_default());
         let chunksize = u64::try_from(header.chunksize).ok().filter(|&size| size > 0);
         let chunksize = chunksize.ok_or_else(|| Error::refused("the chunks of the store differ in size"))?;
         let mut chunks = store.chunks()?;
@@ -116,7 +117,7 @@ impl<R: Read + Seek> EmbeddedFrames<R> {
             let start = selected.start.saturating_add(*position);
             let (number, within) =
                 (start / chunksize, usize::try_from(start % chunksize).unwrap_or(usize::MAX));
-            if start >= end {
+            if start >= selected.end {
                 break;
             }
             if chunk.as_ref().is_none_or(|&(last, _)| last != number) {
@@ -125,7 +126,8 @@ impl<R: Read + Seek> EmbeddedFrames<R> {
                 *chunk = Some((number, chunks.decompressed(&entry)?));
             }
             let data = chunk.as_ref().and_then(|(_, data)| data.get(within..)).unwrap_or_default();
-            let length = data.len().min(rest.len()).min(usize::try_from(end - start).unwrap_or(usize::MAX));
+            let length =
+                data.len().min(rest.len()).min(usize::try_from(selected.end - start).unwrap_or(usize::MAX));
             let (Some(data), Some(rest)) = (data.get(..length), rest.get_mut(..length)) else { break };
             if data.is_empty() {
                 break;

@@ -10,7 +10,7 @@
 use core::fmt;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
-use std::fs::{self, File};
+use std::fs;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::Path;
 
@@ -23,7 +23,7 @@ use crate::format::object_kind::ObjectKind;
 use crate::format::section::{map_value, values_of};
 use crate::format::trailer::{Trailer, Vlmetalayer};
 use crate::io::frame::Frame;
-use crate::io::open::is_sparse_frame;
+use crate::io::open::{is_sparse_frame, not_a_file, open_at_once};
 
 /// The frame whose metalayer determines the kind of store.
 const EMBED: &str = "embed.b2e";
@@ -93,11 +93,15 @@ impl Store {
         let embed = Frame::open(path.join(EMBED))?;
         let Some(kind) = store_kind(path, &embed) else { return Ok(None) };
         let names = files(path).map_err(|error| Error::io("read", path, error))?;
-        Self::new(kind, embed, &names, |name| Ok(Some(Frame::open(path.join(name))?))).map(Some)
+        // As in a zip file, a member that is damaged is no table, and does not hide the others.
+        Self::new(kind, embed, &names, |name| Ok(Frame::open(path.join(name)).ok())).map(Some)
     }
 
     fn of_zip(path: &Path) -> Result<Option<Self>, Error> {
-        Self::read_zip(File::open(path).map_err(|error| Error::io("read", path, error))?, path)
+        if fs::metadata(path).is_ok_and(|metadata| !metadata.is_file()) {
+            return Err(not_a_file(path));
+        }
+        Self::read_zip(open_at_once(path).map_err(|error| Error::io("read", path, error))?, path)
     }
 
     /// Reads a store in a zip file that has no path, such as an object in an object store. If no metalayer identifies

@@ -12,6 +12,12 @@
 use crate::format::chunk::{ChunkHeader, FLAGS, HeaderSize, INT32, IS_UNSPLIT};
 
 impl ChunkHeader {
+    /// The largest stored size of a block that decompresses to `length` bytes: no stream is longer than its data, and
+    /// each has its length before it.
+    pub(crate) fn longest_block(&self, length: usize) -> usize {
+        length.saturating_add(INT32 * self.nstreams(length))
+    }
+
     /// The bytes of the block at the start of `bytes`, which decompresses to `length` bytes. `None` if a stream does
     /// not fit.
     pub(crate) fn streams<'b>(&self, bytes: &'b [u8], length: usize) -> Option<&'b [u8]> {

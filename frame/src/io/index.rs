@@ -145,11 +145,10 @@ impl Index {
         let (Some(start), Some(left)) = (start, left) else {
             return Err(damaged(self.start, &format_args!("block {number} begins outside of it")));
         };
-        // A block has at most one stream per byte of an item. Each has its length before it, and none is longer than
-        // its data.
-        let longest = length.saturating_add(INT32 * u64::from(header.typesize.max(1)));
+        let length = usize::try_from(length).unwrap_or_default();
+        let longest = header.longest_block(length) as u64;
         let block = frame.read_range(self.start.saturating_add(start), longest.min(left))?;
-        let chunk = single_block(&self.bytes, &block, usize::try_from(length).unwrap_or_default());
+        let chunk = single_block(&self.bytes, &block, length);
         let data = chunk
             .ok_or_else(|| "a stream extends beyond the index".into())
             .and_then(|chunk| decompress(&chunk, None));

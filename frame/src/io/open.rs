@@ -66,8 +66,7 @@ impl Frame {
             Ok(frame) => Ok(Self { path: Some(path.into()), ..frame }),
             // Only if a file cannot be read, ask whether it is a pipe or a device.
             Err(_) if fs::metadata(path).is_ok_and(|metadata| !metadata.is_file() && !metadata.is_dir()) => {
-                let error = io::Error::new(ErrorKind::InvalidInput, "neither a file nor a directory");
-                Err(Error::io("read", path, error))
+                Err(not_a_file(path))
             }
             Err(error) => Err(error.at(path)),
         }
@@ -92,6 +91,11 @@ impl Frame {
         let reader = io::Cursor::new(file);
         Ok(Some(Frame { head, offset: *offset, path, by_directory: *by_directory, reader }))
     }
+}
+
+/// The error of a path that names a pipe, a socket or a device.
+pub(crate) fn not_a_file(path: &Path) -> Error {
+    Error::io("read", path, io::Error::new(ErrorKind::InvalidInput, "neither a file nor a directory"))
 }
 
 /// Opens a file for reading without blocking, so a FIFO cannot hang us.

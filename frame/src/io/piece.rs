@@ -67,12 +67,14 @@ struct StoredBlock {
     range: Range<usize>,
 }
 
-/// Reads the pieces of a chunk that a slice needs, and passes each one to `receive`.
+/// Reads the pieces of a chunk that a slice needs, and passes each one to `receive`. `left` is the number of bytes that
+/// may still be read besides the blocks with the items: tables of blocks, and chunks that must be read whole.
 pub(crate) fn read_pieces<'g, R: Read + Seek>(
     chunks: &mut Chunks<'_, R>,
     rules: &ChunkRules,
     chunk: &Chunk<'g>,
     typesize: usize,
+    left: &mut u64,
     receive: &mut dyn FnMut(Piece<'g>) -> Result<(), Error>,
 ) -> Result<(), Error> {
     let Some(entry) = chunks.get(chunk.number())? else {
@@ -119,11 +121,17 @@ pub(crate) fn read_pieces<'g, R: Read + Seek>(
     if let Some(why) = unsupported(&header, Plugins::Refused) {
         return Err(unreadable(&entry, &why));
     }
-    let table = reader.bytes(0..header.header_len + header.table_len().unwrap_or_default())?;
+    let is_whole = header.needs_other_blocks();
+    let table_end = header.header_len + header.table_len().unwrap_or_default();
+    // Chunks that share bytes could otherwise make a small file take any time.
+    *left = left.checked_sub(if is_whole { header.cbytes } else { table_end } as u64).ok_or_else(|| {
+        Error::refused("the chunks of the slice have more bytes than the frame, so some of them share bytes")
+    })?;
+    let table = reader.bytes(0..table_end)?;
     if let Some(why) = wrong_table(&header, &table) {
         return Err(Error::malformed(wrong(&entry, &why)));
     }
-    if header.needs_other_blocks() {
+    if is_whole {
         return pass(PieceData::Whole { header, chunk: reader.bytes(0..header.cbytes)? });
     }
     let blocks = located(&header, &table, chunk).map_err(|why| Error::malformed(damaged(&entry, &why)))?;
@@ -140,7 +148,8 @@ fn needed(chunk: &Chunk<'_>) -> impl Iterator<Item = (usize, usize)> {
     chunk.blocks().map(number).enumerate()
 }
 
-/// The needed blocks with their byte ranges, in the order of the file. A block ends where the next one begins.
+/// The needed blocks with their byte ranges, in the order of the file. A block ends where the next one begins, or at its
+/// largest stored size if that is before.
 fn located(header: &ChunkHeader, table: &[u8], chunk: &Chunk<'_>) -> Result<Vec<StoredBlock>, String> {
     let table = table.get(header.header_len..).unwrap_or_default();
     let start = |start: i32| usize::try_from(start).unwrap_or_default();
@@ -157,9 +166,12 @@ fn located(header: &ChunkHeader, table: &[u8], chunk: &Chunk<'_>) -> Result<Vec<
         }
     }
     let starts: Vec<_> = starts(table).map(start).collect();
+    let longest = header.longest_block(header.blocksize);
     let mut blocks: Vec<_> = needed(chunk)
         .filter_map(|(index, number)| {
-            Some(StoredBlock { index, number, range: *starts.get(number)?..*ends_of.get(number)? })
+            let start = *starts.get(number)?;
+            let end = start.saturating_add(longest).min(*ends_of.get(number)?);
+            Some(StoredBlock { index, number, range: start..end })
         })
         .collect();
     blocks.sort_unstable_by_key(|block| block.range.start);

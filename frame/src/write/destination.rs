@@ -149,9 +149,11 @@ impl NewFrame {
     ///
     /// After an error, nothing is left at the path.
     pub fn persist(self) -> Result<Frame, Error> {
-        self.sync()?;
         // Opened before the rename, so nothing can fail after it.
         let frame = Frame::read_at(self.file(), 0)?.map_reader(drop);
+        // A chunk that failed can have left bytes after the end of the frame.
+        self.file().set_len(frame.header().frame_len).map_err(|error| self.unwritable(error))?;
+        self.sync()?;
         let (file, path) = self.rename()?;
         Ok(Frame { path: Some(path), ..frame.map_reader(|()| file) })
     }

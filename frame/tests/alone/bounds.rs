@@ -583,6 +583,55 @@ fn a_salvage_reads_each_byte_a_few_times_whatever_chunks_share() {
     assert!(read <= most, "{read} bytes are read, more than {most}");
 }
 
+/// An array of `count` rows, each a chunk of `row` blocks of one byte. All entries of its index lead to the one chunk,
+/// which has a stream of one stored byte for each block, and zeros up to `cbytes`.
+#[cfg(feature = "decompress")]
+fn one_chunk_for_all(count: usize, row: usize, cbytes: usize) -> Vec<u8> {
+    const LZ4_IN_ONE_STREAM: u8 = 0x35;
+    let [count_of_rows, bytes_of_row] = [count, row].map(|number| i64::try_from(number).unwrap());
+    let shapes = Shapes {
+        shape: &[count_of_rows, bytes_of_row],
+        chunkshape: &[1, i32::try_from(row).unwrap()],
+        blockshape: &[1, 1],
+    };
+    let array = to_vec(&Meta::new(shapes, "|u1").unwrap()).unwrap();
+    let mut chunk = vec![5, 1, LZ4_IN_ONE_STREAM, 1];
+    for size in [row, 1, cbytes] {
+        chunk.extend(u32::try_from(size).unwrap().to_le_bytes());
+    }
+    chunk.extend([0; 16]);
+    let table_end = chunk.len() + 4 * row;
+    (0..row).for_each(|block| chunk.extend(u32::try_from(table_end + 5 * block).unwrap().to_le_bytes()));
+    (0..row).for_each(|_| chunk.extend([1, 0, 0, 0, 7]));
+    chunk.resize(cbytes, 0);
+    let mut file = with_chunks(frame_of(&[("b2nd", &array)], &[]), &chunk, &vec![0; count], row);
+    // Offsets in a header: 48 typesize, 53 blocksize.
+    for at in [48, 53] {
+        file[at..at + 4].copy_from_slice(&1_u32.to_be_bytes());
+    }
+    file
+}
+
+#[cfg(feature = "decompress")]
+#[test]
+fn a_slice_reads_each_byte_a_few_times_whatever_chunks_share() {
+    // Bytes that no stream needs; and tables of blocks, of which each chunk needs one entry.
+    for (file, count, is_read) in [
+        (one_chunk_for_all(1000, 1, 1 << 20), 1000, true),
+        (one_chunk_for_all(5000, 8000, 1 << 17), 5000, false),
+    ] {
+        let read = Cell::new(0);
+        let reader = Counting { file: Cursor::new(&file), read: &read };
+        let items = Frame::read_at(reader, 0).unwrap().slice(&[0..count, 0..1]).read();
+        match items {
+            Ok(items) => assert!(is_read && items == vec![7; 1000]),
+            Err(error) => assert!(!is_read && error.to_string().contains("share bytes"), "{error}"),
+        }
+        let (read, most) = (read.get(), 8 * file.len());
+        assert!(read <= most, "{read} bytes are read, more than {most}");
+    }
+}
+
 #[test]
 fn vlmetalayers_that_share_their_bytes_are_refused_and_lost() {
     const COUNT: usize = 8192;

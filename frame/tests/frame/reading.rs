@@ -13,7 +13,7 @@ use crate::rewrite::{first_generation, second_generation};
 use crate::{findings, opened};
 use b2nd_frame::{
     Array, ChunkHeader, Codec, Error, ErrorKind, Filter, Finding, FindingCode, Frame, FrameType, Generation,
-    HeaderField, Rewrite, scan,
+    HeaderField, Rewrite, Store, scan,
 };
 use b2nd_lab::{chunk_of_zeros, corpus, data, frame_of, offset_field, stored_chunk, unhex};
 use serde_json::{Value, json};
@@ -711,9 +711,10 @@ fn what_is_no_file_is_refused_without_waiting() {
     let socket = folder.path().join("socket.b2nd");
     let _listener = std::os::unix::net::UnixListener::bind(&socket).unwrap();
     let refused = |path: &Path| {
-        let error = Frame::open(path).unwrap_err();
-        assert_eq!(error.path(), Some(path));
-        assert_eq!(io_error(&error).to_string(), "neither a file nor a directory");
+        for error in [Frame::open(path).unwrap_err(), Store::open(path).unwrap_err()] {
+            assert_eq!(error.path(), Some(path));
+            assert_eq!(io_error(&error).to_string(), "neither a file nor a directory");
+        }
     };
     refused(&pipe);
     refused(&socket);
