@@ -58,7 +58,8 @@ Environment (feature remote):
 
 Exit status:
   0  success
-  1  a file failed, `check` found errors, or `diff` found differences
+  1  a file failed, `check` found errors, `diff` found differences, or
+     `salvage` lost data
   2  wrong usage; for `diff`, any trouble"
 )]
 struct Arguments {

@@ -1,6 +1,6 @@
 """Damages every byte of the headers of chunks, and compares the answers of python-blosc2 and `b2nd check`.
 
-Of ten chunks of different kinds, each of the 32 header bytes gets 16 other values. For each, python-blosc2 reads the chunk as a
+Of ten chunks of different kinds, each of the 32 header bytes gets 15 or 16 other values. For each, python-blosc2 reads the chunk as a
 whole, and each of its items, with the file opened anew every time.
 """
 

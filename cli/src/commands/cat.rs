@@ -30,7 +30,7 @@ const MOST_MEMBERS: usize = 20;
 /// Print the items of an array, or write them to a NumPy file
 ///
 /// Items are printed as NumPy prints them. If there are more than 1000, only the edges are read and shown. For a slice,
-/// only the blocks that it touches are read.
+/// only the blocks that it touches are read, unless a chunk has a dictionary or the delta filter.
 #[derive(Args)]
 #[command(aliases = ["show", "print", "head", "view", "values", "get", "export", "extract", "convert"])]
 #[command(after_help = "Examples:
@@ -46,7 +46,7 @@ pub(crate) struct Cat {
     #[arg(long, value_name = "SLICE", value_parser = selection, allow_hyphen_values = true)]
     #[arg(value_hint = ValueHint::Other)]
     slice: Option<Selection>,
-    /// Print all items, however many
+    /// Print all items, if they have at most 64 MiB, or 1024 bytes for each byte of the frame
     #[arg(long, conflicts_with_all = ["npy", "output", "json"])]
     full: bool,
     /// Write a NumPy file to standard output, which must not be a terminal
@@ -279,7 +279,11 @@ fn write_file(path: &Path, header: &[u8], items: &mut Items, selected: &Selected
     let interrupts = Interrupts::new();
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let written = interrupts.defer(|| {
-        let mut file = new_file(folder).map_err(failed)?;
+        let mut file = new_file(folder).map_err(|error| {
+            // The error itself names the temporary file, which means nothing to the user.
+            let message = format!("cannot create a file in {}: {}", folder.display(), error.kind());
+            Trouble::Failure(Address::of(path.into()).location().failure(Problem::new("io", message)))
+        })?;
         fill(file.as_file_mut(), header, items, selected, &interrupts, &failed)?;
         // Another process may have created a file at the path meanwhile.
         file.persist_noclobber(path).map_err(|error| failed(error.error))

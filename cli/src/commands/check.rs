@@ -100,7 +100,9 @@ impl TypedValueParser for Codes {
         self.0.parse_ref(command, argument, value).map_err(|mut error| {
             // clap's message still suggests a similar code; the list of all codes would fill the screen.
             error.insert(ContextKind::ValidValue, ContextValue::Strings(Vec::new()));
-            let tip = ContextValue::StyledStrs(vec!["`b2nd explain` lists the codes".into()]);
+            let tip = ContextValue::StyledStrs(vec![
+                "`b2nd explain` lists the codes; those of failures are not findings".into(),
+            ]);
             error.insert(ContextKind::Suggested, tip);
             error
         })

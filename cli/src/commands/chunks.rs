@@ -122,7 +122,7 @@ impl Chunks {
             remark(&"no frame found");
         } else if damaged && !json {
             let chunks = count(all.chunks, "chunk");
-            remark(&format_args!("{} of {chunks} damaged or missing", all.damaged));
+            remark(&format_args!("{} of {chunks} with a damaged header, or missing", all.damaged));
         }
         Ok(if all.failures > 0 { ExitCode::FAILURE } else { ExitCode::SUCCESS })
     }

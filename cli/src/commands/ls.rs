@@ -37,7 +37,7 @@ use crate::terminal::Outcome;
   b2nd ls --scan measurements.h5
   b2nd ls --print0 data/ | xargs -0 b2nd info
   # For other conditions, and formats such as CSV, use jq or DuckDB:
-  b2nd ls --json data/ | jq -r 'select(.cratio<2) | [.address, .nbytes] | @csv'
+  b2nd ls --json data/ | jq -r 'select(.cratio and .cratio<2).address'
   b2nd ls --json data/ | duckdb -csv -c \"select address, nbytes
     from read_json('/dev/stdin') where cratio < 2\"")]
 #[expect(clippy::struct_excessive_bools, reason = "one field per option")]

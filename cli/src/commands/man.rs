@@ -61,6 +61,8 @@ fn exit_status(command: &str) -> String {
 
 impl Man {
     pub(crate) fn run(self, mut b2nd: Command) -> Outcome {
+        // `b2nd help` has no page.
+        b2nd = b2nd.disable_help_subcommand(true);
         // clap derives the names and usages of subcommands only on demand.
         b2nd.build();
         if let Some(dir) = &self.dir {

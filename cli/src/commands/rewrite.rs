@@ -18,7 +18,7 @@ use crate::terminal::{Outcome, Progress};
 /// keeps its owner and permissions as far as the system allows. Otherwise TO must not exist; it gets the permissions of
 /// FROM, but not its owner. If FROM is a member, an offset, a URL or standard input, TO gets default permissions.
 ///
-/// With --contiguous or --sparse, FROM can be any frame, also one without an array, and TO must not exist.
+/// With --contiguous or --sparse, FROM can be any frame, also one without an array.
 #[derive(Args)]
 #[command(after_help = "Examples:
   b2nd rewrite old.caterva new.b2nd --dtype uint16

@@ -42,6 +42,8 @@ use crate::text::{count, more_counts};
 /// Without a chunk index, as in a truncated file, chunks can be found, but their numbers are unknown: chunks of zeros
 /// take no bytes, and replaced chunks are at the end. --assume-order uses the n-th chunk of the file as chunk n of the
 /// array. Without this option, such a file is refused, so no chunk is misplaced.
+///
+/// The members of a zip file are salvaged one by one, by their addresses, `FILE:MEMBER`.
 #[derive(Args)]
 #[command(aliases = ["repair", "recover", "mend"])]
 #[command(
@@ -139,6 +141,7 @@ impl Salvage {
             options,
             damaged,
             dry_run,
+            creates_folders: into.is_some(),
             json,
             interrupts: Interrupts::new(),
             progress: Mutex::new(Progress::of_bytes_so_far(into.is_none())),
@@ -164,6 +167,8 @@ struct Work {
     /// Whether frames without errors are passed over.
     damaged: bool,
     dry_run: bool,
+    /// Whether the folders of new files are created.
+    creates_folders: bool,
     json: bool,
     interrupts: Interrupts,
     progress: Mutex<Progress>,
@@ -192,6 +197,11 @@ impl Work {
     /// Salvages many frames into a folder.
     fn salvage_all(&self, paths: Paths, into: &Path) -> io::Result<SalvageBatch> {
         let mut all = SalvageBatch::default();
+        // Once, and not for each file.
+        let created = if self.dry_run { Ok(()) } else { self.create_folder(into) };
+        if let Err(error) = created {
+            return Ok(self.failed(&Location::of(into).failure(error)));
+        }
         let work = |targets: Vec<Found>| {
             let mut batch = SalvageBatch::default();
             for target in targets {
@@ -294,6 +304,10 @@ impl Work {
             if self.interrupts.is_caught() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         });
         let report = if self.dry_run {
+            // The frame itself reports this only when it is written.
+            if let Some(problem) = unusable(to, self.creates_folders) {
+                return Err(Location::of(to).failure(problem));
+            }
             salvage.preview()
         } else {
             self.interrupts.defer(|| salvage.apply(to)).map(|(_, report)| report)
@@ -357,6 +371,21 @@ fn failure_of(from: &Address, to: &Path, error: &Error) -> Failure {
     };
     let failure = of_either(from, to, error);
     Failure { error: Problem { hint, ..failure.error }, ..failure }
+}
+
+/// Why no frame can be written at a path. With `creates_folders`, its folder need not be there.
+fn unusable(to: &Path, creates_folders: bool) -> Option<Problem> {
+    if to.symlink_metadata().is_ok() {
+        return Some(Problem::new("exists", "already exists; TO must be a new path"));
+    }
+    let mut folders = to.ancestors().skip(1).map(folder_or_here);
+    let folder = if creates_folders { folders.find(|folder| folder.exists()) } else { folders.next() };
+    let folder = folder.filter(|folder| !folder.is_dir())?;
+    Some(Problem::new("io", format!("cannot create a file in {}: no such folder", folder.display())))
+}
+
+fn folder_or_here(folder: &Path) -> &Path {
+    if folder.as_os_str().is_empty() { Path::new(".") } else { folder }
 }
 
 /// The name of the new file for a target: its path below the folder or URL in which it was found, or its own name.

@@ -79,7 +79,8 @@ impl Visit<'_> {
             };
         }
         // The structure of a sparse frame or a .b2z file says where the frames are.
-        if self.scan && !target.is_sparse && !target.is_named_zip() {
+        let has_members = || File::open(&target.path).is_ok_and(|mut file| zip_members(&mut file).is_ok());
+        if self.scan && !target.is_sparse && !(target.is_named_zip() && has_members()) {
             return scan_file(target, location, receive);
         }
         // As a frame first, which most files are.

@@ -95,7 +95,7 @@ impl Checked {
         let hint = match depth {
             _ if !is_fine => "",
             CheckDepth::Frame => "; chunks not read (--chunks)",
-            CheckDepth::ChunkHeaders => "",
+            CheckDepth::ChunkHeaders => "; data of chunks not read (--data)",
             _ => "; Blosc2 has no checksums, so not every change of the data is found",
         };
         match ending {

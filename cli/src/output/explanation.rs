@@ -24,7 +24,7 @@ pub(crate) struct Explanation {
 const FAILURES: [Explanation; 16] = [
     failure(
         "io",
-        "A file or folder cannot be read or written. The message is the operating system's.",
+        "A file or folder cannot be read or written. Most messages are the operating system's.",
         "It does not exist, belongs to somebody else, or is on a disk or network that fails.",
         "Check the path and its permissions.",
     ),

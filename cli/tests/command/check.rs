@@ -228,7 +228,8 @@ fn a_code_that_is_asked_for_is_looked_for_as_deep_as_it_is() {
     let output = run(folder.path(), &["check", "--only", "chunk-overlap,chunk-data", "data.b2frame"]);
     assert_eq!(output.status.code(), Some(1));
     let output = run(&data(), &["check", "--only", "chunk-filters", "int32_3x5.b2nd"]);
-    assert_eq!(text(&output.stderr), "b2nd: 1 frame, no errors or warnings\n");
+    let says = "b2nd: 1 frame, no errors or warnings; data of chunks not read (--data)\n";
+    assert_eq!(text(&output.stderr), says);
 }
 
 #[test]

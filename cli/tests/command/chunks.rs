@@ -206,11 +206,12 @@ fn a_chunk_that_is_missing_or_damaged_fails() {
         text(&damaged.stdout).lines().map(|line| line.split("  ").next().unwrap()).collect();
     assert_eq!(lines[..2], ["sparse.b2nd:", "chunk"], "{lines:?}");
     assert_eq!(lines.len(), 4, "{lines:?}");
-    assert_eq!(text(&damaged.stderr).lines().last(), Some("b2nd: 2 of 8 chunks damaged or missing"));
+    let says = "b2nd: 2 of 8 chunks with a damaged header, or missing";
+    assert_eq!(text(&damaged.stderr).lines().last(), Some(says));
     let whole = run(folder.path(), &["chunks", "--damaged", "a.b2nd"]);
     assert_eq!(
         (text(&whole.stdout), text(&whole.stderr), whole.status.code()),
-        ("", "b2nd: 0 of 4 chunks damaged or missing\n", Some(0))
+        ("", "b2nd: 0 of 4 chunks with a damaged header, or missing\n", Some(0))
     );
 }
 

@@ -387,6 +387,11 @@ fn a_scan_finds_frames_inside_any_file() {
     assert_eq!(output.status.code(), Some(0));
     let output = run(folder.path(), &["ls", "data.h5"]);
     assert_eq!(output.status.code(), Some(1), "without a scan it is no frame");
+    // A zip file that is cut short has no directory, so a scan looks at its bytes.
+    let store = fs::read(folder.path().join("tree.b2z")).unwrap();
+    fs::write(folder.path().join("cut.b2z"), &store[..store.len() - 30]).unwrap();
+    let cut = crate::run::objects(&run(folder.path(), &["ls", "--json", "--scan", "cut.b2z"]));
+    assert!(cut.iter().any(|object| object["shape"].is_array()), "{cut:?}");
 }
 
 #[test]

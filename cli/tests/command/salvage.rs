@@ -212,6 +212,25 @@ fn an_existing_file_has_the_code_that_explain_knows() {
 }
 
 #[test]
+fn a_preview_refuses_each_path_that_a_salvage_refuses() {
+    let folder = damaged();
+    fs::write(folder.path().join("there"), "").unwrap();
+    for (arguments, says) in [
+        (&["chunk.b2nd", "there"][..], "b2nd: there: already exists; TO must be a new path\n"),
+        (&["chunk.b2nd", "there/a"], "b2nd: there/a: cannot create a file in there: no such folder\n"),
+        (&["chunk.b2nd", "none/a"], "b2nd: none/a: cannot create a file in none: no such folder\n"),
+        (&["--into", "there", "chunk.b2nd"], "b2nd: there/chunk.b2nd: cannot create a file in there"),
+    ] {
+        for options in [&["salvage", "--dry-run"][..], &["salvage"]] {
+            let output = run(folder.path(), &[options, arguments].concat());
+            assert_eq!(output.status.code(), Some(1), "{arguments:?}");
+            let said = text(&output.stderr);
+            assert!(said.starts_with(if options.len() == 2 { says } else { "b2nd: " }), "{said}");
+        }
+    }
+}
+
+#[test]
 fn a_shape_may_begin_with_a_hyphen_and_is_refused_for_what_it_is() {
     let folder = damaged();
     for option in ["--shape", "--chunks", "--blocks"] {

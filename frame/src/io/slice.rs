@@ -84,8 +84,8 @@ impl<R> Slice<'_, R> {
 impl<R: Read + Seek> Slice<'_, R> {
     /// Reads the items in C order. Each has the size of the header's typesize and the byte order of the dtype.
     ///
-    /// Only chunks with items of the slice are read, and only the blocks with such items are decompressed. Items that
-    /// were never written are zeros.
+    /// Only chunks with items of the slice are read, and only the blocks with such items are decompressed, unless the
+    /// chunk has a dictionary or the delta filter. Items that were never written are zeros.
     ///
     /// # Errors
     ///
