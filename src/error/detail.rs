@@ -3,7 +3,7 @@
 use core::fmt;
 
 #[cfg(feature = "alloc")]
-use alloc::boxed::Box;
+use alloc::{boxed::Box, string::ToString};
 #[cfg(feature = "std")]
 use std::io;
 
@@ -237,10 +237,28 @@ pub(crate) enum Detail {
 }
 
 /// The text of an error that a type raised itself. It is kept if there is a heap.
-#[cfg(feature = "alloc")]
-pub(crate) type CustomText = Box<str>;
-#[cfg(not(feature = "alloc"))]
-pub(crate) type CustomText = ();
+pub(crate) struct CustomText(#[cfg(feature = "alloc")] Box<str>);
+
+impl CustomText {
+    pub(super) fn new(message: impl fmt::Display) -> Self {
+        #[cfg(feature = "alloc")]
+        return Self(message.to_string().into_boxed_str());
+        #[cfg(not(feature = "alloc"))]
+        {
+            let _ = message;
+            Self()
+        }
+    }
+}
+
+impl fmt::Display for CustomText {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        #[cfg(feature = "alloc")]
+        return f.write_str(&self.0);
+        #[cfg(not(feature = "alloc"))]
+        f.write_str("the type refuses the value")
+    }
+}
 
 impl Detail {
     pub(super) fn kind(&self) -> ErrorKind {

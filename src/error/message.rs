@@ -3,7 +3,7 @@
 use core::fmt;
 use core::num::NonZeroU8;
 
-use super::detail::{Detail, LayoutFault, ValueType};
+use super::detail::{CustomText, Detail, LayoutFault, ValueType};
 use crate::entry::{Encoding, Entry, MAX_NDIM};
 use crate::layout::{Layout, entry_counts, marked_counts, outer_markers, vector_marker};
 use crate::marker::{FIXINT_MAX, FIXINTS, INT32, INT64, Marker, STR32, fixarray};
@@ -152,7 +152,7 @@ impl Parts {
             Detail::Reader(_) => f.write_str("the reader failed"),
             #[cfg(feature = "std")]
             Detail::Writer(_) => f.write_str("the writer failed"),
-            Detail::Custom(_) | Detail::CustomLength(_) => self.custom(f),
+            Detail::Custom(text) | Detail::CustomLength(text) => self.custom(text, f),
         }
     }
 
@@ -244,15 +244,11 @@ impl Parts {
     }
 
     /// The message of an error that the type raised itself.
-    fn custom(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    fn custom(&self, text: &CustomText, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.entry.is_some() {
             write!(f, "{}: ", self.place())?;
         }
-        #[cfg(feature = "alloc")]
-        if let Detail::Custom(text) | Detail::CustomLength(text) = &self.detail {
-            return f.write_str(text);
-        }
-        f.write_str("the type refuses the value")
+        fmt::Display::fmt(text, f)
     }
 }
 

@@ -4,7 +4,7 @@ use core::fmt;
 use core::num::NonZeroU8;
 
 #[cfg(feature = "alloc")]
-use alloc::{boxed::Box, string::ToString};
+use alloc::boxed::Box;
 #[cfg(feature = "std")]
 use std::io;
 
@@ -100,15 +100,6 @@ pub enum ErrorKind {
     Custom,
 }
 
-fn custom_text(message: impl fmt::Display) -> CustomText {
-    #[cfg(feature = "alloc")]
-    return message.to_string().into_boxed_str();
-    #[cfg(not(feature = "alloc"))]
-    {
-        let _ = message;
-    }
-}
-
 impl Error {
     #[cold]
     pub(crate) fn new(detail: Detail) -> Self {
@@ -122,7 +113,7 @@ impl Error {
     /// An error that the type raised itself.
     #[cold]
     fn custom(message: impl fmt::Display) -> Self {
-        Self::new(Detail::Custom(custom_text(message)))
+        Self::new(Detail::Custom(CustomText::new(message)))
     }
 
     /// Whether a type raised it because there are fewer entries or dimensions than it takes.
@@ -291,7 +282,7 @@ impl serde::de::Error for Error {
     #[cold]
     #[inline(never)]
     fn invalid_length(found: usize, expected: &dyn Expected) -> Self {
-        let text = custom_text(format_args!("invalid length {found}, expected {expected}"));
+        let text = CustomText::new(format_args!("invalid length {found}, expected {expected}"));
         Self::new(Detail::CustomLength(text))
     }
 }

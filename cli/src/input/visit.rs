@@ -79,7 +79,12 @@ impl Visit<'_> {
             };
         }
         // The structure of a sparse frame or a .b2z file says where the frames are.
-        let has_members = || File::open(&target.path).is_ok_and(|mut file| zip_members(&mut file).is_ok());
+        // A zip file that is cut short has lost its directory.
+        let has_members = || {
+            let path = &target.path;
+            // A pipe would wait for a writer.
+            !path.is_file() || File::open(path).is_ok_and(|mut file| zip_members(&mut file).is_ok())
+        };
         if self.scan && !target.is_sparse && !(target.is_named_zip() && has_members()) {
             return scan_file(target, location, receive);
         }

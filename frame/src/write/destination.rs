@@ -140,7 +140,7 @@ impl NewFrame {
         synced.map_err(|error| self.unwritable(error))
     }
 
-    /// Syncs the frame, renames it to its final path, and opens it.
+    /// Syncs the frame, renames it to its final path, and opens it. Bytes after the frame are cut off.
     ///
     /// # Errors
     ///
