@@ -119,11 +119,7 @@ impl Error {
 
     /// Reading failed. [`at`](Self::at) can add the name of the file.
     pub(crate) fn reading(reason: io::Error) -> Self {
-        // A reader of this crate wraps its own errors.
-        match reason.downcast::<Self>() {
-            Ok(error) => error,
-            Err(reason) => Self::new(Detail::Io { action: "read", path: None, reason, advice: "" }),
-        }
+        Self::new(Detail::Io { action: "read", path: None, reason, advice: "" })
     }
 
     /// Writing failed. [`at`](Self::at) can add the name of the file.

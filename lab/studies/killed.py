@@ -116,6 +116,7 @@ WRITERS = {
     "resize, more columns": Resize((12, 24)),
     "resize, fewer rows": Resize((4, 12)),
     "resize, fewer columns": Resize((12, 4)),
+    "resize, both": Resize((24, 24)),
     "append": Append(),
     "a[...] = x": Assign(),
     "asarray(urlpath=)": AsArray(),
@@ -353,12 +354,14 @@ def main():
     text += "\nWhat python-blosc2 reads as zeros, reads otherwise or does not read, and no depth of `check` calls an error:\n\n" + unseen(all_cases)
     bad = [case for case in all_cases if case["verdict"] in BAD]
     silent = [case for case in bad if not case[""]]
-    fault = f"of {len(silent)} files with wrong data `check` says nothing, such as {silent[0]}" if silent else None
     misnamed = [case for case in all_cases if is_misnamed(case)]
+    faults = []
+    if silent:
+        faults.append(f"of {len(silent)} files with wrong data `check` says nothing, such as {silent[0]}")
     if misnamed:
-        fault = f"{len(misnamed)} killed resizes are not called so, or are called something else, such as {misnamed[0]}"
+        faults.append(f"{len(misnamed)} killed resizes are not called so, or are called something else, such as {misnamed[0]}")
     figure = f"{len(all_cases)} kills leave {len(bad)} bad files; `check` says nothing of {len(silent)}"
-    report("killed", text, figure, fault, f", seed {SEED}")
+    report("killed", text, figure, "; ".join(faults) or None, f", seed {SEED}")
 
 
 if __name__ == "__main__":

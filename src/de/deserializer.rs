@@ -111,7 +111,12 @@ fn visit<'de, V: Visitor<'de>>(
     match (value, entries.taken()) {
         (Ok(value), takes) if takes == count => Ok(value),
         // The struct's own error would be "invalid length 7".
-        (Err(error), _) if error.is_custom_length() && error.entry().is_none() && entries.is_over() => {
+        (Err(error), _)
+            if !matches!(takes, Takes::Any)
+                && error.is_custom_length()
+                && error.entry().is_none()
+                && entries.is_over() =>
+        {
             Err(LayoutFault::TakesMore { layout }.error())
         }
         (Err(error), _) => Err(error),

@@ -104,8 +104,8 @@ const MAX_READ: u64 = (1 << 31) + (1 << 10);
 
 /// Reads a value from a reader, up to its end. Bytes after the metalayer are an error.
 ///
-/// The reader is read to its end, up to 2 GiB + 1 KiB: a longer metalayer does not exist. Limit a reader that you do
-/// not trust with [`Read::take`](std::io::Read::take).
+/// At most 2 GiB + 1 KiB are read: a longer metalayer does not exist. Limit a reader that you do not trust with
+/// [`Read::take`](std::io::Read::take).
 ///
 /// # Errors
 ///

@@ -232,21 +232,25 @@ pub(crate) enum Detail {
     Writer(io::Error),
     /// An error that the type raised itself.
     Custom(CustomText),
-    /// The same, because there are fewer entries or dimensions than it takes.
-    CustomLength(CustomText),
 }
 
 /// The text of an error that a type raised itself. It is kept if there is a heap.
-pub(crate) struct CustomText(#[cfg(feature = "alloc")] Box<str>);
+// One variant of `Detail` and not two: a second one with a heap slows down each read of vectors by 100 instructions.
+pub(crate) struct CustomText {
+    /// Whether it was raised by serde's `invalid_length`.
+    pub(super) is_length: bool,
+    #[cfg(feature = "alloc")]
+    text: Box<str>,
+}
 
 impl CustomText {
-    pub(super) fn new(message: impl fmt::Display) -> Self {
-        #[cfg(feature = "alloc")]
-        return Self(message.to_string().into_boxed_str());
+    pub(super) fn new(message: impl fmt::Display, is_length: bool) -> Self {
         #[cfg(not(feature = "alloc"))]
-        {
-            let _ = message;
-            Self()
+        let _ = message;
+        Self {
+            is_length,
+            #[cfg(feature = "alloc")]
+            text: message.to_string().into_boxed_str(),
         }
     }
 }
@@ -254,7 +258,7 @@ impl CustomText {
 impl fmt::Display for CustomText {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         #[cfg(feature = "alloc")]
-        return f.write_str(&self.0);
+        return f.write_str(&self.text);
         #[cfg(not(feature = "alloc"))]
         f.write_str("the type refuses the value")
     }
@@ -281,8 +285,7 @@ impl Detail {
             Self::BufferTooSmall { .. } => ErrorKind::BufferTooSmall,
             #[cfg(feature = "std")]
             Self::Reader(_) | Self::Writer(_) => ErrorKind::Io,
-            Self::Unstable | Self::Misfit | Self::IgnoredError => ErrorKind::Custom,
-            Self::Custom(_) | Self::CustomLength(_) => ErrorKind::Custom,
+            Self::Unstable | Self::Misfit | Self::IgnoredError | Self::Custom(_) => ErrorKind::Custom,
         }
     }
 }

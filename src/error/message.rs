@@ -152,7 +152,7 @@ impl Parts {
             Detail::Reader(_) => f.write_str("the reader failed"),
             #[cfg(feature = "std")]
             Detail::Writer(_) => f.write_str("the writer failed"),
-            Detail::Custom(text) | Detail::CustomLength(text) => self.custom(text, f),
+            Detail::Custom(text) => self.custom(text, f),
         }
     }
 

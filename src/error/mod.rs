@@ -113,12 +113,12 @@ impl Error {
     /// An error that the type raised itself.
     #[cold]
     fn custom(message: impl fmt::Display) -> Self {
-        Self::new(Detail::Custom(CustomText::new(message)))
+        Self::new(Detail::Custom(CustomText::new(message, false)))
     }
 
-    /// Whether a type raised it because there are fewer entries or dimensions than it takes.
+    /// Whether a type raised it by serde's `invalid_length`.
     pub(crate) fn is_custom_length(&self) -> bool {
-        matches!(self.0.detail, Detail::CustomLength(_))
+        matches!(&self.0.detail, Detail::Custom(text) if text.is_length)
     }
 
     // Callers add the place of an error as it is returned. The innermost place wins: a place that is already set is
@@ -282,8 +282,8 @@ impl serde::de::Error for Error {
     #[cold]
     #[inline(never)]
     fn invalid_length(found: usize, expected: &dyn Expected) -> Self {
-        let text = CustomText::new(format_args!("invalid length {found}, expected {expected}"));
-        Self::new(Detail::CustomLength(text))
+        let text = CustomText::new(format_args!("invalid length {found}, expected {expected}"), true);
+        Self::new(Detail::Custom(text))
     }
 }
 

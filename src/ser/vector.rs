@@ -30,7 +30,7 @@ fn check_count(found: usize, ndim: u8) -> Result<(), Error> {
 
 #[cold]
 fn wrong_count(found: usize, ndim: u8) -> Error {
-    Error::new(if found < FAILED { Detail::Dimensions { found, ndim } } else { Detail::IgnoredError })
+    Error::new(Detail::Dimensions { found, ndim })
 }
 
 /// Stands for the number of dimensions after an error in one of them, which the type may ignore. A type that goes on
@@ -99,6 +99,15 @@ pub(super) struct SerializeVector<'s, W> {
 }
 
 impl<W: FixedInt + Width> SerializeVector<'_, W> {
+    #[cold]
+    fn wrong(&self) -> Error {
+        if self.count < FAILED {
+            wrong_count(self.count, self.ndim)
+        } else {
+            Error::new(Detail::IgnoredError)
+        }
+    }
+
     // Inlined: see `entries.rs`.
     #[inline(always)]
     fn put<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), Error> {
@@ -123,12 +132,12 @@ impl<W: FixedInt + Width> SerializeSeq for SerializeVector<'_, W> {
     fn serialize_element<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), Error> {
         self.put(value)?;
         // Checked here and not in `end`, because a sequence may be infinite.
-        if self.count > usize::from(self.ndim) { Err(wrong_count(self.count, self.ndim)) } else { Ok(()) }
+        if self.count > usize::from(self.ndim) { Err(self.wrong()) } else { Ok(()) }
     }
 
     #[inline]
     fn end(self) -> Result<(), Error> {
-        check_count(self.count, self.ndim)
+        if self.count == usize::from(self.ndim) { Ok(()) } else { Err(self.wrong()) }
     }
 }
 

@@ -281,7 +281,8 @@ fn write_file(path: &Path, header: &[u8], items: &mut Items, selected: &Selected
     let written = interrupts.defer(|| {
         let mut file = new_file(folder).map_err(|error| {
             // The error itself names the temporary file, which means nothing to the user.
-            let message = format!("cannot create a file in {}: {}", folder.display(), error.kind());
+            let reason = if folder.is_dir() { error.kind().to_string() } else { "no such folder".into() };
+            let message = format!("cannot create a file in {}: {reason}", folder.display());
             Trouble::Failure(Address::of(path.into()).location().failure(Problem::new("io", message)))
         })?;
         fill(file.as_file_mut(), header, items, selected, &interrupts, &failed)?;

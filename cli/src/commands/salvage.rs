@@ -141,7 +141,6 @@ impl Salvage {
             options,
             damaged,
             dry_run,
-            creates_folders: into.is_some(),
             json,
             interrupts: Interrupts::new(),
             progress: Mutex::new(Progress::of_bytes_so_far(into.is_none())),
@@ -167,8 +166,6 @@ struct Work {
     /// Whether frames without errors are passed over.
     damaged: bool,
     dry_run: bool,
-    /// Whether the folders of new files are created.
-    creates_folders: bool,
     json: bool,
     interrupts: Interrupts,
     progress: Mutex<Progress>,
@@ -187,7 +184,10 @@ impl Work {
             wrong_usage(clap::Error::raw(UsageError::WrongNumberOfValues, message));
         };
         let [from, to] = given_all([from, to]);
-        let result = to.into_path().and_then(|to| Ok((self.salvage(&from, &to)?, to)));
+        let result = to.into_path().and_then(|to| {
+            self.check(&to, false)?;
+            Ok((self.salvage(&from, &to)?, to))
+        });
         match result {
             Ok((report, to)) => self.report_of(&from, &to, &report),
             Err(failure) => self.failed(&failure),
@@ -198,9 +198,8 @@ impl Work {
     fn salvage_all(&self, paths: Paths, into: &Path) -> io::Result<SalvageBatch> {
         let mut all = SalvageBatch::default();
         // Once, and not for each file.
-        let created = if self.dry_run { Ok(()) } else { self.create_folder(into) };
-        if let Err(error) = created {
-            return Ok(self.failed(&Location::of(into).failure(error)));
+        if into.exists() && !into.is_dir() {
+            return Ok(self.failed(&Location::of(into).failure(Problem::new("io", "not a folder"))));
         }
         let work = |targets: Vec<Found>| {
             let mut batch = SalvageBatch::default();
@@ -240,10 +239,18 @@ impl Work {
         {
             return self.failed(&Location::of(folder).failure(error));
         }
-        match self.salvage(&from, &to) {
+        match self.check(&to, true).and_then(|()| self.salvage(&from, &to)) {
             Err(failure) if is_passed_over(&target, &failure.error) => SalvageBatch::default(),
             Err(failure) => self.failed(&failure),
             Ok(report) => self.report_of(&from, &to, &report),
+        }
+    }
+
+    /// Checks the path of a new file for a preview, as it is otherwise checked when the file is written.
+    fn check(&self, to: &Path, creates_folders: bool) -> Result<(), Failure> {
+        match unusable(to, creates_folders) {
+            Some(problem) if self.dry_run => Err(Location::of(to).failure(problem)),
+            _ => Ok(()),
         }
     }
 
@@ -304,10 +311,6 @@ impl Work {
             if self.interrupts.is_caught() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         });
         let report = if self.dry_run {
-            // The frame itself reports this only when it is written.
-            if let Some(problem) = unusable(to, self.creates_folders) {
-                return Err(Location::of(to).failure(problem));
-            }
             salvage.preview()
         } else {
             self.interrupts.defer(|| salvage.apply(to)).map(|(_, report)| report)
@@ -381,7 +384,8 @@ fn unusable(to: &Path, creates_folders: bool) -> Option<Problem> {
     let mut folders = to.ancestors().skip(1).map(folder_or_here);
     let folder = if creates_folders { folders.find(|folder| folder.exists()) } else { folders.next() };
     let folder = folder.filter(|folder| !folder.is_dir())?;
-    Some(Problem::new("io", format!("cannot create a file in {}: no such folder", folder.display())))
+    let why = if folder.exists() { "not a folder" } else { "no such folder" };
+    Some(Problem::new("io", format!("cannot create a file in {}: {why}", folder.display())))
 }
 
 fn folder_or_here(folder: &Path) -> &Path {

@@ -79,13 +79,7 @@ impl Visit<'_> {
             };
         }
         // The structure of a sparse frame or a .b2z file says where the frames are.
-        // A zip file that is cut short has lost its directory.
-        let has_members = || {
-            let path = &target.path;
-            // A pipe would wait for a writer.
-            !path.is_file() || File::open(path).is_ok_and(|mut file| zip_members(&mut file).is_ok())
-        };
-        if self.scan && !target.is_sparse && !(target.is_named_zip() && has_members()) {
+        if self.scan && !target.is_sparse && (!target.is_named_zip() || is_cut_zip(&target.path)) {
             return scan_file(target, location, receive);
         }
         // As a frame first, which most files are.
@@ -336,6 +330,13 @@ pub(crate) fn is_passed_over(target: &Target, problem: &Problem) -> bool {
     // A writer that was stopped leaves an empty file.
     let is_unwritten = || may_be_blosc2(&target.path) && is_empty(target);
     is_other && !target.is_given() && !target.is_named_blosc2() && !is_unwritten()
+}
+
+/// Whether a file has lost the directory of a zip file, which is at its end.
+fn is_cut_zip(path: &Path) -> bool {
+    let members = File::open(path).map(|mut file| zip_members(&mut file));
+    let finding = members.ok().and_then(Result::err).and_then(|error| error.finding().map(Finding::code));
+    finding == Some(FindingCode::NotAZip)
 }
 
 fn is_empty(target: &Target) -> bool {

@@ -212,14 +212,14 @@ fn an_existing_file_has_the_code_that_explain_knows() {
 }
 
 #[test]
-fn a_preview_refuses_each_path_that_a_salvage_refuses() {
+fn a_preview_refuses_a_path_at_which_no_file_can_be_created() {
     let folder = damaged();
     fs::write(folder.path().join("there"), "").unwrap();
     for (arguments, says) in [
         (&["chunk.b2nd", "there"][..], "b2nd: there: already exists; TO must be a new path\n"),
-        (&["chunk.b2nd", "there/a"], "b2nd: there/a: cannot create a file in there: no such folder\n"),
+        (&["chunk.b2nd", "there/a"], "b2nd: there/a: cannot create a file in there: not a folder\n"),
         (&["chunk.b2nd", "none/a"], "b2nd: none/a: cannot create a file in none: no such folder\n"),
-        (&["--into", "there", "chunk.b2nd"], "b2nd: there/chunk.b2nd: cannot create a file in there"),
+        (&["--into", "there", "chunk.b2nd"], "b2nd: there: not a folder\n"),
     ] {
         for options in [&["salvage", "--dry-run"][..], &["salvage"]] {
             let output = run(folder.path(), &[options, arguments].concat());

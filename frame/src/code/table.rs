@@ -277,8 +277,8 @@ codes! {
         "An offset in the chunk index is outside the chunks, so C-Blosc2 does not open the file; or two chunks have \
          the same offset, so C-Blosc2 reads the same data for both. In a sparse frame, the number of a chunk file must \
          be at most cbytes - 32, because C-Blosc2 checks it like an offset. An entry with an unknown special value has \
-         this code too, and one with a special value and other bits, which C-Blosc2 reads as zeros or NaN, though \
-         the chunk may be stored."
+         this code too. So has an entry with a special value and other bits: C-Blosc2 reads zeros or NaN, even if the \
+         chunk is stored."
         DAMAGE
         "Restore the file from another copy. If there is none, salvage it: the chunks that the index still leads to \
          are saved."

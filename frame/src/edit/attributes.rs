@@ -15,9 +15,10 @@ pub(crate) fn keep_attributes(new: &File, old: &Metadata, is_in_place: bool) {
     if is_in_place {
         use std::os::unix::fs::{MetadataExt, PermissionsExt, fchown};
         // Not root: a group of the process can still be set.
-        let kept =
-            fchown(new, Some(old.uid()), Some(old.gid())).or_else(|_| fchown(new, None, Some(old.gid())));
-        if kept.is_err() {
+        if fchown(new, Some(old.uid()), Some(old.gid())).is_err() {
+            let _ = fchown(new, None, Some(old.gid()));
+        }
+        if new.metadata().map_or(true, |new| new.gid() != old.gid()) {
             // Another group must not get what the old one was allowed, only what everybody is.
             let mode = old.mode();
             permissions.set_mode(mode & !0o070 | (mode & 0o007) << 3);

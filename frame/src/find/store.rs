@@ -17,7 +17,7 @@ use std::path::Path;
 use serde::de::{IgnoredAny, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
-use crate::error::Error;
+use crate::error::{Error, ErrorKind};
 use crate::find::zip::members_to_read;
 use crate::format::object_kind::ObjectKind;
 use crate::format::section::{map_value, values_of};
@@ -94,7 +94,11 @@ impl Store {
         let Some(kind) = store_kind(path, &embed) else { return Ok(None) };
         let names = files(path).map_err(|error| Error::io("read", path, error))?;
         // As in a zip file, a member that is damaged is no table, and does not hide the others.
-        Self::new(kind, embed, &names, |name| Ok(Frame::open(path.join(name)).ok())).map(Some)
+        let open = |name: &str| match Frame::open(path.join(name)) {
+            Err(error) if error.kind() == ErrorKind::Io && path.join(name).exists() => Err(error),
+            opened => Ok(opened.ok()),
+        };
+        Self::new(kind, embed, &names, open).map(Some)
     }
 
     fn of_zip(path: &Path) -> Result<Option<Self>, Error> {

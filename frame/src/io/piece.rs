@@ -4,6 +4,7 @@
 //! reading needs the file, so other threads can do the copying.
 
 use core::ops::Range;
+use std::collections::HashSet;
 use std::io::{Read, Seek};
 
 use b2nd_serde::geometry::{Block, Chunk, Run};
@@ -67,14 +68,42 @@ struct StoredBlock {
     range: Range<usize>,
 }
 
-/// Reads the pieces of a chunk that a slice needs, and passes each one to `receive`. `left` is the number of bytes that
-/// may still be read besides the blocks with the items: tables of blocks, and chunks that must be read whole.
+/// Refuses chunks that share bytes, with which a small file could make a slice take any time.
+pub(crate) struct Unshared {
+    /// The number of bytes that further chunks of a contiguous frame can have.
+    left: u64,
+    /// The files of a sparse frame that were read.
+    files: HashSet<u64>,
+}
+
+impl Unshared {
+    pub(crate) fn new(frame_len: u64) -> Self {
+        Self { left: frame_len, files: HashSet::new() }
+    }
+
+    fn take(&mut self, entry: &ChunkEntry, cbytes: usize) -> Result<(), Error> {
+        let is_own = if let ChunkPlace::File(number) = entry.place {
+            self.files.insert(number)
+        } else {
+            let left = self.left.checked_sub(cbytes as u64);
+            self.left = left.unwrap_or_default();
+            left.is_some()
+        };
+        if is_own {
+            return Ok(());
+        }
+        let number = entry.number;
+        Err(Error::refused(format_args!("chunk {number} shares bytes with other chunks of the slice")))
+    }
+}
+
+/// Reads the pieces of a chunk that a slice needs, and passes each one to `receive`.
 pub(crate) fn read_pieces<'g, R: Read + Seek>(
     chunks: &mut Chunks<'_, R>,
     rules: &ChunkRules,
     chunk: &Chunk<'g>,
     typesize: usize,
-    left: &mut u64,
+    unshared: &mut Unshared,
     receive: &mut dyn FnMut(Piece<'g>) -> Result<(), Error>,
 ) -> Result<(), Error> {
     let Some(entry) = chunks.get(chunk.number())? else {
@@ -99,6 +128,7 @@ pub(crate) fn read_pieces<'g, R: Read + Seek>(
     if let Some(why) = violation.or_else(|| rules.wrong_value(&header)) {
         return Err(Error::malformed(wrong(&entry, &why)));
     }
+    unshared.take(&entry, header.cbytes)?;
     let mut reader = ChunkReader { chunks, entry, first: first.bytes, cbytes: header.cbytes };
     if header.special.is_some() {
         let value = reader.bytes(header.header_len..header.cbytes)?;
@@ -121,17 +151,11 @@ pub(crate) fn read_pieces<'g, R: Read + Seek>(
     if let Some(why) = unsupported(&header, Plugins::Refused) {
         return Err(unreadable(&entry, &why));
     }
-    let is_whole = header.needs_other_blocks();
-    let table_end = header.header_len + header.table_len().unwrap_or_default();
-    // Chunks that share bytes could otherwise make a small file take any time.
-    *left = left.checked_sub(if is_whole { header.cbytes } else { table_end } as u64).ok_or_else(|| {
-        Error::refused("the chunks of the slice have more bytes than the frame, so some of them share bytes")
-    })?;
-    let table = reader.bytes(0..table_end)?;
+    let table = reader.bytes(0..header.header_len + header.table_len().unwrap_or_default())?;
     if let Some(why) = wrong_table(&header, &table) {
         return Err(Error::malformed(wrong(&entry, &why)));
     }
-    if is_whole {
+    if header.needs_other_blocks() {
         return pass(PieceData::Whole { header, chunk: reader.bytes(0..header.cbytes)? });
     }
     let blocks = located(&header, &table, chunk).map_err(|why| Error::malformed(damaged(&entry, &why)))?;

@@ -15,7 +15,7 @@ use crate::format::array::{Array, has_objects};
 use crate::format::decompress::zeroed;
 use crate::format::object_kind::ObjectKind;
 use crate::io::frame::Frame;
-use crate::io::piece::{Piece, read_pieces};
+use crate::io::piece::{Piece, Unshared, read_pieces};
 use crate::io::shared_slice::SharedSlice;
 use crate::rules::array::agreement;
 use crate::rules::chunk::ChunkRules;
@@ -126,15 +126,13 @@ impl<R: Read + Seek> Slice<'_, R> {
         let Self { frame, ranges, threads } = self;
         let SlicePlan { geometry, typesize, .. } = plan;
         let rules = ChunkRules::new(frame.header(), true);
-        // The files of a sparse frame cannot share bytes.
-        let is_sparse = frame.header().is_sparse();
-        let mut left = if is_sparse { u64::MAX } else { frame.header().frame_len };
+        let mut unshared = Unshared::new(frame.header().frame_len);
         let mut chunks = frame.chunks()?;
         let target = SharedSlice::new(items, *typesize, is_zeroed, threads);
         let parts = geometry.chunks_in(&ranges).map_err(Error::refused)?;
         in_threads(threads, &target, |receive| {
             for part in parts {
-                read_pieces(&mut chunks, &rules, &part, *typesize, &mut left, receive)?;
+                read_pieces(&mut chunks, &rules, &part, *typesize, &mut unshared, receive)?;
             }
             Ok(())
         })
