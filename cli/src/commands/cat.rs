@@ -281,7 +281,11 @@ fn write_file(path: &Path, header: &[u8], items: &mut Items, selected: &Selected
     let written = interrupts.defer(|| {
         let mut file = new_file(folder).map_err(|error| {
             // The error itself names the temporary file, which means nothing to the user.
-            let reason = if folder.is_dir() { error.kind().to_string() } else { "no such folder".into() };
+            let reason = match (folder.is_dir(), folder.exists()) {
+                (true, _) => error.kind().to_string(),
+                (false, true) => "not a folder".into(),
+                (false, false) => "no such folder".into(),
+            };
             let message = format!("cannot create a file in {}: {reason}", folder.display());
             Trouble::Failure(Address::of(path.into()).location().failure(Problem::new("io", message)))
         })?;

@@ -79,7 +79,7 @@ impl Visit<'_> {
             };
         }
         // The structure of a sparse frame or a .b2z file says where the frames are.
-        if self.scan && !target.is_sparse && (!target.is_named_zip() || is_cut_zip(&target.path)) {
+        if self.scan && !target.is_sparse && (!target.is_named_zip() || is_without_directory(&target.path)) {
             return scan_file(target, location, receive);
         }
         // As a frame first, which most files are.
@@ -332,11 +332,9 @@ pub(crate) fn is_passed_over(target: &Target, problem: &Problem) -> bool {
     is_other && !target.is_given() && !target.is_named_blosc2() && !is_unwritten()
 }
 
-/// Whether a file has lost the directory of a zip file, which is at its end.
-fn is_cut_zip(path: &Path) -> bool {
-    let members = File::open(path).map(|mut file| zip_members(&mut file));
-    let finding = members.ok().and_then(Result::err).and_then(|error| error.finding().map(Finding::code));
-    finding == Some(FindingCode::NotAZip)
+/// Whether a zip file has no directory that can be read: it is at the end of the file, and has a limit.
+fn is_without_directory(path: &Path) -> bool {
+    path.is_file() && File::open(path).is_ok_and(|mut file| zip_members(&mut file).is_err())
 }
 
 fn is_empty(target: &Target) -> bool {

@@ -95,7 +95,7 @@ impl Store {
         let names = files(path).map_err(|error| Error::io("read", path, error))?;
         // As in a zip file, a member that is damaged is no table, and does not hide the others.
         let open = |name: &str| match Frame::open(path.join(name)) {
-            Err(error) if error.kind() == ErrorKind::Io && path.join(name).exists() => Err(error),
+            Err(error) if error.kind() == ErrorKind::Io && path.join(name).is_file() => Err(error),
             opened => Ok(opened.ok()),
         };
         Self::new(kind, embed, &names, open).map(Some)

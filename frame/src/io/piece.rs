@@ -68,7 +68,8 @@ struct StoredBlock {
     range: Range<usize>,
 }
 
-/// Refuses chunks that share bytes, with which a small file could make a slice take any time.
+/// Refuses chunks that have more bytes together than the frame, with which a small file could make a slice take any
+/// time.
 pub(crate) struct Unshared {
     /// The number of bytes that further chunks of a contiguous frame can have.
     left: u64,
@@ -93,7 +94,9 @@ impl Unshared {
             return Ok(());
         }
         let number = entry.number;
-        Err(Error::refused(format_args!("chunk {number} shares bytes with other chunks of the slice")))
+        Err(Error::refused(format_args!(
+            "up to chunk {number}, the chunks of the slice have more bytes than the frame, so some share bytes"
+        )))
     }
 }
 

@@ -92,7 +92,8 @@ impl<R: Read + Seek> Slice<'_, R> {
     /// [`Refused`](crate::ErrorKind::Refused) if the ranges do not fit the shape or the slice does not fit in memory;
     /// if the frame has no array, or its data is computed or in other files; if the items are Python objects; if a
     /// chunk has a codec or filter of a plugin; if a needed block claims more bytes than the [expansion
-    /// limit](crate::expansion_limit()) and the slice.
+    /// limit](crate::expansion_limit()) and the slice; if the chunks of the slice have more bytes together than the
+    /// frame, or two have the same file.
     ///
     /// [`Malformed`](crate::ErrorKind::Malformed) if the header of the frame or of a needed chunk breaks a rule of
     /// [`check`](crate::check()), or if a needed block cannot be decompressed. [`Io`](crate::ErrorKind::Io) if the file
