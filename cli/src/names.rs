@@ -103,3 +103,8 @@ pub(crate) fn split_query(url: &str) -> (&str, &str) {
 pub(crate) fn file_of(path: &Path) -> &Path {
     path.to_str().map_or(path, |url| Path::new(split_query(url).0))
 }
+
+/// A folder as a path that names it: the folder above a bare name is empty, and stands for the current one.
+pub(crate) fn folder_or_here(folder: &Path) -> &Path {
+    if folder.as_os_str().is_empty() { Path::new(".") } else { folder }
+}

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::io;
 use std::iter;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use b2nd_frame::{Error, ErrorKind, Finding, FindingCode};
 use serde::Serialize;
@@ -32,6 +32,17 @@ pub(crate) struct Problem {
 impl Problem {
     pub(crate) fn new(code: &'static str, message: impl Into<Box<str>>) -> Self {
         Self { code, offset: None, message: message.into(), finding: None, file: None, hint: None }
+    }
+
+    /// No file can be created in a folder.
+    pub(crate) fn uncreatable(folder: &Path, why: impl fmt::Display) -> Self {
+        Self::new("io", format!("cannot create a file in {}: {why}", folder.display()))
+    }
+
+    /// No file can be created in a folder, because it is none; `None` if it is one.
+    pub(crate) fn no_folder(folder: &Path) -> Option<Self> {
+        let why = if folder.exists() { "not a folder" } else { "no such folder" };
+        (!folder.is_dir()).then(|| Self::uncreatable(folder, why))
     }
 
     /// Whether the input is not a frame at all.

@@ -16,6 +16,7 @@ use crate::input::{
     store_at,
 };
 use crate::interrupt::Interrupts;
+use crate::names::folder_or_here;
 use crate::output::items::{
     Edges, Item, MAX_WHOLE, ValueWriter, npy_header, why_too_many_lists, write_array,
 };
@@ -277,17 +278,13 @@ fn write_file(path: &Path, header: &[u8], items: &mut Items, selected: &Selected
         return Err(failed(io::ErrorKind::AlreadyExists.into()));
     }
     let interrupts = Interrupts::new();
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let folder = path.parent().map_or(Path::new("."), folder_or_here);
     let written = interrupts.defer(|| {
         let mut file = new_file(folder).map_err(|error| {
             // The error itself names the temporary file, which means nothing to the user.
-            let reason = match (folder.is_dir(), folder.exists()) {
-                (true, _) => error.kind().to_string(),
-                (false, true) => "not a folder".into(),
-                (false, false) => "no such folder".into(),
-            };
-            let message = format!("cannot create a file in {}: {reason}", folder.display());
-            Trouble::Failure(Address::of(path.into()).location().failure(Problem::new("io", message)))
+            let problem =
+                Problem::no_folder(folder).unwrap_or_else(|| Problem::uncreatable(folder, error.kind()));
+            Trouble::Failure(Address::of(path.into()).location().failure(problem))
         })?;
         fill(file.as_file_mut(), header, items, selected, &interrupts, &failed)?;
         // Another process may have created a file at the path meanwhile.

@@ -22,8 +22,8 @@ use crate::input::{
     given_all, is_passed_over, is_zip, numbers,
 };
 use crate::interrupt::Interrupts;
-use crate::names::file_of;
-use crate::output::change::of_either;
+use crate::names::{file_of, folder_or_here};
+use crate::output::change::{exists, of_either};
 use crate::output::json::add_line;
 use crate::output::salvage::Salvaged;
 use crate::pool::lock;
@@ -379,17 +379,11 @@ fn failure_of(from: &Address, to: &Path, error: &Error) -> Failure {
 /// Why no frame can be written at a path. With `creates_folders`, its folder need not be there.
 fn unusable(to: &Path, creates_folders: bool) -> Option<Problem> {
     if to.symlink_metadata().is_ok() {
-        return Some(Problem::new("exists", "already exists; TO must be a new path"));
+        return Some(exists());
     }
     let mut folders = to.ancestors().skip(1).map(folder_or_here);
     let folder = if creates_folders { folders.find(|folder| folder.exists()) } else { folders.next() };
-    let folder = folder.filter(|folder| !folder.is_dir())?;
-    let why = if folder.exists() { "not a folder" } else { "no such folder" };
-    Some(Problem::new("io", format!("cannot create a file in {}: {why}", folder.display())))
-}
-
-fn folder_or_here(folder: &Path) -> &Path {
-    if folder.as_os_str().is_empty() { Path::new(".") } else { folder }
+    Problem::no_folder(folder?)
 }
 
 /// The name of the new file for a target: its path below the folder or URL in which it was found, or its own name.

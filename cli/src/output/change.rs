@@ -69,10 +69,15 @@ pub(crate) fn failure(path: &Path, error: &Error) -> Failure {
     location.failure(Problem { hint, ..Problem::from(error) })
 }
 
+/// The problem of a TO at which something is already.
+pub(crate) fn exists() -> Problem {
+    Problem::new("exists", "already exists; TO must be a new path")
+}
+
 /// Assigns an error to FROM or TO, whichever caused it.
 pub(crate) fn of_either(from: &Address, to: &Path, error: &Error) -> Failure {
     if error.kind() == ErrorKind::Exists {
-        return Location::of(to).failure(Problem::new("exists", "already exists; TO must be a new path"));
+        return Location::of(to).failure(exists());
     }
     // An error of I/O on TO names a path there. All other errors are about FROM.
     let is_about_from = error.path().is_some_and(|path| path.starts_with(&from.path));

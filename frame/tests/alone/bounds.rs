@@ -615,7 +615,7 @@ fn one_chunk_for_all(count: usize, row: usize, cbytes: usize) -> Vec<u8> {
 #[cfg(feature = "decompress")]
 #[test]
 fn a_slice_reads_each_byte_a_few_times_whatever_chunks_share() {
-    // Bytes that no stream needs; tables of blocks, of which each chunk needs one entry; and stored items.
+    // The chunk has bytes that no stream needs, a table of which the slice needs one entry, or stored items.
     let tables = one_chunk_for_all(5000, 8000, 1 << 17);
     let mut stored = one_chunk_for_all(1000, 1 << 16, (1 << 16) + 32);
     let chunk = Frame::parse(&stored).unwrap().header().header_len;
