@@ -1,4 +1,5 @@
-//! Promises for any input, tested with random ones. `PROPTEST_CASES` sets their number, 256 by default.
+//! Promises for any input, tested with random ones. `PROPTEST_CASES` sets their number, 256 by default. The fuzz target
+//! `meta` tests the same promises with thousands of inputs in each run of CI.
 
 #![cfg(feature = "alloc")]
 

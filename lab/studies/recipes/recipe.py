@@ -17,7 +17,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[3]
 
 def install(*packages):
     """Installs packages beside python-blosc2, or ends with 77."""
-    if subprocess.run([sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *packages]).returncode:
+    if subprocess.run([sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-compile", *packages]).returncode:
         sys.exit(77)
 
 
