@@ -87,8 +87,8 @@ impl Rewritten {
             array.as_ref().map(|array| metalayer(array, frame.header(), typesize, wanted)).transpose()?;
         if !is_present {
             // The low 4 bits are the version of the format; the flags above them stay.
-            let [general, others @ ..] = frame.header().flags;
-            header.set(HeaderField::Flags, &[&[general & 0xf0 | VERSION], &others[..]].concat());
+            let [general, ..] = frame.header().flags;
+            header.set(HeaderField::Flags, &[general & 0xf0 | VERSION]);
             let array = array.as_ref().ok_or_else(no_array)?;
             header.set(HeaderField::Blocksize, &blocksize(array, typesize)?.to_be_bytes());
         }

@@ -72,7 +72,7 @@ impl HeaderBuilder {
         }
     }
 
-    /// Sets the bytes of a value.
+    /// Sets the bytes of a value. If fewer are given, the others stay.
     pub(crate) fn set(&mut self, field: HeaderField, value: &[u8]) {
         let slot = self.bytes.iter_mut().skip(offset(field)).take(field.encoding().len);
         slot.zip(value).for_each(|(slot, &byte)| *slot = byte);

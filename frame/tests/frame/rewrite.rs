@@ -7,7 +7,8 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use b2nd_frame::{
-    Error, ErrorKind, Finding, FindingCode, Frame, Generation, HeaderField, Remedy, Rewrite, Severity, check,
+    Error, ErrorKind, Finding, FindingCode, Frame, FrameType, Generation, HeaderField, Remedy, Rewrite,
+    Severity, check,
 };
 use b2nd_lab::{copy_tree, corpus, data, frame_of, header_file, offset_field, remove, with_gap};
 use b2nd_serde::{Layout, Meta, Shapes, to_vec};
@@ -349,6 +350,27 @@ fn a_frame_of_the_second_generation_becomes_what_the_present_one_would_have_been
         // An array without items may have another format version.
         expected[25] = expected[25] & 0xf0 | 2;
         assert_eq!(fs::read(&to).unwrap(), expected, "{name}");
+    }
+}
+
+/// Without chunks, no index of an older generation must be converted.
+#[test]
+fn a_frame_of_the_second_generation_without_chunks_becomes_one_of_another_type() {
+    let folder = Folder::new();
+    let old = second_generation(file("empty.b2nd"));
+    let mut sparse = old.clone();
+    // The frame type.
+    sparse[26] = 1;
+    fs::create_dir(folder.path("sparse")).unwrap();
+    let contiguous = folder.write("contiguous", &old);
+    folder.write("sparse/chunks.b2frame", &sparse);
+    for (from, to) in [(contiguous, FrameType::Sparse), (folder.path("sparse"), FrameType::Contiguous)] {
+        let new = folder.path("new");
+        let rewrite = || Rewrite::new(&from, &new).frame_type(to);
+        assert_eq!(rewrite().preview().unwrap().header().frame_type, to);
+        assert_eq!(rewrite().apply().unwrap().header().frame_type, to);
+        assert_eq!(check(&new).unwrap().findings, []);
+        remove(&new);
     }
 }
 
