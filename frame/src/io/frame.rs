@@ -163,8 +163,7 @@ impl<R> Frame<R> {
 
     /// The directory of a sparse frame, if the frame was opened by its path.
     pub(crate) fn directory(&self) -> Option<&Path> {
-        let path = self.path().filter(|path| path.file_name().is_some_and(|name| name == SPARSE_INDEX))?;
-        Some(folder_of(path))
+        self.path().and_then(sparse_directory)
     }
 
     /// The error of reading the file of the frame.
@@ -272,6 +271,11 @@ impl<R: Read + Seek> Source for Frame<R> {
             _ => Err(Error::changing(None)),
         }
     }
+}
+
+/// The directory of a sparse frame, if this is the path of its file with the header.
+pub(crate) fn sparse_directory(path: &Path) -> Option<&Path> {
+    path.file_name().is_some_and(|name| name == SPARSE_INDEX).then(|| folder_of(path))
 }
 
 /// The directory of a file.

@@ -5,11 +5,12 @@ use std::path::{Path, PathBuf};
 
 use memchr::memmem;
 
+use crate::check::chunk_files;
 use crate::error::Error;
-use crate::format::chunk_file::SPARSE_INDEX;
+use crate::format::fields::{FRAME_TYPE, HeaderField};
 use crate::format::head::Head;
-use crate::format::header::{MAGIC, MAGIC_OFFSET};
-use crate::io::frame::{Frame, folder_of};
+use crate::format::header::{MAGIC, MAGIC_OFFSET, offset};
+use crate::io::frame::{Frame, sparse_directory};
 use crate::io::source::{available, read_up_to};
 
 /// The number of bytes searched at a time.
@@ -26,12 +27,24 @@ pub(crate) struct DamagedFile<R> {
     available: u64,
     /// The path of the file, if it was opened by one.
     pub(crate) path: Option<PathBuf>,
+    is_sparse: bool,
 }
 
 impl<R: Read + Seek> DamagedFile<R> {
     pub(crate) fn new(mut reader: R, offset: u64, path: Option<PathBuf>) -> Result<Self, Error> {
         let available = available(&mut reader, offset).map_err(Error::reading)?;
-        Ok(Self { reader, offset, len: available, available, path })
+        let mut file = Self { reader, offset, len: available, available, path, is_sparse: false };
+        file.is_sparse = file.is_sparse()?;
+        Ok(file)
+    }
+
+    /// Whether it is the file of a sparse frame. A contiguous frame can have its name, and the frame type can be damaged.
+    fn is_sparse(&mut self) -> Result<bool, Error> {
+        let directory = self.path.as_deref().and_then(sparse_directory).map(Path::to_path_buf);
+        let Some(directory) = directory else { return Ok(false) };
+        let frame_type = self.read((offset(HeaderField::Flags) + FRAME_TYPE) as u64, 1)?;
+        let has_chunk_files = || chunk_files::list(&directory).map_or(true, |files| !files.is_empty());
+        Ok(frame_type != [0] || has_chunk_files())
     }
 
     /// Cuts the bytes off at the next frame in the file, whose chunk index could be mistaken for that of this frame.
@@ -62,8 +75,7 @@ impl<R: Read + Seek> DamagedFile<R> {
 
     /// The directory of a sparse frame.
     pub(crate) fn directory(&self) -> Option<&Path> {
-        let path = self.path.as_deref()?;
-        path.file_name().is_some_and(|name| name == SPARSE_INDEX).then(|| folder_of(path))
+        self.path.as_deref().filter(|_| self.is_sparse).and_then(sparse_directory)
     }
 
     /// Reads `length` bytes, or fewer at the end of the file.

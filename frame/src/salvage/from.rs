@@ -81,7 +81,7 @@ impl Salvage<'_> {
     ///
     /// # Errors
     ///
-    /// [`Io`](crate::ErrorKind::Io) if the file cannot be opened.
+    /// [`Io`](crate::ErrorKind::Io) if the file cannot be read.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, Error> {
         let path = file_with_header(path.as_ref())?;
         let opened = open_at_once(&path).and_then(|file| {

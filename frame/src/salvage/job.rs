@@ -113,7 +113,7 @@ impl<W: Write + Seek> Work<'_, '_, W> {
             Next::Entry(entry) => self.entry(chunks, scan, &entry),
             Next::Repeated(entry, count) => {
                 if let Some(special) = special(chunks, &entry) {
-                    *self.saved.counts.of(entry.place) += count;
+                    self.count_special(scan, &entry, 0, count);
                     return self.writer.fill_missing(special);
                 }
                 add(&mut self.saved.lost, 0, count, "all entries of the chunk index are the same".into());
@@ -135,11 +135,7 @@ impl<W: Write + Seek> Work<'_, '_, W> {
         let number = entry.number;
         let verdict = if !entry.is_stored() {
             if let Some(special) = special(chunks, entry) {
-                *self.saved.counts.of(entry.place) += 1;
-                if scan.has_unowned {
-                    let why = "its entry says that it is a single value, but the file has bytes of a chunk without an entry".into();
-                    add(&mut self.saved.unverified, number, 1, why);
-                }
+                self.count_special(scan, entry, number, 1);
                 return self.writer.write_special(number, special);
             }
             Verdict::Lost("its entry in the chunk index is neither a place nor a special value".into())
@@ -174,6 +170,15 @@ impl<W: Write + Seek> Work<'_, '_, W> {
             add(&mut self.saved.unverified, number, 1, why);
         }
         self.progress.advance(bytes.len() as u64)
+    }
+
+    /// Counts special chunks with the same entry. They are unverified if the bytes of a chunk have no entry.
+    fn count_special(&mut self, scan: &HeaderScan, entry: &ChunkEntry, first: u64, count: u64) {
+        *self.saved.counts.of(entry.place) += count;
+        if scan.has_unowned {
+            let why = "its entry says that it is a single value, but the file has bytes of a chunk without an entry".into();
+            add(&mut self.saved.unverified, first, count, why);
+        }
     }
 
     /// Fills the lost chunks.

@@ -100,7 +100,7 @@ impl Survey {
             if nchunks == 0 { Some(parts.header_len) } else { parts.index.map(|index| index.end) };
         // Without a header, the frame is the whole file.
         let stated = Some(values.number(HeaderField::FrameLen)).filter(|_| !values.is_lost);
-        let frame_len = stated.map_or(file.len, |len| u64::try_from(len).unwrap_or(u64::MAX));
+        let frame_len = stated.map_or(file.len, |len| u64::from_ne_bytes(len.to_ne_bytes()));
         let trailer = trailer::read(file, index_end, frame_len, &mut notes.restored)?;
         if trailer.is_none() && (values.has_vlmetalayers() || order.is_none()) {
             notes.lost_trailer(values.has_vlmetalayers());

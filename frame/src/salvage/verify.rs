@@ -198,7 +198,7 @@ fn cbytes<R: Read + Seek>(
         rules.blocksize == Some(header.blocksize) && entry.nbytes == Some(header.nbytes as u64)
     };
     let Some(header) = ChunkHeader::parse(&bytes).filter(is_known) else { return Ok(None) };
-    let is_room = |length: usize| (header.header_len + length) as u64 <= first.room;
+    let is_room = |length: usize| header.header_len as u64 + length as u64 <= first.room;
     if header.table_len().is_some_and(is_room) && header.has_table() {
         let end = streams_end(chunks, entry, &header, &bytes)?;
         return Ok(end.and_then(|end| usize::try_from(end).ok()));

@@ -458,6 +458,34 @@ fn a_sparse_frame_stays_sparse_and_loses_the_chunks_without_a_file() {
     assert_eq!(Salvage::open(&path).unwrap().apply(&to).unwrap_err().kind(), ErrorKind::Exists);
 }
 
+/// The frame type, not only the name of the file, tells where the chunks are.
+#[test]
+fn a_contiguous_frame_that_is_named_as_the_file_of_a_sparse_one_is_saved() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("chunks.b2frame");
+    fs::write(&path, small()).unwrap();
+    assert_eq!(check(&path).unwrap().findings, []);
+    let to = folder.path().join("new.b2nd");
+    let (frame, report) = Salvage::open(&path).unwrap().apply(&to).unwrap();
+    assert!(report.is_whole() && !frame.header().is_sparse() && to.is_file(), "{report:?}");
+
+    // A damaged frame type does not cost a sparse frame.
+    let (folder, path) = copy("sparse.b2nd");
+    let file = path.join("chunks.b2frame");
+    for damaged in [0, 0x55] {
+        let mut bytes = fs::read(&file).unwrap();
+        bytes[26] = damaged;
+        fs::write(&file, bytes).unwrap();
+        let to = folder.path().join(damaged.to_string());
+        let (frame, report) = match Salvage::open(&path).unwrap().apply(&to) {
+            // Without the feature, a compressed chunk index is not read.
+            Err(_) if cfg!(not(feature = "decompress")) => continue,
+            applied => applied.unwrap(),
+        };
+        assert!(report.is_whole() && frame.header().is_sparse() && to.is_dir(), "{report:?}");
+    }
+}
+
 #[test]
 fn lost_chunks_are_filled_with_nan_only_where_readers_read_it() {
     let array = |dtype: &str| {
@@ -825,6 +853,32 @@ fn a_special_value_is_unverified_where_a_chunk_belongs_to_no_entry() {
         (range.first, &*range.why),
         (1, "its entry says that it is a single value, but the file has bytes of a chunk without an entry")
     );
+}
+
+#[test]
+fn all_special_values_of_a_repeated_index_are_unverified_where_a_chunk_belongs_to_no_entry() {
+    let folder = tempfile::tempdir().unwrap();
+    let (stored, zeros) = (array(&[0, 1, 2, 3]), array(&[]));
+    let mut file = [&stored[..index_start(&stored)], &zeros[index_start(&zeros)..]].concat();
+    let frame_len = file.len() as u64;
+    file[16..24].copy_from_slice(&frame_len.to_be_bytes());
+    let (_, report) = saved(&file, folder.path()).unwrap();
+    assert_eq!(
+        (report.counts.zeros, report.lost_count(), report.unverified_count()),
+        (4, 0, 4),
+        "{report:?}"
+    );
+    let (_, report) = saved(&zeros, folder.path()).unwrap();
+    assert_eq!((report.counts.zeros, report.unverified_count()), (4, 0), "{report:?}");
+}
+
+#[test]
+fn the_length_of_the_frame_that_was_wrong_is_reported_as_it_was() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut file = small();
+    file[16] ^= 0x80;
+    let (_, report) = saved(&file, folder.path()).unwrap();
+    assert_eq!(report.restored, [format!("frame_len was {}, and is {}", (1_u64 << 63) + 520, file.len())]);
 }
 
 #[test]
