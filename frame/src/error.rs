@@ -171,10 +171,10 @@ impl Error {
         Self::new(Detail::Stopped)
     }
 
-    /// Adds the name of the file that cannot be read or written, unless the error has one.
-    pub(crate) fn at(mut self, file: &Path) -> Self {
+    /// Adds the name of the file that cannot be read or written, if it is known and the error has none.
+    pub(crate) fn at(mut self, file: Option<&Path>) -> Self {
         if let Detail::Io { path: path @ None, .. } = &mut *self.0 {
-            *path = Some(file.into());
+            *path = file.map(Into::into);
         }
         self
     }

@@ -4,6 +4,18 @@ use std::fs::{self, File, Metadata};
 use std::path::Path;
 
 use crate::io::frame::folder_of;
+use crate::write::destination::NewFrame;
+
+/// Gives a new frame the attributes of the old one with the header file `source`, as far as the system allows. Chunk
+/// files that were copied from a sparse frame have them already.
+pub(crate) fn keep(new: &NewFrame, source: &Path, is_in_place: bool, is_sparse: bool) {
+    if let Ok(metadata) = source.metadata() {
+        keep_attributes(new.file(), &metadata, is_in_place);
+    }
+    if let Some(directory) = new.directory() {
+        keep_modes(directory, source, is_sparse);
+    }
+}
 
 /// Gives a new file the mode of the old one and, in place, its owner and group, as far as the system allows.
 // Errors are ignored, because the data matters more. Only root can give files away, and some file systems have neither
@@ -32,7 +44,7 @@ pub(crate) fn keep_attributes(new: &File, old: &Metadata, is_in_place: bool) {
 
 /// Gives a new directory and its chunk files the modes of the old frame, as far as the system allows. If the old frame
 /// was a file, all of them get its mode, and those who may read the directory may also enter it.
-pub(crate) fn keep_modes(directory: &Path, source: &Path, is_sparse: bool) {
+fn keep_modes(directory: &Path, source: &Path, is_sparse: bool) {
     let old = if is_sparse { folder_of(source) } else { source };
     let Ok(old) = fs::metadata(old).map(|metadata| metadata.permissions()) else { return };
     #[cfg(unix)]

@@ -347,7 +347,7 @@ impl Frame<()> {
     // The whole metalayer is written again: every accepted one comes back byte for byte, so only the value differs.
     fn with_meta(&self, array: &Array<'_>, meta: &Meta) -> Result<Self, Error> {
         let layer = array.metalayer();
-        let bytes = to_vec(meta).map_err(|error| Error::decode(layer.name(), error))?;
+        let bytes = to_vec(meta).map_err(|error| Error::encode(layer.name(), error))?;
         self.replaced(layer, &[&bytes, array.stale_tail()].concat())
     }
 
@@ -368,7 +368,9 @@ impl Frame<()> {
             )));
         }
         let mut bytes = self.header_bytes().to_vec();
-        put(&mut bytes, layer.offset(), value);
+        if let Some(slot) = bytes.get_mut(layer.offset()..layer.offset() + value.len()) {
+            slot.copy_from_slice(value);
+        }
         // Parsed again, so no edit can write a header that this crate would not read.
         let after = Self::parse(&bytes)?;
         if self.array_metalayer() == Some(layer) {
@@ -481,13 +483,6 @@ pub(crate) fn check_dtype(dtype: &Dtype, typesize: i32) -> Result<(), Error> {
         Err(Error::refused(format_args!(
             "the items of the frame have {typesize} bytes, but those of dtype `{dtype}` have {found}"
         )))
-    }
-}
-
-/// Overwrites bytes of the target from an offset on.
-pub(crate) fn put(target: &mut [u8], at: usize, bytes: &[u8]) {
-    for (target, &byte) in target.iter_mut().skip(at).zip(bytes) {
-        *target = byte;
     }
 }
 

@@ -7,11 +7,11 @@ use std::path::{self, Path, PathBuf};
 use std::time::Instant;
 
 use crate::check::Check;
-use crate::edit::attributes::{keep_attributes, keep_modes};
+use crate::edit::attributes::{keep, keep_attributes};
 use crate::edit::rewritten::{Body, Rewritten, Wanted};
 use crate::error::Error;
-use crate::finding::{self, Finding};
-use crate::format::chunk_file::{self, SPARSE_INDEX};
+use crate::finding::first_error;
+use crate::format::chunk_file;
 use crate::format::flags::FrameType;
 use crate::format::index::EntryValue;
 use crate::io::frame::{Frame, folder_of};
@@ -38,10 +38,8 @@ fn real(path: &Path) -> io::Result<PathBuf> {
 }
 
 /// The path of the old frame.
-struct Old<'p> {
-    /// The path as given. `check` must know whether it is a directory, because a directory must hold a sparse frame.
-    from: &'p Path,
-    /// The file with the header of `from`.
+struct Old {
+    /// The file with the header.
     source: PathBuf,
     is_in_place: bool,
     /// The old frame type, which determines the place of its lock. No writer changes it.
@@ -51,9 +49,9 @@ struct Old<'p> {
 /// A rewrite with checked paths.
 pub(super) struct Job<'p> {
     /// `None` if the old frame is not opened by a path.
-    old: Option<Old<'p>>,
+    old: Option<Old>,
     to: &'p Path,
-    wanted: Wanted<'p>,
+    wanted: &'p Wanted,
     /// Whether a directory is written.
     makes_directory: bool,
 }
@@ -67,7 +65,7 @@ impl<'p> Job<'p> {
     pub(super) fn of_reader<R>(
         old: &Frame<R>,
         to: &'p Path,
-        wanted: Wanted<'p>,
+        wanted: &'p Wanted,
     ) -> Result<(Self, Destination), Error> {
         if old.header().is_sparse() {
             return Err(Error::refused("a sparse frame is rewritten by its path, where its chunks are"));
@@ -78,11 +76,7 @@ impl<'p> Job<'p> {
     }
 
     /// Checks both paths of a rewrite, and that the new file can be written.
-    pub(super) fn new(
-        from: &'p Path,
-        to: &'p Path,
-        wanted: Wanted<'p>,
-    ) -> Result<(Self, Destination), Error> {
+    pub(super) fn new(from: &Path, to: &'p Path, wanted: &'p Wanted) -> Result<(Self, Destination), Error> {
         let source = file_with_header(from)?;
         let is_in_place = is_same(&source, to);
         let old_type = Frame::open(&source)?.header().frame_type;
@@ -101,7 +95,7 @@ impl<'p> Job<'p> {
             ));
         };
         let is_sparse = old_type == FrameType::Sparse;
-        let old = Some(Old { from, source, is_in_place, is_sparse });
+        let old = Some(Old { source, is_in_place, is_sparse });
         Ok((Self { old, to, wanted, makes_directory }, destination))
     }
 
@@ -138,8 +132,10 @@ impl<'p> Job<'p> {
             old: &mut frame.reader,
             position: 0,
         };
-        let by_directory = self.old.as_ref().is_some_and(|old| old.from.is_dir());
-        match first_error(&after, self.old.as_ref().map(|old| &*old.source), by_directory, new)? {
+        // As if it were at the path of the old one: a directory must hold a sparse frame.
+        let by_directory = frame.by_directory;
+        let mut seen = Frame { path: frame.path.clone(), by_directory, ..after.clone() }.map_reader(|()| new);
+        match first_error(&Check::default().run(&mut seen)?.findings) {
             None => Ok((rewritten, after)),
             Some(wrong) => Err(Error::refused(format_args!(
                 "the frame is damaged, and the new one would have the same error: {}",
@@ -186,23 +182,16 @@ impl<'p> Job<'p> {
                 move_chunks(&mut frame, new, (header, index, trailer), progress)?
             }
         };
-        if let Some(Old { source, is_in_place, is_sparse, .. }) = &self.old {
-            if let Ok(metadata) = source.metadata() {
-                keep_attributes(new.file(), &metadata, *is_in_place);
-            }
-            if let Some(directory) = new.directory() {
-                keep_modes(directory, source, *is_sparse);
-            }
+        if let Some(Old { source, is_in_place, is_sparse }) = &self.old {
+            keep(&new, source, *is_in_place, *is_sparse);
         }
         new.sync()?;
         // Again: without a lock file, a writer can have changed the old frame while it was copied.
         self.check_old(&mut frame)?;
-        let path = match (new.directory(), &self.old) {
-            (Some(directory), _) => directory.join(SPARSE_INDEX),
-            (None, Some(Old { source, is_in_place: true, .. })) => source.clone(),
-            _ => self.to.into(),
-        };
-        check_new(&after, &path, new.file())?;
+        // The plan had no errors, but the old frame or a chunk file can have changed since.
+        if let wrong @ Some(_) = new.first_error(after.clone())? {
+            return Err(Error::changing(wrong));
+        }
         // The path as given, which may be a link.
         let given = self.is_in_place().then(|| file_with_header(self.to)).transpose()?;
         // The last call of the progress callback: from here on the rewrite cannot be stopped.
@@ -220,7 +209,7 @@ impl<'p> Job<'p> {
 }
 
 /// The frame type of the new frame.
-fn new_type(wanted: Wanted<'_>, old_type: FrameType) -> Result<FrameType, Error> {
+fn new_type(wanted: &Wanted, old_type: FrameType) -> Result<FrameType, Error> {
     match wanted.frame_type {
         Some(FrameType::Unknown(number)) => {
             Err(Error::refused(format_args!("frame type {number} cannot be written")))
@@ -280,11 +269,7 @@ fn copy_bytes(
     loop {
         piece.clear();
         let read = old.by_ref().take(PIECE).read_to_end(&mut piece);
-        let unreadable = |error| match path {
-            Some(path) => Error::io("read", path, error),
-            None => Error::reading(error),
-        };
-        let read = read.map_err(unreadable)? as u64;
+        let read = read.map_err(|error| Error::reading(error).at(path))? as u64;
         if read == 0 {
             return Ok(copied);
         }
@@ -381,26 +366,5 @@ impl<R> Seek for Unwritten<'_, R> {
         };
         self.position = position.ok_or(ErrorKind::InvalidInput)?;
         Ok(self.position)
-    }
-}
-
-/// The first error of the new frame `after`, as if it were at a path.
-fn first_error(
-    after: &Frame<()>,
-    path: Option<&Path>,
-    by_directory: bool,
-    reader: impl Read + Seek,
-) -> Result<Option<Finding>, Error> {
-    let seen = Frame { path: path.map(Into::into), by_directory, ..after.clone() };
-    let report = Check::default().run(&mut seen.map_reader(|()| reader))?;
-    Ok(finding::first_error(&report.findings).cloned())
-}
-
-/// Checks the written frame before the rename. The plan had no errors, but the old frame or a chunk file can have
-/// changed since.
-fn check_new(after: &Frame<()>, path: &Path, new: &File) -> Result<(), Error> {
-    match first_error(after, Some(path), false, new)? {
-        None => Ok(()),
-        wrong => Err(Error::changing(wrong)),
     }
 }

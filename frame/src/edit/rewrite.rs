@@ -85,9 +85,7 @@ use crate::progress::Progress;
 pub struct Rewrite<'p, R = File> {
     from: Origin<R>,
     to: PathBuf,
-    shape: Option<Vec<i64>>,
-    dtype: Option<String>,
-    frame_type: Option<FrameType>,
+    wanted: Wanted,
     progress: Progress<'p>,
 }
 
@@ -109,7 +107,7 @@ impl Rewrite<'_> {
 
 impl<'p, R: Read + Seek> Rewrite<'p, R> {
     fn of(from: Origin<R>, to: PathBuf) -> Self {
-        Self { from, to, shape: None, dtype: None, frame_type: None, progress: Progress::default() }
+        Self { from, to, wanted: Wanted::default(), progress: Progress::default() }
     }
 
     /// Begins a rewrite of the contiguous frame that begins at an offset of a file, such as a [member of a zip
@@ -146,7 +144,7 @@ impl<'p, R: Read + Seek> Rewrite<'p, R> {
     /// # Ok::<(), b2nd_frame::Error>(())
     /// ```
     pub fn dtype(mut self, dtype: impl Into<String>) -> Self {
-        self.dtype = Some(dtype.into());
+        self.wanted.dtype = Some(dtype.into());
         self
     }
 
@@ -154,7 +152,7 @@ impl<'p, R: Read + Seek> Rewrite<'p, R> {
     /// [interrupted resize](crate::FindingCode::InterruptedResize), any shape with the existing number of chunks is
     /// possible.
     pub fn shape(mut self, shape: &[i64]) -> Self {
-        self.shape = Some(shape.into());
+        self.wanted.shape = Some(shape.into());
         self
     }
 
@@ -162,7 +160,6 @@ impl<'p, R: Read + Seek> Rewrite<'p, R> {
     ///
     /// The chunks are copied one by one, without decompression. Holes between chunks, which C-Blosc2 leaves after it
     /// replaces or deletes a chunk, are not copied. The frame needs no array. The new path must be another one.
-    // Never in place, because a directory cannot replace a file in one step.
     ///
     /// ```
     /// use b2nd_frame::{Frame, FrameType, Rewrite, is_sparse_frame};
@@ -175,8 +172,9 @@ impl<'p, R: Read + Seek> Rewrite<'p, R> {
     /// assert_eq!(std::fs::read(&contiguous)?.len(), std::fs::read("tests/data/int32_3x5.b2nd")?.len());
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
+    // Never in place, because a directory cannot replace a file in one step.
     pub fn frame_type(mut self, frame_type: FrameType) -> Self {
-        self.frame_type = Some(frame_type);
+        self.wanted.frame_type = Some(frame_type);
         self
     }
 
@@ -229,16 +227,15 @@ impl<'p, R: Read + Seek> Rewrite<'p, R> {
     /// # Ok::<(), b2nd_frame::Error>(())
     /// ```
     pub fn preview(self) -> Result<Frame<()>, Error> {
-        let Self { from, to, shape, dtype, frame_type, .. } = self;
-        let wanted = Wanted { shape: shape.as_deref(), dtype: dtype.as_deref(), frame_type };
+        let Self { from, to, wanted, .. } = self;
         let (_, after) = match from {
             Origin::Path(from) => {
-                let (job, _) = Job::new(&from, &to, wanted)?;
+                let (job, _) = Job::new(&from, &to, &wanted)?;
                 job.read(&mut Frame::open(&from)?)?
             }
             Origin::Reader { reader, offset } => {
                 let mut frame = Frame::read_at(reader, offset)?;
-                let (job, _) = Job::of_reader(&frame, &to, wanted)?;
+                let (job, _) = Job::of_reader(&frame, &to, &wanted)?;
                 job.read(&mut frame)?
             }
         };
@@ -279,17 +276,16 @@ impl<'p, R: Read + Seek> Rewrite<'p, R> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn apply(self) -> Result<Frame, Error> {
-        let Self { from, to, shape, dtype, frame_type, mut progress } = self;
-        let wanted = Wanted { shape: shape.as_deref(), dtype: dtype.as_deref(), frame_type };
+        let Self { from, to, wanted, mut progress } = self;
         match from {
             Origin::Path(from) => {
-                let (job, destination) = Job::new(&from, &to, wanted)?;
+                let (job, destination) = Job::new(&from, &to, &wanted)?;
                 let locks = job.lock()?;
                 job.apply(Frame::open(&from)?, locks, destination, &mut progress)
             }
             Origin::Reader { reader, offset } => {
                 let frame = Frame::read_at(reader, offset)?;
-                let (job, destination) = Job::of_reader(&frame, &to, wanted)?;
+                let (job, destination) = Job::of_reader(&frame, &to, &wanted)?;
                 let locks = job.lock()?;
                 job.apply(frame, locks, destination, &mut progress)
             }
@@ -299,7 +295,7 @@ impl<'p, R: Read + Seek> Rewrite<'p, R> {
 
 impl<R> fmt::Debug for Rewrite<'_, R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { from, to, shape, dtype, frame_type, progress: _ } = self;
+        let Self { from, to, wanted: Wanted { shape, dtype, frame_type }, progress: _ } = self;
         let from: &dyn fmt::Debug = match from {
             Origin::Path(path) => path,
             Origin::Reader { offset, .. } => offset,

@@ -23,10 +23,10 @@ use crate::rules::chunk::ChunkRules;
 use crate::write::index::NewIndex;
 
 /// The requested changes of a rewrite.
-#[derive(Clone, Copy)]
-pub(crate) struct Wanted<'w> {
-    pub(crate) shape: Option<&'w [i64]>,
-    pub(crate) dtype: Option<&'w str>,
+#[derive(Default)]
+pub(crate) struct Wanted {
+    pub(crate) shape: Option<Vec<i64>>,
+    pub(crate) dtype: Option<String>,
     pub(crate) frame_type: Option<FrameType>,
 }
 
@@ -36,10 +36,10 @@ pub(crate) struct Rewritten {
     pub(crate) body: Body,
 }
 
-/// The bytes after the header. `trailer` is empty if `range` includes the old trailer.
+/// The bytes after the header.
 pub(crate) enum Body {
     /// A byte range of the old frame. It needs no change, because the offsets of chunks count from the end of the
-    /// header.
+    /// header. `trailer` is empty if `range` includes the old trailer.
     Kept { range: Range<u64>, trailer: Vec<u8> },
     /// The chunks one by one and a new index, because the frame type changes.
     Moved { index: NewIndex, trailer: Vec<u8> },
@@ -48,7 +48,7 @@ pub(crate) enum Body {
 impl Rewritten {
     /// Converts a frame. It must have no errors except a lost type size, or an interrupted resize that the new shape
     /// undoes.
-    pub(crate) fn of<R: Read + Seek>(frame: &mut Frame<R>, wanted: Wanted<'_>) -> Result<Self, Error> {
+    pub(crate) fn of<R: Read + Seek>(frame: &mut Frame<R>, wanted: &Wanted) -> Result<Self, Error> {
         let Wanted { shape, dtype, frame_type } = wanted;
         if frame.header().generation == Generation::Beta1 {
             return Err(Error::refused(format_args!(
@@ -169,7 +169,7 @@ fn metalayer(
     array: &Array<'_>,
     header: &Header,
     typesize: i32,
-    Wanted { shape, dtype, .. }: Wanted<'_>,
+    Wanted { shape, dtype, .. }: &Wanted,
 ) -> Result<Vec<u8>, Error> {
     if let Some(shape) = shape {
         check_shape(array, header, shape)?;
@@ -197,13 +197,13 @@ fn metalayer(
     let entries = (
         0_u8,
         array.shape().len(),
-        shape.unwrap_or(array.shape()),
+        shape.as_deref().unwrap_or(array.shape()),
         array.chunkshape(),
         blockshape,
         dtype_format,
         dtype,
     );
-    to_vec(&entries).map_err(|error| Error::decode(array.metalayer().name(), error))
+    to_vec(&entries).map_err(|error| Error::encode(ARRAY_NAME, error))
 }
 
 /// The block size in bytes, which a header of the second generation does not have.

@@ -351,6 +351,13 @@ pub(crate) fn header_of_stored(
     Some(header)
 }
 
+/// An uncompressed chunk of bytes, in one block; `None` above [`MAX_BLOCKSIZE`].
+pub(crate) fn stored_chunk(bytes: &[u8]) -> Option<Vec<u8>> {
+    let len = bytes.len();
+    let header = header_of_stored(false, 1, len, len, len).filter(|_| len <= MAX_BLOCKSIZE)?;
+    Some([&header[..], bytes].concat())
+}
+
 /// A size in the header of a chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum HeaderSize {

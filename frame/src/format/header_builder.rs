@@ -43,6 +43,7 @@ impl Default for Compression {
 
 /// The bytes of a header of the present generation: a template of all markers, into which values are copied. The
 /// metalayers are added last.
+#[derive(Clone)]
 pub(crate) struct HeaderBuilder {
     bytes: Vec<u8>,
 }

@@ -168,10 +168,7 @@ impl<R> Frame<R> {
 
     /// The error of reading the file of the frame.
     pub(crate) fn unreadable(&self, error: io::Error) -> Error {
-        match self.path() {
-            Some(path) => Error::io("read", path, error),
-            None => Error::reading(error),
-        }
+        Error::reading(error).at(self.path())
     }
 
     /// Returns the reader or file of the frame.

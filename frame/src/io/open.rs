@@ -68,7 +68,7 @@ impl Frame {
             Err(_) if fs::metadata(path).is_ok_and(|metadata| !metadata.is_file() && !metadata.is_dir()) => {
                 Err(not_a_file(path))
             }
-            Err(error) => Err(error.at(path)),
+            Err(error) => Err(error.at(Some(path))),
         }
     }
 }

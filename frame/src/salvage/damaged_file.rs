@@ -32,7 +32,8 @@ pub(crate) struct DamagedFile<R> {
 
 impl<R: Read + Seek> DamagedFile<R> {
     pub(crate) fn new(mut reader: R, offset: u64, path: Option<PathBuf>) -> Result<Self, Error> {
-        let available = available(&mut reader, offset).map_err(Error::reading)?;
+        let available = available(&mut reader, offset);
+        let available = available.map_err(|error| Error::reading(error).at(path.as_deref()))?;
         let mut file = Self { reader, offset, len: available, available, path, is_sparse: false };
         file.is_sparse = file.is_sparse()?;
         Ok(file)
@@ -50,21 +51,22 @@ impl<R: Read + Seek> DamagedFile<R> {
     /// Cuts the bytes off at the next frame in the file, whose chunk index could be mistaken for that of this frame.
     pub(crate) fn up_to_next_frame(mut self) -> Result<Self, Error> {
         let own = MAGIC_OFFSET as u64;
-        if let Some(next) = self.search(own + 1, MAGIC, 1)?.first() {
+        if let Some(next) = self.search(own + 1, MAGIC)? {
             self.len = next - own;
         }
         Ok(self)
     }
 
-    /// Searches for these bytes from `start` on, and returns at most `most` offsets.
-    pub(crate) fn search(&mut self, start: u64, bytes: &[u8], most: usize) -> Result<Vec<u64>, Error> {
-        let mut found = Vec::new();
+    /// The first offset of these bytes from `start` on.
+    pub(crate) fn search(&mut self, start: u64, bytes: &[u8]) -> Result<Option<u64>, Error> {
         let mut at = start;
-        while at < self.len && found.len() < most {
-            found.extend(self.search_piece(at, bytes)?.into_iter().take(most - found.len()));
+        while at < self.len {
+            if let Some(&found) = self.search_piece(at, bytes)?.first() {
+                return Ok(Some(found));
+            }
             at = at.saturating_add(PIECE);
         }
-        Ok(found)
+        Ok(None)
     }
 
     /// The offsets at which these bytes begin in the piece at `start`.
@@ -89,10 +91,7 @@ impl<R: Read + Seek> DamagedFile<R> {
         self.reader
             .seek(SeekFrom::Start(self.offset.saturating_add(start)))
             .and_then(|_| read_up_to(&mut self.reader, length, &mut bytes))
-            .map_err(|error| match &self.path {
-                Some(path) => Error::io("read", path, error),
-                None => Error::reading(error),
-            })?;
+            .map_err(|error| Error::reading(error).at(self.path.as_deref()))?;
         if (bytes.len() as u64) < length { Err(Error::changing(None)) } else { Ok(bytes) }
     }
 
@@ -104,7 +103,8 @@ impl<R: Read + Seek> DamagedFile<R> {
 
     /// Whether the file still has this length and these first bytes.
     pub(crate) fn is_unchanged(&mut self, prefix: &[u8]) -> Result<bool, Error> {
-        let now = available(&mut self.reader, self.offset).map_err(Error::reading)?;
+        let now = available(&mut self.reader, self.offset);
+        let now = now.map_err(|error| Error::reading(error).at(self.path.as_deref()))?;
         Ok(now == self.available && self.read(0, prefix.len() as u64)? == prefix)
     }
 }

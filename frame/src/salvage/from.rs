@@ -3,19 +3,16 @@
 use core::fmt;
 use core::ops::ControlFlow;
 use std::fs::File;
-use std::io::{self, ErrorKind, Read, Seek, SeekFrom, Write};
+use std::io::{self, Read, Seek};
 use std::path::Path;
 use std::time::Instant;
 
-use crate::check::Check;
-use crate::edit::attributes::{keep_attributes, keep_modes};
+use crate::edit::attributes::keep;
 use crate::error::Error;
-use crate::finding::first_error;
 use crate::format::chunk::SpecialValue;
-use crate::format::chunk_file::SPARSE_INDEX;
 use crate::io::frame::Frame;
 use crate::io::lock::SharedLock;
-use crate::io::open::{file_with_header, open_at_once};
+use crate::io::open::{file_with_header, not_a_file, open_at_once};
 use crate::progress::Progress;
 use crate::rules::array::can_be_nan;
 use crate::salvage::array::Given;
@@ -23,7 +20,7 @@ use crate::salvage::damaged_file::DamagedFile;
 use crate::salvage::job::{Saved, plan, save};
 use crate::salvage::report::{self, SalvageReport};
 use crate::salvage::survey::{Notes, Survey};
-use crate::write::destination::{Destination, NewFrame};
+use crate::write::destination::Destination;
 use crate::write::output::Output;
 use crate::write::writer::FrameWriter;
 
@@ -84,13 +81,11 @@ impl Salvage<'_> {
     /// [`Io`](crate::ErrorKind::Io) if the file cannot be read.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, Error> {
         let path = file_with_header(path.as_ref())?;
-        let opened = open_at_once(&path).and_then(|file| {
-            let is_file = file.metadata()?.is_file();
-            let refused = || io::Error::new(ErrorKind::InvalidInput, "neither a file nor a directory");
-            if is_file { Ok(file) } else { Err(refused()) }
-        });
-        let opened = opened.map_err(|error| Error::io("read", &path, error))?;
-        Ok(Self::of(DamagedFile::new(opened, 0, Some(path))?))
+        let file = open_at_once(&path).map_err(|error| Error::io("read", &path, error))?;
+        if file.metadata().is_ok_and(|metadata| !metadata.is_file()) {
+            return Err(not_a_file(&path));
+        }
+        Ok(Self::of(DamagedFile::new(file, 0, Some(path))?))
     }
 }
 
@@ -192,13 +187,10 @@ impl<'p, R: Read + Seek> Salvage<'p, R> {
         let (survey, notes) = self.survey()?;
         let plan = plan(&survey)?;
         // `apply` uses the same writer. Here it writes into nothing, so a preview cannot differ.
-        let nothing =
-            Nothing { header: vec![0; usize::try_from(plan.header_len()).unwrap_or_default()], position: 0 };
-        let output = Output::contiguous(nothing, plan.header_len())?;
+        let output = Output::contiguous(io::empty(), plan.header_len())?;
         let mut writer = FrameWriter::new(output, plan);
         let saved = save(&mut self.file, &survey, self.fill, &mut writer, &mut self.progress)?;
-        let written = writer.finish()?;
-        Ok(report(Frame::parse(&written.header)?, notes, saved))
+        Ok(report(Frame::parse(&writer.header()?)?, notes, saved))
     }
 
     /// Writes the new frame to a path that must not exist yet, and opens it. The frame type stays the same.
@@ -242,14 +234,12 @@ impl<'p, R: Read + Seek> Salvage<'p, R> {
         let saved = save(&mut self.file, &survey, self.fill, &mut writer, &mut self.progress)?;
         let new = writer.finish()?;
         if let Some(from) = &path {
-            if let Ok(metadata) = from.metadata() {
-                keep_attributes(new.file(), &metadata, false);
-            }
-            if let Some(directory) = new.directory() {
-                keep_modes(directory, from, is_sparse);
-            }
+            keep(&new, from, false, is_sparse);
         }
-        check_new(&new)?;
+        if let Some(wrong) = new.first_error(Frame::read_at(new.file(), 0)?.map_reader(drop))? {
+            let wrong = wrong.message();
+            return Err(Error::refused(format_args!("the new frame would be damaged too: {wrong}")));
+        }
         // A writer without a lock can have changed the old frame meanwhile.
         if !self.file.is_unchanged(&survey.prefix)? {
             return Err(Error::changing(None));
@@ -291,49 +281,4 @@ fn report(frame: Frame<()>, notes: Notes, saved: Saved) -> SalvageReport {
     let Saved { lost, unverified, restored: chunks, counts } = saved;
     restored.extend(chunks.iter().map(report::restored));
     SalvageReport { frame, restored, assumed, lost, unverified, lost_metalayers, counts }
-}
-
-/// Checks the new frame before the rename.
-fn check_new(new: &NewFrame) -> Result<(), Error> {
-    let path = new.directory().map_or_else(|| new.path().into(), |directory| directory.join(SPARSE_INDEX));
-    let mut frame = Frame { path: Some(path), ..Frame::read_at(new.file(), 0)? };
-    let report = Check::default().run(&mut frame)?;
-    match first_error(&report.findings) {
-        None => Ok(()),
-        Some(wrong) => {
-            Err(Error::refused(format_args!("the new frame would be damaged too: {}", wrong.message())))
-        }
-    }
-}
-
-/// A writer that keeps only the header.
-struct Nothing {
-    header: Vec<u8>,
-    position: u64,
-}
-
-impl Write for Nothing {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let at = usize::try_from(self.position).unwrap_or(usize::MAX);
-        let slots = self.header.iter_mut().skip(at);
-        slots.zip(bytes).for_each(|(slot, &byte)| *slot = byte);
-        self.position = self.position.saturating_add(bytes.len() as u64);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
-impl Seek for Nothing {
-    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
-        let position = match to {
-            SeekFrom::Start(position) => Some(position),
-            SeekFrom::Current(offset) => self.position.checked_add_signed(offset),
-            SeekFrom::End(_) => None,
-        };
-        self.position = position.ok_or(ErrorKind::InvalidInput)?;
-        Ok(self.position)
-    }
 }

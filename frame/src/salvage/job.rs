@@ -3,7 +3,7 @@
 use std::io::{Read, Seek, Write};
 
 use crate::error::{Error, ErrorKind};
-use crate::format::chunk::{SpecialValue, clear_false_dictionary, header_of_stored};
+use crate::format::chunk::{SpecialValue, clear_false_dictionary, stored_chunk};
 use crate::format::index::{ChunkCounts, ChunkEntry, ChunkPlace};
 use crate::format::salvage_note::SALVAGE_NAME;
 use crate::format::trailer::Trailer;
@@ -51,9 +51,10 @@ pub(super) fn save<R: Read + Seek, W: Write + Seek>(
 ) -> Result<Saved, Error> {
     let mut frame = survey.frame(damaged)?;
     let mut scan = HeaderScan::of(&mut frame, survey, progress)?;
-    let mut work = Work { writer, progress, saved: Saved::default(), fill };
+    let mut work = Work { writer, progress, saved: Saved::default() };
     each(&mut frame, survey, &mut |chunks, next| work.take(chunks, &mut scan, next))?;
-    let mut saved = work.finish()?;
+    let mut saved = work.saved;
+    writer.fill_missing(fill)?;
     let lost: u64 = saved.lost.iter().map(|range| range.count).sum();
     // A frame of fill values alone has nothing of the old one.
     if lost == survey.parts.sizes.nchunks && lost > 0 {
@@ -63,11 +64,9 @@ pub(super) fn save<R: Read + Seek, W: Write + Seek>(
         )));
     }
     *saved.counts.of(ChunkPlace::Special(fill)) += lost;
-    let trailer = trailer(survey, &saved.lost, fill);
-    let trailer = trailer.ok_or_else(|| {
+    let (trailer, has_vlmetalayers) = trailer(survey, &saved.lost, fill).ok_or_else(|| {
         Error::refused("the vlmetalayers and the list of lost chunks are too long for a trailer")
     })?;
-    let (trailer, has_vlmetalayers) = trailer;
     writer.set_trailer(trailer, has_vlmetalayers);
     Ok(saved)
 }
@@ -82,9 +81,7 @@ fn trailer(survey: &Survey, lost: &[ChunkRange], fill: SpecialValue) -> Option<(
         note.fill = fill.name().into();
     }
     let note_chunk = if !note.lost.is_empty() || note.has_assumed_order {
-        let value = note.write()?;
-        let header = header_of_stored(false, 1, value.len(), value.len(), value.len())?;
-        Some([&header[..], &value].concat())
+        Some(stored_chunk(&note.write()?)?)
     } else {
         None
     };
@@ -99,7 +96,6 @@ struct Work<'w, 'p, W: Write> {
     writer: &'w mut FrameWriter<W>,
     progress: &'w mut Progress<'p>,
     saved: Saved,
-    fill: SpecialValue,
 }
 
 impl<W: Write + Seek> Work<'_, '_, W> {
@@ -143,8 +139,7 @@ impl<W: Write + Seek> Work<'_, '_, W> {
             // Before the verification, which both chunks may pass.
             Verdict::Lost("it shares bytes with another chunk, so one of the two places is wrong".into())
         } else {
-            let has_wrong_length = scan.wrong_lengths.contains(&number);
-            verify::chunk(chunks, entry, &scan.rules, has_wrong_length, scan.room(entry))?
+            verify::chunk(chunks, entry, scan)?
         };
         let SavedChunk { mut bytes, doubt, restored } = match verdict {
             Verdict::Saved(saved) => saved,
@@ -179,14 +174,6 @@ impl<W: Write + Seek> Work<'_, '_, W> {
             let why = "its entry says that it is a single value, but the file has bytes of a chunk without an entry".into();
             add(&mut self.saved.unverified, first, count, why);
         }
-    }
-
-    /// Fills the lost chunks.
-    fn finish(self) -> Result<Saved, Error> {
-        if self.writer.first_missing().is_some() {
-            self.writer.fill_missing(self.fill)?;
-        }
-        Ok(self.saved)
     }
 }
 

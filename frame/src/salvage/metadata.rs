@@ -1,5 +1,6 @@
 //! The description of the array in a damaged header: its metalayers, and the possible sizes.
 
+use core::cmp::Reverse;
 use core::ops::Range;
 
 use b2nd_serde::dtype::Dtype;
@@ -27,6 +28,8 @@ pub(super) struct Metadata {
     pub(super) header_lens: Vec<usize>,
     /// The sizes of items, blocks and chunks for each possible typesize, the most likely one first.
     pub(super) sizes: Vec<Sizes>,
+    /// The number of chunks, which is the same for all typesizes.
+    pub(super) nchunks: u64,
 }
 
 /// The array, and the metalayers that can be read.
@@ -51,9 +54,10 @@ pub(super) fn read(
     let stated = stated.filter(|len| (Generation::Present.head_len()..=MAX_HEADER_LEN).contains(len));
     let mut found = find(prefix, stated, values.is_lost, restored);
     let meta = given.apply(found.array.as_ref())?;
-    meta.geometry().map_err(|error| {
+    let geometry = meta.geometry().map_err(|error| {
         Error::array_unknown(format_args!("the array's metalayer: {error}; give the entry that is wrong"))
     })?;
+    let nchunks = geometry.nchunks();
     if found.array.as_ref() != Some(&meta) {
         restored.push(format!("the array's metalayer, as given: {given}"));
         let bytes = to_vec(&meta).map_err(|error| Error::encode(ARRAY_NAME, error))?;
@@ -86,7 +90,7 @@ pub(super) fn read(
             )));
         }
     }
-    Ok(Metadata { dtype, layers: found.layers, header_lens, sizes })
+    Ok(Metadata { dtype, layers: found.layers, header_lens, sizes, nchunks })
 }
 
 fn is_array_name(name: &[u8]) -> bool {
@@ -193,6 +197,16 @@ fn search(prefix: &[u8], start: usize) -> Option<(Meta, Vec<u8>, usize)> {
     })
 }
 
+/// The values of an array with these sizes in a header. `nbytes` is the last one, as it follows from the others.
+pub(super) fn in_header(sizes: &Sizes) -> [(HeaderField, i64); 4] {
+    [
+        (HeaderField::Typesize, sizes.typesize.into()),
+        (HeaderField::Blocksize, sizes.blocksize.into()),
+        (HeaderField::Chunksize, sizes.chunksize.into()),
+        (HeaderField::Nbytes, sizes.nbytes),
+    ]
+}
+
 /// The sizes for each possible typesize: the one of the dtype, and the one of the header.
 fn possible_sizes(meta: &Meta, dtype: Option<&Dtype>, values: &Values) -> Result<Vec<Sizes>, Error> {
     let stated = usize::try_from(values.number(HeaderField::Typesize)).ok().filter(|&size| size > 0);
@@ -208,13 +222,8 @@ fn possible_sizes(meta: &Meta, dtype: Option<&Dtype>, values: &Values) -> Result
     }
     // Each size in the header that agrees is a vote. The sort keeps the order of equals, so the dtype wins a tie.
     possible.sort_by_key(|sizes| {
-        let agreeing = [
-            values.number(HeaderField::Chunksize) == i64::from(sizes.chunksize),
-            values.number(HeaderField::Blocksize) == i64::from(sizes.blocksize),
-            values.number(HeaderField::Nbytes) == sizes.nbytes,
-            values.number(HeaderField::Typesize) == i64::from(sizes.typesize),
-        ];
-        core::cmp::Reverse(agreeing.into_iter().filter(|&agrees| agrees).count())
+        let is_right = |&(field, right): &(HeaderField, i64)| values.number(field) == right;
+        Reverse(in_header(sizes).into_iter().filter(is_right).count())
     });
     possible.dedup_by_key(|sizes| sizes.typesize);
     if possible.is_empty() {

@@ -17,11 +17,12 @@ mod trailer;
 mod order;
 
 mod survey;
-mod verify;
 
 mod walk;
 
 mod scan;
+
+mod verify;
 
 mod job;
 

@@ -1,5 +1,6 @@
 //! The places of the parts of a damaged frame. All possible places are tried, and the chunks decide.
 
+use core::ops::Range;
 use std::collections::BTreeSet;
 use std::io::{Read, Seek};
 
@@ -30,19 +31,11 @@ const MAX_PLACES: usize = 16;
 const MAX_TRIED: usize = 1 << 12;
 
 /// The parts of a frame.
-#[derive(Clone, Copy, Debug)]
 pub(super) struct FrameParts {
     pub(super) header_len: u64,
     pub(super) sizes: Sizes,
     /// The byte range of the chunk index; `None` if it was not found, or if there are no chunks.
-    pub(super) index: Option<ByteRange>,
-}
-
-/// A range of bytes.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct ByteRange {
-    pub(super) start: u64,
-    pub(super) end: u64,
+    pub(super) index: Option<Range<u64>>,
 }
 
 /// The values of a header that do not depend on the sizes and places of the parts.
@@ -90,7 +83,6 @@ pub(super) fn find<R: Read + Seek>(
     metadata: &Metadata,
     draft: &Draft<'_>,
 ) -> Result<Option<FrameParts>, Error> {
-    let nchunks = metadata.sizes.first().map_or(0, |sizes| sizes.nchunks);
     let mut best: Option<(usize, FrameParts)> = None;
     let cbytes = u64::try_from(values.number(HeaderField::Cbytes)).unwrap_or_default();
     let stated = metadata.header_lens.iter().map(|&len| len as u64).map(|header_len| {
@@ -104,7 +96,7 @@ pub(super) fn find<R: Read + Seek>(
         }
     }
     // Then every place in the file where the bytes match an index of the right length, the last one first.
-    for start in places(file, nchunks)?.into_iter().rev() {
+    for start in places(file, metadata.nchunks)?.into_iter().rev() {
         let before = start.saturating_sub(cbytes);
         let before = metadata.header_lens.is_empty().then_some(before);
         let header_lens = metadata.header_lens.iter().map(|&len| len as u64).chain(before);
@@ -132,18 +124,17 @@ fn try_place<R: Read + Seek>(
         let head = draft.head(&sizes, header_len, start, file.len)?;
         let mut frame = file.frame(head);
         let Some((tried, end)) = agreeing(&mut frame) else { continue };
-        let parts = FrameParts { header_len, sizes, index: Some(ByteRange { start, end }) };
+        let parts = FrameParts { header_len, sizes, index: Some(start..end) };
         // The data of a chunk can resemble an index, but no trailer follows it.
         let is_index = layers::is_trailer(&file.read(end, layers::TRAILER_START.len() as u64)?);
         if !(is_index || is_stated && tried.nwrong == 0) {
             continue;
         }
-        let is_best = best.as_ref().is_none_or(|(most, _)| tried.agreeing > *most);
-        if is_best && tried.agreeing > 0 {
+        let is_whole = tried.nwrong == 0;
+        if is_whole || tried.agreeing > best.as_ref().map_or(0, |&(most, _)| most) {
             *best = Some((tried.agreeing, parts));
         }
-        if tried.nwrong == 0 {
-            *best = Some((tried.agreeing, parts));
+        if is_whole {
             return Ok(true);
         }
     }
@@ -153,7 +144,6 @@ fn try_place<R: Read + Seek>(
 /// The agreement of a possible chunk index with the chunks.
 #[derive(Default)]
 struct Tried {
-    nstored: usize,
     /// Entries that are exactly a special value, or lead to a chunk header, each to a different one.
     agreeing: usize,
     nwrong: usize,
@@ -166,7 +156,7 @@ fn agreeing<R: Read + Seek>(frame: &mut Frame<&mut R>) -> Option<(Tried, u64)> {
     let rules = ChunkRules { filters: None, ..ChunkRules::new(frame.header(), true) };
     let mut chunks = frame.chunks().ok()?;
     let end = chunks.index()?.start().saturating_add(chunks.index()?.header().cbytes as u64);
-    let mut tried = Tried::default();
+    let (mut tried, mut nstored) = (Tried::default(), 0_usize);
     let mut places = BTreeSet::new();
     // If all entries are equal, the second one already shows that a place repeats.
     let most = if chunks.is_repeated() { 2 } else { MAX_TRIED };
@@ -176,7 +166,7 @@ fn agreeing<R: Read + Seek>(frame: &mut Frame<&mut R>) -> Option<(Tried, u64)> {
         let is_right = match entry.place {
             ChunkPlace::Special(_) => chunks.other_bits(&entry).is_none(),
             ChunkPlace::Frame(_) | ChunkPlace::File(_) => {
-                tried.nstored += 1;
+                nstored += 1;
                 chunks.valid_header(&entry, &rules).is_ok() && places.insert(value)
             }
             ChunkPlace::Invalid(_) => false,
@@ -185,7 +175,7 @@ fn agreeing<R: Read + Seek>(frame: &mut Frame<&mut R>) -> Option<(Tried, u64)> {
         tried.nwrong += usize::from(!is_right);
     }
     // Stored entries that lead to no chunk at all are not an index.
-    if tried.nstored > 0 && places.is_empty() { None } else { Some((tried, end)) }
+    if nstored > 0 && places.is_empty() { None } else { Some((tried, end)) }
 }
 
 /// The last places in a file, at most [`MAX_PLACES`], where the bytes match the item size and the length of a chunk

@@ -86,8 +86,7 @@ impl HeaderScan {
         }
         // The majority of the chunks, because the header with the filters may be damaged.
         rules.filters = pipelines.into_iter().max_by_key(|&(_, count)| count).map(|(filters, _)| filters);
-        let has_unowned =
-            spans.len() < MAX_COMPARED && unowned(survey, &spans, &places) >= ChunkHeader::MAX_LEN as u64;
+        let has_unowned = spans.len() < MAX_COMPARED && has_unowned(survey, &spans, &places);
         let (end, left) = (index_start(frame.header()), chunks_len(frame.header()).saturating_mul(2));
         Ok(Self {
             sharing,
@@ -102,7 +101,8 @@ impl HeaderScan {
         })
     }
 
-    /// Whether a chunk shares bytes with another one, and nothing shows which of the two places is wrong.
+    /// Whether a chunk shares bytes with another one, and nothing shows which of the two places is wrong. Call it once
+    /// for each chunk, because the bytes of those that are not compared are summed up.
     pub(super) fn is_sharing<R: Read + Seek>(
         &mut self,
         chunks: &mut Chunks<'_, R>,
@@ -195,15 +195,14 @@ fn wrong_lengths<R: Read + Seek>(
     Ok(wrong)
 }
 
-/// The longest run of bytes, between the header and the chunk index, that belong to no chunk. The spans and the places
-/// of all chunks must be sorted.
-fn unowned(survey: &Survey, spans: &[ChunkSpan], places: &[u64]) -> u64 {
-    let Some(index) = survey.parts.index.filter(|_| !survey.is_sparse) else { return 0 };
+/// Whether there is room for a chunk, between the header and the chunk index, in bytes that belong to no chunk. The
+/// spans and the places of all chunks must be sorted.
+fn has_unowned(survey: &Survey, spans: &[ChunkSpan], places: &[u64]) -> bool {
+    let Some(index) = survey.parts.index.as_ref().filter(|_| !survey.is_sparse) else { return false };
     let ranges = spans.iter().map(|span| (span.start, span.end));
     // A chunk with a damaged header is in no span, but its bytes have an entry.
-    let unowned = gaps(ranges, survey.parts.header_len, index.start)
-        .filter(|(start, _)| places.binary_search(start).is_err());
-    unowned.map(|(_, len)| len).max().unwrap_or_default()
+    gaps(ranges, survey.parts.header_len, index.start)
+        .any(|(start, len)| len >= ChunkHeader::MAX_LEN as u64 && places.binary_search(&start).is_err())
 }
 
 /// Counts the filter pipeline of a compressed chunk.

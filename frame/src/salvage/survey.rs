@@ -16,7 +16,7 @@ use crate::io::frame::Frame;
 use crate::rules::chunk::ChunkRules;
 use crate::salvage::array::Given;
 use crate::salvage::damaged_file::DamagedFile;
-use crate::salvage::metadata::{self, Metadata};
+use crate::salvage::metadata::{self, Metadata, in_header};
 use crate::salvage::order::{self, NumberedChunks, Order};
 use crate::salvage::parts::{self, Draft, FrameParts};
 use crate::salvage::trailer;
@@ -88,22 +88,22 @@ impl Survey {
         let compression = values.compression(restored);
         let is_sparse = file.directory().is_some();
         let draft = Draft { compression: &compression, layers: &metadata.layers, is_sparse };
-        let nchunks = metadata.sizes.first().map_or(0, |sizes| sizes.nchunks);
+        let nchunks = metadata.nchunks;
         let (parts, order) = place(file, &values, &metadata, &draft, assumes_order)?;
-        if let Some(order) = &order {
-            notes.assumed.push(assumption(order, nchunks));
-        }
-        if order.is_none() {
-            notes.restored.extend(differences(&values, &parts, is_sparse));
+        match &order {
+            Some(order) => notes.assumed.push(assumption(order, nchunks)),
+            None => notes.restored.extend(differences(&values, &parts, is_sparse)),
         }
         let index_end =
-            if nchunks == 0 { Some(parts.header_len) } else { parts.index.map(|index| index.end) };
+            if nchunks == 0 { Some(parts.header_len) } else { parts.index.as_ref().map(|index| index.end) };
         // Without a header, the frame is the whole file.
         let stated = Some(values.number(HeaderField::FrameLen)).filter(|_| !values.is_lost);
         let frame_len = stated.map_or(file.len, |len| u64::from_ne_bytes(len.to_ne_bytes()));
         let trailer = trailer::read(file, index_end, frame_len, &mut notes.restored)?;
-        if trailer.is_none() && (values.has_vlmetalayers() || order.is_none()) {
-            notes.lost_trailer(values.has_vlmetalayers());
+        if trailer.is_none() && values.has_vlmetalayers() {
+            notes.lost_metalayers.push(("all vlmetalayers".into(), "the trailer cannot be found".into()));
+        } else if trailer.is_none() && order.is_none() {
+            notes.restored.push("the trailer, which has no vlmetalayers according to the header".into());
         }
         let mut vlmetalayers = trailer.unwrap_or_default();
         notes.lost_metalayers.append(&mut vlmetalayers.lost);
@@ -125,8 +125,8 @@ impl Survey {
         &self,
         file: &'s mut DamagedFile<R>,
     ) -> Result<Frame<&'s mut R>, Error> {
-        let FrameParts { header_len, ref sizes, index } = self.parts;
-        let end = index.map_or(file.len, |index| index.start);
+        let FrameParts { header_len, ref sizes, ref index } = self.parts;
+        let end = index.as_ref().map_or(file.len, |index| index.start);
         let mut head = self.draft().head(sizes, header_len, end, file.len)?;
         if index.is_none() {
             // With an `nbytes` of 0, `chunks` does not try to read the index, which is lost.
@@ -136,23 +136,12 @@ impl Survey {
     }
 }
 
-impl Notes {
-    fn lost_trailer(&mut self, had_vlmetalayers: bool) {
-        if had_vlmetalayers {
-            let why = "the trailer cannot be found".to_owned();
-            self.lost_metalayers.push(("all vlmetalayers".into(), why));
-        } else {
-            self.restored.push("the trailer, which has no vlmetalayers according to the header".into());
-        }
-    }
-}
-
 /// If the length of the header is not known, adds the offset of the first chunk as a possible length.
 fn add_header_lens<R: Read + Seek>(file: &mut DamagedFile<R>, metadata: &mut Metadata) -> Result<(), Error> {
     if metadata.header_lens.is_empty() {
         for sizes in &metadata.sizes {
-            let first = file.search(parts::TYPESIZE, &parts::signature(sizes), 1)?;
-            let first = first.first().and_then(|&first| usize::try_from(first - parts::TYPESIZE).ok());
+            let first = file.search(parts::TYPESIZE, &parts::signature(sizes))?;
+            let first = first.and_then(|first| usize::try_from(first - parts::TYPESIZE).ok());
             metadata.header_lens.extend(first);
         }
     }
@@ -168,7 +157,7 @@ fn place<R: Read + Seek>(
     draft: &Draft<'_>,
     assumes_order: bool,
 ) -> Result<(FrameParts, Option<NumberedChunks>), Error> {
-    let nchunks = metadata.sizes.first().map_or(0, |sizes| sizes.nchunks);
+    let nchunks = metadata.nchunks;
     if let Some(&sizes) = metadata.sizes.first().filter(|_| nchunks == 0) {
         let header_len = metadata.header_lens.first().copied().unwrap_or_default() as u64;
         return Ok((FrameParts { header_len, sizes, index: None }, None));
@@ -178,7 +167,7 @@ fn place<R: Read + Seek>(
     }
     // Chunks that cannot be found often mean that the array is not the one of the metalayer.
     let contradiction = metadata.sizes.first().and_then(|sizes| contradiction(values, sizes));
-    if let (Some(why), Some(indexed)) = (&contradiction, other_count(file, values, metadata, nchunks)?) {
+    if let (Some(why), Some(indexed)) = (&contradiction, other_count(file, values, metadata)?) {
         let indexed = counted(indexed, "chunk");
         return Err(Error::array_unknown(format_args!(
             "the chunk index has {indexed}, but the array has {nchunks}; {why}"
@@ -226,11 +215,12 @@ fn other_count<R: Read + Seek>(
     file: &mut DamagedFile<R>,
     values: &Values,
     metadata: &Metadata,
-    nchunks: u64,
 ) -> Result<Option<u64>, Error> {
     let number = |field| u64::try_from(values.number(field)).unwrap_or_default();
     let stated = number(HeaderField::Nbytes).checked_div(number(HeaderField::Chunksize));
-    let Some(stated) = stated.filter(|&stated| stated > 0 && stated != nchunks) else { return Ok(None) };
+    let Some(stated) = stated.filter(|&stated| stated > 0 && stated != metadata.nchunks) else {
+        return Ok(None);
+    };
     for &header_len in &metadata.header_lens {
         let chunks = if file.directory().is_some() { 0 } else { number(HeaderField::Cbytes) };
         let start = (header_len as u64).saturating_add(chunks);
@@ -265,16 +255,6 @@ fn contradiction(values: &Values, sizes: &Sizes) -> Option<String> {
     ))
 }
 
-/// The values of an array with these sizes in a header. `nbytes` is the last one, as it follows from the others.
-fn in_header(sizes: &Sizes) -> [(HeaderField, i64); 4] {
-    [
-        (HeaderField::Typesize, sizes.typesize.into()),
-        (HeaderField::Blocksize, sizes.blocksize.into()),
-        (HeaderField::Chunksize, sizes.chunksize.into()),
-        (HeaderField::Nbytes, sizes.nbytes),
-    ]
-}
-
 fn assumption(order: &[(u64, u64)], nchunks: u64) -> String {
     let found = order.len() as u64;
     let lost = order.last().map_or(0, |&(last, _)| last + 1 - found);
@@ -292,8 +272,8 @@ fn assumption(order: &[(u64, u64)], nchunks: u64) -> String {
 
 /// The numbers of the header that were wrong.
 fn differences(values: &Values, parts: &FrameParts, is_sparse: bool) -> Vec<String> {
-    let FrameParts { header_len, sizes, index } = *parts;
-    let cbytes = index.filter(|_| !is_sparse).map(|index| index.start.saturating_sub(header_len));
+    let FrameParts { header_len, ref sizes, ref index } = *parts;
+    let cbytes = index.as_ref().filter(|_| !is_sparse).map(|index| index.start.saturating_sub(header_len));
     if values.is_lost {
         return Vec::new();
     }
@@ -303,7 +283,7 @@ fn differences(values: &Values, parts: &FrameParts, is_sparse: bool) -> Vec<Stri
     ];
     // Without chunks, `chunksize` may be anything.
     let is_known = |field| field != HeaderField::Chunksize || sizes.nchunks > 0;
-    let of_array = in_header(&sizes).map(|(field, right)| (field, Some(right).filter(|_| is_known(field))));
+    let of_array = in_header(sizes).map(|(field, right)| (field, Some(right).filter(|_| is_known(field))));
     let wrong = of_parts.into_iter().chain(of_array).filter_map(|(field, right)| {
         let (found, right) = (values.number(field), right?);
         let name = field.encoding().name;

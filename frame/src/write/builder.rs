@@ -7,7 +7,7 @@ use b2nd_serde::Meta;
 use serde::Serialize;
 
 use crate::error::Error;
-use crate::format::chunk::{ChunkHeader, MAX_BLOCKSIZE, header_of_stored};
+use crate::format::chunk::{ChunkHeader, MAX_BLOCKSIZE, stored_chunk};
 use crate::format::flags::{Codec, Filter, SplitMode};
 use crate::format::header_builder::Compression;
 use crate::rules::chunk::wrong_alone;
@@ -186,12 +186,8 @@ impl FrameBuilder {
     /// Adds a vlmetalayer: a value as `MessagePack`, in which a struct is a map, in an uncompressed chunk. Its name has
     /// at most 31 bytes. At most 16 can be added.
     pub fn vlmetalayer(mut self, name: &str, value: &(impl Serialize + ?Sized)) -> Self {
-        let chunk = messagepack(name, value).and_then(|value| {
-            let header = header_of_stored(false, 1, value.len(), value.len(), value.len());
-            let header =
-                header.filter(|_| value.len() <= MAX_BLOCKSIZE).ok_or_else(|| too_long(name, value.len()))?;
-            Ok([&header[..], &value].concat())
-        });
+        let chunk = messagepack(name, value)
+            .and_then(|value| stored_chunk(&value).ok_or_else(|| too_long(name, value.len())));
         self.0.vlmetalayers.push((name.into(), chunk));
         self
     }

@@ -6,7 +6,9 @@ use std::path::{self, Path, PathBuf};
 
 use tempfile::{Builder, NamedTempFile, TempDir};
 
+use crate::check::Check;
 use crate::error::Error;
+use crate::finding::{Finding, first_error};
 use crate::format::chunk_file::SPARSE_INDEX;
 use crate::io::frame::{Frame, folder_of};
 
@@ -117,6 +119,14 @@ impl NewFrame {
             Temporary::File(_) => None,
             Temporary::Directory(directory, _) => Some(directory.path()),
         }
+    }
+
+    /// The first error that a check finds in the new frame with this header, under its temporary name.
+    pub(crate) fn first_error(&self, header: Frame<()>) -> Result<Option<Finding>, Error> {
+        let path =
+            self.directory().map_or_else(|| self.path().into(), |directory| directory.join(SPARSE_INDEX));
+        let mut frame = Frame { path: Some(path), ..header }.map_reader(|()| self.file());
+        Ok(first_error(&Check::default().run(&mut frame)?.findings).cloned())
     }
 
     /// The final path.

@@ -17,6 +17,8 @@ const BUFFER: usize = 1 << 16;
 pub(crate) struct Output<W: Write> {
     out: BufWriter<W>,
     chunks: WrittenChunks,
+    /// The stored size of all chunks in bytes.
+    pub(crate) len: u64,
     /// The path that the frame will have, for messages.
     path: Option<PathBuf>,
 }
@@ -28,8 +30,6 @@ enum WrittenChunks {
     Contiguous {
         start: u64,
         header_len: u64,
-        /// The size of all chunks in bytes.
-        len: u64,
         /// Whether a part of a failed chunk may have been written. The next chunk overwrites it.
         is_astray: bool,
     },
@@ -41,15 +41,14 @@ enum WrittenChunks {
 impl Output<NewFrame> {
     /// Starts a frame at a path.
     pub(crate) fn begin(new: NewFrame, header_len: u64) -> Result<Self, Error> {
-        let path = Some(new.path().to_path_buf());
+        let path = new.path().to_path_buf();
         if let Some(directory) = new.directory() {
             let chunks = WrittenChunks::Sparse { directory: directory.to_path_buf(), files: 0 };
-            return Ok(Self { out: BufWriter::with_capacity(BUFFER, new), chunks, path });
+            let out = BufWriter::with_capacity(BUFFER, new);
+            return Ok(Self { out, chunks, len: 0, path: Some(path) });
         }
-        match Self::contiguous(new, header_len) {
-            Ok(output) => Ok(Self { path, ..output }),
-            Err(error) => Err(name(error, path.as_ref())),
-        }
+        let output = Self::contiguous(new, header_len).map_err(|error| error.at(Some(&path)))?;
+        Ok(Self { path: Some(path), ..output })
     }
 }
 
@@ -60,8 +59,8 @@ impl<W: Write + Seek> Output<W> {
         let start = out.stream_position().map_err(Error::writing)?;
         let mut out = BufWriter::with_capacity(BUFFER, out);
         io::copy(&mut io::repeat(0).take(header_len), &mut out).map_err(Error::writing)?;
-        let chunks = WrittenChunks::Contiguous { start, header_len, len: 0, is_astray: false };
-        Ok(Self { out, chunks, path: None })
+        let chunks = WrittenChunks::Contiguous { start, header_len, is_astray: false };
+        Ok(Self { out, chunks, len: 0, path: None })
     }
 
     /// Lets a function write a chunk and return its length. Returns the value for the chunk index: the offset, or the
@@ -71,41 +70,38 @@ impl<W: Write + Seek> Output<W> {
         write: impl FnOnce(&mut dyn Write) -> Result<u64, Error>,
     ) -> Result<u64, Error> {
         let put = match &mut self.chunks {
-            WrittenChunks::Contiguous { start, header_len, len, is_astray } => {
-                let end = start.saturating_add(*header_len).saturating_add(*len);
-                let back = if *is_astray { Some(end) } else { None };
+            WrittenChunks::Contiguous { start, header_len, is_astray } => {
+                let end = start.saturating_add(*header_len).saturating_add(self.len);
+                let back = if *is_astray { self.out.seek(SeekFrom::Start(end)).map(drop) } else { Ok(()) };
                 *is_astray = true;
-                let written = put_behind(&mut self.out, back, write);
-                written.map(|written| {
-                    *is_astray = false;
-                    let offset = *len;
-                    *len = offset.saturating_add(written);
-                    offset
-                })
+                let written = back.map_err(Error::writing).and_then(|()| write(&mut self.out));
+                *is_astray = written.is_err();
+                written.map(|written| (self.len, written))
             }
             WrittenChunks::Sparse { directory, files } => {
                 let number = *files;
-                put_file(directory.join(chunk_file::name(number)), write).map(|()| {
-                    *files += 1;
-                    number
-                })
+                let written = put_file(directory.join(chunk_file::name(number)), write);
+                *files += u64::from(written.is_ok());
+                written.map(|written| (number, written))
             }
         };
-        put.map_err(|error| name(error, self.path.as_ref()))
+        let (place, written) = put.map_err(|error| error.at(self.path.as_deref()))?;
+        self.len = self.len.saturating_add(written);
+        Ok(place)
     }
 
     /// Writes the index, the trailer, and last the header. The position is then after the frame.
     pub(crate) fn finish(self, header: &[u8], index: &NewIndex, trailer: &[u8]) -> Result<W, Error> {
         let path = self.path.clone();
-        self.write_rest(header, index, trailer).map_err(|error| name(Error::writing(error), path.as_ref()))
+        self.write_rest(header, index, trailer).map_err(|error| Error::writing(error).at(path.as_deref()))
     }
 
     fn write_rest(mut self, header: &[u8], index: &NewIndex, trailer: &[u8]) -> io::Result<W> {
         match self.chunks {
-            WrittenChunks::Contiguous { start, header_len, len, is_astray } => {
+            WrittenChunks::Contiguous { start, header_len, is_astray } => {
                 let behind_header = start.saturating_add(header_len);
                 if is_astray {
-                    self.out.seek(SeekFrom::Start(behind_header.saturating_add(len)))?;
+                    self.out.seek(SeekFrom::Start(behind_header.saturating_add(self.len)))?;
                 }
                 index.write(&mut self.out)?;
                 self.out.write_all(trailer)?;
@@ -133,34 +129,11 @@ impl<W: Write + Seek> Output<W> {
     }
 }
 
-/// Lets a function write a chunk after the others. `back` is the end of the chunks before it, if the writer must first
-/// seek there.
-fn put_behind<W: Write + Seek>(
-    out: &mut BufWriter<W>,
-    back: Option<u64>,
-    write: impl FnOnce(&mut dyn Write) -> Result<u64, Error>,
-) -> Result<u64, Error> {
-    if let Some(end) = back {
-        out.seek(SeekFrom::Start(end)).map_err(Error::writing)?;
-    }
-    write(out)
-}
-
-/// Lets a function write a chunk into a file of its own.
-fn put_file(path: PathBuf, write: impl FnOnce(&mut dyn Write) -> Result<u64, Error>) -> Result<(), Error> {
+/// Lets a function write a chunk into a file of its own and return its length.
+fn put_file(path: PathBuf, write: impl FnOnce(&mut dyn Write) -> Result<u64, Error>) -> Result<u64, Error> {
     let mut file = File::create(&path).map_err(Error::writing)?;
-    if let Err(error) = write(&mut file) {
+    write(&mut file).inspect_err(|_| {
         // The file may stay if it cannot be removed: the index does not name it.
         let _ = fs::remove_file(path);
-        return Err(error);
-    }
-    Ok(())
-}
-
-/// Adds the path of the frame to an error, instead of the temporary file's.
-fn name(error: Error, path: Option<&PathBuf>) -> Error {
-    match path {
-        Some(path) => error.at(path),
-        None => error,
-    }
+    })
 }

@@ -1,4 +1,4 @@
-//! The plan of a new frame: everything that does not depend on its chunks.
+//! The plan of a new frame: its parts around the chunks.
 
 use core::iter;
 
@@ -50,7 +50,7 @@ pub(crate) struct Sizes {
     pub(crate) nchunks: u64,
 }
 
-/// Everything of a new frame that does not depend on its chunks.
+/// The parts of a new frame around its chunks. The index, and in a salvage the trailer, follow from the chunks.
 // The length of the header follows from the metalayers, so chunks are written to their final place at once.
 pub(crate) struct Plan {
     pub(crate) header: HeaderBuilder,

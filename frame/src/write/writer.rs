@@ -43,14 +43,12 @@ pub struct FrameWriter<W: Write> {
     output: Output<W>,
     plan: Plan,
     rules: ChunkRules,
-    /// The stored size of all chunks in bytes.
-    cbytes: u64,
 }
 
 impl<W: Write + Seek> FrameWriter<W> {
     pub(crate) fn new(output: Output<W>, plan: Plan) -> Self {
         let rules = plan.rules();
-        Self { output, plan, rules, cbytes: 0 }
+        Self { output, plan, rules }
     }
 
     /// Replaces the trailer, which may depend on the chunks.
@@ -267,22 +265,28 @@ impl<W: Write + Seek> FrameWriter<W> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn finish(self) -> Result<W, Error> {
-        let Plan { mut header, section, trailer, index, sizes, is_sparse, can_be_nan: _ } = self.plan;
+        let header = self.header()?;
+        self.output.finish(&header, &self.plan.index, &self.plan.trailer)
+    }
+
+    /// The header of the complete frame.
+    pub(crate) fn header(&self) -> Result<Vec<u8>, Error> {
+        let Plan { header, section, trailer, index, sizes, is_sparse, can_be_nan: _ } = &self.plan;
         if let Some((missing, first)) = index.missing() {
             let nchunks = sizes.nchunks;
             return Err(Error::refused(format_args!(
                 "{missing} of {nchunks} chunks have not been given; the first of them is chunk {first}"
             )));
         }
-        let cbytes = i64::try_from(self.cbytes).ok();
-        header.set(HeaderField::Cbytes, &cbytes.unwrap_or_default().to_be_bytes());
-        let in_frame = if is_sparse { 0 } else { self.cbytes };
-        let after =
-            in_frame.checked_add(index.written_len()).and_then(|len| len.checked_add(trailer.len() as u64));
-        let header = after.filter(|_| cbytes.is_some()).and_then(|after| header.finish(&section, after));
-        let header =
-            header.ok_or_else(|| Error::refused("the chunks have more bytes than the format can count"))?;
-        self.output.finish(&header, &index, &trailer)
+        let cbytes = self.output.len;
+        let in_frame = if *is_sparse { 0 } else { cbytes };
+        let after = in_frame.saturating_add(index.written_len()).saturating_add(trailer.len() as u64);
+        let header = i64::try_from(cbytes).ok().and_then(|cbytes| {
+            let mut header = header.clone();
+            header.set(HeaderField::Cbytes, &cbytes.to_be_bytes());
+            header.finish(section, after)
+        });
+        header.ok_or_else(|| Error::refused("the chunks have more bytes than the format can count"))
     }
 
     fn check_number(&self, number: u64) -> Result<(), Error> {
@@ -329,7 +333,6 @@ impl<W: Write + Seek> FrameWriter<W> {
             Ok(len)
         })?;
         self.plan.index.set(number, EntryValue::Stored(stored));
-        self.cbytes = self.cbytes.saturating_add(len);
         Ok(())
     }
 
@@ -340,10 +343,10 @@ impl<W: Write + Seek> FrameWriter<W> {
 
 impl<W: Write> fmt::Debug for FrameWriter<W> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { plan, cbytes, .. } = self;
+        let Self { plan, output, .. } = self;
         f.debug_struct("FrameWriter")
             .field("sizes", &plan.sizes)
-            .field("cbytes", cbytes)
+            .field("cbytes", &output.len)
             .finish_non_exhaustive()
     }
 }
