@@ -11,34 +11,11 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-use b2nd_frame::{Frame, FrameBuilder, Rewrite};
+use b2nd_frame::{Frame, Rewrite};
 use b2nd_lab::{copy_tree, data, header_file, remove, with_gap};
-use b2nd_serde::{Meta, Shapes};
 
 /// Frames that are changed: one in a file, and one in a folder.
 const NAMES: [&str; 2] = ["int32_3x5.b2nd", "sparse.b2nd"];
-
-/// The process that the last tests kill. It writes contiguous and sparse frames in turn, without end.
-#[test]
-fn the_writer_that_dies() {
-    let Some(folder) = std::env::var_os("B2ND_NEW").map(PathBuf::from) else { return };
-    for step in 0.. {
-        write_new(&folder.join(step.to_string()), step % 2 == 1);
-        println!("done");
-    }
-}
-
-/// Writes 64 chunks of 4 KiB, and some constant chunks.
-fn write_new(path: &Path, is_sparse: bool) {
-    let shapes = Shapes { shape: &[80 << 12], chunkshape: &[1 << 12], blockshape: &[1 << 10] };
-    let builder = FrameBuilder::new(Meta::new(shapes, "|u1").unwrap()).vlmetalayer("unit", "kelvin");
-    let mut writer = if is_sparse { builder.create_sparse(path) } else { builder.create(path) }.unwrap();
-    for number in (0..80).filter(|number| number % 5 != 0) {
-        writer.write_uncompressed(number, &vec![u8::try_from(number).unwrap(); 1 << 12]).unwrap();
-    }
-    writer.fill_missing(b2nd_frame::SpecialValue::Zeros).unwrap();
-    writer.finish().unwrap().persist().unwrap();
-}
 
 /// The process that the tests below kill. It changes the frame in place, rewrites it in place, or copies it to new
 /// names in a folder, alternating between two states without end. It aborts at the requested report of progress.
@@ -258,40 +235,4 @@ fn a_rewrite_that_dies_at_any_report_of_progress_leaves_the_old_frame_and_one_te
         }
         remove(&copies.join("1"));
     }
-}
-
-#[test]
-fn a_new_frame_whose_writer_is_killed_is_whole_or_not_there() {
-    let folder = tempfile::tempdir().unwrap();
-    let whole = [false, true].map(|is_sparse| {
-        let path = folder.path().join(if is_sparse { "sparse" } else { "contiguous" });
-        write_new(&path, is_sparse);
-        files(&path)
-    });
-    let (mut found, mut left) = (0, 0);
-    for kill in 0..2 * KILLS {
-        let new = folder.path().join("new");
-        fs::create_dir(&new).unwrap();
-        let mut command = Command::new(std::env::current_exe().unwrap());
-        command.args(["--exact", "killed::the_writer_that_dies", "--nocapture"]).env("B2ND_NEW", &new);
-        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
-        let lines = BufReader::new(child.stdout.take().unwrap()).lines();
-        let is_done = |line: &io::Result<String>| line.as_ref().unwrap().ends_with("done");
-        let steps = kill % 3;
-        assert_eq!(lines.filter(is_done).take(steps).count(), steps);
-        child.kill().unwrap();
-        child.wait().unwrap();
-        left += sweep(&new);
-        for frame in fs::read_dir(&new).unwrap() {
-            let frame = frame.unwrap().path();
-            let now = files(&frame);
-            // A new directory is empty before it is replaced by the written one.
-            if !frame.is_dir() || !now.is_empty() {
-                assert!(now == whole[usize::from(frame.is_dir())], "{}", frame.display());
-                found += 1;
-            }
-        }
-        fs::remove_dir_all(&new).unwrap();
-    }
-    println!("killed: {found} whole frames, {left} temporary ones left");
 }

@@ -72,27 +72,6 @@ fn wherever_it_is_stopped_nothing_is_left() {
 }
 
 #[test]
-fn a_chunk_file_that_goes_meanwhile_is_missed() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("sparse.b2nd");
-    copy_tree(&data().join("sparse.b2nd"), &path);
-    let copy = folder.path().join("copy");
-    let error = Rewrite::new(&path, &copy)
-        .on_progress(|bytes| {
-            if bytes == 0 {
-                fs::remove_file(path.join("00000002.chunk")).unwrap();
-            }
-            Continue(())
-        })
-        .apply()
-        .unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::Changing, "{error}");
-    assert!(error.finding().is_some());
-    assert!(error.to_string().contains("00000002.chunk"), "{error}");
-    assert_eq!(names(folder.path()), [path]);
-}
-
-#[test]
 fn the_frame_that_is_given_back_is_the_one_that_opens() {
     let folder = tempfile::tempdir().unwrap();
     for name in ["int32_3x5.b2nd", "sparse.b2nd"] {

@@ -27,9 +27,11 @@ mod store;
 mod vectors;
 mod writing;
 
+use std::fmt::Debug;
 use std::io::{Cursor, Read, Seek};
+use std::path::PathBuf;
 
-use b2nd_frame::{Check, Finding, Frame};
+use b2nd_frame::{Check, Error, ErrorKind, Finding, Frame};
 
 /// The frame at the start of these bytes.
 #[track_caller]
@@ -48,6 +50,22 @@ fn index_start(frame: &[u8]) -> usize {
 #[track_caller]
 fn findings<R: Read + Seek>(frame: &mut Frame<R>) -> Vec<Finding> {
     Check::default().run(frame).unwrap().findings
+}
+
+/// The message of a refused call.
+#[track_caller]
+fn refused<T: Debug>(result: Result<T, Error>) -> String {
+    let error = result.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Refused, "{error}");
+    error.to_string()
+}
+
+/// The lock that another process holds.
+#[track_caller]
+fn locked<T: Debug>(result: Result<T, Error>) -> PathBuf {
+    let error = result.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Locked, "{error}");
+    error.path().unwrap().into()
 }
 
 /// Compares a text with the snapshot of this name.

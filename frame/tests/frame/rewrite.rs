@@ -14,6 +14,8 @@ use b2nd_lab::{copy_tree, corpus, data, frame_of, header_file, offset_field, rem
 use b2nd_serde::{Layout, Meta, Shapes, to_vec};
 use fs4::FileExt;
 
+use crate::{locked, refused};
+
 /// A folder to write to.
 struct Folder(tempfile::TempDir);
 
@@ -46,20 +48,6 @@ impl Folder {
 
 fn file(name: &str) -> Vec<u8> {
     fs::read(data().join(name)).unwrap()
-}
-
-/// The message of a refused rewrite.
-fn refused(result: Result<Frame<File>, Error>) -> String {
-    let error = result.unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::Refused, "{error}");
-    error.to_string()
-}
-
-/// The lock that another process holds.
-fn locked(result: Result<Frame<File>, Error>) -> PathBuf {
-    let error = result.unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::Locked, "{error}");
-    error.path().unwrap().into()
 }
 
 /// The file of the corpus whose items are Python objects.
@@ -299,9 +287,9 @@ fn is_refused_with_reason(name: &str, before: &Frame<File>, error: Error) {
             }
         }
     } else if before.header().generation == Generation::Beta1 {
-        assert_eq!(refused(Err(error)), FIRST_GENERATION);
+        assert_eq!(refused(Err::<(), _>(error)), FIRST_GENERATION);
     } else {
-        assert_eq!(refused(Err(error)), NO_ARRAY);
+        assert_eq!(refused(Err::<(), _>(error)), NO_ARRAY);
         assert!(before.array().unwrap().is_none());
     }
 }
@@ -807,21 +795,26 @@ fn a_copy_that_is_removed_before_it_has_its_name_is_an_error_about_that_name() {
 }
 
 #[test]
-fn a_chunk_file_that_is_damaged_before_it_is_copied_is_found_in_the_copy() {
-    let folder = Folder::new();
-    let path = folder.copy("sparse.b2nd");
-    let rewrite = Rewrite::new(&path, folder.path("new")).on_progress(|copied| {
-        if copied == 0 {
-            fs::write(path.join("00000002.chunk"), "short").unwrap();
-        }
-        ControlFlow::Continue(())
-    });
-    let error = rewrite.apply().unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::Changing);
-    let finding = error.finding().unwrap();
-    let says = "only 3 of 4 chunk files are whole; for example 00000002.chunk is not a chunk";
-    assert_eq!((finding.code(), finding.message()), (FindingCode::ChunkFile, says));
-    assert_eq!(folder.names(), BTreeSet::from(["sparse.b2nd".into()]));
+fn a_chunk_file_that_is_damaged_or_removed_before_it_is_copied_is_found_in_the_copy() {
+    for (new, what) in [(Some("short"), "not a chunk"), (None, "missing")] {
+        let folder = Folder::new();
+        let path = folder.copy("sparse.b2nd");
+        let file = path.join("00000002.chunk");
+        let rewrite = Rewrite::new(&path, folder.path("new")).on_progress(|copied| {
+            match new {
+                _ if copied > 0 => {}
+                Some(new) => fs::write(&file, new).unwrap(),
+                None => fs::remove_file(&file).unwrap(),
+            }
+            ControlFlow::Continue(())
+        });
+        let error = rewrite.apply().unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Changing);
+        let finding = error.finding().unwrap();
+        let says = format!("only 3 of 4 chunk files are whole; for example 00000002.chunk is {what}");
+        assert_eq!((finding.code(), finding.message()), (FindingCode::ChunkFile, &*says));
+        assert_eq!(folder.names(), BTreeSet::from(["sparse.b2nd".into()]));
+    }
 }
 
 #[test]

@@ -418,7 +418,7 @@ fn a_number_that_no_chunk_file_has_is_that_of_a_lost_chunk() {
 fn entries_that_cannot_both_be_right_are_both_lost() {
     let folder = tempfile::tempdir().unwrap();
     let entry = |number: usize| INDEX + 32 + 8 * number;
-    for (offset, lost) in [
+    for (offset, expected) in [
         (CHUNK.try_into().unwrap(), vec![0, 1]),
         (1 << 40, vec![0]),
         (7, vec![0]),
@@ -427,9 +427,7 @@ fn entries_that_cannot_both_be_right_are_both_lost() {
         let mut file = small();
         file[entry(0)..entry(1)].copy_from_slice(&offset.to_le_bytes());
         let (_, report) = saved(&file, folder.path()).unwrap();
-        let found: Vec<u64> =
-            report.lost.iter().flat_map(|range| range.first..range.first + range.count).collect();
-        assert_eq!(found, lost, "{offset:#x}");
+        assert_eq!(lost(&report), expected, "{offset:#x}");
     }
     // An entry that points into chunk 0, whose data is a copy of a valid chunk header.
     let mut file = small();
@@ -516,11 +514,6 @@ fn lost_chunks_are_filled_with_nan_only_where_readers_read_it() {
 
 #[test]
 fn what_is_no_array_with_items_of_its_own_is_refused() {
-    let objects = Meta::new(Shapes { shape: &[2], chunkshape: &[2], blockshape: &[2] }, "|O").unwrap();
-    let file = FrameBuilder::new(objects).typesize(8).to_vec([] as [&[u8]; 0]);
-    if let Ok(file) = file {
-        assert!(of(file).preview().unwrap_err().to_string().contains("Python objects"));
-    }
     let mut file = small();
     let at = file.windows(3).position(|bytes| bytes == b"<i4").unwrap();
     file[at..at + 3].copy_from_slice(b"|O8");

@@ -507,6 +507,7 @@ fn a_chunk_that_does_not_fit_is_refused_and_can_be_given_again() {
         ("has blocks of 16 bytes, but must have 8", with(8, &[16])),
         ("has 8 blocks of different sizes, but must have blocks of 8 bytes", with(30, &[1])),
         ("has a dictionary, but is not compressed: bit 0 of its byte 31 must be 0", with(31, &[1])),
+        ("has one value, but also data or a dictionary", with(31, &[0x10])),
         ("has the special value 5 to C-Blosc2, which cannot read it", with(31, &[0x50])),
         ("repeats a value of 5 bytes, which does not fit 32 bytes", repeated(&[1; 5])),
         ("repeats a value of 8 bytes, but items have 4", repeated(&[1; 8])),
@@ -610,20 +611,6 @@ fn a_file_that_only_appends_is_refused() {
     assert_eq!(error.kind(), ErrorKind::Io);
     let reason = error.io_error().unwrap().to_string();
     assert_eq!(reason, "the header cannot be written before the chunks: the writer only appends");
-}
-
-#[test]
-fn a_chunk_of_one_value_that_has_data_too_is_refused() {
-    let mut writer = begin();
-    let mut chunk = [&file_chunk_header()[..]].concat();
-    chunk[12] = 32;
-    chunk[31] = 0x10;
-    chunk[2] &= !2;
-    writer.write_chunk(0, &chunk).unwrap();
-    // The flag of data that is not compressed.
-    chunk[2] |= 2;
-    let error = writer.write_chunk(1, &chunk).unwrap_err();
-    assert_eq!(error.to_string(), "chunk 1 has one value, but also data or a dictionary");
 }
 
 #[test]
