@@ -82,9 +82,9 @@ pub(super) fn read(
     header_lens.dedup();
     let sizes = possible_sizes(&meta, dtype.as_ref(), values)?;
     if let (Some(_), Some(dtype), Some(first)) = (&given.dtype, &dtype, sizes.first()) {
-        let (found, expected) = (dtype.item_size(), first.typesize);
+        let (found, expected) = (dtype.item_size(), first.typesize as usize);
         // The sizes of the header show which dtypes are impossible, and a wrong one makes garbage of all items.
-        if usize::try_from(expected) != Ok(found) {
+        if found != expected {
             return Err(Error::refused(format_args!(
                 "dtype {dtype} has items of {found} bytes, but by its header the array has items of {expected}"
             )));

@@ -107,7 +107,7 @@ pub(super) fn find<R: Read + Seek>(
         return Ok(Order { found, is_sparse: true, ..Order::default() });
     }
     let signature = signature(sizes);
-    let nbytes = u64::try_from(sizes.chunksize).ok();
+    let nbytes = Some(u64::from(sizes.chunksize));
     let mut order = Order::default();
     let (mut hits, mut searched) = (VecDeque::new(), start.saturating_add(TYPESIZE));
     let (mut at, mut hole) = (start, None);

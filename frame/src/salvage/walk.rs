@@ -27,7 +27,7 @@ pub(super) fn each<R: Read + Seek>(
     take: &mut Take<'_, R>,
 ) -> Result<(), Error> {
     let nchunks = survey.parts.sizes.nchunks;
-    let nbytes = u64::try_from(survey.parts.sizes.chunksize).ok();
+    let nbytes = Some(u64::from(survey.parts.sizes.chunksize));
     let mut chunks = frame.chunks()?;
     if let Some(order) = &survey.order {
         let lost = |first: u64, end: u64| Next::Unknown(first, end - first, "it was not found".into());

@@ -43,9 +43,9 @@ pub(crate) struct Contents {
 /// The sizes in bytes of an array and its parts, and the number of its chunks.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sizes {
-    pub(crate) typesize: i32,
-    pub(crate) blocksize: i32,
-    pub(crate) chunksize: i32,
+    pub(crate) typesize: u32,
+    pub(crate) blocksize: u32,
+    pub(crate) chunksize: u32,
     pub(crate) nbytes: i64,
     pub(crate) nchunks: u64,
 }
@@ -118,8 +118,8 @@ impl Plan {
     pub(crate) fn rules(&self) -> ChunkRules {
         ChunkRules {
             typesize: Some(typesize_byte(self.sizes.typesize)),
-            itemsize: usize::try_from(self.sizes.typesize).ok(),
-            blocksize: usize::try_from(self.sizes.blocksize).ok(),
+            itemsize: Some(self.sizes.typesize as usize),
+            blocksize: Some(self.sizes.blocksize as usize),
             filters: None,
             // Also in a sparse frame, where a shorter chunk is valid: a rewrite could not move it into a contiguous
             // one.
@@ -174,14 +174,12 @@ impl Sizes {
                 "{nchunks} chunks of {chunksize} bytes have more than the format can count"
             ))
         })?;
-        let int32 = |size: usize| i32::try_from(size).map_err(|_| too_large("item", MAX_BLOCKSIZE));
-        Ok(Self {
-            typesize: int32(typesize)?,
-            blocksize: int32(blocksize)?,
-            chunksize: int32(chunksize)?,
-            nbytes,
-            nchunks,
-        })
+        // The header has signed integers.
+        let int32 = |size: usize| {
+            i32::try_from(size).map(i32::unsigned_abs).map_err(|_| too_large("item", MAX_BLOCKSIZE))
+        };
+        let [typesize, blocksize, chunksize] = [int32(typesize)?, int32(blocksize)?, int32(chunksize)?];
+        Ok(Self { typesize, blocksize, chunksize, nbytes, nchunks })
     }
 }
 

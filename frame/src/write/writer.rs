@@ -88,7 +88,7 @@ impl<W: Write + Seek> FrameWriter<W> {
     /// The decompressed size of each chunk in bytes, with padding.
     #[must_use]
     pub fn chunk_nbytes(&self) -> usize {
-        usize::try_from(self.plan.sizes.chunksize).unwrap_or_default()
+        self.plan.sizes.chunksize as usize
     }
 
     /// Writes a chunk that a Blosc2 compressor has made.
@@ -126,7 +126,7 @@ impl<W: Write + Seek> FrameWriter<W> {
                 format_args!("has {cbytes} bytes by its header, but {given} are given"),
             ));
         }
-        let expected = u64::try_from(self.plan.sizes.chunksize).ok();
+        let expected = Some(u64::from(self.plan.sizes.chunksize));
         // Compressors return a constant chunk of 32 bytes for zeros. A constant chunk of another value has to be
         // stored.
         let special = header.special.filter(|&special| special != SpecialValue::Value);
@@ -176,8 +176,8 @@ impl<W: Write + Seek> FrameWriter<W> {
     /// The errors of [`write_chunk`](Self::write_chunk).
     pub fn write_repeated(&mut self, number: u64, item: &[u8]) -> Result<(), Error> {
         self.check_number(number)?;
-        let (expected, found) = (self.plan.sizes.typesize, item.len());
-        if i32::try_from(found) != Ok(expected) {
+        let (expected, found) = (self.plan.sizes.typesize as usize, item.len());
+        if found != expected {
             return Err(refused(
                 number,
                 format_args!("needs an item of {expected} bytes, but {found} are given"),
@@ -316,8 +316,7 @@ impl<W: Write + Seek> FrameWriter<W> {
 
     fn put_stored(&mut self, number: u64, repeats: bool, body: &[u8]) -> Result<(), Error> {
         let Sizes { typesize, blocksize, chunksize, .. } = self.plan.sizes;
-        let [typesize, blocksize, nbytes] =
-            [typesize, blocksize, chunksize].map(|size| usize::try_from(size).unwrap_or_default());
+        let [typesize, blocksize, nbytes] = [typesize, blocksize, chunksize].map(|size| size as usize);
         let header = header_of_stored(repeats, typesize, nbytes, blocksize, body.len());
         let header = header.ok_or_else(|| refused(number, "is larger than the format allows"))?;
         self.put(number, [&header, body])
