@@ -91,11 +91,10 @@ enum Detail {
         finding: Finding,
         advice: &'static str,
     },
-    Decode {
-        name: String,
-        source: Box<dyn error::Error + Send + Sync>,
-    },
-    Encode {
+    /// A metalayer cannot be decoded or written. `action` follows "cannot" in the message.
+    Layer {
+        kind: ErrorKind,
+        action: &'static str,
         name: String,
         source: Box<dyn error::Error + Send + Sync>,
     },
@@ -136,11 +135,13 @@ impl Error {
     }
 
     pub(crate) fn decode(name: &str, source: impl Into<Box<dyn error::Error + Send + Sync>>) -> Self {
-        Self::new(Detail::Decode { name: name.into(), source: source.into() })
+        let (kind, action) = (ErrorKind::Decode, "decode");
+        Self::new(Detail::Layer { kind, action, name: name.into(), source: source.into() })
     }
 
     pub(crate) fn encode(name: &str, source: impl Into<Box<dyn error::Error + Send + Sync>>) -> Self {
-        Self::new(Detail::Encode { name: name.into(), source: source.into() })
+        let (kind, action) = (ErrorKind::Encode, "write");
+        Self::new(Detail::Layer { kind, action, name: name.into(), source: source.into() })
     }
 
     pub(crate) fn locked(lock: PathBuf) -> Self {
@@ -208,11 +209,9 @@ impl Error {
             Detail::Io { .. } => ErrorKind::Io,
             Detail::Incomplete { .. } => ErrorKind::Incomplete,
             Detail::Malformed { .. } => ErrorKind::Malformed,
-            Detail::Decode { .. } => ErrorKind::Decode,
-            Detail::Encode { .. } => ErrorKind::Encode,
             Detail::Locked(_) => ErrorKind::Locked,
             Detail::Changing(_) => ErrorKind::Changing,
-            Detail::Refused(kind, _) => *kind,
+            Detail::Layer { kind, .. } | Detail::Refused(kind, _) => *kind,
             Detail::Exists(_) => ErrorKind::Exists,
             Detail::Stopped => ErrorKind::Stopped,
         }
@@ -285,8 +284,7 @@ impl fmt::Display for Error {
             }
             Detail::Incomplete { needed } => write!(f, "incomplete: at least {needed} bytes are needed"),
             Detail::Malformed { finding, advice } => write!(f, "{finding}{advice}"),
-            Detail::Decode { name, .. } => write!(f, "cannot decode metalayer `{}`", Escaped(name)),
-            Detail::Encode { name, .. } => write!(f, "cannot write metalayer `{}`", Escaped(name)),
+            Detail::Layer { action, name, .. } => write!(f, "cannot {action} metalayer `{}`", Escaped(name)),
             Detail::Locked(path) => write!(f, "another process holds the lock {}", path.display()),
             Detail::Changing(None) => {
                 f.write_str("the frame is being changed, or has changed since it was read")
@@ -315,7 +313,7 @@ impl error::Error for Error {
     fn source(&self) -> Option<&(dyn error::Error + 'static)> {
         match &*self.0 {
             Detail::Io { reason, .. } => reason.source(),
-            Detail::Decode { source, .. } | Detail::Encode { source, .. } => Some(source.as_ref()),
+            Detail::Layer { source, .. } => Some(source.as_ref()),
             _ => None,
         }
     }

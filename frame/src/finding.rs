@@ -127,7 +127,7 @@ impl Finding {
         Self::new(code, Place::File).text(message.into())
     }
 
-    pub(crate) fn of_chunk(self, number: u64) -> Self {
+    pub(crate) fn in_chunk(self, number: u64) -> Self {
         Self { chunk: Some(number), ..self }
     }
 
@@ -135,8 +135,9 @@ impl Finding {
         Self { offset: Some(offset), ..self }
     }
 
-    pub(crate) fn numbers(self, expected: impl Number, found: impl Number) -> Self {
-        Self { numbers: Some((expected.wide(), found.wide())), ..self }
+    // As `i128`, the one type that has room for both a negative length and a large `u64`.
+    pub(crate) fn numbers(self, expected: impl TryInto<i128>, found: impl TryInto<i128>) -> Self {
+        Self { numbers: expected.try_into().ok().zip(found.try_into().ok()), ..self }
     }
 
     pub(crate) fn text(self, text: String) -> Self {
@@ -238,9 +239,9 @@ pub(crate) fn first_error(findings: &[Finding]) -> Option<&Finding> {
 }
 
 /// A number with its noun.
-pub(crate) fn counted(count: impl Number, noun: &str) -> String {
-    let count = count.wide();
-    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
+pub(crate) fn counted<N: Copy + fmt::Display + From<u8> + PartialEq>(count: N, noun: &str) -> String {
+    let end = if count == 1.into() { "" } else { "s" };
+    format!("{count} {noun}{end}")
 }
 
 /// A name in a message, with escapes: a name in a damaged file may have line breaks.
@@ -252,22 +253,3 @@ impl fmt::Display for Escaped<'_> {
         self.0.escape_debug().fmt(f)
     }
 }
-
-/// An integer of any type in a frame.
-// Findings keep their numbers as `i128`, the one type that has room for both a negative length and a large `u64`.
-pub(crate) trait Number {
-    fn wide(self) -> i128;
-}
-
-macro_rules! numbers {
-    ($($type:ty)*) => {
-        $(impl Number for $type {
-            #[allow(clippy::cast_lossless, reason = "of all these types")]
-            fn wide(self) -> i128 {
-                self as i128
-            }
-        })*
-    };
-}
-
-numbers! { u8 u16 u32 u64 usize i16 i32 i64 i128 }

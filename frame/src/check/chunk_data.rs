@@ -29,19 +29,18 @@ pub(crate) fn check(
 }
 
 /// Refuses a decompressed size beyond the expansion limit.
-fn exceeds_limit(what: &str, length: usize, from: usize) -> Option<NotDecompressed> {
+fn check_limit(what: &str, length: usize, from: usize) -> Result<(), NotDecompressed> {
     let most = max_data(from);
-    (length > most).then(|| {
-        NotDecompressed::NotTried(format!(
-            "has {what} of {length} bytes in {from} stored bytes, but at most {most} are decompressed"
-        ))
-    })
+    if length <= most {
+        return Ok(());
+    }
+    Err(NotDecompressed::NotTried(format!(
+        "has {what} of {length} bytes in {from} stored bytes, but at most {most} are decompressed"
+    )))
 }
 
 fn whole(header: &ChunkHeader, chunk: &[u8], metalayer: Option<&[u8]>) -> Result<(), NotDecompressed> {
-    if let Some(fault) = exceeds_limit("data", header.nbytes, chunk.len()) {
-        return Err(fault);
-    }
+    check_limit("data", header.nbytes, chunk.len())?;
     decompress(chunk, metalayer).map(drop).map_err(NotDecompressed::Damaged)
 }
 
@@ -69,9 +68,7 @@ fn blocks(header: &ChunkHeader, chunk: &[u8], metalayer: Option<&[u8]>) -> Resul
         if block.len() == header.nstreams(length) * INT32 {
             continue;
         }
-        if let Some(fault) = exceeds_limit("a block", length, block.len()) {
-            return Err(fault);
-        }
+        check_limit("a block", length, block.len())?;
         let single = single_block(chunk, block, length).ok_or_else(|| "it is too long".into());
         if let Err(why) = single.and_then(|single| decompress(&single, metalayer)) {
             return damaged(format!("block {number}: {why}"));

@@ -10,7 +10,7 @@ use std::path::Path;
 use crate::error::Error;
 use crate::format::chunk::ChunkHeader;
 use crate::format::chunk_file::{name, number};
-use crate::io::open::open_at_once;
+use crate::io::open::open_chunk_file;
 
 /// The maximum number of files that are opened without listing the folder first.
 // A chunk index of a few hundred bytes can name a million files that do not exist. With a list, a missing name costs a
@@ -84,20 +84,13 @@ fn collect(
 
 /// The fault of a file. A file without read permission counts as valid.
 fn fault(path: &Path) -> io::Result<Option<FileFault>> {
-    let file = match open_at_once(path) {
-        Ok(file) => file,
-        // Windows does not open a directory as a file.
-        Err(_) if path.is_dir() => return Ok(Some(FileFault::Missing)),
+    let (file, length) = match open_chunk_file(path) {
         Err(error) if error.kind() == ErrorKind::PermissionDenied => return Ok(None),
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Some(FileFault::Missing)),
-        Err(error) => return Err(error),
+        opened => match opened? {
+            Some(opened) => opened,
+            None => return Ok(Some(FileFault::Missing)),
+        },
     };
-    let metadata = file.metadata()?;
-    // A directory or a pipe is not a chunk file, whatever its name.
-    if !metadata.is_file() {
-        return Ok(Some(FileFault::Missing));
-    }
-    let length = metadata.len();
     let mut header = Vec::new();
     file.take(ChunkHeader::MAX_LEN as u64).read_to_end(&mut header)?;
     Ok(match ChunkHeader::parse(&header) {

@@ -12,15 +12,14 @@ use crate::check::chunk_files;
 use crate::check::chunk_findings::ChunkFindings;
 use crate::check::report::{Report, Skipped};
 use crate::check::unowned;
-use crate::code::CheckDepth;
-use crate::code::FindingCode;
+use crate::code::{CheckDepth, FindingCode};
 use crate::error::{Error, ErrorKind};
 use crate::finding::{Finding, Place};
 use crate::format::chunk::ChunkHeader;
 use crate::format::head::Head;
 use crate::format::header::Header;
 use crate::format::index::{ChunkEntry, ChunkPlace, chunks_len, index_start};
-use crate::io::blocks::{FIRST_READ, PIECE, streams_end, wrong_table};
+use crate::io::blocks::{FIRST_READ, PIECE, streams_end, wrong_stored_table};
 use crate::io::chunks::Chunks;
 use crate::io::frame::Frame;
 use crate::progress::Progress;
@@ -62,11 +61,13 @@ fn walk<R: Read + Seek>(
     // Listed once, because an index can name a million files that do not exist.
     let listed = frame.directory().and_then(|directory| chunk_files::list(directory).ok());
     let mut chunks = frame.chunks()?;
-    if chunks.is_lost() {
+    if header.is_sparse() && chunks.frame.directory().is_none() {
         return Err(Error::refused(
             "the chunk files of a sparse frame are read only from a folder; open the frame by its path",
         ));
     }
+    // Before the loop, because after an error there are no entries.
+    let nchunks = chunks.len();
     let mut findings = ChunkFindings::default();
     loop {
         let entry = match chunks.next().transpose() {
@@ -74,7 +75,6 @@ fn walk<R: Read + Seek>(
             Ok(None) => break,
             // The check of the index reports it.
             Err(error) if error.kind() == ErrorKind::Malformed => {
-                scan.is_whole = false;
                 scan.knows_all = false;
                 break;
             }
@@ -85,25 +85,23 @@ fn walk<R: Read + Seek>(
             (ChunkPlace::File(number), Some(listed)) => listed.binary_search(&number).is_err(),
             _ => false,
         };
-        if is_missing {
-            scan.is_whole = false;
-        } else if let Some(finding) = scan.take(&mut chunks, &entry, &mut findings)? {
-            scan.is_whole = false;
-            findings.push(finding);
+        if !is_missing {
+            if let Some(finding) = scan.take(&mut chunks, &entry, &mut findings)? {
+                findings.push(finding);
+            }
         }
         if scan.is_over {
-            findings.not_looked_at(&entry, chunks.len());
+            findings.not_looked_at(&entry, nchunks);
             break;
         }
         progress.show(entry.number + 1)?;
         // One entry stands for all. A few bytes can claim millions of them.
         if chunks.is_repeated() {
-            scan.is_whole = false;
             break;
         }
     }
-    scan.finish(&mut chunks, &header, &mut findings)?;
-    if let Some(finding) = scan.unowned(&header, chunks.directory().zip(listed.as_deref())) {
+    scan.finish(&mut chunks, nchunks, &header, &mut findings)?;
+    if let Some(finding) = scan.unowned(&header, chunks.frame.directory().zip(listed.as_deref())) {
         findings.push(finding);
     }
     Ok(findings)
@@ -125,12 +123,15 @@ struct ChunkScan {
     spans: Vec<ChunkSpan>,
     /// The number of chunks in a contiguous frame, including those without a recorded range.
     nstored: u64,
+    /// The number of entries that were read and should lead to a byte range in the frame.
+    nplaces: u64,
+    /// The number of stored chunks with a valid header.
+    nvalid: u64,
+    /// The size of their data.
     nbytes: u64,
     /// Chunks with other filters than the frame: their count, the first one, and its filters.
     other_filters: Option<(u64, u64, String)>,
-    /// Whether all chunks are stored and have a valid header.
-    is_whole: bool,
-    /// Whether every entry of the index was read, and the byte range of every chunk in the frame is valid.
+    /// Whether every entry of the index was read, and no byte range is wrong.
     knows_all: bool,
     /// The number of bytes that may still be read of chunks in the frame.
     left: u64,
@@ -153,9 +154,10 @@ impl ChunkScan {
             metalayer: metalayer(&frame.head),
             spans: Vec::new(),
             nstored: 0,
+            nplaces: 0,
+            nvalid: 0,
             nbytes: 0,
             other_filters: None,
-            is_whole: true,
             knows_all: true,
             left: chunks_len(frame.header()).saturating_mul(MAX_LOOKS),
             files: BTreeSet::new(),
@@ -170,48 +172,32 @@ impl ChunkScan {
         entry: &ChunkEntry,
         findings: &mut ChunkFindings,
     ) -> Result<Option<Finding>, Error> {
-        let before = self.nstored;
-        let finding = self.look(chunks, entry, findings)?;
-        let is_known = match entry.place {
-            ChunkPlace::Frame(_) => self.nstored > before,
-            ChunkPlace::File(_) | ChunkPlace::Special(_) => true,
-            ChunkPlace::Invalid(_) => false,
-        };
-        self.knows_all &= is_known;
-        Ok(finding)
-    }
-
-    fn look<R: Read + Seek>(
-        &mut self,
-        chunks: &mut Chunks<'_, R>,
-        entry: &ChunkEntry,
-        findings: &mut ChunkFindings,
-    ) -> Result<Option<Finding>, Error> {
+        if matches!(entry.place, ChunkPlace::Frame(_) | ChunkPlace::Invalid(_)) {
+            self.nplaces += 1;
+        }
         let has_own_file = matches!(entry.place, ChunkPlace::File(_));
         // The check of the index reports missing files, and two entries with the same file.
-        let is_again = matches!(entry.place, ChunkPlace::File(number) if !self.files.insert(number));
+        let is_again = matches!(entry.place, ChunkPlace::File(number) if self.files.contains(&number));
         if !entry.is_stored() || is_again || !self.may_look(entry, ChunkHeader::MAX_LEN) {
-            self.is_whole = false;
             return Ok(None);
         }
         // Each read of a chunk file opens it. If the data will be read anyway, a longer first read saves the separate
         // read of the table.
         let length =
             if self.depth >= CheckDepth::ChunkData && has_own_file { PIECE as u64 } else { FIRST_READ };
-        let Some(first) = chunks.bytes(entry, 0, length)? else {
-            self.is_whole = false;
-            return Ok(None);
-        };
+        let Some(first) = chunks.bytes(entry, 0, length)? else { return Ok(None) };
+        // Only now, because an index can name a million files that do not exist.
+        if let ChunkPlace::File(number) = entry.place {
+            self.files.insert(number);
+        }
         let Some(header) = ChunkHeader::parse(&first.bytes) else { return Ok(Some(not_a_chunk(entry))) };
-        let violation = self.rules.violation(&header, entry.nbytes, first.room);
-        if let Some(why) = violation.or_else(|| self.rules.wrong_value(&header)) {
+        if let Some(why) = self.rules.violation(&header, entry.nbytes, first.room) {
             return Ok(Some(wrong(entry, &why)));
         }
         if !self.may_look(entry, header.cbytes.saturating_sub(ChunkHeader::MAX_LEN)) {
-            self.is_whole = false;
             return Ok(None);
         }
-        if let Some(why) = wrong_table(chunks, entry, &header, &first.bytes)? {
+        if let Some(why) = wrong_stored_table(chunks, entry, &header, &first.bytes)? {
             return Ok(Some(wrong(entry, &why)));
         }
         self.record(entry, &header);
@@ -245,6 +231,7 @@ impl ChunkScan {
 
     /// Records a valid header.
     fn record(&mut self, entry: &ChunkEntry, header: &ChunkHeader) {
+        self.nvalid += 1;
         self.nbytes = self.nbytes.saturating_add(header.nbytes as u64);
         if let Some(filters) = self.rules.other_filters(header) {
             self.other_filters.get_or_insert((0, entry.number, filters)).0 += 1;
@@ -267,11 +254,12 @@ impl ChunkScan {
     fn finish<R: Read + Seek>(
         &mut self,
         chunks: &mut Chunks<'_, R>,
+        nchunks: u64,
         header: &Header,
         findings: &mut ChunkFindings,
     ) -> Result<(), Error> {
         // First, because findings beyond the limit per code are not reported.
-        if let Some(finding) = self.total(header) {
+        if let Some(finding) = self.total(nchunks, header) {
             findings.push(finding);
         }
         self.compare(chunks, findings)?;
@@ -284,7 +272,7 @@ impl ChunkScan {
                 }
                 None => format!("{first}, which is not known; such chunks: {count}"),
             };
-            findings.push(Finding::new(FindingCode::ChunkFilters, Place::Chunk).of_chunk(*number).text(text));
+            findings.push(Finding::new(FindingCode::ChunkFilters, Place::Chunk).in_chunk(*number).text(text));
         }
         Ok(())
     }
@@ -333,7 +321,7 @@ impl ChunkScan {
     /// The finding for bytes or chunk files that no entry of the index refers to. The byte ranges are already sorted.
     /// For a sparse frame, `sparse` is its directory and the chunk files in it.
     fn unowned(&self, header: &Header, sparse: Option<(&Path, &[u64])>) -> Option<Finding> {
-        if !self.knows_all {
+        if !self.knows_all || self.nplaces > self.nstored {
             return None;
         }
         if header.is_sparse() {
@@ -344,13 +332,12 @@ impl ChunkScan {
         if self.nstored > self.spans.len() as u64 || header.nbytes == 0 {
             return None;
         }
-        let ranges = self.spans.iter().map(|span| (span.start, span.end));
-        unowned::bytes(ranges, header.header_len as u64, index_start(header))
+        unowned::bytes(&self.spans, header.header_len as u64, index_start(header))
     }
 
     /// The finding for chunks of different sizes whose decompressed sizes do not add up to `nbytes`.
-    fn total(&self, header: &Header) -> Option<Finding> {
-        let is_known = self.is_whole && header.nchunks().is_none();
+    fn total(&self, nchunks: u64, header: &Header) -> Option<Finding> {
+        let is_known = self.nvalid == nchunks && header.nchunks().is_none();
         let (expected, found) = (u64::try_from(header.nbytes).ok()?, self.nbytes);
         (is_known && expected != found).then(|| {
             let text = format!("the chunks have {found} bytes of data, but nbytes is {expected}");
@@ -404,5 +391,17 @@ mod tests {
         (0..count).for_each(|number| scan.keep(ChunkSpan { start: number, end: number, number }));
         assert_eq!((scan.spans.len(), scan.nstored), (MAX_COMPARED, count));
         assert_eq!(size_of_val(&scan.spans[..]), 192 << 20);
+    }
+
+    #[test]
+    fn files_that_cannot_be_found_take_no_memory() {
+        let mut frame = Frame::open("tests/data/sparse.b2nd").unwrap();
+        let mut scan = ChunkScan::new(&frame, CheckDepth::ChunkHeaders);
+        let (mut chunks, mut findings) = (frame.chunks().unwrap(), ChunkFindings::default());
+        for number in [0, 1, 100, 101] {
+            let entry = ChunkEntry { number: 0, nbytes: None, place: ChunkPlace::File(number) };
+            assert_eq!(scan.take(&mut chunks, &entry, &mut findings).unwrap(), None);
+        }
+        assert_eq!(scan.files, [0, 1].into());
     }
 }

@@ -5,12 +5,10 @@ use core::ops::ControlFlow;
 use std::io::{Read, Seek};
 use std::path::Path;
 
-use crate::code::CheckDepth;
-use crate::code::FindingCode;
+use crate::code::{CheckDepth, FindingCode};
 use crate::error::Error;
 use crate::format::chunk_file::SPARSE_INDEX;
 use crate::io::frame::Frame;
-use crate::io::source::Source;
 use crate::progress::Progress;
 use crate::rules;
 use crate::rules::header::Surroundings;
@@ -31,9 +29,6 @@ mod frame;
 
 mod stable;
 mod values;
-
-/// The number of bytes of the header compared at a time.
-const PIECE: usize = 1 << 16;
 
 /// A check of a frame, with its depth and progress callback.
 ///
@@ -240,9 +235,8 @@ impl<R> Frame<R> {
     /// ```
     #[must_use]
     pub fn check_header(&self) -> Report {
-        let name = self.path().map(|path| path.file_name());
         let surroundings = Surroundings {
-            is_elsewhere: name.is_some_and(|name| name.is_none_or(|name| name != SPARSE_INDEX)),
+            is_elsewhere: self.path().is_some_and(|path| !path.ends_with(SPARSE_INDEX)),
             by_directory: self.by_directory,
         };
         let mut findings = rules::header::check(&self.head, surroundings);
@@ -254,16 +248,9 @@ impl<R> Frame<R> {
 impl<R: Read + Seek> Frame<R> {
     /// Whether the header in the file is still that of this frame.
     fn is_unchanged(&mut self) -> Result<bool, Error> {
-        let bytes = self.head.bytes.clone();
-        let mut position = 0;
-        for piece in bytes.chunks(PIECE) {
-            match self.read_range(position, piece.len() as u64) {
-                Ok(bytes) if bytes == piece => {}
-                Err(error) if !error.is_about(FindingCode::Truncated) => return Err(error),
-                _ => return Ok(false),
-            }
-            position += piece.len() as u64;
+        match self.read_range(0, self.header_bytes().len() as u64) {
+            Err(error) if error.is_about(FindingCode::Truncated) => Ok(false),
+            now => Ok(now? == self.header_bytes()),
         }
-        Ok(true)
     }
 }

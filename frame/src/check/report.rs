@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-use crate::finding::Finding;
+use crate::finding::{Finding, counted};
 use crate::format::index::ChunkCounts;
 use crate::io::frame::Frame;
 
@@ -126,8 +126,7 @@ impl fmt::Display for Skipped {
         let what = if matches!(self, Self::Values { .. }) { "value" } else { "chunk" };
         match self.count() {
             None => write!(f, "{what}s")?,
-            Some(1) => write!(f, "1 {what}")?,
-            Some(count) => write!(f, "{count} {what}s")?,
+            Some(count) => f.write_str(&counted(count, what))?,
         }
         f.write_str(match self {
             Self::Chunks { .. } | Self::Values { .. } => " not checked: ",

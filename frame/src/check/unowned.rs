@@ -7,13 +7,13 @@ use std::path::Path;
 use crate::code::FindingCode;
 use crate::finding::{Finding, Place};
 use crate::format::chunk_file::name;
-use crate::rules::index::gaps;
+use crate::rules::index::{ChunkSpan, gaps};
 
-/// The finding for bytes of the frame between `start` and `end` outside of these ranges, which are sorted by their
+/// The finding for bytes of the frame between `start` and `end` outside of these spans, which are sorted by their
 /// starts.
-pub(super) fn bytes(ranges: impl Iterator<Item = (u64, u64)>, start: u64, end: u64) -> Option<Finding> {
+pub(super) fn bytes(spans: &[ChunkSpan], start: u64, end: u64) -> Option<Finding> {
     let (mut first, mut count) = (None, 0);
-    for (start, len) in gaps(ranges, start, end) {
+    for (start, len) in gaps(spans, start, end) {
         first = first.or(Some(start));
         count += len;
     }
@@ -47,7 +47,9 @@ mod tests {
     #[test]
     fn bytes_before_between_and_after_chunks_are_counted() {
         let found = |ranges: &[(u64, u64)]| {
-            let finding = bytes(ranges.iter().copied(), 10, 100)?;
+            let spans: Vec<_> =
+                ranges.iter().map(|&(start, end)| ChunkSpan { start, end, number: 0 }).collect();
+            let finding = bytes(&spans, 10, 100)?;
             finding.offset().zip(finding.found())
         };
         assert_eq!(found(&[(10, 50), (50, 100)]), None);

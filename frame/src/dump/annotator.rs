@@ -133,11 +133,11 @@ impl<'w, 'a> Annotator<'w, 'a> {
         name: &[u8],
         content: &mut impl FnMut(&mut Self, &[u8], &'a [u8]) -> Result<(), Stop>,
     ) -> Result<(), Stop> {
-        let name = if name.is_empty() { String::new() } else { format!("{}, ", Printable(name)) };
+        let label = if name.is_empty() { String::new() } else { format!("{}, ", Printable(name)) };
         if let Some(back) = self.rows.shown().checked_sub(offset).filter(|&back| back > 0) {
             // A reference instead of the bytes. Otherwise 16 metalayers at one place would be shown 16 times.
             let start = self.rows.offset().saturating_sub(back as u64);
-            return Ok(self.note("content", &format_args!("{name}at byte {start}, above"))?);
+            return Ok(self.note("content", &format_args!("{label}at byte {start}, above"))?);
         }
         // The invalid byte may be between two contents, where another metalayer should begin.
         self.refuse_fault(offset)?;
@@ -145,9 +145,8 @@ impl<'w, 'a> Annotator<'w, 'a> {
         self.cursor = self.cursor.at(offset);
         let marker = self.marker()?;
         let len = u32::from_be_bytes(self.cursor.array()?);
-        self.row([&ValueType(marker), &"content", &format_args!("{name}{len} B")])?;
+        self.row([&ValueType(marker), &"content", &format_args!("{label}{len} B")])?;
         let bytes = self.cursor.take(usize::try_from(len).map_err(|_| Stop::Fault)?)?;
-        let name = name.strip_suffix(", ").unwrap_or_default().as_bytes();
         self.inside(|rows| content(rows, name, bytes))
     }
 

@@ -74,7 +74,7 @@ impl<R: Read + Seek> Frame<R> {
         let mut chunks = self.chunks()?;
         let Some(index) = chunks.index() else { return result };
         let (start, header) = (index.start(), *index.header());
-        let bytes = chunks.frame_bytes(start, length_shown(index.bytes()) as u64)?;
+        let bytes = chunks.frame.read_range(start, length_shown(index.bytes()) as u64)?;
         // An index of one value has no entries to show, whatever else its header says.
         if write_index(&bytes, &header, start, end, receive).is_err() || header.special.is_some() {
             return result;
@@ -147,6 +147,9 @@ fn bytes_shown<R: Read + Seek>(
     chunks: &mut Chunks<'_, R>,
     entry: &ChunkEntry,
 ) -> Result<Option<Vec<u8>>, Error> {
+    if !entry.is_stored() {
+        return Ok(None);
+    }
     let first = chunks.bytes(entry, 0, ChunkHeader::MAX_LEN as u64)?;
     let Some(ChunkBytes { mut bytes, .. }) = first else { return Ok(None) };
     let length = length_shown(&bytes);
@@ -176,21 +179,20 @@ fn parts(header: &ChunkHeader) -> usize {
 }
 
 fn parts_shown(header: &ChunkHeader) -> usize {
-    let is_whole = header.table_len().is_some_and(|table| table <= MAX_TABLE_SHOWN);
-    if is_whole { parts(header) } else { MAX_TABLE_SHOWN.min(parts(header)) }
+    let is_whole = header.table_len().unwrap_or_default() <= MAX_TABLE_SHOWN;
+    if is_whole { parts(header) } else { MAX_TABLE_SHOWN }
 }
 
 /// The fault of an incomplete table of blocks: the bytes end within the shown part, or the chunk ends within the rest.
-fn cut_short(bytes: &[u8], header: &ChunkHeader) -> Option<(usize, String)> {
+fn short_table(bytes: &[u8], header: &ChunkHeader) -> Option<(usize, String)> {
     let is_shown = bytes.len() >= header.header_len + parts_shown(header);
     let found = if is_shown { header.cbytes } else { bytes.len() };
-    let missing = header.header_len.saturating_add(parts(header)).saturating_sub(found);
-    (missing > 0).then(|| {
-        (bytes.len(), format!("the offsets of the blocks end {} early", counted(missing as u64, "byte")))
-    })
+    let lacking = header.header_len.saturating_add(parts(header)).saturating_sub(found);
+    (lacking > 0)
+        .then(|| (bytes.len(), format!("the offsets of the blocks end {} early", counted(lacking, "byte"))))
 }
 
-/// Shows a chunk. `bytes` are its first bytes, or `None` if it is missing.
+/// Shows a chunk. `bytes` are its first bytes; `None` if the chunk is not stored, or its file is missing.
 fn write_chunk(
     entry: &ChunkEntry,
     bytes: Option<&[u8]>,
@@ -199,11 +201,10 @@ fn write_chunk(
     receive: &mut Receive<'_>,
 ) -> fmt::Result {
     let offset = if let ChunkPlace::Frame(offset) = entry.place { offset } else { 0 };
-    let is_shown = entry.is_stored();
     let shown = bytes.unwrap_or_default();
     let mut rows = dump::Annotator::new(shown, receive).within(offset, end);
     rows.value(0, [&"", &format_args!("chunk {}", entry.number), &place(entry)])?;
-    if !is_shown {
+    if !entry.is_stored() {
         return Ok(());
     }
     rows.depth += 1;
@@ -211,7 +212,7 @@ fn write_chunk(
         return rows.fault(&missing(entry).message());
     }
     match ChunkHeader::parse(shown) {
-        Some(header) => Annotator::new(part(offset), rows, cut_short(shown, &header))
+        Some(header) => Annotator::new(part(offset), rows, short_table(shown, &header))
             .run(|rows| rows.chunk(&ChunkHeader { codec: header.codec.or(Some(codec)), ..header })),
         None => rows.fault(&not_a_chunk(entry).message()),
     }
@@ -225,11 +226,11 @@ fn write_index(
     end: u64,
     receive: &mut Receive<'_>,
 ) -> fmt::Result {
-    let count = counted((header.nbytes / ENTRY_LEN) as u64, "chunk");
+    let count = counted(header.nbytes / ENTRY_LEN, "chunk");
     let mut rows = dump::Annotator::new(bytes, receive).within(start, end);
     rows.value(0, [&"", &"chunk index", &count])?;
     rows.depth += 1;
-    Annotator::new(part(start), rows, cut_short(bytes, header)).run(|rows| rows.chunk(header))
+    Annotator::new(part(start), rows, short_table(bytes, header)).run(|rows| rows.chunk(header))
 }
 
 /// The part of a frame for a cursor over a chunk. Its codes do not matter, because the findings of this cursor are not
@@ -250,7 +251,7 @@ fn place(entry: &ChunkEntry) -> String {
 
 /// The stored size of the data of a chunk.
 pub(super) fn stored(header: &ChunkHeader) -> String {
-    counted((header.cbytes - header.header_len) as u64, "byte")
+    counted(header.cbytes - header.header_len, "byte")
 }
 
 /// The form in which the data of a chunk is stored.
@@ -269,7 +270,7 @@ impl Annotator<'_, '_> {
         self.chunk_header(header)?;
         let table = header.table_len().unwrap_or_default();
         let shown = table.min(MAX_TABLE_SHOWN);
-        let ends = format!("the chunk has {}", counted(header.cbytes as u64, "byte"));
+        let ends = format!("the chunk has {}", counted(header.cbytes, "byte"));
         for number in 0..shown / INT32 {
             let start = i32::from_le_bytes(self.cursor.array()?);
             let is_inside = usize::try_from(start).is_ok_and(|start| start < header.cbytes);
@@ -294,7 +295,7 @@ impl Annotator<'_, '_> {
         } else if parts(header) > table {
             name = "dictionary and data";
         }
-        Ok(self.note(name, &counted((header.cbytes - before) as u64, "byte"))?)
+        Ok(self.note(name, &counted(header.cbytes - before, "byte"))?)
     }
 
     /// Shows the header of a chunk.

@@ -43,7 +43,7 @@ impl<R: Read + Seek> Frame<R> {
         mut receive: impl FnMut(&Row<'_>) -> ControlFlow<()>,
     ) -> Result<(), Error> {
         let end = self.last_bytes(END_LEN)?;
-        let (bytes, fault) = match length(self.header(), &end).map_err(Error::from) {
+        let (bytes, fault) = match length(self.header(), &end) {
             Ok(length) => (self.last_bytes(length)?, None),
             Err(error) => (end, Some(error.into_finding()?)),
         };

@@ -15,9 +15,8 @@ use crate::format::chunk_file;
 use crate::format::flags::FrameType;
 use crate::format::index::EntryValue;
 use crate::io::frame::{Frame, folder_of};
-use crate::io::lock::{ExclusiveLock, SharedLock};
+use crate::io::lock::{ExclusiveLock, Lock};
 use crate::io::open::{file_with_header, open_at_once};
-use crate::io::source::Source;
 use crate::progress::Progress;
 use crate::write::destination::{Destination, NewFrame};
 use crate::write::index::NewIndex;
@@ -57,7 +56,7 @@ pub(super) struct Job<'p> {
 }
 
 /// The locks of the old frame.
-type Locks = (Option<ExclusiveLock>, Option<SharedLock>);
+type Locks = (Option<ExclusiveLock>, Option<Lock>);
 
 impl<'p> Job<'p> {
     /// Checks that the new file can be written at its path. The old frame comes from a reader without a path, so it
@@ -112,7 +111,7 @@ impl<'p> Job<'p> {
             }
             Some(Old { source, is_sparse, .. }) => {
                 // The deadline has already passed: it tries once, and does not wait.
-                Ok((None, SharedLock::take(source, *is_sparse, Some(Instant::now()))?))
+                Ok((None, Lock::take_shared(source, *is_sparse, Some(Instant::now()))?))
             }
         }
     }

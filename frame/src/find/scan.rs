@@ -4,8 +4,7 @@ use std::io::{self, Read, Seek, SeekFrom};
 
 use memchr::memmem;
 
-use crate::error::Error;
-use crate::format::header::{MAGIC, MAGIC_OFFSET, ParseError, START_LEN, Start};
+use crate::format::header::{MAGIC, MAGIC_OFFSET, START_LEN, Start};
 use crate::io::frame::Frame;
 use crate::io::source::{available, read_up_to};
 
@@ -92,7 +91,9 @@ impl<R: Read + Seek> Scan<R> {
     /// Searches up to the next magic bytes, or to the end of the window.
     fn step(&mut self) -> io::Result<Option<Frame<()>>> {
         let rest = self.window.get(self.position..).unwrap_or_default();
-        let magic = rest.get(MAGIC_OFFSET..).unwrap_or_default();
+        // A frame whose start is cut off by the end of the window is whole in the next one.
+        let end = (rest.len() + MAGIC_OFFSET + MAGIC.len()).saturating_sub(START_LEN);
+        let magic = rest.get(MAGIC_OFFSET..end).unwrap_or_default();
         let Some(found) = memmem::find(magic, MAGIC) else {
             self.advance()?;
             return Ok(None);
@@ -122,33 +123,24 @@ impl<R: Read + Seek> Scan<R> {
         let offset = self.start + position as u64;
         let longest = if self.wasted < MANY { MAX_HEADER } else { MAX_HEADER_LATER };
         let there = self.window.get(position..).unwrap_or_default();
-        let needed = match Start::parse(there) {
-            Ok(Start { header_len: needed, .. }) | Err(ParseError::Incomplete(needed)) => needed,
-            Err(ParseError::Malformed(_)) => return Ok(None),
-        };
-        let frame = match there.get(..needed) {
-            _ if needed as u64 > longest => return Ok(None),
+        let Ok(Start { header_len, .. }) = Start::parse(there) else { return Ok(None) };
+        let frame = match there.get(..header_len) {
+            _ if header_len as u64 > longest => return Ok(None),
             Some(header) => Frame::parse(header).ok(),
-            None => self.read(offset, longest)?,
+            None => self.read(offset, header_len as u64)?,
         };
         if frame.is_none() {
-            self.wasted = self.wasted.saturating_add(needed as u64);
+            self.wasted = self.wasted.saturating_add(header_len as u64);
         }
         Ok(frame.map(|frame| Frame { offset, ..frame }))
     }
 
-    fn read(&mut self, offset: u64, longest: u64) -> io::Result<Option<Frame<()>>> {
-        let most = available(&mut self.reader, offset)?.min(longest);
-        let mut prefix = Vec::new();
-        loop {
-            let parsed = Frame::parse(&prefix);
-            let needed = parsed.as_ref().err().and_then(Error::needed).map(|needed| needed as u64);
-            let Some(needed) = needed.filter(|&needed| needed <= most) else { return Ok(parsed.ok()) };
-            let before = prefix.len();
-            read_up_to(&mut self.reader, needed, &mut prefix)?;
-            if prefix.len() == before {
-                return Ok(None);
-            }
+    fn read(&mut self, offset: u64, header_len: u64) -> io::Result<Option<Frame<()>>> {
+        if available(&mut self.reader, offset)? < header_len {
+            return Ok(None);
         }
+        let mut header = Vec::new();
+        read_up_to(&mut self.reader, header_len, &mut header)?;
+        Ok(Frame::parse(&header).ok())
     }
 }

@@ -8,10 +8,9 @@
 //! | `deep/_meta.b2f` | marks the folder `deep`, or the whole store, as a table: its vlmetalayer `kind` is `ctable` |
 
 use core::fmt;
-use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
 use std::fs;
-use std::io::{self, Read, Seek, SeekFrom};
+use std::io::{self, Read, Seek};
 use std::path::Path;
 
 use serde::de::{IgnoredAny, SeqAccess, Visitor};
@@ -21,7 +20,7 @@ use crate::error::{Error, ErrorKind};
 use crate::find::zip::members_to_read;
 use crate::format::object_kind::ObjectKind;
 use crate::format::section::{map_value, values_of};
-use crate::format::trailer::{Trailer, Vlmetalayer};
+use crate::format::trailer::Trailer;
 use crate::io::frame::Frame;
 use crate::io::open::{is_sparse_frame, not_a_file, open_at_once};
 
@@ -36,9 +35,6 @@ const TABLE_KIND: &str = "ctable";
 
 /// The extensions of members.
 const EXTENSIONS: [&str; 3] = [".b2nd", ".b2f", ".b2b"];
-
-/// The longest list of a tree's objects that is read. A few compressed bytes can claim any length.
-const MAX_REGISTRY_LEN: usize = 1 << 24;
 
 /// The name of a file with attributes, which is not a member.
 const ATTRIBUTES: &str = "__vlmeta__";
@@ -90,15 +86,15 @@ impl Store {
         if !path.join(EMBED).is_file() {
             return Ok(None);
         }
-        let embed = Frame::open(path.join(EMBED))?;
+        let mut embed = Frame::open(path.join(EMBED))?;
         let Some(kind) = store_kind(path, &embed) else { return Ok(None) };
         let names = files(path).map_err(|error| Error::io("read", path, error))?;
         // As in a zip file, a member that is damaged is no table, and does not hide the others.
-        let open = |name: &str| match Frame::open(path.join(name)) {
+        let trailer_of = |name: &str| match Frame::open(path.join(name)) {
             Err(error) if error.kind() == ErrorKind::Io && path.join(name).is_file() => Err(error),
-            opened => Ok(opened.ok()),
+            opened => Ok(opened.ok().and_then(|mut frame| frame.trailer().ok())),
         };
-        Self::new(kind, embed, &names, open).map(Some)
+        Self::new(kind, embed.trailer().ok().as_ref(), &names, trailer_of).map(Some)
     }
 
     fn of_zip(path: &Path) -> Result<Option<Self>, Error> {
@@ -126,45 +122,41 @@ impl Store {
     /// ```
     pub fn read_zip<R: Read + Seek>(mut reader: R, name: impl AsRef<Path>) -> Result<Option<Self>, Error> {
         let members = members_to_read(&mut reader, |name| name == EMBED || table_key(name).is_some())?;
-        let reader = RefCell::new(reader);
         // The last one if several have the name, as in `zip_member`.
         let by_name: HashMap<_, _> = members.iter().map(|member| (member.name(), member)).collect();
-        let member = |name: &str| {
-            let member = by_name.get(name).filter(|member| member.frame().is_some());
-            member.map(|member| Frame::read_at(Shared(&reader), member.offset())).transpose()
-        };
-        let Some(embed) = member(EMBED)? else { return Ok(None) };
-        let Some(kind) = store_kind(name.as_ref(), &embed) else { return Ok(None) };
+        let frame = |name: &str| by_name.get(name).and_then(|member| member.frame());
+        let Some(embed) = frame(EMBED) else { return Ok(None) };
+        let Some(kind) = store_kind(name.as_ref(), embed) else { return Ok(None) };
         let names: Vec<String> = members.iter().map(|member| member.name().into()).collect();
-        Self::new(kind, embed, &names, member).map(Some)
+        let mut trailer_of = |name: &str| frame(name)?.clone().map_reader(|()| &mut reader).trailer().ok();
+        let trailer = trailer_of(EMBED);
+        Self::new(kind, trailer.as_ref(), &names, |name| Ok(trailer_of(name))).map(Some)
     }
 
-    /// The store of this kind with these files, including `embed.b2e`.
-    fn new<R: Read + Seek>(
+    /// The store of this kind with these files, including `embed.b2e`. `trailer` is that of `embed.b2e`; `None` if it is
+    /// damaged, which hides the embedded members, but not the others.
+    fn new(
         kind: ObjectKind,
-        mut embed: Frame<R>,
+        trailer: Option<&Trailer>,
         names: &[String],
-        open: impl Fn(&str) -> Result<Option<Frame<R>>, Error>,
+        mut trailer_of: impl FnMut(&str) -> Result<Option<Trailer>, Error>,
     ) -> Result<Self, Error> {
-        // A damaged trailer hides the embedded members, but the others can still be listed.
-        let trailer = embed.trailer().ok();
         let mut tables = BTreeMap::new();
         if kind == ObjectKind::TreeStore {
             for name in names {
                 let Some(key) = table_key(name) else { continue };
-                let trailer = open(name)?.and_then(|mut frame| frame.trailer().ok());
-                let Some(trailer) = trailer.filter(is_table) else { continue };
+                let Some(trailer) = trailer_of(name)?.filter(is_table) else { continue };
                 tables.insert(key, trailer);
             }
         }
         // No header identifies a table, only the file `_meta.b2f` beside it.
         let kind = if tables.contains_key("/") { ObjectKind::CTable } else { kind };
-        let elsewhere = trailer.as_ref().filter(|_| kind == ObjectKind::RemoteStore).and_then(manifest);
+        let elsewhere = trailer.filter(|_| kind == ObjectKind::RemoteStore).and_then(manifest);
         if let Some(Manifest { is_table, schema, members }) = elsewhere {
             let kind = if is_table { ObjectKind::RemoteCTable } else { kind };
             return Ok(Self { kind, members, tables, mounts: Vec::new(), remote_schema: schema });
         }
-        let mounts = trailer.as_ref().map(mounts).unwrap_or_default();
+        let mounts = trailer.map(mounts).unwrap_or_default();
         let key = |name: &String| {
             let stem = EXTENSIONS.iter().find_map(|extension| name.strip_suffix(extension))?;
             (!is_attributes(stem)).then(|| format!("/{stem}"))
@@ -175,7 +167,7 @@ impl Store {
             members.retain(|key| !is_in_table(&tables, key));
             members.extend(tables.keys().cloned());
         }
-        members.extend(trailer.iter().flat_map(Trailer::embedded));
+        members.extend(trailer.into_iter().flat_map(Trailer::embedded));
         members.extend(mounts.iter().cloned());
         members.sort_unstable();
         members.dedup();
@@ -266,21 +258,6 @@ impl Store {
     }
 }
 
-/// A reader that several frames read in turn.
-struct Shared<'r, R>(&'r RefCell<R>);
-
-impl<R: Read> Read for Shared<'_, R> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        self.0.borrow_mut().read(buffer)
-    }
-}
-
-impl<R: Seek> Seek for Shared<'_, R> {
-    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
-        self.0.borrow_mut().seek(to)
-    }
-}
-
 /// Whether a folder is a [`Store`]: it has a file `embed.b2e`, and that file or the extension `.b2d` or `.b2z` of the
 /// folder identifies one. Only the header of that file is read. If this fails, the result is false.
 ///
@@ -328,24 +305,30 @@ fn table_key(name: &str) -> Option<String> {
     }
 }
 
-/// The vlmetalayer with a list of objects, unless the list is too long to be read.
-fn list_of_objects<'t>(trailer: &'t Trailer, name: &str) -> Option<&'t Vlmetalayer> {
-    trailer.vlmetalayer(name).filter(|layer| layer.nbytes().is_some_and(|nbytes| nbytes <= MAX_REGISTRY_LEN))
+/// A type for a map of which one text is read.
+macro_rules! text_of_map {
+    ($(#[$doc:meta])* $name:ident $key:literal) => {
+        $(#[$doc])*
+        struct $name(Option<String>);
+
+        impl<'m> Deserialize<'m> for $name {
+            fn deserialize<D: Deserializer<'m>>(deserializer: D) -> Result<Self, D::Error> {
+                values_of([$key], deserializer).map(|[text]| Self(text))
+            }
+        }
+    };
 }
 
 /// The keys of remote stores.
 fn mounts(trailer: &Trailer) -> Vec<String> {
-    /// The kind of an object that has no frame in the tree.
-    struct Object(Option<String>);
-
-    impl<'m> Deserialize<'m> for Object {
-        fn deserialize<D: Deserializer<'m>>(deserializer: D) -> Result<Self, D::Error> {
-            values_of(["kind"], deserializer).map(|[kind]| Self(kind))
-        }
+    text_of_map! {
+        /// The kind of an object that has no frame in the tree.
+        Object "kind"
     }
 
-    let objects = list_of_objects(trailer, "_object_registry")
-        .and_then(|layer| layer.decode::<BTreeMap<String, Object>>().ok());
+    let objects = trailer
+        .list("_object_registry")
+        .and_then(|list| rmp_serde::from_slice::<BTreeMap<String, Object>>(&list).ok());
     let objects = objects.unwrap_or_default().into_iter();
     objects.filter(|(_, Object(kind))| kind.as_deref() == Some("remote_store")).map(|(key, _)| key).collect()
 }
@@ -362,22 +345,13 @@ struct Manifest {
 /// Reads the manifest that python-blosc2 saves for a remote store: the path of the mounted group (`source.dataset`),
 /// and the kind of each object by its path (`nodes`).
 fn manifest(trailer: &Trailer) -> Option<Manifest> {
-    /// The path of the mounted group in the remote store.
-    struct Dataset(Option<String>);
-
-    impl<'m> Deserialize<'m> for Dataset {
-        fn deserialize<D: Deserializer<'m>>(deserializer: D) -> Result<Self, D::Error> {
-            values_of(["dataset"], deserializer).map(|[path]| Self(path))
-        }
+    text_of_map! {
+        /// The path of the mounted group in the remote store.
+        Dataset "dataset"
     }
-
-    /// The schema of a table.
-    struct Table(Option<String>);
-
-    impl<'m> Deserialize<'m> for Table {
-        fn deserialize<D: Deserializer<'m>>(deserializer: D) -> Result<Self, D::Error> {
-            values_of(["schema"], deserializer).map(|[schema]| Self(schema))
-        }
+    text_of_map! {
+        /// The schema of a table.
+        Table "schema"
     }
 
     /// An object: a list with its kind, and for a table its schema. The list begins with `__tuple__` if it was a tuple
@@ -417,7 +391,7 @@ fn manifest(trailer: &Trailer) -> Option<Manifest> {
         }
     }
 
-    let value = list_of_objects(trailer, "b2remote_manifest")?.value().ok()?;
+    let value = trailer.list("b2remote_manifest")?;
     let mut nodes: BTreeMap<String, Node> = map_value(&value, "nodes")?;
     let root = map_value(&value, "source").and_then(|Dataset(path)| path).unwrap_or_default();
     let key = |path: &str| {

@@ -223,7 +223,7 @@ impl ZipMember {
         Ok(None)
     }
 
-    /// Whether the place of its bytes is not known.
+    /// Whether its local header is damaged, or it shares bytes. Its CRC-32 says nothing then.
     fn is_misplaced(&self) -> bool {
         matches!(&self.content, MemberContent::Broken(finding) if finding.code() == FindingCode::ZipMember)
     }
@@ -258,8 +258,8 @@ fn crc32_of(reader: &mut (impl Read + Seek), start: u64, length: u64) -> Result<
 /// Lists the files in a zip file, with the frames among them.
 ///
 /// It reads the directory of the zip file, of at most 16 MiB, and then the start of each member, as [`Frame::open`]
-/// does with a file. A header may have at most 1 MiB here, and all together at most 128 MiB. A damaged member does not prevent the listing of others. If
-/// two members share bytes, only the first one is read.
+/// does with a file. A header may have at most 1 MiB here, and all together at most 128 MiB. A damaged member does not
+/// prevent the listing of others. If two members share bytes, only the first one is read.
 ///
 /// # Errors
 ///
@@ -479,7 +479,7 @@ fn not_kept(member: &ZipMember) -> Finding {
 }
 
 fn not_a_zip(error: &rawzip::Error) -> Error {
-    // The messages of rawzip begin with a capital letter; ours do not.
+    // The messages of rawzip begin with a capital letter; ours do not. They have no other capitals, except in UTF-8.
     let text = format!("not a zip file, or cut short: {error}").to_lowercase();
     Error::malformed(Finding::new(FindingCode::NotAZip, Place::File).text(text))
 }

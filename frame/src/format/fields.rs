@@ -39,16 +39,12 @@ impl Generation {
     }
 
     /// The generation whose header begins with this byte.
-    pub(crate) const fn of_marker(marker: u8) -> Option<Self> {
-        Some(match Marker::from_u8(marker) {
-            Marker::FixArray(12) => Self::Beta1,
-            Marker::FixArray(13) => Self::Beta2,
-            Marker::FixArray(14) => Self::Present,
-            _ => return None,
-        })
+    pub(crate) fn of_marker(marker: u8) -> Option<Self> {
+        Self::ALL.into_iter().find(|generation| generation.marker().to_u8() == marker)
     }
 
     /// The number of bytes before the metalayers.
+    // Constants, because `start` is a loop over the table.
     pub(crate) const fn head_len(self) -> usize {
         match self {
             Self::Beta1 => const { HeaderField::Metalayers.start(Self::Beta1) },
@@ -109,11 +105,12 @@ macro_rules! fields {
 
             /// The row of the table.
             pub(crate) const fn encoding(self) -> Encoding {
-                let (name, marker, len, since) = match self {
+                match self {
                     // A constant, so the match folds away for a field that is known at compile time.
-                    $(Self::$field => const { ($name, $marker, $len, Generation::$since) },)*
-                };
-                Encoding { name, marker, len, since }
+                    $(Self::$field => const {
+                        Encoding { name: $name, marker: $marker, len: $len, since: Generation::$since }
+                    },)*
+                }
             }
 
             /// The documented offset and marker.
@@ -202,10 +199,7 @@ fields! {
 pub(crate) const FRAME_TYPE: usize = 1;
 
 /// The offset of `filters` in the present generation.
-const FILTERS_OFFSET: usize = match HeaderField::Filters.offset(Generation::Present) {
-    Some(offset) => offset,
-    None => 0,
-};
+const FILTERS_OFFSET: usize = HeaderField::Filters.present_offset();
 
 impl HeaderField {
     /// The offset of the value after its marker; `None` if the generation does not have it.
@@ -215,6 +209,11 @@ impl HeaderField {
             return None;
         }
         Some(self.start(generation) + encoding.marker.is_some() as usize)
+    }
+
+    /// The offset of the value after its marker in the present generation, which has every value.
+    pub(crate) const fn present_offset(self) -> usize {
+        self.start(Generation::Present) + self.encoding().marker.is_some() as usize
     }
 
     /// The offset of the value with its marker. If the generation does not have it, the offset of the next value.

@@ -212,12 +212,8 @@ impl SplitMode {
     }
 
     pub(crate) fn bits(self) -> u8 {
-        match self {
-            Self::Always => 0,
-            Self::Never => 1,
-            Self::Auto => 2,
-            Self::ForwardCompatible => 3,
-        }
+        // The variants are in the order of their bits.
+        self as u8
     }
 }
 

@@ -4,10 +4,11 @@
 use std::sync::Arc;
 
 use crate::code::FindingCode;
+use crate::error::Error;
 use crate::finding::{Finding, Place};
 use crate::format::array::Array;
 use crate::format::cursor::{Cursor, Part};
-use crate::format::header::{self, Header, ParseError, Start};
+use crate::format::header::{self, Header, Start};
 use crate::format::object_kind::{ObjectKind, told_kind};
 use crate::format::section::{ARRAY_NAMES, Metalayer, Section, SectionRules, SharedBytes};
 
@@ -21,16 +22,16 @@ pub(crate) struct Head {
 
 impl Head {
     /// Reads the header from the first bytes of a frame. There may be more bytes after it.
-    pub(crate) fn parse(prefix: &[u8]) -> Result<Self, ParseError> {
+    pub(crate) fn parse(prefix: &[u8]) -> Result<Self, Error> {
         let start = Start::parse(prefix)?;
-        let bytes = prefix.get(..start.header_len).ok_or(ParseError::Incomplete(start.header_len))?;
-        let header = header::parse(bytes, start)?;
+        let bytes = prefix.get(..start.header_len).ok_or_else(|| Error::incomplete(start.header_len))?;
+        let header = header::parse(bytes, start).map_err(Error::malformed)?;
         let bytes = Arc::new(bytes.to_vec());
         let (marker, end) = (FindingCode::IndexMarker, FindingCode::HeaderLength);
         let cursor = Cursor::new(&bytes, Part { place: Place::Metalayers, start: 0, marker, end });
         let mut cursor = cursor.at(header.generation.head_len());
-        let section = Section::parse(&mut cursor, &bytes, &SectionRules::HEADER)?;
-        Ok(Self { header, bytes, section })
+        let section = Section::parse(&mut cursor, &bytes, &SectionRules::HEADER);
+        Ok(Self { header, bytes, section: section.map_err(Error::malformed)? })
     }
 
     pub(crate) fn metalayers(&self) -> &[Metalayer] {

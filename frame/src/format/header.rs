@@ -14,13 +14,14 @@ use crate::format::marker::{Marker, Named};
 pub(crate) const MAGIC: &[u8; 8] = b"b2frame\0";
 
 /// The offset of the magic, in every generation.
-pub(crate) const MAGIC_OFFSET: usize = offset(HeaderField::Magic);
+pub(crate) const MAGIC_OFFSET: usize = HeaderField::Magic.present_offset();
 
 /// The offset of the length of the header, in every generation.
-pub(crate) const HEADER_LEN_OFFSET: usize = offset(HeaderField::HeaderLen);
+pub(crate) const HEADER_LEN_OFFSET: usize = HeaderField::HeaderLen.present_offset();
 
 /// The number of bytes up to the lengths of the header and of the frame.
-pub(crate) const START_LEN: usize = offset(HeaderField::FrameLen) + HeaderField::FrameLen.encoding().len;
+pub(crate) const START_LEN: usize =
+    HeaderField::FrameLen.present_offset() + HeaderField::FrameLen.encoding().len;
 
 /// The longest header that is read: 16 metalayers of 4 MiB. Real ones have a few KiB. The format allows 2 GiB, but a
 /// hostile length must not make us allocate that much.
@@ -35,15 +36,6 @@ pub(super) const HAS_VARIABLE_CHUNKS: u8 = 0x40;
 
 /// In the first byte of flags: blocks have different sizes.
 const HAS_VARIABLE_BLOCKS: u8 = 0x80;
-
-/// The offset of a value in a header of the present generation.
-// That generation has every value, so the fallback is never used.
-pub(crate) const fn offset(field: HeaderField) -> usize {
-    match field.offset(Generation::Present) {
-        Some(offset) => offset,
-        None => 0,
-    }
-}
 
 /// The values of a frame's header, without its metalayers.
 ///
@@ -174,28 +166,6 @@ impl Header {
     }
 }
 
-/// Why bytes cannot be parsed.
-pub(crate) enum ParseError {
-    /// At least this many bytes are needed.
-    Incomplete(usize),
-    Malformed(Finding),
-}
-
-impl From<ParseError> for Error {
-    fn from(error: ParseError) -> Self {
-        match error {
-            ParseError::Incomplete(needed) => Self::incomplete(needed),
-            ParseError::Malformed(finding) => Self::malformed(finding),
-        }
-    }
-}
-
-impl From<Finding> for ParseError {
-    fn from(finding: Finding) -> Self {
-        Self::Malformed(finding)
-    }
-}
-
 /// The first values of every header.
 #[derive(Clone, Copy)]
 pub(crate) struct Start {
@@ -205,24 +175,24 @@ pub(crate) struct Start {
 }
 
 impl Start {
-    pub(crate) fn parse(prefix: &[u8]) -> Result<Self, ParseError> {
+    pub(crate) fn parse(prefix: &[u8]) -> Result<Self, Error> {
         // The magic before the first byte: without it the bytes are not a frame at all, and the message must not blame
         // a marker.
         let magic = prefix.get(MAGIC_OFFSET..).unwrap_or_default();
         let len = magic.len().min(MAGIC.len());
         if magic.get(..len) != MAGIC.get(..len) {
-            return Err(other_bytes(prefix).into());
+            return Err(Error::malformed(other_bytes(prefix)));
         }
         let is_other = prefix.first().is_some_and(|&marker| Generation::of_marker(marker).is_none());
         if is_other && len < MAGIC.len() {
-            return Err(other_bytes(prefix).into());
+            return Err(Error::malformed(other_bytes(prefix)));
         }
         // A wrong first byte is an error for any number of bytes, so more bytes never turn a malformed header into an
         // incomplete one.
         if !is_other && prefix.len() < START_LEN {
-            return Err(ParseError::Incomplete(START_LEN));
+            return Err(Error::incomplete(START_LEN));
         }
-        Ok(Self::take(&mut cursor(prefix))?)
+        Self::take(&mut cursor(prefix)).map_err(Error::malformed)
     }
 
     fn take(cursor: &mut Cursor<'_>) -> Result<Self, Finding> {
@@ -238,31 +208,24 @@ impl Start {
         HeaderField::Magic.take::<{ MAGIC.len() }>(cursor)?;
         let header_len = i32::from_be_bytes(HeaderField::HeaderLen.take(cursor)?);
         let frame_len = u64::from_be_bytes(HeaderField::FrameLen.take(cursor)?);
-        match usize::try_from(header_len) {
-            Ok(header_len)
-                if (generation.head_len()..=MAX_HEADER_LEN).contains(&header_len)
-                    && header_len as u64 <= frame_len =>
-            {
-                Ok(Self { generation, header_len, frame_len })
+        let least = generation.head_len();
+        let (limit, text) = match usize::try_from(header_len) {
+            Ok(len) if len >= least && len as u64 <= frame_len => {
+                if len <= MAX_HEADER_LEN {
+                    return Ok(Self { generation, header_len: len, frame_len });
+                }
+                return Err(too_long(Place::Header, HEADER_LEN_OFFSET as u64, MAX_HEADER_LEN, len));
             }
-            _ => Err(wrong_len(cursor, generation, header_len, frame_len)),
-        }
+            Ok(len) if len >= least => {
+                (frame_len, format!("header_len is {len}, but must be at most frame_len, {frame_len}"))
+            }
+            _ => (least as u64, format!("header_len is {header_len}, but must be at least {least}")),
+        };
+        Err(cursor
+            .finding(FindingCode::HeaderLength, HEADER_LEN_OFFSET)
+            .numbers(limit, header_len)
+            .text(text))
     }
-}
-
-#[cold]
-fn wrong_len(cursor: &Cursor<'_>, generation: Generation, header_len: i32, frame_len: u64) -> Finding {
-    let least = generation.head_len();
-    let (limit, text) = match usize::try_from(header_len) {
-        Ok(len) if len >= least && len as u64 <= frame_len => {
-            return too_long(Place::Header, HEADER_LEN_OFFSET as u64, MAX_HEADER_LEN, len);
-        }
-        Ok(len) if len >= least => {
-            (frame_len, format!("header_len is {len}, but must be at most frame_len, {frame_len}"))
-        }
-        _ => (least as u64, format!("header_len is {header_len}, but must be at least {least}")),
-    };
-    cursor.finding(FindingCode::HeaderLength, HEADER_LEN_OFFSET).numbers(limit, header_len).text(text)
 }
 
 /// The finding for bytes that are not a frame, with a hint at what they may be.

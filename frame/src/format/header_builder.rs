@@ -2,7 +2,7 @@
 
 use crate::format::fields::{Encoding, FRAME_TYPE, Generation, HeaderField};
 use crate::format::flags::{Codec, Filter, MAX_FILTERS, SplitMode};
-use crate::format::header::{CODEC_WITH_FILTERS, HAS_VARIABLE_CHUNKS, Header, MAGIC, MAX_HEADER_LEN, offset};
+use crate::format::header::{CODEC_WITH_FILTERS, HAS_VARIABLE_CHUNKS, Header, MAGIC, MAX_HEADER_LEN};
 use crate::format::marker::Marker;
 
 /// The version that is written.
@@ -75,7 +75,7 @@ impl HeaderBuilder {
 
     /// Sets the bytes of a value. If fewer are given, the others stay.
     pub(crate) fn set(&mut self, field: HeaderField, value: &[u8]) {
-        let slot = self.bytes.iter_mut().skip(offset(field)).take(field.encoding().len);
+        let slot = self.bytes.iter_mut().skip(field.present_offset()).take(field.encoding().len);
         slot.zip(value).for_each(|(slot, &byte)| *slot = byte);
     }
 
@@ -104,7 +104,7 @@ impl HeaderBuilder {
 
     /// Sets the frame type.
     pub(crate) fn set_sparse(&mut self, is_sparse: bool) {
-        if let Some(slot) = self.bytes.get_mut(offset(HeaderField::Flags) + FRAME_TYPE) {
+        if let Some(slot) = self.bytes.get_mut(HeaderField::Flags.present_offset() + FRAME_TYPE) {
             *slot = is_sparse.into();
         }
     }

@@ -4,6 +4,8 @@
 // Each module imports only from those above it.
 pub(crate) mod marker;
 
+pub(crate) mod token;
+
 pub(crate) mod cursor;
 
 // The header.

@@ -4,10 +4,10 @@ use core::fmt;
 
 use serde::{Serialize, Serializer};
 
-use crate::format::section::{ARRAY_NAMES, Metalayer, map_value};
+use crate::format::section::{ARRAY_NAME, Metalayer, map_value};
 
 macro_rules! kinds {
-    ($($variant:ident $name:literal, $holds_data:literal, $action:expr, $what:literal)*) => {
+    ($($variant:ident $name:literal, $action:expr, $what:literal)*) => {
         /// The kind of object in a frame or a store, by the classes of python-blosc2.
         ///
         /// The name of a kind does not change between releases. [`Display`](fmt::Display) and serde use it.
@@ -44,15 +44,6 @@ macro_rules! kinds {
                 }
             }
 
-            /// Whether it has data of its own. Otherwise the data is computed or remote, and the frame has at most a
-            /// cache of some of it.
-            #[must_use]
-            pub fn holds_data(self) -> bool {
-                match self {
-                    $(Self::$variant => $holds_data,)*
-                }
-            }
-
             /// The action that a reader needs to get the data, if reading the file is not enough.
             pub(crate) fn action(self) -> Option<&'static str> {
                 match self {
@@ -63,45 +54,52 @@ macro_rules! kinds {
     };
 }
 
-// The class in python-blosc2; whether it has data of its own; the action that a reader needs to get the data.
+// The class in python-blosc2; the action that a reader needs to get the data.
 kinds! {
-    NDArray "NDArray", true, None,
+    NDArray "NDArray", None,
         "An array, including arrays of Caterva, which C-Blosc2 3 and later open as plain chunks."
-    SChunk "SChunk", true, None,
+    SChunk "SChunk", None,
         "Chunks of bytes, without a shape."
-    LazyExpr "LazyExpr", false, Some("evaluate an expression in the file, and open the arrays that it names"),
+    LazyExpr "LazyExpr", Some("evaluate an expression in the file, and open the arrays that it names"),
         "An expression that is evaluated when it is read."
-    LazyUdf "LazyUDF", false, Some("run a function in the file, and open the arrays that it names"),
+    LazyUdf "LazyUDF", Some("run a function in the file, and open the arrays that it names"),
         "A user-defined function that computes the data when it is read."
-    Proxy "Proxy", false, Some("open the array that it names, or fetch from it"),
+    Proxy "Proxy", Some("open the array that it names, or fetch from it"),
         "A cache in front of another array."
-    RemoteArray "RemoteArray", false, Some("fetch from the source that it names"),
+    RemoteArray "RemoteArray", Some("fetch from the source that it names"),
         "An array in a remote file."
-    C2Array "C2Array", false, Some("fetch from the server that it names"),
+    C2Array "C2Array", Some("fetch from the server that it names"),
         "An array on a Caterva2 server."
-    UnknownObject "UnknownObject", false, Some("support this kind of object"),
+    UnknownObject "UnknownObject", Some("support this kind of object"),
         "An object of python-blosc2 whose kind is not one of these."
-    ObjectArray "ObjectArray", true, None,
+    ObjectArray "ObjectArray", None,
         "Python objects, one in each chunk."
-    BatchArray "BatchArray", true, None,
+    BatchArray "BatchArray", None,
         "Batches of Python objects, one batch in each chunk."
-    ListArray "ListArray", true, None,
+    ListArray "ListArray", None,
         "Lists of items of one type."
-    EmbedStore "EmbedStore", true, None,
+    EmbedStore "EmbedStore", None,
         "A store whose members are frames in the compressed data of this frame."
-    DictStore "DictStore", true, None,
+    DictStore "DictStore", None,
         "A dictionary of frames, in a folder or zip file that contains this frame as `embed.b2e`."
-    TreeStore "TreeStore", true, None,
+    TreeStore "TreeStore", None,
         "A tree of frames: a folder or zip file, of which this frame is `embed.b2e`."
-    RemoteStore "RemoteStore", false, Some("fetch from the source that it names"),
+    RemoteStore "RemoteStore", Some("fetch from the source that it names"),
         "A remote tree of frames. A local folder or zip file contains this frame as `embed.b2e`."
-    CTable "CTable", true, None,
+    CTable "CTable", None,
         "A table: a tree of frames, one or more for each column. Only a [`Store`](crate::Store) is of this kind."
-    RemoteCTable "RemoteCTable", false, Some("fetch from the source that it names"),
+    RemoteCTable "RemoteCTable", Some("fetch from the source that it names"),
         "A remote table. Only a [`Store`](crate::Store) is of this kind."
 }
 
 impl ObjectKind {
+    /// Whether it has data of its own. Otherwise the data is computed or remote, and the frame has at most a cache of
+    /// some of it.
+    #[must_use]
+    pub fn holds_data(self) -> bool {
+        !self.is_active()
+    }
+
     /// Whether a reader must run code, open other files or fetch remote data to get the items.
     #[must_use]
     pub fn is_active(self) -> bool {
@@ -187,11 +185,8 @@ fn lazy_array(layer: &Metalayer) -> ObjectKind {
 
 /// The kind of a frame that is more than an array or chunks, and the metalayer that identifies it.
 pub(crate) fn told_kind(metalayers: &[Metalayer]) -> Option<(ObjectKind, &Metalayer)> {
-    let [b2nd, _] = ARRAY_NAMES;
-    let has_array = || metalayers.iter().any(|layer| layer.name() == b2nd);
-    let rank = |layer: &Metalayer| TELLING.iter().position(|&(name, _)| name == layer.name());
-    let counts = |name| name != LAZY_ARRAY || has_array();
-    let telling = metalayers.iter().filter_map(|layer| Some((rank(layer)?, layer)));
-    let (rank, layer) = telling.filter(|(_, layer)| counts(layer.name())).min_by_key(|&(rank, _)| rank)?;
-    TELLING.get(rank).map(|(_, kind)| (kind(layer), layer))
+    let find = |name: &str| metalayers.iter().find(|layer| layer.name() == name);
+    let counts = |name: &str| name != LAZY_ARRAY || find(ARRAY_NAME).is_some();
+    let mut telling = TELLING.iter().filter(|(name, _)| counts(name));
+    telling.find_map(|(name, kind)| find(name).map(|layer| (kind(layer), layer)))
 }

@@ -26,7 +26,7 @@ use crate::format::cursor::{Cursor, Part};
 use crate::format::decompress;
 use crate::format::embed_list::{EMBED_LIST_NAME, EmbedPlace};
 use crate::format::fields::Generation;
-use crate::format::header::{Header, ParseError, too_long};
+use crate::format::header::{Header, too_long};
 use crate::format::marker::Marker;
 use crate::format::section::{CONTENT_HEADER, Metalayer, Section, SectionRules, SharedBytes, map_value};
 
@@ -49,7 +49,7 @@ const MIN_TRAILER_LEN: usize = HEAD_LEN + CONTENT_HEADER + END_LEN;
 /// not make us allocate that much.
 pub(crate) const MAX_TRAILER_LEN: usize = 1 << 28;
 
-/// The longest list of a store's keys that is read, enough for some 200,000 keys. In memory it takes several times as
+/// The longest list of a store's keys or objects that is read, enough for some 200,000 keys. In memory it takes several times as
 /// much.
 pub(crate) const MAX_KEYS_LEN: usize = 1 << 24;
 
@@ -98,7 +98,7 @@ pub struct Trailer {
 pub struct Vlmetalayer {
     /// Its offsets count from the start of the trailer.
     metalayer: Metalayer,
-    trailer: u64,
+    trailer_offset: u64,
 }
 
 impl Trailer {
@@ -144,8 +144,10 @@ impl Trailer {
             // Older trailers always have this content. An empty one holds no metadata.
             (!unnamed.bytes().is_empty()).then_some(unnamed).into_iter().collect()
         };
-        let vlmetalayers =
-            metalayers.into_iter().map(|metalayer| Vlmetalayer { metalayer, trailer: offset }).collect();
+        let vlmetalayers = metalayers
+            .into_iter()
+            .map(|metalayer| Vlmetalayer { metalayer, trailer_offset: offset })
+            .collect();
         Ok(Self { offset, bytes: shared, version, vlmetalayers })
     }
 
@@ -229,9 +231,14 @@ impl Trailer {
 
     /// The places in the [list](super::embed_list) of embedded frames, by key; `None` if the list cannot be read.
     pub(crate) fn embed_map(&self) -> Option<BTreeMap<String, EmbedPlace>> {
-        let layer = self.vlmetalayer(EMBED_LIST_NAME)?;
+        map_value(&self.list(EMBED_LIST_NAME)?, "embed_map")
+    }
+
+    /// The value of a vlmetalayer with a list; `None` if it is missing, too long, or cannot be read.
+    pub(crate) fn list(&self, name: &str) -> Option<Cow<'_, [u8]>> {
+        let layer = self.vlmetalayer(name)?;
         layer.nbytes().filter(|&nbytes| nbytes <= MAX_KEYS_LEN)?;
-        map_value(&layer.value().ok()?, "embed_map")
+        layer.value().ok()
     }
 }
 
@@ -250,30 +257,31 @@ pub(crate) fn part(start: u64) -> Part {
 
 /// The length of the trailer at the end of these bytes.
 // The length is the only way to find the start of a trailer. It is 22 bytes before the end in every generation.
-pub(crate) fn length(header: &Header, suffix: &[u8]) -> Result<usize, ParseError> {
+pub(crate) fn length(header: &Header, suffix: &[u8]) -> Result<usize, Error> {
     let most = header.frame_len.saturating_sub(header.header_len as u64);
     if most < MIN_TRAILER_LEN as u64 {
         let text =
             format!("{most} bytes are left after the header, but a trailer needs at least {MIN_TRAILER_LEN}");
         let finding = Finding::new(FindingCode::TrailerLength, Place::Trailer).at(header.header_len as u64);
-        return Err(finding.numbers(MIN_TRAILER_LEN, most).text(text).into());
+        return Err(Error::malformed(finding.numbers(MIN_TRAILER_LEN, most).text(text)));
     }
-    let end = suffix.last_chunk::<END_LEN>().ok_or(ParseError::Incomplete(END_LEN))?;
+    let end = suffix.last_chunk::<END_LEN>().ok_or_else(|| Error::incomplete(END_LEN))?;
     let start = header.frame_len.saturating_sub(END_LEN as u64);
     let mut cursor = Cursor::new(end, part(start));
-    let len = u32::from_be_bytes(cursor.value(Marker::U32, "the length of the trailer")?);
-    match usize::try_from(len) {
+    let len = cursor.value(Marker::U32, "the length of the trailer").map_err(Error::malformed)?;
+    let len = u32::from_be_bytes(len);
+    Err(Error::malformed(match usize::try_from(len) {
         Ok(len) if len >= MIN_TRAILER_LEN && len as u64 <= most => {
             if len <= MAX_TRAILER_LEN {
                 return Ok(len);
             }
-            Err(too_long(Place::Trailer, start.saturating_add(1), MAX_TRAILER_LEN, len).into())
+            too_long(Place::Trailer, start.saturating_add(1), MAX_TRAILER_LEN, len)
         }
         _ => {
             let text = format!("the length of the trailer is {len}, but must be {MIN_TRAILER_LEN} to {most}");
-            Err(cursor.finding(FindingCode::TrailerLength, 1).numbers(most, len).text(text).into())
+            cursor.finding(FindingCode::TrailerLength, 1).numbers(most, len).text(text)
         }
-    }
+    }))
 }
 
 impl Vlmetalayer {
@@ -291,7 +299,7 @@ impl Vlmetalayer {
     /// The offset of its chunk, counted from the start of the frame.
     #[must_use]
     pub fn offset(&self) -> u64 {
-        self.trailer.saturating_add(self.metalayer.offset() as u64)
+        self.trailer_offset.saturating_add(self.metalayer.offset() as u64)
     }
 
     /// The chunk that holds the value.

@@ -15,8 +15,8 @@ pub(crate) const FIRST_READ: u64 = 256;
 /// The number of bytes read at a time from a longer table of blocks.
 pub(crate) const PIECE: usize = 1 << 16;
 
-/// Why the table of blocks of a chunk is invalid. `first` are the first bytes of the chunk.
-pub(crate) fn wrong_table<R: Read + Seek>(
+/// Why the table of blocks of a stored chunk is invalid, read in pieces. `first` are the first bytes of the chunk.
+pub(crate) fn wrong_stored_table<R: Read + Seek>(
     chunks: &mut Chunks<'_, R>,
     entry: &ChunkEntry,
     header: &ChunkHeader,

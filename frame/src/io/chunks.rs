@@ -1,8 +1,8 @@
 //! The chunks of a frame: their places, headers and bytes.
 
 use core::iter::FusedIterator;
-use std::io::{self, Read, Seek, SeekFrom};
-use std::path::Path;
+use core::ops::Range;
+use std::io::{Read, Seek, SeekFrom};
 
 use crate::error::Error;
 use crate::format::chunk::ChunkHeader;
@@ -11,8 +11,8 @@ use crate::format::fields::Generation;
 use crate::format::index::{ChunkCounts, ChunkEntry, ChunkPlace, ENTRY_LEN, EntryValue, index_start};
 use crate::io::frame::Frame;
 use crate::io::index::Index;
-use crate::io::open::open_at_once;
-use crate::io::source::{Source, read_up_to};
+use crate::io::open::open_chunk_file;
+use crate::io::source::read_up_to;
 use crate::rules::chunk::{ChunkRules, missing, not_a_chunk, wrong};
 use crate::rules::index::{index_flags, index_header};
 
@@ -33,7 +33,7 @@ use crate::rules::index::{index_flags, index_header};
 /// ```
 #[derive(Debug)]
 pub struct Chunks<'f, R> {
-    pub(super) frame: &'f mut Frame<R>,
+    pub(crate) frame: &'f mut Frame<R>,
     /// `None` if there are no chunks, or after an error.
     index: Option<Index>,
     next: u64,
@@ -42,7 +42,7 @@ pub struct Chunks<'f, R> {
     piece_number: Option<u64>,
     near: Near,
     /// The rules for chunk headers, created on first use.
-    pub(super) rules: Option<ChunkRules>,
+    rules: Option<ChunkRules>,
 }
 
 /// The bytes that were read last. Where small chunks lie near each other, one read has the headers of many.
@@ -225,11 +225,14 @@ impl<R: Read + Seek> Chunks<'_, R> {
         if !entry.is_stored() {
             return Ok(None);
         }
-        let first = self.stored_bytes(entry, ChunkHeader::MAX_LEN as u64)?;
-        match ChunkHeader::parse(&first.bytes) {
-            Some(header) => Ok(Some(header)),
-            None => Err(Error::malformed(not_a_chunk(entry))),
-        }
+        self.unchecked_header(entry).map(|(header, _)| Some(header))
+    }
+
+    /// Reads the header of a stored chunk, with the room for the chunk.
+    fn unchecked_header(&mut self, entry: &ChunkEntry) -> Result<(ChunkHeader, u64), Error> {
+        let ChunkBytes { bytes, room } = self.stored_bytes(entry, ChunkHeader::MAX_LEN as u64)?;
+        let header = ChunkHeader::parse(&bytes).ok_or_else(|| Error::malformed(not_a_chunk(entry)))?;
+        Ok((header, room))
     }
 
     /// Reads the header of a chunk, as [`header`](Self::header) does, and compares it with the frame.
@@ -275,8 +278,7 @@ impl<R: Read + Seek> Chunks<'_, R> {
         entry: &ChunkEntry,
         rules: &ChunkRules,
     ) -> Result<ChunkHeader, Error> {
-        let ChunkBytes { bytes, room } = self.stored_bytes(entry, ChunkHeader::MAX_LEN as u64)?;
-        let header = ChunkHeader::parse(&bytes).ok_or_else(|| Error::malformed(not_a_chunk(entry)))?;
+        let (header, room) = self.unchecked_header(entry)?;
         match rules.violation(&header, entry.nbytes, room) {
             Some(why) => Err(Error::malformed(wrong(entry, &why))),
             None => Ok(header),
@@ -305,13 +307,24 @@ impl<R: Read + Seek> Chunks<'_, R> {
     /// ```
     pub fn compressed(&mut self, entry: &ChunkEntry) -> Result<Option<Vec<u8>>, Error> {
         let Some(ChunkHeader { cbytes, .. }) = self.checked_header(entry)? else { return Ok(None) };
-        let bytes = self.stored_bytes(entry, cbytes as u64)?.bytes;
-        let found = bytes.len();
-        if found < cbytes {
+        self.range(entry, 0..cbytes, cbytes).map(Some)
+    }
+
+    /// A byte range of a stored chunk whose header has been read, and gave it `cbytes` bytes.
+    pub(super) fn range(
+        &mut self,
+        entry: &ChunkEntry,
+        range: Range<usize>,
+        cbytes: usize,
+    ) -> Result<Vec<u8>, Error> {
+        let read = self.bytes(entry, range.start as u64, range.len() as u64)?;
+        let bytes = read.ok_or_else(|| Error::malformed(missing(entry)))?.bytes;
+        if bytes.len() < range.len() {
+            let found = range.start + bytes.len();
             let why = format!("had {cbytes} bytes, but now only {found} can be read");
             return Err(Error::malformed(wrong(entry, &why)));
         }
-        Ok(Some(bytes))
+        Ok(bytes)
     }
 
     /// The first bytes of a stored chunk, whose file must be there.
@@ -348,14 +361,8 @@ impl<R: Read + Seek> Chunks<'_, R> {
         };
         let path = directory.join(chunk_file::name(number));
         let unreadable = |error| Error::io("read", &path, error);
-        let (metadata, mut file) = match open_at_once(&path).and_then(|file| Ok((file.metadata()?, file))) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            Ok((metadata, _)) if !metadata.is_file() => return Ok(None),
-            // Windows does not let a directory be opened as a file.
-            Err(_) if path.is_dir() => return Ok(None),
-            opened => opened.map_err(unreadable)?,
-        };
-        let (mut bytes, room) = (Vec::new(), metadata.len());
+        let Some((mut file, room)) = open_chunk_file(&path).map_err(unreadable)? else { return Ok(None) };
+        let mut bytes = Vec::new();
         file.seek(SeekFrom::Start(from))
             .and_then(|_| read_up_to(&mut file, length.min(room.saturating_sub(from)), &mut bytes))
             .map_err(unreadable)?;
@@ -368,7 +375,7 @@ impl<R: Read + Seek> Chunks<'_, R> {
             return Ok(bytes.to_vec());
         }
         let longest = self.near.length(start, length).min(self.end().saturating_sub(start));
-        let bytes = self.frame.read_range(start, longest.max(length))?;
+        let bytes = self.frame.read_range(start, longest)?;
         // Not kept: to copy that many bytes costs more than to read the next header.
         if length > Near::LEN {
             return Ok(bytes);
@@ -376,11 +383,6 @@ impl<R: Read + Seek> Chunks<'_, R> {
         let furthest = self.near.furthest.max(if longest > length { start + longest } else { 0 });
         self.near = Near { start, bytes, furthest };
         Ok(self.near.get(start, length).unwrap_or_default().to_vec())
-    }
-
-    /// Bytes of the frame from any offset, read without the cache.
-    pub(crate) fn frame_bytes(&mut self, start: u64, length: u64) -> Result<Vec<u8>, Error> {
-        self.frame.read_range(start, length)
     }
 
     /// The number of chunks.
@@ -391,16 +393,6 @@ impl<R: Read + Seek> Chunks<'_, R> {
     /// Whether all entries are the same.
     pub(crate) fn is_repeated(&self) -> bool {
         self.index.as_ref().is_some_and(Index::is_repeated)
-    }
-
-    /// The directory with the files of the chunks, if they are in files.
-    pub(crate) fn directory(&self) -> Option<&Path> {
-        self.frame.directory()
-    }
-
-    /// Whether the chunks are in files, but the directory is unknown because the frame was not opened by a path.
-    pub(crate) fn is_lost(&self) -> bool {
-        self.frame.header().is_sparse() && self.frame.directory().is_none()
     }
 
     /// The byte of the frame at which the chunks end.

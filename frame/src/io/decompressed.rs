@@ -7,6 +7,7 @@ use crate::format::chunk::{ChunkHeader, one_item};
 use crate::format::decompress::{decompress_into, repeated, zeroed};
 use crate::format::index::{ChunkEntry, ChunkPlace};
 use crate::io::chunks::Chunks;
+use crate::io::piece::refused;
 use crate::rules::blocks::wrong_table;
 use crate::rules::chunk::{Plugins, damaged, not_a_chunk, unsupported, wrong};
 
@@ -35,39 +36,36 @@ impl<R: Read + Seek> Chunks<'_, R> {
     /// # Ok::<(), b2nd_frame::Error>(())
     /// ```
     pub fn decompressed(&mut self, entry: &ChunkEntry) -> Result<Vec<u8>, Error> {
-        let refused = |why: &str| Error::refused(format_args!("chunk {} {why}", entry.number));
         let item = match entry.place {
             ChunkPlace::Frame(_) | ChunkPlace::File(_) => return self.decompressed_bytes(entry),
             ChunkPlace::Special(special) => {
                 let typesize = usize::try_from(self.frame.header().typesize).unwrap_or(1);
-                one_item(special, typesize).map_err(|why| refused(&why))?
+                one_item(special, typesize).map_err(|why| refused(entry, &why))?
             }
             ChunkPlace::Invalid(_) => {
                 return Err(refused(
+                    entry,
                     "has an entry in the chunk index that is neither a valid place nor a known special value",
                 ));
             }
         };
         let nbytes = entry.nbytes.and_then(|nbytes| usize::try_from(nbytes).ok());
-        repeated(
-            &item,
-            nbytes.ok_or_else(|| refused("repeats one value, but its number of items is not stored"))?,
-        )
+        let unknown = || refused(entry, "repeats one value, but its number of items is not stored");
+        repeated(&item, nbytes.ok_or_else(unknown)?)
     }
 
     /// The data of a stored chunk.
     fn decompressed_bytes(&mut self, entry: &ChunkEntry) -> Result<Vec<u8>, Error> {
         let chunk = self.compressed(entry)?.unwrap_or_default();
         let header = ChunkHeader::parse(&chunk).ok_or_else(|| Error::malformed(not_a_chunk(entry)))?;
-        let rules = self.rules.get_or_insert_default();
-        if let Some(why) = rules.wrong_value(&header).or_else(|| wrong_table(&header, &chunk)) {
+        if let Some(why) = wrong_table(&header, &chunk) {
             return Err(Error::malformed(wrong(entry, &why)));
         }
         if header.special.is_some() {
             return repeated(chunk.get(header.header_len..).unwrap_or_default(), header.nbytes);
         }
         if let Some(why) = unsupported(&header, Plugins::Refused).filter(|_| header.has_table()) {
-            return Err(Error::refused(format_args!("chunk {} {why}", entry.number)));
+            return Err(refused(entry, &why));
         }
         let mut data = zeroed(header.nbytes)?;
         decompress_into(&chunk, &mut data).map_err(|why| Error::malformed(damaged(entry, &why)))?;

@@ -12,7 +12,7 @@ use crate::format::header::{Header, cut_short};
 use crate::format::object_kind::ObjectKind;
 use crate::format::section::Metalayer;
 use crate::format::trailer::{self, Trailer};
-use crate::io::source::{Source, available, read_up_to};
+use crate::io::source::{available, read_up_to};
 
 /// The number of bytes of the first read of a trailer, enough if it has no long vlmetalayers.
 const FIRST_READ: usize = 512;
@@ -163,7 +163,7 @@ impl<R> Frame<R> {
 
     /// The directory of a sparse frame, if the frame was opened by its path.
     pub(crate) fn directory(&self) -> Option<&Path> {
-        self.path().and_then(sparse_directory)
+        self.path().and_then(sparse_folder)
     }
 
     /// The error of reading the file of the frame.
@@ -247,10 +247,9 @@ impl<R: Read + Seek> Frame<R> {
     pub(crate) fn available(&mut self) -> Result<u64, Error> {
         available(&mut self.reader, self.offset).map_err(|error| self.unreadable(error))
     }
-}
 
-impl<R: Read + Seek> Source for Frame<R> {
-    fn read_range(&mut self, start: u64, length: u64) -> Result<Vec<u8>, Error> {
+    /// Reads `length` bytes at an offset of the frame. An earlier end of the file is an error.
+    pub(crate) fn read_range(&mut self, start: u64, length: u64) -> Result<Vec<u8>, Error> {
         let mut bytes = Vec::new();
         let start = self.offset.saturating_add(start);
         self.reader
@@ -270,9 +269,9 @@ impl<R: Read + Seek> Source for Frame<R> {
     }
 }
 
-/// The directory of a sparse frame, if this is the path of its file with the header.
-pub(crate) fn sparse_directory(path: &Path) -> Option<&Path> {
-    path.file_name().is_some_and(|name| name == SPARSE_INDEX).then(|| folder_of(path))
+/// The directory of the sparse frame whose header is in this file; `None` if the file has another name.
+pub(crate) fn sparse_folder(path: &Path) -> Option<&Path> {
+    path.ends_with(SPARSE_INDEX).then(|| folder_of(path))
 }
 
 /// The directory of a file.

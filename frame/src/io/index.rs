@@ -4,6 +4,7 @@
 //! decompressed.
 
 use core::fmt;
+use std::io::{Read, Seek};
 
 use crate::code::FindingCode;
 use crate::error::Error;
@@ -12,7 +13,7 @@ use crate::format::blocks::single_block;
 use crate::format::chunk::{self, ChunkHeader, SpecialValue};
 use crate::format::decompress::{decompress, max_data};
 use crate::format::index::ENTRY_LEN;
-use crate::io::source::Source;
+use crate::io::frame::Frame;
 use crate::rules::chunk::{Plugins, unsupported};
 
 /// The number of bytes read at a time from an uncompressed index.
@@ -113,7 +114,7 @@ impl Index {
     }
 
     /// The entries of a piece, as bytes.
-    pub(crate) fn piece(&self, frame: &mut dyn Source, number: u64) -> Result<Vec<u8>, Error> {
+    pub(crate) fn piece<R: Read + Seek>(&self, frame: &mut Frame<R>, number: u64) -> Result<Vec<u8>, Error> {
         let first = number.saturating_mul(self.piece_len());
         let entries = self.len().saturating_sub(first).min(self.piece_len());
         let length = entries * ENTRY_LEN as u64;
@@ -135,7 +136,12 @@ impl Index {
     }
 
     /// A block of a compressed index, which decompresses to `length` bytes.
-    fn block(&self, frame: &mut dyn Source, number: u64, length: u64) -> Result<Vec<u8>, Error> {
+    fn block<R: Read + Seek>(
+        &self,
+        frame: &mut Frame<R>,
+        number: u64,
+        length: u64,
+    ) -> Result<Vec<u8>, Error> {
         const INT32: u64 = chunk::INT32 as u64;
         let header = &self.header;
         let at = (header.header_len as u64).saturating_add(number.saturating_mul(INT32));

@@ -42,9 +42,9 @@ pub(crate) fn is_over(deadline: Option<Instant>) -> bool {
 
 /// A locked lock file. Dropping it releases the lock.
 #[derive(Debug)]
-struct Held(File);
+pub(crate) struct Lock(File);
 
-impl Drop for Held {
+impl Drop for Lock {
     /// Unlocks the file. Closing it is not enough, because a child process can still have it open.
     fn drop(&mut self) {
         // An error has no remedy. The system releases the lock when no process has the file open.
@@ -52,27 +52,21 @@ impl Drop for Held {
     }
 }
 
-/// The lock of a reader, held until this is dropped.
-#[derive(Debug)]
-pub(crate) struct SharedLock {
-    _held: Held,
-}
-
-impl SharedLock {
-    /// Takes the lock if there is a lock file, and waits for it until the deadline. Without a deadline it waits
+impl Lock {
+    /// Takes the lock of a reader if there is a lock file, and waits for it until the deadline. Without a deadline it waits
     /// forever.
-    pub(crate) fn take(
+    pub(crate) fn take_shared(
         path: &Path,
         is_sparse: bool,
         deadline: Option<Instant>,
     ) -> Result<Option<Self>, Error> {
         let path = sidecar(path, is_sparse);
-        // Without permission to read the lock file, the frame can still be read.
+        // Without a lock file, or permission to read it, the frame can still be read.
         let Ok(sidecar) = open_at_once(&path) else { return Ok(None) };
         loop {
             // `File::try_lock_shared` of the standard library needs a newer compiler than our `rust-version`.
             match FileExt::try_lock_shared(&sidecar) {
-                Ok(()) => return Ok(Some(Self { _held: Held(sidecar) })),
+                Ok(()) => return Ok(Some(Self(sidecar))),
                 Err(TryLockError::WouldBlock) if !is_over(deadline) => std::thread::sleep(PAUSE),
                 Err(TryLockError::WouldBlock) => return Err(Error::locked(path)),
                 // A system without locks can still read the frame.
@@ -88,7 +82,7 @@ impl SharedLock {
 /// The lock of a writer, held until this is dropped.
 #[derive(Debug)]
 pub(crate) struct ExclusiveLock {
-    held: Held,
+    lock: Lock,
     path: PathBuf,
 }
 
@@ -101,7 +95,7 @@ impl ExclusiveLock {
             file => file.map_err(|error| Error::io("open the lock file", &path, error))?,
         };
         match FileExt::try_lock(&sidecar) {
-            Ok(()) => Ok(Some(Self { held: Held(sidecar), path })),
+            Ok(()) => Ok(Some(Self { lock: Lock(sidecar), path })),
             Err(TryLockError::WouldBlock) => Err(Error::locked(path)),
             Err(TryLockError::Error(error)) => Err(Error::io("lock", &path, error)),
         }
@@ -109,7 +103,7 @@ impl ExclusiveLock {
 
     /// Increments the counter, so other processes read the frame again. In a file that is too short the counter is 0.
     pub(crate) fn raise_counter(&mut self) -> Result<(), Error> {
-        let Self { held: Held(sidecar), path } = self;
+        let Self { lock: Lock(sidecar), path } = self;
         raise_counter(sidecar).map_err(|error| Error::io("write the lock file", path, error))
     }
 }

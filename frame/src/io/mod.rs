@@ -11,9 +11,6 @@ pub(crate) mod index;
 
 pub(crate) mod chunks;
 
-#[cfg(feature = "decompress")]
-mod decompressed;
-
 pub(crate) mod blocks;
 
 #[cfg(feature = "decompress")]
@@ -21,6 +18,9 @@ pub(crate) mod shared_slice;
 
 #[cfg(feature = "decompress")]
 pub(crate) mod piece;
+
+#[cfg(feature = "decompress")]
+mod decompressed;
 
 #[cfg(feature = "decompress")]
 pub(crate) mod slice;

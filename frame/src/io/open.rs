@@ -71,9 +71,7 @@ impl Frame {
             Err(error) => Err(error.at(Some(path))),
         }
     }
-}
 
-impl Frame {
     /// This frame with its whole file in memory, if a single read covers it. The file is read again, so its header may
     /// differ by now.
     pub(crate) fn in_memory(&self) -> Result<Option<Frame<io::Cursor<Vec<u8>>>>, Error> {
@@ -108,6 +106,17 @@ pub(crate) fn open_at_once(path: &Path) -> io::Result<File> {
         // The content must first be fetched, for example from tape. Wait for it.
         Err(error) if error.kind() == ErrorKind::WouldBlock => File::open(path),
         file => file,
+    }
+}
+
+/// Opens a chunk file, and returns its length; `None` if it is missing. A directory or a pipe is not a chunk file,
+/// whatever its name.
+pub(crate) fn open_chunk_file(path: &Path) -> io::Result<Option<(File, u64)>> {
+    match open_at_once(path).and_then(|file| Ok((file.metadata()?, file))) {
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        // Windows does not open a directory as a file.
+        Err(_) if path.is_dir() => Ok(None),
+        opened => opened.map(|(metadata, file)| metadata.is_file().then_some((file, metadata.len()))),
     }
 }
 

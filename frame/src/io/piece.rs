@@ -12,6 +12,7 @@ use b2nd_serde::geometry::{Block, Chunk, Run};
 use crate::error::Error;
 use crate::format::blocks::single_block;
 use crate::format::chunk::{ChunkHeader, INT32, one_item};
+use crate::format::chunk_file::name;
 use crate::format::decompress::{decompress_into, max_data, zeroed};
 use crate::format::index::{ChunkEntry, ChunkPlace};
 use crate::io::chunks::Chunks;
@@ -68,8 +69,8 @@ struct StoredBlock {
     range: Range<usize>,
 }
 
-/// Refuses chunks that have more bytes together than the frame, with which a small file could make a slice take any
-/// time.
+/// Refuses chunks that have more bytes together than the frame, and two chunks in one file. With them, a small file
+/// could make a slice take any time.
 pub(crate) struct Unshared {
     /// The number of bytes that further chunks of a contiguous frame can have.
     left: u64,
@@ -83,20 +84,20 @@ impl Unshared {
     }
 
     fn take(&mut self, entry: &ChunkEntry, cbytes: usize) -> Result<(), Error> {
-        let is_own = if let ChunkPlace::File(number) = entry.place {
-            self.files.insert(number)
-        } else {
-            let left = self.left.checked_sub(cbytes as u64);
-            self.left = left.unwrap_or_default();
-            left.is_some()
-        };
-        if is_own {
-            return Ok(());
+        if let ChunkPlace::File(file) = entry.place {
+            if self.files.insert(file) {
+                return Ok(());
+            }
+            return Err(refused(entry, &format!("is in {}, as is a chunk before it", name(file))));
         }
-        let number = entry.number;
-        Err(Error::refused(format_args!(
-            "up to chunk {number}, the chunks of the slice have more bytes than the frame, so some share bytes"
-        )))
+        let left = self.left.checked_sub(cbytes as u64);
+        self.left = left.unwrap_or_default();
+        left.map(drop).ok_or_else(|| {
+            let number = entry.number;
+            Error::refused(format_args!(
+                "up to chunk {number}, the chunks of the slice have more bytes than the frame, so some share bytes"
+            ))
+        })
     }
 }
 
@@ -113,22 +114,20 @@ pub(crate) fn read_pieces<'g, R: Read + Seek>(
         return Err(Error::refused(format_args!("the chunk index has no chunk {}", chunk.number())));
     };
     let mut pass = |data| receive(Piece { entry, chunk: chunk.clone(), data });
-    let special = match entry.place {
-        ChunkPlace::Frame(_) | ChunkPlace::File(_) => None,
-        ChunkPlace::Special(special) => Some(special),
+    match entry.place {
+        ChunkPlace::Frame(_) | ChunkPlace::File(_) => {}
+        ChunkPlace::Special(special) => {
+            return pass(PieceData::Value(one_item(special, typesize).map_err(|why| refused(&entry, &why))?));
+        }
         ChunkPlace::Invalid(value) => {
             let why = format!("has the entry {value} in the chunk index, which is not a valid place");
             return Err(Error::malformed(wrong(&entry, &why)));
         }
-    };
-    if let Some(special) = special {
-        return pass(PieceData::Value(one_item(special, typesize).map_err(|why| unreadable(&entry, &why))?));
     }
     let first = chunks.stored_bytes(&entry, FIRST_READ)?;
     let header = ChunkHeader::parse(&first.bytes).ok_or_else(|| Error::malformed(not_a_chunk(&entry)))?;
     // The numbers of the header are used from here on, so the rules come first.
-    let violation = rules.violation(&header, entry.nbytes, first.room);
-    if let Some(why) = violation.or_else(|| rules.wrong_value(&header)) {
+    if let Some(why) = rules.violation(&header, entry.nbytes, first.room) {
         return Err(Error::malformed(wrong(&entry, &why)));
     }
     unshared.take(&entry, header.cbytes)?;
@@ -152,7 +151,7 @@ pub(crate) fn read_pieces<'g, R: Read + Seek>(
         return in_pieces(&mut reader, header, blocks, &mut |blocks| pass(PieceData::Blocks(blocks)));
     }
     if let Some(why) = unsupported(&header, Plugins::Refused) {
-        return Err(unreadable(&entry, &why));
+        return Err(refused(&entry, &why));
     }
     let table = reader.bytes(0..header.header_len + header.table_len().unwrap_or_default())?;
     if let Some(why) = wrong_table(&header, &table) {
@@ -165,7 +164,7 @@ pub(crate) fn read_pieces<'g, R: Read + Seek>(
     in_pieces(&mut reader, header, blocks.into_iter(), &mut |blocks| pass(PieceData::Blocks(blocks)))
 }
 
-fn unreadable(entry: &ChunkEntry, why: &str) -> Error {
+pub(super) fn refused(entry: &ChunkEntry, why: &str) -> Error {
     Error::refused(format_args!("chunk {} {why}", entry.number))
 }
 
@@ -179,25 +178,22 @@ fn needed(chunk: &Chunk<'_>) -> impl Iterator<Item = (usize, usize)> {
 /// largest stored size if that is before.
 fn located(header: &ChunkHeader, table: &[u8], chunk: &Chunk<'_>) -> Result<Vec<StoredBlock>, String> {
     let table = table.get(header.header_len..).unwrap_or_default();
-    let start = |start: i32| usize::try_from(start).unwrap_or_default();
-    let mut all: Vec<_> = starts(table).map(start).zip(0..).collect();
-    all.sort_unstable();
-    let ends = all.iter().skip(1).map(|&(start, _)| start).chain([header.cbytes]);
-    let mut ends_of: Vec<usize> = vec![0; all.len()];
-    for (&(start, number), end) in all.iter().zip(ends) {
-        if start == end {
-            return Err(format!("two blocks begin at byte {start} of it"));
-        }
-        if let Some(slot) = ends_of.get_mut(number) {
-            *slot = end;
-        }
+    let starts: Vec<_> = starts(table).map(|start| usize::try_from(start).unwrap_or_default()).collect();
+    let mut sorted = starts.clone();
+    sorted.sort_unstable();
+    let twice = sorted.windows(2).find_map(|pair| match pair {
+        [a, b] if a == b => Some(*a),
+        _ => None,
+    });
+    if let Some(start) = twice {
+        return Err(format!("two blocks begin at byte {start} of it"));
     }
-    let starts: Vec<_> = starts(table).map(start).collect();
     let longest = header.longest_block(header.blocksize);
     let mut blocks: Vec<_> = needed(chunk)
         .filter_map(|(index, number)| {
             let start = *starts.get(number)?;
-            let end = start.saturating_add(longest).min(*ends_of.get(number)?);
+            let next = sorted.get(sorted.partition_point(|&other| other <= start));
+            let end = start.saturating_add(longest).min(next.copied().unwrap_or(header.cbytes));
             Some(StoredBlock { index, number, range: start..end })
         })
         .collect();
@@ -246,46 +242,36 @@ struct ChunkReader<'c, 'f, R> {
 
 impl<R: Read + Seek> ChunkReader<'_, '_, R> {
     fn bytes(&mut self, range: Range<usize>) -> Result<Vec<u8>, Error> {
-        if let Some(bytes) = self.first.get(range.clone()) {
-            return Ok(bytes.to_vec());
+        match self.first.get(range.clone()) {
+            Some(bytes) => Ok(bytes.to_vec()),
+            None => self.chunks.range(&self.entry, range, self.cbytes),
         }
-        let read = self.chunks.bytes(&self.entry, range.start as u64, range.len() as u64)?;
-        let bytes = read.map(|read| read.bytes).unwrap_or_default();
-        if bytes.len() < range.len() {
-            let found = range.start + bytes.len();
-            let why = format!("had {} bytes, but now only {found} can be read", self.cbytes);
-            return Err(Error::malformed(wrong(&self.entry, &why)));
-        }
-        Ok(bytes)
     }
 }
 
 impl Piece<'_> {
     /// Copies the items into a slice. Each thread passes its own `scratch` for every piece, and so allocates once.
     pub(crate) fn copy(&self, target: &SharedSlice<'_>, scratch: &mut Vec<u8>) -> Result<(), Error> {
-        let copied = match &self.data {
-            PieceData::Value(value) => repeat(self.runs(), value, target),
-            PieceData::Blocks(blocks) => self.blocks(blocks, target, scratch)?,
-            PieceData::Whole { header, chunk } => self.whole(header, chunk, target)?,
-        };
-        copied
-            .ok_or_else(|| Error::refused(format_args!("chunk {} does not fit the slice", self.entry.number)))
+        match &self.data {
+            PieceData::Value(value) => repeat(self.runs(), value, target).ok_or_else(|| self.misfit()),
+            PieceData::Blocks(blocks) => self.blocks(blocks, target, scratch),
+            PieceData::Whole { header, chunk } => self.whole(header, chunk, target),
+        }
+    }
+
+    fn misfit(&self) -> Error {
+        refused(&self.entry, "does not fit the slice")
     }
 
     fn damaged(&self, why: &str) -> Error {
         Error::malformed(damaged(&self.entry, why))
     }
 
-    fn whole(
-        &self,
-        header: &ChunkHeader,
-        chunk: &[u8],
-        target: &SharedSlice<'_>,
-    ) -> Result<Option<()>, Error> {
+    fn whole(&self, header: &ChunkHeader, chunk: &[u8], target: &SharedSlice<'_>) -> Result<(), Error> {
         self.bound(header.nbytes, chunk.len(), target)?;
         let mut data = zeroed(header.nbytes)?;
         decompress_into(chunk, &mut data).map_err(|why| self.damaged(&why))?;
-        Ok(scatter(self.runs(), &data, 0, target))
+        scatter(self.runs(), &data, 0, target).ok_or_else(|| self.misfit())
     }
 
     fn runs(&self) -> impl Iterator<Item = Run> {
@@ -297,18 +283,16 @@ impl Piece<'_> {
         stored: &StoredBlocks,
         target: &SharedSlice<'_>,
         scratch: &mut Vec<u8>,
-    ) -> Result<Option<()>, Error> {
+    ) -> Result<(), Error> {
         let StoredBlocks { header, header_bytes, list, bytes, from } = stored;
-        let length = header.blocksize;
+        let (length, misfit) = (header.blocksize, || self.misfit());
         for &StoredBlock { index, number, ref range } in list {
-            let Some(block) = self.chunk.blocks().nth(index) else { return Ok(None) };
-            let Some(first) = block.byte_offset(target.typesize) else { return Ok(None) };
-            let Some(bytes) = bytes.get(range.start - from..range.end - from) else { return Ok(None) };
+            let block = self.chunk.blocks().nth(index).ok_or_else(misfit)?;
+            let first = block.byte_offset(target.typesize).ok_or_else(misfit)?;
+            let bytes = bytes.get(range.start - from..range.end - from).ok_or_else(misfit)?;
             if header.is_uncompressed {
                 // The stored bytes are the items: no copy in between.
-                if scatter(block.runs(), bytes, first, target).is_none() {
-                    return Ok(None);
-                }
+                scatter(block.runs(), bytes, first, target).ok_or_else(misfit)?;
                 continue;
             }
             let Some(streams) = header.streams(bytes, length) else {
@@ -317,9 +301,7 @@ impl Piece<'_> {
             // The length of each stream is 0, which stands for zeros. Such a block is not bound by its stored size, as
             // nothing is decompressed.
             if streams.len() == header.nstreams(length) * INT32 {
-                if repeat(block.runs(), &[0], target).is_none() {
-                    return Ok(None);
-                }
+                repeat(block.runs(), &[0], target).ok_or_else(misfit)?;
                 continue;
             }
             self.bound(length, streams.len(), target)?;
@@ -329,22 +311,19 @@ impl Piece<'_> {
             // If all items of the block lie together in the slice, they are decompressed in place and not copied.
             if let Some(run) = only_run(&block, length, target) {
                 let mut writer = SliceWriter::new(target);
-                let Some(run) = writer.at(run.start).and_then(|items| items.get_mut(..length)) else {
-                    return Ok(None);
-                };
+                let run =
+                    writer.at(run.start).and_then(|items| items.get_mut(..length)).ok_or_else(misfit)?;
                 decompress_into(&single, run).map_err(fault)?;
                 continue;
             }
             if scratch.len() < length {
                 *scratch = zeroed(length)?;
             }
-            let Some(data) = scratch.get_mut(..length) else { return Ok(None) };
+            let data = scratch.get_mut(..length).ok_or_else(misfit)?;
             decompress_into(&single, data).map_err(fault)?;
-            if scatter(block.runs(), data, first, target).is_none() {
-                return Ok(None);
-            }
+            scatter(block.runs(), data, first, target).ok_or_else(misfit)?;
         }
-        Ok(Some(()))
+        Ok(())
     }
 
     /// Refuses a decompressed size beyond both the expansion limit and the size of the slice, because a few bytes could
@@ -357,7 +336,7 @@ impl Piece<'_> {
         let why = format!(
             "claims {length} bytes of data in {from} stored bytes, but at most {most} are decompressed"
         );
-        Err(unreadable(&self.entry, &why))
+        Err(refused(&self.entry, &why))
     }
 }
 

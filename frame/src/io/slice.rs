@@ -2,9 +2,8 @@
 
 use core::ops::Range;
 use std::io::{Read, Seek};
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver, TrySendError};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 
 use b2nd_serde::Geometry;
@@ -227,9 +226,8 @@ fn in_threads<'g>(
         }
         let mut number = 0;
         let produced = produce(&mut |piece| {
-            // `Relaxed` is enough: the flag only ends the reading sooner, and the error itself is behind a lock.
-            // `stopped` is never returned, as the error that set the flag has a lower number.
-            if errors.any.load(Ordering::Relaxed) {
+            // `stopped` is never returned, as the recorded error has a lower number.
+            if errors.lock().is_some() {
                 return Err(Error::stopped());
             }
             // The queue is full: the calling thread copies this piece instead of waiting.
@@ -249,7 +247,7 @@ fn in_threads<'g>(
         // The error of reading comes after the errors of all pieces read before it.
         errors.record(number, produced);
     });
-    errors.first.into_inner().unwrap_or_else(PoisonError::into_inner).map_or(Ok(()), |(_, error)| Err(error))
+    errors.0.into_inner().unwrap_or_else(PoisonError::into_inner).map_or(Ok(()), |(_, error)| Err(error))
 }
 
 fn next<'g>(receiver: &Mutex<Receiver<NumberedPiece<'g>>>) -> Option<NumberedPiece<'g>> {
@@ -258,16 +256,16 @@ fn next<'g>(receiver: &Mutex<Receiver<NumberedPiece<'g>>>) -> Option<NumberedPie
 
 /// The error with the lowest piece number so far.
 #[derive(Default)]
-struct FirstError {
-    any: AtomicBool,
-    first: Mutex<Option<(usize, Error)>>,
-}
+struct FirstError(Mutex<Option<(usize, Error)>>);
 
 impl FirstError {
+    fn lock(&self) -> MutexGuard<'_, Option<(usize, Error)>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn record(&self, number: usize, result: Result<(), Error>) {
         let Err(error) = result else { return };
-        self.any.store(true, Ordering::Relaxed);
-        let mut first = self.first.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut first = self.lock();
         if first.as_ref().is_none_or(|&(earlier, _)| number < earlier) {
             *first = Some((number, error));
         }

@@ -2,14 +2,6 @@
 
 use std::io::{self, ErrorKind, Read, Seek, SeekFrom};
 
-use crate::error::Error;
-
-/// A frame whose byte ranges can be read.
-pub(crate) trait Source {
-    /// Reads `length` bytes at an offset of the frame. An earlier end of the file is an error.
-    fn read_range(&mut self, start: u64, length: u64) -> Result<Vec<u8>, Error>;
-}
-
 /// The number of bytes from the offset to the end of the file. The reader is left at the offset.
 pub(crate) fn available(reader: &mut impl Seek, offset: u64) -> io::Result<u64> {
     let end = reader.seek(SeekFrom::End(0))?;

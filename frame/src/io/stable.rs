@@ -8,7 +8,7 @@ use crate::code::FindingCode;
 use crate::error::{Error, ErrorKind};
 use crate::finding::{Finding, first_error};
 use crate::io::frame::Frame;
-use crate::io::lock::{SharedLock, is_over};
+use crate::io::lock::{Lock, is_over};
 use crate::io::open::{PAUSE, file_with_header};
 use crate::rules::array::agreement;
 
@@ -41,30 +41,24 @@ impl Frame {
         // directory must be a sparse frame.
         let is_sparse = Self::open(path).map_or(path.is_dir(), |frame| frame.header().is_sparse());
         let file = file_with_header(path)?;
-        let _lock = SharedLock::take(&file, is_sparse, deadline)?;
+        let _lock = Lock::take_shared(&file, is_sparse, deadline)?;
         let mut before: Option<Self> = None;
         loop {
-            let is_first;
-            let error = match Self::open(path) {
+            let (frame, error) = match Self::open(path) {
                 Ok(frame) => {
                     let error = frame.disagreement();
                     let is_same = before.as_ref().is_some_and(|before| before.head.bytes == frame.head.bytes);
                     if is_same && error.is_none() {
                         return Ok(frame);
                     }
-                    is_first = before.replace(frame).is_none();
-                    error
+                    (Some(frame), error)
                 }
                 Err(error) if error.is_about(FindingCode::NotAFrame) => return Err(error),
-                Err(error) if error.kind() == ErrorKind::Changing => {
-                    (before, is_first) = (None, false);
-                    None
-                }
-                Err(error) => {
-                    (before, is_first) = (None, false);
-                    Some(error.into_finding()?)
-                }
+                Err(error) if error.kind() == ErrorKind::Changing => (None, None),
+                Err(error) => (None, Some(error.into_finding()?)),
             };
+            let is_first = before.is_none() && frame.is_some();
+            before = frame;
             match error {
                 // Without a writer two reads are enough, even with a patience of 0.
                 None if is_first => {}

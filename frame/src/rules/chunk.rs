@@ -41,7 +41,8 @@ impl ChunkRules {
 
     /// Why a header is invalid for a chunk of `expected` decompressed and at most `room` stored bytes.
     pub(crate) fn violation(&self, header: &ChunkHeader, expected: Option<u64>, room: u64) -> Option<String> {
-        self.wrong_size(header, expected, room).or_else(|| wrong_body(header))
+        let why = self.wrong_size(header, expected, room).or_else(|| wrong_body(header));
+        why.or_else(|| self.wrong_value(header))
     }
 
     /// Like [`violation`](Self::violation), without the rules about the bytes after the header.
@@ -81,7 +82,8 @@ impl ChunkRules {
     }
 
     /// Why a constant chunk is invalid: its value is not one item.
-    pub(crate) fn wrong_value(&self, header: &ChunkHeader) -> Option<String> {
+    // C-Blosc2 reads a whole item from the value, however long the value is.
+    fn wrong_value(&self, header: &ChunkHeader) -> Option<String> {
         let body = header.cbytes.saturating_sub(header.header_len);
         let itemsize = self.itemsize.filter(|&itemsize| itemsize != body)?;
         (header.special == Some(SpecialValue::Value))
@@ -137,22 +139,16 @@ pub(crate) fn false_dictionary(header: &ChunkHeader) -> Option<String> {
         .then(|| "has a dictionary, but is not compressed: bit 0 of its byte 31 must be 0".into())
 }
 
-/// Why a chunk is invalid that is not one of the frame's data chunks, such as a vlmetalayer.
-pub(crate) fn wrong_alone(header: &ChunkHeader, chunk: &[u8]) -> Option<String> {
-    let rules = ChunkRules { may_be_short: true, ..ChunkRules::default() };
-    let why = rules.violation(header, None, chunk.len() as u64);
-    why.or_else(|| wrong_table(header, chunk)).or_else(|| false_dictionary(header))
-}
-
 /// Why the chunk of a vlmetalayer is invalid. Unlike a chunk of data, it is stored even if it is special.
 pub(crate) fn wrong_in_trailer(header: &ChunkHeader, chunk: &[u8]) -> Option<String> {
-    let rules = ChunkRules { may_be_short: true, ..ChunkRules::default() };
+    let (rules, room) = (ChunkRules { may_be_short: true, ..ChunkRules::default() }, chunk.len() as u64);
     // For data, a chunk of zeros, NaN or uninitialized items is only an index entry. Vlmetalayers have no index, so
     // such a chunk is stored.
-    match header.special {
-        None | Some(SpecialValue::Value) => wrong_alone(header, chunk),
-        Some(_) => rules.wrong_size(header, None, chunk.len() as u64).or_else(|| wrong_flags(header)),
+    if header.special.is_some_and(|special| special != SpecialValue::Value) {
+        return rules.wrong_size(header, None, room).or_else(|| wrong_flags(header));
     }
+    let why = rules.violation(header, None, room).or_else(|| wrong_table(header, chunk));
+    why.or_else(|| false_dictionary(header))
 }
 
 /// Why the blocks of a chunk cannot be split into as many streams as an item has bytes.
@@ -238,7 +234,7 @@ pub(crate) fn list<'f>(filters: impl Iterator<Item = &'f Filter>) -> String {
 
 /// A finding about a stored chunk.
 pub(crate) fn about(code: FindingCode, entry: &ChunkEntry) -> Finding {
-    let finding = Finding::new(code, Place::Chunk).of_chunk(entry.number);
+    let finding = Finding::new(code, Place::Chunk).in_chunk(entry.number);
     match entry.place {
         ChunkPlace::Frame(start) => finding.at(start),
         _ => finding,

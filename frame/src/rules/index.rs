@@ -22,13 +22,10 @@ pub(crate) struct ChunkSpan {
     pub(crate) number: u64,
 }
 
-/// The gaps between byte ranges, from `start` to `end`, as offsets and lengths. The ranges must be sorted by their starts.
-pub(crate) fn gaps(
-    ranges: impl Iterator<Item = (u64, u64)>,
-    start: u64,
-    end: u64,
-) -> impl Iterator<Item = (u64, u64)> {
+/// The gaps between byte ranges, from `start` to `end`, as offsets and lengths. The spans must be sorted by their starts.
+pub(crate) fn gaps(spans: &[ChunkSpan], start: u64, end: u64) -> impl Iterator<Item = (u64, u64)> {
     let mut free = start;
+    let ranges = spans.iter().map(|span| (span.start, span.end));
     ranges.chain([(end, end)]).filter_map(move |(start, after)| {
         let gap = (free, start.saturating_sub(free));
         free = free.max(after);
@@ -52,14 +49,12 @@ pub(crate) fn index_header(bytes: &[u8], header: &Header, end: u64) -> Result<Ch
         return Err(about(FindingCode::ChunkIndexPlace, header).text(text));
     };
     // For chunks of different sizes, only the index has the number of chunks.
-    let nchunks = header.nchunks();
-    let expected = nchunks.map(|nchunks| nchunks.checked_mul(ENTRY_LEN as u64));
-    if let Some(nchunks) = nchunks.filter(|_| expected != Some(Some(index.nbytes as u64))) {
-        let found = index.nbytes / ENTRY_LEN;
-        let text = format!(
-            "the chunk index has {}, but nbytes and chunksize give {nchunks}",
-            counted(found, "chunk")
-        );
+    let is_other = |nchunks: &u64| nchunks.checked_mul(ENTRY_LEN as u64) != Some(index.nbytes as u64);
+    if let Some(nchunks) = header.nchunks().filter(is_other) {
+        let (found, rest) = (index.nbytes / ENTRY_LEN, index.nbytes % ENTRY_LEN);
+        let rest = if rest == 0 { String::new() } else { format!(" and {}", counted(rest, "byte")) };
+        let chunks = counted(found, "chunk");
+        let text = format!("the chunk index has {chunks}{rest}, but nbytes and chunksize give {nchunks}");
         return Err(about(FindingCode::ChunkIndexCount, header).numbers(nchunks, found).text(text));
     }
     Ok(index)
@@ -197,12 +192,10 @@ impl IndexScan {
             return None;
         }
         if nfirst > 0 {
-            let stored = match nfirst {
-                1 => "first".into(),
-                _ => format!("first {nfirst}"),
+            let text = match nfirst {
+                1 => format!("only the first of {count} chunks is stored"),
+                _ => format!("only the first {nfirst} of {count} chunks are stored"),
             };
-            let verb = if nfirst == 1 { "is" } else { "are" };
-            let text = format!("only the {stored} of {count} chunks {verb} stored");
             let text = match geometry().as_ref().and_then(|geometry| geometry.chunk(nfirst)) {
                 Some(chunk) => {
                     format!("{text}, none from coordinate {:?} of the grid on", chunk.coordinate())

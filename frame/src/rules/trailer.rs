@@ -12,12 +12,11 @@ use crate::format::header::Header;
 use crate::format::salvage_note::{SALVAGE_NAME, SalvageNote};
 use crate::format::section::map_value;
 use crate::format::trailer::{MAX_KEYS_LEN, Trailer, Vlmetalayer};
-use crate::rules::chunk::wrong_in_trailer;
+use crate::rules::chunk::{Plugins, unsupported, wrong_in_trailer};
 use crate::rules::messagepack::wrong_value;
 
 /// The faults and oddities of a trailer.
 pub(crate) fn check(header: &Header, trailer: &Trailer) -> Vec<Finding> {
-    let about = |code| Finding::new(code, Place::Trailer).at(trailer.offset());
     let mut findings = Vec::new();
     let (expected, found) = (header.header_len as u64, trailer.offset());
     // Without chunks there is no index between the two. Otherwise the rules of the index find a wrong place.
@@ -25,14 +24,15 @@ pub(crate) fn check(header: &Header, trailer: &Trailer) -> Vec<Finding> {
         let text = format!(
             "the frame has no chunks, so the trailer must begin at byte {expected}, but it begins at {found}"
         );
-        findings.push(about(FindingCode::TrailerPlace).numbers(expected, found).text(text));
+        let finding = Finding::new(FindingCode::TrailerPlace, Place::Trailer).at(found);
+        findings.push(finding.numbers(expected, found).text(text));
     }
     let count = trailer.vlmetalayers().len();
     if header.has_vlmetalayers == (count == 0) {
         let flag = header.has_vlmetalayers;
         let text = format!("has_vlmeta is {flag}, but the trailer has {count} vlmetalayers");
-        let at = header.range(HeaderField::HasVlmetalayers).map_or(0, |range| range.start);
-        findings.push(Finding::new(FindingCode::VlmetalayerFlag, Place::Header).at(at as u64).text(text));
+        let finding = header.finding(FindingCode::VlmetalayerFlag, HeaderField::HasVlmetalayers);
+        findings.push(finding.text(text));
     }
     findings.extend(trailer.vlmetalayer(SALVAGE_NAME).map(salvaged));
     findings.extend(trailer.vlmetalayers().iter().filter_map(chunk));
@@ -58,14 +58,16 @@ fn chunk(layer: &Vlmetalayer) -> Option<Finding> {
 pub(crate) fn value(layer: &Vlmetalayer) -> Result<Option<Finding>, String> {
     let Some(header) = layer.chunk_header().filter(|_| chunk(layer).is_none()) else { return Ok(None) };
     let name = Escaped(layer.name());
-    if header.has_table() && cfg!(not(feature = "decompress")) {
+    let is_compressed = header.stored(layer.chunk()).is_none();
+    if is_compressed && cfg!(not(feature = "decompress")) {
         return Err("is compressed; build with the feature `decompress`".into());
     }
-    if header.has_table() && !header.has_built_in_codec() {
-        return Err("has a codec that this crate cannot decompress".into());
+    let plugins = Plugins::Tried { is_array: false };
+    if let Some(why) = unsupported(&header, plugins).filter(|_| header.has_table()) {
+        return Err(why);
     }
     let (nbytes, most) = (header.nbytes, layer.longest_value());
-    if header.has_table() && nbytes > most {
+    if is_compressed && nbytes > most {
         return Err(format!("has {nbytes} bytes, of which at most {most} are decompressed"));
     }
     let text = match layer.value() {
@@ -87,13 +89,14 @@ pub(crate) fn value(layer: &Vlmetalayer) -> Result<Option<Finding>, String> {
 /// error gives the reason why the list is not read.
 pub(crate) fn embed_list(trailer: &Trailer, header: &Header) -> Result<Option<Finding>, String> {
     let Some(layer) = trailer.vlmetalayer(EMBED_LIST_NAME) else { return Ok(None) };
-    if let Some(nbytes) = layer.nbytes().filter(|&nbytes| nbytes > MAX_KEYS_LEN) {
+    // `value` reports or skips a value that cannot be read.
+    let Ok(value) = layer.value() else { return Ok(None) };
+    let nbytes = value.len();
+    if nbytes > MAX_KEYS_LEN {
         return Err(format!(
             "has {nbytes} bytes, of which at most {MAX_KEYS_LEN} are read as a list of frames"
         ));
     }
-    // A value that cannot be read has a finding of its own.
-    let Ok(value) = layer.value() else { return Ok(None) };
     let text = match (map_value(&value, "embed_map"), map_value::<u64>(&value, "current_offset")) {
         (None, _) => "has no map of frames, `embed_map`".into(),
         (_, None) => "has no end of the data, `current_offset`".into(),

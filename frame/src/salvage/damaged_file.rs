@@ -9,8 +9,8 @@ use crate::check::chunk_files;
 use crate::error::Error;
 use crate::format::fields::{FRAME_TYPE, HeaderField};
 use crate::format::head::Head;
-use crate::format::header::{MAGIC, MAGIC_OFFSET, offset};
-use crate::io::frame::{Frame, sparse_directory};
+use crate::format::header::{MAGIC, MAGIC_OFFSET};
+use crate::io::frame::{Frame, sparse_folder};
 use crate::io::source::{available, read_up_to};
 
 /// The number of bytes searched at a time.
@@ -41,9 +41,9 @@ impl<R: Read + Seek> DamagedFile<R> {
 
     /// Whether it is the file of a sparse frame. A contiguous frame can have its name, and the frame type can be damaged.
     fn is_sparse(&mut self) -> Result<bool, Error> {
-        let directory = self.path.as_deref().and_then(sparse_directory).map(Path::to_path_buf);
+        let directory = self.path.as_deref().and_then(sparse_folder).map(Path::to_path_buf);
         let Some(directory) = directory else { return Ok(false) };
-        let frame_type = self.read((offset(HeaderField::Flags) + FRAME_TYPE) as u64, 1)?;
+        let frame_type = self.read((HeaderField::Flags.present_offset() + FRAME_TYPE) as u64, 1)?;
         let has_chunk_files = || chunk_files::list(&directory).map_or(true, |files| !files.is_empty());
         Ok(frame_type != [0] || has_chunk_files())
     }
@@ -77,7 +77,7 @@ impl<R: Read + Seek> DamagedFile<R> {
 
     /// The directory of a sparse frame.
     pub(crate) fn directory(&self) -> Option<&Path> {
-        self.path.as_deref().filter(|_| self.is_sparse).and_then(sparse_directory)
+        self.path.as_deref().filter(|_| self.is_sparse).and_then(sparse_folder)
     }
 
     /// Reads `length` bytes, or fewer at the end of the file.

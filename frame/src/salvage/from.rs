@@ -11,7 +11,7 @@ use crate::edit::attributes::keep;
 use crate::error::Error;
 use crate::format::chunk::SpecialValue;
 use crate::io::frame::Frame;
-use crate::io::lock::SharedLock;
+use crate::io::lock::Lock;
 use crate::io::open::{file_with_header, not_a_file, open_at_once};
 use crate::progress::Progress;
 use crate::rules::array::can_be_nan;
@@ -226,7 +226,7 @@ impl<'p, R: Read + Seek> Salvage<'p, R> {
         // A deadline that has already passed: the lock is tried once, without waiting.
         let now = Some(Instant::now());
         let path = self.file.path.clone();
-        let _lock = path.as_deref().map(|path| SharedLock::take(path, is_sparse, now)).transpose()?;
+        let _lock = path.as_deref().map(|path| Lock::take_shared(path, is_sparse, now)).transpose()?;
         let (survey, notes) = self.survey()?;
         let plan = plan(&survey)?;
         let new = destination.begin(is_sparse, path.is_none())?;

@@ -199,9 +199,8 @@ fn wrong_lengths<R: Read + Seek>(
 /// spans and the places of all chunks must be sorted.
 fn has_unowned(survey: &Survey, spans: &[ChunkSpan], places: &[u64]) -> bool {
     let Some(index) = survey.parts.index.as_ref().filter(|_| !survey.is_sparse) else { return false };
-    let ranges = spans.iter().map(|span| (span.start, span.end));
     // A chunk with a damaged header is in no span, but its bytes have an entry.
-    gaps(ranges, survey.parts.header_len, index.start)
+    gaps(spans, survey.parts.header_len, index.start)
         .any(|(start, len)| len >= ChunkHeader::MAX_LEN as u64 && places.binary_search(&start).is_err())
 }
 

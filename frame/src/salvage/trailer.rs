@@ -10,7 +10,7 @@ use crate::format::fields::Generation;
 use crate::format::marker::Marker;
 use crate::format::section::SectionRules;
 use crate::format::trailer::{END_LEN, HEAD_LEN, MAX_TRAILER_LEN};
-use crate::rules::chunk::wrong_alone;
+use crate::rules::chunk::wrong_in_trailer;
 use crate::rules::messagepack::wrong_value;
 use crate::salvage::damaged_file::DamagedFile;
 use crate::salvage::layers::{self, Layers};
@@ -125,7 +125,7 @@ fn intact<'b>(contents: impl Iterator<Item = &'b [u8]>, left: &mut usize) -> Res
 /// The reason why the chunk of a vlmetalayer cannot be read; `None` if it can.
 fn wrong_chunk(chunk: &[u8]) -> Option<String> {
     let Some(header) = ChunkHeader::parse(chunk) else { return Some("has no header".into()) };
-    if let Some(why) = wrong_alone(&header, chunk) {
+    if let Some(why) = wrong_in_trailer(&header, chunk) {
         return Some(why);
     }
     // The filter moves bytes by the type size, so a damaged one gives another text, which is MessagePack too.
@@ -136,8 +136,8 @@ fn wrong_chunk(chunk: &[u8]) -> Option<String> {
     if header.filters.iter().any(|filter| filter.is_unknown() || filter.is_plugin()) {
         return Some("has filters that no writer uses for a vlmetalayer".into());
     }
-    // Without the feature, the value of a compressed chunk is not read.
-    if header.has_table() && cfg!(not(feature = "decompress")) {
+    // Without the feature, only an uncompressed value is read.
+    if header.stored(chunk).is_none() && cfg!(not(feature = "decompress")) {
         return None;
     }
     match decompress::value(header, chunk) {

@@ -3,7 +3,7 @@
 use crate::format::fields::{Generation, HeaderField};
 use crate::format::flags::Filter;
 use crate::format::head::Head;
-use crate::format::header::{MAGIC, offset};
+use crate::format::header::MAGIC;
 use crate::format::header_builder::{Compression, HeaderBuilder};
 use crate::format::marker::Marker;
 use crate::format::section::{Section, SectionRules};
@@ -24,7 +24,8 @@ fn fixed(generation: Generation) -> impl Iterator<Item = (usize, u8, &'static st
         let encoding = field.encoding();
         Some((field.offset(generation)?.checked_sub(1)?, encoding.marker?, encoding.name))
     });
-    let magic = MAGIC.iter().zip(offset(HeaderField::Magic)..).map(|(&byte, at)| (at, byte, "the magic"));
+    let magic =
+        MAGIC.iter().zip(HeaderField::Magic.present_offset()..).map(|(&byte, at)| (at, byte, "the magic"));
     [array].into_iter().chain(markers).chain(magic)
 }
 
@@ -66,7 +67,7 @@ impl Values {
 
     /// A value that is an integer; 0 if the header is lost.
     pub(super) fn number(&self, field: HeaderField) -> i64 {
-        let at = offset(field);
+        let at = field.present_offset();
         let bytes = self.bytes.get(at..at + field.encoding().len).unwrap_or_default();
         // Sign extension: the values are big-endian integers of 2, 4 or 8 bytes.
         let start = if bytes.first().is_some_and(|&byte| byte > 0x7f) { -1 } else { 0 };
@@ -75,7 +76,7 @@ impl Values {
 
     /// Whether the header says that there are vlmetalayers.
     pub(super) fn has_vlmetalayers(&self) -> bool {
-        self.bytes.get(offset(HeaderField::HasVlmetalayers)) == Some(&Marker::True.to_u8())
+        self.bytes.get(HeaderField::HasVlmetalayers.present_offset()) == Some(&Marker::True.to_u8())
     }
 
     /// The compression of new chunks; the defaults of python-blosc2 if a reader rejects any parameter.
@@ -105,7 +106,7 @@ impl Values {
     fn alone(&self) -> Option<Vec<u8>> {
         let mut builder = HeaderBuilder::new();
         for &field in HeaderField::ALL {
-            let at = offset(field);
+            let at = field.present_offset();
             builder.set(field, self.bytes.get(at..at + field.encoding().len)?);
         }
         builder.set(HeaderField::HasVlmetalayers, &[Marker::False.to_u8()]);

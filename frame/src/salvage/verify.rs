@@ -6,7 +6,7 @@ use crate::check::chunk_data::{self, NotDecompressed};
 use crate::error::{Error, ErrorKind};
 use crate::format::chunk::{ChunkHeader, HeaderSize, set_filter};
 use crate::format::index::ChunkEntry;
-use crate::io::blocks::{FIRST_READ, streams_end, wrong_table};
+use crate::io::blocks::{FIRST_READ, streams_end, wrong_stored_table};
 use crate::io::chunks::{ChunkBytes, Chunks};
 use crate::rules::chunk::{ChunkRules, Plugins, list, unsupported};
 use crate::salvage::scan::HeaderScan;
@@ -71,12 +71,8 @@ impl<R: Read + Seek> StoredChunk<'_, '_, R> {
         let Some(header) = ChunkHeader::parse(&first.bytes) else {
             return Ok(Verdict::Lost("its first bytes are not the header of a chunk".into()));
         };
-        let why = self
-            .rules
-            .violation(&header, self.entry.nbytes, first.room)
-            .or_else(|| self.rules.wrong_value(&header));
-        let why = match why {
-            None => wrong_table(self.chunks, self.entry, &header, &first.bytes)?,
+        let why = match self.rules.violation(&header, self.entry.nbytes, first.room) {
+            None => wrong_stored_table(self.chunks, self.entry, &header, &first.bytes)?,
             why => why,
         };
         if let Some(why) = why {

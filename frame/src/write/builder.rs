@@ -10,7 +10,7 @@ use crate::error::Error;
 use crate::format::chunk::{ChunkHeader, MAX_BLOCKSIZE, stored_chunk};
 use crate::format::flags::{Codec, Filter, SplitMode};
 use crate::format::header_builder::Compression;
-use crate::rules::chunk::wrong_alone;
+use crate::rules::chunk::wrong_in_trailer;
 use crate::write::destination::{Destination, NewFrame};
 use crate::write::output::Output;
 use crate::write::plan::{Contents, Plan};
@@ -211,7 +211,7 @@ impl FrameBuilder {
         let header = ChunkHeader::parse(chunk).filter(|header| header.cbytes == length);
         let why = header.map_or_else(
             || Some(format!("has {length} bytes, which are not a Blosc2 chunk")),
-            |header| wrong_alone(&header, chunk),
+            |header| wrong_in_trailer(&header, chunk),
         );
         let chunk = match why {
             None => Ok(chunk.into()),

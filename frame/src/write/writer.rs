@@ -142,10 +142,6 @@ impl<W: Write + Seek> FrameWriter<W> {
         if let Some(special) = special {
             return self.write_special(number, special);
         }
-        // C-Blosc2 reads a whole item from the value, however long the value is.
-        if let Some(why) = self.rules.wrong_value(&header) {
-            return Err(refused(number, why));
-        }
         self.put(number, [chunk, &[]])
     }
 

@@ -80,6 +80,11 @@ fn chunks_that_all_have_the_same_file_are_found() {
         (FindingCode::ChunkOffset, "two chunks have the file number 2")
     );
     assert_eq!(report.counts.map(|counts| counts.stored), Some(4));
+    #[cfg(feature = "decompress")]
+    {
+        let error = Frame::open(&path).unwrap().slice(&[0..6, 0..8]).read().unwrap_err();
+        assert_eq!(error.to_string(), "chunk 1 is in 00000002.chunk, as is a chunk before it");
+    }
 }
 
 #[test]

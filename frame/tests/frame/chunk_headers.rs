@@ -423,7 +423,12 @@ fn a_value_is_an_item_and_has_no_data() {
     ] {
         let mut damaged = file.clone();
         damaged[start + at] = value;
-        assert_eq!(chunk_findings(damaged)[0].message(), says);
+        let finding = &chunk_findings(damaged.clone())[0];
+        assert_eq!(finding.message(), says);
+        let mut frame = opened(damaged);
+        let mut chunks = frame.chunks().unwrap();
+        let first = chunks.get(0).unwrap().unwrap();
+        assert_eq!(chunks.checked_header(&first).unwrap_err().finding(), Some(finding));
     }
 }
 

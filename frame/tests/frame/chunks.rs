@@ -247,6 +247,10 @@ fn what_cannot_be_read_is_refused_with_a_finding() {
     let finding = error.finding().unwrap();
     let says = "the chunk index has blocks of 0 bytes, but must have 1 to 536866816";
     assert_eq!((finding.code(), finding.message()), (FindingCode::ChunkIndexHeader, says));
+    // Entries that are not whole.
+    let error = places(&with_index(4, &chunk(7, 33, 0, &[0; 33]))).unwrap_err();
+    let says = "the chunk index has 4 chunks and 1 byte, but nbytes and chunksize give 4";
+    assert_eq!(error.finding().map(Finding::message), Some(says));
     let old = data().join("sparse.caterva");
     if let Err(error) = Frame::open(old).unwrap().chunks() {
         assert_eq!(error.kind(), ErrorKind::Refused);

@@ -5,10 +5,10 @@ use std::fs;
 use std::io::{Cursor, Read, Seek, SeekFrom};
 
 use b2nd_frame::{
-    Check, CheckDepth, EmbeddedFrames, ErrorKind, Frame, FrameBuilder, ObjectKind, SpecialValue,
+    Check, CheckDepth, EmbeddedFrames, ErrorKind, Filter, Frame, FrameBuilder, ObjectKind, SpecialValue,
     expansion_limit,
 };
-use b2nd_lab::data;
+use b2nd_lab::{chunk_of_zeros, chunk_with_a_table, data};
 use b2nd_serde::{Meta, Shapes};
 use serde_json::{Value, json};
 
@@ -151,6 +151,39 @@ fn a_list_that_python_blosc2_cannot_read_is_found() {
     assert!(skipped.contains("of which at most 16777216 are read as a list of frames"), "{skipped}");
     let text = "vlmetalayer estore_metadata counts bytes, but items of the store have 2 bytes";
     assert_eq!(of_items(2, &sound), [text]);
+}
+
+#[test]
+fn a_list_that_is_too_long_is_one_skipped_value() {
+    let shapes = Shapes { shape: &[0], chunkshape: &[64], blockshape: &[64] };
+    // A compressed chunk of one block, which claims 200 MiB.
+    let mut chunk = chunk_with_a_table(1);
+    for at in [4, 8] {
+        chunk[at..at + 4].copy_from_slice(&(200_u32 << 20).to_le_bytes());
+    }
+    for chunk in [chunk, chunk_of_zeros(200 << 20)] {
+        let builder = FrameBuilder::new(Meta::new(shapes, "|u1").unwrap()).metalayer("b2embed", &json!({}));
+        let file = builder.vlmetalayer_chunk("estore_metadata", &chunk).to_vec([[]; 0]).unwrap();
+        let report = Check::new(CheckDepth::ChunkData).run(&mut opened(file)).unwrap();
+        assert_eq!(report.findings, []);
+        let [skipped] = &report.skipped[..] else { panic!("{:?}", report.skipped) };
+        assert_eq!((skipped.name(), skipped.count()), ("values", Some(1)), "{skipped}");
+    }
+}
+
+#[test]
+fn a_value_with_a_filter_that_is_not_undone_is_skipped_and_not_called_damaged() {
+    let shapes = Shapes { shape: &[0], chunkshape: &[64], blockshape: &[64] };
+    let mut chunk = chunk_with_a_table(1);
+    // The first filter of the chunk.
+    chunk[16] = Filter::BYTEDELTA_BUGGY.id;
+    let builder = FrameBuilder::new(Meta::new(shapes, "|u1").unwrap()).vlmetalayer_chunk("unit", &chunk);
+    let file = builder.to_vec([[]; 0]).unwrap();
+    let report = Check::new(CheckDepth::ChunkData).run(&mut opened(file)).unwrap();
+    assert_eq!(report.findings, []);
+    let skipped: Vec<String> = report.skipped.iter().map(ToString::to_string).collect();
+    let why = "has the filter bytedelta_buggy, which this crate cannot undo";
+    assert_eq!(skipped, [format!("1 value not checked: vlmetalayer unit {why}")]);
 }
 
 #[test]

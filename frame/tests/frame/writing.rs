@@ -9,7 +9,7 @@ use std::path::Path;
 use crate::findings;
 use b2nd_frame::{
     Check, CheckDepth, ChunkPlace, Codec, ErrorKind, Filter, FindingCode, Frame, FrameBuilder, FrameType,
-    FrameWriter, HeaderField, NewFrame, SpecialValue, SplitMode,
+    FrameWriter, HeaderField, NewFrame, Salvage, SpecialValue, SplitMode,
 };
 use b2nd_lab::{chunk_of_zeros, data, shows_as_much_as_fits, stored_chunk};
 use b2nd_serde::{Layout, Meta, Shapes};
@@ -631,6 +631,22 @@ fn a_vlmetalayer_whose_chunk_cannot_be_read_is_refused() {
         assert!(error.starts_with("the chunk of vlmetalayer `unit` has ") || error.contains(why), "{error}");
         assert!(error.contains(why), "{error}");
     }
+}
+
+/// A value of one zero byte is the number 0.
+#[test]
+fn a_vlmetalayer_whose_chunk_is_special_is_valid_and_is_copied_and_salvaged() {
+    let chunk = chunk_of_zeros(1);
+    let builder = FrameBuilder::new(meta(&[0], &[2], &[2], "|u1")).vlmetalayer_chunk("unit", &chunk);
+    let file = builder.to_vec([[]; 0]).unwrap();
+    let mut frame = Frame::read_at(Cursor::new(&file), 0).unwrap();
+    assert_eq!(Check::new(CheckDepth::ChunkData).run(&mut frame).unwrap().findings, []);
+    let layer = frame.trailer().unwrap().vlmetalayers()[0].clone();
+    assert_eq!(layer.chunk(), chunk);
+    #[cfg(feature = "decompress")]
+    assert_eq!(layer.decode::<u8>().unwrap(), 0);
+    let report = Salvage::read_at(Cursor::new(&file), 0).unwrap().preview().unwrap();
+    assert_eq!(report.lost_metalayers, []);
 }
 
 #[test]
