@@ -22,17 +22,80 @@ pub enum Verdict {
 }
 
 /// A vector, with the values that are read and the error that is given.
-#[derive(Clone, Debug, Serialize)]
-pub struct Vector<V, E> {
-    pub name: String,
-    pub hex: String,
-    pub verdict: Verdict,
+#[derive(Debug, Serialize)]
+struct Vector<V, E> {
+    name: String,
+    hex: String,
+    verdict: Verdict,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub why: Option<&'static str>,
+    why: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub values: Option<V>,
+    values: Option<V>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub error: Option<E>,
+    error: Option<E>,
+}
+
+/// Reads bytes: the values, and the error.
+pub type Read<V, E> = fn(&[u8]) -> (Option<V>, Option<E>);
+
+/// The vectors of a file, in the order of their addition.
+#[derive(Debug)]
+pub struct List<V, E> {
+    vectors: Vec<Vector<V, E>>,
+    read: Read<V, E>,
+}
+
+impl<V: Debug + Serialize, E: Debug + Serialize> List<V, E> {
+    /// An empty list, whose vectors this function will read.
+    pub fn new(read: Read<V, E>) -> Self {
+        Self { vectors: Vec::new(), read }
+    }
+
+    fn add(&mut self, name: String, bytes: &[u8], verdict: Verdict, why: Option<&'static str>) {
+        let (values, error) = (self.read)(bytes);
+        match verdict {
+            Verdict::Accept => assert!(error.is_none(), "{name}: {error:?}"),
+            Verdict::Refuse => assert!(error.is_some(), "{name}: {values:?}"),
+            Verdict::Either => {}
+        }
+        let values = values.filter(|_| verdict != Verdict::Refuse);
+        self.vectors.push(Vector { name, hex: hex(bytes), verdict, why, values, error });
+    }
+
+    pub fn good(&mut self, name: impl Into<String>, bytes: &[u8]) {
+        self.add(name.into(), bytes, Verdict::Accept, None);
+    }
+
+    pub fn bad(&mut self, name: impl Into<String>, bytes: &[u8]) {
+        self.add(name.into(), bytes, Verdict::Refuse, None);
+    }
+
+    pub fn either(&mut self, name: impl Into<String>, bytes: &[u8], why: &'static str) {
+        self.add(name.into(), bytes, Verdict::Either, Some(why));
+    }
+
+    /// Compares the vectors with their file, or writes the file.
+    pub fn hold_against(&self, file: &str) {
+        let mut names: Vec<&str> = self.vectors.iter().map(|vector| &*vector.name).collect();
+        names.sort_unstable();
+        assert!(names.windows(2).all(|pair| pair[0] != pair[1]), "two vectors have one name");
+        let lines: Vec<_> =
+            self.vectors.iter().map(|vector| serde_json::to_string(vector).unwrap()).collect();
+        hold_text(file, &format!("[\n{}\n]\n", lines.join(",\n")));
+        let row = format!("| `{file}` | {} | ", lines.len());
+        assert!(
+            text("README.md").contains(&row),
+            "the README says another number of vectors than {}",
+            lines.len()
+        );
+    }
+}
+
+/// The bytes with new ones at an offset.
+pub fn with(bytes: &[u8], at: usize, new: &[u8]) -> Vec<u8> {
+    let mut bytes = bytes.to_vec();
+    bytes[at..at + new.len()].copy_from_slice(new);
+    bytes
 }
 
 /// A vector in its file.
@@ -59,21 +122,6 @@ pub fn read(file: &str) -> Vec<InFile> {
 
 fn text(file: &str) -> String {
     fs::read_to_string(root().join("tests/vectors").join(file)).unwrap()
-}
-
-/// Compares vectors with their file, or writes the file.
-pub fn hold_against<V: Debug + Serialize, E: Debug + Serialize>(file: &str, vectors: &[Vector<V, E>]) {
-    let mut names: Vec<&str> = vectors.iter().map(|vector| &*vector.name).collect();
-    names.sort_unstable();
-    assert!(names.windows(2).all(|pair| pair[0] != pair[1]), "two vectors have one name");
-    let lines: Vec<String> = vectors.iter().map(|vector| serde_json::to_string(vector).unwrap()).collect();
-    hold_text(file, &format!("[\n{}\n]\n", lines.join(",\n")));
-    let row = format!("| `{file}` | {} | ", vectors.len());
-    assert!(
-        text("README.md").contains(&row),
-        "the README says another number of vectors than {}",
-        vectors.len()
-    );
 }
 
 /// An implementation's deviations from the verdicts, by vector name.

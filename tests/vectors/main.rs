@@ -4,7 +4,7 @@
 
 use serde_derive::Serialize;
 
-use b2nd_lab::vectors::{Vector, Verdict, hex, hold_against, kebab, read};
+use b2nd_lab::vectors::{self, Verdict, kebab, read, with};
 use b2nd_serde::{Entry, Error, Layout, Meta, Shapes, from_slice, take_from_slice, to_vec};
 use common::{five, long_dtype, meta_of_rank, seven, six};
 
@@ -81,43 +81,13 @@ fn refusal(error: &Error) -> Refusal {
     }
 }
 
-/// The vectors, in the order of their addition.
-#[derive(Default)]
-struct List(Vec<Vector<Values, Refusal>>);
-
-impl List {
-    fn add(&mut self, name: impl Into<String>, bytes: &[u8], verdict: Verdict, why: Option<&'static str>) {
-        let (name, read) = (name.into(), from_slice::<Meta>(bytes));
-        assert!(why.is_some() == (verdict == Verdict::Either), "{name}");
-        match verdict {
-            Verdict::Accept => assert!(read.is_ok(), "{name}: {read:?}"),
-            Verdict::Refuse => assert!(read.is_err(), "{name}: {read:?}"),
-            Verdict::Either => {}
-        }
-        // If there are only bytes too many, the metalayer before them can be read.
-        let first = take_from_slice::<Meta>(bytes).ok().map(|(meta, _)| meta);
-        self.0.push(Vector {
-            name,
-            hex: hex(bytes),
-            verdict,
-            why,
-            values: first.filter(|_| verdict != Verdict::Refuse).as_ref().map(values),
-            error: read.err().as_ref().map(refusal),
-        });
-    }
-
-    fn good(&mut self, name: impl Into<String>, bytes: &[u8]) {
-        self.add(name, bytes, Verdict::Accept, None);
-    }
-
-    fn bad(&mut self, name: impl Into<String>, bytes: &[u8]) {
-        self.add(name, bytes, Verdict::Refuse, None);
-    }
-
-    fn either(&mut self, name: impl Into<String>, bytes: &[u8], why: &'static str) {
-        self.add(name, bytes, Verdict::Either, Some(why));
-    }
+/// If there are only bytes too many, the values of the metalayer before them, and the error.
+fn reading(bytes: &[u8]) -> (Option<Values>, Option<Refusal>) {
+    let first = take_from_slice::<Meta>(bytes).ok();
+    (first.map(|(meta, _)| values(&meta)), from_slice::<Meta>(bytes).err().as_ref().map(refusal))
 }
+
+type List = vectors::List<Values, Refusal>;
 
 const OLDER: &str = "the draft specification lets readers accept it, and real files have it";
 const SIX: &str = "no release of C-Blosc2 has read layout b2nd-six, but files of February 2023 have it";
@@ -137,12 +107,6 @@ fn example(layout: Layout) -> Vec<u8> {
             to_vec(&from_slice::<Meta>(&example(Layout::B2nd)).unwrap().with_layout(layout).unwrap()).unwrap()
         }
     }
-}
-
-fn with(bytes: &[u8], at: usize, new: &[u8]) -> Vec<u8> {
-    let mut bytes = bytes.to_vec();
-    bytes[at..at + new.len()].copy_from_slice(new);
-    bytes
 }
 
 /// The worked example with another dtype.
@@ -388,7 +352,7 @@ fn trailing_bytes(list: &mut List) {
 
 #[test]
 fn metalayers_of_the_vectors_are_these() {
-    let mut list = List::default();
+    let mut list = List::new(reading);
     layouts_and_ranks(&mut list);
     markers(&mut list);
     widths(&mut list);
@@ -397,7 +361,7 @@ fn metalayers_of_the_vectors_are_these() {
     numbers(&mut list);
     dtypes(&mut list);
     trailing_bytes(&mut list);
-    hold_against("metalayers.json", &list.0);
+    list.hold_against("metalayers.json");
 }
 
 #[test]

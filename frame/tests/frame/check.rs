@@ -9,6 +9,7 @@ use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
+use crate::rewrite::second_generation;
 use crate::{findings, index_start, opened};
 use b2nd_frame::{Check, CheckDepth, ErrorKind, Finding, FindingCode, Frame, Place, Severity, check};
 use b2nd_lab::{corpus, data, frame_of, offset_field};
@@ -119,62 +120,27 @@ fn cut_behind_the_header(bytes: usize) -> Vec<u8> {
     changed(file.to_vec(), &[(16, &(file.len() as u64).to_be_bytes())])
 }
 
-/// `int32_3x5.b2nd` with these metalayers, and nothing behind the header.
-pub(crate) fn with_metalayers(metalayers: &[(&[u8], &[u8])]) -> Vec<u8> {
-    let count = u16::try_from(metalayers.len()).unwrap().to_be_bytes();
-    let index_size = 7 + metalayers.iter().map(|(name, _)| 6 + name.len()).sum::<usize>();
-    let mut header = file("int32_3x5.b2nd")[..87].to_vec();
-    let mut end = 87 + index_size + 3;
-    header.extend([0x93, 0xcd]);
-    header.extend(u16::try_from(index_size).unwrap().to_be_bytes());
-    header.push(0xde);
-    header.extend(count);
-    for (name, content) in metalayers {
-        header.push(0xa0 + u8::try_from(name.len()).unwrap());
-        header.extend(*name);
-        header.push(0xd2);
-        header.extend(u32::try_from(end).unwrap().to_be_bytes());
-        end += 5 + content.len();
-    }
-    header.push(0xdc);
-    header.extend(count);
-    for (_, content) in metalayers {
-        header.push(0xc6);
-        header.extend(u32::try_from(content.len()).unwrap().to_be_bytes());
-        header.extend(*content);
-    }
-    let header_len = u32::try_from(header.len()).unwrap();
-    header.extend(&file("int32_3x5.b2nd")[165..]);
+/// `int32_3x5.b2nd` with these metalayers.
+pub(crate) fn with_metalayers(metalayers: &[(&str, &[u8])]) -> Vec<u8> {
+    let (file, mut header) = (file("int32_3x5.b2nd"), frame_of(metalayers, &[]));
+    // It has an empty trailer of 35 bytes, and no chunks: nbytes and cbytes are 0.
+    header.truncate(header.len() - 35);
+    header[30..47].copy_from_slice(&file[30..47]);
+    header.extend(&file[165..]);
     let frame_len = header.len() as u64;
-    changed(header, &[(11, &header_len.to_be_bytes()), (16, &frame_len.to_be_bytes())])
+    changed(header, &[(16, &frame_len.to_be_bytes())])
 }
 
 /// `int32_3x5.b2nd` with a metalayer of another content.
 fn with_array(change: impl Fn(&mut Vec<u8>)) -> Vec<u8> {
     let mut content = file("int32_3x5.b2nd")[112..165].to_vec();
     change(&mut content);
-    with_metalayers(&[(b"b2nd", &content)])
+    with_metalayers(&[("b2nd", &content)])
 }
 
-/// `int32_3x5.b2nd` as C-Blosc2 2.0 beta 2 to 5 would have written it: without blocksize, with another trailer.
-fn second_generation(changes: &[(usize, &[u8])]) -> Vec<u8> {
-    let mut file = file("int32_3x5.b2nd");
-    file.truncate(file.len() - 35);
-    file.extend([0x94, 0x01, 0xc6, 0, 0, 0, 0, 0xce, 0, 0, 0, 30, 0xd8]);
-    file.extend([0; 17]);
-    file.drain(52..57);
-    let frame_len = file.len() as u64;
-    let file = changed(
-        file,
-        &[
-            (0, &[0x9d]),
-            (11, &160_u32.to_be_bytes()),
-            (16, &frame_len.to_be_bytes()),
-            (25, &[0x21]),
-            (95, &102_u32.to_be_bytes()),
-        ],
-    );
-    changed(file, changes)
+/// `int32_3x5.b2nd` as C-Blosc2 2.0 beta 2 to 5 would have written it, changed.
+fn of_second_generation(changes: &[(usize, &[u8])]) -> Vec<u8> {
+    changed(second_generation(file("int32_3x5.b2nd")), changes)
 }
 
 const MINUS: [u8; 4] = [0xff; 4];
@@ -227,7 +193,7 @@ pub(crate) fn table() -> Vec<(&'static str, Vec<u8>, FindingCode)> {
         ("header_len within the index", with(&[(11, &[0, 0, 0, 95])]), FindingCode::HeaderLength),
         ("frame_len past the file", with(&[(22, &[2, 9])]), FindingCode::Truncated),
         ("frame_len 2^64 - 1", with(&[(16, &[0xff; 8])]), FindingCode::Truncated),
-        ("17 metalayers", with_metalayers(&[(&b"x"[..], &b"\xc0"[..]); 17]), FindingCode::MetalayerCount),
+        ("17 metalayers", with_metalayers(&[("x", b"\xc0".as_slice()); 17]), FindingCode::MetalayerCount),
         ("65535 metalayers", with(&[(92, &[0xff; 2])]), FindingCode::MetalayerCount),
         ("index marker not de", with(&[(91, &[0xdf])]), FindingCode::IndexMarker),
         ("name not a fixstr", with(&[(94, &[0xd9])]), FindingCode::IndexMarker),
@@ -291,7 +257,7 @@ pub(crate) fn oddities() -> Vec<(&'static str, Vec<u8>, FindingCode)> {
         ("dtype that means nothing", with(&[(162, b"xyz")]), FindingCode::UnknownDtype),
         ("dtype format 1", with(&[(156, &[1])]), FindingCode::UnknownDtypeFormat),
         ("a sparse frame in a file", with(&[(26, &[1])]), FindingCode::FrameType),
-        ("9d", second_generation(&[]), FindingCode::OldFrame),
+        ("9d", of_second_generation(&[]), FindingCode::OldFrame),
         ("7 filters", with(&[(70, &[7])]), FindingCode::FilterCount),
         ("typesize 0", with(&[(48, &[0; 4])]), FindingCode::Typesize),
         ("nbytes negative", with(&[(30, &[0xff])]), FindingCode::Sizes),
@@ -302,7 +268,7 @@ pub(crate) fn oddities() -> Vec<(&'static str, Vec<u8>, FindingCode)> {
         ("list of 2", with(&[(106, &[2])]), FindingCode::MetalayerList),
         (
             "the same name twice",
-            with_metalayers(&[(b"b2nd", content), (b"b2nd", content)]),
+            with_metalayers(&[("b2nd", content), ("b2nd", content)]),
             FindingCode::DuplicateMetalayer,
         ),
         ("a lazy expression", file("peers/lazy_expression.b2nd"), FindingCode::ActiveObject),
@@ -318,8 +284,12 @@ pub(crate) fn oddities() -> Vec<(&'static str, Vec<u8>, FindingCode)> {
         ("shape negative", with(&[(117, &[0xff])]), FindingCode::NegativeDimension),
         ("chunk negative", with(&[(136, &[0xff])]), FindingCode::NegativeDimension),
         ("chunk of 8 GiB", with(&[(48, &[0x40, 0, 0, 0])]), FindingCode::ChunkTooLarge),
-        ("9d, block 0", second_generation(&[(142, &[0; 4])]), FindingCode::UnsetBlockshape),
-        ("9d, block above chunk", second_generation(&[(142, &[0, 0, 0, 9])]), FindingCode::UnsetBlockshape),
+        ("9d, block 0", of_second_generation(&[(142, &[0; 4])]), FindingCode::UnsetBlockshape),
+        (
+            "9d, block above chunk",
+            of_second_generation(&[(142, &[0, 0, 0, 9])]),
+            FindingCode::UnsetBlockshape,
+        ),
         ("rank 16", file("rank16.b2nd"), FindingCode::HighRank),
         ("chunksize of another chunk", with(&[(58, &[0, 0, 0, 24])]), FindingCode::ChunksizeMismatch),
         ("blocksize of another block", with(&[(53, &[0, 0, 0, 4])]), FindingCode::BlocksizeMismatch),
@@ -571,11 +541,11 @@ fn every_changed_byte_of_the_name_b2nd_is_found() {
     let shorter = [&content[..12], &[2], &content[13..]].concat();
     let longer = [content, b"x"].concat();
     for (content, count) in [(content, 1), (&shorter, 0), (&longer, 0), (b"\x97\x00", 0), (b"", 0)] {
-        let frame = Frame::parse(&with_metalayers(&[(b"mine", content)])).unwrap();
+        let frame = Frame::parse(&with_metalayers(&[("mine", content)])).unwrap();
         assert_eq!(frame.check_header().findings.len(), count, "{content:02x?}");
     }
     // Beside an array, any metalayer is what its name says.
-    let frame = Frame::parse(&with_metalayers(&[(b"mine", content), (b"b2nd", content)])).unwrap();
+    let frame = Frame::parse(&with_metalayers(&[("mine", content), ("b2nd", content)])).unwrap();
     assert_eq!(frame.check_header().findings, []);
 }
 
@@ -605,7 +575,7 @@ fn a_list_of_metalayers_names_the_number_that_is_wrong() {
         assert_eq!((finding.expected(), finding.found()), (Some(expected), Some(found)));
     }
     // Both names have the offset of the first content. The finding is about the second offset.
-    let mut file = with_metalayers(&[(b"first", b"\xc0"), (b"second", b"\xc0")]);
+    let mut file = with_metalayers(&[("first", b"\xc0"), ("second", b"\xc0")]);
     let [first, second] = ["first", "second"].map(|name| offset_field(&file, name));
     file.copy_within(first..first + 4, second);
     let findings = Frame::parse(&file).unwrap().check_header().findings;

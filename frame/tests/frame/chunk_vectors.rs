@@ -8,7 +8,7 @@ use serde_derive::Serialize;
 use crate::vectors::{Refusal, refusal};
 use b2nd_frame::{Check, CheckDepth, ChunkHeader, ChunkPlace, Frame, Severity, SpecialValue};
 use b2nd_lab::data;
-use b2nd_lab::vectors::{Vector, Verdict, hex, hold_against};
+use b2nd_lab::vectors::{hex, with};
 
 /// All items of the array in C order, as hexadecimal digits.
 #[derive(Clone, Debug, Serialize)]
@@ -25,11 +25,12 @@ const ENTRIES: usize = INDEX + 32;
 /// Where the second of its four chunks begins.
 const CHUNK: usize = 229;
 
-fn error(bytes: &[u8]) -> Option<Refusal> {
+/// The values, or the first error.
+fn reading(bytes: &[u8]) -> (Option<Values>, Option<Refusal>) {
     let mut frame = Frame::read_at(Cursor::new(bytes), 0).unwrap();
     let report = Check::new(CheckDepth::ChunkHeaders).run(&mut frame).unwrap();
-    let error = report.findings.into_iter().find(|finding| finding.severity() == Severity::Error)?;
-    Some(refusal(&error))
+    let error = report.findings.iter().find(|finding| finding.severity() == Severity::Error);
+    (error.is_none().then(|| Values { items: hex(&items(bytes)) }), error.map(refusal))
 }
 
 /// The items of an array whose chunks are not compressed.
@@ -61,34 +62,22 @@ fn items(bytes: &[u8]) -> Vec<u8> {
     items
 }
 
-#[derive(Default)]
-struct List(Vec<Vector<Values, Refusal>>);
+type List = b2nd_lab::vectors::List<Values, Refusal>;
 
-impl List {
-    fn add(&mut self, name: &str, bytes: &[u8], verdict: Verdict) {
-        let error = error(bytes);
-        assert_eq!(error.is_some(), verdict == Verdict::Refuse, "{name}: {error:?}");
-        let values = error.is_none().then(|| Values { items: hex(&items(bytes)) });
-        self.0.push(Vector { name: name.into(), hex: hex(bytes), verdict, why: None, values, error });
-    }
-
-    /// Adds the file with these bytes at an offset.
-    fn change(&mut self, name: &str, at: usize, new: &[u8], verdict: Verdict) {
-        let mut bytes = fs::read(data().join("int32_3x5.b2nd")).unwrap();
-        bytes[at..at + new.len()].copy_from_slice(new);
-        self.add(name, &bytes, verdict);
-    }
+/// The file with other bytes at an offset.
+fn changed(at: usize, new: &[u8]) -> Vec<u8> {
+    with(&fs::read(data().join("int32_3x5.b2nd")).unwrap(), at, new)
 }
 
 fn index(list: &mut List) {
-    let mut good = |name, at, new: &[u8]| list.change(name, at, new, Verdict::Accept);
+    let mut good = |name: &str, at, new: &[u8]| list.good(name, &changed(at, new));
     good("four chunks that are not compressed", 0, &[]);
     good("the first two chunks change places", ENTRIES, &[[64, 0, 0, 0, 0, 0, 0, 0], [0; 8]].concat());
     let special = |last| [0, 0, 0, 0, 0, 0, 0, last];
     good("an entry: all items are zero", ENTRIES + 8, &special(0x81));
     good("an entry: all items are NaN", ENTRIES + 8, &special(0x82));
 
-    let mut bad = |name, at, new: &[u8]| list.change(name, at, new, Verdict::Refuse);
+    let mut bad = |name: &str, at, new: &[u8]| list.bad(name, &changed(at, new));
     bad("an entry of bit 63 alone", ENTRIES + 8, &special(0x80));
     bad("an entry beyond the chunks", ENTRIES + 8, &[0, 1, 0, 0, 0, 0, 0, 0]);
     bad("an entry that is far beyond the file", ENTRIES + 8, &special(0x7f));
@@ -99,7 +88,7 @@ fn index(list: &mut List) {
 }
 
 fn headers(list: &mut List) {
-    let mut bad = |name, at, new: &[u8]| list.change(name, CHUNK + at, new, Verdict::Refuse);
+    let mut bad = |name: &str, at, new: &[u8]| list.bad(name, &changed(CHUNK + at, new));
     bad("the bytes of a chunk: 0", 4, &[0; 4]);
     bad("the bytes of a chunk: too few", 4, &28_u32.to_le_bytes());
     bad("the bytes of a chunk: too many", 4, &36_u32.to_le_bytes());
@@ -124,8 +113,8 @@ fn headers(list: &mut List) {
 
 #[test]
 fn chunks_of_the_vectors_are_these() {
-    let mut list = List::default();
+    let mut list = List::new(reading);
     index(&mut list);
     headers(&mut list);
-    hold_against("chunks.json", &list.0);
+    list.hold_against("chunks.json");
 }

@@ -28,8 +28,7 @@ const TELLING: [(&str, &[u8], ObjectKind); 15] = [
 
 /// The kind of a frame with these metalayers.
 fn kind(metalayers: &[(&str, &[u8])]) -> ObjectKind {
-    let metalayers: Vec<_> = metalayers.iter().map(|&(name, content)| (name.as_bytes(), content)).collect();
-    Frame::parse(&with_metalayers(&metalayers)).unwrap().kind()
+    Frame::parse(&with_metalayers(metalayers)).unwrap().kind()
 }
 
 #[test]

@@ -6,8 +6,9 @@ use std::io::Cursor;
 use serde_derive::Serialize;
 
 use crate::findings;
+use crate::rewrite::{first_generation, second_generation};
 use b2nd_frame::{Finding, Frame, Header, Metalayer, Severity, Trailer};
-use b2nd_lab::vectors::{Vector, Verdict, hex, hold_against, kebab, read};
+use b2nd_lab::vectors::{kebab, read, with};
 use b2nd_lab::{data, frame_of, stored_chunk};
 use b2nd_serde::to_vec;
 
@@ -126,53 +127,21 @@ fn values<R>(frame: &Frame<R>, trailer: Option<&Trailer>, findings: &[Finding]) 
     }
 }
 
-/// The values, and the first error.
+/// The values, or the first error.
 fn reading(bytes: &[u8]) -> (Option<Values>, Option<Refusal>) {
     match Frame::read_at(Cursor::new(bytes), 0) {
         Ok(mut frame) => {
             let findings = findings(&mut frame);
             let error = findings.iter().find(|finding| finding.severity() == Severity::Error);
             let trailer = frame.trailer().ok();
-            (Some(values(&frame, trailer.as_ref(), &findings)), error.map(refusal))
+            let values = values(&frame, trailer.as_ref(), &findings);
+            (error.is_none().then_some(values), error.map(refusal))
         }
         Err(error) => (None, Some(refusal(error.finding().unwrap()))),
     }
 }
 
-/// The vectors, in the order in which they are added.
-#[derive(Default)]
-struct List(Vec<Vector<Values, Refusal>>);
-
-impl List {
-    fn add(&mut self, name: impl Into<String>, bytes: &[u8], verdict: Verdict, why: Option<&'static str>) {
-        let (name, (values, error)) = (name.into(), reading(bytes));
-        match verdict {
-            Verdict::Accept => assert!(error.is_none(), "{name}: {error:?}"),
-            Verdict::Refuse => assert!(error.is_some(), "{name}: {values:?}"),
-            Verdict::Either => assert!(why.is_some()),
-        }
-        self.0.push(Vector {
-            name,
-            hex: hex(bytes),
-            verdict,
-            why,
-            values: values.filter(|_| error.is_none()),
-            error,
-        });
-    }
-
-    fn good(&mut self, name: impl Into<String>, bytes: &[u8]) {
-        self.add(name, bytes, Verdict::Accept, None);
-    }
-
-    fn bad(&mut self, name: impl Into<String>, bytes: &[u8]) {
-        self.add(name, bytes, Verdict::Refuse, None);
-    }
-
-    fn either(&mut self, name: impl Into<String>, bytes: &[u8], why: &'static str) {
-        self.add(name, bytes, Verdict::Either, Some(why));
-    }
-}
+type List = b2nd_lab::vectors::List<Values, Refusal>;
 
 const OLD: &str =
     "generations before C-Blosc2 2.0.0-rc1: C-Blosc2 no longer opens them, but files of 2019 have them";
@@ -186,12 +155,6 @@ fn file(name: &str) -> Vec<u8> {
     fs::read(data().join(name)).unwrap()
 }
 
-fn with(bytes: &[u8], at: usize, new: &[u8]) -> Vec<u8> {
-    let mut bytes = bytes.to_vec();
-    bytes[at..at + new.len()].copy_from_slice(new);
-    bytes
-}
-
 /// Writes how long the frame is into its header.
 fn with_length(bytes: &[u8]) -> Vec<u8> {
     with(bytes, 16, &(bytes.len() as u64).to_be_bytes())
@@ -203,24 +166,13 @@ fn small() -> Vec<u8> {
 }
 
 /// `small`, as C-Blosc2 2.0 beta 2 to 5 would have written it.
-fn second_generation() -> Vec<u8> {
-    let mut bytes = small();
-    bytes.truncate(bytes.len() - 35);
-    bytes.extend([0x94, 0x01, 0xc6, 0, 0, 0, 0, 0xce, 0, 0, 0, 30, 0xd8]);
-    bytes.extend([0; 17]);
-    bytes.drain(52..57);
-    let bytes = with(&with(&with_length(&bytes), 0, &[0x9d]), 11, &160_u32.to_be_bytes());
-    with(&with(&bytes, 25, &[0x21]), 95, &102_u32.to_be_bytes())
+fn of_second_generation() -> Vec<u8> {
+    with(&second_generation(small()), 25, &[0x21])
 }
 
 /// `small`, as C-Blosc2 2.0 beta 1 would have written it.
-fn first_generation() -> Vec<u8> {
-    let mut bytes = second_generation();
-    let trailer = bytes.len() - 30;
-    bytes[trailer..trailer + 2].copy_from_slice(&[0x0d, 0]);
-    bytes.drain(64..82);
-    let bytes = with(&with(&with_length(&bytes), 0, &[0x9c]), 11, &142_u32.to_be_bytes());
-    with(&with(&bytes, 25, &[0x11]), 77, &84_u32.to_be_bytes())
+fn of_first_generation() -> Vec<u8> {
+    with(&first_generation(second_generation(small())), 25, &[0x11])
 }
 
 /// A frame with these metalayers and vlmetalayers, whose index has the size that C-Blosc2 writes.
@@ -265,13 +217,13 @@ fn place(generation: u8, (name, at, ..): Field) -> Option<usize> {
 }
 
 fn generations() -> [(&'static str, Vec<u8>); 3] {
-    [("9c", first_generation()), ("9d", second_generation()), ("9e", small())]
+    [("9c", of_first_generation()), ("9d", of_second_generation()), ("9e", small())]
 }
 
 fn whole_frames(list: &mut List) {
     list.good("9e, an array without items", &small());
-    list.either("9d, an array without items", &second_generation(), OLD);
-    list.either("9c, an array without items", &first_generation(), OLD);
+    list.either("9d, an array without items", &of_second_generation(), OLD);
+    list.either("9c, an array without items", &of_first_generation(), OLD);
     list.good("9e, an array of 3 by 5 items in 4 chunks", &file("int32_3x5.b2nd"));
     list.good("9e, a scalar", &file("scalar.b2nd"));
     list.good("9e, rank 16", &file("rank16.b2nd"));
@@ -533,7 +485,7 @@ fn truncations(list: &mut List) {
 
 #[test]
 fn frames_of_the_vectors_are_these() {
-    let mut list = List::default();
+    let mut list = List::new(reading);
     whole_frames(&mut list);
     header_markers(&mut list);
     header_values(&mut list);
@@ -541,7 +493,7 @@ fn frames_of_the_vectors_are_these() {
     arrays(&mut list);
     trailers(&mut list);
     truncations(&mut list);
-    hold_against("frames.json", &list.0);
+    list.hold_against("frames.json");
 }
 
 #[test]
