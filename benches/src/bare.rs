@@ -1,4 +1,4 @@
-//! The contenders of `files.py` that are written in Rust: this crate's writer, and bare loops of system calls. Each
+//! The contenders of `sections.py` that are written in Rust: this crate's writer, and bare loops of system calls. Each
 //! prints the seconds that it took.
 //!
 //! ```text

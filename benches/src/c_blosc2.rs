@@ -1,13 +1,12 @@
-//! C-Blosc2's two functions for the metalayer, from a shared library.
+//! C-Blosc2's two functions for the metalayer, from a shared library. `lab/interop` uses this file too.
 
 #![allow(unsafe_code, reason = "calls into C")]
 
 use std::ffi::{CStr, c_char, c_int, c_void};
+use std::path::Path;
 use std::{env, ops, ptr, slice};
 
 use libloading::Library;
-
-use b2nd_serde_user::vecs::Vecs;
 
 type Serialize = unsafe extern "C" fn(
     ndim: i8,
@@ -30,8 +29,6 @@ type Deserialize = unsafe extern "C" fn(
     dtype_format: *mut i8,
 ) -> c_int;
 
-type Version = unsafe extern "C" fn() -> *const c_char;
-
 unsafe extern "C" {
     fn free(pointer: *mut c_void);
 }
@@ -39,7 +36,6 @@ unsafe extern "C" {
 pub struct CBlosc2 {
     serialize: Serialize,
     deserialize: Deserialize,
-    pub version: String,
     /// Keeps the library loaded, as the function pointers need it.
     _library: Library,
 }
@@ -73,39 +69,47 @@ impl CBlosc2 {
         // kept no longer than the library.
         let loaded = unsafe {
             Library::new(&path).and_then(|library| {
-                let version = *library.get::<Version>(b"blosc2_get_version_string")?;
                 Ok(Self {
                     serialize: *library.get::<Serialize>(b"b2nd_serialize_meta")?,
                     deserialize: *library.get::<Deserialize>(b"b2nd_deserialize_meta")?,
-                    version: CStr::from_ptr(version()).to_string_lossy().into_owned(),
                     _library: library,
                 })
             })
         };
-        Some(loaded.unwrap_or_else(|error| panic!("B2ND_LIBBLOSC2={}: {error}", path.display())))
+        Some(loaded.unwrap_or_else(|error| panic!("B2ND_LIBBLOSC2={}: {error}", Path::new(&path).display())))
     }
 
-    pub fn serialize(&self, value: &Vecs, dtype: &CStr) -> Written {
+    /// Writes the entries of a metalayer, whose shapes have equally many dimensions.
+    pub fn serialize(
+        &self,
+        shape: &[i64],
+        chunkshape: &[i32],
+        blockshape: &[i32],
+        dtype: &CStr,
+        dtype_format: i8,
+    ) -> Written {
+        assert!(chunkshape.len() == shape.len() && blockshape.len() == shape.len());
         let mut bytes = ptr::null_mut();
         // SAFETY: each vector has `ndim` items.
         let length = unsafe {
             (self.serialize)(
-                value.ndim.cast_signed(),
-                value.shape.as_ptr(),
-                value.chunkshape.as_ptr(),
-                value.blockshape.as_ptr(),
+                shape.len().try_into().expect("at most 16 dimensions"),
+                shape.as_ptr(),
+                chunkshape.as_ptr(),
+                blockshape.as_ptr(),
                 dtype.as_ptr(),
-                value.dtype_format.cast_signed(),
+                dtype_format,
                 &raw mut bytes,
             )
         };
         Written { bytes, length: length.try_into().expect("C-Blosc2 writes it") }
     }
 
-    pub fn deserialize(&self, bytes: &[u8], fields: &mut Fields) -> Dtype {
+    /// Reads the entries of a metalayer. Returns its length or an error code, and the dtype.
+    pub fn deserialize(&self, bytes: &[u8], fields: &mut Fields) -> (c_int, Dtype) {
         let mut text = ptr::null_mut();
         // SAFETY: the vectors have room for C-Blosc2's largest rank.
-        let length = unsafe {
+        let code = unsafe {
             (self.deserialize)(
                 bytes.as_ptr(),
                 bytes.len().try_into().expect("a short metalayer"),
@@ -117,8 +121,7 @@ impl CBlosc2 {
                 &raw mut fields.dtype_format,
             )
         };
-        assert!(length > 0, "C-Blosc2 reads it");
-        Dtype { text }
+        (code, Dtype { text })
     }
 }
 
@@ -138,18 +141,17 @@ impl Drop for Written {
     }
 }
 
-impl ops::Deref for Dtype {
-    type Target = CStr;
-
-    fn deref(&self) -> &CStr {
-        // SAFETY: C-Blosc2 has allocated a C string.
-        unsafe { CStr::from_ptr(self.text) }
+impl Dtype {
+    /// The text, if the metalayer has one.
+    pub fn text(&self) -> Option<&CStr> {
+        // SAFETY: where C-Blosc2 has read a dtype, it has allocated a C string.
+        (!self.text.is_null()).then(|| unsafe { CStr::from_ptr(self.text) })
     }
 }
 
 impl Drop for Dtype {
     fn drop(&mut self) {
-        // SAFETY: it comes from C's `malloc`, and nobody else frees it.
+        // SAFETY: it is null or comes from C's `malloc`, and nobody else frees it.
         unsafe { free(self.text.cast()) }
     }
 }

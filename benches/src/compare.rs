@@ -1,11 +1,7 @@
 //! Two routines timed side by side, so that whatever else the machine does falls on both.
 
 use std::hint::black_box;
-use std::ptr;
 use std::time::{Duration, Instant};
-
-use crate::rows::{ROWS, Row};
-use b2nd_serde_benches::machine::tenth_percentile;
 
 /// The shortest turn: long compared to a reading of the clock, short compared to a scheduler interval.
 const TURN: Duration = Duration::from_micros(5);
@@ -13,18 +9,8 @@ const TURN: Duration = Duration::from_micros(5);
 /// The number of heap layouts that are tried.
 const LAYOUTS: usize = 4;
 
-/// The nanoseconds of a call of ours and of the peer, both undisturbed.
-#[derive(Clone, Copy)]
-pub struct Figures {
-    pub ours: f64,
-    pub theirs: f64,
-}
-
-impl Figures {
-    pub fn ratio(self) -> f64 {
-        self.ours / self.theirs
-    }
-}
+/// An operation, and its peer.
+pub type Row = (&'static str, &'static str);
 
 /// Measures and prints a line for each row and rank.
 pub struct Bench {
@@ -34,29 +20,26 @@ pub struct Bench {
 }
 
 impl Bench {
-    /// Measures a row at a rank, if there is a peer, and prints the figures for [`Line::parse`].
+    /// Measures a row at a rank. Prints the row, the rank, and the nanoseconds of a call of ours and of the peer, or the
+    /// reason why there are none.
     pub fn compare(
         &self,
-        row: &Row,
+        (operation, against): Row,
         ndim: u8,
         ours: &mut dyn FnMut(),
         theirs: Result<&mut dyn FnMut(), &'static str>,
     ) {
-        if !row.operation.contains(&self.filter) && !row.against.contains(&self.filter) {
+        if !operation.contains(&self.filter) && !against.contains(&self.filter) {
             return;
         }
-        // Compared by address, because rows can have equal texts.
-        let index = ROWS.iter().position(|known| ptr::eq(*known, row)).expect("a row of the table");
-        match theirs {
-            Ok(theirs) => {
-                let Figures { ours, theirs } = self.measure(ours, theirs);
-                println!("{index}\t{ndim}\t{ours}\t{theirs}");
-            }
-            Err(reason) => println!("{index}\t{ndim}\t{reason}"),
-        }
+        let figures = match theirs {
+            Ok(theirs) => self.measure(ours, theirs),
+            Err(reason) => reason.into(),
+        };
+        println!("{operation}\t{against}\t{ndim}\t{figures}");
     }
 
-    fn measure(&self, ours: &mut dyn FnMut(), theirs: &mut dyn FnMut()) -> Figures {
+    fn measure(&self, ours: &mut dyn FnMut(), theirs: &mut dyn FnMut()) -> String {
         let (our_calls, their_calls) = (calls_of_a_turn(ours), calls_of_a_turn(theirs));
         let (mut our_times, mut their_times) = (Vec::new(), Vec::new());
         for layout in 0..LAYOUTS {
@@ -66,9 +49,14 @@ impl Bench {
                 their_times.push(nanoseconds(their_calls, theirs));
             }
         }
-        let tenth = |times: Vec<f64>| tenth_percentile(times.into_iter()).expect("a turn");
-        Figures { ours: tenth(our_times), theirs: tenth(their_times) }
+        format!("{}\t{}", tenth_percentile(our_times), tenth_percentile(their_times))
     }
+}
+
+/// The 10th percentile, which neither other programs nor a single lucky measurement affects.
+fn tenth_percentile(mut times: Vec<f64>) -> f64 {
+    times.sort_by(f64::total_cmp);
+    times[times.len() / 10]
 }
 
 fn calls_of_a_turn(routine: &mut dyn FnMut()) -> u32 {
@@ -96,25 +84,4 @@ fn time(calls: u32, routine: &mut dyn FnMut()) -> Duration {
 /// alignment to cache lines.
 fn shift_heap(layout: usize) -> Vec<Vec<u8>> {
     (0..layout).flat_map(|_| (1..=32).map(|size| black_box(Vec::with_capacity(16 * size)))).collect()
-}
-
-/// A line that [`Bench::compare`] prints.
-pub struct Line {
-    pub row: usize,
-    pub ndim: u8,
-    /// The figures, or the reason why the row has none.
-    pub figures: Result<Figures, String>,
-}
-
-impl Line {
-    pub fn parse(line: &str) -> Option<Self> {
-        let mut parts = line.split('\t');
-        let (row, ndim) = (parts.next()?.parse().ok()?, parts.next()?.parse().ok()?);
-        let first = parts.next()?;
-        let figures = match parts.next() {
-            Some(second) => Ok(Figures { ours: first.parse().ok()?, theirs: second.parse().ok()? }),
-            None => Err(first.into()),
-        };
-        Some(Self { row, ndim, figures })
-    }
 }

@@ -10,8 +10,7 @@ use std::process::{Command, ExitCode, Stdio};
 use std::{env, fs};
 
 use b2nd_serde::{Meta, from_slice, to_vec};
-use b2nd_serde_benches::machine::compiler;
-use b2nd_serde_benches::prefix::frame_with;
+use b2nd_serde_benches::frame_with;
 use b2nd_serde_user::vecs::Vecs;
 use b2nd_serde_user::{arrays, frame, meta, once, own_names, tuple, vecs};
 
@@ -167,10 +166,14 @@ fn counts_file() -> PathBuf {
 
 /// The conditions that the counts depend on.
 fn conditions() -> String {
-    let glibc = Command::new("getconf").arg("GNU_LIBC_VERSION").output();
-    let glibc =
-        glibc.map_or("no glibc".into(), |output| String::from_utf8_lossy(&output.stdout).trim().to_owned());
-    format!("{}, {glibc}, {}", compiler(), env::consts::ARCH)
+    let rustc = output_of("rustc", "--version");
+    let compiler = rustc.split(" (").next().unwrap_or_default();
+    format!("{compiler}, {}, {}", output_of("getconf", "GNU_LIBC_VERSION"), env::consts::ARCH)
+}
+
+fn output_of(program: &str, argument: &str) -> String {
+    let output = Command::new(program).arg(argument).output();
+    output.map_or(format!("no {program}"), |output| String::from_utf8_lossy(&output.stdout).trim().to_owned())
 }
 
 const HEAD: &str = "\

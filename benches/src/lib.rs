@@ -1,4 +1,26 @@
-//! Functions that the benchmarks share.
+//! The first bytes of a frame, as a program reads them: for several benchmarks.
 
-pub mod machine;
-pub mod prefix;
+use std::fs;
+
+use b2nd_frame::Frame;
+
+/// Bytes that a program reads of a file whose metalayer it wants.
+pub const PREFIX: usize = 512;
+
+/// The first bytes of a frame with this metalayer: the start of a real file, with its metalayer replaced.
+pub fn frame_with(bytes: &[u8]) -> [u8; PREFIX] {
+    let mut file =
+        fs::read(concat!(env!("CARGO_MANIFEST_DIR"), "/../frame/tests/data/int32_3x5.b2nd")).unwrap();
+    let frame = Frame::parse(&file).unwrap();
+    let metalayer = frame.array_metalayer().unwrap();
+    let end = metalayer.offset() + metalayer.bytes().len();
+    assert_eq!(frame.header().header_len, end, "nothing of the header is behind the metalayer");
+    let length = u32::try_from(bytes.len()).unwrap();
+    let header_len = metalayer.offset() + bytes.len();
+    let frame_len = frame.header().frame_len - end as u64 + header_len as u64;
+    file.splice(metalayer.offset() - 4..end, length.to_be_bytes().into_iter().chain(bytes.iter().copied()));
+    file[11..15].copy_from_slice(&i32::try_from(header_len).unwrap().to_be_bytes());
+    file[16..24].copy_from_slice(&frame_len.to_be_bytes());
+    file.resize(PREFIX, 0);
+    file.try_into().unwrap()
+}

@@ -1,59 +1,34 @@
 //! The price of a metalayer, against C-Blosc2 and against other crates, compiled as programs are.
 //!
-//! `lab/run benchmarks metalayer` runs it, which prints the section of `docs/BENCHMARKS.md`.
+//! `lab/run benchmarks metalayer` runs it some times, and makes the section of `docs/BENCHMARKS.md`.
 
 mod c_blosc2;
 mod compare;
-mod page;
-mod rows;
 
 use std::env;
-use std::ffi::CString;
+use std::ffi::{CStr, CString};
 use std::fs::{self, File};
 use std::hint::black_box;
 use std::os::unix::fs::FileExt;
-use std::process::Command;
 
 use b2nd_serde::to_vec;
-use b2nd_serde_benches::prefix::{PREFIX, frame_with};
+use b2nd_serde_benches::{PREFIX, frame_with};
 use b2nd_serde_user::vecs::Vecs;
 use b2nd_serde_user::{arrays, frame, meta, vecs};
 use blosc2_pure_rs::b2nd::B2ndMeta;
 
 use c_blosc2::{CBlosc2, Fields};
-use compare::{Bench, Line};
+use compare::{Bench, Row};
 
-/// Each round is a process of its own, with its own layout of memory.
-const ROUNDS: usize = 5;
-
-/// Turns of each routine in a round.
+/// Turns of each routine.
 const TURNS: usize = 2000;
 
-/// The first argument of a process that measures for another one.
-const MEASURE: &str = "--measure";
-
-fn main() {
-    let arguments: Vec<_> = env::args().skip(1).collect();
-    let is_measured_for = arguments.iter().any(|argument| argument == MEASURE);
-    let is_quick = arguments.iter().any(|argument| argument == "--quick");
-    let filter = arguments.iter().find(|argument| !argument.starts_with("--")).cloned().unwrap_or_default();
-    if is_measured_for {
-        measure_all(&Bench { turns: if is_quick { TURNS / 20 } else { TURNS }, filter });
-        return;
-    }
-    let rounds = if arguments.is_empty() { ROUNDS } else { 1 };
-    let lines: Vec<_> = (0..rounds).flat_map(|_| round(&arguments)).collect();
-    print!("{}", page::section(&lines, CBlosc2::load().as_ref()));
-}
-
-/// Runs a round in a process of this program, and returns its figures.
-fn round(arguments: &[String]) -> Vec<Line> {
-    let program = env::current_exe().expect("a path");
-    let output = Command::new(&program).arg(MEASURE).args(arguments).output();
-    let output = output.unwrap_or_else(|error| panic!("{}: {error}", program.display()));
-    assert!(output.status.success(), "{}: {}", program.display(), String::from_utf8_lossy(&output.stderr));
-    String::from_utf8_lossy(&output.stdout).lines().filter_map(Line::parse).collect()
-}
+const TO_SLICE: &str = "`to_slice`, struct with `Vec`s";
+const TO_VEC: &str = "`to_vec`, struct with `Vec`s";
+const ARRAYS: &str = "`from_slice`, arrays and `&str`";
+const META: &str = "`from_slice`, `Meta`";
+const VECS: &str = "`from_slice`, `Vec`s and `String`";
+const FRAME: Row = ("`Frame` from a prefix, with `array()`", "two reads of 512 bytes of a cached file");
 
 /// A buffer for any metalayer, aligned to a cache line.
 #[repr(align(64))]
@@ -67,7 +42,12 @@ impl Buffer {
     }
 }
 
-fn measure_all(bench: &Bench) {
+/// Measures the rows in the order of the page.
+fn main() {
+    let arguments: Vec<_> = env::args().skip(1).collect();
+    let is_quick = arguments.iter().any(|argument| argument == "--quick");
+    let filter = arguments.into_iter().find(|argument| !argument.starts_with("--")).unwrap_or_default();
+    let bench = &Bench { turns: if is_quick { TURNS / 20 } else { TURNS }, filter };
     let c_blosc2 = CBlosc2::load();
     let c_blosc2 = c_blosc2.as_ref().ok_or("absent");
     macro_rules! rank {
@@ -77,16 +57,17 @@ fn measure_all(bench: &Bench) {
             let case = Case { ndim: $rank, value: &value, bytes: &bytes, c_blosc2 };
             write_to_slice(bench, &case);
             write_to_vec(bench, &case);
-            read_to_vecs(bench, &case);
-            read_to_meta(bench, &case);
-            read_frame(bench, &case);
 
             let array = arrays::$module::read(&bytes).unwrap();
             assert_eq!(to_vec(&array).unwrap(), bytes);
             let mut ours = || {
                 black_box(&arrays::$module::read(black_box(&bytes)));
             };
-            case.against_c_reading(bench, &rows::ARRAYS, &mut ours);
+            case.against_c_reading(bench, ARRAYS, &mut ours);
+
+            read_to_meta(bench, &case);
+            read_to_vecs(bench, &case);
+            read_frame(bench, &case);
         };
     }
     rank! { 1 rank_1 }
@@ -104,13 +85,18 @@ struct Case<'a> {
 }
 
 impl Case<'_> {
-    fn against_c_writing(&self, bench: &Bench, row: &rows::Row, ours: &mut dyn FnMut()) {
+    fn against_c_writing(&self, bench: &Bench, operation: &'static str, ours: &mut dyn FnMut()) {
         let dtype = CString::new(&*self.value.dtype).unwrap();
+        let row = (operation, "`b2nd_serialize_meta`");
         match self.c_blosc2 {
             Ok(c_blosc2) => {
-                assert_eq!(*c_blosc2.serialize(self.value, &dtype), *self.bytes);
+                let write = |value: &Vecs, dtype| {
+                    let Vecs { shape, chunkshape, blockshape, dtype_format, .. } = value;
+                    c_blosc2.serialize(shape, chunkshape, blockshape, dtype, dtype_format.cast_signed())
+                };
+                assert_eq!(*write(self.value, &dtype), *self.bytes);
                 let mut theirs = || {
-                    black_box(&c_blosc2.serialize(black_box(self.value), black_box(&dtype)));
+                    black_box(&write(black_box(self.value), black_box(&dtype)));
                 };
                 bench.compare(row, self.ndim, ours, Ok(&mut theirs));
             }
@@ -118,16 +104,19 @@ impl Case<'_> {
         }
     }
 
-    fn against_c_reading(&self, bench: &Bench, row: &rows::Row, ours: &mut dyn FnMut()) {
+    fn against_c_reading(&self, bench: &Bench, operation: &'static str, ours: &mut dyn FnMut()) {
         let mut fields = Fields::default();
+        let row = (operation, "`b2nd_deserialize_meta`");
         match self.c_blosc2 {
             Ok(c_blosc2) => {
-                let dtype = c_blosc2.deserialize(self.bytes, &mut fields);
+                let (length, dtype) = c_blosc2.deserialize(self.bytes, &mut fields);
+                assert_eq!(usize::try_from(length), Ok(self.bytes.len()));
                 let (value, ndim) = (self.value, usize::from(self.ndim));
                 assert_eq!((fields.ndim.cast_unsigned(), &fields.shape[..ndim]), (self.ndim, &*value.shape));
                 assert_eq!(&fields.chunkshape[..ndim], &*value.chunkshape);
                 assert_eq!(&fields.blockshape[..ndim], &*value.blockshape);
-                assert_eq!((fields.dtype_format, dtype.to_str()), (0, Ok(&*value.dtype)));
+                let dtype = dtype.text().map(CStr::to_bytes);
+                assert_eq!((fields.dtype_format, dtype), (0, Some(value.dtype.as_bytes())));
                 let mut theirs = || {
                     black_box(&c_blosc2.deserialize(black_box(self.bytes), black_box(&mut fields)));
                 };
@@ -145,7 +134,7 @@ fn write_to_slice(bench: &Bench, case: &Case) {
     let mut ours = || {
         black_box(vecs::write(black_box(value), buffer.slice()).is_ok());
     };
-    case.against_c_writing(bench, &rows::TO_SLICE, &mut ours);
+    case.against_c_writing(bench, TO_SLICE, &mut ours);
 }
 
 fn write_to_vec(bench: &Bench, case: &Case) {
@@ -170,9 +159,9 @@ fn write_to_vec(bench: &Bench, case: &Case) {
     let mut pure = || {
         black_box(&black_box(&pure).serialize());
     };
-    case.against_c_writing(bench, &rows::TO_VEC, &mut ours);
-    bench.compare(&rows::TO_VEC_RMP, ndim, &mut ours, Ok(&mut rmp));
-    bench.compare(&rows::TO_VEC_PURE, ndim, &mut ours, Ok(&mut pure));
+    case.against_c_writing(bench, TO_VEC, &mut ours);
+    bench.compare((TO_VEC, "rmp-serde, into its own bytes"), ndim, &mut ours, Ok(&mut rmp));
+    bench.compare((TO_VEC, "blosc2-pure-rs, `B2ndMeta::serialize`"), ndim, &mut ours, Ok(&mut pure));
 }
 
 fn read_to_meta(bench: &Bench, case: &Case) {
@@ -181,7 +170,7 @@ fn read_to_meta(bench: &Bench, case: &Case) {
     let mut ours = || {
         black_box(&meta::read(black_box(bytes)));
     };
-    case.against_c_reading(bench, &rows::META, &mut ours);
+    case.against_c_reading(bench, META, &mut ours);
 }
 
 fn read_to_vecs(bench: &Bench, &Case { ndim, value, bytes, .. }: &Case) {
@@ -201,8 +190,8 @@ fn read_to_vecs(bench: &Bench, &Case { ndim, value, bytes, .. }: &Case) {
         black_box(&B2ndMeta::deserialize(black_box(bytes)));
     };
     let rmp: Result<&mut dyn FnMut(), _> = if can_rmp { Ok(&mut rmp) } else { Err("cannot") };
-    bench.compare(&rows::VECS, ndim, &mut ours, rmp);
-    bench.compare(&rows::VECS_PURE, ndim, &mut ours, Ok(&mut pure));
+    bench.compare((VECS, "rmp-serde, from the same bytes"), ndim, &mut ours, rmp);
+    bench.compare((VECS, "blosc2-pure-rs, `B2ndMeta::deserialize`"), ndim, &mut ours, Ok(&mut pure));
 }
 
 fn read_frame(bench: &Bench, &Case { ndim, bytes, .. }: &Case) {
@@ -223,5 +212,5 @@ fn read_frame(bench: &Bench, &Case { ndim, bytes, .. }: &Case) {
             file.read_exact_at(black_box(&mut buffer), 0).unwrap();
         }
     };
-    bench.compare(&rows::FRAME, ndim, &mut ours, Ok(&mut two_reads));
+    bench.compare(FRAME, ndim, &mut ours, Ok(&mut two_reads));
 }

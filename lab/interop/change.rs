@@ -236,23 +236,3 @@ fn a_process_that_locks_is_not_disturbed_and_sees_the_change() {
         println!("{name}: a process with a lock saw {shape:?}, then {larger:?}");
     }
 }
-
-#[test]
-fn python_reads_all_items_once_a_lost_type_size_is_mended() {
-    let folder = tempfile::tempdir().unwrap();
-    let run = |what: &str| {
-        let status = python("lost_typesize.py").args([what.as_ref(), folder.path()]).status().unwrap();
-        assert!(status.success(), "{what}");
-    };
-    run("write");
-    let frames: Vec<PathBuf> = fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path()).collect();
-    let frames: Vec<&PathBuf> =
-        frames.iter().filter(|path| path.extension() == Some("b2nd".as_ref())).collect();
-    assert_eq!(frames.len(), 4);
-    for path in frames {
-        let found: Vec<FindingCode> = check(path).unwrap().findings.iter().map(Finding::code).collect();
-        assert_eq!(found, [FindingCode::LostTypesize], "{}", path.display());
-        Rewrite::new(path, path).apply().unwrap();
-    }
-    run("read");
-}

@@ -2,17 +2,22 @@
 
     chunks.py FOLDER COUNT SEED
 
-Prints a JSON object per line: the path; for each chunk its kind, lengths, and where it is; and the chunks that cannot be read.
+Prints a JSON object per line: the path; for each chunk its kind, lengths, and where it is; and the chunks that cannot be read. Of a sparse
+frame that can be read, it also makes a copy without one of the chunk files: `without`, with its path and the chunks that cannot be read.
 """
 
 import json
 import os
 import random
+import shutil
 import struct
 import sys
+from pathlib import Path
 
 import blosc2
 import numpy as np
+
+import arrays
 
 KINDS = {
     blosc2.SpecialValue.NOT_SPECIAL: "stored",
@@ -21,69 +26,27 @@ KINDS = {
     blosc2.SpecialValue.VALUE: "value",
     blosc2.SpecialValue.UNINIT: "uninitialized",
 }
-CODECS = [blosc2.Codec.BLOSCLZ, blosc2.Codec.LZ4, blosc2.Codec.LZ4HC, blosc2.Codec.ZLIB, blosc2.Codec.ZSTD]
-
-
-def values(rng, count, dtype):
-    kind = rng.randrange(4)
-    if kind == 0:
-        return np.zeros(count, dtype)
-    if kind == 1:
-        return (np.arange(count) % 1000).astype(dtype)
-    if kind == 2:
-        return np.frombuffer(rng.randbytes(count * np.dtype(dtype).itemsize), dtype)
-    return np.full(count, 7).astype(dtype)
-
-
-def cparams(rng):
-    codec = rng.choice(CODECS)
-    filters = rng.choice([[], [blosc2.Filter.SHUFFLE], [blosc2.Filter.BITSHUFFLE], [blosc2.Filter.DELTA, blosc2.Filter.SHUFFLE]])
-    return {
-        "codec": codec,
-        "clevel": rng.choice([0, 1, 5, 9]),
-        "filters": filters,
-        "filters_meta": [0] * len(filters),
-        "use_dict": codec == blosc2.Codec.ZSTD and rng.random() < 0.3,
-        "nthreads": rng.choice([1, 2]),
-    }
+INTEGER = np.dtype("<i4")
 
 
 def array(path, rng, contiguous):
-    ndim = rng.randint(1, 3)
-    chunks = [rng.randint(1, 60) for _ in range(ndim)]
-    blocks = [rng.randint(1, chunk) for chunk in chunks]
-    shape = [rng.randint(1, 4) * chunk - rng.randrange(chunk) for chunk in chunks]
-    dtype = rng.choice(["u1", "<i2", "<i4", "<f8", "<c16", "S5"] if rng.random() < 0.9 else ["S300"])
-    options = {"chunks": chunks, "blocks": blocks, "urlpath": path, "contiguous": contiguous, "cparams": cparams(rng)}
-    is_text = dtype.startswith("S")
-    make = rng.choice(["zeros", "uninit", "full"] if is_text else ["zeros", "uninit", "full", "nans", "asarray", "asarray"])
-    if make == "nans" and dtype != "<f8":
-        make = "zeros"
-    if make == "full":
-        result = blosc2.full(shape, b"ab" if is_text else 3, dtype=dtype, **options)
-    elif make == "asarray":
-        result = blosc2.asarray(values(rng, int(np.prod(shape)), dtype).reshape(shape), **options)
-    else:
-        result = getattr(blosc2, make)(shape, dtype=dtype, **options)
-    for _ in range(rng.randrange(4)):
-        index = tuple(slice(start, start + rng.randint(1, 30)) for start in (rng.randrange(n) for n in shape))
-        count = int(np.prod([len(range(*part.indices(n))) for part, n in zip(index, shape)]))
-        if is_text:
-            result[index] = b"xyz"
-        else:
-            part = values(rng, count, dtype)
-            result[index] = part.reshape([len(range(*s.indices(n))) for s, n in zip(index, shape)])
+    dtype = rng.choice([np.dtype("<f8"), arrays.dtype_of(rng), arrays.dtype_of(rng)])
+    result, _ = arrays.write(path, rng, dtype, contiguous, [*arrays.KINDS, "uninit", "nans", "nans"])
+    for _ in range(rng.randrange(4) if result.size else 0):
+        index = tuple(slice(start := rng.randrange(items), rng.randint(start + 1, items)) for items in result.shape)
+        shape = [part.stop - part.start for part in index]
+        result[index] = arrays.items(rng, shape, result.dtype).reshape(shape)
     if rng.random() < 0.2:
-        result.resize([n + rng.randrange(2 * chunk) for n, chunk in zip(shape, chunks)])
+        result.resize([items + rng.randrange(2 * chunk) for items, chunk in zip(result.shape, result.chunks)])
 
 
 def super_chunk(path, rng, contiguous):
     size = rng.choice([100, 4000, 40000])
-    schunk = blosc2.SChunk(chunksize=4 * size, contiguous=contiguous, urlpath=path, cparams={"typesize": 4, **cparams(rng)})
+    schunk = blosc2.SChunk(chunksize=4 * size, contiguous=contiguous, urlpath=path, cparams={"typesize": 4, **arrays.cparams(rng, INTEGER)})
     for _ in range(rng.randint(1, 20)):
         where = rng.randrange(schunk.nchunks) if schunk.nchunks else None
         operation = rng.choice(["append", "append", "insert", "update", "delete"])
-        data = values(rng, size, "<i4")
+        data = arrays.items(rng, [size], INTEGER)
         if operation == "append" or where is None:
             schunk.append_data(data)
         elif operation == "insert":
@@ -99,11 +62,11 @@ def many(path, rng, contiguous):
     # Python takes long for many chunks. The longest index is read in several pieces.
     schunk.fill_special(4 * rng.choice([1000, 1500, 2000, 20000]), rng.choice([blosc2.SpecialValue.ZERO, blosc2.SpecialValue.UNINIT]))
     for _ in range(rng.randrange(40)):
-        schunk.update_data(rng.randrange(schunk.nchunks), values(rng, 4, "<i4"), True)
+        schunk.update_data(rng.randrange(schunk.nchunks), arrays.items(rng, [4], INTEGER), True)
 
 
 def any_length(path, rng, contiguous):
-    schunk = blosc2.SChunk(chunksize=-1, contiguous=contiguous, urlpath=path, cparams={"typesize": 1, **cparams(rng)})
+    schunk = blosc2.SChunk(chunksize=-1, contiguous=contiguous, urlpath=path, cparams={"typesize": 1, **arrays.cparams(rng, INTEGER)})
     for _ in range(rng.randint(2, 12)):
         schunk.append_data(rng.choice([rng.randbytes, lambda n: b"ab" * n])(rng.randint(10, 9000)))
 
@@ -126,8 +89,12 @@ def told(path):
 
 
 def unread(path):
-    """The numbers of the chunks that python-blosc2 cannot decompress."""
-    opened = blosc2.open(path, mode="r")
+    """The numbers of the chunks that python-blosc2 cannot decompress, or "all" if it cannot open the frame."""
+    try:
+        opened = blosc2.open(path, mode="r")
+    except RuntimeError:
+        yield "all"
+        return
     schunk = getattr(opened, "schunk", opened)
     for number in range(schunk.nchunks):
         try:
@@ -146,11 +113,15 @@ def main():
         make = rng.choice([array, array, array, super_chunk, super_chunk, any_length, many])
         try:
             make(path, rng, contiguous)
-        except RuntimeError as error:
-            # python-blosc2 itself fails at a few of these.
+        except arrays.FAILURES as error:
             print(f"{number} of seed {seed}: {error}", file=sys.stderr)
             continue
-        print(json.dumps({"path": path, "chunks": list(told(path)), "unread": list(unread(path))}))
+        line = {"path": path, "chunks": list(told(path)), "unread": list(unread(path))}
+        if not (contiguous or line["unread"]) and (files := sorted(Path(path).glob("*.chunk"))):
+            copy = os.path.join(folder, f"{number} without.b2nd")
+            shutil.copytree(path, copy, ignore=shutil.ignore_patterns(rng.choice(files).name))
+            line["without"] = {"path": copy, "unread": list(unread(copy))}
+        print(json.dumps(line))
         made += 1
         if made == count:
             break

@@ -8,7 +8,11 @@ mod kinds;
 mod metalayer;
 mod writing;
 
-use std::{env, process::Command};
+use std::env;
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Command, Stdio};
+
+use serde_json::Value;
 
 /// A script of this folder, to which arguments can be added.
 fn python(script: &str) -> Command {
@@ -21,4 +25,22 @@ fn python(script: &str) -> Command {
 /// The number of random cases: an eighth of all, or all with `B2ND_LONG=1`.
 fn cases(all: usize) -> usize {
     if env::var_os("B2ND_LONG").is_some() { all } else { all / 8 }
+}
+
+/// A random seed, or the value of `B2ND_SEED` to repeat a run.
+fn seed() -> u32 {
+    let seed = env::var("B2ND_SEED").map_or_else(|_| fastrand::u32(..), |seed| seed.parse().unwrap());
+    println!("B2ND_SEED={seed}");
+    seed
+}
+
+/// Starts a script that prints lines of JSON, and writes it a line after each: what `answer` returns.
+fn converse(script: &mut Command, mut answer: impl FnMut(Value) -> String) {
+    let mut child = script.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let mut answers = child.stdin.take().unwrap();
+    for line in BufReader::new(child.stdout.take().unwrap()).lines() {
+        let answer = answer(serde_json::from_str(&line.unwrap()).unwrap());
+        answers.write_all(format!("{answer}\n").as_bytes()).unwrap();
+    }
+    assert!(child.wait().unwrap().success());
 }

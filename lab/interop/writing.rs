@@ -3,15 +3,15 @@
 use std::collections::BTreeMap;
 use std::env;
 use std::fs::{self, File};
-use std::io::{BufRead, BufReader, BufWriter, Cursor, Seek, SeekFrom, Write};
+use std::io::{Cursor, Seek, SeekFrom, Write};
 use std::path::Path;
-use std::process::Stdio;
 
-use crate::python;
+use crate::{converse, python, seed};
 use b2nd_frame::{
     Check, CheckDepth, Codec, Filter, Finding, FindingCode, Frame, FrameBuilder, FrameWriter, Severity,
     SpecialValue, SplitMode,
 };
+use b2nd_lab::vectors::hex;
 use b2nd_lab::{remove, unhex};
 use b2nd_serde::{Meta, Shapes};
 use blosc2_pure_rs::compress::{CParams, compress_chunk};
@@ -214,19 +214,11 @@ fn count(counts: &mut Counts, names: &Value) {
 fn arrays_that_are_written_here_are_read_and_changed_elsewhere() {
     let folder = tempfile::tempdir().unwrap();
     let cases = env::var("B2ND_CASES").unwrap_or_else(|_| "400".into());
-    let seed = env::var("B2ND_SEED").unwrap_or_else(|_| fastrand::u32(..).to_string());
-    let mut script = python("writing.py")
-        .arg(folder.path())
-        .args([&cases, &seed])
-        .args(env::var_os("B2ND_FIRST"))
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut answers = script.stdin.take().unwrap();
+    let seed = seed();
+    let mut script = python("writing.py");
+    script.arg(folder.path()).args([&cases, &seed.to_string()]).args(env::var_os("B2ND_FIRST"));
     let mut counts = ["ndim", "into", "source", "kinds", "done"].map(|name| (name, Counts::new()));
-    for line in BufReader::new(script.stdout.take().unwrap()).lines() {
-        let line: Value = serde_json::from_str(&line.unwrap()).unwrap();
+    converse(&mut script, |line| {
         if let Some(path) = line["verified"].as_str().map(Path::new) {
             let offset = if line["into"] == "offset" { OFFSET } else { 0 };
             assert_healthy(path, offset, true);
@@ -240,9 +232,8 @@ fn arrays_that_are_written_here_are_read_and_changed_elsewhere() {
             let offset = if asked.text("into") == "offset" { OFFSET } else { 0 };
             assert_healthy(Path::new(asked.text("path")), offset, false);
         }
-        writeln!(answers).unwrap();
-    }
-    assert!(script.wait().unwrap().success());
+        String::new()
+    });
     println!("{cases} arrays of seed {seed}: {counts:?}");
 }
 
@@ -277,25 +268,13 @@ fn frame_for_hdf5(asked: &Asked) -> Vec<u8> {
 #[test]
 fn frames_of_one_chunk_are_chunks_of_hdf5() {
     let folder = tempfile::tempdir().unwrap();
-    let seed = env::var("B2ND_SEED").unwrap_or_else(|_| fastrand::u32(..).to_string());
-    let mut script = python("hdf5.py")
-        .arg(folder.path().join("chunks.h5"))
-        .args(["60", &seed])
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut answers = BufWriter::new(script.stdin.take().unwrap());
+    let seed = seed().to_string();
     let mut chunks = 0;
-    for line in BufReader::new(script.stdout.take().unwrap()).lines() {
-        let frame = frame_for_hdf5(&Asked(&serde_json::from_str(&line.unwrap()).unwrap()));
-        for byte in frame {
-            write!(answers, "{byte:02x}").unwrap();
-        }
-        writeln!(answers).unwrap();
-        answers.flush().unwrap();
+    let mut script = python("hdf5.py");
+    script.arg(folder.path().join("chunks.h5")).args(["60", &seed]);
+    converse(&mut script, |line| {
         chunks += 1;
-    }
-    assert!(script.wait().unwrap().success());
+        hex(&frame_for_hdf5(&Asked(&line)))
+    });
     println!("{chunks} frames of seed {seed} in HDF5");
 }

@@ -28,6 +28,9 @@ TRAILER = len(SMALL) - 35
 # Items that cannot be compressed.
 RANDOM = np.random.default_rng(1).integers(0, 256, 60_000, dtype="u1")
 
+# Items of more than 255 bytes, not contiguous in memory.
+LONG = np.array([f"{number} " * 30 for number in range(35)], "U100").reshape(5, 7).T
+
 
 def changed(content, *changes):
     content = bytearray(content)
@@ -115,6 +118,11 @@ def unset_blocks(path):
     path.write_bytes(changed(second_generation(path.read_bytes()), (142, bytes(4)), (147, bytes(4))))
 
 
+def lost_typesize(path):
+    """An array of LONG, for which `to_cframe` writes a typesize of 1."""
+    path.write_bytes(blosc2.asarray(LONG, chunks=(5, 4), blocks=(2, 3)).to_cframe())
+
+
 def metalayer_cut(path):
     content = SMALL[:122] + SMALL[165:]
     path.write_bytes(changed(content, (11, (122).to_bytes(4)), (16, len(content).to_bytes(8)), (108, (10).to_bytes(4))))
@@ -174,7 +182,7 @@ DAMAGED = {
     "vlmetalayer-length": (vlmetalayers("content", 1, MOST), []),
     "vlmetalayer-chunk": (vlmetalayers("chunk", 3, b"\x00"), []),
     "old-layout": (with_bytes((DATA / "uint16_6x8.caterva").read_bytes()), ["--dtype", "uint16"]),
-    "lost-typesize": (with_bytes((DATA / "peers/lost_typesize_S256.b2nd").read_bytes()), []),
+    "lost-typesize": (lost_typesize, []),
 }
 
 
@@ -218,8 +226,10 @@ def right(code, folder):
         return blosc2.open(str(DATA / "empty.b2nd"), mode="r")[...].tolist()
     if code == "unset-blockshape":
         return np.arange(24).reshape(4, 6).tolist()
-    if code in ("old-layout", "lost-typesize"):
-        # python-blosc2 does not read these before.
+    if code == "lost-typesize":
+        return LONG.tolist()
+    if code == "old-layout":
+        # python-blosc2 does not read it before.
         return None
     return np.arange(15).reshape(3, 5).tolist()
 

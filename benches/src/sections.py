@@ -1,4 +1,4 @@
-"""The benchmarks of files: `files.py ls|slices|chunks|write [--quick]` measures this project against python-blosc2 and bare system calls.
+"""The benchmarks: `sections.py metalayer|ls|slices|chunks|write [--quick]` measures this project against its peers and bare system calls.
 
 Prints its section of docs/BENCHMARKS.md. The contenders take turns in each round, and the 10th percentile of the times of each
 one counts: neither other programs nor a single lucky measurement affects it.
@@ -19,7 +19,7 @@ from pathlib import Path
 import blosc2
 import numpy as np
 
-B2ND, BARE, SLICES = os.environ["B2ND"], os.environ["B2ND_BARE"], os.environ["B2ND_SLICES"]
+B2ND, BARE, METALAYER, SLICES = (os.environ[name] for name in ("B2ND", "B2ND_BARE", "B2ND_METALAYER", "B2ND_SLICES"))
 IS_QUICK = "--quick" in sys.argv
 MEBIBYTE = 1 << 20
 
@@ -92,7 +92,13 @@ def at_least(figure, goal, digits):
     return f"**{text}**" if float(text) < goal else text
 
 
-def conditions(*peers):
+def ratio(taken, peer, goal=None):
+    """As text, in bold if it is more than its goal."""
+    mark = "**" if goal and round(taken / peer, 2) > goal else ""
+    return f"{mark}{taken / peer:.2f}{mark}"
+
+
+def conditions(*peers, more=()):
     """The machine and the versions, in one line."""
     try:
         information = Path("/proc/cpuinfo").read_text()
@@ -105,8 +111,80 @@ def conditions(*peers):
         output("rustc", "--version").split(" (")[0],
         f"Python {platform.python_version()}",
         *(f"{name} {importlib.metadata.version(package)}" for name, package in [("python-blosc2", "blosc2"), *((peer, peer) for peer in peers)]),
+        *more,
     ]
     return f"\nMeasured {', '.join(parts)}.\n"
+
+
+# The format.
+
+RANKS = 1, 3, 8, 16
+# The highest ratio for each rank.
+FORMAT_GOALS = {
+    ("`to_slice`, struct with `Vec`s", "`b2nd_serialize_meta`"): (0.6, 0.6, 0.6, 0.6),
+    ("`to_vec`, struct with `Vec`s", "`b2nd_serialize_meta`"): (1.54, 1.28, 1.01, 0.85),
+    ("`from_slice`, arrays and `&str`", "`b2nd_deserialize_meta`"): (0.89, 0.84, 0.89, 0.9),
+    ("`from_slice`, `Meta`", "`b2nd_deserialize_meta`"): (2.6, 1.9, 2.1, 1.5),
+    ("`from_slice`, `Vec`s and `String`", "rmp-serde, from the same bytes"): (0.58, 0.53, 0.51, 0.51),
+}
+
+FORMAT = """\
+## The format
+
+`lab/run benchmarks metalayer`. Columns are ranks, all with the dtype `<i4`.
+
+The measured functions are in a crate of their own (`benches/user`), compiled with cargo's release profile. Ours and the peer's
+take turns of some microseconds in one process; a figure is the median of the ratios of several processes. A result is not moved
+after the call, because a caller can use it where it is. `benches/instructions` counts instructions, also for structs with other
+field names and for tuples.
+
+"""
+
+FORMAT_NOTES = """
+`cannot`: rmp-serde reads the marker of 16 dimensions, `a0`, as a string.
+
+- The C functions allocate what they write and the dtype that they read; `free` is included. The arrays that they read
+  into are not zeroed.
+- rmp-serde writes fewer bytes, which are not a valid B2ND metalayer.
+- `B2ndMeta` also checks the geometry, and that no dimension is negative.
+- A program reads a file's first bytes once or twice before it parses them; parsing should cost less than that.
+
+The times from which these ratios are computed, in ns, ours / theirs:
+
+"""
+
+
+def metalayer(_):
+    options, rounds = sys.argv[2:], collections.defaultdict(list)
+    # Each round is a process of its own, with its own layout of memory.
+    for _ in range(1 if options else 5):
+        for line in output(METALAYER, *options).splitlines():
+            operation, against, rank, *figures = line.split("\t")
+            rounds[operation, against, int(rank)].append(figures)
+    rows = list(dict.fromkeys(key[:2] for key in rounds))
+    assert options or FORMAT_GOALS.keys() <= set(rows)
+    at_most = lambda goals: f"at most {' / '.join(map(str, goals if len(set(goals)) > 1 else goals[:1]))}"
+    ratios, times = [], []
+    for row in rows:
+        goals = FORMAT_GOALS.get(row, [None] * len(RANKS))
+        figures = [median_round(rounds[*row, rank]) for rank in RANKS]
+        texts = [figure if isinstance(figure, str) else ratio(*figure, goal) for figure, goal in zip(figures, goals)]
+        ratios.append((*row, "report" if None in goals else at_most(goals), *texts))
+        times.append((*row, *(figure if isinstance(figure, str) else "{:.1f} / {:.1f}".format(*figure) for figure in figures)))
+    ranks = "".join(f" | {rank}:" for rank in RANKS)
+    lock = (Path(__file__).parents[1] / "Cargo.lock").read_text()
+    version = lambda name: lock.split(f'name = "{name}"\nversion = "')[1].split('"')[0]
+    crates = [f"{name} {version(name)}" for name in ("serde", "rmp-serde", "blosc2-pure-rs")]
+    page = FORMAT + table(f"operation | against | goal{ranks}", ratios) + FORMAT_NOTES + table(f"operation | against{ranks}", times)
+    return page + conditions(more=[f"C-Blosc2 {blosc2.blosclib_version.split()[0]}", *crates])
+
+
+def median_round(rounds):
+    """The times of the round with the median ratio, or the reason why there are none."""
+    if len(rounds[0]) == 1:
+        return rounds[0][0]
+    times = [(float(ours), float(theirs)) for ours, theirs in rounds]
+    return sorted(times, key=lambda taken: taken[0] / taken[1])[len(times) // 2]
 
 
 # A listing.
@@ -456,11 +534,6 @@ def by_python(ready, length, to):
     return times
 
 
-def ratio(taken, bare, goal=None):
-    mark = "**" if goal and round(taken / bare, 2) > goal else ""
-    return f"{mark}{taken / bare:.2f}{mark}"
-
-
 def write(scratch):
     arrays = [(1 << 10, 16), (1 << 16, 4), (1 << 22, 1)] if IS_QUICK else [(1 << 10, 1 << 12), (1 << 16, 1 << 8), (1 << 22, 1 << 2)]
     rounds, turns, most = (1, 1, 1000) if IS_QUICK else (4, 8, 1_000_000)
@@ -492,4 +565,4 @@ def main(measure):
         print(measure(Path(scratch)), end="")
 
 
-main({"ls": ls, "slices": slices, "chunks": chunks, "write": write}[sys.argv[1]])
+main({"metalayer": metalayer, "ls": ls, "slices": slices, "chunks": chunks, "write": write}[sys.argv[1]])
