@@ -19,6 +19,8 @@ from pathlib import Path
 import blosc2
 import numpy as np
 
+from shared import table
+
 B2ND, BARE, METALAYER, SLICES = (os.environ[name] for name in ("B2ND", "B2ND_BARE", "B2ND_METALAYER", "B2ND_SLICES"))
 IS_QUICK = "--quick" in sys.argv
 MEBIBYTE = 1 << 20
@@ -77,13 +79,6 @@ def peak(*command):
 
 def output(*command):
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
-
-
-def table(head, rows):
-    """A Markdown table. A heading that ends with a colon marks a right-aligned column of numbers."""
-    names = head.split(" | ")
-    rule = "|".join("---:" if name.endswith(":") else "---" for name in names)
-    return "".join(f"{line}\n" for line in [f"| {head.replace(':', '')} |", f"|{rule}|", *(f"| {' | '.join(map(str, row))} |" for row in rows)])
 
 
 def at_least(figure, goal, digits):

@@ -8,14 +8,14 @@ Each question has a process of its own, because some bytes end it.
 
 import ctypes
 import json
-import os
-import signal
 import sys
 import tempfile
 from collections import Counter
 from pathlib import Path
 
 import blosc2
+
+from shared import CRASH, HANG, answers
 
 ROOT = Path(__file__).parents[2]
 VECTORS = ROOT / "tests/vectors"
@@ -26,23 +26,15 @@ PYTHON_BLOSC2 = f"python-blosc2 {blosc2.__version__}"
 
 
 def ask(question, *arguments):
-    """The result of a function, or None if it fails or ends its process."""
-    reader, writer = os.pipe()
-    child = os.fork()
-    if child == 0:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
-        signal.alarm(20)
-        try:
-            answer = question(*arguments)
-        except Exception:
-            answer = None
-        os.write(writer, json.dumps(answer).encode())
-        os._exit(0)
-    os.close(writer)
-    with open(reader, "rb") as pipe:
-        answer = pipe.read()
-    _, status = os.waitpid(child, 0)
-    return json.loads(answer) if status == 0 else {"crash": signal.Signals(status).name}
+    """The result of a function, None if it fails, or CRASH or HANG if it ends its process."""
+    return answers(lambda _: attempt(question, *arguments), [None])[0]
+
+
+def attempt(question, *arguments):
+    try:
+        return question(*arguments)
+    except Exception:
+        return None
 
 
 def deserialize(metalayer):
@@ -121,7 +113,7 @@ def does(verdict, answer, values):
     """The deviation of an answer from the verdict; None if they agree."""
     if answer is None:
         does = "refuse"
-    elif "crash" in answer:
+    elif answer in (CRASH, HANG):
         does = "crash"
     else:
         same = all(values.get(name) in (None, value) for name, value in answer.items())
@@ -189,15 +181,15 @@ def why(reasons, does, vector):
     return reasons[f"{does} {kind}"] if kind else {"accept": "it passes over the value"}[does]
 
 
-def answers():
+def deviations():
     """The deviations, by file, implementation and vector, with their reasons."""
-    answers = {}
+    found = {}
 
     def add(file, who, vector, verdict, answer, values, reasons):
         done = does(verdict, answer, values)
         if done:
             reason = {"does": done, "why": why(reasons, done, vector)}
-            answers.setdefault(file, {}).setdefault(who, {})[vector["name"]] = reason
+            found.setdefault(file, {}).setdefault(who, {})[vector["name"]] = reason
 
     for vector in json.loads((VECTORS / "metalayers.json").read_text()):
         metalayer, values = bytes.fromhex(vector["hex"]), vector.get("values", {})
@@ -216,14 +208,14 @@ def answers():
             answer = ask(read_items, bytes.fromhex(vector["hex"]), folder)
             values = vector.get("values", {})
             add("chunks.json", PYTHON_BLOSC2, vector, vector["verdict"], answer, values, OF_CHUNKS)
-    return answers
+    return found
 
 
 def main(is_written):
     path = VECTORS / "others.json"
     others = json.loads(path.read_text())
     faults = 0
-    for file, by_implementation in answers().items():
+    for file, by_implementation in deviations().items():
         for who, found in by_implementation.items():
             known = others.setdefault(file, {}).get(who, {})
             for name in sorted(known.keys() | found.keys()):

@@ -11,7 +11,8 @@ from pathlib import Path
 import blosc2
 import numpy as np
 
-from study import CRASH, HANG, IS_QUICK, Frame, b2nd, change, damage, examples, grouped, report, scratch, table
+from shared import CRASH, HANG, table
+from study import IS_QUICK, Frame, b2nd, change, damage, examples, grouped, report, scratch
 
 VALUES = [0, 1, 2, 3, 4, 5, 7, 8, 0x10, 0x20, 0x30, 0x40, 0x7F, 0x80, 0xC0, 0xFF]
 CHUNK = 1

@@ -12,7 +12,8 @@ from pathlib import Path
 import blosc2
 import numpy as np
 
-from study import CRASH, HANG, IS_QUICK, SECONDS, Frame, b2nd, change, damage, examples, grouped, report, scratch, table
+from shared import CRASH, HANG, SECONDS, table
+from study import IS_QUICK, Frame, b2nd, change, damage, examples, grouped, report, scratch
 
 SAMPLE = 250
 LEAST_SEEN = 0.998

@@ -18,7 +18,8 @@ from pathlib import Path
 import blosc2
 import numpy as np
 
-from study import CRASH, HANG, IS_QUICK, answers, grouped, report, reported, scratch, table
+from shared import CRASH, HANG, answers, table
+from study import IS_QUICK, grouped, report, reported, scratch
 
 CHUNKS, BLOCKS, SHAPE = (4, 4), (2, 4), (12, 12)
 # The number of random kills, and the step between kills before a change.

@@ -15,7 +15,8 @@ from pathlib import Path
 import blosc2
 import numpy as np
 
-from study import B2ND, ROOT, answers, b2nd, reported, scratch
+from shared import answers
+from study import B2ND, ROOT, b2nd, reported, scratch
 
 DATA = ROOT / "frame/tests/data"
 

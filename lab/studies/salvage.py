@@ -22,7 +22,8 @@ import numpy as np
 import damage
 import headers
 import killed
-from study import B2ND, CRASH, HANG, IS_QUICK, answers, b2nd, report, scratch, table
+from shared import CRASH, HANG, answers, table
+from study import B2ND, IS_QUICK, b2nd, grouped, report, scratch
 
 SEED = os.environ.get("B2ND_SEED", "1")
 BATCH = 64
@@ -354,10 +355,7 @@ def is_promised(case):
 
 
 def rows(cases, group):
-    groups = collections.defaultdict(list)
-    for case in cases:
-        groups[group(case)].append(case)
-    for name, of in [*sorted(groups.items()), ("**all**", cases)]:
+    for name, of in [*sorted(grouped(cases, group).items()), ("**all**", cases)]:
         counts = collections.Counter(case["result"] for case in of)
         yield name, len(of), *(counts[result] for result in RESULTS)
 

@@ -1,4 +1,4 @@
-"""Shared parts of the studies: python-blosc2 and `b2nd check` as judges of files, tables, and the report.
+"""Shared parts of the studies: `b2nd check` as a judge of files, damage, and the report.
 
     lab/run STUDY            all of it; writes the study's page in lab/results and its row of lab/RESULTS.md
     lab/run STUDY --quick    a small part by a fixed seed, for CI; prints the page only
@@ -10,8 +10,6 @@ import datetime
 import json
 import multiprocessing
 import os
-import resource
-import signal
 import subprocess
 import sys
 import tempfile
@@ -19,14 +17,11 @@ from pathlib import Path
 
 import blosc2
 
+from shared import answers
+
 ROOT = Path(__file__).parents[2]
 B2ND = os.environ["B2ND"]
 IS_QUICK = "--quick" in sys.argv
-
-# The limits of a process that reads with python-blosc2.
-CRASH, HANG = "crash", "no answer"
-SECONDS = 10
-MEMORY = 4 << 30
 
 blosc2.set_nthreads(1)
 
@@ -38,36 +33,6 @@ def scratch():
     """A temporary folder, in memory where the system has one there."""
     memory = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
     return tempfile.TemporaryDirectory(dir=memory)
-
-
-def answers(ask, items):
-    """The results of a function for each item, in a process with limits on time and memory: CRASH or HANG if that ends."""
-    results = []
-    while len(results) < len(items):
-        reader, writer = os.pipe()
-        child = os.fork()
-        if child == 0:
-            os.close(reader)
-            silence()
-            resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
-            for item in items[len(results) :]:
-                signal.setitimer(signal.ITIMER_REAL, SECONDS)
-                os.write(writer, f"{json.dumps(ask(item))}\n".encode())
-            os._exit(0)
-        os.close(writer)
-        with open(reader) as lines:
-            results += map(json.loads, lines)
-        status = os.waitpid(child, 0)[1]
-        if len(results) < len(items):
-            is_late = os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGALRM
-            results.append(HANG if is_late else CRASH)
-    return results
-
-
-def silence():
-    nothing = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nothing, 1)
-    os.dup2(nothing, 2)
 
 
 def b2nd(*arguments, paths=None):
@@ -141,14 +106,6 @@ def _damage(job):
 
 
 # The report.
-
-
-def table(head, rows):
-    """A Markdown table. A heading that ends with a colon marks a right-aligned column of numbers."""
-    names = head.split(" | ")
-    rule = "|".join("---:" if name.endswith(":") else "---" for name in names)
-    lines = [f"| {' | '.join(map(str, row))} |\n" for row in ([name.rstrip(":") for name in names], *rows)]
-    return "".join([lines[0], f"|{rule}|\n", *lines[1:]])
 
 
 def grouped(cases, key):

@@ -15,7 +15,9 @@ from pathlib import Path
 
 import blosc2
 import ml_dtypes  # noqa: F401, makes NumPy know its dtypes
-from vectors import PYTHON_BLOSC2, ROOT, VECTORS, ask
+
+from shared import answers, table
+from vectors import PYTHON_BLOSC2, ROOT, VECTORS, attempt
 
 PAGE = ROOT / "docs/COMPARE.md"
 CORPUS = Path(os.environ.get("B2ND_CORPUS", ROOT.parent / "shared/corpus"))
@@ -33,7 +35,7 @@ def of_vectors():
             different = others[file].get(who, {})
             good, bad = (sum(name not in different for name in names) for names in counts.values())
             rows.append((what, who, f"{good} of {len(counts['accept'])}", f"{bad} of {len(counts['refuse'])}"))
-    return "bytes", "read by", "valid ones accepted", "invalid ones rejected", rows
+    return table("bytes | read by | valid ones accepted | invalid ones rejected", rows)
 
 
 def arrays():
@@ -56,42 +58,36 @@ def by_python(path):
 
 def by_crate(program, who, paths):
     """The answers of a crate; after a crash the program is begun again with the next file."""
-    answers = []
-    while len(answers) < len(paths):
-        lines = "".join(f"{path}\n" for path in paths[len(answers) :])
+    said = []
+    while len(said) < len(paths):
+        lines = "".join(f"{path}\n" for path in paths[len(said) :])
         done = subprocess.run([program, who], input=lines, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
-        answers += [json.loads(line) for line in done.stdout.splitlines()]
-        if len(answers) < len(paths):
-            answers.append({"error": "crash"})
-    return answers
+        said += [json.loads(line) for line in done.stdout.splitlines()]
+        if len(said) < len(paths):
+            said.append({"error": "crash"})
+    return said
 
 
 def of_files(program):
     files = list(arrays())
     paths = [path for path, *_ in files]
-    answers = {name: by_crate(program, who, paths) for who, name in CRATES.items()}
-    answers[PYTHON_BLOSC2] = [ask(by_python, path) for path in paths]
+    found = {name: by_crate(program, who, paths) for who, name in CRATES.items()}
+    found[PYTHON_BLOSC2] = answers(lambda path: attempt(by_python, path), paths)
     rows = []
     for kind in sorted({kind for _, kind, *_ in files}):
         chosen = [number for number, file in enumerate(files) if file[1] == kind]
-        row = [kind, str(len(chosen))]
-        for found in answers.values():
-            right = [(found[n] or {}).get("shape") == files[n][2] for n in chosen]
-            row.append(str(sum(right)))
+        row = [kind, len(chosen)]
+        for said in found.values():
+            right = [isinstance(said[n], dict) and said[n].get("shape") == files[n][2] for n in chosen]
+            row.append(sum(right))
         rows.append(row)
-    return "files", "how many", *answers, rows
-
-
-def table(*columns):
-    *names, rows = columns
-    lines = [names, ["---"] * len(names), *rows]
-    return "".join("| " + " | ".join(line) + " |\n" for line in lines)
+    return table(" | ".join(["files", "how many", *found]), rows)
 
 
 def main(program, is_written):
     page = PAGE.read_text()
     faults = 0
-    for name, made in ("vectors", table(*of_vectors())), ("files", table(*of_files(program))):
+    for name, made in ("vectors", of_vectors()), ("files", of_files(program)):
         pattern = re.compile(rf"(<!-- {name} -->\n).*?(<!-- end -->)", re.DOTALL)
         new = pattern.sub(lambda match: match[1] + made + match[2], page)
         faults += new != page

@@ -12,18 +12,14 @@ from pathlib import Path
 
 import numpy as np
 
-sys.path.append(str(Path(__file__).parents[1]))
-from study import CRASH, HANG, answers, b2nd, report  # noqa: E402, of the folder above
-
-from ask import answer, places  # noqa: E402
+from ask import answer, places
+from shared import CRASH, HANG, answers
+from study import b2nd, report
 
 # The fields that both have for every frame, and for an array. If chunks have different sizes, only python-blosc2 has
 # their number, as it is not in the header.
 FRAME_FIELDS = "container", "typesize", "stored_nbytes", "cbytes", "nchunks", "codec", "clevel", "filters"
 ARRAY_FIELDS = "shape", "chunks", "blocks", "ndim", "nbytes", "dtype"
-
-# Why an error of `check` is right although python-blosc2 opens the frame and says the same values.
-WRITTEN_REASONS = {}
 
 # The number of frames per command.
 BATCH = 400
@@ -175,8 +171,7 @@ class Report:
         for key, record in with_errors.items():
             answer = reads.get(key, {"refused": "not opened"})
             for code in errors(record):
-                reason = answer.get("refused") or WRITTEN_REASONS.get(code)
-                if reason:
+                if reason := answer.get("refused"):
                     right[f"{code}: {reason}"] += 1
                 else:
                     false_alarms[code] += 1

@@ -1,0 +1,49 @@
+"""Shared parts of the scripts here, of the studies and of the benchmarks: questions to python-blosc2 that may end its process, and tables."""
+
+import json
+import os
+import resource
+import signal
+
+# The results of a question that ends its process, and the limits of that process.
+CRASH, HANG = "crash", "no answer"
+SECONDS = 10
+MEMORY = 4 << 30
+
+
+def answers(ask, items):
+    """The results of a function for each item, in a process with limits on time and memory: CRASH or HANG if that ends."""
+    results = []
+    while len(results) < len(items):
+        reader, writer = os.pipe()
+        child = os.fork()
+        if child == 0:
+            os.close(reader)
+            silence()
+            resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+            for item in items[len(results) :]:
+                signal.setitimer(signal.ITIMER_REAL, SECONDS)
+                os.write(writer, f"{json.dumps(ask(item))}\n".encode())
+            os._exit(0)
+        os.close(writer)
+        with open(reader) as lines:
+            results += map(json.loads, lines)
+        status = os.waitpid(child, 0)[1]
+        if len(results) < len(items):
+            is_late = os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGALRM
+            results.append(HANG if is_late else CRASH)
+    return results
+
+
+def silence():
+    nothing = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nothing, 1)
+    os.dup2(nothing, 2)
+
+
+def table(head, rows):
+    """A Markdown table. A heading that ends with a colon marks a right-aligned column of numbers."""
+    names = head.split(" | ")
+    rule = "|".join("---:" if name.endswith(":") else "---" for name in names)
+    lines = [f"| {' | '.join(map(str, row))} |\n" for row in ([name.rstrip(":") for name in names], *rows)]
+    return "".join([lines[0], f"|{rule}|\n", *lines[1:]])
