@@ -6,7 +6,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 use std::{env, fs, io};
 
 use fastrand::Rng;
@@ -31,52 +31,27 @@ pub(crate) fn folder() -> tempfile::TempDir {
     folder.expect("a temporary folder")
 }
 
-/// The length and the seed of a replay.
-#[derive(Clone, Copy, Debug)]
-pub struct Replay {
-    /// The number of mutated inputs.
-    pub runs: u64,
-    /// If set, the replay runs for this time, and `runs` is ignored.
-    pub time: Option<Duration>,
-    pub seed: u64,
-}
-
-impl Replay {
-    /// Reads `FUZZ_RUNS`, `FUZZ_SECONDS` and `FUZZ_SEED`.
-    pub fn from_env(runs: u64) -> Self {
-        let number = |name| env::var(name).ok().map(|text| text.parse().expect("a number"));
-        Self {
-            runs: number("FUZZ_RUNS").unwrap_or(runs),
-            time: number("FUZZ_SECONDS").map(Duration::from_secs),
-            seed: number("FUZZ_SEED").unwrap_or_else(|| fastrand::u64(..)),
-        }
+/// Runs a target on its seeds, and on `FUZZ_RUNS` mutations of them by the seed `FUZZ_SEED`, which is printed. An input
+/// that fails is kept in `target/found`.
+pub fn replay(target: &Target) {
+    let number = |name| env::var(name).ok().map(|text| text.parse().expect("a number"));
+    let runs = number("FUZZ_RUNS").unwrap_or(target.runs);
+    let seed = number("FUZZ_SEED").unwrap_or_else(|| fastrand::u64(..));
+    println!("FUZZ_SEED={seed}");
+    let start = Instant::now();
+    let seeds = target.seeds();
+    for seed in &seeds {
+        try_one(target, seed);
     }
-
-    /// Runs a target, and returns the number of mutated inputs. An input that fails is kept in `target/found`.
-    pub fn run(self, target: &Target) -> u64 {
-        let start = Instant::now();
-        let seeds = target.seeds();
-        for seed in &seeds {
-            try_one(target, seed);
-        }
-        let mut rng = Rng::with_seed(self.seed);
-        let mut runs = 0;
-        while self.time.map_or(runs < self.runs, |time| start.elapsed() < time) {
-            let mut bytes = rng.choice(&seeds).expect("a target has seeds").clone();
-            let other = rng.choice(&seeds).expect("a target has seeds");
-            mutate(&mut rng, &mut bytes, other);
-            try_one(target, &bytes);
-            runs += 1;
-        }
-        println!(
-            "{}: {} seeds and {runs} mutations in {:.1} s, FUZZ_SEED={}",
-            target.name,
-            seeds.len(),
-            start.elapsed().as_secs_f64(),
-            self.seed,
-        );
-        runs + seeds.len() as u64
+    let mut rng = Rng::with_seed(seed);
+    for _ in 0..runs {
+        let mut bytes = rng.choice(&seeds).expect("a target has seeds").clone();
+        let other = rng.choice(&seeds).expect("a target has seeds");
+        mutate(&mut rng, &mut bytes, other);
+        try_one(target, &bytes);
     }
+    let seconds = start.elapsed().as_secs_f64();
+    println!("{}: {} seeds and {runs} mutations in {seconds:.1} s", target.name, seeds.len());
 }
 
 fn try_one(target: &Target, bytes: &[u8]) {

@@ -24,7 +24,11 @@ fn python(script: &str) -> Command {
 
 /// The number of random cases: an eighth of all, or all with `B2ND_LONG=1`.
 fn cases(all: usize) -> usize {
-    if env::var_os("B2ND_LONG").is_some() { all } else { all / 8 }
+    if is_long() { all } else { all / 8 }
+}
+
+fn is_long() -> bool {
+    env::var_os("B2ND_LONG").is_some()
 }
 
 /// A random seed, or the value of `B2ND_SEED` to repeat a run.
