@@ -11,7 +11,7 @@ use serde::Serialize;
 use crate::text;
 
 /// An error of reading or writing, as users see it.
-#[derive(Clone, Serialize)]
+#[derive(Clone, Debug, Serialize)]
 pub(crate) struct Problem {
     #[serde(rename = "kind")]
     pub(crate) code: &'static str,
@@ -67,6 +67,10 @@ impl From<Error> for Problem {
 impl From<&Error> for Problem {
     fn from(error: &Error) -> Self {
         if let Some(reason) = error.io_error() {
+            // A reader of objects in an object store makes its own errors.
+            if let Some(problem) = reason.get_ref().and_then(|inner| inner.downcast_ref::<Self>()) {
+                return problem.clone();
+            }
             // The failure usually shows this path, so the message is only the reason.
             let file = error.path().map(|path| Box::new((path.into(), with_sources(error))));
             return Self { file, ..Self::new("io", with_sources(reason)) };
@@ -101,9 +105,11 @@ pub(crate) fn with_sources(error: &(dyn std::error::Error + 'static)) -> String 
 
 impl From<io::Error> for Problem {
     fn from(error: io::Error) -> Self {
-        Self::new("io", error.to_string())
+        error.downcast().unwrap_or_else(|error| Self::new("io", error.to_string()))
     }
 }
+
+impl std::error::Error for Problem {}
 
 /// The message with its byte, safe to print on a terminal.
 impl fmt::Display for Problem {

@@ -12,8 +12,8 @@ use serde::Serialize;
 use tempfile::NamedTempFile;
 
 use crate::input::{
-    Address, Failure, Inside, Items, Selected, Selection, Target, Visit, given_all, is_zip, selection,
-    store_at,
+    Address, Failure, Inside, Items, Location, Selected, Selection, Target, Visit, given_all, is_zip,
+    selection, store_at, visit_files,
 };
 use crate::interrupt::Interrupts;
 use crate::names::folder_or_here;
@@ -114,7 +114,7 @@ impl Cat {
         // These have members, so one of them must be named.
         if target.is_named_zip()
             || target.inside == Inside::Whole && is_zip(&target.path)
-            || is_store(&target)?
+            || store_at(&target).map_err(Trouble::Failure)?.is_some()
         {
             return Err(Trouble::Failure(refuse_store(&target)));
         }
@@ -123,10 +123,9 @@ impl Cat {
             return Err(Trouble::Failure(refuse_store(&target)));
         }
         let mut items = Items::of(frame)?;
-        let dtype = match items.frame().array()? {
-            Some(array) => array.parse_dtype().map_err(|error| error.to_string()).transpose(),
-            None => None,
-        };
+        let array = items.frame.array()?;
+        let dtype =
+            array.and_then(|array| array.parse_dtype().map_err(|error| error.to_string()).transpose());
         let mut item = Item::new(dtype, items.typesize);
         let selection = self.slice.clone().unwrap_or_default();
         let selected = selection.of(&items.geometry.shape()).map_err(|why| Problem::new("refused", why))?;
@@ -187,16 +186,12 @@ impl Cat {
     }
 }
 
-fn is_store(target: &Target) -> Result<bool, Trouble> {
-    store_at(target).map(|store| store.is_some()).map_err(Trouble::Failure)
-}
-
 /// Prints the first members of a store, and returns the failure that asks for one of them.
 fn refuse_store(target: &Target) -> Failure {
     let mut members = Vec::new();
     let mut first = None;
     let visit = Visit { embedded: true, ..Visit::default() };
-    visit.target(target, &mut |view| match view {
+    visit_files(target, visit, &mut |view| match view {
         Ok(view) if view.kind.is_store() => {}
         Ok(view) => members.push(view.location.to_string()),
         Err(failure) => {
@@ -271,7 +266,7 @@ fn write_file(path: &Path, header: &[u8], items: &mut Items, selected: &Selected
             io::ErrorKind::AlreadyExists => Problem::new("exists", "already exists"),
             _ => error.into(),
         };
-        Trouble::Failure(Address::of(path.into()).location().failure(error))
+        Trouble::Failure(Location::of(path).failure(error))
     };
     // Before the items are read. A dangling link counts too.
     if path.symlink_metadata().is_ok() {
@@ -284,7 +279,7 @@ fn write_file(path: &Path, header: &[u8], items: &mut Items, selected: &Selected
             // The error itself names the temporary file, which means nothing to the user.
             let problem =
                 Problem::no_folder(folder).unwrap_or_else(|| Problem::uncreatable(folder, error.kind()));
-            Trouble::Failure(Address::of(path.into()).location().failure(problem))
+            Trouble::Failure(Location::of(path).failure(problem))
         })?;
         fill(file.as_file_mut(), header, items, selected, &interrupts, &failed)?;
         // Another process may have created a file at the path meanwhile.

@@ -3,8 +3,8 @@
 use clap::{Args, ValueHint};
 
 use crate::input::{
-    ArrayFilter, CountChunks, Found, Paths, Stores, Target, Visit, files_in, is_part, store_of_files,
-    visit_files,
+    ArrayFilter, CountChunks, Failure, Found, Paths, Stores, Target, View, Visit, files_in, is_part,
+    store_of_files,
 };
 use crate::output::listing::{Form, Listing, ListingBatch, Plan};
 use crate::output::row::RowFormat;
@@ -146,18 +146,18 @@ fn take_store(target: &Target, visit: Visit<'_>, batch: &mut ListingBatch<'_>) {
     let store = store_of_files(target);
     let records = store.iter().flat_map(|store| StoreRecord::all(target, store));
     records.for_each(|record| batch.take_store(record));
-    let is_member = store.is_some();
+    let take = |view: Result<View<'_>, Failure>, batch: &mut ListingBatch<'_>| {
+        if !is_part(target, store.as_ref(), &view) {
+            batch.take(view, store.is_some());
+        }
+    };
     if !target.is_store {
-        return visit_files(target, store.as_ref(), visit, &mut |view| batch.take(view, is_member));
+        return visit.target(target, &mut |view| take(view, batch));
     }
     for found in files_in(target, store.as_ref()) {
         match found {
             Ok(zip) if zip.is_named_zip() => take_store(&zip, visit, batch),
-            found => visit.found(found, &mut |view| {
-                if !is_part(target, store.as_ref(), &view) {
-                    batch.take(view, is_member);
-                }
-            }),
+            found => visit.found(found, &mut |view| take(view, batch)),
         }
     }
 }

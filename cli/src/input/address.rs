@@ -24,7 +24,7 @@ use b2nd_frame::{Store, is_store_folder};
 use serde::ser::SerializeStruct;
 use serde::{Serialize, Serializer};
 
-use crate::names::{STORE_FILE, file_of, indexed_array, scheme, split_query};
+use crate::names::{STORE_FILE, file_of, folder_or_here, indexed_array, scheme, split_query};
 use crate::text;
 
 /// The part of a file that an address selects. `S` is the owned or borrowed name of a member.
@@ -246,6 +246,7 @@ impl<'p> Location<'p> {
         let folder = self
             .path
             .parent()
+            .map(folder_or_here)
             .filter(|_| !is_alone && self.inside == Inside::Whole && is_store_file(self.path));
         Some(Self { path: folder.unwrap_or(self.path), inside })
     }

@@ -22,7 +22,7 @@ const MOST_EDGE_BYTES: usize = 1 << 28;
 
 /// An array whose items can be read.
 pub(crate) struct Items {
-    frame: Frame<Reader>,
+    pub(crate) frame: Frame<Reader>,
     pub(crate) geometry: Geometry,
     pub(crate) typesize: usize,
     threads: usize,
@@ -57,10 +57,6 @@ impl Items {
             return Err(Problem::new("refused", message));
         }
         Ok(Self { frame, geometry, typesize, threads, limit })
-    }
-
-    pub(crate) fn frame(&self) -> &Frame<Reader> {
-        &self.frame
     }
 
     /// The number of bytes of a slice.

@@ -53,22 +53,16 @@ pub(crate) fn is_part(target: &Target, store: Option<&Store>, found: &Result<Vie
     }
 }
 
-/// Visits the frames in a folder or zip file, without those that are a part of a table or of the store itself.
+/// Visits the frames in the folder of a store or in a zip file.
 pub(crate) fn visit_files(
     target: &Target,
-    store: Option<&Store>,
     visit: Visit<'_>,
     receive: &mut dyn FnMut(Result<View<'_>, Failure>),
 ) {
-    let mut receive = |found: Result<View<'_>, Failure>| {
-        if !is_part(target, store, &found) {
-            receive(found);
-        }
-    };
     if target.is_store {
-        files_in(target, store).for_each(|found| visit.found(found, &mut receive));
+        Targets::in_store(&target.path).for_each(|found| visit.found(found, receive));
     } else {
-        visit.target(target, &mut receive);
+        visit.target(target, receive);
     }
 }
 

@@ -8,7 +8,7 @@ use b2nd_frame::{Store, is_sparse_frame, is_store_folder};
 
 use super::address::{Address, Inside, Location};
 use super::failure::Failure;
-use crate::names::{TABLE_FILE, file_of, has_extension, is_named_blosc2, name_in};
+use crate::names::{TABLE_FILE, file_of, folder_or_here, has_extension, is_named_blosc2, name_in};
 
 /// A file, the directory of a sparse frame, the folder of a store, or a place inside a file.
 pub(crate) struct Target {
@@ -80,7 +80,7 @@ pub(crate) fn table_of(folder: &Path) -> Option<Address> {
     if !folder.join(TABLE_FILE).is_file() {
         return None;
     }
-    let path = folder.ancestors().skip(1).find(|folder| is_store_folder(folder))?;
+    let path = folder.ancestors().skip(1).map(folder_or_here).find(|folder| is_store_folder(folder))?;
     let key = format!("/{}", name_in(path, folder));
     let store = Store::open(path).ok()??;
     let is_table = store.tables().any(|(table, _)| table == key);

@@ -28,6 +28,10 @@ pub(crate) fn command(path: &Path, findings: &[Finding], depth: CheckDepth) -> O
 /// A salvage into a new file beside the damaged one. The rest of the line, a shell comment, lists the losses.
 fn salvage(path: &Path, findings: &[Finding], depth: CheckDepth) -> Option<String> {
     let to = path.with_extension("salvaged.b2nd");
+    // The frame was probably salvaged before.
+    if to.symlink_metadata().is_ok() {
+        return None;
+    }
     let command = format!("b2nd salvage {} {}", quoted(path), quoted(&to));
     let salvage = Salvage::open(path).ok()?;
     // A preview decompresses all chunks, which only a check of the data does anyway. So this one stops before the first

@@ -150,7 +150,7 @@ impl StoreRecord {
     /// Warns of the frames in a store that have no data of their own.
     pub(crate) fn add_active(&mut self, target: &Target) {
         let mut names = Vec::new();
-        visit_files(target, None, Visit::default(), &mut |view| {
+        visit_files(target, Visit::default(), &mut |view| {
             if let Ok(view) = view
                 && view.kind.is_active()
             {

@@ -173,8 +173,7 @@ impl Read for Object {
             // At the end of the object, the request also covers the bytes before `position`: the chunk index precedes
             // the trailer.
             let start = position.min(end.saturating_sub(MIN_LEN));
-            self.last =
-                self.fetch(start, end).map_err(|problem| io::Error::other(problem.message.into_string()))?;
+            self.last = self.fetch(start, end).map_err(io::Error::other)?;
         }
         let mut bytes = self.head.from(position).or_else(|| self.last.from(position)).unwrap_or_default();
         let read = bytes.read(out)?;

@@ -326,4 +326,7 @@ fn no_command_is_named_where_none_mends() {
     assert_eq!(edited.status.code(), Some(0), "{}", screen(&edited));
     assert_eq!(run(folder.path(), &["check", "--data", "bad/resized.b2nd"]).status.code(), Some(0));
     assert_eq!(run(folder.path(), &["check", "--data", "bad/marker.salvaged.b2nd"]).status.code(), Some(0));
+    // Run again, a salvage would fail, because its new file exists.
+    let again = run(folder.path(), &["check", "bad/cut.b2nd", "bad/marker.b2nd"]);
+    assert!(!text(&again.stdout).contains("to mend it"), "{}", text(&again.stdout));
 }

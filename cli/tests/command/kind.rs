@@ -259,6 +259,13 @@ fn the_key_of_an_array_in_the_data_of_a_store_is_an_address() {
         let items = |from: &str| run(folder.path(), &["cat", "--npy", from]).stdout;
         assert_eq!(items(address), items(&copy));
     }
+    // Also where the store is the current folder.
+    let store = folder.path().join("folder.b2d");
+    let listed = objects(&run(&store, &["ls", "--json"]));
+    let addresses: Vec<_> = listed.iter().map(|object| object["address"].as_str().unwrap()).collect();
+    assert!(addresses.contains(&".:/group/small"), "{addresses:?}");
+    let output = run(&store, &[&["info"], &addresses[..]].concat());
+    assert_eq!(output.status.code(), Some(0), "{}", screen(&output));
     let commands = [
         &["cat", "store.b2e:/z/numbers", "--slice", "3:5,2:4"][..],
         &["cat", "folder.b2d:/group/small"],
@@ -273,6 +280,20 @@ fn the_key_of_an_array_in_the_data_of_a_store_is_an_address() {
 }
 
 #[test]
+fn cat_of_a_store_names_the_members_to_choose_from() {
+    let folder = embedded();
+    let [in_zip, in_folder] = ["zip.b2z", "folder.b2d"].map(|store| {
+        let output = run(folder.path(), &["cat", store]);
+        assert_eq!(output.status.code(), Some(1));
+        let said = as_on_linux(text(&output.stderr)).replace("zip.b2z:", "folder.b2d:");
+        let mut lines: Vec<_> = said.lines().map(|line| line.replace("folder.b2d/", "folder.b2d:")).collect();
+        lines.sort();
+        lines
+    });
+    assert_eq!(in_folder, in_zip);
+}
+
+#[test]
 fn a_table_in_a_folder_is_what_it_is_in_a_zip_file() {
     let folder = nested();
     for command in [&["ls"][..], &["check", "--data"], &["info"]] {
@@ -281,6 +302,9 @@ fn a_table_in_a_folder_is_what_it_is_in_a_zip_file() {
         let in_zip = in_zip.replace("zip.b2z\nmember  : ", "folder.b2d/");
         assert_eq!(shown("folder.b2d:/group/table"), in_zip);
         assert_eq!(shown("folder.b2d/group/table"), in_zip);
+        // Also where the store is the current folder.
+        let here = run(&folder.path().join("folder.b2d"), &[command, &["group/table"]].concat());
+        assert_eq!(screen(&here), in_zip.replace("folder.b2d/", "./"));
     }
     let checked = run(folder.path(), &["check", "zip.b2z:/group/table"]);
     assert!(!text(&checked.stderr).contains(" 0 frames"), "{}", text(&checked.stderr));

@@ -369,6 +369,8 @@ fn an_object_that_changes_while_it_is_read_is_told() {
     });
     let output = server.run(&["info", "s3://bucket/a.b2nd"]);
     assert!(stderr(&output).contains("the object was changed while it was read"), "{}", stderr(&output));
+    let failure = &objects(&server.run(&["info", "--json", "s3://bucket/a.b2nd"]))[0];
+    assert_eq!(failure["error"]["kind"], "changing", "{failure}");
 }
 
 #[cfg(unix)]

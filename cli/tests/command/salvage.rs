@@ -169,6 +169,15 @@ fn objects_get_their_names_below_the_url_and_never_lead_out_of_the_folder() {
 }
 
 #[test]
+fn a_sparse_frame_that_is_the_current_folder_keeps_its_name() {
+    let folder = folder();
+    let output = run(&folder.path().join("sparse.b2nd"), &["salvage", "--into", "../saved", "."]);
+    assert_eq!(output.status.code(), Some(0), "{}", screen(&output));
+    let new = run(folder.path(), &["check", "--data", "saved/sparse.b2nd"]);
+    assert_eq!(new.status.code(), Some(0), "{}", screen(&new));
+}
+
+#[test]
 fn new_files_are_not_salvaged_again() {
     let folder = folder();
     let images = folder.path().join("images");
