@@ -32,6 +32,7 @@ pub(crate) fn lines(
     mut input: impl BufRead + Send,
     end: u8,
 ) -> impl Iterator<Item = io::Result<Vec<u8>>> + Send {
+    // Every thread asks until it gets `None`. On a terminal, a second read after Ctrl-D would wait for input again.
     let mut is_over = false;
     iter::from_fn(move || {
         if is_over {

@@ -16,22 +16,16 @@ pub(crate) fn listed(list: PathBuf, end: u8) -> Roots {
         Ok(reader) => reader,
         Err(error) => return Box::new(iter::once(Err(Location::of(&list).failure(error)))),
     };
-    let mut lines = lines(reader, end);
-    let paths = iter::from_fn(move || {
-        loop {
-            match lines.next()? {
-                Ok(line) => {
-                    let line = without_return(line, end);
-                    if !line.is_empty() {
-                        return Some(listed_address(line));
-                    }
-                }
-                Err(error) => return Some(Err(Location::of(&list).failure(error))),
+    Box::new(lines(reader, end).filter_map(move |line| match line {
+        Ok(mut line) => {
+            // A line of a file from Windows also ends with a carriage return.
+            if end == b'\n' {
+                line.pop_if(|last| *last == b'\r');
             }
+            (!line.is_empty()).then(|| listed_address(line))
         }
-    });
-    // Every thread asks until it gets `None`. On a terminal, a second read after Ctrl-D would wait for input again.
-    Box::new(paths.fuse())
+        Err(error) => Some(Err(Location::of(&list).failure(error))),
+    }))
 }
 
 /// Parses a line of a list as an address. Lines of `find` are read as paths, because they exist.
@@ -43,12 +37,4 @@ fn listed_address(line: Vec<u8>) -> Result<Address, Failure> {
         return Err(address.location().failure(Problem::new("refused", message)));
     }
     Ok(address)
-}
-
-/// A line of a file from Windows also ends with a carriage return.
-fn without_return(mut line: Vec<u8>, end: u8) -> Vec<u8> {
-    if end == b'\n' && line.last() == Some(&b'\r') {
-        line.pop();
-    }
-    line
 }

@@ -6,8 +6,8 @@ use std::ops::ControlFlow;
 use std::path::Path;
 
 use b2nd_frame::{
-    Check, CheckDepth, ChunkCounts, EmbeddedFrames, ErrorKind, Finding, FindingCode, Frame, MemberContent,
-    ObjectKind, Report, Skipped, Trailer, ZipMember, scan, zip_members,
+    Check, CheckDepth, EmbeddedFrames, ErrorKind, Finding, FindingCode, Frame, MemberContent, ObjectKind,
+    Report, Trailer, ZipMember, scan, zip_members,
 };
 
 use super::address::{Address, Inside, Location};
@@ -44,14 +44,6 @@ pub(crate) struct Visit<'p> {
     pub(crate) below: &'p str,
     /// Call this after each chunk that has been checked.
     pub(crate) on_chunk: Option<&'p (dyn Fn() + Sync)>,
-}
-
-/// The parts of a frame after its header, as far as they were read.
-#[derive(Default)]
-struct After {
-    trailer: Option<Trailer>,
-    counts: Option<ChunkCounts>,
-    skipped: Vec<Skipped>,
 }
 
 /// The end of the magic bytes: a shorter file cannot be recognized as a frame.
@@ -141,7 +133,7 @@ impl Visit<'_> {
             Some(depth) => {
                 let mut report = self.check(depth).run(frame)?;
                 report.findings.extend(damage);
-                self.emit_checked(location, frame, report, receive);
+                self.emit_checked(location, frame, &report, receive);
             }
         }
         Ok(())
@@ -184,7 +176,7 @@ impl Visit<'_> {
                 // Without a frame there is one finding: why it cannot be opened.
                 return report.findings.into_iter().try_for_each(|finding| Err(finding.into()));
             };
-            self.emit_checked(location, &mut frame, report, receive);
+            self.emit_checked(location, &mut frame, &report, receive);
             frame
         } else {
             let mut frame = Frame::open(location.path)?;
@@ -258,12 +250,11 @@ impl Visit<'_> {
         self,
         location: Location<'_>,
         frame: &mut Frame<R>,
-        report: Report,
+        report: &Report,
         receive: &mut ReceiveView<'_>,
     ) {
-        let Report { findings, counts, skipped, .. } = report;
-        let after = After { trailer: self.read_trailer(frame), counts, skipped };
-        self.emit(location, frame, &findings, &after, receive);
+        let trailer = self.read_trailer(frame);
+        self.emit(location, frame, report, trailer.as_ref(), receive);
     }
 
     /// Passes on a frame after a check of only its header.
@@ -280,9 +271,11 @@ impl Visit<'_> {
             }
             CountChunks::Always => true,
         };
-        let counts = if is_counted { frame.count_chunks().ok() } else { None };
-        let after = After { trailer: self.read_trailer(frame), counts, skipped: Vec::new() };
-        self.emit(location, frame, &frame.check_header().findings, &after, receive);
+        let mut report = frame.check_header();
+        if is_counted {
+            report.counts = frame.count_chunks().ok();
+        }
+        self.emit_checked(location, frame, &report, receive);
     }
 
     /// Reads the trailer if the frame is a store or may be a packed tensor, or if values of metalayers are requested.
@@ -300,22 +293,17 @@ impl Visit<'_> {
         self,
         location: Location<'_>,
         frame: &Frame<R>,
-        findings: &[Finding],
-        after: &After,
+        report: &Report,
+        trailer: Option<&Trailer>,
         receive: &mut ReceiveView<'_>,
     ) {
         let array = match frame.array() {
             Ok(array) => array,
             Err(error) => return receive(Err(location.failure(error))),
         };
-        let view = View::new(location, frame, array.as_ref(), findings);
-        receive(Ok(View {
-            skipped: &after.skipped,
-            trailer: after.trailer.as_ref(),
-            counts: after.counts,
-            values: self.values,
-            ..view
-        }));
+        let view = View::new(location, frame, array.as_ref(), &report.findings);
+        let Report { skipped, counts, .. } = report;
+        receive(Ok(View { skipped, trailer, counts: *counts, values: self.values, ..view }));
     }
 }
 
@@ -390,7 +378,7 @@ fn scan_file(target: &Target, location: Location<'_>, receive: &mut ReceiveView<
             );
             receive(Err(location.at(offset).failure(Problem::new(FindingCode::Truncated.name(), text))));
         } else {
-            visit.emit(location, &frame, &frame.check_header().findings, &After::default(), receive);
+            visit.emit(location, &frame, &frame.check_header(), None, receive);
         }
     }
     // The name promises a frame, so the reason why there is none is a failure.
