@@ -64,19 +64,12 @@ pub(crate) fn name_in(folder: &Path, file: &Path) -> String {
     parts.join("/")
 }
 
-/// The scheme of a URL; `None` if the text is not one.
-pub(crate) fn scheme(text: &[u8]) -> Option<&str> {
+/// Whether a text is a URL: a scheme, then `://`.
+pub(crate) fn is_url(text: &[u8]) -> bool {
     // RFC 3986: a letter, then letters, digits, plus, minus and dot. A single letter is a drive of Windows.
-    let end = text.iter().position(|byte| !byte.is_ascii_alphanumeric() && !b"+-.".contains(byte))?;
-    let (scheme, rest) = text.split_at(end);
-    let is_scheme =
-        scheme.first().is_some_and(u8::is_ascii_alphabetic) && end > 1 && rest.starts_with(b"://");
-    is_scheme.then(|| str::from_utf8(scheme).ok())?
-}
-
-/// Whether an argument is a URL.
-pub(crate) fn is_url(text: &Path) -> bool {
-    scheme(text.as_os_str().as_encoded_bytes()).is_some()
+    let is_of_scheme = |byte: &u8| byte.is_ascii_alphanumeric() || b"+-.".contains(byte);
+    let (scheme, rest) = text.split_at(text.iter().take_while(|byte| is_of_scheme(byte)).count());
+    scheme.first().is_some_and(u8::is_ascii_alphabetic) && scheme.len() > 1 && rest.starts_with(b"://")
 }
 
 /// Whether a URL ends with a slash, so that it names a prefix or a sparse frame.
@@ -87,15 +80,18 @@ pub(crate) fn ends_with_slash(url: &Path) -> bool {
 /// Whether a URL may be a prefix of objects. A URL without a slash may be one only in an object store: web servers have
 /// no listing.
 pub(crate) fn may_be_prefix(url: &Path) -> bool {
-    let is_web = url.as_os_str().as_encoded_bytes().starts_with(b"http");
+    let is_web = is_web(url.as_os_str().as_encoded_bytes());
     !is_named_blosc2(file_of(url)) && (ends_with_slash(url) || !is_web)
+}
+
+fn is_web(url: &[u8]) -> bool {
+    url.starts_with(b"http://") || url.starts_with(b"https://")
 }
 
 /// Splits a URL before its query or fragment, which only http(s) URLs have.
 pub(crate) fn split_query(url: &str) -> (&str, &str) {
-    let is_web = url.starts_with("http://") || url.starts_with("https://");
     // In an object store, these are characters of a key.
-    let end = url.find(['?', '#']).filter(|_| is_web).unwrap_or(url.len());
+    let end = url.find(['?', '#']).filter(|_| is_web(url.as_bytes())).unwrap_or(url.len());
     url.split_at(end)
 }
 

@@ -1,6 +1,5 @@
 //! Formats numbers, names and sizes for people.
 
-use std::borrow::Cow;
 use std::fmt::{self, Display, Write as _};
 use std::path::Path;
 
@@ -94,11 +93,6 @@ pub(crate) fn dtype_name(array: &Array<'_>, dtype: Option<&Dtype>) -> Option<Str
 #[expect(clippy::cast_precision_loss, reason = "a ratio is not exact")]
 pub(crate) fn ratio((stored_nbytes, cbytes): (i128, i128)) -> Option<f64> {
     (cbytes != 0).then(|| stored_nbytes as f64 / cbytes as f64)
-}
-
-/// The name of a codec, or its number.
-pub(crate) fn codec_name(codec: Codec) -> Cow<'static, str> {
-    codec.name().map_or_else(|| codec.to_string().into(), Cow::Borrowed)
 }
 
 /// A codec, with its parameter if it has one.

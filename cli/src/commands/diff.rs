@@ -58,7 +58,7 @@ struct Compared {
 struct FieldValue {
     field: &'static str,
     text: String,
-    json: String,
+    json: Option<Box<RawValue>>,
     /// Whether earlier values determine it, as the shapes determine `chunksize`.
     is_implied: bool,
 }
@@ -216,8 +216,7 @@ impl Difference {
             return None;
         }
         let texts = [a.field.into(), clean(&a.text), clean(&b.text)];
-        let raw = |value: FieldValue| RawValue::from_string(value.json).ok();
-        Some(Self { field: a.field, name: None, texts, a: raw(a), b: raw(b) })
+        Some(Self { field: a.field, name: None, texts, a: a.json, b: b.json })
     }
 
     /// `None` if the metalayers are equal. At least one frame has the metalayer.
@@ -321,8 +320,7 @@ fn tuple<T: Serialize + Display>(numbers: Option<&[T]>) -> FieldValue {
 
 impl FieldValue {
     fn new(text: String, json: &impl Serialize) -> Self {
-        let json = to_raw_value(json).map_or_else(|_| "null".into(), |json| json.get().into());
-        Self { field: "", text, json, is_implied: false }
+        Self { field: "", text, json: to_raw_value(json).ok(), is_implied: false }
     }
 
     fn optional<T: Serialize + Display>(value: Option<&T>) -> Self {

@@ -7,7 +7,7 @@ use clap::Args;
 
 use crate::input::Offered;
 use crate::output::explanation::{Explanation, all, names};
-use crate::output::json::line;
+use crate::output::json::print;
 use crate::output::table::{Columns, Side};
 use crate::terminal::{Outcome, complain, width};
 use crate::text::{clean, shortened};
@@ -39,7 +39,7 @@ impl Explain {
             |code: &Explanation| self.codes.is_empty() || self.codes.iter().any(|name| name == code.code);
         let wanted: Vec<Explanation> = all().filter(is_wanted).collect();
         if self.json {
-            io::stdout().write_all(&wanted.iter().flat_map(line).collect::<Vec<u8>>())?;
+            wanted.iter().try_for_each(print)?;
         } else if self.codes.is_empty() {
             anstream::stdout().write_all(list(&wanted).as_bytes())?;
         } else {

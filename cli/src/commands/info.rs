@@ -10,11 +10,11 @@ use clap::Args;
 use serde::Serialize;
 
 use crate::input::{Failure, ShownValues, Target, Visit, given, store_at};
-use crate::output::json::line;
+use crate::output::json::{print, print_failure};
 use crate::output::page::{Page, painted};
 use crate::output::record::Record;
 use crate::output::store::{StoreRecord, table_at};
-use crate::terminal::{Outcome, complain, remark};
+use crate::terminal::{Outcome, remark};
 
 /// Show everything about arrays except their data
 #[derive(Args)]
@@ -105,7 +105,7 @@ impl PagePrinter {
     /// Prints an object, or a page, after an empty line unless it is the first.
     fn show(&mut self, object: &impl Serialize, page: &impl Display) -> io::Result<()> {
         if self.json {
-            return anstream::stdout().write_all(&line(object));
+            return print(object);
         }
         let separator = if self.shown > 0 { "\n" } else { "" };
         self.shown += 1;
@@ -114,10 +114,6 @@ impl PagePrinter {
 
     fn fail(&mut self, failure: &Failure) -> io::Result<()> {
         self.has_failed = true;
-        if self.json {
-            return anstream::stdout().write_all(&line(failure));
-        }
-        complain(failure);
-        Ok(())
+        print_failure(failure, self.json)
     }
 }

@@ -288,8 +288,8 @@ impl Work {
 
     fn salvage(&self, from: &Address, to: &Path) -> Result<SalvageReport, Failure> {
         if from.inside == Inside::Whole {
-            let failed = |error: Error| of_either(from, to, &error);
-            return self.with(FrameSalvage::open(&from.path).map_err(failed)?, from, to);
+            let salvage = FrameSalvage::open(&from.path).map_err(|error| of_either(from, to, &error));
+            return self.with(salvage?, from, to);
         }
         let place = from.place("the bytes of a frame").map_err(|problem| from.location().failure(problem))?;
         let salvage = FrameSalvage::read_at(place.reader, place.offset);

@@ -24,7 +24,7 @@ use b2nd_frame::{Store, is_store_folder};
 use serde::ser::SerializeStruct;
 use serde::{Serialize, Serializer};
 
-use crate::names::{STORE_FILE, file_of, folder_or_here, indexed_array, scheme, split_query};
+use crate::names::{STORE_FILE, file_of, folder_or_here, indexed_array, is_url, split_query};
 use crate::text;
 
 /// The part of a file that an address selects. `S` is the owned or borrowed name of a member.
@@ -105,7 +105,7 @@ impl Address {
         if starts_as_path(bytes) {
             return Self::of(text);
         }
-        if scheme(bytes).is_some() {
+        if is_url(bytes) {
             return Self::url(text);
         }
         if bytes == b"-" {
@@ -268,7 +268,7 @@ impl<'p> Location<'p> {
     pub(crate) fn address(self) -> Vec<u8> {
         let path = self.path.as_os_str().as_encoded_bytes();
         // Paths that would be read as an option, standard input or a URL.
-        let is_special = |path: &[u8]| path.starts_with(b"-") || scheme(path).is_some();
+        let is_special = |path: &[u8]| path.starts_with(b"-") || is_url(path);
         let rest = match self.inside {
             Inside::Whole if is_special(path) => return [b"./", path].concat(),
             Inside::Whole | Inside::Stdin | Inside::Url(None) => return path.to_vec(),

@@ -5,8 +5,8 @@ use std::ops::Range;
 use std::path::Path;
 use std::thread;
 
-use b2nd_frame::b2nd_serde::Geometry;
 use b2nd_frame::{Error, Frame, expansion_limit};
+use b2nd_serde::Geometry;
 
 use super::source::Reader;
 use crate::problem::Problem;
@@ -28,6 +28,8 @@ pub(crate) struct Items {
     threads: usize,
     /// The most bytes of items in memory at once: the expansion limit for the stored size of the frame.
     limit: u64,
+    /// The items of the latest read. Its memory serves the next one.
+    buffer: Vec<u8>,
 }
 
 /// Receives items: their ranges, and their bytes in C order.
@@ -56,7 +58,7 @@ impl Items {
                 format!("items of {typesize} bytes are too long: the limit for this frame is {limit} bytes");
             return Err(Problem::new("refused", message));
         }
-        Ok(Self { frame, geometry, typesize, threads, limit })
+        Ok(Self { frame, geometry, typesize, threads, limit, buffer: Vec::new() })
     }
 
     /// The number of bytes of a slice.
@@ -129,7 +131,7 @@ impl Items {
         ranges: &[Range<u64>],
         receive: &mut ReceiveItems<'_, E>,
     ) -> Result<(), E> {
-        self.by_block_rows(&mut ranges.to_vec(), 0, &mut Vec::new(), receive)
+        self.by_block_rows(&mut ranges.to_vec(), 0, receive)
     }
 
     /// Reads a slice in runs of whole block rows along a dimension. If a block row exceeds the limit, only as many
@@ -138,14 +140,13 @@ impl Items {
     /// claim rows of any length.
     fn by_block_rows<E: From<Error>>(
         &mut self,
-        ranges: &mut Vec<Range<u64>>,
+        ranges: &mut [Range<u64>],
         dimension: usize,
-        items: &mut Vec<u8>,
         receive: &mut ReceiveItems<'_, E>,
     ) -> Result<(), E> {
         let nbytes = self.nbytes(ranges)? as u64;
         let Some(whole) = ranges.get(dimension).cloned().filter(|_| nbytes > AT_ONCE) else {
-            return self.read_and_pass(ranges, items, receive);
+            return self.read_and_pass(ranges, receive);
         };
         let size = |sizes: &[u64]| sizes.get(dimension).copied().unwrap_or(1).max(1);
         let (chunk, block) = (size(&self.geometry.chunkshape()), size(&self.geometry.blockshape()));
@@ -167,9 +168,9 @@ impl Items {
                 *range = start..end;
             }
             if is_single {
-                self.by_block_rows(ranges, dimension + 1, items, receive)?;
+                self.by_block_rows(ranges, dimension + 1, receive)?;
             } else {
-                self.read_and_pass(ranges, items, receive)?;
+                self.read_and_pass(ranges, receive)?;
             }
             start = end;
         }
@@ -185,27 +186,24 @@ impl Items {
         ranges: &[Range<u64>],
         receive: &mut ReceiveItems<'_, E>,
     ) -> Result<(), E> {
-        self.nbytes(ranges)?;
-        let (mut ranges, mut items) = (ranges.to_vec(), Vec::new());
-        self.by_chunks(&mut ranges, 0, &mut items, receive)
+        self.by_chunks(&mut ranges.to_vec(), 0, receive)
     }
 
     /// Divides a slice at chunk boundaries along this and the later dimensions, until each part is small or within one
     /// chunk.
     fn by_chunks<E: From<Error>>(
         &mut self,
-        ranges: &mut Vec<Range<u64>>,
+        ranges: &mut [Range<u64>],
         dimension: usize,
-        items: &mut Vec<u8>,
         receive: &mut ReceiveItems<'_, E>,
     ) -> Result<(), E> {
         let nbytes = self.nbytes(ranges)? as u64;
         let Some(whole) = ranges.get(dimension).cloned().filter(|_| nbytes > AT_ONCE) else {
             // A single chunk can claim gigabytes, and is then read by rows.
             return if nbytes > self.limit {
-                self.by_block_rows(ranges, 0, items, receive)
+                self.by_block_rows(ranges, 0, receive)
             } else {
-                self.read_and_pass(ranges, items, receive)
+                self.read_and_pass(ranges, receive)
             };
         };
         let chunk = self.geometry.chunkshape().get(dimension).copied().unwrap_or(1).max(1);
@@ -220,7 +218,7 @@ impl Items {
             if let Some(range) = ranges.get_mut(dimension) {
                 *range = start..end;
             }
-            self.by_chunks(ranges, dimension + 1, items, receive)?;
+            self.by_chunks(ranges, dimension + 1, receive)?;
             start = end;
         }
         if let Some(range) = ranges.get_mut(dimension) {
@@ -232,12 +230,12 @@ impl Items {
     fn read_and_pass<E: From<Error>>(
         &mut self,
         ranges: &[Range<u64>],
-        items: &mut Vec<u8>,
         receive: &mut ReceiveItems<'_, E>,
     ) -> Result<(), E> {
-        items.resize(self.nbytes(ranges)?, 0);
-        self.frame.slice(ranges).threads(self.threads).read_into(items)?;
-        receive(ranges, items)
+        let nbytes = self.nbytes(ranges)?;
+        self.buffer.resize(nbytes, 0);
+        self.frame.slice(ranges).threads(self.threads).read_into(&mut self.buffer)?;
+        receive(ranges, &self.buffer)
     }
 }
 

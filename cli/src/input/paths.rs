@@ -65,7 +65,7 @@ impl Paths {
         mut take: impl FnMut(T) -> io::Result<()> + Send,
     ) -> io::Result<()> {
         // Only the paths of the command line are known now, not the lines of --files-from.
-        let is_remote = self.given().iter().any(|path| is_url(path));
+        let is_remote = self.given().iter().any(|path| is_url(path.as_os_str().as_encoded_bytes()));
         let least = if is_remote { REMOTE_JOBS } else { MIN_JOBS };
         let fit = || thread::available_parallelism().map_or(least, |cores| cores.get().max(least));
         let jobs = self.jobs.map_or_else(fit, usize::from);

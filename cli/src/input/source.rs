@@ -5,8 +5,7 @@ use std::io::{self, Cursor, Read, Seek, SeekFrom};
 use std::path::Path;
 
 use b2nd_frame::{
-    EmbeddedFrames, Error, Finding, FindingCode, Frame, MemberContent, Store, ZipMember, is_sparse_frame,
-    zip_member,
+    EmbeddedFrames, Finding, FindingCode, Frame, MemberContent, Store, ZipMember, is_sparse_frame, zip_member,
 };
 
 use super::address::{Address, Inside};
@@ -41,11 +40,6 @@ impl Place {
     pub(crate) fn damage(&mut self) -> Result<Option<Finding>, Problem> {
         Ok(self.member.as_ref().map(|member| member.check_bytes(&mut self.reader)).transpose()?.flatten())
     }
-
-    /// Reads the header of the frame.
-    pub(crate) fn frame(self) -> Result<Frame<Reader>, Error> {
-        Frame::read_at(self.reader, self.offset)
-    }
 }
 
 impl Address {
@@ -73,7 +67,7 @@ impl Address {
             Inside::Url(None) if begins_as_zip(&mut place.reader) => Some(ZIP_OBJECT),
             _ => None,
         };
-        place.frame().map_err(|error| Problem { hint, ..error.into() })
+        Frame::read_at(place.reader, place.offset).map_err(|error| Problem { hint, ..error.into() })
     }
 
     /// A reader for the address, and the offset at which its bytes begin. `what` names the expected input in the

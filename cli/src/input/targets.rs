@@ -8,7 +8,7 @@ use b2nd_frame::is_store_folder;
 use clap::{Args, ValueHint};
 use walkdir::{DirEntry, WalkDir};
 
-use super::address::{Address, Inside, Location};
+use super::address::{Inside, Location};
 use super::list::Roots;
 use super::target::{Found, Target, is_sparse, table_of};
 use crate::names::{
@@ -102,7 +102,13 @@ impl Iterator for Targets {
             let found = match (&self.walk, &self.objects) {
                 (Some(_), _) => self.walk_on(),
                 (_, Some(_)) => self.next_object(),
-                _ => self.next_root().or_else(|| self.report_links())?,
+                _ => {
+                    let Some(found) = self.next_root() else {
+                        self.report_links();
+                        return None;
+                    };
+                    found
+                }
             };
             if found.is_some() {
                 return found;
@@ -134,12 +140,11 @@ impl Targets {
         targets
     }
 
-    /// Reports the number of skipped links once, at the end. Always `None`; the type is for `or_else`.
-    fn report_links<T>(&mut self) -> Option<T> {
+    /// Reports the number of skipped links once, at the end.
+    fn report_links(&mut self) {
         if let Some(links) = self.skipped_links.take().filter(|&links| links > 0) {
             remark(&format_args!("{} skipped; -L follows them", text::count(links, "link")));
         }
-        None
     }
 
     /// Searches a folder next.
@@ -151,20 +156,20 @@ impl Targets {
     /// The next root; `None` for a folder or prefix, which is searched next.
     #[expect(clippy::option_option, reason = "None is the end, Some(None) a folder")]
     fn next_root(&mut self) -> Option<Option<Found>> {
-        let Address { path, inside } = match self.roots.next()? {
+        let address = match self.roots.next()? {
             Ok(address) => address,
             Err(failure) => return Some(Some(Err(failure))),
         };
-        Some(match inside {
-            Inside::Whole => self.path(path),
-            Inside::Url(None) if self.is_prefix(&path) => match remote::list(&path) {
+        Some(match address.inside {
+            Inside::Whole => self.path(address.path),
+            Inside::Url(None) if self.is_prefix(&address.path) => match remote::list(&address.path) {
                 Ok(objects) => {
-                    self.objects = Some(Prefix { url: path, objects, is_empty: true });
+                    self.objects = Some(Prefix { url: address.path, objects, is_empty: true });
                     None
                 }
-                Err(problem) => Some(Err(Location::of_url(&path).failure(problem))),
+                Err(problem) => Some(Err(address.location().failure(problem))),
             },
-            _ => Some(Ok(Target { path, inside, depth: 0, is_sparse: false, is_store: false })),
+            _ => Some(Ok(Target::given(address))),
         })
     }
 
@@ -190,9 +195,9 @@ impl Targets {
         let is_folder = metadata.is_dir() && !is_sparse && !is_store;
         if is_folder
             && self.stores != Stores::Folders
-            && let Some(Address { path, inside }) = table_of(&path)
+            && let Some(table) = table_of(&path)
         {
-            return Some(Ok(Target { path, inside, depth: 0, is_sparse: false, is_store: false }));
+            return Some(Ok(Target::given(table)));
         }
         // A store is a target itself, and its files follow.
         if is_folder || is_store && self.stores == Stores::WithFiles {

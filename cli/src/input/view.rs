@@ -41,7 +41,7 @@ pub(crate) struct View<'s> {
     pub(crate) header: &'s Header,
     pub(crate) kind: ObjectKind,
     pub(crate) metalayers: &'s [Metalayer],
-    /// `None` if the frame has chunks but no array metalayer.
+    /// `None` if the frame has no array metalayer.
     pub(crate) array: Option<&'s Array<'s>>,
     pub(crate) findings: &'s [Finding],
     pub(crate) skipped: &'s [Skipped],

@@ -44,11 +44,11 @@ impl Change {
         Ok(text)
     }
 
-    fn json(&self, path: &Path) -> Result<String, Error> {
+    fn json(&self, path: &Path) -> Result<Vec<u8>, Error> {
         let array = self.after.array()?;
         let findings = self.after.check_header().findings;
         let record = Record::of(View::new(Location::of(path), &self.after, array.as_ref(), &findings));
-        Ok(String::from_utf8_lossy(&line(&record)).into_owned())
+        Ok(line(&record))
     }
 }
 
@@ -102,7 +102,8 @@ impl ChangeReport<'_> {
     pub(crate) fn show(&self, change: Result<Change, Failure>) -> Outcome {
         let location = Location::of(self.path);
         let shown = change.and_then(|change| {
-            let shown = if self.json { change.json(self.path) } else { change.text() };
+            let shown =
+                if self.json { change.json(self.path) } else { change.text().map(String::into_bytes) };
             shown.map_err(|error| location.failure(error))
         });
         let shown = match shown {
@@ -112,7 +113,7 @@ impl ChangeReport<'_> {
                 return Ok(ExitCode::FAILURE);
             }
         };
-        if let Err(error) = io::stdout().write_all(shown.as_bytes()) {
+        if let Err(error) = io::stdout().write_all(&shown) {
             if self.dry_run || error.kind() == io::ErrorKind::BrokenPipe {
                 return Err(error);
             }

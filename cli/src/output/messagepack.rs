@@ -46,11 +46,12 @@ pub(crate) fn value(bytes: &[u8], longest: usize) -> Result<Box<RawValue>, Strin
         Ok(Shown { depth, .. }) if depth > DEEPEST => return Err(too_deep()),
         Err(Error::DepthLimitExceeded) => return Err(too_deep()),
         // At the end of the bytes, reading the next marker fails: nothing follows the value.
-        Ok(Shown { json, .. }) => match IgnoredAny::deserialize(&mut deserializer) {
-            Err(Error::InvalidMarkerRead(_)) => json,
-            _ => digits(bytes, longest).ok_or_else(too_long)?,
-        },
-        Err(_) => digits(bytes, longest).ok_or_else(too_long)?,
+        Ok(Shown { json, .. })
+            if matches!(IgnoredAny::deserialize(&mut deserializer), Err(Error::InvalidMarkerRead(_))) =>
+        {
+            json
+        }
+        _ => digits(bytes, longest).ok_or_else(too_long)?,
     };
     RawValue::from_string(json).map_err(|error| error.to_string())
 }

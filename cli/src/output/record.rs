@@ -1,7 +1,6 @@
 //! The JSON objects of a frame and of a metalayer. Scripts rely on these names, and `docs/b2nd.schema.json` describes
 //! them.
 
-use std::borrow::Cow;
 use std::path::Path;
 
 use b2nd_frame::{
@@ -16,7 +15,7 @@ use super::messagepack;
 use super::packed::PackedTensor;
 use crate::input::{Location, ShownValues, View};
 use crate::problem::with_sources;
-use crate::text::{codec_name, dtype_name, hex, parsed_dtype, ratio};
+use crate::text::{dtype_name, hex, parsed_dtype, ratio};
 
 /// A frame. Without an array, the fields of an array are null.
 #[derive(Serialize)]
@@ -56,7 +55,7 @@ pub(crate) struct Record<'f> {
     pub(crate) grid: Option<Vec<u64>>,
     pub(crate) blocks_per_chunk: Option<Vec<u64>>,
     pub(crate) padding: Option<f64>,
-    pub(crate) codec: Cow<'static, str>,
+    pub(crate) codec: String,
     /// The codec's parameter.
     pub(crate) codec_meta: u8,
     pub(crate) clevel: u8,
@@ -183,7 +182,7 @@ impl<'f> Record<'f> {
             grid: geometry.as_ref().map(|geometry| geometry.grid_of_chunks().to_vec()),
             blocks_per_chunk: geometry.as_ref().map(|geometry| geometry.blocks_per_chunk().to_vec()),
             padding: geometry.as_ref().map(Geometry::padding),
-            codec: codec_name(header.codec),
+            codec: header.codec.to_string(),
             codec_meta: header.codec_meta,
             clevel: header.level,
             split: header.split_mode.to_string(),
@@ -290,15 +289,14 @@ impl<'f> VlLayerRecord<'f> {
 #[derive(Serialize)]
 pub(crate) struct FilterNames {
     /// Their names, or numbers.
-    filters: Option<Vec<Cow<'static, str>>>,
+    filters: Option<Vec<String>>,
     /// Their parameters.
     filters_meta: Option<Vec<u8>>,
 }
 
 impl FilterNames {
     pub(crate) fn of(filters: Option<impl Iterator<Item = Filter>>) -> Self {
-        let number = |filter| Filter { meta: 0, ..filter }.to_string();
-        let name = |filter: Filter| filter.name().map_or_else(|| number(filter).into(), Cow::Borrowed);
+        let name = |filter| Filter { meta: 0, ..filter }.to_string();
         let both = filters.map(|filters| filters.map(|filter| (name(filter), filter.meta)).unzip());
         let (filters, filters_meta) = both.unzip();
         Self { filters, filters_meta }

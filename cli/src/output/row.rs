@@ -7,7 +7,7 @@ use super::store::{StoreRecord, TableRecord};
 use super::table::{Columns, INDENT, Side};
 use crate::input::{Address, View};
 use crate::terminal::RED;
-use crate::text::{self, codec_name, count, ratio, short, short_size, shortened};
+use crate::text::{self, count, ratio, short, short_size, shortened};
 
 /// The width of eight numbers of one digit, with the commas between them.
 const MAX_CELL_WIDTH: usize = 15;
@@ -31,7 +31,7 @@ const COLUMNS: [Column; 10] = [
     Column::new("NBYTES", Side::Right, |of, format| Some(format.size(of.frame()?.nbytes()?))),
     Column::new("CBYTES", Side::Right, |of, format| Some(format.size(of.frame()?.cbytes()?))).not_in_tree(),
     Column::new("RATIO", Side::Right, compression).only_long(),
-    Column::new("CODEC", Side::Left, |of, _| Some(codec_name(of.frame()?.header.codec).into())).only_long(),
+    Column::new("CODEC", Side::Left, |of, _| Some(of.frame()?.header.codec.to_string())).only_long(),
     Column::new("LEVEL", Side::Right, |of, _| Some(of.frame()?.header.level.to_string())).only_long(),
     Column::new("STORED", Side::Right, stored).only_long(),
 ];

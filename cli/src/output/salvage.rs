@@ -1,9 +1,9 @@
 //! The report of `salvage`: the restored, assumed, lost and unverified parts.
 
-use std::fmt::{self, Display, Write as _};
+use std::fmt::{self, Display};
 use std::path::Path;
 
-use b2nd_frame::{Array, ChunkRange, SalvageReport};
+use b2nd_frame::{ChunkRange, SalvageReport};
 use b2nd_serde::Geometry;
 use serde::Serialize;
 
@@ -69,11 +69,14 @@ impl Salvaged<'_> {
         self.total().saturating_sub(self.report.lost_count())
     }
 
+    fn geometry(&self) -> Option<Geometry> {
+        self.report.frame.array().ok()??.geometry().ok()
+    }
+
     /// The object of `--json`.
     pub(crate) fn record(&self) -> impl Serialize {
         let report = self.report;
-        let array = report.frame.array().ok().flatten();
-        let geometry = array.as_ref().and_then(|array| array.geometry().ok());
+        let geometry = self.geometry();
         let ranges = |ranges| range_records(ranges, geometry.as_ref());
         let lost_metalayers = report.lost_metalayers.iter().map(|(name, why)| LostLayerRecord { name, why });
         SalvageRecord {
@@ -109,8 +112,7 @@ impl Display for Salvaged<'_> {
         for (name, why) in &report.lost_metalayers {
             writeln!(f, "  lost: metalayer {}: {}", clean(name), clean(why))?;
         }
-        let array = report.frame.array().ok().flatten();
-        let geometry = array.as_ref().map(Array::geometry).and_then(Result::ok);
+        let geometry = self.geometry();
         for (what, ranges) in [("lost", &report.lost), ("unverified", &report.unverified)] {
             let records = range_records(ranges, geometry.as_ref());
             for record in records.iter().take(MAX_LINES) {
@@ -133,13 +135,8 @@ impl Display for RangeRecord<'_> {
             let last = first.saturating_add(count - 1);
             return write!(f, "chunks {first} to {last}: {why}");
         }
-        let mut items = String::new();
-        for (number, (start, stop)) in start.iter().zip(stop).enumerate() {
-            let comma = if number > 0 { ", " } else { "" };
-            // Writing to a `String` cannot fail.
-            let _ = write!(items, "{comma}{start}:{stop}");
-        }
-        write!(f, "chunk {first} at {coordinate:?}, items [{items}]: {why}")
+        let items: Vec<_> = start.iter().zip(stop).map(|(start, stop)| format!("{start}:{stop}")).collect();
+        write!(f, "chunk {first} at {coordinate:?}, items [{}]: {why}", items.join(", "))
     }
 }
 

@@ -1,13 +1,11 @@
 //! `b2nd ls --summary`: the sizes of all arrays, in all and by codec and dtype; the numbers of frames by kind, of
 //! arrays by codec, layout, dtype, rank, shape and chunk shape, and of failures by code.
 
-use std::borrow::Cow;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::hash::Hash;
 use std::io;
-use std::iter;
 use std::ops::AddAssign;
 
 use b2nd_frame::{Codec, ObjectKind};
@@ -19,7 +17,7 @@ use super::table::{Columns, Side};
 use super::totals::Totals;
 use crate::input::View;
 use crate::terminal::width;
-use crate::text::{self, Size, codec_name, ratio, short, short_size, shortened};
+use crate::text::{self, Size, ratio, short, short_size, shortened};
 
 /// The most rows of a table.
 const SHOWN: usize = 10;
@@ -32,10 +30,10 @@ pub(crate) struct Summary {
     sizes: Sizes,
     kinds: Tally<ObjectKind>,
     /// By the codec's number.
-    codecs: Tally<u8, Sizes>,
+    codecs: Tally<u8, 2>,
     layouts: Tally<&'static str>,
     failures: Tally<&'static str>,
-    dtypes: Tally<Option<String>, Sizes>,
+    dtypes: Tally<Option<String>, 2>,
     ranks: BTreeMap<usize, Rank>,
     shapes: Tally<Vec<i64>>,
     chunks: Tally<Vec<i32>>,
@@ -87,7 +85,7 @@ impl fmt::Display for Sizes {
 }
 
 /// The arrays of a rank.
-#[derive(Default)]
+#[derive(Default, Serialize)]
 struct Rank {
     count: u64,
     /// The smallest and the largest number of items along each axis.
@@ -112,30 +110,6 @@ impl Rank {
     }
 }
 
-/// The sums over the arrays that share a key of a tally.
-trait Sums: Copy + Default + AddAssign {
-    /// The names of the sums.
-    const NAMES: &[&str];
-
-    fn values(self) -> impl Iterator<Item = i128>;
-}
-
-/// No sums: arrays are only counted.
-#[derive(Clone, Copy, Default)]
-struct Nothing;
-
-impl AddAssign for Nothing {
-    fn add_assign(&mut self, Self: Self) {}
-}
-
-impl Sums for Nothing {
-    const NAMES: &[&str] = &[];
-
-    fn values(self) -> impl Iterator<Item = i128> {
-        iter::empty()
-    }
-}
-
 impl AddAssign for Sizes {
     fn add_assign(&mut self, other: Self) {
         self.nbytes += other.nbytes;
@@ -145,28 +119,23 @@ impl AddAssign for Sizes {
     }
 }
 
-impl Sums for Sizes {
-    const NAMES: &[&str] = &["nbytes", "cbytes"];
+/// The sums of a tally that has any.
+const SUMS: [&str; 2] = ["nbytes", "cbytes"];
 
-    fn values(self) -> impl Iterator<Item = i128> {
-        [self.nbytes, self.cbytes].into_iter()
-    }
-}
+/// The number of arrays of each key, and the first `N` of `SUMS` over them.
+struct Tally<K, const N: usize = 0>(HashMap<K, (u64, [i128; N])>);
 
-/// The number of arrays of each key, and their sums.
-struct Tally<K, S = Nothing>(HashMap<K, (u64, S)>);
-
-impl<K, S> Default for Tally<K, S> {
+impl<K, const N: usize> Default for Tally<K, N> {
     fn default() -> Self {
         Self(HashMap::new())
     }
 }
 
-impl<K: Hash + Ord, S: Sums> Tally<K, S> {
-    fn add(&mut self, key: K, count: u64, sums: S) {
-        let (known, known_sums) = self.0.entry(key).or_default();
+impl<K: Hash + Ord, const N: usize> Tally<K, N> {
+    fn add(&mut self, key: K, count: u64, sums: [i128; N]) {
+        let (known, known_sums) = self.0.entry(key).or_insert((0, [0; N]));
         *known += count;
-        *known_sums += sums;
+        known_sums.iter_mut().zip(sums).for_each(|(known, more)| *known += more);
     }
 
     fn merge(&mut self, others: Self) {
@@ -174,7 +143,7 @@ impl<K: Hash + Ord, S: Sums> Tally<K, S> {
     }
 
     /// The most frequent first; equally frequent ones in their own order.
-    fn sorted(self) -> Vec<(K, u64, S)> {
+    fn sorted(self) -> Vec<(K, u64, [i128; N])> {
         let mut counts: Vec<_> = self.0.into_iter().map(|(key, (count, sums))| (key, count, sums)).collect();
         counts.sort_by(|(a, a_count, _), (b, b_count, _)| (Reverse(a_count), a).cmp(&(Reverse(b_count), b)));
         counts
@@ -182,40 +151,40 @@ impl<K: Hash + Ord, S: Sums> Tally<K, S> {
 
     /// A table of the most frequent ones, with a row for the others.
     fn table(self, heading: &str, nouns: &str, name: impl Fn(&K) -> String) -> String {
-        let row = |count: u64, sums: S, name: String| {
-            [count.to_string()].into_iter().chain(sums.values().map(short_size)).chain([name]).collect()
+        let row = |count: u64, sums: [i128; N], name: String| {
+            [count.to_string()].into_iter().chain(sums.map(short_size)).chain([name]).collect()
         };
         let counts = self.sorted();
         let mut rows: Vec<_> =
             counts.iter().map(|(key, count, sums)| row(*count, *sums, name(key))).collect();
         // A single further row takes no more room than "1 other".
         if let Some(rest) = counts.get(SHOWN..).filter(|rest| rest.len() > 1) {
-            let (mut count, mut sums) = (0, S::default());
+            let (mut count, mut sums) = (0, [0; N]);
             for (_, more, more_sums) in rest {
                 count += more;
-                sums += *more_sums;
+                sums.iter_mut().zip(more_sums).for_each(|(sum, more)| *sum += more);
             }
             rows.truncate(SHOWN);
             rows.push(row(count, sums, format!("… {} other {nouns}", rest.len())));
         }
-        let names = S::NAMES.iter().map(|name| name.to_uppercase());
+        let names = SUMS.iter().take(N).map(|name| name.to_uppercase());
         let headings: Vec<_> = ["COUNT".into()].into_iter().chain(names).chain([heading.into()]).collect();
         table(&headings, &rows)
     }
 
     /// The list for `--json`.
-    fn counted(self, name: &'static str) -> Vec<Counted<K, S>> {
+    fn counted(self, name: &'static str) -> Vec<Counted<K, N>> {
         self.sorted().into_iter().map(|(key, count, sums)| Counted { name, key, count, sums }).collect()
     }
 }
 
 impl Summary {
     pub(crate) fn add_kind(&mut self, kind: ObjectKind) {
-        self.kinds.add(kind, 1, Nothing);
+        self.kinds.add(kind, 1, []);
     }
 
     pub(crate) fn add_failure(&mut self, code: &'static str) {
-        self.failures.add(code, 1, Nothing);
+        self.failures.add(code, 1, []);
     }
 
     pub(crate) fn add(&mut self, view: View<'_>) {
@@ -224,13 +193,14 @@ impl Summary {
         let shape = array.shape().to_vec();
         let sizes = Sizes::of(view);
         self.sizes += sizes;
-        self.codecs.add(header.codec.0, 1, sizes);
-        self.layouts.add(array.layout_name(), 1, Nothing);
-        self.dtypes.add(text::dtype(array), 1, sizes);
+        let sums = [sizes.nbytes, sizes.cbytes];
+        self.codecs.add(header.codec.0, 1, sums);
+        self.layouts.add(array.layout_name(), 1, []);
+        self.dtypes.add(text::dtype(array), 1, sums);
         let one = Rank { count: 1, least: shape.clone(), largest: shape.clone() };
         self.ranks.entry(shape.len()).or_default().merge(one);
-        self.chunks.add(array.chunkshape().to_vec(), 1, Nothing);
-        self.shapes.add(shape, 1, Nothing);
+        self.chunks.add(array.chunkshape().to_vec(), 1, []);
+        self.shapes.add(shape, 1, []);
     }
 
     pub(crate) fn merge(&mut self, other: Self) {
@@ -267,7 +237,7 @@ impl Summary {
         });
         let ranks: Vec<_> = ranks.collect();
         let dtype = |dtype: &Option<String>| shortened(dtype.as_deref().unwrap_or("none"), WIDEST);
-        text += &self.codecs.table("CODEC", "codecs", |&number| codec_name(Codec(number)).into());
+        text += &self.codecs.table("CODEC", "codecs", |&number| Codec(number).to_string());
         text += &self.layouts.table("LAYOUT", "layouts", |layout| (*layout).into());
         text += &self.dtypes.table("DTYPE", "dtypes", dtype);
         text += &table(&["COUNT", "RANK", "LEAST", "LARGEST"].map(String::from), &ranks);
@@ -291,16 +261,14 @@ impl Summary {
             codecs: codecs
                 .map(|Counted { name, key, count, sums }| Counted {
                     name,
-                    key: codec_name(Codec(key)),
+                    key: Codec(key).to_string(),
                     count,
                     sums,
                 })
                 .collect(),
             layouts: self.layouts.counted("layout"),
             dtypes: self.dtypes.counted("dtype"),
-            ranks: ranks
-                .map(|(ndim, Rank { count, least, largest })| RankRecord { ndim, count, least, largest })
-                .collect(),
+            ranks: ranks.map(|(ndim, rank)| RankRecord { ndim, rank }).collect(),
             shapes: self.shapes.counted("shape"),
             chunks: self.chunks.counted("chunks"),
         })
@@ -328,9 +296,9 @@ struct SummaryRecord {
     cratio: Option<f64>,
     failure_codes: Vec<Counted<&'static str>>,
     kinds: Vec<Counted<ObjectKind>>,
-    codecs: Vec<Counted<Cow<'static, str>, Sizes>>,
+    codecs: Vec<Counted<String, 2>>,
     layouts: Vec<Counted<&'static str>>,
-    dtypes: Vec<Counted<Option<String>, Sizes>>,
+    dtypes: Vec<Counted<Option<String>, 2>>,
     ranks: Vec<RankRecord>,
     shapes: Vec<Counted<Vec<i64>>>,
     chunks: Vec<Counted<Vec<i32>>>,
@@ -339,26 +307,25 @@ struct SummaryRecord {
 #[derive(Serialize)]
 struct RankRecord {
     ndim: usize,
-    count: u64,
-    least: Vec<i64>,
-    largest: Vec<i64>,
+    #[serde(flatten)]
+    rank: Rank,
 }
 
 /// An entry of a tally as JSON: the key under `name`, its count and its sums.
-struct Counted<K, S = Nothing> {
+struct Counted<K, const N: usize = 0> {
     name: &'static str,
     key: K,
     count: u64,
-    sums: S,
+    sums: [i128; N],
 }
 
-impl<K: Serialize, S: Sums> Serialize for Counted<K, S> {
-    fn serialize<T: Serializer>(&self, serializer: T) -> Result<T::Ok, T::Error> {
+impl<K: Serialize, const N: usize> Serialize for Counted<K, N> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut object = serializer.serialize_map(None)?;
         object.serialize_entry(self.name, &self.key)?;
         object.serialize_entry("count", &self.count)?;
-        for (name, sum) in S::NAMES.iter().zip(self.sums.values()) {
-            object.serialize_entry(name, &sum)?;
+        for (name, sum) in SUMS.iter().zip(&self.sums) {
+            object.serialize_entry(name, sum)?;
         }
         object.end()
     }

@@ -117,7 +117,7 @@ fn longest_value(page: &[u8]) -> usize {
 }
 
 /// The answer with the first bytes of its body.
-pub(super) async fn shortened(answer: HttpResponse) -> HttpResponse {
+pub(super) async fn start_of(answer: HttpResponse) -> HttpResponse {
     let (parts, body) = answer.into_parts();
     let bytes = Start::of(body, MAX_REFUSAL).await.bytes;
     HttpResponse::from_parts(parts, bytes.into())

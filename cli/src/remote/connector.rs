@@ -8,7 +8,7 @@ use object_store::{ClientConfigKey, ClientOptions, Error};
 use reqwest::header::{LOCATION, RANGE};
 use reqwest::{Certificate, Client, Method, NoProxy, Proxy, Url};
 
-use super::answer::{Redirect, refusal, shortened, whole};
+use super::answer::{Redirect, refusal, start_of, whole};
 use super::runtime::TIMEOUT;
 
 /// The most redirects of a request.
@@ -91,7 +91,7 @@ impl Connection {
             // `object_store` uses this method to ask the service of Amazon's machines for a token, and acts on its
             // answer.
             if request.method() == Method::PUT {
-                return Ok(shortened(answer).await);
+                return Ok(start_of(answer).await);
             }
             if !answer.status().is_redirection() {
                 return Err(refusal(answer, Redirect::None, is_from_origin).await);

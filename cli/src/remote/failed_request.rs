@@ -51,8 +51,7 @@ impl FailedRequest<'_> {
 
     /// The message, and a hint. `root` is the URL of the bucket.
     pub(super) fn problem(&self, service: Service, root: &str) -> Problem {
-        let told = self.by_text(service, root).unwrap_or_else(|| self.by_status(service));
-        let (code, message) = told;
+        let (code, message) = self.by_text(service, root).unwrap_or_else(|| self.by_status(service));
         Problem::new(code, message)
     }
 

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use crate::run::{b2nd, folder, objects, run, run_with, screen, snapshot, text};
+use crate::run::{b2nd, folder, objects, run, run_with, screen, snapshot, text, transcript};
 use b2nd_lab::{copy_tree, data};
 use serde_json::Value;
 
@@ -143,15 +143,7 @@ fn a_command_says_what_it_cannot_use() {
         &["rewrite", "scalar.b2nd", "tree.b2z:new.b2nd"],
         &["rewrite", "scalar.b2nd", "s3://bucket/new.b2nd"],
     ];
-    let screens = cases.map(|arguments| {
-        format!(
-            "$ b2nd {}
-{}",
-            arguments.join(" "),
-            screen(&run(folder.path(), arguments))
-        )
-    });
-    snapshot("address_refused", &screens.concat());
+    snapshot("address_refused", &transcript(folder.path(), &cases));
     let output = run_with(b"-\n", folder.path(), &["ls", "--files-from", "-"]);
     assert!(text(&output.stderr).starts_with("b2nd: -: standard input must be given as an argument"));
 }
@@ -243,15 +235,4 @@ fn a_path_that_is_not_utf_8_has_its_bytes_in_json() {
     }
     let plain = &objects(&run(&data(), &["ls", "--json", "scalar.b2nd"]))[0];
     assert!(plain.get("path_bytes").is_none());
-}
-
-#[cfg(not(feature = "remote"))]
-#[test]
-fn without_its_feature_a_url_is_refused_with_where_to_get_it() {
-    for arguments in [&["ls", "s3://bucket/folder"], &["info", "https://host/a.b2nd"]] {
-        let output = run(Path::new("."), arguments);
-        assert_eq!(output.status.code(), Some(1));
-        let message = text(&output.stderr);
-        assert!(message.contains("`cargo install b2nd --features remote`"), "{message}");
-    }
 }

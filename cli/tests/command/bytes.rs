@@ -1,7 +1,6 @@
 //! `b2nd dump`, `encode` and `decode`: metalayers as bytes, and back.
 
 use std::fs;
-use std::path::Path;
 
 use crate::json::of;
 use crate::run::{folder, objects, run, run_with, screen, snapshot, text};
@@ -15,10 +14,6 @@ const EXAMPLE: [&str; 9] =
 const EXAMPLE_HEX: &str = "97000292d30000000000000003d3000000000000000592d200000002d20000000392d200000001d200000002\
     00db000000033c6934";
 
-fn here() -> &'static Path {
-    root()
-}
-
 #[test]
 fn a_header_byte_by_byte() {
     snapshot("dump_int32_3x5", text(&run(&data(), &["dump", "int32_3x5.b2nd"]).stdout));
@@ -28,7 +23,7 @@ fn a_header_byte_by_byte() {
     // A header of the second generation, which has no blocksize.
     let old = [&[0x9d], &old[1..14], &[160], &old[15..52], &old[57..99], &[0xd2, 0, 0, 0, 102], &old[104..]]
         .concat();
-    snapshot("dump_older", text(&run_with(&old, here(), &["dump"]).stdout));
+    snapshot("dump_older", text(&run_with(&old, root(), &["dump"]).stdout));
 }
 
 #[test]
@@ -59,14 +54,14 @@ fn bad_bytes_are_marked() {
     ] {
         let mut bad = good.clone();
         bad[at] = byte;
-        let output = run_with(&bad[..165], here(), &["dump"]);
+        let output = run_with(&bad[..165], root(), &["dump"]);
         let lines: Vec<&str> = text(&output.stdout).lines().collect();
         let last = lines.len().saturating_sub(3);
         let status = output.status.code().unwrap();
         screens.push(format!("byte {at} = {byte:02x}: status {status}\n{}\n", lines[last..].join("\n")));
         assert_eq!(text(&output.stdout).matches("^^").count(), 1, "{}", text(&output.stdout));
     }
-    let cut = run_with(&good[..120], here(), &["dump"]);
+    let cut = run_with(&good[..120], root(), &["dump"]);
     assert_eq!(cut.status.code(), Some(1));
     snapshot("dump_of_bad_headers", &screens.concat());
 }
@@ -128,11 +123,11 @@ fn a_metalayer_comes_as_digits_or_as_it_is() {
         EXAMPLE_HEX.as_bytes().chunks(2).map(|pair| [r"\x", text(pair)].concat()).collect::<String>();
     let python_all = format!(r#"b"{escapes}""#);
     for digits in [EXAMPLE_HEX, &spaced, &rust, &upper, &python, &python_all] {
-        assert_eq!(text(&run(here(), &["dump", "--hex", digits]).stdout), expected, "{digits}");
-        assert_eq!(text(&run_with(digits.as_bytes(), here(), &["dump"]).stdout), expected, "{digits}");
+        assert_eq!(text(&run(root(), &["dump", "--hex", digits]).stdout), expected, "{digits}");
+        assert_eq!(text(&run_with(digits.as_bytes(), root(), &["dump"]).stdout), expected, "{digits}");
     }
-    assert_eq!(text(&run_with(&bytes, here(), &["dump"]).stdout), expected);
-    assert_eq!(text(&run_with(&bytes, here(), &["dump", "-"]).stdout), expected);
+    assert_eq!(text(&run_with(&bytes, root(), &["dump"]).stdout), expected);
+    assert_eq!(text(&run_with(&bytes, root(), &["dump", "-"]).stdout), expected);
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("bytes"), &bytes).unwrap();
     assert_eq!(text(&run(folder.path(), &["dump", "bytes"]).stdout), expected);
@@ -147,7 +142,7 @@ fn text_that_does_not_describe_bytes_is_an_error() {
         ("b'1' b'2'", "b'1' b'2' is not a Python bytes literal"),
     ] {
         for command in ["dump", "decode"] {
-            let output = run_with(given.as_bytes(), here(), &[command]);
+            let output = run_with(given.as_bytes(), root(), &[command]);
             assert_eq!((output.status.code(), text(&output.stdout)), (Some(1), ""), "{given}");
             let complaint = "not a frame, a metalayer, or hexadecimal digits";
             assert!(
@@ -188,7 +183,7 @@ fn the_rest_of_a_frame_byte_by_byte() {
     let sparse = rest(&["--chunks", "sparse.b2nd"]);
     assert!(sparse.contains("chunk 3        in 00000003.chunk\n"), "{sparse}");
     let bytes = fs::read(data().join("vlmetalayers.b2nd")).unwrap();
-    let piped = run_with(&bytes, here(), &["dump", "--chunks", "--trailer"]);
+    let piped = run_with(&bytes, root(), &["dump", "--chunks", "--trailer"]);
     assert_eq!(text(&piped.stdout), all, "as bytes");
     let member = rest(&["--chunks", "--trailer", "tree.b2z@46"]);
     assert!(member.contains("fingerprint"), "{member}");
@@ -241,7 +236,7 @@ fn what_follows_a_bad_header_is_not_shown() {
     let cut = run(folder.path(), &["dump", "--trailer", "bad/cut.b2nd"]);
     assert_eq!(cut.status.code(), Some(1));
     assert!(text(&cut.stdout).contains("shape[1]") && text(&cut.stderr).contains("cut short"));
-    let metalayer = run(here(), &["dump", "--trailer", "--hex", EXAMPLE_HEX]);
+    let metalayer = run(root(), &["dump", "--trailer", "--hex", EXAMPLE_HEX]);
     assert_eq!(metalayer.status.code(), Some(1));
     assert!(text(&metalayer.stdout).contains("shape[1]"));
     assert_eq!(text(&metalayer.stderr), "b2nd: a metalayer by itself has no chunks and no trailer\n");
@@ -251,16 +246,16 @@ fn what_follows_a_bad_header_is_not_shown() {
 
 #[test]
 fn encode_gives_the_bytes_of_the_draft_specification() {
-    let output = run(here(), &EXAMPLE);
+    let output = run(root(), &EXAMPLE);
     assert_eq!(text(&output.stdout), format!("{EXAMPLE_HEX}\n"));
-    let raw = run(here(), &[&EXAMPLE[..], &["--raw"]].concat());
+    let raw = run(root(), &[&EXAMPLE[..], &["--raw"]].concat());
     assert_eq!(raw.stdout, unhex(EXAMPLE_HEX));
     let tuples = ["encode", "--shape", "(3, 5)", "--chunks", "[2, 3]", "--blocks", "1, 2", "--dtype", "<i4"];
-    assert_eq!(run(here(), &tuples).stdout, output.stdout);
+    assert_eq!(run(root(), &tuples).stdout, output.stdout);
     let crosses = ["encode", "--shape", "3x5", "--chunks", "2 x 3", "--blocks", "1x2", "--dtype", "<i4"];
-    assert_eq!(run(here(), &crosses).stdout, output.stdout);
+    assert_eq!(run(root(), &crosses).stdout, output.stdout);
     let scalar =
-        run(here(), &["encode", "--shape", "()", "--chunks", "()", "--blocks", "", "--dtype", "|u1"]);
+        run(root(), &["encode", "--shape", "()", "--chunks", "()", "--blocks", "", "--dtype", "|u1"]);
     let expected =
         to_vec(&Meta::new(Shapes { shape: &[], chunkshape: &[], blockshape: &[] }, "|u1").unwrap()).unwrap();
     assert_eq!(unhex(text(&scalar.stdout).trim()), expected);
@@ -281,7 +276,7 @@ fn encode_says_why_shapes_do_not_work_together() {
     let mut messages = String::new();
     for [shape, chunks, blocks, dtype] in cases {
         let options = ["encode", "--shape", shape, "--chunks", chunks, "--blocks", blocks, "--dtype", dtype];
-        let output = run(here(), &options);
+        let output = run(root(), &options);
         assert_eq!((output.status.code(), text(&output.stdout)), (Some(1), ""), "{options:?}");
         messages += text(&output.stderr);
     }
@@ -291,11 +286,11 @@ fn encode_says_why_shapes_do_not_work_together() {
 #[test]
 fn blocks_that_exceed_their_chunks_are_a_remark() {
     let shapes = ["encode", "--shape", "3,5", "--chunks", "2,3", "--dtype", "<i4", "--blocks"];
-    let output = run(here(), &[&shapes[..], &["2,4"]].concat());
+    let output = run(root(), &[&shapes[..], &["2,4"]].concat());
     let remark = "b2nd: --blocks has 4 in dimension 1, more than the 3 of --chunks: python-blosc2 cannot create such an array\n";
     assert_eq!((output.status.code(), text(&output.stderr)), (Some(0), remark));
     assert!(!output.stdout.is_empty());
-    assert_eq!(text(&run(here(), &[&shapes[..], &["2,3"]].concat()).stderr), "");
+    assert_eq!(text(&run(root(), &[&shapes[..], &["2,3"]].concat()).stderr), "");
 }
 
 #[test]
@@ -308,7 +303,7 @@ fn numbers_that_cannot_be_read_are_shown_with_their_range() {
         (&"9".repeat(50), "is out of range: must be 0 to 2147483647 (int32)"),
     ] {
         let options = ["encode", "--shape", "3,5", "--chunks", chunks, "--blocks", "1,2", "--dtype", "<i4"];
-        let output = run(here(), &options);
+        let output = run(root(), &options);
         assert_eq!(output.status.code(), Some(2));
         assert!(text(&output.stderr).contains(expected), "{}", text(&output.stderr));
     }
@@ -318,7 +313,7 @@ fn numbers_that_cannot_be_read_are_shown_with_their_range() {
 fn a_dtype_is_written_as_writers_of_the_layout_do() {
     let dtype = |given: &str, layout: &str| {
         let options = [&EXAMPLE[..8], &[given, "--layout", layout, "--json"]].concat();
-        objects(&run(here(), &options))[0]["dtype"].clone()
+        objects(&run(root(), &options))[0]["dtype"].clone()
     };
     for given in ["int32", "<i4", "i4", "i"] {
         assert_eq!(dtype(given, "b2nd"), "<i4", "{given}");
@@ -332,12 +327,12 @@ fn a_dtype_is_written_as_writers_of_the_layout_do() {
 #[test]
 fn only_layout_caterva_takes_no_dtype() {
     let shapes = ["encode", "--shape", "3,5", "--chunks", "2,3", "--blocks", "1,2"];
-    let encoded = run(here(), &[&shapes[..], &["--layout", "caterva"]].concat());
+    let encoded = run(root(), &[&shapes[..], &["--layout", "caterva"]].concat());
     let bytes = to_vec(&(0, 2, [3, 5], [2, 3], [1, 2])).unwrap();
     assert_eq!((encoded.status.code(), unhex(text(&encoded.stdout).trim())), (Some(0), bytes));
     for layout in [&[][..], &["--layout", "b2nd"], &["--layout", "b2nd-mismarked"], &["--layout", "b2nd-six"]]
     {
-        let output = run(here(), &[&shapes[..], layout].concat());
+        let output = run(root(), &[&shapes[..], layout].concat());
         assert_eq!(output.status.code(), Some(2), "{layout:?}");
         assert!(text(&output.stderr).contains("--dtype"), "{}", text(&output.stderr));
     }
@@ -345,23 +340,23 @@ fn only_layout_caterva_takes_no_dtype() {
 
 #[test]
 fn decode_is_encode_the_other_way() {
-    let output = run_with(&run(here(), &EXAMPLE).stdout, here(), &["decode"]);
+    let output = run_with(&run(root(), &EXAMPLE).stdout, root(), &["decode"]);
     snapshot("decode", &screen(&output));
     for layout in Layout::ALL.iter().map(|layout| layout.name()) {
-        let raw = run(here(), &[&EXAMPLE[..], &["--layout", layout, "--raw"]].concat());
-        let decoded = &objects(&run_with(&raw.stdout, here(), &["decode", "--json"]))[0];
+        let raw = run(root(), &[&EXAMPLE[..], &["--layout", layout, "--raw"]].concat());
+        let decoded = &objects(&run_with(&raw.stdout, root(), &["decode", "--json"]))[0];
         assert_eq!(decoded["layout"], layout);
-        let dump = run_with(&raw.stdout, here(), &["dump"]);
+        let dump = run_with(&raw.stdout, root(), &["dump"]);
         assert!(dump.status.success(), "{}", text(&dump.stdout));
         assert_eq!(decoded["shape"], serde_json::json!([3, 5]));
         assert_eq!(unhex(decoded["hex"].as_str().unwrap()), raw.stdout);
     }
-    let other_format = run(here(), &["decode", "--hex", &EXAMPLE_HEX.replace("00db", "07db")]);
+    let other_format = run(root(), &["decode", "--hex", &EXAMPLE_HEX.replace("00db", "07db")]);
     assert!(text(&other_format.stdout).starts_with("layout  : b2nd, dtype format 7\n"));
     let frame = run(&data(), &["decode", "int32_3x5.b2nd"]);
     let message = "b2nd: int32_3x5.b2nd: a whole frame, not a metalayer; `b2nd info` shows the array in it\n";
     assert_eq!((frame.status.code(), text(&frame.stderr)), (Some(1), message));
-    let bad = run(here(), &["decode", "--hex", &EXAMPLE_HEX[..40]]);
+    let bad = run(root(), &["decode", "--hex", &EXAMPLE_HEX[..40]]);
     assert_eq!(bad.status.code(), Some(1));
     assert!(text(&bad.stderr).contains("byte 13: expected 9 bytes for shape[1]"), "{}", text(&bad.stderr));
 }
@@ -378,7 +373,7 @@ fn a_line_without_an_end_is_not_kept_for_ever() {
         let line = "x".to_owned() + &"名".repeat(longest / 3);
         assert_eq!(line.len(), longest);
         for (input, is_too_long) in [(line.clone() + end + &line, false), (line + "x" + end + "x", true)] {
-            let output = run_with(input.as_bytes(), here(), arguments);
+            let output = run_with(input.as_bytes(), root(), arguments);
             assert_eq!(output.status.code(), Some(1), "{}", text(&output.stderr));
             let answers = objects(&output);
             assert_eq!(answers.len(), if is_too_long { 1 } else { 2 });
@@ -398,7 +393,7 @@ fn each_line_is_decoded_by_itself_and_has_an_answer() {
     let python = format!("b'{}'", unhex(EXAMPLE_HEX).escape_ascii());
     let lines = [EXAMPLE_HEX, "", caterva, &EXAMPLE_HEX[..40], "no digits", &python].join("\n");
     let decode = ["decode", "--json", "--lines"];
-    let output = run_with(lines.as_bytes(), here(), &decode);
+    let output = run_with(lines.as_bytes(), root(), &decode);
     assert_eq!(output.status.code(), Some(1));
     let answers = objects(&output);
     assert_eq!(answers.len(), 6);
@@ -414,14 +409,14 @@ fn each_line_is_decoded_by_itself_and_has_an_answer() {
     assert_eq!((output.status.code(), objects(&output).len()), (Some(0), 2));
     let missing = run(folder.path(), &["decode", "--json", "--lines", "missing.hex"]);
     assert_eq!((missing.status.code(), &objects(&missing)[0]["path"]), (Some(1), &"missing.hex".into()));
-    assert_eq!(run(here(), &["decode", "--lines"]).status.code(), Some(2), "only with --json");
+    assert_eq!(run(root(), &["decode", "--lines"]).status.code(), Some(2), "only with --json");
 }
 
 #[test]
 fn the_vectors_are_decoded_as_they_say() {
     let vectors = b2nd_lab::vectors::read("metalayers.json");
     let lines: String = vectors.iter().map(|vector| vector.hex.clone() + "\n").collect();
-    let answers = objects(&run_with(lines.as_bytes(), here(), &["decode", "--json", "--lines"]));
+    let answers = objects(&run_with(lines.as_bytes(), root(), &["decode", "--json", "--lines"]));
     assert_eq!(answers.len(), vectors.len());
     for (vector, answer) in vectors.iter().zip(&answers) {
         let offset = answer.get("error").map(|error| &error["offset"]);

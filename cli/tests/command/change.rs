@@ -5,7 +5,7 @@ use std::fs;
 
 use crate::run::{as_on_linux, objects, run, screen, snapshot, text};
 use b2nd_frame::{Frame, check};
-use b2nd_lab::{data, root};
+use b2nd_lab::data;
 
 /// A folder with copies of real files.
 fn copies() -> tempfile::TempDir {
@@ -255,9 +255,7 @@ fn a_rewrite_is_an_array_in_the_present_format() {
 #[test]
 fn what_json_prints_is_as_the_schema_says() {
     let folder = copies();
-    let schema = root().join("docs/b2nd.schema.json");
-    let schema = serde_json::from_str(&fs::read_to_string(schema).unwrap()).unwrap();
-    let schema = jsonschema::validator_for(&schema).unwrap();
+    let schema = crate::json::schema();
     let cases: [(&[&str], &str, &str); 5] = [
         (&["set", "--dry-run", "int32_3x5.b2nd", "--shape", "4,6"], "int32_3x5.b2nd", "shape"),
         (&["set", "int32_3x5.b2nd", "--shape", "4,6"], "int32_3x5.b2nd", "shape"),

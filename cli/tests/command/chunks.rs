@@ -99,7 +99,7 @@ fn a_frame_without_chunks_says_so() {
 }
 
 /// A zip file with these members, uncompressed. The tests that use it do not verify checksums.
-fn zip<'n>(members: impl IntoIterator<Item = (String, &'n [u8])>) -> Vec<u8> {
+pub(crate) fn zip<'n>(members: impl IntoIterator<Item = (String, &'n [u8])>) -> Vec<u8> {
     let (mut zip, mut directory, mut count) = (Vec::new(), Vec::new(), 0_u16);
     for (name, bytes) in members {
         let length = u32::try_from(bytes.len()).unwrap().to_le_bytes();

@@ -4,7 +4,7 @@ use std::fs;
 
 use crate::run::{objects, run, screen, snapshot, text};
 use b2nd_frame::FindingCode;
-use b2nd_lab::{chunk_of_zeros, data, frame_of, root, stored_chunk};
+use b2nd_lab::{chunk_of_zeros, data, frame_of, stored_chunk};
 use serde_json::json;
 
 #[test]
@@ -145,8 +145,7 @@ fn a_code_is_explained_with_its_cause_and_cure() {
         assert!(names.contains(&code.name()), "{code}");
         assert!(code.cause().ends_with('.'), "{code}");
     }
-    let schema = fs::read_to_string(root().join("docs/b2nd.schema.json")).unwrap();
-    let schema: serde_json::Value = serde_json::from_str(&schema).unwrap();
+    let schema = crate::json::schema_text();
     let kinds = schema["$defs"]["error"]["properties"]["kind"]["description"].as_str().unwrap();
     let kinds = kinds.strip_prefix("The code of a finding, or ").unwrap().trim_end_matches('.');
     for kind in kinds.split(", ") {

@@ -270,34 +270,6 @@ fn completions_offer_values_and_not_files() {
 }
 
 #[test]
-fn a_hint_follows_what_is_not_a_frame() {
-    let folder = folder();
-    fs::create_dir(folder.path().join("headless.b2nd")).unwrap();
-    fs::write(folder.path().join("headless.b2nd/00000000.chunk"), "").unwrap();
-    let said = |arguments: &[&str]| {
-        let output = crate::run::run(folder.path(), arguments);
-        assert_eq!(output.status.code(), Some(1), "{arguments:?}");
-        text(&output.stderr).trim_end().to_owned()
-    };
-    assert!(said(&["info", "images"]).ends_with("; `b2nd ls` lists the arrays in a folder"));
-    assert!(said(&["info", "headless.b2nd"]).ends_with("so not a sparse frame"));
-    assert!(said(&["info", "images/notes.txt"]).ends_with("; `b2nd ls --scan` looks for frames inside"));
-    let output = crate::run::run(folder.path(), &["diff", "tree.b2z", "scalar.b2nd"]);
-    let said = text(&output.stderr).trim_end();
-    assert!(said.ends_with("; it is a zip file: name a member, as in FILE:MEMBER"), "{said}");
-}
-
-#[test]
-fn the_help_of_set_says_what_new_items_are() {
-    let output = run(&["set", "--help"]);
-    let help = text(&output.stdout).split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(
-        help.contains("If the array grows, the new items have the values that the padding held"),
-        "{help}"
-    );
-}
-
-#[test]
 fn every_shell_gets_completions() {
     for shell in ["bash", "elvish", "fish", "powershell", "zsh"] {
         let output = run(&["completions", shell]);

@@ -73,21 +73,17 @@ fn an_endless_answer_is_not_taken() {
 
 #[test]
 fn what_a_server_sends_is_printed_up_to_a_line() {
-    let server = Server::start(|path, _| {
+    let list = |key: &str, size: &str| {
+        format!(
+            "<ListBucketResult><Contents><Key>{key}</Key><LastModified>2026-01-01T00:00:00.000Z</LastModified><Size>{size}</Size></Contents></ListBucketResult>"
+        )
+    };
+    let server = Server::start(move |path, _| {
         let (bucket, _) = path.split_once('/').unwrap_or((path, ""));
         let body = match bucket.split('?').next().unwrap() {
-            "size" => format!(
-                "<ListBucketResult><Contents><Key>a.b2nd</Key><LastModified>2026-01-01T00:00:00.000Z</LastModified><Size>{}</Size></Contents></ListBucketResult>",
-                "x".repeat(9000)
-            ),
-            "long" => format!(
-                "<ListBucketResult><Contents><Key>a.b2nd</Key><LastModified>2026-01-01T00:00:00.000Z</LastModified><Size>{}</Size></Contents></ListBucketResult>",
-                "x".repeat(26_000_000)
-            ),
-            "middle" => format!(
-                "<ListBucketResult><Contents><Key>{}.b2nd</Key><LastModified>2026-01-01T00:00:00.000Z</LastModified><Size>1</Size></Contents></ListBucketResult>",
-                "x".repeat(30_000)
-            ),
+            "size" => list("a.b2nd", &"x".repeat(9000)),
+            "long" => list("a.b2nd", &"x".repeat(26_000_000)),
+            "middle" => list(&format!("{}.b2nd", "x".repeat(30_000)), "1"),
             "code" => return refusal(403, &"Odd ".repeat(4000)),
             "range" => {
                 return Answer::Body(206, format!("Content-Range: {}\r\n", "x".repeat(50_000)), vec![0; 9]);

@@ -29,18 +29,6 @@ fn array(shape: &[i64], chunkshape: &[i32], dtype: &str) -> Vec<u8> {
     writer.finish().unwrap().into_inner()
 }
 
-/// A zip file with one member, without its checksum.
-fn zip(name: &str, member: &[u8]) -> Vec<u8> {
-    let length = u32::try_from(member.len()).unwrap().to_le_bytes();
-    let name_len = u16::try_from(name.len()).unwrap().to_le_bytes();
-    let fields =
-        [&[20, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0][..], &length, &length, &name_len, &[0; 2]].concat();
-    let local = [b"PK\x03\x04", &fields[..], name.as_bytes(), member].concat();
-    let entry = [b"PK\x01\x02\x14\0", &fields[..], &[0; 14], name.as_bytes()].concat();
-    let sizes = [entry.len(), local.len()].map(|size| u32::try_from(size).unwrap().to_le_bytes()).concat();
-    [local, entry, b"PK\x05\x06\0\0\0\0\x01\0\x01\0".to_vec(), sizes, vec![0; 2]].concat()
-}
-
 #[test]
 fn a_small_file_takes_little_memory_and_time() {
     let folder = tempfile::tempdir().unwrap();
@@ -61,7 +49,7 @@ fn a_small_file_takes_little_memory_and_time() {
         &array(&[1], &[1], &format!("[('{}abcdefgh', 'u1')]", "\u{301}".repeat(1_000_000))),
     );
     let frame = fs::read(data().join("scalar.b2nd")).unwrap();
-    write("deep.zip", &zip(&format!("{}x.b2nd", "a/".repeat(30_000)), &frame));
+    write("deep.zip", &crate::chunks::zip([(format!("{}x.b2nd", "a/".repeat(30_000)), &*frame)]));
     let ones = |count| vec!["1"; count].join(", ");
     write("dimensions.b2nd", &array(&[2], &[2], &format!("(('|u1', ({})), ({}))", ones(64), ones(30))));
 

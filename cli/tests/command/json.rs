@@ -8,16 +8,17 @@ use b2nd_serde::Layout;
 use jsonschema::Validator;
 use serde_json::{Value, json};
 
+pub(crate) fn schema_text() -> Value {
+    serde_json::from_str(&fs::read_to_string(root().join("docs/b2nd.schema.json")).unwrap()).unwrap()
+}
+
 pub(crate) fn schema() -> Validator {
-    let path = root().join("docs/b2nd.schema.json");
-    let schema: Value = serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap();
-    jsonschema::validator_for(&schema).unwrap()
+    jsonschema::validator_for(&schema_text()).unwrap()
 }
 
 /// The schema of one kind of object.
 pub(crate) fn of(kind: &str) -> Validator {
-    let path = root().join("docs/b2nd.schema.json");
-    let mut schema: Value = serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap();
+    let mut schema = schema_text();
     schema["oneOf"] = json!([{ "$ref": format!("#/$defs/{kind}") }]);
     jsonschema::validator_for(&schema).unwrap()
 }
@@ -42,8 +43,7 @@ fn no_character_gets_to_a_terminal_that_controls_it_or_turns_its_text() {
 
 #[test]
 fn the_schema_names_every_layout() {
-    let schema = fs::read_to_string(root().join("docs/b2nd.schema.json")).unwrap();
-    let schema: Value = serde_json::from_str(&schema).unwrap();
+    let schema = schema_text();
     let enumerated = |kind: &str| schema["$defs"][kind]["properties"]["layout"]["enum"].clone();
     let mut names: Vec<_> = Layout::ALL.iter().map(|layout| json!(layout.name())).collect();
     assert_eq!(enumerated("metalayer"), json!(names));

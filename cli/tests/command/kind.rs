@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::run::{as_on_linux, objects, run, screen, snapshot, text};
+use crate::run::{as_on_linux, objects, run, screen, snapshot, text, transcript};
 use b2nd_lab::data;
 
 #[test]
@@ -274,9 +274,7 @@ fn the_key_of_an_array_in_the_data_of_a_store_is_an_address() {
         &["info", "store.b2e:/none", "zip.b2z:/none", "folder.b2d:/none"],
         &["set", "store.b2e:/noted", "--shape", "4,2"],
     ];
-    let screens = commands
-        .map(|command| format!("$ b2nd {}\n{}", command.join(" "), screen(&run(folder.path(), command))));
-    snapshot("embedded", &screens.concat());
+    snapshot("embedded", &transcript(folder.path(), &commands));
 }
 
 #[test]

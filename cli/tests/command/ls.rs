@@ -72,6 +72,8 @@ fn a_sparse_frame_that_lost_its_header_is_told() {
     for command in ["ls", "check"] {
         assert_eq!(run(folder.path(), &[command, "sparse.b2nd"]).status.code(), Some(1), "given by name");
     }
+    let info = run(folder.path(), &["info", "sparse.b2nd"]);
+    assert!(text(&info.stderr).ends_with("so not a sparse frame\n"), "{}", text(&info.stderr));
 }
 
 #[test]

@@ -11,7 +11,7 @@ use b2nd_frame::FrameBuilder;
 use b2nd_serde::{Meta, Shapes};
 
 use crate::run::text;
-use crate::terminal::{at_terminal_of, screen};
+use crate::terminal::at_terminal_to_end;
 use b2nd_lab::root;
 
 /// The columns of the terminal.
@@ -44,10 +44,7 @@ fn write_weather(folder: &Path) {
 
 /// What the command writes to a terminal, line by line.
 fn at_terminal(folder: &Path, arguments: &[&str]) -> Vec<String> {
-    let (command, mut pty, pts) = at_terminal_of(WIDTH, folder, arguments);
-    let mut child = command.spawn(pts).unwrap();
-    let shown = screen(&mut pty, None);
-    child.wait().unwrap();
+    let (shown, _) = at_terminal_to_end(WIDTH, folder, arguments);
     // On a slow machine, the output has a progress line and the sequence that clears it.
     shown
         .lines()

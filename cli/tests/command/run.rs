@@ -106,6 +106,13 @@ pub(crate) fn raw_screen(output: &Output) -> String {
     )
 }
 
+/// Each of these command lines, and the screen after it.
+pub(crate) fn transcript(folder: &Path, commands: &[&[&str]]) -> String {
+    let shown =
+        |arguments: &&[&str]| format!("$ b2nd {}\n{}", arguments.join(" "), screen(&run(folder, arguments)));
+    commands.iter().map(shown).collect()
+}
+
 /// The JSON objects on standard output, one per line.
 pub(crate) fn objects(output: &Output) -> Vec<Value> {
     text(&output.stdout).lines().map(|line| serde_json::from_str(line).unwrap()).collect()

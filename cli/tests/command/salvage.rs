@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use crate::run::{folder, objects, run, run_with, screen, snapshot, text};
+use crate::run::{folder, objects, run, run_with, screen, snapshot, text, transcript};
 use b2nd_lab::data;
 
 /// A folder with damaged copies of `int32_3x5.b2nd`, whose chunks of 64 bytes begin at byte 165.
@@ -32,8 +32,7 @@ fn damaged() -> tempfile::TempDir {
 #[test]
 fn a_salvage_says_what_was_restored_assumed_and_lost() {
     let folder = damaged();
-    let mut screens = Vec::new();
-    for arguments in [
+    let commands = [
         &["salvage", "header.b2nd", "new_header.b2nd"][..],
         &["salvage", "--dry-run", "chunk.b2nd", "new_chunk.b2nd"],
         &["salvage", "chunk.b2nd", "new_chunk.b2nd"],
@@ -48,10 +47,8 @@ fn a_salvage_says_what_was_restored_assumed_and_lost() {
         &["salvage", "none", "new.b2nd"],
         &["salvage", "chunk.b2nd"],
         &["check", "new_chunk.b2nd", "new_header.b2nd"],
-    ] {
-        screens.push(format!("$ b2nd {}\n{}", arguments.join(" "), screen(&run(folder.path(), arguments))));
-    }
-    snapshot("salvage", &screens.concat());
+    ];
+    snapshot("salvage", &transcript(folder.path(), &commands));
     let whole = fs::read(data().join("int32_3x5.b2nd")).unwrap();
     assert_eq!(fs::read(folder.path().join("new_header.b2nd")).unwrap().len(), whole.len());
     assert_eq!(fs::read(folder.path().join("new_resized.b2nd")).unwrap().len(), whole.len());
@@ -104,8 +101,7 @@ fn standard_input_is_salvaged_too() {
 #[test]
 fn other_commands_name_what_mends() {
     let folder = damaged();
-    let mut screens = Vec::new();
-    for arguments in [
+    let commands = [
         &["rewrite", "chunk.b2nd", "new.b2nd"][..],
         &["rewrite", "longer.b2nd", "new.b2nd"],
         &["rewrite", "longer.b2nd", "longer.b2nd"],
@@ -115,10 +111,8 @@ fn other_commands_name_what_mends() {
         &["set", "resized.b2nd", "--shape", "3,12"],
         &["set", "resized.b2nd", "--shape", "3,5"],
         &["check", "--chunks", "chunk.b2nd", "resized.b2nd"],
-    ] {
-        screens.push(format!("$ b2nd {}\n{}", arguments.join(" "), screen(&run(folder.path(), arguments))));
-    }
-    snapshot("mended", &screens.concat());
+    ];
+    snapshot("mended", &transcript(folder.path(), &commands));
     let whole = fs::read(data().join("int32_3x5.b2nd")).unwrap();
     for name in ["new.b2nd", "undone.b2nd", "resized.b2nd"] {
         assert_eq!(fs::read(folder.path().join(name)).unwrap(), whole, "{name}");

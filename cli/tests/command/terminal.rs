@@ -6,7 +6,7 @@ use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
-use std::process::{Child, ChildStdout, Stdio};
+use std::process::{Child, ChildStdout, ExitStatus, Stdio};
 use std::thread;
 use std::time::Duration;
 
@@ -21,10 +21,18 @@ fn at_terminal(folder: &Path, arguments: &[&str]) -> (Started, Pty, Pts) {
 }
 
 /// The same, at a terminal of this width.
-pub(crate) fn at_terminal_of(width: u16, folder: &Path, arguments: &[&str]) -> (Started, Pty, Pts) {
+fn at_terminal_of(width: u16, folder: &Path, arguments: &[&str]) -> (Started, Pty, Pts) {
     let (pty, pts) = pty_process::blocking::open().unwrap();
     pty.resize(pty_process::Size::new(24, width)).unwrap();
     (Started::from(b2nd(folder, arguments)).env("TERM", "xterm"), pty, pts)
+}
+
+/// All that the command writes to a terminal of this width, and its exit status.
+pub(crate) fn at_terminal_to_end(width: u16, folder: &Path, arguments: &[&str]) -> (String, ExitStatus) {
+    let (command, mut pty, pts) = at_terminal_of(width, folder, arguments);
+    let mut child = command.spawn(pts).unwrap();
+    let shown = screen(&mut pty, None);
+    (shown, child.wait().unwrap())
 }
 
 /// Progress is shown after one second. A sleep can take longer than this, but never less.
@@ -251,17 +259,13 @@ fn rows_are_shown_as_they_come_below_their_header() {
 #[test]
 fn a_terminal_gets_colours_and_a_header_and_a_pipe_does_not() {
     let folder = folder();
-    let (command, mut pty, pts) = at_terminal(folder.path(), &["ls", "images"]);
-    let mut child = command.spawn(pts).unwrap();
-    let shown = screen(&mut pty, None);
-    assert!(child.wait().unwrap().success());
+    let (shown, status) = at_terminal_to_end(80, folder.path(), &["ls", "images"]);
+    assert!(status.success());
     assert!(shown.contains("\u{1b}[1mSHAPE"), "{shown:?}");
     let piped = run(folder.path(), &["ls", "images"]);
     assert!(!text(&piped.stdout).contains('\u{1b}') && !text(&piped.stdout).contains("SHAPE"));
-    let (command, mut pty, pts) = at_terminal(folder.path(), &["ls", "--tree", "images"]);
-    let mut child = command.spawn(pts).unwrap();
-    let shown = screen(&mut pty, None);
-    assert!(child.wait().unwrap().success());
+    let (shown, status) = at_terminal_to_end(80, folder.path(), &["ls", "--tree", "images"]);
+    assert!(status.success());
     assert!(shown.starts_with("\u{1b}[1mPATH ") && shown.contains(" SHAPE "), "{shown:?}");
     let piped = run(folder.path(), &["ls", "--tree", "images"]);
     assert!(text(&piped.stdout).starts_with("images\n"));
@@ -297,10 +301,7 @@ fn a_narrow_terminal_lists_the_codes_whole_and_without_meanings() {
 
 /// The output at a terminal of this width, without colours.
 fn shown_at(width: u16, arguments: &[&str]) -> String {
-    let (command, mut pty, pts) = at_terminal_of(width, &data(), arguments);
-    let mut child = command.spawn(pts).unwrap();
-    let shown = screen(&mut pty, None);
-    child.wait().unwrap();
+    let (shown, _) = at_terminal_to_end(width, &data(), arguments);
     anstream::adapter::strip_str(&shown).to_string().replace("\r\n", "\n")
 }
 
@@ -377,10 +378,9 @@ fn a_value_of_a_metalayer_fits_the_terminal() {
 
 #[test]
 fn a_dump_has_colours_and_the_same_lines() {
-    let (command, mut pty, pts) = at_terminal(&data(), &["dump", "--chunks", "--trailer", "int32_3x5.b2nd"]);
-    let mut child = command.spawn(pts).unwrap();
-    let shown = screen(&mut pty, None);
-    assert!(child.wait().unwrap().success());
+    let (shown, status) =
+        at_terminal_to_end(80, &data(), &["dump", "--chunks", "--trailer", "int32_3x5.b2nd"]);
+    assert!(status.success());
     assert!(shown.contains("       \u{1b}[1mheader_len\u{1b}[0m     165\r\n"), "{}", &shown[..900]);
     let plain = anstream::adapter::strip_str(&shown).to_string().replace("\r\n", "\n");
     assert_eq!(plain, text(&run(&data(), &["dump", "--chunks", "--trailer", "int32_3x5.b2nd"]).stdout));

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use b2nd_frame::b2nd_serde::dtype::Dtype;
+use b2nd_serde::dtype::Dtype;
 use serde::{Serialize, Serializer};
 
 use super::float::Float;

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use b2nd_frame::b2nd_serde::dtype::{Dtype, Kind};
+use b2nd_serde::dtype::{Dtype, Kind};
 
 use super::value::{list_count, printed_len};
 

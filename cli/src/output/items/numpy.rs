@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use b2nd_frame::b2nd_serde::dtype::{Dtype, Kind};
+use b2nd_serde::dtype::{Dtype, Kind};
 
 use super::float::{Float, FloatFormat};
 use super::time::datetime;

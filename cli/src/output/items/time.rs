@@ -1,6 +1,6 @@
 //! Datetimes and durations as NumPy prints them.
 
-use b2nd_frame::b2nd_serde::dtype::TimeUnit;
+use b2nd_serde::dtype::TimeUnit;
 
 /// Seconds of a day.
 const DAY: i128 = 86_400;

@@ -2,7 +2,7 @@
 
 use std::fmt::{Display, Write};
 
-use b2nd_frame::b2nd_serde::dtype::{ByteOrder, Dtype, Field, Kind, TimeUnit};
+use b2nd_serde::dtype::{ByteOrder, Dtype, Field, Kind, TimeUnit};
 use half::f16;
 
 use super::float::Float;
