@@ -39,7 +39,7 @@ pub fn write_array(path: &Path, array: &Array2<f64>) -> Result<(), Box<dyn Error
     for chunk in geometry.chunks() {
         // Block after block, with zeros as padding.
         let mut in_blocks = vec![0; writer.chunk_nbytes()];
-        chunk.gather(&items, typesize, &mut in_blocks).ok_or("the array is too short")?;
+        chunk.gather(&items, typesize, &mut in_blocks)?;
         writer.write_chunk(chunk.number(), &compress_chunk(&in_blocks, &compression)?)?;
     }
     let frame = writer.finish()?.persist()?;

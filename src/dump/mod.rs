@@ -53,7 +53,7 @@ pub use row::{Printable, Row};
 /// ```
 #[must_use]
 pub fn metalayer(bytes: &[u8]) -> Dump<'_> {
-    Dump::new(bytes, |bytes, mut rows| rows.metalayer(bytes.len()))
+    Dump::new(bytes, |mut rows| rows.metalayer(rows.rest().len()))
 }
 
 /// Annotated bytes, from [`metalayer`]. Its `Display` is the text.
@@ -68,9 +68,9 @@ pub struct Dump<'b> {
     annotate: Annotate,
 }
 
-/// A function that shows bytes with an annotator.
+/// A function that shows the bytes of an annotator.
 // A pointer and not a closure, so a `Dump` is `Copy` and can be displayed more than once.
-type Annotate = fn(&[u8], Annotator<'_, '_>) -> fmt::Result;
+type Annotate = fn(Annotator<'_, '_>) -> fmt::Result;
 
 impl<'b> Dump<'b> {
     /// A dump of bytes in another format, annotated by a function.
@@ -78,7 +78,7 @@ impl<'b> Dump<'b> {
     /// ```
     /// use b2nd_serde::dump::Dump;
     ///
-    /// let dump = Dump::new(&[0, 7], |bytes, mut rows| rows.value(2, [&"uint16", &"length", &bytes[1]]));
+    /// let dump = Dump::new(&[0, 7], |mut rows| rows.value(2, [&"uint16", &"length", &rows.rest()[1]]));
     /// assert_eq!(dump.to_string().trim_start(), "0  00 07                             uint16      length         7\n");
     /// ```
     #[must_use]
@@ -96,7 +96,7 @@ impl<'b> Dump<'b> {
     }
 
     fn write(&self, receive: &mut dyn FnMut(&Row<'_>) -> fmt::Result) -> fmt::Result {
-        (self.annotate)(self.bytes, Annotator::new(self.bytes, receive))
+        (self.annotate)(Annotator::new(self.bytes, receive))
     }
 }
 

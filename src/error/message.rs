@@ -1,7 +1,6 @@
 //! The message of an error: what was expected and what was found, with the entry and the dimension.
 
 use core::fmt;
-use core::num::NonZeroU8;
 
 use super::detail::{CustomText, Detail, LayoutFault, ValueType};
 use crate::entry::{Encoding, Entry, MAX_NDIM};
@@ -14,8 +13,8 @@ pub(super) struct Parts {
     pub(super) offset: Option<u32>,
     pub(super) entry: Option<Entry>,
     pub(super) dimension: Option<u8>,
-    /// The version of the metalayer, if it is known and not 0.
-    pub(super) version: Option<NonZeroU8>,
+    /// The version of the metalayer; 0 if it is not known.
+    pub(super) version: u8,
     pub(super) detail: Detail,
 }
 
@@ -93,8 +92,8 @@ impl Parts {
         self.detail_message(f)?;
         // The bytes may be valid in that version, so the message must not only call them wrong.
         match self.version {
-            Some(version) => write!(f, "; version is {version}, but only version 0 is known"),
-            None => Ok(()),
+            0 => Ok(()),
+            version => write!(f, "; version is {version}, but only version 0 is known"),
         }
     }
 

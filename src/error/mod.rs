@@ -1,7 +1,6 @@
 //! The error of reading and writing, with its entry and its byte.
 
 use core::fmt;
-use core::num::NonZeroU8;
 
 #[cfg(feature = "alloc")]
 use alloc::boxed::Box;
@@ -103,7 +102,7 @@ pub enum ErrorKind {
 impl Error {
     #[cold]
     pub(crate) fn new(detail: Detail) -> Self {
-        let parts = Parts { offset: None, entry: None, dimension: None, version: None, detail };
+        let parts = Parts { offset: None, entry: None, dimension: None, version: 0, detail };
         #[cfg(feature = "alloc")]
         return Self(Box::new(parts));
         #[cfg(not(feature = "alloc"))]
@@ -157,7 +156,7 @@ impl Error {
     /// Adds the version of the metalayer whose bytes are wrong.
     #[cold]
     pub(crate) fn of_version(mut self, version: u8) -> Self {
-        self.0.version = NonZeroU8::new(version);
+        self.0.version = version;
         self
     }
 
@@ -192,11 +191,11 @@ impl Error {
     /// ```
     /// // Version 1, and an array marker that version 0 does not have.
     /// let error = b2nd_serde::from_slice::<serde_json::Value>(&[0x97, 1, 1, 0xdc]).unwrap_err();
-    /// assert_eq!(error.version().map(u8::from), Some(1));
+    /// assert_eq!(error.version(), Some(1));
     /// ```
     #[must_use]
-    pub fn version(&self) -> Option<NonZeroU8> {
-        self.0.version
+    pub fn version(&self) -> Option<u8> {
+        Some(self.0.version).filter(|&version| version != 0)
     }
 
     /// The text without the offset, for a program that shows the offset separately.

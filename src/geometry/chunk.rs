@@ -4,7 +4,7 @@ use core::ops::Range;
 
 use super::axis::check_count;
 use super::dimensions::Dimensions;
-use super::error::{Error, Violation};
+use super::error::{Buffer, Error, Violation};
 use super::extent::Extent;
 use super::grid::Geometry;
 use super::walk::{Cells, iterate};
@@ -187,8 +187,11 @@ impl<'g> Chunk<'g> {
 
     /// Copies the items of the [`extent`](Chunk::extent) from the array, or from the slice, into a decompressed chunk.
     ///
-    /// Both are bytes; the array is in C order. The padding of the chunk is not changed. Returns `None` if the type
-    /// size is 0, or if one of the two is too short; a part may have been copied then.
+    /// Both are bytes; the array is in C order. The padding of the chunk is not changed.
+    ///
+    /// # Errors
+    ///
+    /// If the type size is 0, or if one of the two is too short; a part may have been copied then.
     ///
     /// ```
     /// use b2nd_serde::{Geometry, Shapes};
@@ -196,27 +199,24 @@ impl<'g> Chunk<'g> {
     /// let geometry = Geometry::new(Shapes { shape: &[3, 5], chunkshape: &[2, 3], blockshape: &[1, 2] })?;
     /// let array: Vec<u8> = (1..16).collect();
     /// let mut chunk = vec![0; geometry.chunk_nbytes(1)?];
-    /// geometry.chunk(1).unwrap().gather(&array, 1, &mut chunk).unwrap();
+    /// geometry.chunk(1).unwrap().gather(&array, 1, &mut chunk)?;
     /// assert_eq!(chunk, [4, 5, 0, 0, 9, 10, 0, 0]);
     /// # Ok::<(), b2nd_serde::geometry::Error>(())
     /// ```
-    #[must_use = "the array or the chunk may have been too short"]
-    pub fn gather(&self, array: &[u8], typesize: usize, chunk: &mut [u8]) -> Option<()> {
-        // Items of 0 bytes fit any buffer, so nothing would end a loop over 2^62 of them.
-        if typesize == 0 {
-            return None;
-        }
-        for run in self.blocks().flat_map(|block| block.runs()) {
-            let items = array.get(run.target(typesize)?)?;
-            chunk.get_mut(run.source(typesize)?)?.copy_from_slice(items);
-        }
-        Some(())
+    pub fn gather(&self, array: &[u8], typesize: usize, chunk: &mut [u8]) -> Result<(), Error> {
+        self.copy(typesize, chunk.len(), array.len(), |in_chunk, in_array| {
+            chunk.get_mut(in_chunk)?.copy_from_slice(array.get(in_array)?);
+            Some(())
+        })
     }
 
     /// Copies the items of the [`extent`](Chunk::extent) from a decompressed chunk into the array, or into the slice.
     ///
-    /// Both are bytes; the array is in C order. Returns `None` if the type size is 0, or if one of the two is too
-    /// short; a part may have been copied then.
+    /// Both are bytes; the array is in C order.
+    ///
+    /// # Errors
+    ///
+    /// If the type size is 0, or if one of the two is too short; a part may have been copied then.
     ///
     /// ```
     /// use b2nd_serde::{Geometry, Shapes};
@@ -224,21 +224,42 @@ impl<'g> Chunk<'g> {
     /// let geometry = Geometry::new(Shapes { shape: &[3, 5], chunkshape: &[2, 3], blockshape: &[1, 2] })?;
     /// let chunk = [4, 5, 0, 0, 9, 10, 0, 0];
     /// let mut slice = [0; 2];
-    /// geometry.chunks_in(&[1..2, 3..5])?.next().unwrap().scatter(&chunk, 1, &mut slice).unwrap();
+    /// geometry.chunks_in(&[1..2, 3..5])?.next().unwrap().scatter(&chunk, 1, &mut slice)?;
     /// assert_eq!(slice, [9, 10]);
     /// # Ok::<(), b2nd_serde::geometry::Error>(())
     /// ```
-    #[must_use = "the chunk or the array may have been too short"]
-    pub fn scatter(&self, chunk: &[u8], typesize: usize, array: &mut [u8]) -> Option<()> {
-        // As in `gather`.
+    pub fn scatter(&self, chunk: &[u8], typesize: usize, array: &mut [u8]) -> Result<(), Error> {
+        self.copy(typesize, chunk.len(), array.len(), |in_chunk, in_array| {
+            array.get_mut(in_array)?.copy_from_slice(chunk.get(in_chunk)?);
+            Some(())
+        })
+    }
+
+    /// Copies each run, given its ranges of bytes in the chunk and in the array; `None` means that one is too short.
+    fn copy(
+        &self,
+        typesize: usize,
+        chunk_len: usize,
+        array_len: usize,
+        mut copy: impl FnMut(Range<usize>, Range<usize>) -> Option<()>,
+    ) -> Result<(), Error> {
+        // Items of 0 bytes fit any buffer, so nothing would end a loop over 2^62 of them.
         if typesize == 0 {
-            return None;
+            return Err(Error(Violation::TypeSize));
         }
-        for run in self.blocks().flat_map(|block| block.runs()) {
-            let items = chunk.get(run.source(typesize)?)?;
-            array.get_mut(run.target(typesize)?)?.copy_from_slice(items);
-        }
-        Some(())
+        let mut runs = self.blocks().flat_map(|block| block.runs());
+        let copied = runs.try_for_each(|run| copy(run.source(typesize)?, run.target(typesize)?));
+        copied.ok_or_else(|| {
+            let bytes = |nitems: u64| nitems.saturating_mul(typesize as u64);
+            // The array first: it must be whole, but a chunk may lack padding that is not touched.
+            let needed = bytes(self.selection.nitems());
+            Error(if (array_len as u64) < needed {
+                Violation::TooShort { of: Buffer::Array, found: array_len, needed }
+            } else {
+                let needed = bytes(self.geometry.padded_chunk_nitems());
+                Violation::TooShort { of: Buffer::Chunk, found: chunk_len, needed }
+            })
+        })
     }
 }
 
@@ -363,8 +384,8 @@ impl Block<'_> {
         Runs {
             over: Cells::new(start, stop),
             nitems,
-            source: self.first_item() + extent.from(&self.cell.origin).linear(&blockshape),
-            target: extent.from(self.selection.start()).linear(&target_shape),
+            source: self.first_item() + extent.start_from(&self.cell.origin).linear(&blockshape),
+            target: extent.start_from(self.selection.start()).linear(&target_shape),
             source_strides: blockshape.strides(),
             target_strides: target_shape.strides(),
         }

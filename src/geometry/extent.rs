@@ -64,7 +64,7 @@ impl Extent {
     }
 
     /// The coordinate of the first item, counted from an origin. The origin must not be after it.
-    pub(super) fn from(&self, origin: &[u64]) -> Dimensions {
+    pub(super) fn start_from(&self, origin: &[u64]) -> Dimensions {
         Dimensions::combine(&self.start, origin, |start, origin| start - origin)
     }
 
@@ -79,7 +79,7 @@ impl Extent {
 
     /// The cells that intersect the box, in a grid of cells of the given shape. The first cell begins at `origin`.
     pub(super) fn cells(&self, origin: &Dimensions, shape: &[u64]) -> Cells {
-        let first = Dimensions::combine(&self.start, origin, |start, origin| start - origin);
+        let first = self.start_from(origin);
         let end = Dimensions::combine(&self.stop, origin, |stop, origin| stop - origin);
         // Only a box without items can have cells of 0 items, so this return prevents a division by 0.
         if self.nitems() == 0 {

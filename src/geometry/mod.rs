@@ -49,7 +49,7 @@
 //! let mut array = [0; 15];
 //! for chunk in geometry.chunks() {
 //!     let bytes = decompressed_chunk(chunk.number());
-//!     chunk.scatter(&bytes, typesize, &mut array).ok_or("a chunk is too short")?;
+//!     chunk.scatter(&bytes, typesize, &mut array)?;
 //! }
 //! assert_eq!(array, [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14]);
 //! # Ok(())

@@ -2,7 +2,7 @@
 
 use std::fmt::Debug;
 
-use b2nd_serde::geometry::Error;
+use b2nd_serde::geometry::{Error, ErrorKind};
 use b2nd_serde::{Geometry, Shapes};
 use proptest::prelude::*;
 
@@ -186,5 +186,31 @@ fn items_without_bytes_are_not_copied() {
         Geometry::new(Shapes { shape: &[1 << 40], chunkshape: &[1 << 20], blockshape: &[1] }).unwrap();
     let chunk = geometry.chunk(0).unwrap();
     // Every number fits on its own.
-    assert_eq!((chunk.gather(&[], 0, &mut []), chunk.scatter(&[], 0, &mut [])), (None, None));
+    for copied in [chunk.gather(&[], 0, &mut []), chunk.scatter(&[], 0, &mut [])] {
+        let error = copied.unwrap_err();
+        assert_eq!((error.kind(), error.entry(), error.dimension()), (ErrorKind::TypeSize, None, None));
+        assert_eq!(error.to_string(), "the type size is 0, but must be at least 1");
+    }
+}
+
+#[test]
+fn a_copy_names_the_buffer_that_is_too_short() {
+    let geometry =
+        Geometry::new(Shapes { shape: &[3, 5], chunkshape: &[2, 3], blockshape: &[1, 2] }).unwrap();
+    let chunk = geometry.chunk(3).unwrap();
+    let cases = [
+        (1, 15, "the chunk has 1 byte, but needs 8"),
+        // The padding after the two items is not touched.
+        (2, 15, ""),
+        (8, 14, "the array has 14 bytes, but needs 15"),
+        (0, 0, "the array has 0 bytes, but needs 15"),
+    ];
+    for (chunk_len, array_len, says) in cases {
+        let (mut in_chunk, mut in_array) = ([0; 8], [0; 15]);
+        let (in_chunk, in_array) = (&mut in_chunk[..chunk_len], &mut in_array[..array_len]);
+        for copied in [chunk.gather(in_array, 1, in_chunk), chunk.scatter(in_chunk, 1, in_array)] {
+            assert_eq!(copied.err().map_or(String::new(), |error| error.to_string()), says);
+            assert!(copied.err().is_none_or(|error| error.kind() == ErrorKind::BufferTooSmall));
+        }
+    }
 }

@@ -55,7 +55,8 @@ fn header_of(prefix: &[u8]) -> &[u8] {
 }
 
 /// Shows a header.
-fn annotate(bytes: &[u8], rows: dump::Annotator<'_, '_>) -> fmt::Result {
+fn annotate(rows: dump::Annotator<'_, '_>) -> fmt::Result {
+    let bytes = rows.rest();
     let (frame, fault) = match Frame::parse(bytes) {
         Ok(frame) => (Some(frame), None),
         Err(error) => (None, Some(fault(&error, bytes.len()))),

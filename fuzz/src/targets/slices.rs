@@ -92,7 +92,7 @@ fn of_chunks(
         let entry = chunks.get(chunk.number()).ok()??;
         entry.nbytes.filter(|&nbytes| nbytes <= MOST)?;
         let data = chunks.decompressed(&entry).ok()?;
-        chunk.scatter(&data, typesize, &mut items)?;
+        chunk.scatter(&data, typesize, &mut items).ok()?;
     }
     Some(items)
 }
