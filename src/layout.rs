@@ -151,7 +151,6 @@ macro_rules! layouts {
             }
 
             /// Whether the layout has an entry. For an entry that all layouts have, this is known at compile time.
-            #[cfg(feature = "alloc")]
             #[inline]
             pub(crate) const fn has(self, entry: Entry) -> bool {
                 match (entry, self) {

@@ -37,24 +37,6 @@ pub(crate) const fn fixarray(count: u8) -> u8 {
     FIXARRAY + count
 }
 
-/// The number of pairs, if the byte is a fixmap.
-#[inline]
-pub(crate) const fn fixmap_len(marker: u8) -> Option<u8> {
-    if matches!(marker, FIXMAP..=FIXMAP_MAX) { Some(marker - FIXMAP) } else { None }
-}
-
-/// The number of values, if the byte is a fixarray.
-#[inline]
-pub(crate) const fn fixarray_len(marker: u8) -> Option<u8> {
-    if matches!(marker, FIXARRAY..=FIXARRAY_MAX) { Some(marker - FIXARRAY) } else { None }
-}
-
-/// The number of bytes, if the byte is a fixstr.
-#[inline]
-pub(crate) const fn fixstr_len(marker: u8) -> Option<u8> {
-    if matches!(marker, FIXSTR..=FIXSTR_MAX) { Some(marker - FIXSTR) } else { None }
-}
-
 /// Generates the constants and their names from one table.
 macro_rules! markers {
     ($($constant:ident = $byte:literal $name:literal)*) => {
@@ -105,20 +87,6 @@ markers! {
     MAP32 = 0xdf "map32"
 }
 
-/// The kind of value that a marker begins: `int32`, `array of 7`, `fixint`.
-pub(crate) struct ValueKind(pub(crate) u8);
-
-impl fmt::Display for ValueKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match (fixmap_len(self.0), fixarray_len(self.0), fixstr_len(self.0)) {
-            (Some(count), _, _) => write!(f, "map of {count}"),
-            (_, Some(count), _) => write!(f, "array of {count}"),
-            (_, _, Some(length)) => write!(f, "fixstr of {length}"),
-            _ => f.write_str(name(self.0)),
-        }
-    }
-}
-
 /// Displays a marker in a message, with its kind and its byte: `int32 (0xd2)`.
 pub(crate) struct Marker(pub(crate) u8);
 
@@ -127,8 +95,11 @@ impl fmt::Display for Marker {
         let byte = self.0;
         match byte {
             0..=FIXINT_MAX => write!(f, "positive fixint {byte}"),
+            FIXMAP..=FIXMAP_MAX => write!(f, "map of {}", byte - FIXMAP),
+            FIXARRAY..=FIXARRAY_MAX => write!(f, "array of {}", byte - FIXARRAY),
+            FIXSTR..=FIXSTR_MAX => write!(f, "fixstr of {}", byte - FIXSTR),
             NEGATIVE_FIXINT.. => f.write_str("negative fixint"),
-            _ => ValueKind(byte).fmt(f),
+            _ => f.write_str(name(byte)),
         }?;
         write!(f, " ({byte:#04x})")
     }
@@ -149,7 +120,6 @@ mod tests {
         assert_eq!(named(0xa3), "fixstr of 3 (0xa3)");
         assert_eq!(named(INT32), "int32 (0xd2)");
         assert_eq!(named(0xff), "negative fixint (0xff)");
-        assert_eq!(ValueKind(0xff).to_string(), ValueKind(0).to_string());
     }
 
     #[test]

@@ -109,7 +109,7 @@ fn visit<'de, V: Visitor<'de>>(
         Takes::Map => return Err(Error::new(Detail::Unsupported(ValueType::Map))),
     };
     match (value, entries.taken()) {
-        (Ok(value), takes) if takes == count => Ok(value),
+        (Ok(value), visited) if visited == count => Ok(value),
         // The struct's own error would be "invalid length 7".
         (Err(error), _)
             if !matches!(takes, Takes::Any)
@@ -121,7 +121,7 @@ fn visit<'de, V: Visitor<'de>>(
         }
         (Err(error), _) => Err(error),
         // Without this check a sequence type that stops early would silently drop entries.
-        (Ok(_), takes) => Err(LayoutFault::Takes { layout, takes }.error()),
+        (Ok(_), visited) => Err(LayoutFault::Takes { layout, takes: visited }.error()),
     }
 }
 

@@ -43,7 +43,7 @@ impl Names {
             return Err(LayoutFault::Takes { layout, takes }.error());
         }
         // Taken in order, the fields after the missing entry would get wrong entries.
-        let is_lacking = |entry: Entry| !layout.entries().contains(&entry);
+        let is_lacking = |entry| !layout.has(entry);
         if fields.iter().any(|field| Entry::of_field(field).is_some_and(is_lacking)) {
             return Err(LayoutFault::Unplaced { layout }.error());
         }

@@ -64,7 +64,7 @@ impl Display for Dtype {
 }
 
 /// Applies the width and alignment of the format string.
-pub(super) struct Padded<T>(pub(super) T);
+struct Padded<T>(T);
 
 impl<T: Display> Display for Padded<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -77,13 +77,15 @@ impl<T: Display> Display for Padded<T> {
 }
 
 /// NumPy's `dtype.str`, or `str(dtype)` if the type has no type string: `<i4`, `bfloat16`, `[('a', '<i4')]`.
-pub(super) struct TypeString<'a>(pub(super) &'a Dtype);
+struct TypeString<'a>(&'a Dtype);
 
 impl Display for TypeString<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let dtype = self.0;
         match &dtype.kind {
-            Kind::Extension(_) | Kind::Subarray(_) | Kind::Struct(_) => Nested::outermost(dtype).fmt(f),
+            Kind::Extension(_) | Kind::Subarray(_) | Kind::Struct(_) => {
+                Nested { dtype, in_aligned: false }.fmt(f)
+            }
             _ => {
                 f.write_char(dtype.byte_order.map_or('|', ByteOrder::sign))?;
                 letter_and_size(dtype, "0", f)
@@ -93,7 +95,7 @@ impl Display for TypeString<'_> {
 }
 
 /// NumPy's `str(dtype)`.
-pub(super) struct NumpyStr<'a>(pub(super) &'a Dtype);
+struct NumpyStr<'a>(&'a Dtype);
 
 impl Display for NumpyStr<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -134,12 +136,6 @@ struct Nested<'a> {
     dtype: &'a Dtype,
     /// Whether the surrounding dtype is aligned. Then this one is aligned too, and does not print `aligned` again.
     in_aligned: bool,
-}
-
-impl<'a> Nested<'a> {
-    fn outermost(dtype: &'a Dtype) -> Self {
-        Self { dtype, in_aligned: false }
-    }
 }
 
 impl Display for Nested<'_> {

@@ -11,7 +11,9 @@ use super::error::{ErrorKind, ParseError};
 use super::repr::excerpt;
 use super::scalar;
 use super::syntax::{DictForm, FieldForm, Form, Shape, Spanned};
-use super::types::{ByteOrder, Dtype, Field, Kind, MAX_ITEM_SIZE, MAX_NDIM, Spelling, Struct, Subarray};
+use super::types::{
+    ByteOrder, Dtype, Field, Kind, MAX_ITEM_SIZE, MAX_SUBARRAY_NDIM, Spelling, Struct, Subarray,
+};
 
 /// The dtype of a form. Inside an aligned dtype every form is aligned, even with `'aligned': False`.
 // As in the grammar, the functions that recurse into nested dtypes have small stack frames: everything else is in
@@ -60,8 +62,8 @@ fn subarray(base: Dtype, shape: Spanned<Shape>) -> Result<Dtype, ParseError> {
         Shape::Tuple(shape) => shape,
         Shape::Number(length) => iter::once(length).collect(),
     };
-    if shape.len() > MAX_NDIM {
-        let message = format!("the subarray has more than {MAX_NDIM} dimensions");
+    if shape.len() > MAX_SUBARRAY_NDIM {
+        let message = format!("the subarray has more than {MAX_SUBARRAY_NDIM} dimensions");
         return Err(ParseError::refused(at, ErrorKind::TooDeep, message));
     }
     Ok(Dtype {

@@ -10,7 +10,7 @@ use super::types::{ByteOrder, Dtype, Extension, Kind, MAX_ITEM_SIZE, Spelling, T
 
 /// The names that `np.dtype(name)` accepts on 64-bit Linux, with kind and size.
 // A file does not record the machine that wrote it, so `long` means the same everywhere.
-const NAMES: [(&str, char, usize); 52] = [
+const NAMES: [(&str, char, usize); 50] = [
     ("bool", 'b', 1),
     ("bool_", 'b', 1),
     ("int8", 'i', 1),
@@ -61,8 +61,6 @@ const NAMES: [(&str, char, usize); 52] = [
     ("complex", 'c', 16),
     ("cdouble", 'c', 16),
     ("clongdouble", 'c', 32),
-    ("datetime64", 'M', 8),
-    ("timedelta64", 'm', 8),
 ];
 
 /// NumPy's one-letter codes, with kind and size. A byte order may precede them. The codes `b` and `c` are not the kinds

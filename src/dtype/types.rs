@@ -13,7 +13,7 @@ pub(super) const MAX_ITEM_SIZE: usize = i32::MAX as usize;
 pub(super) const MAX_NESTING: usize = 16;
 
 /// The largest number of dimensions of a subarray, as in NumPy.
-pub(super) const MAX_NDIM: usize = 64;
+pub(super) const MAX_SUBARRAY_NDIM: usize = 64;
 
 /// The type of the items of an array, in NumPy's terms.
 ///

@@ -98,16 +98,10 @@ impl<'w, 'b> Annotator<'w, 'b> {
         texts: [&dyn fmt::Display; 3],
         fault: Option<&dyn fmt::Display>,
     ) -> fmt::Result {
-        let mut left = self.next(length).len();
-        let line = left.min(BYTES_A_LINE);
-        self.row(line, texts, fault)?;
-        left -= line;
-        while left > 0 {
-            let line = left.min(BYTES_A_LINE);
-            self.row(line, [&"", &"", &""], None)?;
-            left -= line;
-        }
-        Ok(())
+        let bytes = self.next(length);
+        let (first, rest) = bytes.split_at(bytes.len().min(BYTES_A_LINE));
+        self.row(first.len(), texts, fault)?;
+        rest.chunks(BYTES_A_LINE).try_for_each(|line| self.row(line.len(), [&"", &"", &""], None))
     }
 
     /// Shows the next bytes as text, split into lines.

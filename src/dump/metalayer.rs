@@ -64,7 +64,7 @@ impl Walk<'_, '_> {
     fn entries(&mut self) -> Result<(), Stop> {
         let layout = self.input.layout()?;
         self.input.skip_outer_marker();
-        self.rows.value(1, [&ArrayOf(layout.marked_entries()), &"layout", &layout])?;
+        self.rows.value(1, [&format_args!("array of {}", layout.marked_entries()), &"layout", &layout])?;
         let mut ndim = 0;
         for &entry in layout.entries() {
             match (entry, entry.encoding()) {
@@ -92,7 +92,7 @@ impl Walk<'_, '_> {
             Err(error) => error.dimension(),
         };
         if let Some(good) = good {
-            self.rows.value(1, [&ArrayOf(ndim), &entry, &""])?;
+            self.rows.value(1, [&format_args!("array of {ndim}"), &entry, &""])?;
             let items = self.rows.rest().chunks(T::WIDTH);
             self.rows.depth += 1;
             for (index, value) in items.filter_map(T::decode).take(good).enumerate() {
@@ -106,21 +106,12 @@ impl Walk<'_, '_> {
     }
 
     fn text(&mut self, entry: Entry) -> Result<(), Stop> {
-        let length = self.input.text(entry)?.len();
+        let length = self.input.text()?.len();
         let head = self.input.position() - length - self.rows.shown();
         self.rows.value(head, [&"str32", &entry, &format_args!("{length} bytes")])?;
         self.rows.depth += 1;
         self.rows.raw(length)?;
         self.rows.depth -= 1;
         Ok(())
-    }
-}
-
-/// The type of an array marker, with the number of values that follow.
-struct ArrayOf(u8);
-
-impl fmt::Display for ArrayOf {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "array of {}", self.0)
     }
 }

@@ -99,8 +99,7 @@ impl Row<'_> {
             (bytes + self.indentation(), self.bytes_width(), &Hex(self.bytes)),
             (kind, width(self.kind), self.kind),
             (field, width(self.field), self.field),
-            // Only whether it is empty matters, because no column follows.
-            (field + FIELD_WIDTH, usize::from(!is_empty(self.value)), self.value),
+            (field + FIELD_WIDTH, width(self.value), self.value),
         ] {
             // At least one space after a cell that is wider than its column, and none before an empty cell.
             let gap = if width == 0 { 0 } else { start.saturating_sub(column).max(usize::from(column > 0)) };
@@ -166,19 +165,6 @@ impl fmt::Display for Hex<'_> {
 /// The number of decimal digits of a number.
 fn digits(number: u64) -> usize {
     1 + number.checked_ilog10().map_or(0, |log| log as usize)
-}
-
-/// Whether a text has no characters. Formatting stops at the first character.
-fn is_empty(text: &dyn fmt::Display) -> bool {
-    struct Nothing;
-
-    impl Write for Nothing {
-        fn write_str(&mut self, text: &str) -> fmt::Result {
-            if text.is_empty() { Ok(()) } else { Err(fmt::Error) }
-        }
-    }
-
-    write!(Nothing, "{text}").is_ok()
 }
 
 /// The number of characters of a text.

@@ -54,7 +54,7 @@ impl serde::Serializer for TextSerializer<'_> {
         output.text_header(0);
         let mut writer = TextWriter { output, error: None };
         let written = write!(writer, "{value}");
-        let TextWriter { mut output, error, .. } = writer;
+        let TextWriter { mut output, error } = writer;
         // The recorded error first: a `Display` may ignore the failure of a piece.
         match (written, error) {
             (_, Some(error)) => Err(error),

@@ -80,7 +80,7 @@ impl<'de> Input<'de> {
 
     fn walk_to_sixth_entry(&self) -> Result<Layout, Error> {
         let mut walk = self.clone();
-        walk.position += 1;
+        walk.skip_outer_marker();
         walk.fixint(Entry::Version)?;
         let ndim = walk.ndim()?;
         walk.vector::<i64>(Entry::Shape, ndim)?;
@@ -170,26 +170,26 @@ impl<'de> Input<'de> {
     }
 
     /// Takes `dtype`.
-    pub(crate) fn text(&mut self, entry: Entry) -> Result<&'de str, Error> {
+    pub(crate) fn text(&mut self) -> Result<&'de str, Error> {
         let Some((header, rest)) = self.rest().split_first_chunk::<STR32_HEADER>() else {
-            return Err(self.bad_text_header().in_entry(entry));
+            return Err(self.bad_text_header().in_entry(Entry::Dtype));
         };
         let [STR32, length @ ..] = *header else {
-            return Err(self.bad_text_header().in_entry(entry));
+            return Err(self.bad_text_header().in_entry(Entry::Dtype));
         };
         let length = u32::from_be_bytes(length) as usize;
         // Before the comparison with the input: a length beyond the limit is wrong however much input there is.
         if length > MAX_DTYPE_LEN {
-            return Err(TextFault::TooLong { length }.error().in_entry(entry).at(self.position + 1));
+            return Err(TextFault::TooLong { length }.error().in_entry(Entry::Dtype).at(self.position + 1));
         }
         let start = self.position + STR32_HEADER;
         let Some(bytes) = rest.get(..length) else {
             let error = Error::new(Detail::Truncated { needed: length, left: rest.len() });
-            return Err(error.in_entry(entry).at(start));
+            return Err(error.in_entry(Entry::Dtype).at(start));
         };
         let Some(text) = dtype(bytes) else {
             let fault = TextFault::of(bytes);
-            return Err(fault.error().in_entry(entry).at(start + fault.at()));
+            return Err(fault.error().in_entry(Entry::Dtype).at(start + fault.at()));
         };
         self.position = start + length;
         Ok(text)

@@ -73,9 +73,9 @@ impl<'de> Metalayer<'de> {
         let shape = input.vector(Entry::Shape, ndim)?;
         let chunkshape = input.vector(Entry::Chunkshape, ndim)?;
         let blockshape = input.vector(Entry::Blockshape, ndim)?;
-        let has = |entry| layout.entries().contains(&entry);
-        let dtype_format = if has(Entry::DtypeFormat) { input.fixint(Entry::DtypeFormat)? } else { 0 };
-        let dtype = if has(Entry::Dtype) { input.text(Entry::Dtype)? } else { "" };
+        let dtype_format =
+            if layout.has(Entry::DtypeFormat) { input.fixint(Entry::DtypeFormat)? } else { 0 };
+        let dtype = if layout.has(Entry::Dtype) { input.text()? } else { "" };
         Ok(Self {
             layout,
             version,
