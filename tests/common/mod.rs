@@ -3,10 +3,12 @@
 #![allow(dead_code, unreachable_pub, reason = "each test takes what it needs")]
 
 use std::io::Write as _;
+use std::marker::PhantomData;
 use std::path::Path;
-use std::{fmt, io};
+use std::{fmt, io, iter};
 
 use b2nd_serde::{Meta, Shapes};
+use serde::de::{self, Deserializer, SeqAccess, Visitor};
 use serde_derive::{Deserialize, Serialize};
 
 /// All entries, each in the most common Rust type.
@@ -77,6 +79,8 @@ pub fn long_dtype() -> String {
     format!("[{}]", fields.join(", "))
 }
 
+// `unhex`, `Seven` and `shows_as_much_as_fits` are also in `b2nd-lab`, which the published package does not have.
+
 pub fn unhex(hex: &str) -> Vec<u8> {
     (0..hex.len()).step_by(2).map(|i| u8::from_str_radix(&hex[i..i + 2], 16).unwrap()).collect()
 }
@@ -95,6 +99,45 @@ pub fn is_left_out(path: &str) -> bool {
         writeln!(past_libtest, "{test}: skipped from here on, as the package has no {path}").unwrap();
     }
     is_left_out
+}
+
+/// Reads the elements of a sequence itself.
+pub trait FromSeq: Sized {
+    fn from_seq<'de, A: SeqAccess<'de>>(seq: A) -> Result<Self, A::Error>;
+}
+
+/// A type that is read by its [`FromSeq`].
+#[derive(Debug)]
+pub struct BySeq<T>(pub T);
+
+impl<'de, T: FromSeq> de::Deserialize<'de> for BySeq<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Elements<T>(PhantomData<T>);
+
+        impl<'de, T: FromSeq> Visitor<'de> for Elements<T> {
+            type Value = BySeq<T>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a sequence")
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, seq: A) -> Result<BySeq<T>, A::Error> {
+                T::from_seq(seq).map(BySeq)
+            }
+        }
+
+        deserializer.deserialize_seq(Elements(PhantomData))
+    }
+}
+
+/// A sequence of unknown length.
+pub struct Unsized<I>(pub I);
+
+impl<I: Iterator<Item: serde::Serialize> + Clone> serde::Serialize for Unsized<I> {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut values = self.0.clone();
+        serializer.collect_seq(iter::from_fn(|| values.next()))
+    }
 }
 
 /// Formats a value into buffers of every length that is too short. Each time the writer's error is returned, after all

@@ -1,5 +1,4 @@
 //! For any string: parsing fails, or the dtype prints as a string that parses to the same dtype.
-#![cfg(feature = "dtype")]
 
 use std::sync::LazyLock;
 

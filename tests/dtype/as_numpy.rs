@@ -1,7 +1,6 @@
 //! A dtype has the meaning and the printed form of NumPy.
 //!
 //! `data/dtypes/make.py` recorded NumPy's answers. `B2ND_DTYPES` may name a larger file made by the same script.
-#![cfg(feature = "dtype")]
 
 use b2nd_serde::dtype::{ByteOrder, Dtype, Field, Kind};
 use serde_json::{Map, Value, json};

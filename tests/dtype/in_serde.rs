@@ -1,5 +1,4 @@
 //! In serde a dtype is a string, so it can be the dtype of a user's struct.
-#![cfg(feature = "dtype")]
 
 use std::collections::HashSet;
 
@@ -162,7 +161,6 @@ fn in_json_it_is_a_string() -> Result<(), Box<dyn std::error::Error>> {
         assert_eq!(json, serde_json::to_string(text)?);
         assert_eq!(serde_json::from_str::<Dtype>(&json)?, dtype);
     }
-    assert!(serde_json::from_str::<Dtype>("4").is_err());
     Ok(())
 }
 

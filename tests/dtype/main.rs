@@ -1,5 +1,7 @@
 //! Dtypes, and the meaning of their strings.
 
+#![cfg(feature = "dtype")]
+
 mod any_string;
 mod as_numpy;
 mod errors;

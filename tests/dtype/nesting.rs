@@ -1,5 +1,4 @@
 //! A small stack is enough to read or reject a string, for any depth of nested dtypes.
-#![cfg(feature = "dtype")]
 
 use std::collections::HashSet;
 use std::thread;

@@ -1,5 +1,4 @@
 //! A dtype is printed with the requested width, and exactly as NumPy prints it.
-#![cfg(feature = "dtype")]
 
 use b2nd_serde::dtype::{Dtype, Error, Field};
 

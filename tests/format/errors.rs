@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 use std::io;
 use std::ops::ControlFlow;
 
-use crate::common::{five, seven, shows_as_much_as_fits, six, unhex};
+use crate::common::{Unsized, five, seven, shows_as_much_as_fits, six, unhex};
 use b2nd_serde::{
     Entry, Error, ErrorKind, Layout, Meta, Serializer, Shapes, dump, from_slice, to_slice, to_vec,
 };
@@ -23,6 +23,13 @@ const EXAMPLE: &str = "97000292d30000000000000003d3000000000000000592d200000002d
 fn example(at: usize, with: &[u8]) -> Vec<u8> {
     let mut bytes = unhex(EXAMPLE);
     bytes[at..at + with.len()].copy_from_slice(with);
+    bytes
+}
+
+fn changed(mut bytes: Vec<u8>, changes: &[(usize, u8)]) -> Vec<u8> {
+    for &(at, byte) in changes {
+        bytes[at] = byte;
+    }
     bytes
 }
 
@@ -89,8 +96,11 @@ fn malformed_bytes_are_refused_at_their_place() {
         ("a byte is left", [unhex(EXAMPLE), vec![0]].concat()),
         ("bytes are left", [unhex(EXAMPLE), unhex(EXAMPLE)].concat()),
         ("dtype is 2 bytes, one is left", example(46, &[0, 0, 0, 2])),
-        ("marked 6, then neither dtype nor dtype_format", example(0, &[0x96]).tap(44, 0xc0)),
-        ("marked 6, and a fault before it can be told which", example(0, &[0x96]).tap(23, 0xd3)),
+        ("marked 6, then neither dtype nor dtype_format", changed(unhex(EXAMPLE), &[(0, 0x96), (44, 0xc0)])),
+        (
+            "marked 6, and a fault before it can be told which",
+            changed(unhex(EXAMPLE), &[(0, 0x96), (23, 0xd3)]),
+        ),
         ("marked 6, end before it can be told which", example(0, &[0x96])[..44].to_vec()),
         ("marked 6, a dtype_format, end before dtype", example(0, &[0x96])[..45].to_vec()),
         ("six entries, dtype cut short", six[..six.len() - 1].to_vec()),
@@ -104,28 +114,6 @@ fn malformed_bytes_are_refused_at_their_place() {
         assert_eq!(error.to_string(), any.to_string(), "{name}: the type makes no difference");
     }
     crate::common::snapshot("errors_malformed", &lines);
-}
-
-trait Tap {
-    fn tap(self, at: usize, byte: u8) -> Self;
-}
-
-impl Tap for Vec<u8> {
-    fn tap(mut self, at: usize, byte: u8) -> Self {
-        self[at] = byte;
-        self
-    }
-}
-
-#[derive(Debug, Deserialize, Serialize)]
-struct OutOfRange {
-    version: u8,
-    ndim: u8,
-    shape: [i8; 2],
-    chunkshape: [u32; 2],
-    blockshape: [u32; 2],
-    dtype_format: u8,
-    dtype: String,
 }
 
 #[derive(Debug, Deserialize, Serialize)]
@@ -143,12 +131,6 @@ struct Swapped {
 #[test]
 fn an_error_in_the_bytes_of_another_version_names_the_version() {
     let sixteen = || to_vec(&crate::common::meta_of_rank(16, "<i4")).unwrap();
-    let changed = |mut bytes: Vec<u8>, changes: &[(usize, u8)]| {
-        for &(at, byte) in changes {
-            bytes[at] = byte;
-        }
-        bytes
-    };
     for (bytes, says) in [
         (changed(sixteen(), &[(1, 1), (2, 20)]), "byte 2: ndim is 20, but must be 0 to 16"),
         (
@@ -189,6 +171,7 @@ fn an_error_in_the_bytes_of_another_version_names_the_version() {
 
 #[test]
 fn a_type_that_takes_something_else_is_told_what_is_there() {
+    type Of<S> = (u8, u8, S, [u32; 2], [u32; 2], u8, String);
     type Rank3 = (u8, u8, [u64; 3], [u32; 3], [u32; 3], u8, String);
     let bytes = unhex(EXAMPLE);
     let mut lines = String::new();
@@ -203,26 +186,14 @@ fn a_type_that_takes_something_else_is_told_what_is_there() {
     case!("a struct of seven, the input has five", crate::common::Seven, &to_vec(&five()).unwrap());
     case!("a struct of six without a chunkshape", WithoutChunkshape, &bytes);
     case!("three dimensions of two", Rank3, &bytes);
-    case!("a negative dimension into u32", OutOfRange2, &example(28, &[0xd2, 0xff, 0xff, 0xff, 0xff]));
-    case!("300 into i8", OutOfRange, &example(20, &[1, 0x2c]));
+    case!("a negative dimension into u32", Of<[u64; 2]>, &example(28, &[0xd2, 0xff, 0xff, 0xff, 0xff]));
+    case!("300 into i8", Of<[i8; 2]>, &example(20, &[1, 0x2c]));
     case!("a dimension of 3 into bool", (u8, u8, [bool; 2], (), (), u8, String), &bytes);
     case!("two fields are swapped", Swapped, &bytes);
     case!("two fields are swapped, and there is an alias", SwappedAlias, &bytes);
     case!("a struct that refuses itself when it is whole", Whole, &bytes);
     case!("a type with a will of its own", (u8, u8, [u64; 2], [u32; 2], [u32; 2], u8, Picky), &bytes);
     crate::common::snapshot("errors_of_types_reading", &lines);
-}
-
-#[derive(Debug, Deserialize)]
-#[allow(dead_code, reason = "reading fails")]
-struct OutOfRange2 {
-    version: u8,
-    ndim: u8,
-    shape: [u64; 2],
-    chunkshape: [u32; 2],
-    blockshape: [u32; 2],
-    dtype_format: u8,
-    dtype: String,
 }
 
 #[derive(Debug, Deserialize)]
@@ -317,7 +288,7 @@ fn a_value_that_does_not_fit_is_named_with_its_range() {
         dtype: "<i4".into(),
     };
     case("two fields are swapped", to_vec(&swapped));
-    case("a sequence that does not say how many entries it has", to_vec(&Endless));
+    case("a sequence that does not say how many entries it has", to_vec(&Unsized(std::iter::repeat(0))));
     case("a value that changes while it is written", to_vec(&Fickle::new([(0, 700), (0, 600)])));
 
     let into = |size| to_slice(&seven(), &mut vec![0; size]).map(|bytes| bytes.to_vec());
@@ -368,15 +339,6 @@ impl serde::Serialize for Liar {
             }
         }
         entries.end()
-    }
-}
-
-/// A sequence of unknown length.
-struct Endless;
-
-impl serde::Serialize for Endless {
-    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_seq(std::iter::repeat(0))
     }
 }
 

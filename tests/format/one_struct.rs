@@ -304,7 +304,7 @@ fn a_type_that_displays_itself_is_a_dtype() {
     assert_eq!(to_vec(&value(4)).unwrap(), to_vec(&seven()).unwrap());
     assert_eq!(b2nd_serde::serialized_size(&value(100)).unwrap(), 55);
 
-    // Longer than the buffer on the stack.
+    // Longer than the room reserved for a dtype.
     struct Long;
     impl serde::Serialize for Long {
         fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {

@@ -9,7 +9,7 @@ use b2nd_serde::{Deserializer, Error, from_slice, to_vec};
 use serde::Deserialize;
 use serde::de::{DeserializeOwned, Error as _, IgnoredAny, SeqAccess, Visitor};
 
-use crate::common::{five, seven};
+use crate::common::{BySeq, FromSeq, five, seven};
 
 /// Reads a metalayer both ways. `from_slice` reads this one the fast way.
 fn both<T: DeserializeOwned>(bytes: &[u8]) -> [Result<T, Error>; 2] {
@@ -131,27 +131,15 @@ thread_local! {
 #[derive(Debug)]
 struct Moody;
 
-impl<'de> Deserialize<'de> for Moody {
-    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Mood;
-        impl<'de> Visitor<'de> for Mood {
-            type Value = Moody;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a good moment")
-            }
-
-            fn visit_seq<A: SeqAccess<'de>>(self, mut entries: A) -> Result<Moody, A::Error> {
-                while entries.next_element::<IgnoredAny>()?.is_some() {}
-                if HAS_FAILED.replace(true) { Ok(Moody) } else { Err(A::Error::custom("not now")) }
-            }
-        }
-        deserializer.deserialize_seq(Mood)
+impl FromSeq for Moody {
+    fn from_seq<'de, A: SeqAccess<'de>>(mut entries: A) -> Result<Self, A::Error> {
+        while entries.next_element::<IgnoredAny>()?.is_some() {}
+        if HAS_FAILED.replace(true) { Ok(Self) } else { Err(A::Error::custom("not now")) }
     }
 }
 
 #[test]
 fn a_type_that_fails_only_once_is_told_so() {
-    let error = from_slice::<Moody>(&to_vec(&seven()).unwrap()).unwrap_err().to_string();
+    let error = from_slice::<BySeq<Moody>>(&to_vec(&seven()).unwrap()).unwrap_err().to_string();
     assert!(error.ends_with("the type refused the metalayer, and took it the next time"), "{error}");
 }

@@ -6,12 +6,12 @@ use std::borrow::Cow;
 use std::fmt::Debug;
 use std::iter;
 
-use crate::common::{five, seven, six};
+use crate::common::{BySeq, FromSeq, Unsized, five, seven, six};
 use arrayvec::{ArrayString, ArrayVec};
 use b2nd_serde::{
     ErrorKind, Layout, Serializer, from_slice, take_from_slice, to_slice, to_vec, to_vec_with_layout,
 };
-use serde::de::{Deserialize as _, DeserializeOwned};
+use serde::de::{Deserialize as _, DeserializeOwned, IgnoredAny, SeqAccess};
 use serde::ser::Serialize as Writable;
 use serde_bytes::{ByteBuf, Bytes};
 use serde_derive::{Deserialize, Serialize};
@@ -223,16 +223,9 @@ fn structs_tuples_tuple_structs_sequences_newtypes_and_some_are_the_same() {
     ]);
 }
 
-/// An iterator of unknown length.
-fn of_unknown_length<T: Clone + Writable>(values: &[T]) -> impl Writable + use<T> {
-    struct Unsized<T>(Vec<T>);
-    impl<T: Writable> Writable for Unsized<T> {
-        fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-            let mut values = self.0.iter();
-            serializer.collect_seq(iter::from_fn(|| values.next()))
-        }
-    }
-    Unsized(values.to_vec())
+/// A sequence of unknown length.
+fn of_unknown_length<T: Clone + Writable>(values: &[T]) -> impl Writable {
+    Unsized(values.iter().cloned())
 }
 
 #[test]
@@ -314,7 +307,7 @@ fn a_vector_is_written_in_the_layout_that_is_asked_for() {
     {
         assert_eq!(wrong.unwrap_err().kind(), ErrorKind::EntryCount);
     }
-    // A dtype larger than the buffer on the stack.
+    // A dtype longer than the room reserved for it.
     let long = (0, 1, [6], [4], [2], 0, "V".repeat(1000));
     let bytes = to_vec_with_layout(&long, Layout::B2ndMismarked).unwrap();
     assert_eq!((bytes[0], &bytes[1..]), (0x96, &to_vec(&long).unwrap()[1..]));
@@ -379,31 +372,27 @@ fn a_tuple_with_fewer_dimensions_than_it_says_is_refused() {
     }
 }
 
-#[test]
-fn a_dimension_vector_says_how_many_dimensions_are_left() {
-    struct Hints(Vec<Option<usize>>);
-    impl<'de> serde::de::Deserialize<'de> for Hints {
-        fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-            struct Visitor;
-            impl<'de> serde::de::Visitor<'de> for Visitor {
-                type Value = Hints;
-                fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                    f.write_str("dimensions")
-                }
-                fn visit_seq<A: serde::de::SeqAccess<'de>>(self, mut seq: A) -> Result<Hints, A::Error> {
-                    let mut hints = vec![seq.size_hint()];
-                    while seq.next_element::<u64>()?.is_some() {
-                        hints.push(seq.size_hint());
-                    }
-                    Ok(Hints(hints))
-                }
-            }
-            deserializer.deserialize_seq(Visitor)
+/// The size hints of a sequence, before each element and after the last one.
+struct Hints(Vec<Option<usize>>);
+
+impl FromSeq for Hints {
+    fn from_seq<'de, A: SeqAccess<'de>>(mut seq: A) -> Result<Self, A::Error> {
+        let mut hints = vec![seq.size_hint()];
+        while seq.next_element::<IgnoredAny>()?.is_some() {
+            hints.push(seq.size_hint());
         }
+        Ok(Self(hints))
     }
+}
+
+#[test]
+fn a_sequence_says_how_many_elements_are_left() {
     let bytes = to_vec(&(0, 3, [5; 3], [1; 3], [1; 3])).unwrap();
-    let (_, _, Hints(hints), _, _) = from_slice::<(u8, u8, Hints, [u32; 3], [u32; 3])>(&bytes).unwrap();
+    type Entries = (u8, u8, BySeq<Hints>, [u32; 3], [u32; 3]);
+    let (_, _, BySeq(Hints(hints)), _, _) = from_slice::<Entries>(&bytes).unwrap();
     assert_eq!(hints, [Some(3), Some(2), Some(1), Some(0)]);
+    let BySeq(Hints(hints)) = from_slice(&to_vec(&seven()).unwrap()).unwrap();
+    assert_eq!(hints, (0..=7).rev().map(Some).collect::<Vec<_>>());
 }
 
 #[test]
@@ -420,7 +409,7 @@ fn the_format_is_not_human_readable() {
     impl<'de> serde::de::Deserialize<'de> for Probe {
         fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
             assert!(!deserializer.is_human_readable());
-            serde::de::IgnoredAny::deserialize(deserializer).map(|_| Probe(false))
+            IgnoredAny::deserialize(deserializer).map(|_| Probe(false))
         }
     }
     struct Probes;
@@ -448,22 +437,12 @@ fn an_error_that_the_type_passes_over_while_reading_remains_one() {
     }
     /// Reads entries or dimensions to the end, and ignores every error.
     struct Stubborn;
-    impl<'de> serde::de::Deserialize<'de> for Stubborn {
-        fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-            struct Visitor;
-            impl<'de> serde::de::Visitor<'de> for Visitor {
-                type Value = Stubborn;
-                fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                    f.write_str("anything")
-                }
-                fn visit_seq<A: serde::de::SeqAccess<'de>>(self, mut seq: A) -> Result<Stubborn, A::Error> {
-                    for _ in 0..20 {
-                        drop(seq.next_element::<serde::de::IgnoredAny>());
-                    }
-                    Ok(Stubborn)
-                }
+    impl FromSeq for Stubborn {
+        fn from_seq<'de, A: SeqAccess<'de>>(mut seq: A) -> Result<Self, A::Error> {
+            for _ in 0..20 {
+                drop(seq.next_element::<IgnoredAny>());
             }
-            deserializer.deserialize_seq(Visitor)
+            Ok(Self)
         }
     }
     type Entries<T> = (u8, u8, T, [u32; 2], [u32; 2], u8, String);
@@ -473,21 +452,21 @@ fn an_error_that_the_type_passes_over_while_reading_remains_one() {
     assert!(from_slice::<Dtype<Lenient<u8>>>(&bytes).unwrap().6.0.is_none());
     assert!(from_slice::<Entries<Lenient<u8>>>(&bytes).unwrap().2.0.is_none());
     assert!(from_slice::<Entries<Lenient<[u64; 3]>>>(&bytes).unwrap().2.0.is_none());
-    assert!(from_slice::<Entries<Stubborn>>(&bytes).is_ok());
-    assert!(from_slice::<Stubborn>(&bytes).is_ok());
+    assert!(from_slice::<Entries<BySeq<Stubborn>>>(&bytes).is_ok());
+    assert!(from_slice::<BySeq<Stubborn>>(&bytes).is_ok());
     // It cannot ignore an error in the bytes.
     for at in [1, 2, 3, 4, 13, 22, 33, 44, 45] {
         let mut bytes = bytes.clone();
         bytes[at] = 0xc1;
         assert!(from_slice::<Entries<Lenient<[u64; 2]>>>(&bytes).is_err(), "{at}");
-        assert!(from_slice::<Entries<Stubborn>>(&bytes).is_err(), "{at}");
-        assert!(from_slice::<Stubborn>(&bytes).is_err(), "{at}");
+        assert!(from_slice::<Entries<BySeq<Stubborn>>>(&bytes).is_err(), "{at}");
+        assert!(from_slice::<BySeq<Stubborn>>(&bytes).is_err(), "{at}");
     }
     bytes
         .iter()
         .enumerate()
         .skip(1)
-        .for_each(|(cut, _)| assert!(from_slice::<Stubborn>(&bytes[..cut]).is_err()));
+        .for_each(|(cut, _)| assert!(from_slice::<BySeq<Stubborn>>(&bytes[..cut]).is_err()));
 }
 
 #[test]
@@ -596,25 +575,27 @@ fn a_field_of_no_entry_is_left_to_its_default_if_all_entries_have_their_names() 
 }
 
 #[test]
+fn a_tuple_struct_of_too_few_dimensions_is_refused_as_a_tuple_is() {
+    #[derive(Serialize)]
+    struct Two(i64, i64);
+
+    let tuple = to_vec(&(0, 3, (1, 2), [1; 3], [1; 3])).unwrap_err().to_string();
+    assert!(tuple.contains("shape"), "{tuple}");
+    assert_eq!(to_vec(&(0, 3, Two(1, 2), [1; 3], [1; 3])).unwrap_err().to_string(), tuple);
+}
+
+#[test]
 fn a_visitor_that_leaves_dimensions_is_refused() {
     struct First;
-    impl<'de> serde::de::Deserialize<'de> for First {
-        fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-            struct Visitor;
-            impl<'de> serde::de::Visitor<'de> for Visitor {
-                type Value = First;
-                fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                    f.write_str("a dimension")
-                }
-                fn visit_seq<A: serde::de::SeqAccess<'de>>(self, mut seq: A) -> Result<First, A::Error> {
-                    seq.next_element::<u64>().map(|_| First)
-                }
-            }
-            deserializer.deserialize_seq(Visitor)
+    impl FromSeq for First {
+        fn from_seq<'de, A: SeqAccess<'de>>(mut seq: A) -> Result<Self, A::Error> {
+            seq.next_element::<u64>().map(|_| Self)
         }
     }
     let bytes = to_vec(&seven()).unwrap();
     type Entries<T> = (u8, u8, T, [u32; 2], [u32; 2], u8, String);
-    let Err(error) = from_slice::<Entries<First>>(&bytes) else { panic!("the second dimension is left") };
+    let Err(error) = from_slice::<Entries<BySeq<First>>>(&bytes) else {
+        panic!("the second dimension is left")
+    };
     assert_eq!(error.to_string(), "byte 3: shape has 2 dimensions, but the type takes 1");
 }

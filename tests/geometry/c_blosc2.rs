@@ -130,13 +130,8 @@ const INVALID_PARAM: i32 = -12;
 
 /// The verdicts of the corpus about shapes.
 fn verdicts() -> Option<Vec<(Verdict, bool)>> {
-    let corpus = std::env::var("B2ND_CORPUS")
-        .unwrap_or_else(|_| concat!(env!("CARGO_MANIFEST_DIR"), "/../shared/corpus").into());
-    let path = Path::new(&corpus).join("c_blosc2_verdicts.json");
-    let Ok(text) = fs::read_to_string(&path) else {
-        eprintln!("skipped: no {}", path.display());
-        return None;
-    };
+    let (folder, _) = b2nd_lab::corpus()?;
+    let text = fs::read_to_string(folder.join("c_blosc2_verdicts.json")).expect("the verdicts");
     let verdicts: Vec<Verdict> = serde_json::from_str(&text).expect("the verdicts are JSON");
     let about_shapes: Vec<_> = verdicts
         .into_iter()
@@ -174,14 +169,7 @@ fn a_metalayer_has_a_geometry_where_c_blosc2_opens_it_in_the_corpus() {
     let verdicts = verdicts();
     let present = verdicts.is_some();
     for (verdict, opens) in verdicts.unwrap_or_default() {
-        let digits = verdict.hex.as_bytes().chunks(2);
-        let bytes: Vec<u8> = digits
-            .map(|digits| {
-                let digits = std::str::from_utf8(digits).expect("hex is ASCII");
-                u8::from_str_radix(digits, 16).expect("hex is hex")
-            })
-            .collect();
-        let Ok(meta) = from_slice::<Meta>(&bytes) else {
+        let Ok(meta) = from_slice::<Meta>(&b2nd_lab::unhex(&verdict.hex)) else {
             continue;
         };
         if meta.geometry().is_ok() != opens {
