@@ -8,7 +8,6 @@ use serde::forward_to_deserialize_any;
 use super::methods::{refuse, transparent};
 use super::read_error::ReadError;
 use crate::error::{Detail, ValueType};
-use crate::wire::FixedInt;
 
 /// A checked value.
 pub(super) struct Value<T, F> {
@@ -50,7 +49,7 @@ impl<'de> Visit<'de> for u8 {
 // Serde's visitor for `u64` accepts every `u64`. On the fast way no dimension is negative, so a loop over an array of
 // them has no exit for an error.
 macro_rules! visit_dimension {
-    ($type:ty, $signed:ident, $unsigned:ident) => {
+    ($type:ty, $natural:ty, $signed:ident, $unsigned:ident) => {
         impl<'de> Visit<'de> for $type {
             #[inline]
             fn visit<V: Visitor<'de>, F: ReadError>(self, visitor: V) -> Result<V::Value, F> {
@@ -60,7 +59,7 @@ macro_rules! visit_dimension {
             #[inline]
             fn visit_as_unsigned<V: Visitor<'de>, F: ReadError>(self, visitor: V) -> Result<V::Value, F> {
                 if F::NEVER_NEGATIVE || self >= 0 {
-                    visitor.$unsigned(self.unsigned())
+                    visitor.$unsigned(<$natural>::from_ne_bytes(self.to_ne_bytes()))
                 } else {
                     self.visit(visitor)
                 }
@@ -69,8 +68,8 @@ macro_rules! visit_dimension {
     };
 }
 
-visit_dimension!(i32, visit_i32, visit_u32);
-visit_dimension!(i64, visit_i64, visit_u64);
+visit_dimension!(i32, u32, visit_i32, visit_u32);
+visit_dimension!(i64, u64, visit_i64, visit_u64);
 
 impl<'de> Visit<'de> for &'de str {
     #[inline]

@@ -48,23 +48,23 @@ impl<'de> Visitor<'de> for MetaVisitor {
     fn visit_seq<A: SeqAccess<'de>>(self, mut fields: A) -> Result<Meta, A::Error> {
         let mut draft = Draft::new();
         // Not a loop: with a constant entry in each call the compiler removes the matches over entries.
-        fill(&mut fields, &mut draft, None, 0)?;
-        fill(&mut fields, &mut draft, Some(Entry::Version), 1)?;
-        fill(&mut fields, &mut draft, Some(Entry::Ndim), 2)?;
-        fill(&mut fields, &mut draft, Some(Entry::Shape), 3)?;
-        fill(&mut fields, &mut draft, Some(Entry::Chunkshape), 4)?;
-        fill(&mut fields, &mut draft, Some(Entry::Blockshape), 5)?;
-        fill(&mut fields, &mut draft, Some(Entry::DtypeFormat), 6)?;
-        fill(&mut fields, &mut draft, Some(Entry::Dtype), 7)?;
+        fill(&mut fields, &mut draft, None)?;
+        fill(&mut fields, &mut draft, Some(Entry::Version))?;
+        fill(&mut fields, &mut draft, Some(Entry::Ndim))?;
+        fill(&mut fields, &mut draft, Some(Entry::Shape))?;
+        fill(&mut fields, &mut draft, Some(Entry::Chunkshape))?;
+        fill(&mut fields, &mut draft, Some(Entry::Blockshape))?;
+        fill(&mut fields, &mut draft, Some(Entry::DtypeFormat))?;
+        fill(&mut fields, &mut draft, Some(Entry::Dtype))?;
         draft.finish()
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Meta, A::Error> {
         let mut draft = Draft::new();
-        let (mut has_layout, mut seen) = (false, EntrySet::EMPTY);
+        let mut seen = EntrySet::EMPTY;
         while let Some(FieldName(field)) = map.next_key()? {
             let is_first = match field {
-                None => !core::mem::replace(&mut has_layout, true),
+                None => !draft.has_layout,
                 Some(entry) => seen.insert(entry),
             };
             if !is_first {
@@ -82,7 +82,7 @@ impl<'de> Visitor<'de> for MetaVisitor {
     }
 }
 
-/// Reads the next field of a sequence, after `before` others.
+/// Reads the next field of a sequence.
 // Inlined, so the entry is a constant in each call, also in `Fill::deserialize`, and the matches over entries
 // disappear.
 #[inline(always)]
@@ -90,12 +90,11 @@ fn fill<'de, A: SeqAccess<'de>>(
     fields: &mut A,
     draft: &mut Draft,
     field: Option<Entry>,
-    before: usize,
 ) -> Result<(), A::Error> {
-    match fields.next_element_seed(Fill { draft, field })? {
-        Some(()) => Ok(()),
-        None => Err(de::Error::invalid_length(before, &MetaVisitor)),
-    }
+    fields.next_element_seed(Fill { draft, field })?.ok_or_else(|| {
+        let before = field.map_or(0, |entry| entry as usize + 1);
+        de::Error::invalid_length(before, &MetaVisitor)
+    })
 }
 
 /// The name of a field: an entry, or `None` for the layout.

@@ -11,29 +11,21 @@ pub(crate) trait FixedInt: Copy + Into<i64> {
     /// The number of bytes, with the marker.
     const WIDTH: usize;
 
-    /// The unsigned integer of the same size.
-    type Unsigned;
-
     /// Writes the marker and the value into a slice of [`WIDTH`](Self::WIDTH) bytes.
     fn encode(self, item: &mut [u8]);
 
     /// Reads the value from a slice of [`WIDTH`](Self::WIDTH) bytes with a checked marker; `None` for another length.
     fn decode(item: &[u8]) -> Option<Self>;
 
-    /// This number as an unsigned integer. It must not be negative.
-    fn unsigned(self) -> Self::Unsigned;
-
     /// Whether every integer has its marker and is not negative.
     fn are_marked_and_not_negative(items: &[u8]) -> bool;
 }
 
 macro_rules! fixed_int {
-    ($type:ty, $unsigned:ty, $marker:expr) => {
+    ($type:ty, $marker:expr) => {
         impl FixedInt for $type {
             const MARKER: u8 = $marker;
             const WIDTH: usize = 1 + size_of::<$type>();
-
-            type Unsigned = $unsigned;
 
             #[inline]
             fn encode(self, item: &mut [u8]) {
@@ -47,11 +39,6 @@ macro_rules! fixed_int {
             fn decode(item: &[u8]) -> Option<Self> {
                 let (_, value) = item.split_first()?;
                 Some(Self::from_be_bytes(value.try_into().ok()?))
-            }
-
-            #[inline]
-            fn unsigned(self) -> $unsigned {
-                <$unsigned>::from_ne_bytes(self.to_ne_bytes())
             }
 
             // Inlined into `Metalayer::ordinary`, as is `Items::ordinary`, so the vectors stay in registers.
@@ -71,8 +58,8 @@ macro_rules! fixed_int {
     };
 }
 
-fixed_int!(i64, u64, INT64);
-fixed_int!(i32, u32, INT32);
+fixed_int!(i64, INT64);
+fixed_int!(i32, INT32);
 
 /// The integers of a dimension vector, with all markers checked.
 #[derive(Debug)]
