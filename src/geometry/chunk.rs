@@ -1,4 +1,4 @@
-//! The chunks of an array, the blocks of a chunk, and the runs of adjacent items in a block.
+//! The chunks of an array, and the blocks of a chunk.
 
 use core::ops::Range;
 
@@ -7,6 +7,7 @@ use super::dimensions::Dimensions;
 use super::error::{Buffer, Error, Violation};
 use super::extent::Extent;
 use super::grid::Geometry;
+use super::run::Runs;
 use super::walk::{Cells, iterate};
 
 impl Geometry {
@@ -413,109 +414,4 @@ impl Cell {
         let origin = Dimensions::combine(first, &from_first, |first, items| first + items);
         Self { extent: selection.within(&origin, shape), coordinate, origin }
     }
-}
-
-/// An iterator over the runs of a block, from [`Block::runs`].
-///
-/// ```
-/// use b2nd_serde::{Geometry, Shapes};
-///
-/// let geometry = Geometry::new(Shapes { shape: &[3, 5], chunkshape: &[2, 3], blockshape: &[1, 2] })?;
-/// // Of this slice, the first block of the first chunk has one item.
-/// let chunk = geometry.chunks_in(&[0..1, 1..5])?.next().unwrap();
-/// let block = chunk.blocks().next().unwrap();
-/// let run = block.runs().next().unwrap();
-/// assert_eq!((run.source(4), run.target(4)), (Some(4..8), Some(0..4)));
-/// # Ok::<(), b2nd_serde::geometry::Error>(())
-/// ```
-#[derive(Clone, Debug)]
-pub struct Runs {
-    /// Iterates over the first item of each run.
-    over: Cells,
-    nitems: u64,
-    source: u64,
-    target: u64,
-    source_strides: Dimensions,
-    target_strides: Dimensions,
-}
-
-impl Runs {
-    #[inline]
-    fn item(&self, start: Dimensions) -> Run {
-        let (mut source, mut target) = (self.source, self.target);
-        let strides = self.source_strides.iter().zip(self.target_strides.iter());
-        for ((x, first), (in_source, in_target)) in start.iter().zip(self.over.start().iter()).zip(strides) {
-            source += (x - first) * in_source;
-            target += (x - first) * in_target;
-        }
-        Run { source, target, nitems: self.nitems, start }
-    }
-}
-
-iterate!([] Runs => Run);
-
-/// The number of runs of a block is at most that of its items, which fits int32.
-#[cfg(not(target_pointer_width = "16"))]
-impl ExactSizeIterator for Runs {}
-
-/// Contiguous items, both in a decompressed chunk and in the selection. The selection is the whole array or a slice, as
-/// an array in C order.
-///
-/// ```
-/// use b2nd_serde::{Geometry, Shapes};
-///
-/// let geometry = Geometry::new(Shapes { shape: &[3, 5], chunkshape: &[2, 3], blockshape: &[1, 2] })?;
-/// let block = geometry.chunk(1).unwrap().blocks().next().unwrap();
-/// let run = block.runs().next().unwrap();
-/// assert_eq!(run.source(4), Some(0..8));
-/// assert_eq!(run.target(4), Some(12..20));
-/// // For an array in another order.
-/// assert_eq!((run.start(), run.nitems()), (block.extent().start(), 2));
-/// # Ok::<(), b2nd_serde::geometry::Error>(())
-/// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Run {
-    source: u64,
-    target: u64,
-    nitems: u64,
-    start: Dimensions,
-}
-
-impl Run {
-    /// The range of bytes in the decompressed chunk; `None` if it does not fit `usize`. With a type size of 1 it counts
-    /// items.
-    // The type size is an argument and not a part of the geometry, which would then need two versions of each type. The
-    // caller compares each range with a buffer anyway, and `get` returns the same `None`.
-    #[must_use]
-    #[inline]
-    pub fn source(&self, typesize: usize) -> Option<Range<usize>> {
-        bytes(self.source, self.nitems, typesize)
-    }
-
-    /// The range of bytes in the array, or in the slice; `None` if it does not fit `usize`. With a type size of 1 it
-    /// counts items.
-    #[must_use]
-    #[inline]
-    pub fn target(&self, typesize: usize) -> Option<Range<usize>> {
-        bytes(self.target, self.nitems, typesize)
-    }
-
-    /// The number of items of the run.
-    #[must_use]
-    pub fn nitems(&self) -> u64 {
-        self.nitems
-    }
-
-    /// The coordinate of the first item in the array. The others follow in the C order of the selection.
-    #[must_use]
-    pub fn start(&self) -> &Dimensions {
-        &self.start
-    }
-}
-
-#[inline]
-fn bytes(first: u64, nitems: u64, typesize: usize) -> Option<Range<usize>> {
-    let byte = |item: u64| usize::try_from(item).ok()?.checked_mul(typesize);
-    // Both are item numbers of an array or a chunk, so the sum fits u64.
-    Some(byte(first)?..byte(first + nitems)?)
 }

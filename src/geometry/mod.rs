@@ -97,19 +97,21 @@ mod walk;
 
 mod extent;
 mod grid;
+mod run;
 
 // More methods of `Geometry`. rustdoc lists them in the order of these modules.
 mod chunk;
 mod position;
 mod resize;
 
-pub use chunk::{Block, Blocks, Chunk, Chunks, Run, Runs};
+pub use chunk::{Block, Blocks, Chunk, Chunks};
 pub use dimensions::Dimensions;
 pub use error::{Error, ErrorKind};
 pub use extent::Extent;
 pub use grid::Geometry;
 pub use position::Position;
 pub use resize::Resize;
+pub use run::{Run, Runs};
 
 #[cfg(feature = "alloc")]
 impl Meta {
