@@ -6,14 +6,30 @@ use std::path::Path;
 use crate::io::frame::folder_of;
 use crate::write::destination::NewFrame;
 
-/// Gives a new frame the attributes of the old one with the header file `source`, as far as the system allows. Chunk
-/// files that were copied from a sparse frame have them already.
-pub(crate) fn keep(new: &NewFrame, source: &Path, is_in_place: bool, is_sparse: bool) {
+/// The old frame, whose attributes a new one gets.
+pub(crate) struct Old<'p> {
+    /// The file with the header.
+    pub(crate) source: &'p Path,
+    pub(crate) is_in_place: bool,
+    pub(crate) is_sparse: bool,
+    /// Whether the new chunk files are copies of the old ones, with their modes.
+    pub(crate) has_copied_files: bool,
+}
+
+/// Gives a new frame the attributes of the old one, as far as the system allows.
+pub(crate) fn keep(new: &NewFrame, old: &Old<'_>) {
+    let &Old { source, is_in_place, is_sparse, has_copied_files } = old;
     if let Ok(metadata) = source.metadata() {
         keep_attributes(new.file(), &metadata, is_in_place);
     }
     if let Some(directory) = new.directory() {
-        keep_modes(directory, source, is_sparse);
+        #[cfg(unix)]
+        if !has_copied_files {
+            keep_mode_of_files(directory, source);
+        }
+        #[cfg(not(unix))]
+        let _ = has_copied_files;
+        keep_mode_of_directory(directory, source, is_sparse);
     }
 }
 
@@ -42,22 +58,27 @@ pub(crate) fn keep_attributes(new: &File, old: &Metadata, is_in_place: bool) {
     let _ = new.set_permissions(permissions);
 }
 
-/// Gives a new directory and its chunk files the modes of the old frame, as far as the system allows. If the old frame
-/// was a file, all of them get its mode, and those who may read the directory may also enter it.
-fn keep_modes(directory: &Path, source: &Path, is_sparse: bool) {
+/// Gives all files of a new directory the mode of the old header file.
+#[cfg(unix)]
+fn keep_mode_of_files(directory: &Path, source: &Path) {
+    let Ok(mode) = fs::metadata(source).map(|metadata| metadata.permissions()) else { return };
+    for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
+        let _ = fs::set_permissions(entry.path(), mode.clone());
+    }
+}
+
+/// Gives a new directory the mode of the old one. If the old frame was a file, those who may read it may also enter
+/// the directory.
+fn keep_mode_of_directory(directory: &Path, source: &Path, is_sparse: bool) {
     let old = if is_sparse { folder_of(source) } else { source };
     let Ok(old) = fs::metadata(old).map(|metadata| metadata.permissions()) else { return };
     #[cfg(unix)]
     if !is_sparse {
         use std::os::unix::fs::PermissionsExt;
-        for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
-            let _ = fs::set_permissions(entry.path(), old.clone());
-        }
         let mode = old.mode();
         // A read permission is two bits above the permission to enter.
         let _ = fs::set_permissions(directory, fs::Permissions::from_mode(mode | (mode & 0o444) >> 2));
         return;
     }
-    // The chunk files already have the modes of the old ones.
     let _ = fs::set_permissions(directory, old);
 }

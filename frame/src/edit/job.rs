@@ -7,7 +7,7 @@ use std::path::{self, Path, PathBuf};
 use std::time::Instant;
 
 use crate::check::Check;
-use crate::edit::attributes::{keep, keep_attributes};
+use crate::edit::attributes::{self, keep, keep_attributes};
 use crate::edit::rewritten::{Body, Rewritten, Wanted};
 use crate::error::Error;
 use crate::finding::first_error;
@@ -182,7 +182,8 @@ impl<'p> Job<'p> {
             }
         };
         if let Some(Old { source, is_in_place, is_sparse }) = &self.old {
-            keep(&new, source, *is_in_place, *is_sparse);
+            let (is_in_place, is_sparse) = (*is_in_place, *is_sparse);
+            keep(&new, &attributes::Old { source, is_in_place, is_sparse, has_copied_files: is_sparse });
         }
         new.sync()?;
         // Again: without a lock file, a writer can have changed the old frame while it was copied.

@@ -145,7 +145,9 @@ pub(crate) fn wrong_in_trailer(header: &ChunkHeader, chunk: &[u8]) -> Option<Str
     // For data, a chunk of zeros, NaN or uninitialized items is only an index entry. Vlmetalayers have no index, so
     // such a chunk is stored.
     if header.special.is_some_and(|special| special != SpecialValue::Value) {
-        return rules.wrong_size(header, None, room).or_else(|| wrong_flags(header));
+        let has_body = header.cbytes > header.header_len;
+        let wrong_body = || has_body.then(|| "has one value, but also data".into());
+        return rules.wrong_size(header, None, room).or_else(|| wrong_flags(header)).or_else(wrong_body);
     }
     let why = rules.violation(header, None, room).or_else(|| wrong_table(header, chunk));
     why.or_else(|| false_dictionary(header))

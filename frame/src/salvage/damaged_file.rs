@@ -1,5 +1,6 @@
 //! The bytes of a damaged frame, before anything in them is trusted.
 
+use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
@@ -11,6 +12,7 @@ use crate::format::fields::{FRAME_TYPE, HeaderField};
 use crate::format::head::Head;
 use crate::format::header::{MAGIC, MAGIC_OFFSET};
 use crate::io::frame::{Frame, sparse_folder};
+use crate::io::open::{file_with_header, not_a_file, open_at_once};
 use crate::io::source::{available, read_up_to};
 
 /// The number of bytes searched at a time.
@@ -30,22 +32,30 @@ pub(crate) struct DamagedFile<R> {
     is_sparse: bool,
 }
 
-impl<R: Read + Seek> DamagedFile<R> {
-    pub(crate) fn new(mut reader: R, offset: u64, path: Option<PathBuf>) -> Result<Self, Error> {
-        let available = available(&mut reader, offset);
-        let available = available.map_err(|error| Error::reading(error).at(path.as_deref()))?;
-        let mut file = Self { reader, offset, len: available, available, path, is_sparse: false };
-        file.is_sparse = file.is_sparse()?;
-        Ok(file)
+impl DamagedFile<File> {
+    /// Opens the file of a frame, or that in the directory of a sparse frame.
+    pub(crate) fn open(given: &Path) -> Result<Self, Error> {
+        let path = file_with_header(given)?;
+        let file = open_at_once(&path).map_err(|error| Error::io("read", &path, error))?;
+        if file.metadata().is_ok_and(|metadata| !metadata.is_file()) {
+            return Err(not_a_file(&path));
+        }
+        let mut file = Self::new(file, 0).map_err(|error| error.at(Some(&path)))?;
+        // A directory must hold a sparse frame. A file of that name can also be a contiguous frame, but the frame type
+        // may be damaged.
+        if let Some(directory) = sparse_folder(&path) {
+            let frame_type = file.read((HeaderField::Flags.present_offset() + FRAME_TYPE) as u64, 1)?;
+            let has_chunk_files = || chunk_files::list(directory).map_or(true, |files| !files.is_empty());
+            file.is_sparse = given.is_dir() || frame_type != [0] || has_chunk_files();
+        }
+        Ok(Self { path: Some(path), ..file })
     }
+}
 
-    /// Whether it is the file of a sparse frame. A contiguous frame can have its name, and the frame type can be damaged.
-    fn is_sparse(&mut self) -> Result<bool, Error> {
-        let directory = self.path.as_deref().and_then(sparse_folder).map(Path::to_path_buf);
-        let Some(directory) = directory else { return Ok(false) };
-        let frame_type = self.read((HeaderField::Flags.present_offset() + FRAME_TYPE) as u64, 1)?;
-        let has_chunk_files = || chunk_files::list(&directory).map_or(true, |files| !files.is_empty());
-        Ok(frame_type != [0] || has_chunk_files())
+impl<R: Read + Seek> DamagedFile<R> {
+    pub(crate) fn new(mut reader: R, offset: u64) -> Result<Self, Error> {
+        let available = available(&mut reader, offset).map_err(Error::reading)?;
+        Ok(Self { reader, offset, len: available, available, path: None, is_sparse: false })
     }
 
     /// Cuts the bytes off at the next frame in the file, whose chunk index could be mistaken for that of this frame.

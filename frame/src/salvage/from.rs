@@ -7,12 +7,11 @@ use std::io::{self, Read, Seek};
 use std::path::Path;
 use std::time::Instant;
 
-use crate::edit::attributes::keep;
+use crate::edit::attributes::{Old, keep};
 use crate::error::Error;
 use crate::format::chunk::SpecialValue;
 use crate::io::frame::Frame;
 use crate::io::lock::Lock;
-use crate::io::open::{file_with_header, not_a_file, open_at_once};
 use crate::progress::Progress;
 use crate::rules::array::can_be_nan;
 use crate::salvage::array::Given;
@@ -80,12 +79,7 @@ impl Salvage<'_> {
     ///
     /// [`Io`](crate::ErrorKind::Io) if the file cannot be read.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, Error> {
-        let path = file_with_header(path.as_ref())?;
-        let file = open_at_once(&path).map_err(|error| Error::io("read", &path, error))?;
-        if file.metadata().is_ok_and(|metadata| !metadata.is_file()) {
-            return Err(not_a_file(&path));
-        }
-        Ok(Self::of(DamagedFile::new(file, 0, Some(path))?))
+        DamagedFile::open(path.as_ref()).map(Self::of)
     }
 }
 
@@ -110,7 +104,7 @@ impl<'p, R: Read + Seek> Salvage<'p, R> {
     ///
     /// [`Io`](crate::ErrorKind::Io) if the file cannot be read.
     pub fn read_at(reader: R, offset: u64) -> Result<Self, Error> {
-        let file = DamagedFile::new(reader, offset, None)?;
+        let file = DamagedFile::new(reader, offset)?;
         Ok(Self::of(if offset == 0 { file } else { file.up_to_next_frame()? }))
     }
 
@@ -234,7 +228,7 @@ impl<'p, R: Read + Seek> Salvage<'p, R> {
         let saved = save(&mut self.file, &survey, self.fill, &mut writer, &mut self.progress)?;
         let new = writer.finish()?;
         if let Some(from) = &path {
-            keep(&new, from, false, is_sparse);
+            keep(&new, &Old { source: from, is_in_place: false, is_sparse, has_copied_files: false });
         }
         if let Some(wrong) = new.first_error(Frame::read_at(new.file(), 0)?.map_reader(drop))? {
             let wrong = wrong.message();

@@ -152,8 +152,8 @@ struct Tried {
 /// Compares the first entries of a chunk index with the chunks. Also returns the end of the index; `None` if it cannot
 /// be read.
 fn agreeing<R: Read + Seek>(frame: &mut Frame<&mut R>) -> Option<(Tried, u64)> {
-    // The filters in a damaged header may be wrong too.
-    let rules = ChunkRules { filters: None, ..ChunkRules::new(frame.header(), true) };
+    // The filters in a damaged header may be wrong too, and a wrong repeated value says nothing about the index.
+    let rules = ChunkRules { filters: None, itemsize: None, ..ChunkRules::new(frame.header(), true) };
     let mut chunks = frame.chunks().ok()?;
     let end = chunks.index()?.start().saturating_add(chunks.index()?.header().cbytes as u64);
     let (mut tried, mut nstored) = (Tried::default(), 0_usize);

@@ -32,7 +32,7 @@ pub(super) fn chunk<R: Read + Seek>(
     entry: &ChunkEntry,
     scan: &HeaderScan,
 ) -> Result<Verdict, Error> {
-    match (StoredChunk { chunks, entry, rules: &scan.rules }).judge_or_restore(scan) {
+    match (StoredChunk { chunks, entry, scan }).judge_or_restore() {
         // A disk sector that cannot be read costs only the chunks in it.
         Err(error) if error.kind() == ErrorKind::Io => Ok(Verdict::Lost(error.to_string())),
         verdict => verdict,
@@ -43,21 +43,21 @@ pub(super) fn chunk<R: Read + Seek>(
 struct StoredChunk<'s, 'c, R> {
     chunks: &'s mut Chunks<'c, R>,
     entry: &'s ChunkEntry,
-    rules: &'s ChunkRules,
+    scan: &'s HeaderScan,
 }
 
 impl<R: Read + Seek> StoredChunk<'_, '_, R> {
-    fn judge_or_restore(&mut self, scan: &HeaderScan) -> Result<Verdict, Error> {
+    fn judge_or_restore(&mut self) -> Result<Verdict, Error> {
         let Some(mut first) = self.chunks.bytes(self.entry, 0, FIRST_READ)? else {
             return Ok(Verdict::Lost("its file is missing".into()));
         };
-        let verdict = if scan.wrong_lengths.contains(&self.entry.number) {
+        let verdict = if self.scan.wrong_lengths.contains(&self.entry.number) {
             Verdict::Lost("it shares bytes with the next chunk".into())
         } else {
             self.judge(&first)?
         };
         // A restored chunk must not share bytes with another one. This also bounds the bytes that are read again.
-        first.room = first.room.min(scan.room(self.entry));
+        first.room = first.room.min(self.scan.room(self.entry));
         let restored = match &verdict {
             Verdict::Lost(_) => self.with_restored_size(&first)?,
             Verdict::Saved(saved) if saved.doubt.is_some() => self.with_restored_filter(&first)?,
@@ -71,7 +71,7 @@ impl<R: Read + Seek> StoredChunk<'_, '_, R> {
         let Some(header) = ChunkHeader::parse(&first.bytes) else {
             return Ok(Verdict::Lost("its first bytes are not the header of a chunk".into()));
         };
-        let why = match self.rules.violation(&header, self.entry.nbytes, first.room) {
+        let why = match self.scan.rules.violation(&header, self.entry.nbytes, first.room) {
             None => wrong_stored_table(self.chunks, self.entry, &header, &first.bytes)?,
             why => why,
         };
@@ -83,7 +83,7 @@ impl<R: Read + Seek> StoredChunk<'_, '_, R> {
             _ => return Ok(Verdict::Lost("its file has become shorter".into())),
         };
         bytes.iter_mut().zip(&first.bytes).for_each(|(byte, &right)| *byte = right);
-        let mut doubt = doubt(&header, self.rules);
+        let mut doubt = doubt(&header, &self.scan.rules);
         if header.has_table() {
             let checked = match unsupported(&header, Plugins::Refused) {
                 Some(why) => Err(NotDecompressed::NotTried(why)),
@@ -104,9 +104,9 @@ impl<R: Read + Seek> StoredChunk<'_, '_, R> {
     /// from the blocks, or from the data if it is not compressed. `None` if no single size makes the chunk sound.
     fn with_restored_size(&mut self, first: &ChunkBytes) -> Result<Option<SavedChunk>, Error> {
         let known = [
-            (HeaderSize::Typesize, self.rules.typesize.map(usize::from)),
+            (HeaderSize::Typesize, self.scan.rules.typesize.map(usize::from)),
             (HeaderSize::Nbytes, self.entry.nbytes.and_then(|nbytes| usize::try_from(nbytes).ok())),
-            (HeaderSize::Blocksize, self.rules.blocksize),
+            (HeaderSize::Blocksize, self.scan.rules.blocksize),
             (HeaderSize::Cbytes, self.cbytes(first)?),
         ];
         for (size, right) in known {
@@ -137,7 +137,7 @@ impl<R: Read + Seek> StoredChunk<'_, '_, R> {
     /// Verifies a chunk with an unknown filter after replacing that by the one of the other chunks. `None` if the
     /// filters differ in more than one number.
     fn with_restored_filter(&mut self, first: &ChunkBytes) -> Result<Option<SavedChunk>, Error> {
-        let (Some(header), Some(usual)) = (ChunkHeader::parse(&first.bytes), &self.rules.filters) else {
+        let (Some(header), Some(usual)) = (ChunkHeader::parse(&first.bytes), &self.scan.rules.filters) else {
             return Ok(None);
         };
         // A known filter can be right: python-blosc2 can change those of a frame between two chunks.
@@ -146,7 +146,7 @@ impl<R: Read + Seek> StoredChunk<'_, '_, R> {
             let mut bytes = first.bytes.clone();
             set_filter(&mut bytes, number, id);
             let header = ChunkHeader::parse(&bytes)?;
-            self.rules.other_filters(&header).is_none().then_some((id, bytes))
+            self.scan.rules.other_filters(&header).is_none().then_some((id, bytes))
         });
         let Some((id, bytes)) = changed else { return Ok(None) };
         let bytes = self.sound(&ChunkBytes { bytes, room: first.room })?;
@@ -169,7 +169,8 @@ impl<R: Read + Seek> StoredChunk<'_, '_, R> {
         HeaderSize::Cbytes.replace(&mut bytes, ChunkHeader::MAX_LEN);
         // The other sizes must be right: they bound the table of blocks, which is read here.
         let is_known = |header: &ChunkHeader| {
-            self.rules.blocksize == Some(header.blocksize) && self.entry.nbytes == Some(header.nbytes as u64)
+            self.scan.rules.blocksize == Some(header.blocksize)
+                && self.entry.nbytes == Some(header.nbytes as u64)
         };
         let Some(header) = ChunkHeader::parse(&bytes).filter(is_known) else { return Ok(None) };
         let is_room = |length: usize| header.header_len as u64 + length as u64 <= first.room;

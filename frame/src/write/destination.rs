@@ -121,7 +121,9 @@ impl NewFrame {
         }
     }
 
-    /// The first error that a check finds in the new frame with this header, under its temporary name.
+    /// The first error that a check finds in the new frame with this header, before its rename.
+    // A new directory is checked where it is. A file is checked as if it had its final path, because that of a sparse
+    // frame has its chunk files beside it.
     pub(crate) fn first_error(&self, header: Frame<()>) -> Result<Option<Finding>, Error> {
         let path =
             self.directory().map_or_else(|| self.path().into(), |directory| directory.join(SPARSE_INDEX));

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use b2nd_frame::{
     Check, CheckDepth, ChunkPlace, ErrorKind, FindingCode, Frame, FrameBuilder, FrameType, Generation,
-    HeaderField, Rewrite, Severity, SpecialValue, check,
+    HeaderField, Rewrite, Salvage, Severity, SpecialValue, check,
 };
 use b2nd_lab::{copy_tree, corpus, data, header_file, remove, stored_chunk};
 use b2nd_serde::{Meta, Shapes};
@@ -308,7 +308,7 @@ fn a_chunk_that_changes_before_it_is_moved_is_heard_and_nothing_is_left() {
 fn a_private_frame_stays_private() {
     use std::os::unix::fs::PermissionsExt;
     let folder = tempfile::tempdir().unwrap();
-    let [path, sparse, back] = ["old", "sparse", "back"].map(|name| folder.path().join(name));
+    let [path, sparse, back, saved] = ["old", "sparse", "back", "saved"].map(|name| folder.path().join(name));
     fs::copy(data().join("int32_3x5.b2nd"), &path).unwrap();
     let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
     for (file, directory) in [(0o600, 0o700), (0o640, 0o750), (0o644, 0o755), (0o755, 0o755)] {
@@ -316,10 +316,13 @@ fn a_private_frame_stays_private() {
         Rewrite::new(&path, &sparse).frame_type(FrameType::Sparse).apply().unwrap();
         Rewrite::new(&sparse, &back).frame_type(FrameType::Contiguous).apply().unwrap();
         assert_eq!((mode(&sparse), mode(&back)), (directory, file));
-        for entry in fs::read_dir(&sparse).unwrap() {
+        Salvage::open(&sparse).unwrap().apply(&saved).unwrap();
+        assert_eq!(mode(&saved), directory);
+        for entry in [&sparse, &saved].into_iter().flat_map(|new| fs::read_dir(new).unwrap()) {
             assert_eq!(mode(&entry.unwrap().path()), file);
         }
         remove(&sparse);
+        remove(&saved);
         remove(&back);
     }
 }

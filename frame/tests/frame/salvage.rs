@@ -12,9 +12,9 @@ use b2nd_frame::{
     Check, CheckDepth, Error, ErrorKind, Finding, FindingCode, Frame, FrameBuilder, Generation, Remedy,
     Salvage, SalvageReport, Severity, SpecialValue, check,
 };
+use b2nd_lab::{chunk_of_zeros, copy, data};
 #[cfg(feature = "decompress")]
 use b2nd_lab::{chunk_with_a_table, frame_of, stored_chunk};
-use b2nd_lab::{copy, data};
 use b2nd_serde::{Meta, Shapes};
 #[cfg(feature = "decompress")]
 use serde_json::json;
@@ -482,6 +482,36 @@ fn a_contiguous_frame_that_is_named_as_the_file_of_a_sparse_one_is_saved() {
         };
         assert!(report.is_whole() && frame.header().is_sparse() && to.is_dir(), "{report:?}");
     }
+
+    // Neither does it if no chunk is in a file and the directory is given.
+    let meta = Meta::new(Shapes { shape: &[4], chunkshape: &[2], blockshape: &[2] }, "<i4").unwrap();
+    let mut writer = FrameBuilder::new(meta).create_sparse(folder.path().join("zeros")).unwrap();
+    writer.fill_missing(SpecialValue::Zeros).unwrap();
+    writer.finish().unwrap().persist().unwrap();
+    let file = folder.path().join("zeros/chunks.b2frame");
+    let mut bytes = fs::read(&file).unwrap();
+    bytes[26] = 0;
+    fs::write(&file, bytes).unwrap();
+    let to = folder.path().join("new");
+    Salvage::open(folder.path().join("zeros")).unwrap().apply(&to).unwrap();
+    assert!(to.is_dir());
+}
+
+#[test]
+fn a_constant_chunk_with_a_wrong_value_does_not_cost_the_other_chunks() {
+    let meta = Meta::new(Shapes { shape: &[4], chunkshape: &[2], blockshape: &[2] }, "<i4").unwrap();
+    let mut writer = FrameBuilder::new(meta).write_to(Cursor::new(Vec::new())).unwrap();
+    // Two items of 7.
+    let mut chunk = chunk_of_zeros(8);
+    (chunk[3], chunk[8], chunk[12], chunk[31]) = (4, 8, 36, 0x30);
+    chunk.extend([7, 0, 0, 0]);
+    writer.write_chunk(0, &chunk).unwrap();
+    writer.fill_missing(SpecialValue::Zeros).unwrap();
+    let mut file = writer.finish().unwrap().into_inner();
+    let chunk = Frame::parse(&file).unwrap().header().header_len;
+    file[chunk + 12] = 34;
+    let report = of(file).preview().unwrap();
+    assert_eq!((report.lost_count(), report.counts.zeros), (1, 2));
 }
 
 #[test]

@@ -631,6 +631,12 @@ fn a_vlmetalayer_whose_chunk_cannot_be_read_is_refused() {
         assert!(error.starts_with("the chunk of vlmetalayer `unit` has ") || error.contains(why), "{error}");
         assert!(error.contains(why), "{error}");
     }
+    // A stored chunk with the bits of zeros.
+    let mut chunk = stored_chunk(&[0xa1, b'x']);
+    (chunk[2], chunk[31]) = (chunk[2] & !0x02, 0x10);
+    let builder = FrameBuilder::new(meta(&[2], &[2], &[2], "|u1")).vlmetalayer_chunk("unit", &chunk);
+    let error = builder.write_to(Cursor::new(Vec::new())).unwrap_err().to_string();
+    assert!(error.contains("has one value, but also data"), "{error}");
 }
 
 /// A value of one zero byte is the number 0.
