@@ -78,7 +78,7 @@ def peak(*command):
 
 
 def output(*command):
-    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+    return subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout.strip()
 
 
 def at_least(figure, goal, digits):

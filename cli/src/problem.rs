@@ -71,6 +71,10 @@ impl From<&Error> for Problem {
             if let Some(problem) = reason.get_ref().and_then(|inner| inner.downcast_ref::<Self>()) {
                 return problem.clone();
             }
+            // So does a reader of frames in a store's data.
+            if let Some(inner) = reason.get_ref().and_then(|inner| inner.downcast_ref::<Error>()) {
+                return inner.into();
+            }
             // The failure usually shows this path, so the message is only the reason.
             let file = error.path().map(|path| Box::new((path.into(), with_sources(error))));
             return Self { file, ..Self::new("io", with_sources(reason)) };

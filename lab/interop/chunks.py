@@ -37,13 +37,14 @@ def array(path, rng, contiguous):
         shape = [part.stop - part.start for part in index]
         result[index] = arrays.items(rng, shape, result.dtype).reshape(shape)
     if rng.random() < 0.2:
-        result.resize([items + rng.randrange(2 * chunk) for items, chunk in zip(result.shape, result.chunks)])
+        # To other shapes with more or fewer chunks, also none.
+        result.resize([rng.randrange(items + 2 * chunk) for items, chunk in zip(result.shape, result.chunks)])
 
 
 def super_chunk(path, rng, contiguous):
     size = rng.choice([100, 4000, 40000])
     schunk = blosc2.SChunk(chunksize=4 * size, contiguous=contiguous, urlpath=path, cparams={"typesize": 4, **arrays.cparams(rng, INTEGER)})
-    for _ in range(rng.randint(1, 20)):
+    for _ in range(rng.randrange(20)):
         where = rng.randrange(schunk.nchunks) if schunk.nchunks else None
         operation = rng.choice(["append", "append", "insert", "update", "delete"])
         data = arrays.items(rng, [size], INTEGER)

@@ -105,7 +105,7 @@ fn is_at_rest<R>(frame: &Frame<R>, shapes: &[[i64; 2]]) -> bool {
 fn an_array_that_is_being_resized_is_seen_at_rest_or_not_at_all() {
     let all = [(false, false), (true, true), (false, true), (true, false)];
     let (first, second) = if is_long() { (&all[..], &all[..]) } else { all.split_at(2) };
-    // Within the same chunks, which only changes the shape; and over many chunks.
+    // A short run resizes each kind of file once. Within the same chunks, which only changes the shape; and over many chunks.
     for (shapes, kinds) in
         [(&[[261, 261], [263, 264]][..], first), (&[[40, 40], [120, 80], [8, 200]], second)]
     {
@@ -226,7 +226,7 @@ fn chunks_are_what_python_blosc2_says_of_them() {
     assert!(files == 300 && kinds.len() == 5 && missed >= 30);
 }
 
-/// Whether a check of a copy without one of the chunk files misses it, as python-blosc2 then does.
+/// Whether a check of a copy without one of the chunk files misses it. Fails if python-blosc2 says otherwise.
 fn is_file_missed(copy: &Value) -> bool {
     let findings = check(copy["path"].as_str().unwrap()).unwrap().findings;
     let is_missed = findings.iter().any(|finding| finding.code() == FindingCode::ChunkFile);

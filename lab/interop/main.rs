@@ -33,7 +33,8 @@ fn is_long() -> bool {
 
 /// A random seed, or the value of `B2ND_SEED` to repeat a run.
 fn seed() -> u32 {
-    let seed = env::var("B2ND_SEED").map_or_else(|_| fastrand::u32(..), |seed| seed.parse().unwrap());
+    let seed = env::var("B2ND_SEED")
+        .map_or_else(|_| fastrand::u32(..), |seed| seed.parse().expect("a number below 2^32"));
     println!("B2ND_SEED={seed}");
     seed
 }

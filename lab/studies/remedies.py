@@ -206,7 +206,7 @@ def read(path):
     try:
         opened = blosc2.open(path, mode="r")
         dict(opened.schunk.vlmeta.getall())
-        return opened[...].tolist() if opened.dtype.kind != "S" else [item.decode() for item in opened[...].ravel()]
+        return opened[...].tolist()
     except Exception as error:
         return f"{type(error).__name__}: {error}"
 

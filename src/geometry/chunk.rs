@@ -192,7 +192,8 @@ impl<'g> Chunk<'g> {
     ///
     /// # Errors
     ///
-    /// If the type size is 0, or if one of the two is too short; a part may have been copied then.
+    /// If the type size is 0, or if one of the two ends before an item that is copied; a part may have been copied then. The
+    /// error says how many bytes a whole one has.
     ///
     /// ```
     /// use b2nd_serde::{Geometry, Shapes};
@@ -217,7 +218,8 @@ impl<'g> Chunk<'g> {
     ///
     /// # Errors
     ///
-    /// If the type size is 0, or if one of the two is too short; a part may have been copied then.
+    /// If the type size is 0, or if one of the two ends before an item that is copied; a part may have been copied then. The
+    /// error says how many bytes a whole one has.
     ///
     /// ```
     /// use b2nd_serde::{Geometry, Shapes};
@@ -242,14 +244,14 @@ impl<'g> Chunk<'g> {
         typesize: usize,
         chunk_len: usize,
         array_len: usize,
-        mut copy: impl FnMut(Range<usize>, Range<usize>) -> Option<()>,
+        mut copy_run: impl FnMut(Range<usize>, Range<usize>) -> Option<()>,
     ) -> Result<(), Error> {
         // Items of 0 bytes fit any buffer, so nothing would end a loop over 2^62 of them.
         if typesize == 0 {
             return Err(Error(Violation::TypeSize));
         }
         let mut runs = self.blocks().flat_map(|block| block.runs());
-        let copied = runs.try_for_each(|run| copy(run.source(typesize)?, run.target(typesize)?));
+        let copied = runs.try_for_each(|run| copy_run(run.source(typesize)?, run.target(typesize)?));
         copied.ok_or_else(|| {
             let bytes = |nitems: u64| nitems.saturating_mul(typesize as u64);
             // The array first: it must be whole, but a chunk may lack padding that is not touched.

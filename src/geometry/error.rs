@@ -58,7 +58,7 @@ pub enum ErrorKind {
     Slice,
     /// The type size is 0.
     TypeSize,
-    /// The bytes of a chunk or of an array are fewer than their items.
+    /// A chunk or an array has too few bytes for its items.
     BufferTooSmall,
 }
 
@@ -114,7 +114,7 @@ impl Factors {
     }
 }
 
-/// The bytes between which items are copied.
+/// A buffer of [`gather`](super::Chunk::gather) or [`scatter`](super::Chunk::scatter).
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Buffer {
     Chunk,
@@ -302,7 +302,7 @@ impl fmt::Display for Error {
                     Buffer::Chunk => "chunk",
                     Buffer::Array => "array",
                 };
-                write!(f, "the {buffer} has {found} byte{plural}, but needs {needed}")
+                write!(f, "the {buffer} has {found} byte{plural}, but a whole one has {needed}")
             }
         }
     }

@@ -1,5 +1,5 @@
 //! Promises for any input, tested with random ones. `PROPTEST_CASES` sets their number, 256 by default. The fuzz target
-//! `meta` tests the same promises with thousands of inputs in each run of CI.
+//! `meta` tests most of these promises with thousands of inputs in each run of CI.
 
 #![cfg(feature = "alloc")]
 

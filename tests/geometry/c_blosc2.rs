@@ -131,7 +131,9 @@ const INVALID_PARAM: i32 = -12;
 /// The verdicts of the corpus about shapes.
 fn verdicts() -> Option<Vec<(Verdict, bool)>> {
     let (folder, _) = b2nd_lab::corpus()?;
-    let text = fs::read_to_string(folder.join("c_blosc2_verdicts.json")).expect("the verdicts");
+    let text = fs::read_to_string(folder.join("c_blosc2_verdicts.json"));
+    let text =
+        text.inspect_err(|error| eprintln!("not compared, as the corpus has no verdicts: {error}")).ok()?;
     let verdicts: Vec<Verdict> = serde_json::from_str(&text).expect("the verdicts are JSON");
     let about_shapes: Vec<_> = verdicts
         .into_iter()

@@ -12,8 +12,8 @@ use serde::Serialize;
 use tempfile::NamedTempFile;
 
 use crate::input::{
-    Address, Failure, Inside, Items, Location, Selected, Selection, Target, Visit, given_all, is_zip,
-    selection, store_at, visit_files,
+    Address, Failure, Inside, Items, Location, Selected, Selection, Target, Visit, given_all, is_part,
+    is_zip, selection, store_at, store_of_files, visit_files,
 };
 use crate::interrupt::Interrupts;
 use crate::names::folder_or_here;
@@ -191,7 +191,9 @@ fn refuse_store(target: &Target) -> Failure {
     let mut members = Vec::new();
     let mut first = None;
     let visit = Visit { embedded: true, ..Visit::default() };
+    let store = store_of_files(target);
     visit_files(target, visit, &mut |view| match view {
+        view if is_part(target, store.as_ref(), &view) => {}
         Ok(view) if view.kind.is_store() => {}
         Ok(view) => members.push(view.location.to_string()),
         Err(failure) => {

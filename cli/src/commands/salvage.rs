@@ -393,11 +393,11 @@ fn name_of(target: &Target) -> PathBuf {
         Inside::Offset(offset) => format!("{}@{offset}.b2nd", last_names(&target.path, 1).display()).into(),
         Inside::Stdin => "stdin.b2nd".into(),
         Inside::Whole | Inside::Url(None) => {
-            let name = last_names(file_of(&target.path), target.depth.max(1));
+            let path = file_of(&target.path);
             // A sparse frame that is named by `.` or `..` has its name in its full path.
-            match name.as_os_str().is_empty().then(|| target.path.canonicalize()) {
+            match path.file_name().is_none().then(|| path.canonicalize()) {
                 Some(Ok(path)) => last_names(&path, 1),
-                _ => name,
+                _ => last_names(path, target.depth.max(1)),
             }
         }
     }

@@ -75,7 +75,8 @@ pub(crate) fn is_sparse(path: &Path) -> bool {
     is_sparse_frame(path) || is_remnant()
 }
 
-/// The address of a table by its folder; `None` if the folder is not a table in a store.
+/// The address of a table by its folder; `None` if the folder is not a table in a store. The store is looked for in the
+/// given path, which may begin inside of it only at its top.
 pub(crate) fn table_of(folder: &Path) -> Option<Address> {
     if !folder.join(TABLE_FILE).is_file() {
         return None;

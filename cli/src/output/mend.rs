@@ -9,7 +9,8 @@ use b2nd_serde::{Entry, Geometry};
 use crate::names::is_named_blosc2;
 use crate::text::{count, short};
 
-/// The command that mends the findings of the frame at a path; `None` if there is none. A rewrite is returned only if
+/// The command that mends the findings of the frame at a path; `None` if there is none, or if the new file that it
+/// would write is there already: the frame was probably mended before. A rewrite is returned only if
 /// its preview succeeds. A salvage is previewed as far as the depth of the check goes.
 pub(crate) fn command(path: &Path, findings: &[Finding], depth: CheckDepth) -> Option<String> {
     let has = |remedy| findings.iter().any(|finding| finding.code().remedy() == Some(remedy));
@@ -28,7 +29,6 @@ pub(crate) fn command(path: &Path, findings: &[Finding], depth: CheckDepth) -> O
 /// A salvage into a new file beside the damaged one. The rest of the line, a shell comment, lists the losses.
 fn salvage(path: &Path, findings: &[Finding], depth: CheckDepth) -> Option<String> {
     let to = path.with_extension("salvaged.b2nd");
-    // The frame was probably salvaged before.
     if to.symlink_metadata().is_ok() {
         return None;
     }

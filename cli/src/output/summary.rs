@@ -119,10 +119,10 @@ impl AddAssign for Sizes {
     }
 }
 
-/// The sums of a tally that has any.
+/// The names of the sums.
 const SUMS: [&str; 2] = ["nbytes", "cbytes"];
 
-/// The number of arrays of each key, and the first `N` of `SUMS` over them.
+/// The number of arrays of each key, and the sums over them: `N` is 2, or 0 for a tally without sums.
 struct Tally<K, const N: usize = 0>(HashMap<K, (u64, [i128; N])>);
 
 impl<K, const N: usize> Default for Tally<K, N> {

@@ -227,6 +227,18 @@ fn arrays_in_the_data_of_a_store_are_listed_and_checked_as_its_other_members_are
 }
 
 #[test]
+fn damage_to_the_data_of_a_store_keeps_its_code() {
+    let folder = embedded();
+    let file = folder.path().join("store.b2e");
+    let mut bytes = std::fs::read(&file).unwrap();
+    let header_len = usize::from(bytes[14]);
+    bytes[header_len..header_len + 32].fill(0xff);
+    std::fs::write(&file, bytes).unwrap();
+    let output = run(folder.path(), &["info", "--json", "store.b2e:/z/numbers"]);
+    assert_eq!(objects(&output)[0]["error"]["kind"], "chunk-header", "{}", screen(&output));
+}
+
+#[test]
 fn the_key_of_an_array_in_the_data_of_a_store_is_an_address() {
     let folder = embedded();
     let keys =

@@ -397,7 +397,8 @@ fn a_long_listing_shows_how_far_it_is_and_ends_when_it_is_interrupted() {
         stdout.read_to_string(&mut lines).unwrap();
         lines
     });
-    crate::terminal::screen(&mut pty, Some("files: "));
+    let shown = crate::terminal::screen(&mut pty, Some("files: "));
+    assert!(shown.contains("files: "), "{shown}");
     crate::run::send(SIGINT, &child);
     assert_eq!(child.wait().unwrap().signal(), Some(SIGINT));
     let lines = reader.join().unwrap();

@@ -60,6 +60,7 @@ fn walk<R: Read + Seek>(
     let mut scan = ChunkScan::new(frame, depth);
     // Listed once, because an index can name a million files that do not exist.
     let listed = frame.directory().and_then(|directory| chunk_files::list(directory).ok());
+    scan.is_listed = listed.is_some();
     let mut chunks = frame.chunks()?;
     if header.is_sparse() && chunks.frame.directory().is_none() {
         return Err(Error::refused(
@@ -135,7 +136,9 @@ struct ChunkScan {
     knows_all: bool,
     /// The number of bytes that may still be read of chunks in the frame.
     left: u64,
-    /// The files that have been read.
+    /// Whether the names in the folder are known, so that a missing file is not opened.
+    is_listed: bool,
+    /// The files that have been opened.
     files: BTreeSet<u64>,
     /// Whether the limit of bytes has been reached.
     is_over: bool,
@@ -160,6 +163,7 @@ impl ChunkScan {
             other_filters: None,
             knows_all: true,
             left: chunks_len(frame.header()).saturating_mul(MAX_LOOKS),
+            is_listed: false,
             files: BTreeSet::new(),
             is_over: false,
         }
@@ -177,7 +181,11 @@ impl ChunkScan {
         }
         let has_own_file = matches!(entry.place, ChunkPlace::File(_));
         // The check of the index reports missing files, and two entries with the same file.
-        let is_again = matches!(entry.place, ChunkPlace::File(number) if self.files.contains(&number));
+        let is_again = match entry.place {
+            ChunkPlace::File(number) if self.is_listed => !self.files.insert(number),
+            ChunkPlace::File(number) => self.files.contains(&number),
+            _ => false,
+        };
         if !entry.is_stored() || is_again || !self.may_look(entry, ChunkHeader::MAX_LEN) {
             return Ok(None);
         }
@@ -186,7 +194,7 @@ impl ChunkScan {
         let length =
             if self.depth >= CheckDepth::ChunkData && has_own_file { PIECE as u64 } else { FIRST_READ };
         let Some(first) = chunks.bytes(entry, 0, length)? else { return Ok(None) };
-        // Only now, because an index can name a million files that do not exist.
+        // In a folder that cannot be listed, an index can name a million files that do not exist.
         if let ChunkPlace::File(number) = entry.place {
             self.files.insert(number);
         }
@@ -403,5 +411,10 @@ mod tests {
             assert_eq!(scan.take(&mut chunks, &entry, &mut findings).unwrap(), None);
         }
         assert_eq!(scan.files, [0, 1].into());
+        // What a listed folder has under the name of a chunk file is opened once, also a directory.
+        scan.is_listed = true;
+        let entry = ChunkEntry { number: 0, nbytes: None, place: ChunkPlace::File(100) };
+        assert_eq!(scan.take(&mut chunks, &entry, &mut findings).unwrap(), None);
+        assert!(scan.files.contains(&100));
     }
 }

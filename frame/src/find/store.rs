@@ -133,8 +133,8 @@ impl Store {
         Self::new(kind, trailer.as_ref(), &names, |name| Ok(trailer_of(name))).map(Some)
     }
 
-    /// The store of this kind with these files, including `embed.b2e`. `trailer` is that of `embed.b2e`; `None` if it is
-    /// damaged, which hides the embedded members, but not the others.
+    /// The store of this kind with these files, including `embed.b2e`. `trailer` is that of `embed.b2e`; `None` if it
+    /// is damaged, which hides the embedded members, but not the others.
     fn new(
         kind: ObjectKind,
         trailer: Option<&Trailer>,

@@ -49,8 +49,8 @@ const MIN_TRAILER_LEN: usize = HEAD_LEN + CONTENT_HEADER + END_LEN;
 /// not make us allocate that much.
 pub(crate) const MAX_TRAILER_LEN: usize = 1 << 28;
 
-/// The longest list of a store's keys or objects that is read, enough for some 200,000 keys. In memory it takes several times as
-/// much.
+/// The longest list of a store's keys or objects that is read, enough for some 200,000 keys. In memory it takes several
+/// times as much.
 pub(crate) const MAX_KEYS_LEN: usize = 1 << 24;
 
 /// The version of the trailer's format that is written.

@@ -53,8 +53,8 @@ impl Drop for Lock {
 }
 
 impl Lock {
-    /// Takes the lock of a reader if there is a lock file, and waits for it until the deadline. Without a deadline it waits
-    /// forever.
+    /// Takes the lock of a reader if there is a lock file, and waits for it until the deadline. Without a deadline it
+    /// waits forever.
     pub(crate) fn take_shared(
         path: &Path,
         is_sparse: bool,

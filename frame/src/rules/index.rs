@@ -22,7 +22,8 @@ pub(crate) struct ChunkSpan {
     pub(crate) number: u64,
 }
 
-/// The gaps between byte ranges, from `start` to `end`, as offsets and lengths. The spans must be sorted by their starts.
+/// The gaps between byte ranges, from `start` to `end`, as offsets and lengths. The spans must be sorted by their
+/// starts.
 pub(crate) fn gaps(spans: &[ChunkSpan], start: u64, end: u64) -> impl Iterator<Item = (u64, u64)> {
     let mut free = start;
     let ranges = spans.iter().map(|span| (span.start, span.end));

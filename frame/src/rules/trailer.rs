@@ -63,7 +63,8 @@ pub(crate) fn value(layer: &Vlmetalayer) -> Result<Option<Finding>, String> {
         return Err("is compressed; build with the feature `decompress`".into());
     }
     let plugins = Plugins::Tried { is_array: false };
-    if let Some(why) = unsupported(&header, plugins).filter(|_| header.has_table()) {
+    // A constant chunk has no codec, and one without data needs none.
+    if let Some(why) = unsupported(&header, plugins).filter(|_| is_compressed && header.has_table()) {
         return Err(why);
     }
     let (nbytes, most) = (header.nbytes, layer.longest_value());
@@ -90,13 +91,14 @@ pub(crate) fn value(layer: &Vlmetalayer) -> Result<Option<Finding>, String> {
 pub(crate) fn embed_list(trailer: &Trailer, header: &Header) -> Result<Option<Finding>, String> {
     let Some(layer) = trailer.vlmetalayer(EMBED_LIST_NAME) else { return Ok(None) };
     // `value` reports or skips a value that cannot be read.
-    let Ok(value) = layer.value() else { return Ok(None) };
-    let nbytes = value.len();
-    if nbytes > MAX_KEYS_LEN {
-        return Err(format!(
-            "has {nbytes} bytes, of which at most {MAX_KEYS_LEN} are read as a list of frames"
-        ));
+    if let Some(nbytes) = layer.nbytes().filter(|&nbytes| nbytes > MAX_KEYS_LEN) {
+        return if nbytes > layer.longest_value() {
+            Ok(None)
+        } else {
+            Err(format!("has {nbytes} bytes, of which at most {MAX_KEYS_LEN} are read as a list of frames"))
+        };
     }
+    let Ok(value) = layer.value() else { return Ok(None) };
     let text = match (map_value(&value, "embed_map"), map_value::<u64>(&value, "current_offset")) {
         (None, _) => "has no map of frames, `embed_map`".into(),
         (_, None) => "has no end of the data, `current_offset`".into(),

@@ -71,7 +71,8 @@ pub(super) fn save<R: Read + Seek, W: Write + Seek>(
     Ok(saved)
 }
 
-/// The trailer with the kept vlmetalayers, and with the note about the losses. Also returns whether it has vlmetalayers.
+/// The trailer with the kept vlmetalayers, and with the note about the losses. Also returns whether it has
+/// vlmetalayers.
 fn trailer(survey: &Survey, lost: &[ChunkRange], fill: SpecialValue) -> Option<(Vec<u8>, bool)> {
     let mut note = survey.before.clone();
     note.add(lost.iter().map(|range| (range.first, range.count)));
