@@ -127,6 +127,17 @@ fn what_is_no_slice_is_refused() {
     assert_eq!(error.to_string(), "the slice has 60 bytes, but the buffer 59");
 }
 
+/// Otherwise a small chunk could hold many blocks that are all the same bytes.
+#[test]
+fn blocks_that_begin_together_are_refused() {
+    let mut file = fs::read(data().join("peers/many_blocks.b2nd")).unwrap();
+    let table = Frame::parse(&file).unwrap().header().header_len + 32;
+    file.copy_within(table..table + 4, table + 4);
+    let error = Frame::read_at(Cursor::new(file), 0).unwrap().slice(&[0..300]).read().unwrap_err();
+    let says = "byte 146 of the frame: chunk 0 cannot be decompressed: two blocks begin at byte 312 of it";
+    assert_eq!(error.to_string(), says);
+}
+
 #[test]
 fn more_items_than_memory_holds_are_refused_before_any_is_asked_for() {
     // 2^57 zeros in a file of a few hundred bytes.
