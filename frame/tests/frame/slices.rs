@@ -4,6 +4,7 @@ use std::fs;
 use std::io::Cursor;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
+use std::slice;
 
 use b2nd_frame::{Check, CheckDepth, ErrorKind, FindingCode, Frame, FrameBuilder, SpecialValue};
 use b2nd_lab::data;
@@ -133,7 +134,8 @@ fn blocks_that_begin_together_are_refused() {
     let mut file = fs::read(data().join("peers/many_blocks.b2nd")).unwrap();
     let table = Frame::parse(&file).unwrap().header().header_len + 32;
     file.copy_within(table..table + 4, table + 4);
-    let error = Frame::read_at(Cursor::new(file), 0).unwrap().slice(&[0..300]).read().unwrap_err();
+    let mut frame = Frame::read_at(Cursor::new(file), 0).unwrap();
+    let error = frame.slice(slice::from_ref(&(0..300))).read().unwrap_err();
     let says = "byte 146 of the frame: chunk 0 cannot be decompressed: two blocks begin at byte 312 of it";
     assert_eq!(error.to_string(), says);
 }
