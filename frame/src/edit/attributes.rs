@@ -1,35 +1,32 @@
 //! The file attributes that a rewritten frame keeps: mode, owner and group.
 
 use std::fs::{self, File, Metadata};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::io::frame::folder_of;
 use crate::write::destination::NewFrame;
 
-/// The old frame, whose attributes a new one gets.
-pub(crate) struct Old<'p> {
+/// The path of the old frame, whose attributes a new one gets.
+pub(crate) struct Old {
     /// The file with the header.
-    pub(crate) source: &'p Path,
+    pub(crate) source: PathBuf,
     pub(crate) is_in_place: bool,
+    /// The old frame type, which determines the place of its lock. No writer changes it.
     pub(crate) is_sparse: bool,
-    /// Whether the new chunk files are copies of the old ones, with their modes.
-    pub(crate) has_copied_files: bool,
 }
 
-/// Gives a new frame the attributes of the old one, as far as the system allows.
-pub(crate) fn keep(new: &NewFrame, old: &Old<'_>) {
-    let &Old { source, is_in_place, is_sparse, has_copied_files } = old;
+/// Gives a new frame the attributes of the old one, as far as the system allows. Chunk files that are copies of the old
+/// ones have their modes already.
+pub(crate) fn keep(new: &NewFrame, old: &Old, has_copied_files: bool) {
+    let Old { source, is_in_place, is_sparse } = old;
     if let Ok(metadata) = source.metadata() {
-        keep_attributes(new.file(), &metadata, is_in_place);
+        keep_attributes(new.file(), &metadata, *is_in_place);
     }
     if let Some(directory) = new.directory() {
-        #[cfg(unix)]
-        if !has_copied_files {
+        if cfg!(unix) && !has_copied_files {
             keep_mode_of_files(directory, source);
         }
-        #[cfg(not(unix))]
-        let _ = has_copied_files;
-        keep_mode_of_directory(directory, source, is_sparse);
+        keep_mode_of_directory(directory, source, *is_sparse);
     }
 }
 
@@ -59,7 +56,6 @@ pub(crate) fn keep_attributes(new: &File, old: &Metadata, is_in_place: bool) {
 }
 
 /// Gives all files of a new directory the mode of the old header file.
-#[cfg(unix)]
 fn keep_mode_of_files(directory: &Path, source: &Path) {
     let Ok(mode) = fs::metadata(source).map(|metadata| metadata.permissions()) else { return };
     for entry in fs::read_dir(directory).into_iter().flatten().flatten() {

@@ -7,7 +7,7 @@ use std::path::{self, Path, PathBuf};
 use std::time::Instant;
 
 use crate::check::Check;
-use crate::edit::attributes::{self, keep, keep_attributes};
+use crate::edit::attributes::{Old, keep, keep_attributes};
 use crate::edit::rewritten::{Body, Rewritten, Wanted};
 use crate::error::Error;
 use crate::finding::first_error;
@@ -34,15 +34,6 @@ fn is_same(source: &Path, to: &Path) -> bool {
 /// The absolute path without links. Windows does not know it on every drive, for example not on all RAM disks.
 fn real(path: &Path) -> io::Result<PathBuf> {
     fs::canonicalize(path).or_else(|error| if path.is_symlink() { Err(error) } else { path::absolute(path) })
-}
-
-/// The path of the old frame.
-struct Old {
-    /// The file with the header.
-    source: PathBuf,
-    is_in_place: bool,
-    /// The old frame type, which determines the place of its lock. No writer changes it.
-    is_sparse: bool,
 }
 
 /// A rewrite with checked paths.
@@ -181,9 +172,8 @@ impl<'p> Job<'p> {
                 move_chunks(&mut frame, new, (header, index, trailer), progress)?
             }
         };
-        if let Some(Old { source, is_in_place, is_sparse }) = &self.old {
-            let (is_in_place, is_sparse) = (*is_in_place, *is_sparse);
-            keep(&new, &attributes::Old { source, is_in_place, is_sparse, has_copied_files: is_sparse });
+        if let Some(old) = &self.old {
+            keep(&new, old, old.is_sparse);
         }
         new.sync()?;
         // Again: without a lock file, a writer can have changed the old frame while it was copied.

@@ -227,8 +227,8 @@ impl<'p, R: Read + Seek> Salvage<'p, R> {
         let mut writer = FrameWriter::new(Output::begin(new, plan.header_len())?, plan);
         let saved = save(&mut self.file, &survey, self.fill, &mut writer, &mut self.progress)?;
         let new = writer.finish()?;
-        if let Some(from) = &path {
-            keep(&new, &Old { source: from, is_in_place: false, is_sparse, has_copied_files: false });
+        if let Some(source) = path {
+            keep(&new, &Old { source, is_in_place: false, is_sparse }, false);
         }
         if let Some(wrong) = new.first_error(Frame::read_at(new.file(), 0)?.map_reader(drop))? {
             let wrong = wrong.message();
