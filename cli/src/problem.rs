@@ -67,13 +67,8 @@ impl From<Error> for Problem {
 impl From<&Error> for Problem {
     fn from(error: &Error) -> Self {
         if let Some(reason) = error.io_error() {
-            // A reader of objects in an object store makes its own errors.
-            if let Some(problem) = reason.get_ref().and_then(|inner| inner.downcast_ref::<Self>()) {
-                return problem.clone();
-            }
-            // So does a reader of frames in a store's data.
-            if let Some(inner) = reason.get_ref().and_then(|inner| inner.downcast_ref::<Error>()) {
-                return inner.into();
+            if let Some(problem) = inside(reason) {
+                return problem;
             }
             // The failure usually shows this path, so the message is only the reason.
             let file = error.path().map(|path| Box::new((path.into(), with_sources(error))));
@@ -95,6 +90,13 @@ impl From<&Error> for Problem {
     }
 }
 
+/// The problem of a reader that makes its own errors: of objects in an object store, or of frames in a store's data.
+fn inside(error: &io::Error) -> Option<Problem> {
+    let inner = error.get_ref()?;
+    let of_store = || inner.downcast_ref::<Error>().map(Problem::from);
+    inner.downcast_ref::<Problem>().cloned().or_else(of_store)
+}
+
 /// An error, and its sources.
 pub(crate) fn sources<'e>(
     error: &'e (dyn std::error::Error + 'static),
@@ -109,7 +111,7 @@ pub(crate) fn with_sources(error: &(dyn std::error::Error + 'static)) -> String 
 
 impl From<io::Error> for Problem {
     fn from(error: io::Error) -> Self {
-        error.downcast().unwrap_or_else(|error| Self::new("io", error.to_string()))
+        inside(&error).unwrap_or_else(|| Self::new("io", error.to_string()))
     }
 }
 

@@ -234,8 +234,10 @@ fn damage_to_the_data_of_a_store_keeps_its_code() {
     let header_len = usize::from(bytes[14]);
     bytes[header_len..header_len + 32].fill(0xff);
     std::fs::write(&file, bytes).unwrap();
-    let output = run(folder.path(), &["info", "--json", "store.b2e:/z/numbers"]);
-    assert_eq!(objects(&output)[0]["error"]["kind"], "chunk-header", "{}", screen(&output));
+    for command in ["info", "dump"] {
+        let output = run(folder.path(), &[command, "--json", "store.b2e:/z/numbers"]);
+        assert_eq!(objects(&output)[0]["error"]["kind"], "chunk-header", "{}", screen(&output));
+    }
 }
 
 #[test]
