@@ -38,8 +38,7 @@ def seconds(*command):
 
 def printed(*command):
     """The numbers that a process prints, line by line."""
-    lines = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout.splitlines()
-    return [[float(number) for number in line.split()] for line in lines]
+    return [[float(number) for number in line.split()] for line in output(*command).splitlines()]
 
 
 def timed(work):
