@@ -75,7 +75,8 @@ pub(crate) fn delta(typesize: usize, reference: Option<&[u8]>, data: &mut [u8]) 
         }
         return;
     };
-    data.iter_mut().zip(reference).for_each(|(byte, reference)| *byte ^= reference);
+    let whole = data.len() / delta_step(typesize) * delta_step(typesize);
+    data.iter_mut().zip(reference).take(whole).for_each(|(byte, reference)| *byte ^= reference);
 }
 
 /// The inverse of [`delta`].
