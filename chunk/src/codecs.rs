@@ -30,10 +30,11 @@ struct DictionaryContext {
 }
 
 impl Codecs {
-    /// Whether zstd can decompress with a dictionary. Of zlib and BloscLZ, none has one.
+    /// Prepares for streams with a dictionary, of which only zstd has a format. `None` if it is not in that format.
     pub(crate) fn load_dictionary(&mut self, codec: Codec, dictionary: &[u8]) -> Option<()> {
-        let loaded = self.zstd_with_dictionary.as_ref();
-        if codec != Codec::ZSTD || dictionary.is_empty() || loaded?.dictionary == dictionary {
+        let is_loaded =
+            self.zstd_with_dictionary.as_ref().is_some_and(|loaded| loaded.dictionary == dictionary);
+        if codec != Codec::ZSTD || dictionary.is_empty() || is_loaded {
             return Some(());
         }
         let context = DecompressContext::with_dict(Dictionary::from_bytes(dictionary).ok()?);

@@ -228,7 +228,7 @@ impl fmt::Display for HeaderFault {
             Self::LazyWithData => f.write_str("is marked as lazy, but has data"),
             Self::Dictionary(codec) => write!(f, "has a dictionary, but {codec} takes none"),
             Self::SpecialBits(bits) => {
-                write!(f, "has the special value {bits} to C-Blosc2, which cannot read it")
+                write!(f, "has the special value {bits}, but only 1 to 4 are known")
             }
             Self::Value { body, nbytes } => {
                 write!(f, "repeats a value of {body} bytes, which does not fit {nbytes} bytes")

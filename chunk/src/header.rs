@@ -319,6 +319,13 @@ impl ChunkHeader {
         self.is_uncompressed && self.has_dictionary
     }
 
+    /// The number of the special value that C-Blosc2 finds in a chunk of Blosc 1 in a frame: it reads byte 31, which is
+    /// data there. It then does not read the chunk.
+    #[must_use]
+    pub fn false_special(&self) -> Option<u8> {
+        Some(self.special_bits).filter(|&bits| self.header_len == BLOSC1_LEN && bits != 0)
+    }
+
     /// Whether the header is marked as lazily loaded.
     pub(crate) fn is_lazy(&self) -> bool {
         self.more_flags & IS_LAZY != 0

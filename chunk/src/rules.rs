@@ -63,9 +63,9 @@ impl ChunkHeader {
         if let Some(codec) = self.codec.filter(|codec| self.has_dictionary && !codec.takes_dictionary()) {
             return Some(HeaderFault::Dictionary(codec));
         }
-        // C-Blosc2 looks for a special value in these bits of every chunk, also of Blosc 1, where they are data.
         let bits = self.special_bits;
-        (self.special.is_none() && bits != 0).then_some(HeaderFault::SpecialBits(bits))
+        (self.special.is_none() && bits != 0 && self.false_special().is_none())
+            .then_some(HeaderFault::SpecialBits(bits))
     }
 
     /// Why the bytes after the header do not fit it.
