@@ -355,14 +355,19 @@ impl ChunkHeader {
         self.has_dictionary || self.has_variable_blocks || self.has_delta()
     }
 
+    /// Whether the chunk is in the format of an alpha release, which leaves the last of the six filters uninitialized.
+    #[must_use]
+    pub fn is_of_alpha(&self) -> bool {
+        self.header_len == BLOSC2_LEN && self.version == ALPHA_VERSION
+    }
+
     pub(crate) fn has_delta(&self) -> bool {
         self.pipeline().any(|filter| filter.id == Filter::DELTA.id)
     }
 
     /// The filters in use, in the order in which they are applied.
     pub(crate) fn pipeline(&self) -> impl DoubleEndedIterator<Item = Filter> {
-        // An alpha release left the last one uninitialized.
-        let count = if self.header_len == BLOSC2_LEN && self.version == ALPHA_VERSION { 5 } else { 6 };
+        let count = if self.is_of_alpha() { 5 } else { 6 };
         self.filters.into_iter().take(count).filter(|filter| filter.id != 0)
     }
 
