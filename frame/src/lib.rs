@@ -54,8 +54,8 @@
 //! | feature | lowest Rust | adds |
 //! |---|---|---|
 //! | | 1.85 | all but the rows below |
-//! | `decompress` | 1.88 | compressed chunk indexes and vlmetalayers; `Frame::slice`, `Chunks::decompressed`, `EmbeddedFrames`, [`CheckDepth::ChunkData`] |
-//! | `ndarray` | 1.88 | `Slice::read_array`; it includes `decompress` |
+//! | `decompress` | 1.89 | compressed chunk indexes and vlmetalayers; `Frame::slice`, `Chunks::decompressed`, `EmbeddedFrames`, [`CheckDepth::ChunkData`] |
+//! | `ndarray` | 1.89 | `Slice::read_array`; it includes `decompress` |
 //!
 //! No feature is on by default. Without `decompress`, a frame with a compressed chunk index can be opened, but its
 //! chunks cannot be read: most writers compress the index.
