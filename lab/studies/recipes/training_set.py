@@ -123,6 +123,22 @@ pathlib.Path("bin/srun").chmod(0o755)
 
 recipe.run("TRAINING_SET.md")
 
+# Each damaged file, and what the page leaves out.
+found = subprocess.run("sh preflight.sh set --data", shell=True, stdout=subprocess.PIPE, text=True).stdout
+for name, code in {
+    "liver_003.b2nd": "truncated",
+    "liver_007_seg.b2nd": "not-a-frame",
+    "liver_011.b2nd": "not-a-frame",
+    "liver_014.b2nd": "chunk-data",
+    "liver_017.b2nd": "chunk-index-place",
+    "2.mla": "truncated",
+    "3.mla": "not-a-frame",
+}.items():
+    assert f"{name}: error: {code}: " in found, (name, found)
+assert "liver_017: there is no _seg.b2nd and no .pkl" in found
+spacings = [line.split("\t")[3] for line in pathlib.Path("spacing.tsv").read_text().splitlines()]
+assert len(spacings) == CASES + 8 and spacings.count("[2.5, 0.8, 0.8]") == CASES + 1, spacings
+
 # In a folder, an empty .mla is reported, but not one with other content.
 pathlib.Path("set/other/4.mla").write_bytes(b"not a frame")
 in_folder = subprocess.run("b2nd check --ext mla set/other", shell=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True).stdout
