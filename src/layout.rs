@@ -6,8 +6,8 @@
 //
 // The two layouts of Caterva 0.1 (2019) are not in the table. They have three entries, `ndim`, `shape` and
 // `chunkshape`; the version and the block shape, which all others share, are missing. In one of them the integers also
-// have another marker and the byte order of the machine. This crate recognizes their first byte and names them in its
-// error; the crate b2nd-frame reads them. Nothing writes them.
+// have another marker and the byte order of the machine. Nothing writes them. This crate recognizes their first byte and
+// names them in its error.
 
 use core::fmt;
 use core::str::FromStr;

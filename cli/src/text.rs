@@ -75,7 +75,7 @@ fn with_unit(bytes: i128, decimals: u32) -> String {
 
 /// The dtype of an array, if it is valid.
 pub(crate) fn parsed_dtype(array: &Array<'_>) -> Option<Dtype> {
-    array.meta()?.parse_dtype().ok().flatten()
+    array.meta().parse_dtype().ok().flatten()
 }
 
 /// The dtype as NumPy prints it; if it is not valid, the text in the metalayer.

@@ -31,12 +31,8 @@ pub fn chunks(path: &Path) -> Result<Vec<Frame<()>>, Box<dyn Error>> {
 pub fn describe<R>(frame: &Frame<R>) -> Result<String, Box<dyn Error>> {
     Ok(match frame.array()? {
         Some(array) => {
-            let (shape, blocks, dtype) = (array.shape(), array.blockshape(), array.dtype());
-            format!(
-                "shape {shape:?}, blocks {:?}, dtype {}",
-                blocks.unwrap_or_default(),
-                dtype.unwrap_or("none")
-            )
+            let (shape, blocks, dtype) = (array.shape(), array.meta().blockshape(), array.dtype());
+            format!("shape {shape:?}, blocks {:?}, dtype {}", blocks, dtype.unwrap_or("none"))
         }
         // PyTables writes a table, and any dataset of one dimension, without shapes.
         None => format!("no shape, but {} bytes", frame.header().nbytes),

@@ -159,7 +159,6 @@ OF_FRAMES = {
     "accept interrupted-resize": "it opens the array, and does not read its items",
     "accept array-version": "it passes over the version",
     "refuse dtype-text": "NumPy cannot read the dtype",
-    "refuse 9c": "it reads the present generation only",
     "refuse 9d": "it reads the present generation only",
     "refuse a name": "to it a name is UTF-8",
     "refuse filter": "it does not know the filter",

@@ -15,8 +15,26 @@ pub fn data() -> PathBuf {
     root().join("frame/tests/data")
 }
 
-/// The folder of a larger corpus of real files, and its manifest, where there is one: `B2ND_CORPUS` names it.
+/// The folder of a larger corpus of real files, and its manifest, where there is one: `B2ND_CORPUS` names it. Without
+/// the files of Caterva 0.1 (2019), which are refused.
 pub fn corpus() -> Option<(PathBuf, Vec<Value>)> {
+    let (folder, mut entries) = whole_corpus()?;
+    entries.retain(|entry| !is_of_2019(entry));
+    Some((folder, entries))
+}
+
+/// The files of Caterva 0.1 in the corpus.
+pub fn corpus_of_2019() -> Option<Vec<PathBuf>> {
+    let (folder, entries) = whole_corpus()?;
+    let path = |entry: &Value| folder.join(entry["file"].as_str().unwrap());
+    Some(entries.iter().filter(|entry| is_of_2019(entry)).map(path).collect())
+}
+
+fn is_of_2019(entry: &Value) -> bool {
+    entry["layout"].as_str().is_some_and(|layout| layout.starts_with("caterva-3"))
+}
+
+fn whole_corpus() -> Option<(PathBuf, Vec<Value>)> {
     let beside = || root().join("../shared/corpus");
     let folder = env::var_os("B2ND_CORPUS").map_or_else(beside, PathBuf::from);
     let Ok(manifest) = fs::read_to_string(folder.join("manifest.json")) else {

@@ -112,7 +112,7 @@ impl Parts {
                 let (counts, markers) = (marked_counts(), outer_markers());
                 write!(f, "expected an array of {counts} ({markers}), found {}", Marker(found))?;
                 if found == fixarray(3) {
-                    f.write_str(", a layout of Caterva 0.1, which only the crate b2nd-frame reads")?;
+                    f.write_str(", a layout of Caterva 0.1 (2019), which this project does not read")?;
                 }
                 Ok(())
             }

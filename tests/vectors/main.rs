@@ -91,7 +91,7 @@ type List = vectors::List<Values, Refusal>;
 
 const OLDER: &str = "the draft specification lets readers accept it, and real files have it";
 const SIX: &str = "no release of C-Blosc2 has read layout b2nd-six, but files of February 2023 have it";
-const CATERVA_THREE: &str = "the layouts of Caterva 0.1, of 2019: b2nd-serde reads them in a frame only";
+const CATERVA_THREE: &str = "the layouts of Caterva 0.1, of 2019, which this project refuses";
 const TRAILING: &str = "releases of python-blosc2 and python-caterva left old bytes after a metalayer that became \
                         shorter; a reader of frames takes what comes first, and b2nd_serde::from_slice refuses it";
 const NO_TEXT: &str =

@@ -125,7 +125,7 @@ impl Cat {
         let mut items = Items::of(frame)?;
         let array = items.frame.array()?;
         let dtype =
-            array.and_then(|array| array.parse_dtype().map_err(|error| error.to_string()).transpose());
+            array.and_then(|array| array.meta().parse_dtype().map_err(|error| error.to_string()).transpose());
         let mut item = Item::new(dtype, items.typesize);
         let selection = self.slice.clone().unwrap_or_default();
         let selected = selection.of(&items.geometry.shape()).map_err(|why| Problem::new("refused", why))?;

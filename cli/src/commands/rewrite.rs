@@ -4,7 +4,7 @@ use std::io::{Read, Seek};
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 
-use b2nd_frame::{Error, ErrorKind, Frame, FrameType, Generation, Remedy, Rewrite as FrameRewrite};
+use b2nd_frame::{Error, ErrorKind, Frame, FrameType, Remedy, Rewrite as FrameRewrite};
 use clap::{Args, ValueHint};
 
 use crate::input::{Failure, Inside, Numbers, dtype_parser, given_all, numbers};
@@ -141,6 +141,5 @@ fn with_salvage(mut failure: Failure) -> Failure {
 
 /// Whether a rewrite of the frame must be given a dtype.
 fn needs_dtype(frame: &Frame<()>) -> bool {
-    let is_beta1 = frame.header().generation == Generation::Beta1;
-    !is_beta1 && frame.array().is_ok_and(|array| array.is_some_and(|array| array.dtype().is_none()))
+    frame.array().is_ok_and(|array| array.is_some_and(|array| array.dtype().is_none()))
 }

@@ -51,7 +51,7 @@ impl Set {
         let mut frame = Frame::open(file)?;
         // A copy of the header, which the edit changes in place.
         let before = Frame::parse(frame.header_bytes())?;
-        let layout = before.array()?.and_then(|array| array.layout());
+        let layout = before.array()?.map(|array| array.meta().layout());
         let mut edit = frame.edit();
         if let Some(Numbers(shape)) = &self.shape {
             edit = edit.shape(shape);

@@ -34,10 +34,7 @@ impl Display for Page<'_> {
         if let Some(array) = array {
             writeln!(f, "shape   : {}", Tuple(array.shape()))?;
             writeln!(f, "chunks  : {}", Tuple(array.chunkshape()))?;
-            match array.blockshape() {
-                Some(blockshape) => writeln!(f, "blocks  : {}", Tuple(blockshape))?,
-                None => writeln!(f, "blocks  : {ABSENT}")?,
-            }
+            writeln!(f, "blocks  : {}", Tuple(array.meta().blockshape()))?;
             writeln!(f, "dtype   : {}", record.dtype_name.as_deref().unwrap_or(ABSENT))?;
         } else {
             if let Some(tensor) = &record.packed_tensor {

@@ -4,8 +4,8 @@
 use std::path::Path;
 
 use b2nd_frame::{
-    Array, ChunkCounts, Filter, Finding, Frame, FrameType, Generation, Metalayer, ObjectKind, Skipped,
-    Trailer, Vlmetalayer,
+    Array, ChunkCounts, Filter, Finding, Frame, FrameType, Metalayer, ObjectKind, Skipped, Trailer,
+    Vlmetalayer,
 };
 use b2nd_serde::{Geometry, Meta};
 use serde::Serialize;
@@ -162,13 +162,13 @@ impl<'f> Record<'f> {
             index_of: location.index_of(),
             packed_tensor: PackedTensor::of(view),
             metalayer: own,
-            layout: array.map(Array::layout_name),
-            version: array.and_then(Array::meta).map(Meta::version),
+            layout: array.map(|array| array.meta().layout().name()),
+            version: array.map(|array| array.meta().version()),
             ndim: array.map(|array| array.shape().len()),
             shape: array.map(Array::shape),
             chunks: array.map(Array::chunkshape),
-            blocks: array.and_then(Array::blockshape),
-            dtype_format: array.and_then(Array::meta).and_then(Meta::dtype_format),
+            blocks: array.map(|array| array.meta().blockshape()),
+            dtype_format: array.and_then(|array| array.meta().dtype_format()),
             dtype: array.and_then(Array::dtype),
             dtype_name: array.and_then(|array| dtype_name(array, dtype.as_ref())),
             itemsize: view.itemsize(dtype.as_ref()),
@@ -187,8 +187,7 @@ impl<'f> Record<'f> {
             clevel: header.level,
             split: header.split_mode.to_string(),
             dictionary: header.uses_dictionary,
-            // Headers of the first generation do not store them.
-            filters: FilterNames::of((header.generation != Generation::Beta1).then(|| header.pipeline())),
+            filters: FilterNames::of(Some(header.pipeline())),
             header_len: header.header_len,
             frame_len: header.frame_len,
             metalayers: view.metalayers.iter().map(&mut layer).collect(),

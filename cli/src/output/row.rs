@@ -26,7 +26,7 @@ struct Column {
 const COLUMNS: [Column; 10] = [
     Column::new("SHAPE", Side::Left, shape),
     Column::new("CHUNKS", Side::Left, |of, _| Some(short(of.array()?.chunkshape()))).not_in_tree(),
-    Column::new("BLOCKS", Side::Left, |of, _| Some(short(of.array()?.blockshape()?))).not_in_tree(),
+    Column::new("BLOCKS", Side::Left, |of, _| Some(short(of.array()?.meta().blockshape()))).not_in_tree(),
     Column::new("DTYPE", Side::Left, dtype),
     Column::new("NBYTES", Side::Right, |of, format| Some(format.size(of.frame()?.nbytes()?))),
     Column::new("CBYTES", Side::Right, |of, format| Some(format.size(of.frame()?.cbytes()?))).not_in_tree(),

@@ -195,7 +195,7 @@ impl Summary {
         self.sizes += sizes;
         let sums = [sizes.nbytes, sizes.cbytes];
         self.codecs.add(header.codec.0, 1, sums);
-        self.layouts.add(array.layout_name(), 1, []);
+        self.layouts.add(array.meta().layout().name(), 1, []);
         self.dtypes.add(text::dtype(array), 1, sums);
         let one = Rank { count: 1, least: shape.clone(), largest: shape.clone() };
         self.ranks.entry(shape.len()).or_default().merge(one);

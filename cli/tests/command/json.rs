@@ -47,7 +47,7 @@ fn the_schema_names_every_layout() {
     let enumerated = |kind: &str| schema["$defs"][kind]["properties"]["layout"]["enum"].clone();
     let mut names: Vec<_> = Layout::ALL.iter().map(|layout| json!(layout.name())).collect();
     assert_eq!(enumerated("metalayer"), json!(names));
-    names.extend([json!("caterva-0.1.0"), json!("caterva-0.1.1"), Value::Null]);
+    names.push(Value::Null);
     assert_eq!(enumerated("frame"), json!(names));
 }
 

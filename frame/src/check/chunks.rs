@@ -111,7 +111,7 @@ fn walk<R: Read + Seek>(
 /// The array's metalayer, if it is in the layout of C-Blosc2 2.7.0 and later.
 fn metalayer(head: &Head) -> Option<Vec<u8>> {
     let array = head.array().ok()??;
-    (array.layout() == Some(Layout::B2nd)).then(|| array.metalayer().bytes().to_vec())
+    (array.meta().layout() == Layout::B2nd).then(|| array.metalayer().bytes().to_vec())
 }
 
 /// The sums and limits over the headers of all chunks.

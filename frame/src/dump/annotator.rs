@@ -11,7 +11,6 @@ use b2nd_serde::{Meta, take_from_slice};
 
 use super::value::Value;
 use crate::finding::{Finding, counted};
-use crate::format::array::CATERVA_THREE;
 use crate::format::cursor::{Cursor, Part};
 use crate::format::marker::{Marker, ValueType};
 use crate::format::section::ARRAY_NAMES;
@@ -153,7 +152,7 @@ impl<'w, 'a> Annotator<'w, 'a> {
     /// Shows the content of a metalayer.
     pub(super) fn metalayer(&mut self, name: &[u8], content: &[u8]) -> Result<(), Stop> {
         let is_array = ARRAY_NAMES.iter().any(|array| array.as_bytes() == name);
-        if !is_array || content.first() == Some(&CATERVA_THREE.to_u8()) {
+        if !is_array {
             return Ok(self.values(self.rows.shown() + content.len())?);
         }
         let read = take_from_slice::<Meta>(content);

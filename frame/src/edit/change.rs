@@ -315,21 +315,20 @@ impl<R> Frame<R> {
 impl Frame<()> {
     fn with_shape(&self, shape: &[i64]) -> Result<Self, Error> {
         let array = self.array()?.ok_or_else(no_array)?;
-        let meta = meta(&array)?.clone();
         check_shape(&array, self.header(), shape)?;
-        self.with_meta(&array, &meta.with_shape(shape).map_err(Error::refused)?)
+        let meta = array.meta().clone().with_shape(shape).map_err(Error::refused)?;
+        self.with_meta(&array, &meta)
     }
 
     fn with_dtype(&self, dtype: &str) -> Result<Self, Error> {
         let array = self.array()?.ok_or_else(no_array)?;
         let before = array.dtype().ok_or_else(|| {
-            let layout = array.layout_name();
+            let layout = array.meta().layout();
             Error::refused(format_args!("layout {layout} stores no dtype; a rewrite can add one"))
         })?;
         // The syntax of another dtype format is not known.
-        let unknown = array.meta().filter(|meta| meta.dtype_format().is_some_and(|format| format != 0));
-        if let Some(Err(error)) = unknown.map(Meta::parse_dtype) {
-            return Err(wrong_dtype(error));
+        if array.meta().dtype_format().is_some_and(|format| format != 0) {
+            array.meta().parse_dtype().map_err(wrong_dtype)?;
         }
         check_typesize(&array, self.header())?;
         check_dtype(&dtype.parse().map_err(wrong_dtype)?, self.header().typesize)?;
@@ -340,7 +339,7 @@ impl Frame<()> {
                  can change its length"
             )));
         }
-        self.with_meta(&array, &meta(&array)?.clone().with_dtype(dtype).map_err(wrong_dtype)?)
+        self.with_meta(&array, &array.meta().clone().with_dtype(dtype).map_err(wrong_dtype)?)
     }
 
     /// The frame with another metalayer of its array, of the same length. A stale tail stays.
@@ -393,7 +392,7 @@ impl Frame<()> {
 
 fn check_array(before: &Array<'_>, after: &Array<'_>, header: &Header) -> Result<(), Error> {
     check_typesize(before, header)?;
-    let (old, new) = (meta(before)?, meta(after)?);
+    let (old, new) = (before.meta(), after.meta());
     // A wrong outer marker may be corrected, because no entry is lost and no byte moves.
     let is_put_right = (old.layout(), new.layout()) == (Layout::B2ndMismarked, Layout::B2nd);
     if old.layout() != new.layout() && !is_put_right {
@@ -422,16 +421,6 @@ fn check_array(before: &Array<'_>, after: &Array<'_>, header: &Header) -> Result
         return dtype.map_or(Ok(()), |dtype| check_dtype(&dtype, header.typesize));
     }
     Ok(())
-}
-
-/// The array's metalayer. A metalayer of Caterva 0.1 cannot be changed.
-fn meta<'a>(array: &'a Array<'_>) -> Result<&'a Meta, Error> {
-    array.meta().ok_or_else(|| {
-        let layout = array.layout_name();
-        Error::refused(format_args!(
-            "layout {layout} can be read, but not changed; a rewrite makes it `b2nd`"
-        ))
-    })
 }
 
 /// Checks that the type size of the frame was not lost, because a shape or dtype is compared with it.

@@ -20,14 +20,12 @@ use crate::progress::Progress;
 /// | old frame | the rewrite |
 /// |---|---|
 /// | layout `caterva` | adds the dtype, which you must give |
-/// | the layout of Caterva 0.1.1 | adds the dtype, which you must give, and a block shape equal to the chunk shape |
 /// | layout `b2nd-six` | spells the dtype as NumPy's `dtype.str` |
 /// | layout `b2nd-mismarked` | corrects the first byte |
 /// | stale bytes after the array's metalayer | removes them |
 /// | layout `b2nd` | changes the dtype if you give one, even to a longer or shorter text |
 /// | a [lost type size](crate::FindingCode::LostTypesize) | writes the item size of the dtype |
-/// | a header of the second generation (`9d`) | writes header and trailer of the present generation (`9e`) |
-/// | a header of the first generation (`9c`) | is not possible |
+/// | a header of C-Blosc2 2.0 beta 2 to 5 (`9d`) | writes header and trailer of the present generation (`9e`) |
 /// | sparse or contiguous | converts to the [given frame type](Self::frame_type); this also works for frames without an array |
 ///
 /// C-Blosc2 can then open frames that it could not open before. python-blosc2 opens a Caterva file as an array again;
@@ -223,7 +221,7 @@ impl<'p, R: Read + Seek> Rewrite<'p, R> {
     /// use b2nd_frame::Rewrite;
     ///
     /// let after = Rewrite::new("tests/data/uint16_6x8.caterva", "new.b2nd").dtype("<u2").preview()?;
-    /// assert_eq!(after.array()?.expect("an array").layout_name(), "b2nd");
+    /// assert_eq!(after.array()?.expect("an array").meta().layout().name(), "b2nd");
     /// # Ok::<(), b2nd_frame::Error>(())
     /// ```
     pub fn preview(self) -> Result<Frame<()>, Error> {

@@ -4,7 +4,7 @@ use core::ops::Range;
 use std::io::{Read, Seek};
 
 use b2nd_serde::dtype::Dtype;
-use b2nd_serde::{Layout, Meta, to_vec};
+use b2nd_serde::{Layout, to_vec};
 
 use crate::check::Check;
 use crate::code::{CheckDepth, FindingCode, Severity};
@@ -50,12 +50,6 @@ impl Rewritten {
     /// undoes.
     pub(crate) fn of<R: Read + Seek>(frame: &mut Frame<R>, wanted: &Wanted) -> Result<Self, Error> {
         let Wanted { shape, dtype, frame_type } = wanted;
-        if frame.header().generation == Generation::Beta1 {
-            return Err(Error::refused(format_args!(
-                "a header of the first generation ({:#04x}) can be read, but not rewritten",
-                Generation::Beta1.marker().to_u8()
-            )));
-        }
         let typesize = checked_typesize(frame, shape.is_some())?;
         let is_present = frame.header().generation == Generation::Present;
         let mut header = HeaderBuilder::new();
@@ -175,7 +169,7 @@ fn metalayer(
         check_shape(array, header, shape)?;
     }
     let parse = |text: &str| text.parse::<Dtype>().map_err(wrong_dtype);
-    let stored = array.meta().and_then(Meta::dtype_format).unwrap_or_default();
+    let stored = array.meta().dtype_format().unwrap_or_default();
     let (dtype_format, dtype) = match (dtype, array.dtype()) {
         (Some(given), _) => {
             let dtype = parse(given)?;
@@ -183,16 +177,16 @@ fn metalayer(
             (0, dtype.type_string().to_string())
         }
         // Layout `b2nd-six` stores `str(dtype)`, the present layout `dtype.str`.
-        (None, Some(text)) if array.layout() == Some(Layout::B2ndSix) => {
+        (None, Some(text)) if array.meta().layout() == Layout::B2ndSix => {
             (0, parse(text)?.type_string().to_string())
         }
         (None, Some(text)) => (stored, text.to_owned()),
         (None, None) => {
-            let layout = array.layout_name();
+            let layout = array.meta().layout();
             return Err(Error::refused(format_args!("layout {layout} stores no dtype; give one")));
         }
     };
-    let blockshape = array.blockshape().filter(|_| array.has_blocks()).unwrap_or(array.chunkshape());
+    let blockshape = if array.has_blocks() { array.meta().blockshape() } else { array.chunkshape() };
     // The version is 0: `check` reports any other as an error.
     let entries = (
         0_u8,
@@ -206,7 +200,7 @@ fn metalayer(
     to_vec(&entries).map_err(|error| Error::encode(ARRAY_NAME, error))
 }
 
-/// The block size in bytes, which a header of the second generation does not have.
+/// The block size in bytes, which an older header does not have.
 fn blocksize(array: &Array<'_>, typesize: i32) -> Result<i32, Error> {
     let nitems = array.geometry().map_err(Error::refused)?.block_nitems();
     i32::try_from(i128::from(nitems) * i128::from(typesize)).map_err(|_| too_large())
@@ -216,7 +210,7 @@ fn too_large() -> Error {
     Error::refused("a length or an offset in the new header would be larger than the format allows")
 }
 
-/// Converts a trailer of the second generation, which has at most one content, to the present generation.
+/// Converts a trailer of the older generation, which has at most one content, to the present generation.
 fn present_trailer(old: &Trailer) -> Result<Vec<u8>, Error> {
     if let Some(user) = old.vlmetalayers().first() {
         let len = user.chunk().len();

@@ -4,7 +4,7 @@ use crate::finding::Finding;
 use crate::format::cursor::Cursor;
 use crate::format::marker::Marker::{self, FixExt16, FixStr, I16, I32, I64, U64};
 
-/// The three generations of the header. Each has its own first byte.
+/// The generations of the header. Each has its own first byte.
 ///
 /// ```
 /// use b2nd_frame::{Frame, Generation};
@@ -17,8 +17,6 @@ use crate::format::marker::Marker::{self, FixExt16, FixStr, I16, I32, I64, U64};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Generation {
-    /// `9c`, 12 values: C-Blosc2 2.0 beta 1. It has neither block size nor filters.
-    Beta1,
     /// `9d`, 13 values: C-Blosc2 2.0 beta 2 to 5. It has no block size.
     Beta2,
     /// `9e`, 14 values: everything since C-Blosc2 2.0.0-rc1. Its format version is 2, or 3 if chunks or blocks may have
@@ -27,12 +25,15 @@ pub enum Generation {
 }
 
 impl Generation {
-    pub(crate) const ALL: [Self; 3] = [Self::Beta1, Self::Beta2, Self::Present];
+    pub(crate) const ALL: [Self; 2] = [Self::Beta2, Self::Present];
 
-    /// The first byte of the frame: the marker of an array of 12, 13 or 14 values.
+    /// The first byte of a frame of C-Blosc2 2.0 beta 1 (2019), which is refused: 12 values, without block size and
+    /// filters.
+    pub(crate) const BETA1_MARKER: u8 = Marker::FixArray(12).to_u8();
+
+    /// The first byte of the frame: the marker of an array of 13 or 14 values.
     pub(crate) const fn marker(self) -> Marker {
         Marker::FixArray(match self {
-            Self::Beta1 => 12,
             Self::Beta2 => 13,
             Self::Present => 14,
         })
@@ -47,7 +48,6 @@ impl Generation {
     // Constants, because `start` is a loop over the table.
     pub(crate) const fn head_len(self) -> usize {
         match self {
-            Self::Beta1 => const { HeaderField::Metalayers.start(Self::Beta1) },
             Self::Beta2 => const { HeaderField::Metalayers.start(Self::Beta2) },
             Self::Present => const { HeaderField::Metalayers.start(Self::Present) },
         }
@@ -139,27 +139,26 @@ fields! {
     /// others. The first byte is the marker of the array, `9e` in the present generation. These are the offsets of the
     /// present generation:
     [
-        Magic "magic" 2 Some(FixStr(8).to_u8()), "`a8`" 8 Beta1 "the text `b2frame` and a NUL"
-        HeaderLen "header_len" 11 Some(I32.to_u8()), "`d2`" 4 Beta1 "the length of the header in bytes, with its metalayers"
-        FrameLen "frame_len" 16 Some(U64.to_u8()), "`cf`" 8 Beta1
+        Magic "magic" 2 Some(FixStr(8).to_u8()), "`a8`" 8 Beta2 "the text `b2frame` and a NUL"
+        HeaderLen "header_len" 11 Some(I32.to_u8()), "`d2`" 4 Beta2 "the length of the header in bytes, with its metalayers"
+        FrameLen "frame_len" 16 Some(U64.to_u8()), "`cf`" 8 Beta2
             "the length of the frame in bytes, from the header to the end of the trailer"
-        Flags "flags" 25 Some(FixStr(4).to_u8()), "`a4`" 4 Beta1
+        Flags "flags" 25 Some(FixStr(4).to_u8()), "`a4`" 4 Beta2
             "four bytes, below: version, frame type, codec and level, split mode"
-        Nbytes "nbytes" 30 Some(I64.to_u8()), "`d3`" 8 Beta1 "the size of all chunks in bytes, decompressed"
-        Cbytes "cbytes" 39 Some(I64.to_u8()), "`d3`" 8 Beta1 "the size of all chunks in bytes, as stored"
-        Typesize "typesize" 48 Some(I32.to_u8()), "`d2`" 4 Beta1 "the size of an item in bytes"
+        Nbytes "nbytes" 30 Some(I64.to_u8()), "`d3`" 8 Beta2 "the size of all chunks in bytes, decompressed"
+        Cbytes "cbytes" 39 Some(I64.to_u8()), "`d3`" 8 Beta2 "the size of all chunks in bytes, as stored"
+        Typesize "typesize" 48 Some(I32.to_u8()), "`d2`" 4 Beta2 "the size of an item in bytes"
         Blocksize "blocksize" 53 Some(I32.to_u8()), "`d2`" 4 Present "the size of a block in bytes, decompressed"
-        Chunksize "chunksize" 58 Some(I32.to_u8()), "`d2`" 4 Beta1
+        Chunksize "chunksize" 58 Some(I32.to_u8()), "`d2`" 4 Beta2
             "the size of a chunk in bytes, decompressed; 0 if chunks have different sizes"
-        CompressionThreads "compr_threads" 63 Some(I16.to_u8()), "`d1`" 2 Beta1 "the number of threads that compressed"
-        DecompressionThreads "decomp_threads" 66 Some(I16.to_u8()), "`d1`" 2 Beta1
+        CompressionThreads "compr_threads" 63 Some(I16.to_u8()), "`d1`" 2 Beta2 "the number of threads that compressed"
+        DecompressionThreads "decomp_threads" 66 Some(I16.to_u8()), "`d1`" 2 Beta2
             "the number of threads that decompressed"
-        HasVlmetalayers "has_vlmeta" 68 None, "" 1 Beta1 "`c3` if the trailer has vlmetalayers, else `c2`"
+        HasVlmetalayers "has_vlmeta" 68 None, "" 1 Beta2 "`c3` if the trailer has vlmetalayers, else `c2`"
         Filters "filters" 70 Some(FixExt16.to_u8()), "`d8`" 17 Beta2 "filters and codec, below"
-        Metalayers "metalayers" 87 None, "" 0 Beta1 "the metalayers, up to the end of the header"
+        Metalayers "metalayers" 87 None, "" 0 Beta2 "the metalayers, up to the end of the header"
     ]
-    /// `9d` headers have no `blocksize`, and `9c` headers have neither `blocksize` nor `filters`. Without `blocksize`,
-    /// all later values begin 5 bytes earlier; without `filters`, the metalayers begin another 18 bytes earlier.
+    /// `9d` headers have no `blocksize`, so all later values begin 5 bytes earlier.
     ///
     /// The four bytes of `flags`:
     ///
@@ -275,6 +274,6 @@ mod tests {
             assert_eq!(Generation::of_marker(generation.marker().to_u8()), Some(generation));
             assert_eq!(HeaderField::Metalayers.offset(generation), Some(generation.head_len()));
         }
-        assert_eq!(Generation::ALL.map(Generation::head_len), [64, 82, 87]);
+        assert_eq!(Generation::ALL.map(Generation::head_len), [82, 87]);
     }
 }

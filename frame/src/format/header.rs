@@ -69,14 +69,14 @@ pub struct Header {
     pub frame_len: u64,
     /// The four bytes of flags, unchanged. The decoded values are in the fields that follow.
     pub flags: [u8; 4],
-    /// The version of the format: 2, or 3 if chunks or blocks may have different sizes. Older generations have 1 or 4.
+    /// The version of the format: 2, or 3 if chunks or blocks may have different sizes. The older generation has 1 or 4.
     pub version: u8,
     /// Whether chunks may have different sizes. C-Blosc2 also sets it if `chunksize` is 0, so arrays without items can
     /// have it too.
     pub has_variable_chunks: bool,
     /// Whether blocks have different sizes. No array has such blocks.
     pub has_variable_blocks: bool,
-    /// The frame type: chunks in one file, or in a file each. The first generation has no sparse frames.
+    /// The frame type: chunks in one file, or in a file each.
     pub frame_type: FrameType,
     /// The codec for new chunks.
     pub codec: Codec,
@@ -106,8 +106,7 @@ pub struct Header {
     pub decompression_threads: i16,
     /// Whether the trailer has vlmetalayers.
     pub has_vlmetalayers: bool,
-    /// The number of filters in the header, at most 6 if it is valid. A filter with number 0 is not in use. The first
-    /// generation has no filters, so this is 0.
+    /// The number of filters in the header, at most 6 if it is valid. A filter with number 0 is not in use.
     pub nfilters: u8,
     /// The filters for new chunks, in the order in which they are applied.
     pub filters: [Filter; 6],
@@ -198,12 +197,13 @@ impl Start {
     fn take(cursor: &mut Cursor<'_>) -> Result<Self, Finding> {
         let marker = cursor.byte()?;
         let Some(generation) = Generation::of_marker(marker) else {
-            let [beta1, beta2, present] = Generation::ALL.map(|generation| Named(generation.marker()));
-            return Err(cursor.wrong_marker(
-                &format_args!("{beta1}, {beta2} or {present}"),
-                &"the header",
-                marker,
-            ));
+            let [beta2, present] = Generation::ALL.map(|generation| Named(generation.marker()));
+            let wrong = cursor.wrong_marker(&format_args!("{beta2} or {present}"), &"the header", marker);
+            return Err(if marker == Generation::BETA1_MARKER {
+                wrong.text("a frame of C-Blosc2 2.0 beta 1 (2019), which this crate does not read".into())
+            } else {
+                wrong
+            });
         };
         HeaderField::Magic.take::<{ MAGIC.len() }>(cursor)?;
         let header_len = i32::from_be_bytes(HeaderField::HeaderLen.take(cursor)?);
@@ -288,11 +288,7 @@ pub(crate) fn parse(bytes: &[u8], start: Start) -> Result<Header, Finding> {
     let compression_threads = i16::from_be_bytes(HeaderField::CompressionThreads.take(cursor)?);
     let decompression_threads = i16::from_be_bytes(HeaderField::DecompressionThreads.take(cursor)?);
     let has_vlmetalayers = boolean(HeaderField::HasVlmetalayers, cursor)?;
-    let parts: [u8; HeaderField::Filters.encoding().len] = if generation == Generation::Beta1 {
-        Default::default()
-    } else {
-        HeaderField::Filters.take(cursor)?
-    };
+    let parts: [u8; HeaderField::Filters.encoding().len] = HeaderField::Filters.take(cursor)?;
     let part = |offset: usize| parts.get(offset).copied().unwrap_or_default();
     let [general, frame_type, codec, split_mode] = flags;
     Ok(Header {
@@ -304,8 +300,6 @@ pub(crate) fn parse(bytes: &[u8], start: Start) -> Result<Header, Finding> {
         has_variable_chunks: general & HAS_VARIABLE_CHUNKS != 0,
         has_variable_blocks: general & HAS_VARIABLE_BLOCKS != 0,
         frame_type: match frame_type {
-            // The byte has no meaning in the first generation.
-            _ if generation == Generation::Beta1 => FrameType::Contiguous,
             0 => FrameType::Contiguous,
             1 => FrameType::Sparse,
             unknown => FrameType::Unknown(unknown),

@@ -8,9 +8,8 @@
 //! | `ce` + 4 | the length of the trailer |
 //! | `d8` + 1 + 16 | the fingerprint, with its kind: all zeros |
 //!
-//! A trailer without vlmetalayers has 35 bytes. In the two older generations a single unnamed content replaces the
-//! section: `c6`, a length of 4 bytes, and the content. The second generation also begins with `94 01`, the first one
-//! with `0d 00`.
+//! A trailer without vlmetalayers has 35 bytes. In the older generation a single unnamed content replaces the
+//! section: `c6`, a length of 4 bytes, and the content.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -42,7 +41,7 @@ const FINGERPRINT_LEN: usize = 18;
 /// The number of bytes after the vlmetalayers, in every generation.
 pub(crate) const END_LEN: usize = LENGTH_LEN + FINGERPRINT_LEN;
 
-/// The number of bytes of the shortest trailer, which is of an older generation and has no content.
+/// The number of bytes of the shortest trailer, which is of the older generation and has no content.
 const MIN_TRAILER_LEN: usize = HEAD_LEN + CONTENT_HEADER + END_LEN;
 
 /// The longest trailer that is read: 8192 vlmetalayers of 32 KiB. The format allows 4 GiB, but a hostile length must
@@ -134,7 +133,7 @@ impl Trailer {
         let shared = Arc::new(bytes);
         let inner = shared.get(..shared.len().saturating_sub(END_LEN)).unwrap_or_default();
         let mut cursor = Cursor::new(inner, part(offset));
-        cursor.marker(start_marker(header.generation), "the trailer")?;
+        cursor.marker(START_MARKER, "the trailer")?;
         let version = cursor.byte()?;
         let rules = &SectionRules::TRAILER;
         let metalayers = if header.generation == Generation::Present {
@@ -157,7 +156,7 @@ impl Trailer {
         vlmetalayers: &[(&[u8], &[u8])],
         fingerprint: [u8; FINGERPRINT_LEN - 1],
     ) -> Option<Vec<u8>> {
-        let mut bytes = [start_marker(Generation::Present).to_u8(), VERSION].to_vec();
+        let mut bytes = [START_MARKER.to_u8(), VERSION].to_vec();
         bytes.extend(Section::build(&SectionRules::TRAILER, HEAD_LEN, vlmetalayers)?);
         let len = bytes.len() + END_LEN;
         let len = u32::try_from(len).ok().filter(|_| len <= MAX_TRAILER_LEN)?;
@@ -185,7 +184,7 @@ impl Trailer {
         &self.bytes
     }
 
-    /// The version of the trailer's format: 1, or 0 in the first generation of frames.
+    /// The version of the trailer's format, which is 1.
     #[must_use]
     pub fn version(&self) -> u8 {
         self.version
@@ -243,13 +242,7 @@ impl Trailer {
 }
 
 /// The first byte of a trailer.
-const fn start_marker(generation: Generation) -> Marker {
-    match generation {
-        // The number 13 instead of an array: C-Blosc2 2.0 beta 1 wrote it so.
-        Generation::Beta1 => Marker::FixPos(0x0d),
-        Generation::Beta2 | Generation::Present => Marker::FixArray(4),
-    }
-}
+const START_MARKER: Marker = Marker::FixArray(4);
 
 pub(crate) fn part(start: u64) -> Part {
     Part { place: Place::Trailer, start, marker: FindingCode::TrailerMarker, end: FindingCode::TrailerLength }

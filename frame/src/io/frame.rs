@@ -122,7 +122,7 @@ impl<R> Frame<R> {
     ///
     /// let frame = Frame::open("tests/data/int32_3x5.b2nd")?;
     /// let array = frame.array()?.expect("an array");
-    /// assert_eq!(array.meta().unwrap().blockshape(), [1, 2]);
+    /// assert_eq!(array.meta().blockshape(), [1, 2]);
     /// assert!(array.stale_tail().is_empty());
     /// # Ok::<(), b2nd_frame::Error>(())
     /// ```

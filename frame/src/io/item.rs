@@ -179,7 +179,7 @@ impl<R: Read + Seek> Slice<'_, R> {
 fn order_of<T: Item, R>(slice: &Slice<'_, R>, typesize: usize) -> Result<Option<ByteOrder>, Error> {
     let (name, size) = (T::name(), size_of::<T::Raw>());
     let array = slice.frame.array()?;
-    let dtype: Option<Dtype> = match array.map_or(Ok(None), |array| array.parse_dtype()) {
+    let dtype: Option<Dtype> = match array.map_or(Ok(None), |array| array.meta().parse_dtype()) {
         Ok(dtype) => dtype,
         Err(error) => {
             return Err(Error::refused(format_args!("the items cannot be read as {name}: dtype: {error}")));

@@ -178,7 +178,7 @@ fn array_with_data<R>(frame: &Frame<R>) -> Result<Array<'_>, Error> {
     let array = frame.array()?.filter(|_| kind == ObjectKind::NDArray);
     let array = array
         .ok_or_else(|| Error::refused(format_args!("the frame has no array: it is of the kind {kind}")))?;
-    if let Ok(Some(dtype)) = array.parse_dtype() {
+    if let Ok(Some(dtype)) = array.meta().parse_dtype() {
         if has_objects(&dtype) {
             return Err(Error::refused(
                 "the items are pointers to Python objects, which were lost with the process that wrote them",

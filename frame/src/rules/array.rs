@@ -58,8 +58,8 @@ fn oddities(array: &Array<'_>) -> Vec<Finding> {
         Finding::new(code, Place::Array).at(at as u64).text(text)
     };
     let mut findings = Vec::new();
-    if array.layout() != Some(Layout::B2nd) {
-        let (metalayer, layout) = (array.metalayer().name(), array.layout_name());
+    if array.meta().layout() != Layout::B2nd {
+        let (metalayer, layout) = (array.metalayer().name(), array.meta().layout());
         let text = format!("metalayer {metalayer} has the old layout {layout}");
         findings.push(about(FindingCode::OldLayout, start, text));
     }
@@ -69,7 +69,8 @@ fn oddities(array: &Array<'_>) -> Vec<Finding> {
         let text = format!("{stale} old bytes follow the array's metalayer");
         findings.push(about(FindingCode::StaleTail, end, text).numbers(0, stale));
     }
-    if let (Some(blockshape), false) = (array.blockshape(), array.has_blocks()) {
+    if !array.has_blocks() {
+        let blockshape = array.meta().blockshape();
         let text = format!(
             "blockshape {blockshape:?} does not fit chunkshape {:?}: it was never set",
             array.chunkshape()
@@ -87,7 +88,7 @@ fn oddities(array: &Array<'_>) -> Vec<Finding> {
 
 /// The finding for a dtype that is unknown, has objects, or has another item size than the frame.
 fn dtype(array: &Array<'_>, header: &Header) -> Option<Finding> {
-    let meta = array.meta()?;
+    let meta = array.meta();
     let dtype = match meta.parse_dtype() {
         Ok(dtype) => dtype?,
         Err(error) => {
@@ -180,7 +181,7 @@ fn lost_typesize(array: &Array<'_>, geometry: &Geometry, header: &Header) -> Opt
     if header.typesize != 1 {
         return None;
     }
-    let size = array.meta()?.parse_dtype().ok()??.item_size();
+    let size = array.meta().parse_dtype().ok()??.item_size();
     let chunksize = geometry.chunk_nbytes(size).ok()?;
     let blocksize = block_nbytes(geometry, i128::try_from(size).ok()?);
     let is_lost = size > MAX_CONTEXT_TYPESIZE

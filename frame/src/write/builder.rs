@@ -198,7 +198,7 @@ impl FrameBuilder {
     /// use b2nd_frame::{Frame, FrameBuilder};
     ///
     /// let mut old = Frame::open("tests/data/vlmetalayers.b2nd")?;
-    /// let meta = old.array()?.expect("an array").meta().expect("a present layout").clone();
+    /// let meta = old.array()?.expect("an array").meta().clone();
     /// let mut builder = FrameBuilder::new(meta);
     /// for layer in old.trailer()?.vlmetalayers() {
     ///     builder = builder.vlmetalayer_chunk(layer.name(), layer.chunk());

@@ -373,7 +373,7 @@ fn chunks_with_other_filters_than_the_frame_are_found() {
 fn the_chunks_of_a_cache_have_the_filters_of_its_source() {
     let (file, _) = compressed();
     let mut frame = opened(file);
-    let meta = frame.array().unwrap().unwrap().meta().unwrap().clone();
+    let meta = frame.array().unwrap().unwrap().meta().clone();
     let mut chunks = frame.chunks().unwrap();
     let mut all = Vec::new();
     while let Some(entry) = chunks.next().transpose().unwrap() {

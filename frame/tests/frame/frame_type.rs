@@ -4,6 +4,7 @@ use std::fs::{self, File};
 use std::ops::ControlFlow;
 use std::path::Path;
 
+use b2nd_frame::b2nd_serde::Layout;
 use b2nd_frame::{
     Check, CheckDepth, ChunkPlace, ErrorKind, FindingCode, Frame, FrameBuilder, FrameType, Generation,
     HeaderField, Rewrite, Salvage, Severity, SpecialValue, check,
@@ -95,7 +96,7 @@ fn is_convertible(path: &Path) -> bool {
     let Ok(mut frame) = Frame::open(path) else { return false };
     let is_present_array = match frame.array() {
         Ok(None) => true,
-        Ok(Some(array)) => array.layout_name() == "b2nd" && array.stale_tail().is_empty(),
+        Ok(Some(array)) => array.meta().layout() == Layout::B2nd && array.stale_tail().is_empty(),
         Err(_) => false,
     };
     is_present_array && frame.header().generation == Generation::Present && frame.chunks().is_ok() && {
@@ -165,7 +166,7 @@ fn an_old_array_gets_the_present_layout_with_the_new_type() {
     let rewrite = || Rewrite::new(&old, &new).frame_type(FrameType::Sparse);
     assert_eq!(rewrite().apply().unwrap_err().to_string(), "layout caterva stores no dtype; give one");
     let frame = rewrite().dtype("<u2").apply().unwrap();
-    assert_eq!(frame.array().unwrap().unwrap().layout_name(), "b2nd");
+    assert_eq!(frame.array().unwrap().unwrap().meta().layout(), Layout::B2nd);
     assert!(chunks(&new) == chunks(&old));
 }
 

@@ -30,10 +30,8 @@ fn says(path: &Path) -> Option<String> {
 /// The expected output; only its start if the dtype is too long for `file`.
 fn expected<R>(frame: &Frame<R>) -> String {
     let header = frame.header();
-    match header.generation {
-        Generation::Beta1 => return "Blosc2 frame of C-Blosc2 2.0 beta 1".into(),
-        Generation::Beta2 => return "Blosc2 frame of C-Blosc2 2.0 beta 2 to 5".into(),
-        _ => {}
+    if header.generation == Generation::Beta2 {
+        return "Blosc2 frame of C-Blosc2 2.0 beta 2 to 5".into();
     }
     let mut text = format!("Blosc2 frame, version {}", header.version);
     if header.frame_type == FrameType::Sparse {
@@ -52,7 +50,7 @@ fn expected<R>(frame: &Frame<R>) -> String {
     if frame.metalayers()[0].name() != array.metalayer().name() {
         return text;
     }
-    if array.layout() != Some(Layout::B2nd) {
+    if array.meta().layout() != Layout::B2nd {
         return text + if array.metalayer().name() == "caterva" { ", array of Caterva" } else { ", array" };
     }
     match array.shape() {

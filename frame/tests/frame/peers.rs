@@ -47,7 +47,7 @@ fn says_of_array(array: &Array<'_>) -> Value {
     json!({
         "shape": array.shape(),
         "chunks": array.chunkshape(),
-        "blocks": array.blockshape(),
+        "blocks": array.meta().blockshape(),
         "ndim": array.shape().len(),
         "nbytes": items * i64::try_from(dtype.item_size()).unwrap(),
         "dtype": array.dtype(),

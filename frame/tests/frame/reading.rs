@@ -9,13 +9,13 @@ use std::path::Path;
 
 #[cfg(feature = "decompress")]
 use crate::chunks::{in_blocks, with_index};
-use crate::rewrite::{first_generation, second_generation};
+use crate::rewrite::second_generation;
 use crate::{findings, opened};
 use b2nd_frame::{
     Array, ChunkHeader, Codec, Error, ErrorKind, Filter, Finding, FindingCode, Frame, FrameType, Generation,
     HeaderField, Rewrite, Store, scan,
 };
-use b2nd_lab::{chunk_of_zeros, corpus, data, frame_of, offset_field, stored_chunk, unhex};
+use b2nd_lab::{chunk_of_zeros, corpus, corpus_of_2019, data, frame_of, offset_field, stored_chunk, unhex};
 use serde_json::{Value, json};
 
 /// A frame of the corpus: its name, its bytes up to the end of its file, and its manifest entry.
@@ -81,21 +81,19 @@ impl Entry {
             "ndim": ndim,
             "shape": array.shape(),
             "chunkshape": array.chunkshape(),
-            "blockshape": array.blockshape(),
-            "dtype_format": array.meta().and_then(b2nd_serde::Meta::dtype_format),
+            "blockshape": array.meta().blockshape(),
+            "dtype_format": array.meta().dtype_format(),
             "dtype": array.dtype(),
         });
         assert_eq!(says, *expected, "{name}");
         assert_eq!(array.metalayer().offset() as u64 + self.offset, self.says["offset"], "{name}");
         let layout = self.says["layout"].as_str().unwrap();
-        let said = match array.layout_name() {
+        let said = match array.meta().layout().name() {
             "b2nd" => "b2nd-7",
             "b2nd-mismarked" => "b2nd-7 [array marker says 6 elements]",
             "b2nd-six" => "b2nd-6",
             "caterva" if array.metalayer().name() == "b2nd" => "b2nd-5",
             "caterva" => "caterva-5",
-            "caterva-0.1.0" => "caterva-3 (uint64 0xcf, native-endian ints)",
-            "caterva-0.1.1" => "caterva-3 (int64 0xd3, big-endian)",
             other => panic!("{other}"),
         };
         assert!(layout.starts_with(said), "{name}: {said}, {layout}");
@@ -114,7 +112,7 @@ fn every_frame_of_the_corpus_reads_through_open() {
         entry.assert_is(&Frame::open(folder.join(entry.says["metadata_file"].as_str().unwrap())).unwrap());
         opened += 1;
     }
-    assert_eq!(opened, 290);
+    assert_eq!(opened, 280);
 }
 
 #[test]
@@ -129,7 +127,7 @@ fn every_frame_of_the_corpus_reads_at_its_offset_in_any_reader() {
         entry.assert_is(&frame);
         frame.array().unwrap().is_some()
     });
-    assert!(entries.is_empty() || arrays.count() == 284);
+    assert!(entries.is_empty() || arrays.count() == 274);
 }
 
 #[test]
@@ -163,7 +161,7 @@ fn what_is_malformed_stays_malformed_however_many_bytes_follow() {
                 let first = kinds.position(|kind| kind == Some(ErrorKind::Malformed));
                 assert!(kinds.all(|kind| kind == Some(ErrorKind::Malformed)), "{name}: {at}, {first:?}");
                 // A wrong first byte or magic is an error as soon as it has been read.
-                if at == 0 && !(0x9c..=0x9e).contains(&changed[0]) || (2..10).contains(&at) {
+                if at == 0 && !(0x9d..=0x9e).contains(&changed[0]) || (2..10).contains(&at) {
                     assert_eq!(first, Some(at + 1), "{name}: {at}");
                 }
             }
@@ -289,20 +287,19 @@ fn the_headers_of_all_generations_say_the_same_in_other_places() {
             assert_eq!(frame.header_bytes()[range.start - 1], marker, "{}: {field:?}", entry.name);
         }
         assert_eq!(header.blocksize.is_some(), header.generation == Generation::Present);
-        assert_eq!(header.nfilters > 0, header.generation != Generation::Beta1, "{}", entry.name);
+        assert!(header.nfilters > 0, "{}", entry.name);
         assert!(header.level <= 9);
         if !seen.contains(&header.generation) {
             seen.push(header.generation);
         }
     }
-    assert!(seen.is_empty() || seen.len() == 3, "{seen:?}");
+    assert!(seen.is_empty() || seen.len() == 2, "{seen:?}");
 }
 
 #[test]
 fn a_bit_or_byte_of_a_header_means_what_its_generation_gives_it() {
     let present = fs::read(data().join("int32_3x5.b2nd")).unwrap();
     let second = second_generation(present.clone());
-    let first = first_generation(second.clone());
     let header = |file: &[u8], at: usize, byte: u8| {
         let mut file = file.to_vec();
         file[at] = byte;
@@ -318,10 +315,8 @@ fn a_bit_or_byte_of_a_header_means_what_its_generation_gives_it() {
             "{general:#x}"
         );
     }
-    for (file, sparse) in
-        [(&present, FrameType::Sparse), (&second, FrameType::Sparse), (&first, FrameType::Contiguous)]
-    {
-        assert_eq!(header(file, 26, 1).frame_type, sparse);
+    for file in [&present, &second] {
+        assert_eq!(header(file, 26, 1).frame_type, FrameType::Sparse);
         assert_eq!(header(file, 26, 0).frame_type, FrameType::Contiguous);
     }
     // Codec 6 means that the codec is in the byte after the filters; the second generation has no such byte.
@@ -555,27 +550,30 @@ fn a_line_break_in_the_name_of_a_metalayer_does_not_break_a_message() {
 }
 
 #[test]
-fn the_two_layouts_of_caterva_0_1_differ_in_their_byte_order() {
-    let of = |marker: u8, shape: [u8; 8], chunks: [u8; 4]| {
-        let bytes = [&[0x93, 1, 0x91, marker][..], &shape, &[0x91, 0xd2], &chunks].concat();
-        Frame::parse(&frame_of(&[("caterva", &bytes)], &[])).unwrap()
-    };
-    let old = of(0xcf, 300_i64.to_le_bytes(), 70_i32.to_le_bytes());
-    let new = of(0xd3, 300_i64.to_be_bytes(), 70_i32.to_be_bytes());
-    for (frame, name) in [(old, "caterva-0.1.0"), (new, "caterva-0.1.1")] {
-        let array = frame.array().unwrap().unwrap();
-        assert_eq!((array.shape(), array.chunkshape()), (&[300][..], &[70][..]));
-        assert_eq!((array.layout_name(), array.meta(), array.blockshape()), (name, None, None));
-        assert!(!array.has_blocks());
+fn the_frames_of_2019_are_refused_by_name() {
+    // C-Blosc2 2.0 beta 1, and Caterva 0.1 in a later frame.
+    let mut beta1 = frame_of(&[], &[]);
+    beta1[0] = 0x9c;
+    let three = [&[0x93, 1, 0x91, 0xd3][..], &[0; 8], &[0x91, 0xd2], &[0; 4]].concat();
+    let caterva = frame_of(&[("caterva", &three)], &[]);
+    let mut files = vec![beta1, caterva];
+    if let Some(old) = corpus_of_2019() {
+        assert_eq!(old.len(), 10);
+        files.extend(old.into_iter().map(|path| fs::read(path).unwrap()));
     }
-    // The maximum of 16 dimensions has the marker 0xa0, one above the range of MessagePack's fixarray.
-    let sixteen = [&[0x93, 16, 0xa0][..], &[&[0xd3][..], &[0; 8]].concat().repeat(16), &[0xa0]];
-    let sixteen = [&sixteen.concat()[..], &[0xd2, 0, 0, 0, 0].repeat(16)].concat();
-    let frame = Frame::parse(&frame_of(&[("caterva", &sixteen)], &[])).unwrap();
-    assert_eq!(frame.array().unwrap().unwrap().shape(), [0; 16]);
-    let bytes = [&[0x93, 17, 0x91][..], &[0; 40]].concat();
-    let error = Frame::parse(&frame_of(&[("caterva", &bytes)], &[])).unwrap().array().map(drop).unwrap_err();
-    assert_eq!(error.finding().map(Finding::code), Some(FindingCode::Rank));
+    for file in files {
+        let error = Frame::parse(&file).and_then(|frame| frame.array().map(drop)).unwrap_err();
+        let (expected, code) = if file[0] == 0x9c {
+            (
+                "a frame of C-Blosc2 2.0 beta 1 (2019), which this crate does not read",
+                FindingCode::HeaderMarker,
+            )
+        } else {
+            ("a layout of Caterva 0.1 (2019), which this project does not read", FindingCode::ArrayMarker)
+        };
+        assert_eq!(error.finding().map(Finding::code), Some(code));
+        assert!(error.to_string().ends_with(expected), "{error}");
+    }
 }
 
 #[test]
@@ -656,7 +654,7 @@ fn what_is_printed_for_debugging_says_what_it_is() {
     let frame = Frame::open(data().join("vlmetalayers.b2nd")).unwrap();
     let layer = format!("{:?}", frame.metalayer("vendor").unwrap());
     assert!(layer.starts_with("Metalayer { name: \"vendor\", offset: 163, bytes: [130, 166,"), "{layer}");
-    let meta = format!("{:?}", frame.array().unwrap().unwrap().meta().unwrap());
+    let meta = format!("{:?}", frame.array().unwrap().unwrap().meta());
     assert!(meta.contains("shape: [6], chunkshape: [4], blockshape: [2]"), "{meta}");
     assert!(meta.contains("\"<f8\""), "{meta}");
     let check = format!("{:?}", b2nd_frame::Check::new(b2nd_frame::CheckDepth::ChunkData));

@@ -25,7 +25,7 @@ fn files_of_todays_packages_say_what_numpy_said() {
     for (name, expected) in &expected {
         let frame = Frame::open(data().join(name)).unwrap();
         let array = frame.array().unwrap().unwrap();
-        let meta = array.meta().unwrap();
+        let meta = array.meta();
         assert_says(meta, expected, name);
         assert_eq!(meta.layout().name(), expected["layout"], "{name}");
         assert_eq!(array.stale_tail().len() as u64, expected["stale"], "{name}");
@@ -77,7 +77,7 @@ fn a_file_has_as_many_bytes_as_its_geometry_says() {
     for path in paths {
         let frame = Frame::open(&path).unwrap();
         let header = frame.header();
-        let geometry = frame.array().unwrap().unwrap().meta().unwrap().geometry().unwrap();
+        let geometry = frame.array().unwrap().unwrap().meta().geometry().unwrap();
         let chunk = geometry.chunk_nbytes(usize::try_from(header.typesize).unwrap()).unwrap() as u64;
         let nbytes = geometry.nchunks() * chunk;
         assert_eq!(u64::try_from(header.nbytes).unwrap(), nbytes, "{}: {geometry:?}", path.display());

@@ -6,7 +6,7 @@ use std::io::Cursor;
 use serde_derive::Serialize;
 
 use crate::findings;
-use crate::rewrite::{first_generation, second_generation};
+use crate::rewrite::second_generation;
 use b2nd_frame::{Finding, Frame, Header, Metalayer, Severity, Trailer};
 use b2nd_lab::vectors::{kebab, read, with};
 use b2nd_lab::{data, frame_of, stored_chunk};
@@ -53,8 +53,7 @@ struct ArrayValues {
     layout: &'static str,
     shape: Vec<i64>,
     chunkshape: Vec<i32>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    blockshape: Option<Vec<i32>>,
+    blockshape: Vec<i32>,
     #[serde(skip_serializing_if = "Option::is_none")]
     dtype: Option<String>,
 }
@@ -104,10 +103,10 @@ fn values<R>(frame: &Frame<R>, trailer: Option<&Trailer>, findings: &[Finding]) 
         nchunks: header.nchunks(),
         metalayers: frame.metalayers().iter().map(layer).collect(),
         array: frame.array().ok().flatten().map(|array| ArrayValues {
-            layout: array.layout_name(),
+            layout: array.meta().layout().name(),
             shape: array.shape().to_vec(),
             chunkshape: array.chunkshape().to_vec(),
-            blockshape: array.blockshape().map(<[i32]>::to_vec),
+            blockshape: array.meta().blockshape().to_vec(),
             dtype: array.dtype().map(Into::into),
         }),
         trailer: trailer.map(|trailer| TrailerValues {
@@ -170,11 +169,6 @@ fn of_second_generation() -> Vec<u8> {
     with(&second_generation(small()), 25, &[0x21])
 }
 
-/// `small`, as C-Blosc2 2.0 beta 1 would have written it.
-fn of_first_generation() -> Vec<u8> {
-    with(&first_generation(second_generation(small())), 25, &[0x11])
-}
-
 /// A frame with these metalayers and vlmetalayers, whose index has the size that C-Blosc2 writes.
 fn frame(metalayers: &[(&str, &[u8])], vlmetalayers: &[(&str, &[u8])]) -> Vec<u8> {
     let bytes = frame_of(metalayers, vlmetalayers);
@@ -209,21 +203,20 @@ const FIELDS: [Field; 13] = [
 /// The offset of a value in a header of a generation.
 fn place(generation: u8, (name, at, ..): Field) -> Option<usize> {
     match (generation, name) {
-        (0x9c, "filters" | "blocksize") | (0x9d, "blocksize") => None,
+        (0x9d, "blocksize") => None,
         (0x9e, _) => Some(at),
         _ if at > 52 => Some(at - 5),
         _ => Some(at),
     }
 }
 
-fn generations() -> [(&'static str, Vec<u8>); 3] {
-    [("9c", of_first_generation()), ("9d", of_second_generation()), ("9e", small())]
+fn generations() -> [(&'static str, Vec<u8>); 2] {
+    [("9d", of_second_generation()), ("9e", small())]
 }
 
 fn whole_frames(list: &mut List) {
     list.good("9e, an array without items", &small());
     list.either("9d, an array without items", &of_second_generation(), OLD);
-    list.either("9c, an array without items", &of_first_generation(), OLD);
     list.good("9e, an array of 3 by 5 items in 4 chunks", &file("int32_3x5.b2nd"));
     list.good("9e, a scalar", &file("scalar.b2nd"));
     list.good("9e, rank 16", &file("rank16.b2nd"));
@@ -253,7 +246,7 @@ fn whole_frames(list: &mut List) {
 
 /// Each byte of a header with only one valid value, replaced by an invalid one.
 fn header_markers(list: &mut List) {
-    for first in [0x00, 0x90, 0x9b, 0x9f, 0x8e, 0xde, 0xdc, 0xff] {
+    for first in [0x00, 0x90, 0x9b, 0x9c, 0x9f, 0x8e, 0xde, 0xdc, 0xff] {
         list.bad(format!("first byte {first:02x}"), &with(&small(), 0, &[first]));
     }
     for at in 2..10 {

@@ -87,7 +87,7 @@ fn arrays_of_all_ranks_are_read_back() {
             writer.write_uncompressed(chunk.number(), &items).unwrap();
         }
         let mut frame = without_findings(Frame::read_at(writer.finish().unwrap(), 0).unwrap());
-        assert_eq!(frame.array().unwrap().unwrap().meta(), Some(&meta));
+        assert_eq!(frame.array().unwrap().unwrap().meta(), &meta);
 
         let entries: Vec<_> = frame.chunks().unwrap().collect::<Result<_, _>>().unwrap();
         let file = frame.into_reader().into_inner();
@@ -114,7 +114,7 @@ fn comparable(mut header: Vec<u8>) -> Vec<u8> {
 fn chunks_of_python_blosc2_make_the_frame_that_it_made() {
     let file = fs::read(data().join("int32_3x5.b2nd")).unwrap();
     let mut frame = Frame::read_at(Cursor::new(&file[..]), 0).unwrap();
-    let meta = frame.array().unwrap().unwrap().meta().unwrap().clone();
+    let meta = frame.array().unwrap().unwrap().meta().clone();
     let mut chunks = Vec::new();
     let mut entries = frame.chunks().unwrap();
     while let Some(entry) = entries.next().transpose().unwrap() {

@@ -80,11 +80,9 @@ fn parts(frame: &Frame<()>, bytes: &[u8]) {
     }
     assert!(!frame.kind().name().is_empty());
     if let Ok(Some(array)) = frame.array() {
-        if let Some(meta) = array.meta() {
-            let written = to_vec(meta).expect("what was read");
-            assert_eq!([&written, array.stale_tail()].concat(), array.metalayer().bytes());
-            drop(meta.parse_dtype());
-        }
+        let written = to_vec(array.meta()).expect("what was read");
+        assert_eq!([&written, array.stale_tail()].concat(), array.metalayer().bytes());
+        drop(array.meta().parse_dtype());
         drop(array.geometry());
     }
     for finding in frame.check_header().findings {

@@ -162,7 +162,7 @@ fn holds<R: std::io::Read + std::io::Seek>(
 ) {
     let mut frame = open();
     let array = frame.array().expect("what was written").expect("an array");
-    assert_eq!(array.meta(), Some(meta));
+    assert_eq!(array.meta(), meta);
     let nchunks = array.geometry().expect("what was accepted").nchunks();
     for (name, value) in layers {
         assert_eq!(frame.metalayer(name).map(b2nd_frame::Metalayer::bytes), Some(&value[..]));
