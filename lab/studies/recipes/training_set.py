@@ -1,7 +1,6 @@
 """Runs docs/TRAINING_SET.md, on files that nnU-Net, mlarray and med-blosc2 write themselves."""
 
 import json
-import math
 import os
 import pathlib
 import resource
@@ -70,13 +69,7 @@ for case in range(4):
     MedBlosc2(volume(), spacing=(5.0, 0.5, 0.5)).save(str(other / f"{case}.mb2nd"))
 shutil.copytree("set", "whole")
 
-# What the page says that nnU-Net writes.
-for array in map(json.loads, subprocess.run(["b2nd", "ls", "--json", cases], stdout=subprocess.PIPE, text=True).stdout.splitlines()):
-    assert (array["codec"], array["clevel"], array["chunks"][0], array["blocks"][0]) == ("lz4hc", 5, 1, 1), array
-    assert array["filters"] in ([], ["shuffle"]) and array["dtype"] == ("<i2" if "_seg" in array["path"] else "<f4"), array
-    itemsize = int(array["dtype"][2:])
-    assert math.prod(array["blocks"]) * itemsize <= 128 << 10 and math.prod(array["chunks"]) * itemsize <= 6 << 20, array
-    assert all(chunk <= 1.5 * patch for chunk, patch in zip(array["chunks"][1:], PATCH)), array
+# Labels that end with background.
 warned = subprocess.run("b2nd check whole", shell=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True).stdout.splitlines()
 assert len(warned) == 9 and all("_seg.b2nd: warning: never-written" in line for line in warned), warned
 
