@@ -55,8 +55,9 @@ pub fn metalayers() -> Vec<Vec<u8>> {
     for frame in frames().iter().filter_map(|bytes| Frame::parse(bytes).ok()) {
         let Ok(Some(array)) = frame.array() else { continue };
         layers.push(array.metalayer().bytes().to_vec());
-        let other =
-            b2nd_serde::Layout::ALL.iter().filter_map(|&layout| array.meta().clone().with_layout(layout).ok());
+        let other = b2nd_serde::Layout::ALL
+            .iter()
+            .filter_map(|&layout| array.meta().clone().with_layout(layout).ok());
         layers.extend(other.map(|meta| b2nd_serde::to_vec(&meta).expect("a layout that the metalayer fits")));
     }
     layers.sort();

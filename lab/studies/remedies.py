@@ -26,6 +26,9 @@ SMALL = (DATA / "int32_3x5.b2nd").read_bytes()
 INDEX, MOST = 421, b"\x7f\xff\xff\xff"
 TRAILER = len(SMALL) - 35
 
+# The items of the arrays of `array`.
+ITEMS = np.random.default_rng(1).integers(0, 9, 3000).astype("<i4")
+
 # Items that cannot be compressed.
 RANDOM = np.random.default_rng(1).integers(0, 256, 60_000, dtype="u1")
 
@@ -68,10 +71,9 @@ def vlmetalayers(part, at, new):
 
 
 def array(path, chunks, **cparams):
-    """Writes an array of random items; returns its bytes, and where each chunk and the index begin."""
-    items = np.random.default_rng(1).integers(0, 9, 3000).astype("<i4")
+    """Writes an array of ITEMS; returns its bytes, and where each chunk and the index begin."""
     cparams = {"nthreads": 1} | cparams
-    blosc2.asarray(items, chunks=(chunks,), blocks=(min(chunks, 100),), urlpath=str(path), mode="w", cparams=cparams)
+    blosc2.asarray(ITEMS, chunks=(chunks,), blocks=(min(chunks, 100),), urlpath=str(path), mode="w", cparams=cparams)
     content = path.read_bytes()
     header_len, cbytes = int.from_bytes(content[11:15]), int.from_bytes(content[39:47])
     starts = [chunk["offset"] for chunk in b2nd("chunks", "--json", path)]
@@ -131,60 +133,64 @@ def metalayer_cut(path):
 
 GIVEN = ["--shape", "3,5", "--chunks", "2,3", "--blocks", "1,2", "--dtype", "int32"]
 
-# For each code, a function that writes a damaged file, and the arguments of the remedy.
-DAMAGED = {
-    "truncated": (with_bytes(SMALL[:360]), ["--assume-order"]),
-    "longer-file": (with_bytes(SMALL + b"more"), []),
-    "header-marker": (small((29, b"\xcf")), []),
-    "header-length": (small((11, bytes(4))), []),
-    "old-frame": (with_bytes(second_generation(SMALL)), []),
-    "filter-count": (small((70, b"\x07")), []),
-    "filter-parameter": (small((84, b"\x80")), []),
-    "typesize": (small((48, bytes(4))), []),
-    "sizes": (small((58, b"\xff\xff\xff\xff")), []),
-    "metalayer-count": (small((92, b"\x00\x11")), []),
-    "index-marker": (small((91, b"\xdf")), []),
-    "metalayer-offset": (small((100, MOST)), []),
-    "metalayer-length": (small((108, MOST)), []),
-    "metalayer-list": (small((104, b"\xdd")), []),
-    "misnamed-array": (small((95, b"x")), []),
-    "array-marker": (small((116, b"\xd2")), []),
-    "array-truncated": (metalayer_cut, GIVEN),
-    "rank": (small((114, b"\x11\xa1")), []),
-    "dtype-length": (small((158, MOST)), []),
-    "dtype-text": (small((162, b"\xff")), GIVEN),
-    "negative-dimension": (small((117, b"\xff" * 8)), GIVEN),
-    "zero-block": (small((147, bytes(4))), GIVEN),
-    "zero-chunk": (small((136, bytes(4)), (147, bytes(4))), GIVEN),
-    "overflow": (small((136, b"\x00\x01\x00\x00"), (141, b"\x00\x01\x00\x00")), GIVEN),
-    "chunk-too-large": (small((141, b"\x10\x00\x00\x00")), GIVEN),
-    "unset-blockshape": (unset_blocks, []),
-    "zero-chunksize": (small((58, bytes(4))), []),
-    "blocksize-mismatch": (small((53, b"\x00\x00\x00\x09")), []),
-    "interrupted-resize": (small((126, (9).to_bytes(8))), ["--shape", "3,5"]),
-    "chunk-index-place": (small((46, b"\x08")), []),
-    "chunk-index-count": (small((INDEX + 4, b"\x18")), ["--assume-order"]),
-    "chunk-index-header": (small((INDEX + 3, b"\x09")), ["--assume-order"]),
-    "chunk-offset": (small((INDEX + 37, b"\x01")), []),
-    "chunk-index-data": (index_data, ["--assume-order"]),
-    "chunk-header": (small((229 + 15, b"\x40")), []),
-    "chunk-data": (compressed(lambda _, starts: starts[1] + 60, lambda content, at: b"\xff" * 40), []),
-    "chunk-dictionary": (incompressible, []),
-    "chunk-overlap": (
-        compressed(lambda _, starts: starts[1] + 12, lambda content, at: bytes([content[at] + 8])),
-        [],
-    ),
-    "chunk-file": (chunk_file, []),
-    "trailer-marker": (small((TRAILER, b"\x95")), []),
-    "trailer-length": (small((len(SMALL) - 22, (5).to_bytes(4))), []),
-    "trailer-place": (empty_moved, []),
-    "vlmetalayer-count": (vlmetalayers("index", 7, b"\x20\x01"), []),
-    "vlmetalayer-offset": (vlmetalayers("offset", 0, MOST), []),
-    "vlmetalayer-length": (vlmetalayers("content", 1, MOST), []),
-    "vlmetalayer-chunk": (vlmetalayers("chunk", 3, b"\x00"), []),
-    "old-layout": (with_bytes((DATA / "uint16_6x8.caterva").read_bytes()), ["--dtype", "uint16"]),
-    "lost-typesize": (lost_typesize, []),
-}
+SMALL_ITEMS = np.arange(15).reshape(3, 5)
+
+
+def items_of(name):
+    return blosc2.open(str(DATA / name), mode="r")[...]
+
+
+# For each fault: its code, a function that writes a damaged file, the arguments of the remedy, and the items before the damage; None if
+# python-blosc2 cannot read the file as it was.
+DAMAGED = [
+    ("truncated", with_bytes(SMALL[:360]), ["--assume-order"], SMALL_ITEMS),
+    ("longer-file", with_bytes(SMALL + b"more"), [], SMALL_ITEMS),
+    ("damaged-header", small((29, b"\xcf")), [], SMALL_ITEMS),
+    ("damaged-header", small((11, bytes(4))), [], SMALL_ITEMS),
+    ("damaged-header", small((70, b"\x07")), [], SMALL_ITEMS),
+    ("damaged-header", small((92, b"\x00\x11")), [], SMALL_ITEMS),
+    ("damaged-header", small((91, b"\xdf")), [], SMALL_ITEMS),
+    ("damaged-header", small((100, MOST)), [], SMALL_ITEMS),
+    ("damaged-header", small((108, MOST)), [], SMALL_ITEMS),
+    ("old-frame", with_bytes(second_generation(SMALL)), [], SMALL_ITEMS),
+    ("filter-parameter", small((84, b"\x80")), [], SMALL_ITEMS),
+    ("sizes", small((48, bytes(4))), [], SMALL_ITEMS),
+    ("sizes", small((58, b"\xff\xff\xff\xff")), [], SMALL_ITEMS),
+    ("sizes", small((58, bytes(4))), [], SMALL_ITEMS),
+    ("sizes", small((53, b"\x00\x00\x00\x09")), [], SMALL_ITEMS),
+    ("misnamed-array", small((95, b"x")), [], SMALL_ITEMS),
+    ("damaged-array", small((116, b"\xd2")), [], SMALL_ITEMS),
+    ("damaged-array", metalayer_cut, GIVEN, SMALL_ITEMS),
+    ("damaged-array", small((114, b"\x11\xa1")), [], SMALL_ITEMS),
+    ("damaged-array", small((158, MOST)), [], SMALL_ITEMS),
+    ("damaged-array", small((162, b"\xff")), GIVEN, SMALL_ITEMS),
+    ("invalid-shape", small((117, b"\xff" * 8)), GIVEN, SMALL_ITEMS),
+    ("invalid-shape", small((147, bytes(4))), GIVEN, SMALL_ITEMS),
+    ("invalid-shape", small((136, bytes(4)), (147, bytes(4))), GIVEN, SMALL_ITEMS),
+    ("invalid-shape", small((136, b"\x00\x01\x00\x00"), (141, b"\x00\x01\x00\x00")), GIVEN, SMALL_ITEMS),
+    ("invalid-shape", small((141, b"\x10\x00\x00\x00")), GIVEN, SMALL_ITEMS),
+    ("unset-blockshape", unset_blocks, [], np.arange(24).reshape(4, 6)),
+    ("interrupted-resize", small((126, (9).to_bytes(8))), ["--shape", "3,5"], SMALL_ITEMS),
+    ("damaged-index", small((46, b"\x08")), [], SMALL_ITEMS),
+    ("damaged-index", small((INDEX + 3, b"\x09")), ["--assume-order"], SMALL_ITEMS),
+    ("damaged-index", index_data, ["--assume-order"], ITEMS),
+    ("chunk-index-count", small((INDEX + 4, b"\x18")), ["--assume-order"], SMALL_ITEMS),
+    ("chunk-offset", small((INDEX + 37, b"\x01")), [], SMALL_ITEMS),
+    ("chunk-header", small((229 + 15, b"\x40")), [], SMALL_ITEMS),
+    ("chunk-data", compressed(lambda _, starts: starts[1] + 60, lambda content, at: b"\xff" * 40), [], ITEMS),
+    ("chunk-dictionary", incompressible, [], RANDOM),
+    ("chunk-overlap", compressed(lambda _, starts: starts[1] + 12, lambda content, at: bytes([content[at] + 8])), [], ITEMS),
+    ("chunk-file", chunk_file, [], items_of("sparse.b2nd")),
+    ("damaged-trailer", small((TRAILER, b"\x95")), [], SMALL_ITEMS),
+    ("damaged-trailer", small((len(SMALL) - 22, (5).to_bytes(4))), [], SMALL_ITEMS),
+    ("damaged-trailer", empty_moved, [], items_of("empty.b2nd")),
+    ("damaged-trailer", vlmetalayers("index", 7, b"\x20\x01"), [], items_of("vlmetalayers.b2nd")),
+    ("damaged-trailer", vlmetalayers("offset", 0, MOST), [], items_of("vlmetalayers.b2nd")),
+    ("damaged-trailer", vlmetalayers("content", 1, MOST), [], items_of("vlmetalayers.b2nd")),
+    ("vlmetalayer-chunk", vlmetalayers("chunk", 3, b"\x00"), [], items_of("vlmetalayers.b2nd")),
+    ("old-layout", with_bytes((DATA / "uint16_6x8.caterva").read_bytes()), ["--dtype", "uint16"], None),
+    ("lost-typesize", lost_typesize, [], LONG),
+]
 
 
 def run(*arguments):
@@ -211,38 +217,13 @@ def read(path):
         return f"{type(error).__name__}: {error}"
 
 
-def right(code, folder):
-    """The items as they were."""
-    if code in ("chunk-index-data", "chunk-data", "chunk-overlap"):
-        sound = Path(folder, "sound.b2nd")
-        array(sound, 3 if code == "chunk-index-data" else 300)
-        return blosc2.open(str(sound), mode="r")[...].tolist()
-    if code == "chunk-dictionary":
-        return RANDOM.tolist()
-    if code == "chunk-file":
-        return blosc2.open(str(DATA / "sparse.b2nd"), mode="r")[...].tolist()
-    if code.startswith("vlmetalayer-"):
-        return blosc2.open(str(DATA / "vlmetalayers.b2nd"), mode="r")[...].tolist()
-    if code == "trailer-place":
-        return blosc2.open(str(DATA / "empty.b2nd"), mode="r")[...].tolist()
-    if code == "unset-blockshape":
-        return np.arange(24).reshape(4, 6).tolist()
-    if code == "lost-typesize":
-        return LONG.tolist()
-    if code == "old-layout":
-        # python-blosc2 does not read it before.
-        return None
-    return np.arange(15).reshape(3, 5).tolist()
-
-
-def fault(code, remedy, folder):
-    write, options = DAMAGED[code]
-    path, to = Path(folder, f"{code}.b2nd"), Path(folder, f"{code} mended.b2nd")
+def fault(number, remedy, folder):
+    code, write, options, expected = DAMAGED[number]
+    path, to = Path(folder, f"{number}.b2nd"), Path(folder, f"{number} mended.b2nd")
     write(path)
     found = [name for _, name in reported([path], "--data")[0]] if path.exists() else []
     if code not in found:
         return f"check finds {found}"
-    expected = right(code, folder)
     made, lost, wrong = mend(remedy, path, to, options)
     if wrong:
         return f"{remedy}: {wrong}"
@@ -254,7 +235,7 @@ def fault(code, remedy, folder):
         return f"python-blosc2: {items}"
     if expected is None:
         return None
-    items, expected = np.array(items), np.array(expected)
+    items, expected = np.array(items), expected.copy()
     for chunk in lost:
         items[tuple(map(slice, chunk["start"], chunk["stop"]))] = 0
         expected[tuple(map(slice, chunk["start"], chunk["stop"]))] = 0
@@ -264,13 +245,14 @@ def fault(code, remedy, folder):
 def main():
     explained = b2nd("explain", "--json")
     remedies = {line["code"]: line["remedy"] for line in explained if line["severity"] != "failure" and line["remedy"]}
-    faults = [f"{code}: no damaged file" for code in remedies if code not in DAMAGED]
-    faults += [f"{code}: no remedy" for code in DAMAGED if code not in remedies]
+    codes = {code for code, *_ in DAMAGED}
+    faults = [f"{code}: no damaged file" for code in remedies if code not in codes]
+    faults += [f"{code}: no remedy" for code in codes if code not in remedies]
     with scratch() as folder:
-        for code, remedy in remedies.items():
-            if code in DAMAGED:
-                why = fault(code, remedy, folder)
-                print(f"{code}: {remedy}: {why or 'mended'}")
+        for number, (code, *_) in enumerate(DAMAGED):
+            if code in remedies:
+                why = fault(number, remedies[code], folder)
+                print(f"{code}: {remedies[code]}: {why or 'mended'}")
                 faults += [f"{code}: {why}"] if why else []
     print(f"{len(remedies)} codes with a remedy, {len(faults)} faults")
     if faults:

@@ -134,7 +134,7 @@ fn member(mut reader: Reader, name: &str) -> Result<Place, Problem> {
     };
     match member.content() {
         // Damage to the frame itself is reported when the frame is read.
-        MemberContent::Broken(finding) if finding.code() == FindingCode::ZipMember => {
+        MemberContent::Broken(finding) if finding.code() == FindingCode::DamagedZip => {
             Err(finding.clone().into())
         }
         MemberContent::Compressed => Err(compressed()),

@@ -36,6 +36,7 @@ fn salvage(path: &Path, findings: &[Finding], depth: CheckDepth) -> Option<Strin
     let salvage = Salvage::open(path).ok()?;
     // A preview decompresses all chunks, which only a check of the data does anyway. So this one stops before the first
     // chunk: by then it has found the array and where its chunks are, or failed.
+    let has_wrong_sizes = findings.iter().any(|finding| finding.code().makes_sizes_uncertain());
     let result = if depth < CheckDepth::ChunkData {
         salvage.on_progress(|_| ControlFlow::Break(())).preview()
     } else {
@@ -47,9 +48,7 @@ fn salvage(path: &Path, findings: &[Finding], depth: CheckDepth) -> Option<Strin
             return match error.kind() {
                 ErrorKind::Stopped => Some(format!("{command}  # --dry-run tells what is lost")),
                 // A file with a wrong shape has other chunks than it should.
-                ErrorKind::OrderUnknown if findings.iter().any(|finding| is_about_sizes(finding.code())) => {
-                    None
-                }
+                ErrorKind::OrderUnknown if has_wrong_sizes => None,
                 ErrorKind::OrderUnknown => Some(format!(
                     "{command} --assume-order  # without a chunk index, chunks can get wrong positions"
                 )),
@@ -65,12 +64,6 @@ fn salvage(path: &Path, findings: &[Finding], depth: CheckDepth) -> Option<Strin
         (0, _) => format!("{command}  # loses {}", count(layers, "metalayer")),
         _ => format!("{command}  # loses {} of {}", lost, count(report.counts.total(), "chunk")),
     })
-}
-
-/// Whether a finding is about sizes in the header that are not those of the array.
-fn is_about_sizes(code: FindingCode) -> bool {
-    use FindingCode::{BlocksizeMismatch, ChunksizeMismatch, InterruptedResize};
-    matches!(code, BlocksizeMismatch | ChunksizeMismatch | InterruptedResize)
 }
 
 /// The option of `b2nd salvage` for the entry of the metalayer that is invalid.

@@ -142,7 +142,7 @@ fn a_failure_has_its_path_kind_offset_and_message() {
         "address": "bad/marker.b2nd",
         "member": null,
         "error": {
-            "kind": "array-marker",
+            "kind": "damaged-array",
             "offset": 116,
             "message": "metalayer b2nd: expected int64 (0xd3) for shape[0], found int32 (0xd2)",
         },

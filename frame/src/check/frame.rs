@@ -59,7 +59,7 @@ fn check_index<R: Read + Seek>(
         let text = format!(
             "cbytes is 0, so only the chunk index should be between header and trailer, but {gap} bytes follow it"
         );
-        report.findings.push(about(FindingCode::ChunkIndexPlace, header).text(text));
+        report.findings.push(about(FindingCode::DamagedIndex, header).text(text));
         return Ok(());
     }
     let mut findings = Vec::new();
@@ -71,7 +71,7 @@ fn check_index<R: Read + Seek>(
     if let Some(gap) = gap.filter(|_| findings.iter().all(|finding| finding.severity() == Severity::Warning))
     {
         let text = format!("{gap} bytes lie between the chunk index and the trailer");
-        report.findings.push(about(FindingCode::ChunkIndexGap, frame.header()).numbers(0, gap).text(text));
+        report.findings.push(about(FindingCode::IgnoredBytes, frame.header()).numbers(0, gap).text(text));
     }
     report.findings.extend(findings);
     Ok(())

@@ -216,6 +216,22 @@ mod table;
 
 pub use table::FindingCode;
 
+impl FindingCode {
+    /// Whether the sizes of the frame are uncertain: a number that they are computed from is invalid, or two of them
+    /// disagree.
+    ///
+    /// ```
+    /// use b2nd_frame::FindingCode;
+    ///
+    /// assert!(FindingCode::InterruptedResize.makes_sizes_uncertain());
+    /// assert!(!FindingCode::ChunkData.makes_sizes_uncertain());
+    /// ```
+    #[must_use]
+    pub fn makes_sizes_uncertain(self) -> bool {
+        matches!(self, Self::Sizes | Self::InvalidShape | Self::ChunksizeMismatch | Self::InterruptedResize)
+    }
+}
+
 impl fmt::Display for FindingCode {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())

@@ -29,12 +29,9 @@ codes! {
          amount of memory."
         DAMAGE
         "Check whether the file is damaged. If it is intact, read it with C-Blosc2."
-    NotAZip "not-a-zip" Error Frame -
-        "The file is not a zip file, or its directory, which is at the end, is damaged or cut off."
-        "A copy or download was stopped, or bytes were damaged."
-        "Copy or download the file again. A scan finds the frames in it."
-    ZipMember "zip-member" Error Frame -
-        "A member of the zip file has a damaged local header, or shares bytes with another member."
+    DamagedZip "damaged-zip" Error Frame -
+        "The file is not a zip file, or its directory, which is at the end, is damaged or cut off; or a member has a \
+         damaged local header, or shares bytes with another member."
         "A copy or download was stopped, or bytes were damaged."
         "Copy or download the file again. A scan finds the frames in it."
     ZipChecksum "zip-checksum" Error ChunkData -
@@ -44,18 +41,16 @@ codes! {
          member, or reads changed data."
         DAMAGE
         "Copy or download the file again."
-    HeaderMarker "header-marker" Error Frame Salvage
-        "A value of the header has a wrong marker: the header is damaged, or its generation is unknown."
+    DamagedHeader "damaged-header" Error Frame Salvage
+        "A value of the header is invalid, such as a marker, a length, an offset, or a number of filters or \
+         metalayers; or the generation of the frame is unknown."
         DAMAGE
         "Salvage the file: damaged values are computed from the rest of the frame, where this is possible."
-    HeaderLength "header-length" Error Frame Salvage
-        "header_len is too short for the values of a header, or longer than the frame."
-        DAMAGE
-        "Salvage the file: damaged values are computed from the rest of the frame, where this is possible."
-    FrameVersion "frame-version" Error Frame -
-        "The version of the frame format is above 3, the last known one."
+    UnknownVersion "unknown-version" Error Frame -
+        "The version of the frame format is above 3, or that of the array's metalayer is not 0: no other versions are \
+         known."
         "A newer program wrote the file, or the byte is damaged."
-        "Read the file with a newer C-Blosc2. The other findings may be wrong."
+        "Read the file with a newer C-Blosc2 or a newer version of this crate. The other findings may be wrong."
     FrameType "frame-type" Error Frame -
         "The frame type is unknown, or does not fit the file: only a sparse frame is a directory, with its header in \
          chunks.b2frame."
@@ -64,11 +59,7 @@ codes! {
     OldFrame "old-frame" Warning Frame Rewrite
         "The header is older than C-Blosc2 2.0.0-rc1, and C-Blosc2 no longer opens such a frame."
         "A program with a beta release of C-Blosc2 2.0 wrote the file."
-        "Rewrite the file if it begins with the byte 9d. A file that begins with 9c cannot be rewritten."
-    FilterCount "filter-count" Error Frame Salvage
-        "The header counts more than 6 filters."
-        DAMAGE
-        "Salvage the file: damaged values are computed from the rest of the frame, where this is possible."
+        "Rewrite the file."
     UnknownFilter "unknown-filter" Warning Frame -
         "A filter has an unknown number below 160. Readers that do not know a filter do not open the file."
         "A newer program wrote the file, or the byte is damaged."
@@ -78,10 +69,6 @@ codes! {
         "A program gave trunc_prec or int_trunc a negative number of bits, or bytes were damaged."
         "Read the file with C-Blosc2, or salvage it if bytes were damaged: new chunks then get the default filters of \
          python-blosc2."
-    Typesize "typesize" Error Frame Salvage
-        "typesize, the size of an item, is less than 1."
-        DAMAGE
-        "Salvage the file: damaged values are computed from the rest of the frame, where this is possible."
     LostTypesize "lost-typesize" Error Frame Rewrite
         "typesize is 1, but items of the dtype have more than 255 bytes, and the sizes of chunks and blocks agree with \
          the dtype. python-blosc2 cannot read such a file."
@@ -93,31 +80,13 @@ codes! {
         "Salvage the file: damaged values are computed from the rest of the frame, where this is possible."
 
     // The metalayers.
-    MetalayerCount "metalayer-count" Error Frame Salvage
-        "The header has more than 16 metalayers."
-        DAMAGE
-        "Salvage the file: damaged values are computed from the rest of the frame, where this is possible."
-    IndexMarker "index-marker" Error Frame Salvage
-        "A fixed marker is wrong, either in the index of metalayers or before the content of a metalayer."
-        DAMAGE
-        "Salvage the file: damaged values are computed from the rest of the frame, where this is possible."
-    MetalayerOffset "metalayer-offset" Error Frame Salvage
-        "The offset of a metalayer points outside the header."
-        DAMAGE
-        "Salvage the file: damaged values are computed from the rest of the frame, where this is possible."
-    MetalayerLength "metalayer-length" Error Frame Salvage
-        "The length of a metalayer is negative, or reaches beyond the header."
-        DAMAGE
-        "Salvage the file: damaged values are computed from the rest of the frame, where this is possible."
-    IndexSize "index-size" Warning Frame -
-        "The size field of the index of metalayers is wrong. Readers ignore it."
-        "A program other than C-Blosc2 wrote the file, or bytes were damaged."
-        "Nothing. The authors of the program that wrote the file may want to know."
-    MetalayerList "metalayer-list" Warning Frame Rewrite
-        "The list of metalayers has a wrong marker or count, or its contents do not follow one another up to the end \
-         of the header. Readers ignore this."
-        "A program other than C-Blosc2 wrote the file, or bytes were damaged."
-        "Nothing, if the metalayers can be read. The authors of the program that wrote the file may want to know."
+    IgnoredBytes "ignored-bytes" Warning Frame -
+        "Bytes that readers ignore are wrong or left over: the size of the index of metalayers, the list of their \
+         contents, the flag for vlmetalayers, the chunksize of an array without items, or bytes between the chunk index \
+         and the trailer."
+        "A program changed one part of the file and not the other, a program other than C-Blosc2 wrote it, or bytes \
+         were damaged."
+        "Nothing. If another program than C-Blosc2 wrote the file, its authors may want to know."
     DuplicateMetalayer "duplicate-metalayer" Warning Frame -
         "Two metalayers have the same name. Readers use the first one."
         "A program other than C-Blosc2 wrote the file, or bytes were damaged."
@@ -142,26 +111,12 @@ codes! {
          the rows into a new table, and close the new table."
 
     // The array's metalayer: its bytes.
-    ArrayMarker "array-marker" Error Frame Salvage
-        "A byte of the array's metalayer is wrong where the format has a fixed marker."
+    DamagedArray "damaged-array" Error Frame Salvage
+        "The array's metalayer cannot be read: it has a wrong marker or more than 16 dimensions, ends too early, or its \
+         dtype is not text."
         DAMAGE
-        "Salvage the file: damaged values are computed from the rest of the frame, where this is possible."
-    ArrayTruncated "array-truncated" Error Frame Salvage
-        "The array's metalayer ends before its last entry."
-        DAMAGE
-        "Salvage the file with the right shape, chunk shape, block shape and dtype, as far as you know them."
-    Rank "rank" Error Frame Salvage
-        "The array has more than 16 dimensions."
-        DAMAGE
-        "Salvage the file: damaged values are computed from the rest of the frame, where this is possible."
-    DtypeLength "dtype-length" Error Frame Salvage
-        "The length of the dtype is negative, or reaches beyond the metalayer."
-        DAMAGE
-        "Salvage the file: damaged values are computed from the rest of the frame, where this is possible."
-    DtypeText "dtype-text" Error Frame Salvage
-        "The dtype is not UTF-8, or contains a NUL."
-        DAMAGE
-        "Salvage the file with the right shape, chunk shape, block shape and dtype, as far as you know them."
+        "Salvage the file. If values are damaged and not only markers, give the right shape, chunk shape, block shape and \
+         dtype, as far as you know them."
     StaleTail "stale-tail" Warning Frame -
         "Old bytes follow the array's metalayer: the end of the longer one that it had before dimensions were \
          removed."
@@ -174,28 +129,10 @@ codes! {
         "Rewrite the file. For a Caterva file you must know the dtype."
 
     // The array's metalayer: its meaning.
-    ArrayVersion "array-version" Error Frame -
-        "The array's metalayer has a version other than 0, the only known one."
-        "A newer program wrote the file, or the byte is damaged."
-        "Read the file with a newer version of b2nd-serde."
-    NegativeDimension "negative-dimension" Error Frame Salvage
-        "A dimension is negative."
-        DAMAGE
-        "Salvage the file with the right shape, chunk shape, block shape and dtype, as far as you know them."
-    ZeroBlock "zero-block" Error Frame Salvage
-        "A dimension of the block shape is 0, but the same dimension of the chunk shape is not."
-        DAMAGE
-        "Salvage the file with the right shape, chunk shape, block shape and dtype, as far as you know them."
-    ZeroChunk "zero-chunk" Error Frame Salvage
-        "A dimension of the chunk shape is 0, but the same dimension of the shape is not."
-        DAMAGE
-        "Salvage the file with the right shape, chunk shape, block shape and dtype, as far as you know them."
-    Overflow "overflow" Error Frame Salvage
-        "There are too many items: their number is limited to int64 in an array, and to int32 in a chunk or block."
-        DAMAGE
-        "Salvage the file with the right shape, chunk shape, block shape and dtype, as far as you know them."
-    ChunkTooLarge "chunk-too-large" Error Frame Salvage
-        "A decompressed chunk is larger than Blosc2 allows, about 2 GiB, so it cannot have been written."
+    InvalidShape "invalid-shape" Error Frame Salvage
+        "The shapes of the array are impossible: a dimension is negative, a chunk or block is 0 in a dimension with \
+         items, there are more items than int64 counts, or a decompressed chunk would be larger than Blosc2 allows, \
+         about 2 GiB."
         DAMAGE
         "Salvage the file with the right shape, chunk shape, block shape and dtype, as far as you know them."
     UnsetBlockshape "unset-blockshape" Warning Frame Rewrite
@@ -208,22 +145,10 @@ codes! {
         "Use C-Blosc2 2.21.3 or later in all readers."
 
     // The agreement of metalayer and header.
-    ZeroChunksize "zero-chunksize" Error Frame Salvage
-        "chunksize is 0, but the array has items. Readers divide by it."
-        DAMAGE
-        "Salvage the file: damaged values are computed from the rest of the frame, where this is possible."
     ChunksizeMismatch "chunksize-mismatch" Error Frame -
         "chunksize is not the size of a chunk padded to whole blocks: metalayer and data disagree about the chunks."
         "python-caterva removed dimensions (squeeze) without changing the chunks, or bytes were damaged."
         "Do not trust the shape. If python-caterva removed dimensions, restore them."
-    EmptyChunksize "empty-chunksize" Warning Frame -
-        "The array has no items, and chunksize is neither the size of a chunk nor -1."
-        "The writer stored a number that has no meaning while the array has no items."
-        "Nothing. Check the file again when the array has items: chunksize must be right then."
-    BlocksizeMismatch "blocksize-mismatch" Error Frame Salvage
-        "blocksize is not the size of a block: metalayer and data disagree about the blocks."
-        DAMAGE
-        "Salvage the file: damaged values are computed from the rest of the frame, where this is possible."
     InterruptedResize "interrupted-resize" Error Frame Edit
         "nbytes, the size of all chunks, does not fit the shape: a resize is under way or was interrupted, or nbytes \
          or a dimension is damaged. C-Blosc2 opens the file all the same; its items may be right, wrong or zero."
@@ -237,8 +162,9 @@ codes! {
         "The writer stated a dtype that does not fit the data."
         "Treat the items as opaque bytes, or set a dtype whose item size is the typesize."
     UnknownDtype "unknown-dtype" Warning Frame -
-        "The dtype is not one of NumPy or ml_dtypes, so the type of the items is unknown."
-        "A library with dtypes of its own wrote the file, or the text is damaged."
+        "The dtype is not one of NumPy or ml_dtypes, or its format is not 0 (NumPy), the only known one. So the type of \
+         the items is unknown."
+        "A library with dtypes of its own or a newer program wrote the file, or bytes are damaged."
         "Treat the items as opaque bytes, or set a known dtype. The data does not depend on it."
     ObjectDtype "object-dtype" Error Frame -
         "The items, or some of their fields, are Python objects (|O). The file stores only their memory addresses in \
@@ -247,32 +173,19 @@ codes! {
         "python-blosc2 stored an array of Python objects, or the dtype is damaged."
         "Do not read the items. The objects cannot be recovered from this file. Store them again, as an ObjectArray or \
          with a dtype of fixed size."
-    UnknownDtypeFormat "unknown-dtype-format" Warning Frame -
-        "The dtype format is not 0 (NumPy), the only known one."
-        "A newer program wrote the file, or the byte is damaged."
-        "Treat the items as opaque bytes, or read them with the program that wrote the file."
 
     // The chunk index and the trailer.
-    ChunkIndexPlace "chunk-index-place" Error Frame Salvage
-        "The chunk index is not at the offset that header_len and cbytes give, or it overlaps the trailer."
+    DamagedIndex "damaged-index" Error Frame Salvage
+        "The chunk index, which is itself a Blosc2 chunk, is not between the chunks and the trailer, has a damaged \
+         header, cannot be decompressed, or does not hold offsets. C-Blosc2 does not open such a file."
         "A writer was killed or is still at work, or bytes were damaged."
-        "Restore the file from another copy. If there is none, salvage it: the chunks that the index still leads to \
-         are saved."
+        "Restore the file from another copy. If there is none, salvage it: the chunks that the index still leads to are \
+         saved. If it leads to none, the order of the chunks must be assumed."
     ChunkIndexCount "chunk-index-count" Error Frame Salvage
         "The number of chunks in the chunk index is not nbytes / chunksize."
         "A writer was killed or is still at work, or bytes were damaged."
         "Check again, in case a writer is at work. Otherwise salvage the file. If its shape is not the right one, give \
          the shape that the array had before."
-    ChunkIndexHeader "chunk-index-header" Error Frame Salvage
-        "The chunk index is itself a Blosc2 chunk, and its chunk header is damaged: its item size is not 8 bytes, its \
-         block size is invalid, or its flags contradict each other. C-Blosc2 does not open such a file."
-        DAMAGE
-        "Restore the file from another copy. If there is none, salvage it: without its index, the order of the chunks must be \
-         assumed."
-    ChunkIndexGap "chunk-index-gap" Warning Frame -
-        "There are bytes between the chunk index and the trailer. C-Blosc2 reads such a file."
-        "A program changed the chunks in the file, and left old bytes after the chunk index."
-        "Nothing. A copy made by C-Blosc2 does not have the gap."
     ChunkOffset "chunk-offset" Error Frame Salvage
         "An offset in the chunk index is outside the chunks, so C-Blosc2 does not open the file; or two chunks have \
          the same offset, so C-Blosc2 reads the same data for both. In a sparse frame, the number of a chunk file must \
@@ -282,12 +195,6 @@ codes! {
         DAMAGE
         "Restore the file from another copy. If there is none, salvage it: the chunks that the index still leads to \
          are saved."
-    ChunkIndexData "chunk-index-data" Error Frame Salvage
-        "The chunk index is a Blosc2 chunk that cannot be decompressed, or that does not hold offsets. C-Blosc2 does \
-         not open such a file."
-        DAMAGE
-        "Restore the file from another copy. If there is none, salvage it: without its index, the order of the chunks must be \
-         assumed."
     LostChunkLength "lost-chunk-length" Error Frame -
         "Chunks have different sizes, and at least one is special: it is only an entry in the chunk index. Its size is \
          not stored anywhere, so C-Blosc2 cannot read it."
@@ -345,35 +252,10 @@ codes! {
          the frame if it is the first one."
         "The directory was not copied in full, or a resize was killed."
         "Copy the whole directory again. If that is not possible, salvage it: all other chunks are saved."
-    TrailerMarker "trailer-marker" Error Frame Salvage
-        "A byte of the trailer is wrong where the format has a fixed marker. C-Blosc2 does not open such a file."
-        DAMAGE
-        "Salvage the file: the data and all vlmetalayers that can be read are saved."
-    TrailerLength "trailer-length" Error Frame Salvage
-        "The trailer is too short, or longer than the part of the frame after the header. C-Blosc2 does not open such \
-         a file."
-        DAMAGE
-        "Salvage the file: the data and all vlmetalayers that can be read are saved."
-    TrailerPlace "trailer-place" Error Frame Salvage
-        "The frame has no chunks, but the trailer does not follow the header, where readers look for it."
+    DamagedTrailer "damaged-trailer" Error Frame Salvage
+        "The trailer, or its list of vlmetalayers, has an invalid marker, length, offset or count, or does not follow \
+         the chunks. C-Blosc2 does not open such a file."
         "A writer was killed or is still at work, or bytes were damaged."
-        "Salvage the file: the data and all vlmetalayers that can be read are saved."
-    VlmetalayerFlag "vlmetalayer-flag" Warning Frame -
-        "The header says that there are vlmetalayers but the trailer has none, or the other way round. Readers use the \
-         trailer."
-        "A writer changed the trailer, but not the header."
-        "Nothing."
-    VlmetalayerCount "vlmetalayer-count" Error Frame Salvage
-        "The trailer has more than 8192 vlmetalayers."
-        DAMAGE
-        "Salvage the file: the data and all vlmetalayers that can be read are saved."
-    VlmetalayerOffset "vlmetalayer-offset" Error Frame Salvage
-        "The offset of a vlmetalayer points outside the trailer."
-        DAMAGE
-        "Salvage the file: the data and all vlmetalayers that can be read are saved."
-    VlmetalayerLength "vlmetalayer-length" Error Frame Salvage
-        "The length of a vlmetalayer is negative, or reaches beyond the trailer."
-        DAMAGE
         "Salvage the file: the data and all vlmetalayers that can be read are saved."
     Salvaged "salvaged" Warning Frame -
         "The frame was salvaged from a damaged one, and its vlmetalayer b2nd_salvage lists chunks that were lost: \

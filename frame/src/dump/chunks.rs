@@ -236,7 +236,7 @@ fn write_index(
 /// The part of a frame for a cursor over a chunk. Its codes do not matter, because the findings of this cursor are not
 /// shown.
 fn part(start: u64) -> Part {
-    Part { place: Place::Chunk, start, marker: FindingCode::ChunkHeader, end: FindingCode::ChunkHeader }
+    Part { place: Place::Chunk, start, code: FindingCode::ChunkHeader }
 }
 
 /// The place of a chunk.

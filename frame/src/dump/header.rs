@@ -61,8 +61,7 @@ fn annotate(rows: dump::Annotator<'_, '_>) -> fmt::Result {
         Ok(frame) => (Some(frame), None),
         Err(error) => (None, Some(fault(&error, bytes.len()))),
     };
-    let (marker, end) = (FindingCode::HeaderMarker, FindingCode::HeaderLength);
-    let part = Part { place: Place::Header, start: 0, marker, end };
+    let part = Part { place: Place::Header, start: 0, code: FindingCode::DamagedHeader };
     Annotator::new(part, rows, fault).run(|rows| rows.header(frame.as_ref().map(Frame::header)))
 }
 

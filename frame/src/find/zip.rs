@@ -225,7 +225,7 @@ impl ZipMember {
 
     /// Whether its local header is damaged, or it shares bytes. Its CRC-32 says nothing then.
     fn is_misplaced(&self) -> bool {
-        matches!(&self.content, MemberContent::Broken(finding) if finding.code() == FindingCode::ZipMember)
+        matches!(&self.content, MemberContent::Broken(finding) if finding.code() == FindingCode::DamagedZip)
     }
 }
 
@@ -264,7 +264,7 @@ fn crc32_of(reader: &mut (impl Read + Seek), start: u64, length: u64) -> Result<
 /// # Errors
 ///
 /// [`Io`](crate::ErrorKind::Io) if the file cannot be read, [`Malformed`](crate::ErrorKind::Malformed) if it is not a
-/// zip file ([`FindingCode::NotAZip`]), [`Refused`](crate::ErrorKind::Refused) if its directory has more than 16 MiB.
+/// zip file ([`FindingCode::DamagedZip`]), [`Refused`](crate::ErrorKind::Refused) if its directory has more than 16 MiB.
 /// [`scan`](crate::scan()) finds frames without the directory.
 ///
 /// ```
@@ -319,7 +319,7 @@ pub(crate) fn members_to_read<R: Read + Seek>(
     is_wanted: impl Fn(&str) -> bool,
 ) -> Result<Vec<ZipMember>, Error> {
     if available(&mut reader, 0).map_err(Error::reading)? == 0 {
-        let finding = Finding::new(FindingCode::NotAZip, Place::File);
+        let finding = Finding::new(FindingCode::DamagedZip, Place::File);
         return Err(Error::malformed(finding.text("the file is empty".into())));
     }
     // A failure of the reader takes precedence, because rawzip may report it as a damaged zip file.
@@ -383,7 +383,7 @@ fn list<R: Read + Seek>(reader: Listening<'_, R>) -> Result<(Vec<ZipMember>, R),
                     (
                         start,
                         start,
-                        MemberContent::Broken(Finding::new(FindingCode::ZipMember, Place::File).text(text)),
+                        MemberContent::Broken(Finding::new(FindingCode::DamagedZip, Place::File).text(text)),
                     )
                 }
             };
@@ -443,7 +443,7 @@ fn refuse_overlaps(members: &mut [ZipMember], directory: u64) {
     for member in by_offset {
         let (name, start) = (Escaped(&member.name), member.offset);
         let end = start.saturating_add(member.len);
-        let finding = Finding::new(FindingCode::ZipMember, Place::File);
+        let finding = Finding::new(FindingCode::DamagedZip, Place::File);
         if start < free {
             let text = format!(
                 "member {name} begins at byte {start} of the zip file, but the one before it ends at {free}"
@@ -481,5 +481,5 @@ fn not_kept(member: &ZipMember) -> Finding {
 fn not_a_zip(error: &rawzip::Error) -> Error {
     // The messages of rawzip begin with a capital letter; ours do not. They have no other capitals, except in UTF-8.
     let text = format!("not a zip file, or cut short: {error}").to_lowercase();
-    Error::malformed(Finding::new(FindingCode::NotAZip, Place::File).text(text))
+    Error::malformed(Finding::new(FindingCode::DamagedZip, Place::File).text(text))
 }

@@ -3,10 +3,9 @@
 use crate::code::FindingCode;
 use crate::finding::{Finding, Place};
 use crate::format::fields::Generation;
-use crate::format::marker::Marker;
 use crate::format::section::Metalayer;
 use b2nd_serde::dtype::{Dtype, Kind};
-use b2nd_serde::{Entry, Error, ErrorKind, Geometry, Meta, Shapes, geometry, take_from_slice};
+use b2nd_serde::{Error, Geometry, Meta, Shapes, geometry, take_from_slice};
 
 /// The array of a frame: its shape, dtype and layout, as recorded in the metalayer.
 ///
@@ -103,28 +102,14 @@ fn blocks_are_set(meta: &Meta) -> bool {
 
 /// The finding for an invalid metalayer of an array.
 fn malformed(metalayer: &Metalayer, error: &Error) -> Finding {
-    let code = match error.kind() {
-        // First, because the bytes may be valid in that version.
-        _ if error.version().is_some() => FindingCode::ArrayVersion,
-        ErrorKind::Rank => FindingCode::Rank,
-        ErrorKind::DtypeLength => FindingCode::DtypeLength,
-        ErrorKind::UnexpectedEnd if is_within_dtype(metalayer.bytes(), error) => FindingCode::DtypeLength,
-        ErrorKind::UnexpectedEnd => FindingCode::ArrayTruncated,
-        ErrorKind::Utf8 | ErrorKind::Nul => FindingCode::DtypeText,
-        _ => FindingCode::ArrayMarker,
-    };
+    // A later version may have other entries.
+    let code =
+        if error.version().is_some() { FindingCode::UnknownVersion } else { FindingCode::DamagedArray };
     let at = metalayer.offset().saturating_add(error.offset().unwrap_or_default());
     // The message without its own offset, which counts from the start of the metalayer. The finding has the offset in
     // the frame.
     let text = format!("metalayer {}: {}", metalayer.name(), error.message());
     Finding::new(code, Place::Array).at(at as u64).text(text)
-}
-
-/// Whether the metalayer ends within the text of its dtype.
-fn is_within_dtype(bytes: &[u8], error: &Error) -> bool {
-    // The error is at the text. The marker is before it, and so is its length of 4 bytes.
-    let header = error.offset().and_then(|offset| offset.checked_sub(5));
-    error.entry() == Some(Entry::Dtype) && header.and_then(|at| bytes.get(at)) == Some(&Marker::Str32.to_u8())
 }
 
 /// Whether items of this dtype hold Python objects. A file stores only their addresses, which no other process can use,

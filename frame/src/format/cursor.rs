@@ -14,16 +14,14 @@ pub(crate) struct Cursor<'a> {
     part: Part,
 }
 
-/// The part of a frame that the bytes belong to, and the codes of its faults.
+/// The part of a frame that the bytes belong to, and the code of its faults.
 #[derive(Clone, Copy)]
 pub(crate) struct Part {
     pub(crate) place: Place,
     /// The offset in the frame of the first byte.
     pub(crate) start: u64,
-    /// The code of a wrong marker.
-    pub(crate) marker: FindingCode,
-    /// The code for a value that is cut off by the end of the bytes.
-    pub(crate) end: FindingCode,
+    /// The code of an invalid value.
+    pub(crate) code: FindingCode,
 }
 
 impl<'a> Cursor<'a> {
@@ -103,7 +101,7 @@ impl<'a> Cursor<'a> {
     fn ends_early(&self, len: usize) -> Finding {
         let left = self.rest().len();
         let text = format!("expected {len} more bytes of {}, found {left}", self.part.place);
-        self.finding(self.part.end, self.offset).numbers(len, left).text(text)
+        self.finding(self.offset).numbers(len, left).text(text)
     }
 
     /// The finding for a wrong marker in the byte before the offset.
@@ -116,11 +114,11 @@ impl<'a> Cursor<'a> {
         found: u8,
     ) -> Finding {
         let text = format!("expected {expected} for {of}, found {}", Named(Marker::from_u8(found)));
-        self.finding(self.part.marker, self.offset.saturating_sub(1)).text(text)
+        self.finding(self.offset.saturating_sub(1)).text(text)
     }
 
     /// A finding about the byte at an offset.
-    pub(crate) fn finding(&self, code: FindingCode, offset: usize) -> Finding {
-        Finding::new(code, self.part.place).at(self.part.start.saturating_add(offset as u64))
+    pub(crate) fn finding(&self, offset: usize) -> Finding {
+        Finding::new(self.part.code, self.part.place).at(self.part.start.saturating_add(offset as u64))
     }
 }

@@ -27,8 +27,10 @@ impl Head {
         let bytes = prefix.get(..start.header_len).ok_or_else(|| Error::incomplete(start.header_len))?;
         let header = header::parse(bytes, start).map_err(Error::malformed)?;
         let bytes = Arc::new(bytes.to_vec());
-        let (marker, end) = (FindingCode::IndexMarker, FindingCode::HeaderLength);
-        let cursor = Cursor::new(&bytes, Part { place: Place::Metalayers, start: 0, marker, end });
+        let cursor = Cursor::new(
+            &bytes,
+            Part { place: Place::Metalayers, start: 0, code: FindingCode::DamagedHeader },
+        );
         let mut cursor = cursor.at(header.generation.head_len());
         let section = Section::parse(&mut cursor, &bytes, &SectionRules::HEADER);
         Ok(Self { header, bytes, section: section.map_err(Error::malformed)? })

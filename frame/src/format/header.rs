@@ -221,10 +221,7 @@ impl Start {
             }
             _ => (least as u64, format!("header_len is {header_len}, but must be at least {least}")),
         };
-        Err(cursor
-            .finding(FindingCode::HeaderLength, HEADER_LEN_OFFSET)
-            .numbers(limit, header_len)
-            .text(text))
+        Err(cursor.finding(HEADER_LEN_OFFSET).numbers(limit, header_len).text(text))
     }
 }
 
@@ -255,8 +252,7 @@ pub(crate) fn cut_short(bound: &str, frame_len: u64, available: u64) -> Finding 
 }
 
 fn cursor(bytes: &[u8]) -> Cursor<'_> {
-    let (marker, end) = (FindingCode::HeaderMarker, FindingCode::HeaderLength);
-    Cursor::new(bytes, Part { place: Place::Header, start: 0, marker, end })
+    Cursor::new(bytes, Part { place: Place::Header, start: 0, code: FindingCode::DamagedHeader })
 }
 
 /// Takes a boolean.

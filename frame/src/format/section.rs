@@ -22,7 +22,6 @@ use std::sync::Arc;
 use serde::de::{IgnoredAny, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
-use crate::code::FindingCode;
 use crate::error::Error;
 use crate::finding::{Escaped, Finding};
 use crate::format::cursor::Cursor;
@@ -61,12 +60,8 @@ pub struct Metalayer {
 
 impl Metalayer {
     /// Takes the single content of a trailer of an older generation. It has no name.
-    pub(crate) fn unnamed(
-        cursor: &mut Cursor<'_>,
-        shared: &SharedBytes,
-        rules: &SectionRules,
-    ) -> Result<Self, Finding> {
-        let content = content(cursor, rules, "")?;
+    pub(crate) fn unnamed(cursor: &mut Cursor<'_>, shared: &SharedBytes) -> Result<Self, Finding> {
+        let content = content(cursor, "")?;
         Ok(Self { name: String::new(), shared: shared.clone(), raw_name: 0..0, content })
     }
 
@@ -189,11 +184,8 @@ pub(crate) struct Section {
     pub(crate) metalayers: Vec<Metalayer>,
 }
 
-/// The limits of a section, and the codes of its faults.
+/// The limits of a section.
 pub(crate) struct SectionRules {
-    count: FindingCode,
-    offset: FindingCode,
-    length: FindingCode,
     pub(crate) max_count: u16,
     /// The offset in the section from which the size of the index counts.
     index_start: usize,
@@ -201,22 +193,10 @@ pub(crate) struct SectionRules {
 
 impl SectionRules {
     /// The limit of C-Blosc2 for a header is `BLOSC2_MAX_METALAYERS`.
-    pub(crate) const HEADER: Self = Self {
-        count: FindingCode::MetalayerCount,
-        offset: FindingCode::MetalayerOffset,
-        length: FindingCode::MetalayerLength,
-        max_count: 16,
-        index_start: 0,
-    };
+    pub(crate) const HEADER: Self = Self { max_count: 16, index_start: 0 };
 
     /// C-Blosc2 reads up to `BLOSC2_MAX_VLMETALAYERS`, but writes no more than 16.
-    pub(crate) const TRAILER: Self = Self {
-        count: FindingCode::VlmetalayerCount,
-        offset: FindingCode::VlmetalayerOffset,
-        length: FindingCode::VlmetalayerLength,
-        max_count: 8192,
-        index_start: 1,
-    };
+    pub(crate) const TRAILER: Self = Self { max_count: 8192, index_start: 1 };
 }
 
 impl Section {
@@ -233,13 +213,13 @@ impl Section {
         let count = u16::from_be_bytes(cursor.value(Marker::Map16, "the index of metalayers")?);
         if count > rules.max_count {
             let text = format!("{count} metalayers are listed, but there can be at most {}", rules.max_count);
-            let finding = cursor.finding(rules.count, cursor.offset() - 2);
+            let finding = cursor.finding(cursor.offset() - 2);
             return Err(finding.numbers(rules.max_count, count).text(text));
         }
         let (most, mut total) = (cursor.bytes().len(), 0);
         let mut metalayers = Vec::new();
         for _ in 0..count {
-            let layer = metalayer(cursor, shared, rules)?;
+            let layer = metalayer(cursor, shared)?;
             // Contents that share bytes would multiply the work and memory of everything that reads them.
             total += layer.bytes().len();
             if total > most {
@@ -247,7 +227,7 @@ impl Section {
                 let text = format!(
                     "the metalayers up to {name} have {total} bytes together, but there are only {most}, so some share bytes"
                 );
-                let finding = cursor.finding(rules.length, layer.offset() - 4);
+                let finding = cursor.finding(layer.offset() - 4);
                 return Err(finding.numbers(most, total).text(text));
             }
             metalayers.push(layer);
@@ -306,11 +286,7 @@ impl Section {
 }
 
 /// Takes the next entry of the index, and finds its content.
-fn metalayer(
-    cursor: &mut Cursor<'_>,
-    shared: &SharedBytes,
-    rules: &SectionRules,
-) -> Result<Metalayer, Finding> {
+fn metalayer(cursor: &mut Cursor<'_>, shared: &SharedBytes) -> Result<Metalayer, Finding> {
     let marker = cursor.byte()?;
     let Marker::FixStr(len) = Marker::from_u8(marker) else {
         return Err(cursor.wrong_marker(&"a fixstr (0xa0 to 0xbf)", &"the name of a metalayer", marker));
@@ -326,15 +302,15 @@ fn metalayer(
     let Some(start) = usize::try_from(offset).ok().filter(|&start| start <= limit) else {
         let name = Escaped(&name);
         let text = format!("the offset of metalayer {name} is {offset}, but must be 0 to {limit}");
-        return Err(cursor.finding(rules.offset, cursor.offset() - 4).numbers(limit, offset).text(text));
+        return Err(cursor.finding(cursor.offset() - 4).numbers(limit, offset).text(text));
     };
     // A copy of the cursor, so the walk over the index continues after this entry.
-    let content = content(&mut cursor.at(start), rules, &name)?;
+    let content = content(&mut cursor.at(start), &name)?;
     Ok(Metalayer { name, shared: shared.clone(), raw_name, content })
 }
 
 /// Takes the next content, and returns the range of its bytes.
-fn content(cursor: &mut Cursor<'_>, rules: &SectionRules, name: &str) -> Result<Range<usize>, Finding> {
+fn content(cursor: &mut Cursor<'_>, name: &str) -> Result<Range<usize>, Finding> {
     let name = Escaped(name);
     let len =
         i32::from_be_bytes(cursor.value(Marker::Bin32, format_args!("the content of metalayer {name}"))?);
@@ -343,7 +319,7 @@ fn content(cursor: &mut Cursor<'_>, rules: &SectionRules, name: &str) -> Result<
         Ok(len) if len <= left => Ok(start..start + len),
         _ => {
             let text = format!("the length of metalayer {name} is {len}, but must be 0 to {left}");
-            Err(cursor.finding(rules.length, start - 4).numbers(left, len).text(text))
+            Err(cursor.finding(start - 4).numbers(left, len).text(text))
         }
     }
 }

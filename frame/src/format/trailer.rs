@@ -135,11 +135,10 @@ impl Trailer {
         let mut cursor = Cursor::new(inner, part(offset));
         cursor.marker(START_MARKER, "the trailer")?;
         let version = cursor.byte()?;
-        let rules = &SectionRules::TRAILER;
         let metalayers = if header.generation == Generation::Present {
-            Section::parse(&mut cursor, &shared, rules)?.metalayers
+            Section::parse(&mut cursor, &shared, &SectionRules::TRAILER)?.metalayers
         } else {
-            let unnamed = Metalayer::unnamed(&mut cursor, &shared, rules)?;
+            let unnamed = Metalayer::unnamed(&mut cursor, &shared)?;
             // Older trailers always have this content. An empty one holds no metadata.
             (!unnamed.bytes().is_empty()).then_some(unnamed).into_iter().collect()
         };
@@ -245,7 +244,7 @@ impl Trailer {
 const START_MARKER: Marker = Marker::FixArray(4);
 
 pub(crate) fn part(start: u64) -> Part {
-    Part { place: Place::Trailer, start, marker: FindingCode::TrailerMarker, end: FindingCode::TrailerLength }
+    Part { place: Place::Trailer, start, code: FindingCode::DamagedTrailer }
 }
 
 /// The length of the trailer at the end of these bytes.
@@ -255,7 +254,7 @@ pub(crate) fn length(header: &Header, suffix: &[u8]) -> Result<usize, Error> {
     if most < MIN_TRAILER_LEN as u64 {
         let text =
             format!("{most} bytes are left after the header, but a trailer needs at least {MIN_TRAILER_LEN}");
-        let finding = Finding::new(FindingCode::TrailerLength, Place::Trailer).at(header.header_len as u64);
+        let finding = Finding::new(FindingCode::DamagedTrailer, Place::Trailer).at(header.header_len as u64);
         return Err(Error::malformed(finding.numbers(MIN_TRAILER_LEN, most).text(text)));
     }
     let end = suffix.last_chunk::<END_LEN>().ok_or_else(|| Error::incomplete(END_LEN))?;
@@ -272,7 +271,7 @@ pub(crate) fn length(header: &Header, suffix: &[u8]) -> Result<usize, Error> {
         }
         _ => {
             let text = format!("the length of the trailer is {len}, but must be {MIN_TRAILER_LEN} to {most}");
-            cursor.finding(FindingCode::TrailerLength, 1).numbers(most, len).text(text)
+            cursor.finding(1).numbers(most, len).text(text)
         }
     }))
 }

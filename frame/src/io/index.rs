@@ -164,7 +164,7 @@ impl Index {
 
 fn damaged(start: u64, why: &dyn fmt::Display) -> Error {
     let text = format!("the chunk index cannot be read: {why}");
-    Error::malformed(Finding::new(FindingCode::ChunkIndexData, Place::ChunkIndex).at(start).text(text))
+    Error::malformed(Finding::new(FindingCode::DamagedIndex, Place::ChunkIndex).at(start).text(text))
 }
 
 /// Why a compressed index is not read piece by piece, though it may be well-formed.

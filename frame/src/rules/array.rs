@@ -1,7 +1,7 @@
 //! The rules of the array's metalayer: its own, and its agreement with the header.
 
 use b2nd_serde::dtype::Dtype;
-use b2nd_serde::{Entry, Geometry, Layout, geometry};
+use b2nd_serde::{Geometry, Layout, geometry};
 
 use crate::code::FindingCode;
 use crate::error::Error;
@@ -93,8 +93,8 @@ fn dtype(array: &Array<'_>, header: &Header) -> Option<Finding> {
         Ok(dtype) => dtype?,
         Err(error) => {
             let format = meta.dtype_format().unwrap_or_default();
-            let code = if format == 0 { FindingCode::UnknownDtype } else { FindingCode::UnknownDtypeFormat };
-            let finding = Finding::new(code, Place::Array).at(array.metalayer().offset() as u64);
+            let finding =
+                Finding::new(FindingCode::UnknownDtype, Place::Array).at(array.metalayer().offset() as u64);
             let finding = if format == 0 { finding } else { finding.numbers(0, format) };
             return Some(finding.text(format!("dtype: {error}")));
         }
@@ -167,7 +167,7 @@ fn without_items(header: &Header, chunksize: usize) -> Vec<Finding> {
             format!("chunksize is {found}, but should be {chunksize} or -1, as the array has no items");
         findings.push(
             header
-                .finding(FindingCode::EmptyChunksize, HeaderField::Chunksize)
+                .finding(FindingCode::IgnoredBytes, HeaderField::Chunksize)
                 .numbers(chunksize, found)
                 .text(text),
         );
@@ -198,7 +198,7 @@ fn with_items(geometry: &Geometry, header: &Header, chunksize: usize) -> Vec<Fin
     let mut findings = Vec::new();
     let found = header.chunksize;
     if usize::try_from(found) != Ok(chunksize) {
-        let code = if found == 0 { FindingCode::ZeroChunksize } else { FindingCode::ChunksizeMismatch };
+        let code = if found == 0 { FindingCode::Sizes } else { FindingCode::ChunksizeMismatch };
         let items = geometry.padded_chunk_nitems();
         let text = format!(
             "chunksize is {found}, but a padded chunk has {items} items of {typesize} bytes, which is {chunksize}"
@@ -212,10 +212,7 @@ fn with_items(geometry: &Geometry, header: &Header, chunksize: usize) -> Vec<Fin
             "blocksize is {found}, but a block has {items} items of {typesize} bytes, which is {blocksize}"
         );
         findings.push(
-            header
-                .finding(FindingCode::BlocksizeMismatch, HeaderField::Blocksize)
-                .numbers(blocksize, found)
-                .text(text),
+            header.finding(FindingCode::Sizes, HeaderField::Blocksize).numbers(blocksize, found).text(text),
         );
     }
     findings.extend(nbytes(geometry, header));
@@ -245,14 +242,8 @@ fn nbytes(geometry: &Geometry, header: &Header) -> Option<Finding> {
 
 /// The finding for numbers of an array that are not a valid geometry.
 fn meaningless(array: &Array<'_>, error: geometry::Error) -> Finding {
-    let code = match error.kind() {
-        geometry::ErrorKind::Version => FindingCode::ArrayVersion,
-        geometry::ErrorKind::Negative => FindingCode::NegativeDimension,
-        geometry::ErrorKind::Zero if error.entry() == Some(Entry::Blockshape) => FindingCode::ZeroBlock,
-        geometry::ErrorKind::Zero => FindingCode::ZeroChunk,
-        geometry::ErrorKind::ChunkSize => FindingCode::ChunkTooLarge,
-        _ => FindingCode::Overflow,
-    };
+    let is_version = error.kind() == geometry::ErrorKind::Version;
+    let code = if is_version { FindingCode::UnknownVersion } else { FindingCode::InvalidShape };
     let text = format!("metalayer {}: {error}", array.metalayer().name());
     Finding::new(code, Place::Array).at(array.metalayer().offset() as u64).text(text)
 }

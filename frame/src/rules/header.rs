@@ -59,7 +59,7 @@ fn version(header: &Header) -> Option<Finding> {
     (version > LAST_VERSION).then(|| {
         let text = format!("the format version is {version}, but must be at most {LAST_VERSION}");
         header
-            .finding(FindingCode::FrameVersion, HeaderField::Flags)
+            .finding(FindingCode::UnknownVersion, HeaderField::Flags)
             .numbers(LAST_VERSION, version)
             .text(text)
     })
@@ -70,7 +70,7 @@ fn filters(header: &Header) -> Vec<Finding> {
     let count = header.nfilters;
     if count > MAX_FILTERS {
         let text = format!("the header counts {count} filters, but must count at most {MAX_FILTERS}");
-        let finding = header.finding(FindingCode::FilterCount, HeaderField::Filters);
+        let finding = header.finding(FindingCode::DamagedHeader, HeaderField::Filters);
         findings.push(finding.numbers(MAX_FILTERS, count).text(text));
     }
     for filter in header.pipeline().filter(|filter| filter.is_unknown()) {
@@ -86,10 +86,7 @@ fn sizes(header: &Header) -> Vec<Finding> {
     if header.typesize < 1 {
         let text = format!("typesize is {}, but must be at least 1", header.typesize);
         findings.push(
-            header
-                .finding(FindingCode::Typesize, HeaderField::Typesize)
-                .numbers(1, header.typesize)
-                .text(text),
+            header.finding(FindingCode::Sizes, HeaderField::Typesize).numbers(1, header.typesize).text(text),
         );
     }
     let has_chunks = header.nbytes > 0;
@@ -144,14 +141,14 @@ fn index_size(section: &Section) -> Option<Finding> {
     (expected != usize::from(found)).then(|| {
         let text = format!("the index of metalayers has {expected} bytes, but its size field says {found}");
         let at = section.index_size_offset() as u64;
-        Finding::new(FindingCode::IndexSize, Place::Metalayers).at(at).numbers(expected, found).text(text)
+        Finding::new(FindingCode::IgnoredBytes, Place::Metalayers).at(at).numbers(expected, found).text(text)
     })
 }
 
 /// Checks the list of contents: its marker, its count, and whether the contents follow one another.
 fn list(head: &Head) -> Option<Finding> {
     let (section, count) = (&head.section, head.metalayers().len());
-    let about = |at: usize| Finding::new(FindingCode::MetalayerList, Place::Metalayers).at(at as u64);
+    let about = |at: usize| Finding::new(FindingCode::IgnoredBytes, Place::Metalayers).at(at as u64);
     let Some((marker, listed)) = section.list_header else {
         return Some(about(section.list).text("the header ends before the list of metalayers".into()));
     };

@@ -47,7 +47,7 @@ pub(crate) fn index_header(bytes: &[u8], header: &Header, end: u64) -> Result<Ch
             0 => "no bytes are left for the chunk index, which should begin here".into(),
             _ => format!("the chunk index should begin here, in at most {left} bytes"),
         };
-        return Err(about(FindingCode::ChunkIndexPlace, header).text(text));
+        return Err(about(FindingCode::DamagedIndex, header).text(text));
     };
     // For chunks of different sizes, only the index has the number of chunks.
     let is_other = |nchunks: &u64| nchunks.checked_mul(ENTRY_LEN as u64) != Some(index.nbytes as u64);
@@ -64,7 +64,7 @@ pub(crate) fn index_header(bytes: &[u8], header: &Header, end: u64) -> Result<Ch
 /// The finding for invalid flags in the chunk header of the chunk index, whose place and length are valid.
 pub(crate) fn index_flags(index: &ChunkHeader, header: &Header) -> Option<Finding> {
     let why = wrong_flags_of_index(index)?;
-    Some(about(FindingCode::ChunkIndexHeader, header).text(format!("the chunk index {why}")))
+    Some(about(FindingCode::DamagedIndex, header).text(format!("the chunk index {why}")))
 }
 
 /// Why C-Blosc2 does not read a chunk index with this header.

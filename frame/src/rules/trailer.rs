@@ -24,14 +24,14 @@ pub(crate) fn check(header: &Header, trailer: &Trailer) -> Vec<Finding> {
         let text = format!(
             "the frame has no chunks, so the trailer must begin at byte {expected}, but it begins at {found}"
         );
-        let finding = Finding::new(FindingCode::TrailerPlace, Place::Trailer).at(found);
+        let finding = Finding::new(FindingCode::DamagedTrailer, Place::Trailer).at(found);
         findings.push(finding.numbers(expected, found).text(text));
     }
     let count = trailer.vlmetalayers().len();
     if header.has_vlmetalayers == (count == 0) {
         let flag = header.has_vlmetalayers;
         let text = format!("has_vlmeta is {flag}, but the trailer has {count} vlmetalayers");
-        let finding = header.finding(FindingCode::VlmetalayerFlag, HeaderField::HasVlmetalayers);
+        let finding = header.finding(FindingCode::IgnoredBytes, HeaderField::HasVlmetalayers);
         findings.push(finding.text(text));
     }
     findings.extend(trailer.vlmetalayer(SALVAGE_NAME).map(salvaged));

@@ -329,7 +329,7 @@ fn the_metalayer_of_the_array_is_held_against_its_data() {
     assert_eq!(error.kind(), ErrorKind::Malformed);
     value[1] = 1;
     let error = frame.edit().metalayer("b2nd", &value).apply().unwrap_err();
-    assert_eq!(error.finding().map(Finding::code), Some(FindingCode::ArrayVersion), "{error}");
+    assert_eq!(error.finding().map(Finding::code), Some(FindingCode::UnknownVersion), "{error}");
     assert_eq!(fs::read(&path).unwrap(), now);
 }
 

@@ -200,7 +200,7 @@ fn an_index_that_takes_too_much_memory_or_has_no_whole_entries_is_refused() {
     let error = places(&with_index(3, &in_blocks(24, 12, &zeros))).unwrap_err();
     let finding = error.finding().unwrap();
     let says = "the chunk index has blocks of 12 bytes, but must have a multiple of 8";
-    assert_eq!((finding.code(), finding.message()), (FindingCode::ChunkIndexHeader, says));
+    assert_eq!((finding.code(), finding.message()), (FindingCode::DamagedIndex, says));
 }
 
 #[cfg(feature = "decompress")]
@@ -239,14 +239,14 @@ fn what_cannot_be_read_is_refused_with_a_finding() {
     let body = [0; 32];
     // More chunks than the header has; an index beyond the end of the file; a repeated value that is not an offset.
     assert_eq!(code(&with_index(0x7fff_ffff, &chunk(7, 32, 0, &body))), Some(FindingCode::ChunkIndexCount));
-    assert_eq!(code(&with_index(4, &chunk(7, 32, 0, &body)[..20])), Some(FindingCode::ChunkIndexPlace));
-    assert_eq!(code(&with_index(4, &chunk(7, 32, 0, &body[..8]))), Some(FindingCode::ChunkIndexData));
-    assert_eq!(code(&with_index(4, &chunk(5, 32, 3, &body[..4]))), Some(FindingCode::ChunkIndexData));
-    assert_eq!(code(&with_index(4, &chunk(5, 32, 2, &[]))), Some(FindingCode::ChunkIndexData));
+    assert_eq!(code(&with_index(4, &chunk(7, 32, 0, &body)[..20])), Some(FindingCode::DamagedIndex));
+    assert_eq!(code(&with_index(4, &chunk(7, 32, 0, &body[..8]))), Some(FindingCode::DamagedIndex));
+    assert_eq!(code(&with_index(4, &chunk(5, 32, 3, &body[..4]))), Some(FindingCode::DamagedIndex));
+    assert_eq!(code(&with_index(4, &chunk(5, 32, 2, &[]))), Some(FindingCode::DamagedIndex));
     let error = places(&with_index(4, &in_blocks(32, 0, &body))).unwrap_err();
     let finding = error.finding().unwrap();
     let says = "the chunk index has blocks of 0 bytes, but must have 1 to 536866816";
-    assert_eq!((finding.code(), finding.message()), (FindingCode::ChunkIndexHeader, says));
+    assert_eq!((finding.code(), finding.message()), (FindingCode::DamagedIndex, says));
     // Entries that are not whole.
     let error = places(&with_index(4, &chunk(7, 33, 0, &[0; 33]))).unwrap_err();
     let says = "the chunk index has 4 chunks and 1 byte, but nbytes and chunksize give 4";

@@ -66,7 +66,7 @@ fn findings(path: &Path) -> Vec<FindingCode> {
         .iter()
         .map(b2nd_frame::Finding::code)
         // The bytes of deleted chunks are not copied.
-        .filter(|&code| !matches!(code, FindingCode::ChunkIndexGap | FindingCode::UnownedBytes))
+        .filter(|&code| !matches!(code, FindingCode::IgnoredBytes | FindingCode::UnownedBytes))
         .collect()
 }
 

@@ -164,7 +164,7 @@ fn a_member_with_a_damaged_local_header_is_broken_and_the_others_are_listed() {
         bytes[at] = 0xff;
         let members = zip_members(Cursor::new(bytes)).unwrap();
         assert_eq!(members.iter().map(ZipMember::name).collect::<Vec<_>>(), names);
-        assert_eq!(broken(&members[1]), Some(FindingCode::ZipMember), "{at}: {:?}", members[1]);
+        assert_eq!(broken(&members[1]), Some(FindingCode::DamagedZip), "{at}: {:?}", members[1]);
         assert!(members[0].frame().is_some() && members[2].frame().is_some());
     }
 }
@@ -222,7 +222,7 @@ fn members_that_share_their_bytes_are_read_once() {
     let members = zip_members(Cursor::new(bytes)).unwrap();
     assert_eq!(members.len(), 1000);
     assert!(members[0].frame().is_some());
-    assert!(members[1..].iter().all(|member| broken(member) == Some(FindingCode::ZipMember)));
+    assert!(members[1..].iter().all(|member| broken(member) == Some(FindingCode::DamagedZip)));
 }
 
 #[test]
@@ -233,7 +233,7 @@ fn members_that_only_touch_share_nothing() {
     let between = u32::try_from(members[1].offset() - members[0].offset()).unwrap();
     let directory = zip.windows(4).position(|bytes| bytes == b"PK\x01\x02").unwrap();
     // The first member reaches up to the second one, or one byte into it.
-    for (length, code) in [(between, None), (between + 1, Some(FindingCode::ZipMember))] {
+    for (length, code) in [(between, None), (between + 1, Some(FindingCode::DamagedZip))] {
         let mut zip = zip.clone();
         zip[directory + 20..directory + 24].copy_from_slice(&length.to_le_bytes());
         let members = zip_members(Cursor::new(zip)).unwrap();
@@ -277,7 +277,7 @@ fn a_damaged_zip_file_is_refused_and_its_frames_are_found_by_a_scan() {
     zip.truncate(zip.len() - 40);
     let error = zip_members(Cursor::new(&zip)).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Malformed);
-    assert_eq!(error.finding().map(Finding::code), Some(FindingCode::NotAZip));
+    assert_eq!(error.finding().map(Finding::code), Some(FindingCode::DamagedZip));
     assert_eq!(error.to_string(), "not a zip file, or cut short: missing end of central directory");
 
     let found: Vec<u64> = scan(Cursor::new(&zip)).map(|frame| frame.unwrap().offset()).collect();
@@ -306,7 +306,7 @@ fn a_member_at_an_offset_that_no_file_has_is_broken_and_the_others_are_listed() 
         zip[end + 12] += 12;
         fs::write(&path, zip).unwrap();
         let members = zip_members(File::open(&path).unwrap()).unwrap();
-        assert_eq!(broken(&members[0]), Some(FindingCode::ZipMember), "{members:?}");
+        assert_eq!(broken(&members[0]), Some(FindingCode::DamagedZip), "{members:?}");
         assert_eq!(members[1].frame().and_then(shape), Some(vec![3, 5]));
         assert!(members[0].frame().is_none());
     }
@@ -315,7 +315,7 @@ fn a_member_at_an_offset_that_no_file_has_is_broken_and_the_others_are_listed() 
 #[test]
 fn an_empty_zip_file_is_malformed_and_a_reader_that_fails_is_not() {
     let error = zip_members(Cursor::new(b"")).unwrap_err();
-    assert_eq!(error.finding().map(Finding::code), Some(FindingCode::NotAZip));
+    assert_eq!(error.finding().map(Finding::code), Some(FindingCode::DamagedZip));
     assert_eq!(error.to_string(), "the file is empty");
 
     struct Fails(Cursor<Vec<u8>>);
@@ -466,7 +466,7 @@ fn what_keeps_a_frame_from_coming_to_rest_is_said() {
     unreadable[115] = 0;
     for (bytes, code, why) in [
         (&array[..300], FindingCode::Truncated, "cut short: the frame has 520 bytes, but the file only 300"),
-        (&unreadable, FindingCode::ArrayMarker, ""),
+        (&unreadable, FindingCode::DamagedArray, ""),
     ] {
         fs::write(&path, bytes).unwrap();
         let error = Frame::open_stable(&path, Duration::from_millis(5)).unwrap_err();

@@ -566,10 +566,10 @@ fn the_frames_of_2019_are_refused_by_name() {
         let (expected, code) = if file[0] == 0x9c {
             (
                 "a frame of C-Blosc2 2.0 beta 1 (2019), which this crate does not read",
-                FindingCode::HeaderMarker,
+                FindingCode::DamagedHeader,
             )
         } else {
-            ("a layout of Caterva 0.1 (2019), which this project does not read", FindingCode::ArrayMarker)
+            ("a layout of Caterva 0.1 (2019), which this project does not read", FindingCode::DamagedArray)
         };
         assert_eq!(error.finding().map(Finding::code), Some(code));
         assert!(error.to_string().ends_with(expected), "{error}");

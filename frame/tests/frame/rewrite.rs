@@ -246,7 +246,7 @@ fn remains_after_a_rewrite(finding: &Finding) -> bool {
         finding.code(),
         FindingCode::HighRank
             | FindingCode::DtypeMismatch
-            | FindingCode::EmptyChunksize
+            | FindingCode::IgnoredBytes
             | FindingCode::ActiveObject
             | FindingCode::NoData
             | FindingCode::NeverWritten
@@ -490,9 +490,9 @@ fn what_cannot_be_rewritten_is_refused_by_name_and_nothing_is_written() {
         // The header of chunk 1.
         (changed("int32_3x5.b2nd", &[(229 + 15, &[0x40])]), FindingCode::ChunkHeader),
         (changed("int32_3x5.b2nd", &[(37, &[96])]), FindingCode::InterruptedResize),
-        (changed("int32_3x5.b2nd", &[(113, &[1])]), FindingCode::ArrayVersion),
-        (changed("int32_3x5.b2nd", &[(114, &[17])]), FindingCode::Rank),
-        (changed("int32_3x5.b2nd", &[(46, &[0xff])]), FindingCode::ChunkIndexPlace),
+        (changed("int32_3x5.b2nd", &[(113, &[1])]), FindingCode::UnknownVersion),
+        (changed("int32_3x5.b2nd", &[(114, &[17])]), FindingCode::DamagedArray),
+        (changed("int32_3x5.b2nd", &[(46, &[0xff])]), FindingCode::DamagedIndex),
         (b"something else entirely here".to_vec(), FindingCode::NotAFrame),
     ] {
         let path = folder.write("old", &file);

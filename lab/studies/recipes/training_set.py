@@ -123,7 +123,7 @@ for name, code in {
     "liver_007_seg.b2nd": "not-a-frame",
     "liver_011.b2nd": "not-a-frame",
     "liver_014.b2nd": "chunk-data",
-    "liver_017.b2nd": "chunk-index-place",
+    "liver_017.b2nd": "damaged-index",
     "2.mla": "truncated",
     "3.mla": "not-a-frame",
 }.items():
