@@ -1,6 +1,6 @@
 //! The price of a metalayer, against C-Blosc2 and against other crates, compiled as programs are.
 //!
-//! `lab/run benchmarks metalayer` runs it some times, and makes the section of `docs/BENCHMARKS.md`.
+//! `lab/run benchmarks metalayer` runs it some times, and makes the section of `lab/results/benchmarks.md`.
 
 mod c_blosc2;
 mod compare;

@@ -1,6 +1,6 @@
 """The benchmarks: `sections.py metalayer|ls|slices|chunks|write [--quick]` measures this project against its peers and bare system calls.
 
-Prints its section of docs/BENCHMARKS.md. The contenders take turns in each round, and the 10th percentile of the times of each
+Prints its section of lab/results/benchmarks.md. The contenders take turns in each round, and the 10th percentile of the times of each
 one counts: neither other programs nor a single lucky measurement affects it.
 """
 
@@ -125,26 +125,14 @@ FORMAT_GOALS = {
 FORMAT = """\
 ## The format
 
-`lab/run benchmarks metalayer`. Columns are ranks, all with the dtype `<i4`.
-
-The measured functions are in a crate of their own (`benches/user`), compiled with cargo's release profile. Ours and the peer's
-take turns of some microseconds in one process; a figure is the median of the ratios of several processes. A result is not moved
-after the call, because a caller can use it where it is. `benches/instructions` counts instructions, also for structs with other
-field names and for tuples.
+`lab/run benchmarks metalayer`: our time divided by that of a peer, for 1, 3, 8 and 16 dimensions. Both take turns of some
+microseconds in one process; a figure is the median of several processes.
 
 """
 
 FORMAT_NOTES = """
-`cannot`: rmp-serde reads the marker of 16 dimensions, `a0`, as a string.
-
-- The C functions allocate what they write and the dtype that they read; `free` is included. The arrays that they read
-  into are not zeroed.
-- rmp-serde writes fewer bytes, which are not a valid B2ND metalayer.
-- `B2ndMeta` also checks the geometry, and that no dimension is negative.
-- A program reads a file's first bytes once or twice before it parses them; parsing should cost less than that.
-
-The times from which these ratios are computed, in ns, ours / theirs:
-
+`cannot`: rmp-serde reads the marker of 16 dimensions, `a0`, as a string. The bytes that it writes are not a valid B2ND metalayer.
+The C functions allocate what they write and the dtype that they read; `free` is included.
 """
 
 
@@ -158,18 +146,17 @@ def metalayer(_):
     rows = list(dict.fromkeys(key[:2] for key in rounds))
     assert options or FORMAT_GOALS.keys() <= set(rows)
     at_most = lambda goals: f"at most {' / '.join(map(str, goals if len(set(goals)) > 1 else goals[:1]))}"
-    ratios, times = [], []
+    ratios = []
     for row in rows:
         goals = FORMAT_GOALS.get(row, [None] * len(RANKS))
         figures = [median_round(rounds[*row, rank]) for rank in RANKS]
         texts = [figure if isinstance(figure, str) else ratio(*figure, goal) for figure, goal in zip(figures, goals)]
         ratios.append((*row, "report" if None in goals else at_most(goals), *texts))
-        times.append((*row, *(figure if isinstance(figure, str) else "{:.1f} / {:.1f}".format(*figure) for figure in figures)))
     ranks = "".join(f" | {rank}:" for rank in RANKS)
     lock = (Path(__file__).parents[1] / "Cargo.lock").read_text()
     version = lambda name: lock.split(f'name = "{name}"\nversion = "')[1].split('"')[0]
     crates = [f"{name} {version(name)}" for name in ("serde", "rmp-serde", "blosc2-pure-rs")]
-    page = FORMAT + table(f"operation | against | goal{ranks}", ratios) + FORMAT_NOTES + table(f"operation | against{ranks}", times)
+    page = FORMAT + table(f"operation | against | goal{ranks}", ratios) + FORMAT_NOTES
     return page + conditions(more=[f"C-Blosc2 {blosc2.blosclib_version.split()[0]}", *crates])
 
 
@@ -194,19 +181,14 @@ THREADS = max(os.cpu_count(), 16)
 LS = """\
 ## A listing
 
-`lab/run benchmarks ls`. Small files of python-blosc2, of 1 to 4 dimensions, in folders of 1,000, all in the page cache.
-
-- The bare loop is a Rust program that opens each file, reads 512 bytes, and closes it. The list of files is made beforehand. Each
-  row is compared with a bare loop with the same number of threads.
-- python-blosc2 is a loop over `blosc2.open(path).shape` in one process. The list of files is made beforehand, and
-  Python's start does not count.
-- `b2nd ls` is the whole process: its start, the walk through the folders, and its output, to `/dev/null`.
+`lab/run benchmarks ls`: small files of python-blosc2 in folders of 1,000, in the page cache. `b2nd ls` is the whole process, with its
+start and the walk through the folders. The bare loop is a Rust program that opens each file of a ready list, reads 512 bytes, and
+closes it, with as many threads. python-blosc2 is a loop over `blosc2.open(path).shape` of a ready list, without Python's start.
 
 """
 
 OTHERS = """
-Reading the shapes of the same arrays in other formats, one array per file, in a loop in a running process. Zarr has all
-arrays in one group, whose consolidated metadata is a single file. The last column is the time of each divided by ours:
+The same shapes in other formats, one array per file, in a loop in a running process; Zarr has one group with consolidated metadata:
 
 """
 
@@ -317,11 +299,9 @@ LARGE_PAGES, SMALL_PAGES, INTO_BUFFER = THEIRS_OF_SLICES = "`a[...]`", "`a[...]`
 SLICES_TEXT = """\
 ## Slices
 
-`lab/run benchmarks slices`. An array of 96 MB, float32, (24, 1000, 1000), compressed by python-blosc2 at level 5. `read` allocates
-memory, as `a[...]` of python-blosc2 does; `read_into` and `get_slice_numpy` of python-blosc2 reuse a buffer. Each call opens the file
-anew. NumPy asks the system for pages of 2 MiB for its new memory, and Rust's allocator does not. The rows with small pages are
-those of a NumPy that does not ask either, as with `NUMPY_MADVISE_HUGEPAGE=0`. In the rows "the process", `b2nd cat --npy` is
-compared with a Python program that does the same, each from its start to its end.
+`lab/run benchmarks slices`: an array of 96 MB, float32, (24, 1000, 1000), compressed by python-blosc2 at level 5. Each call opens the
+file anew. `read` allocates memory, as `a[...]` does; `read_into` and `get_slice_numpy` reuse a buffer. NumPy asks the system for pages
+of 2 MiB, and Rust's allocator does not: with small pages, NumPy does not ask either (`NUMPY_MADVISE_HUGEPAGE=0`).
 
 """
 
@@ -386,27 +366,28 @@ def slices(scratch):
     for name, path, ranges, several, goal in cases:
         taken = [take_turns([in_both_languages(program, path, threads, ranges)], rounds) for threads in several]
         for threads, times in zip(several, taken):
-            for ours, theirs in ((READ, LARGE_PAGES), (READ, SMALL_PAGES), (READ_INTO, INTO_BUFFER)):
-                rows.append(slices_row(f"{name}, {ours}", theirs, threads, times[ours], times[theirs], SLICES_GOALS[goal]))
+            pairs = (READ, LARGE_PAGES), (READ, SMALL_PAGES), (READ_INTO, INTO_BUFFER)
+            ratios = (ratio(times[ours], times[theirs], SLICES_GOALS[goal]) for ours, theirs in pairs)
+            ms = (f"{times[name] * 1e3:.2f}" for name in OURS_OF_SLICES)
+            rows.append((name, threads, f"at most {SLICES_GOALS[goal]}", *ratios, " / ".join(ms)))
         if len(several) == 2:
             one, two = taken
             speedups.append((name, f"at least {THREADS_GOAL}", *(at_least(one[key] / two[key], THREADS_GOAL if key in OURS_OF_SLICES else 0, 2) for key in one)))
+    processes = []
     for codec in ("ZSTD", "LZ4"):
         path = str(scratch / f"{codec}.b2nd")
         script = f"import blosc2, numpy, sys; numpy.save(sys.stdout.buffer, blosc2.open({path!r}, mode='r')[:])"
         contenders = [(["ours"], lambda: [[seconds(B2ND, "cat", "--npy", path)]]), (["theirs"], lambda: [[seconds(sys.executable, "-c", script)]])]
         times = take_turns(contenders, rounds)
-        rows.append(slices_row(f"all 96 MB, {codec}, the process", "Python", "", times["ours"], times["theirs"], SLICES_GOALS["process"]))
-    page = SLICES_TEXT + table("slice | against | threads: | goal: | ratio: | ms, ours / theirs:", rows)
+        processes.append((codec, f"at most {SLICES_GOALS['process']}", ratio(times["ours"], times["theirs"], SLICES_GOALS["process"])))
+    head = f"slice | threads: | goal: | {READ} / {LARGE_PAGES}: | {READ} / {SMALL_PAGES}: | {READ_INTO} / {INTO_BUFFER}: | ms of {READ} / {READ_INTO}:"
+    page = SLICES_TEXT + table(head, rows)
+    page += "\n" + table("the process `b2nd cat --npy`, to Python that does the same | goal: | ratio:", processes)
     page += "\n" + table(f"speed-up with two threads | goal: | {': | '.join([*OURS_OF_SLICES, *THEIRS_OF_SLICES])}:", speedups)
     count = 4 if IS_QUICK else 1000
     peaks = [(name, peak_of_cat(scratch, count, options)) for name, options in (("to a pipe", ["--npy"]), ("to a file", ["-o", str(scratch / "items.npy")]))]
     head = f"`b2nd cat` of {4 * count**3 / 1e9:.1f} GB, blocks of 64³ | MiB at the peak:"
     return page + "\n" + table(head, peaks) + conditions("numpy")
-
-
-def slices_row(name, against, threads, ours, theirs, goal):
-    return name, against, threads, f"at most {goal}", ratio(ours, theirs, goal), f"{ours * 1e3:.2f} / {theirs * 1e3:.2f}"
 
 
 def peak_of_cat(scratch, length, options):
@@ -428,10 +409,10 @@ COMMANDS = (["chunks", "--json"], ["check", "--chunks"], ["check", "--data"])
 CHUNKS = """\
 ## Chunks
 
-`lab/run benchmarks chunks`. Frames of LZ4 chunks, in the page cache. python-blosc2 is a loop over `iterchunks_info` of opened files in
-one process, whose start does not count. `b2nd` is the whole process, so where chunks are few, its time is mostly its start. The
-loop of python-blosc2 only reads the header of each chunk. `chunks` also checks the header and prints a line. `check --chunks` also
-reads the block offsets. `check --data` decompresses every chunk, so its ratio is far below 1 for large chunks.
+`lab/run benchmarks chunks`: frames of LZ4 chunks, in the page cache. python-blosc2 is a loop over `iterchunks_info`, which only reads
+the header of each chunk; `b2nd` is the whole process. `chunks` also checks the header and prints a line, `check --chunks` also reads
+the block offsets, and `check --data` decompresses every chunk. The figures are chunks a second, in brackets divided by those of
+python-blosc2.
 
 """
 
@@ -475,13 +456,13 @@ def chunks(scratch):
         for command in COMMANDS:
             contenders.append(([" ".join(["b2nd", *command])], lambda command=command: [[seconds(B2ND, *command, *paths)]]))
         times = take_turns(contenders, rounds)
-        peaks = ["", *(peak(B2ND, *command, *paths) for command in COMMANDS)]
-        name = f"{files:,} of {count:,} chunks of {length:,} bytes"
-        python = times["python-blosc2"]
-        for (contender, taken), most in zip(times.items(), peaks):
-            rows.append((name, f"`{contender}`", f"{files * count / taken:.0f}", f"{files / taken:.1f}", f"{python / taken:.1f}", most))
+        peaks = " / ".join(peak(B2ND, *command, *paths) for command in COMMANDS)
+        python, *ours = times.values()
+        speeds = (f"{files * count / taken:.0f} ({python / taken:.1f})" for taken in ours)
+        rows.append((f"{files:,} of {count:,} chunks of {length:,} bytes", f"{files * count / python:.0f}", *speeds, peaks))
         shutil.rmtree(folder)
-    head = "files | contender | chunks a second: | files a second: | to python-blosc2: | MiB at the peak:"
+    commands = "".join(f" | `b2nd {' '.join(command)}`:" for command in COMMANDS)
+    head = f"files | python-blosc2:{commands} | MiB of each at the peak:"
     return CHUNKS + table(head, rows) + conditions()
 
 
@@ -495,14 +476,9 @@ PEERS = "python-blosc2, `insert_chunk` with `urlpath`", "python-blosc2, `insert_
 WRITE = """\
 ## New frames
 
-`lab/run benchmarks write`. `FrameWriter` writes a frame from ready-made chunks of incompressible data.
-
-- The bare write puts the same chunks one after another into a file, through a buffer of 64 KiB, and does
-  nothing else.
-- Sparse frames are not measured: most of their time goes into creating files, which depends on the state of the file system.
-- python-blosc2 writes a super-chunk in one thread. Its start and the reading of the chunks do not count. It does not sync.
-
-Times relative to the bare write:
+`lab/run benchmarks write`: `FrameWriter` writes a frame from ready-made chunks of incompressible data. The bare write puts the same
+chunks one after another into a file, through a buffer of 64 KiB. python-blosc2 has one thread, and does not sync. Times relative to
+the bare write:
 
 """
 
@@ -547,8 +523,7 @@ def write(scratch):
     rows = [(f"{OURS[0]}, to {OURS[1]}", f"at most {GOAL}", *(ratio(times[OURS[0]], times[OURS[1]], GOAL) for times in measured))]
     for name, bare in (OURS[2:], *((peer, OURS[1]) for peer in PEERS)):
         rows.append((f"{name}, to {bare}", "report", *(ratio(times[name], times[bare]) for times in measured)))
-    page = WRITE + table(f"chunks | goal | {sizes}", rows) + "\nThe times from which these ratios are computed, in ms:\n\n"
-    page += table(f"chunks | {sizes}", ((name, *(f"{times[name] * 1000:.2f}" for times in measured)) for name in OURS + PEERS))
+    page = WRITE + table(f"chunks | goal | {sizes}", rows)
     peaks = [(count, peak(BARE, "many", str(count), scratch / f"{count}.b2nd")) for count in (1, most)]
     return page + "\n" + table("chunks of one `create` | MiB at the peak:", peaks) + conditions()
 

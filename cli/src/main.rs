@@ -54,7 +54,7 @@ use crate::commands::Command;
 Environment (feature remote):
   B2ND_TIMEOUT  seconds for a request with its retries [default: 60]
   AWS_…, GOOGLE_…, AZURE_…
-                credentials, as docs/CATALOGUE.md lists them
+                credentials, as docs/OBJECT_STORES.md lists them
 
 Exit status:
   0  success

@@ -3,7 +3,7 @@
     python kinds.py FOLDER
 
 FOLDER must not exist or be empty. For each file or store the script prints one line of JSON: its path, the name that
-`blosc2.open` gives it (or the name of the exception), and its shape, dtype, rows and keys where it has them. `refuses` is
+`blosc2.open` gives it (or the name of the exception), and its keys where it has them. `refuses` is
 the kind of object that it opens only if told to trust the file, and `full` its answer then. Needs blosc2 4.14.1, numpy and
 fsspec (for the remote kinds, which read from fsspec's file system in memory, never from a network).
 """
@@ -12,7 +12,6 @@ import dataclasses
 import json
 import os
 import sys
-import zipfile
 
 import blosc2
 import fsspec
@@ -242,24 +241,14 @@ MAKERS = (
 
 
 def opened(path, **options):
-    """The name of what `blosc2.open` gives, or of its exception, and the size of it."""
+    """The name of what `blosc2.open` gives, or of its exception, and its keys."""
     try:
         found = blosc2.open(path, mode="r", **options)
     except Exception as failure:
         return {"python": type(failure).__name__, "refuses": getattr(failure, "kind", None)}
     line = {"python": type(found).__name__}
-    if isinstance(found, blosc2.CTable):
-        line["rows"] = len(found)
-        line["columns"] = list(found.col_names)
-    else:
-        for name in ("shape", "dtype"):
-            value = getattr(found, name, None)
-            if value is not None:
-                line[name] = value if isinstance(value, (int, tuple)) else str(value)
-        if hasattr(found, "keys"):
-            line["keys"] = sorted(found.keys())
-        elif hasattr(found, "__len__") and "shape" not in line:
-            line["rows"] = len(found)
+    if hasattr(found, "keys") and not isinstance(found, blosc2.CTable):
+        line["keys"] = sorted(found.keys())
     return line
 
 
@@ -291,9 +280,6 @@ def main():
         line = {"path": path, **opened(path)}
         if line["python"] == "UnsafeDeserializationError":
             line["full"] = opened(path, deserialize="full")
-        if zipfile.is_zipfile(path):
-            with zipfile.ZipFile(path) as archive:
-                line["members"] = archive.namelist()
         print(json.dumps(line))
 
 

@@ -1,10 +1,8 @@
 """Compares the items that `b2nd cat` reads with those of python-blosc2 and NumPy, on random arrays of all dtypes.
 
     values.py [COUNT] [SEED]
-    values.py --files FOLDER
 
-For each array, it compares `--npy` (whole, and a random slice), `-o`, the text, and `--json`. With `--files`, every array below a folder that
-python-blosc2 reads.
+For each array, it compares `--npy` (whole, and a random slice), `-o`, the text, and `--json`.
 """
 
 import io
@@ -133,38 +131,6 @@ def random_arrays(count, seed):
     return counts
 
 
-def files(folder):
-    counts = {"arrays": 0, "refused by both": 0, "by python only": [], "by b2nd only": [], "differ": []}
-    paths = [path for pattern in ("*.b2nd", "*.b2frame", "*.caterva", "*.cat", "*.iarr") for path in Path(folder).rglob(pattern)]
-    for path in sorted(paths):
-        if path.name == "chunks.b2frame":
-            path = path.parent
-        try:
-            array = blosc2.open(str(path), mode="r")
-            if not isinstance(array, blosc2.NDArray):
-                continue
-            expected = np.asarray(array[()])
-        except Exception as error:
-            expected = error
-        result = run("--npy", path)
-        read = result.returncode == 0
-        if isinstance(expected, Exception):
-            counts["refused by both" if not read else "by python only"] = (
-                counts["refused by both"] + 1 if not read else counts["by python only"] + [f"{path}: {expected}"]
-            )
-        elif not read:
-            counts["by b2nd only"].append(f"{path}: {result.stderr.decode().strip()}")
-        else:
-            counts["arrays"] += 1
-            found = np.load(io.BytesIO(result.stdout))
-            if raw(found) != raw(expected) or found.shape != expected.shape or found.dtype != expected.dtype:
-                counts["differ"].append(f"{path}: {found.dtype} {expected.dtype} {found.shape} {expected.shape}")
-    return counts
-
-
 if __name__ == "__main__":
-    if sys.argv[1:2] == ["--files"]:
-        print(json.dumps(files(sys.argv[2]), indent=1))
-    else:
-        count, seed = [int(argument) for argument in sys.argv[1:3]] + [300, 1][len(sys.argv) - 1 :]
-        print(f"seed {seed}:", random_arrays(count, seed))
+    count, seed = [int(argument) for argument in sys.argv[1:3]] + [300, 1][len(sys.argv) - 1 :]
+    print(f"seed {seed}:", random_arrays(count, seed))

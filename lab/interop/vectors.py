@@ -122,88 +122,28 @@ def does(verdict, answer, values):
     return None if does == verdict else does
 
 
-# The reasons for C-Blosc2's deviations, by the deviation, and by the start of the vector's name or the kind of the
-# error.
-OF_METALAYERS = {
-    "accept marked as six entries, then neither": "it takes any byte for a dtype_format",
-    "accept b2nd-mismarked, rank": "it passes over the outer marker",
-    "accept caterva, rank": "it reads five entries too",
-    "accept layout": "it passes over the outer marker",
-    "accept marker": "it passes over every marker and count but those of the dtype",
-    "accept unexpected-end": "the bytes that are left, not the outer marker, say whether there is a dtype",
-    "accept trailing-bytes": "it passes over what is left",
-    "misread trailing-bytes": "the bytes that are left, not the outer marker, say whether there is a dtype",
-    "refuse trailing-bytes": "it takes what is left for a dtype",
-    "accept nul": "its dtype ends at a NUL",
-    "accept utf8": "its dtype is bytes",
-    "refuse layout": "it reads none of Caterva 0.1",
-    "refuse b2nd-six": "it reads a dtype_format before any dtype",
-}
-OF_OPENING = {
-    "refuse rounded up": "it adds a whole chunk before it compares with int64",
-    "refuse a product": "it multiplies from the first dimension on",
-    "accept version": "it passes over the version",
-}
-OF_FRAMES = {
-    "misread 9e, layout caterva": "it opens what has a metalayer caterva as chunks without a shape",
-    "accept caterva is empty": "it opens what has a metalayer caterva as chunks without a shape",
-    "accept items, but no chunks, in layout caterva": "it opens what has a metalayer caterva as chunks without a shape",
-    "accept not-a-frame": "in a file it does not look at the magic",
-    "accept damaged-header": "it passes over the marker",
-    "accept damaged-array": "it passes over the marker",
-    "accept damaged-trailer": "it passes over the marker or the length",
-    "accept sizes": "it does not compare it with the array",
-    "accept interrupted-resize": "it opens the array, and does not read its items",
-    "accept unknown-version": "it passes over the version",
-    "refuse damaged-array": "NumPy cannot read the dtype",
-    "refuse 9d": "it reads the present generation only",
-    "refuse a name": "to it a name is UTF-8",
-    "refuse filter": "it does not know the filter",
-    "refuse b2nd of": "NumPy cannot read the dtype",
-}
-
-
-OF_CHUNKS = {
-    "accept the size of an item": "it goes by the size in the frame",
-    "accept zeros, and also data": "it passes over the data",
-}
-
-
-def why(reasons, does, vector):
-    for start, reason in reasons.items():
-        if f"{does} {vector['name']}".startswith(start):
-            return reason
-    kind = vector.get("error", {}).get("kind")
-    return reasons[f"{does} {kind}"] if kind else {"accept": "it passes over the value"}[does]
-
-
 def deviations():
-    """The deviations, by file, implementation and vector, with their reasons."""
+    """The deviations, by file, implementation and vector."""
     found = {}
 
-    def add(file, who, vector, verdict, answer, values, reasons):
-        done = does(verdict, answer, values)
-        if done:
-            reason = {"does": done, "why": why(reasons, done, vector)}
-            found.setdefault(file, {}).setdefault(who, {})[vector["name"]] = reason
+    def add(file, who, vector, verdict, answer, values):
+        if done := does(verdict, answer, values):
+            found.setdefault(file, {}).setdefault(who, {})[vector["name"]] = done
 
     for vector in json.loads((VECTORS / "metalayers.json").read_text()):
         metalayer, values = bytes.fromhex(vector["hex"]), vector.get("values", {})
-        add("metalayers.json", C_BLOSC2, vector, vector["verdict"], ask(deserialize, metalayer), values, OF_METALAYERS)
+        add("metalayers.json", C_BLOSC2, vector, vector["verdict"], ask(deserialize, metalayer), values)
         # Vectors with values are also opened, to see whether C-Blosc2 accepts their numbers as an array.
         if "values" in vector and "error" not in vector and values["layout"] != "b2nd-six":
             verdict = "accept" if "grid" in values else "refuse"
-            opened = ask(open_array, frame_with(metalayer))
-            add("metalayers.json", OPENING, vector, verdict, opened, values, OF_OPENING)
+            add("metalayers.json", OPENING, vector, verdict, ask(open_array, frame_with(metalayer)), values)
     with tempfile.TemporaryDirectory() as folder:
         for vector in json.loads((VECTORS / "frames.json").read_text()):
-            answer = ask(open_frame, bytes.fromhex(vector["hex"]), folder)
             values = frame_values(vector["values"]) if "values" in vector else {}
-            add("frames.json", PYTHON_BLOSC2, vector, vector["verdict"], answer, values, OF_FRAMES)
+            add("frames.json", PYTHON_BLOSC2, vector, vector["verdict"], ask(open_frame, bytes.fromhex(vector["hex"]), folder), values)
         for vector in json.loads((VECTORS / "chunks.json").read_text()):
             answer = ask(read_items, bytes.fromhex(vector["hex"]), folder)
-            values = vector.get("values", {})
-            add("chunks.json", PYTHON_BLOSC2, vector, vector["verdict"], answer, values, OF_CHUNKS)
+            add("chunks.json", PYTHON_BLOSC2, vector, vector["verdict"], answer, vector.get("values", {}))
     return found
 
 
@@ -219,8 +159,7 @@ def main(is_written):
                     faults += 1
                     print(f"{file}: {name}: {who}: {found.get(name)}, but {path.name} says {known.get(name)}")
             others[file][who] = found
-            counts = Counter(answer["does"] for answer in found.values())
-            print(f"{file}: {who} differs in {len(found)}: {dict(counts)}")
+            print(f"{file}: {who} differs in {len(found)}: {dict(Counter(found.values()))}")
     if is_written:
         path.write_text(json.dumps(others, indent=2, sort_keys=True, ensure_ascii=False) + "\n")
         return 0

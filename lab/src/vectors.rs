@@ -125,13 +125,7 @@ fn text(file: &str) -> String {
 }
 
 /// An implementation's deviations from the verdicts, by vector name.
-pub type Answers = BTreeMap<String, Answer>;
-
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
-pub struct Answer {
-    pub does: String,
-    pub why: String,
-}
+pub type Answers = BTreeMap<String, String>;
 
 /// Compares an implementation's deviations with `others.json`, or writes them there.
 pub fn hold_answers(file: &str, who: &str, answers: &Answers) {

@@ -149,16 +149,12 @@ values, one at a time. python-blosc2 then reads the chunk as a whole and item by
 
 """
 
-FREE = "Only the chunks of an array all have the same value here; to another frame, chunks of any origin can be appended. Blosc2 has no checksums."
+NOT_OF_AN_ARRAY = "only the chunks of an array all have the same value here; to another frame, chunks of any origin can be appended"
 WHY = {
-    "version": "3 is valid: a chunk of an alpha version, in which one filter less counts.",
-    "flags": "Blosc2 has no checksums, and these bytes decompress in another way as well.",
-    "typesize": FREE,
-    "blocksize": FREE,
-    "nbytes": FREE,
-    "filters": FREE,
-    "parameters of the filters": FREE,
-    "dictionary, special value": "Bit 3 means a chunk in memory of which only the header was read.",
+    "version": "3 is valid: a chunk of an alpha version, in which one filter less counts",
+    "flags": "these bytes decompress in another way as well",
+    "dictionary, special value": "bit 3 means a chunk in memory of which only the header was read",
+    **dict.fromkeys(["typesize", "blocksize", "nbytes", "filters", "parameters of the filters"], NOT_OF_AN_ARRAY),
 }
 
 
@@ -193,12 +189,12 @@ def main():
     )
     text += "\nWhat `--data` does not see:\n\n"
     text += table(
-        "field | python-blosc2 | chunk | files: | byte: old to new | why",
-        (
-            (*group, len(of), examples(of, change), WHY.get(group[0], ""))
-            for group, of in sorted(grouped(missed, lambda case: (field_of(case), case["python"], case["frame"])).items())
-        ),
+        "field | chunk | files: | byte: old to new",
+        ((*group, len(of), examples(of, change)) for group, of in sorted(grouped(missed, lambda case: (field_of(case), case["frame"])).items())),
     )
+    text += "\nBlosc2 has no checksums, and:\n\n"
+    for why, of in grouped(missed, lambda case: WHY.get(field_of(case), "no reason is known")).items():
+        text += f"- {', '.join(dict.fromkeys(map(field_of, of)))}: {why}.\n"
     unexplained = [case for case in missed if field_of(case) not in WHY]
     fault = f"{len(unexplained)} damages are not seen, of which nothing says why" if unexplained else None
     figure = f"{len(cases)} damages, {len(missed)} not seen by `check --data`, {len(unexplained)} of these unexplained"

@@ -25,7 +25,7 @@ CHUNKS, BLOCKS, SHAPE = (4, 4), (2, 4), (12, 12)
 # The number of random kills, and the step between kills before a change.
 RANDOM, STEP = (1, 8) if IS_QUICK else (8, 1)
 SEED = os.environ.get("B2ND_SEED", "1")
-DEPTHS = ["", "--chunks", "--data"]
+DEPTHS = ["", "--data"]
 
 BEFORE, AFTER, MIXED, ZEROS, OTHER, ERROR, NO_ARRAY, NOTHING = VERDICTS = [
     "before",
@@ -235,7 +235,7 @@ def verdict(path, before, after):
 
 
 def kills(folder, name, contiguous):
-    """The paths of all that a killed writer left, and the number of its changes."""
+    """The paths of all that a killed writer left."""
     writer, folder = WRITERS[name], Path(folder)
     folder.mkdir()
 
@@ -249,16 +249,15 @@ def kills(folder, name, contiguous):
     writer(prepared("whole"), contiguous)
     duration = time.perf_counter() - begun
     assert verdict(folder / "whole.b2nd", None, writer.after) == AFTER, name
-    paths, changes = [], None
+    paths = []
     if CAN_TRACE:
-        changes = kill_before(writer, prepared("counted"), contiguous, -1)
-        for step in range(0, changes, STEP):
+        for step in range(0, kill_before(writer, prepared("counted"), contiguous, -1), STEP):
             paths.append(prepared(f"before change {step}"))
             kill_before(writer, paths[-1], contiguous, step)
     for number in range(RANDOM):
         paths.append(prepared(f"at random {number}"))
         kill_after(writer, paths[-1], contiguous, random.uniform(0, duration))
-    return paths, changes
+    return paths
 
 
 # The report.
@@ -277,29 +276,24 @@ on the speed of the machine. python-blosc2 then reads what is left:
   cannot be opened, or not read.
 - **no array**: a frame without chunks and metalayers, which may be meant; **no file**: nothing, or an empty folder.
 
-"Seen" is an error of `b2nd check`, of its depths `check`, `--chunks` and `--data`; in brackets those with no more than a
-warning. A frame can also read well and have an error: chunks that are left over, or an array that is not yet as large as
-its chunks.
+"Seen" is an error of `b2nd check`; in brackets those with no more than a warning. A frame can also read well and have an error:
+chunks that are left over, or an array that is not yet as large as its chunks.
 
 """
 
 
-def seen_of(cases, depth):
-    errors = sum(any(severity == "error" for severity, _ in case[depth]) for case in cases)
-    warnings = sum(bool(case[depth]) for case in cases) - errors
-    return f"{errors} (+ {warnings}) of {len(cases)}" if warnings else f"{errors} of {len(cases)}"
+def has_error(case, depth=""):
+    return any(severity == "error" for severity, _ in case[depth])
 
 
-def row(name, frame, changes, cases):
+def row(name, cases):
     counts = [sum(case["verdict"] == verdict for case in cases) for verdict in VERDICTS]
     bad = [case for case in cases if case["verdict"] in BAD]
     good = [case for case in cases if case["verdict"] in (BEFORE, AFTER, MIXED)]
-    needless = sum(any(severity == "error" for severity, _ in case["--data"]) for case in good)
-    return name, frame, changes, len(cases), *counts, *(seen_of(bad, depth) for depth in DEPTHS), f"{needless} of {len(good)}"
-
-
-def is_unseen(case):
-    return case["verdict"] in BAD and not any(severity == "error" for depth in DEPTHS for severity, _ in case[depth])
+    errors = sum(map(has_error, bad))
+    warnings = sum(bool(case[""]) for case in bad) - errors
+    seen = f"{errors} (+ {warnings}) of {len(bad)}" if warnings else f"{errors} of {len(bad)}"
+    return name, len(cases), *counts, seen, f"{sum(has_error(case, '--data') for case in good)} of {len(good)}"
 
 
 def is_misnamed(case):
@@ -316,43 +310,37 @@ def is_misnamed(case):
 def unseen(all_cases):
     """The bad results in which no check finds an error, grouped with their warnings."""
     codes = lambda case: ", ".join(sorted({code for _, code in case["--data"]})) or "nothing"
-    groups = grouped(filter(is_unseen, all_cases), lambda case: (case["name"], case["frame"], case["verdict"], codes(case)))
-    rows = ((*what, len(of), codes) for (*what, codes), of in groups.items())
-    return table("writer | frame | python-blosc2 reads | kills: | `check --data` warns of", rows)
+    cases = [case for case in all_cases if case["verdict"] in BAD and not any(has_error(case, depth) for depth in DEPTHS)]
+    groups = grouped(cases, lambda case: (case["name"], case["verdict"], codes(case)))
+    return table("writer | python-blosc2 reads | `check --data` warns of | kills:", ((*what, len(of)) for what, of in groups.items()))
 
 
-def cases_of(folder, name, frame):
-    """What is left by each kill, what both say of it, and the number of changes that the writer makes."""
+def cases_of(folder, name, contiguous):
+    """What is left by each kill, and what both say of it."""
     writer = WRITERS[name]
-    paths, changes = kills(folder, name, frame == "contiguous")
+    paths = kills(folder, name, contiguous)
     verdicts = answers(lambda path: verdict(path, writer.before, writer.after), paths)
     there = [path for path in paths if os.path.lexists(path)]
     said = {depth: dict(zip(there, reported(there, *depth.split()))) for depth in DEPTHS}
-    cases = []
     for path, seen in zip(paths, verdicts):
-        cases.append({"name": name, "frame": frame, "path": path, "verdict": ERROR if seen in (CRASH, HANG) else seen})
-        cases[-1] |= {depth: said[depth].get(path, []) for depth in DEPTHS}
-    return cases, "?" if changes is None else changes
+        case = {"name": name, "path": path, "verdict": ERROR if seen in (CRASH, HANG) else seen}
+        yield case | {depth: said[depth].get(path, []) for depth in DEPTHS}
 
 
 def main():
     random.seed(SEED)
-    all_cases, rows = [], []
     with scratch() as folder:
-        for number, name in enumerate(WRITERS):
-            for frame in "contiguous", "sparse":
-                cases, changes = cases_of(f"{folder}/{number}{frame}", name, frame)
-                all_cases += cases
-                rows.append(row(name, frame, changes, cases))
-    rows.append(row("**all**", "", "", all_cases))
+        all_cases = [
+            case
+            for number, name in enumerate(WRITERS)
+            for contiguous in (True, False)
+            for case in cases_of(f"{folder}/{number}{contiguous}", name, contiguous)
+        ]
+    rows = [row(name, of) for name, of in [*grouped(all_cases, lambda case: case["name"]).items(), ("**all**", all_cases)]]
     each = "each" if STEP == 1 else f"every {STEP}th"
     text = INTRODUCTION.format(count=len(all_cases), each=each, random=RANDOM)
-    text += table(
-        f"writer | frame | changes: | kills: | {' | '.join(f'{verdict}:' for verdict in VERDICTS)} | "
-        "zeros, other, error: `check` sees: | `--chunks`: | `--data`: | reads well, but has an error:",
-        rows,
-    )
-    text += "\nWhat python-blosc2 reads as zeros, reads otherwise or does not read, and no depth of `check` calls an error:\n\n" + unseen(all_cases)
+    head = f"writer | kills: | {' | '.join(f'{verdict}:' for verdict in VERDICTS)} | zeros, other, error: seen: | reads well, but has an error:"
+    text += table(head, rows) + "\nWhat no check calls an error, of what python-blosc2 reads otherwise or not at all:\n\n" + unseen(all_cases)
     bad = [case for case in all_cases if case["verdict"] in BAD]
     silent = [case for case in bad if not case[""]]
     misnamed = [case for case in all_cases if is_misnamed(case)]

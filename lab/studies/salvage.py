@@ -38,6 +38,7 @@ WHOLE, PARTLY, REFUSED, UNVERIFIED, UNSEEN, WRONG, ERROR = RESULTS = [
     "wrong",
     "error",
 ]
+SHOWN = RESULTS[:5]
 GOAL_HEADERS = 0.95
 
 # Entries of the array's metalayer that nothing else repeats: a shape in the same grid, a dtype of the same size.
@@ -320,7 +321,7 @@ def cut_cases(folder, name, step):
 def killed_cases(folder, number, name, contiguous):
     """Files of killed writers: each item may be the old or the new one, or zero where it was never written."""
     writer = killed.WRITERS[name]
-    paths, _ = killed.kills(f"{folder}/killed{number}{contiguous}", name, contiguous)
+    paths = killed.kills(f"{folder}/killed{number}{contiguous}", name, contiguous)
     known = [data for data, _ in filter(None, (writer.before, writer.after))]
     right = known + [np.zeros(data.shape, data.dtype) for data in known]
     for path in map(Path, paths):
@@ -341,7 +342,7 @@ what was listed as lost is compared:
 - **nothing**: nothing was written; the message says why.
 - **unverified**: only items of chunks that were listed as unverified differ. **unseen**: items of a chunk whose own bytes were
   damaged differ, or the array has another shape in the same grid or another dtype, and nothing tells: Blosc2 has no checksums.
-- **wrong**: any other item differs, such as a chunk at a wrong place. **error**: python-blosc2 cannot read the new frame.
+- Any other item that differs, and a new frame that python-blosc2 cannot read, counts as wrong, and fails the run.
 
 """
 
@@ -354,55 +355,50 @@ def is_promised(case):
     return field.endswith("markers") or field == "header: magic" or field in [f"header: {size}" for size in SIZES]
 
 
-def rows(cases, group):
-    for name, of in [*sorted(grouped(cases, group).items()), ("**all**", cases)]:
+def rows(title, cases, group):
+    """A row for all cases, one for each group, and one for all groups that were saved whole."""
+    groups = grouped(cases, group)
+    intact = [name for name, of in groups.items() if len(groups) > 3 and all(case["result"] == WHOLE for case in of)]
+    others = [case for name in intact for case in groups.pop(name)]
+    parts = [(f"**{title}**", cases), *(sorted(groups.items()) if len(groups) > 1 else [])]
+    for name, of in [*parts, (f"{len(intact)} others", others)][: None if intact else -1]:
         counts = collections.Counter(case["result"] for case in of)
-        yield name, len(of), *(counts[result] for result in RESULTS)
-
-
-def part(title, text, cases, group):
-    head = f"{title} | files: | {' | '.join(f'{result}:' for result in RESULTS)}"
-    return f"## {text}\n\n{table(head, rows(cases, group))}\n"
+        yield name, len(of), *(counts[result] for result in SHOWN)
 
 
 def all_cases(folder):
+    """The parts of the study: a name, a title, the cases, and how they are grouped."""
     few = lambda old: [old ^ 1] if IS_QUICK else [0, 0xFF, old ^ 1, old ^ 0x80, 0x7F, 0x90]
     field = lambda case: case["field"]
     cases = [case for name in headers.KINDS for case in header_cases(folder, name, few)]
-    of_headers = judged(folder, cases)
-    yield "headers", part("field", "A byte of the header", of_headers, field), of_headers
+    yield "headers", "a byte of the header", judged(folder, cases), field
     arrays = [name for name in damage.KINDS if "any length" not in name]
     cases = [case for name in arrays for case in chunk_cases(folder, name, few)]
-    of_chunks = judged(folder, cases)
-    yield "chunks", part("chunk", "A byte of a chunk", of_chunks, lambda case: f"{case['name']}: {case['field']}"), of_chunks
+    yield "chunks", "a byte of a chunk", judged(folder, cases), field
     cases = [case for number in range(8 if IS_QUICK else 400) for case in random_cases(folder, number)]
-    of_random = judged(folder, cases)
-    yield "random", part("damage", "Anywhere, in arrays with random histories", of_random, field), of_random
+    yield "random", "anywhere, in arrays with random histories", judged(folder, cases), field
     cases = [case for number in range(8 if IS_QUICK else 100) for case in several_cases(folder, number)]
-    of_several = judged(folder, cases)
-    yield "several", part("where", "One of several arrays in a file", of_several, field), of_several
+    yield "several", "one of several arrays in a file", judged(folder, cases), field
     cases = [case for number in range(4 if IS_QUICK else 50) for case in hole_cases(folder, number)]
-    of_holes = judged(folder, cases, "--assume-order")
-    yield "holes", part("chunks", "Lost chunks and a lost index, with `--assume-order`", of_holes, field), of_holes
+    yield "holes", "1 to 4 lost chunks and a lost index, with `--assume-order`", judged(folder, cases, "--assume-order"), lambda _: ""
     step = 97 if IS_QUICK else 1
-    for options in [], ["--assume-order"]:
-        cases = [case for name in ("plain", "struct", "vlmetalayers") for case in cut_cases(folder, name, step)]
-        of_cuts = judged(folder, cases, *options)
-        title = " ".join(["A cut at any byte after the header", *(f"with `{option}`" for option in options)])
-        yield "assumed" if options else "cuts", part("array", title, of_cuts, lambda case: case["name"]), of_cuts
+    for name, options in ("cuts", []), ("assumed", ["--assume-order"]):
+        cases = [case for kind in ("plain", "struct", "vlmetalayers") for case in cut_cases(folder, kind, step)]
+        title = ", ".join(["a cut at any byte after the header", *(f"with `{option}`" for option in options)])
+        yield name, title, judged(folder, cases, *options), lambda _: ""
     names = list(killed.WRITERS)[:: 4 if IS_QUICK else 1]
     kills = [(number, name, contiguous) for number, name in enumerate(names) for contiguous in (True, False)]
-    of_kills = judged(folder, [case for kill in kills for case in killed_cases(folder, *kill)])
-    yield "killed", part("writer", "A killed writer", of_kills, lambda case: f"{case['name']}, {case['field']}"), of_kills
+    cases = [case for kill in kills for case in killed_cases(folder, *kill)]
+    yield "killed", "a killed writer", judged(folder, cases), lambda case: case["name"]
 
 
 def main():
     random.seed(SEED)
-    text, parts = INTRODUCTION, {}
+    parts, lines = {}, []
     with scratch() as folder:
-        for name, page, cases in all_cases(folder):
-            text += page
+        for name, title, cases, group in all_cases(folder):
             parts[name] = cases
+            lines += rows(title, cases, group)
     promised = [case for case in parts["headers"] if is_promised(case)]
     saved = sum(case["result"] == WHOLE for case in promised) / len(promised)
     others = [case for case in parts["chunks"] if set(case["lost"]) - {damage.CHUNK} or case["result"] == REFUSED]
@@ -414,7 +410,7 @@ def main():
     count = sum(map(len, parts.values()))
     figure = f"{count} damaged files: {saved:.1%} of {len(promised)} damaged sizes and markers saved whole; "
     figure += f"{len(others)} chunk damages cost another chunk; {len(missed)} lost indexes cost a whole chunk; {len(wrong)} wrong or unreadable"
-    text += f"{figure}.\n"
+    text = INTRODUCTION + table(f"damage | files: | {' | '.join(f'{result}:' for result in SHOWN)}", lines) + f"\n{figure}.\n"
     for case in [*wrong[:12], *others[:6], *missed[:6]]:
         print({key: value for key, value in case.items() if key != "record"}, case["record"])
     for case in [case for case in promised if case["result"] != WHOLE][:20]:

@@ -23,20 +23,62 @@ fn words(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
+/// A line of `promises.txt` is the file and the name of a test, and the text of a README.
 #[test]
 fn each_promise_of_a_readme_has_a_test() {
-    let readmes = ["README.md", "frame/README.md", "cli/README.md"].map(page).join("\n");
-    let readmes = words(&readmes);
-    let evidence = page("docs/EVIDENCE.md");
-    let (_, table) = evidence.split_once("| promise | test |\n|---|---|\n").unwrap();
-    let mut rows = 0;
-    for row in table.lines().take_while(|line| line.starts_with('|')) {
-        let cells: Vec<_> = row.trim_matches('|').splitn(2, " | ").map(str::trim).collect();
-        let [promise, test] = cells[..] else { panic!("{row}") };
+    let readmes = words(&["README.md", "frame/README.md", "cli/README.md"].map(page).join("\n"));
+    let promises = page("lab/tests/promises.txt");
+    assert!(promises.lines().count() > 20, "{promises}");
+    for line in promises.lines() {
+        let (test, promise) = line.split_once(": ").unwrap();
+        let (path, name) = test.split_once(' ').unwrap();
         assert!(readmes.contains(promise), "no README has: {promise}");
-        let (path, name) = test.trim_matches('`').split_once("` `").unwrap();
         assert!(page(path).contains(&format!("#[test]\nfn {name}()")), "{path} has no test {name}");
-        rows += 1;
     }
-    assert!(rows > 20, "{rows}");
+}
+
+#[test]
+fn the_page_of_the_laboratory_has_each_run() {
+    let script = page("lab/run");
+    let (_, runs) = script.split_once("runs=\"\n").unwrap();
+    let (runs, _) = runs.split_once("\n\"\n").unwrap();
+    let runs: Vec<_> = runs
+        .lines()
+        .map(|line| {
+            let [_, name, path] = line.split_whitespace().collect::<Vec<_>>()[..] else { panic!("{line}") };
+            assert!(root().join("lab").join(path).exists(), "{path}");
+            format!("| [`{name}`]({path}) ")
+        })
+        .collect();
+    let readme = page("lab/README.md");
+    let rows: Vec<_> = readme.lines().filter(|line| line.starts_with("| [`")).collect();
+    assert_eq!(rows.len(), runs.len(), "{rows:?}");
+    for (row, run) in rows.iter().zip(runs) {
+        assert!(row.starts_with(&run), "{row}: {run}");
+    }
+}
+
+/// Links to other pages and files lead somewhere.
+#[test]
+fn each_link_of_a_page_leads_to_a_file() {
+    let folders = [".", "docs", "docs/upstream", "frame", "cli", "lab", "lab/results", "tests/vectors"];
+    let mut links = 0;
+    for folder in folders {
+        for file in fs::read_dir(root().join(folder)).unwrap() {
+            let file = file.unwrap().path();
+            if file.extension().is_none_or(|extension| extension != "md") {
+                continue;
+            }
+            let text = fs::read_to_string(&file).unwrap();
+            for link in text.split("](").skip(1).filter_map(|rest| rest.split_once(')')).map(|(link, _)| link)
+            {
+                let path = link.split('#').next().unwrap();
+                if !path.is_empty() && !link.contains("://") {
+                    assert!(file.with_file_name(path).exists(), "{}: {link}", file.display());
+                    links += 1;
+                }
+            }
+        }
+    }
+    assert!(links > 30, "{links}");
 }

@@ -23,6 +23,8 @@ ARRAY_FIELDS = "shape", "chunks", "blocks", "ndim", "nbytes", "dtype"
 
 # The number of frames per command.
 BATCH = 400
+# The most common lines of a count, which are printed.
+SHOWN = 12
 
 
 def main(kept):
@@ -99,8 +101,10 @@ class Report:
     def counts(self, title, counter):
         if counter:
             self.say(f"{title}:")
-            for what, count in counter.most_common():
+            for what, count in counter.most_common(SHOWN):
                 self.say(f"  {count:6}  {what}")
+            if rest := counter.most_common()[SHOWN:]:
+                self.say(f"  {sum(count for _, count in rest):6}  of {len(rest)} others")
 
     def wrong(self, what, key):
         """A difference; the first ones are printed with the test that they are from."""

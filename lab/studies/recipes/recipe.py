@@ -1,8 +1,8 @@
-"""Shared parts of the recipes, which run the programs of a docs page unchanged.
+"""Shared parts of the recipes, which run what a docs page tells.
 
-A block whose first line is `# NAME.py` or `# NAME.sh` becomes that file, other `sh` blocks run, and the `text` block
-after one must be what it printed. All happens in one folder, which the recipe has filled with files before. `--quick`
-skips the measurements."""
+The programs of docs/programs are in the current folder, with the files that the recipe has made. The `sh` blocks of the page run
+in turn, and a `text` block is what the one before it printed; a line of only `…` stands for any lines. `--quick` skips the
+measurements."""
 
 import os
 import pathlib
@@ -22,10 +22,11 @@ def install(*packages):
 
 
 def folder(name):
-    """A new folder, in which the commands of the page find `b2nd` and `python`."""
+    """A new folder with the programs, in which the commands of a page find `b2nd` and `python`."""
     path = ROOT / "target/lab/recipes" / name
     shutil.rmtree(path, ignore_errors=True)
-    (path / "bin").mkdir(parents=True)
+    shutil.copytree(ROOT / "docs/programs", path)
+    (path / "bin").mkdir()
     (path / "bin/b2nd").symlink_to(os.environ["B2ND"])
     os.environ["PATH"] = os.pathsep.join([str(path / "bin"), str(pathlib.Path(sys.executable).parent), os.environ["PATH"]])
     os.environ["LC_ALL"] = "C.UTF-8"
@@ -33,18 +34,20 @@ def folder(name):
     return path
 
 
+def output(command):
+    return subprocess.run(["bash", "-euo", "pipefail", "-c", command], stdout=subprocess.PIPE, check=True, text=True).stdout
+
+
 def run(page):
     """Runs the blocks of a page of docs, in the current folder."""
-    text = (ROOT / "docs" / page).read_text()
-    blocks = re.findall(r"^```(\w+)\n(.*?)^```$", text, re.M | re.S)
+    blocks = re.findall(r"^```(\w+)\n(.*?)^```$", (ROOT / "docs" / page).read_text(), re.M | re.S)
     printed = None
     for kind, block in blocks:
-        if name := re.match(r"# (\w+\.(py|sh))\n", block):
-            pathlib.Path(name[1]).write_text(block)
-        elif kind == "sh":
-            printed = subprocess.run(["bash", "-euo", "pipefail", "-c", block], stdout=subprocess.PIPE, check=True, text=True).stdout
+        if kind == "sh":
+            printed = output(block).replace("\r\n", "\n")
         else:
-            assert kind == "text" and printed == block, f"{page} says\n{block}\nbut printed was\n{printed}"
+            pattern = "(?s:.*)".join(map(re.escape, block.split("…\n")))
+            assert kind == "text" and re.fullmatch(pattern, printed), f"{page} says\n{block}\nbut printed was\n{printed}"
     kinds = [kind for kind, _ in blocks]
     assert "sh" in kinds and "text" in kinds, kinds
     print(f"docs/{page}: {len(blocks)} blocks are as they stand")
