@@ -33,7 +33,6 @@ const MOST_MEMBERS: usize = 20;
 /// Items are printed as NumPy prints them. If there are more than 1000, only the edges are read and shown. For a slice,
 /// only the blocks that it touches are read, unless a chunk has a dictionary or the delta filter.
 #[derive(Args)]
-#[command(aliases = ["show", "print", "head", "view", "values", "get", "export", "extract", "convert"])]
 #[command(after_help = "Examples:
   b2nd cat array.b2nd
   b2nd cat --slice 0:10,-1 array.b2nd

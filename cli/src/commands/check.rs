@@ -40,7 +40,6 @@ use crate::text::clean;
 /// With --only and --ignore, only the remaining findings determine the exit status. A file that cannot be read still
 /// counts as a failure, unless --ignore names the reason, such as not-a-frame.
 #[derive(Args)]
-#[command(aliases = ["verify", "validate", "fsck"])]
 #[command(after_help = "Examples:
   b2nd check array.b2nd
   b2nd check --chunks copied/

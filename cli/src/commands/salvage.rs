@@ -45,7 +45,6 @@ use crate::text::{count, more_counts};
 ///
 /// The members of a zip file are salvaged one by one, by their addresses, `FILE:MEMBER`.
 #[derive(Args)]
-#[command(aliases = ["repair", "recover", "mend"])]
 #[command(
     override_usage = "b2nd salvage [OPTIONS] FROM TO\n       b2nd salvage [OPTIONS] --into <DIR> [PATH]..."
 )]
