@@ -1,6 +1,5 @@
 //! `b2nd check`: errors and warnings of frames.
 
-use std::ffi::OsStr;
 use std::fmt::Display;
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -9,13 +8,12 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use b2nd_frame::{CheckDepth, Finding, FindingCode, ObjectKind, Severity};
-use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
-use clap::error::{ContextKind, ContextValue};
-use clap::{Arg, Args, Command};
+use clap::Args;
+use clap::builder::TypedValueParser;
 use serde::Serialize;
 
 use crate::input::{
-    Failure, Found, Inside, Location, Paths, Stores, Target, View, Visit, store_of_files, visit_table,
+    Failure, Found, Inside, Location, Offered, Paths, Stores, Target, View, Visit, store_of_files, visit_table,
 };
 use crate::output::checked::{Checked, Ending};
 use crate::output::json::add_line;
@@ -79,37 +77,12 @@ pub(crate) struct Check {
 }
 
 /// Parses a finding code. Completions offer all codes.
-#[derive(Clone)]
-struct Codes(PossibleValuesParser);
-
 fn code() -> impl TypedValueParser<Value = FindingCode> {
     let names = FindingCode::ALL.iter().map(|code| code.name());
-    Codes(PossibleValuesParser::new(names)).try_map(|name| name.parse())
-}
-
-impl TypedValueParser for Codes {
-    type Value = String;
-
-    fn parse_ref(
-        &self,
-        command: &Command,
-        argument: Option<&Arg>,
-        value: &OsStr,
-    ) -> Result<String, clap::Error> {
-        self.0.parse_ref(command, argument, value).map_err(|mut error| {
-            // clap's message still suggests a similar code; the list of all codes would fill the screen.
-            error.insert(ContextKind::ValidValue, ContextValue::Strings(Vec::new()));
-            let tip = ContextValue::StyledStrs(vec![
-                "`b2nd explain` lists the codes; those of failures are not findings".into(),
-            ]);
-            error.insert(ContextKind::Suggested, tip);
-            error
-        })
-    }
-
-    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
-        self.0.possible_values()
-    }
+    Offered(names.collect()).try_map(|name| {
+        let code = name.parse::<FindingCode>();
+        code.map_err(|error| format!("{error}; `b2nd explain` lists the codes, of which those of failures are not findings"))
+    })
 }
 
 /// The filter of --only and --ignore.
