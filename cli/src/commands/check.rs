@@ -13,7 +13,8 @@ use clap::builder::TypedValueParser;
 use serde::Serialize;
 
 use crate::input::{
-    Failure, Found, Inside, Location, Offered, Paths, Stores, Target, View, Visit, store_of_files, visit_table,
+    Failure, Found, Inside, Location, Offered, Paths, Stores, Target, View, Visit, store_of_files,
+    visit_table,
 };
 use crate::output::checked::{Checked, Ending};
 use crate::output::json::add_line;
@@ -81,7 +82,9 @@ fn code() -> impl TypedValueParser<Value = FindingCode> {
     let names = FindingCode::ALL.iter().map(|code| code.name());
     Offered(names.collect()).try_map(|name| {
         let code = name.parse::<FindingCode>();
-        code.map_err(|error| format!("{error}; `b2nd explain` lists the codes, of which those of failures are not findings"))
+        code.map_err(|error| {
+            format!("{error}; `b2nd explain` lists the codes, of which those of failures are not findings")
+        })
     })
 }
 

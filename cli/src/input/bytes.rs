@@ -80,7 +80,7 @@ fn unhex(text: &str) -> Result<Vec<u8>, String> {
     let mut digits = text.chars().filter(|c| !c.is_whitespace());
     let value = |digit: char| {
         let value = digit.to_digit(16).and_then(|value| u8::try_from(value).ok());
-        value.ok_or_else(|| format!("'{}' is not a hexadecimal digit", digit.escape_debug()))
+        value.ok_or_else(|| format!("{digit:?} is not a hexadecimal digit"))
     };
     let mut bytes = Vec::new();
     while let Some(high) = digits.next() {

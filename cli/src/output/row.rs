@@ -47,7 +47,6 @@ impl Column {
     const fn only_long(self) -> Self {
         Self { is_only_long: true, ..self }
     }
-
 }
 
 /// The subject of a row.
@@ -122,7 +121,8 @@ impl RowFormat {
 
     /// The headings, empty for columns that are not filled.
     pub(crate) fn headings(self) -> Vec<String> {
-        let heading = |column: &Column| if self.fills(column) { column.heading.into() } else { String::new() };
+        let heading =
+            |column: &Column| if self.fills(column) { column.heading.into() } else { String::new() };
         COLUMNS.iter().map(heading).collect()
     }
 
