@@ -124,6 +124,7 @@ impl<'b> Value<'b> {
     pub(super) fn scalar(&self) -> String {
         match self {
             Self::Str(text) => text.clone(),
+            Self::Datetime(None, _) | Self::Timedelta(None) => "NaT".into(),
             &Self::Datetime(Some(count), unit) => datetime(count, unit),
             _ => self.quoted(),
         }
