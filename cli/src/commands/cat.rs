@@ -11,8 +11,8 @@ use serde::Serialize;
 use tempfile::NamedTempFile;
 
 use crate::input::{
-    Address, Failure, Inside, Items, Location, Selected, Selection, Target, Visit, given_all, is_part,
-    is_zip, selection, store_at, store_of_files, visit_files,
+    Address, Failure, Inside, Items, Location, Selected, Selection, Target, Visit, given_all, is_zip,
+    selection, store_at, visit_files,
 };
 use crate::interrupt::Interrupts;
 use crate::names::folder_or_here;
@@ -22,10 +22,6 @@ use crate::output::items::{
 use crate::output::json::{SCHEMA, print_failure};
 use crate::problem::Problem;
 use crate::terminal::{Outcome, complain, remark};
-use crate::text::count;
-
-/// The most members that the refusal of a store lists.
-const MOST_MEMBERS: usize = 20;
 
 /// Print the items of an array, or write them to a NumPy file
 ///
@@ -183,32 +179,20 @@ impl Cat {
     }
 }
 
-/// Prints the first members of a store, and returns the failure that asks for one of them.
+/// The failure that asks for a member of a store.
 fn refuse_store(target: &Target) -> Failure {
-    let mut members = Vec::new();
-    let mut first = None;
-    let visit = Visit { embedded: true, ..Visit::default() };
-    let store = store_of_files(target);
-    visit_files(target, visit, &mut |view| match view {
-        view if is_part(target, store.as_ref(), &view) => {}
-        Ok(view) if view.kind.is_store() => {}
-        Ok(view) => members.push(view.location.to_string()),
+    let (mut has_frames, mut first) = (false, None);
+    visit_files(target, Visit::default(), &mut |view| match view {
+        Ok(_) => has_frames = true,
         Err(failure) => {
             first.get_or_insert(failure);
         }
     });
-    // If the zip file cannot be read, there are no members, and the failure says why.
-    if let (true, Some(failure)) = (members.is_empty(), first) {
+    // Why a zip file cannot be read.
+    if let (false, Some(failure)) = (has_frames, first) {
         return failure;
     }
-    members.iter().take(MOST_MEMBERS).for_each(|member| remark(member));
-    if members.len() > MOST_MEMBERS {
-        remark(&format_args!("and {} more, which `b2nd ls` lists", members.len() - MOST_MEMBERS));
-    }
-    let message = match members.len() {
-        0 => "a store without frames".into(),
-        number => format!("a store of {}: name one of them", count(number as u64, "frame")),
-    };
+    let message = "a store: name one of its members, which `b2nd ls` lists";
     target.location().failure(Problem::new("refused", message))
 }
 

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
-use std::iter;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -10,7 +9,6 @@ use b2nd_frame::{Frame, Trailer, Vlmetalayer};
 use clap::Args;
 use serde::Serialize;
 use serde_json::value::{RawValue, Value, to_raw_value};
-use unicode_width::UnicodeWidthStr;
 
 use crate::input::{Address, Failure, Reader, given_all};
 use crate::output::json::{print, print_failure};
@@ -204,21 +202,10 @@ fn table([a, b]: [String; 2], differences: &[Difference]) -> String {
     let mut headings = [String::new(), a, b];
     let mut rows: Vec<_> = differences.iter().map(|difference| difference.texts.clone()).collect();
     if let Some(width) = width(&io::stdout()) {
-        let mut longest = [0; 3];
-        for cells in iter::once(&headings).chain(&rows) {
-            longest.iter_mut().zip(cells).for_each(|(longest, cell)| *longest = cell.width().max(*longest));
-        }
-        let [name, first, second] = longest;
-        // Two gaps of two spaces.
-        let room = width.saturating_sub(4);
-        let name = name.min(room / 3);
-        // The room that one value does not need goes to the other.
-        let half = (room - name) / 2;
-        let first = first.min(half.max((room - name).saturating_sub(second)));
-        for cells in iter::once(&mut headings).chain(&mut rows) {
-            for (cell, widest) in cells.iter_mut().zip([name, first, room - name - first]) {
-                *cell = shortened(cell, widest);
-            }
+        // Three columns, and two gaps of two spaces.
+        let widest = width.saturating_sub(4) / 3;
+        for cell in headings.iter_mut().chain(rows.iter_mut().flatten()) {
+            *cell = shortened(cell, widest);
         }
     }
     Columns::new([(Side::Left, WIDEST); 3]).table(&headings, &rows)

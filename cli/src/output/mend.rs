@@ -112,22 +112,10 @@ fn rewrite(path: &Path) -> Option<String> {
     Some(if lacks_dtype {
         // Only the user knows the dtype. Run unchanged, the command fails, which is better than a guess that changes
         // the meaning of the bytes. The rest of the line is a shell comment.
-        format!("{command} --dtype DTYPE  # of {typesize} bytes: {}", examples(typesize))
+        format!("{command} --dtype DTYPE  # of {typesize} bytes")
     } else {
         command
     })
-}
-
-/// Some dtypes of a size.
-fn examples(size: i32) -> String {
-    match size {
-        1 => "int8, uint8, bool".into(),
-        2 => "int16, uint16, float16".into(),
-        4 => "int32, uint32, float32".into(),
-        8 => "int64, uint64, float64".into(),
-        16 => "complex128, S16, V16".into(),
-        size => format!("S{size}, V{size}"),
-    }
 }
 
 /// A path quoted for a shell.

@@ -235,7 +235,7 @@ fn text_of(value: &Value) -> String {
     match value {
         Value::Null => ABSENT.into(),
         Value::String(text) => clean(text),
-        Value::Array(values) if values.iter().all(Value::is_string) => {
+        Value::Array(values) if values.first().is_some_and(Value::is_string) => {
             list(&values.iter().map(text_of).collect::<Vec<_>>())
         }
         Value::Array(values) => Tuple(values).to_string(),
