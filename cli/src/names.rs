@@ -19,6 +19,15 @@ pub(crate) fn is_named_blosc2(path: &Path) -> bool {
     EXTENSIONS.into_iter().any(|name| has_extension(path, name))
 }
 
+/// The extensions that `mlarray` and `med-blosc2` give to frames. Other programs use them too, so only an empty file
+/// counts as a damaged frame.
+const EXTENSIONS_OF_OTHERS: [&str; 2] = ["mla", "mb2nd"];
+
+/// Whether a file has an extension that another program gives to frames.
+pub(crate) fn may_be_blosc2(path: &Path) -> bool {
+    EXTENSIONS_OF_OTHERS.into_iter().any(|name| has_extension(path, name))
+}
+
 /// The array that a file is an index of, by its name: python-blosc2 writes those of `a.b2nd` to `a.__index__.….b2nd`.
 pub(crate) fn indexed_array(path: &Path) -> Option<&str> {
     let (array, rest) = path.file_name()?.to_str()?.split_once(".__index__.")?;

@@ -25,7 +25,7 @@ use crate::terminal::{Outcome, complain, remark};
 
 /// Print the items of an array, or write them to a NumPy file
 ///
-/// Items are printed as NumPy prints them. If there are more than 1000, only the edges are read and shown. For a slice,
+/// Items are printed in the layout of NumPy. If there are more than 1000, only the edges are read and shown. For a slice,
 /// only the blocks that it touches are read, unless a chunk has a dictionary or the delta filter.
 #[derive(Args)]
 #[command(after_help = "Examples:

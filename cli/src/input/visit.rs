@@ -15,7 +15,7 @@ use super::failure::Failure;
 use super::source::{compressed, is_zip};
 use super::target::{Found, Target};
 use super::view::{ShownValues, View};
-use crate::names::is_named_blosc2;
+use crate::names::{is_named_blosc2, may_be_blosc2};
 use crate::problem::Problem;
 use crate::remote;
 
@@ -315,7 +315,9 @@ pub(crate) fn is_passed_over(target: &Target, problem: &Problem) -> bool {
         FindingCode::Truncated => finding.found().is_some_and(|length| length < MAGIC_END),
         _ => false,
     };
-    is_other && !target.is_given() && !target.is_named_blosc2()
+    // A writer that was stopped leaves an empty file.
+    let is_unwritten = || may_be_blosc2(&target.path) && is_empty(target);
+    is_other && !target.is_given() && !target.is_named_blosc2() && !is_unwritten()
 }
 
 /// Whether a zip file has no directory that can be read: it is at the end of the file, and has a limit.
