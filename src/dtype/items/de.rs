@@ -1,10 +1,14 @@
 //! The `Deserializer` of an item.
 
 use alloc::string::String;
+use core::marker::PhantomData;
 use core::slice;
+use core::str::Utf8Error;
 
 use serde::de::value::{BorrowedStrDeserializer, SeqDeserializer, StrDeserializer, U16Deserializer};
-use serde::de::{DeserializeSeed, Deserializer, Expected, IntoDeserializer, MapAccess, SeqAccess, Visitor};
+use serde::de::{
+    Deserialize, DeserializeSeed, Deserializer, Expected, IntoDeserializer, MapAccess, SeqAccess, Visitor,
+};
 
 use super::error::ItemError;
 use super::float16;
@@ -37,42 +41,58 @@ impl<'de> ItemDeserializer<'_, '_, 'de> {
         ItemError::new(format_args!("the dtype is {}, but the type takes {expected}", self.plan))
     }
 
+    #[cold]
     fn integer<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
-        match (&self.plan.form, self.plan.size) {
-            (Form::Int, 1) => visitor.visit_i8(number!(self, i8)),
-            (Form::Int, 2) => visitor.visit_i16(number!(self, i16)),
-            (Form::Int, 4) => visitor.visit_i32(number!(self, i32)),
-            (Form::Int, _) => visitor.visit_i64(number!(self, i64)),
-            (Form::Uint, 1) => visitor.visit_u8(number!(self, u8)),
-            (Form::Uint, 2) => visitor.visit_u16(number!(self, u16)),
-            (Form::Uint, 4) => visitor.visit_u32(number!(self, u32)),
-            (Form::Uint, _) => visitor.visit_u64(number!(self, u64)),
+        match self.plan.form {
+            Form::Int(1) => visitor.visit_i8(number!(self, i8)),
+            Form::Int(2) => visitor.visit_i16(number!(self, i16)),
+            Form::Int(4) => visitor.visit_i32(number!(self, i32)),
+            Form::Int(_) => visitor.visit_i64(number!(self, i64)),
+            Form::Uint(1) => visitor.visit_u8(number!(self, u8)),
+            Form::Uint(2) => visitor.visit_u16(number!(self, u16)),
+            Form::Uint(4) => visitor.visit_u32(number!(self, u32)),
+            Form::Uint(_) => visitor.visit_u64(number!(self, u64)),
+            _ => Err(self.mismatch(&visitor)),
+        }
+    }
+
+    /// A float that is wider in the type than in the dtype.
+    #[cold]
+    fn narrow_float<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
+        match self.plan.form {
+            Form::Float32 => visitor.visit_f32(number!(self, f32)),
+            Form::Float16 => visitor.visit_f32(float16::widen(number!(self, u16))),
             _ => Err(self.mismatch(&visitor)),
         }
     }
 
     /// The bytes of the part.
-    #[inline]
+    #[inline(always)]
     fn all(&self) -> Result<&'de [u8]> {
         self.bytes.get(..self.plan.size).ok_or_else(ItemError::too_short)
     }
 
     /// The bytes without the NULs that pad them.
-    #[inline]
+    #[inline(always)]
     fn unpadded(&self) -> Result<&'de [u8]> {
         let bytes = self.all()?;
-        let length = bytes.iter().rposition(|&byte| byte != 0).map_or(0, |last| last + 1);
+        let mut rest = bytes;
+        // Eight bytes at a time, of which the last is the lowest of the number.
+        while let Some((before, last)) = rest.split_last_chunk() {
+            let last = u64::from_be_bytes(*last);
+            if last != 0 {
+                let length = rest.len() - last.trailing_zeros() as usize / 8;
+                return bytes.get(..length).ok_or_else(ItemError::too_short);
+            }
+            rest = before;
+        }
+        let length = rest.iter().rposition(|&byte| byte != 0).map_or(0, |last| last + 1);
         bytes.get(..length).ok_or_else(ItemError::too_short)
     }
 
-    #[inline]
+    #[inline(always)]
     fn utf8(&self) -> Result<&'de str> {
-        core::str::from_utf8(self.unpadded()?).map_err(|error| {
-            let byte = error.valid_up_to();
-            ItemError::new(format_args!(
-                "the text is not UTF-8 at byte {byte}; a type that takes bytes can read it"
-            ))
-        })
+        core::str::from_utf8(self.unpadded()?).map_err(not_utf8)
     }
 
     /// The text of a `U`.
@@ -94,9 +114,9 @@ impl<'de> ItemDeserializer<'_, '_, 'de> {
         Ok(text)
     }
 
+    #[inline(never)]
     fn text<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
         match self.plan.form {
-            Form::Bytes => visitor.visit_borrowed_str(self.utf8()?),
             Form::Text => visitor.visit_string(self.utf32()?),
             _ => Err(self.mismatch(&visitor)),
         }
@@ -133,13 +153,20 @@ impl<'de> ItemDeserializer<'_, '_, 'de> {
     }
 }
 
+#[cold]
+fn not_utf8(error: Utf8Error) -> ItemError {
+    let byte = error.valid_up_to();
+    ItemError::new(format_args!("the text is not UTF-8 at byte {byte}; a type that takes bytes can read it"))
+}
+
 macro_rules! numbers {
-    ($($method:ident $visit:ident $type:ident $form:ident $other:ident,)*) => {
+    ($($method:ident $visit:ident $type:ident $form:pat => $other:ident,)*) => {
         $(
-            #[inline]
+            // Into the visitor of the struct: all that remains of a field is a comparison of the form, and a load.
+            #[inline(always)]
             fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
                 match self.plan.form {
-                    Form::$form if self.plan.size == size_of::<$type>() => visitor.$visit(number!(self, $type)),
+                    $form => visitor.$visit(number!(self, $type)),
                     _ => self.$other(visitor),
                 }
             }
@@ -173,11 +200,11 @@ impl<'de> Deserializer<'de> for ItemDeserializer<'_, '_, 'de> {
     fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
         match self.plan.form {
             Form::Bool => self.deserialize_bool(visitor),
-            Form::Int | Form::Uint => self.integer(visitor),
+            Form::Int(_) | Form::Uint(_) => self.integer(visitor),
             Form::Float16 | Form::Float32 => self.deserialize_f32(visitor),
             Form::Float64 => self.deserialize_f64(visitor),
             Form::Bytes if self.utf8().is_err() => self.deserialize_bytes(visitor),
-            Form::Bytes | Form::Text => self.text(visitor),
+            Form::Bytes | Form::Text => self.deserialize_str(visitor),
             Form::Raw => self.deserialize_bytes(visitor),
             Form::Array { .. } => self.deserialize_seq(visitor),
             Form::Struct(_) => self.deserialize_map(visitor),
@@ -194,41 +221,37 @@ impl<'de> Deserializer<'de> for ItemDeserializer<'_, '_, 'de> {
     }
 
     numbers! {
-        deserialize_i8 visit_i8 i8 Int integer,
-        deserialize_i16 visit_i16 i16 Int integer,
-        deserialize_i32 visit_i32 i32 Int integer,
-        deserialize_i64 visit_i64 i64 Int integer,
-        deserialize_u8 visit_u8 u8 Uint integer,
-        deserialize_u16 visit_u16 u16 Uint integer,
-        deserialize_u32 visit_u32 u32 Uint integer,
-        deserialize_u64 visit_u64 u64 Uint integer,
-        deserialize_f64 visit_f64 f64 Float64 deserialize_f32,
-    }
-
-    #[inline]
-    fn deserialize_f32<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
-        match self.plan.form {
-            Form::Float32 => visitor.visit_f32(number!(self, f32)),
-            Form::Float16 => visitor.visit_f32(float16::widen(number!(self, u16))),
-            _ => Err(self.mismatch(&visitor)),
-        }
+        deserialize_i8 visit_i8 i8 Form::Int(1) => integer,
+        deserialize_i16 visit_i16 i16 Form::Int(2) => integer,
+        deserialize_i32 visit_i32 i32 Form::Int(4) => integer,
+        deserialize_i64 visit_i64 i64 Form::Int(8) => integer,
+        deserialize_u8 visit_u8 u8 Form::Uint(1) => integer,
+        deserialize_u16 visit_u16 u16 Form::Uint(2) => integer,
+        deserialize_u32 visit_u32 u32 Form::Uint(4) => integer,
+        deserialize_u64 visit_u64 u64 Form::Uint(8) => integer,
+        deserialize_f64 visit_f64 f64 Form::Float64 => narrow_float,
+        deserialize_f32 visit_f32 f32 Form::Float32 => narrow_float,
     }
 
     forward! {
         deserialize_i128 => integer,
         deserialize_u128 => integer,
-        deserialize_char => text,
-        deserialize_string => text,
-        deserialize_identifier => text,
+        deserialize_char => deserialize_str,
+        deserialize_identifier => deserialize_str,
         deserialize_byte_buf => deserialize_bytes,
     }
 
-    #[inline]
+    #[inline(always)]
     fn deserialize_str<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
         match self.plan.form {
             Form::Bytes => visitor.visit_borrowed_str(self.utf8()?),
             _ => self.text(visitor),
         }
+    }
+
+    #[inline(always)]
+    fn deserialize_string<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
+        self.deserialize_str(visitor)
     }
 
     fn deserialize_bytes<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
@@ -391,12 +414,17 @@ impl<'de> FieldValues<'_, '_, 'de> {
 impl<'de> SeqAccess<'de> for &mut FieldValues<'_, '_, 'de> {
     type Error = ItemError;
 
-    #[inline]
+    #[inline(always)]
     fn next_element_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<Option<S::Value>> {
         let Some(FieldPlan { plan, offset, field, .. }) = self.fields.next() else { return Ok(None) };
         let bytes = self.item.get(*offset..).ok_or_else(ItemError::too_short)?;
         let value = seed.deserialize(ItemDeserializer { plan, bytes });
         value.map(Some).map_err(|error| error.in_field(field.name()))
+    }
+
+    #[inline(always)]
+    fn next_element<T: Deserialize<'de>>(&mut self) -> Result<Option<T>> {
+        self.next_element_seed(PhantomData)
     }
 
     fn size_hint(&self) -> Option<usize> {

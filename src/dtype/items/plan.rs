@@ -32,9 +32,9 @@ pub(super) struct Plan<'d> {
 #[derive(Clone, Debug)]
 pub(super) enum Form<'d> {
     Bool,
-    /// Signed integers, datetimes and durations.
-    Int,
-    Uint,
+    /// Signed integers, datetimes and durations, of so many bytes.
+    Int(usize),
+    Uint(usize),
     Float16,
     Float32,
     Float64,
@@ -75,8 +75,8 @@ impl<'d> Plan<'d> {
         let size = dtype.item_size();
         let form = match (dtype.kind(), size) {
             (Kind::Bool, _) => Form::Bool,
-            (Kind::Int | Kind::Datetime(_) | Kind::Timedelta(_), _) => Form::Int,
-            (Kind::Uint, _) => Form::Uint,
+            (Kind::Int | Kind::Datetime(_) | Kind::Timedelta(_), _) => Form::Int(size),
+            (Kind::Uint, _) => Form::Uint(size),
             (Kind::Float, 2) => Form::Float16,
             (Kind::Float, 4) => Form::Float32,
             (Kind::Float, 8) => Form::Float64,
@@ -115,12 +115,12 @@ impl<'d> Plan<'d> {
 
     /// The same bytes, as an unsigned integer.
     pub(super) fn bits(&self) -> Self {
-        Self { form: Form::Uint, ..*self }
+        Self { form: Form::Uint(self.size), ..*self }
     }
 
     /// A byte of this part.
     pub(super) fn byte(&self) -> Self {
-        Self { form: Form::Uint, size: 1, ..*self }
+        Self { form: Form::Uint(1), size: 1, ..*self }
     }
 
     /// The number of values, with each byte of a text as one, and the levels of nesting.

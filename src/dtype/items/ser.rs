@@ -29,6 +29,7 @@ impl<'p, 'd, 'b> ItemSerializer<'p, 'd, 'b> {
     }
 
     /// Writes a number of little-endian bytes.
+    #[inline]
     fn number(self, little: &[u8]) -> Result {
         let Some(little) = little.get(..self.bytes.len()) else { return Err(ItemError::too_short()) };
         self.bytes.copy_from_slice(little);
@@ -38,11 +39,12 @@ impl<'p, 'd, 'b> ItemSerializer<'p, 'd, 'b> {
         Ok(())
     }
 
+    #[cold]
     fn integer(self, value: i128) -> Result {
         let bits = 8 * self.plan.size;
         let (min, max) = match self.plan.form {
-            Form::Int => (-1 << (bits - 1), (1 << (bits - 1)) - 1),
-            Form::Uint => (0, (1 << bits) - 1),
+            Form::Int(_) => (-1 << (bits - 1), (1 << (bits - 1)) - 1),
+            Form::Uint(_) => (0, (1 << bits) - 1),
             _ => return self.mismatch(format_args!("the integer {value}")),
         };
         if (min..=max).contains(&value) {
@@ -53,6 +55,7 @@ impl<'p, 'd, 'b> ItemSerializer<'p, 'd, 'b> {
     }
 
     /// Writes a text or bytes that NULs pad.
+    #[inline]
     fn padded(self, bytes: &[u8]) -> Result {
         let size = self.plan.size;
         let Some(slots) = self.bytes.get_mut(..bytes.len()) else {
@@ -120,6 +123,7 @@ impl<'p, 'd, 'b> ItemSerializer<'p, 'd, 'b> {
     }
 
     /// The fields of a struct.
+    #[inline]
     fn fields(self) -> Result<ItemFields<'p, 'd, 'b>> {
         let Self { plan, bytes } = self;
         match plan.form {
@@ -130,10 +134,14 @@ impl<'p, 'd, 'b> ItemSerializer<'p, 'd, 'b> {
 }
 
 macro_rules! integers {
-    ($($method:ident $type:ty,)*) => {
+    ($($method:ident $type:ident $form:pat,)*) => {
         $(
+            #[inline]
             fn $method(self, value: $type) -> Result {
-                self.integer(value.into())
+                match self.plan.form {
+                    $form => self.number(&value.to_le_bytes()),
+                    _ => self.integer(value.into()),
+                }
             }
         )*
     };
@@ -161,15 +169,15 @@ impl<'p, 'd, 'b> Serializer for ItemSerializer<'p, 'd, 'b> {
     type SerializeStructVariant = Impossible<(), ItemError>;
 
     integers! {
-        serialize_i8 i8,
-        serialize_i16 i16,
-        serialize_i32 i32,
-        serialize_i64 i64,
-        serialize_i128 i128,
-        serialize_u8 u8,
-        serialize_u16 u16,
-        serialize_u32 u32,
-        serialize_u64 u64,
+        serialize_i8 i8 Form::Int(1),
+        serialize_i16 i16 Form::Int(2),
+        serialize_i32 i32 Form::Int(4),
+        serialize_i64 i64 Form::Int(8),
+        serialize_i128 i128 Form::Int(16),
+        serialize_u8 u8 Form::Uint(1),
+        serialize_u16 u16 Form::Uint(2),
+        serialize_u32 u32 Form::Uint(4),
+        serialize_u64 u64 Form::Uint(8),
     }
 
     fn serialize_u128(self, value: u128) -> Result {
@@ -197,6 +205,7 @@ impl<'p, 'd, 'b> Serializer for ItemSerializer<'p, 'd, 'b> {
         }
     }
 
+    #[inline]
     fn serialize_f64(self, value: f64) -> Result {
         match self.plan.form {
             Form::Float64 => self.number(&value.to_le_bytes()),
@@ -210,6 +219,7 @@ impl<'p, 'd, 'b> Serializer for ItemSerializer<'p, 'd, 'b> {
         self.serialize_str(value.encode_utf8(&mut [0; 4]))
     }
 
+    #[inline]
     fn serialize_str(self, value: &str) -> Result {
         match self.plan.form {
             Form::Bytes => self.padded(value.as_bytes()),
@@ -273,6 +283,7 @@ impl<'p, 'd, 'b> Serializer for ItemSerializer<'p, 'd, 'b> {
         self.fields()
     }
 
+    #[inline]
     fn serialize_struct(self, _: &'static str, _: usize) -> Result<ItemFields<'p, 'd, 'b>> {
         self.fields()
     }
@@ -314,6 +325,7 @@ impl ItemValues<'_, '_, '_> {
         ItemError::new(format_args!("the dtype has {most} values, but the type gives {found}"))
     }
 
+    #[inline]
     fn write<T: ?Sized + Serialize>(&mut self, value: &T) -> Result {
         let number = self.written;
         if number == self.most {
@@ -349,6 +361,7 @@ impl ItemValues<'_, '_, '_> {
     }
 }
 
+#[inline]
 fn write_field<T: ?Sized + Serialize>(field: &mut FieldPlan<'_>, item: &mut [u8], value: &T) -> Result {
     let FieldPlan { plan, offset, field, .. } = field;
     let bytes = item.get_mut(*offset..*offset + plan.size).ok_or_else(ItemError::too_short)?;
@@ -390,6 +403,7 @@ pub(super) struct ItemFields<'p, 'd, 'b> {
 }
 
 impl ItemFields<'_, '_, '_> {
+    #[inline]
     fn write<T: ?Sized + Serialize>(&mut self, name: &str, value: &T) -> Result {
         let field = self.fields.next(name, self.written)?;
         self.written += 1;
@@ -401,6 +415,7 @@ impl SerializeStruct for ItemFields<'_, '_, '_> {
     type Ok = ();
     type Error = ItemError;
 
+    #[inline]
     fn serialize_field<T: ?Sized + Serialize>(&mut self, name: &'static str, value: &T) -> Result {
         self.write(name, value)
     }
