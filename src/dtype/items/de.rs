@@ -3,7 +3,6 @@
 use alloc::string::String;
 use core::marker::PhantomData;
 use core::slice;
-use core::str::Utf8Error;
 
 use serde::de::value::{BorrowedStrDeserializer, SeqDeserializer, StrDeserializer, U16Deserializer};
 use serde::de::{
@@ -34,35 +33,43 @@ macro_rules! number {
     };
 }
 
-impl<'de> ItemDeserializer<'_, '_, 'de> {
+impl<'p, 'd, 'de> ItemDeserializer<'p, 'd, 'de> {
     /// The error of a type that cannot be read from the dtype.
     #[cold]
     fn mismatch(&self, expected: &dyn Expected) -> ItemError {
         ItemError::new(format_args!("the dtype is {}, but the type takes {expected}", self.plan))
     }
 
+    /// An integer of another width in the type than in the dtype.
+    // Not `self`, which would be stored for each field, although the call is rare.
     #[cold]
-    fn integer<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
-        match self.plan.form {
-            Form::Int(1) => visitor.visit_i8(number!(self, i8)),
-            Form::Int(2) => visitor.visit_i16(number!(self, i16)),
-            Form::Int(4) => visitor.visit_i32(number!(self, i32)),
-            Form::Int(_) => visitor.visit_i64(number!(self, i64)),
-            Form::Uint(1) => visitor.visit_u8(number!(self, u8)),
-            Form::Uint(2) => visitor.visit_u16(number!(self, u16)),
-            Form::Uint(4) => visitor.visit_u32(number!(self, u32)),
-            Form::Uint(_) => visitor.visit_u64(number!(self, u64)),
-            _ => Err(self.mismatch(&visitor)),
+    fn integer<V: Visitor<'de>>(plan: &'p mut Plan<'d>, bytes: &'de [u8], visitor: V) -> Result<V::Value> {
+        let part = Self { plan, bytes };
+        match part.plan.form {
+            Form::Int(1) => visitor.visit_i8(number!(part, i8)),
+            Form::Int(2) => visitor.visit_i16(number!(part, i16)),
+            Form::Int(4) => visitor.visit_i32(number!(part, i32)),
+            Form::Int(_) => visitor.visit_i64(number!(part, i64)),
+            Form::Uint(1) => visitor.visit_u8(number!(part, u8)),
+            Form::Uint(2) => visitor.visit_u16(number!(part, u16)),
+            Form::Uint(4) => visitor.visit_u32(number!(part, u32)),
+            Form::Uint(_) => visitor.visit_u64(number!(part, u64)),
+            _ => Err(part.mismatch(&visitor)),
         }
     }
 
     /// A float that is wider in the type than in the dtype.
     #[cold]
-    fn narrow_float<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
-        match self.plan.form {
-            Form::Float32 => visitor.visit_f32(number!(self, f32)),
-            Form::Float16 => visitor.visit_f32(float16::widen(number!(self, u16))),
-            _ => Err(self.mismatch(&visitor)),
+    fn narrow_float<V: Visitor<'de>>(
+        plan: &'p mut Plan<'d>,
+        bytes: &'de [u8],
+        visitor: V,
+    ) -> Result<V::Value> {
+        let part = Self { plan, bytes };
+        match part.plan.form {
+            Form::Float32 => visitor.visit_f32(number!(part, f32)),
+            Form::Float16 => visitor.visit_f32(float16::widen(number!(part, u16))),
+            _ => Err(part.mismatch(&visitor)),
         }
     }
 
@@ -70,29 +77,6 @@ impl<'de> ItemDeserializer<'_, '_, 'de> {
     #[inline(always)]
     fn all(&self) -> Result<&'de [u8]> {
         self.bytes.get(..self.plan.size).ok_or_else(ItemError::too_short)
-    }
-
-    /// The bytes without the NULs that pad them.
-    #[inline(always)]
-    fn unpadded(&self) -> Result<&'de [u8]> {
-        let bytes = self.all()?;
-        let mut rest = bytes;
-        // Eight bytes at a time, of which the last is the lowest of the number.
-        while let Some((before, last)) = rest.split_last_chunk() {
-            let last = u64::from_be_bytes(*last);
-            if last != 0 {
-                let length = rest.len() - last.trailing_zeros() as usize / 8;
-                return bytes.get(..length).ok_or_else(ItemError::too_short);
-            }
-            rest = before;
-        }
-        let length = rest.iter().rposition(|&byte| byte != 0).map_or(0, |last| last + 1);
-        bytes.get(..length).ok_or_else(ItemError::too_short)
-    }
-
-    #[inline(always)]
-    fn utf8(&self) -> Result<&'de str> {
-        core::str::from_utf8(self.unpadded()?).map_err(not_utf8)
     }
 
     /// The text of a `U`.
@@ -132,7 +116,7 @@ impl<'de> ItemDeserializer<'_, '_, 'de> {
         };
         // A tuple takes all bytes of a text, and a list those without the padding.
         let bytes = match self.plan.form {
-            Form::Bytes if length.is_none() => self.unpadded()?,
+            Form::Bytes if length.is_none() => unpadded(self.all()?),
             Form::Bytes | Form::Raw => self.all()?,
             Form::Array { length, ref mut element } => {
                 check(length)?;
@@ -153,10 +137,31 @@ impl<'de> ItemDeserializer<'_, '_, 'de> {
     }
 }
 
-#[cold]
-fn not_utf8(error: Utf8Error) -> ItemError {
-    let byte = error.valid_up_to();
-    ItemError::new(format_args!("the text is not UTF-8 at byte {byte}; a type that takes bytes can read it"))
+/// The bytes without the NULs that pad them.
+fn unpadded(bytes: &[u8]) -> &[u8] {
+    let mut rest = bytes;
+    // Eight bytes at a time, of which the last is the lowest of the number.
+    while let Some((before, last)) = rest.split_last_chunk() {
+        let zeros = u64::from_be_bytes(*last).trailing_zeros() as usize / 8;
+        if zeros < last.len() {
+            return rest.get(..rest.len() - zeros).unwrap_or_default();
+        }
+        rest = before;
+    }
+    let length = rest.iter().rposition(|&byte| byte != 0).map_or(0, |last| last + 1);
+    rest.get(..length).unwrap_or_default()
+}
+
+/// The text of an `S`.
+// A call, so that the code around it is short enough to be inlined into the visitor of a struct.
+#[inline(never)]
+fn utf8(bytes: &[u8]) -> Result<&str> {
+    core::str::from_utf8(unpadded(bytes)).map_err(|error| {
+        let byte = error.valid_up_to();
+        ItemError::new(format_args!(
+            "the text is not UTF-8 at byte {byte}; a type that takes bytes can read it"
+        ))
+    })
 }
 
 macro_rules! numbers {
@@ -167,7 +172,7 @@ macro_rules! numbers {
             fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
                 match self.plan.form {
                     $form => visitor.$visit(number!(self, $type)),
-                    _ => self.$other(visitor),
+                    _ => Self::$other(self.plan, self.bytes, visitor),
                 }
             }
         )*
@@ -200,10 +205,10 @@ impl<'de> Deserializer<'de> for ItemDeserializer<'_, '_, 'de> {
     fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
         match self.plan.form {
             Form::Bool => self.deserialize_bool(visitor),
-            Form::Int(_) | Form::Uint(_) => self.integer(visitor),
+            Form::Int(_) | Form::Uint(_) => Self::integer(self.plan, self.bytes, visitor),
             Form::Float16 | Form::Float32 => self.deserialize_f32(visitor),
             Form::Float64 => self.deserialize_f64(visitor),
-            Form::Bytes if self.utf8().is_err() => self.deserialize_bytes(visitor),
+            Form::Bytes if utf8(self.all()?).is_err() => self.deserialize_bytes(visitor),
             Form::Bytes | Form::Text => self.deserialize_str(visitor),
             Form::Raw => self.deserialize_bytes(visitor),
             Form::Array { .. } => self.deserialize_seq(visitor),
@@ -234,8 +239,8 @@ impl<'de> Deserializer<'de> for ItemDeserializer<'_, '_, 'de> {
     }
 
     forward! {
-        deserialize_i128 => integer,
-        deserialize_u128 => integer,
+        deserialize_i128 => deserialize_i64,
+        deserialize_u128 => deserialize_u64,
         deserialize_char => deserialize_str,
         deserialize_identifier => deserialize_str,
         deserialize_byte_buf => deserialize_bytes,
@@ -244,7 +249,7 @@ impl<'de> Deserializer<'de> for ItemDeserializer<'_, '_, 'de> {
     #[inline(always)]
     fn deserialize_str<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
         match self.plan.form {
-            Form::Bytes => visitor.visit_borrowed_str(self.utf8()?),
+            Form::Bytes => visitor.visit_borrowed_str(utf8(self.all()?)?),
             _ => self.text(visitor),
         }
     }
@@ -256,7 +261,7 @@ impl<'de> Deserializer<'de> for ItemDeserializer<'_, '_, 'de> {
 
     fn deserialize_bytes<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
         match self.plan.form {
-            Form::Bytes => visitor.visit_borrowed_bytes(self.unpadded()?),
+            Form::Bytes => visitor.visit_borrowed_bytes(unpadded(self.all()?)),
             Form::Raw => visitor.visit_borrowed_bytes(self.all()?),
             _ => Err(self.mismatch(&visitor)),
         }
@@ -328,7 +333,7 @@ impl<'de> Deserializer<'de> for ItemDeserializer<'_, '_, 'de> {
         visitor: V,
     ) -> Result<V::Value> {
         match self.plan.form {
-            Form::Bytes => visitor.visit_enum(BorrowedStrDeserializer::new(self.utf8()?)),
+            Form::Bytes => visitor.visit_enum(BorrowedStrDeserializer::new(utf8(self.all()?)?)),
             Form::Text => visitor.visit_enum(self.utf32()?.into_deserializer()),
             _ => Err(self.mismatch(&visitor)),
         }
