@@ -41,7 +41,9 @@ macro_rules! refuse {
     (@char) => { refuse! { @methods Char: serialize_char(char) } };
     (@str) => {
         refuse! { @methods Str: serialize_str(&str) }
-
+        refuse! { @display }
+    };
+    (@display) => {
         fn collect_str<T: core::fmt::Display + ?Sized>(self, _: &T) -> Result<Self::Ok, Error> {
             $crate::ser::methods::unsupported($crate::error::ValueType::Str)
         }
