@@ -42,6 +42,17 @@ impl serde::Serializer for TextSerializer<'_> {
         Ok(self.put(text))
     }
 
+    /// The name of a variant, as an enum of the dtypes that a type takes has it.
+    #[inline]
+    fn serialize_unit_variant(
+        self,
+        _name: &'static str,
+        _index: u32,
+        variant: &'static str,
+    ) -> Result<usize, Error> {
+        self.serialize_str(variant)
+    }
+
     #[inline]
     fn serialize_bytes(self, bytes: &[u8]) -> Result<usize, Error> {
         let text = wire::dtype(bytes).ok_or_else(|| wire::not_dtype(bytes))?;
@@ -69,7 +80,7 @@ impl serde::Serializer for TextSerializer<'_> {
 
     transparent! {}
 
-    refuse! { integers bool floats char none unit variants sequences map structs }
+    refuse! { integers bool floats char none unit variants_with_content sequences map structs }
 }
 
 /// Takes the name of a layout.
