@@ -182,6 +182,7 @@ DAMAGED = {
     "vlmetalayer-offset": (vlmetalayers("offset", 0, MOST), []),
     "vlmetalayer-length": (vlmetalayers("content", 1, MOST), []),
     "vlmetalayer-chunk": (vlmetalayers("chunk", 3, b"\x00"), []),
+    "vlmetalayer-value": (vlmetalayers("index", 10, b"\xff"), []),
     "old-layout": (with_bytes((DATA / "uint16_6x8.caterva").read_bytes()), ["--dtype", "uint16"]),
     "lost-typesize": (lost_typesize, []),
 }

@@ -4,12 +4,22 @@ use crate::format::blocks::single_block;
 use crate::format::chunk::{ChunkHeader, INT32};
 use crate::format::decompress::{decompress, max_data};
 use crate::rules::blocks::starts;
+use crate::rules::chunk::{Plugins, unknown_method, unsupported};
 
 /// Why a chunk could not be decompressed.
 pub(crate) enum NotDecompressed {
     Damaged(String),
     /// This crate cannot decompress it, but C-Blosc2 may.
     NotTried(String),
+}
+
+/// Refuses a codec or a filter that cannot be undone. `metalayer` is that of the array, which some plugins need.
+pub(crate) fn check_method(header: &ChunkHeader, metalayer: Option<&[u8]>) -> Result<(), NotDecompressed> {
+    if let Some(why) = unknown_method(header) {
+        return Err(NotDecompressed::Damaged(why));
+    }
+    let why = unsupported(header, Plugins::Tried { is_array: metalayer.is_some() });
+    why.map_or(Ok(()), |why| Err(NotDecompressed::NotTried(why)))
 }
 
 /// Decompresses a chunk with a valid header and table of blocks, block by block if possible. `metalayer` is that of the

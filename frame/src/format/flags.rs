@@ -83,6 +83,11 @@ codecs! {
 }
 
 impl Codec {
+    /// Whether the number belongs neither to a known codec nor to a user.
+    pub(crate) fn is_unknown(self) -> bool {
+        self.0 < FIRST_OF_USERS && self.name().is_none()
+    }
+
     /// Whether every build of C-Blosc2 has the codec.
     pub(crate) fn is_built_in(self) -> bool {
         [Self::BLOSCLZ, Self::LZ4, Self::LZ4HC, Self::ZLIB, Self::ZSTD].contains(&self)

@@ -193,12 +193,21 @@ pub(crate) fn unsupported(header: &ChunkHeader, plugins: Plugins) -> Option<Stri
     }
     if !header.has_built_in_codec() && !plugins.has(header.codec) {
         return Some(match header.codec {
-            Some(codec) => format!("has the codec {codec}, which this crate cannot decompress"),
+            Some(codec) => format!("has {codec}, a codec that this crate cannot decompress"),
             None => "leaves its codec to the frame".into(),
         });
     }
     let plugin = header.filters.iter().find(|&&filter| !plugins.can_undo(filter))?;
-    Some(format!("has the filter {plugin}, which this crate cannot undo"))
+    Some(format!("has {plugin}, a filter that this crate cannot undo"))
+}
+
+/// The codec or filter of a chunk with a table of blocks that belongs neither to C-Blosc2, nor to a plugin, nor to a
+/// user, so that no reader can decompress the chunk.
+pub(crate) fn unknown_method(header: &ChunkHeader) -> Option<String> {
+    let codec = header.unknown_codec().map(|codec| format!("codec {codec}"));
+    let filter = || header.filters.iter().find(|filter| filter.is_unknown()).map(ToString::to_string);
+    let unknown = codec.or_else(filter).filter(|_| header.has_table())?;
+    Some(format!("{unknown} is neither one of C-Blosc2 nor one of its plugins"))
 }
 
 /// Whether decompression uses the codecs and filters that are plugins of C-Blosc2.
