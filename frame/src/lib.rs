@@ -137,8 +137,8 @@ pub use io::item::Item;
 pub use io::open::is_sparse_frame;
 #[cfg(feature = "decompress")]
 pub use io::slice::Slice;
-pub use salvage::from::Salvage;
-pub use salvage::report::{ChunkRange, SalvageReport};
+pub use salvage::from::{Fill, Salvage};
+pub use salvage::report::{AssumedOrder, ChunkRange, LostMetalayer, Restored, SalvageReport};
 pub use write::builder::FrameBuilder;
 pub use write::destination::NewFrame;
 pub use write::writer::FrameWriter;

@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
-use object_store::client::{HttpClient, HttpConnector, HttpError, HttpRequest, HttpResponse, HttpService};
+use object_store::client::{
+    HttpClient, HttpConnector, HttpError, HttpErrorKind, HttpRequest, HttpResponse, HttpService,
+};
 use object_store::{ClientConfigKey, ClientOptions, Error};
 use reqwest::header::{LOCATION, RANGE};
 use reqwest::{Certificate, Client, Method, NoProxy, Proxy, Url};
@@ -29,13 +31,17 @@ impl HttpConnector for Connector {
     }
 }
 
+/// The time limit of an attempt, half of that of a request: one that hangs is retried once.
+fn attempt_limit() -> Duration {
+    Duration::from_millis(*TIMEOUT * 500)
+}
+
 /// A client that follows no redirects, with the options of the environment.
 fn client(options: &ClientOptions) -> reqwest::Result<Client> {
     let option = |key| options.get_config_value(&key);
     let mut builder = Client::builder()
         .user_agent(concat!("b2nd/", env!("CARGO_PKG_VERSION")))
-        // Half of the time limit, in milliseconds, so that a request that hangs is retried once.
-        .timeout(Duration::from_millis(*TIMEOUT * 500))
+        .timeout(attempt_limit())
         .redirect(reqwest::redirect::Policy::none())
         // As `object_store` does by default: HTTP/2 sends all requests over one connection, which is slower.
         .http1_only();
@@ -72,7 +78,11 @@ impl HttpService for Connection {
         'c: 'f,
         Self: 'f,
     {
-        Box::pin(self.answer(request))
+        Box::pin(async {
+            // The limit of the client is that of each redirect.
+            let answer = tokio::time::timeout(attempt_limit(), self.answer(request)).await;
+            answer.unwrap_or_else(|late| Err(HttpError::new(HttpErrorKind::Timeout, late)))
+        })
     }
 }
 
