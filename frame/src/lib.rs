@@ -120,6 +120,7 @@ pub use find::zip::{MemberContent, ZipMember, zip_member, zip_members};
 pub use finding::{Finding, Place};
 pub use format::array::{Array, has_objects};
 pub use format::chunk::{ChunkHeader, SpecialValue};
+pub use format::chunk_file::SPARSE_INDEX;
 pub use format::decompress::expansion_limit;
 pub use format::fields::{Generation, HeaderField};
 pub use format::flags::{Codec, Filter, FrameType, SplitMode};

@@ -1,8 +1,7 @@
 //! A visited frame and its derived sizes.
 
 use b2nd_frame::{
-    Array, ChunkCounts, Finding, FindingCode, Frame, FrameType, Header, Metalayer, ObjectKind, Skipped,
-    Trailer,
+    Array, ChunkCounts, Finding, Frame, FrameType, Header, Metalayer, ObjectKind, Skipped, Trailer,
 };
 use b2nd_serde::dtype::Dtype;
 
@@ -18,20 +17,6 @@ pub(crate) enum ShownValues {
     /// Whole values, up to a large limit.
     All,
 }
-
-/// Findings that make the sizes of a frame uncertain. Such frames are left out of sums, which one damaged number would
-/// dominate.
-const WRONG_SIZES: [FindingCode; 9] = [
-    FindingCode::Typesize,
-    FindingCode::Sizes,
-    FindingCode::NegativeDimension,
-    FindingCode::ZeroChunk,
-    FindingCode::Overflow,
-    FindingCode::ChunkTooLarge,
-    FindingCode::ZeroChunksize,
-    FindingCode::ChunksizeMismatch,
-    FindingCode::InterruptedResize,
-];
 
 /// The values of a frame to show.
 #[derive(Clone, Copy)]
@@ -113,7 +98,7 @@ impl<'s> View<'s> {
 
     /// Whether a number that sizes are computed from is damaged, or two of them disagree.
     fn has_wrong_sizes(self) -> bool {
-        self.findings.iter().any(|finding| WRONG_SIZES.contains(&finding.code()))
+        self.findings.iter().any(|finding| finding.code().makes_sizes_uncertain())
     }
 
     /// The number of chunks. If chunks differ in length, only the chunk index has it.

@@ -47,7 +47,9 @@ fn salvage(path: &Path, findings: &[Finding], depth: CheckDepth) -> Option<Strin
             return match error.kind() {
                 ErrorKind::Stopped => Some(format!("{command}  # --dry-run tells what is lost")),
                 // A file with a wrong shape has other chunks than it should.
-                ErrorKind::OrderUnknown if findings.iter().any(|finding| is_about_sizes(finding.code())) => {
+                ErrorKind::OrderUnknown
+                    if findings.iter().any(|finding| finding.code().makes_sizes_uncertain()) =>
+                {
                     None
                 }
                 ErrorKind::OrderUnknown => Some(format!(
@@ -65,12 +67,6 @@ fn salvage(path: &Path, findings: &[Finding], depth: CheckDepth) -> Option<Strin
         (0, _) => format!("{command}  # loses {}", count(layers, "metalayer")),
         _ => format!("{command}  # loses {} of {}", lost, count(report.counts.total(), "chunk")),
     })
-}
-
-/// Whether a finding is about sizes in the header that are not those of the array.
-fn is_about_sizes(code: FindingCode) -> bool {
-    use FindingCode::{BlocksizeMismatch, ChunksizeMismatch, InterruptedResize};
-    matches!(code, BlocksizeMismatch | ChunksizeMismatch | InterruptedResize)
 }
 
 /// The option of `b2nd salvage` for the entry of the metalayer that is invalid.

@@ -216,6 +216,33 @@ mod table;
 
 pub use table::FindingCode;
 
+impl FindingCode {
+    /// Whether a number that sizes are computed from is damaged, or two of them disagree. Such a frame should not be in a
+    /// sum of sizes, which one damaged number would dominate.
+    ///
+    /// ```
+    /// use b2nd_frame::FindingCode;
+    ///
+    /// assert!(FindingCode::ChunksizeMismatch.makes_sizes_uncertain());
+    /// assert!(!FindingCode::OldLayout.makes_sizes_uncertain());
+    /// ```
+    #[must_use]
+    pub fn makes_sizes_uncertain(self) -> bool {
+        matches!(
+            self,
+            Self::Typesize
+                | Self::Sizes
+                | Self::NegativeDimension
+                | Self::ZeroChunk
+                | Self::Overflow
+                | Self::ChunkTooLarge
+                | Self::ZeroChunksize
+                | Self::ChunksizeMismatch
+                | Self::InterruptedResize
+        )
+    }
+}
+
 impl fmt::Display for FindingCode {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
