@@ -124,7 +124,7 @@ impl FailedRequest<'_> {
                 ("io", format!("there is no connection to the server: {}", innermost(self.error)))
             }
             (None, Some(HttpErrorKind::Interrupted | HttpErrorKind::Request | HttpErrorKind::Decode)) => {
-                ("io", format!("the connection ended before the answer did; try again"))
+                ("io", "the connection ended before the answer did; try again".into())
             }
             _ => ("io", innermost(self.error)),
         }
