@@ -98,9 +98,10 @@ impl Connection {
                     (false, _) => whole(answer).await,
                 };
             }
-            // `object_store` uses this method to ask the service of Amazon's machines for a token, and acts on its
-            // answer.
-            if request.method() == Method::PUT {
+            // `object_store` uses this method to ask the service of Amazon's machines for a token. It acts on a refusal
+            // only with this variable.
+            let has_fallback = || std::env::var_os("AWS_IMDSV1_FALLBACK").is_some();
+            if request.method() == Method::PUT && (!is_for_credentials || has_fallback()) {
                 return Ok(start_of(answer).await);
             }
             if is_for_credentials {
