@@ -14,6 +14,9 @@ pub const MAX_NDIM: u8 = 16;
 /// The largest number of bytes of a dtype. C-Blosc2 stores the length in an `int32_t`.
 pub(crate) const MAX_DTYPE_LEN: usize = i32::MAX as usize;
 
+/// The name of a `Meta` in serde's data model. A struct of a user can have it too, so its fields count as well.
+pub(crate) const META_NAME: &str = "Meta";
+
 /// The encoding of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Encoding {
@@ -87,8 +90,14 @@ macro_rules! entries {
         }
 
         /// The fields of a `Meta` in serde's data model: its layout, then each entry.
-        #[cfg(feature = "alloc")]
         pub(crate) const META_FIELDS: &[&str] = &["layout", $( $name ),*];
+
+        /// Whether a struct is a `Meta`.
+        // Inlined, and a pattern instead of a comparison of slices, so the compiler decides it for a derived struct.
+        #[inline(always)]
+        pub(crate) fn is_meta(name: &str, fields: &[&str]) -> bool {
+            name == META_NAME && matches!(fields, ["layout", $( $name ),*])
+        }
     };
 }
 

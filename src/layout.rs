@@ -26,45 +26,6 @@ pub(crate) const fn vector_marker(ndim: u8) -> u8 {
     FIXARRAY + ndim
 }
 
-/// A set of entries.
-#[cfg(feature = "alloc")]
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-// A bit per entry, so the fields of a `Meta` are compared with a layout in one operation.
-pub(crate) struct EntrySet(u32);
-
-#[cfg(feature = "alloc")]
-const _: () =
-    assert!(Entry::ALL.len() <= u32::BITS as usize, "an entry without a bit would not be in any set");
-
-#[cfg(feature = "alloc")]
-impl EntrySet {
-    pub(crate) const EMPTY: Self = Self(0);
-
-    /// The entries that every layout has.
-    pub(crate) const OF_EVERY_LAYOUT: Self = {
-        let mut set = Self(u32::MAX);
-        let mut layouts = Layout::ALL;
-        while let [layout, rest @ ..] = layouts {
-            set.0 &= layout.entry_set().0;
-            layouts = rest;
-        }
-        set
-    };
-
-    #[inline]
-    pub(crate) const fn contains(self, entry: Entry) -> bool {
-        self.0 & (1 << entry as u8) != 0
-    }
-
-    /// Adds an entry, and returns whether it is new.
-    #[inline]
-    pub(crate) const fn insert(&mut self, entry: Entry) -> bool {
-        let is_new = !self.contains(entry);
-        self.0 |= 1 << entry as u8;
-        is_new
-    }
-}
-
 /// Generates [`Layout`] from a table: the layout, its name, the number in its outer marker, its entries, and two cells
 /// of its documentation, the entries and the writers.
 macro_rules! layouts {
@@ -140,12 +101,11 @@ macro_rules! layouts {
                 None
             }
 
-            /// The layout of the `Meta` that serializes itself with this struct name; `None` for any other struct.
-            #[cfg(feature = "alloc")]
+            /// The layout with a name.
             #[inline]
-            pub(crate) fn of_meta_struct(name: &str) -> Option<Self> {
+            pub(crate) fn of_name(name: &str) -> Option<Self> {
                 match name {
-                    $( concat!("$b2nd_serde::Meta(", $name, ")") => Some(Self::$layout), )*
+                    $( $name => Some(Self::$layout), )*
                     _ => None,
                 }
             }
@@ -156,26 +116,6 @@ macro_rules! layouts {
                 match (entry, self) {
                     $( ($( $entry )|*, Self::$layout) => true, )*
                     _ => false,
-                }
-            }
-
-            /// The entries of the layout.
-            #[cfg(feature = "alloc")]
-            #[inline]
-            pub(crate) const fn entry_set(self) -> EntrySet {
-                match self {
-                    $( Self::$layout => EntrySet(0 $( | 1 << $entry as u8 )*), )*
-                }
-            }
-
-            /// The struct name with which a `Meta` of this layout serializes itself.
-            // Our serializer needs the layout before the first field, and a struct's name is all that serde passes
-            // then. serde_json's `RawValue` uses the same trick. Other formats ignore the name.
-            #[cfg(feature = "alloc")]
-            #[inline]
-            pub(crate) const fn meta_struct(self) -> &'static str {
-                match self {
-                    $( Self::$layout => concat!("$b2nd_serde::Meta(", $name, ")"), )*
                 }
             }
         }
@@ -197,11 +137,6 @@ layouts! {
     Caterva "caterva" 5 [Version Ndim Shape Chunkshape Blockshape]
         "`version` to `blockshape`" "Caterva 0.2 to 0.7, C-Blosc2 in January 2023"
 }
-
-/// The struct name with which `Meta` asks a deserializer for its fields. Our own deserializer recognizes it, and gives
-/// the layout and then a value for each of the seven entries, with a unit for an entry that the layout does not have.
-#[cfg(feature = "alloc")]
-pub(crate) const META_STRUCT: &str = "$b2nd_serde::Meta";
 
 impl Layout {
     /// The number of entries that the outer marker counts.
@@ -241,7 +176,7 @@ impl FromStr for Layout {
 
     #[inline]
     fn from_str(name: &str) -> Result<Self, ParseLayoutError> {
-        Self::ALL.iter().copied().find(|layout| layout.name() == name).ok_or(ParseLayoutError(()))
+        Self::of_name(name).ok_or(ParseLayoutError(()))
     }
 }
 
@@ -269,6 +204,7 @@ impl fmt::Display for ParseLayoutError {
 impl core::error::Error for ParseLayoutError {}
 
 impl Serialize for Layout {
+    #[inline]
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(self.name())
     }
@@ -378,22 +314,13 @@ mod tests {
         }
     }
 
-    #[cfg(feature = "alloc")]
     #[test]
     fn a_layout_has_the_entries_of_the_table() {
         for &layout in Layout::ALL {
-            let mut set = EntrySet::EMPTY;
             for &entry in Entry::ALL {
                 assert_eq!(layout.has(entry), layout.entries().contains(&entry), "{layout}, {entry}");
-                assert_eq!(layout.has(entry), layout.entry_set().contains(entry), "{layout}, {entry}");
-                if layout.has(entry) {
-                    assert!(set.insert(entry), "{layout}, {entry}");
-                }
             }
-            assert_eq!(layout.entry_set(), set, "{layout}");
-            assert_eq!(Layout::of_meta_struct(layout.meta_struct()), Some(layout));
         }
-        assert_eq!(Layout::of_meta_struct("Meta"), None);
     }
 
     #[test]

@@ -138,7 +138,8 @@
 //! | tuple, tuple struct | of 7, 6 or 5 entries | error | of ndim integers | error |
 //! | struct | of 7, 6 or 5 entries | error | error | error |
 //! | map | error | error | error | error |
-//! | unit, newtype, tuple and struct variants | error | error | error | error |
+//! | unit variant | error | error | error | its name |
+//! | newtype, tuple and struct variants | error | error | error | error |
 //!
 //! The table applies to reading and to writing, with one difference: `&[u8]` can read a dtype, but cannot write one.
 //! Serde writes `&[u8]` and `Vec<u8>` as sequences; `serde_bytes` writes them as bytes.
@@ -146,7 +147,12 @@
 //! - An array is a tuple. Serde supports arrays whose length is a number; [`dims`] is for a length that is a const
 //!   generic.
 //! - A type that serializes through its `Display` (`collect_str`) is a string.
+//! - An enum of unit variants lists the dtypes that a type takes: `enum Kind { #[serde(rename = "<f4")] F4 }`. The
+//!   error for another dtype names it and the variants.
 //! - `flatten` turns a struct into a map, so it cannot be used.
+//! - A field that is not an entry gets its `default` when reading, because serde does not tell it from an alias. When
+//!   writing it counts as an entry, so it must be left out: with `#[serde(skip)]`, or `default` and
+//!   `skip_serializing_if`.
 //! - An `untagged` enum is written as its variant. When reading, serde first stores the value in a buffer, so an
 //!   integer can be read as a float there.
 //! - `deserialize_any` gives a sequence of entries. A `serde_json::Value` is therefore read as an array, and written
@@ -154,15 +160,15 @@
 //!
 //! # Features
 //!
-//! | feature | default | lowest Rust | adds |
-//! |---|---|---|---|
-//! | | | 1.85 | `no_std`, no allocation: reading and writing slices, [`dims`], [`dump`], [`Shapes`], [`Geometry`] |
-//! | `alloc` | yes | 1.85 | `to_vec`, `to_vec_with_layout`, `Meta`, and the text of errors that types raise themselves |
-//! | `std` | yes | 1.85 | `to_writer`, `from_reader`, `From<Error> for std::io::Error` |
-//! | `dtype` | | 1.85 | the module `dtype`: parse NumPy's dtype strings, `Meta::parse_dtype` |
+//! | feature | default | adds |
+//! |---|---|---|
+//! | | | `no_std`, no allocation: reading and writing slices, [`dims`], [`dump`], [`Shapes`], [`Geometry`] |
+//! | `alloc` | yes | `to_vec`, `to_vec_with_layout`, `Meta`, and the text of errors that types raise themselves |
+//! | `std` | yes | `to_writer`, `from_reader`, `From<Error> for std::io::Error` |
+//! | `dtype` | | the module `dtype`: parse NumPy's dtype strings, `Meta::parse_dtype` |
 //!
-//! All rows but the first need atomic compare-and-swap, because long strings are reference-counted. thumbv6m and
-//! riscv32imc do not have it.
+//! The lowest Rust is 1.85 for each. All rows but the first need atomic compare-and-swap, because long strings are
+//! reference-counted. thumbv6m and riscv32imc do not have it.
 //!
 //! [Blosc2]: https://www.blosc.org/pages/blosc-in-depth/
 //! [`b2nd-frame`]: https://docs.rs/b2nd-frame

@@ -70,8 +70,7 @@ struct Arguments {
 }
 
 fn main() -> ExitCode {
-    // Not `parse`, so that a message can be mended before it is printed.
-    let arguments = Arguments::try_parse().unwrap_or_else(|error| terminal::wrong_usage(error));
+    let arguments = Arguments::parse();
     arguments.color.write_global();
     let status = arguments.command.status_if_closed();
     match arguments.command.run(Arguments::command) {

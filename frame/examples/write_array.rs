@@ -1,4 +1,4 @@
-//! Writes an `ndarray` into a `.b2nd` file, compressed in Rust, that python-blosc2 opens:
+//! Writes an `ndarray` into a `.b2nd` file that python-blosc2 opens:
 //!
 //! ```sh
 //! cargo run -p b2nd-frame --example write_array --features ndarray -- waves.b2nd
@@ -10,8 +10,6 @@ use std::path::Path;
 
 use b2nd_frame::FrameBuilder;
 use b2nd_serde::{Meta, Shapes};
-use blosc2_pure_rs::compress::{CParams, compress_chunk};
-use blosc2_pure_rs::constants::BLOSC_ZSTD;
 use ndarray::{Array, Array2};
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -29,18 +27,13 @@ pub fn write_array(path: &Path, array: &Array2<f64>) -> Result<(), Box<dyn Error
     let items: Vec<u8> = array.iter().flat_map(|item: &f64| item.to_le_bytes()).collect();
 
     let typesize = size_of::<f64>();
-    let compression = CParams {
-        compcode: BLOSC_ZSTD,
-        typesize: i32::try_from(typesize)?,
-        blocksize: i32::try_from(usize::try_from(geometry.block_nitems())? * typesize)?,
-        ..CParams::default()
-    };
     let mut writer = FrameBuilder::new(meta).vlmetalayer("unit", "metre").create(path)?;
     for chunk in geometry.chunks() {
         // Block after block, with zeros as padding.
         let mut in_blocks = vec![0; writer.chunk_nbytes()];
         chunk.gather(&items, typesize, &mut in_blocks)?;
-        writer.write_chunk(chunk.number(), &compress_chunk(&in_blocks, &compression)?)?;
+        // A compressed chunk, of any Blosc2 compressor, goes to `write_chunk`.
+        writer.write_uncompressed(chunk.number(), &in_blocks)?;
     }
     let frame = writer.finish()?.persist()?;
     println!("{} chunks, {} bytes", geometry.nchunks(), frame.header().frame_len);

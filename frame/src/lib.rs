@@ -54,8 +54,8 @@
 //! | feature | lowest Rust | adds |
 //! |---|---|---|
 //! | | 1.85 | all but the rows below |
-//! | `decompress` | 1.88 | compressed chunk indexes and vlmetalayers; `Frame::slice`, `Chunks::decompressed`, `EmbeddedFrames`, [`CheckDepth::ChunkData`] |
-//! | `ndarray` | 1.88 | `Slice::read_array`; it includes `decompress` |
+//! | `decompress` | 1.89 | compressed chunk indexes and vlmetalayers; `Frame::slice`, `Chunks::decompressed`, `EmbeddedFrames`, [`CheckDepth::ChunkData`] |
+//! | `ndarray` | 1.89 | `Slice::read_array`; it includes `decompress` |
 //!
 //! No feature is on by default. Without `decompress`, a frame with a compressed chunk index can be opened, but its
 //! chunks cannot be read: most writers compress the index.
@@ -103,6 +103,9 @@ pub mod cookbook;
 #[cfg(doc)]
 pub mod costs;
 
+/// The crate of the chunks.
+pub use b2nd_chunk;
+pub use b2nd_chunk::{ChunkHeader, Codec, Filter, SpecialValue};
 /// The crate of the metalayer. With this re-export, a program needs only one dependency.
 pub use b2nd_serde;
 pub use check::report::{Report, Skipped};
@@ -119,10 +122,9 @@ pub use find::store::{Store, is_store_folder};
 pub use find::zip::{MemberContent, ZipMember, zip_member, zip_members};
 pub use finding::{Finding, Place};
 pub use format::array::{Array, has_objects};
-pub use format::chunk::{ChunkHeader, SpecialValue};
 pub use format::decompress::expansion_limit;
 pub use format::fields::{Generation, HeaderField};
-pub use format::flags::{Codec, Filter, FrameType, SplitMode};
+pub use format::flags::{FrameType, SplitMode};
 pub use format::header::Header;
 pub use format::index::{ChunkCounts, ChunkEntry, ChunkPlace};
 pub use format::object_kind::ObjectKind;

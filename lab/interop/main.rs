@@ -1,6 +1,7 @@
 //! Compares this project with C-Blosc2 and python-blosc2, which `lab/run interop` installs.
 
 mod change;
+mod chunk_data;
 mod examples;
 mod frame;
 mod info;

@@ -60,6 +60,20 @@ fn section(start: usize, layers: &[(&str, &[u8])]) -> Vec<u8> {
     bytes
 }
 
+/// The chunks in a file of `frame/tests/data/chunks`.
+pub fn chunks_of(name: &str) -> Vec<Vec<u8>> {
+    let bytes = fs::read(data().join(format!("chunks/{name}.chunks"))).unwrap();
+    let mut rest = &bytes[..];
+    let mut chunks = Vec::new();
+    while !rest.is_empty() {
+        // Offset 12 of a chunk is its length.
+        let (chunk, after) = rest.split_at(u32::from_le_bytes(rest[12..16].try_into().unwrap()) as usize);
+        chunks.push(chunk.to_vec());
+        rest = after;
+    }
+    chunks
+}
+
 /// A Blosc2 chunk of these bytes, not compressed.
 pub fn stored_chunk(data: &[u8]) -> Vec<u8> {
     let mut chunk = chunk_header(data.len(), 32 + data.len());

@@ -3,12 +3,12 @@
 use serde::de::Visitor;
 use serde::forward_to_deserialize_any;
 
-#[cfg(feature = "alloc")]
-use super::entries::AsMeta;
 use super::entries::InOrder;
 use super::methods::{transparent, whole};
 use super::names::{ByName, Names};
+use super::read_error::Misfit;
 use super::takes::Takes;
+use crate::entry::META_FIELDS;
 use crate::error::{Detail, Error, LayoutFault, ValueType};
 use crate::layout::Layout;
 use crate::wire::{Input, Metalayer};
@@ -79,15 +79,18 @@ impl<'de> Deserializer<'de> {
     pub(super) fn take<V: Visitor<'de>>(&mut self, takes: Takes, visitor: V) -> Result<V::Value, Error> {
         let start = self.offset();
         let metalayer = Metalayer::read(self.input.clone())?;
-        let value = visit(&metalayer, start, takes, visitor).map_err(|error| error.at(start))?;
+        let bytes = self.rest();
+        let bytes = bytes.get(..bytes.len() - metalayer.rest.len()).unwrap_or_default();
+        let value = visit(&metalayer, bytes, start, takes, visitor).map_err(|error| error.at(start))?;
         self.input.skip_to(metalayer.rest);
         Ok(value)
     }
 }
 
-/// Lets a type take the entries of a metalayer that begins at offset `start` of the input.
+/// Lets a type take the entries of a metalayer of these bytes, which begins at offset `start` of the input.
 fn visit<'de, V: Visitor<'de>>(
     metalayer: &Metalayer<'de>,
+    bytes: &'de [u8],
     start: usize,
     takes: Takes,
     visitor: V,
@@ -104,8 +107,11 @@ fn visit<'de, V: Visitor<'de>>(
             None => visitor.visit_seq(&mut entries),
             Some(names) => visitor.visit_map(ByName { entries: &mut entries, names }),
         },
-        #[cfg(feature = "alloc")]
-        Takes::Meta => return visitor.visit_seq(AsMeta::new(metalayer, start)),
+        Takes::Bytes => {
+            // Only the `Meta` of a user refuses them.
+            let fault = LayoutFault::Takes { layout, takes: META_FIELDS.len() };
+            return visitor.visit_borrowed_bytes(bytes).map_err(|Misfit| fault.error());
+        }
         Takes::Map => return Err(Error::new(Detail::Unsupported(ValueType::Map))),
     };
     match (value, entries.taken()) {

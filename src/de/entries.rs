@@ -1,9 +1,7 @@
-//! The entries of a metalayer as a visitor takes them: in order, or as the fields of a `Meta`.
+//! The entries of a metalayer as a visitor takes them, in order.
 
 use core::marker::PhantomData;
 
-#[cfg(feature = "alloc")]
-use serde::de::value::UnitDeserializer;
 use serde::de::{Deserialize, DeserializeSeed, SeqAccess};
 
 use super::read_error::ReadError;
@@ -92,44 +90,5 @@ impl<'de, F: ReadError> SeqAccess<'de> for &mut InOrder<'_, 'de, F> {
     #[inline]
     fn size_hint(&self) -> Option<usize> {
         self.metalayer.layout.entries().len().checked_sub(self.next.into())
-    }
-}
-
-/// The eight fields of a `Meta`: the layout, then each entry, or a unit for an entry that the layout does not have.
-// A derived `Deserialize` cannot see the outer marker, so the layout comes as a field of its own.
-#[cfg(feature = "alloc")]
-pub(super) struct AsMeta<'m, 'de, F> {
-    entries: InOrder<'m, 'de, F>,
-    /// The position of the next field.
-    field: u8,
-}
-
-#[cfg(feature = "alloc")]
-impl<'m, 'de, F: ReadError> AsMeta<'m, 'de, F> {
-    #[inline]
-    pub(super) fn new(metalayer: &'m Metalayer<'de>, start: usize) -> Self {
-        Self { entries: InOrder::new(metalayer, start), field: 0 }
-    }
-}
-
-#[cfg(feature = "alloc")]
-impl<'de, F: ReadError> SeqAccess<'de> for AsMeta<'_, 'de, F> {
-    type Error = F;
-
-    // Inlined: the position of the field is a constant in each call of `Meta`'s visitor.
-    #[inline(always)]
-    fn next_element_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<Option<S::Value>, F> {
-        let layout = self.entries.metalayer.layout;
-        let field = self.field;
-        self.field = field.saturating_add(1);
-        let value = match field.checked_sub(1) {
-            None => seed.deserialize(Value::<_, F>::new(layout.name()))?,
-            Some(position) => match Entry::ALL.get(usize::from(position)).copied() {
-                Some(entry) if layout.has(entry) => self.entries.read(entry, seed)?,
-                Some(_) => seed.deserialize(UnitDeserializer::new())?,
-                None => return Ok(None),
-            },
-        };
-        Ok(Some(value))
     }
 }

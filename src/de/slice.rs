@@ -1,11 +1,9 @@
 //! The fast way to read, for ordinary metalayers, and the fallback to the general way.
 
-use serde::de::{Deserialize, Visitor};
+use serde::de::{Deserialize, IgnoredAny, Visitor};
 use serde::forward_to_deserialize_any;
 
 use super::deserializer::Deserializer;
-#[cfg(feature = "alloc")]
-use super::entries::AsMeta;
 use super::entries::InOrder;
 use super::methods::{transparent, whole};
 use super::read_error::Misfit;
@@ -51,6 +49,9 @@ struct SliceDeserializer<'r, 'de> {
 impl<'de> SliceDeserializer<'_, 'de> {
     #[inline(always)]
     fn take<V: Visitor<'de>>(self, takes: Takes, visitor: V) -> Result<V::Value, Error> {
+        if let Takes::Bytes = takes {
+            return self.give_bytes(visitor);
+        }
         let Self { bytes, rest } = self;
         // One check of all bytes. After it only the type can fail, so decoding has no branch for an error in the bytes.
         match Metalayer::ordinary(bytes) {
@@ -58,28 +59,45 @@ impl<'de> SliceDeserializer<'_, 'de> {
                 if let Some(rest) = rest {
                     *rest = metalayer.rest;
                 }
-                visit(&metalayer, takes, visitor).map_err(|Misfit| misfit())
+                visit(&metalayer, visitor).map_err(|Misfit| misfit())
             }
             _ => unboxed(take_other(bytes, rest, takes, visitor)),
+        }
+    }
+
+    /// Lets a `Meta` check and take the bytes of the metalayer itself, without seeds and values in between.
+    #[inline(always)]
+    fn give_bytes<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+        let Self { bytes, rest } = self;
+        let (first, left) = if rest.is_some() { Metalayer::split(bytes) } else { (bytes, &[][..]) };
+        match visitor.visit_borrowed_bytes(first) {
+            Ok(value) => {
+                if let Some(rest) = rest {
+                    *rest = left;
+                }
+                Ok(value)
+            }
+            Err(Misfit) => Err(no_meta(bytes, rest)),
         }
     }
 }
 
 /// Lets a type take the entries of an ordinary metalayer.
 #[inline(always)]
-fn visit<'de, V: Visitor<'de>>(
-    metalayer: &Metalayer<'de>,
-    takes: Takes,
-    visitor: V,
-) -> Result<V::Value, Misfit> {
-    #[cfg(feature = "alloc")]
-    if let Takes::Meta = takes {
-        return visitor.visit_seq(AsMeta::new(metalayer, 0));
-    }
-    let _ = takes;
+fn visit<'de, V: Visitor<'de>>(metalayer: &Metalayer<'de>, visitor: V) -> Result<V::Value, Misfit> {
     let mut entries = InOrder::new(metalayer, 0);
     let value = visitor.visit_seq(&mut entries)?;
     if entries.taken() == metalayer.layout.entries().len() { Ok(value) } else { Err(Misfit) }
+}
+
+/// The error of bytes that a `Meta` refuses.
+#[cold]
+#[inline(never)]
+fn no_meta<'de>(bytes: &'de [u8], rest: Option<&mut &'de [u8]>) -> Error {
+    match take_other(bytes, rest, Takes::Any, IgnoredAny) {
+        Err(error) => error,
+        Ok(_) => misfit(),
+    }
 }
 
 #[cold]

@@ -1,9 +1,7 @@
 //! The entries that a type asks for.
 
-use crate::entry::Entry;
+use crate::entry::{Entry, is_meta};
 use crate::layout::Layout;
-#[cfg(feature = "alloc")]
-use crate::layout::META_STRUCT;
 
 /// The entries that a type takes.
 #[derive(Clone, Copy)]
@@ -14,23 +12,20 @@ pub(super) enum Takes {
     Count(usize),
     /// An entry for each of these fields. Serde lists aliases as fields too, so the entries can be fewer.
     Fields(&'static [&'static str]),
-    /// The layout, and all its entries.
-    #[cfg(feature = "alloc")]
-    Meta,
+    /// The bytes, of which a `Meta` takes the entries itself.
+    Bytes,
     /// A map, which is always an error.
     Map,
 }
 
 impl Takes {
-    /// The entries that a struct with this name takes.
-    // Inlined, so the comparison with `META_STRUCT` is decided at compile time.
+    /// The entries that a struct with this name and these fields takes.
+    // Inlined, so the comparison with a `Meta` is decided at compile time.
     #[inline(always)]
     pub(super) fn of_struct(name: &str, fields: &'static [&'static str]) -> Self {
-        #[cfg(feature = "alloc")]
-        if name == META_STRUCT {
-            return Self::Meta;
+        if is_meta(name, fields) {
+            return Self::Bytes;
         }
-        let _ = name;
         Self::Fields(fields)
     }
 
@@ -42,9 +37,7 @@ impl Takes {
             Self::Any => true,
             Self::Count(count) => count == Layout::B2nd.entries().len(),
             Self::Fields(fields) => Entry::can_be_fields(fields),
-            #[cfg(feature = "alloc")]
-            Self::Meta => true,
-            Self::Map => false,
+            Self::Bytes | Self::Map => false,
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use core::marker::PhantomData;
 
+use serde::de::value::BorrowedStrDeserializer;
 use serde::de::{Deserializer, Visitor};
 use serde::forward_to_deserialize_any;
 
@@ -35,6 +36,11 @@ pub(super) trait Visit<'de>: Sized {
     #[inline]
     fn visit_as_bytes<V: Visitor<'de>, F: ReadError>(self, visitor: V) -> Result<V::Value, F> {
         self.visit(visitor)
+    }
+
+    // Rejected unless it is a text: the version would be the number of a variant.
+    fn visit_as_enum<V: Visitor<'de>, F: ReadError>(self, _visitor: V) -> Result<V::Value, F> {
+        Err(F::new(Detail::Unsupported(ValueType::Enum)))
     }
 }
 
@@ -81,6 +87,10 @@ impl<'de> Visit<'de> for &'de str {
     fn visit_as_bytes<V: Visitor<'de>, F: ReadError>(self, visitor: V) -> Result<V::Value, F> {
         visitor.visit_borrowed_bytes(self.as_bytes())
     }
+
+    fn visit_as_enum<V: Visitor<'de>, F: ReadError>(self, visitor: V) -> Result<V::Value, F> {
+        visitor.visit_enum(BorrowedStrDeserializer::new(self))
+    }
 }
 
 macro_rules! unsigned {
@@ -110,17 +120,25 @@ impl<'de, T: Visit<'de>, F: ReadError> Deserializer<'de> for Value<T, F> {
         self.value.visit_as_bytes(visitor)
     }
 
+    fn deserialize_enum<V: Visitor<'de>>(
+        self,
+        _name: &'static str,
+        _variants: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, F> {
+        self.value.visit_as_enum(visitor)
+    }
+
     unsigned! { deserialize_u8 deserialize_u16 deserialize_u32 deserialize_u64 deserialize_u128 }
 
     transparent! {}
 
     // Rejected, because a type that cannot be written must not be readable either: a float from an integer, a `char`
-    // from a one-letter dtype. Only the tag of an enum asks for an identifier; it would read the version as the number
-    // of a variant.
+    // from a one-letter dtype. Only the tag of an enum asks for an identifier.
     refuse! {
         Float: deserialize_f32() deserialize_f64();
         Char: deserialize_char();
-        Enum: deserialize_identifier() deserialize_enum(&'static str, &'static [&'static str]);
+        Enum: deserialize_identifier();
     }
 
     forward_to_deserialize_any! {

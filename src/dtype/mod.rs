@@ -87,6 +87,8 @@ mod syntax;
 
 mod resolve;
 
+pub mod items;
+
 pub use error::{Error, ErrorKind};
 pub use types::{ByteOrder, Dtype, Extension, Field, Kind, Struct, Subarray, TimeUnit};
 

@@ -236,7 +236,7 @@ impl Parts {
         f.write_str(match (self.encoding(), found) {
             (Some(_), ValueType::None) => " (to leave the entry out, use `skip_serializing_if`)",
             (Some(Encoding::Str32), ValueType::Sequence) => " (for bytes, use `serde_bytes`)",
-            (Some(Encoding::Str32), ValueType::Enum) => " (for the name of a variant, use a string)",
+            (Some(Encoding::Str32), ValueType::Enum) => " (a variant without content is a string)",
             (None, ValueType::Map) => " (`flatten` turns a struct into a map)",
             _ => "",
         })

@@ -8,9 +8,9 @@ use serde::Serialize;
 use serde::ser::{SerializeSeq, SerializeStruct, SerializeTuple, SerializeTupleStruct};
 
 use super::integer::fixint;
-use super::text::TextSerializer;
+use super::text::{LayoutSerializer, TextSerializer};
 use super::vector::VectorSerializer;
-use crate::entry::{Entry, MAX_NDIM};
+use crate::entry::{Entry, MAX_NDIM, META_FIELDS};
 use crate::error::{Detail, Error, LayoutFault};
 use crate::layout::Layout;
 use crate::wire::{Buffer, Output};
@@ -27,9 +27,18 @@ pub struct Entries<B> {
     /// The position of the next entry; [`FAILED`] after an error, even if the value ignores the error.
     next: u8,
     ndim: u8,
-    /// Whether the value is a `Meta`, which has a field for every entry in every layout.
-    #[cfg(feature = "alloc")]
-    meta: bool,
+    next_field: NextField,
+}
+
+/// The meaning of the next field of a struct.
+#[derive(Clone, Copy, Debug)]
+enum NextField {
+    /// An entry.
+    Entry,
+    /// The layout of a `Meta`, which must be the requested one if there is one.
+    MetaLayout(Option<Layout>),
+    /// An entry of a `Meta`, which has a field for every entry in every layout.
+    MetaEntry,
 }
 
 impl<B: Buffer> Entries<B> {
@@ -41,16 +50,37 @@ impl<B: Buffer> Entries<B> {
             version: 0,
             next: 0,
             ndim: 0,
-            #[cfg(feature = "alloc")]
-            meta: false,
+            next_field: NextField::Entry,
         }
     }
 
-    /// The entries of a `Meta`. Its first field is the layout, which is already known from the name of the struct.
-    #[cfg(feature = "alloc")]
+    /// The entries of a `Meta`, whose first field is its layout.
     #[inline(always)]
-    pub(super) fn of_meta(self) -> Self {
-        Self { meta: true, ..self }
+    pub(super) fn of_meta(buffer: B, asked: Option<Layout>) -> Self {
+        Self { next_field: NextField::MetaLayout(asked), ..Self::new(buffer, Layout::B2nd) }
+    }
+
+    /// Takes the first field of a `Meta`.
+    #[inline(always)]
+    fn meta_layout<T: Serialize + ?Sized>(
+        &mut self,
+        key: &str,
+        value: &T,
+        asked: Option<Layout>,
+    ) -> Result<(), Error> {
+        if key != "layout" {
+            // The `Meta` of a user.
+            return Err(LayoutFault::NoLayout { gives: META_FIELDS.len() }.error());
+        }
+        let value = value.serialize(LayoutSerializer)?;
+        match asked {
+            Some(asked) if asked != value => Err(LayoutFault::OtherLayout { value, asked }.error()),
+            _ => {
+                self.layout = value;
+                self.next_field = NextField::MetaEntry;
+                Ok(())
+            }
+        }
     }
 
     /// Checks that a field with a well-known name is in the position of its own entry.
@@ -123,7 +153,6 @@ impl<B: Buffer> Entries<B> {
 }
 
 /// Whether a field of a `Meta` is an entry of its layout. The field `layout` is not an entry.
-#[cfg(feature = "alloc")]
 #[inline]
 fn has_field(layout: Layout, key: &str) -> bool {
     Entry::of_field(key).is_some_and(|entry| layout.has(entry))
@@ -194,9 +223,10 @@ impl<B: Buffer> SerializeStruct for Entries<B> {
 
     #[inline(always)]
     fn serialize_field<T: Serialize + ?Sized>(&mut self, key: &'static str, value: &T) -> Result<(), Error> {
-        #[cfg(feature = "alloc")]
-        if self.meta && !has_field(self.layout, key) {
-            return Ok(());
+        match self.next_field {
+            NextField::MetaLayout(asked) => return self.meta_layout(key, value, asked),
+            NextField::MetaEntry if !has_field(self.layout, key) => return Ok(()),
+            NextField::MetaEntry | NextField::Entry => {}
         }
         // Recorded, because a `Serialize` may ignore the error and continue.
         if let Err(error) = self.check_name(key) {

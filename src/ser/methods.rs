@@ -41,7 +41,9 @@ macro_rules! refuse {
     (@char) => { refuse! { @methods Char: serialize_char(char) } };
     (@str) => {
         refuse! { @methods Str: serialize_str(&str) }
-
+        refuse! { @display }
+    };
+    (@display) => {
         fn collect_str<T: core::fmt::Display + ?Sized>(self, _: &T) -> Result<Self::Ok, Error> {
             $crate::ser::methods::unsupported($crate::error::ValueType::Str)
         }
@@ -61,8 +63,11 @@ macro_rules! refuse {
         refuse! { @methods Struct: serialize_struct(&'static str, usize) -> Self::SerializeStruct }
     };
     (@variants) => {
+        refuse! { @methods Enum: serialize_unit_variant(&'static str, u32, &'static str) }
+        refuse! { @variants_with_content }
+    };
+    (@variants_with_content) => {
         refuse! { @methods Enum:
-            serialize_unit_variant(&'static str, u32, &'static str)
             serialize_tuple_variant(&'static str, u32, &'static str, usize) -> Self::SerializeTupleVariant
             serialize_struct_variant(&'static str, u32, &'static str, usize) -> Self::SerializeStructVariant
         }

@@ -4,6 +4,7 @@ use serde::ser::Impossible;
 
 use super::entries::Entries;
 use super::methods::{refuse, transparent};
+use crate::entry::{META_FIELDS, META_NAME};
 use crate::error::{Error, LayoutFault};
 use crate::layout::Layout;
 use crate::wire::Buffer;
@@ -71,14 +72,9 @@ impl<B: Buffer> serde::Serializer for Start<B> {
     #[inline(always)]
     fn serialize_struct(self, name: &'static str, len: usize) -> Result<Self::SerializeStruct, Error> {
         // Before the number of fields, because a `Meta` has eight in every layout.
-        #[cfg(feature = "alloc")]
-        if let Some(value) = Layout::of_meta_struct(name) {
-            return match self.layout {
-                Some(asked) if asked != value => Err(LayoutFault::OtherLayout { value, asked }.error()),
-                _ => Ok(self.entries(value).of_meta()),
-            };
+        if name == META_NAME && len == META_FIELDS.len() {
+            return Ok(Entries::of_meta(self.buffer, self.layout));
         }
-        let _ = name;
         self.serialize_tuple(len)
     }
 

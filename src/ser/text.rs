@@ -7,6 +7,7 @@ use serde::ser::Impossible;
 use super::methods::{refuse, transparent};
 use crate::entry::MAX_DTYPE_LEN;
 use crate::error::{Error, TextFault};
+use crate::layout::{Layout, ParseLayoutError};
 use crate::wire::{self, Output};
 
 /// Takes a string, UTF-8 bytes, or a value that is serialized through its `Display`. Writes to the front of the slice,
@@ -41,6 +42,17 @@ impl serde::Serializer for TextSerializer<'_> {
         Ok(self.put(text))
     }
 
+    /// The name of a variant, as an enum of the dtypes that a type takes has it.
+    #[inline]
+    fn serialize_unit_variant(
+        self,
+        _name: &'static str,
+        _index: u32,
+        variant: &'static str,
+    ) -> Result<usize, Error> {
+        self.serialize_str(variant)
+    }
+
     #[inline]
     fn serialize_bytes(self, bytes: &[u8]) -> Result<usize, Error> {
         let text = wire::dtype(bytes).ok_or_else(|| wire::not_dtype(bytes))?;
@@ -68,7 +80,31 @@ impl serde::Serializer for TextSerializer<'_> {
 
     transparent! {}
 
-    refuse! { integers bool floats char none unit variants sequences map structs }
+    refuse! { integers bool floats char none unit variants_with_content sequences map structs }
+}
+
+/// Takes the name of a layout.
+pub(super) struct LayoutSerializer;
+
+impl serde::Serializer for LayoutSerializer {
+    type Ok = Layout;
+    type Error = Error;
+    type SerializeSeq = Impossible<Layout, Error>;
+    type SerializeTuple = Impossible<Layout, Error>;
+    type SerializeTupleStruct = Impossible<Layout, Error>;
+    type SerializeTupleVariant = Impossible<Layout, Error>;
+    type SerializeMap = Impossible<Layout, Error>;
+    type SerializeStruct = Impossible<Layout, Error>;
+    type SerializeStructVariant = Impossible<Layout, Error>;
+
+    #[inline]
+    fn serialize_str(self, name: &str) -> Result<Layout, Error> {
+        name.parse().map_err(|error: ParseLayoutError| serde::ser::Error::custom(error))
+    }
+
+    transparent! {}
+
+    refuse! { integers bool floats char display bytes none unit variants sequences map structs }
 }
 
 /// Text that is written in pieces.

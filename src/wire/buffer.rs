@@ -3,9 +3,7 @@
 #[cfg(feature = "alloc")]
 use alloc::{boxed::Box, vec};
 
-#[cfg(any(feature = "alloc", test))]
 use super::integer::FixedInt;
-#[cfg(any(feature = "alloc", test))]
 use super::text::STR32_HEADER;
 
 /// A destination for one metalayer. Bytes that do not fit are counted, so the same serializer also measures.
@@ -134,9 +132,8 @@ impl Buffer for NewBytes<'_> {
 }
 
 /// The largest number of bytes before the text of the dtype.
-#[cfg(any(feature = "alloc", test))]
 #[inline]
-fn most_before_dtype(ndim: u8) -> usize {
+pub(super) fn most_before_dtype(ndim: u8) -> usize {
     // The outer marker, `version` and `ndim`; the markers of three vectors; their integers; `dtype_format`; the header
     // of the dtype.
     3 + 3 + usize::from(ndim) * (i64::WIDTH + 2 * i32::WIDTH) + 1 + STR32_HEADER

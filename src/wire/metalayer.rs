@@ -1,5 +1,6 @@
 //! A metalayer with all bytes checked, so decoding its entries cannot fail.
 
+use super::buffer::most_before_dtype;
 use super::input::Input;
 use super::integer::{FixedInt, Items};
 use super::text::{STR32_HEADER, dtype};
@@ -54,6 +55,21 @@ impl<'de> Metalayer<'de> {
             dtype,
             rest,
         })
+    }
+
+    /// The bytes of the metalayer at the front of some bytes, and those after it. Invalid bytes are not split.
+    // Without a check of an ordinary one: the place of the dtype's length follows from `ndim`.
+    #[inline]
+    pub(crate) fn split(bytes: &'de [u8]) -> (&'de [u8], &'de [u8]) {
+        const OUTER: u8 = Layout::B2nd.marker();
+        if let [OUTER, _, ndim, ..] = *bytes {
+            let text = most_before_dtype(ndim);
+            let length = bytes.get(..text).and_then(<[u8]>::last_chunk).copied().map(u32::from_be_bytes);
+            let length = length.map_or(usize::MAX, |length| text.saturating_add(length as usize));
+            return bytes.split_at_checked(length).unwrap_or((bytes, &[]));
+        }
+        let rest = Self::read(Input::new(bytes)).map_or(0, |metalayer| metalayer.rest.len());
+        bytes.split_at_checked(bytes.len() - rest).unwrap_or((bytes, &[]))
     }
 
     /// The metalayer at the front of the input, in any layout and with any dimensions, or why it is invalid.

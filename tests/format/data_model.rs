@@ -31,6 +31,14 @@ enum Enum {
     Struct { a: u8 },
 }
 
+#[derive(Serialize, Deserialize)]
+enum Kind {
+    #[serde(rename = "<i4")]
+    I4,
+    #[serde(rename = "<f8")]
+    F8,
+}
+
 /// A metalayer of rank 2 with a value in place of one entry, or of the first dimension of the shape.
 struct With<'a, T: ?Sized> {
     place: &'a str,
@@ -108,6 +116,7 @@ fn each_type_is_written_or_refused_by_name() {
         written("unit", &()),
         written("unit_struct", &UnitStruct),
         written("unit_variant", &Enum::Unit),
+        written("dtype as enum", &Kind::F8),
         written("newtype_struct", &NewtypeStruct(1)),
         written("newtype_variant", &Enum::Newtype(1)),
         written("seq", &vec![1, 2]),
@@ -169,6 +178,7 @@ fn each_type_is_read_or_refused_by_name() {
         read::<UnitStruct>("unit_struct"),
         read::<NewtypeStruct<u64>>("newtype_struct"),
         read::<Enum>("enum"),
+        read::<Kind>("dtype as enum"),
         read::<Vec<u64>>("seq"),
         read::<(u64, u64)>("tuple"),
         read::<TupleStruct>("tuple_struct"),

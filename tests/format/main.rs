@@ -9,6 +9,7 @@ mod errors;
 mod messagepack;
 mod meta;
 mod one_struct;
+mod other_formats;
 mod properties;
 mod snapshots;
 mod two_ways;

@@ -139,20 +139,6 @@ fn json_is_read_with_every_check_of_the_format() {
 }
 
 #[test]
-fn other_formats_round_trip_whether_they_have_names_or_not() {
-    for &layout in Layout::ALL {
-        let meta = meta_of_rank(5, "[('größe', '<f4')]").with_layout(layout).unwrap();
-        let compact = rmp_serde::to_vec(&meta).unwrap();
-        assert_eq!(rmp_serde::from_slice::<Meta>(&compact).unwrap(), meta);
-        let named = rmp_serde::to_vec_named(&meta).unwrap();
-        assert_eq!(rmp_serde::from_slice::<Meta>(&named).unwrap(), meta);
-        // A format without markers must read a field with the width in which it was written.
-        let unmarked = bcs::to_bytes(&meta).unwrap();
-        assert_eq!(bcs::from_bytes::<Meta>(&unmarked).unwrap(), meta);
-    }
-}
-
-#[test]
 fn an_untagged_enum_has_no_place_for_the_layout() {
     #[derive(Debug, Serialize, Deserialize)]
     #[serde(untagged)]
@@ -209,7 +195,7 @@ fn a_change_of_layout_drops_what_it_has_no_entry_for() {
 #[test]
 fn a_meta_is_cheap_to_move() {
     // On big-endian machines a short string of ecow takes 8 bytes more.
-    let longest = if cfg!(target_endian = "little") { 112 } else { 120 };
+    let longest = if cfg!(target_endian = "little") { 104 } else { 112 };
     assert!(size_of::<Meta>() <= longest, "{}", size_of::<Meta>());
 }
 

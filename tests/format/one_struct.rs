@@ -5,7 +5,7 @@
 use std::fmt;
 
 use crate::common::{five, seven, six};
-use b2nd_serde::{Entry, ErrorKind, Layout, Meta, Shapes, from_slice, to_vec};
+use b2nd_serde::{Deserializer, Entry, ErrorKind, Layout, Meta, Shapes, from_slice, to_vec};
 use serde::de::IgnoredAny;
 use serde_derive::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -282,6 +282,39 @@ fn a_json_value_is_an_array_that_writes_back() {
     }
     let value: Value = from_slice(&to_vec(&seven()).unwrap()).unwrap();
     assert_eq!(value, json!([0, 2, [3, 5], [2, 3], [1, 2], 0, "<i4"]));
+}
+
+#[test]
+fn an_enum_lists_the_dtypes_that_a_type_takes() {
+    #[derive(Debug, PartialEq, Serialize, Deserialize)]
+    enum Kind {
+        #[serde(rename = "<i4")]
+        I4,
+        #[serde(rename = "<f8")]
+        F8,
+        Content(u8),
+    }
+    type Value = (u8, u8, [u64; 2], [u32; 2], [u32; 2], u8, Kind);
+    let value = |kind| -> Value { (0, 2, [3, 5], [2, 3], [1, 2], 0, kind) };
+    let general = |bytes: &[u8]| <Value as serde::Deserialize>::deserialize(&mut Deserializer::new(bytes));
+
+    let bytes = to_vec(&seven()).unwrap();
+    assert_eq!(to_vec(&value(Kind::I4)).unwrap(), bytes);
+    assert_eq!(from_slice::<Value>(&bytes).unwrap(), value(Kind::I4));
+    assert_eq!(general(&bytes).unwrap(), value(Kind::I4));
+
+    let other = to_vec(&crate::common::Seven { dtype: "<f4".into(), ..seven() }).unwrap();
+    for error in [from_slice::<Value>(&other).unwrap_err(), general(&other).unwrap_err()] {
+        let says = "byte 45: dtype: unknown variant `<f4`, expected one of `<i4`, `<f8`, `Content`";
+        assert_eq!(error.to_string(), says);
+        assert_eq!((error.kind(), error.entry()), (ErrorKind::Custom, Some(Entry::Dtype)));
+    }
+
+    let error = to_vec(&value(Kind::Content(1))).unwrap_err().to_string();
+    assert_eq!(error, "dtype: expected a string, found an enum (a variant without content is a string)");
+    let content = to_vec(&crate::common::Seven { dtype: "Content".into(), ..seven() }).unwrap();
+    let error = from_slice::<Value>(&content).unwrap_err().to_string();
+    assert_eq!(error, "byte 45: dtype: invalid type: unit variant, expected newtype variant");
 }
 
 #[test]

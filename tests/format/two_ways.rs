@@ -5,11 +5,11 @@
 use std::cell::Cell;
 use std::fmt;
 
-use b2nd_serde::{Deserializer, Error, from_slice, to_vec};
+use b2nd_serde::{Deserializer, Error, Layout, Meta, from_slice, take_from_slice, to_vec};
 use serde::Deserialize;
 use serde::de::{DeserializeOwned, Error as _, IgnoredAny, SeqAccess, Visitor};
 
-use crate::common::{BySeq, FromSeq, five, seven};
+use crate::common::{BySeq, FromSeq, five, meta_of_rank, seven};
 
 /// Reads a metalayer both ways. `from_slice` reads this one the fast way.
 fn both<T: DeserializeOwned>(bytes: &[u8]) -> [Result<T, Error>; 2] {
@@ -121,6 +121,40 @@ fn an_error_of_a_type_that_reads_all_entries_is_its_own() {
     for error in sequence.into_iter().chain(tuple) {
         assert!(error.to_string().ends_with("I like none of them"), "{error}");
     }
+}
+
+/// A `Meta`, or the error's text.
+#[derive(Debug, PartialEq)]
+struct Forgiving(Result<Meta, String>);
+
+impl<'de> Deserialize<'de> for Forgiving {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Ok(Self(Meta::deserialize(deserializer).map_err(|error| error.to_string())))
+    }
+}
+
+#[test]
+fn a_type_that_takes_every_error_gets_a_meta_of_every_layout() {
+    for &layout in Layout::ALL {
+        let meta = meta_of_rank(5, "<i4").with_layout(layout).unwrap();
+        let mut bytes = to_vec(&meta).unwrap();
+        for read in both::<Forgiving>(&bytes) {
+            assert_eq!(read.unwrap(), Forgiving(Ok(meta.clone())), "{layout}");
+        }
+        let length = bytes.len();
+        bytes.push(0);
+        let Forgiving(read) = from_slice(&bytes).unwrap();
+        assert_eq!(
+            read.unwrap_err(),
+            format!("byte {length}: 1 byte is left after the metalayer"),
+            "{layout}"
+        );
+        let (Forgiving(read), rest) = take_from_slice(&bytes).unwrap();
+        assert_eq!((read, rest), (Ok(meta), &[0][..]), "{layout}");
+    }
+    let bytes = &to_vec(&seven()).unwrap()[..20];
+    let Forgiving(read) = from_slice(bytes).unwrap();
+    assert_eq!(read.unwrap_err(), from_slice::<Meta>(bytes).unwrap_err().to_string());
 }
 
 thread_local! {

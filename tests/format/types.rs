@@ -552,6 +552,28 @@ fn a_field_of_no_entry_is_left_to_its_default_if_all_entries_have_their_names() 
     assert_eq!((eight.shape, eight.chunkshape, eight.blockshape), (vec![3, 5], vec![2, 3], vec![1, 2]));
     assert_eq!(eight.dtype, "<i4");
 
+    #[derive(Debug, PartialEq, Serialize, Deserialize)]
+    struct LeftOut {
+        version: u8,
+        ndim: u8,
+        shape: Vec<u64>,
+        chunkshape: Vec<u32>,
+        blockshape: Vec<u32>,
+        dtype_format: u8,
+        dtype: String,
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        notes: Vec<String>,
+        #[serde(skip)]
+        cached: Option<u64>,
+    }
+    let mut left_out = from_slice::<LeftOut>(&bytes).unwrap();
+    assert_eq!(to_vec(&left_out).unwrap(), bytes);
+    left_out.notes.push("an eighth entry".into());
+    assert_eq!(
+        to_vec(&left_out).unwrap_err().to_string(),
+        "the value has 8 entries, but a layout has 7, 6 or 5"
+    );
+
     // Unknown names do not determine the entries.
     #[derive(Debug, Deserialize)]
     #[allow(dead_code, reason = "it cannot be read")]

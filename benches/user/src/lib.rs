@@ -7,5 +7,6 @@ pub mod frame;
 pub mod meta;
 pub mod once;
 pub mod own_names;
+pub mod rows;
 pub mod tuple;
 pub mod vecs;

@@ -1,8 +1,7 @@
 //! `b2nd cat`: the items of an array.
 
-use std::fs::{File, Permissions};
-use std::io::{self, BufWriter, IsTerminal, Seek, SeekFrom, Write};
-use std::ops::Range;
+use std::fs::Permissions;
+use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -12,8 +11,8 @@ use serde::Serialize;
 use tempfile::NamedTempFile;
 
 use crate::input::{
-    Address, Failure, Inside, Items, Location, Selected, Selection, Target, Visit, given_all, is_part,
-    is_zip, selection, store_at, store_of_files, visit_files,
+    Address, Failure, Inside, Items, Location, Selected, Selection, Target, Visit, given_all, is_zip,
+    selection, store_at, visit_files,
 };
 use crate::interrupt::Interrupts;
 use crate::names::folder_or_here;
@@ -23,17 +22,12 @@ use crate::output::items::{
 use crate::output::json::{SCHEMA, print_failure};
 use crate::problem::Problem;
 use crate::terminal::{Outcome, complain, remark};
-use crate::text::count;
-
-/// The most members that the refusal of a store lists.
-const MOST_MEMBERS: usize = 20;
 
 /// Print the items of an array, or write them to a NumPy file
 ///
-/// Items are printed as NumPy prints them. If there are more than 1000, only the edges are read and shown. For a slice,
+/// Items are printed in the layout of NumPy. If there are more than 1000, only the edges are read and shown. For a slice,
 /// only the blocks that it touches are read, unless a chunk has a dictionary or the delta filter.
 #[derive(Args)]
-#[command(aliases = ["show", "print", "head", "view", "values", "get", "export", "extract", "convert"])]
 #[command(after_help = "Examples:
   b2nd cat array.b2nd
   b2nd cat --slice 0:10,-1 array.b2nd
@@ -151,8 +145,7 @@ impl Cat {
             None if self.npy => {
                 let mut stdout = io::stdout().lock();
                 stdout.write_all(&npy_header(&item.dtype, &shape))?;
-                let mut write = |_: &[Range<u64>], bytes: &[u8]| Ok::<_, Trouble>(stdout.write_all(bytes)?);
-                items.read_rows(&selected.ranges, &mut write)?;
+                items.read_rows(&selected.ranges, &mut |bytes| Ok::<_, Trouble>(stdout.write_all(bytes)?))?;
                 Ok(stdout.flush()?)
             }
             None if self.json => print_json(address, &item, &shape, &mut items, &selected),
@@ -186,32 +179,20 @@ impl Cat {
     }
 }
 
-/// Prints the first members of a store, and returns the failure that asks for one of them.
+/// The failure that asks for a member of a store.
 fn refuse_store(target: &Target) -> Failure {
-    let mut members = Vec::new();
-    let mut first = None;
-    let visit = Visit { embedded: true, ..Visit::default() };
-    let store = store_of_files(target);
-    visit_files(target, visit, &mut |view| match view {
-        view if is_part(target, store.as_ref(), &view) => {}
-        Ok(view) if view.kind.is_store() => {}
-        Ok(view) => members.push(view.location.to_string()),
+    let (mut has_frames, mut first) = (false, None);
+    visit_files(target, Visit::default(), &mut |view| match view {
+        Ok(_) => has_frames = true,
         Err(failure) => {
             first.get_or_insert(failure);
         }
     });
-    // If the zip file cannot be read, there are no members, and the failure says why.
-    if let (true, Some(failure)) = (members.is_empty(), first) {
+    // Why a zip file cannot be read.
+    if let (false, Some(failure)) = (has_frames, first) {
         return failure;
     }
-    members.iter().take(MOST_MEMBERS).for_each(|member| remark(member));
-    if members.len() > MOST_MEMBERS {
-        remark(&format_args!("and {} more, which `b2nd ls` lists", members.len() - MOST_MEMBERS));
-    }
-    let message = match members.len() {
-        0 => "a store without frames".into(),
-        number => format!("a store of {}: name one of them", count(number as u64, "frame")),
-    };
+    let message = "a store: name one of its members, which `b2nd ls` lists";
     target.location().failure(Problem::new("refused", message))
 }
 
@@ -242,7 +223,7 @@ fn print_json(
     let mut start = Some([description.strip_suffix(b"}").unwrap_or_default(), b",\"values\":"].concat());
     let mut stdout = BufWriter::new(io::stdout().lock());
     let mut values = ValueWriter::new(&mut stdout, &item.dtype, shape);
-    let read = items.read_rows(&selected.ranges, &mut |_, bytes| {
+    let read = items.read_rows(&selected.ranges, &mut |bytes| {
         // Written with the first items, so that an array that cannot be read prints only its failure.
         if let Some(start) = start.take() {
             values.begin(&start)?;
@@ -283,7 +264,13 @@ fn write_file(path: &Path, header: &[u8], items: &mut Items, selected: &Selected
                 Problem::no_folder(folder).unwrap_or_else(|| Problem::uncreatable(folder, error.kind()));
             Trouble::Failure(Location::of(path).failure(problem))
         })?;
-        fill(file.as_file_mut(), header, items, selected, &interrupts, &failed)?;
+        file.write_all(header).map_err(failed)?;
+        items.read_rows(&selected.ranges, &mut |bytes| {
+            if interrupts.is_caught() {
+                return Err(Trouble::Stopped);
+            }
+            file.write_all(bytes).map_err(failed)
+        })?;
         // Another process may have created a file at the path meanwhile.
         file.persist_noclobber(path).map_err(|error| failed(error.error))
     });
@@ -302,67 +289,4 @@ fn new_file(folder: &Path) -> io::Result<NamedTempFile> {
     // Other temporary files are private. The umask limits this mode.
     builder.permissions(<Permissions as std::os::unix::fs::PermissionsExt>::from_mode(0o666));
     builder.tempfile_in(folder)
-}
-
-/// Writes each chunk of a slice at its offset in the file.
-fn fill(
-    file: &mut File,
-    header: &[u8],
-    items: &mut Items,
-    selected: &Selected,
-    interrupts: &Interrupts,
-    failed: &dyn Fn(io::Error) -> Trouble,
-) -> Result<(), Trouble> {
-    let nbytes = items.nbytes(&selected.ranges)?;
-    let length = header.len() as u64 + nbytes as u64;
-    // The chunks arrive in any order, so the file has its full length from the start.
-    file.write_all(header).and_then(|()| file.set_len(length)).map_err(failed)?;
-    let typesize = items.typesize;
-    items.read_chunks(&selected.ranges, &mut |ranges, bytes| {
-        if interrupts.is_caught() {
-            return Err(Trouble::Stopped);
-        }
-        let part = PartOfFile { start: header.len() as u64, whole: &selected.ranges, part: ranges };
-        part.write(file, bytes, typesize as u64).map_err(failed)
-    })
-}
-
-/// A region of an array whose items are stored in a file in C order.
-struct PartOfFile<'p> {
-    start: u64,
-    whole: &'p [Range<u64>],
-    part: &'p [Range<u64>],
-}
-
-impl PartOfFile<'_> {
-    /// Writes the items of the part at their offsets.
-    fn write(&self, file: &mut File, bytes: &[u8], typesize: u64) -> io::Result<()> {
-        let length = |range: &Range<u64>| range.end - range.start;
-        // The trailing dimensions that the part covers fully, and its range of the dimension before them, are one
-        // contiguous run in the file.
-        let dimensions = self.part.iter().zip(self.whole).rev();
-        let filled = dimensions.take_while(|(part, whole)| part == whole).count();
-        let outer = self.part.len().saturating_sub(filled + 1);
-        let run: u64 = self.part.iter().skip(outer).map(length).product::<u64>() * typesize;
-        // Cannot fail: `bytes` is in memory, and holds at least one run unless the part is empty.
-        let Ok(run) = usize::try_from(run) else { return Ok(()) };
-        let mut index: Vec<u64> = self.part.iter().map(|range| range.start).collect();
-        for bytes in bytes.chunks_exact(run.max(1)) {
-            let linear = index
-                .iter()
-                .zip(self.whole)
-                .fold(0, |linear, (x, whole)| linear * length(whole) + x - whole.start);
-            file.seek(SeekFrom::Start(self.start + linear * typesize))?;
-            file.write_all(bytes)?;
-            // The next index: the last of the outer dimensions changes first.
-            for (x, range) in index.iter_mut().zip(self.part).take(outer).rev() {
-                *x += 1;
-                if *x < range.end {
-                    break;
-                }
-                *x = range.start;
-            }
-        }
-        Ok(())
-    }
 }

@@ -1,6 +1,5 @@
 //! `b2nd check`: errors and warnings of frames.
 
-use std::ffi::OsStr;
 use std::fmt::Display;
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -9,13 +8,13 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use b2nd_frame::{CheckDepth, Finding, FindingCode, ObjectKind, Severity};
-use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
-use clap::error::{ContextKind, ContextValue};
-use clap::{Arg, Args, Command};
+use clap::Args;
+use clap::builder::TypedValueParser;
 use serde::Serialize;
 
 use crate::input::{
-    Failure, Found, Inside, Location, Paths, Stores, Target, View, Visit, store_of_files, visit_table,
+    Failure, Found, Inside, Location, Offered, Paths, Stores, Target, View, Visit, store_of_files,
+    visit_table,
 };
 use crate::output::checked::{Checked, Ending};
 use crate::output::json::add_line;
@@ -40,7 +39,6 @@ use crate::text::clean;
 /// With --only and --ignore, only the remaining findings determine the exit status. A file that cannot be read still
 /// counts as a failure, unless --ignore names the reason, such as not-a-frame.
 #[derive(Args)]
-#[command(aliases = ["verify", "validate", "fsck"])]
 #[command(after_help = "Examples:
   b2nd check array.b2nd
   b2nd check --chunks copied/
@@ -80,37 +78,14 @@ pub(crate) struct Check {
 }
 
 /// Parses a finding code. Completions offer all codes.
-#[derive(Clone)]
-struct Codes(PossibleValuesParser);
-
 fn code() -> impl TypedValueParser<Value = FindingCode> {
     let names = FindingCode::ALL.iter().map(|code| code.name());
-    Codes(PossibleValuesParser::new(names)).try_map(|name| name.parse())
-}
-
-impl TypedValueParser for Codes {
-    type Value = String;
-
-    fn parse_ref(
-        &self,
-        command: &Command,
-        argument: Option<&Arg>,
-        value: &OsStr,
-    ) -> Result<String, clap::Error> {
-        self.0.parse_ref(command, argument, value).map_err(|mut error| {
-            // clap's message still suggests a similar code; the list of all codes would fill the screen.
-            error.insert(ContextKind::ValidValue, ContextValue::Strings(Vec::new()));
-            let tip = ContextValue::StyledStrs(vec![
-                "`b2nd explain` lists the codes; those of failures are not findings".into(),
-            ]);
-            error.insert(ContextKind::Suggested, tip);
-            error
+    Offered(names.collect()).try_map(|name| {
+        let code = name.parse::<FindingCode>();
+        code.map_err(|error| {
+            format!("{error}; `b2nd explain` lists the codes, of which those of failures are not findings")
         })
-    }
-
-    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
-        self.0.possible_values()
-    }
+    })
 }
 
 /// The filter of --only and --ignore.

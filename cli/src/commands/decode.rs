@@ -19,7 +19,7 @@ use crate::text::{self, ABSENT, Tuple};
 
 /// Decode a metalayer: layout, shape, chunks, blocks, dtype
 ///
-/// The input is binary, hexadecimal digits, or a Python bytes literal such as b'\x97\x00'.
+/// The input is binary or hexadecimal digits.
 #[derive(Args)]
 #[command(after_help = "Examples:
   b2nd decode metalayer.bin

@@ -1,25 +1,22 @@
 //! `b2nd diff`: the differences of two frames, except in their data.
 
 use std::collections::BTreeMap;
-use std::fmt::Display;
 use std::io::{self, Write};
-use std::iter;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use b2nd_frame::{Array, Error, Frame, Header, Trailer, Vlmetalayer};
+use b2nd_frame::{Frame, Trailer, Vlmetalayer};
 use clap::Args;
 use serde::Serialize;
-use serde_json::value::{RawValue, to_raw_value};
-use unicode_width::UnicodeWidthStr;
+use serde_json::value::{RawValue, Value, to_raw_value};
 
 use crate::input::{Address, Failure, Reader, given_all};
 use crate::output::json::{print, print_failure};
 use crate::output::messagepack;
-use crate::output::record::{Record, Room};
+use crate::output::record::{FieldChange, Room};
 use crate::output::table::{Columns, Side};
 use crate::terminal::{Outcome, width};
-use crate::text::{self, ABSENT, Tuple, clean, codec, shortened};
+use crate::text::{ABSENT, clean, shortened};
 
 /// Show how two frames differ: shape, chunks, blocks, dtype, compression, metalayers; not data
 ///
@@ -54,14 +51,28 @@ struct Compared {
     trailer: Trailer,
 }
 
-/// A value of the header or of the array, as the compared text and as JSON.
-struct FieldValue {
-    field: &'static str,
-    text: String,
-    json: Option<Box<RawValue>>,
-    /// Whether earlier values determine it, as the shapes determine `chunksize`.
-    is_implied: bool,
-}
+/// The compared fields of a record. All others follow from these, or depend on where the frame is stored.
+const FIELDS: [&str; 16] = [
+    "kind",
+    "container",
+    "layout",
+    "shape",
+    "chunks",
+    "blocks",
+    "dtype_name",
+    "version",
+    "dtype_format",
+    "typesize",
+    "codec",
+    "codec_meta",
+    "clevel",
+    "split",
+    "dictionary",
+    "filters",
+];
+
+/// The sizes of a frame without an array, in which no shape implies them.
+const SIZES: [&str; 2] = ["nchunks", "stored_nbytes"];
 
 /// A metalayer, or the chunk of a vlmetalayer.
 #[derive(Clone, Copy)]
@@ -122,18 +133,18 @@ impl Diff {
     }
 
     fn differences(&self, a: &Address, b: &Address) -> Result<Vec<Difference>, Failure> {
-        let (a_location, b_location) = (a.location(), b.location());
+        let location = a.location();
         let (a, b) = (Compared::open(a)?, Compared::open(b)?);
-        let a_values = values(&a.frame).map_err(|error| a_location.failure(error))?;
-        let b_values = values(&b.frame).map_err(|error| b_location.failure(error))?;
+        let has_array = |frame: &Frame<Reader>| frame.array().is_ok_and(|array| array.is_some());
+        let sizes = if has_array(&a.frame) || has_array(&b.frame) { &[][..] } else { &SIZES };
+        let changes = FieldChange::all(&a.frame, &b.frame, &[&FIELDS, sizes].concat());
+        let changes = changes.map_err(|error| location.failure(error))?;
         let room = match (self.meta, self.json) {
             (true, _) => Room::ALL,
             (false, true) => Room::SHORT,
             (false, false) => Room::LINE,
         };
-        // Both have the same fields in the same order.
-        let mut differences: Vec<_> =
-            a_values.into_iter().zip(b_values).filter_map(|(a, b)| Difference::of_values(a, b)).collect();
+        let mut differences: Vec<_> = changes.into_iter().filter_map(Difference::of_fields).collect();
         differences.extend(differences_of_layers(&a, &b, room));
         Ok(differences)
     }
@@ -143,6 +154,8 @@ impl Compared {
     fn open(address: &Address) -> Result<Self, Failure> {
         let location = address.location();
         let mut frame = address.open().map_err(|problem| location.failure(problem))?;
+        // An error here is told with this frame's address.
+        frame.array().map(drop).map_err(|error| location.failure(error))?;
         let trailer = frame.trailer().map_err(|error| location.failure(error))?;
         Ok(Self { frame, trailer })
     }
@@ -189,34 +202,26 @@ fn table([a, b]: [String; 2], differences: &[Difference]) -> String {
     let mut headings = [String::new(), a, b];
     let mut rows: Vec<_> = differences.iter().map(|difference| difference.texts.clone()).collect();
     if let Some(width) = width(&io::stdout()) {
-        let mut longest = [0; 3];
-        for cells in iter::once(&headings).chain(&rows) {
-            longest.iter_mut().zip(cells).for_each(|(longest, cell)| *longest = cell.width().max(*longest));
-        }
-        let [name, first, second] = longest;
-        // Two gaps of two spaces.
-        let room = width.saturating_sub(4);
-        let name = name.min(room / 3);
-        // The room that one value does not need goes to the other.
-        let half = (room - name) / 2;
-        let first = first.min(half.max((room - name).saturating_sub(second)));
-        for cells in iter::once(&mut headings).chain(&mut rows) {
-            for (cell, widest) in cells.iter_mut().zip([name, first, room - name - first]) {
-                *cell = shortened(cell, widest);
-            }
+        // Three columns, and two gaps of two spaces.
+        let widest = width.saturating_sub(4) / 3;
+        for cell in headings.iter_mut().chain(rows.iter_mut().flatten()) {
+            *cell = shortened(cell, widest);
         }
     }
     Columns::new([(Side::Left, WIDEST); 3]).table(&headings, &rows)
 }
 
 impl Difference {
-    /// `None` if the values are equal, or both are implied by equal values.
-    fn of_values(a: FieldValue, b: FieldValue) -> Option<Self> {
-        if a.text == b.text || a.is_implied && b.is_implied {
+    /// `None` for a version of 0 that only one layout stores.
+    fn of_fields(change: FieldChange) -> Option<Self> {
+        let [a_text, b_text] = change.texts();
+        let FieldChange { field, values: [a, b] } = change;
+        let is_zero = |value: &Value| value.as_u64().unwrap_or_default() == 0;
+        if ["version", "dtype_format"].contains(&field) && is_zero(&a) && is_zero(&b) {
             return None;
         }
-        let texts = [a.field.into(), clean(&a.text), clean(&b.text)];
-        Some(Self { field: a.field, name: None, texts, a: a.json, b: b.json })
+        let [a, b] = [a, b].map(|value| to_raw_value(&value).ok());
+        Some(Self { field, name: None, a, b, texts: [field.into(), a_text, b_text] })
     }
 
     /// `None` if the metalayers are equal. At least one frame has the metalayer.
@@ -259,76 +264,6 @@ impl Layer<'_> {
             Some(layer) => layer.value().ok().and_then(|value| messagepack::value(&value, longest).ok()),
         };
         value.or_else(|| to_raw_value(&digest(self.bytes)).ok()).unwrap_or_default()
-    }
-}
-
-/// The values of the header and the array of a frame, in the displayed order.
-fn values(frame: &Frame<Reader>) -> Result<Vec<FieldValue>, Error> {
-    let header = frame.header();
-    let array = frame.array()?;
-    let array = array.as_ref();
-    let record = Record::to_compare(frame, array);
-    let plain = |value: Option<&str>| FieldValue::new(value.unwrap_or(ABSENT).into(), &value);
-    let mut values = Vec::new();
-    let mut add = |field, value| values.push(FieldValue { field, ..value });
-    add("kind", plain(Some(record.kind.name())));
-    add("container", plain(Some(record.container)));
-    add("layout", plain(record.layout));
-    add("metalayer", plain(record.metalayer).implied(record.metalayer == record.layout));
-    add("shape", tuple(record.shape));
-    add("chunks", tuple(record.chunks));
-    add("blocks", tuple(record.blocks));
-    let dtype = array.and_then(text::dtype);
-    add("dtype", FieldValue { text: dtype.unwrap_or_else(|| ABSENT.into()), ..plain(record.dtype) });
-    // An old layout stores neither, so both are 0.
-    for (field, number) in [("version", record.version), ("dtype_format", record.dtype_format)] {
-        add(field, FieldValue::optional(number.as_ref()).implied(number.unwrap_or_default() == 0));
-    }
-    add("typesize", FieldValue::new(header.typesize.to_string(), &header.typesize));
-    let [chunksize, blocksize, nbytes] = array.and_then(|array| sizes(header, array)).unwrap_or_default();
-    for (field, size, implied) in [
-        ("chunksize", Some(header.chunksize.into()), chunksize),
-        ("blocksize", header.blocksize.map(i64::from), blocksize),
-        ("nbytes", Some(header.nbytes), nbytes),
-    ] {
-        let is_implied = implied.is_some() && size.map(i128::from) == implied;
-        add(field, FieldValue::optional(size.as_ref()).implied(is_implied));
-    }
-    add("codec", plain(Some(&codec(header.codec, header.codec_meta))));
-    add("level", FieldValue::new(header.level.to_string(), &header.level));
-    add("split", plain(Some(&header.split_mode.to_string())));
-    let dictionary = if header.uses_dictionary { "yes" } else { "no" };
-    add("dictionary", FieldValue::new(dictionary.into(), &header.uses_dictionary));
-    let filters = text::filters(header);
-    add("filters", FieldValue::new(text::list(&filters), &filters));
-    Ok(values)
-}
-
-/// The bytes of a chunk, of a block and of all chunks, computed from the shapes of an array.
-fn sizes(header: &Header, array: &Array<'_>) -> Option<[Option<i128>; 3]> {
-    let geometry = array.geometry().ok()?;
-    // `i128`, because the product of damaged shapes and a typesize can exceed 64 bits.
-    let bytes = |nitems: u64| i128::from(nitems) * i128::from(header.typesize);
-    let chunk = bytes(geometry.padded_chunk_nitems());
-    let all = chunk.saturating_mul(geometry.nchunks().into());
-    Some([chunk, bytes(geometry.block_nitems()), all].map(Some))
-}
-
-fn tuple<T: Serialize + Display>(numbers: Option<&[T]>) -> FieldValue {
-    FieldValue::new(numbers.map_or(ABSENT.into(), |numbers| Tuple(numbers).to_string()), &numbers)
-}
-
-impl FieldValue {
-    fn new(text: String, json: &impl Serialize) -> Self {
-        Self { field: "", text, json: to_raw_value(json).ok(), is_implied: false }
-    }
-
-    fn optional<T: Serialize + Display>(value: Option<&T>) -> Self {
-        Self::new(value.map_or(ABSENT.into(), ToString::to_string), &value)
-    }
-
-    fn implied(self, is_implied: bool) -> Self {
-        Self { is_implied, ..self }
     }
 }
 

@@ -27,15 +27,14 @@ use crate::text::{clean, hex};
 ///
 /// Each line shows the offset, the bytes, their MessagePack type, the name of the field and the value. If the bytes are
 /// malformed, a line shows where and why, and the dump ends there. After a bad chunk or block it continues with the
-/// next one. The input is a frame or a metalayer: binary, hexadecimal digits, or a Python bytes literal such as
-/// b'\x97\x00'.
+/// next one. The input is a frame or a metalayer, binary or in hexadecimal digits.
 #[derive(Args)]
 #[command(after_help = "Examples:
   b2nd dump array.b2nd
   b2nd dump --trailer array.b2nd
   b2nd dump --chunk 7 array.b2nd
   b2nd dump --hex '97 00 01 91 d3 00 00 00 00 00 00 00 06'
-  grep metalayer server.log | cut -d' ' -f 3 | b2nd dump")]
+  b2nd encode --shape 6 --chunks 4 --blocks 2 --dtype int32 | b2nd dump")]
 pub(crate) struct Dump {
     /// FILE, sparse frame (directory), `FILE:MEMBER`, `FILE@OFFSET` or URL [default: -, standard input]
     #[arg(value_name = "FILE", conflicts_with = "hex")]

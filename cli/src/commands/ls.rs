@@ -22,12 +22,11 @@ use crate::terminal::Outcome;
 /// extension is b2z, or if it is given as an argument.
 ///
 /// A store of python-blosc2 (a folder with embed.b2e, a b2z or b2e file) has a line of its own, and then one for each
-/// array in it. A table has one line, with its number of rows and columns; --tree lists the columns.
+/// array in it. A table has one line, with its number of rows and columns; `b2nd info` lists the columns.
 ///
 /// Frames without an array, such as super-chunks, are counted. With --all, each has a line too. Instead of a dtype, it
 /// shows the number of chunks and the item size, such as V4 for 4 bytes.
 #[derive(Args)]
-#[command(aliases = ["list", "find"])]
 #[command(after_help = "Examples:
   b2nd ls data/
   b2nd ls --sort nbytes -n 10 data/
@@ -66,7 +65,7 @@ pub(crate) struct Ls {
     #[arg(long, conflicts_with_all = ["json", "summary"])]
     bytes: bool,
     /// Sort all arrays by KEY before printing; those for which it is unknown come last
-    #[arg(long, value_name = "KEY", conflicts_with_all = ["summary", "tree"])]
+    #[arg(long, value_name = "KEY", conflicts_with = "summary")]
     sort: Option<SortBy>,
     /// With --sort, print only the first COUNT, and keep no more in memory
     #[arg(short = 'n', long, value_name = "COUNT", value_parser = limit, value_hint = ValueHint::Other, requires = "sort")]
@@ -74,11 +73,8 @@ pub(crate) struct Ls {
     /// Reverse the order of --sort
     #[arg(short, long, requires = "sort")]
     reverse: bool,
-    /// Draw folders and stores as a tree, with the columns of tables
-    #[arg(long, conflicts_with_all = ["json", "summary", "unordered"])]
-    tree: bool,
     /// Print only addresses, unescaped, each followed by a NUL byte, for `xargs -0`
-    #[arg(long, conflicts_with_all = ["json", "summary", "long", "tree"])]
+    #[arg(long, conflicts_with_all = ["json", "summary", "long"])]
     print0: bool,
 }
 
@@ -89,17 +85,16 @@ fn limit(text: &str) -> Result<usize, &'static str> {
 
 impl Ls {
     pub(crate) fn run(self) -> Outcome {
-        let form = match (self.summary, self.json, self.tree) {
+        let form = match (self.summary, self.json) {
             _ if self.print0 => Form::Addresses,
-            (true, ..) => Form::Summary,
-            (_, true, _) => Form::Json,
-            (.., true) => Form::Tree,
+            (true, _) => Form::Summary,
+            (_, true) => Form::Json,
             _ => Form::Rows,
         };
         let plan = Plan {
             form,
             is_json: self.json,
-            format: RowFormat { is_long: self.long, is_exact: self.bytes, is_tree: self.tree },
+            format: RowFormat { is_long: self.long, is_exact: self.bytes },
             order: self.sort.map(|by| Order { by, is_reverse: self.reverse }),
             limit: self.limit.unwrap_or(usize::MAX),
             all: self.all,
@@ -118,7 +113,7 @@ impl Ls {
             }
             batch
         };
-        let mut listing = Listing::new(self.paths.given(), plan, self.paths.are_ordered());
+        let mut listing = Listing::new(plan, self.paths.are_ordered());
         // A scan reads every file by itself, also in a store.
         let stores = if self.scan { Stores::Folders } else { Stores::Whole };
         self.paths.visit(stores, self.scan, work, |batch| listing.take(batch))?;
@@ -135,9 +130,9 @@ fn take(target: Found, visit: Visit<'_>, batch: &mut ListingBatch<'_>) {
         }
         Ok(target) if target.location().member().is_some() => match table_at(&target) {
             Some(table) => batch.take_store(table),
-            None => visit.target(&target, &mut |view| batch.take(view, false)),
+            None => visit.target(&target, &mut |view| batch.take(view)),
         },
-        target => visit.found(target, &mut |view| batch.take(view, false)),
+        target => visit.found(target, &mut |view| batch.take(view)),
     }
 }
 
@@ -148,7 +143,7 @@ fn take_store(target: &Target, visit: Visit<'_>, batch: &mut ListingBatch<'_>) {
     records.for_each(|record| batch.take_store(record));
     let take = |view: Result<View<'_>, Failure>, batch: &mut ListingBatch<'_>| {
         if !is_part(target, store.as_ref(), &view) {
-            batch.take(view, store.is_some());
+            batch.take(view);
         }
     };
     if !target.is_store {

@@ -28,7 +28,7 @@ use crate::output::json::add_line;
 use crate::output::salvage::Salvaged;
 use crate::pool::lock;
 use crate::problem::Problem;
-use crate::terminal::{Outcome, Progress, remark, wrong_usage};
+use crate::terminal::{Outcome, Progress, remark};
 use crate::text::{count, more_counts};
 
 /// Save the undamaged parts of an array in a new, whole frame
@@ -45,7 +45,6 @@ use crate::text::{count, more_counts};
 ///
 /// The members of a zip file are salvaged one by one, by their addresses, `FILE:MEMBER`.
 #[derive(Args)]
-#[command(aliases = ["repair", "recover", "mend"])]
 #[command(
     override_usage = "b2nd salvage [OPTIONS] FROM TO\n       b2nd salvage [OPTIONS] --into <DIR> [PATH]..."
 )]
@@ -181,7 +180,7 @@ impl Work {
         let [from, to] = given else {
             // clap cannot require FROM and TO, because --into takes any number of paths.
             let message = "without --into, there must be two paths, FROM and TO\n";
-            wrong_usage(clap::Error::raw(UsageError::WrongNumberOfValues, message));
+            clap::Error::raw(UsageError::WrongNumberOfValues, message).exit();
         };
         let [from, to] = given_all([from, to]);
         let result = to.into_path().and_then(|to| {

@@ -1,4 +1,4 @@
-//! Bytes given as input: raw, or as text from a log or a source file, in hexadecimal digits or as a Python literal.
+//! Bytes given as input: raw, or in hexadecimal digits.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, ErrorKind, Read};
@@ -6,13 +6,9 @@ use std::iter;
 use std::path::Path;
 
 use crate::terminal::await_stdin;
-use crate::text::shortened;
 
 /// The most bytes that are read of a header or metalayer, or of a line of input.
 pub(crate) const MAX_LEN: u64 = 1 << 20;
-
-/// The widest quoted input in a message.
-const MESSAGE_LEN: usize = 40;
 
 /// Bytes given as text.
 #[derive(Clone)]
@@ -79,62 +75,22 @@ fn is_no_text(character: char) -> bool {
     character.is_control() && !character.is_whitespace()
 }
 
-/// Bytes from hexadecimal digits, with separators as in Rust, C and JSON, or from a bytes literal as Python prints it.
-pub(crate) fn unhex(text: &str) -> Result<Vec<u8>, String> {
-    // `b` is a digit too, but no quote follows a digit.
-    if let Some(quoted) = text.trim().strip_prefix('b').filter(|rest| rest.starts_with(['\'', '"'])) {
-        return python(quoted)
-            .ok_or_else(|| format!("b{} is not a Python bytes literal", shortened(quoted, MESSAGE_LEN)));
-    }
-    let text = text.replace("0x", " ").replace("\\x", " ");
-    let separators = [',', ';', ':', '-', '[', ']', '{', '}', '"', '\''];
+/// Bytes from hexadecimal digits, with or without white space between them.
+fn unhex(text: &str) -> Result<Vec<u8>, String> {
+    let mut digits = text.chars().filter(|c| !c.is_whitespace());
+    let value = |digit: char| {
+        let value = digit.to_digit(16).and_then(|value| u8::try_from(value).ok());
+        value.ok_or_else(|| format!("{digit:?} is not a hexadecimal digit"))
+    };
     let mut bytes = Vec::new();
-    for digits in text.split(|c: char| c.is_whitespace() || separators.contains(&c)) {
-        let value = |digit: char| digit.to_digit(16).and_then(|value| u8::try_from(value).ok());
-        let Some(values) = digits.chars().map(value).collect::<Option<Vec<u8>>>() else {
-            return Err(format!("'{}' is not hexadecimal", shortened(digits, MESSAGE_LEN)));
-        };
-        match values[..] {
-            // A single digit is a byte, as in `[0, 1]`.
-            [byte] => bytes.push(byte),
-            _ if values.len() % 2 == 1 => {
-                let digits = shortened(digits, MESSAGE_LEN);
-                return Err(format!("'{digits}' has an odd number of digits, but a byte has two"));
-            }
-            _ => bytes
-                .extend(values.chunks(2).map(|pair| pair.iter().fold(0, |byte, digit| 16 * byte + digit))),
-        }
+    while let Some(high) = digits.next() {
+        let high = value(high)?;
+        let low = digits.next().ok_or("the number of digits is odd, but a byte has two")?;
+        bytes.push(16 * high + value(low)?);
     }
     Ok(bytes)
 }
 
 pub(crate) fn unhex_argument(text: &str) -> Result<Bytes, String> {
     unhex(text).map(Bytes)
-}
-
-/// The bytes of a Python literal, without its `b`.
-fn python(quoted: &str) -> Option<Vec<u8>> {
-    let quote = quoted.bytes().next()?;
-    let inner = quoted.get(1..)?.strip_suffix(char::from(quote))?;
-    let mut bytes = Vec::new();
-    let mut rest = inner.bytes();
-    while let Some(byte) = rest.next() {
-        bytes.push(match byte {
-            b'\\' => match rest.next()? {
-                b'x' => {
-                    let digits = [rest.next()?, rest.next()?];
-                    u8::from_str_radix(std::str::from_utf8(&digits).ok()?, 16).ok()?
-                }
-                b'n' => b'\n',
-                b'r' => b'\r',
-                b't' => b'\t',
-                escaped @ (b'\\' | b'\'' | b'"') => escaped,
-                _ => return None,
-            },
-            // `repr` escapes all other bytes.
-            byte if byte.is_ascii() && byte != quote => byte,
-            _ => return None,
-        });
-    }
-    Some(bytes)
 }

@@ -11,7 +11,7 @@ use b2nd_serde::Geometry;
 use super::source::Reader;
 use crate::problem::Problem;
 
-/// The target size of a read, in bytes. A read is longer if a single row of blocks or a single chunk is longer.
+/// The target size of a read, in bytes. A read is longer if a single row of blocks is longer.
 const AT_ONCE: u64 = 1 << 25;
 
 /// The most items to read for the edges of an array: 6 per dimension are 6^16 for 16 dimensions.
@@ -32,8 +32,8 @@ pub(crate) struct Items {
     buffer: Vec<u8>,
 }
 
-/// Receives items: their ranges, and their bytes in C order.
-pub(crate) type ReceiveItems<'r, E> = dyn FnMut(&[Range<u64>], &[u8]) -> Result<(), E> + 'r;
+/// Receives the bytes of items.
+pub(crate) type ReceiveItems<'r, E> = dyn FnMut(&[u8]) -> Result<(), E> + 'r;
 
 impl Items {
     /// The array of a frame, unless its items are computed or stored elsewhere (`is_active`).
@@ -180,53 +180,6 @@ impl Items {
         Ok(())
     }
 
-    /// Reads a slice in any order, some chunks at a time.
-    pub(crate) fn read_chunks<E: From<Error>>(
-        &mut self,
-        ranges: &[Range<u64>],
-        receive: &mut ReceiveItems<'_, E>,
-    ) -> Result<(), E> {
-        self.by_chunks(&mut ranges.to_vec(), 0, receive)
-    }
-
-    /// Divides a slice at chunk boundaries along this and the later dimensions, until each part is small or within one
-    /// chunk.
-    fn by_chunks<E: From<Error>>(
-        &mut self,
-        ranges: &mut [Range<u64>],
-        dimension: usize,
-        receive: &mut ReceiveItems<'_, E>,
-    ) -> Result<(), E> {
-        let nbytes = self.nbytes(ranges)? as u64;
-        let Some(whole) = ranges.get(dimension).cloned().filter(|_| nbytes > AT_ONCE) else {
-            // A single chunk can claim gigabytes, and is then read by rows.
-            return if nbytes > self.limit {
-                self.by_block_rows(ranges, 0, receive)
-            } else {
-                self.read_and_pass(ranges, receive)
-            };
-        };
-        let chunk = self.geometry.chunkshape().get(dimension).copied().unwrap_or(1).max(1);
-        // The number of rows that fit in one read. The loop takes at least one row of chunks, and divides it along the
-        // next dimension.
-        let rows = AT_ONCE / (nbytes / (whole.end - whole.start)).max(1);
-        let mut start = whole.start;
-        while start < whole.end {
-            let end =
-                next_block(start, chunk, chunk).max(last_block(start.saturating_add(rows), chunk, chunk));
-            let end = end.min(whole.end);
-            if let Some(range) = ranges.get_mut(dimension) {
-                *range = start..end;
-            }
-            self.by_chunks(ranges, dimension + 1, receive)?;
-            start = end;
-        }
-        if let Some(range) = ranges.get_mut(dimension) {
-            *range = whole;
-        }
-        Ok(())
-    }
-
     fn read_and_pass<E: From<Error>>(
         &mut self,
         ranges: &[Range<u64>],
@@ -235,7 +188,7 @@ impl Items {
         let nbytes = self.nbytes(ranges)?;
         self.buffer.resize(nbytes, 0);
         self.frame.slice(ranges).threads(self.threads).read_into(&mut self.buffer)?;
-        receive(ranges, &self.buffer)
+        receive(&self.buffer)
     }
 }
 

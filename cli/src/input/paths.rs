@@ -71,12 +71,11 @@ impl Paths {
         let jobs = self.jobs.map_or_else(fit, usize::from);
         // An object takes a request or more, so it is a batch of its own.
         let pool = Pool { jobs, is_ordered: self.are_ordered(), is_slow: is_slow || is_remote };
-        let are_named = self.files_from.is_none();
         let roots = match self.files_from {
             None => Box::new(given(self.roots).map(Ok)),
             Some(list) => listed(list, if self.null { 0 } else { b'\n' }),
         };
-        let targets = Targets::new(roots, are_named, self.search, stores);
+        let targets = Targets::new(roots, self.search, stores);
         // After an error of the output, worker threads may still wait for a server.
         pool.run(targets, work, |done| take(done).inspect_err(|_| remote::stop()))
     }

@@ -81,8 +81,6 @@ struct Prefix {
 /// An iterator of the files to visit, which searches folders lazily.
 pub(crate) struct Targets {
     roots: Roots,
-    /// Whether the roots are from the command line. Only then is a request per URL affordable (`is_prefix`).
-    are_named: bool,
     search: Search,
     stores: Stores,
     walk: Option<walkdir::IntoIter>,
@@ -118,23 +116,14 @@ impl Iterator for Targets {
 }
 
 impl Targets {
-    pub(crate) fn new(roots: Roots, are_named: bool, search: Search, stores: Stores) -> Self {
-        Self {
-            roots,
-            are_named,
-            search,
-            stores,
-            walk: None,
-            objects: None,
-            is_here: false,
-            skipped_links: Some(0),
-        }
+    pub(crate) fn new(roots: Roots, search: Search, stores: Stores) -> Self {
+        Self { roots, search, stores, walk: None, objects: None, is_here: false, skipped_links: Some(0) }
     }
 
     /// All files in the folder of a store.
     pub(crate) fn in_store(folder: &Path) -> Self {
         let roots = Box::new(iter::empty());
-        let all = Self::new(roots, false, Search::default(), Stores::Folders);
+        let all = Self::new(roots, Search::default(), Stores::Folders);
         let mut targets = Self { skipped_links: None, ..all };
         targets.enter(folder);
         targets
@@ -162,7 +151,7 @@ impl Targets {
         };
         Some(match address.inside {
             Inside::Whole => self.path(address.path),
-            Inside::Url(None) if self.is_prefix(&address.path) => match remote::list(&address.path) {
+            Inside::Url(None) if may_be_prefix(&address.path) => match remote::list(&address.path) {
                 Ok(objects) => {
                     self.objects = Some(Prefix { url: address.path, objects, is_empty: true });
                     None
@@ -171,12 +160,6 @@ impl Targets {
             },
             _ => Some(Ok(Target::given(address))),
         })
-    }
-
-    /// Whether to list a URL as a prefix. The URL of a sparse frame can end with a slash too; a request finds out, but
-    /// only for URLs of the command line.
-    fn is_prefix(&self, url: &Path) -> bool {
-        may_be_prefix(url) || self.are_named && ends_with_slash(url) && remote::is_prefix(url)
     }
 
     /// The target at a path of the roots; `None` for a folder, which is searched next.

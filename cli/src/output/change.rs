@@ -1,6 +1,5 @@
 //! The report of `set` and `rewrite`: the changes, made or previewed, or the failure.
 
-use std::fmt::{Display, Write as _};
 use std::io::{self, Write};
 use std::path::Path;
 use std::process::ExitCode;
@@ -8,11 +7,13 @@ use std::process::ExitCode;
 use b2nd_frame::{Error, ErrorKind, FindingCode, Frame};
 
 use super::json::{line, print_failure};
-use super::record::Record;
+use super::record::{FieldChange, Record};
 use crate::input::{Address, Failure, Location, View, is_zip};
 use crate::problem::Problem;
 use crate::terminal::{Outcome, remark};
-use crate::text::{self, ABSENT};
+
+/// The fields of a record that a change can affect.
+const FIELDS: [&str; 7] = ["shape", "blocks", "dtype", "layout", "container", "header_len", "frame_len"];
 
 /// A frame before and after.
 pub(crate) struct Change {
@@ -23,25 +24,9 @@ pub(crate) struct Change {
 impl Change {
     /// A line for each value that differs.
     fn text(&self) -> Result<String, Error> {
-        let (before, after) = (self.before.array()?, self.after.array()?);
-        let before = Record::to_compare(&self.before, before.as_ref());
-        let after = Record::to_compare(&self.after, after.as_ref());
-        let name = |name: Option<&str>| text::clean(name.unwrap_or(ABSENT));
-        let frame = |record: &Record<'_>| format!("{}, {} bytes", record.container, record.frame_len);
-        let pairs = [
-            ("shape", numbers(before.shape), numbers(after.shape)),
-            ("blocks", numbers(before.blocks), numbers(after.blocks)),
-            ("dtype", name(before.dtype), name(after.dtype)),
-            ("layout", name(before.layout), name(after.layout)),
-            ("header", format!("{} bytes", before.header_len), format!("{} bytes", after.header_len)),
-            ("frame", frame(&before), frame(&after)),
-        ];
-        let mut text = String::new();
-        for (what, before, after) in pairs.into_iter().filter(|(_, before, after)| before != after) {
-            // Writing to a `String` cannot fail.
-            let _ = writeln!(text, "{what:8}: {before} -> {after}");
-        }
-        Ok(text)
+        let changes = FieldChange::all(&self.before, &self.after, &FIELDS)?;
+        let line = |change: &FieldChange| format!("{:10}: {}\n", change.field, change.texts().join(" -> "));
+        Ok(changes.iter().map(line).collect())
     }
 
     fn json(&self, path: &Path) -> Result<Vec<u8>, Error> {
@@ -50,10 +35,6 @@ impl Change {
         let record = Record::of(View::new(Location::of(path), &self.after, array.as_ref(), &findings));
         Ok(line(&record))
     }
-}
-
-fn numbers<T: Display>(numbers: Option<&[T]>) -> String {
-    numbers.map_or(ABSENT.into(), text::short)
 }
 
 /// The failure to change or write a file. The message does not repeat the path.

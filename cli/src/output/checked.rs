@@ -26,22 +26,32 @@ pub(crate) enum Ending {
     Summary,
 }
 
-/// The counts of a check.
-#[derive(Default)]
+/// The counts of a check, as `--json` prints them with `--summary`. Scripts rely on these names.
+#[derive(Default, Serialize)]
 pub(crate) struct Checked {
+    #[serde(skip)]
     pub(crate) files: u64,
+    #[serde(rename = "checked_frames")]
     pub(crate) frames: u64,
     pub(crate) stores: u64,
     pub(crate) tables: u64,
     pub(crate) with_errors: u64,
     pub(crate) with_warnings: u64,
+    /// The frames that were not checked in full.
+    #[serde(rename = "partly_checked")]
+    partly: u64,
     pub(crate) failures: u64,
+    #[serde(rename = "ignored_findings")]
     pub(crate) ignored: u64,
+    /// The skipped parts of a frame that was not checked in full, with the reasons.
+    #[serde(skip)]
+    example: Option<String>,
     /// The number of frames with each code, including files that are unreadable for that reason.
-    codes: BTreeMap<FindingCode, u64>,
+    #[serde(skip)]
+    counts: BTreeMap<FindingCode, u64>,
     /// The number of failures that are not findings, by their codes.
+    #[serde(skip)]
     others: BTreeMap<&'static str, u64>,
-    partly: PartlyChecked,
 }
 
 impl Checked {
@@ -54,16 +64,17 @@ impl Checked {
         self.with_warnings += other.with_warnings;
         self.failures += other.failures;
         self.ignored += other.ignored;
-        other.codes.into_iter().for_each(|(code, count)| *self.codes.entry(code).or_default() += count);
+        self.partly += other.partly;
+        self.example = self.example.take().or(other.example);
+        other.counts.into_iter().for_each(|(code, count)| *self.counts.entry(code).or_default() += count);
         other.others.into_iter().for_each(|(code, count)| *self.others.entry(code).or_default() += count);
-        self.partly.add(other.partly);
     }
 
     /// Counts the codes of a frame, or of a store, once each.
     pub(crate) fn add_findings(&mut self, findings: &[Finding]) {
         let codes: BTreeSet<_> = findings.iter().map(Finding::code).collect();
         for code in codes {
-            *self.codes.entry(code).or_default() += 1;
+            *self.counts.entry(code).or_default() += 1;
         }
         match findings.iter().map(Finding::severity).max() {
             Some(Severity::Error) => self.with_errors += 1,
@@ -75,20 +86,22 @@ impl Checked {
     pub(crate) fn add_failure(&mut self, failure: &Failure) {
         self.failures += 1;
         match &failure.error.finding {
-            Some(finding) => *self.codes.entry(finding.code()).or_default() += 1,
+            Some(finding) => *self.counts.entry(finding.code()).or_default() += 1,
             None => *self.others.entry(failure.error.code).or_default() += 1,
         }
     }
 
     /// Adds a frame that was not checked in full, with the reasons.
     pub(crate) fn add_partly(&mut self, example: String) {
-        self.partly.add(PartlyChecked { frames: 1, example });
+        self.partly += 1;
+        self.example.get_or_insert(example);
     }
 
     /// Prints the ending, or in a summary the counts instead of findings.
     pub(crate) fn print_ending(&self, ending: Ending, json: bool, depth: CheckDepth) -> io::Result<()> {
-        if self.partly.frames > 0 {
-            remark(&self.partly);
+        if let Some(example) = &self.example {
+            let many = format!("{} were not checked in full; for example ", count(self.partly, "frame"));
+            remark(&format_args!("{}{example}", if self.partly > 1 { &many } else { "" }));
         }
         // If nothing was found, say which damage the check cannot see.
         let is_fine = self.frames > 0 && self.with_errors + self.with_warnings + self.failures == 0;
@@ -99,11 +112,14 @@ impl Checked {
             _ => "; Blosc2 has no checksums, so not every change of the data is found",
         };
         match ending {
-            Ending::Summary if json => return anstream::stdout().write_all(&line(&self.record())),
+            Ending::Summary if json => {
+                return anstream::stdout()
+                    .write_all(&line(&CheckedRecord { checked: self, codes: self.counted() }));
+            }
             Ending::Summary => return writeln!(anstream::stdout(), "{}{self}{hint}", self.table()),
             _ if json => return Ok(()),
             Ending::Explained => {
-                for &code in self.codes.keys() {
+                for &code in self.counts.keys() {
                     // Standard error may be closed.
                     let _ =
                         writeln!(anstream::stderr(), "\n{}", Explanation::from(code).to_string().trim_end());
@@ -118,7 +134,7 @@ impl Checked {
     /// The codes with their severities and counts: errors, failures that are not findings, warnings. Frequent ones are
     /// first.
     fn counted(&self) -> Vec<CountedCode> {
-        let codes = self.codes.iter().map(|(&code, &count)| CountedCode {
+        let codes = self.counts.iter().map(|(&code, &count)| CountedCode {
             code: code.name(),
             severity: code.severity().name(),
             count,
@@ -143,35 +159,12 @@ impl Checked {
         // The empty line of `table` is for tables below another text.
         table(&["COUNT", "SEVERITY", "CODE"].map(String::from), &rows).trim_start().to_owned() + "\n"
     }
-
-    fn record(&self) -> CheckedRecord {
-        let Self { frames, stores, tables, with_errors, with_warnings, failures, ignored, .. } = *self;
-        let partly_checked = self.partly.frames;
-        CheckedRecord {
-            checked_frames: frames,
-            stores,
-            tables,
-            with_errors,
-            with_warnings,
-            partly_checked,
-            failures,
-            ignored_findings: ignored,
-            codes: self.counted(),
-        }
-    }
 }
 
-/// The summary as `--json` prints it. Scripts rely on these names.
 #[derive(Serialize)]
-struct CheckedRecord {
-    checked_frames: u64,
-    stores: u64,
-    tables: u64,
-    with_errors: u64,
-    with_warnings: u64,
-    partly_checked: u64,
-    failures: u64,
-    ignored_findings: u64,
+struct CheckedRecord<'c> {
+    #[serde(flatten)]
+    checked: &'c Checked,
     codes: Vec<CountedCode>,
 }
 
@@ -193,7 +186,7 @@ impl Display for Checked {
         f.write_str(&count(frames, "frame"))?;
         f.write_str(&more_counts(&[(stores, "store"), (tables, "table")]))?;
         match (with_errors, with_warnings) {
-            (0, 0) if frames > 0 && failures + self.partly.frames == 0 => {
+            (0, 0) if frames > 0 && failures + self.partly == 0 => {
                 f.write_str(", no errors or warnings")?;
             }
             (0, 0) => {}
@@ -201,39 +194,13 @@ impl Display for Checked {
             (errors, 0) => write!(f, ", {errors} with errors")?,
             (errors, warnings) => write!(f, ", {errors} with errors, {warnings} with only warnings")?,
         }
-        if self.partly.frames > 0 {
-            write!(f, ", {} not checked in full", self.partly.frames)?;
+        if self.partly > 0 {
+            write!(f, ", {} not checked in full", self.partly)?;
         }
         f.write_str(&more_counts(&[(failures, "failure")]))?;
         if ignored > 0 {
             write!(f, "; {} ignored", count(ignored, "finding"))?;
         }
         Ok(())
-    }
-}
-
-/// The number of frames that were not checked in full, with an example.
-#[derive(Default)]
-struct PartlyChecked {
-    frames: u64,
-    /// The skipped parts of the first one, with the reasons.
-    example: String,
-}
-
-impl PartlyChecked {
-    fn add(&mut self, other: Self) {
-        if self.frames == 0 {
-            self.example = other.example;
-        }
-        self.frames += other.frames;
-    }
-}
-
-impl Display for PartlyChecked {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.frames > 1 {
-            write!(f, "{} were not checked in full; for example ", count(self.frames, "frame"))?;
-        }
-        f.write_str(&self.example)
     }
 }

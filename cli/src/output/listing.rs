@@ -1,7 +1,6 @@
-//! The output of `ls`: rows, a tree, JSON objects, addresses or a summary.
+//! The output of `ls`: rows, JSON objects, addresses or a summary.
 
 use std::io::{self, BufWriter, IsTerminal, Write};
-use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use b2nd_frame::ObjectKind;
@@ -12,18 +11,16 @@ use super::row::{Row, RowFormat};
 use super::sort::{First, Order, SortKey};
 use super::store::StoreRecord;
 use super::summary::Summary;
-use super::table::{Columns, INDENT};
+use super::table::Columns;
 use super::totals::Totals;
-use super::tree::Tree;
 use crate::input::{ArrayFilter, Failure, Location, View};
-use crate::terminal::{BOLD, Outcome, Progress, buffered_stdout, remark, width};
+use crate::terminal::{BOLD, Outcome, Progress, remark, width};
 use crate::text::count;
 
 /// The output form of a listing.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Form {
     Rows,
-    Tree,
     Json,
     Summary,
     Addresses,
@@ -102,12 +99,12 @@ impl<'p> ListingBatch<'p> {
             Form::Summary => self.summary.add_kind(record.kind),
             Form::Json => self.add_bytes(key, |lines| add_line(lines, &record)),
             Form::Addresses => self.add_bytes(key, |list| add_address(list, record.address.location())),
-            Form::Rows | Form::Tree => self.add_row(key, Row::of_store(record, format)),
+            Form::Rows => self.add_row(key, Row::of_store(record, format)),
         }
     }
 
-    /// Lists a frame, or the failure to read it. `is_member` says whether it is in a store.
-    pub(crate) fn take(&mut self, view: Result<View<'_>, Failure>, is_member: bool) {
+    /// Lists a frame, or the failure to read it.
+    pub(crate) fn take(&mut self, view: Result<View<'_>, Failure>) {
         let Plan { form, format, order, all, filter, .. } = self.plan;
         let view = match view {
             Ok(view) => view,
@@ -123,15 +120,13 @@ impl<'p> ListingBatch<'p> {
             return;
         }
         *(if is_array { &mut self.totals.arrays } else { &mut self.totals.others }) += 1;
-        // A tree shows all members of a store.
-        let is_listed = is_array || all || form == Form::Tree && is_member;
         let key = order.map(|order| order.key_of_frame(view));
         match form {
             Form::Summary => self.summary.add(view),
-            _ if !is_listed => self.hides = true,
+            _ if !is_array && !all => self.hides = true,
             Form::Json => self.add_bytes(key, |lines| add_line(lines, &Record::of(view))),
             Form::Addresses => self.add_bytes(key, |list| add_address(list, view.location)),
-            Form::Rows | Form::Tree => self.add_row(key, Row::of_frame(view, format, is_member)),
+            Form::Rows => self.add_row(key, Row::of_frame(view, format)),
         }
     }
 
@@ -192,14 +187,12 @@ pub(crate) struct Listing {
     columns: Columns,
     headings: Option<Vec<String>>,
     summary: Option<Summary>,
-    tree: Option<Tree>,
     first: Option<First<Sorted>>,
     progress: Progress,
 }
 
 impl Listing {
-    /// A listing. `roots` are the paths of the command line.
-    pub(crate) fn new(roots: &[PathBuf], plan: Plan<'_>, is_ordered: bool) -> Self {
+    pub(crate) fn new(plan: Plan<'_>, is_ordered: bool) -> Self {
         let is_watched = io::stdout().is_terminal();
         let Plan { form, is_json, format, order, limit, .. } = plan;
         Self {
@@ -213,13 +206,12 @@ impl Listing {
             is_watched,
             printed: Instant::now(),
             rows: Vec::new(),
-            columns: Columns::new(format.sides()).within(width(&io::stdout())),
+            columns: Columns::new(RowFormat::sides()).within(width(&io::stdout())),
             // Programs that read the output need no headings.
             headings: is_watched.then(|| format.headings()),
             summary: (form == Form::Summary).then(Summary::default),
-            tree: (form == Form::Tree).then(|| Tree::new(roots, format)),
             first: order.map(|_| First::new(limit)),
-            progress: Progress::of_files(order.is_some() || matches!(form, Form::Summary | Form::Tree)),
+            progress: Progress::of_files(order.is_some() || form == Form::Summary),
         }
     }
 
@@ -241,10 +233,7 @@ impl Listing {
         if let Some(first) = &mut self.first {
             batch.sorted.into_iter().for_each(|(key, sorted)| first.add(key, sorted));
         }
-        match &mut self.tree {
-            Some(tree) => batch.rows.into_iter().for_each(|row| tree.add(row)),
-            None => self.rows.extend(batch.rows),
-        }
+        self.rows.extend(batch.rows);
         let has_waited = self.is_watched && self.printed.elapsed() > PATIENCE;
         if has_waited || self.rows.len() > self.held_back { self.print_rows() } else { Ok(()) }
     }
@@ -259,7 +248,7 @@ impl Listing {
         let rows = self.rows.iter().map(|row| &row.cells);
         headings.iter().chain(rows).for_each(|cells| self.columns.fit(cells));
         if let Some(headings) = headings {
-            text = format!("{BOLD}{}{BOLD:#}\n", self.columns.line_to(&headings, "PATH", INDENT));
+            text = format!("{BOLD}{}{BOLD:#}\n", self.columns.line_to(&headings, "PATH"));
         }
         for row in self.rows.drain(..) {
             text += &row.line(&self.columns);
@@ -300,11 +289,6 @@ impl Listing {
             let text = if self.is_json { summary.json(totals) } else { summary.text(totals).into_bytes() };
             anstream::stdout().write_all(&text)?;
             return Ok(totals.status());
-        }
-        if let Some(tree) = self.tree {
-            let mut out = buffered_stdout();
-            tree.write(&mut out)?;
-            out.flush()?;
         }
         if totals.arrays == 0 && self.unwanted > 0 {
             remark(&format_args!("no match among {}", count(self.unwanted, "array")));

@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 use std::path::Path;
 
 use b2nd_frame::{CheckDepth, ErrorKind, Finding, FindingCode, Frame, Remedy, Rewrite, Salvage};
-use b2nd_serde::{Entry, Geometry};
+use b2nd_serde::Entry;
 
 use crate::names::is_named_blosc2;
 use crate::text::{count, short};
@@ -79,38 +79,16 @@ fn wrong_entry(path: &Path) -> Option<&'static str> {
     }
 }
 
-/// An edit of the shape, which the user must know: run unchanged, the command fails. It is returned only if the frame
-/// can get some shape with its number of chunks.
+/// An edit of the shape, which the user must know: run unchanged, the command fails. The rest of the line, a shell
+/// comment, has the number of chunks that the shape must have.
 fn edit(path: &Path) -> Option<String> {
-    let mut frame = Frame::open(path).ok()?;
+    let frame = Frame::open(path).ok()?;
     let header = frame.header();
-    let nchunks = u64::try_from(header.nbytes.checked_div(header.chunksize.into())?)
-        .ok()
-        .filter(|&nchunks| nchunks > 0)?;
+    let nchunks = u64::try_from(header.nbytes.checked_div(header.chunksize.into())?).ok()?;
     let geometry = frame.array().ok()??.geometry().ok()?;
-    let mut possible = shapes_with(&geometry, nchunks).into_iter();
-    let (dimension, shape) = possible.find(|(_, shape)| frame.edit().shape(shape).preview().is_ok())?;
-    let most = *shape.get(dimension)?;
-    let least = most - i64::try_from(*geometry.chunkshape().get(dimension)?).ok()? + 1;
     let (chunks, chunkshape) = (count(nchunks, "chunk"), short(&geometry.chunkshape()));
-    Some(format!(
-        "b2nd set {} --shape SHAPE  # with {chunks} of {chunkshape}, such as {least} to {most} along dimension {dimension}",
-        quoted(path)
-    ))
-}
-
-/// The shapes of this number of whole chunks that differ from the old shape in one dimension, with that dimension.
-fn shapes_with(geometry: &Geometry, nchunks: u64) -> Vec<(usize, Vec<i64>)> {
-    let (shape, chunkshape, grid) = (geometry.shape(), geometry.chunkshape(), geometry.grid_of_chunks());
-    let with_dimension = |(dimension, (&chunks, &chunk)): (usize, (&u64, &u64))| {
-        let others = geometry.nchunks().checked_div(chunks)?;
-        let chunks = nchunks.checked_div(others).filter(|chunks| chunks * others == nchunks)?;
-        let mut shape: Vec<_> =
-            shape.iter().map(|&items| i64::try_from(items).ok()).collect::<Option<_>>()?;
-        *shape.get_mut(dimension)? = i64::try_from(chunks.checked_mul(chunk)?).ok()?;
-        Some((dimension, shape))
-    };
-    grid.iter().zip(chunkshape.iter()).enumerate().filter_map(with_dimension).collect()
+    let command = format!("b2nd set {} --shape SHAPE  # with {chunks} of {chunkshape}", quoted(path));
+    (nchunks > 0).then_some(command)
 }
 
 /// A rewrite. The new file has the extension `b2nd`, and replaces the old one if that has it too. If another file
@@ -127,22 +105,10 @@ fn rewrite(path: &Path) -> Option<String> {
     Some(if lacks_dtype {
         // Only the user knows the dtype. Run unchanged, the command fails, which is better than a guess that changes
         // the meaning of the bytes. The rest of the line is a shell comment.
-        format!("{command} --dtype DTYPE  # of {typesize} bytes: {}", examples(typesize))
+        format!("{command} --dtype DTYPE  # of {typesize} bytes")
     } else {
         command
     })
-}
-
-/// Some dtypes of a size.
-fn examples(size: i32) -> String {
-    match size {
-        1 => "int8, uint8, bool".into(),
-        2 => "int16, uint16, float16".into(),
-        4 => "int32, uint32, float32".into(),
-        8 => "int64, uint64, float64".into(),
-        16 => "complex128, S16, V16".into(),
-        size => format!("S{size}, V{size}"),
-    }
 }
 
 /// A path quoted for a shell.

@@ -1,4 +1,4 @@
-//! The output of the command: lines, pages, trees, and objects of JSON.
+//! The output of the command: lines, pages, and objects of JSON.
 
 pub(crate) mod explanation;
 pub(crate) mod items;
@@ -22,7 +22,4 @@ pub(crate) mod sort;
 pub(crate) mod summary;
 
 pub(crate) mod checked;
-
-pub(crate) mod tree;
-
 pub(crate) mod listing;

@@ -4,18 +4,18 @@
 use std::path::Path;
 
 use b2nd_frame::{
-    Array, ChunkCounts, Filter, Finding, Frame, FrameType, Metalayer, ObjectKind, Skipped, Trailer,
+    Array, ChunkCounts, Error, Filter, Finding, Frame, FrameType, Metalayer, ObjectKind, Skipped, Trailer,
     Vlmetalayer,
 };
 use b2nd_serde::{Geometry, Meta};
 use serde::Serialize;
-use serde_json::value::RawValue;
+use serde_json::value::{RawValue, Value};
 
 use super::messagepack;
 use super::packed::PackedTensor;
 use crate::input::{Location, ShownValues, View};
 use crate::problem::with_sources;
-use crate::text::{dtype_name, hex, parsed_dtype, ratio};
+use crate::text::{ABSENT, Tuple, clean, dtype_name, hex, list, parsed_dtype, ratio};
 
 /// A frame. Without an array, the fields of an array are null.
 #[derive(Serialize)]
@@ -137,11 +137,6 @@ pub(crate) struct VlLayerRecord<'f> {
 }
 
 impl<'f> Record<'f> {
-    /// The record of a frame without its location, to compare it with another frame's.
-    pub(crate) fn to_compare<R>(frame: &'f Frame<R>, array: Option<&'f Array<'f>>) -> Self {
-        Self::of(View::new(Location::of(Path::new("")), frame, array, &[]))
-    }
-
     /// The record of a frame, with the values of metalayers if the view requests them.
     pub(crate) fn of(view: View<'f>) -> Self {
         let View { location, header, array, .. } = view;
@@ -198,6 +193,52 @@ impl<'f> Record<'f> {
             skipped: view.skipped.iter().map(Into::into).collect(),
             mend: None,
         }
+    }
+}
+
+/// A field of two records that differs, with both values.
+pub(crate) struct FieldChange {
+    pub(crate) field: &'static str,
+    pub(crate) values: [Value; 2],
+}
+
+impl FieldChange {
+    /// The differences of two frames in these fields.
+    pub(crate) fn all<R, S>(
+        before: &Frame<R>,
+        after: &Frame<S>,
+        fields: &[&'static str],
+    ) -> Result<Vec<Self>, Error> {
+        let (before, after) = (fields_of(before)?, fields_of(after)?);
+        let change = |&field| {
+            let values = [&before, &after].map(|record| record.get(field).cloned().unwrap_or_default());
+            Self { field, values }
+        };
+        Ok(fields.iter().map(change).filter(|Self { values: [before, after], .. }| before != after).collect())
+    }
+
+    pub(crate) fn texts(&self) -> [String; 2] {
+        self.values.each_ref().map(text_of)
+    }
+}
+
+/// The record of a frame, without its address and its findings, as JSON.
+fn fields_of<R>(frame: &Frame<R>) -> Result<Value, Error> {
+    let array = frame.array()?;
+    let view = View::new(Location::of(Path::new("")), frame, array.as_ref(), &[]);
+    Ok(serde_json::to_value(Record::of(view)).unwrap_or_default())
+}
+
+/// A value of a record as text.
+fn text_of(value: &Value) -> String {
+    match value {
+        Value::Null => ABSENT.into(),
+        Value::String(text) => clean(text),
+        Value::Array(values) if values.first().is_some_and(Value::is_string) => {
+            list(&values.iter().map(text_of).collect::<Vec<_>>())
+        }
+        Value::Array(values) => Tuple(values).to_string(),
+        value => value.to_string(),
     }
 }
 

@@ -13,16 +13,12 @@ use crate::input::{Inside, Location, View};
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum SortBy {
     /// By path
-    #[value(alias = "name")]
     Path,
     /// The largest first
-    #[value(alias = "size")]
     Nbytes,
     /// The largest first
-    #[value(alias = "stored")]
     Cbytes,
     /// The best compressed first
-    #[value(alias = "cratio")]
     Ratio,
     /// The fewest dimensions first, then the smallest first dimension, and so on
     Shape,

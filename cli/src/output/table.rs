@@ -27,7 +27,7 @@ pub(crate) struct Columns {
 }
 
 /// The beginning of the further lines of a row.
-pub(crate) const INDENT: &str = "    ";
+const INDENT: &str = "    ";
 
 impl Columns {
     /// Columns with their alignment and the limit of their width.
@@ -52,17 +52,6 @@ impl Columns {
         }
     }
 
-    /// Gives up alignment if aligned rows would not fit.
-    pub(crate) fn aligned_if_fitting(mut self) -> Self {
-        let widths = self.columns.iter().map(|column| column.width);
-        let taken: usize = widths.filter(|&width| width > 0).map(|width| width + 2).sum();
-        // The last column has no gap after it.
-        if self.room.is_some_and(|room| taken > room + 2) {
-            self.columns.iter_mut().for_each(|column| column.width = 0);
-        }
-        self
-    }
-
     /// All rows as lines, below their headings.
     pub(crate) fn table<C: AsRef<str>>(mut self, headings: &[C], rows: &[impl AsRef<[C]>]) -> String {
         self.fit(headings);
@@ -75,18 +64,18 @@ impl Columns {
 
     /// A row, without a line break at its end.
     pub(crate) fn line(&self, cells: &[impl AsRef<str>]) -> String {
-        self.line_to(cells, "", INDENT)
+        self.line_to(cells, "")
     }
 
-    /// A row that ends with a text, which is not aligned. If it is broken, its further lines begin with `indent`.
-    pub(crate) fn line_to(&self, cells: &[impl AsRef<str>], end: &str, indent: &str) -> String {
+    /// A row that ends with a text, which is not aligned.
+    pub(crate) fn line_to(&self, cells: &[impl AsRef<str>], end: &str) -> String {
         let (mut row, mut line, mut used) = (String::new(), String::new(), 0);
         let mut add = |text: &str, width: usize| {
             if self.room.is_some_and(|room| used > 0 && used + 2 + width > room) {
                 row += line.trim_end();
                 row += "\n";
-                line = indent.into();
-                used = indent.width();
+                line = INDENT.into();
+                used = INDENT.width();
             } else if used > 0 {
                 line += "  ";
                 used += 2;

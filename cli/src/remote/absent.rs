@@ -13,10 +13,6 @@ pub(crate) fn open(_: &Path) -> Result<io::Empty, Problem> {
     Err(refused())
 }
 
-pub(crate) fn is_prefix(_: &Path) -> bool {
-    false
-}
-
 /// There is no request to stop.
 pub(crate) fn stop() {}
 

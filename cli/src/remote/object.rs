@@ -1,9 +1,7 @@
 //! Objects, read by ranges.
 
-use std::collections::BTreeMap;
 use std::io::{self, Read, Seek, SeekFrom};
-use std::path::{Path, PathBuf};
-use std::sync::Mutex;
+use std::path::Path;
 
 use futures_util::StreamExt;
 use object_store::{Error, GetOptions, GetRange};
@@ -12,7 +10,6 @@ use super::bucket::{MOST_FAILURES, ObjectUrl};
 use super::failed_request::{CHANGED, FailedRequest, MISSING};
 use super::runtime::wait;
 use crate::names::{SPARSE_INDEX, ends_with_slash};
-use crate::pool::lock;
 use crate::problem::Problem;
 
 /// The number of bytes of the first request. All headers of 348 real frames fit; the longest has 3144 bytes.
@@ -24,9 +21,6 @@ const MIN_LEN: u64 = 16 << 10;
 
 /// The most bytes of a request. Sequential requests double up to this number.
 const MAX_LEN: u64 = 1 << 20;
-
-/// The results of `is_prefix`, an object or an error, kept by URL until `open` takes them.
-static OPENED: Mutex<BTreeMap<PathBuf, Result<Object, Problem>>> = Mutex::new(BTreeMap::new());
 
 /// Bytes of an object, and their offset.
 #[derive(Default)]
@@ -69,8 +63,7 @@ pub(crate) fn open(url: &Path) -> Result<Object, Problem> {
     let object = ObjectUrl::parse(url)?;
     let sparse = object.index_of_sparse_frame();
     if ends_with_slash(url) || object.key.as_ref().is_empty() {
-        let opened = lock(&OPENED).remove(url);
-        return opened.unwrap_or_else(|| Object::open(sparse)).map_err(|problem| {
+        return Object::open(sparse).map_err(|problem| {
             let message = format!(
                 "not a sparse frame, as there is no {SPARSE_INDEX} below it; `b2nd ls` lists the arrays below a prefix"
             );
@@ -85,21 +78,6 @@ pub(crate) fn open(url: &Path) -> Result<Object, Problem> {
         let missing = |_: &Problem| Problem::new(MISSING, format!("{}{hint}", problem.message));
         Object::open(sparse).map_err(|other| if is_missing(&other) { missing(&other) } else { other })
     })
-}
-
-/// Whether a URL that ends with a slash is a prefix, and not a sparse frame. The answer to the request is kept for
-/// `open`.
-pub(crate) fn is_prefix(url: &Path) -> bool {
-    let Ok(object) = ObjectUrl::parse(url) else { return false };
-    if object.is_web() {
-        return false;
-    }
-    let opened = Object::open(object.index_of_sparse_frame());
-    let is_prefix = opened.as_ref().is_err_and(is_missing);
-    if !is_prefix {
-        lock(&OPENED).insert(url.into(), opened);
-    }
-    is_prefix
 }
 
 impl Object {

@@ -10,7 +10,6 @@ use tokio::runtime::{Builder, Runtime};
 use tokio::sync::watch;
 
 use crate::problem::Problem;
-use crate::terminal::wrong_usage;
 
 /// The time limit of a request with its retries, in seconds.
 pub(super) static TIMEOUT: LazyLock<u64> = LazyLock::new(timeout);
@@ -38,7 +37,7 @@ fn timeout() -> u64 {
             "B2ND_TIMEOUT is {}; it must be a number of seconds from 1 to {MAX_TIMEOUT}\n",
             text.display()
         );
-        wrong_usage(clap::Error::raw(UsageError::ValueValidation, message))
+        clap::Error::raw(UsageError::ValueValidation, message).exit()
     })
 }
 

@@ -1,4 +1,4 @@
-//! The end of a command, and the messages on standard error: errors and remarks.
+//! The end of a command, and messages on standard error: errors and remarks.
 
 use std::fmt::Display;
 use std::io::{self, BufWriter, IsTerminal, Write};
@@ -7,7 +7,6 @@ use std::process::ExitCode;
 use anstream::{AutoStream, ColorChoice};
 use anstyle::{AnsiColor, Style};
 use b2nd_frame::Severity;
-use clap::error::{ContextKind, ContextValue, ErrorKind as UsageError};
 
 /// The exit status of a command, or an error of standard output.
 pub(crate) type Outcome = io::Result<ExitCode>;
@@ -44,29 +43,6 @@ pub(crate) fn complain(what: &dyn Display) {
 /// Prints a remark on standard error.
 pub(crate) fn remark(what: &dyn Display) {
     tell(&format!("b2nd: {what}"));
-}
-
-/// Prints an error of the command line, or the requested help, and ends the process.
-pub(crate) fn wrong_usage(mut error: clap::Error) -> ! {
-    // clap also suggests `-- VALUE`, which is wrong for a mistyped option: only tips about other options are kept.
-    if error.kind() == UsageError::UnknownArgument
-        && let Some(ContextValue::StyledStrs(mut tips)) = error.remove(ContextKind::Suggested)
-    {
-        // These are clap's words. A test of mistyped options notices if they change.
-        tips.retain(|tip| !tip.to_string().contains(" as a value, use "));
-        if !tips.is_empty() {
-            error.insert(ContextKind::Suggested, ContextValue::StyledStrs(tips));
-        }
-    }
-    if let Some(width) = width(&io::stderr()).filter(|_| error.use_stderr()) {
-        // As `error.exit()` prints it, but wrapped.
-        let text = error.render().ansi().to_string();
-        let lines = text.lines().map(|line| wrapped(line, Some(width), "       ") + "\n");
-        // Standard error may be closed.
-        let _ = write!(anstream::stderr(), "{}", lines.collect::<String>());
-        std::process::exit(error.exit_code());
-    }
-    error.exit()
 }
 
 fn tell(text: &str) {

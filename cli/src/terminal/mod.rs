@@ -6,6 +6,6 @@ mod progress;
 
 pub(crate) use messages::{
     BOLD, DIM, Outcome, RED, YELLOW, await_stdin, buffered_stdout, complain, remark, severity_style, width,
-    wrapped, wrong_usage,
+    wrapped,
 };
 pub(crate) use progress::Progress;

@@ -93,7 +93,7 @@ fn a_frame_in_a_zip_file_is_read_by_its_offset() {
         );
     }
     let output = run(folder.path(), &["cat", "tree.zip"]);
-    assert!(text(&output.stderr).contains("a store of 2 frames: name one of them"), "{}", screen(&output));
+    assert!(text(&output.stderr).contains("a store: name one of its members"), "{}", screen(&output));
 }
 
 #[test]

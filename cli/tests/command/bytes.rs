@@ -116,13 +116,8 @@ fn a_metalayer_comes_as_digits_or_as_it_is() {
     let bytes = unhex(EXAMPLE_HEX);
     let expected = b2nd_serde::dump::metalayer(&bytes).to_string();
     let spaced = EXAMPLE_HEX.as_bytes().chunks(2).map(|pair| text(pair).to_owned() + " ").collect::<String>();
-    let rust = format!("{bytes:#04x?}");
     let upper = EXAMPLE_HEX.to_uppercase();
-    let python = format!("b'{}'", bytes.escape_ascii());
-    let escapes =
-        EXAMPLE_HEX.as_bytes().chunks(2).map(|pair| [r"\x", text(pair)].concat()).collect::<String>();
-    let python_all = format!(r#"b"{escapes}""#);
-    for digits in [EXAMPLE_HEX, &spaced, &rust, &upper, &python, &python_all] {
+    for digits in [EXAMPLE_HEX, &spaced, &upper] {
         assert_eq!(text(&run(root(), &["dump", "--hex", digits]).stdout), expected, "{digits}");
         assert_eq!(text(&run_with(digits.as_bytes(), root(), &["dump"]).stdout), expected, "{digits}");
     }
@@ -136,10 +131,8 @@ fn a_metalayer_comes_as_digits_or_as_it_is() {
 #[test]
 fn text_that_does_not_describe_bytes_is_an_error() {
     for (given, expected) in [
-        ("[151, 0, 1]", "'151' has an odd number of digits, but a byte has two"),
-        ("hello world", "'hello' is not hexadecimal"),
-        (r"b'\x9'", r"b'\x9' is not a Python bytes literal"),
-        ("b'1' b'2'", "b'1' b'2' is not a Python bytes literal"),
+        ("97 00 1", "the number of digits is odd, but a byte has two"),
+        ("hello world", "'h' is not a hexadecimal digit"),
     ] {
         for command in ["dump", "decode"] {
             let output = run_with(given.as_bytes(), root(), &[command]);
@@ -390,8 +383,8 @@ fn a_line_without_an_end_is_not_kept_for_ever() {
 #[test]
 fn each_line_is_decoded_by_itself_and_has_an_answer() {
     let caterva = "95 00 00 90 90 90";
-    let python = format!("b'{}'", unhex(EXAMPLE_HEX).escape_ascii());
-    let lines = [EXAMPLE_HEX, "", caterva, &EXAMPLE_HEX[..40], "no digits", &python].join("\n");
+    let upper = EXAMPLE_HEX.to_uppercase();
+    let lines = [EXAMPLE_HEX, "", caterva, &EXAMPLE_HEX[..40], "no digits", &upper].join("\n");
     let decode = ["decode", "--json", "--lines"];
     let output = run_with(lines.as_bytes(), root(), &decode);
     assert_eq!(output.status.code(), Some(1));

@@ -93,14 +93,6 @@ fn a_new_file_is_whole_or_not_there() {
 }
 
 #[test]
-fn the_words_that_people_type_lead_here() {
-    for word in ["show", "print", "head", "view", "values", "get", "export", "extract", "convert"] {
-        let output = run(&data(), &[word, "--slice", "2,4", "int32_3x5.b2nd"]);
-        assert_eq!(text(&output.stdout), "14\n", "{word}");
-    }
-}
-
-#[test]
 fn of_many_items_only_the_edges_are_read() {
     let output = run(&data(), &["cat", "peers/special_zeros.b2nd"]);
     let row = "[0. 0. 0. ... 0. 0. 0.]";

@@ -1,34 +1,38 @@
 //! The check of a chunk's data by decompression.
 
-use crate::format::blocks::single_block;
-use crate::format::chunk::{ChunkHeader, INT32};
-use crate::format::decompress::{decompress, max_data};
-use crate::rules::blocks::starts;
+use b2nd_chunk::ChunkHeader;
+#[cfg(feature = "decompress")]
+use b2nd_chunk::Decompressor;
+#[cfg(feature = "decompress")]
+use b2nd_chunk::blocks::block_starts;
+#[cfg(feature = "decompress")]
+use b2nd_chunk::header::INT32;
+
+#[cfg(feature = "decompress")]
+use crate::format::decompress::max_data;
 
 /// Why a chunk could not be decompressed.
 pub(crate) enum NotDecompressed {
+    #[cfg_attr(not(feature = "decompress"), expect(dead_code, reason = "nothing is decompressed"))]
     Damaged(String),
     /// This crate cannot decompress it, but C-Blosc2 may.
     NotTried(String),
 }
 
-/// Decompresses a chunk with a valid header and table of blocks, block by block if possible. `metalayer` is that of the
-/// array, which some plugins need.
-pub(crate) fn check(
-    header: &ChunkHeader,
-    chunk: &[u8],
-    metalayer: Option<&[u8]>,
-) -> Result<(), NotDecompressed> {
-    // Only where needed, because it is copied for each block.
-    let metalayer = metalayer.filter(|_| header.has_plugin());
-    if header.needs_other_blocks() {
-        whole(header, chunk, metalayer)
-    } else {
-        blocks(header, chunk, metalayer)
-    }
+/// Decompresses a chunk with a valid header and table of blocks, block by block if possible.
+#[cfg(feature = "decompress")]
+pub(crate) fn check(header: &ChunkHeader, chunk: &[u8]) -> Result<(), NotDecompressed> {
+    if header.needs_other_blocks() { whole(header, chunk) } else { blocks(header, chunk) }
+}
+
+#[cfg(not(feature = "decompress"))]
+pub(crate) fn check(_: &ChunkHeader, _: &[u8]) -> Result<(), NotDecompressed> {
+    // Without the feature, `unsupported` refuses each chunk before.
+    Ok(())
 }
 
 /// Refuses a decompressed size beyond the expansion limit.
+#[cfg(feature = "decompress")]
 fn check_limit(what: &str, length: usize, from: usize) -> Result<(), NotDecompressed> {
     let most = max_data(from);
     if length <= most {
@@ -39,40 +43,46 @@ fn check_limit(what: &str, length: usize, from: usize) -> Result<(), NotDecompre
     )))
 }
 
-fn whole(header: &ChunkHeader, chunk: &[u8], metalayer: Option<&[u8]>) -> Result<(), NotDecompressed> {
-    check_limit("data", header.nbytes, chunk.len())?;
-    decompress(chunk, metalayer).map(drop).map_err(NotDecompressed::Damaged)
+#[cfg(feature = "decompress")]
+fn damaged(error: &b2nd_chunk::Error) -> NotDecompressed {
+    NotDecompressed::Damaged(error.message().to_string())
 }
 
-fn blocks(header: &ChunkHeader, chunk: &[u8], metalayer: Option<&[u8]>) -> Result<(), NotDecompressed> {
-    let damaged = |why: String| Err(NotDecompressed::Damaged(why));
-    let table = starts(chunk.get(header.header_len..).unwrap_or_default());
-    let mut left = header.nbytes;
+#[cfg(feature = "decompress")]
+fn whole(header: &ChunkHeader, chunk: &[u8]) -> Result<(), NotDecompressed> {
+    check_limit("data", header.nbytes, chunk.len())?;
+    let mut data = vec![0; header.nbytes];
+    Decompressor::new().decompress_into(chunk, &mut data).map(drop).map_err(|error| damaged(&error))
+}
+
+#[cfg(feature = "decompress")]
+fn blocks(header: &ChunkHeader, chunk: &[u8]) -> Result<(), NotDecompressed> {
+    let table = block_starts(chunk.get(header.header_len..).unwrap_or_default());
+    let (mut decompressor, mut data) = (Decompressor::new(), Vec::new());
     // The number of stored bytes that no block has used yet. If it runs out, blocks share bytes, and the loop ends.
     // Without this limit, a million entries of the table could make us decompress the same block a million times.
     let mut room = chunk.len();
     let mut spans = Vec::new();
     for (number, start) in table.take(header.nblocks().unwrap_or_default()).enumerate() {
-        let length = left.min(header.blocksize);
-        left -= length;
+        let length = header.block_len(number).unwrap_or_default();
         let start = usize::try_from(start).unwrap_or(usize::MAX);
-        let block = chunk.get(start..).unwrap_or_default();
-        let Some(block) = header.streams(block, length) else {
-            return damaged(format!("block {number} reaches beyond its end"));
-        };
+        let stored = chunk.get(start..).unwrap_or_default();
+        // A block that reaches beyond the chunk is refused by the decompressor.
+        let block = header.block_bytes(stored, length).unwrap_or(stored);
         spans.push((start, start + block.len(), number));
         let Some(rest) = room.checked_sub(block.len()) else { break };
         room = rest;
         // Every stream has the length 0, so the block is all zeros. There is nothing to decompress, so the expansion
         // limit does not apply.
-        if block.len() == header.nstreams(length) * INT32 {
+        if block.len() == header.nstreams(length) * INT32 && block.iter().all(|&byte| byte == 0) {
             continue;
         }
         check_limit("a block", length, block.len())?;
-        let single = single_block(chunk, block, length).ok_or_else(|| "it is too long".into());
-        if let Err(why) = single.and_then(|single| decompress(&single, metalayer)) {
-            return damaged(format!("block {number}: {why}"));
+        if data.len() < length {
+            data.resize(length, 0);
         }
+        let result = decompressor.decompress_block_bytes(header, number, block, &mut data);
+        result.map_err(|error| damaged(&error))?;
     }
     // After the blocks, so a damaged block is reported as such, and not as an overlap.
     spans.sort_unstable();
@@ -81,7 +91,10 @@ fn blocks(header: &ChunkHeader, chunk: &[u8], metalayer: Option<&[u8]>) -> Resul
         _ => None,
     });
     match shared {
-        Some((a, b)) => damaged(format!("blocks {a} and {b} share bytes")),
+        Some((a, b)) => {
+            let why = format!("cannot be decompressed: blocks {a} and {b} share bytes");
+            Err(NotDecompressed::Damaged(why))
+        }
         None => Ok(()),
     }
 }

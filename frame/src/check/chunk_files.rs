@@ -7,8 +7,9 @@ use std::fs;
 use std::io::{self, ErrorKind, Read};
 use std::path::Path;
 
+use b2nd_chunk::ChunkHeader;
+
 use crate::error::Error;
-use crate::format::chunk::ChunkHeader;
 use crate::format::chunk_file::{name, number};
 use crate::io::open::open_chunk_file;
 

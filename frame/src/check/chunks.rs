@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::io::{Read, Seek};
 use std::path::Path;
 
-use b2nd_serde::Layout;
+use b2nd_chunk::ChunkHeader;
 
 use crate::check::chunk_data::{self, NotDecompressed};
 use crate::check::chunk_files;
@@ -15,8 +15,6 @@ use crate::check::unowned;
 use crate::code::{CheckDepth, FindingCode};
 use crate::error::{Error, ErrorKind};
 use crate::finding::{Finding, Place};
-use crate::format::chunk::ChunkHeader;
-use crate::format::head::Head;
 use crate::format::header::Header;
 use crate::format::index::{ChunkEntry, ChunkPlace, chunks_len, index_start};
 use crate::io::blocks::{FIRST_READ, PIECE, streams_end, wrong_stored_table};
@@ -24,7 +22,7 @@ use crate::io::chunks::Chunks;
 use crate::io::frame::Frame;
 use crate::progress::Progress;
 use crate::rules::chunk::{
-    ChunkRules, Plugins, about, damaged, list, not_a_chunk, unsupported, with_false_dictionary, wrong,
+    ChunkRules, about, damaged, list, not_a_chunk, unsupported, with_false_dictionary, wrong,
 };
 use crate::rules::index::{ChunkSpan, MAX_COMPARED};
 
@@ -108,18 +106,10 @@ fn walk<R: Read + Seek>(
     Ok(findings)
 }
 
-/// The array's metalayer, if it is in the layout of C-Blosc2 2.7.0 and later.
-fn metalayer(head: &Head) -> Option<Vec<u8>> {
-    let array = head.array().ok()??;
-    (array.meta().layout() == Layout::B2nd).then(|| array.metalayer().bytes().to_vec())
-}
-
 /// The sums and limits over the headers of all chunks.
 struct ChunkScan {
     depth: CheckDepth,
     rules: ChunkRules,
-    /// The array's metalayer, which some filters need.
-    metalayer: Option<Vec<u8>>,
     /// The byte ranges of chunks in a contiguous frame, at most [`MAX_COMPARED`].
     spans: Vec<ChunkSpan>,
     /// The number of chunks in a contiguous frame, including those without a recorded range.
@@ -154,7 +144,6 @@ impl ChunkScan {
         Self {
             depth,
             rules,
-            metalayer: metalayer(&frame.head),
             spans: Vec::new(),
             nstored: 0,
             nplaces: 0,
@@ -222,7 +211,7 @@ impl ChunkScan {
             }
         }
         if self.depth >= CheckDepth::ChunkData {
-            check_data(chunks, entry, &header, self.metalayer.as_deref(), findings)?;
+            check_data(chunks, entry, &header, findings)?;
         }
         Ok(None)
     }
@@ -359,16 +348,15 @@ fn check_data<R: Read + Seek>(
     chunks: &mut Chunks<'_, R>,
     entry: &ChunkEntry,
     header: &ChunkHeader,
-    metalayer: Option<&[u8]>,
     findings: &mut ChunkFindings,
 ) -> Result<(), Error> {
     if !header.has_table() {
         return Ok(());
     }
-    let checked = match unsupported(header, Plugins::Tried { is_array: metalayer.is_some() }) {
+    let checked = match unsupported(header) {
         Some(why) => Err(NotDecompressed::NotTried(why)),
         None => match chunks.bytes(entry, 0, header.cbytes as u64)? {
-            Some(chunk) => chunk_data::check(header, &chunk.bytes, metalayer),
+            Some(chunk) => chunk_data::check(header, &chunk.bytes),
             None => Ok(()),
         },
     };

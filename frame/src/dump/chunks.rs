@@ -4,6 +4,9 @@ use core::fmt;
 use core::ops::ControlFlow;
 use std::io::{Read, Seek};
 
+use b2nd_chunk::ChunkHeader;
+use b2nd_chunk::Codec;
+use b2nd_chunk::header::{INT32, PARTS};
 use b2nd_serde::dump::{self, Row};
 
 use super::annotator::{Annotator, Receive, Stop, until_break};
@@ -11,9 +14,7 @@ use super::header::filter_part;
 use crate::code::FindingCode;
 use crate::error::Error;
 use crate::finding::{Place, counted};
-use crate::format::chunk::{ChunkHeader, INT32, PARTS};
 use crate::format::cursor::Part;
-use crate::format::flags::Codec;
 use crate::format::index::{ChunkEntry, ChunkPlace, ENTRY_LEN};
 use crate::io::chunks::{ChunkBytes, Chunks};
 use crate::io::frame::Frame;
@@ -212,8 +213,10 @@ fn write_chunk(
         return rows.fault(&missing(entry).message());
     }
     match ChunkHeader::parse(shown) {
-        Some(header) => Annotator::new(part(offset), rows, short_table(shown, &header))
-            .run(|rows| rows.chunk(&ChunkHeader { codec: header.codec.or(Some(codec)), ..header })),
+        Some(mut header) => {
+            header.codec = header.codec.or(Some(codec));
+            Annotator::new(part(offset), rows, short_table(shown, &header)).run(|rows| rows.chunk(&header))
+        }
         None => rows.fault(&not_a_chunk(entry).message()),
     }
 }

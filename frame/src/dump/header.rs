@@ -2,6 +2,7 @@
 
 use core::fmt;
 
+use b2nd_chunk::{Codec, Filter};
 use b2nd_serde::dump::{self, Dump};
 
 use super::annotator::{Annotator, Stop};
@@ -10,7 +11,7 @@ use crate::error::Error;
 use crate::finding::{Finding, Place, counted};
 use crate::format::cursor::Part;
 use crate::format::fields::{FILTER_PARTS, Generation, HeaderField};
-use crate::format::flags::{Codec, Filter, FrameType};
+use crate::format::flags::FrameType;
 use crate::format::header::Header;
 use crate::format::marker::ValueType;
 use crate::io::frame::Frame;

@@ -4,13 +4,13 @@ use core::fmt;
 use core::ops::ControlFlow;
 use std::io::{Read, Seek};
 
+use b2nd_chunk::ChunkHeader;
 use b2nd_serde::dump::{self, Row};
 
 use super::annotator::{Annotator, Receive, Stop, until_break};
 use super::chunks::stored;
 use crate::error::Error;
 use crate::finding::Finding;
-use crate::format::chunk::ChunkHeader;
 use crate::format::fields::Generation;
 use crate::format::header::Header;
 use crate::format::marker::ValueType;

@@ -5,7 +5,7 @@
 
 use std::ffi::OsStr;
 
-use crate::format::chunk::ChunkHeader;
+use b2nd_chunk::ChunkHeader;
 
 /// The file with the header, the chunk index and the trailer.
 pub(crate) const SPARSE_INDEX: &str = "chunks.b2frame";

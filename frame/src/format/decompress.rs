@@ -4,9 +4,10 @@
 
 use std::borrow::Cow;
 
+use b2nd_chunk::ChunkHeader;
+
 #[cfg(feature = "decompress")]
 use crate::error::Error;
-use crate::format::chunk::ChunkHeader;
 
 /// The fixed part of the expansion limit of a vlmetalayer's value. [`MAX_RATIO`] bytes per stored byte are added to it.
 const VALUE_LEN: usize = 1 << 20;
@@ -51,7 +52,7 @@ pub(crate) fn value(header: ChunkHeader, chunk: &[u8]) -> Result<Cow<'_, [u8]>, 
             "the value has {nbytes} bytes, but its chunk of {len} may have at most {longest}"
         ));
     }
-    decompress(chunk, None).map(Cow::Owned)
+    decompressed(header, chunk).map(Cow::Owned)
 }
 
 /// `length` zero bytes. The system provides their memory only when they are changed.
@@ -73,32 +74,20 @@ pub(crate) fn repeated(value: &[u8], nbytes: usize) -> Result<Vec<u8>, Error> {
     Ok(data)
 }
 
-/// Decompresses a whole chunk into a buffer of exactly its decompressed size.
-#[cfg(feature = "decompress")]
-pub(crate) fn decompress_into(chunk: &[u8], data: &mut [u8]) -> Result<(), String> {
-    // One thread, because the callers divide their work among threads by pieces of chunks.
-    match blosc2_pure_rs::compress::decompress_chunk_into_with_threads(chunk, data, 1)? {
-        found if found == data.len() => Ok(()),
-        found => Err(format!("it has {found} bytes of data, not {}", data.len())),
-    }
-}
-
 /// The expansion limit of the value in the chunk of a vlmetalayer.
 pub(crate) fn longest_value(chunk: &[u8]) -> usize {
     chunk.len().saturating_mul(MAX_RATIO).saturating_add(VALUE_LEN).min(MAX_VALUE_LEN)
 }
 
-/// The data of a whole compressed chunk. `metalayer` is that of the array; only plugins need it.
+/// The data of a whole chunk of bounded size.
 #[cfg(feature = "decompress")]
-pub(crate) fn decompress(chunk: &[u8], metalayer: Option<&[u8]>) -> Result<Vec<u8>, String> {
-    use blosc2_pure_rs::compress::{DParams, decompress_chunk_with_dparams};
-
-    let b2nd_metalayer = metalayer.map(<[u8]>::to_vec);
-    let params = DParams { nthreads: 1, b2nd_metalayer, ..DParams::default() };
-    decompress_chunk_with_dparams(chunk, &params).map_err(Into::into)
+fn decompressed(header: ChunkHeader, chunk: &[u8]) -> Result<Vec<u8>, String> {
+    let mut data = vec![0; header.nbytes];
+    let decompressed = b2nd_chunk::Decompressor::new().decompress_into(chunk, &mut data);
+    decompressed.map(|_| data).map_err(|error| error.to_string())
 }
 
 #[cfg(not(feature = "decompress"))]
-pub(crate) fn decompress(_: &[u8], _: Option<&[u8]>) -> Result<Vec<u8>, String> {
+fn decompressed(_: ChunkHeader, _: &[u8]) -> Result<Vec<u8>, String> {
     Err("the value is compressed; build with the feature `decompress` to read it".into())
 }

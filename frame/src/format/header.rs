@@ -3,12 +3,14 @@
 use core::array;
 use core::ops::Range;
 
+use b2nd_chunk::{Codec, Filter};
+
 use crate::code::FindingCode;
 use crate::error::Error;
 use crate::finding::{Finding, Place};
 use crate::format::cursor::{Cursor, Part};
 use crate::format::fields::{Generation, HeaderField, filters};
-use crate::format::flags::{Codec, Filter, FrameType, SplitMode};
+use crate::format::flags::{FrameType, SplitMode};
 use crate::format::marker::{Marker, Named};
 
 pub(crate) const MAGIC: &[u8; 8] = b"b2frame\0";

@@ -1,7 +1,9 @@
 //! Builds the bytes of a header.
 
+use b2nd_chunk::{Codec, Filter};
+
 use crate::format::fields::{Encoding, FRAME_TYPE, Generation, HeaderField};
-use crate::format::flags::{Codec, Filter, MAX_FILTERS, SplitMode};
+use crate::format::flags::{MAX_FILTERS, SplitMode};
 use crate::format::header::{CODEC_WITH_FILTERS, HAS_VARIABLE_CHUNKS, Header, MAGIC, MAX_HEADER_LEN};
 use crate::format::marker::Marker;
 

@@ -16,7 +16,8 @@
 //! same special value, the index is that value, once. An index can therefore be read in pieces, with only one piece in
 //! memory.
 
-use crate::format::chunk::{ChunkHeader, SpecialValue};
+use b2nd_chunk::{ChunkHeader, SpecialValue};
+
 use crate::format::chunk_file;
 use crate::format::header::Header;
 

@@ -25,7 +25,6 @@ pub(crate) mod head;
 // The chunks.
 pub(crate) mod chunk;
 
-pub(crate) mod blocks;
 pub(crate) mod decompress;
 
 pub(crate) mod chunk_file;

@@ -6,9 +6,9 @@
 //! | `fill` | the value of the items of lost chunks: `zeros` or `nan` |
 //! | `assumed_order` | whether the chunks were placed in the order of the file, because the chunk index was lost |
 
+use b2nd_chunk::{ChunkHeader, SpecialValue};
 use rmp::encode;
 
-use crate::format::chunk::{ChunkHeader, SpecialValue};
 use crate::format::decompress;
 use crate::format::section::map_value;
 

@@ -15,12 +15,12 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use b2nd_chunk::ChunkHeader;
 use serde::de::DeserializeOwned;
 
 use crate::code::FindingCode;
 use crate::error::Error;
 use crate::finding::{Finding, Place};
-use crate::format::chunk::ChunkHeader;
 use crate::format::cursor::{Cursor, Part};
 use crate::format::decompress;
 use crate::format::embed_list::{EMBED_LIST_NAME, EmbedPlace};

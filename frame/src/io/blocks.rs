@@ -2,12 +2,14 @@
 
 use std::io::{Read, Seek};
 
+use b2nd_chunk::ChunkHeader;
+use b2nd_chunk::blocks::{BlockTable, block_starts, stream_len};
+use b2nd_chunk::header::INT32;
+
 use crate::error::Error;
-use crate::format::blocks::stream_len;
-use crate::format::chunk::{ChunkHeader, INT32};
 use crate::format::index::ChunkEntry;
 use crate::io::chunks::Chunks;
-use crate::rules::blocks::{BlockTable, starts};
+use crate::rules::chunk::fault;
 
 /// The number of bytes of the first read of a chunk: its header, and the table of up to 56 blocks.
 pub(crate) const FIRST_READ: u64 = 256;
@@ -26,9 +28,9 @@ pub(crate) fn wrong_stored_table<R: Read + Seek>(
     let dictionary = if header.has_dictionary { chunks.bytes(entry, after, INT32 as u64)? } else { None };
     let mut table = BlockTable::new(header, &dictionary.map(|read| read.bytes).unwrap_or_default());
     if header.has_table() {
-        each_block(chunks, entry, header, first, |number, start| table.take(number, start))?;
+        each_piece(chunks, entry, header, first, |piece| table.extend(piece))?;
     }
-    Ok(table.wrong)
+    Ok(fault(table.finish()))
 }
 
 /// The end of the last block in a compressed chunk; `None` if it is not known. The header and the first bytes of the
@@ -42,8 +44,13 @@ pub(crate) fn streams_end<R: Read + Seek>(
     if !header.has_table() || header.has_variable_blocks || header.nbytes == 0 {
         return Ok(None);
     }
-    let mut last = (0, 0);
-    each_block(chunks, entry, header, first, |number, start| last = last.max((start, number)))?;
+    let (mut last, mut number) = ((0, 0), 0);
+    each_piece(chunks, entry, header, first, |piece| {
+        for start in block_starts(piece) {
+            last = last.max((start, number));
+            number += 1;
+        }
+    })?;
     let (start, number) = last;
     // Only the last block of the data can be shorter. It need not be the last one in the chunk.
     let before = header.blocksize.saturating_mul(number);
@@ -57,23 +64,16 @@ pub(crate) fn streams_end<R: Read + Seek>(
     Ok(Some(end))
 }
 
-/// Passes the number and the offset of each block to a function, up to the end of the table or of the file.
-fn each_block<R: Read + Seek>(
+/// Passes the table of blocks to a function in pieces, up to the end of the table or of the file.
+fn each_piece<R: Read + Seek>(
     chunks: &mut Chunks<'_, R>,
     entry: &ChunkEntry,
     header: &ChunkHeader,
     first: &[u8],
-    mut receive: impl FnMut(usize, i32),
+    mut receive: impl FnMut(&[u8]),
 ) -> Result<(), Error> {
     let length = header.table_len().unwrap_or_default() as u64;
     let start = header.header_len as u64;
-    let mut number = 0;
-    let mut receive = |piece: &[u8]| {
-        for start in starts(piece) {
-            receive(number, start);
-            number += 1;
-        }
-    };
     let at_hand =
         usize::try_from(length).ok().and_then(|length| first.get(header.header_len..)?.get(..length));
     if let Some(table) = at_hand {
@@ -129,7 +129,7 @@ mod tests {
         let header = ChunkHeader::parse(&bytes).unwrap();
         assert_eq!(header.table_len(), Some(1 << 30));
         let mut frame = Frame::read_at(Counting { file: Cursor::new(&file), count: 0 }, 0).unwrap();
-        each_block(&mut frame.chunks().unwrap(), &entry, &header, &bytes, |_, _| {}).unwrap();
+        each_piece(&mut frame.chunks().unwrap(), &entry, &header, &bytes, |_| {}).unwrap();
         let count = frame.reader.count;
         assert!(count < 20, "{count}");
     }

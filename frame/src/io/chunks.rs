@@ -4,8 +4,9 @@ use core::iter::FusedIterator;
 use core::ops::Range;
 use std::io::{Read, Seek, SeekFrom};
 
+use b2nd_chunk::ChunkHeader;
+
 use crate::error::Error;
-use crate::format::chunk::ChunkHeader;
 use crate::format::chunk_file;
 use crate::format::fields::Generation;
 use crate::format::index::{ChunkCounts, ChunkEntry, ChunkPlace, ENTRY_LEN, EntryValue, index_start};

@@ -2,14 +2,15 @@
 
 use std::io::{Read, Seek};
 
+use b2nd_chunk::{ChunkHeader, Decompressor};
+
 use crate::error::Error;
-use crate::format::chunk::{ChunkHeader, one_item};
-use crate::format::decompress::{decompress_into, repeated, zeroed};
+use crate::format::chunk::one_item;
+use crate::format::decompress::{repeated, zeroed};
 use crate::format::index::{ChunkEntry, ChunkPlace};
 use crate::io::chunks::Chunks;
 use crate::io::piece::refused;
-use crate::rules::blocks::wrong_table;
-use crate::rules::chunk::{Plugins, damaged, not_a_chunk, unsupported, wrong};
+use crate::rules::chunk::{damaged, fault, not_a_chunk, unsupported, wrong};
 
 impl<R: Read + Seek> Chunks<'_, R> {
     /// Reads the data of a chunk, decompressed: block after block, as [`Block`](b2nd_serde::geometry::Block) describes
@@ -58,17 +59,18 @@ impl<R: Read + Seek> Chunks<'_, R> {
     fn decompressed_bytes(&mut self, entry: &ChunkEntry) -> Result<Vec<u8>, Error> {
         let chunk = self.compressed(entry)?.unwrap_or_default();
         let header = ChunkHeader::parse(&chunk).ok_or_else(|| Error::malformed(not_a_chunk(entry)))?;
-        if let Some(why) = wrong_table(&header, &chunk) {
+        if let Some(why) = fault(header.check_table(&chunk)) {
             return Err(Error::malformed(wrong(entry, &why)));
         }
         if header.special.is_some() {
             return repeated(chunk.get(header.header_len..).unwrap_or_default(), header.nbytes);
         }
-        if let Some(why) = unsupported(&header, Plugins::Refused).filter(|_| header.has_table()) {
+        if let Some(why) = unsupported(&header).filter(|_| header.has_table()) {
             return Err(refused(entry, &why));
         }
         let mut data = zeroed(header.nbytes)?;
-        decompress_into(&chunk, &mut data).map_err(|why| Error::malformed(damaged(entry, &why)))?;
+        let decompressed = Decompressor::new().decompress_into(&chunk, &mut data);
+        decompressed.map_err(|error| Error::malformed(damaged(entry, &error.message().to_string())))?;
         Ok(data)
     }
 }

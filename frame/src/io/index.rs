@@ -1,20 +1,20 @@
 //! The chunk index, read in pieces, so memory does not grow with the number of chunks.
-//!
-//! A compressed index is read block by block: each block is wrapped into a chunk of a single block, which is
-//! decompressed.
 
 use core::fmt;
 use std::io::{Read, Seek};
 
+#[cfg(feature = "decompress")]
+use b2nd_chunk::Decompressor;
+use b2nd_chunk::header as chunk_header;
+use b2nd_chunk::{ChunkHeader, SpecialValue};
+
 use crate::code::FindingCode;
 use crate::error::Error;
 use crate::finding::{Finding, Place};
-use crate::format::blocks::single_block;
-use crate::format::chunk::{self, ChunkHeader, SpecialValue};
-use crate::format::decompress::{decompress, max_data};
+use crate::format::decompress::max_data;
 use crate::format::index::ENTRY_LEN;
 use crate::io::frame::Frame;
-use crate::rules::chunk::{Plugins, unsupported};
+use crate::rules::chunk::unsupported;
 
 /// The number of bytes read at a time from an uncompressed index.
 const PIECE_LEN: usize = 1 << 16;
@@ -69,7 +69,7 @@ impl Index {
                 }
                 Form::Uncompressed
             }
-            None => match unsupported(&header, Plugins::Refused).or_else(|| wrong_blocks(&header)) {
+            None => match unsupported(&header).or_else(|| wrong_blocks(&header)) {
                 Some(why) => {
                     return Err(Error::refused(format_args!("the chunk index cannot be read: it {why}")));
                 }
@@ -142,7 +142,7 @@ impl Index {
         number: u64,
         length: u64,
     ) -> Result<Vec<u8>, Error> {
-        const INT32: u64 = chunk::INT32 as u64;
+        const INT32: u64 = chunk_header::INT32 as u64;
         let header = &self.header;
         let at = (header.header_len as u64).saturating_add(number.saturating_mul(INT32));
         let start = frame.read_range(self.start.saturating_add(at), INT32)?;
@@ -154,12 +154,27 @@ impl Index {
         let length = usize::try_from(length).unwrap_or_default();
         let longest = header.longest_block(length) as u64;
         let block = frame.read_range(self.start.saturating_add(start), longest.min(left))?;
-        let chunk = single_block(&self.bytes, &block, length);
-        let data = chunk
-            .ok_or_else(|| "a stream extends beyond the index".into())
-            .and_then(|chunk| decompress(&chunk, None));
-        data.map_err(|why| damaged(self.start, &why))
+        decompressed_block(header, number, &block, length).map_err(|why| damaged(self.start, &why))
     }
+}
+
+#[cfg(feature = "decompress")]
+fn decompressed_block(
+    header: &ChunkHeader,
+    number: u64,
+    block: &[u8],
+    length: usize,
+) -> Result<Vec<u8>, String> {
+    let mut data = vec![0; length];
+    let number = usize::try_from(number).unwrap_or(usize::MAX);
+    let result = Decompressor::new().decompress_block_bytes(header, number, block, &mut data);
+    result.map(|_| data).map_err(|error| format!("it {}", error.message()))
+}
+
+#[cfg(not(feature = "decompress"))]
+fn decompressed_block(_: &ChunkHeader, _: u64, _: &[u8], _: usize) -> Result<Vec<u8>, String> {
+    // `unsupported` refuses such an index.
+    Err("it is compressed".into())
 }
 
 fn damaged(start: u64, why: &dyn fmt::Display) -> Error {

@@ -7,18 +7,19 @@ use core::ops::Range;
 use std::collections::HashSet;
 use std::io::{Read, Seek};
 
+use b2nd_chunk::blocks::block_starts;
+use b2nd_chunk::header::INT32;
+use b2nd_chunk::{ChunkHeader, Decompressor};
 use b2nd_serde::geometry::{Block, Chunk, Run};
 
 use crate::error::Error;
-use crate::format::blocks::single_block;
-use crate::format::chunk::{ChunkHeader, INT32, one_item};
+use crate::format::chunk::one_item;
 use crate::format::chunk_file::name;
-use crate::format::decompress::{decompress_into, max_data, zeroed};
+use crate::format::decompress::{max_data, zeroed};
 use crate::format::index::{ChunkEntry, ChunkPlace};
 use crate::io::chunks::Chunks;
 use crate::io::shared_slice::{SharedSlice, SliceWriter};
-use crate::rules::blocks::{starts, wrong_table};
-use crate::rules::chunk::{ChunkRules, Plugins, damaged, not_a_chunk, unsupported, wrong};
+use crate::rules::chunk::{ChunkRules, damaged, fault, not_a_chunk, unsupported, wrong};
 
 /// The size of the first read of a chunk. It holds the header and the table, and often all of a small chunk.
 // A longer read would be wasted on a slice of a few items; a shorter one would often miss a part of the table.
@@ -53,7 +54,6 @@ enum PieceData {
 /// Blocks, and the range of the chunk that holds them.
 struct StoredBlocks {
     header: ChunkHeader,
-    header_bytes: Vec<u8>,
     list: Vec<StoredBlock>,
     bytes: Vec<u8>,
     /// The offset of `bytes` in the chunk.
@@ -150,11 +150,11 @@ pub(crate) fn read_pieces<'g, R: Read + Seek>(
         });
         return in_pieces(&mut reader, header, blocks, &mut |blocks| pass(PieceData::Blocks(blocks)));
     }
-    if let Some(why) = unsupported(&header, Plugins::Refused) {
+    if let Some(why) = unsupported(&header) {
         return Err(refused(&entry, &why));
     }
     let table = reader.bytes(0..header.header_len + header.table_len().unwrap_or_default())?;
-    if let Some(why) = wrong_table(&header, &table) {
+    if let Some(why) = fault(header.check_table(&table)) {
         return Err(Error::malformed(wrong(&entry, &why)));
     }
     if header.needs_other_blocks() {
@@ -178,7 +178,8 @@ fn needed(chunk: &Chunk<'_>) -> impl Iterator<Item = (usize, usize)> {
 /// largest stored size if that is before.
 fn located(header: &ChunkHeader, table: &[u8], chunk: &Chunk<'_>) -> Result<Vec<StoredBlock>, String> {
     let table = table.get(header.header_len..).unwrap_or_default();
-    let starts: Vec<_> = starts(table).map(|start| usize::try_from(start).unwrap_or_default()).collect();
+    let starts: Vec<_> =
+        block_starts(table).map(|start| usize::try_from(start).unwrap_or_default()).collect();
     let mut sorted = starts.clone();
     sorted.sort_unstable();
     let twice = sorted.windows(2).find_map(|pair| match pair {
@@ -186,7 +187,7 @@ fn located(header: &ChunkHeader, table: &[u8], chunk: &Chunk<'_>) -> Result<Vec<
         _ => None,
     });
     if let Some(start) = twice {
-        return Err(format!("two blocks begin at byte {start} of it"));
+        return Err(format!("cannot be decompressed: two blocks begin at byte {start} of it"));
     }
     let longest = header.longest_block(header.blocksize);
     let mut blocks: Vec<_> = needed(chunk)
@@ -208,11 +209,10 @@ fn in_pieces<R: Read + Seek>(
     blocks: impl Iterator<Item = StoredBlock>,
     receive: &mut dyn FnMut(StoredBlocks) -> Result<(), Error>,
 ) -> Result<(), Error> {
-    let header_bytes = reader.bytes(0..header.header_len)?;
     let mut pass = |blocks: Vec<StoredBlock>| {
         let (Some(first), Some(last)) = (blocks.first(), blocks.last()) else { return Ok(()) };
         let (from, bytes) = (first.range.start, reader.bytes(first.range.start..last.range.end)?);
-        receive(StoredBlocks { header, header_bytes: header_bytes.clone(), list: blocks, bytes, from })
+        receive(StoredBlocks { header, list: blocks, bytes, from })
     };
     let mut together: Vec<StoredBlock> = Vec::new();
     for block in blocks {
@@ -249,13 +249,21 @@ impl<R: Read + Seek> ChunkReader<'_, '_, R> {
     }
 }
 
+/// Memory of a thread for decompressing blocks.
+#[derive(Default)]
+pub(crate) struct Scratch {
+    decompressor: Decompressor,
+    /// The decompressed block.
+    block: Vec<u8>,
+}
+
 impl Piece<'_> {
     /// Copies the items into a slice. Each thread passes its own `scratch` for every piece, and so allocates once.
-    pub(crate) fn copy(&self, target: &SharedSlice<'_>, scratch: &mut Vec<u8>) -> Result<(), Error> {
+    pub(crate) fn copy(&self, target: &SharedSlice<'_>, scratch: &mut Scratch) -> Result<(), Error> {
         match &self.data {
             PieceData::Value(value) => repeat(self.runs(), value, target).ok_or_else(|| self.misfit()),
             PieceData::Blocks(blocks) => self.blocks(blocks, target, scratch),
-            PieceData::Whole { header, chunk } => self.whole(header, chunk, target),
+            PieceData::Whole { header, chunk } => self.whole(header, chunk, target, scratch),
         }
     }
 
@@ -263,14 +271,20 @@ impl Piece<'_> {
         refused(&self.entry, "does not fit the slice")
     }
 
-    fn damaged(&self, why: &str) -> Error {
-        Error::malformed(damaged(&self.entry, why))
+    fn damaged(&self, error: &b2nd_chunk::Error) -> Error {
+        Error::malformed(damaged(&self.entry, &error.message().to_string()))
     }
 
-    fn whole(&self, header: &ChunkHeader, chunk: &[u8], target: &SharedSlice<'_>) -> Result<(), Error> {
+    fn whole(
+        &self,
+        header: &ChunkHeader,
+        chunk: &[u8],
+        target: &SharedSlice<'_>,
+        scratch: &mut Scratch,
+    ) -> Result<(), Error> {
         self.bound(header.nbytes, chunk.len(), target)?;
         let mut data = zeroed(header.nbytes)?;
-        decompress_into(chunk, &mut data).map_err(|why| self.damaged(&why))?;
+        scratch.decompressor.decompress_into(chunk, &mut data).map_err(|error| self.damaged(&error))?;
         scatter(self.runs(), &data, 0, target).ok_or_else(|| self.misfit())
     }
 
@@ -282,9 +296,9 @@ impl Piece<'_> {
         &self,
         stored: &StoredBlocks,
         target: &SharedSlice<'_>,
-        scratch: &mut Vec<u8>,
+        scratch: &mut Scratch,
     ) -> Result<(), Error> {
-        let StoredBlocks { header, header_bytes, list, bytes, from } = stored;
+        let StoredBlocks { header, list, bytes, from } = stored;
         let (length, misfit) = (header.blocksize, || self.misfit());
         for &StoredBlock { index, number, ref range } in list {
             let block = self.chunk.blocks().nth(index).ok_or_else(misfit)?;
@@ -295,32 +309,33 @@ impl Piece<'_> {
                 scatter(block.runs(), bytes, first, target).ok_or_else(misfit)?;
                 continue;
             }
-            let Some(streams) = header.streams(bytes, length) else {
-                return Err(self.damaged(&format!("block {number} reaches beyond its end")));
-            };
+            // A block that reaches beyond the chunk is refused by the decompressor.
+            let streams = header.block_bytes(bytes, length).unwrap_or(bytes);
             // The length of each stream is 0, which stands for zeros. Such a block is not bound by its stored size, as
             // nothing is decompressed.
-            if streams.len() == header.nstreams(length) * INT32 {
+            if streams.len() == header.nstreams(length) * INT32 && streams.iter().all(|&byte| byte == 0) {
                 repeat(block.runs(), &[0], target).ok_or_else(misfit)?;
                 continue;
             }
             self.bound(length, streams.len(), target)?;
-            let single = single_block(header_bytes, streams, length).ok_or_else(|| "it is too long".into());
-            let fault = |why: String| self.damaged(&format!("block {number}: {why}"));
-            let single = single.map_err(fault)?;
+            let Scratch { decompressor, block: buffer } = &mut *scratch;
+            let mut decompress = |data: &mut [u8]| {
+                let result = decompressor.decompress_block_bytes(header, number, streams, data);
+                result.map_err(|error| self.damaged(&error))
+            };
             // If all items of the block lie together in the slice, they are decompressed in place and not copied.
             if let Some(run) = only_run(&block, length, target) {
                 let mut writer = SliceWriter::new(target);
                 let run =
                     writer.at(run.start).and_then(|items| items.get_mut(..length)).ok_or_else(misfit)?;
-                decompress_into(&single, run).map_err(fault)?;
+                decompress(run)?;
                 continue;
             }
-            if scratch.len() < length {
-                *scratch = zeroed(length)?;
+            if buffer.len() < length {
+                *buffer = zeroed(length)?;
             }
-            let data = scratch.get_mut(..length).ok_or_else(misfit)?;
-            decompress_into(&single, data).map_err(fault)?;
+            let data = buffer.get_mut(..length).ok_or_else(misfit)?;
+            decompress(data)?;
             scatter(block.runs(), data, first, target).ok_or_else(misfit)?;
         }
         Ok(())

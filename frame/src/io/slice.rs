@@ -14,7 +14,7 @@ use crate::format::array::{Array, has_objects};
 use crate::format::decompress::zeroed;
 use crate::format::object_kind::ObjectKind;
 use crate::io::frame::Frame;
-use crate::io::piece::{Piece, Unshared, read_pieces};
+use crate::io::piece::{Piece, Scratch, Unshared, read_pieces};
 use crate::io::shared_slice::SharedSlice;
 use crate::rules::array::agreement;
 use crate::rules::chunk::ChunkRules;
@@ -203,7 +203,7 @@ fn in_threads<'g>(
     target: &SharedSlice<'_>,
     produce: impl FnOnce(&mut dyn FnMut(Piece<'g>) -> Result<(), Error>) -> Result<(), Error>,
 ) -> Result<(), Error> {
-    let mut scratch = Vec::new();
+    let mut scratch = Scratch::default();
     if threads == 1 {
         return produce(&mut |piece| piece.copy(target, &mut scratch));
     }
@@ -214,7 +214,7 @@ fn in_threads<'g>(
     thread::scope(|scope| {
         for _ in 1..threads {
             let work = || {
-                let mut scratch = Vec::new();
+                let mut scratch = Scratch::default();
                 while let Some((number, piece)) = next(&receiver) {
                     errors.record(number, piece.copy(target, &mut scratch));
                 }

@@ -1,12 +1,13 @@
 //! The rules of a chunk header: its own, and its agreement with the frame.
 
+use b2nd_chunk::Filter;
+use b2nd_chunk::header::{MAX_BLOCKSIZE, typesize_byte};
+use b2nd_chunk::{ChunkHeader, SpecialValue};
+
 use crate::code::FindingCode;
 use crate::finding::{Finding, Place};
-use crate::format::chunk::{ChunkHeader, MAX_BLOCKSIZE, SpecialValue, typesize_byte};
-use crate::format::flags::{Codec, Filter};
 use crate::format::header::Header;
 use crate::format::index::{ChunkEntry, ChunkPlace};
-use crate::rules::blocks::wrong_table;
 
 /// The values that a frame requires in the headers of its chunks. They are known only for an array: chunks of any
 /// origin can be appended to other frames.
@@ -104,30 +105,19 @@ impl ChunkRules {
     }
 }
 
-/// Why a constant chunk is invalid: it also has data or a dictionary.
-pub(crate) fn wrong_special(header: &ChunkHeader) -> Option<String> {
-    let has_more = header.is_uncompressed || header.has_dictionary;
-    (header.special.is_some() && has_more).then(|| "has one value, but also data or a dictionary".into())
+/// The fault that a rule of the crate of chunks finds.
+pub(crate) fn fault(checked: Result<(), b2nd_chunk::Error>) -> Option<String> {
+    checked.err().map(|error| error.message().to_string())
 }
 
 /// Why the flags of a chunk are invalid: they contradict each other, or C-Blosc2 cannot read a chunk with them.
 pub(crate) fn wrong_flags(header: &ChunkHeader) -> Option<String> {
-    if let Some(why) = wrong_special(header) {
-        return Some(why);
-    }
-    if header.has_variable_blocks && !header.has_table() {
-        return Some("has blocks of any length, but none is compressed".into());
-    }
-    if header.is_lazy() && header.is_uncompressed {
-        return Some("is marked as lazy, but has data".into());
-    }
-    if let Some(codec) = header.codec.filter(|codec| header.has_dictionary && !codec.takes_dictionary()) {
-        return Some(format!("has a dictionary, but {codec} takes none"));
-    }
     // C-Blosc2 looks for a special value in these bits of every chunk, also of Blosc 1, where they are data.
-    let bits = header.special_bits;
-    (header.special.is_none() && bits != 0)
-        .then(|| format!("has the special value {bits} to C-Blosc2, which cannot read it"))
+    let false_special = || {
+        let bits = header.false_special()?;
+        Some(format!("has the special value {bits} to C-Blosc2, which cannot read it"))
+    };
+    fault(header.check_flags()).or_else(false_special)
 }
 
 /// Why C-Blosc2 does not read a chunk that is read here: it takes the first bytes of the data for the length of a
@@ -149,84 +139,28 @@ pub(crate) fn wrong_in_trailer(header: &ChunkHeader, chunk: &[u8]) -> Option<Str
         let wrong_body = || has_body.then(|| "has one value, but also data".into());
         return rules.wrong_size(header, None, room).or_else(|| wrong_flags(header)).or_else(wrong_body);
     }
-    let why = rules.violation(header, None, room).or_else(|| wrong_table(header, chunk));
+    let why = rules.violation(header, None, room).or_else(|| fault(header.check_table(chunk)));
     why.or_else(|| false_dictionary(header))
-}
-
-/// Why the blocks of a chunk cannot be split into as many streams as an item has bytes.
-fn wrong_split(header: &ChunkHeader) -> Option<String> {
-    let (blocksize, nstreams) = (header.blocksize, header.nstreams(header.blocksize));
-    // A block of more bytes than the chunk is a shorter last one, which is never split.
-    let is_last = header.has_variable_blocks || blocksize > header.nbytes;
-    let rest = blocksize.checked_rem(nstreams).filter(|&rest| rest > 0 && !is_last);
-    rest.map(|_| format!("has blocks of {blocksize} bytes that are split into {nstreams} streams, which cannot be of one length"))
 }
 
 /// Why the bytes after a header do not fit it.
 fn wrong_body(header: &ChunkHeader) -> Option<String> {
-    let ChunkHeader { header_len, nbytes, cbytes, .. } = *header;
-    let body = cbytes - header_len;
     if let Some(why) = wrong_flags(header) {
         return Some(why);
     }
     match header.special {
-        Some(SpecialValue::Value) => {
-            let fits = body > 0 && nbytes % body == 0;
-            (!fits).then(|| format!("repeats a value of {body} bytes, which does not fit {nbytes} bytes"))
-        }
+        None | Some(SpecialValue::Value) => fault(header.check()),
         // Writers record these values in the chunk index, and store no chunk.
         Some(special) => Some(format!("is stored, but has no data: it is of the kind {}", special.name())),
-        None if header.is_uncompressed => {
-            (body != nbytes).then(|| format!("is not compressed, but has {body} bytes for {nbytes} of data"))
-        }
-        None => match header.table_len() {
-            Some(length) if length <= body => wrong_split(header),
-            _ => Some(format!("has no room for the offsets of its blocks in {cbytes} bytes")),
-        },
     }
 }
 
 /// Why a chunk with a table of blocks cannot be decompressed here, though it may be well-formed.
-pub(crate) fn unsupported(header: &ChunkHeader, plugins: Plugins) -> Option<String> {
+pub(crate) fn unsupported(header: &ChunkHeader) -> Option<String> {
     if cfg!(not(feature = "decompress")) {
         return Some("is compressed; build with the feature `decompress`".into());
     }
-    if !header.has_built_in_codec() && !plugins.has(header.codec) {
-        return Some(match header.codec {
-            Some(codec) => format!("has the codec {codec}, which this crate cannot decompress"),
-            None => "leaves its codec to the frame".into(),
-        });
-    }
-    let plugin = header.filters.iter().find(|&&filter| !plugins.can_undo(filter))?;
-    Some(format!("has the filter {plugin}, which this crate cannot undo"))
-}
-
-/// Whether decompression uses the codecs and filters that are plugins of C-Blosc2.
-#[derive(Clone, Copy)]
-pub(crate) enum Plugins {
-    Refused,
-    Tried { is_array: bool },
-}
-
-impl Plugins {
-    fn has(self, codec: Option<Codec>) -> bool {
-        matches!(self, Self::Tried { .. }) && codec == Some(Codec::NDLZ)
-    }
-
-    fn can_undo(self, filter: Filter) -> bool {
-        // Constants, because a pattern cannot name a field.
-        const NDCELL: u8 = Filter::NDCELL.id;
-        const NDMEAN: u8 = Filter::NDMEAN.id;
-        const BYTEDELTA: u8 = Filter::BYTEDELTA.id;
-        const INT_TRUNC: u8 = Filter::INT_TRUNC.id;
-        match (self, filter.id) {
-            (Self::Tried { is_array }, NDCELL | NDMEAN) => is_array,
-            // Parameter 0 means the item size of the super-chunk, which the decompressor does not know.
-            (Self::Tried { .. }, BYTEDELTA) => filter.meta != 0,
-            (Self::Tried { .. }, INT_TRUNC) => true,
-            _ => !filter.is_plugin(),
-        }
-    }
+    fault(header.check_support())
 }
 
 pub(crate) fn list<'f>(filters: impl Iterator<Item = &'f Filter>) -> String {
@@ -262,7 +196,7 @@ pub(crate) fn missing(entry: &ChunkEntry) -> Finding {
 
 /// The finding for a chunk whose data is damaged.
 pub(crate) fn damaged(entry: &ChunkEntry, why: &str) -> Finding {
-    about(FindingCode::ChunkData, entry).text(format!("chunk {} cannot be decompressed: {why}", entry.number))
+    about(FindingCode::ChunkData, entry).text(format!("chunk {} {why}", entry.number))
 }
 
 /// The finding for a chunk whose header is invalid.

@@ -1,10 +1,11 @@
 //! The rules of the chunk index: its place, its header and its entries.
 
+use b2nd_chunk::ChunkHeader;
+use b2nd_chunk::header::typesize_byte;
 use b2nd_serde::Geometry;
 
 use crate::code::FindingCode;
 use crate::finding::{Finding, Place, counted};
-use crate::format::chunk::{ChunkHeader, typesize_byte};
 use crate::format::chunk_file;
 use crate::format::header::Header;
 use crate::format::index::{ChunkCounts, ChunkEntry, ChunkPlace, ENTRY_LEN, index_start, max_offset};

@@ -4,8 +4,6 @@
 pub(crate) mod array;
 pub(crate) mod header;
 
-pub(crate) mod blocks;
-
 pub(crate) mod chunk;
 
 pub(crate) mod index;

@@ -12,7 +12,7 @@ use crate::format::header::Header;
 use crate::format::salvage_note::{SALVAGE_NAME, SalvageNote};
 use crate::format::section::map_value;
 use crate::format::trailer::{MAX_KEYS_LEN, Trailer, Vlmetalayer};
-use crate::rules::chunk::{Plugins, unsupported, wrong_in_trailer};
+use crate::rules::chunk::{unsupported, wrong_in_trailer};
 use crate::rules::messagepack::wrong_value;
 
 /// The faults and oddities of a trailer.
@@ -62,9 +62,8 @@ pub(crate) fn value(layer: &Vlmetalayer) -> Result<Option<Finding>, String> {
     if is_compressed && cfg!(not(feature = "decompress")) {
         return Err("is compressed; build with the feature `decompress`".into());
     }
-    let plugins = Plugins::Tried { is_array: false };
     // A constant chunk has no codec, and one without data needs none.
-    if let Some(why) = unsupported(&header, plugins).filter(|_| is_compressed && header.has_table()) {
+    if let Some(why) = unsupported(&header).filter(|_| is_compressed && header.has_table()) {
         return Err(why);
     }
     let (nbytes, most) = (header.nbytes, layer.longest_value());

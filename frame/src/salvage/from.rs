@@ -7,9 +7,10 @@ use std::io::{self, Read, Seek};
 use std::path::Path;
 use std::time::Instant;
 
+use b2nd_chunk::SpecialValue;
+
 use crate::edit::attributes::{Old, keep};
 use crate::error::Error;
-use crate::format::chunk::SpecialValue;
 use crate::io::frame::Frame;
 use crate::io::lock::Lock;
 use crate::progress::Progress;

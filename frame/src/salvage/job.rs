@@ -2,8 +2,11 @@
 
 use std::io::{Read, Seek, Write};
 
+use b2nd_chunk::SpecialValue;
+use b2nd_chunk::header::clear_false_dictionary;
+
 use crate::error::{Error, ErrorKind};
-use crate::format::chunk::{SpecialValue, clear_false_dictionary, stored_chunk};
+use crate::format::chunk::stored_chunk;
 use crate::format::index::{ChunkCounts, ChunkEntry, ChunkPlace};
 use crate::format::salvage_note::SALVAGE_NAME;
 use crate::format::trailer::Trailer;

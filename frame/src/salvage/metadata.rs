@@ -3,6 +3,8 @@
 use core::cmp::Reverse;
 use core::ops::Range;
 
+use b2nd_chunk::ChunkHeader;
+use b2nd_chunk::header as chunk_header;
 use b2nd_serde::dtype::Dtype;
 use b2nd_serde::{Meta, take_from_slice, to_vec};
 use memchr::memmem;
@@ -10,7 +12,6 @@ use memchr::memmem;
 use crate::error::Error;
 use crate::finding::Escaped;
 use crate::format::array::has_objects;
-use crate::format::chunk::{self, ChunkHeader};
 use crate::format::fields::{Generation, HeaderField};
 use crate::format::header::{MAGIC, MAGIC_OFFSET, MAX_HEADER_LEN};
 use crate::format::section::{ARRAY_NAME, ARRAY_NAMES, SectionRules};
@@ -163,7 +164,7 @@ fn find(prefix: &[u8], stated: Option<usize>, is_lost: bool, restored: &mut Vec<
 /// Whether a chunk of a version that C-Blosc2 has written to frames begins here.
 fn begins_chunk(prefix: &[u8], at: usize) -> bool {
     let header = prefix.get(at..).and_then(ChunkHeader::parse);
-    header.is_some_and(|header| chunk::VERSIONS.contains(&header.version))
+    header.is_some_and(|header| chunk_header::VERSIONS.contains(&header.version))
 }
 
 /// A way to read the bytes of an array's metalayer: unchanged or restored.

@@ -3,9 +3,11 @@
 use std::collections::VecDeque;
 use std::io::{Read, Seek};
 
+use b2nd_chunk::ChunkHeader;
+use b2nd_chunk::header as chunk_header;
+
 use crate::check::chunk_files;
 use crate::error::Error;
-use crate::format::chunk::{self, ChunkHeader};
 use crate::rules::chunk::ChunkRules;
 use crate::salvage::damaged_file::{DamagedFile, PIECE};
 use crate::salvage::parts::{TYPESIZE, signature};
@@ -136,8 +138,8 @@ pub(super) fn find<R: Read + Seek>(
 /// Whether these bytes are those of a chunk with a damaged header: its sizes are right, or its length leads to the next
 /// chunk.
 fn is_trace(bytes: &[u8], signature: &[u8], distance: u64) -> bool {
-    let has_sizes = bytes.get(chunk::TYPESIZE..).is_some_and(|sizes| sizes.starts_with(signature));
-    let cbytes = bytes.get(chunk::CBYTES..).and_then(<[u8]>::first_chunk);
+    let has_sizes = bytes.get(chunk_header::TYPESIZE..).is_some_and(|sizes| sizes.starts_with(signature));
+    let cbytes = bytes.get(chunk_header::CBYTES..).and_then(<[u8]>::first_chunk);
     has_sizes || cbytes.is_some_and(|&cbytes| u64::from(u32::from_le_bytes(cbytes)) == distance)
 }
 

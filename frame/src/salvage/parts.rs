@@ -4,8 +4,10 @@ use core::ops::Range;
 use std::collections::BTreeSet;
 use std::io::{Read, Seek};
 
+use b2nd_chunk::header as chunk_header;
+use b2nd_chunk::header::typesize_byte;
+
 use crate::error::Error;
-use crate::format::chunk::{self, typesize_byte};
 use crate::format::fields::HeaderField;
 use crate::format::head::Head;
 use crate::format::header_builder::{Compression, HeaderBuilder};
@@ -20,7 +22,7 @@ use crate::salvage::values::Values;
 use crate::write::plan::{self, Sizes};
 
 /// The offset of the typesize in a chunk header. The [`signature`] begins with the typesize.
-pub(super) const TYPESIZE: u64 = chunk::TYPESIZE as u64;
+pub(super) const TYPESIZE: u64 = chunk_header::TYPESIZE as u64;
 
 /// The maximum number of possible places of the chunk index. If there are more, the last ones in the file are tried,
 /// because the index follows the chunks.

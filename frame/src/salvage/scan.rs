@@ -3,9 +3,10 @@
 use std::collections::BTreeSet;
 use std::io::{Read, Seek};
 
+use b2nd_chunk::ChunkHeader;
+use b2nd_chunk::Filter;
+
 use crate::error::Error;
-use crate::format::chunk::ChunkHeader;
-use crate::format::flags::Filter;
 use crate::format::index::{ChunkEntry, ChunkPlace, chunks_len, index_start};
 use crate::io::blocks::{FIRST_READ, streams_end};
 use crate::io::chunks::Chunks;

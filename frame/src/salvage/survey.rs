@@ -2,11 +2,11 @@
 
 use std::io::{Read, Seek};
 
+use b2nd_chunk::ChunkHeader;
 use b2nd_serde::dtype::Dtype;
 
 use crate::error::Error;
 use crate::finding::counted;
-use crate::format::chunk::ChunkHeader;
 use crate::format::fields::{Generation, HeaderField};
 use crate::format::header::{MAX_HEADER_LEN, not_a_frame};
 use crate::format::header_builder::Compression;

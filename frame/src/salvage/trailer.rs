@@ -2,9 +2,11 @@
 
 use std::io::{Read, Seek};
 
+use b2nd_chunk::ChunkHeader;
+use b2nd_chunk::header::clear_false_dictionary;
+
 use crate::error::Error;
 use crate::finding::Escaped;
-use crate::format::chunk::{ChunkHeader, clear_false_dictionary};
 use crate::format::decompress;
 use crate::format::fields::Generation;
 use crate::format::marker::Marker;

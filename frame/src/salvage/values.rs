@@ -1,7 +1,8 @@
 //! The values of a damaged header, with its markers restored.
 
+use b2nd_chunk::Filter;
+
 use crate::format::fields::{Generation, HeaderField};
-use crate::format::flags::Filter;
 use crate::format::head::Head;
 use crate::format::header::MAGIC;
 use crate::format::header_builder::{Compression, HeaderBuilder};

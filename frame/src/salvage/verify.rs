@@ -2,13 +2,15 @@
 
 use std::io::{Read, Seek};
 
+use b2nd_chunk::ChunkHeader;
+use b2nd_chunk::header::{HeaderSize, set_filter};
+
 use crate::check::chunk_data::{self, NotDecompressed};
 use crate::error::{Error, ErrorKind};
-use crate::format::chunk::{ChunkHeader, HeaderSize, set_filter};
 use crate::format::index::ChunkEntry;
 use crate::io::blocks::{FIRST_READ, streams_end, wrong_stored_table};
 use crate::io::chunks::{ChunkBytes, Chunks};
-use crate::rules::chunk::{ChunkRules, Plugins, list, unsupported};
+use crate::rules::chunk::{ChunkRules, list, unsupported};
 use crate::salvage::scan::HeaderScan;
 
 /// The verdict on a chunk.
@@ -85,14 +87,14 @@ impl<R: Read + Seek> StoredChunk<'_, '_, R> {
         bytes.iter_mut().zip(&first.bytes).for_each(|(byte, &right)| *byte = right);
         let mut doubt = doubt(&header, &self.scan.rules);
         if header.has_table() {
-            let checked = match unsupported(&header, Plugins::Refused) {
+            let checked = match unsupported(&header) {
                 Some(why) => Err(NotDecompressed::NotTried(why)),
-                None => chunk_data::check(&header, &bytes, None),
+                None => chunk_data::check(&header, &bytes),
             };
             match checked {
                 Ok(()) => {}
                 Err(NotDecompressed::Damaged(why)) => {
-                    return Ok(Verdict::Lost(format!("it cannot be decompressed: {why}")));
+                    return Ok(Verdict::Lost(format!("it {why}")));
                 }
                 Err(NotDecompressed::NotTried(why)) => doubt = Some(format!("it {why}")),
             }

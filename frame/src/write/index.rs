@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 use std::collections::btree_map::Entry::Vacant;
 use std::io::{self, ErrorKind, Write};
 
-use crate::format::chunk::{ChunkHeader, SpecialValue, header_of_stored};
+use b2nd_chunk::header::stored_header;
+use b2nd_chunk::{ChunkHeader, SpecialValue};
+
 use crate::format::index::{ENTRY_LEN, EntryValue, MISSING};
 
 /// The largest number of chunks. The index is itself a chunk, which has a limit of 2 GiB.
@@ -140,7 +142,7 @@ impl NewIndex {
         let nbytes = nbytes.ok_or(ErrorKind::OutOfMemory)?;
         let repeats = self.repeated().is_some();
         let body = if repeats { ENTRY_LEN } else { nbytes };
-        let header = header_of_stored(repeats, ENTRY_LEN, nbytes, nbytes.min(BLOCK_LEN), body);
+        let header = stored_header(repeats, ENTRY_LEN, nbytes, nbytes.min(BLOCK_LEN), body);
         to.write_all(&header.ok_or(ErrorKind::InvalidInput)?)?;
         let entries = body / ENTRY_LEN;
         self.entries().take(entries).try_for_each(|entry| to.write_all(&entry.to_le_bytes()))

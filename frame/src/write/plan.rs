@@ -2,11 +2,11 @@
 
 use core::iter;
 
+use b2nd_chunk::header::{MAX_BLOCKSIZE, typesize_byte};
 use b2nd_serde::dtype::{self, Dtype};
 use b2nd_serde::{Layout, Meta, to_vec};
 
 use crate::error::Error;
-use crate::format::chunk::{MAX_BLOCKSIZE, typesize_byte};
 use crate::format::fields::HeaderField;
 use crate::format::flags::MAX_FILTERS;
 use crate::format::header::MAX_HEADER_LEN;

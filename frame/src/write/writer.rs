@@ -3,13 +3,14 @@
 use core::fmt;
 use std::io::{Seek, Write};
 
+use b2nd_chunk::header::stored_header;
+use b2nd_chunk::{ChunkHeader, SpecialValue};
+
 use crate::error::Error;
-use crate::format::chunk::{ChunkHeader, SpecialValue, header_of_stored};
 use crate::format::fields::HeaderField;
 use crate::format::index::EntryValue;
 use crate::format::marker::Marker;
-use crate::rules::blocks::wrong_table;
-use crate::rules::chunk::{ChunkRules, false_dictionary, wrong_special};
+use crate::rules::chunk::{ChunkRules, false_dictionary, fault};
 use crate::write::output::Output;
 use crate::write::plan::{Plan, Sizes};
 
@@ -131,10 +132,10 @@ impl<W: Write + Seek> FrameWriter<W> {
         // stored.
         let special = header.special.filter(|&special| special != SpecialValue::Value);
         let why = if special.is_some() {
-            self.rules.wrong_size(&header, expected, given as u64).or_else(|| wrong_special(&header))
+            self.rules.wrong_size(&header, expected, given as u64).or_else(|| fault(header.check_flags()))
         } else {
             let why = self.rules.violation(&header, expected, given as u64);
-            why.or_else(|| wrong_table(&header, chunk)).or_else(|| false_dictionary(&header))
+            why.or_else(|| fault(header.check_table(chunk))).or_else(|| false_dictionary(&header))
         };
         if let Some(why) = why {
             return Err(refused(number, why));
@@ -313,7 +314,7 @@ impl<W: Write + Seek> FrameWriter<W> {
     fn put_stored(&mut self, number: u64, repeats: bool, body: &[u8]) -> Result<(), Error> {
         let Sizes { typesize, blocksize, chunksize, .. } = self.plan.sizes;
         let [typesize, blocksize, nbytes] = [typesize, blocksize, chunksize].map(|size| size as usize);
-        let header = header_of_stored(repeats, typesize, nbytes, blocksize, body.len());
+        let header = stored_header(repeats, typesize, nbytes, blocksize, body.len());
         let header = header.ok_or_else(|| refused(number, "is larger than the format allows"))?;
         self.put(number, [&header, body])
     }

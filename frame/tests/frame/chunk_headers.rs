@@ -647,14 +647,8 @@ fn a_filter_that_nobody_knows_is_found_in_a_frame_without_an_array() {
 #[cfg(feature = "decompress")]
 #[test]
 fn a_chunk_index_that_is_damaged_in_a_later_block_is_found_once() {
-    use blosc2_pure_rs::compress::{CParams, compress_chunk};
-
     // Zeros after the first four chunks.
-    let entry = |chunk| if chunk < 4 { chunk * 64 } else { -0x7f << 56 };
-    let body: Vec<u8> = (0..2000_i64).flat_map(|chunk| entry(chunk).to_le_bytes()).collect();
-    let params =
-        CParams { typesize: 8, compcode: 5, splitmode: 2, blocksize: 4096, clevel: 5, ..CParams::default() };
-    let index = compress_chunk(&body, &params).unwrap();
+    let index = b2nd_lab::chunks_of("index_of_blocks").remove(0);
     let mut file = with_index(2000, &index);
     // Where the second block begins.
     let table = 165 + 256 + 32;

@@ -1,7 +1,6 @@
 //! The items of real files, arranged by the geometry, equal the arrays of NumPy.
 //!
-//! An independent decoder finds and decompresses the chunks, without their shapes. It comes with the feature
-//! `decompress`: not every machine that runs the other tests has it.
+//! The chunks are decompressed without their shapes.
 #![cfg(feature = "decompress")]
 
 use std::error::Error;
@@ -9,9 +8,9 @@ use std::fs;
 use std::ops::Range;
 use std::path::Path;
 
+use b2nd_frame::Frame;
+use b2nd_serde::Geometry;
 use b2nd_serde::geometry::Chunk;
-use b2nd_serde::{Geometry, Meta, take_from_slice};
-use blosc2_pure_rs::schunk::Schunk;
 
 /// A file, and its items in NumPy.
 struct Array {
@@ -63,18 +62,15 @@ impl Array {
         items: impl FnOnce(u64) -> Result<Vec<u8>, Box<dyn Error>>,
     ) -> Result<Self, Box<dyn Error>> {
         let name = path.display().to_string();
-        let schunk = Schunk::open(&name)?;
-        let metalayer = schunk.metalayer("b2nd").or(schunk.metalayer("caterva")).ok_or("no metalayer")?;
-        let (meta, _): (Meta, _) = take_from_slice(metalayer)?;
-        let geometry = meta.geometry()?;
-        let chunks = (0..schunk.nchunks()).map(|number| schunk.decompress_chunk(number));
-        Ok(Self {
-            name,
-            typesize: usize::try_from(schunk.cparams.typesize)?,
-            chunks: chunks.collect::<Result<_, _>>()?,
-            items: items(geometry.nitems())?,
-            geometry,
-        })
+        let mut frame = Frame::open(path)?;
+        let geometry = frame.array()?.ok_or("no array")?.geometry()?;
+        let typesize = usize::try_from(frame.header().typesize)?;
+        let mut places = frame.chunks()?;
+        let mut chunks = Vec::new();
+        while let Some(entry) = places.next().transpose()? {
+            chunks.push(places.decompressed(&entry)?);
+        }
+        Ok(Self { name, typesize, chunks, items: items(geometry.nitems())?, geometry })
     }
 
     /// Gathers the items of a slice from these chunks. Bytes that are not written stay 0xee.

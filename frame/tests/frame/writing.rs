@@ -508,7 +508,7 @@ fn a_chunk_that_does_not_fit_is_refused_and_can_be_given_again() {
         ("has 8 blocks of different sizes, but must have blocks of 8 bytes", with(30, &[1])),
         ("has a dictionary, but is not compressed: bit 0 of its byte 31 must be 0", with(31, &[1])),
         ("has one value, but also data or a dictionary", with(31, &[0x10])),
-        ("has the special value 5 to C-Blosc2, which cannot read it", with(31, &[0x50])),
+        ("has the special value 5, but only 1 to 4 are known", with(31, &[0x50])),
         ("repeats a value of 5 bytes, which does not fit 32 bytes", repeated(&[1; 5])),
         ("repeats a value of 8 bytes, but items have 4", repeated(&[1; 8])),
         ("has block 0 at byte 47 of it, but must have it at 48 or after, and before 64", {

@@ -5,7 +5,6 @@ use std::io::{self, Write};
 use b2nd_serde::dtype::Dtype;
 use serde::{Serialize, Serializer};
 
-use super::float::Float;
 use super::time::datetime;
 use super::value::Value;
 use crate::text::hex;
@@ -87,13 +86,13 @@ impl Serialize for Value<'_> {
         match self {
             Self::Bool(value) => serializer.serialize_bool(*value),
             Self::Integer(value) => serializer.serialize_i128(*value),
-            Self::Float(float) => float.serialize(serializer),
-            Self::Complex(real, imaginary) => [real, imaginary].serialize(serializer),
+            &Self::Float(float) => Float(float).serialize(serializer),
+            &Self::Complex(real, imaginary) => [real, imaginary].map(Float).serialize(serializer),
             // NaT is null, because JSON has no such value.
-            Self::Datetime(None, _) | Self::Timedelta(None, _) => serializer.serialize_none(),
+            Self::Datetime(None, _) | Self::Timedelta(None) => serializer.serialize_none(),
             &Self::Datetime(Some(count), unit) => serializer.serialize_str(&datetime(count, unit)),
             // The object has the dtype, and so the unit.
-            Self::Timedelta(Some(count), _) => serializer.serialize_i64(*count),
+            Self::Timedelta(Some(count)) => serializer.serialize_i64(*count),
             Self::Bytes(bytes) | Self::Void(bytes) => serializer.serialize_str(&hex(bytes)),
             Self::Str(text) => serializer.serialize_str(text),
             Self::Struct(fields) => serializer.collect_map(fields.values()),
@@ -102,11 +101,16 @@ impl Serialize for Value<'_> {
     }
 }
 
+/// A float; NaN and infinities, which JSON lacks, as text.
+struct Float(f64);
+
 impl Serialize for Float {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match self.json() {
-            Ok(number) => serializer.serialize_f64(number),
-            Err(text) => serializer.serialize_str(text),
+        match self.0 {
+            float if float.is_nan() => serializer.serialize_str("NaN"),
+            f64::INFINITY => serializer.serialize_str("Infinity"),
+            f64::NEG_INFINITY => serializer.serialize_str("-Infinity"),
+            float => serializer.serialize_f64(float),
         }
     }
 }

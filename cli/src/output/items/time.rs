@@ -1,4 +1,4 @@
-//! Datetimes and durations as NumPy prints them.
+//! Datetimes as NumPy prints them.
 
 use b2nd_serde::dtype::TimeUnit;
 
@@ -8,34 +8,35 @@ const DAY: i128 = 86_400;
 /// The ISO 8601 form of a datetime, which is a count of a unit since 1970.
 pub(super) fn datetime(count: i64, unit: TimeUnit) -> String {
     let count = i128::from(count) * i128::from(unit.count());
-    // Units per second, or seconds per unit; the other one is 1.
-    let (per_second, seconds) = match unit.symbol() {
+    // The digits of a fraction of a second, and the seconds of a longer unit.
+    let (digits, seconds) = match unit.symbol() {
         "Y" => return year(1970 + count),
         "M" => return format!("{}-{:02}", year(1970 + count.div_euclid(12)), count.rem_euclid(12) + 1),
         "W" => return date(count * 7),
         "D" => return date(count),
-        "h" => (1, 3600),
-        "m" => (1, 60),
-        "s" => (1, 1),
-        "ms" => (1_000, 1),
-        "us" => (1_000_000, 1),
-        "ns" => (1_000_000_000, 1),
-        "ps" => (1_000_000_000_000, 1),
-        "fs" => (1_000_000_000_000_000, 1),
-        "as" => (1_000_000_000_000_000_000, 1),
+        "h" => (0, 3600),
+        "m" => (0, 60),
+        "s" => (0, 1),
+        "ms" => (3, 1),
+        "us" => (6, 1),
+        "ns" => (9, 1),
+        "ps" => (12, 1),
+        "fs" => (15, 1),
+        "as" => (18, 1),
         // A count without a unit is printed as a number.
         _ => return count.to_string(),
     };
+    let per_second = 10_i128.pow(digits);
     let (second, fraction) = (count.div_euclid(per_second) * seconds, count.rem_euclid(per_second));
     let (day, second) = (second.div_euclid(DAY), second.rem_euclid(DAY));
     let (hour, minute, second) = (second / 3600, second / 60 % 60, second % 60);
     let date = date(day);
-    match unit.symbol() {
-        "h" => format!("{date}T{hour:02}"),
-        "m" => format!("{date}T{hour:02}:{minute:02}"),
-        "s" => format!("{date}T{hour:02}:{minute:02}:{second:02}"),
+    match (digits, seconds) {
+        (_, 3600) => format!("{date}T{hour:02}"),
+        (_, 60) => format!("{date}T{hour:02}:{minute:02}"),
+        (0, _) => format!("{date}T{hour:02}:{minute:02}:{second:02}"),
         _ => {
-            let digits = per_second.ilog10() as usize;
+            let digits = digits as usize;
             format!("{date}T{hour:02}:{minute:02}:{second:02}.{fraction:0digits$}")
         }
     }
@@ -60,26 +61,4 @@ fn date(day: i128) -> String {
     let month = if month < 10 { month + 3 } else { month - 9 };
     let full = year_of_era + era * 400 + i128::from(month <= 2);
     format!("{}-{month:02}-{day:02}", year(full))
-}
-
-/// A duration alone, as NumPy prints a scalar.
-pub(super) fn timedelta(count: i64, unit: TimeUnit) -> String {
-    let count = i128::from(count) * i128::from(unit.count());
-    let name = match unit.symbol() {
-        "Y" => "years",
-        "M" => "months",
-        "W" => "weeks",
-        "D" => "days",
-        "h" => "hours",
-        "m" => "minutes",
-        "s" => "seconds",
-        "ms" => "milliseconds",
-        "us" => "microseconds",
-        "ns" => "nanoseconds",
-        "ps" => "picoseconds",
-        "fs" => "femtoseconds",
-        "as" => "attoseconds",
-        _ => "generic time units",
-    };
-    format!("{count} {name}")
 }

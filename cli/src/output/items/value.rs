@@ -1,12 +1,10 @@
 //! One item of an array.
 
-use std::fmt::{Display, Write};
-
 use b2nd_serde::dtype::{ByteOrder, Dtype, Field, Kind, TimeUnit};
 use half::f16;
 
-use super::float::Float;
-use super::time::{datetime, timedelta};
+use super::float::{of_f16, of_f32, scalar};
+use super::time::datetime;
 
 /// An item, read from its bytes. The values of a struct or subarray are read when they are used: in memory they would
 /// be many times longer than their bytes.
@@ -14,11 +12,13 @@ use super::time::{datetime, timedelta};
 pub(super) enum Value<'b> {
     Bool(bool),
     Integer(i128),
-    Float(Float),
-    Complex(Float, Float),
+    /// A float of any width, as the `f64` with its digits.
+    Float(f64),
+    Complex(f64, f64),
     /// `None` is `NaT`.
     Datetime(Option<i64>, TimeUnit),
-    Timedelta(Option<i64>, TimeUnit),
+    /// A count of the dtype's unit.
+    Timedelta(Option<i64>),
     Bytes(&'b [u8]),
     Str(String),
     /// Raw bytes: `void`, and numbers without a Rust type, such as float128.
@@ -103,7 +103,7 @@ impl<'b> Value<'b> {
                 float(real, is_big).zip(float(imaginary, is_big)).map(|(real, i)| Self::Complex(real, i))
             }
             &Kind::Datetime(unit) => signed(bytes, is_big).map(|count| Self::Datetime(known(count), unit)),
-            &Kind::Timedelta(unit) => signed(bytes, is_big).map(|count| Self::Timedelta(known(count), unit)),
+            Kind::Timedelta(_) => signed(bytes, is_big).map(|count| Self::Timedelta(known(count))),
             Kind::Bytes => Some(Self::Bytes(without_zeros(bytes))),
             Kind::Str => Some(Self::Str(text(bytes, is_big))),
             Kind::Struct(parts) => Some(Self::Struct(Fields { fields: parts.fields(), bytes })),
@@ -120,32 +120,37 @@ impl<'b> Value<'b> {
         if list.shape.is_empty() { Self::read(list.base, list.bytes) } else { Self::List(list) }
     }
 
-    /// The item as NumPy prints a scalar. Structs, and values in them, have a simpler form of our own.
+    /// The item by itself.
     pub(super) fn scalar(&self) -> String {
         match self {
-            Self::Bytes(_) => format!("np.bytes_({})", self.quoted()),
             Self::Str(text) => text.clone(),
+            Self::Datetime(None, _) | Self::Timedelta(None) => "NaT".into(),
+            &Self::Datetime(Some(count), unit) => datetime(count, unit),
             _ => self.quoted(),
         }
     }
 
-    /// The same, with quotes around a text.
+    /// The item in an array or struct: texts and datetimes have quotes.
     pub(super) fn quoted(&self) -> String {
         match self {
             Self::Bool(value) => if *value { "True" } else { "False" }.into(),
             Self::Integer(value) => value.to_string(),
-            Self::Float(float) => float.scalar(true),
-            Self::Complex(real, imaginary) => complex(*real, *imaginary),
-            Self::Datetime(None, _) | Self::Timedelta(None, _) => "NaT".into(),
-            &Self::Datetime(Some(count), unit) => datetime(count, unit),
-            &Self::Timedelta(Some(count), unit) => timedelta(count, unit),
-            Self::Bytes(bytes) => format!("b{}", quoted(bytes.iter().map(|&byte| char::from(byte)), true)),
-            Self::Str(text) => quoted(text.chars(), false),
+            &Self::Float(float) => scalar(float),
+            &Self::Complex(real, imaginary) => {
+                let [real, imaginary] = [real, imaginary].map(scalar);
+                let plus = if imaginary.starts_with('-') { "" } else { "+" };
+                let short = |text: &str| text.strip_suffix(".0").unwrap_or(text).to_owned();
+                format!("({}{plus}{}j)", short(&real), short(&imaginary))
+            }
+            Self::Datetime(None, _) | Self::Timedelta(None) => "'NaT'".into(),
+            &Self::Datetime(Some(count), unit) => format!("'{}'", datetime(count, unit)),
+            Self::Timedelta(Some(count)) => count.to_string(),
+            // Single quotes around the text, so double ones in it need no backslash.
+            Self::Bytes(bytes) => format!("b'{}'", bytes.escape_ascii().to_string().replace("\\\"", "\"")),
+            Self::Str(text) => format!("'{}'", text.escape_debug().to_string().replace("\\\"", "\"")),
             Self::Void(bytes) => {
-                let mut text = String::from("b'");
-                // NumPy prints void items with capital digits.
-                bytes.iter().for_each(|byte| add(&mut text, &format_args!("\\x{byte:02X}")));
-                text + "'"
+                let digits: Vec<_> = bytes.iter().map(|byte| format!("\\x{byte:02X}")).collect();
+                format!("b'{}'", digits.concat())
             }
             Self::Struct(fields) => {
                 let values = fields.values();
@@ -167,49 +172,6 @@ fn joined<'v>(values: impl Iterator<Item = Value<'v>>) -> String {
     text
 }
 
-fn complex(real: Float, imaginary: Float) -> String {
-    let text = imaginary.scalar(false);
-    // Like Python, without a real part of +0.
-    if real.wide() == 0.0 && real.wide().is_sign_positive() {
-        return format!("{text}j");
-    }
-    let plus = if text.starts_with('-') { "" } else { "+" };
-    format!("({}{plus}{text}j)", real.scalar(false))
-}
-
-/// A text or bytes as Python's `repr` prints them.
-fn quoted(characters: impl Iterator<Item = char> + Clone, is_bytes: bool) -> String {
-    let has = |quote| characters.clone().any(|c| c == quote);
-    // Python uses double quotes only for a text with single and without double ones.
-    let quote = if has('\'') && !has('"') { '"' } else { '\'' };
-    let mut text = String::from(quote);
-    for c in characters {
-        match c {
-            '\n' => text += "\\n",
-            '\r' => text += "\\r",
-            '\t' => text += "\\t",
-            '\\' => text += "\\\\",
-            _ if c == quote => text.extend(['\\', c]),
-            _ if c.is_ascii_graphic() || c == ' ' || !is_bytes && is_printable(c) => text.push(c),
-            ..='\u{ff}' => add(&mut text, &format_args!("\\x{:02x}", u32::from(c))),
-            ..='\u{ffff}' => add(&mut text, &format_args!("\\u{:04x}", u32::from(c))),
-            _ => add(&mut text, &format_args!("\\U{:08x}", u32::from(c))),
-        }
-    }
-    text.push(quote);
-    text
-}
-
-fn add(text: &mut String, more: &dyn Display) {
-    // Writing to a `String` cannot fail.
-    let _ = write!(text, "{more}");
-}
-
-/// Whether `repr` prints a character that is not ASCII as it is. Rust escapes a combining mark only at the beginning.
-fn is_printable(c: char) -> bool {
-    !c.is_ascii() && ['a', c].iter().collect::<String>().escape_debug().nth(1) == Some(c)
-}
-
 /// An integer of up to 8 bytes.
 fn number(bytes: &[u8], is_big: bool) -> Option<u64> {
     let mut wide = [0; 8];
@@ -227,12 +189,12 @@ fn signed(bytes: &[u8], is_big: bool) -> Option<i64> {
     Some(number(bytes, is_big)?.cast_signed() << unused >> unused)
 }
 
-fn float(bytes: &[u8], is_big: bool) -> Option<Float> {
+fn float(bytes: &[u8], is_big: bool) -> Option<f64> {
     let bits = number(bytes, is_big)?;
     Some(match bytes.len() {
-        2 => Float::F16(f16::from_bits(u16::try_from(bits).ok()?)),
-        4 => Float::F32(f32::from_bits(u32::try_from(bits).ok()?)),
-        8 => Float::F64(f64::from_bits(bits)),
+        2 => of_f16(f16::from_bits(u16::try_from(bits).ok()?)),
+        4 => of_f32(f32::from_bits(u32::try_from(bits).ok()?)),
+        8 => f64::from_bits(bits),
         _ => return None,
     })
 }

@@ -1,0 +1,162 @@
+//! The blocks of a compressed chunk: the table of their offsets, and their streams.
+//!
+//! An unsplit block is a single stream. A split block has one stream per byte of an item. A shorter last block is never
+//! split. The blocks may be in any order. A stream is a length (int32) and bytes:
+//!
+//! | length | bytes |
+//! |---|---|
+//! | the length of the stream's data | the data |
+//! | another positive number | this number of bytes, compressed |
+//! | 0 | none: all bytes are zero |
+//! | -1 to -255 | a token, of which bit 0 is set; the byte that repeats is the length without its sign |
+//!
+//! Blocks of different sizes have one stream each. Its length is that of its data; its bytes reach to the next block.
+//!
+//! ```
+//! use b2nd_chunk::ChunkHeader;
+//! use b2nd_chunk::blocks::block_starts;
+//!
+//! // A chunk of 8 bytes in two blocks, both zeros.
+//! let chunk = b"\x05\x01\x15\x01\x08\0\0\0\x04\0\0\0\x30\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\
+//!     \x28\0\0\0\x2c\0\0\0\0\0\0\0\0\0\0\0";
+//! let header = ChunkHeader::parse(chunk).expect("a header");
+//! header.check_table(chunk)?;
+//! assert!(block_starts(&chunk[32..40]).eq([40, 44]));
+//! assert_eq!(header.block_bytes(&chunk[40..], 4), Some(&[0; 4][..]));
+//! # Ok::<(), b2nd_chunk::Error>(())
+//! ```
+
+use crate::error::{Detail, Error, TableFault};
+use crate::header::{ChunkHeader, INT32};
+
+/// The longest dictionary that C-Blosc2 reads (`BLOSC2_MAXDICTSIZE`).
+const MAX_DICTIONARY_LEN: usize = 1 << 15;
+
+impl ChunkHeader {
+    /// The largest stored size of a block that decompresses to `length` bytes: no stream is longer than its data, and
+    /// each has its length before it.
+    #[must_use]
+    pub fn longest_block(&self, length: usize) -> usize {
+        length.saturating_add(INT32 * self.nstreams(length))
+    }
+
+    /// The bytes of the block at the start of `bytes`, which decompresses to `length` bytes. `None` if a stream does
+    /// not fit. For a block of different sizes than others the table alone tells where it ends.
+    #[must_use]
+    pub fn block_bytes<'b>(&self, bytes: &'b [u8], length: usize) -> Option<&'b [u8]> {
+        let mut rest = bytes;
+        for _ in 0..self.nstreams(length) {
+            let (&length, data) = rest.split_first_chunk()?;
+            rest = data.get(stream_len(i32::from_le_bytes(length))..)?;
+        }
+        bytes.get(..bytes.len() - rest.len())
+    }
+
+    /// Checks the table of blocks of a whole chunk.
+    ///
+    /// # Errors
+    ///
+    /// [`Table`](crate::ErrorKind::Table) if a block does not begin after the table and within the chunk, or if a
+    /// dictionary does not fit.
+    pub fn check_table(&self, chunk: &[u8]) -> Result<(), Error> {
+        let bytes = chunk.get(self.header_len..).unwrap_or_default();
+        let length = self.table_len().unwrap_or_default();
+        let mut table = BlockTable::new(self, bytes.get(length..).unwrap_or_default());
+        if self.has_table() {
+            table.extend(bytes.get(..length).unwrap_or_default());
+        }
+        table.finish()
+    }
+}
+
+/// A check of a table of blocks that can be read in pieces.
+///
+/// ```
+/// use b2nd_chunk::{ChunkHeader, ErrorKind};
+/// use b2nd_chunk::blocks::BlockTable;
+///
+/// // A chunk of 8 bytes in two blocks. The second one begins beyond the chunk.
+/// let chunk = b"\x05\x01\x15\x01\x08\0\0\0\x04\0\0\0\x30\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\
+///     \x28\0\0\0\x30\0\0\0\0\0\0\0\0\0\0\0";
+/// let header = ChunkHeader::parse(chunk).expect("a header");
+/// let mut table = BlockTable::new(&header, &[]);
+/// table.extend(&chunk[32..36]);
+/// table.extend(&chunk[36..40]);
+/// assert_eq!(table.finish().unwrap_err().kind(), ErrorKind::Table);
+/// ```
+#[derive(Debug)]
+pub struct BlockTable {
+    /// The end of the table and of a dictionary after it, as an offset in the chunk.
+    end: usize,
+    cbytes: usize,
+    has_variable_blocks: bool,
+    /// The smallest valid offset of the next block, if blocks have different sizes: they must be in order.
+    after: usize,
+    /// The number of the next block.
+    number: usize,
+    first_fault: Option<Error>,
+}
+
+impl BlockTable {
+    /// A check with the bytes after the table, which begin with the length of a dictionary if there is one.
+    #[must_use]
+    pub fn new(header: &ChunkHeader, after: &[u8]) -> Self {
+        let ChunkHeader { header_len, cbytes, has_variable_blocks, .. } = *header;
+        let end = header_len.saturating_add(header.table_len().unwrap_or_default());
+        let mut table = Self { end, cbytes, has_variable_blocks, after: 0, number: 0, first_fault: None };
+        if header.has_dictionary && header.has_table() {
+            let length = block_starts(after).next().unwrap_or_default();
+            let most = cbytes.saturating_sub(end.saturating_add(INT32)).min(MAX_DICTIONARY_LEN);
+            match usize::try_from(length) {
+                // python-blosc2 writes length 0 if it could make no dictionary of the data.
+                Ok(0) => {}
+                Ok(length) if length <= most => table.end += INT32 + length,
+                _ => table.fault(TableFault::Dictionary { length, most }),
+            }
+        }
+        table
+    }
+
+    /// Adds the next piece of the table, of whole offsets.
+    pub fn extend(&mut self, piece: &[u8]) {
+        for start in block_starts(piece) {
+            let (end, cbytes, number) = (self.end, self.cbytes, self.number);
+            self.number += 1;
+            let least = if self.has_variable_blocks { end.max(self.after) } else { end };
+            match usize::try_from(start) {
+                Ok(start) if start >= least && start < cbytes => self.after = start + 1,
+                _ => self.fault(TableFault::BlockStart { number, start, least, cbytes }),
+            }
+        }
+    }
+
+    /// Skips blocks at the start of the table.
+    #[cfg(feature = "decompress")]
+    pub(crate) fn skip(&mut self, count: usize) {
+        self.number += count;
+    }
+
+    fn fault(&mut self, fault: TableFault) {
+        self.first_fault.get_or_insert_with(|| Error::new(Detail::Table(fault)));
+    }
+
+    /// Ends the check.
+    ///
+    /// # Errors
+    ///
+    /// The first fault of the table.
+    pub fn finish(self) -> Result<(), Error> {
+        self.first_fault.map_or(Ok(()), Err)
+    }
+}
+
+/// The offsets of blocks in a piece of a table.
+pub fn block_starts(table: &[u8]) -> impl Iterator<Item = i32> {
+    table.chunks_exact(INT32).filter_map(<[u8]>::first_chunk).map(|start| i32::from_le_bytes(*start))
+}
+
+/// The number of bytes of a stream after its length, if all blocks have the same size.
+#[must_use]
+pub fn stream_len(length: i32) -> usize {
+    usize::try_from(length).unwrap_or(1)
+}

@@ -1,0 +1,85 @@
+//! Filters, by their numbers in C-Blosc2.
+
+use core::fmt;
+
+/// The first number for users, which can mean any codec or filter (`BLOSC2_USER_REGISTERED_CODECS_START`).
+const FIRST_OF_USERS: u8 = 160;
+
+macro_rules! filters {
+    ($($constant:ident $id:literal $name:literal $what:literal)*) => {
+        /// A filter of the pipeline, by its number in C-Blosc2, with its parameter.
+        ///
+        /// | constant | number | name | filter |
+        /// |---|---|---|---|
+        $(#[doc = concat!("| `", stringify!($constant), "` | ", $id, " | `", $name, "` | ", $what, " |")])*
+        ///
+        /// ```
+        /// use b2nd_chunk::Filter;
+        ///
+        /// assert_eq!(Filter::SHUFFLE.to_string(), "shuffle");
+        /// assert_eq!(Filter { meta: 10, ..Filter::TRUNC_PREC }.to_string(), "trunc_prec (10)");
+        /// assert_eq!(Filter { id: 200, meta: 0 }.to_string(), "filter 200");
+        /// ```
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+        pub struct Filter {
+            /// The number of the filter; 0 means no filter.
+            pub id: u8,
+            /// A parameter of the filter, such as the number of bits that `trunc_prec` keeps.
+            pub meta: u8,
+        }
+
+        impl Filter {
+            $(
+                #[doc = concat!("`", $name, "`: ", $what, ". Its parameter is 0.")]
+                pub const $constant: Self = Self { id: $id, meta: 0 };
+            )*
+
+            /// The name in C-Blosc2, or in its registry of plugins; `None` for an unknown number, and for 160 to 255,
+            /// which any program may use for filters of its own.
+            #[must_use]
+            pub fn name(self) -> Option<&'static str> {
+                match self.id {
+                    $($id => Some($name),)*
+                    _ => None,
+                }
+            }
+        }
+    };
+}
+
+filters! {
+    NONE 0 "none" "no filter"
+    SHUFFLE 1 "shuffle" "the first byte of all items, then the second one, and so on"
+    BITSHUFFLE 2 "bitshuffle" "the same with bits"
+    DELTA 3 "delta" "XOR with the first block"
+    TRUNC_PREC 4 "trunc_prec" "the parameter is the number of bits of a float that are kept"
+    NDCELL 32 "ndcell" "a plugin: cells of several dimensions"
+    NDMEAN 33 "ndmean" "a plugin: means of cells"
+    BYTEDELTA_BUGGY 34 "bytedelta_buggy" "the first release of `bytedelta`, which has a bug"
+    BYTEDELTA 35 "bytedelta" "a plugin: differences of bytes after a shuffle"
+    INT_TRUNC 36 "int_trunc" "a plugin: the parameter is the number of bits of an integer that are kept"
+}
+
+impl Filter {
+    /// Whether the number belongs neither to a known filter nor to a user.
+    #[must_use]
+    pub fn is_unknown(self) -> bool {
+        self.id < FIRST_OF_USERS && self.name().is_none()
+    }
+
+    /// Whether it is a plugin, a filter of a user, or unknown.
+    #[must_use]
+    pub fn is_plugin(self) -> bool {
+        self.id > Self::TRUNC_PREC.id
+    }
+}
+
+impl fmt::Display for Filter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.name() {
+            Some(name) => f.write_str(name),
+            None => write!(f, "filter {}", self.id),
+        }?;
+        if self.meta == 0 { Ok(()) } else { write!(f, " ({})", self.meta) }
+    }
+}

@@ -1,0 +1,523 @@
+//! The header of a chunk: its parts by their offsets, and changes of its bytes.
+//!
+//! ```
+//! use b2nd_chunk::ChunkHeader;
+//! use b2nd_chunk::header::{HeaderSize, PARTS, stored_header};
+//!
+//! // The header of a chunk of 12 uncompressed bytes: 3 items of 4, in one block.
+//! let mut header = stored_header(false, 4, 12, 12, 12).expect("sizes that fit");
+//! let (name, offset, length) = PARTS[4];
+//! assert_eq!((name, &header[offset..offset + length]), ("nbytes", &12_i32.to_le_bytes()[..]));
+//!
+//! assert_eq!(HeaderSize::Nbytes.replace(&mut header, 8), Some(12));
+//! assert_eq!(ChunkHeader::parse(&header).expect("a header").nbytes, 8);
+//! ```
+
+use core::mem;
+use core::ops::RangeInclusive;
+
+use crate::codec::Codec;
+use crate::filter::Filter;
+
+/// The number of bytes of a header of Blosc 1.
+const BLOSC1_LEN: usize = 16;
+const BLOSC2_LEN: usize = 32;
+
+/// The largest decompressed block that C-Blosc2 reads (`BLOSC2_MAXBLOCKSIZE`).
+pub const MAX_BLOCKSIZE: usize = 536_866_816;
+
+/// The versions of the chunk's format and of the codec's format in chunks that this crate makes.
+// Version 6 of the chunk adds only blocks of different sizes. All built-in codecs have version 1.
+const WRITTEN_VERSION: u8 = 5;
+const WRITTEN_CODEC_VERSION: u8 = 1;
+
+/// The two flags of a header of 32 bytes. A chunk of Blosc 1 never has both, because there they mean two kinds of
+/// shuffle.
+const IS_BLOSC2: u8 = 0x05;
+const IS_STORED: u8 = 0x02;
+
+/// The filters of a chunk of Blosc 1, which are flags there.
+const IS_SHUFFLED: u8 = 0x01;
+const IS_BITSHUFFLED: u8 = 0x04;
+const IS_DELTA: u8 = 0x08;
+
+const IS_UNSPLIT: u8 = 0x10;
+
+/// In byte 30: blocks may have different lengths. Then the field `blocksize` holds the number of blocks.
+const HAS_VARIABLE_BLOCKS: u8 = 0x01;
+
+/// In byte 31: a dictionary follows the table of blocks.
+const HAS_DICTIONARY: u8 = 0x01;
+
+/// In byte 31: only the header and the table of blocks are loaded. C-Blosc2 sets it in memory, never in a file.
+const IS_LAZY: u8 = 0x08;
+
+/// In byte 31: the data is not what was compressed, but measurements of the codec.
+const IS_INSTRUMENTED: u8 = 0x80;
+
+/// The version of chunks written by an alpha release of C-Blosc2.
+const ALPHA_VERSION: u8 = 3;
+
+/// The versions of chunks that C-Blosc2 has written to frames.
+pub const VERSIONS: RangeInclusive<u8> = ALPHA_VERSION..=WRITTEN_VERSION + 1;
+
+/// The number of bytes of a length or an offset in a chunk.
+pub const INT32: usize = size_of::<i32>();
+
+/// Generates the offsets of the parts, their list, and their rows on the page of [`ChunkHeader`].
+macro_rules! parts {
+    (
+        $(#[$before:meta])*
+        [$($offset:ident $name:literal $at:literal $len:literal $what:literal)*]
+        $item:item
+    ) => {
+        $(
+            #[doc = concat!("The offset of `", $name, "`.")]
+            pub const $offset: usize = $at;
+        )*
+
+        /// The parts of a header, each with its name, offset and number of bytes. Parts from offset 16 on exist only in
+        /// a header of 32 bytes.
+        pub const PARTS: &[(&str, usize, usize)] = &[$(($name, $offset, $len)),*];
+
+        $(#[$before])*
+        ///
+        /// | offset | bytes | name | value |
+        /// |---|---|---|---|
+        $(#[doc = concat!("| ", $at, " | ", $len, " | `", $name, "` | ", $what, " |")])*
+        $item
+    };
+}
+
+/// The single value of all items of a constant chunk.
+///
+/// ```
+/// use b2nd_chunk::{ChunkHeader, SpecialValue};
+///
+/// // Five items of 8 bytes, all zero.
+/// let mut chunk = *b"\x05\x01\x05\x08\x28\0\0\0\x28\0\0\0\x20\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\x10";
+/// let header = ChunkHeader::parse(&chunk).expect("a header");
+/// assert_eq!(header.special, Some(SpecialValue::Zeros));
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum SpecialValue {
+    /// All items are zero.
+    Zeros,
+    /// All items are NaN.
+    Nan,
+    /// All items are equal. The value follows the header of the chunk, so the chunk is stored.
+    Value,
+    /// The items were never written. They read as the content of uninitialized memory, mostly zeros.
+    Uninitialized,
+}
+
+impl SpecialValue {
+    /// The name: `zeros`, `nan`, `value` or `uninitialized`.
+    ///
+    /// ```
+    /// assert_eq!(b2nd_chunk::SpecialValue::Nan.name(), "nan");
+    /// ```
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Zeros => "zeros",
+            Self::Nan => "nan",
+            Self::Value => "value",
+            Self::Uninitialized => "uninitialized",
+        }
+    }
+}
+
+parts! {
+    /// The header of a chunk, as in the file. [`check`](Self::check) applies the rules for its values.
+    [
+        VERSION "version" 0 1 "the version of the chunk's format"
+        CODEC_VERSION "codec_version" 1 1 "the version of the codec's format"
+        FLAGS "flags" 2 1 "bits 0 and 2 together: the header has 32 bytes; bit 1: not compressed; bit 3: delta; bit 4: blocks \
+            are not split; bits 5 to 7: the format of the codec, 0 blosclz, 1 lz4, 3 zlib, 4 zstd, 6 that of `codec`, 7 that of \
+            the frame"
+        TYPESIZE "typesize" 3 1 "the size of an item in bytes; 1 if it is above 255"
+        NBYTES "nbytes" 4 4 "the size of the data in bytes, decompressed (int32)"
+        BLOCKSIZE "blocksize" 8 4 "the size of a block in bytes, decompressed (int32)"
+        CBYTES "cbytes" 12 4 "the size of the chunk in bytes, with its header (int32)"
+        FILTERS "filters" 16 6 "the number of each filter"
+        CODEC "codec" 22 1 "the codec, if the flags have no room for it"
+        CODEC_META "codec_meta" 23 1 "the codec's parameter"
+        FILTERS_META "filters_meta" 24 6 "a parameter for each filter"
+        BLOCK_FLAGS "block_flags" 30 1 "bit 0: blocks have different lengths, and `blocksize` is their number"
+        MORE_FLAGS "more_flags" 31 1 "bit 0: there is a dictionary; bits 4 to 6: the value of all items, 1 zero, 2 NaN, 3 stored once, 4 not \
+            initialized"
+    ]
+    ///
+    /// All numbers are little-endian. A header of Blosc 1 ends after 16 bytes. The bytes after the header:
+    ///
+    /// | chunk | bytes |
+    /// |---|---|
+    /// | not compressed | the data |
+    /// | one value | the value, once (no bytes for zeros, NaN and uninitialized items) |
+    /// | compressed | the offset of each block (int32, from the start of the chunk), a dictionary if there is one, the blocks |
+    ///
+    /// ```
+    /// use b2nd_chunk::{ChunkHeader, Codec, Filter};
+    ///
+    /// let bytes = b"\x05\x01\x95\x04\x20\0\0\0\x20\0\0\0\x2a\0\0\0\0\0\0\0\0\x01\x05\0\0\0\0\0\0\0\0\0";
+    /// let header = ChunkHeader::parse(bytes).expect("a header");
+    /// assert_eq!((header.nbytes, header.blocksize, header.typesize), (32, 32, 4));
+    /// assert_eq!((header.codec, header.filters[5]), (Some(Codec::ZSTD), Filter::SHUFFLE));
+    /// ```
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    #[non_exhaustive]
+    pub struct ChunkHeader {
+        /// The length of the header in bytes: 32, or 16 in a chunk of Blosc 1.
+        pub header_len: usize,
+        /// The version of the chunk's format: 5 or 6 today, 1 and 2 in Blosc 1.
+        pub version: u8,
+        /// The size of an item in bytes; 1 if it is above 255.
+        pub typesize: u8,
+        /// The size of the decompressed data in bytes.
+        pub nbytes: usize,
+        /// The size of a decompressed block in bytes. If blocks have different sizes, the number of blocks.
+        pub blocksize: usize,
+        /// The stored size of the chunk in bytes, with its header.
+        pub cbytes: usize,
+        /// Whether the data follows the header without compression and without filters.
+        pub is_uncompressed: bool,
+        /// The single value of all items, if the chunk is constant.
+        pub special: Option<SpecialValue>,
+        /// The codec; `None` if the data is not compressed, or if the header refers to the codec of the frame. `lz4`
+        /// also means `lz4hc`, which has the same format.
+        pub codec: Option<Codec>,
+        /// The filters, in the order in which they are applied. An id of 0 means no filter.
+        pub filters: [Filter; 6],
+        /// Whether blocks have different sizes.
+        pub has_variable_blocks: bool,
+        /// Whether the blocks are compressed with a dictionary, which the chunk holds.
+        pub has_dictionary: bool,
+        pub(crate) flags: u8,
+        pub(crate) more_flags: u8,
+        pub(crate) block_flags: u8,
+        /// The number of the special value; only 0 to 4 are defined. In a chunk of Blosc 1 these bits are data, but
+        /// C-Blosc2 reads them all the same in a frame.
+        pub(crate) special_bits: u8,
+    }
+}
+
+impl ChunkHeader {
+    /// The number of bytes of the longest header.
+    pub const MAX_LEN: usize = BLOSC2_LEN;
+
+    /// The header at the start of these bytes; `None` if they cannot be a header.
+    ///
+    /// The first 32 bytes of a chunk are enough, and 16 for a chunk of Blosc 1.
+    ///
+    /// ```
+    /// use b2nd_chunk::ChunkHeader;
+    ///
+    /// let header = ChunkHeader::parse(b"\x05\x01\x02\x01\x02\0\0\0\x02\0\0\0\x12\0\0\0ab").unwrap();
+    /// assert_eq!((header.header_len, header.nbytes, header.cbytes), (16, 2, 18));
+    /// assert!(header.is_uncompressed);
+    /// assert!(ChunkHeader::parse(&[0; 32]).is_none());
+    /// ```
+    #[must_use]
+    pub fn parse(bytes: &[u8]) -> Option<Self> {
+        let start = bytes.first_chunk::<BLOSC1_LEN>()?;
+        let flags = *start.get(FLAGS)?;
+        let size = |offset: usize| {
+            let size = start.get(offset..)?.first_chunk().copied().map(i32::from_le_bytes)?;
+            usize::try_from(size).ok()
+        };
+        let is_blosc2 = flags & IS_BLOSC2 == IS_BLOSC2;
+        let header_len = if is_blosc2 { BLOSC2_LEN } else { BLOSC1_LEN };
+        let (nbytes, blocksize, cbytes) = (size(NBYTES)?, size(BLOCKSIZE)?, size(CBYTES)?);
+        // 0 for a chunk of Blosc 1, which has data there.
+        let more = |offset: usize| bytes.get(offset).copied().filter(|_| is_blosc2).unwrap_or_default();
+        let special = special(more(MORE_FLAGS) >> 4 & 7);
+        let is_uncompressed = flags & IS_STORED != 0;
+        let mut filters = [Filter::NONE; 6];
+        for ((at, filter), meta) in (FILTERS..).zip(&mut filters).zip(FILTERS_META..) {
+            *filter = Filter { id: more(at), meta: more(meta) };
+        }
+        if !is_blosc2 {
+            filters = filters_of_blosc1(flags);
+        }
+        // The callers subtract `header_len` from `cbytes`.
+        (cbytes >= header_len).then_some(Self {
+            header_len,
+            version: *start.get(VERSION)?,
+            typesize: *start.get(TYPESIZE)?,
+            nbytes,
+            blocksize,
+            cbytes,
+            is_uncompressed,
+            special,
+            codec: if is_uncompressed || special.is_some() { None } else { codec(flags, more(CODEC)) },
+            filters,
+            has_variable_blocks: more(BLOCK_FLAGS) & HAS_VARIABLE_BLOCKS != 0,
+            has_dictionary: more(MORE_FLAGS) & HAS_DICTIONARY != 0,
+            flags,
+            more_flags: more(MORE_FLAGS),
+            block_flags: more(BLOCK_FLAGS),
+            // For Blosc 1 too, so `check` can find the chunks that C-Blosc2 misreads.
+            special_bits: bytes.get(MORE_FLAGS).map_or(0, |bits| bits >> 4 & 7),
+        })
+    }
+
+    /// The number of blocks; `None` if the size of a block is 0.
+    #[must_use]
+    pub fn nblocks(&self) -> Option<usize> {
+        match self.blocksize {
+            0 => None,
+            blocks if self.has_variable_blocks => Some(blocks),
+            blocksize => Some(self.nbytes.div_ceil(blocksize)),
+        }
+    }
+
+    /// Whether a table follows the header: the offsets of the compressed blocks.
+    #[must_use]
+    pub fn has_table(&self) -> bool {
+        !self.is_uncompressed && self.special.is_none()
+    }
+
+    /// The length of the table in bytes; `None` if the block size is 0 or the length overflows.
+    #[must_use]
+    pub fn table_len(&self) -> Option<usize> {
+        if self.has_table() { self.nblocks()?.checked_mul(INT32) } else { Some(0) }
+    }
+
+    /// The size of a decompressed block in bytes: `blocksize`, or less for the last one. `None` beyond the last block,
+    /// and if blocks have different sizes.
+    ///
+    /// ```
+    /// # use b2nd_chunk::{ChunkHeader, header::stored_header};
+    /// let header = ChunkHeader::parse(&stored_header(false, 1, 10, 4, 10).unwrap()).unwrap();
+    /// assert_eq!([0, 1, 2, 3].map(|number| header.block_len(number)), [Some(4), Some(4), Some(2), None]);
+    /// ```
+    #[must_use]
+    pub fn block_len(&self, number: usize) -> Option<usize> {
+        let left = self.nbytes.checked_sub(number.checked_mul(self.blocksize)?)?;
+        Some(left.min(self.blocksize)).filter(|&length| length > 0 && !self.has_variable_blocks)
+    }
+
+    /// Whether blocks are split into one stream per byte of an item.
+    // C-Blosc2 3.3.5 also splits chunks with a dictionary.
+    #[must_use]
+    pub fn is_split(&self) -> bool {
+        self.flags & IS_UNSPLIT == 0
+    }
+
+    /// The number of streams of a block of this decompressed length.
+    // C-Blosc2 never splits the shorter last block.
+    #[must_use]
+    pub fn nstreams(&self, length: usize) -> usize {
+        let is_short = length < self.blocksize.min(self.nbytes);
+        if self.is_split() && !is_short && !self.has_variable_blocks { self.typesize.into() } else { 1 }
+    }
+
+    /// Whether an uncompressed chunk has the dictionary flag. It holds no dictionary, but C-Blosc2 looks for one.
+    #[must_use]
+    pub fn has_false_dictionary(&self) -> bool {
+        self.is_uncompressed && self.has_dictionary
+    }
+
+    /// The number of the special value that C-Blosc2 finds in a chunk of Blosc 1 in a frame: it reads byte 31, which is
+    /// data there. It then does not read the chunk.
+    #[must_use]
+    pub fn false_special(&self) -> Option<u8> {
+        Some(self.special_bits).filter(|&bits| self.header_len == BLOSC1_LEN && bits != 0)
+    }
+
+    /// Whether the header is marked as lazily loaded.
+    pub(crate) fn is_lazy(&self) -> bool {
+        self.more_flags & IS_LAZY != 0
+    }
+
+    /// Whether the data is not what was compressed, but measurements of the codec.
+    pub(crate) fn is_instrumented(&self) -> bool {
+        self.more_flags & IS_INSTRUMENTED != 0
+    }
+
+    /// The number of the first unknown filter.
+    #[must_use]
+    pub fn unknown_filter(&self) -> Option<usize> {
+        self.filters.iter().position(|filter| filter.id != 0 && filter.is_unknown())
+    }
+
+    /// Whether it has flags that no writer stores. C-Blosc2 ignores them, except the mark of a lazy chunk.
+    #[must_use]
+    pub fn has_unknown_flags(&self) -> bool {
+        self.is_lazy() || self.block_flags & !HAS_VARIABLE_BLOCKS != 0
+    }
+
+    /// Whether a block depends on bytes outside of it: on block 0 for the filter delta, or on a dictionary. Blocks of
+    /// different sizes count too, as the table does not tell where a block of them begins in the data.
+    #[must_use]
+    pub fn needs_other_blocks(&self) -> bool {
+        self.has_dictionary || self.has_variable_blocks || self.has_delta()
+    }
+
+    /// Whether the chunk is in the format of an alpha release, which leaves the last of the six filters uninitialized.
+    #[must_use]
+    pub fn is_of_alpha(&self) -> bool {
+        self.header_len == BLOSC2_LEN && self.version == ALPHA_VERSION
+    }
+
+    pub(crate) fn has_delta(&self) -> bool {
+        self.pipeline().any(|filter| filter.id == Filter::DELTA.id)
+    }
+
+    /// The filters in use, in the order in which they are applied.
+    pub(crate) fn pipeline(&self) -> impl DoubleEndedIterator<Item = Filter> {
+        let count = if self.is_of_alpha() { 5 } else { 6 };
+        self.filters.into_iter().take(count).filter(|filter| filter.id != 0)
+    }
+
+    /// The data of an uncompressed chunk; `None` if it is compressed or shorter than its header claims.
+    #[must_use]
+    pub fn stored<'c>(&self, chunk: &'c [u8]) -> Option<&'c [u8]> {
+        let data = chunk.get(self.header_len..)?.get(..self.nbytes)?;
+        // Without data there is nothing to decompress, whatever the flags say.
+        (self.is_uncompressed || data.is_empty()).then_some(data)
+    }
+}
+
+/// The item size in the header of a chunk, a single byte. C-Blosc2 writes 1 for larger items.
+#[must_use]
+pub fn typesize_byte(typesize: impl TryInto<u8>) -> u8 {
+    typesize.try_into().unwrap_or(1)
+}
+
+/// The header of an uncompressed chunk with `body` bytes after it: the data, or a single value that repeats. `None` if
+/// a number does not fit.
+#[must_use]
+pub fn stored_header(
+    repeats: bool,
+    typesize: usize,
+    nbytes: usize,
+    blocksize: usize,
+    body: usize,
+) -> Option<[u8; BLOSC2_LEN]> {
+    let size = |size: usize| Some(i32::try_from(size).ok()?.to_le_bytes());
+    let flags = IS_BLOSC2 | if repeats { 0 } else { IS_STORED };
+    let start = [WRITTEN_VERSION, WRITTEN_CODEC_VERSION, flags, typesize_byte(typesize)];
+    let sizes = [size(nbytes)?, size(blocksize)?, size(body.checked_add(BLOSC2_LEN)?)?];
+    let mut header = [0; BLOSC2_LEN];
+    header.iter_mut().zip(start.iter().chain(sizes.as_flattened())).for_each(|(slot, &byte)| *slot = byte);
+    let [.., more_flags] = &mut header;
+    *more_flags = if repeats { VALUE << 4 } else { 0 };
+    Some(header)
+}
+
+/// A size in the header of a chunk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HeaderSize {
+    /// The size of an item.
+    Typesize,
+    /// The size of the decompressed data.
+    Nbytes,
+    /// The size of a decompressed block.
+    Blocksize,
+    /// The stored size of the chunk.
+    Cbytes,
+}
+
+impl HeaderSize {
+    /// The name of the part: `typesize`, `nbytes`, `blocksize` or `cbytes`.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Typesize => "typesize",
+            Self::Nbytes => "nbytes",
+            Self::Blocksize => "blocksize",
+            Self::Cbytes => "cbytes",
+        }
+    }
+
+    /// Replaces the size in the header of a chunk, and returns the old one; `None` if the bytes are too few or the
+    /// value does not fit.
+    pub fn replace(self, chunk: &mut [u8], value: usize) -> Option<i32> {
+        let offset = match self {
+            Self::Typesize => {
+                let old = mem::replace(chunk.get_mut(TYPESIZE)?, u8::try_from(value).ok()?);
+                return Some(old.into());
+            }
+            Self::Nbytes => NBYTES,
+            Self::Blocksize => BLOCKSIZE,
+            Self::Cbytes => CBYTES,
+        };
+        let bytes = chunk.get_mut(offset..)?.first_chunk_mut()?;
+        let old = mem::replace(bytes, i32::try_from(value).ok()?.to_le_bytes());
+        Some(i32::from_le_bytes(old))
+    }
+}
+
+/// Sets the id of a filter in the header of a chunk.
+pub fn set_filter(chunk: &mut [u8], number: usize, id: u8) {
+    if let Some(slot) = chunk.get_mut(FILTERS + number) {
+        *slot = id;
+    }
+}
+
+/// Clears the dictionary flag in a chunk that is not compressed, and returns whether it was set.
+pub fn clear_false_dictionary(chunk: &mut [u8]) -> bool {
+    let is_set = ChunkHeader::parse(chunk).is_some_and(|header| header.has_false_dictionary());
+    if let Some(flags) = chunk.get_mut(MORE_FLAGS).filter(|_| is_set) {
+        *flags &= !HAS_DICTIONARY;
+    }
+    is_set
+}
+
+/// The number of [`SpecialValue::Value`].
+const VALUE: u8 = 3;
+
+/// The special value with this number; 0 means none.
+fn special(bits: u8) -> Option<SpecialValue> {
+    Some(match bits {
+        1 => SpecialValue::Zeros,
+        2 => SpecialValue::Nan,
+        VALUE => SpecialValue::Value,
+        4 => SpecialValue::Uninitialized,
+        _ => return None,
+    })
+}
+
+/// The filters of a chunk of Blosc 1. Its shuffle does nothing to items of one byte.
+fn filters_of_blosc1(flags: u8) -> [Filter; 6] {
+    let mut filters = [Filter::NONE; 6];
+    let [.., delta, shuffle] = &mut filters;
+    if flags & IS_DELTA != 0 {
+        *delta = Filter::DELTA;
+    }
+    match flags & (IS_SHUFFLED | IS_BITSHUFFLED) {
+        IS_SHUFFLED => *shuffle = Filter::SHUFFLE,
+        IS_BITSHUFFLED => *shuffle = Filter::BITSHUFFLE,
+        _ => {}
+    }
+    filters
+}
+
+/// The codec in the flags, or `other`, the value of the byte `codec`, if the flags say 6.
+// C-Blosc2 does not use 2 and 5; 7 refers to the codec of the frame, which this header does not know.
+fn codec(flags: u8, other: u8) -> Option<Codec> {
+    Some(match flags >> 5 {
+        0 => Codec::BLOSCLZ,
+        1 => Codec::LZ4,
+        3 => Codec::ZLIB,
+        4 => Codec::ZSTD,
+        6 => Codec(other),
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_parts_of_a_header_follow_one_another() {
+        let end = PARTS.iter().fold(0, |end, &(name, offset, len)| {
+            assert_eq!(offset, end, "{name}");
+            end + len
+        });
+        assert_eq!(end, BLOSC2_LEN);
+    }
+}

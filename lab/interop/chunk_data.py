@@ -1,0 +1,151 @@
+"""Writes random chunks of C-Blosc2 and what C-Blosc2 decompresses them to.
+
+    chunk_data.py COUNT SEED
+
+Prints for each chunk a line of JSON: how it was made, the number of bytes of the chunk, the number of bytes that C-Blosc2 decompresses it to (null
+if it refuses it), and whether these are the bytes that were compressed. Both byte strings follow the line.
+"""
+
+import json
+import random
+import sys
+
+import blosc2
+import numpy as np
+
+import arrays
+
+FILTERS = [[], ["SHUFFLE"], ["BITSHUFFLE"], ["DELTA"], ["DELTA", "SHUFFLE"], ["DELTA", "BITSHUFFLE"], ["SHUFFLE", "BYTEDELTA"], ["BITSHUFFLE", "BYTEDELTA"]]
+FILTERS += [["SHUFFLE", "SHUFFLE"], ["SHUFFLE", "BITSHUFFLE"], ["BITSHUFFLE", "SHUFFLE"], ["SHUFFLE", "DELTA"], ["DELTA", "SHUFFLE", "BYTEDELTA"]]
+LOSSY = {"TRUNC_PREC": ([4, 8], [3, 10, 20]), "INT_TRUNC": ([1, 2, 4, 8], [3, 7])}
+SPLITS = list(blosc2.SplitMode)
+
+
+def typesize_of(rng):
+    return rng.choice([1, 2, 3, 4, 8, 16, rng.randint(1, 32), rng.randint(1, 300)])
+
+
+def data_of(rng, typesize):
+    """Random bytes of a length that fits no item exactly at times, from runs to noise."""
+    length = int(2 ** rng.uniform(0, 17))
+    if rng.random() < 0.7:
+        length = max(length // typesize, 1) * typesize
+    generator = np.random.default_rng(rng.getrandbits(32))
+    style = rng.randrange(6)
+    if style == 0:
+        return bytes([rng.choice([0, 0, 7, 255])]) * length
+    if style == 1:
+        return generator.bytes(length)
+    if style == 2:
+        return bytes(generator.choice([0, 0, 0, 1, 5], length).astype("u1"))
+    if style == 3:
+        item = generator.bytes(rng.randint(1, 40))
+        return (item * (length // len(item) + 1))[:length]
+    if style == 4 and typesize in (1, 2, 4, 8):
+        steps = generator.integers(-3, 6, length // typesize + 1)
+        return np.cumsum(steps).astype(f"i{typesize}").tobytes()[:length]
+    words = [generator.bytes(rng.randint(1, 20)) for _ in range(20)]
+    return b"".join(rng.choices(words, k=length // 4 + 1))[:length].ljust(length, b"-")
+
+
+def pipeline(rng, typesize):
+    if rng.random() < 0.15:
+        name = rng.choice(list(LOSSY))
+        sizes, metas = LOSSY[name]
+        if typesize in sizes:
+            return [name, rng.choice(["SHUFFLE", "BITSHUFFLE", "NOFILTER"])], [rng.choice(metas) if typesize > 1 else 3, 0]
+    filters = rng.choice(FILTERS)
+    # A parameter of shuffle is another item size; one of bytedelta is the number of rows.
+    rows = min(typesize, 127)
+    return filters, [{"SHUFFLE": rng.choice([0, 0, 0, 2, 3, 8]), "BYTEDELTA": rows}.get(name, 0) for name in filters]
+
+
+def compressed(rng):
+    typesize = typesize_of(rng)
+    data = data_of(rng, typesize)
+    filters, metas = pipeline(rng, typesize)
+    options = {
+        "typesize": min(typesize, 255),
+        "codec": (codec := rng.choice(arrays.CODECS)),
+        "clevel": rng.choice([0, 1, 3, 5, 5, 7, 9]),
+        "filters": [getattr(blosc2.Filter, name) for name in filters],
+        "filters_meta": metas,
+        "splitmode": rng.choice(SPLITS),
+        # With others, C-Blosc2 may lose bytes, which cannot be told from what a filter does not keep.
+        "blocksize": 0 if LOSSY.keys() & set(filters) else rng.choice([0, 0, 0, typesize * rng.randint(1, 2000), rng.randint(32, 5000)]),
+        "use_dict": codec in (blosc2.Codec.ZSTD, blosc2.Codec.LZ4, blosc2.Codec.LZ4HC) and rng.random() < 0.2,
+        "nthreads": 1,
+    }
+    how = {**options, "codec": codec.name, "filters": filters, "splitmode": options["splitmode"].name, "nbytes": len(data)}
+    return how, data, blosc2.compress2(data, **options)
+
+
+def special(rng):
+    """A chunk of one value, also of more than 255 bytes, or one that was never written."""
+    typesize = typesize_of(rng)
+    count = rng.randint(1, 500)
+    kind = rng.choice(["value", "zeros", "nan", "uninit"])
+    schunk = blosc2.SChunk(chunksize=typesize * count, cparams={"typesize": 8 if kind == "nan" else typesize, "nthreads": 1})
+    value = random.Random(count).randbytes(typesize)
+    if kind == "value":
+        schunk.fill_special(count, blosc2.SpecialValue.VALUE, value)
+        data = value * count
+    elif kind == "nan":
+        typesize, data = 8, np.full(count, np.nan, "<f8").tobytes()
+        schunk = blosc2.SChunk(chunksize=8 * count, cparams={"typesize": 8})
+        schunk.fill_special(count, blosc2.SpecialValue.NAN)
+    else:
+        data = bytes(typesize * count)
+        schunk.fill_special(count, blosc2.SpecialValue.ZERO if kind == "zeros" else blosc2.SpecialValue.UNINIT)
+    return {"special": kind, "typesize": typesize}, data, schunk.get_chunk(0)
+
+
+def variable(rng):
+    """A chunk with blocks of different sizes, which holds a batch of messages."""
+    codec = rng.choice(arrays.CODECS)
+    options = {"cparams": {"codec": codec, "clevel": rng.choice([1, 5, 9]), "nthreads": 1}, "items_per_block": rng.randint(1, 50)}
+    batches = blosc2.BatchArray(**options)
+    batches.append([rng.choice("abc") * rng.randint(0, 300) for _ in range(rng.randint(1, 200))])
+    return {"variable": codec.name}, None, batches.schunk.get_chunk(0)
+
+
+def of_blosc1(rng):
+    """A chunk of Blosc 1, with a header of 16 bytes."""
+    import blosc
+
+    typesize = rng.choice([1, 2, 3, 4, 8, 16, 255])
+    data = data_of(rng, typesize)
+    codec, shuffle = rng.choice(["blosclz", "lz4", "lz4hc", "zlib", "zstd"]), rng.choice([blosc.NOSHUFFLE, blosc.SHUFFLE, blosc.BITSHUFFLE])
+    blosc.set_nthreads(1)
+    blosc.set_blocksize(rng.choice([0, 0, typesize * rng.randint(32, 1000)]))
+    chunk = blosc.compress(data, typesize, clevel=rng.choice([0, 1, 5, 9]), shuffle=shuffle, cname=codec)
+    return {"blosc1": codec, "typesize": typesize, "shuffle": shuffle}, data, chunk
+
+
+def main():
+    count, seed = map(int, sys.argv[1:])
+    rng = random.Random(seed)
+    blosc2.set_nthreads(1)
+    for _ in range(count):
+        make = rng.choices([compressed, special, variable, of_blosc1], [85, 5, 5, 5])[0]
+        try:
+            how, data, chunk = make(rng)
+        except arrays.FAILURES:
+            # python-blosc2 cannot write it.
+            continue
+        try:
+            decompressed = blosc2.decompress2(chunk)
+        except arrays.FAILURES:
+            decompressed = None
+        is_lossy = bool(LOSSY.keys() & set(how.get("filters", [])))
+        kept = data is None or decompressed == data or is_lossy and decompressed is not None
+        if how.get("special") == "uninit":
+            # C-Blosc2 leaves the memory as it was.
+            decompressed = data
+        length = None if decompressed is None else len(decompressed)
+        print(json.dumps({"how": how, "chunk": len(chunk), "data": length, "kept": kept}), flush=True)
+        sys.stdout.buffer.write(chunk + (decompressed or b""))
+        sys.stdout.buffer.flush()
+
+
+main()

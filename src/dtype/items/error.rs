@@ -1,0 +1,134 @@
+//! The error of an item that does not fit a type, with its field.
+
+use alloc::boxed::Box;
+use alloc::format;
+use alloc::string::{String, ToString};
+use core::fmt::{self, Display};
+
+use serde::de;
+use serde::ser;
+
+/// The error of an item that cannot be read as a type, or of a value that cannot be written as an item.
+///
+/// The text has the number of the item, if there are several, the path of the field, what it holds, and what was
+/// expected.
+///
+/// ```
+/// use b2nd_serde::Dtype;
+///
+/// let dtype: Dtype = "[('ra', '<f8'), ('flags', [('level', '<i2')])]".parse()?;
+/// let items = [[0; 10], [0, 0, 0, 0, 0, 0, 0, 0, 0x2c, 1]].concat();
+/// let error = dtype.read_items::<(f64, (u8,))>(&items)?.nth(1).unwrap().unwrap_err();
+/// assert_eq!(error.to_string(), "item 1, field flags.level: invalid value: integer `300`, expected u8");
+/// assert_eq!((error.item(), error.path()), (Some(1), "flags.level"));
+///
+/// let error = dtype.read_item::<(f32, (i16,))>(&items[..10]).unwrap_err();
+/// assert_eq!(error.to_string(), "field ra: the dtype is <f8, but the type takes f32");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, PartialEq, Eq)]
+// A box, so a `Result` with it stays small.
+pub struct ItemError(Box<Parts>);
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Parts {
+    item: Option<usize>,
+    path: String,
+    reason: String,
+}
+
+impl ItemError {
+    #[cold]
+    pub(super) fn new(reason: impl Display) -> Self {
+        Self(Box::new(Parts { item: None, path: String::new(), reason: reason.to_string() }))
+    }
+
+    /// The error of an item that is shorter than its plan. The length is checked before, so it never occurs.
+    #[cold]
+    pub(super) fn too_short() -> Self {
+        Self::new("the item is shorter than its dtype")
+    }
+
+    /// Adds the field that contains the error.
+    #[cold]
+    pub(super) fn in_field(self, name: &str) -> Self {
+        self.inside(format_args!("{name}"))
+    }
+
+    /// Adds the element of an array that contains the error.
+    #[cold]
+    pub(super) fn in_element(self, number: usize) -> Self {
+        self.inside(format_args!("[{number}]"))
+    }
+
+    fn inside(mut self, place: fmt::Arguments<'_>) -> Self {
+        let path = &self.0.path;
+        let dot = if path.is_empty() || path.starts_with('[') { "" } else { "." };
+        self.0.path = format!("{place}{dot}{path}");
+        self
+    }
+
+    #[cold]
+    pub(super) fn in_item(mut self, number: usize) -> Self {
+        self.0.item = Some(number);
+        self
+    }
+
+    /// The number of the item, counted from 0; `None` if only one was read or written.
+    #[must_use]
+    pub fn item(&self) -> Option<usize> {
+        self.0.item
+    }
+
+    /// The path of the field, such as `flags.level` or `position[2]`; empty if it is the whole item.
+    #[must_use]
+    pub fn path(&self) -> &str {
+        &self.0.path
+    }
+
+    /// What is wrong, without the place.
+    #[must_use]
+    pub fn reason(&self) -> &str {
+        &self.0.reason
+    }
+}
+
+impl Display for ItemError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Parts { item, path, reason } = &*self.0;
+        match (item, path.as_str()) {
+            (None, "") => {}
+            (Some(item), "") => write!(f, "item {item}: ")?,
+            (None, path) => write!(f, "field {}: ", path.escape_debug())?,
+            (Some(item), path) => write!(f, "item {item}, field {}: ", path.escape_debug())?,
+        }
+        f.write_str(reason)
+    }
+}
+
+impl fmt::Debug for ItemError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&self.0, f)
+    }
+}
+
+impl core::error::Error for ItemError {}
+
+impl de::Error for ItemError {
+    #[cold]
+    fn custom<T: Display>(message: T) -> Self {
+        Self::new(message)
+    }
+
+    #[cold]
+    fn missing_field(name: &'static str) -> Self {
+        Self::new(format_args!("the type has the field {name}, which the dtype does not have"))
+    }
+}
+
+impl ser::Error for ItemError {
+    #[cold]
+    fn custom<T: Display>(message: T) -> Self {
+        Self::new(message)
+    }
+}

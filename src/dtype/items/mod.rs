@@ -1,0 +1,255 @@
+//! Items as serde data: fixed bytes, whose meaning the dtype has.
+//!
+//! A struct with the fields of the dtype reads and writes an item, as NumPy's `tolist` and assignment do.
+//!
+//! ```
+//! use b2nd_serde::Dtype;
+//! # use serde_derive::{Deserialize, Serialize};
+//!
+//! #[derive(Debug, PartialEq, Serialize, Deserialize)]
+//! struct Star<'a> {
+//!     ra: f64,
+//!     dec: f64,
+//!     #[serde(borrow)]
+//!     name: &'a str,
+//!     flags: (u8, bool),
+//! }
+//!
+//! let dtype: Dtype = "[('ra', '<f8'), ('dec', '<f8'), ('name', 'S8'), ('flags', [('f0', 'u1'), ('f1', '?')])]".parse()?;
+//! let stars = [
+//!     Star { ra: 101.287, dec: -16.716, name: "Sirius", flags: (3, true) },
+//!     Star { ra: 279.235, dec: 38.784, name: "Vega", flags: (0, false) },
+//! ];
+//! let mut items = vec![0; 2 * dtype.item_size()];
+//! dtype.write_items(&stars, &mut items)?;
+//! assert_eq!(&items[16..26], b"Sirius\0\0\x03\x01");
+//!
+//! let read: Vec<Star<'_>> = dtype.read_items(&items)?.collect::<Result<_, _>>()?;
+//! assert_eq!(read, stars);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # Serde's data model
+//!
+//! What is read from a dtype can be written to it.
+//!
+//! | dtype | types |
+//! |---|---|
+//! | `?` | `bool`; any byte but 0 is true |
+//! | `i1` to `i8`, `u1` to `u8` | any integer that holds the value |
+//! | `M8`, `m8` | any integer that holds the count; NaT is `i64::MIN` |
+//! | `f2` | `f32`, `f64` (only reading), `half::f16` |
+//! | `f4` | `f32`, `f64` (only reading) |
+//! | `f8` | `f64` |
+//! | `c8`, `c16` | a tuple or sequence of two floats |
+//! | `S` | `&str`, `String`, `char`, the name of a unit variant; `&[u8]`, `Vec<u8>`, `[u8; N]` |
+//! | `U` | `String`, `char`, the name of a unit variant; `&str` only for writing |
+//! | `V`; `f16`, `c32` (each of two) and types of `ml_dtypes`, which Rust does not have | `&[u8]`, `Vec<u8>`, `[u8; N]` |
+//! | a subarray | a tuple, array or sequence for each dimension |
+//! | a struct | a struct or map by the names of the fields, in any order; a tuple, array or sequence by their positions |
+//! | `O` | error |
+//!
+//! - **Nothing is lost silently.** A field that only the dtype or only the type has is an error, and so is a value that
+//!   does not fit: an `<f8` for an `f32`, an integer out of range, a text that is too long. `serde`'s `IgnoredAny` reads
+//!   and ignores any field, a field with `#[serde(default)]` or of an `Option` need not exist.
+//! - A newtype struct, and an option with a value, are their content. None, units and other variants are errors.
+//! - A field can also have its title as name.
+//! - NULs pad texts, so a text cannot end with one. `[u8; N]` takes and gives the padding of an `S` too; `Vec<u8>` and
+//!   `&[u8]` do not. An `S` that is not UTF-8 can be read as bytes. A surrogate in a `U` is an error.
+//! - Padding is written as zeros. Where fields overlap, the last one that is written remains.
+//! - `&str` and `&[u8]` borrow from the item. A `U` has no UTF-8 to borrow.
+//! - `deserialize_any`, as for a `serde_json::Value`, gives a struct as a map, and an `S` that is not UTF-8 as bytes.
+//!   `flatten`, `untagged` and internally tagged enums use it, and then read an integer as a float, or an `f64` as an
+//!   `f32`.
+//! - More than 128 levels, or empty lists and overlapping fields of more than 16 values for each byte of the item and
+//!   4096 in all, are errors.
+//!
+//! Reading many items compiles the dtype once, and compares the names of the fields of a type once. Items of fixed types
+//! are read and written without an allocation.
+
+use core::fmt;
+use core::marker::PhantomData;
+use core::slice::ChunksExact;
+
+use serde::de::Deserialize;
+use serde::ser::Serialize;
+
+use super::types::Dtype;
+use de::ItemDeserializer;
+use plan::Plan;
+use ser::ItemSerializer;
+
+// Each module imports only from those above it.
+mod error;
+mod float16;
+
+mod plan;
+
+mod de;
+mod ser;
+
+pub use error::ItemError;
+
+impl Dtype {
+    /// Deserializes an item. To read many, use [`read_items`](Self::read_items).
+    ///
+    /// # Errors
+    ///
+    /// If the item has another size than the dtype, or does not fit the type: see [`items`](self).
+    ///
+    /// ```
+    /// use b2nd_serde::Dtype;
+    ///
+    /// let dtype: Dtype = ">f8".parse()?;
+    /// assert_eq!(dtype.read_item::<f64>(&1.5_f64.to_be_bytes())?, 1.5);
+    ///
+    /// let error = dtype.read_item::<f32>(&[0; 8]).unwrap_err();
+    /// assert_eq!(error.to_string(), "the dtype is >f8, but the type takes f32");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn read_item<'de, T: Deserialize<'de>>(&self, item: &'de [u8]) -> Result<T, ItemError> {
+        let mut plan = Plan::new(self)?;
+        self.check_len(item.len(), 1)?;
+        T::deserialize(ItemDeserializer { plan: &mut plan, bytes: item })
+    }
+
+    /// Deserializes items that follow each other. If items have 0 bytes, there are none.
+    ///
+    /// # Errors
+    ///
+    /// If the length is not a multiple of the item size, or if items of the dtype cannot be read. The iterator gives an
+    /// error for each item that does not fit the type.
+    ///
+    /// ```
+    /// use b2nd_serde::Dtype;
+    ///
+    /// let dtype: Dtype = "[('x', '<u2'), ('y', 'u1')]".parse()?;
+    /// let points: Vec<(u16, u8)> = dtype.read_items(&[1, 0, 2, 3, 0, 4])?.collect::<Result<_, _>>()?;
+    /// assert_eq!(points, [(1, 2), (3, 4)]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn read_items<'a, T: Deserialize<'a>>(&'a self, items: &'a [u8]) -> Result<Items<'a, T>, ItemError> {
+        let plan = Plan::new(self)?;
+        let size = self.item_size();
+        self.check_len(items.len(), items.len() / size.max(1))?;
+        Ok(Items { plan, items: items.chunks_exact(size.max(1)), next: 0, of: PhantomData })
+    }
+
+    /// Serializes an item. Padding is written as zeros. After an error, the content of the item is not specified.
+    ///
+    /// # Errors
+    ///
+    /// If the item has another size than the dtype, or if the value does not fit: see [`items`](self).
+    ///
+    /// ```
+    /// use b2nd_serde::Dtype;
+    ///
+    /// let dtype: Dtype = "{'names': ['n'], 'formats': ['>i2'], 'offsets': [1], 'itemsize': 4}".parse()?;
+    /// let mut item = [0xff; 4];
+    /// dtype.write_item(&(500,), &mut item)?;
+    /// assert_eq!(item, [0, 1, 0xf4, 0]);
+    ///
+    /// let error = dtype.write_item(&(40_000,), &mut item).unwrap_err();
+    /// assert_eq!(error.to_string(), "field n: 40000 is out of the range of >i2, -32768 to 32767");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn write_item<T: ?Sized + Serialize>(&self, value: &T, item: &mut [u8]) -> Result<(), ItemError> {
+        let mut plan = Plan::new(self)?;
+        self.check_len(item.len(), 1)?;
+        item.fill(0);
+        value.serialize(ItemSerializer { plan: &mut plan, bytes: item })
+    }
+
+    /// Serializes items one after the other: as many as the bytes have room for.
+    ///
+    /// # Errors
+    ///
+    /// The errors of [`write_item`](Self::write_item), and if there are more or fewer values than items.
+    ///
+    /// ```
+    /// use b2nd_serde::Dtype;
+    ///
+    /// let dtype: Dtype = "[('x', '<u2'), ('y', 'u1')]".parse()?;
+    /// let mut items = [0; 6];
+    /// dtype.write_items(&[(1, 2), (3, 4)], &mut items)?;
+    /// assert_eq!(items, [1, 0, 2, 3, 0, 4]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn write_items<T: Serialize>(
+        &self,
+        values: impl IntoIterator<Item = T, IntoIter: ExactSizeIterator>,
+        items: &mut [u8],
+    ) -> Result<(), ItemError> {
+        let mut plan = Plan::new(self)?;
+        let values = values.into_iter();
+        self.check_len(items.len(), values.len())?;
+        items.fill(0);
+        for (number, (value, bytes)) in
+            values.zip(items.chunks_exact_mut(self.item_size().max(1))).enumerate()
+        {
+            value
+                .serialize(ItemSerializer { plan: &mut plan, bytes })
+                .map_err(|error| error.in_item(number))?;
+        }
+        Ok(())
+    }
+
+    /// Fails unless the bytes are as many as those of `count` items.
+    fn check_len(&self, found: usize, count: usize) -> Result<(), ItemError> {
+        let size = self.item_size();
+        if size.checked_mul(count) == Some(found) {
+            return Ok(());
+        }
+        let items = if count == 1 { "an item has" } else { "items have" };
+        Err(ItemError::new(format_args!("{count} {items} {size} bytes, found {found} in all")))
+    }
+}
+
+/// Deserializes items one by one, from [`Dtype::read_items`].
+///
+/// ```
+/// use b2nd_serde::Dtype;
+///
+/// let dtype: Dtype = "S3".parse()?;
+/// let mut names = dtype.read_items::<&str>(b"abcd\0\0")?;
+/// assert_eq!(names.len(), 2);
+/// assert_eq!(names.next(), Some(Ok("abc")));
+/// assert_eq!(names.next(), Some(Ok("d")));
+/// assert_eq!(names.next(), None);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone)]
+pub struct Items<'a, T> {
+    plan: Plan<'a>,
+    items: ChunksExact<'a, u8>,
+    next: usize,
+    of: PhantomData<fn() -> T>,
+}
+
+impl<'a, T: Deserialize<'a>> Iterator for Items<'a, T> {
+    type Item = Result<T, ItemError>;
+
+    #[inline]
+    fn next(&mut self) -> Option<Self::Item> {
+        let bytes = self.items.next()?;
+        let number = self.next;
+        self.next += 1;
+        let value = T::deserialize(ItemDeserializer { plan: &mut self.plan, bytes });
+        Some(value.map_err(|error| error.in_item(number)))
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        self.items.size_hint()
+    }
+}
+
+impl<'a, T: Deserialize<'a>> ExactSizeIterator for Items<'a, T> {}
+
+impl<T> fmt::Debug for Items<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Items")
+            .field("next", &self.next)
+            .field("left", &self.items.len())
+            .finish_non_exhaustive()
+    }
+}

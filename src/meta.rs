@@ -1,0 +1,566 @@
+//! `Meta`, a ready-made struct for a metalayer in any layout, and its form in serde's data model.
+
+use alloc::boxed::Box;
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::fmt;
+
+use ecow::EcoString;
+use serde::de::{self, Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
+use serde::ser::{Serialize, SerializeStruct, Serializer};
+
+use crate::entry::{Entry, MAX_NDIM, META_FIELDS, META_NAME};
+use crate::error::{Detail, Error, LayoutFault};
+use crate::layout::Layout;
+use crate::marker;
+use crate::shapes::Shapes;
+use crate::wire::{self, Input, Metalayer};
+
+/// The number of dimensions that need no allocation. Few arrays have more.
+// With 15 bytes of dtype inline too, a `Meta` has 104 bytes. Moving 300 bytes costs more than reading them.
+const INLINE: usize = 4;
+
+/// Room for the dimensions of three shapes. Those after the last dimension are 0.
+#[derive(Clone, PartialEq, Eq, Hash)]
+struct Arrays<const ROOM: usize> {
+    shape: [i64; ROOM],
+    chunkshape: [i32; ROOM],
+    blockshape: [i32; ROOM],
+}
+
+impl<const ROOM: usize> Arrays<ROOM> {
+    const ZERO: Self = Self { shape: [0; ROOM], chunkshape: [0; ROOM], blockshape: [0; ROOM] };
+
+    #[inline(always)]
+    fn fill(
+        &mut self,
+        shape: impl Iterator<Item = i64>,
+        chunkshape: impl Iterator<Item = i32>,
+        blockshape: impl Iterator<Item = i32>,
+    ) {
+        self.shape.iter_mut().zip(shape).for_each(|(slot, items)| *slot = items);
+        self.chunkshape.iter_mut().zip(chunkshape).for_each(|(slot, items)| *slot = items);
+        self.blockshape.iter_mut().zip(blockshape).for_each(|(slot, items)| *slot = items);
+    }
+
+    #[inline]
+    fn first(&self, ndim: usize) -> Shapes<'_> {
+        Shapes {
+            shape: self.shape.get(..ndim).unwrap_or_default(),
+            chunkshape: self.chunkshape.get(..ndim).unwrap_or_default(),
+            blockshape: self.blockshape.get(..ndim).unwrap_or_default(),
+        }
+    }
+}
+
+/// Three shapes of the same number of dimensions.
+// Not an enum: choosing its variant costs more than the pointer beside the arrays.
+#[derive(Clone, PartialEq, Eq, Hash)]
+struct OwnedShapes {
+    /// All 0 if there are more than [`INLINE`] dimensions.
+    inline: Arrays<INLINE>,
+    /// The dimensions if there are more than [`INLINE`].
+    heap: Option<Box<Arrays<{ MAX_NDIM as usize }>>>,
+    ndim: u8,
+}
+
+impl OwnedShapes {
+    #[inline(always)]
+    fn new(
+        ndim: u8,
+        shape: impl Iterator<Item = i64>,
+        chunkshape: impl Iterator<Item = i32>,
+        blockshape: impl Iterator<Item = i32>,
+    ) -> Self {
+        let mut shapes = Self { inline: Arrays::ZERO, heap: None, ndim };
+        if usize::from(ndim) <= INLINE {
+            shapes.inline.fill(shape, chunkshape, blockshape);
+        } else {
+            shapes.heap.insert(Box::new(Arrays::ZERO)).fill(shape, chunkshape, blockshape);
+        }
+        shapes
+    }
+
+    #[inline]
+    fn of(ndim: u8, shapes: Shapes<'_>) -> Self {
+        let Shapes { shape, chunkshape, blockshape } = shapes;
+        Self::new(ndim, shape.iter().copied(), chunkshape.iter().copied(), blockshape.iter().copied())
+    }
+
+    #[inline]
+    fn get(&self) -> Shapes<'_> {
+        match &self.heap {
+            None => self.inline.first(self.ndim.into()),
+            Some(heap) => heap.first(self.ndim.into()),
+        }
+    }
+}
+
+/// A metalayer in any layout, with all its entries.
+///
+/// ```
+/// use b2nd_serde::{Meta, Shapes, from_slice, to_vec};
+///
+/// let shapes = Shapes { shape: &[3, 5], chunkshape: &[2, 3], blockshape: &[1, 2] };
+/// let bytes = to_vec(&Meta::new(shapes, "<i4")?)?;
+/// let meta: Meta = from_slice(&bytes)?;
+/// assert_eq!((meta.shape(), meta.dtype()), (&[3, 5][..], Some("<i4")));
+/// # Ok::<(), b2nd_serde::Error>(())
+/// ```
+///
+/// The three shapes always have the same number of dimensions, 0 to 16. Nothing else about their meaning is checked:
+/// numbers can be negative, and the dtype can be any text. [`Meta::geometry`] and `Meta::parse_dtype` check them.
+///
+/// A `Meta` keeps its layout, so it is written back byte for byte as it was read:
+/// `to_vec(&from_slice::<Meta>(bytes)?)? == bytes`. This is also true inside newtypes and `Option`. A `Meta` cannot be
+/// read in this format inside an `untagged` enum or with `flatten`, because serde then reads the entries into a buffer
+/// that does not have the layout.
+///
+/// In other formats, such as JSON, a `Meta` is a struct of `layout` and the seven entries. Entries that the layout does
+/// not have are null. The same rules are checked as for a metalayer. If `layout` is missing, the entries determine it.
+/// Where another format has bytes instead, they are read as a metalayer.
+///
+/// JSON, RON, MessagePack, postcard, CBOR and TOML are tested. CSV and URL queries cannot hold a `Meta`, because they
+/// have no sequences inside a struct. XML has neither an empty sequence nor a null: it can hold a `Meta` of at least one
+/// dimension, in a layout with all seven entries.
+///
+/// ```
+/// use b2nd_serde::{Meta, Shapes};
+///
+/// let meta = Meta::new(Shapes { shape: &[3, 5], chunkshape: &[2, 3], blockshape: &[1, 2] }, "<i4")?;
+/// let json = concat!(
+///     r#"{"layout":"b2nd","version":0,"ndim":2,"shape":[3,5],"chunkshape":[2,3],"blockshape":[1,2],"#,
+///     r#""dtype_format":0,"dtype":"<i4"}"#
+/// );
+/// assert_eq!(serde_json::to_string(&meta)?, json);
+/// assert_eq!(serde_json::from_str::<Meta>(json)?, meta);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub struct Meta {
+    shapes: OwnedShapes,
+    /// Empty if the layout does not have this entry.
+    dtype: EcoString,
+    layout: Layout,
+    version: u8,
+    /// 0 if the layout does not have this entry.
+    dtype_format: u8,
+}
+
+impl Meta {
+    /// A metalayer of layout [`Layout::B2nd`], version 0 and dtype format 0, which is NumPy's syntax.
+    ///
+    /// The numbers can be negative or zero; [`Meta::geometry`] checks them.
+    ///
+    /// # Errors
+    ///
+    /// If the three shapes have different numbers of dimensions or more than 16, or if the dtype has a NUL or more than
+    /// 2147483647 bytes.
+    ///
+    /// ```
+    /// use b2nd_serde::{Meta, Shapes};
+    ///
+    /// let shapes = Shapes { shape: &[3, 5], chunkshape: &[2, 3, 4], blockshape: &[1, 2] };
+    /// let error = Meta::new(shapes, "<i4").unwrap_err();
+    /// assert_eq!(error.to_string(), "chunkshape has 3 dimensions, but ndim is 2");
+    /// ```
+    pub fn new(shapes: Shapes<'_>, dtype: &str) -> Result<Self, Error> {
+        let found = shapes.shape.len();
+        // The fallback is above the maximum, so a longer shape is an error.
+        let ndim = u8::try_from(found).unwrap_or(u8::MAX);
+        if ndim > MAX_NDIM {
+            return Err(Error::new(Detail::Rank { found }).in_entry(Entry::Ndim));
+        }
+        Self::checked(Layout::B2nd, 0, ndim, shapes, 0, dtype)
+    }
+
+    /// A metalayer of these entries, whose numbers of dimensions and widths are checked.
+    fn checked(
+        layout: Layout,
+        version: u8,
+        ndim: u8,
+        shapes: Shapes<'_>,
+        dtype_format: u8,
+        dtype: &str,
+    ) -> Result<Self, Error> {
+        if ndim > MAX_NDIM {
+            return Err(Error::new(Detail::Rank { found: ndim.into() }).in_entry(Entry::Ndim));
+        }
+        check_vector(Entry::Shape, shapes.shape.len(), ndim)?;
+        check_vector(Entry::Chunkshape, shapes.chunkshape.len(), ndim)?;
+        check_vector(Entry::Blockshape, shapes.blockshape.len(), ndim)?;
+        check_fixint(Entry::Version, version)?;
+        check_fixint(Entry::DtypeFormat, dtype_format)?;
+        check_dtype(dtype)?;
+        let shapes = OwnedShapes::of(ndim, shapes);
+        Ok(Self { shapes, dtype: dtype.into(), layout, version, dtype_format })
+    }
+
+    /// The entries of a checked metalayer.
+    #[inline(always)]
+    fn of(metalayer: Metalayer<'_>) -> Self {
+        let Metalayer { layout, version, ndim, shape, chunkshape, blockshape, dtype_format, dtype, .. } =
+            metalayer;
+        let shapes = OwnedShapes::new(ndim, shape, chunkshape, blockshape);
+        Self { shapes, dtype: dtype.into(), layout, version, dtype_format }
+    }
+
+    /// The layout in which the metalayer was read and will be written.
+    #[must_use]
+    pub fn layout(&self) -> Layout {
+        self.layout
+    }
+
+    /// The version, 0 to 127. It is 0 in every known file.
+    #[must_use]
+    pub fn version(&self) -> u8 {
+        self.version
+    }
+
+    /// The number of dimensions, 0 to 16.
+    #[must_use]
+    pub fn ndim(&self) -> usize {
+        self.shapes.ndim.into()
+    }
+
+    /// The shape, chunk shape and block shape together, for [`Meta::new`] or [`Geometry::new`](crate::Geometry::new).
+    ///
+    /// ```
+    /// use b2nd_serde::{Meta, Shapes};
+    ///
+    /// let meta = Meta::new(Shapes { shape: &[3, 5], chunkshape: &[2, 3], blockshape: &[1, 2] }, "<i4")?;
+    /// let longer = Meta::new(Shapes { shape: &[30, 5], ..meta.shapes() }, "<i4")?;
+    /// assert_eq!(longer.chunkshape(), [2, 3]);
+    /// # Ok::<(), b2nd_serde::Error>(())
+    /// ```
+    #[must_use]
+    pub fn shapes(&self) -> Shapes<'_> {
+        self.shapes.get()
+    }
+
+    /// The shape: the items of the array along each dimension.
+    #[must_use]
+    pub fn shape(&self) -> &[i64] {
+        self.shapes().shape
+    }
+
+    /// The chunk shape: the items of a chunk along each dimension.
+    #[must_use]
+    pub fn chunkshape(&self) -> &[i32] {
+        self.shapes().chunkshape
+    }
+
+    /// The block shape: the items of a block along each dimension.
+    #[must_use]
+    pub fn blockshape(&self) -> &[i32] {
+        self.shapes().blockshape
+    }
+
+    /// The syntax of the dtype, 0 to 127; 0 is NumPy's. `None` if the layout has no such entry.
+    #[must_use]
+    pub fn dtype_format(&self) -> Option<u8> {
+        self.layout.has(Entry::DtypeFormat).then_some(self.dtype_format)
+    }
+
+    /// The dtype as text, which may be any string. `None` if the layout has no such entry.
+    #[must_use]
+    pub fn dtype(&self) -> Option<&str> {
+        self.layout.has(Entry::Dtype).then_some(self.dtype.as_str())
+    }
+
+    /// This metalayer in another layout. A dtype or dtype format that the new layout does not have is dropped. The
+    /// dtype keeps its spelling.
+    ///
+    /// # Errors
+    ///
+    /// If the new layout has a dtype, but the old one does not.
+    ///
+    /// ```
+    /// use b2nd_serde::{Layout, Meta, Shapes, to_vec};
+    ///
+    /// let meta = Meta::new(Shapes { shape: &[6], chunkshape: &[4], blockshape: &[2] }, "|u1")?;
+    /// let old = meta.with_layout(Layout::Caterva)?;
+    /// assert_eq!(old.dtype(), None);
+    /// assert_eq!(to_vec(&old)?.len(), 25);
+    /// assert!(old.with_layout(Layout::B2nd).is_err());
+    /// # Ok::<(), b2nd_serde::Error>(())
+    /// ```
+    pub fn with_layout(mut self, layout: Layout) -> Result<Self, Error> {
+        if layout.has(Entry::Dtype) && !self.layout.has(Entry::Dtype) {
+            return Err(LayoutFault::Absent { layout }.error().in_entry(Entry::Dtype));
+        }
+        if !layout.has(Entry::Dtype) {
+            self.dtype = EcoString::new();
+        }
+        if !layout.has(Entry::DtypeFormat) {
+            self.dtype_format = 0;
+        }
+        self.layout = layout;
+        Ok(self)
+    }
+
+    /// This metalayer with another shape.
+    ///
+    /// # Errors
+    ///
+    /// If the new shape has another number of dimensions.
+    ///
+    /// ```
+    /// use b2nd_serde::{Meta, Shapes};
+    ///
+    /// let meta = Meta::new(Shapes { shape: &[6], chunkshape: &[4], blockshape: &[2] }, "|u1")?;
+    /// assert_eq!(meta.clone().with_shape(&[8])?.shape(), [8]);
+    /// let error = meta.with_shape(&[8, 1]).unwrap_err();
+    /// assert_eq!(error.to_string(), "shape has 2 dimensions, but ndim is 1");
+    /// # Ok::<(), b2nd_serde::Error>(())
+    /// ```
+    pub fn with_shape(mut self, shape: &[i64]) -> Result<Self, Error> {
+        check_vector(Entry::Shape, shape.len(), self.shapes.ndim)?;
+        self.shapes = OwnedShapes::of(self.shapes.ndim, Shapes { shape, ..self.shapes() });
+        Ok(self)
+    }
+
+    /// This metalayer with another dtype. The dtype format stays.
+    ///
+    /// # Errors
+    ///
+    /// If the layout has no dtype, or if the new one has a NUL or more than 2147483647 bytes.
+    ///
+    /// ```
+    /// use b2nd_serde::{Layout, Meta, Shapes};
+    ///
+    /// let meta = Meta::new(Shapes { shape: &[6], chunkshape: &[4], blockshape: &[2] }, "|u1")?;
+    /// assert_eq!(meta.clone().with_dtype("|i1")?.dtype(), Some("|i1"));
+    /// let error = meta.with_layout(Layout::Caterva)?.with_dtype("|i1").unwrap_err();
+    /// assert_eq!(error.to_string(), "layout caterva has no entry dtype, but the value has one");
+    /// # Ok::<(), b2nd_serde::Error>(())
+    /// ```
+    pub fn with_dtype(mut self, dtype: &str) -> Result<Self, Error> {
+        if !self.layout.has(Entry::Dtype) {
+            return Err(LayoutFault::Surplus { layout: self.layout }.error().in_entry(Entry::Dtype));
+        }
+        check_dtype(dtype)?;
+        self.dtype = dtype.into();
+        Ok(self)
+    }
+}
+
+fn check_dtype(dtype: &str) -> Result<(), Error> {
+    if wire::is_dtype(dtype) {
+        return Ok(());
+    }
+    Err(wire::not_dtype(dtype.as_bytes()).in_entry(Entry::Dtype))
+}
+
+fn check_vector(entry: Entry, length: usize, ndim: u8) -> Result<(), Error> {
+    if length == usize::from(ndim) {
+        return Ok(());
+    }
+    Err(Error::new(Detail::Dimensions { found: length, ndim }).in_entry(entry))
+}
+
+fn check_fixint(entry: Entry, value: u8) -> Result<(), Error> {
+    if marker::is_fixint(value) {
+        return Ok(());
+    }
+    Err(Error::new(Detail::OutOfRange(u128::from(value).into())).in_entry(entry))
+}
+
+// By hand, because a derived one would show an empty dtype where the layout has none.
+impl fmt::Debug for Meta {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Shapes { shape, chunkshape, blockshape } = self.shapes.get();
+        f.debug_struct("Meta")
+            .field("layout", &self.layout)
+            .field("version", &self.version)
+            .field("shape", &shape)
+            .field("chunkshape", &chunkshape)
+            .field("blockshape", &blockshape)
+            .field("dtype_format", &self.dtype_format())
+            .field("dtype", &self.dtype())
+            .finish()
+    }
+}
+
+impl Serialize for Meta {
+    #[inline]
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut fields = serializer.serialize_struct(META_NAME, META_FIELDS.len())?;
+        // First, because it determines the entries. Our own serializer takes it from here.
+        fields.serialize_field("layout", &self.layout)?;
+        fields.serialize_field("version", &self.version)?;
+        fields.serialize_field("ndim", &self.shapes.ndim)?;
+        fields.serialize_field("shape", self.shape())?;
+        fields.serialize_field("chunkshape", self.chunkshape())?;
+        fields.serialize_field("blockshape", self.blockshape())?;
+        fields.serialize_field("dtype_format", &self.dtype_format())?;
+        fields.serialize_field("dtype", &self.dtype())?;
+        fields.end()
+    }
+}
+
+impl<'de> Deserialize<'de> for Meta {
+    #[inline]
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_struct(META_NAME, META_FIELDS, MetaVisitor)
+    }
+}
+
+struct MetaVisitor;
+
+impl<'de> Visitor<'de> for MetaVisitor {
+    type Value = Meta;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the layout and entries of a b2nd metalayer")
+    }
+
+    // Our own deserializers give the bytes of one metalayer. They are checked here, because any other format can give
+    // bytes too.
+    #[inline]
+    fn visit_bytes<E: de::Error>(self, bytes: &[u8]) -> Result<Meta, E> {
+        match Metalayer::ordinary(bytes) {
+            Some(metalayer) if metalayer.rest.is_empty() => Ok(Meta::of(metalayer)),
+            _ => other(bytes).map_err(E::custom),
+        }
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut fields: A) -> Result<Meta, A::Error> {
+        let fields = &mut fields;
+        let draft = Draft {
+            layout: element(fields, 0)?,
+            version: element(fields, 1)?,
+            ndim: element(fields, 2)?,
+            shape: element(fields, 3)?,
+            chunkshape: element(fields, 4)?,
+            blockshape: element(fields, 5)?,
+            dtype_format: element(fields, 6)?,
+            dtype: element(fields, 7)?,
+        };
+        draft.finish()
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Meta, A::Error> {
+        let (map, mut draft) = (&mut map, Draft::default());
+        while let Some(FieldName(field)) = map.next_key()? {
+            match field {
+                None => value(map, "layout", &mut draft.layout)?,
+                Some(Entry::Version) => value(map, "version", &mut draft.version)?,
+                Some(Entry::Ndim) => value(map, "ndim", &mut draft.ndim)?,
+                Some(Entry::Shape) => value(map, "shape", &mut draft.shape)?,
+                Some(Entry::Chunkshape) => value(map, "chunkshape", &mut draft.chunkshape)?,
+                Some(Entry::Blockshape) => value(map, "blockshape", &mut draft.blockshape)?,
+                Some(Entry::DtypeFormat) => value(map, "dtype_format", &mut draft.dtype_format)?,
+                Some(Entry::Dtype) => value(map, "dtype", &mut draft.dtype)?,
+            }
+        }
+        draft.finish()
+    }
+}
+
+/// The metalayer of bytes that are not ordinary.
+// Not inlined, so it does not grow the code of the fast way.
+#[cold]
+#[inline(never)]
+fn other(bytes: &[u8]) -> Result<Meta, Error> {
+    let mut input = Input::new(bytes);
+    let metalayer = Metalayer::read(input.clone())?;
+    input.skip_to(metalayer.rest);
+    input.end()?;
+    Ok(Meta::of(metalayer))
+}
+
+/// The next field of a sequence.
+fn element<'de, T: Deserialize<'de>, A: SeqAccess<'de>>(
+    fields: &mut A,
+    position: usize,
+) -> Result<Option<T>, A::Error> {
+    match fields.next_element()? {
+        Some(value) => Ok(Some(value)),
+        None => Err(de::Error::invalid_length(position, &MetaVisitor)),
+    }
+}
+
+/// The value of a field of a map, which must be the first of this name.
+fn value<'de, T: Deserialize<'de>, A: MapAccess<'de>>(
+    map: &mut A,
+    name: &'static str,
+    field: &mut Option<T>,
+) -> Result<(), A::Error> {
+    if field.is_some() {
+        return Err(de::Error::duplicate_field(name));
+    }
+    *field = Some(map.next_value()?);
+    Ok(())
+}
+
+/// The name of a field: an entry, or `None` for the layout.
+struct FieldName(Option<Entry>);
+
+impl<'de> Deserialize<'de> for FieldName {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_identifier(FieldNameVisitor)
+    }
+}
+
+struct FieldNameVisitor;
+
+impl Visitor<'_> for FieldNameVisitor {
+    type Value = FieldName;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the name of a field")
+    }
+
+    fn visit_str<E: de::Error>(self, name: &str) -> Result<FieldName, E> {
+        if name == "layout" {
+            return Ok(FieldName(None));
+        }
+        match Entry::ALL.iter().find(|entry| entry.name() == name) {
+            Some(&entry) => Ok(FieldName(Some(entry))),
+            None => Err(E::unknown_field(name, META_FIELDS)),
+        }
+    }
+}
+
+/// The fields read from another format; `Some(None)` is a null.
+#[derive(Default)]
+#[expect(clippy::option_option, reason = "a null is a field that is given")]
+struct Draft {
+    layout: Option<Layout>,
+    version: Option<u8>,
+    ndim: Option<u8>,
+    shape: Option<Vec<i64>>,
+    chunkshape: Option<Vec<i32>>,
+    blockshape: Option<Vec<i32>>,
+    dtype_format: Option<Option<u8>>,
+    dtype: Option<Option<String>>,
+}
+
+impl Draft {
+    /// Checks the fields against each other.
+    fn finish<E: de::Error>(self) -> Result<Meta, E> {
+        let missing = |entry: Entry| move || E::missing_field(entry.name());
+        let version = self.version.ok_or_else(missing(Entry::Version))?;
+        let ndim = self.ndim.ok_or_else(missing(Entry::Ndim))?;
+        let shapes = Shapes {
+            shape: &self.shape.ok_or_else(missing(Entry::Shape))?,
+            chunkshape: &self.chunkshape.ok_or_else(missing(Entry::Chunkshape))?,
+            blockshape: &self.blockshape.ok_or_else(missing(Entry::Blockshape))?,
+        };
+        let (dtype_format, dtype) = (self.dtype_format.flatten(), self.dtype.flatten());
+        let entries = [(Entry::DtypeFormat, dtype_format.is_some()), (Entry::Dtype, dtype.is_some())];
+        let differs =
+            |layout: Layout| entries.iter().find(|&&(entry, is_given)| layout.has(entry) != is_given);
+        // JSON written by hand may leave the layout out. The entries then select it, as when writing a struct.
+        let of_entries = || Layout::ALL.iter().copied().find(|&layout| differs(layout).is_none());
+        let layout = self.layout.or_else(of_entries).unwrap_or_default();
+        if let Some(&(entry, is_given)) = differs(layout) {
+            let fault =
+                if is_given { LayoutFault::Surplus { layout } } else { LayoutFault::Absent { layout } };
+            return Err(E::custom(fault.error().in_entry(entry)));
+        }
+        let (dtype_format, dtype) = (dtype_format.unwrap_or_default(), dtype.unwrap_or_default());
+        Meta::checked(layout, version, ndim, shapes, dtype_format, &dtype).map_err(E::custom)
+    }
+}

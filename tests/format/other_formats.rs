@@ -1,0 +1,170 @@
+//! `Meta` and a derived struct in other serde formats: with and without names, as text and as bytes.
+
+#![cfg(feature = "alloc")]
+
+use std::fmt::Debug;
+
+use crate::common::{Seven, meta_of_rank, seven};
+use b2nd_serde::{Layout, Meta, Shapes, from_slice, take_from_slice, to_vec};
+use ron::ser::PrettyConfig;
+use serde::de::value::{self, BytesDeserializer};
+use serde::de::{Deserialize as _, DeserializeOwned};
+use serde::ser::Serialize as Writable;
+use serde_derive::{Deserialize, Serialize};
+
+/// Writes a value in a format, and reads it back.
+type RoundTrip<T> = (&'static str, fn(&T) -> T);
+
+fn formats<T: Writable + DeserializeOwned>() -> [RoundTrip<T>; 10] {
+    [
+        ("JSON", |value| serde_json::from_str(&serde_json::to_string(value).unwrap()).unwrap()),
+        ("JSON value", |value| serde_json::from_value(serde_json::to_value(value).unwrap()).unwrap()),
+        ("RON", |value| ron::from_str(&ron::to_string(value).unwrap()).unwrap()),
+        ("RON with names of structs", |value| {
+            let names = PrettyConfig::new().struct_names(true);
+            ron::from_str(&ron::ser::to_string_pretty(value, names).unwrap()).unwrap()
+        }),
+        ("MessagePack arrays", |value| rmp_serde::from_slice(&rmp_serde::to_vec(value).unwrap()).unwrap()),
+        ("MessagePack maps", |value| {
+            rmp_serde::from_slice(&rmp_serde::to_vec_named(value).unwrap()).unwrap()
+        }),
+        ("postcard", |value| postcard::from_bytes(&postcard::to_allocvec(value).unwrap()).unwrap()),
+        // It has no markers, so a field must be read with the width in which it was written.
+        ("BCS", |value| bcs::from_bytes(&bcs::to_bytes(value).unwrap()).unwrap()),
+        ("CBOR", |value| {
+            let mut bytes = Vec::new();
+            ciborium::into_writer(value, &mut bytes).unwrap();
+            ciborium::from_reader(&bytes[..]).unwrap()
+        }),
+        ("TOML", |value| toml::from_str(&toml::to_string(value).unwrap()).unwrap()),
+    ]
+}
+
+fn each_format<T: Writable + DeserializeOwned + PartialEq + Debug>(value: &T) {
+    for (format, round_trip) in formats::<T>() {
+        assert_eq!(round_trip(value), *value, "{format}");
+    }
+}
+
+#[test]
+fn a_meta_comes_back_from_each_format() {
+    for &layout in Layout::ALL {
+        for ndim in [0, 1, 4, 5, 16] {
+            each_format(&meta_of_rank(ndim, "[('größe', '<f4')]").with_layout(layout).unwrap());
+        }
+    }
+    // TOML and CBOR have negative numbers too.
+    let negative = Meta::new(Shapes { shape: &[i64::MIN], chunkshape: &[i32::MIN], blockshape: &[-1] }, "");
+    each_format(&negative.unwrap());
+}
+
+#[test]
+fn a_derived_struct_comes_back_from_each_format() {
+    each_format(&seven());
+    let bytes = to_vec(&seven()).unwrap();
+    each_format(&from_slice::<Seven>(&bytes).unwrap());
+}
+
+#[test]
+fn a_format_with_names_shows_those_of_the_format() {
+    let meta = from_slice::<Meta>(&to_vec(&seven()).unwrap()).unwrap();
+    let names = PrettyConfig::new().struct_names(true).compact_structs(true).compact_arrays(true);
+    assert_eq!(
+        ron::ser::to_string_pretty(&meta, names).unwrap(),
+        r#"Meta(layout: "b2nd", version: 0, ndim: 2, shape: [3, 5], chunkshape: [2, 3], blockshape: [1, 2], dtype_format: Some(0), dtype: Some("<i4"))"#
+    );
+    let toml = toml::to_string(&meta.with_layout(Layout::Caterva).unwrap()).unwrap();
+    assert_eq!(
+        toml,
+        "layout = \"caterva\"\nversion = 0\nndim = 2\nshape = [3, 5]\nchunkshape = [2, 3]\nblockshape = [1, 2]\n"
+    );
+}
+
+/// A struct of a user that has the name of ours, and entries of its own types.
+mod user {
+    use super::{Deserialize, Serialize};
+
+    #[derive(Debug, PartialEq, Serialize, Deserialize)]
+    pub(super) struct Meta<S, D> {
+        pub version: u8,
+        pub ndim: u8,
+        pub shape: S,
+        pub chunkshape: D,
+        pub blockshape: D,
+        pub dtype_format: u8,
+        pub dtype: String,
+    }
+}
+
+#[test]
+fn a_struct_of_a_user_called_meta_is_a_struct_of_seven_entries() {
+    let seven = to_vec(&seven()).unwrap();
+    let value: user::Meta<Vec<u64>, [u32; 2]> = from_slice(&seven).unwrap();
+    assert_eq!((&value.shape[..], &*value.dtype), (&[3, 5][..], "<i4"));
+    assert_eq!(to_vec(&value).unwrap(), seven);
+    let error = from_slice::<user::Meta<u8, u8>>(&seven).unwrap_err();
+    assert_eq!(error.to_string(), "byte 3: shape: invalid type: sequence, expected u8");
+}
+
+#[test]
+fn a_struct_of_a_user_with_all_eight_fields_is_told_how_many_entries_there_are() {
+    #[derive(Debug, Serialize, Deserialize)]
+    #[serde(rename = "Meta")]
+    struct Mirror {
+        layout: String,
+        version: u8,
+        ndim: u8,
+        shape: Vec<i64>,
+        chunkshape: Vec<i32>,
+        blockshape: Vec<i32>,
+        dtype_format: Option<u8>,
+        dtype: Option<String>,
+    }
+    #[derive(Debug, Serialize)]
+    #[serde(rename = "Meta")]
+    struct Eight {
+        version: u8,
+        ndim: u8,
+        shape: [i64; 0],
+        chunkshape: [i32; 0],
+        blockshape: [i32; 0],
+        dtype_format: u8,
+        dtype: &'static str,
+        layout: &'static str,
+    }
+    let bytes = to_vec(&meta_of_rank(2, "<i4")).unwrap();
+    let says = "byte 0: layout b2nd has 7 entries, but the type takes 8";
+    assert_eq!(from_slice::<Mirror>(&bytes).unwrap_err().to_string(), says);
+    assert_eq!(take_from_slice::<Mirror>(&bytes).unwrap_err().to_string(), says);
+
+    let eight = Eight {
+        version: 0,
+        ndim: 0,
+        shape: [],
+        chunkshape: [],
+        blockshape: [],
+        dtype_format: 0,
+        dtype: "<i4",
+        layout: "b2nd",
+    };
+    let error = to_vec(&eight).unwrap_err().to_string();
+    assert_eq!(error, "the value has 8 entries, but a layout has 7, 6 or 5");
+}
+
+#[test]
+fn bytes_from_another_format_are_a_metalayer_with_every_check() {
+    fn read(bytes: &[u8]) -> Result<Meta, value::Error> {
+        Meta::deserialize(BytesDeserializer::new(bytes))
+    }
+    for &layout in Layout::ALL {
+        let meta = meta_of_rank(5, "<i4").with_layout(layout).unwrap();
+        let mut bytes = to_vec(&meta).unwrap();
+        assert_eq!(read(&bytes).unwrap(), meta);
+        for cut in 0..bytes.len() {
+            assert!(read(&bytes[..cut]).is_err(), "{layout}, {cut} bytes");
+        }
+        bytes.push(0);
+        let error = read(&bytes).unwrap_err().to_string();
+        assert!(error.ends_with("1 byte is left after the metalayer"), "{error}");
+    }
+}
