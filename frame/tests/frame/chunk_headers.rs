@@ -5,10 +5,10 @@ use std::io::{self, Cursor, Read, Seek, SeekFrom};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
-#[cfg(target_os = "linux")]
-use crate::check::reads;
-use crate::chunks::{chunk, with_index};
+use crate::frames::{chunk, with_index};
 use crate::opened;
+#[cfg(target_os = "linux")]
+use crate::reads;
 use b2nd_frame::{
     Check, CheckDepth, ChunkEntry, ChunkPlace, Error, ErrorKind, Filter, Finding, FindingCode, Frame,
     FrameBuilder, Place, Severity, check, is_sparse_frame,

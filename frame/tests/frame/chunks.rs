@@ -5,39 +5,13 @@ use std::fs;
 use std::io::{self, Cursor, Read, Seek, SeekFrom};
 use std::rc::Rc;
 
-use crate::rewrite::second_generation;
-use crate::{findings, index_start};
+use crate::findings;
+use crate::frames::{chunk, in_blocks, second_generation, with_index};
 use b2nd_frame::{
     ChunkEntry, ChunkPlace, Error, ErrorKind, Finding, FindingCode, Frame, FrameBuilder, SpecialValue,
 };
 use b2nd_lab::{copy_tree, data, frame_of_chunks, stored_chunk};
 use b2nd_serde::{Meta, Shapes};
-
-/// The frame of `int32_3x5.b2nd` without its array, with a chunk index of this number of entries and these bytes.
-pub(crate) fn with_index(entries: usize, index: &[u8]) -> Vec<u8> {
-    let file = fs::read(data().join("int32_3x5.b2nd")).unwrap();
-    let at = index_start(&file);
-    let trailer = &file[file.len() - 35..];
-    let mut file = [&file[..at], index, trailer].concat();
-    let frame_len = file.len() as u64;
-    file[16..24].copy_from_slice(&frame_len.to_be_bytes());
-    file[30..38].copy_from_slice(&(32 * entries as u64).to_be_bytes());
-    let name = file.windows(4).position(|bytes| bytes == b"b2nd").unwrap();
-    file[name..name + 4].copy_from_slice(b"else");
-    file
-}
-
-pub(crate) fn chunk(flags: u8, nbytes: usize, special: u8, body: &[u8]) -> Vec<u8> {
-    let mut chunk = vec![5, 1, flags, 8];
-    let cbytes = 32 + body.len();
-    for number in [nbytes, nbytes, cbytes] {
-        chunk.extend(u32::try_from(number).unwrap().to_le_bytes());
-    }
-    chunk.extend([0; 15]);
-    chunk.push(special << 4);
-    chunk.extend(body);
-    chunk
-}
 
 fn places(file: &[u8]) -> Result<Vec<ChunkPlace>, Error> {
     let mut frame = Frame::read_at(Cursor::new(file), 0).unwrap();
@@ -148,17 +122,6 @@ fn a_compressed_index_is_read_block_by_block() {
         let offsets: Vec<i64> = (0..count).map(offset).collect();
         is_read(&with_index(offsets.len(), &index), &offsets);
     }
-}
-
-/// A compressed index of `nbytes` bytes whose blocks all are `block`.
-pub(crate) fn in_blocks(nbytes: usize, blocksize: usize, block: &[u8]) -> Vec<u8> {
-    const UNSPLIT_ZSTD: u8 = 0x95;
-    let nblocks = nbytes.checked_div(blocksize).unwrap_or_default();
-    let start = u32::try_from(32 + 4 * nblocks).unwrap();
-    let body = [&start.to_le_bytes().repeat(nblocks)[..], block].concat();
-    let mut index = chunk(UNSPLIT_ZSTD, nbytes, 0, &body);
-    index[8..12].copy_from_slice(&u32::try_from(blocksize).unwrap().to_le_bytes());
-    index
 }
 
 #[cfg(feature = "decompress")]

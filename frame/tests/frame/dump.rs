@@ -3,7 +3,7 @@
 use std::fs;
 use std::io::Cursor;
 
-use crate::rewrite::second_generation;
+use crate::frames::second_generation;
 use b2nd_frame::{Frame, FrameBuilder, dump_header};
 use b2nd_lab::{
     Kept, Receive, chunk_of_zeros, copy_tree, data, frame_of, rows_until, shows_as_much_as_fits,

@@ -12,6 +12,7 @@ mod dump;
 mod embedded;
 mod failing;
 mod frame_type;
+mod frames;
 mod geometry;
 mod inside;
 mod magic;
@@ -29,6 +30,8 @@ mod vectors;
 mod writing;
 
 use std::fmt::Debug;
+#[cfg(target_os = "linux")]
+use std::fs;
 use std::io::{Cursor, Read, Seek};
 use std::path::PathBuf;
 
@@ -45,6 +48,13 @@ fn opened<B: AsRef<[u8]>>(file: B) -> Frame<Cursor<B>> {
 fn index_start(frame: &[u8]) -> usize {
     let header = Frame::parse(frame).unwrap().header().clone();
     header.header_len + usize::try_from(header.cbytes).unwrap()
+}
+
+/// The number of read calls of this thread, if the system counts them.
+#[cfg(target_os = "linux")]
+fn reads() -> Option<u64> {
+    let counts = fs::read_to_string("/proc/thread-self/io").ok()?;
+    counts.lines().find_map(|line| line.strip_prefix("syscr: ")?.parse().ok())
 }
 
 /// The findings of a check of an open frame, without its chunks.

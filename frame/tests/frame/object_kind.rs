@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::check::with_metalayers;
+use crate::frames::with_metalayers;
 use b2nd_frame::{FindingCode, Frame, ObjectKind};
 use b2nd_lab::data;
 use serde_json::{Map, Value};

@@ -7,9 +7,9 @@ use std::io::{self, Cursor, Read, Seek, SeekFrom, Write};
 use std::ops::ControlFlow;
 use std::path::Path;
 
+use crate::frames::second_generation;
 #[cfg(feature = "decompress")]
-use crate::chunks::{in_blocks, with_index};
-use crate::rewrite::second_generation;
+use crate::frames::{in_blocks, with_index};
 use crate::{findings, opened};
 use b2nd_frame::{
     Array, ChunkHeader, Codec, Error, ErrorKind, Filter, Finding, FindingCode, Frame, FrameType, Generation,

@@ -10,12 +10,11 @@ use b2nd_frame::{
     Error, ErrorKind, Finding, FindingCode, Frame, FrameType, Generation, HeaderField, Remedy, Rewrite,
     Severity, check,
 };
-use b2nd_lab::{
-    copy_tree, corpus, data, frame_of, header_file, offset_field, remove, stored_chunk, with_gap,
-};
+use b2nd_lab::{copy_tree, corpus, data, frame_of, header_file, remove, stored_chunk, with_gap};
 use b2nd_serde::{Layout, Meta, Shapes, to_vec};
 use fs4::FileExt;
 
+use crate::frames::{file, second_generation};
 use crate::{locked, refused};
 
 /// A folder to write to.
@@ -48,10 +47,6 @@ impl Folder {
     }
 }
 
-fn file(name: &str) -> Vec<u8> {
-    fs::read(data().join(name)).unwrap()
-}
-
 /// The file of the corpus whose items are Python objects.
 const OBJECTS: &str = "dtypes/object.b2nd";
 
@@ -60,27 +55,6 @@ const NO_ARRAY: &str = "the frame has no array";
 /// The bytes of an empty trailer at the end of a frame.
 fn trailer_len(generation: Generation) -> usize {
     if generation == Generation::Present { 35 } else { 30 }
-}
-
-/// A current frame as C-Blosc2 2.0 beta 2 to 5 would have written it: without block size and index of vlmetalayers.
-pub(crate) fn second_generation(mut file: Vec<u8>) -> Vec<u8> {
-    let old = Frame::parse(&file).unwrap();
-    for layer in old.metalayers() {
-        let offset = u32::try_from(layer.offset() - 5 - 5).unwrap();
-        let at = offset_field(&file, layer.name());
-        file[at..][..4].copy_from_slice(&offset.to_be_bytes());
-    }
-    let header_len = u32::try_from(old.header().header_len - 5).unwrap();
-    file[11..15].copy_from_slice(&header_len.to_be_bytes());
-    file[0] = 0x9d;
-    file[25] = file[25] & 0xf0 | 1;
-    file.truncate(file.len() - 35);
-    file.extend([0x94, 1, 0xc6, 0, 0, 0, 0, 0xce, 0, 0, 0, 30, 0xd8]);
-    file.extend([0; 17]);
-    file.drain(52..57);
-    let frame_len = file.len() as u64;
-    file[16..24].copy_from_slice(&frame_len.to_be_bytes());
-    file
 }
 
 /// A dtype of this item size.

@@ -19,9 +19,8 @@ use b2nd_serde::{Meta, Shapes};
 #[cfg(feature = "decompress")]
 use serde_json::json;
 
-use crate::check::{index_headers, oddities, table};
+use crate::frames::{damage, index_damage, oddities, second_generation};
 use crate::index_start;
-use crate::rewrite::second_generation;
 
 /// The array of most tests: 3 x 5 items in chunks of 2 x 3, which begin at byte 165 and have 64 bytes each.
 fn small() -> Vec<u8> {
@@ -99,7 +98,7 @@ fn each_code_that_a_salvage_mends_is_mended() {
     let folder = tempfile::tempdir().unwrap();
     let (from, to) = (folder.path().join("damaged.b2nd"), folder.path().join("saved.b2nd"));
     let mut mended = BTreeSet::new();
-    for (name, file, code) in table().into_iter().chain(oddities()).chain(index_headers()) {
+    for (name, file, code) in damage().into_iter().chain(oddities()).chain(index_damage()) {
         if code.remedy() != Some(Remedy::Salvage) {
             continue;
         }

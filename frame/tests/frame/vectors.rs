@@ -6,7 +6,7 @@ use std::io::Cursor;
 use serde_derive::Serialize;
 
 use crate::findings;
-use crate::rewrite::second_generation;
+use crate::frames::second_generation;
 use b2nd_frame::{Finding, Frame, Header, Metalayer, Severity, Trailer};
 use b2nd_lab::vectors::{kebab, read, with};
 use b2nd_lab::{data, frame_of, stored_chunk};
