@@ -134,6 +134,8 @@ pub use io::frame::Frame;
 pub use io::item::Item;
 pub use io::open::is_sparse_frame;
 #[cfg(feature = "decompress")]
+pub use io::rows::Rows;
+#[cfg(feature = "decompress")]
 pub use io::slice::Slice;
 pub use salvage::from::Salvage;
 pub use salvage::report::{ChunkRange, SalvageReport};
