@@ -9,6 +9,7 @@ use std::slice;
 use b2nd_frame::{Check, CheckDepth, ErrorKind, FindingCode, Frame, FrameBuilder, SpecialValue};
 use b2nd_lab::data;
 use b2nd_serde::{Meta, Shapes};
+use serde_json::Value;
 
 use crate::opened;
 
@@ -253,4 +254,69 @@ fn chunks_are_read_by_their_number_and_decompressed() {
         }
         assert_eq!(found, items, "{name}");
     }
+}
+
+#[test]
+fn rows_are_the_items_of_the_slice_in_the_same_order() {
+    let mut rows_read = 0;
+    for path in arrays() {
+        let Ok(mut frame) = Frame::open(&path) else { continue };
+        let Some(ranges) = whole(&frame) else { continue };
+        let Ok(items) = frame.slice(&ranges).read() else { continue };
+        let Ok(Some(dtype)) = frame.array().unwrap().unwrap().parse_dtype() else { continue };
+        let expected: Result<Vec<Value>, _> = dtype.read_items(&items).unwrap().collect();
+        match (expected, frame.slice(&ranges).threads(2).read_rows::<Value>()) {
+            (Ok(expected), Ok(rows)) => {
+                assert_eq!(rows, expected, "{}", path.display());
+                rows_read += rows.len();
+            }
+            (Err(expected), Err(error)) => assert!(error.to_string().ends_with(expected.reason()), "{error}"),
+            (expected, rows) => panic!("{}: {:?}, {:?}", path.display(), expected.err(), rows.err()),
+        }
+    }
+    assert!(rows_read > 1000, "{rows_read}");
+}
+
+/// An array of zeros, in which each chunk of the first dimension is filled with its number.
+fn numbered(shapes: Shapes<'_, i64, i32, i32>) -> Frame<Cursor<Vec<u8>>> {
+    let meta = Meta::new(shapes, "|u1").unwrap();
+    let nchunks = meta.geometry().unwrap().nchunks();
+    let mut writer = FrameBuilder::new(meta).write_to(Cursor::new(Vec::new())).unwrap();
+    for chunk in 0..nchunks {
+        writer.write_repeated(chunk, &[u8::try_from(chunk).unwrap()]).unwrap();
+    }
+    Frame::read_at(writer.finish().unwrap(), 0).unwrap()
+}
+
+#[test]
+fn rows_of_several_pieces_are_those_of_the_whole_slice() {
+    let shape = [[1_i64, 80 << 20], [80, 1 << 20], [3, 40 << 20]];
+    for (shape, chunkshape, blockshape) in [
+        (shape[0], [1, 30 << 20], [1, 7 << 20]),
+        (shape[1], [50, 1 << 20], [20, 1 << 18]),
+        (shape[2], [2, 10 << 20], [2, 10 << 20]),
+    ] {
+        let mut frame = numbered(Shapes { shape: &shape, chunkshape: &chunkshape, blockshape: &blockshape });
+        let ranges = shape.map(|length| 0..length.unsigned_abs());
+        let items = frame.slice(&ranges).read().unwrap();
+        let mut rows = frame.slice(&ranges).rows::<u8>().unwrap();
+        assert!(items.iter().all(|item| rows.next().unwrap().unwrap() == *item), "{shape:?}");
+        assert!(rows.next().is_none());
+    }
+}
+
+#[test]
+fn a_row_that_does_not_fit_is_named_and_is_the_last() {
+    let shapes = Shapes { shape: &[4000], chunkshape: &[3000], blockshape: &[100] };
+    let meta = Meta::new(shapes, "[('a', '<i2')]").unwrap();
+    let mut writer = FrameBuilder::new(meta).write_to(Cursor::new(Vec::new())).unwrap();
+    writer.write_repeated(0, &[1, 0]).unwrap();
+    writer.write_repeated(1, &[0, 1]).unwrap();
+    let mut frame = Frame::read_at(writer.finish().unwrap(), 0).unwrap();
+    let rows: Vec<_> = frame.slice(&[500..4000]).rows::<(u8,)>().unwrap().collect();
+    let error = rows.last().unwrap().as_ref().unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Refused);
+    let message = "item 2500 of the slice, field a: invalid value: integer `256`, expected u8";
+    assert_eq!(error.to_string(), message);
+    assert!(rows.len() <= 2501 && rows[..rows.len() - 1].iter().all(|row| matches!(row, Ok((1,)))));
 }

@@ -84,10 +84,10 @@ def read(raw, dtype):
         dtype = np.dtype(dtype.byteorder.replace("=", "<") + "i8")
     if dtype.itemsize == 0:
         return ""
-    try:
-        value = np.frombuffer(raw, dtype)[0].item()
-    except ValueError as error:
-        raise Unreadable from error
+    # NumPy fails for most of these, and prints some.
+    if dtype.kind == "U" and any(code > 0x10FFFF for code in np.frombuffer(raw, dtype.byteorder.replace("=", "<") + "u4")):
+        raise Unreadable
+    value = np.frombuffer(raw, dtype)[0].item()
     match value:
         case str():
             if any(0xD800 <= ord(letter) < 0xE000 for letter in value):
