@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::fmt::Debug;
 
 use b2nd_serde::Dtype;
-use serde::de::IgnoredAny;
+use serde::de::{DeserializeOwned, IgnoredAny};
 use serde::{Deserialize, Serialize};
 
 use crate::choices::Choices;
@@ -43,7 +43,9 @@ pub fn seeds() -> Vec<Vec<u8>> {
 
 pub fn run(data: &[u8]) {
     let (mut choices, text) = Choices::split(data, COUNT);
-    let Some(dtype) = std::str::from_utf8(text).ok().and_then(|text| text.parse::<Dtype>().ok()) else { return };
+    let Some(dtype) = std::str::from_utf8(text).ok().and_then(|text| text.parse::<Dtype>().ok()) else {
+        return;
+    };
     if dtype.item_size() > MOST {
         return;
     }
@@ -62,22 +64,23 @@ pub fn run(data: &[u8]) {
     both::<char>(&dtype, &item);
     both::<f64>(&dtype, &item);
     both::<Option<String>>(&dtype, &item);
-    both::<&str>(&dtype, &item);
+    let _ = dtype.read_item::<&str>(&item);
     both::<()>(&dtype, &item);
     let ignored = dtype.read_item::<IgnoredAny>(&item);
     assert_eq!(ignored.is_ok(), dtype.read_items::<IgnoredAny>(&item).is_ok(), "{dtype}");
 }
 
-/// What is read and can be written, is written as it was read. An `f64` of an `<f4` cannot be written.
-fn both<'de, T: Debug + PartialEq + Deserialize<'de> + Serialize>(dtype: &Dtype, item: &'de [u8]) {
+/// A value that is read, and can be written, is written as bytes that give the same bytes again. An `f64` of an `<f4`
+/// cannot be written.
+fn both<T: Debug + DeserializeOwned + Serialize>(dtype: &Dtype, item: &[u8]) {
     let Ok(value) = dtype.read_item::<T>(item) else { return };
-    let mut written = vec![0xaa; item.len()];
+    let (mut written, mut again) = (vec![0xaa; item.len()], vec![0x55; item.len()]);
     if dtype.write_item(&value, &mut written).is_err() {
         return;
     }
-    // The bytes live as long as those of a type that borrows; a few KiB are no loss.
-    let mut again = vec![0x55; item.len()];
-    let copy = written.clone();
-    dtype.write_item(&value, &mut again).expect("as before");
-    assert_eq!(again, copy, "{dtype}: {value:?} is written in two ways");
+    // Fields that overlap can have made the text of another one invalid.
+    if let Ok(value) = dtype.read_item::<T>(&written) {
+        dtype.write_item(&value, &mut again).unwrap_or_else(|error| panic!("{dtype}: {value:?}: {error}"));
+        assert_eq!(again, written, "{dtype}: {value:?}");
+    }
 }
