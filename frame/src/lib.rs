@@ -137,6 +137,8 @@ pub use io::frame::Frame;
 pub use io::item::Item;
 pub use io::open::is_sparse_frame;
 #[cfg(feature = "decompress")]
+pub use io::rows::Rows;
+#[cfg(feature = "decompress")]
 pub use io::slice::Slice;
 pub use salvage::from::{Fill, Salvage};
 pub use salvage::report::{AssumedOrder, ChunkRange, LostMetalayer, Restored, SalvageReport};
