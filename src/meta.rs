@@ -9,9 +9,8 @@ use ecow::EcoString;
 use serde::de::{self, Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde::ser::{Serialize, SerializeStruct, Serializer};
 
-use crate::entry::{Entry, MAX_NDIM, META_FIELDS, META_NAME};
 use crate::error::{Detail, Error, LayoutFault};
-use crate::layout::Layout;
+use crate::layout::{Entry, Layout, MAX_NDIM, META_FIELDS, META_NAME};
 use crate::marker;
 use crate::shapes::Shapes;
 use crate::wire::{self, Input, Metalayer};

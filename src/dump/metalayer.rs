@@ -3,8 +3,8 @@
 use core::fmt;
 
 use super::annotator::Annotator;
-use crate::entry::{Encoding, Entry};
 use crate::error::Error;
+use crate::layout::{Encoding, Entry};
 use crate::wire::{FixedInt, Input};
 
 impl Annotator<'_, '_> {

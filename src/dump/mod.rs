@@ -15,7 +15,6 @@
 use core::fmt;
 use core::ops::ControlFlow;
 
-// Each module imports only from those above it.
 mod row;
 
 mod annotator;

@@ -9,10 +9,9 @@ use std::io;
 
 use serde::de::{Expected, Unexpected};
 
-use crate::entry::Entry;
+use crate::layout::Entry;
 use message::Parts;
 
-// Each module imports only from those above it.
 mod detail;
 
 mod message;
