@@ -191,17 +191,32 @@ macro_rules! transparent {
     };
 }
 
-/// Generates the types of a [`serde::Serializer`] for a single value.
-macro_rules! scalar {
-    ($ok:ty) => {
+/// Generates the method of [`serde::Serializer`] for a tuple struct, which is written as a tuple.
+macro_rules! tuple_struct {
+    () => {
+        #[inline(always)]
+        fn serialize_tuple_struct(
+            self,
+            _name: &'static str,
+            len: usize,
+        ) -> Result<Self::SerializeTupleStruct, Error> {
+            self.serialize_tuple(len)
+        }
+    };
+}
+
+/// Generates the types of a [`serde::Serializer`]: its result, and what takes the elements and the fields of a value.
+macro_rules! types {
+    ($ok:ty) => { types!($ok, Impossible<$ok, Error>, Impossible<$ok, Error>); };
+    ($ok:ty, $elements:ty, $fields:ty) => {
         type Ok = $ok;
         type Error = Error;
-        type SerializeSeq = Impossible<$ok, Error>;
-        type SerializeTuple = Impossible<$ok, Error>;
-        type SerializeTupleStruct = Impossible<$ok, Error>;
+        type SerializeSeq = $elements;
+        type SerializeTuple = $elements;
+        type SerializeTupleStruct = $elements;
         type SerializeTupleVariant = Impossible<$ok, Error>;
         type SerializeMap = Impossible<$ok, Error>;
-        type SerializeStruct = Impossible<$ok, Error>;
+        type SerializeStruct = $fields;
         type SerializeStructVariant = Impossible<$ok, Error>;
     };
 }
@@ -306,11 +321,6 @@ struct Start<B> {
 }
 
 impl<B: Buffer> Start<B> {
-    #[inline(always)]
-    fn entries(self, layout: Layout) -> Entries<B> {
-        Entries::new(self.buffer, layout)
-    }
-
     /// The layout of a value with this number of entries.
     #[inline(always)]
     fn layout_of(&self, gives: usize) -> Result<Layout, Error> {
@@ -323,22 +333,14 @@ impl<B: Buffer> Start<B> {
 }
 
 impl<B: Buffer> serde::Serializer for Start<B> {
-    type Ok = B::Filled;
-    type Error = Error;
-    type SerializeSeq = Entries<B>;
-    type SerializeTuple = Entries<B>;
-    type SerializeTupleStruct = Entries<B>;
-    type SerializeTupleVariant = Impossible<B::Filled, Error>;
-    type SerializeMap = Impossible<B::Filled, Error>;
-    type SerializeStruct = Entries<B>;
-    type SerializeStructVariant = Impossible<B::Filled, Error>;
+    types!(B::Filled, Entries<B>, Entries<B>);
 
     #[inline(always)]
     fn serialize_seq(self, len: Option<usize>) -> Result<Self::SerializeSeq, Error> {
         match (len, self.layout) {
             (Some(len), _) => self.serialize_tuple(len),
             // The given layout has the number of entries; `end` checks it.
-            (None, Some(layout)) => Ok(self.entries(layout)),
+            (None, Some(layout)) => Ok(Entries::new(self.buffer, layout)),
             (None, None) => Err(LayoutFault::UnknownCount.error()),
         }
     }
@@ -346,16 +348,7 @@ impl<B: Buffer> serde::Serializer for Start<B> {
     #[inline(always)]
     fn serialize_tuple(self, len: usize) -> Result<Self::SerializeTuple, Error> {
         let layout = self.layout_of(len)?;
-        Ok(self.entries(layout))
-    }
-
-    #[inline(always)]
-    fn serialize_tuple_struct(
-        self,
-        _name: &'static str,
-        len: usize,
-    ) -> Result<Self::SerializeTupleStruct, Error> {
-        self.serialize_tuple(len)
+        Ok(Entries::new(self.buffer, layout))
     }
 
     #[inline(always)]
@@ -366,6 +359,8 @@ impl<B: Buffer> serde::Serializer for Start<B> {
         }
         self.serialize_tuple(len)
     }
+
+    tuple_struct! {}
 
     transparent! {}
 
@@ -512,12 +507,6 @@ impl<B: Buffer> Entries<B> {
     }
 }
 
-/// Whether a field of a `Meta` is an entry of its layout. The field `layout` is not an entry.
-#[inline]
-fn has_field(layout: Layout, key: &str) -> bool {
-    Entry::of_field(key).is_some_and(|entry| layout.has(entry))
-}
-
 #[cold]
 fn field_order(field: &'static str, here: Entry, layout: Layout) -> Error {
     LayoutFault::FieldOrder { field, layout }.error().in_entry(here)
@@ -544,7 +533,9 @@ impl<B: Buffer> SerializeStruct for Entries<B> {
     fn serialize_field<T: Serialize + ?Sized>(&mut self, key: &'static str, value: &T) -> Result<(), Error> {
         match self.next_field {
             NextField::MetaLayout(asked) => return self.meta_layout(key, value, asked),
-            NextField::MetaEntry if !has_field(self.layout, key) => return Ok(()),
+            NextField::MetaEntry if !Entry::of_field(key).is_some_and(|entry| self.layout.has(entry)) => {
+                return Ok(());
+            }
             NextField::MetaEntry | NextField::Entry => {}
         }
         // Recorded, because a `Serialize` may ignore the error and continue.
@@ -607,7 +598,7 @@ macro_rules! take {
 }
 
 impl<W: Width> serde::Serializer for IntegerSerializer<W> {
-    scalar!(W);
+    types!(W);
 
     take! {
         serialize_i8(i8) i128
@@ -656,15 +647,7 @@ fn wrong_dimensions(found: usize, ndim: u8) -> Error {
 const FAILED_COUNT: usize = usize::MAX / 2;
 
 impl<'s, W: FixedInt + Width> serde::Serializer for VectorSerializer<'s, W> {
-    type Ok = ();
-    type Error = Error;
-    type SerializeSeq = SerializeVector<'s, W>;
-    type SerializeTuple = SerializeVector<'s, W>;
-    type SerializeTupleStruct = SerializeVector<'s, W>;
-    type SerializeTupleVariant = Impossible<(), Error>;
-    type SerializeMap = Impossible<(), Error>;
-    type SerializeStruct = Impossible<(), Error>;
-    type SerializeStructVariant = Impossible<(), Error>;
+    types!((), SerializeVector<'s, W>, Impossible<(), Error>);
 
     #[inline]
     fn serialize_seq(self, len: Option<usize>) -> Result<Self::SerializeSeq, Error> {
@@ -676,15 +659,6 @@ impl<'s, W: FixedInt + Width> serde::Serializer for VectorSerializer<'s, W> {
 
     #[inline]
     fn serialize_tuple(self, len: usize) -> Result<Self::SerializeTuple, Error> {
-        self.serialize_seq(Some(len))
-    }
-
-    #[inline]
-    fn serialize_tuple_struct(
-        self,
-        _name: &'static str,
-        len: usize,
-    ) -> Result<Self::SerializeTupleStruct, Error> {
         self.serialize_seq(Some(len))
     }
 
@@ -702,6 +676,8 @@ impl<'s, W: FixedInt + Width> serde::Serializer for VectorSerializer<'s, W> {
         }
         dimensions.finish()
     }
+
+    tuple_struct! {}
 
     transparent! {}
 
@@ -782,7 +758,7 @@ impl TextSerializer<'_> {
 }
 
 impl serde::Serializer for TextSerializer<'_> {
-    scalar!(usize);
+    types!(usize);
 
     #[inline]
     fn serialize_str(self, text: &str) -> Result<usize, Error> {
@@ -837,7 +813,7 @@ impl serde::Serializer for TextSerializer<'_> {
 struct LayoutSerializer;
 
 impl serde::Serializer for LayoutSerializer {
-    scalar!(Layout);
+    types!(Layout);
 
     #[inline]
     fn serialize_str(self, name: &str) -> Result<Layout, Error> {
@@ -944,15 +920,7 @@ impl<'a> Serializer<'a> {
 }
 
 impl<'s> serde::Serializer for &'s mut Serializer<'_> {
-    type Ok = ();
-    type Error = Error;
-    type SerializeSeq = Entries<After<'s>>;
-    type SerializeTuple = Entries<After<'s>>;
-    type SerializeTupleStruct = Entries<After<'s>>;
-    type SerializeTupleVariant = Impossible<(), Error>;
-    type SerializeMap = Impossible<(), Error>;
-    type SerializeStruct = Entries<After<'s>>;
-    type SerializeStructVariant = Impossible<(), Error>;
+    types!((), Entries<After<'s>>, Entries<After<'s>>);
 
     #[inline]
     fn serialize_seq(self, len: Option<usize>) -> Result<Self::SerializeSeq, Error> {
@@ -965,18 +933,11 @@ impl<'s> serde::Serializer for &'s mut Serializer<'_> {
     }
 
     #[inline]
-    fn serialize_tuple_struct(
-        self,
-        name: &'static str,
-        len: usize,
-    ) -> Result<Self::SerializeTupleStruct, Error> {
-        self.start().serialize_tuple_struct(name, len)
-    }
-
-    #[inline]
     fn serialize_struct(self, name: &'static str, len: usize) -> Result<Self::SerializeStruct, Error> {
         self.start().serialize_struct(name, len)
     }
+
+    tuple_struct! {}
 
     transparent! {}
 

@@ -185,23 +185,21 @@ impl<'de> Metalayer<'de> {
     pub(crate) fn ordinary(bytes: &'de [u8]) -> Option<Self> {
         const OUTER: u8 = Layout::B2nd.marker();
         let [OUTER, version @ ..=FIXINT_MAX, ndim @ ..=MAX_NDIM, rest @ ..] = bytes else { return None };
-        let (version, ndim) = (*version, *ndim);
-        let (shape, rest) = Items::ordinary(rest, ndim)?;
-        let (chunkshape, rest) = Items::ordinary(rest, ndim)?;
-        let (blockshape, rest) = Items::ordinary(rest, ndim)?;
+        let (shape, rest) = Items::ordinary(rest, *ndim)?;
+        let (chunkshape, rest) = Items::ordinary(rest, *ndim)?;
+        let (blockshape, rest) = Items::ordinary(rest, *ndim)?;
         let [dtype_format @ ..=FIXINT_MAX, STR32, a, b, c, d, rest @ ..] = rest else { return None };
         let length = u32::from_be_bytes([*a, *b, *c, *d]) as usize;
         let (text, rest) = rest.split_at_checked(length)?;
-        let (dtype_format, dtype) = (*dtype_format, dtype(text)?);
         Some(Self {
             layout: Layout::B2nd,
-            version,
-            ndim,
+            version: *version,
+            ndim: *ndim,
             shape,
             chunkshape,
             blockshape,
-            dtype_format,
-            dtype,
+            dtype_format: *dtype_format,
+            dtype: dtype(text)?,
             rest,
         })
     }
@@ -233,23 +231,16 @@ impl<'de> Metalayer<'de> {
 
     fn entries(input: &mut Input<'de>, layout: Layout) -> Result<Self, Error> {
         input.skip_outer_marker();
-        let version = input.fixint(Entry::Version)?;
-        let ndim = input.ndim()?;
-        let shape = input.vector(Entry::Shape, ndim)?;
-        let chunkshape = input.vector(Entry::Chunkshape, ndim)?;
-        let blockshape = input.vector(Entry::Blockshape, ndim)?;
-        let dtype_format =
-            if layout.has(Entry::DtypeFormat) { input.fixint(Entry::DtypeFormat)? } else { 0 };
-        let dtype = if layout.has(Entry::Dtype) { input.text()? } else { "" };
+        let (version, ndim) = (input.fixint(Entry::Version)?, input.ndim()?);
         Ok(Self {
             layout,
             version,
             ndim,
-            shape,
-            chunkshape,
-            blockshape,
-            dtype_format,
-            dtype,
+            shape: input.vector(Entry::Shape, ndim)?,
+            chunkshape: input.vector(Entry::Chunkshape, ndim)?,
+            blockshape: input.vector(Entry::Blockshape, ndim)?,
+            dtype_format: if layout.has(Entry::DtypeFormat) { input.fixint(Entry::DtypeFormat)? } else { 0 },
+            dtype: if layout.has(Entry::Dtype) { input.text()? } else { "" },
             rest: input.rest(),
         })
     }

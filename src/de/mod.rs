@@ -309,7 +309,7 @@ impl<'de> SliceDeserializer<'_, 'de> {
 fn visit_ordinary<'de, V: Visitor<'de>>(metalayer: &Metalayer<'de>, visitor: V) -> Result<V::Value, Misfit> {
     let mut entries = InOrder::new(metalayer, 0);
     let value = visitor.visit_seq(&mut entries)?;
-    if entries.taken() == metalayer.layout.entries().len() { Ok(value) } else { Err(Misfit) }
+    if usize::from(entries.next) == metalayer.layout.entries().len() { Ok(value) } else { Err(Misfit) }
 }
 
 /// The error of bytes that a `Meta` refuses.
@@ -341,7 +341,7 @@ fn take_other<'de, V: Visitor<'de>>(
     let mut deserializer = Deserializer::new(bytes);
     let value = deserializer.take(takes, visitor)?;
     match rest {
-        Some(rest) => *rest = deserializer.rest(),
+        Some(rest) => *rest = deserializer.input.rest(),
         // The bytes may be entries that version 0 does not have.
         None => deserializer.end().map_err(|error| error.of_version(Input::new(bytes).version(0)))?,
     }
@@ -470,17 +470,6 @@ impl<'m, 'de, F: ReadError> InOrder<'m, 'de, F> {
     #[inline]
     fn new(metalayer: &'m Metalayer<'de>, start: usize) -> Self {
         Self { metalayer, start, next: 0, is_over: false, error: PhantomData }
-    }
-
-    /// The number of entries that have been taken.
-    #[inline]
-    fn taken(&self) -> usize {
-        self.next.into()
-    }
-
-    /// Whether the type has asked for more entries than there are.
-    fn is_over(&self) -> bool {
-        self.is_over
     }
 
     // Inlined, so the compiler knows the entry of each field (see `next_element`).
@@ -841,16 +830,11 @@ impl<'de> Deserializer<'de> {
         self.input.end()
     }
 
-    /// The bytes that are left.
-    fn rest(&self) -> &'de [u8] {
-        self.input.rest()
-    }
-
     /// Checks the whole next metalayer, then lets a type take its entries.
     fn take<V: Visitor<'de>>(&mut self, takes: Takes, visitor: V) -> Result<V::Value, Error> {
         let start = self.offset();
         let metalayer = Metalayer::read(self.input.clone())?;
-        let bytes = self.rest();
+        let bytes = self.input.rest();
         let bytes = bytes.get(..bytes.len() - metalayer.rest.len()).unwrap_or_default();
         let value =
             visit_entries(&metalayer, bytes, start, takes, visitor).map_err(|error| error.at(start))?;
@@ -886,14 +870,14 @@ fn visit_entries<'de, V: Visitor<'de>>(
         }
         Takes::Map => return Err(Error::new(Detail::Unsupported(ValueType::Map))),
     };
-    match (value, entries.taken()) {
+    match (value, usize::from(entries.next)) {
         (Ok(value), visited) if visited == count => Ok(value),
         // The struct's own error would be "invalid length 7".
         (Err(error), _)
             if !matches!(takes, Takes::Any)
                 && error.is_custom_length()
                 && error.entry().is_none()
-                && entries.is_over() =>
+                && entries.is_over =>
         {
             Err(LayoutFault::TakesMore { layout }.error())
         }
