@@ -421,10 +421,10 @@ mod tests {
         for &entry in Entry::ALL {
             assert_eq!(Entry::of_field(entry.name()), Some(entry));
         }
-        assert_eq!(Entry::of_field("chunks"), Some(Entry::Chunkshape));
-        assert_eq!(Entry::of_field("chunk_shape"), Some(Entry::Chunkshape));
-        assert_eq!(Entry::of_field("blocks"), Some(Entry::Blockshape));
-        assert_eq!(Entry::of_field("block_shape"), Some(Entry::Blockshape));
+        assert_eq!(Entry::of_field("chunks"), Some(Chunkshape));
+        assert_eq!(Entry::of_field("chunk_shape"), Some(Chunkshape));
+        assert_eq!(Entry::of_field("blocks"), Some(Blockshape));
+        assert_eq!(Entry::of_field("block_shape"), Some(Blockshape));
         assert_eq!(Entry::of_field("data_type"), None);
         assert_eq!(Entry::of_field("layout"), None);
     }

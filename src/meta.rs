@@ -9,7 +9,7 @@ use ecow::EcoString;
 use serde::de::{self, Deserialize, DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde::ser::{Serialize, SerializeStruct, Serializer};
 
-use crate::error::{Detail, Error, LayoutFault};
+use crate::error::{Detail, Error, LayoutFault, TextFault};
 use crate::layout::{Entry, Layout, MAX_NDIM, META_FIELDS, META_NAME};
 use crate::marker;
 use crate::shapes::Shapes;
@@ -53,12 +53,12 @@ impl<const ROOM: usize> Arrays<ROOM> {
 }
 
 /// Three shapes of the same number of dimensions.
-// Not an enum: choosing its variant costs more than the pointer beside the arrays.
+// Not an enum, with which reading one dimension took longer.
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct OwnedShapes {
-    /// All 0 if there are more than [`INLINE`] dimensions.
+    /// The dimensions if they are at most [`INLINE`], else 0.
     inline: Arrays<INLINE>,
-    /// The dimensions if there are more than [`INLINE`].
+    /// The dimensions if they are more than [`INLINE`].
     heap: Option<Box<Arrays<{ MAX_NDIM as usize }>>>,
     ndim: u8,
 }
@@ -341,7 +341,7 @@ fn check_dtype(dtype: &str) -> Result<(), Error> {
     if wire::is_dtype(dtype) {
         return Ok(());
     }
-    Err(wire::not_dtype(dtype.as_bytes()).in_entry(Entry::Dtype))
+    Err(TextFault::of(dtype.as_bytes()).error().in_entry(Entry::Dtype))
 }
 
 fn check_vector(entry: Entry, length: usize, ndim: u8) -> Result<(), Error> {
@@ -413,7 +413,7 @@ impl<'de> Visitor<'de> for MetaVisitor {
     fn visit_bytes<E: de::Error>(self, bytes: &[u8]) -> Result<Meta, E> {
         match Metalayer::ordinary(bytes) {
             Some(metalayer) if metalayer.rest.is_empty() => Ok(Meta::of(metalayer)),
-            _ => other(bytes).map_err(E::custom),
+            _ => read_general(bytes).map_err(E::custom),
         }
     }
 
@@ -454,7 +454,7 @@ impl<'de> Visitor<'de> for MetaVisitor {
 // Not inlined, so it does not grow the code of the fast way.
 #[cold]
 #[inline(never)]
-fn other(bytes: &[u8]) -> Result<Meta, Error> {
+fn read_general(bytes: &[u8]) -> Result<Meta, Error> {
     let mut input = Input::new(bytes);
     let metalayer = Metalayer::read(input.clone())?;
     input.skip_to(metalayer.rest);

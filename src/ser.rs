@@ -442,7 +442,9 @@ impl<B: Buffer> Entries<B> {
     #[inline(always)]
     fn check_name(&self, key: &'static str) -> Result<(), Error> {
         match self.layout.entry(self.next) {
-            Some(entry) if !entry.can_be_field(key) => Err(field_order(key, entry, self.layout)),
+            Some(entry) if !entry.can_be_field(key) => {
+                Err(LayoutFault::FieldOrder { field: key, layout: self.layout }.error().in_entry(entry))
+            }
             _ => Ok(()),
         }
     }
@@ -505,11 +507,6 @@ impl<B: Buffer> Entries<B> {
         }
         self.output.finish()
     }
-}
-
-#[cold]
-fn field_order(field: &'static str, here: Entry, layout: Layout) -> Error {
-    LayoutFault::FieldOrder { field, layout }.error().in_entry(here)
 }
 
 #[cold]
@@ -763,7 +760,7 @@ impl serde::Serializer for TextSerializer<'_> {
     #[inline]
     fn serialize_str(self, text: &str) -> Result<usize, Error> {
         if !wire::is_dtype(text) {
-            return Err(wire::not_dtype(text.as_bytes()));
+            return Err(TextFault::of(text.as_bytes()).error());
         }
         Ok(self.put(text))
     }
@@ -781,7 +778,7 @@ impl serde::Serializer for TextSerializer<'_> {
 
     #[inline]
     fn serialize_bytes(self, bytes: &[u8]) -> Result<usize, Error> {
-        let text = wire::dtype(bytes).ok_or_else(|| wire::not_dtype(bytes))?;
+        let text = wire::dtype(bytes).ok_or_else(|| TextFault::of(bytes).error())?;
         Ok(self.put(text))
     }
 

@@ -151,13 +151,6 @@ pub(crate) fn is_dtype(text: &str) -> bool {
     text.len() <= MAX_DTYPE_LEN && !text.as_bytes().contains(&0)
 }
 
-/// The error for bytes that are not a dtype.
-// Separate from the check, which runs for every metalayer and should have no code for messages.
-#[cold]
-pub(crate) fn not_dtype(bytes: &[u8]) -> Error {
-    TextFault::of(bytes).error()
-}
-
 /// The entries of a metalayer.
 #[derive(Debug)]
 pub(crate) struct Metalayer<'de> {
@@ -506,7 +499,7 @@ impl<B: Buffer> Output<B> {
     pub(crate) fn finish(mut self) -> Result<B::Filled, Error> {
         let (needed, given) = (self.position, self.buffer.bytes().len());
         if B::MUST_FIT && needed > given {
-            return Err(too_small(needed, given));
+            return Err(Error::new(Detail::BufferTooSmall { needed, given }));
         }
         Ok(self.buffer.filled(needed))
     }
@@ -599,11 +592,6 @@ impl<B: Buffer> Output<B> {
         self.text_header(end - STR32_HEADER);
         self.position = end;
     }
-}
-
-#[cold]
-fn too_small(needed: usize, given: usize) -> Error {
-    Error::new(Detail::BufferTooSmall { needed, given })
 }
 
 /// The marker of a text and its length.
@@ -789,6 +777,29 @@ mod tests {
                     "{layout}: `Input::layout` needs its marker"
                 ),
                 _ => assert!(found.is_err(), "{layout}: a later byte decides"),
+            }
+        }
+    }
+
+    #[cfg(feature = "alloc")]
+    #[test]
+    fn the_bytes_after_a_metalayer_are_split_off_in_every_layout() {
+        let (shape, vector) = ([0x91, 0xd3, 0, 0, 0, 0, 0, 0, 0, 6], [0x91, 0xd2, 0, 0, 0, 4]);
+        let start = [&[0, 1][..], &shape, &vector, &vector].concat();
+        let text: &[u8] = b"\xdb\0\0\0\x03<i4";
+        for (marker, end) in [(0x97, [&[0], text].concat()), (0x96, [&[0], text].concat())]
+            .into_iter()
+            .chain([(0x96, text.to_vec()), (0x95, vec![])])
+        {
+            let whole = [&[marker], &start[..], &end].concat();
+            let longer = [&whole[..], b"\x97\0"].concat();
+            assert_eq!(Metalayer::split(&longer), (&whole[..], &b"\x97\0"[..]), "{marker:#x}");
+            for cut in 0..whole.len() {
+                assert_eq!(
+                    Metalayer::split(&whole[..cut]),
+                    (&whole[..cut], &[][..]),
+                    "{marker:#x}, {cut} bytes"
+                );
             }
         }
     }

@@ -238,8 +238,8 @@ impl Takes {
 
 /// Reads a value from the metalayer at the front of some bytes. `rest` receives the bytes after it; without a `rest`
 /// there must be none.
-// This function, `take`, `visit_ordinary` and `unboxed` are inlined into the type that is read: only then are its entries known
-// at compile time.
+// This function, `take`, `visit_ordinary` and `unboxed` are inlined into the type that is read: only then are its
+// entries known at compile time.
 #[inline(always)]
 fn read<'de, T: Deserialize<'de>>(bytes: &'de [u8], rest: Option<&mut &'de [u8]>) -> Result<T, Error> {
     let result = T::deserialize(SliceDeserializer { bytes, rest });
