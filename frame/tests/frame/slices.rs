@@ -264,7 +264,7 @@ fn rows_are_the_items_of_the_slice_in_the_same_order() {
         let Ok(mut frame) = Frame::open(&path) else { continue };
         let Some(ranges) = whole(&frame) else { continue };
         let Ok(items) = frame.slice(&ranges).read() else { continue };
-        let Ok(Some(dtype)) = frame.array().unwrap().unwrap().parse_dtype() else { continue };
+        let Ok(Some(dtype)) = frame.array().unwrap().unwrap().meta().parse_dtype() else { continue };
         let expected: Result<Vec<Value>, _> = dtype.read_items(&items).unwrap().collect();
         match (expected, frame.slice(&ranges).threads(2).read_rows::<Value>()) {
             (Ok(expected), Ok(rows)) => {
