@@ -53,10 +53,10 @@ impl Codecs {
         let found = match codec {
             Codec::BLOSCLZ => blosclz::decompress(stream, data)?,
             Codec::LZ4 | Codec::LZ4HC if dictionary.is_empty() => {
-                lz4_flex::block::decompress_into(stream, data).ok()?
+                lz4rip::block::decompress_into(stream, data).ok()?
             }
             Codec::LZ4 | Codec::LZ4HC => {
-                lz4_flex::block::decompress_into_with_dict(stream, data, dictionary).ok()?
+                lz4rip::block::decompress_into_with_dict(stream, data, dictionary).ok()?
             }
             Codec::ZLIB => self.inflate(stream, data)?,
             Codec::ZSTD => {

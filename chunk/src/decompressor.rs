@@ -20,9 +20,9 @@ const BLOSC1_VERSION: u8 = 2;
 /// ```
 /// use b2nd_chunk::{ChunkHeader, Decompressor};
 ///
-/// // 4 items of 2 bytes with the filter shuffle, in one block of two streams: two compressed bytes, and zeros.
-/// let chunk = b"\x05\x01\x01\x02\x08\0\0\0\x08\0\0\0\x31\0\0\0\0\0\0\0\0\x01\0\0\0\0\0\0\0\0\0\0\
-///     \x24\0\0\0\xff\xff\xff\xff\x01\0\0\0\0\0\0\0\0";
+/// // 4 items of 2 bytes, shuffled into two streams of 4 bytes: the byte 1 repeats, and zeros.
+/// let chunk = b"\x05\x01\x05\x02\x08\0\0\0\x08\0\0\0\x2d\0\0\0\0\0\0\0\0\x01\0\0\0\0\0\0\0\0\0\0\
+///     \x24\0\0\0\xff\xff\xff\xff\x01\0\0\0\0";
 /// let header = ChunkHeader::parse(chunk).expect("a header");
 /// let mut data = vec![0; header.nbytes];
 /// let mut decompressor = Decompressor::new();
@@ -155,13 +155,13 @@ impl Decompressor {
         result.map(|()| length)
     }
 
-    /// Decompresses a block of which only the stored bytes are at hand, such as a range of a file, and returns the
-    /// number of bytes written to the start of `out`. `stored` begins with the block, and can be longer.
+    /// Decompresses a block of a compressed chunk of which only the block's stored bytes are at hand, such as a range of
+    /// a file, and returns the number of bytes written to the start of `out`. `stored` begins with the block, and can be longer.
     ///
     /// # Errors
     ///
     /// The errors of [`decompress_block`](Self::decompress_block), and [`ErrorKind::Data`](crate::ErrorKind::Data) if
-    /// the block depends on other bytes ([`ChunkHeader::needs_other_blocks`]).
+    /// the block needs the rest of the chunk ([`ChunkHeader::needs_other_blocks`]), or if the chunk is not compressed.
     ///
     /// ```
     /// # use b2nd_chunk::{ChunkHeader, Decompressor};

@@ -147,7 +147,7 @@ pub(crate) enum BlockFault {
     Dictionary,
     /// The sizes of the blocks do not add up to that of the data.
     Sizes { nbytes: usize },
-    /// It was given without the other bytes that it depends on.
+    /// It was given without the rest of the chunk, on which it depends.
     OtherBlocks,
 }
 
@@ -297,7 +297,7 @@ impl fmt::Display for BlockFault {
             }
             Self::Dictionary => f.write_str("the dictionary is not in the format of the codec"),
             Self::Sizes { nbytes } => write!(f, "the blocks do not add up to {nbytes} bytes"),
-            Self::OtherBlocks => f.write_str("it depends on bytes outside of it"),
+            Self::OtherBlocks => f.write_str("it cannot be decompressed without the rest of the chunk"),
         }
     }
 }

@@ -60,9 +60,11 @@ fn section(start: usize, layers: &[(&str, &[u8])]) -> Vec<u8> {
     bytes
 }
 
-/// The chunks in a file of `frame/tests/data/chunks`.
+/// The chunks in a file of `frame/tests/data/chunks` or of `chunk/tests/data`.
 pub fn chunks_of(name: &str) -> Vec<Vec<u8>> {
-    let bytes = fs::read(data().join(format!("chunks/{name}.chunks"))).unwrap();
+    let folders = [data().join("chunks"), crate::root().join("chunk/tests/data")];
+    let mut paths = folders.iter().map(|folder| folder.join(format!("{name}.chunks")));
+    let bytes = fs::read(paths.find(|path| path.exists()).unwrap()).unwrap();
     let mut rest = &bytes[..];
     let mut chunks = Vec::new();
     while !rest.is_empty() {

@@ -5,6 +5,7 @@ use b2nd_lab::Kept;
 use crate::seeds;
 
 mod change;
+mod chunk;
 mod containers;
 mod dtype;
 mod frame;
@@ -38,6 +39,7 @@ impl Target {
 pub static TARGETS: [Target; 10] = [
     Target { name: "meta", run: meta::run, runs: 20_000, made: seeds::metalayers },
     Target { name: "frame", run: frame::run, runs: 5000, made: seeds::frames },
+    Target { name: "chunk", run: chunk::run, runs: 20_000, made: chunk::seeds },
     Target { name: "slices", run: slices::run, runs: 4000, made: slices::seeds },
     Target { name: "change", run: change::run, runs: 2000, made: change::seeds },
     Target { name: "write", run: write::run, runs: 4000, made: write::seeds },

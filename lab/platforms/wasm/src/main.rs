@@ -1,5 +1,6 @@
-//! Reads a frame from bytes, and from a file on systems with files.
+//! Reads frames and slices from bytes, and from a file on systems with files.
 
+use std::io::Cursor;
 use std::time::Duration;
 
 use b2nd_frame::b2nd_serde::Dtype;
@@ -14,7 +15,36 @@ fn is_right<R>(frame: &Frame<R>) {
     assert_eq!(array.dtype().unwrap().parse::<Dtype>().unwrap().item_size(), 4);
 }
 
+/// Compressed files, and their items.
+const SLICES: [(&[u8], &[u8]); 3] = [
+    (
+        include_bytes!("../../../../frame/tests/data/geometry/d3_f4_awkward.b2nd"),
+        include_bytes!("../../../../frame/tests/data/geometry/d3_f4_awkward.items"),
+    ),
+    (
+        include_bytes!("../../../../frame/tests/data/geometry/d4_U2.b2nd"),
+        include_bytes!("../../../../frame/tests/data/geometry/d4_U2.items"),
+    ),
+    (
+        include_bytes!("../../../../frame/tests/data/geometry/d1_i2_three_levels.b2nd"),
+        include_bytes!("../../../../frame/tests/data/geometry/d1_i2_three_levels.items"),
+    ),
+];
+
+fn are_right() {
+    for (file, items) in SLICES {
+        let mut frame = Frame::read_at(Cursor::new(file), 0).unwrap();
+        let shape = frame.array().unwrap().unwrap().shape().to_vec();
+        let ranges: Vec<_> = shape.iter().map(|&length| 0..u64::try_from(length).unwrap()).collect();
+        assert!(frame.slice(&ranges).threads(1).read().unwrap() == items);
+    }
+    let mut frame = Frame::read_at(Cursor::new(FILE), 0).unwrap();
+    let row = frame.slice(&[1..2, 0..5]).threads(1).read_array::<i32>().unwrap();
+    assert_eq!(row.into_raw_vec_and_offset().0, [5, 6, 7, 8, 9]);
+}
+
 fn main() {
+    are_right();
     is_right(&Frame::parse(FILE).unwrap());
     // The shortest prefix that has the whole header.
     is_right(&Frame::parse(&FILE[..165]).unwrap());

@@ -1,0 +1,127 @@
+//! Chunks that are damaged.
+
+use b2nd_chunk::header::{FLAGS, MORE_FLAGS};
+use b2nd_chunk::{ChunkHeader, Decompressor, ErrorKind};
+use b2nd_lab::chunks_of;
+
+/// A chunk of one block of 4 bytes, of one stream.
+fn chunk_of(codec: u8, stream: &[u8]) -> Vec<u8> {
+    let cbytes = u8::try_from(36 + stream.len()).unwrap();
+    let mut chunk = vec![5, 1, codec << 5 | 0x15, 1, 4, 0, 0, 0, 4, 0, 0, 0, cbytes];
+    chunk.resize(32, 0);
+    chunk.extend([36, 0, 0, 0]);
+    chunk.extend(stream);
+    chunk
+}
+
+fn result(chunk: &[u8]) -> Result<Vec<u8>, (ErrorKind, String)> {
+    let mut data = vec![0xaa; ChunkHeader::parse(chunk).map_or(0, |header| header.nbytes.min(1 << 20))];
+    let decompressed = Decompressor::new().decompress_into(chunk, &mut data);
+    decompressed.map(|_| data).map_err(|error| (error.kind(), error.to_string()))
+}
+
+#[test]
+fn no_changed_byte_panics_or_makes_a_block_differ_from_the_whole() {
+    for name in ["codecs", "filters", "dictionaries", "variable", "blosc1"] {
+        for chunk in chunks_of(name) {
+            let header_len = ChunkHeader::parse(&chunk).unwrap().header_len;
+            let step = 1 + chunk.len() / 50;
+            for at in (0..header_len + 40).chain((header_len + 40..chunk.len()).step_by(step)) {
+                let mut damaged = chunk.clone();
+                damaged[at] ^= 0x81;
+                let Ok(data) = result(&damaged) else { continue };
+                let mut block = vec![0; data.len()];
+                if let Ok(length) = Decompressor::new().decompress_block(&damaged, 0, &mut block) {
+                    assert!(block[..length] == data[..length], "{name}, byte {at}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_chunk_that_is_cut_short_is_refused() {
+    let chunk = chunks_of("codecs").remove(0);
+    for length in [0, 15, 31, 32, 100, chunk.len() - 1] {
+        let (kind, _) = result(&chunk[..length]).unwrap_err();
+        assert_eq!(kind, ErrorKind::Header, "{length}");
+    }
+    let says = format!("the chunk has {} bytes, but only 100 are given", chunk.len());
+    assert_eq!(result(&chunk[..100]).unwrap_err().1, says);
+}
+
+#[test]
+fn streams_are_runs_or_data_or_refused() {
+    let run = |value: i32, token: &[u8]| [&value.to_le_bytes()[..], token].concat();
+    assert_eq!(result(&chunk_of(1, &run(0, &[]))), Ok(vec![0; 4]));
+    assert_eq!(result(&chunk_of(1, &run(-1, &[1]))), Ok(vec![1; 4]));
+    assert_eq!(result(&chunk_of(1, &run(-255, &[0xff]))), Ok(vec![255; 4]));
+    assert_eq!(result(&chunk_of(1, &run(4, b"data"))), Ok(b"data".into()));
+    for (stream, says) in [
+        (run(-256, &[1]), "a stream has the length -256, but repeats no byte"),
+        (run(-7, &[2]), "a stream has the length -7, but repeats no byte"),
+        (run(-7, &[]), "it reaches beyond the end of the chunk"),
+        (run(3, b"ab"), "it reaches beyond the end of the chunk"),
+        (b"ab".to_vec(), "it reaches beyond the end of the chunk"),
+        (run(5, b"abcde"), "a stream has 5 bytes, but must have at most the 4 of its data"),
+        (run(2, &[0x10, b'a']), "lz4 cannot decompress a stream of 2 bytes to 4"),
+    ] {
+        let says = format!("the chunk cannot be decompressed: block 0: {says}");
+        assert_eq!(result(&chunk_of(1, &stream)), Err((ErrorKind::Data, says)));
+    }
+}
+
+#[test]
+fn tables_that_lead_outside_are_refused() {
+    let chunk = chunk_of(1, &[0; 4]);
+    for start in [-1, 0, 35, 40, i32::MAX] {
+        let mut damaged = chunk.clone();
+        damaged[32..36].copy_from_slice(&start.to_le_bytes());
+        let says = format!(
+            "the chunk has block 0 at byte {start} of it, but must have it at 36 or after, and before 40"
+        );
+        assert_eq!(result(&damaged), Err((ErrorKind::Table, says)));
+        let error = Decompressor::new().decompress_block(&damaged, 0, &mut [0; 4]).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Table);
+    }
+}
+
+#[test]
+fn a_dictionary_that_does_not_fit_or_is_none_is_refused() {
+    let chunk = chunks_of("dictionaries").pop().unwrap();
+    let at = 32 + ChunkHeader::parse(&chunk).unwrap().table_len().unwrap();
+    for (length, kind) in [(-1, ErrorKind::Table), (32_769, ErrorKind::Table), (i32::MAX, ErrorKind::Table)] {
+        let mut damaged = chunk.clone();
+        damaged[at..at + 4].copy_from_slice(&length.to_le_bytes());
+        assert_eq!(result(&damaged).unwrap_err().0, kind, "{length}");
+    }
+    let mut damaged = chunk.clone();
+    damaged[at + 4] ^= 1;
+    let says = "the chunk cannot be decompressed: block 0: the dictionary is not in the format of the codec";
+    assert_eq!(result(&damaged), Err((ErrorKind::Data, says.into())));
+}
+
+#[test]
+fn the_sizes_of_variable_blocks_must_add_up() {
+    let chunk = chunks_of("variable").remove(0);
+    let nbytes = ChunkHeader::parse(&chunk).unwrap().nbytes;
+    for change in [-1_i32, 1] {
+        let mut damaged = chunk.clone();
+        let changed = i32::try_from(nbytes).unwrap() + change;
+        damaged[4..8].copy_from_slice(&changed.to_le_bytes());
+        let (kind, says) = result(&damaged).unwrap_err();
+        assert_eq!(kind, ErrorKind::Data);
+        assert!(says.ends_with(&format!("the blocks do not add up to {changed} bytes")), "{says}");
+    }
+}
+
+#[test]
+fn a_plugin_is_refused_before_anything_is_decompressed() {
+    let mut chunk = chunks_of("codecs").remove(0);
+    chunk[FLAGS] |= 0xe0;
+    assert!(chunk[FLAGS] & 2 == 0, "not compressed");
+    assert_eq!(result(&chunk).unwrap_err().0, ErrorKind::Unsupported);
+    chunk = chunks_of("codecs").remove(0);
+    chunk[MORE_FLAGS] |= 0x80;
+    assert_eq!(result(&chunk).unwrap_err().0, ErrorKind::Unsupported);
+}

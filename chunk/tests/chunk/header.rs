@@ -1,0 +1,143 @@
+//! The headers of chunks, and the rules for them.
+
+use b2nd_chunk::header::{FLAGS, MORE_FLAGS, NBYTES, TYPESIZE, stored_header};
+use b2nd_chunk::{ChunkHeader, Codec, ErrorKind, Filter, SpecialValue};
+
+/// The header of a compressed chunk of 12 items of 3 bytes, in blocks of 15 bytes.
+fn header() -> [u8; 32] {
+    let mut header = stored_header(false, 3, 36, 15, 60).unwrap();
+    // Zstd, split.
+    header[FLAGS] = 0x85;
+    header
+}
+
+fn parsed(bytes: &[u8]) -> ChunkHeader {
+    ChunkHeader::parse(bytes).unwrap()
+}
+
+#[test]
+fn a_header_of_16_bytes_has_its_filters_in_its_flags() {
+    for (flags, filters) in [
+        (0x00, [Filter::NONE, Filter::NONE]),
+        (0x01, [Filter::NONE, Filter::SHUFFLE]),
+        (0x04, [Filter::NONE, Filter::BITSHUFFLE]),
+        (0x08, [Filter::DELTA, Filter::NONE]),
+        (0x0c, [Filter::DELTA, Filter::BITSHUFFLE]),
+    ] {
+        let mut bytes = header();
+        bytes[FLAGS] = flags;
+        let header = parsed(&bytes);
+        assert_eq!((header.header_len, &header.filters[4..]), (16, &filters[..]), "{flags}");
+    }
+}
+
+#[test]
+fn the_last_block_is_shorter_and_is_not_split() {
+    let header = parsed(&header());
+    assert_eq!([0, 1, 2, 3].map(|number| header.block_len(number)), [Some(15), Some(15), Some(6), None]);
+    assert_eq!([15, 6].map(|length| header.nstreams(length)), [3, 1]);
+    assert_eq!((header.nblocks(), header.table_len()), (Some(3), Some(12)));
+    assert_eq!(header.longest_block(15), 15 + 3 * 4);
+}
+
+#[test]
+fn a_header_that_contradicts_itself_is_refused_by_name() {
+    parsed(&header()).check().unwrap();
+    for (at, byte, says) in [
+        (TYPESIZE, 0, "the chunk has items of 0 bytes, but must have at least 1"),
+        (8, 0, "the chunk has blocks of 0 bytes, but must have 1 to 536866816"),
+        (11, 0x40, "the chunk has blocks of 1073741839 bytes, but must have 1 to 536866816"),
+        (FLAGS, 0x87, "the chunk is not compressed, but has 60 bytes for 36 of data"),
+        (FLAGS, 0x05, "the chunk has a dictionary, but blosclz takes none"),
+        (
+            TYPESIZE,
+            4,
+            "the chunk has blocks of 15 bytes that are split into 4 streams, which cannot be of one length",
+        ),
+        (
+            8,
+            14,
+            "the chunk has blocks of 14 bytes that are split into 3 streams, which cannot be of one length",
+        ),
+        (MORE_FLAGS, 0x50, "the chunk has the special value 5, but only 1 to 4 are known"),
+        (MORE_FLAGS, 0x11, "the chunk has one value, but also data or a dictionary"),
+        (MORE_FLAGS, 0x30, "the chunk repeats a value of 60 bytes, which does not fit 36 bytes"),
+        (12, 40, "the chunk has no room for the offsets of its blocks in 40 bytes"),
+    ] {
+        let mut bytes = header();
+        if says.contains("takes none") {
+            bytes[MORE_FLAGS] = 1;
+        }
+        bytes[at] = byte;
+        let error = parsed(&bytes).check().unwrap_err();
+        assert_eq!((error.kind(), error.to_string().as_str()), (ErrorKind::Header, says));
+    }
+}
+
+#[test]
+fn the_flags_of_byte_31_and_30_are_checked() {
+    let mut bytes = header();
+    bytes[FLAGS] |= 2;
+    bytes[30] = 1;
+    let says = "the chunk has blocks of any length, but none is compressed";
+    assert_eq!(parsed(&bytes).check_flags().unwrap_err().to_string(), says);
+    bytes[30] = 0;
+    bytes[MORE_FLAGS] = 8;
+    let says = "the chunk is marked as lazy, but has data";
+    assert_eq!(parsed(&bytes).check_flags().unwrap_err().to_string(), says);
+    // Nine bytes of NaN are no items of 3 bytes and a half.
+    bytes = header();
+    (bytes[MORE_FLAGS], bytes[NBYTES]) = (0x20, 35);
+    let says = "the chunk has 35 bytes of one value, which are no whole items of 3";
+    assert_eq!(parsed(&bytes).check().unwrap_err().to_string(), says);
+}
+
+#[test]
+fn plugins_and_the_unknown_are_refused_by_name() {
+    parsed(&header()).check_support().unwrap();
+    let with = |changes: &[(usize, u8)]| {
+        let mut bytes = header();
+        changes.iter().for_each(|&(at, byte)| bytes[at] = byte);
+        let error = parsed(&bytes).check_support().unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Unsupported);
+        error.message().to_string()
+    };
+    for (codec, name) in [(32, "ndlz"), (33, "zfp_acc"), (38, "openzl"), (200, "codec 200")] {
+        let says = format!("has the codec {name}, which this crate cannot decompress");
+        assert_eq!(with(&[(FLAGS, 0xc5), (22, codec)]), says);
+    }
+    assert_eq!(with(&[(FLAGS, 0xe5)]), "leaves its codec to the frame");
+    for (filter, name) in
+        [(32, "ndcell"), (33, "ndmean"), (34, "bytedelta_buggy"), (5, "filter 5"), (200, "filter 200")]
+    {
+        assert_eq!(with(&[(21, filter)]), format!("has the filter {name}, which this crate cannot undo"));
+    }
+    let says = "has the filter bytedelta with parameter 0, which leaves the item size to the frame";
+    assert_eq!(with(&[(21, 35)]), says);
+    assert_eq!(with(&[(MORE_FLAGS, 0x80)]), "has measurements of its codec in the place of data");
+    assert_eq!(with(&[(MORE_FLAGS, 0x20)]), "is all NaN, but Blosc2 has no NaN of 3 bytes");
+}
+
+#[test]
+fn a_special_value_outside_of_blosc2_is_seen_only_by_c_blosc2() {
+    let mut bytes = header();
+    bytes[FLAGS] = 0x21;
+    bytes[MORE_FLAGS] = 0x20;
+    let header = parsed(&bytes);
+    assert_eq!((header.special, header.codec, header.false_special()), (None, Some(Codec::LZ4), Some(2)));
+    header.check().unwrap();
+    bytes[FLAGS] = 0x25;
+    assert_eq!(parsed(&bytes).special, Some(SpecialValue::Nan));
+    assert_eq!(parsed(&bytes).false_special(), None);
+}
+
+#[test]
+fn the_sixth_filter_of_an_alpha_release_does_not_count() {
+    let mut bytes = header();
+    (bytes[0], bytes[21]) = (3, 77);
+    assert!(parsed(&bytes).is_of_alpha());
+    parsed(&bytes).check_support().unwrap();
+    bytes[0] = 4;
+    assert!(!parsed(&bytes).is_of_alpha());
+    parsed(&bytes).check_support().unwrap_err();
+}
