@@ -52,7 +52,7 @@ struct Compared {
 }
 
 /// The compared fields of a record. All others follow from these, or depend on where the frame is stored.
-const FIELDS: [&str; 16] = [
+const FIELDS: [&str; 17] = [
     "kind",
     "container",
     "layout",
@@ -69,6 +69,7 @@ const FIELDS: [&str; 16] = [
     "split",
     "dictionary",
     "filters",
+    "filters_meta",
 ];
 
 /// The sizes of a frame without an array, in which no shape implies them.

@@ -5,6 +5,7 @@ use std::fmt;
 
 use futures_util::StreamExt;
 use object_store::client::{HttpError, HttpErrorKind, HttpResponse};
+use reqwest::StatusCode;
 
 /// The most bytes read of the answer to a failed request. Object stores send some 400.
 const MAX_REFUSAL: usize = 16 << 10;
@@ -139,11 +140,14 @@ pub(super) async fn refusal(answer: HttpResponse, redirect: Redirect, is_from_or
     let start = Start::of(answer.into_body(), MAX_REFUSAL).await;
     let code =
         Some(start.bytes).filter(|_| is_from_origin).and_then(|bytes| code(&bytes)).unwrap_or_default();
-    // The kind determines whether `object_store` retries.
+    HttpError::new(kind_of(status), Refusal { status: status.as_u16(), code, redirect })
+}
+
+/// The kind of error for a status, by which `object_store` decides whether to retry.
+pub(super) fn kind_of(status: StatusCode) -> HttpErrorKind {
     // 408 is a timeout, 429 asks for fewer requests.
     let may_change = status.is_server_error() || matches!(status.as_u16(), 408 | 429);
-    let kind = if may_change { HttpErrorKind::Request } else { HttpErrorKind::Unknown };
-    HttpError::new(kind, Refusal { status: status.as_u16(), code, redirect })
+    if may_change { HttpErrorKind::Request } else { HttpErrorKind::Unknown }
 }
 
 /// The word in the element `Code`.

@@ -10,7 +10,7 @@ use object_store::{ClientConfigKey, ClientOptions, Error};
 use reqwest::header::{LOCATION, RANGE};
 use reqwest::{Certificate, Client, Method, NoProxy, Proxy, StatusCode, Url};
 
-use super::answer::{Redirect, Unusable, refusal, start_of, whole};
+use super::answer::{Redirect, Unusable, kind_of, refusal, start_of, whole};
 use super::runtime::TIMEOUT;
 
 /// The most redirects of a request.
@@ -98,8 +98,11 @@ impl Connection {
         let (mut redirects, mut is_from_origin) = (0, true);
         loop {
             let answer = HttpService::call(&self.client, request.clone()).await;
-            let answer = answer
-                .map_err(|error| if is_for_credentials { Unusable::NoCredentials.into() } else { error })?;
+            let answer = answer.map_err(|error| match error.kind() {
+                // The kind stays, so that `object_store` retries what can be a passing failure.
+                kind if is_for_credentials => HttpError::new(kind, Unusable::NoCredentials),
+                _ => error,
+            })?;
             if answer.status().is_success() {
                 // The answer to a range request is read by `Object::fetch`, which stops at the end of the range.
                 return match (request.headers().contains_key(RANGE), answer.status()) {
@@ -115,7 +118,7 @@ impl Connection {
                 return Ok(start_of(answer).await);
             }
             if is_for_credentials {
-                return Err(Unusable::NoCredentials.into());
+                return Err(HttpError::new(kind_of(answer.status()), Unusable::NoCredentials));
             }
             if !answer.status().is_redirection() {
                 return Err(refusal(answer, Redirect::None, is_from_origin).await);

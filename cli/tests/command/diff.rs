@@ -37,14 +37,16 @@ fn frames_that_differ_in_data_and_length_only_have_no_difference() {
 }
 
 #[test]
-fn numbers_that_an_old_layout_lacks_are_compared() {
+fn numbers_of_the_header_and_of_the_metalayer_are_compared() {
     let folder = tempfile::tempdir().unwrap();
     let whole = fs::read(data().join("int32_3x5.b2nd")).unwrap();
     let path = data().join("int32_3x5.b2nd");
     // The last byte of each number.
-    for (at, byte, field, values) in
-        [(113, 1, "version", [json!(0), json!(1)]), (156, 1, "dtype_format", [json!(0), json!(1)])]
-    {
+    for (at, byte, field, values) in [
+        (84, 3, "filters_meta", [json!([0]), json!([3])]),
+        (113, 1, "version", [json!(0), json!(1)]),
+        (156, 1, "dtype_format", [json!(0), json!(1)]),
+    ] {
         let mut other = whole.clone();
         other[at] = byte;
         fs::write(folder.path().join("other.b2nd"), other).unwrap();
