@@ -187,7 +187,6 @@ extern crate std;
 // order.
 mod marker;
 
-mod entry;
 mod layout;
 
 mod error;
@@ -212,10 +211,9 @@ pub use de::from_reader;
 pub use de::{Deserializer, from_slice, take_from_slice};
 #[cfg(feature = "dtype")]
 pub use dtype::Dtype;
-pub use entry::{Entry, MAX_NDIM};
 pub use error::{Error, ErrorKind};
 pub use geometry::Geometry;
-pub use layout::{Layout, ParseLayoutError};
+pub use layout::{Entry, Layout, MAX_NDIM, ParseLayoutError};
 #[cfg(feature = "alloc")]
 pub use meta::Meta;
 #[cfg(feature = "std")]

@@ -6,12 +6,11 @@ use alloc::vec::Vec;
 use core::fmt;
 
 use ecow::EcoString;
-use serde::de::{self, Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
+use serde::de::{self, Deserialize, DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde::ser::{Serialize, SerializeStruct, Serializer};
 
-use crate::entry::{Entry, MAX_NDIM, META_FIELDS, META_NAME};
-use crate::error::{Detail, Error, LayoutFault};
-use crate::layout::Layout;
+use crate::error::{Detail, Error, LayoutFault, TextFault};
+use crate::layout::{Entry, Layout, MAX_NDIM, META_FIELDS, META_NAME};
 use crate::marker;
 use crate::shapes::Shapes;
 use crate::wire::{self, Input, Metalayer};
@@ -54,12 +53,12 @@ impl<const ROOM: usize> Arrays<ROOM> {
 }
 
 /// Three shapes of the same number of dimensions.
-// Not an enum: choosing its variant costs more than the pointer beside the arrays.
+// Not an enum, with which reading one dimension took longer.
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct OwnedShapes {
-    /// All 0 if there are more than [`INLINE`] dimensions.
+    /// The dimensions if they are at most [`INLINE`], else 0.
     inline: Arrays<INLINE>,
-    /// The dimensions if there are more than [`INLINE`].
+    /// The dimensions if they are more than [`INLINE`].
     heap: Option<Box<Arrays<{ MAX_NDIM as usize }>>>,
     ndim: u8,
 }
@@ -165,27 +164,20 @@ impl Meta {
     /// assert_eq!(error.to_string(), "chunkshape has 3 dimensions, but ndim is 2");
     /// ```
     pub fn new(shapes: Shapes<'_>, dtype: &str) -> Result<Self, Error> {
-        let found = shapes.shape.len();
-        // The fallback is above the maximum, so a longer shape is an error.
-        let ndim = u8::try_from(found).unwrap_or(u8::MAX);
-        if ndim > MAX_NDIM {
-            return Err(Error::new(Detail::Rank { found }).in_entry(Entry::Ndim));
-        }
-        Self::checked(Layout::B2nd, 0, ndim, shapes, 0, dtype)
+        Self::checked(Layout::B2nd, 0, shapes.shape.len(), shapes, 0, dtype)
     }
 
     /// A metalayer of these entries, whose numbers of dimensions and widths are checked.
     fn checked(
         layout: Layout,
         version: u8,
-        ndim: u8,
+        found: usize,
         shapes: Shapes<'_>,
         dtype_format: u8,
         dtype: &str,
     ) -> Result<Self, Error> {
-        if ndim > MAX_NDIM {
-            return Err(Error::new(Detail::Rank { found: ndim.into() }).in_entry(Entry::Ndim));
-        }
+        let ndim = u8::try_from(found).ok().filter(|&ndim| ndim <= MAX_NDIM);
+        let ndim = ndim.ok_or_else(|| Error::new(Detail::Rank { found }).in_entry(Entry::Ndim))?;
         check_vector(Entry::Shape, shapes.shape.len(), ndim)?;
         check_vector(Entry::Chunkshape, shapes.chunkshape.len(), ndim)?;
         check_vector(Entry::Blockshape, shapes.blockshape.len(), ndim)?;
@@ -349,7 +341,7 @@ fn check_dtype(dtype: &str) -> Result<(), Error> {
     if wire::is_dtype(dtype) {
         return Ok(());
     }
-    Err(wire::not_dtype(dtype.as_bytes()).in_entry(Entry::Dtype))
+    Err(TextFault::of(dtype.as_bytes()).error().in_entry(Entry::Dtype))
 }
 
 fn check_vector(entry: Entry, length: usize, ndim: u8) -> Result<(), Error> {
@@ -421,7 +413,7 @@ impl<'de> Visitor<'de> for MetaVisitor {
     fn visit_bytes<E: de::Error>(self, bytes: &[u8]) -> Result<Meta, E> {
         match Metalayer::ordinary(bytes) {
             Some(metalayer) if metalayer.rest.is_empty() => Ok(Meta::of(metalayer)),
-            _ => other(bytes).map_err(E::custom),
+            _ => read_general(bytes).map_err(E::custom),
         }
     }
 
@@ -442,7 +434,7 @@ impl<'de> Visitor<'de> for MetaVisitor {
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Meta, A::Error> {
         let (map, mut draft) = (&mut map, Draft::default());
-        while let Some(FieldName(field)) = map.next_key()? {
+        while let Some(field) = map.next_key_seed(FieldName)? {
             match field {
                 None => value(map, "layout", &mut draft.layout)?,
                 Some(Entry::Version) => value(map, "version", &mut draft.version)?,
@@ -462,7 +454,7 @@ impl<'de> Visitor<'de> for MetaVisitor {
 // Not inlined, so it does not grow the code of the fast way.
 #[cold]
 #[inline(never)]
-fn other(bytes: &[u8]) -> Result<Meta, Error> {
+fn read_general(bytes: &[u8]) -> Result<Meta, Error> {
     let mut input = Input::new(bytes);
     let metalayer = Metalayer::read(input.clone())?;
     input.skip_to(metalayer.rest);
@@ -494,31 +486,28 @@ fn value<'de, T: Deserialize<'de>, A: MapAccess<'de>>(
     Ok(())
 }
 
-/// The name of a field: an entry, or `None` for the layout.
-struct FieldName(Option<Entry>);
+/// Reads the name of a field: an entry, or `None` for the layout.
+struct FieldName;
 
-impl<'de> Deserialize<'de> for FieldName {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_identifier(FieldNameVisitor)
+impl<'de> DeserializeSeed<'de> for FieldName {
+    type Value = Option<Entry>;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Option<Entry>, D::Error> {
+        deserializer.deserialize_identifier(self)
     }
 }
 
-struct FieldNameVisitor;
-
-impl Visitor<'_> for FieldNameVisitor {
-    type Value = FieldName;
+impl Visitor<'_> for FieldName {
+    type Value = Option<Entry>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("the name of a field")
     }
 
-    fn visit_str<E: de::Error>(self, name: &str) -> Result<FieldName, E> {
-        if name == "layout" {
-            return Ok(FieldName(None));
-        }
+    fn visit_str<E: de::Error>(self, name: &str) -> Result<Option<Entry>, E> {
         match Entry::ALL.iter().find(|entry| entry.name() == name) {
-            Some(&entry) => Ok(FieldName(Some(entry))),
-            None => Err(E::unknown_field(name, META_FIELDS)),
+            None if name != "layout" => Err(E::unknown_field(name, META_FIELDS)),
+            entry => Ok(entry.copied()),
         }
     }
 }
@@ -561,6 +550,6 @@ impl Draft {
             return Err(E::custom(fault.error().in_entry(entry)));
         }
         let (dtype_format, dtype) = (dtype_format.unwrap_or_default(), dtype.unwrap_or_default());
-        Meta::checked(layout, version, ndim, shapes, dtype_format, &dtype).map_err(E::custom)
+        Meta::checked(layout, version, ndim.into(), shapes, dtype_format, &dtype).map_err(E::custom)
     }
 }

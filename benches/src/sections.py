@@ -1,4 +1,4 @@
-"""The benchmarks: `sections.py metalayer|ls|slices|chunks|write [--quick]` measures this project against its peers and bare system calls.
+"""The benchmarks: `sections.py metalayer|ls|slices|rows|chunks|write [--quick]` measures this project against its peers and bare system calls.
 
 Prints its section of lab/results/benchmarks.md. The contenders take turns in each round, and the 10th percentile of the times of each
 one counts: neither other programs nor a single lucky measurement affects it.
@@ -21,7 +21,7 @@ import numpy as np
 
 from shared import table
 
-B2ND, BARE, METALAYER, SLICES = (os.environ[name] for name in ("B2ND", "B2ND_BARE", "B2ND_METALAYER", "B2ND_SLICES"))
+B2ND, BARE, METALAYER, SLICES, ROWS_PROGRAM = (os.environ[name] for name in ("B2ND", "B2ND_BARE", "B2ND_METALAYER", "B2ND_SLICES", "B2ND_ROWS"))
 IS_QUICK = "--quick" in sys.argv
 MEBIBYTE = 1 << 20
 
@@ -402,6 +402,40 @@ def peak_of_cat(scratch, length, options):
     return peak(B2ND, "cat", *options, path)
 
 
+# Rows.
+
+# The contenders of benches/src/rows.rs, in its order.
+ROWS = ["read, `&str`", "by hand, `&str`", "read, `String`", "by hand, `String`", "csv, `String`", "written", "by hand, written"]
+
+ROWS_TEXT = """\
+## Rows
+
+`lab/run benchmarks rows`. Items of two float64, a uint32 and a text of 16 bytes, as structs, with `Dtype::read_items` and `write_items`. By
+hand is a loop of `from_le_bytes` or `to_le_bytes` with the same structs, which also removes the padding of the text and checks its
+UTF-8. The crate csv reads the same rows from text, and `tolist` of NumPy makes tuples of the items.
+
+"""
+
+
+def rows(scratch):
+    rounds, count = (1, 20_000) if IS_QUICK else (10, 400_000)
+    rng = np.random.default_rng(1)
+    items = np.zeros(count, [("ra", "<f8"), ("dec", "<f8"), ("id", "<u4"), ("name", "S16")])
+    items["ra"], items["dec"] = rng.uniform(0, 360, count), rng.uniform(-90, 90, count)
+    items["id"] = rng.integers(0, 2**32, count)
+    items["name"] = [b"HIP %d %s" % (number, b"abc"[: number % 4]) for number in rng.integers(0, 10**8, count)]
+    binary, text = scratch / "rows.bin", scratch / "rows.csv"
+    items.tofile(binary)
+    text.write_text("ra,dec,id,name\n" + "".join(f"{ra!r},{dec!r},{number},{name.decode()}\n" for ra, dec, number, name in items.tolist()))
+    turn = items[:2000]
+    contenders = [(ROWS, lambda: printed(ROWS_PROGRAM, binary, text)), (["tolist"], lambda: [[timed(turn.tolist)] for _ in range(100)])]
+    times = take_turns(contenders, rounds)
+    nanoseconds = lambda name: f"{times[name] / len(turn) * 1e9:.1f}"
+    row = lambda name, peer, goal=None: (name, peer, f"at most {goal}" if goal else "report", ratio(times[name], times[peer], goal), f"{nanoseconds(name)} / {nanoseconds(peer)}")
+    table_rows = [row(ROWS[0], ROWS[1], 1.3), row(ROWS[2], ROWS[3], 1.3), row(ROWS[2], ROWS[4]), row(ROWS[2], "tolist"), row(ROWS[5], ROWS[6])]
+    return ROWS_TEXT + table("operation | against | goal: | ratio: | ns a row, ours / theirs:", table_rows) + conditions("numpy", more=["csv 1.4"])
+
+
 # Chunks.
 
 COMMANDS = (["chunks", "--json"], ["check", "--chunks"], ["check", "--data"])
@@ -534,4 +568,4 @@ def main(measure):
         print(measure(Path(scratch)), end="")
 
 
-main({"metalayer": metalayer, "ls": ls, "slices": slices, "chunks": chunks, "write": write}[sys.argv[1]])
+main({"metalayer": metalayer, "ls": ls, "slices": slices, "rows": rows, "chunks": chunks, "write": write}[sys.argv[1]])

@@ -2,6 +2,9 @@
 
 use core::fmt;
 
+/// The first number for users, which can mean any codec or filter (`BLOSC2_USER_REGISTERED_CODECS_START`).
+pub(crate) const FIRST_OF_USERS: u8 = 160;
+
 macro_rules! codecs {
     ($($constant:ident $id:literal $name:literal $what:literal)*) => {
         /// A compression codec, by its number in C-Blosc2.
@@ -57,6 +60,12 @@ codecs! {
 }
 
 impl Codec {
+    /// Whether the number belongs neither to a known codec nor to a user.
+    #[must_use]
+    pub fn is_unknown(self) -> bool {
+        self.0 < FIRST_OF_USERS && self.name().is_none()
+    }
+
     /// Whether every build of C-Blosc2 has the codec.
     #[must_use]
     pub fn is_built_in(self) -> bool {

@@ -2,8 +2,7 @@
 
 use core::fmt;
 
-/// The first number for users, which can mean any codec or filter (`BLOSC2_USER_REGISTERED_CODECS_START`).
-const FIRST_OF_USERS: u8 = 160;
+use crate::codec::FIRST_OF_USERS;
 
 macro_rules! filters {
     ($($constant:ident $id:literal $name:literal $what:literal)*) => {

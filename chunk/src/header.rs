@@ -43,6 +43,9 @@ const IS_DELTA: u8 = 0x08;
 
 const IS_UNSPLIT: u8 = 0x10;
 
+/// In bits 5 to 7 of the flags: the codec is that of the frame.
+const CODEC_OF_FRAME: u8 = 7;
+
 /// In byte 30: blocks may have different lengths. Then the field `blocksize` holds the number of blocks.
 const HAS_VARIABLE_BLOCKS: u8 = 0x01;
 
@@ -342,6 +345,14 @@ impl ChunkHeader {
         self.filters.iter().position(|filter| filter.id != 0 && filter.is_unknown())
     }
 
+    /// The unknown codec of a chunk with compressed blocks: its number, or its number in the flags.
+    #[must_use]
+    pub fn unknown_codec(&self) -> Option<u8> {
+        let in_flags = self.flags >> 5;
+        let is_unknown = self.codec.map_or(in_flags != CODEC_OF_FRAME, Codec::is_unknown);
+        (self.has_table() && is_unknown).then(|| self.codec.map_or(in_flags, |codec| codec.0))
+    }
+
     /// Whether it has flags that no writer stores. C-Blosc2 ignores them, except the mark of a lazy chunk.
     #[must_use]
     pub fn has_unknown_flags(&self) -> bool {
@@ -496,7 +507,7 @@ fn filters_of_blosc1(flags: u8) -> [Filter; 6] {
 }
 
 /// The codec in the flags, or `other`, the value of the byte `codec`, if the flags say 6.
-// C-Blosc2 does not use 2 and 5; 7 refers to the codec of the frame, which this header does not know.
+// C-Blosc2 does not use 2 and 5; `CODEC_OF_FRAME` refers to a codec that this header does not know.
 fn codec(flags: u8, other: u8) -> Option<Codec> {
     Some(match flags >> 5 {
         0 => Codec::BLOSCLZ,

@@ -2,15 +2,6 @@
 
 use std::path::{self, Path};
 
-/// The file in the directory of a sparse frame that has the header.
-pub(crate) const SPARSE_INDEX: &str = "chunks.b2frame";
-
-/// The file in a store's folder or zip file that holds the small arrays in its data.
-pub(crate) const STORE_FILE: &str = "embed.b2e";
-
-/// The file that marks the folder of a table in a store.
-pub(crate) const TABLE_FILE: &str = "_meta.b2f";
-
 /// The extensions of frames and of zip files of frames.
 const EXTENSIONS: [&str; 7] = ["b2nd", "b2frame", "b2e", "b2f", "b2b", "b2z", "caterva"];
 

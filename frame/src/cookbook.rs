@@ -8,7 +8,7 @@
 //! [HDF5](#a-chunk-in-hdf5), [a range request](#the-first-bytes-from-a-server).
 //!
 //! **Items:** [the bytes of an item](#which-bytes-hold-item-i-j-k), [a slice](#a-slice-of-an-array),
-//! [a large array](#an-array-that-does-not-fit-in-memory),
+//! [rows as structs](#rows-as-structs), [a large array](#an-array-that-does-not-fit-in-memory),
 //! [the chunks of a slice](#the-chunks-of-a-slice-for-another-decompressor).
 //!
 //! **Meaning:** [each byte](#the-meaning-of-each-byte), [the dtype](#the-meaning-of-the-dtype),
@@ -17,8 +17,8 @@
 //! **Writing:** [a new file](#a-new-array-file), [another shape](#change-a-shape-in-place), [a Caterva
 //! file](#convert-a-caterva-file), [a damaged file](#save-a-damaged-file).
 //!
-//! The folder `examples` has whole programs: they read a slice into an `ndarray`, write an array, list a folder, find
-//! the chunks in an HDF5 file, and ask a web server for the first 512 bytes of each file.
+//! The folder `examples` has whole programs: they read a slice into an `ndarray`, rows into structs, write an array,
+//! list a folder, find the chunks in an HDF5 file, and ask a web server for the first 512 bytes of each file.
 //!
 //! # Your own struct
 //!
@@ -325,6 +325,39 @@
 //! let mut frame = Frame::open("tests/data/int32_3x5.b2nd")?;
 //! let slice = frame.slice(&[0..2, 1..5]).read_array::<i32>()?;
 //! assert_eq!(slice, ndarray::array![[1, 2, 3, 4], [6, 7, 8, 9]].into_dyn());
+//! # }
+//! # Ok::<(), b2nd_frame::Error>(())
+//! ```
+//!
+//! # Rows as structs
+//!
+//! The items of a structured dtype are structs of your own, with the names of the fields. It needs the feature
+//! `decompress`. The page of [`items`](b2nd_serde::dtype::items) has a table of the types that a dtype takes.
+//!
+//! ```
+//! # #[cfg(feature = "decompress")] {
+//! use b2nd_frame::Frame;
+//! use serde::Deserialize;
+//!
+//! #[derive(Deserialize)]
+//! struct Star {
+//!     name: String,
+//!     ra: f64,
+//!     dec: f64,
+//!     magnitude: f32,
+//!     system: (u8, bool), // fields by position
+//! }
+//!
+//! let mut frame = Frame::open("tests/data/stars/stars.b2nd")?;
+//! let stars: Vec<Star> = frame.slice(&[0..4]).read_rows()?;
+//! assert_eq!((stars[3].name.as_str(), stars[3].ra), ("Vega", 279.235));
+//!
+//! // In pieces, for what does not fit in memory:
+//! let mut brightest = f32::INFINITY;
+//! for star in frame.slice(&[0..6]).rows::<Star>()? {
+//!     brightest = brightest.min(star?.magnitude);
+//! }
+//! assert_eq!(brightest, -1.46);
 //! # }
 //! # Ok::<(), b2nd_frame::Error>(())
 //! ```

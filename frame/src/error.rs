@@ -88,6 +88,7 @@ enum Detail {
         needed: usize,
     },
     Malformed {
+        path: Option<PathBuf>,
         finding: Finding,
         advice: &'static str,
     },
@@ -131,7 +132,7 @@ impl Error {
     }
 
     pub(crate) fn malformed(finding: Finding) -> Self {
-        Self::new(Detail::Malformed { finding, advice: "" })
+        Self::new(Detail::Malformed { path: None, finding, advice: "" })
     }
 
     pub(crate) fn decode(name: &str, source: impl Into<Box<dyn error::Error + Send + Sync>>) -> Self {
@@ -172,9 +173,11 @@ impl Error {
         Self::new(Detail::Stopped)
     }
 
-    /// Adds the name of the file that cannot be read or written, if it is known and the error has none.
+    /// Adds the name of the file that is malformed, or cannot be read or written, if it is known and the error has none.
     pub(crate) fn at(mut self, file: Option<&Path>) -> Self {
-        if let Detail::Io { path: path @ None, .. } = &mut *self.0 {
+        if let Detail::Io { path: path @ None, .. } | Detail::Malformed { path: path @ None, .. } =
+            &mut *self.0
+        {
             *path = file.map(Into::into);
         }
         self
@@ -253,7 +256,8 @@ impl Error {
         }
     }
 
-    /// The file or folder that the error is about, if it is known. For [`ErrorKind::Io`] it cannot be read or written,
+    /// The file or folder that the error is about, if it is known. For [`ErrorKind::Malformed`] it holds the fault, for
+    /// [`ErrorKind::Io`] it cannot be read or written,
     /// for [`ErrorKind::Locked`] it is the lock file, for [`ErrorKind::Exists`] it already exists.
     ///
     /// ```
@@ -266,7 +270,7 @@ impl Error {
     #[must_use]
     pub fn path(&self) -> Option<&Path> {
         match &*self.0 {
-            Detail::Io { path, .. } => path.as_deref(),
+            Detail::Io { path, .. } | Detail::Malformed { path, .. } => path.as_deref(),
             Detail::Locked(path) | Detail::Exists(path) => Some(path),
             _ => None,
         }
@@ -283,7 +287,10 @@ impl fmt::Display for Error {
                 write!(f, "cannot {action} the file: {reason}{advice}")
             }
             Detail::Incomplete { needed } => write!(f, "incomplete: at least {needed} bytes are needed"),
-            Detail::Malformed { finding, advice } => write!(f, "{finding}{advice}"),
+            Detail::Malformed { path, finding, advice } => {
+                path.as_ref().map_or(Ok(()), |path| write!(f, "{}: ", path.display()))?;
+                write!(f, "{finding}{advice}")
+            }
             Detail::Layer { action, name, .. } => write!(f, "cannot {action} metalayer `{}`", Escaped(name)),
             Detail::Locked(path) => write!(f, "another process holds the lock {}", path.display()),
             Detail::Changing(None) => {

@@ -122,6 +122,7 @@ pub use find::store::{Store, is_store_folder};
 pub use find::zip::{MemberContent, ZipMember, zip_member, zip_members};
 pub use finding::{Finding, Place};
 pub use format::array::{Array, has_objects};
+pub use format::chunk_file::SPARSE_INDEX;
 pub use format::decompress::expansion_limit;
 pub use format::fields::{Generation, HeaderField};
 pub use format::flags::{FrameType, SplitMode};
@@ -136,9 +137,11 @@ pub use io::frame::Frame;
 pub use io::item::Item;
 pub use io::open::is_sparse_frame;
 #[cfg(feature = "decompress")]
+pub use io::rows::Rows;
+#[cfg(feature = "decompress")]
 pub use io::slice::Slice;
-pub use salvage::from::Salvage;
-pub use salvage::report::{ChunkRange, SalvageReport};
+pub use salvage::from::{Fill, Salvage};
+pub use salvage::report::{AssumedOrder, ChunkRange, LostMetalayer, Restored, SalvageReport};
 pub use write::builder::FrameBuilder;
 pub use write::destination::NewFrame;
 pub use write::writer::FrameWriter;

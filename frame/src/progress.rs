@@ -4,6 +4,9 @@ use core::ops::ControlFlow;
 
 use crate::error::Error;
 
+/// The number of entries of a chunk index that are read or written between two calls of the callback.
+pub(crate) const ENTRIES_BETWEEN_STOPS: u64 = 1 << 12;
+
 /// A function that receives the amount of work done.
 type OnProgress<'p> = Box<dyn FnMut(u64) -> ControlFlow<()> + 'p>;
 

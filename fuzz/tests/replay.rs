@@ -20,4 +20,4 @@ macro_rules! tests {
     };
 }
 
-tests!(meta frame slices change write containers vlmeta dtype geometry);
+tests!(meta frame slices change write containers vlmeta dtype items geometry);

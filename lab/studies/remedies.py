@@ -188,6 +188,7 @@ DAMAGED = [
     ("damaged-trailer", vlmetalayers("offset", 0, MOST), [], items_of("vlmetalayers.b2nd")),
     ("damaged-trailer", vlmetalayers("content", 1, MOST), [], items_of("vlmetalayers.b2nd")),
     ("vlmetalayer-chunk", vlmetalayers("chunk", 3, b"\x00"), [], items_of("vlmetalayers.b2nd")),
+    ("vlmetalayer-value", vlmetalayers("index", 10, b"\xff"), [], items_of("vlmetalayers.b2nd")),
     ("old-layout", with_bytes((DATA / "uint16_6x8.caterva").read_bytes()), ["--dtype", "uint16"], None),
     ("lost-typesize", lost_typesize, [], LONG),
 ]

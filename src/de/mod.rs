@@ -1,41 +1,27 @@
 //! Reading. A whole metalayer is checked first, and the check selects one of two ways to decode it.
 //!
-//! An *ordinary* metalayer (the present layout, valid, no negative dimension) takes the fast way in `slice.rs`, which
-//! is inlined into the type that is read. Everything else takes the general way in `deserializer.rs`, which also
-//! explains why a type does not fit.
+//! An *ordinary* metalayer (the present layout, valid, no negative dimension) takes the fast way, which is inlined into
+//! the type that is read. Everything else takes the general way, which also explains why a type does not fit.
 //!
 //! ```text
-//! bytes ─▶ Metalayer::ordinary ─ Some ─▶ slice.rs ──────────────▶ value
+//! bytes ─▶ Metalayer::ordinary ─ Some ─▶ SliceDeserializer ─▶ value
 //!                 │                         │ the type does not fit (Misfit)
-//!                 └─ None ─▶ deserializer.rs ◀┘ ─────────────────▶ value, or an Error with its place
+//!                 └─ None ─▶ Deserializer ◀─┘ ─▶ value, or an Error with its place
 //! ```
-
-// Each module imports only from those above it.
-mod methods;
-mod takes;
-
-mod read_error;
-
-mod value;
-
-mod vector;
-
-mod entries;
 
 mod names;
 
-mod deserializer;
+use core::fmt;
+use core::marker::PhantomData;
 
-mod slice;
+use serde::de::value::BorrowedStrDeserializer;
+use serde::de::{self, Deserialize, DeserializeSeed, IgnoredAny, SeqAccess, Visitor};
+use serde::forward_to_deserialize_any;
 
-use serde::de::Deserialize;
-
-#[cfg(not(feature = "std"))]
-use crate::error::Error;
-#[cfg(feature = "std")]
-use crate::error::{Detail, Error};
-
-pub use deserializer::Deserializer;
+use crate::error::{Detail, Error, LayoutFault, ValueType};
+use crate::layout::{Entry, Layout, META_FIELDS, is_meta};
+use crate::wire::{FixedInt, Input, Items, Metalayer, bytes_before};
+use names::{ByName, Names};
 
 /// Reads a value from a metalayer, which must be the whole input.
 ///
@@ -70,7 +56,7 @@ pub use deserializer::Deserializer;
 /// ```
 #[inline]
 pub fn from_slice<'de, T: Deserialize<'de>>(bytes: &'de [u8]) -> Result<T, Error> {
-    slice::read(bytes, None)
+    read(bytes, None)
 }
 
 /// Reads a value from the metalayer at the front of the input, and returns it with the rest of the input.
@@ -92,7 +78,7 @@ pub fn from_slice<'de, T: Deserialize<'de>>(bytes: &'de [u8]) -> Result<T, Error
 #[inline]
 pub fn take_from_slice<'de, T: Deserialize<'de>>(bytes: &'de [u8]) -> Result<(T, &'de [u8]), Error> {
     let mut rest = bytes;
-    match slice::read(bytes, Some(&mut rest)) {
+    match read(bytes, Some(&mut rest)) {
         Ok(value) => Ok((value, rest)),
         Err(error) => Err(error),
     }
@@ -119,11 +105,790 @@ const MAX_READ: u64 = (1 << 31) + (1 << 10);
 /// # Ok::<(), b2nd_serde::Error>(())
 /// ```
 #[cfg(feature = "std")]
-pub fn from_reader<R: std::io::Read, T: serde::de::DeserializeOwned>(reader: R) -> Result<T, Error> {
+pub fn from_reader<R: std::io::Read, T: de::DeserializeOwned>(reader: R) -> Result<T, Error> {
     use std::io::Read as _;
 
     let mut bytes = alloc::vec::Vec::new();
     let read = reader.take(MAX_READ).read_to_end(&mut bytes);
     read.map_err(|error| Error::new(Detail::Reader(error)))?;
     from_slice(&bytes)
+}
+
+/// Generates `is_human_readable`, and the methods of [`serde::Deserializer`] for wrappers, which are read as their
+/// content.
+macro_rules! transparent {
+    () => {
+        // Always `Some`: the format has no marker for an absent value. `None` comes from serde, for a missing field.
+        #[inline]
+        fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Self::Error> {
+            visitor.visit_some(self)
+        }
+
+        #[inline]
+        fn deserialize_newtype_struct<V: Visitor<'de>>(
+            self,
+            _name: &'static str,
+            visitor: V,
+        ) -> Result<V::Value, Self::Error> {
+            visitor.visit_newtype_struct(self)
+        }
+
+        #[inline]
+        fn is_human_readable(&self) -> bool {
+            false
+        }
+    };
+}
+
+/// Generates methods of [`serde::Deserializer`] that reject the requested type. The types in parentheses are the
+/// arguments.
+macro_rules! refuse {
+    ($($found:ident: $($method:ident($($argument:ty),*))*;)*) => { $( $(
+        fn $method<V: Visitor<'de>>(self, $(_: $argument,)* _: V) -> Result<V::Value, Self::Error> {
+            Err(ReadError::new(Detail::Unsupported(ValueType::$found)))
+        }
+    )* )* };
+}
+
+/// Generates the methods of [`serde::Deserializer`] for a whole metalayer. They call `take` with the entries that a
+/// type takes.
+macro_rules! whole {
+    () => {
+        #[inline]
+        fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+            self.take(Takes::Any, visitor)
+        }
+
+        #[inline]
+        fn deserialize_tuple<V: Visitor<'de>>(self, len: usize, visitor: V) -> Result<V::Value, Error> {
+            self.take(Takes::Count(len), visitor)
+        }
+
+        #[inline]
+        fn deserialize_tuple_struct<V: Visitor<'de>>(
+            self,
+            _name: &'static str,
+            len: usize,
+            visitor: V,
+        ) -> Result<V::Value, Error> {
+            self.take(Takes::Count(len), visitor)
+        }
+
+        #[inline]
+        fn deserialize_struct<V: Visitor<'de>>(
+            self,
+            name: &'static str,
+            fields: &'static [&'static str],
+            visitor: V,
+        ) -> Result<V::Value, Error> {
+            self.take(Takes::of_struct(name, fields), visitor)
+        }
+
+        fn deserialize_map<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+            self.take(Takes::Map, visitor)
+        }
+
+        transparent! {}
+
+        forward_to_deserialize_any! {
+            bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf unit unit_struct seq
+            enum identifier ignored_any
+        }
+    };
+}
+
+/// The entries that a type takes.
+#[derive(Clone, Copy)]
+enum Takes {
+    /// All entries of the layout.
+    Any,
+    /// This number of entries.
+    Count(usize),
+    /// An entry for each of these fields. Serde lists aliases as fields too, so the entries can be fewer.
+    Fields(&'static [&'static str]),
+    /// The bytes, of which a `Meta` takes the entries itself.
+    Bytes,
+    /// A map, which is always an error.
+    Map,
+}
+
+impl Takes {
+    /// The entries that a struct with this name and these fields takes.
+    // Inlined, so the comparison with a `Meta` is decided at compile time.
+    #[inline(always)]
+    fn of_struct(name: &str, fields: &'static [&'static str]) -> Self {
+        if is_meta(name, fields) {
+            return Self::Bytes;
+        }
+        Self::Fields(fields)
+    }
+
+    /// Whether the type takes the entries of the present layout in order. For a derived type the compiler knows the
+    /// answer.
+    #[inline(always)]
+    fn is_ordinary(self) -> bool {
+        match self {
+            Self::Any => true,
+            Self::Count(count) => count == Layout::B2nd.entries().len(),
+            Self::Fields(fields) => Entry::can_be_fields(fields),
+            Self::Bytes | Self::Map => false,
+        }
+    }
+}
+
+/// Reads a value from the metalayer at the front of some bytes. `rest` receives the bytes after it; without a `rest`
+/// there must be none.
+// This function, `take`, `visit_ordinary` and `unboxed` are inlined into the type that is read: only then are its
+// entries known at compile time.
+#[inline(always)]
+fn read<'de, T: Deserialize<'de>>(bytes: &'de [u8], rest: Option<&mut &'de [u8]>) -> Result<T, Error> {
+    let result = T::deserialize(SliceDeserializer { bytes, rest });
+    if let Err(error) = result {
+        return Err(explain::<T>(bytes, error));
+    }
+    // Not unwrapped and wrapped again: that copies the value. Serde writes an array to memory in small pieces, and a
+    // copy in larger pieces right after it stalls the processor.
+    result
+}
+
+/// Reads a metalayer again the general way, for the reason why the type does not fit it.
+#[cold]
+fn explain<'de, T: Deserialize<'de>>(bytes: &'de [u8], error: Error) -> Error {
+    // For every error, not only `Misfit`: a type can wrap that one in an error of its own.
+    match T::deserialize(&mut Deserializer::new(bytes)) {
+        Err(explained) => explained.at(0),
+        Ok(_) => error.at(0),
+    }
+}
+
+/// A deserializer for a metalayer at the front of some bytes.
+struct SliceDeserializer<'r, 'de> {
+    bytes: &'de [u8],
+    /// Receives the bytes after the metalayer; `None` if there must be none.
+    rest: Option<&'r mut &'de [u8]>,
+}
+
+impl<'de> SliceDeserializer<'_, 'de> {
+    #[inline(always)]
+    fn take<V: Visitor<'de>>(self, takes: Takes, visitor: V) -> Result<V::Value, Error> {
+        if let Takes::Bytes = takes {
+            return self.give_bytes(visitor);
+        }
+        let Self { bytes, rest } = self;
+        // One check of all bytes. After it only the type can fail, so decoding has no branch for an error in the bytes.
+        match Metalayer::ordinary(bytes) {
+            Some(metalayer) if takes.is_ordinary() && (rest.is_some() || metalayer.rest.is_empty()) => {
+                if let Some(rest) = rest {
+                    *rest = metalayer.rest;
+                }
+                visit_ordinary(&metalayer, visitor).map_err(|Misfit| misfit())
+            }
+            _ => unboxed(take_other(bytes, rest, takes, visitor)),
+        }
+    }
+
+    /// Lets a `Meta` check and take the bytes of the metalayer itself, without seeds and values in between.
+    #[inline(always)]
+    fn give_bytes<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+        let Self { bytes, rest } = self;
+        let (first, left) = if rest.is_some() { Metalayer::split(bytes) } else { (bytes, &[][..]) };
+        match visitor.visit_borrowed_bytes(first) {
+            Ok(value) => {
+                if let Some(rest) = rest {
+                    *rest = left;
+                }
+                Ok(value)
+            }
+            Err(Misfit) => Err(no_meta(bytes, rest)),
+        }
+    }
+}
+
+/// Lets a type take the entries of an ordinary metalayer.
+#[inline(always)]
+fn visit_ordinary<'de, V: Visitor<'de>>(metalayer: &Metalayer<'de>, visitor: V) -> Result<V::Value, Misfit> {
+    let mut entries = InOrder::new(metalayer, 0);
+    let value = visitor.visit_seq(&mut entries)?;
+    if usize::from(entries.next) == metalayer.layout.entries().len() { Ok(value) } else { Err(Misfit) }
+}
+
+/// The error of bytes that a `Meta` refuses.
+#[cold]
+#[inline(never)]
+fn no_meta<'de>(bytes: &'de [u8], rest: Option<&mut &'de [u8]>) -> Error {
+    match take_other(bytes, rest, Takes::Any, IgnoredAny) {
+        Err(error) => error,
+        Ok(_) => misfit(),
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn misfit() -> Error {
+    Error::new(Detail::Misfit)
+}
+
+/// The general way, for a metalayer that is not ordinary, a type that needs names, or bytes after the metalayer.
+// Never inlined, so it does not grow the code of the fast way.
+#[cold]
+#[inline(never)]
+fn take_other<'de, V: Visitor<'de>>(
+    bytes: &'de [u8],
+    rest: Option<&mut &'de [u8]>,
+    takes: Takes,
+    visitor: V,
+) -> Result<Boxed<V::Value>, Error> {
+    let mut deserializer = Deserializer::new(bytes);
+    let value = deserializer.take(takes, visitor)?;
+    match rest {
+        Some(rest) => *rest = deserializer.input.rest(),
+        // The bytes may be entries that version 0 does not have.
+        None => deserializer.end().map_err(|error| error.of_version(Input::new(bytes).version(0)))?,
+    }
+    Ok(boxed(value))
+}
+
+/// The value of the general way, on the heap if there is one.
+// Boxed, because a value returned by this cold path would need a stack slot. The fast path returns through the same
+// slot, so its result could no longer stay in registers.
+#[cfg(feature = "alloc")]
+type Boxed<T> = alloc::boxed::Box<T>;
+#[cfg(not(feature = "alloc"))]
+type Boxed<T> = T;
+
+fn boxed<T>(value: T) -> Boxed<T> {
+    #[cfg(feature = "alloc")]
+    return alloc::boxed::Box::new(value);
+    #[cfg(not(feature = "alloc"))]
+    value
+}
+
+#[inline(always)]
+fn unboxed<T>(value: Result<Boxed<T>, Error>) -> Result<T, Error> {
+    #[cfg(feature = "alloc")]
+    return value.map(|value| *value);
+    #[cfg(not(feature = "alloc"))]
+    value
+}
+
+impl<'de> serde::Deserializer<'de> for SliceDeserializer<'_, 'de> {
+    type Error = Error;
+
+    whole! {}
+}
+
+/// The error of one of the two ways to read.
+trait ReadError: de::Error {
+    /// Whether the metalayer is known to have no negative dimension.
+    const NEVER_NEGATIVE: bool;
+
+    fn new(detail: Detail) -> Self;
+
+    /// Adds the dimension, unless the error names an entry.
+    fn at_dimension(self, dimension: usize) -> Self;
+
+    /// Adds the entry and its byte, in a metalayer that begins at `start`.
+    fn in_entry(self, entry: Entry, layout: Layout, ndim: u8, start: usize) -> Self;
+}
+
+impl ReadError for Error {
+    const NEVER_NEGATIVE: bool = false;
+
+    #[cold]
+    fn new(detail: Detail) -> Self {
+        Self::new(detail)
+    }
+
+    #[cold]
+    fn at_dimension(self, dimension: usize) -> Self {
+        self.at_dimension(dimension)
+    }
+
+    /// The byte is that of the dimension if the error names one, else the first byte of the entry.
+    #[cold]
+    fn in_entry(self, entry: Entry, layout: Layout, ndim: u8, start: usize) -> Self {
+        let width = if entry == Entry::Shape { i64::WIDTH } else { i32::WIDTH };
+        let within = self.dimension().map_or(0, |dimension| 1 + dimension * width);
+        self.in_entry(entry).at(start + bytes_before(entry, layout, ndim) + within)
+    }
+}
+
+/// The type does not fit an ordinary metalayer. The caller reads the metalayer again, the general way, to get the
+/// reason.
+// Zero-sized, so a `Result` with it is no larger than its value, arrays stay in registers, and the fast way builds no
+// message.
+#[derive(Debug)]
+struct Misfit;
+
+impl ReadError for Misfit {
+    const NEVER_NEGATIVE: bool = true;
+
+    #[inline]
+    fn new(_detail: Detail) -> Self {
+        Self
+    }
+
+    #[inline]
+    fn at_dimension(self, _dimension: usize) -> Self {
+        self
+    }
+
+    #[inline]
+    fn in_entry(self, _entry: Entry, _layout: Layout, _ndim: u8, _start: usize) -> Self {
+        self
+    }
+}
+
+impl de::Error for Misfit {
+    #[inline]
+    fn custom<T: fmt::Display>(_message: T) -> Self {
+        Self
+    }
+}
+
+impl fmt::Display for Misfit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the type does not fit the metalayer")
+    }
+}
+
+impl core::error::Error for Misfit {}
+
+/// The entries in order.
+struct InOrder<'m, 'de, F> {
+    metalayer: &'m Metalayer<'de>,
+    /// The offset of the metalayer in the input.
+    start: usize,
+    /// The position of the next entry.
+    next: u8,
+    /// Whether the type has asked for more entries than there are.
+    is_over: bool,
+    error: PhantomData<F>,
+}
+
+impl<'m, 'de, F: ReadError> InOrder<'m, 'de, F> {
+    #[inline]
+    fn new(metalayer: &'m Metalayer<'de>, start: usize) -> Self {
+        Self { metalayer, start, next: 0, is_over: false, error: PhantomData }
+    }
+
+    // Inlined, so the compiler knows the entry of each field (see `next_element`).
+    #[inline(always)]
+    fn next_entry(&self) -> Option<Entry> {
+        self.metalayer.layout.entry(self.next)
+    }
+
+    /// Lets a type read an entry.
+    // Inlined, so the match over entries folds away.
+    #[inline(always)]
+    fn read<S: DeserializeSeed<'de>>(&self, entry: Entry, seed: S) -> Result<S::Value, F> {
+        let Metalayer { layout, version, ndim, dtype_format, dtype, .. } = *self.metalayer;
+        let value = match entry {
+            Entry::Version => seed.deserialize(Value::new(version)),
+            Entry::Ndim => seed.deserialize(Value::new(ndim)),
+            Entry::Shape => seed.deserialize(VectorDeserializer::new(self.metalayer.shape.clone())),
+            Entry::Chunkshape => seed.deserialize(VectorDeserializer::new(self.metalayer.chunkshape.clone())),
+            Entry::Blockshape => seed.deserialize(VectorDeserializer::new(self.metalayer.blockshape.clone())),
+            Entry::DtypeFormat => seed.deserialize(Value::new(dtype_format)),
+            Entry::Dtype => seed.deserialize(Value::new(dtype)),
+        };
+        match value {
+            Ok(value) => Ok(value),
+            // Numbers instead of the metalayer itself, whose address would keep it out of registers.
+            Err(error) => Err(F::in_entry(error, entry, layout, ndim, self.start)),
+        }
+    }
+}
+
+impl<'de, F: ReadError> SeqAccess<'de> for &mut InOrder<'_, 'de, F> {
+    type Error = F;
+
+    #[inline(always)]
+    fn next_element_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<Option<S::Value>, F> {
+        let Some(entry) = self.next_entry() else {
+            self.is_over = true;
+            return Ok(None);
+        };
+        self.next += 1;
+        self.read(entry, seed).map(Some)
+    }
+
+    // Same as serde's default method, but inlined: only then does the compiler know the position of each entry, and
+    // folds the matches over layouts and entries.
+    #[inline(always)]
+    fn next_element<T: Deserialize<'de>>(&mut self) -> Result<Option<T>, F> {
+        self.next_element_seed(PhantomData)
+    }
+
+    #[inline]
+    fn size_hint(&self) -> Option<usize> {
+        self.metalayer.layout.entries().len().checked_sub(self.next.into())
+    }
+}
+
+/// A checked value.
+struct Value<T, F> {
+    value: T,
+    error: PhantomData<F>,
+}
+
+impl<T, F> Value<T, F> {
+    #[inline]
+    fn new(value: T) -> Self {
+        Self { value, error: PhantomData }
+    }
+}
+
+/// A value that can be given to a visitor.
+trait Visit<'de>: Sized {
+    fn visit<V: Visitor<'de>, F: ReadError>(self, visitor: V) -> Result<V::Value, F>;
+
+    /// Gives the value to a visitor whose type asks for an unsigned integer.
+    #[inline]
+    fn visit_as_unsigned<V: Visitor<'de>, F: ReadError>(self, visitor: V) -> Result<V::Value, F> {
+        self.visit(visitor)
+    }
+
+    #[inline]
+    fn visit_as_bytes<V: Visitor<'de>, F: ReadError>(self, visitor: V) -> Result<V::Value, F> {
+        self.visit(visitor)
+    }
+
+    // Rejected unless it is a text: the version would be the number of a variant.
+    fn visit_as_enum<V: Visitor<'de>, F: ReadError>(self, _visitor: V) -> Result<V::Value, F> {
+        Err(F::new(Detail::Unsupported(ValueType::Enum)))
+    }
+}
+
+impl<'de> Visit<'de> for u8 {
+    #[inline]
+    fn visit<V: Visitor<'de>, F: ReadError>(self, visitor: V) -> Result<V::Value, F> {
+        visitor.visit_u8(self)
+    }
+}
+
+/// A dimension. A type that asks for an unsigned integer gets one unless the dimension is negative.
+// Serde's visitor for `u64` accepts every `u64`. On the fast way no dimension is negative, so a loop over an array of
+// them has no exit for an error.
+macro_rules! visit_dimension {
+    ($type:ty, $natural:ty, $signed:ident, $unsigned:ident) => {
+        impl<'de> Visit<'de> for $type {
+            #[inline]
+            fn visit<V: Visitor<'de>, F: ReadError>(self, visitor: V) -> Result<V::Value, F> {
+                visitor.$signed(self)
+            }
+
+            #[inline]
+            fn visit_as_unsigned<V: Visitor<'de>, F: ReadError>(self, visitor: V) -> Result<V::Value, F> {
+                if F::NEVER_NEGATIVE || self >= 0 {
+                    visitor.$unsigned(<$natural>::from_ne_bytes(self.to_ne_bytes()))
+                } else {
+                    self.visit(visitor)
+                }
+            }
+        }
+    };
+}
+
+visit_dimension!(i32, u32, visit_i32, visit_u32);
+visit_dimension!(i64, u64, visit_i64, visit_u64);
+
+impl<'de> Visit<'de> for &'de str {
+    #[inline]
+    fn visit<V: Visitor<'de>, F: ReadError>(self, visitor: V) -> Result<V::Value, F> {
+        visitor.visit_borrowed_str(self)
+    }
+
+    #[inline]
+    fn visit_as_bytes<V: Visitor<'de>, F: ReadError>(self, visitor: V) -> Result<V::Value, F> {
+        visitor.visit_borrowed_bytes(self.as_bytes())
+    }
+
+    fn visit_as_enum<V: Visitor<'de>, F: ReadError>(self, visitor: V) -> Result<V::Value, F> {
+        visitor.visit_enum(BorrowedStrDeserializer::new(self))
+    }
+}
+
+macro_rules! unsigned {
+    ($($method:ident)*) => { $(
+        #[inline]
+        fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Self::Error> {
+            self.value.visit_as_unsigned(visitor)
+        }
+    )* };
+}
+
+impl<'de, T: Visit<'de>, F: ReadError> serde::Deserializer<'de> for Value<T, F> {
+    type Error = F;
+
+    #[inline]
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, F> {
+        self.value.visit(visitor)
+    }
+
+    #[inline]
+    fn deserialize_bytes<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, F> {
+        self.value.visit_as_bytes(visitor)
+    }
+
+    #[inline]
+    fn deserialize_byte_buf<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, F> {
+        self.value.visit_as_bytes(visitor)
+    }
+
+    fn deserialize_enum<V: Visitor<'de>>(
+        self,
+        _name: &'static str,
+        _variants: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, F> {
+        self.value.visit_as_enum(visitor)
+    }
+
+    unsigned! { deserialize_u8 deserialize_u16 deserialize_u32 deserialize_u64 deserialize_u128 }
+
+    transparent! {}
+
+    // Rejected, because a type that cannot be written must not be readable either: a float from an integer, a `char`
+    // from a one-letter dtype. Only the tag of an enum asks for an identifier.
+    refuse! {
+        Float: deserialize_f32() deserialize_f64();
+        Char: deserialize_char();
+        Enum: deserialize_identifier();
+    }
+
+    forward_to_deserialize_any! {
+        bool i8 i16 i32 i64 i128 str string unit unit_struct seq tuple tuple_struct map struct ignored_any
+    }
+}
+
+/// A dimension vector.
+struct VectorDeserializer<'de, W, F> {
+    items: Items<'de, W>,
+    error: PhantomData<F>,
+}
+
+impl<'de, W: FixedInt + Visit<'de>, F: ReadError> VectorDeserializer<'de, W, F> {
+    #[inline]
+    fn new(items: Items<'de, W>) -> Self {
+        Self { items, error: PhantomData }
+    }
+
+    /// Lets a visitor take the dimensions, all of them.
+    #[inline]
+    fn visit<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, F> {
+        let ndim = self.items.len();
+        let mut dimensions = VectorAccess::<W, F> { items: self.items, ndim, error: PhantomData };
+        let value = visitor.visit_seq(&mut dimensions)?;
+        if dimensions.items.has_exactly(0) {
+            Ok(value)
+        } else {
+            Err(takes_dimensions(dimensions.drawn(), ndim))
+        }
+    }
+
+    // The count is checked before the first dimension, so serde's loop over an array needs no exit for a missing one.
+    #[inline]
+    fn tuple<V: Visitor<'de>>(self, takes: usize, visitor: V) -> Result<V::Value, F> {
+        if !self.items.has_exactly(takes) {
+            return Err(takes_dimensions(takes, self.items.len()));
+        }
+        self.visit(visitor)
+    }
+}
+
+/// The error for a type whose number of dimensions is not that of the vector.
+#[cold]
+fn takes_dimensions<F: ReadError>(takes: usize, ndim: usize) -> F {
+    F::new(Detail::TakesDimensions { takes, ndim })
+}
+
+/// Gives the dimensions to a visitor.
+// The caller adds the entry and the offset to an error, so this struct is small enough for registers.
+struct VectorAccess<'de, W, F> {
+    items: Items<'de, W>,
+    ndim: usize,
+    error: PhantomData<F>,
+}
+
+impl<W: FixedInt, F> VectorAccess<'_, W, F> {
+    #[inline]
+    fn drawn(&self) -> usize {
+        self.ndim - self.items.len()
+    }
+}
+
+impl<'de, W: FixedInt + Visit<'de>, F: ReadError> serde::Deserializer<'de> for VectorDeserializer<'de, W, F> {
+    type Error = F;
+
+    #[inline]
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, F> {
+        self.visit(visitor)
+    }
+
+    #[inline]
+    fn deserialize_tuple<V: Visitor<'de>>(self, len: usize, visitor: V) -> Result<V::Value, F> {
+        self.tuple(len, visitor)
+    }
+
+    #[inline]
+    fn deserialize_tuple_struct<V: Visitor<'de>>(
+        self,
+        _name: &'static str,
+        len: usize,
+        visitor: V,
+    ) -> Result<V::Value, F> {
+        self.tuple(len, visitor)
+    }
+
+    transparent! {}
+
+    // Structs and byte arrays could be read from a sequence, but the serializer does not write them as one.
+    refuse! {
+        Struct: deserialize_struct(&'static str, &'static [&'static str]);
+        Bytes: deserialize_bytes() deserialize_byte_buf();
+    }
+
+    forward_to_deserialize_any! {
+        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string unit unit_struct seq map
+        enum identifier ignored_any
+    }
+}
+
+impl<'de, W: FixedInt + Visit<'de>, F: ReadError> SeqAccess<'de> for VectorAccess<'de, W, F> {
+    type Error = F;
+
+    #[inline]
+    fn next_element_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<Option<S::Value>, F> {
+        let Some(item) = self.items.next() else { return Ok(None) };
+        match seed.deserialize(Value::<W, F>::new(item)) {
+            Ok(value) => Ok(Some(value)),
+            Err(error) => Err(error.at_dimension(self.drawn() - 1)),
+        }
+    }
+
+    #[inline]
+    fn size_hint(&self) -> Option<usize> {
+        Some(self.items.len())
+    }
+}
+
+/// A serde deserializer that reads metalayers from a slice.
+///
+/// A metalayer can be read into a struct, tuple, tuple struct, sequence or `Meta`. The
+/// [crate's page](crate#serdes-data-model) has a table of the types and entries that fit each other.
+/// [`from_slice`](crate::from_slice()) is faster.
+///
+/// ```
+/// use b2nd_serde::{Deserializer, Layout};
+/// use serde::Deserialize;
+///
+/// let mut deserializer = Deserializer::new(b"\x95\x00\x00\x90\x90\x90");
+/// assert_eq!(deserializer.layout()?, Layout::Caterva);
+/// let value = serde_json::Value::deserialize(&mut deserializer)?;
+/// assert_eq!(deserializer.offset(), 6);
+/// deserializer.end()?;
+/// assert_eq!(value, serde_json::json!([0, 0, [], [], []]));
+/// # Ok::<(), b2nd_serde::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct Deserializer<'de> {
+    input: Input<'de>,
+}
+
+impl<'de> Deserializer<'de> {
+    /// A deserializer for the metalayer at the front of a slice.
+    #[must_use]
+    #[inline]
+    pub fn new(bytes: &'de [u8]) -> Self {
+        Self { input: Input::new(bytes) }
+    }
+
+    /// The layout of the next metalayer. The position does not change.
+    ///
+    /// The first byte determines the layout; after `96`, the byte after `blockshape` decides.
+    ///
+    /// # Errors
+    ///
+    /// If no layout begins with the first byte; after `96`, also if a byte up to the deciding one is invalid.
+    pub fn layout(&self) -> Result<Layout, Error> {
+        self.input.layout()
+    }
+
+    /// The number of bytes read so far. A metalayer that gave an error, in its bytes or in the type, is not counted.
+    #[must_use]
+    pub fn offset(&self) -> usize {
+        self.input.position()
+    }
+
+    /// Checks that no bytes are left.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::TrailingBytes`](crate::ErrorKind::TrailingBytes) if bytes are left; the message says how many.
+    pub fn end(&self) -> Result<(), Error> {
+        self.input.end()
+    }
+
+    /// Checks the whole next metalayer, then lets a type take its entries.
+    fn take<V: Visitor<'de>>(&mut self, takes: Takes, visitor: V) -> Result<V::Value, Error> {
+        let start = self.offset();
+        let metalayer = Metalayer::read(self.input.clone())?;
+        let bytes = self.input.rest();
+        let bytes = bytes.get(..bytes.len() - metalayer.rest.len()).unwrap_or_default();
+        let value =
+            visit_entries(&metalayer, bytes, start, takes, visitor).map_err(|error| error.at(start))?;
+        self.input.skip_to(metalayer.rest);
+        Ok(value)
+    }
+}
+
+/// Lets a type take the entries of a metalayer of these bytes, which begins at offset `start` of the input.
+fn visit_entries<'de, V: Visitor<'de>>(
+    metalayer: &Metalayer<'de>,
+    bytes: &'de [u8],
+    start: usize,
+    takes: Takes,
+    visitor: V,
+) -> Result<V::Value, Error> {
+    let layout = metalayer.layout;
+    let count = layout.entries().len();
+    let mut entries = InOrder::new(metalayer, start);
+    let value = match takes {
+        Takes::Count(takes) if takes != count => return Err(LayoutFault::Takes { layout, takes }.error()),
+        // The visitor gets the state by reference. Moved, it would be copied through memory that was written a moment
+        // before, which stalls the processor.
+        Takes::Any | Takes::Count(_) => visitor.visit_seq(&mut entries),
+        Takes::Fields(fields) => match Names::place(fields, layout)? {
+            None => visitor.visit_seq(&mut entries),
+            Some(names) => visitor.visit_map(ByName { entries: &mut entries, names }),
+        },
+        Takes::Bytes => {
+            // Only the `Meta` of a user refuses them.
+            let fault = LayoutFault::Takes { layout, takes: META_FIELDS.len() };
+            return visitor.visit_borrowed_bytes(bytes).map_err(|Misfit| fault.error());
+        }
+        Takes::Map => return Err(Error::new(Detail::Unsupported(ValueType::Map))),
+    };
+    match (value, usize::from(entries.next)) {
+        (Ok(value), visited) if visited == count => Ok(value),
+        // The struct's own error would be "invalid length 7".
+        (Err(error), _)
+            if !matches!(takes, Takes::Any)
+                && error.is_custom_length()
+                && error.entry().is_none()
+                && entries.is_over =>
+        {
+            Err(LayoutFault::TakesMore { layout }.error())
+        }
+        (Err(error), _) => Err(error),
+        // Without this check a sequence type that stops early would silently drop entries.
+        (Ok(_), visited) => Err(LayoutFault::Takes { layout, takes: visited }.error()),
+    }
+}
+
+impl<'de> serde::Deserializer<'de> for &mut Deserializer<'de> {
+    type Error = Error;
+
+    whole! {}
 }

@@ -3,10 +3,9 @@
 use serde::de::value::StrDeserializer;
 use serde::de::{DeserializeSeed, IntoDeserializer, MapAccess, SeqAccess};
 
-use super::entries::InOrder;
-use crate::entry::Entry;
+use super::InOrder;
 use crate::error::{Error, LayoutFault};
-use crate::layout::Layout;
+use crate::layout::{Entry, Layout};
 
 /// The names of the fields that take the entries of a layout.
 pub(super) enum Names {

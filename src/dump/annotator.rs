@@ -17,7 +17,7 @@ use super::row::{BYTES_A_LINE, Printable, Row};
 ///     Ok(())
 /// };
 /// let mut rows = Annotator::new(b"\0\x05hello!", &mut receive);
-/// rows.value(2, [&"uint16", &"length", &5])?;
+/// rows.value(2, "uint16", "length", 5)?;
 /// rows.depth += 1;
 /// rows.raw(5)?;
 /// rows.fault(&"expected a NUL")?;
@@ -82,8 +82,14 @@ impl<'w, 'b> Annotator<'w, 'b> {
     /// # Errors
     ///
     /// If the receiver has stopped the dump.
-    pub fn value(&mut self, length: usize, texts: [&dyn fmt::Display; 3]) -> fmt::Result {
-        self.value_with_fault(length, texts, None)
+    pub fn value(
+        &mut self,
+        length: usize,
+        kind: impl fmt::Display,
+        field: impl fmt::Display,
+        value: impl fmt::Display,
+    ) -> fmt::Result {
+        self.value_with_fault(length, kind, field, value, None)
     }
 
     /// Shows the next bytes as one value, like [`value`](Self::value), and below it the fault, if there is one. The
@@ -95,12 +101,14 @@ impl<'w, 'b> Annotator<'w, 'b> {
     pub fn value_with_fault(
         &mut self,
         length: usize,
-        texts: [&dyn fmt::Display; 3],
+        kind: impl fmt::Display,
+        field: impl fmt::Display,
+        value: impl fmt::Display,
         fault: Option<&dyn fmt::Display>,
     ) -> fmt::Result {
         let bytes = self.next(length);
         let (first, rest) = bytes.split_at(bytes.len().min(BYTES_A_LINE));
-        self.row(first.len(), texts, fault)?;
+        self.row(first.len(), [&kind, &field, &value], fault)?;
         rest.chunks(BYTES_A_LINE).try_for_each(|line| self.row(line.len(), [&"", &"", &""], None))
     }
 

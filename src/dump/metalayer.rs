@@ -3,8 +3,8 @@
 use core::fmt;
 
 use super::annotator::Annotator;
-use crate::entry::{Encoding, Entry};
 use crate::error::Error;
+use crate::layout::{Encoding, Entry};
 use crate::wire::{FixedInt, Input};
 
 impl Annotator<'_, '_> {
@@ -64,17 +64,17 @@ impl Walk<'_, '_> {
     fn entries(&mut self) -> Result<(), Stop> {
         let layout = self.input.layout()?;
         self.input.skip_outer_marker();
-        self.rows.value(1, [&format_args!("array of {}", layout.marked_entries()), &"layout", &layout])?;
+        self.rows.value(1, format_args!("array of {}", layout.marked_entries()), "layout", layout)?;
         let mut ndim = 0;
         for &entry in layout.entries() {
             match (entry, entry.encoding()) {
                 (Entry::Ndim, _) => {
                     ndim = self.input.ndim()?;
-                    self.rows.value(1, [&"fixint", &entry, &ndim])?;
+                    self.rows.value(1, "fixint", entry, ndim)?;
                 }
                 (_, Encoding::Fixint) => {
                     let value = self.input.fixint(entry)?;
-                    self.rows.value(1, [&"fixint", &entry, &value])?;
+                    self.rows.value(1, "fixint", entry, value)?;
                 }
                 (_, Encoding::Int64s) => self.vector::<i64>(entry, ndim, "int64")?,
                 (_, Encoding::Int32s) => self.vector::<i32>(entry, ndim, "int32")?,
@@ -92,12 +92,12 @@ impl Walk<'_, '_> {
             Err(error) => error.dimension(),
         };
         if let Some(good) = good {
-            self.rows.value(1, [&format_args!("array of {ndim}"), &entry, &""])?;
+            self.rows.value(1, format_args!("array of {ndim}"), entry, "")?;
             let items = self.rows.rest().chunks(T::WIDTH);
             self.rows.depth += 1;
             for (index, value) in items.filter_map(T::decode).take(good).enumerate() {
                 let value: i64 = value.into();
-                self.rows.value(T::WIDTH, [&width, &format_args!("{entry}[{index}]"), &value])?;
+                self.rows.value(T::WIDTH, width, format_args!("{entry}[{index}]"), value)?;
             }
             self.rows.depth -= 1;
         }
@@ -108,7 +108,7 @@ impl Walk<'_, '_> {
     fn text(&mut self, entry: Entry) -> Result<(), Stop> {
         let length = self.input.text()?.len();
         let head = self.input.position() - length - self.rows.shown();
-        self.rows.value(head, [&"str32", &entry, &format_args!("{length} bytes")])?;
+        self.rows.value(head, "str32", entry, format_args!("{length} bytes"))?;
         self.rows.depth += 1;
         self.rows.raw(length)?;
         self.rows.depth -= 1;

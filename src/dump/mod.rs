@@ -15,7 +15,6 @@
 use core::fmt;
 use core::ops::ControlFlow;
 
-// Each module imports only from those above it.
 mod row;
 
 mod annotator;
@@ -78,7 +77,7 @@ impl<'b> Dump<'b> {
     /// ```
     /// use b2nd_serde::dump::Dump;
     ///
-    /// let dump = Dump::new(&[0, 7], |mut rows| rows.value(2, [&"uint16", &"length", &rows.rest()[1]]));
+    /// let dump = Dump::new(&[0, 7], |mut rows| rows.value(2, "uint16", "length", rows.rest()[1]));
     /// assert_eq!(dump.to_string().trim_start(), "0  00 07                             uint16      length         7\n");
     /// ```
     #[must_use]

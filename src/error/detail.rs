@@ -8,8 +8,7 @@ use alloc::{boxed::Box, string::ToString};
 use std::io;
 
 use super::{Error, ErrorKind};
-use crate::entry::MAX_DTYPE_LEN;
-use crate::layout::Layout;
+use crate::layout::{Layout, MAX_DTYPE_LEN};
 
 /// An integer of any type; `Wider` if 64 bits cannot hold it.
 #[derive(Clone, Copy, PartialEq, Eq)]

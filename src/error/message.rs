@@ -3,8 +3,9 @@
 use core::fmt;
 
 use super::detail::{CustomText, Detail, LayoutFault, ValueType};
-use crate::entry::{Encoding, Entry, MAX_NDIM};
-use crate::layout::{Layout, entry_counts, marked_counts, outer_markers, vector_marker};
+use crate::layout::{
+    Encoding, Entry, Layout, MAX_NDIM, entry_counts, marked_counts, outer_markers, vector_marker,
+};
 use crate::marker::{FIXINT_MAX, FIXINTS, INT32, INT64, Marker, STR32, fixarray};
 
 /// All parts of an error.

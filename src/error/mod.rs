@@ -7,12 +7,11 @@ use alloc::boxed::Box;
 #[cfg(feature = "std")]
 use std::io;
 
-use serde::de::{Expected, Unexpected};
+use serde::de::Expected;
 
-use crate::entry::Entry;
+use crate::layout::Entry;
 use message::Parts;
 
-// Each module imports only from those above it.
 mod detail;
 
 mod message;
@@ -264,22 +263,7 @@ impl serde::de::Error for Error {
         Self::custom(message)
     }
 
-    // Same as serde's default methods, but never inlined: inlined into the loop over a vector they slow it down.
-
     #[cold]
-    #[inline(never)]
-    fn invalid_type(found: Unexpected<'_>, expected: &dyn Expected) -> Self {
-        Self::custom(format_args!("invalid type: {found}, expected {expected}"))
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn invalid_value(found: Unexpected<'_>, expected: &dyn Expected) -> Self {
-        Self::custom(format_args!("invalid value: {found}, expected {expected}"))
-    }
-
-    #[cold]
-    #[inline(never)]
     fn invalid_length(found: usize, expected: &dyn Expected) -> Self {
         let text = CustomText::new(format_args!("invalid length {found}, expected {expected}"), true);
         Self::new(Detail::Custom(text))

@@ -2,7 +2,7 @@
 
 use super::dimensions::ceildiv;
 use super::error::{Divided, Error, Factors, Violation};
-use crate::entry::Entry;
+use crate::layout::Entry;
 
 /// The items of the array, of a chunk and of a block along one dimension. Each number fits the signed integer of its
 /// entry.

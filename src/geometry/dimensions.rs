@@ -3,7 +3,7 @@
 use core::fmt;
 use core::ops::Deref;
 
-use crate::entry::MAX_NDIM;
+use crate::layout::MAX_NDIM;
 
 pub(super) const CAPACITY: usize = MAX_NDIM as usize;
 

@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-use crate::entry::{Entry, MAX_NDIM};
+use crate::layout::{Entry, MAX_NDIM};
 
 /// The maximum size of a Blosc2 chunk in bytes: `BLOSC2_MAX_BUFFERSIZE` in C-Blosc2, `i32::MAX` less a header of 32
 /// bytes.

@@ -5,7 +5,7 @@ use core::fmt;
 use super::axis::{Axis, check_count, check_product, unsigned};
 use super::dimensions::{CAPACITY, Dimensions};
 use super::error::{Error, Factors, MAX_CHUNK_NBYTES, Violation};
-use crate::entry::Entry;
+use crate::layout::Entry;
 use crate::shapes::Shapes;
 
 /// The position of each item of an array: its chunk, its block in the chunk, and its byte.

@@ -88,7 +88,6 @@
 #[cfg(feature = "alloc")]
 use crate::meta::Meta;
 
-// Each module imports only from those above it.
 mod dimensions;
 mod error;
 

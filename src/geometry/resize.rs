@@ -9,7 +9,7 @@ use super::dimensions::{Dimensions, zip};
 use super::error::Error;
 use super::grid::Geometry;
 use super::walk::{Cells, iterate};
-use crate::entry::Entry;
+use crate::layout::Entry;
 
 impl Geometry {
     /// The chunks that a new shape keeps, adds and removes. The array grows and shrinks at its end, as with C-Blosc2's

@@ -19,7 +19,7 @@ use crate::names::folder_or_here;
 use crate::output::items::{
     Edges, Item, MAX_WHOLE, ValueWriter, npy_header, why_too_many_lists, write_array,
 };
-use crate::output::json::{SCHEMA, print_failure};
+use crate::output::json::{self, SCHEMA, print_failure};
 use crate::problem::Problem;
 use crate::terminal::{Outcome, complain, remark};
 
@@ -218,9 +218,10 @@ fn print_json(
         return Err(Problem::new("refused", why).into());
     }
     let description = Description { schema: SCHEMA, address, shape, dtype: item.dtype.to_string() };
-    let description = serde_json::to_vec(&description).map_err(io::Error::from)?;
+    let mut start = Vec::new();
+    json::write(&mut start, &description)?;
     // The object stays open until its last item is written.
-    let mut start = Some([description.strip_suffix(b"}").unwrap_or_default(), b",\"values\":"].concat());
+    let mut start = Some([start.strip_suffix(b"}").unwrap_or_default(), b",\"values\":"].concat());
     let mut stdout = BufWriter::new(io::stdout().lock());
     let mut values = ValueWriter::new(&mut stdout, &item.dtype, shape);
     let read = items.read_rows(&selected.ranges, &mut |bytes| {

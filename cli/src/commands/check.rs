@@ -13,8 +13,7 @@ use clap::builder::TypedValueParser;
 use serde::Serialize;
 
 use crate::input::{
-    Failure, Found, Inside, Location, Offered, Paths, Stores, Target, View, Visit, store_of_files,
-    visit_table,
+    Failure, Found, Location, Offered, Paths, Stores, Target, View, Visit, store_of_files, visit_table,
 };
 use crate::output::checked::{Checked, Ending};
 use crate::output::json::add_line;
@@ -63,7 +62,7 @@ pub(crate) struct Check {
     /// Ignore findings of these codes
     #[arg(long, value_name = "CODE", value_delimiter = ',', value_parser = code(), hide_possible_values = true)]
     ignore: Vec<FindingCode>,
-    /// Exit with status 1 if there are warnings
+    /// Exit with status 1 if there are warnings, or parts that cannot be checked
     #[arg(long)]
     strict: bool,
     /// Print findings without the explanation of their codes
@@ -166,7 +165,9 @@ impl Check {
         // Removes the progress from the screen before the totals.
         drop(progress);
         all.print_ending(ending, json, depth)?;
-        let has_failed = all.failures + all.with_errors > 0 || strict && all.with_warnings > 0;
+        let has_failed = all.failures + all.with_errors > 0
+            || all.is_empty()
+            || strict && all.with_warnings + all.partly() > 0;
         Ok(if has_failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
     }
 }
@@ -255,10 +256,7 @@ impl CheckBatch<'_> {
 
     /// The command that mends a frame with these findings.
     fn mend(&self, location: Location<'_>, findings: &[Finding]) -> Option<String> {
-        // The commands that mend need a file or folder of its own, not a member or an offset.
-        (location.inside == Inside::Whole)
-            .then(|| mend::command(location.path, findings, self.depth))
-            .flatten()
+        mend::command(location, findings, self.depth)
     }
 
     fn show_mend(&mut self, location: Location<'_>, mend: Option<String>) {

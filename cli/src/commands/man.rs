@@ -40,15 +40,10 @@ impl Man {
         }
         // clap derives the names and usages of subcommands only on demand.
         b2nd.build();
-        let about = match &self.command {
-            None => &b2nd,
-            Some(name) => match b2nd.find_subcommand(name) {
-                Some(about) => about,
-                None => {
-                    complain(&format_args!("there is no command '{}'", clean(name)));
-                    return Ok(2.into());
-                }
-            },
+        let about = self.command.as_deref().map_or(Some(&b2nd), |name| b2nd.find_subcommand(name));
+        let Some(about) = about else {
+            complain(&format_args!("there is no command '{}'", clean(&self.command.unwrap_or_default())));
+            return Ok(2.into());
         };
         let mut page = Vec::new();
         ManPage::new(about.clone()).render(&mut page)?;

@@ -12,7 +12,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use b2nd_frame::{
     CheckDepth, Error, ErrorKind, Finding, FindingCode, Salvage as FrameSalvage, SalvageReport, Severity,
-    SpecialValue,
 };
 use clap::error::ErrorKind as UsageError;
 use clap::{Args, ValueEnum, ValueHint};
@@ -111,8 +110,8 @@ impl Options {
     /// Applies the options to a salvage.
     fn apply<'p, R: Read + Seek>(&self, salvage: FrameSalvage<'p, R>) -> FrameSalvage<'p, R> {
         let mut salvage = salvage.fill(match self.fill {
-            Fill::Zeros => SpecialValue::Zeros,
-            Fill::Nan => SpecialValue::Nan,
+            Fill::Zeros => b2nd_frame::Fill::Zeros,
+            Fill::Nan => b2nd_frame::Fill::Nan,
         });
         if self.assume_order {
             salvage = salvage.assume_order();
@@ -365,6 +364,8 @@ fn failure_of(from: &Address, to: &Path, error: &Error) -> Failure {
     {
         return from.location().failure(problem);
     }
+    // What an empty file had cannot be given.
+    let is_lost = is_lost && !fs::metadata(&from.path).is_ok_and(|file| file.is_file() && file.len() == 0);
     let hint = match error.kind() {
         ErrorKind::OrderUnknown => Some(" (--assume-order)"),
         kind => {

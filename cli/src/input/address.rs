@@ -24,7 +24,7 @@ use b2nd_frame::{Store, is_store_folder};
 use serde::ser::SerializeStruct;
 use serde::{Serialize, Serializer};
 
-use crate::names::{STORE_FILE, file_of, folder_or_here, indexed_array, is_url, split_query};
+use crate::names::{file_of, folder_or_here, indexed_array, is_url, split_query};
 use crate::text;
 
 /// The part of a file that an address selects. `S` is the owned or borrowed name of a member.
@@ -237,10 +237,10 @@ impl<'p> Location<'p> {
     /// A frame in the data of the store at this location, by its key; `None` if the frame has no address. `is_alone`
     /// means that the store is this file only, and not the folder around it.
     pub(crate) fn in_store(self, key: &'p str, is_alone: bool) -> Option<Self> {
-        let is_store_file = |name: &Path| name.file_name().is_some_and(|name| name == STORE_FILE);
+        let is_store_file = |name: &Path| name.file_name().is_some_and(|name| name == Store::FILE);
         let inside = match self.inside {
-            Inside::Member(STORE_FILE) | Inside::Whole => Inside::Member(key),
-            Inside::Url(None | Some(STORE_FILE)) => Inside::Url(Some(key)),
+            Inside::Member(Store::FILE) | Inside::Whole => Inside::Member(key),
+            Inside::Url(None | Some(Store::FILE)) => Inside::Url(Some(key)),
             _ => return None,
         };
         let folder = self

@@ -5,11 +5,11 @@ use std::io::{self, Cursor, Read, Seek, SeekFrom};
 use std::path::Path;
 
 use b2nd_frame::{
-    EmbeddedFrames, Finding, FindingCode, Frame, MemberContent, Store, ZipMember, is_sparse_frame, zip_member,
+    EmbeddedFrames, Finding, FindingCode, Frame, MemberContent, SPARSE_INDEX, Store, ZipMember,
+    is_sparse_frame, zip_member,
 };
 
 use super::address::{Address, Inside};
-use crate::names::{SPARSE_INDEX, STORE_FILE};
 use crate::problem::Problem;
 use crate::remote;
 use crate::terminal::await_stdin;
@@ -87,7 +87,7 @@ impl Address {
             Inside::Url(Some(name)) => return member(Box::new(remote::open(&self.path)?), name),
             Inside::Member(name) => {
                 // The small arrays of a store are in this file of its folder.
-                let file = if self.path.is_dir() { &self.path.join(STORE_FILE) } else { &self.path };
+                let file = if self.path.is_dir() { &self.path.join(Store::FILE) } else { &self.path };
                 return member(Box::new(File::open(file)?), name);
             }
             Inside::Whole if is_sparse_frame(&self.path) => {
@@ -127,7 +127,7 @@ fn member(mut reader: Reader, name: &str) -> Result<Place, Problem> {
         return embedded(reader, 0, name)?.ok_or_else(|| Problem::new("io", message));
     }
     let Some(member) = member_of(&mut reader, name)? else {
-        let file = if name.starts_with('/') { zip_member(&mut reader, STORE_FILE)? } else { None };
+        let file = if name.starts_with('/') { zip_member(&mut reader, Store::FILE)? } else { None };
         let place = file.map(|file| embedded(reader, file.offset(), name)).transpose()?.flatten();
         let message = "the zip file has no such member; `b2nd ls` lists the arrays in it";
         return place.ok_or_else(|| Problem::new("io", message));

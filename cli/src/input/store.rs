@@ -8,7 +8,7 @@ use super::target::{Found, Target};
 use super::targets::Targets;
 use super::view::View;
 use super::visit::Visit;
-use crate::names::{STORE_FILE, file_of, name_in};
+use crate::names::{file_of, name_in};
 use crate::remote;
 
 /// Opens a folder or zip file as a store; `None` if it is not one. Damage to a zip file is reported when it is visited.
@@ -40,7 +40,7 @@ pub(crate) fn store_of_files(target: &Target) -> Option<Store> {
 pub(crate) fn files_in(target: &Target, store: Option<&Store>) -> impl Iterator<Item = Found> {
     Targets::in_store(&target.path).filter(move |found| {
         let name = found.as_ref().map(|found| name_in(&target.path, &found.path));
-        !name.is_ok_and(|name| name != STORE_FILE && store.is_some_and(|store| store.is_part(&name)))
+        !name.is_ok_and(|name| name != Store::FILE && store.is_some_and(|store| store.is_part(&name)))
     })
 }
 

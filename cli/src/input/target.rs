@@ -8,7 +8,7 @@ use b2nd_frame::{Store, is_sparse_frame, is_store_folder};
 
 use super::address::{Address, Inside, Location};
 use super::failure::Failure;
-use crate::names::{TABLE_FILE, file_of, folder_or_here, has_extension, is_named_blosc2, name_in};
+use crate::names::{file_of, folder_or_here, has_extension, is_named_blosc2, name_in};
 
 /// A file, the directory of a sparse frame, the folder of a store, or a place inside a file.
 pub(crate) struct Target {
@@ -78,7 +78,7 @@ pub(crate) fn is_sparse(path: &Path) -> bool {
 /// The address of a table by its folder; `None` if the folder is not a table in a store. The store is looked for in the
 /// given path, which may begin inside of it only at its top.
 pub(crate) fn table_of(folder: &Path) -> Option<Address> {
-    if !folder.join(TABLE_FILE).is_file() {
+    if !folder.join(Store::TABLE_FILE).is_file() {
         return None;
     }
     let path = folder.ancestors().skip(1).map(folder_or_here).find(|folder| is_store_folder(folder))?;

@@ -4,16 +4,14 @@ use std::fs;
 use std::iter;
 use std::path::{Path, PathBuf};
 
-use b2nd_frame::is_store_folder;
+use b2nd_frame::{SPARSE_INDEX, is_store_folder};
 use clap::{Args, ValueHint};
 use walkdir::{DirEntry, WalkDir};
 
 use super::address::{Inside, Location};
 use super::list::Roots;
 use super::target::{Found, Target, is_sparse, table_of};
-use crate::names::{
-    SPARSE_INDEX, ends_with_slash, has_extension, is_leftover, is_named_blosc2, may_be_prefix,
-};
+use crate::names::{ends_with_slash, has_extension, is_leftover, is_named_blosc2, may_be_prefix};
 use crate::problem::Problem;
 use crate::remote::{self, Objects};
 use crate::terminal::remark;

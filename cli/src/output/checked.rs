@@ -97,6 +97,17 @@ impl Checked {
         self.example.get_or_insert(example);
     }
 
+    /// The number of frames that were not checked in full.
+    pub(crate) fn partly(&self) -> u64 {
+        self.partly
+    }
+
+    /// Whether there was nothing to check.
+    pub(crate) fn is_empty(&self) -> bool {
+        let Self { frames, stores, tables, failures, ignored, .. } = self;
+        frames + stores + tables + failures + ignored == 0
+    }
+
     /// Prints the ending, or in a summary the counts instead of findings.
     pub(crate) fn print_ending(&self, ending: Ending, json: bool, depth: CheckDepth) -> io::Result<()> {
         if let Some(example) = &self.example {
@@ -180,8 +191,8 @@ struct CountedCode {
 impl Display for Checked {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { frames, stores, tables, with_errors, with_warnings, failures, ignored, .. } = *self;
-        if frames + stores + tables + failures + ignored == 0 {
-            return f.write_str("no frame found");
+        if self.is_empty() {
+            return f.write_str("no frame was found");
         }
         f.write_str(&count(frames, "frame"))?;
         f.write_str(&more_counts(&[(stores, "store"), (tables, "table")]))?;

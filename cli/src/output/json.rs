@@ -48,9 +48,14 @@ impl Formatter for Escaped {
     }
 }
 
+/// Writes a value. All JSON of the command is written here.
+pub(crate) fn write(writer: impl Write, value: &impl Serialize) -> io::Result<()> {
+    Ok(value.serialize(&mut Serializer::with_formatter(writer, Escaped))?)
+}
+
 /// Writes an object on a line of its own.
 pub(crate) fn write_line(mut writer: impl Write, value: &impl Serialize) -> io::Result<()> {
-    Versioned { schema: SCHEMA, value }.serialize(&mut Serializer::with_formatter(&mut writer, Escaped))?;
+    write(&mut writer, &Versioned { schema: SCHEMA, value })?;
     writer.write_all(b"\n")
 }
 

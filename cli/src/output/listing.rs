@@ -51,12 +51,7 @@ enum Sorted {
 /// The output and the counts of a batch of files.
 pub(crate) struct ListingBatch<'p> {
     plan: Plan<'p>,
-    files: u64,
     totals: Totals,
-    /// The arrays that do not meet the conditions.
-    unwanted: u64,
-    /// Whether frames without an array were counted but not listed.
-    hides: bool,
     /// Lines of JSON, or addresses.
     bytes: Vec<u8>,
     rows: Vec<Row>,
@@ -73,10 +68,7 @@ impl<'p> ListingBatch<'p> {
         let room = if plan.form == Form::Json && plan.order.is_none() { files * LINE_LEN } else { 0 };
         Self {
             plan,
-            files: files as u64,
-            totals: Totals::default(),
-            unwanted: 0,
-            hides: false,
+            totals: Totals { files: files as u64, ..Totals::default() },
             bytes: Vec::with_capacity(room),
             rows: Vec::new(),
             sorted: Vec::new(),
@@ -116,14 +108,14 @@ impl<'p> ListingBatch<'p> {
         }
         let is_array = view.array.is_some();
         if !filter.is_none() && !filter.wants(view) {
-            self.unwanted += u64::from(is_array);
+            self.totals.unwanted += u64::from(is_array);
             return;
         }
         *(if is_array { &mut self.totals.arrays } else { &mut self.totals.others }) += 1;
         let key = order.map(|order| order.key_of_frame(view));
         match form {
             Form::Summary => self.summary.add(view),
-            _ if !is_array && !all => self.hides = true,
+            _ if !is_array && !all => self.totals.hides = true,
             Form::Json => self.add_bytes(key, |lines| add_line(lines, &Record::of(view))),
             Form::Addresses => self.add_bytes(key, |list| add_address(list, view.location)),
             Form::Rows => self.add_row(key, Row::of_frame(view, format)),
@@ -176,10 +168,7 @@ const PATIENCE: Duration = Duration::from_millis(200);
 /// The state of the output.
 pub(crate) struct Listing {
     is_json: bool,
-    files: u64,
     totals: Totals,
-    unwanted: u64,
-    hides: bool,
     held_back: usize,
     is_watched: bool,
     printed: Instant,
@@ -197,10 +186,7 @@ impl Listing {
         let Plan { form, is_json, format, order, limit, .. } = plan;
         Self {
             is_json,
-            files: 0,
             totals: Totals::default(),
-            unwanted: 0,
-            hides: false,
             // --unordered promises to print rows as soon as they are known.
             held_back: if is_ordered { HELD_BACK } else { 0 },
             is_watched,
@@ -216,11 +202,8 @@ impl Listing {
     }
 
     pub(crate) fn take(&mut self, batch: ListingBatch<'_>) -> io::Result<()> {
-        self.files += batch.files;
         self.totals.add(batch.totals);
-        self.unwanted += batch.unwanted;
-        self.hides |= batch.hides;
-        self.progress.show(self.files);
+        self.progress.show(self.totals.files);
         for failure in &batch.failures {
             self.progress.complain(failure);
         }
@@ -290,13 +273,13 @@ impl Listing {
             anstream::stdout().write_all(&text)?;
             return Ok(totals.status());
         }
-        if totals.arrays == 0 && self.unwanted > 0 {
-            remark(&format_args!("no match among {}", count(self.unwanted, "array")));
+        if totals.arrays == 0 && totals.unwanted > 0 {
+            remark(&format_args!("no match among {}", count(totals.unwanted, "array")));
         } else if totals.is_none() {
             remark(&"no array found");
-        } else if self.hides {
+        } else if totals.hides {
             remark(&format_args!("{totals}; --all lists frames without an array"));
-        } else if totals.failures > 0 && self.files > 1 {
+        } else if totals.failures > 0 && totals.files > 1 {
             remark(&totals);
         }
         Ok(totals.status())

@@ -1,24 +1,33 @@
 //! The command that mends the findings in a file.
 
-use std::ops::ControlFlow;
+use std::io::{Read, Seek};
 use std::path::Path;
 
-use b2nd_frame::{CheckDepth, ErrorKind, Finding, FindingCode, Frame, Remedy, Rewrite, Salvage};
+use b2nd_frame::{
+    CheckDepth, Error, ErrorKind, Finding, FindingCode, Frame, Remedy, Rewrite, Salvage, SalvageReport,
+};
 use b2nd_serde::Entry;
 
+use crate::input::{Address, Inside, Location};
 use crate::names::is_named_blosc2;
 use crate::text::{count, short};
 
-/// The command that mends the findings of the frame at a path; `None` if there is none, or if the new file that it
-/// would write is there already: the frame was probably mended before. A rewrite is returned only if
-/// its preview succeeds. A salvage is previewed as far as the depth of the check goes.
-pub(crate) fn command(path: &Path, findings: &[Finding], depth: CheckDepth) -> Option<String> {
+/// The command that mends the findings of a frame; `None` if there is none, or if the new file that it would write is
+/// there already: the frame was probably mended before. A rewrite is returned only if its preview succeeds. A salvage
+/// is previewed as far as the depth of the check goes.
+pub(crate) fn command(location: Location<'_>, findings: &[Finding], depth: CheckDepth) -> Option<String> {
+    let path = location.path;
     let has = |remedy| findings.iter().any(|finding| finding.code().remedy() == Some(remedy));
     // The rest of a file that has lost its start can be whole.
     let has_lost_start = findings.iter().any(|finding| finding.code() == FindingCode::NotAFrame);
     // A rewrite would refuse a damaged frame.
     if has(Remedy::Salvage) || has_lost_start && is_named_blosc2(path) {
-        return salvage(path, findings, depth);
+        return salvage(location, findings, depth);
+    }
+    if location.inside != Inside::Whole {
+        // A shell comment.
+        let why = "# a frame inside another file cannot be changed where it is: extract it first";
+        return (has(Remedy::Edit) || has(Remedy::Rewrite)).then(|| why.into());
     }
     if has(Remedy::Edit) {
         return edit(path);
@@ -26,33 +35,42 @@ pub(crate) fn command(path: &Path, findings: &[Finding], depth: CheckDepth) -> O
     if has(Remedy::Rewrite) { rewrite(path) } else { None }
 }
 
-/// A salvage into a new file beside the damaged one. The rest of the line, a shell comment, lists the losses.
-fn salvage(path: &Path, findings: &[Finding], depth: CheckDepth) -> Option<String> {
-    let to = path.with_extension("salvaged.b2nd");
+/// A salvage into a new file: beside the damaged one, or for a frame inside a file in the current folder. The rest of the
+/// line, a shell comment, lists the losses.
+fn salvage(location: Location<'_>, findings: &[Finding], depth: CheckDepth) -> Option<String> {
+    let path = location.path;
+    let to = match location.inside {
+        Inside::Whole => path,
+        Inside::Member(member) => Path::new(Path::new(member).file_name()?),
+        Inside::Offset(_) => Path::new(path.file_name()?),
+        // A stream can be read only once, and an object is expensive to read.
+        Inside::Stdin | Inside::Url(_) => return None,
+    };
+    let to = to.with_extension("salvaged.b2nd");
     if to.symlink_metadata().is_ok() {
         return None;
     }
-    let command = format!("b2nd salvage {} {}", quoted(path), quoted(&to));
-    let salvage = Salvage::open(path).ok()?;
-    // A preview decompresses all chunks, which only a check of the data does anyway. So this one stops before the first
-    // chunk: by then it has found the array and where its chunks are, or failed.
-    let has_wrong_sizes = findings.iter().any(|finding| finding.code().makes_sizes_uncertain());
-    let result = if depth < CheckDepth::ChunkData {
-        salvage.on_progress(|_| ControlFlow::Break(())).preview()
+    let (from, result) = if location.inside == Inside::Whole {
+        (quoted(path), preview(Salvage::open(path).ok()?, depth))
     } else {
-        salvage.preview()
+        let place = Address::from(location).place("the bytes of a frame").ok()?;
+        let from = String::from_utf8(location.address()).ok()?;
+        (quoted(Path::new(&from)), preview(Salvage::read_at(place.reader, place.offset).ok()?, depth))
     };
+    let has_wrong_sizes = findings.iter().any(|finding| finding.code().makes_sizes_uncertain());
+    let command = format!("b2nd salvage {from} {}", quoted(&to));
     let report = match result {
-        Ok(report) => report,
+        Ok(Some(report)) => report,
+        Ok(None) => return Some(format!("{command}  # --dry-run tells what is lost")),
         Err(error) => {
             return match error.kind() {
-                ErrorKind::Stopped => Some(format!("{command}  # --dry-run tells what is lost")),
                 // A file with a wrong shape has other chunks than it should.
                 ErrorKind::OrderUnknown if has_wrong_sizes => None,
                 ErrorKind::OrderUnknown => Some(format!(
                     "{command} --assume-order  # without a chunk index, chunks can get wrong positions"
                 )),
                 // Only the user knows the right value: run unchanged, the command fails.
+                ErrorKind::ArrayUnknown if location.inside != Inside::Whole => None,
                 ErrorKind::ArrayUnknown => wrong_entry(path).map(|option| format!("{command} {option}")),
                 _ => None,
             };
@@ -64,6 +82,15 @@ fn salvage(path: &Path, findings: &[Finding], depth: CheckDepth) -> Option<Strin
         (0, _) => format!("{command}  # loses {}", count(layers, "metalayer")),
         _ => format!("{command}  # loses {} of {}", lost, count(report.counts.total(), "chunk")),
     })
+}
+
+/// The report of a salvage. A preview decompresses all chunks, which only a check of the data does anyway; for other
+/// checks, the array and the places of its chunks must be found.
+fn preview<R: Read + Seek>(
+    salvage: Salvage<'_, R>,
+    depth: CheckDepth,
+) -> Result<Option<SalvageReport>, Error> {
+    if depth < CheckDepth::ChunkData { salvage.locate().map(|()| None) } else { salvage.preview().map(Some) }
 }
 
 /// The option of `b2nd salvage` for the entry of the metalayer that is invalid.

@@ -75,7 +75,7 @@ impl Display for StoreRecord {
                 Some(rows) => writeln!(f, "rows    : {rows}")?,
                 None => writeln!(f, "rows    : unknown, as the table was not closed")?,
             }
-            for ColumnRecord { name, kind, item_shape } in columns {
+            for ColumnRecord { name, kind, item_shape, .. } in columns {
                 write!(f, "column  : {}, {}", text::clean(name), text::clean(kind))?;
                 if !item_shape.is_empty() {
                     write!(f, ", items of shape {}", Tuple(item_shape))?;

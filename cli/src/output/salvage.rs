@@ -3,12 +3,12 @@
 use std::fmt::{self, Display};
 use std::path::Path;
 
-use b2nd_frame::{ChunkRange, SalvageReport};
+use b2nd_frame::{ChunkRange, LostMetalayer, SalvageReport};
 use b2nd_serde::Geometry;
 use serde::Serialize;
 
 use crate::input::Location;
-use crate::text::{clean, count};
+use crate::text::{ABSENT, Tuple, clean, count, dtype};
 
 /// Up to this many chunks are listed one by one; if there are more, one entry per range.
 const MAX_LISTED: u64 = 4096;
@@ -31,12 +31,13 @@ struct SalvageRecord<'s> {
     from: Location<'s>,
     to: String,
     dry_run: bool,
+    damage_found: bool,
     chunks: u64,
     saved_chunks: u64,
     lost_chunks: u64,
     unverified_chunks: u64,
-    restored: &'s [String],
-    assumed: &'s [String],
+    restored: Vec<String>,
+    assumed: Vec<String>,
     lost: Vec<RangeRecord<'s>>,
     lost_metalayers: Vec<LostLayerRecord<'s>>,
     unverified: Vec<RangeRecord<'s>>,
@@ -73,22 +74,34 @@ impl Salvaged<'_> {
         self.report.frame.array().ok()??.geometry().ok()
     }
 
+    /// The entries of the array's metalayer.
+    fn array(&self) -> String {
+        let array = self.report.frame.array().ok().flatten();
+        array.map_or_else(String::new, |array| {
+            let (shape, chunkshape) = (Tuple(array.shape()), Tuple(array.chunkshape()));
+            let dtype = dtype(&array).unwrap_or_else(|| ABSENT.into());
+            format!("shape {shape}, chunks {chunkshape}, dtype {dtype}")
+        })
+    }
+
     /// The object of `--json`.
     pub(crate) fn record(&self) -> impl Serialize {
         let report = self.report;
         let geometry = self.geometry();
-        let ranges = |ranges| range_records(ranges, geometry.as_ref());
-        let lost_metalayers = report.lost_metalayers.iter().map(|(name, why)| LostLayerRecord { name, why });
+        let ranges = |ranges| range_records(ranges, geometry.as_ref(), MAX_LISTED);
+        let lost_metalayers =
+            report.lost_metalayers.iter().map(|lost| LostLayerRecord { name: &lost.name, why: &lost.why });
         SalvageRecord {
             from: self.from,
             to: self.to.to_string_lossy().into_owned(),
             dry_run: self.dry_run,
+            damage_found: report.found_damage(),
             chunks: self.total(),
             saved_chunks: self.saved(),
             lost_chunks: report.lost_count(),
             unverified_chunks: report.unverified_count(),
-            restored: &report.restored,
-            assumed: &report.assumed,
+            restored: report.restored.iter().map(ToString::to_string).collect(),
+            assumed: report.assumed_order.iter().map(ToString::to_string).collect(),
             lost: ranges(&report.lost),
             lost_metalayers: lost_metalayers.collect(),
             unverified: ranges(&report.unverified),
@@ -102,19 +115,28 @@ impl Display for Salvaged<'_> {
         let report = self.report;
         let (from, to) = (self.from, Location::of(self.to));
         let (saved, total) = (self.saved(), count(self.total(), "chunk"));
-        writeln!(f, "{from} -> {to}: {saved} of {total} saved")?;
-        for text in &report.restored {
-            writeln!(f, "  restored: {}", clean(text))?;
+        write!(f, "{from} -> {to}: {saved} of {total} saved")?;
+        match report.unverified_count() {
+            0 => writeln!(f)?,
+            unverified => writeln!(f, ", {unverified} of them not verified")?,
         }
-        for text in &report.assumed {
-            writeln!(f, "  assumed: {}", clean(text))?;
+        if !report.found_damage() {
+            writeln!(f, "  no damage found; check what nothing else in the file confirms: {}", self.array())?;
         }
-        for (name, why) in &report.lost_metalayers {
+        for restored in &report.restored {
+            writeln!(f, "  restored: {}", clean(&restored.to_string()))?;
+        }
+        if let Some(order) = report.assumed_order {
+            writeln!(f, "  assumed: {order}")?;
+        }
+        for LostMetalayer { name, why, .. } in &report.lost_metalayers {
             writeln!(f, "  lost: metalayer {}: {}", clean(name), clean(why))?;
         }
         let geometry = self.geometry();
-        for (what, ranges) in [("lost", &report.lost), ("unverified", &report.unverified)] {
-            let records = range_records(ranges, geometry.as_ref());
+        let lost = range_records(&report.lost, geometry.as_ref(), MAX_LISTED);
+        // Most of them in long ranges: all chunks beside damage.
+        let unverified = range_records(&report.unverified, geometry.as_ref(), 0);
+        for (what, records) in [("lost", lost), ("unverified", unverified)] {
             for record in records.iter().take(MAX_LINES) {
                 writeln!(f, "  {what}: {record}")?;
             }
@@ -140,9 +162,13 @@ impl Display for RangeRecord<'_> {
     }
 }
 
-/// The ranges with the coordinates of their chunks: each chunk by itself, unless there are too many.
-fn range_records<'s>(ranges: &'s [ChunkRange], geometry: Option<&Geometry>) -> Vec<RangeRecord<'s>> {
-    let are_few = ranges.iter().map(|range| range.count).sum::<u64>() <= MAX_LISTED;
+/// The ranges with the coordinates of their chunks: each chunk by itself, unless there are more than `most`.
+fn range_records<'s>(
+    ranges: &'s [ChunkRange],
+    geometry: Option<&Geometry>,
+    most: u64,
+) -> Vec<RangeRecord<'s>> {
+    let are_few = ranges.iter().map(|range| range.count).sum::<u64>() <= most;
     let mut records = Vec::new();
     for ChunkRange { first, count, why, .. } in ranges {
         let (numbers, count) = if are_few { (*first..first + count, 1) } else { (*first..first + 1, *count) };

@@ -31,13 +31,20 @@ pub(crate) struct TableRecord {
     pub(crate) columns: Vec<ColumnRecord>,
 }
 
-#[derive(Serialize)]
+/// A column, as `--json` prints it and as the JSON of python-blosc2 has it.
+#[derive(Deserialize, Serialize)]
 pub(crate) struct ColumnRecord {
     pub(crate) name: String,
-    #[serde(rename = "type")]
+    #[serde(rename(serialize = "type"))]
     pub(crate) kind: String,
+    #[serde(skip_serializing)]
+    max_length: Option<u64>,
+    #[serde(skip_serializing)]
+    dtype_str: Option<String>,
+    #[serde(skip_serializing)]
+    dtype: Option<String>,
     /// The shape of each of its items; empty for a single value.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) item_shape: Vec<i64>,
 }
 
@@ -45,32 +52,21 @@ pub(crate) struct ColumnRecord {
 #[derive(Deserialize)]
 struct Schema {
     n_rows: Option<u64>,
-    columns: Vec<SchemaColumn>,
+    columns: Vec<ColumnRecord>,
     #[serde(default)]
-    computed_columns: Vec<SchemaColumn>,
+    computed_columns: Vec<ColumnRecord>,
 }
 
-#[derive(Deserialize)]
-struct SchemaColumn {
-    name: String,
-    kind: String,
-    max_length: Option<u64>,
-    dtype_str: Option<String>,
-    dtype: Option<String>,
-    #[serde(default)]
-    item_shape: Vec<i64>,
-}
-
-impl From<SchemaColumn> for ColumnRecord {
-    fn from(column: SchemaColumn) -> Self {
-        let SchemaColumn { name, kind, max_length, dtype_str, dtype, item_shape } = column;
-        let kind = match (&*kind, max_length) {
+impl ColumnRecord {
+    /// The column with its dtype as its kind, if it has one.
+    fn with_dtype(mut self) -> Self {
+        self.kind = match (&*self.kind, self.max_length) {
             // As NumPy writes the dtypes of texts and bytes.
             ("string", Some(length)) => format!("<U{length}"),
             ("bytes", Some(length)) => format!("|S{length}"),
-            _ => dtype_str.or(dtype).unwrap_or(kind),
+            _ => self.dtype_str.take().or(self.dtype.take()).unwrap_or(self.kind),
         };
-        Self { name, kind, item_shape }
+        self
     }
 }
 
@@ -80,7 +76,7 @@ const LONGEST_SCHEMA: usize = 1 << 24;
 impl From<Schema> for TableRecord {
     fn from(schema: Schema) -> Self {
         let columns = schema.columns.into_iter().chain(schema.computed_columns);
-        Self { rows: schema.n_rows, columns: columns.map(ColumnRecord::from).collect() }
+        Self { rows: schema.n_rows, columns: columns.map(ColumnRecord::with_dtype).collect() }
     }
 }
 

@@ -13,6 +13,11 @@ pub(crate) struct Totals {
     pub(crate) tables: u64,
     pub(crate) others: u64,
     pub(crate) failures: u64,
+    pub(crate) files: u64,
+    /// The arrays that do not meet the conditions of a filter.
+    pub(crate) unwanted: u64,
+    /// Whether frames without an array were counted but not listed.
+    pub(crate) hides: bool,
 }
 
 impl Totals {
@@ -22,10 +27,13 @@ impl Totals {
         self.tables += other.tables;
         self.others += other.others;
         self.failures += other.failures;
+        self.files += other.files;
+        self.unwanted += other.unwanted;
+        self.hides |= other.hides;
     }
 
     pub(crate) fn is_none(self) -> bool {
-        let Self { arrays, stores, tables, others, failures } = self;
+        let Self { arrays, stores, tables, others, failures, .. } = self;
         arrays + stores + tables + others + failures == 0
     }
 
@@ -36,7 +44,7 @@ impl Totals {
 
 impl fmt::Display for Totals {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { arrays, stores, tables, others, failures } = *self;
+        let Self { arrays, stores, tables, others, failures, .. } = *self;
         f.write_str(&count(arrays, "array"))?;
         f.write_str(&more_counts(&[(stores, "store"), (tables, "table")]))?;
         if others > 0 {

@@ -50,37 +50,46 @@ impl fmt::Display for Refusal {
 
 impl Error for Refusal {}
 
-/// An answer longer than its limit.
+/// Why a request cannot be used, whatever its status.
 #[derive(Debug)]
-struct TooLong {
-    what: &'static str,
-    max: usize,
+pub(super) enum Unusable {
+    /// An answer, or a value in it, is longer than its limit.
+    TooLong { what: &'static str, max: usize },
+    /// A page has a comment or the like.
+    Comment,
+    /// A request for a range has the whole object as its answer.
+    WholeObject,
+    /// Without credentials, `object_store` looks for those of a machine at Amazon, Google or Microsoft: there are none.
+    NoCredentials,
 }
 
-impl fmt::Display for TooLong {
+impl fmt::Display for Unusable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { what, max } = self;
-        write!(f, "the server sent {what} of more than {max} bytes, which no object store does")
+        match self {
+            Self::TooLong { what, max } => {
+                write!(f, "the server sent {what} of more than {max} bytes, which no object store does")
+            }
+            Self::Comment => f.write_str(
+                "the server sent a page with comments or instructions, as web pages have, and object stores have not",
+            ),
+            Self::WholeObject => f.write_str("the server ignores byte ranges"),
+            Self::NoCredentials => f.write_str("there are no credentials"),
+        }
     }
 }
 
-impl Error for TooLong {}
+impl Error for Unusable {}
 
-/// A page with a comment or the like.
-#[derive(Debug)]
-struct Comment;
-
-impl fmt::Display for Comment {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("the server sent a page with comments or instructions, as web pages have, and object stores have not")
+impl From<Unusable> for HttpError {
+    fn from(error: Unusable) -> Self {
+        // `object_store` does not retry errors of this kind.
+        Self::new(HttpErrorKind::Unknown, error)
     }
 }
-
-impl Error for Comment {}
 
 /// The whole answer to a request without a range.
 pub(super) async fn whole(answer: HttpResponse) -> Result<HttpResponse, HttpError> {
-    let too_long = |what, max| Err(HttpError::new(HttpErrorKind::Unknown, TooLong { what, max }));
+    let too_long = |what, max| Err(Unusable::TooLong { what, max }.into());
     let (parts, body) = answer.into_parts();
     let start = Start::of(body, MAX_PAGE).await;
     if let Some(failure) = start.failure {
@@ -92,7 +101,7 @@ pub(super) async fn whole(answer: HttpResponse) -> Result<HttpResponse, HttpErro
     // Comments and the like would hide the length of a value, as the parser joins what is around them.
     let after_first = start.bytes.get(FIRST_TAG..).unwrap_or_default();
     if start.bytes.windows(2).any(|pair| pair == b"<!") || after_first.windows(2).any(|pair| pair == b"<?") {
-        return Err(HttpError::new(HttpErrorKind::Unknown, Comment));
+        return Err(Unusable::Comment.into());
     }
     if longest_value(&start.bytes) > MAX_VALUE {
         return too_long("a value", MAX_VALUE);

@@ -8,13 +8,13 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use b2nd_frame::SPARSE_INDEX;
 use object_store::path::Path as Key;
 use object_store::{Error, ObjectStore};
 
 use super::failed_request::{FailedRequest, innermost};
 use super::runtime::runtime;
 use super::service::Service;
-use crate::names::SPARSE_INDEX;
 use crate::pool::lock;
 use crate::problem::Problem;
 use crate::terminal::remark;

@@ -3,16 +3,21 @@
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
-use object_store::client::{HttpClient, HttpConnector, HttpError, HttpRequest, HttpResponse, HttpService};
+use object_store::client::{
+    HttpClient, HttpConnector, HttpError, HttpErrorKind, HttpRequest, HttpResponse, HttpService,
+};
 use object_store::{ClientConfigKey, ClientOptions, Error};
 use reqwest::header::{LOCATION, RANGE};
-use reqwest::{Certificate, Client, Method, NoProxy, Proxy, Url};
+use reqwest::{Certificate, Client, Method, NoProxy, Proxy, StatusCode, Url};
 
-use super::answer::{Redirect, refusal, start_of, whole};
+use super::answer::{Redirect, Unusable, refusal, start_of, whole};
 use super::runtime::TIMEOUT;
 
 /// The most redirects of a request.
 const MAX_REDIRECTS: u32 = 10;
+
+/// The hosts that give a machine at Amazon, Google or Microsoft its credentials.
+const MACHINE_HOSTS: [&str; 2] = ["169.254.169.254", "metadata.google.internal"];
 
 /// The factory of `object_store`'s connections.
 #[derive(Debug)]
@@ -29,13 +34,17 @@ impl HttpConnector for Connector {
     }
 }
 
+/// The time limit of an attempt, half of that of a request: one that hangs is retried once.
+fn attempt_limit() -> Duration {
+    Duration::from_millis(*TIMEOUT * 500)
+}
+
 /// A client that follows no redirects, with the options of the environment.
 fn client(options: &ClientOptions) -> reqwest::Result<Client> {
     let option = |key| options.get_config_value(&key);
     let mut builder = Client::builder()
         .user_agent(concat!("b2nd/", env!("CARGO_PKG_VERSION")))
-        // Half of the time limit, in milliseconds, so that a request that hangs is retried once.
-        .timeout(Duration::from_millis(*TIMEOUT * 500))
+        .timeout(attempt_limit())
         .redirect(reqwest::redirect::Policy::none())
         // As `object_store` does by default: HTTP/2 sends all requests over one connection, which is slower.
         .http1_only();
@@ -72,7 +81,11 @@ impl HttpService for Connection {
         'c: 'f,
         Self: 'f,
     {
-        Box::pin(self.answer(request))
+        Box::pin(async {
+            // The limit of the client is that of each redirect.
+            let answer = tokio::time::timeout(attempt_limit(), self.answer(request)).await;
+            answer.unwrap_or_else(|late| Err(HttpError::new(HttpErrorKind::Timeout, late)))
+        })
     }
 }
 
@@ -80,18 +93,29 @@ impl Connection {
     /// The answer to a request, after redirects. An answer that is not a success becomes a `Refusal`.
     async fn answer(&self, mut request: HttpRequest) -> Result<HttpResponse, HttpError> {
         let asked = url(&request);
+        let host = asked.as_ref().and_then(Url::host_str);
+        let is_for_credentials = host.is_some_and(|host| MACHINE_HOSTS.contains(&host));
         let (mut redirects, mut is_from_origin) = (0, true);
         loop {
-            let answer = HttpService::call(&self.client, request.clone()).await?;
+            let answer = HttpService::call(&self.client, request.clone()).await;
+            let answer = answer
+                .map_err(|error| if is_for_credentials { Unusable::NoCredentials.into() } else { error })?;
             if answer.status().is_success() {
                 // The answer to a range request is read by `Object::fetch`, which stops at the end of the range.
-                let is_range = request.headers().contains_key(RANGE);
-                return if is_range { Ok(answer) } else { whole(answer).await };
+                return match (request.headers().contains_key(RANGE), answer.status()) {
+                    (true, StatusCode::PARTIAL_CONTENT) => Ok(answer),
+                    (true, _) => Err(Unusable::WholeObject.into()),
+                    (false, _) => whole(answer).await,
+                };
             }
-            // `object_store` uses this method to ask the service of Amazon's machines for a token, and acts on its
-            // answer.
-            if request.method() == Method::PUT {
+            // `object_store` uses this method to ask the service of Amazon's machines for a token. It acts on a refusal
+            // only with this variable.
+            let has_fallback = || std::env::var_os("AWS_IMDSV1_FALLBACK").is_some();
+            if request.method() == Method::PUT && (!is_for_credentials || has_fallback()) {
                 return Ok(start_of(answer).await);
+            }
+            if is_for_credentials {
+                return Err(Unusable::NoCredentials.into());
             }
             if !answer.status().is_redirection() {
                 return Err(refusal(answer, Redirect::None, is_from_origin).await);

@@ -3,7 +3,7 @@
 use object_store::Error;
 use object_store::client::{HttpError, HttpErrorKind};
 
-use super::answer::{Redirect, Refusal};
+use super::answer::{Redirect, Refusal, Unusable};
 use super::runtime::{MAX_TIMEOUT, TIMEOUT};
 use super::service::Service;
 use crate::problem::{Problem, sources};
@@ -20,21 +20,21 @@ pub(super) const CHANGED: &str = "the object was changed while it was read; try 
 /// The parts of an error of a request.
 pub(super) struct FailedRequest<'e> {
     error: &'e Error,
-    text: String,
     /// The answer, if there was one.
     refusal: Option<&'e Refusal>,
+    unusable: Option<&'e Unusable>,
     /// The failure of the connection.
     trouble: Option<HttpErrorKind>,
 }
 
 impl<'e> From<&'e Error> for FailedRequest<'e> {
     fn from(error: &'e Error) -> Self {
-        let texts: Vec<_> = sources(error).map(ToString::to_string).collect();
-        let refusal = sources(error).find_map(|error| error.downcast_ref());
-        let trouble = sources(error).find_map(|error| Some(error.downcast_ref::<HttpError>()?.kind()));
-        // Some errors repeat the messages of their sources. The longest message has the most information.
-        let text = texts.into_iter().max_by_key(String::len).unwrap_or_default();
-        Self { error, text, refusal, trouble }
+        Self {
+            error,
+            refusal: sources(error).find_map(|error| error.downcast_ref()),
+            unusable: sources(error).find_map(|error| error.downcast_ref()),
+            trouble: sources(error).find_map(|error| Some(error.downcast_ref::<HttpError>()?.kind())),
+        }
     }
 }
 
@@ -46,12 +46,14 @@ impl FailedRequest<'_> {
 
     /// Whether the server failed or cannot be reached.
     pub(super) fn is_of_server(&self) -> bool {
-        matches!(self.status(), Some(429 | 500..)) || self.status().is_none() && self.trouble.is_some()
+        let is_unreachable = || self.status().is_none() && self.trouble.is_some();
+        let is_whole = matches!(self.unusable, Some(Unusable::WholeObject));
+        matches!(self.status(), Some(429 | 500..)) || is_unreachable() && !is_whole
     }
 
     /// The message, and a hint. `root` is the URL of the bucket.
     pub(super) fn problem(&self, service: Service, root: &str) -> Problem {
-        let (code, message) = self.by_text(service, root).unwrap_or_else(|| self.by_status(service));
+        let (code, message) = self.by_type(service, root).unwrap_or_else(|| self.by_status(service));
         Problem::new(code, message)
     }
 
@@ -64,13 +66,8 @@ impl FailedRequest<'_> {
         self.refusal.map_or(&Redirect::None, |refusal| &refusal.redirect)
     }
 
-    /// Whether the text contains one of these words.
-    fn says(&self, parts: &[&str]) -> bool {
-        parts.iter().any(|part| self.text.contains(part))
-    }
-
-    /// A reason found in the text, for any status.
-    fn by_text(&self, service: Service, root: &str) -> Option<(&'static str, String)> {
+    /// A reason of more than a status.
+    fn by_type(&self, service: Service, root: &str) -> Option<(&'static str, String)> {
         // The order matters: the first reasons are more exact than the later ones, and all are more exact than a
         // status.
         Some(
@@ -78,14 +75,13 @@ impl FailedRequest<'_> {
                 ("refused", format!("{}; list the other prefixes one by one", innermost(self.error)))
             } else if ["NoSuchBucket", "ContainerNotFound"].contains(&self.code()) {
                 ("no-bucket", format!("there is no {} {root}", service.noun()))
-            } else if self.says(&["169.254.169.254", "metadata.google.internal"]) {
-                // Without credentials, `object_store` looks for those of a machine at Amazon, Google or Microsoft.
+            } else if let Some(Unusable::NoCredentials) = self.unusable {
                 ("no-access", format!("there are no credentials: {}", service.login()))
             } else if *self.redirect() == Redirect::Unnamed && service == Service::S3 {
                 ("refused", "the bucket is in another region: set AWS_REGION".into())
             } else if *self.redirect() == Redirect::TooFar {
                 ("refused", service.redirected().into())
-            } else if self.says(&["Received non-partial response", "Range request not supported"]) {
+            } else if let Some(Unusable::WholeObject) = self.unusable {
                 let message = match service {
                     Service::Web => "the server sends files only as a whole; download this one",
                     _ => {
@@ -106,11 +102,6 @@ impl FailedRequest<'_> {
             (Some(status), code) => format!(" (status {status}, {code})"),
             (None, _) => String::new(),
         };
-        let retries =
-            between(&self.text, ", after ", " retries").and_then(|number| number.parse::<u32>().ok());
-        let tried =
-            // The first request is not a retry.
-            retries.map_or(String::new(), |retries| format!(", asked {} times", retries.saturating_add(1)));
         match (self.status(), self.trouble) {
             (Some(404), _) => (MISSING, "no such object".into()),
             (Some(401 | 403), _) => {
@@ -120,20 +111,20 @@ impl FailedRequest<'_> {
             (Some(412), _) => ("changing", CHANGED.into()),
             (Some(429 | 503), _) => {
                 let what = "try again later, or with fewer requests at a time: `-j 8`";
-                ("throttled", format!("the server asks for fewer requests{answer}{tried}; {what}"))
+                ("throttled", format!("the server asks for fewer requests{answer}; {what}"))
             }
-            (Some(500..), _) => ("io", format!("the server has failed{answer}{tried}; try again later")),
+            (Some(500..), _) => ("io", format!("the server has failed{answer}; try again later")),
             (Some(_), _) => ("refused", format!("the server refuses the request{answer}")),
             (None, Some(HttpErrorKind::Timeout)) => {
                 let longer = (5 * *TIMEOUT).min(MAX_TIMEOUT);
                 let what = format!("B2ND_TIMEOUT={longer} waits up to {longer} seconds");
-                ("io", format!("the server does not answer{tried}; {what}"))
+                ("io", format!("the server does not answer; {what}"))
             }
             (None, Some(HttpErrorKind::Connect)) => {
-                ("io", format!("there is no connection to the server{tried}: {}", innermost(self.error)))
+                ("io", format!("there is no connection to the server: {}", innermost(self.error)))
             }
             (None, Some(HttpErrorKind::Interrupted | HttpErrorKind::Request | HttpErrorKind::Decode)) => {
-                ("io", format!("the connection ended before the answer did{tried}; try again"))
+                ("io", "the connection ended before the answer did; try again".into())
             }
             _ => ("io", innermost(self.error)),
         }
@@ -144,9 +135,4 @@ impl FailedRequest<'_> {
 pub(super) fn innermost(error: &(dyn std::error::Error + 'static)) -> String {
     let message = sources(error).last().map(ToString::to_string).unwrap_or_default();
     shortened(&message, MAX_QUOTED)
-}
-
-fn between<'t>(text: &'t str, start: &str, end: &str) -> Option<&'t str> {
-    let (_, rest) = text.split_once(start)?;
-    Some(rest.split_once(end)?.0)
 }

@@ -3,13 +3,14 @@
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::Path;
 
+use b2nd_frame::SPARSE_INDEX;
 use futures_util::StreamExt;
 use object_store::{Error, GetOptions, GetRange};
 
 use super::bucket::{MOST_FAILURES, ObjectUrl};
 use super::failed_request::{CHANGED, FailedRequest, MISSING};
 use super::runtime::wait;
-use crate::names::{SPARSE_INDEX, ends_with_slash};
+use crate::names::ends_with_slash;
 use crate::problem::Problem;
 
 /// The number of bytes of the first request. All headers of 348 real frames fit; the longest has 3144 bytes.

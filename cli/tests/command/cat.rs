@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::fs;
 
 use b2nd_frame::{FrameBuilder, SpecialValue};
-use b2nd_serde::{Meta, Shapes};
+use b2nd_serde::{Dtype, Meta, Shapes};
 
 use crate::run::{folder, objects, raw_screen, run, screen, snapshot, text};
 use b2nd_lab::data;
@@ -182,4 +182,28 @@ fn values_are_lists_in_lists() {
         assert!(text(&output.stdout).ends_with(&end), "{slice}: {}", text(&output.stdout));
         assert_eq!(objects(&output).len(), 1);
     }
+}
+
+#[test]
+fn no_character_of_json_controls_a_terminal() {
+    let folder = tempfile::tempdir().unwrap();
+    // Delete, a control sequence in one character, and marks that reverse text.
+    let unsafe_text = "a\u{7f}\u{9b}2J\u{202e}\u{2066}";
+    let name = if cfg!(windows) { "a.b2nd".into() } else { format!("{unsafe_text}.b2nd") };
+    let dtype: Dtype = format!("[('{unsafe_text}', '<U8')]").parse().unwrap();
+    let mut item = [0; 32];
+    dtype.write_item(&(unsafe_text,), &mut item).unwrap();
+    let shapes = Shapes { shape: &[1], chunkshape: &[1], blockshape: &[1] };
+    let meta = Meta::new(shapes, &dtype.to_string()).unwrap();
+    let mut writer = FrameBuilder::new(meta).create(folder.path().join(&name)).unwrap();
+    writer.write_repeated(0, &item).unwrap();
+    writer.finish().unwrap().persist().unwrap();
+    let output = run(folder.path(), &["cat", "--json", &name]);
+    let line = text(&output.stdout);
+    let escaped = r"a\u007f\u009b2J\u202e\u2066";
+    let found: String = line.trim_end().escape_debug().collect();
+    assert!(line.trim_end().is_ascii() && !line.contains('\u{7f}'), "{found}");
+    assert!(line.ends_with(&format!("\"values\":[{{\"{escaped}\":\"{escaped}\"}}]}}\n")), "{found}");
+    assert!(cfg!(windows) || line.contains(&format!("\"path\":\"{escaped}.b2nd\"")), "{found}");
+    assert_eq!(objects(&output)[0]["values"][0][unsafe_text], unsafe_text);
 }

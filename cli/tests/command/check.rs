@@ -1,6 +1,7 @@
 //! `b2nd check`: its findings, output and exit status.
 
 use std::collections::BTreeSet;
+use std::fs;
 
 use crate::json::schema;
 use crate::run::{as_on_linux, folder, objects, run, screen, snapshot, text};
@@ -66,12 +67,12 @@ fn a_good_file_is_silent_on_stdout() {
 #[test]
 fn the_checksum_of_a_zip_file_is_compared_with_the_data() {
     let folder = tempfile::tempdir().unwrap();
-    let mut file = std::fs::read(data().join("tree.b2z")).unwrap();
+    let mut file = fs::read(data().join("tree.b2z")).unwrap();
     let check = |depth: &str| {
         let output = run(folder.path(), &["check", depth, "a.b2z"]);
         (output.status.code(), text(&output.stdout).to_owned(), text(&output.stderr).to_owned())
     };
-    std::fs::write(folder.path().join("a.b2z"), &file).unwrap();
+    fs::write(folder.path().join("a.b2z"), &file).unwrap();
     let says = "no errors or warnings; Blosc2 has no checksums, so not every change of the data is found\n";
     let (status, stdout, stderr) = check("--data");
     assert_eq!((status, &*stdout), (Some(0), ""));
@@ -79,7 +80,7 @@ fn the_checksum_of_a_zip_file_is_compared_with_the_data() {
     // The text of a dtype: `<i8` becomes `<u8`.
     let at = file.windows(3).position(|bytes| bytes == b"<i8").unwrap();
     file[at + 1] = b'u';
-    std::fs::write(folder.path().join("a.b2z"), &file).unwrap();
+    fs::write(folder.path().join("a.b2z"), &file).unwrap();
     assert_eq!(check("--chunks").0, Some(0));
     let (status, stdout, _) = check("--data");
     assert!(status == Some(1) && stdout.contains(": error: zip-checksum: "), "{stdout}");
@@ -94,9 +95,9 @@ fn the_checksum_of_a_zip_file_is_compared_with_the_data() {
 #[test]
 fn an_array_whose_name_is_damaged_is_named() {
     let folder = tempfile::tempdir().unwrap();
-    let mut file = std::fs::read(data().join("int32_3x5.b2nd")).unwrap();
+    let mut file = fs::read(data().join("int32_3x5.b2nd")).unwrap();
     file[95] ^= 1;
-    std::fs::write(folder.path().join("a.b2nd"), file).unwrap();
+    fs::write(folder.path().join("a.b2nd"), file).unwrap();
     let output = run(folder.path(), &["check", "--strict", "a.b2nd"]);
     assert_eq!(output.status.code(), Some(1));
     assert!(
@@ -213,12 +214,12 @@ fn an_unknown_code_is_refused() {
 fn a_code_that_is_asked_for_is_looked_for_as_deep_as_it_is() {
     let folder = tempfile::tempdir().unwrap();
     // Damages the length of the first stream of the second chunk, which only decompression detects.
-    let mut data_damaged = std::fs::read(data().join("peers/hole_at_end.b2frame")).unwrap();
+    let mut data_damaged = fs::read(data().join("peers/hole_at_end.b2frame")).unwrap();
     data_damaged[249 + 36] = 96;
-    std::fs::write(folder.path().join("data.b2frame"), data_damaged).unwrap();
-    let mut header_damaged = std::fs::read(data().join("int32_3x5.b2nd")).unwrap();
+    fs::write(folder.path().join("data.b2frame"), data_damaged).unwrap();
+    let mut header_damaged = fs::read(data().join("int32_3x5.b2nd")).unwrap();
     header_damaged[229 + 15] = 0x40;
-    std::fs::write(folder.path().join("header.b2nd"), header_damaged).unwrap();
+    fs::write(folder.path().join("header.b2nd"), header_damaged).unwrap();
     for (file, code) in [("data.b2frame", "chunk-data"), ("header.b2nd", "chunk-header")] {
         assert_eq!(run(folder.path(), &["check", file]).status.code(), Some(0));
         let output = run(folder.path(), &["check", "--only", code, file]);
@@ -266,7 +267,7 @@ fn the_command_that_check_names_mends_the_file() {
         [("squeezed.caterva", " --dtype DTYPE  # of 2 bytes", 0), ("peers/lost_typesize_record.b2nd", "", 1)]
     {
         let from = format!("it's {}", name.rsplit('/').next().unwrap());
-        std::fs::copy(data().join(name), folder.path().join(&from)).unwrap();
+        fs::copy(data().join(name), folder.path().join(&from)).unwrap();
         let output = run(folder.path(), &["check", &from]);
         assert_eq!(output.status.code(), Some(status));
         let named = text(&output.stdout).lines().last().unwrap();
@@ -331,4 +332,21 @@ fn no_command_is_named_where_none_mends() {
     // Run again, a salvage would fail, because its new file exists.
     let again = run(folder.path(), &["check", "bad/cut.b2nd", "bad/marker.b2nd"]);
     assert!(!text(&again.stdout).contains("to mend it"), "{}", text(&again.stdout));
+}
+
+#[test]
+fn where_there_is_no_frame_nothing_was_checked() {
+    let folder = folder();
+    fs::create_dir(folder.path().join("texts")).unwrap();
+    fs::write(folder.path().join("texts/notes.txt"), "no array").unwrap();
+    for arguments in [
+        &["check", "texts"][..],
+        &["check", "none"],
+        &["check", "--json", "texts"],
+        &["check", "--summary", "texts"],
+    ] {
+        let output = run(folder.path(), arguments);
+        assert_eq!(output.status.code(), Some(1), "{}", screen(&output));
+    }
+    assert!(text(&run(folder.path(), &["check", "texts"]).stderr).contains("no frame was found"));
 }

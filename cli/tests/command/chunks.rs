@@ -295,7 +295,7 @@ fn data_that_cannot_be_decompressed_is_found() {
     other[97 + 2] = other[97 + 2] & 0x1f | 0xc0;
     other[97 + 22] = 33;
     fs::write(folder.path().join("a.b2frame"), &other).unwrap();
-    let says = "1 chunk not decompressed: chunk 0 has the codec zfp_acc, which this crate cannot decompress";
+    let says = "1 chunk not decompressed: chunk 0 has zfp_acc, a codec that this crate cannot decompress";
     let output = run(folder.path(), &["check", "--data", "--ignore", "unowned-bytes"]);
     assert!(output.status.success());
     assert_eq!(
@@ -305,7 +305,7 @@ fn data_that_cannot_be_decompressed_is_found() {
         )
     );
     let output = run(folder.path(), &["check", "--data", "--json"]);
-    let why = "chunk 0 has the codec zfp_acc, which this crate cannot decompress";
+    let why = "chunk 0 has zfp_acc, a codec that this crate cannot decompress";
     assert_eq!(
         objects(&output)[0]["unchecked"],
         serde_json::json!([{ "what": "data", "chunks": 1, "why": why }])

@@ -3,6 +3,8 @@
 #![cfg(feature = "remote")]
 
 use std::process::Output;
+use std::thread;
+use std::time::Duration;
 
 use crate::run::text;
 use crate::server::{Answer, Objects, Server, answer, refusal};
@@ -47,7 +49,7 @@ fn an_endless_answer_is_not_taken() {
         ("404/a.b2nd", "no such object"),
         ("500/a.b2nd", "the server has failed (status 500, Odd)"),
         ("more/a.b2nd", "the server sent "),
-        ("200/a.b2nd", "Content-Length Header missing from response"),
+        ("200/a.b2nd", "the server ignores byte ranges"),
         ("page/", "cannot be listed: the server sent a page of more than 16777216 bytes"),
         ("value/", "cannot be listed: the server sent a page of more than 16777216 bytes"),
     ];
@@ -151,4 +153,18 @@ fn a_redirect_within_a_server_is_followed_and_no_circle() {
         assert!(failed(&output).contains("too many redirects, or a redirect to a URL that is not http(s)"));
         assert!(server.requests().len() <= 11);
     }
+}
+
+/// Each answer comes in time, but there are many.
+#[test]
+fn redirects_take_no_longer_than_the_request_may() {
+    let server = Server::start(|_, _| {
+        thread::sleep(Duration::from_millis(300));
+        Answer::Body(307, "Location: circle.b2nd\r\n".into(), Vec::new())
+    });
+    let output =
+        server.command(&["ls", &server.url("circle.b2nd")]).env("B2ND_TIMEOUT", "2").output().unwrap();
+    assert!(failed(&output).contains("B2ND_TIMEOUT=10"), "{}", text(&output.stderr));
+    // Two attempts of a second.
+    assert!(server.requests().len() <= 8, "{}", server.requests().len());
 }

@@ -328,7 +328,10 @@ fn links_that_are_skipped_are_counted() {
     }
     let said = |arguments: &[&str]| text(&run(folder.path(), arguments).stderr).to_owned();
     assert_eq!(said(&["ls", "links"]), "b2nd: 3 links skipped; -L follows them\nb2nd: no array found\n");
-    assert_eq!(said(&["check", "links"]), "b2nd: 3 links skipped; -L follows them\nb2nd: no frame found\n");
+    assert_eq!(
+        said(&["check", "links"]),
+        "b2nd: 3 links skipped; -L follows them\nb2nd: no frame was found\n"
+    );
     assert!(said(&["ls", "--ext", "b2nd", "links"]).contains("2 links skipped"));
     assert_eq!(said(&["ls", "-L", "links"]), "");
     assert_eq!(said(&["ls", "links/a.b2nd"]), "");

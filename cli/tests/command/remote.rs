@@ -55,6 +55,26 @@ fn a_small_object_costs_one_request_whatever_is_asked() {
 }
 
 #[test]
+fn without_credentials_the_variables_for_them_are_named() {
+    // As a proxy, the server stands for the hosts that give a machine its credentials.
+    let server = Server::start(|_, _| refusal(403, "Odd"));
+    for (url, variable) in [
+        ("s3://bucket/a.b2nd", "AWS_ACCESS_KEY_ID"),
+        ("gs://bucket/a.b2nd", "GOOGLE_APPLICATION_CREDENTIALS"),
+    ] {
+        let mut command = server.command(&["info", url]);
+        for name in ["AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_ENDPOINT_URL"] {
+            command.env_remove(name);
+        }
+        let proxy = server.url("");
+        let output = command.env("http_proxy", proxy).env("HOME", "/none").output().unwrap();
+        let words = ["there are no credentials: set ", variable].concat();
+        assert!(stderr(&output).contains(&words), "{}", stderr(&output));
+        assert!(!server.requests().is_empty(), "{url}");
+    }
+}
+
+#[test]
 fn only_a_longer_header_costs_a_second_request_and_only_what_reads_the_end_another() {
     let bytes = long_array();
     let len = bytes.len();

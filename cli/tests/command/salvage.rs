@@ -95,7 +95,7 @@ fn standard_input_is_salvaged_too() {
     let bytes = fs::read(folder.path().join("chunk.b2nd")).unwrap();
     let output = run_with(&bytes, folder.path(), &["salvage", "-", "new.b2nd"]);
     assert_eq!(output.status.code(), Some(1), "{}", screen(&output));
-    assert!(text(&output.stdout).starts_with("- -> new.b2nd: 3 of 4 chunks saved\n"), "{}", screen(&output));
+    assert!(text(&output.stdout).starts_with("- -> new.b2nd: 3 of 4 chunks saved"), "{}", screen(&output));
 }
 
 #[test]
@@ -240,5 +240,69 @@ fn a_shape_may_begin_with_a_hyphen_and_is_refused_for_what_it_is() {
         let output = run(folder.path(), &["salvage", "header.b2nd", "new.b2nd", option, "-1,2"]);
         assert_eq!(output.status.code(), Some(1), "{}", screen(&output));
         assert!(text(&output.stderr).contains("-1"), "{}", screen(&output));
+    }
+}
+
+/// A shape in the same grid of chunks contradicts nothing, so the user must look at it.
+#[test]
+fn a_salvage_that_finds_no_damage_says_what_to_check() {
+    let folder = folder();
+    let mut file = fs::read(data().join("int32_3x5.b2nd")).unwrap();
+    let at = file.windows(9).position(|bytes| *bytes == [0xd3, 0, 0, 0, 0, 0, 0, 0, 5]).unwrap();
+    file[at + 8] = 6;
+    fs::write(folder.path().join("in_grid.b2nd"), &file).unwrap();
+    let output = run(folder.path(), &["salvage", "in_grid.b2nd", "new.b2nd"]);
+    let expected = "in_grid.b2nd -> new.b2nd: 4 of 4 chunks saved\n  no damage found; check what nothing else in the file \
+                    confirms: shape (3, 6), chunks (2, 3), dtype int32\n";
+    assert_eq!(text(&output.stdout), expected);
+    // Without items nothing is saved.
+    file[at + 8] = 0;
+    fs::write(folder.path().join("empty.b2nd"), &file).unwrap();
+    let output = run(folder.path(), &["salvage", "empty.b2nd", "none.b2nd"]);
+    assert_eq!(output.status.code(), Some(1), "{}", screen(&output));
+    assert!(text(&output.stderr).contains("nbytes is 128"), "{}", screen(&output));
+    assert!(!folder.path().join("none.b2nd").exists());
+}
+
+#[test]
+fn an_empty_file_is_not_asked_for_its_shape() {
+    let folder = folder();
+    fs::write(folder.path().join("empty.b2nd"), "").unwrap();
+    let output = run(folder.path(), &["salvage", "empty.b2nd", "new.b2nd"]);
+    assert_eq!(output.status.code(), Some(1), "{}", screen(&output));
+    assert!(
+        text(&output.stderr).contains("empty") && !text(&output.stderr).contains("--shape"),
+        "{}",
+        screen(&output)
+    );
+}
+
+#[test]
+fn a_damaged_frame_inside_a_file_gets_a_command_that_runs() {
+    let folder = damaged();
+    let mut file = fs::read(folder.path().join("tree.b2z")).unwrap();
+    let name = file.windows(16).position(|bytes| bytes == b"group/small.b2nd").unwrap();
+    let start = name + file[name..].windows(9).position(|bytes| bytes == b"\x9e\xa8b2frame").unwrap();
+    // The marker of the flags.
+    file[start + 24] ^= 1;
+    fs::write(folder.path().join("tree.b2z"), file).unwrap();
+    let chunk = fs::read(folder.path().join("chunk.b2nd")).unwrap();
+    fs::write(folder.path().join("two.bin"), [b"other bytes", &chunk[..]].concat()).unwrap();
+    for (from, member, says) in [
+        (
+            "tree.b2z",
+            "tree.b2z:group/small.b2nd small.salvaged.b2nd",
+            "the marker of flags: byte 24 was 0xa5",
+        ),
+        ("two.bin@11", "two.bin@11 two.salvaged.b2nd", "3 of 4 chunks saved"),
+    ] {
+        let output = run(folder.path(), &["check", "--chunks", from]);
+        let mut commands =
+            text(&output.stdout).lines().filter_map(|line| line.split_once("to mend it: b2nd "));
+        let (_, command) = commands.next().unwrap_or_else(|| panic!("{}", screen(&output)));
+        assert_eq!(command, format!("salvage {member}  # --dry-run tells what is lost"));
+        let arguments: Vec<&str> = command.split("  #").next().unwrap().split(' ').collect();
+        let output = run(folder.path(), &arguments);
+        assert!(text(&output.stdout).contains(says), "{}", screen(&output));
     }
 }

@@ -10,13 +10,21 @@ use b2nd_chunk::header::INT32;
 
 #[cfg(feature = "decompress")]
 use crate::format::decompress::max_data;
+use crate::rules::chunk::{unknown_method, unsupported};
 
 /// Why a chunk could not be decompressed.
 pub(crate) enum NotDecompressed {
-    #[cfg_attr(not(feature = "decompress"), expect(dead_code, reason = "nothing is decompressed"))]
     Damaged(String),
     /// This crate cannot decompress it, but C-Blosc2 may.
     NotTried(String),
+}
+
+/// Refuses a codec or a filter that cannot be undone.
+pub(crate) fn check_method(header: &ChunkHeader) -> Result<(), NotDecompressed> {
+    if let Some(why) = unknown_method(header) {
+        return Err(NotDecompressed::Damaged(why));
+    }
+    unsupported(header).map_or(Ok(()), |why| Err(NotDecompressed::NotTried(why)))
 }
 
 /// Decompresses a chunk with a valid header and table of blocks, block by block if possible.

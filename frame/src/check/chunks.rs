@@ -21,9 +21,7 @@ use crate::io::blocks::{FIRST_READ, PIECE, streams_end, wrong_stored_table};
 use crate::io::chunks::Chunks;
 use crate::io::frame::Frame;
 use crate::progress::Progress;
-use crate::rules::chunk::{
-    ChunkRules, about, damaged, list, not_a_chunk, unsupported, with_false_dictionary, wrong,
-};
+use crate::rules::chunk::{ChunkRules, about, damaged, list, not_a_chunk, with_false_dictionary, wrong};
 use crate::rules::index::{ChunkSpan, MAX_COMPARED};
 
 /// The limit of bytes read, as a multiple of the size of all chunks. Chunks that claim more than all chunks together
@@ -353,12 +351,12 @@ fn check_data<R: Read + Seek>(
     if !header.has_table() {
         return Ok(());
     }
-    let checked = match unsupported(header) {
-        Some(why) => Err(NotDecompressed::NotTried(why)),
-        None => match chunks.bytes(entry, 0, header.cbytes as u64)? {
+    let checked = match chunk_data::check_method(header) {
+        Ok(()) => match chunks.bytes(entry, 0, header.cbytes as u64)? {
             Some(chunk) => chunk_data::check(header, &chunk.bytes),
             None => Ok(()),
         },
+        refused => refused,
     };
     match checked {
         Ok(()) => {}

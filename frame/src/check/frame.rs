@@ -9,11 +9,16 @@ use crate::error::Error;
 use crate::format::fields::Generation;
 use crate::format::index::{ChunkCounts, index_start};
 use crate::io::frame::Frame;
+use crate::progress::Progress;
 use crate::rules;
 use crate::rules::index::{about, index_header};
 
 /// Checks the bytes after the header, in a file that is not shorter than the frame.
-pub(super) fn check<R: Read + Seek>(frame: &mut Frame<R>, report: &mut Report) -> Result<(), Error> {
+pub(super) fn check<R: Read + Seek>(
+    frame: &mut Frame<R>,
+    progress: &mut Progress<'_>,
+    report: &mut Report,
+) -> Result<(), Error> {
     let mut end = None;
     match frame.trailer() {
         Ok(trailer) => {
@@ -24,7 +29,7 @@ pub(super) fn check<R: Read + Seek>(frame: &mut Frame<R>, report: &mut Report) -
         Err(error) => report.findings.push(error.into_finding()?),
     }
     if frame.header().nbytes > 0 {
-        check_index(frame, end, report)
+        check_index(frame, end, progress, report)
     } else {
         report.counts = Some(ChunkCounts::default());
         Ok(())
@@ -35,6 +40,7 @@ pub(super) fn check<R: Read + Seek>(frame: &mut Frame<R>, report: &mut Report) -
 fn check_index<R: Read + Seek>(
     frame: &mut Frame<R>,
     trailer: Option<u64>,
+    progress: &mut Progress<'_>,
     report: &mut Report,
 ) -> Result<(), Error> {
     // The rules of the header report a negative cbytes.
@@ -65,7 +71,7 @@ fn check_index<R: Read + Seek>(
     let mut findings = Vec::new();
     // This crate does not read the index of an older frame.
     if is_present {
-        (findings, report.counts) = index::check(frame)?;
+        (findings, report.counts) = index::check(frame, progress)?;
     }
     // After an error in the index, its end is not certain, and neither is the gap.
     if let Some(gap) = gap.filter(|_| findings.iter().all(|finding| finding.severity() == Severity::Warning))

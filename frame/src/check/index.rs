@@ -11,14 +11,17 @@ use crate::format::chunk_file;
 use crate::format::header::Header;
 use crate::format::index::ChunkCounts;
 use crate::io::frame::Frame;
+use crate::progress::{ENTRIES_BETWEEN_STOPS, Progress};
 use crate::rules::index::{IndexScan, about};
 
 /// The findings and the counts of the index. An index that this crate cannot read is not a fault.
 pub(super) fn check<R: Read + Seek>(
     frame: &mut Frame<R>,
+    progress: &mut Progress<'_>,
 ) -> Result<(Vec<Finding>, Option<ChunkCounts>), Error> {
-    let mut scan = match scan(frame) {
+    let mut scan = match scan(frame, progress) {
         Ok(scan) => scan,
+        Err(error) if error.kind() == ErrorKind::Stopped => return Err(error),
         Err(error) if error.kind() == ErrorKind::Refused => return Ok((Vec::new(), None)),
         Err(error) => return Ok(([error.into_finding()?].into(), None)),
     };
@@ -40,7 +43,7 @@ pub(super) fn check<R: Read + Seek>(
     Ok((findings, Some(scan.counts)))
 }
 
-fn scan<R: Read + Seek>(frame: &mut Frame<R>) -> Result<IndexScan, Error> {
+fn scan<R: Read + Seek>(frame: &mut Frame<R>, progress: &mut Progress<'_>) -> Result<IndexScan, Error> {
     let header = frame.header().clone();
     let mut chunks = frame.chunks()?;
     let (len, is_repeated) = (chunks.len(), chunks.is_repeated());
@@ -49,6 +52,9 @@ fn scan<R: Read + Seek>(frame: &mut Frame<R>) -> Result<IndexScan, Error> {
     let most = if is_repeated { 2 } else { u64::MAX };
     while let Some(entry) = chunks.next().transpose()?.filter(|entry| entry.number < most) {
         scan.take(&entry, chunks.other_bits(&entry), &header);
+        if entry.number % ENTRIES_BETWEEN_STOPS == ENTRIES_BETWEEN_STOPS - 1 {
+            progress.show(0)?;
+        }
         if is_repeated {
             *scan.counts.of(entry.place) = len;
         }

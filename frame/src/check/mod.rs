@@ -22,7 +22,7 @@ pub(crate) mod chunk_files;
 mod chunk_findings;
 mod unowned;
 
-mod chunks;
+pub(crate) mod chunks;
 mod index;
 
 mod frame;
@@ -125,9 +125,9 @@ impl<'p> Check<'p> {
         Self { depth, progress: Progress::default() }
     }
 
-    /// Sets a progress callback. After each chunk it receives the number of chunks checked so far. It can stop the
-    /// check with an error of the kind [`ErrorKind::Stopped`](crate::ErrorKind::Stopped). If the check is repeated, the
-    /// numbers start at 1 again.
+    /// Sets a progress callback. After each chunk it receives the number of chunks checked so far, and 0 from time to
+    /// time while a long chunk index is read. It can stop the check with an error of the kind
+    /// [`ErrorKind::Stopped`](crate::ErrorKind::Stopped). If the check is repeated, the numbers start again.
     ///
     /// ```
     /// use std::ops::ControlFlow;
@@ -205,7 +205,7 @@ impl<'p> Check<'p> {
 
     fn once<R: Read + Seek>(&mut self, frame: &mut Frame<R>) -> Result<Report, Error> {
         let mut report = frame.check_header();
-        match frame::check(frame, &mut report) {
+        match frame::check(frame, &mut self.progress, &mut report) {
             // The file has become shorter. The check of its length below reports it.
             Err(error) if error.is_about(FindingCode::Truncated) => {}
             done => done?,

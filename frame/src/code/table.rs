@@ -139,6 +139,11 @@ codes! {
         "The block shape was never set: Caterva 0.2 and 0.3 did not divide chunks into blocks."
         "Caterva 0.2 or 0.3 wrote the file."
         "Use the chunk shape as the block shape, or rewrite the file, which does so."
+    LargeBlock "large-block" Warning Frame -
+        "A block is larger than a chunk in some dimension, so most of each chunk can be padding. C-Blosc2 reads such an \
+         array, but python-blosc2 refuses to create one."
+        "A program other than python-blosc2 wrote the file, or bytes were damaged."
+        "Nothing, if the items are plausible. A copy with smaller blocks takes less memory to read."
     HighRank "high-rank" Warning Frame -
         "The array has more than 8 dimensions. Readers before C-Blosc2 2.21.3 crash on it."
         "The array was created with more than 8 dimensions."
@@ -233,7 +238,8 @@ codes! {
         "C-Blosc2 was told to use a dictionary, and the data of the chunk could not be compressed; or a byte was damaged."
         "Salvage the file. This clears the flag, and no data is lost."
     ChunkData "chunk-data" Error ChunkData Salvage
-        "The data of a chunk cannot be decompressed. C-Blosc2 cannot read the chunk, or not all of its blocks."
+        "The data of a chunk cannot be decompressed: its bytes are damaged, or its header has a codec or filter that \
+         neither C-Blosc2 nor a plugin has. C-Blosc2 cannot read the chunk, or not all of its blocks."
         DAMAGE
         "Restore the file from another copy. If there is none, salvage it: all other chunks are saved."
     ChunkOverlap "chunk-overlap" Error ChunkHeaders Salvage
@@ -263,10 +269,14 @@ codes! {
          which may be wrong."
         "The original frame was damaged."
         "Do not use the items of the lost chunks. If the order was assumed, check that the items are plausible."
-    VlmetalayerChunk "vlmetalayer-chunk" Warning Frame Salvage
-        "A vlmetalayer is not a valid Blosc2 chunk. A check of the data also reports a value that cannot be \
-         decompressed or is not MessagePack, and a list of frames in a store that leads to none. python-blosc2 cannot \
-         read the value."
-        "Bytes were damaged, or a program other than python-blosc2 wrote the value."
-        "If python-blosc2 wrote it, set the vlmetalayer again. Otherwise salvage the file without it."
+    VlmetalayerChunk "vlmetalayer-chunk" Error Frame Salvage
+        "The bytes of a vlmetalayer are not a valid Blosc2 chunk. A check of the data also reports a chunk that cannot be \
+         decompressed. C-Blosc2 cannot read the value."
+        DAMAGE
+        "Salvage the file: the data and all vlmetalayers that can be read are saved."
+    VlmetalayerValue "vlmetalayer-value" Warning Frame Salvage
+        "The name of a vlmetalayer is not UTF-8. A check of the data also reports a value that is not MessagePack, and a \
+         list of frames in a store that leads to none. C-Blosc2 reads the value, but python-blosc2 does not."
+        "A program other than python-blosc2 wrote the value, or bytes were damaged."
+        "Nothing, if another program wrote the value. Otherwise set the vlmetalayer again, or salvage the file without it."
 }

@@ -101,7 +101,7 @@ impl<'w, 'a> Annotator<'w, 'a> {
         mut content: impl FnMut(&mut Self, &[u8], &'a [u8]) -> Result<(), Stop>,
     ) -> Result<(), Stop> {
         let marker = self.marker()?;
-        self.row([&ValueType(marker), &name, &""])?;
+        self.row(ValueType(marker), name, "")?;
         self.value("index_size")?;
         let count = self.count("metalayer", "index")?;
         let mut layers = Vec::new();
@@ -144,7 +144,7 @@ impl<'w, 'a> Annotator<'w, 'a> {
         self.cursor = self.cursor.at(offset);
         let marker = self.marker()?;
         let len = u32::from_be_bytes(self.cursor.array()?);
-        self.row([&ValueType(marker), &"content", &format_args!("{label}{len} B")])?;
+        self.row(ValueType(marker), "content", format_args!("{label}{len} B"))?;
         let bytes = self.cursor.take(usize::try_from(len).map_err(|_| Stop::Fault)?)?;
         self.inside(|rows| content(rows, name, bytes))
     }
@@ -162,7 +162,7 @@ impl<'w, 'a> Annotator<'w, 'a> {
             return Err(Stop::Shown);
         }
         if stale > 0 {
-            self.rows.value(stale, [&"stale", &"", &format_args!("{stale} old bytes")])?;
+            self.rows.value(stale, "stale", "", format_args!("{stale} old bytes"))?;
         }
         Ok(())
     }
@@ -207,35 +207,43 @@ impl<'w, 'a> Annotator<'w, 'a> {
     fn count(&mut self, noun: &str, field: &str) -> Result<u16, Stop> {
         let marker = self.marker()?;
         let count = u16::from_be_bytes(self.cursor.array()?);
-        self.row([&ValueType(marker), &field, &counted(count, noun)])?;
+        self.row(ValueType(marker), field, counted(count, noun))?;
         Ok(count)
     }
 
     /// Shows a value that begins after the last row.
     fn show(&mut self, value: &Value<'_>, field: &str) -> fmt::Result {
-        self.rows.value(value.head.len(), [&value.kind, &field, &value.text])?;
+        self.rows.value(value.head.len(), &value.kind, field, &value.text)?;
         self.inside(|rows| rows.rows.raw(value.body.len()))
     }
 
     /// Shows the bytes that the cursor has taken since the last row as one value, with its type, its name and its text.
-    pub(super) fn row(&mut self, texts: [&dyn fmt::Display; 3]) -> Result<(), Stop> {
-        self.row_with(texts, None)
+    pub(super) fn row(
+        &mut self,
+        kind: impl fmt::Display,
+        field: impl fmt::Display,
+        value: impl fmt::Display,
+    ) -> Result<(), Stop> {
+        self.row_with(kind, field, value, None)
     }
 
     /// Like [`row`](Self::row), with a fault below the value. The dump continues.
     pub(super) fn row_with(
         &mut self,
-        texts: [&dyn fmt::Display; 3],
+        kind: impl fmt::Display,
+        field: impl fmt::Display,
+        value: impl fmt::Display,
         fault: Option<&dyn fmt::Display>,
     ) -> Result<(), Stop> {
         let end = self.cursor.offset();
         self.refuse_fault(end)?;
-        Ok(self.rows.value_with_fault(end.saturating_sub(self.rows.shown()), texts, fault)?)
+        let length = end.saturating_sub(self.rows.shown());
+        Ok(self.rows.value_with_fault(length, kind, field, value, fault)?)
     }
 
     /// Shows a remark about the next bytes, without the bytes.
     pub(super) fn note(&mut self, field: &str, value: &dyn fmt::Display) -> fmt::Result {
-        self.rows.value(0, [&"", &field, value])
+        self.rows.value(0, "", field, value)
     }
 
     /// Stops if the invalid byte is before the end of a row.

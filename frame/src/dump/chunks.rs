@@ -95,7 +95,7 @@ impl<R: Read + Seek> Frame<R> {
             let bytes = chunks.entry_bytes(entry.number);
             let mut rows = dump::Annotator::new(&bytes, receive).within(offset, end);
             rows.depth = 1;
-            if rows.value(length, [&kind, &name, &place(&entry)]).is_err() {
+            if rows.value(length, kind, &name, place(&entry)).is_err() {
                 break;
             }
             offset = rows.offset();
@@ -204,7 +204,7 @@ fn write_chunk(
     let offset = if let ChunkPlace::Frame(offset) = entry.place { offset } else { 0 };
     let shown = bytes.unwrap_or_default();
     let mut rows = dump::Annotator::new(shown, receive).within(offset, end);
-    rows.value(0, [&"", &format_args!("chunk {}", entry.number), &place(entry)])?;
+    rows.value(0, "", format_args!("chunk {}", entry.number), place(entry))?;
     if !entry.is_stored() {
         return Ok(());
     }
@@ -231,7 +231,7 @@ fn write_index(
 ) -> fmt::Result {
     let count = counted(header.nbytes / ENTRY_LEN, "chunk");
     let mut rows = dump::Annotator::new(bytes, receive).within(start, end);
-    rows.value(0, [&"", &"chunk index", &count])?;
+    rows.value(0, "", "chunk index", &count)?;
     rows.depth += 1;
     Annotator::new(part(start), rows, short_table(bytes, header)).run(|rows| rows.chunk(header))
 }
@@ -279,7 +279,7 @@ impl Annotator<'_, '_> {
             let is_inside = usize::try_from(start).is_ok_and(|start| start < header.cbytes);
             let fault = (!is_inside).then_some(&ends as &dyn fmt::Display);
             let name = format!("block {number}");
-            self.row_with([&"int32 le", &name, &format_args!("byte {start} of the chunk")], fault)?;
+            self.row_with("int32 le", &name, format_args!("byte {start} of the chunk"), fault)?;
         }
         if table > shown {
             self.note("blocks", &format_args!("{} more", (table - shown) / INT32))?;
@@ -293,7 +293,7 @@ impl Annotator<'_, '_> {
             let length = i32::from_le_bytes(self.cursor.array()?);
             let inside = usize::try_from(length).ok().filter(|&length| length <= header.cbytes - before);
             let fault = inside.is_none().then_some(&ends as &dyn fmt::Display);
-            self.row_with([&"int32 le", &"dictionary", &format_args!("{length} bytes")], fault)?;
+            self.row_with("int32 le", "dictionary", format_args!("{length} bytes"), fault)?;
             before += inside.unwrap_or_default();
         } else if parts(header) > table {
             name = "dictionary and data";
@@ -314,7 +314,7 @@ impl Annotator<'_, '_> {
                 ("more_flags", _) => ("", more_flags(header, first)),
                 _ => ("", filter_part(name, bytes)),
             };
-            self.row([&kind, &name, &value])?;
+            self.row(kind, name, &value)?;
         }
         Ok(())
     }

@@ -70,7 +70,7 @@ impl Annotator<'_, '_> {
     fn header(&mut self, header: Option<&Header>) -> Result<(), Stop> {
         let marker = self.marker()?;
         let generation = Generation::of_marker(marker.to_u8()).ok_or(Stop::Fault)?;
-        self.row([&ValueType(marker), &"header", &""])?;
+        self.row(ValueType(marker), "header", "")?;
         for field in HeaderField::ALL.iter().filter(|field| field.offset(generation).is_some()) {
             match field {
                 HeaderField::Flags => self.flags(header)?,
@@ -86,7 +86,7 @@ impl Annotator<'_, '_> {
 
     fn flags(&mut self, header: Option<&Header>) -> Result<(), Stop> {
         self.cursor.byte()?;
-        self.row([&"fixstr", &"flags", &"4 bytes"])?;
+        self.row("fixstr", "flags", "4 bytes")?;
         let values = header.map(|header| {
             let frame_type = match header.frame_type {
                 FrameType::Contiguous => "cframe".into(),
@@ -99,7 +99,7 @@ impl Annotator<'_, '_> {
         self.inside(|rows| {
             for (index, value) in values.unwrap_or_default().iter().enumerate() {
                 rows.cursor.byte()?;
-                rows.row([&"", &format_args!("flags[{index}]"), value])?;
+                rows.row("", format_args!("flags[{index}]"), value)?;
             }
             Ok::<_, Stop>(())
         })
@@ -107,11 +107,11 @@ impl Annotator<'_, '_> {
 
     fn filters(&mut self) -> Result<(), Stop> {
         let [_, count] = self.cursor.array()?;
-        self.row([&"fixext16", &"filters", &counted(count, "filter")])?;
+        self.row("fixext16", "filters", counted(count, "filter"))?;
         self.inside(|rows| {
             for &(name, _, len) in FILTER_PARTS.iter().skip(1) {
                 let bytes = rows.cursor.take(len)?;
-                rows.row([&"", &name, &filter_part(name, bytes)])?;
+                rows.row("", name, filter_part(name, bytes))?;
             }
             Ok::<_, Stop>(())
         })

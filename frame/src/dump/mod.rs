@@ -1,6 +1,5 @@
 //! Annotated bytes of a frame.
 
-// Each module imports only from those above it.
 mod value;
 
 mod annotator;

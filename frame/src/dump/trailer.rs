@@ -71,9 +71,9 @@ fn write(header: &Header, bytes: &[u8], fault: Option<Finding>, receive: &mut Re
 impl Annotator<'_, '_> {
     fn trailer(&mut self, generation: Generation) -> Result<(), Stop> {
         let marker = self.marker()?;
-        self.row([&ValueType(marker), &"trailer", &""])?;
+        self.row(ValueType(marker), "trailer", "")?;
         let version = self.marker()?;
-        self.row([&ValueType(version), &"version", &version.to_u8()])?;
+        self.row(ValueType(version), "version", version.to_u8())?;
         if generation == Generation::Present {
             self.section("vlmetalayers", |rows, _, content| rows.vlmetalayer(content))?;
         } else {
@@ -86,7 +86,7 @@ impl Annotator<'_, '_> {
         self.value("trailer_len")?;
         let marker = self.marker()?;
         let kind = self.cursor.byte()?;
-        self.row([&ValueType(marker), &"fingerprint", &format_args!("kind {kind}")])?;
+        self.row(ValueType(marker), "fingerprint", format_args!("kind {kind}"))?;
         Ok(self.inside(|rows| rows.raw_until(usize::MAX))?)
     }
 

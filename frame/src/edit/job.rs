@@ -179,7 +179,7 @@ impl<'p> Job<'p> {
         // Again: without a lock file, a writer can have changed the old frame while it was copied.
         self.check_old(&mut frame)?;
         // The plan had no errors, but the old frame or a chunk file can have changed since.
-        if let wrong @ Some(_) = new.first_error(after.clone())? {
+        if let wrong @ Some(_) = new.first_error(Check::default(), after.clone())? {
             return Err(Error::changing(wrong));
         }
         // The path as given, which may be a link.
@@ -304,7 +304,7 @@ fn move_chunks<R: Read + Seek>(
             return Err(Error::changing(None));
         }
     }
-    output.finish(header, index, trailer)
+    output.finish(header, index, trailer, || progress.advance(0))
 }
 
 /// The number of bytes that are kept.

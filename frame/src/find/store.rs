@@ -24,12 +24,6 @@ use crate::format::trailer::Trailer;
 use crate::io::frame::Frame;
 use crate::io::open::{is_sparse_frame, not_a_file, open_at_once};
 
-/// The frame whose metalayer determines the kind of store.
-const EMBED: &str = "embed.b2e";
-
-/// The frame that marks its folder in a tree as a table.
-const TABLE: &str = "_meta.b2f";
-
 /// The kind of a table, where python-blosc2 writes it.
 const TABLE_KIND: &str = "ctable";
 
@@ -59,6 +53,12 @@ pub struct Store {
 }
 
 impl Store {
+    /// The file in a store's folder or zip file that determines the kind of store, and holds the small arrays in its data.
+    pub const FILE: &'static str = "embed.b2e";
+
+    /// The file that marks its folder in a tree as a table.
+    pub const TABLE_FILE: &'static str = "_meta.b2f";
+
     /// Opens a store by the path of its folder or zip file; `None` if it has no `embed.b2e`, or if neither that file
     /// nor the extension (`.b2d`, `.b2z`) identifies a store. If `embed.b2e` holds an
     /// [`EmbedStore`](ObjectKind::EmbedStore), the result is `None`: that store is the single file itself, and can be
@@ -83,10 +83,10 @@ impl Store {
     }
 
     fn of_folder(path: &Path) -> Result<Option<Self>, Error> {
-        if !path.join(EMBED).is_file() {
+        if !path.join(Store::FILE).is_file() {
             return Ok(None);
         }
-        let mut embed = Frame::open(path.join(EMBED))?;
+        let mut embed = Frame::open(path.join(Store::FILE))?;
         let Some(kind) = store_kind(path, &embed) else { return Ok(None) };
         let names = files(path).map_err(|error| Error::io("read", path, error))?;
         // As in a zip file, a member that is damaged is no table, and does not hide the others.
@@ -121,15 +121,15 @@ impl Store {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn read_zip<R: Read + Seek>(mut reader: R, name: impl AsRef<Path>) -> Result<Option<Self>, Error> {
-        let members = members_to_read(&mut reader, |name| name == EMBED || table_key(name).is_some())?;
+        let members = members_to_read(&mut reader, |name| name == Store::FILE || table_key(name).is_some())?;
         // The last one if several have the name, as in `zip_member`.
         let by_name: HashMap<_, _> = members.iter().map(|member| (member.name(), member)).collect();
         let frame = |name: &str| by_name.get(name).and_then(|member| member.frame());
-        let Some(embed) = frame(EMBED) else { return Ok(None) };
+        let Some(embed) = frame(Store::FILE) else { return Ok(None) };
         let Some(kind) = store_kind(name.as_ref(), embed) else { return Ok(None) };
         let names: Vec<String> = members.iter().map(|member| member.name().into()).collect();
         let mut trailer_of = |name: &str| frame(name)?.clone().map_reader(|()| &mut reader).trailer().ok();
-        let trailer = trailer_of(EMBED);
+        let trailer = trailer_of(Store::FILE);
         Self::new(kind, trailer.as_ref(), &names, |name| Ok(trailer_of(name))).map(Some)
     }
 
@@ -254,7 +254,7 @@ impl Store {
     #[must_use]
     pub fn is_part(&self, name: &str) -> bool {
         let is_in_table = || is_in_table(&self.tables, &format!("/{name}"));
-        name == EMBED || name.strip_suffix(".b2f").is_some_and(is_attributes) || is_in_table()
+        name == Store::FILE || name.strip_suffix(".b2f").is_some_and(is_attributes) || is_in_table()
     }
 }
 
@@ -267,7 +267,7 @@ impl Store {
 /// assert!(!is_store_folder("tests/data"));
 /// ```
 pub fn is_store_folder(path: impl AsRef<Path>) -> bool {
-    let (path, embed) = (path.as_ref(), path.as_ref().join(EMBED));
+    let (path, embed) = (path.as_ref(), path.as_ref().join(Store::FILE));
     embed.is_file() && Frame::open(embed).is_ok_and(|embed| store_kind(path, &embed).is_some())
 }
 
@@ -298,7 +298,7 @@ fn is_in_table(tables: &BTreeMap<String, Trailer>, key: &str) -> bool {
 
 /// The key of the table whose `_meta.b2f` has this name.
 fn table_key(name: &str) -> Option<String> {
-    let folder = name.strip_suffix(TABLE)?;
+    let folder = name.strip_suffix(Store::TABLE_FILE)?;
     match folder.strip_suffix('/') {
         Some(folder) => Some(format!("/{folder}")),
         None => folder.is_empty().then(|| "/".into()),

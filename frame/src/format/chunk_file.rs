@@ -7,8 +7,8 @@ use std::ffi::OsStr;
 
 use b2nd_chunk::ChunkHeader;
 
-/// The file with the header, the chunk index and the trailer.
-pub(crate) const SPARSE_INDEX: &str = "chunks.b2frame";
+/// The file in the directory of a sparse frame with the header, the chunk index and the trailer.
+pub const SPARSE_INDEX: &str = "chunks.b2frame";
 
 const SUFFIX: &str = ".chunk";
 

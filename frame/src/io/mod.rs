@@ -25,6 +25,9 @@ mod decompressed;
 #[cfg(feature = "decompress")]
 pub(crate) mod slice;
 
+#[cfg(feature = "decompress")]
+pub(crate) mod rows;
+
 #[cfg(feature = "ndarray")]
 pub(crate) mod item;
 

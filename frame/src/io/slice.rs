@@ -40,7 +40,7 @@ const MAX_THREADS: usize = 256;
 pub struct Slice<'f, R> {
     pub(super) frame: &'f mut Frame<R>,
     pub(super) ranges: Vec<Range<u64>>,
-    threads: usize,
+    pub(super) threads: usize,
 }
 
 impl<R> Frame<R> {
@@ -141,7 +141,7 @@ impl<R: Read + Seek> Slice<'_, R> {
 
 /// The geometry of the array, and the size of the slice.
 pub(crate) struct SlicePlan {
-    geometry: Geometry,
+    pub(super) geometry: Geometry,
     pub(crate) typesize: usize,
     pub(crate) nbytes: usize,
 }

@@ -1,7 +1,7 @@
 //! The rules of the array's metalayer: its own, and its agreement with the header.
 
 use b2nd_serde::dtype::Dtype;
-use b2nd_serde::{Geometry, Layout, geometry};
+use b2nd_serde::{Geometry, Layout, Shapes, geometry};
 
 use crate::code::FindingCode;
 use crate::error::Error;
@@ -77,6 +77,7 @@ fn oddities(array: &Array<'_>) -> Vec<Finding> {
         );
         findings.push(about(FindingCode::UnsetBlockshape, start, text));
     }
+    findings.extend(large_block(array).map(|text| about(FindingCode::LargeBlock, start, text)));
     let ndim = array.shape().len();
     if ndim > OLD_MAX_RANK {
         let text =
@@ -84,6 +85,20 @@ fn oddities(array: &Array<'_>) -> Vec<Finding> {
         findings.push(about(FindingCode::HighRank, start, text).numbers(OLD_MAX_RANK, ndim));
     }
     findings
+}
+
+/// The first dimension in which a block is larger than a chunk.
+fn large_block(array: &Array<'_>) -> Option<String> {
+    wrong_block(&array.meta().shapes()).filter(|_| array.has_blocks())
+}
+
+/// Why python-blosc2 refuses to create an array with this block shape.
+pub(crate) fn wrong_block(shapes: &Shapes<'_>) -> Option<String> {
+    let mut sizes = shapes.blockshape.iter().zip(shapes.chunkshape).enumerate();
+    let (dimension, (block, chunk)) = sizes.find(|(_, (block, chunk))| **chunk > 0 && block > chunk)?;
+    Some(format!(
+        "blockshape[{dimension}] is {block}, but chunkshape[{dimension}] is {chunk}: a block must not be larger than a chunk"
+    ))
 }
 
 /// The finding for a dtype that is unknown, has objects, or has another item size than the frame.

@@ -163,6 +163,15 @@ pub(crate) fn unsupported(header: &ChunkHeader) -> Option<String> {
     fault(header.check_support())
 }
 
+/// The codec or filter of a chunk with a table of blocks that belongs neither to C-Blosc2, nor to a plugin, nor to a
+/// user, so that no reader can decompress the chunk.
+pub(crate) fn unknown_method(header: &ChunkHeader) -> Option<String> {
+    let codec = header.unknown_codec().map(|codec| format!("codec {codec}"));
+    let filter = || header.filters.iter().find(|filter| filter.is_unknown()).map(ToString::to_string);
+    let unknown = codec.or_else(filter).filter(|_| header.has_table())?;
+    Some(format!("{unknown} is neither one of C-Blosc2 nor one of its plugins"))
+}
+
 pub(crate) fn list<'f>(filters: impl Iterator<Item = &'f Filter>) -> String {
     let names: Vec<String> = filters.map(ToString::to_string).collect();
     if names.is_empty() { "no filter".into() } else { names.join(", ") }

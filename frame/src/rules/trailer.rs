@@ -12,7 +12,7 @@ use crate::format::header::Header;
 use crate::format::salvage_note::{SALVAGE_NAME, SalvageNote};
 use crate::format::section::map_value;
 use crate::format::trailer::{MAX_KEYS_LEN, Trailer, Vlmetalayer};
-use crate::rules::chunk::{unsupported, wrong_in_trailer};
+use crate::rules::chunk::{unknown_method, unsupported, wrong_in_trailer};
 use crate::rules::messagepack::wrong_value;
 
 /// The faults and oddities of a trailer.
@@ -43,14 +43,18 @@ pub(crate) fn check(header: &Header, trailer: &Trailer) -> Vec<Finding> {
 fn chunk(layer: &Vlmetalayer) -> Option<Finding> {
     let (name, length) = (Escaped(layer.name()), layer.chunk().len());
     let text = match layer.chunk_header() {
-        _ if !layer.has_name_in_utf8() => format!("the name of vlmetalayer {name} is not UTF-8"),
+        _ if !layer.has_name_in_utf8() => {
+            // C-Blosc2 takes any bytes for a name, so it may be another program's.
+            let text = format!("the name of vlmetalayer {name} is not UTF-8");
+            return Some(about(FindingCode::VlmetalayerValue, layer, text));
+        }
         None => format!("the {length} bytes of vlmetalayer {name} are not a Blosc2 chunk"),
         Some(header) => {
             let why = wrong_in_trailer(&header, layer.chunk())?;
             format!("the chunk of vlmetalayer {name} {why}")
         }
     };
-    Some(about(layer, text))
+    Some(about(FindingCode::VlmetalayerChunk, layer, text))
 }
 
 /// The finding for the value of a vlmetalayer with a valid chunk. An error gives the reason why the value cannot be
@@ -58,6 +62,13 @@ fn chunk(layer: &Vlmetalayer) -> Option<Finding> {
 pub(crate) fn value(layer: &Vlmetalayer) -> Result<Option<Finding>, String> {
     let Some(header) = layer.chunk_header().filter(|_| chunk(layer).is_none()) else { return Ok(None) };
     let name = Escaped(layer.name());
+    let undecodable = |why: &str| {
+        let text = format!("the value of vlmetalayer {name} cannot be decompressed: {why}");
+        Ok(Some(about(FindingCode::VlmetalayerChunk, layer, text)))
+    };
+    if let Some(why) = unknown_method(&header) {
+        return undecodable(&why);
+    }
     let is_compressed = header.stored(layer.chunk()).is_none();
     if is_compressed && cfg!(not(feature = "decompress")) {
         return Err("is compressed; build with the feature `decompress`".into());
@@ -70,19 +81,14 @@ pub(crate) fn value(layer: &Vlmetalayer) -> Result<Option<Finding>, String> {
     if is_compressed && nbytes > most {
         return Err(format!("has {nbytes} bytes, of which at most {most} are decompressed"));
     }
-    let text = match layer.value() {
-        Err(error) => {
-            let why = error.source().map_or_else(|| error.to_string(), ToString::to_string);
-            format!("the value of vlmetalayer {name} cannot be decompressed: {why}")
-        }
-        Ok(value) => match wrong_value(&value) {
-            Some(why) => {
-                format!("the value of vlmetalayer {name} is not MessagePack that python-blosc2 reads: {why}")
-            }
-            None => return Ok(None),
-        },
-    };
-    Ok(Some(about(layer, text)))
+    match layer.value() {
+        Err(error) => undecodable(&error.source().map_or_else(|| error.to_string(), ToString::to_string)),
+        Ok(value) => Ok(wrong_value(&value).map(|why| {
+            let text =
+                format!("the value of vlmetalayer {name} is not MessagePack that python-blosc2 reads: {why}");
+            about(FindingCode::VlmetalayerValue, layer, text)
+        })),
+    }
 }
 
 /// The finding for a list of embedded frames that python-blosc2 cannot read, or that leads outside of the data. An
@@ -115,7 +121,8 @@ pub(crate) fn embed_list(trailer: &Trailer, header: &Header) -> Result<Option<Fi
             format!("says that the data ends at byte {end}, but the store has {} bytes", header.nbytes)
         }
     };
-    Ok(Some(about(layer, format!("vlmetalayer {EMBED_LIST_NAME} {text}"))))
+    let text = format!("vlmetalayer {EMBED_LIST_NAME} {text}");
+    Ok(Some(about(FindingCode::VlmetalayerValue, layer, text)))
 }
 
 /// Why a key of a store leads to no frame before `end`.
@@ -133,8 +140,8 @@ fn wrong_place(places: BTreeMap<String, EmbedPlace>, end: u64) -> Option<String>
     })
 }
 
-fn about(layer: &Vlmetalayer, text: String) -> Finding {
-    Finding::new(FindingCode::VlmetalayerChunk, Place::Trailer).at(layer.offset()).text(text)
+fn about(code: FindingCode, layer: &Vlmetalayer, text: String) -> Finding {
+    Finding::new(code, Place::Trailer).at(layer.offset()).text(text)
 }
 
 /// The finding for a salvaged frame, from its vlmetalayer `b2nd_salvage`.

@@ -14,14 +14,16 @@ use crate::format::header::{MAGIC, MAGIC_OFFSET};
 use crate::io::frame::{Frame, sparse_folder};
 use crate::io::open::{file_with_header, not_a_file, open_at_once};
 use crate::io::source::{available, read_up_to};
+use crate::progress::Progress;
 
 /// The number of bytes searched at a time.
 pub(crate) const PIECE: u64 = 1 << 20;
 
 /// The bytes from the start of a damaged frame to the end of its file, or to the next frame in it.
-#[derive(Debug)]
-pub(crate) struct DamagedFile<R> {
-    pub(crate) reader: R,
+pub(crate) struct DamagedFile<'p, R> {
+    reader: R,
+    /// Here, because a search for lost parts reads the whole file.
+    pub(crate) progress: Progress<'p>,
     offset: u64,
     /// The number of bytes that can belong to the frame.
     pub(crate) len: u64,
@@ -32,7 +34,7 @@ pub(crate) struct DamagedFile<R> {
     is_sparse: bool,
 }
 
-impl DamagedFile<File> {
+impl DamagedFile<'_, File> {
     /// Opens the file of a frame, or that in the directory of a sparse frame.
     pub(crate) fn open(given: &Path) -> Result<Self, Error> {
         let path = file_with_header(given)?;
@@ -52,10 +54,11 @@ impl DamagedFile<File> {
     }
 }
 
-impl<R: Read + Seek> DamagedFile<R> {
+impl<'p, R: Read + Seek> DamagedFile<'p, R> {
     pub(crate) fn new(mut reader: R, offset: u64) -> Result<Self, Error> {
         let available = available(&mut reader, offset).map_err(Error::reading)?;
-        Ok(Self { reader, offset, len: available, available, path: None, is_sparse: false })
+        let progress = Progress::default();
+        Ok(Self { reader, progress, offset, len: available, available, path: None, is_sparse: false })
     }
 
     /// Cuts the bytes off at the next frame in the file, whose chunk index could be mistaken for that of this frame.
@@ -81,6 +84,7 @@ impl<R: Read + Seek> DamagedFile<R> {
 
     /// The offsets at which these bytes begin in the piece at `start`.
     pub(crate) fn search_piece(&mut self, start: u64, bytes: &[u8]) -> Result<Vec<u64>, Error> {
+        self.progress.advance(0)?;
         let piece = self.read(start, PIECE.saturating_add(bytes.len() as u64 - 1))?;
         Ok(memmem::find_iter(&piece, bytes).map(|offset| start + offset as u64).collect())
     }
@@ -105,10 +109,11 @@ impl<R: Read + Seek> DamagedFile<R> {
         if (bytes.len() as u64) < length { Err(Error::changing(None)) } else { Ok(bytes) }
     }
 
-    /// The frame of these bytes with this header.
-    pub(crate) fn frame(&mut self, head: Head) -> Frame<&mut R> {
+    /// The frame of these bytes with this header, and the progress of the work on it.
+    pub(crate) fn frame(&mut self, head: Head) -> (Frame<&mut R>, &mut Progress<'p>) {
         let (offset, path) = (self.offset, self.path.clone());
-        Frame { head, offset, path, by_directory: false, reader: &mut self.reader }
+        let frame = Frame { head, offset, path, by_directory: false, reader: &mut self.reader };
+        (frame, &mut self.progress)
     }
 
     /// Whether the file still has this length and these first bytes.

@@ -9,16 +9,17 @@ use std::time::Instant;
 
 use b2nd_chunk::SpecialValue;
 
+use crate::check::Check;
 use crate::edit::attributes::{Old, keep};
 use crate::error::Error;
 use crate::io::frame::Frame;
 use crate::io::lock::Lock;
 use crate::progress::Progress;
 use crate::rules::array::can_be_nan;
-use crate::salvage::array::Given;
 use crate::salvage::damaged_file::DamagedFile;
+use crate::salvage::header::Given;
 use crate::salvage::job::{Saved, plan, save};
-use crate::salvage::report::{self, SalvageReport};
+use crate::salvage::report::{Restored, SalvageReport};
 use crate::salvage::survey::{Notes, Survey};
 use crate::write::destination::Destination;
 use crate::write::output::Output;
@@ -59,18 +60,38 @@ use crate::write::writer::FrameWriter;
 ///
 /// let (frame, report) = Salvage::open(&damaged)?.apply(&new)?;
 /// assert_eq!(frame.array()?.expect("an array").shape(), [3, 5]);
-/// assert_eq!(report.restored, ["chunksize was 7, and is 32"]);
+/// assert_eq!(report.restored[0].to_string(), "chunksize was 7, and is 32");
 /// assert_eq!((report.lost[0].first, report.lost_count()), (1, 1));
 /// assert_eq!(report.lost[0].why, "it has block 0 at byte 3 of it, but must have it at 48 or after, and before 64");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[must_use = "nothing is written without `apply`"]
 pub struct Salvage<'p, R = File> {
-    file: DamagedFile<R>,
+    file: DamagedFile<'p, R>,
     given: Given,
-    fill: SpecialValue,
+    fill: Fill,
     assumes_order: bool,
-    progress: Progress<'p>,
+}
+
+/// The value of the items of lost chunks.
+// Not a `SpecialValue`: a repeated item would need its value, and python-blosc2 shows the content of uninitialized
+// memory for items that were never written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Fill {
+    /// Zero.
+    #[default]
+    Zeros,
+    /// NaN: only for the dtypes `<f4` and `<f8`, where all readers agree on its bytes.
+    Nan,
+}
+
+impl Fill {
+    pub(super) fn special(self) -> SpecialValue {
+        match self {
+            Self::Zeros => SpecialValue::Zeros,
+            Self::Nan => SpecialValue::Nan,
+        }
+    }
 }
 
 impl Salvage<'_> {
@@ -85,14 +106,8 @@ impl Salvage<'_> {
 }
 
 impl<'p, R: Read + Seek> Salvage<'p, R> {
-    fn of(file: DamagedFile<R>) -> Self {
-        Self {
-            file,
-            given: Given::default(),
-            fill: SpecialValue::Zeros,
-            assumes_order: false,
-            progress: Progress::default(),
-        }
+    fn of(file: DamagedFile<'p, R>) -> Self {
+        Self { file, given: Given::default(), fill: Fill::default(), assumes_order: false }
     }
 
     /// Opens the damaged frame at an offset of a file, such as a member of a zip file, for a salvage. The chunks of a
@@ -137,12 +152,8 @@ impl<'p, R: Read + Seek> Salvage<'p, R> {
         self
     }
 
-    /// Sets the value of lost chunks: zeros by default, or NaN. NaN is possible only for the dtypes `<f4` and `<f8`,
-    /// where all readers agree on its bytes.
-    ///
-    /// The other special values are an error: a repeated item needs its value, and python-blosc2 shows the content of
-    /// uninitialized memory for items that were never written.
-    pub fn fill(mut self, fill: SpecialValue) -> Self {
+    /// Sets the value of the items of lost chunks.
+    pub fn fill(mut self, fill: Fill) -> Self {
         self.fill = fill;
         self
     }
@@ -169,8 +180,30 @@ impl<'p, R: Read + Seek> Salvage<'p, R> {
     /// Sets a progress callback. It receives the number of chunk bytes saved so far, and can stop the salvage, as with
     /// [`Rewrite::on_progress`](crate::Rewrite::on_progress).
     pub fn on_progress(mut self, report: impl FnMut(u64) -> ControlFlow<()> + 'p) -> Self {
-        self.progress = Progress::new(report);
+        self.file.progress = Progress::new(report);
         self
+    }
+
+    /// Finds the array and the places of its chunks. The chunks are not read, and nothing is written.
+    ///
+    /// # Errors
+    ///
+    /// The errors of [`preview`](Self::preview), except those about chunks.
+    ///
+    /// ```
+    /// use b2nd_frame::{ErrorKind, Salvage};
+    /// use std::io::Cursor;
+    ///
+    /// let mut cut = std::fs::read("tests/data/int32_3x5.b2nd")?;
+    /// cut.truncate(400);
+    /// let salvage = || Salvage::read_at(Cursor::new(&cut), 0);
+    /// assert_eq!(salvage()?.locate().unwrap_err().kind(), ErrorKind::OrderUnknown);
+    /// salvage()?.assume_order().locate()?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn locate(mut self) -> Result<(), Error> {
+        let (survey, _) = self.survey()?;
+        plan(&survey).map(drop)
     }
 
     /// Reads and decompresses all chunks, and reports what [`apply`](Self::apply) would save. Nothing is written.
@@ -184,7 +217,7 @@ impl<'p, R: Read + Seek> Salvage<'p, R> {
         // `apply` uses the same writer. Here it writes into nothing, so a preview cannot differ.
         let output = Output::contiguous(io::empty(), plan.header_len())?;
         let mut writer = FrameWriter::new(output, plan);
-        let saved = save(&mut self.file, &survey, self.fill, &mut writer, &mut self.progress)?;
+        let saved = save(&mut self.file, &survey, self.fill.special(), &mut writer)?;
         Ok(report(Frame::parse(&writer.header()?)?, notes, saved))
     }
 
@@ -226,12 +259,18 @@ impl<'p, R: Read + Seek> Salvage<'p, R> {
         let plan = plan(&survey)?;
         let new = destination.begin(is_sparse, path.is_none())?;
         let mut writer = FrameWriter::new(Output::begin(new, plan.header_len())?, plan);
-        let saved = save(&mut self.file, &survey, self.fill, &mut writer, &mut self.progress)?;
-        let new = writer.finish()?;
+        let saved = save(&mut self.file, &survey, self.fill.special(), &mut writer)?;
+        let progress = &mut self.file.progress;
+        let new = writer.finish_unless(|| progress.advance(0))?;
         if let Some(source) = path {
             keep(&new, &Old { source, is_in_place: false, is_sparse }, false);
         }
-        if let Some(wrong) = new.first_error(Frame::read_at(new.file(), 0)?.map_reader(drop))? {
+        let progress = &mut self.file.progress;
+        let check = Check::default().on_progress(|_| match progress.advance(0) {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(_) => ControlFlow::Break(()),
+        });
+        if let Some(wrong) = new.first_error(check, Frame::read_at(new.file(), 0)?.map_reader(drop))? {
             let wrong = wrong.message();
             return Err(Error::refused(format_args!("the new frame would be damaged too: {wrong}")));
         }
@@ -239,7 +278,7 @@ impl<'p, R: Read + Seek> Salvage<'p, R> {
         if !self.file.is_unchanged(&survey.prefix)? {
             return Err(Error::changing(None));
         }
-        self.progress.advance(0)?;
+        self.file.progress.advance(0)?;
         let frame = new.persist()?;
         let after = Frame::parse(frame.header_bytes())?;
         Ok((frame, report(after, notes, saved)))
@@ -247,16 +286,10 @@ impl<'p, R: Read + Seek> Salvage<'p, R> {
 
     fn survey(&mut self) -> Result<(Survey, Notes), Error> {
         let (survey, notes) = Survey::of(&mut self.file, &self.given, self.assumes_order)?;
-        match self.fill {
-            SpecialValue::Zeros => Ok((survey, notes)),
-            SpecialValue::Nan if survey.dtype.as_ref().is_some_and(can_be_nan) => Ok((survey, notes)),
-            SpecialValue::Nan => {
-                Err(Error::refused("only chunks of the dtypes <f4 and <f8 can be filled with NaN"))
-            }
-            other => {
-                Err(Error::refused(format_args!("lost chunks cannot be filled with `{}`", other.name())))
-            }
+        if self.fill == Fill::Nan && !survey.dtype.as_ref().is_some_and(can_be_nan) {
+            return Err(Error::refused("only chunks of the dtypes <f4 and <f8 can be filled with NaN"));
         }
+        Ok((survey, notes))
     }
 }
 
@@ -272,8 +305,8 @@ impl<R> fmt::Debug for Salvage<'_, R> {
 }
 
 fn report(frame: Frame<()>, notes: Notes, saved: Saved) -> SalvageReport {
-    let Notes { mut restored, assumed, lost_metalayers } = notes;
+    let Notes { mut restored, assumed_order, lost_metalayers } = notes;
     let Saved { lost, unverified, restored: chunks, counts } = saved;
-    restored.extend(chunks.iter().map(report::restored));
-    SalvageReport { frame, restored, assumed, lost, unverified, lost_metalayers, counts }
+    restored.extend(chunks.into_iter().map(Restored::Chunks));
+    SalvageReport { frame, restored, assumed_order, lost, unverified, lost_metalayers, counts }
 }

@@ -1,26 +1,218 @@
-//! The work of a salvage: it copies the chunks into the new frame.
+//! The work of a salvage: it verifies each chunk, and copies it into the new frame.
 
 use std::io::{Read, Seek, Write};
 
-use b2nd_chunk::SpecialValue;
-use b2nd_chunk::header::clear_false_dictionary;
+use b2nd_chunk::header::{HeaderSize, clear_false_dictionary, set_filter};
+use b2nd_chunk::{ChunkHeader, SpecialValue};
 
+use crate::check::chunk_data::{self, NotDecompressed};
 use crate::error::{Error, ErrorKind};
 use crate::format::chunk::stored_chunk;
+use crate::format::decompress::expansion_limit;
 use crate::format::index::{ChunkCounts, ChunkEntry, ChunkPlace};
 use crate::format::salvage_note::SALVAGE_NAME;
 use crate::format::trailer::Trailer;
-use crate::io::chunks::Chunks;
+use crate::io::blocks::{FIRST_READ, streams_end, wrong_stored_table};
+use crate::io::chunks::{ChunkBytes, Chunks};
 use crate::progress::Progress;
+use crate::rules::chunk::{ChunkRules, list};
 use crate::salvage::damaged_file::DamagedFile;
 use crate::salvage::report::{CLEARED, ChunkRange, add};
-use crate::salvage::scan::HeaderScan;
+use crate::salvage::scan::{HeaderScan, Next, each};
 use crate::salvage::survey::Survey;
-use crate::salvage::verify::{self, SavedChunk, Verdict};
-use crate::salvage::walk::{Next, each};
 use crate::write::index::NewIndex;
 use crate::write::plan::Plan;
 use crate::write::writer::FrameWriter;
+
+/// The verdict on a chunk.
+enum Verdict {
+    Saved(SavedChunk),
+    Lost(String),
+}
+
+/// A chunk that can be copied.
+struct SavedChunk {
+    bytes: Vec<u8>,
+    /// Why it could not be verified.
+    doubt: Option<String>,
+    /// The number in its header that was restored.
+    restored: Option<String>,
+}
+
+/// Reads a stored chunk and decompresses it.
+fn verify<R: Read + Seek>(
+    chunks: &mut Chunks<'_, R>,
+    entry: &ChunkEntry,
+    scan: &HeaderScan,
+) -> Result<Verdict, Error> {
+    match (StoredChunk { chunks, entry, scan }).judge_or_restore() {
+        // A disk sector that cannot be read costs only the chunks in it.
+        Err(error) if error.kind() == ErrorKind::Io => Ok(Verdict::Lost(error.to_string())),
+        verdict => verdict,
+    }
+}
+
+/// A stored chunk to verify.
+struct StoredChunk<'s, 'c, R> {
+    chunks: &'s mut Chunks<'c, R>,
+    entry: &'s ChunkEntry,
+    scan: &'s HeaderScan,
+}
+
+impl<R: Read + Seek> StoredChunk<'_, '_, R> {
+    fn judge_or_restore(&mut self) -> Result<Verdict, Error> {
+        let Some(mut first) = self.chunks.bytes(self.entry, 0, FIRST_READ)? else {
+            return Ok(Verdict::Lost("its file is missing".into()));
+        };
+        let verdict = if self.scan.wrong_lengths.contains(&self.entry.number) {
+            Verdict::Lost("it shares bytes with the next chunk".into())
+        } else {
+            self.judge(&first)?
+        };
+        // A restored chunk must not share bytes with another one. This also bounds the bytes that are read again.
+        first.room = first.room.min(self.scan.room(self.entry));
+        let restored = match &verdict {
+            Verdict::Lost(_) => match self.with_restored_size(&first)? {
+                None => self.with_restored_filter(&first)?,
+                restored => restored,
+            },
+            Verdict::Saved(_) => None,
+        };
+        Ok(restored.map_or(verdict, Verdict::Saved))
+    }
+
+    /// Verifies a chunk with these first bytes, which need not be those of the file.
+    fn judge(&mut self, first: &ChunkBytes) -> Result<Verdict, Error> {
+        let Some(header) = ChunkHeader::parse(&first.bytes) else {
+            return Ok(Verdict::Lost("its first bytes are not the header of a chunk".into()));
+        };
+        let why = match self.scan.rules.violation(&header, self.entry.nbytes, first.room) {
+            None => wrong_stored_table(self.chunks, self.entry, &header, &first.bytes)?,
+            why => why,
+        };
+        if let Some(why) = why {
+            return Ok(Verdict::Lost(format!("it {why}")));
+        }
+        let mut bytes = match self.chunks.bytes(self.entry, 0, header.cbytes as u64)? {
+            Some(chunk) if chunk.bytes.len() == header.cbytes => chunk.bytes,
+            _ => return Ok(Verdict::Lost("its file has become shorter".into())),
+        };
+        bytes.iter_mut().zip(&first.bytes).for_each(|(byte, &right)| *byte = right);
+        let mut doubt = doubt(&header, &self.scan.rules);
+        if header.has_table() {
+            // As in a check of the data, which would otherwise find errors in the new frame.
+            let checked = chunk_data::check_method(&header);
+            let checked = checked.and_then(|()| chunk_data::check(&header, &bytes));
+            match checked {
+                Ok(()) => {}
+                Err(NotDecompressed::Damaged(why)) => {
+                    return Ok(Verdict::Lost(format!("it cannot be decompressed: {why}")));
+                }
+                Err(NotDecompressed::NotTried(why)) => doubt = Some(format!("it {why}")),
+            }
+        }
+        Ok(Verdict::Saved(SavedChunk { bytes, doubt, restored: None }))
+    }
+
+    /// Verifies a chunk after restoring one size in its header. The array has all sizes but `cbytes`, which follows
+    /// from the blocks, or from the data if it is not compressed. `None` if no single size makes the chunk sound.
+    fn with_restored_size(&mut self, first: &ChunkBytes) -> Result<Option<SavedChunk>, Error> {
+        let known = [
+            (HeaderSize::Typesize, self.scan.rules.typesize.map(usize::from)),
+            (HeaderSize::Nbytes, self.entry.nbytes.and_then(|nbytes| usize::try_from(nbytes).ok())),
+            (HeaderSize::Blocksize, self.scan.rules.blocksize),
+            (HeaderSize::Cbytes, self.cbytes(first)?),
+        ];
+        for (size, right) in known {
+            let mut bytes = first.bytes.clone();
+            let Some(right) = right else { continue };
+            let Some(old) = size.replace(&mut bytes, right) else { continue };
+            if bytes == first.bytes {
+                continue;
+            }
+            if let Some(bytes) = self.sound(&ChunkBytes { bytes, room: first.room })? {
+                let restored = Some(format!("{} in its header was {old}, and is {right}", size.name()));
+                // Data that decompresses can be damaged all the same.
+                let doubt = Some("its header was damaged, so its data may be too".into());
+                return Ok(Some(SavedChunk { bytes, doubt, restored }));
+            }
+        }
+        Ok(None)
+    }
+
+    /// The bytes of a chunk with these first bytes, if it is verified without a doubt.
+    fn sound(&mut self, first: &ChunkBytes) -> Result<Option<Vec<u8>>, Error> {
+        Ok(match self.judge(first)? {
+            Verdict::Saved(SavedChunk { bytes, doubt: None, .. }) => Some(bytes),
+            _ => None,
+        })
+    }
+
+    /// Verifies a lost chunk after replacing the one filter that differs from those of the other chunks. `None` if the
+    /// filters differ in more than one number.
+    // Only a lost one: python-blosc2 can change the filters of a frame between two chunks.
+    fn with_restored_filter(&mut self, first: &ChunkBytes) -> Result<Option<SavedChunk>, Error> {
+        let (Some(header), Some(usual)) = (ChunkHeader::parse(&first.bytes), &self.scan.rules.filters) else {
+            return Ok(None);
+        };
+        if self.scan.rules.other_filters(&header).is_none() {
+            return Ok(None);
+        }
+        let ids = usual.iter().map(|filter| filter.id).chain([0]);
+        let mut candidates = (0..)
+            .zip(&header.filters)
+            .flat_map(|(at, filter)| ids.clone().map(move |id| (at, filter.id, id)));
+        let changed = candidates.find_map(|(at, old, id)| {
+            let mut bytes = first.bytes.clone();
+            set_filter(&mut bytes, at, id);
+            let header = ChunkHeader::parse(&bytes)?;
+            self.scan.rules.other_filters(&header).is_none().then_some((at, old, id, bytes))
+        });
+        let Some((at, old, id, bytes)) = changed else { return Ok(None) };
+        let bytes = self.sound(&ChunkBytes { bytes, room: first.room })?;
+        Ok(bytes.map(|bytes| SavedChunk {
+            bytes,
+            doubt: Some(format!("it had the filter {old}, and has the filters of the other chunks now")),
+            restored: Some(format!("filter {at} in its header was {old}, and is {id}")),
+        }))
+    }
+
+    /// The size of a chunk, without the one in its header.
+    fn cbytes(&mut self, first: &ChunkBytes) -> Result<Option<usize>, Error> {
+        let mut bytes = first.bytes.clone();
+        // Any size that is not too small for a header.
+        HeaderSize::Cbytes.replace(&mut bytes, ChunkHeader::MAX_LEN);
+        // The other sizes must be right: they bound the table of blocks, which is read here.
+        let is_known = |header: &ChunkHeader| {
+            self.scan.rules.blocksize == Some(header.blocksize)
+                && self.entry.nbytes == Some(header.nbytes as u64)
+        };
+        let Some(header) = ChunkHeader::parse(&bytes).filter(is_known) else { return Ok(None) };
+        let is_room = |length: usize| header.header_len as u64 + length as u64 <= first.room;
+        if header.table_len().is_some_and(is_room) && header.has_table() {
+            let end = streams_end(self.chunks, self.entry, &header, &bytes)?;
+            return Ok(end.and_then(|end| usize::try_from(end).ok()));
+        }
+        // Decompression cannot verify such a chunk, so it must end where the next one begins.
+        let cbytes = header.is_uncompressed.then(|| header.header_len.checked_add(header.nbytes)).flatten();
+        Ok(cbytes.filter(|&cbytes| first.room == cbytes as u64))
+    }
+}
+
+/// Why a chunk that decompresses may still differ from the written data.
+fn doubt(header: &ChunkHeader, rules: &ChunkRules) -> Option<String> {
+    let version = header.version;
+    if let Some(filters) = rules.other_filters(header) {
+        let usual = rules.filters.as_ref().map(|filters| list(filters.iter())).unwrap_or_default();
+        return Some(format!("it has {filters}, but the frame has {usual}"));
+    }
+    if header.has_unknown_flags() {
+        return Some("it has flags that no writer stores, so a byte of its header is damaged".into());
+    }
+    header
+        .is_of_alpha()
+        .then(|| format!("its chunk format has version {version}, which ignores the last filter"))
+}
 
 /// The result for the chunks.
 #[derive(Default)]
@@ -46,18 +238,32 @@ pub(super) fn plan(survey: &Survey) -> Result<Plan, Error> {
 
 /// Writes the saved chunks, the special value for the lost ones, and the trailer.
 pub(super) fn save<R: Read + Seek, W: Write + Seek>(
-    damaged: &mut DamagedFile<R>,
+    damaged: &mut DamagedFile<'_, R>,
     survey: &Survey,
     fill: SpecialValue,
     writer: &mut FrameWriter<W>,
-    progress: &mut Progress<'_>,
 ) -> Result<Saved, Error> {
-    let mut frame = survey.frame(damaged)?;
+    let stored = damaged.len;
+    let (mut frame, progress) = survey.frame(damaged)?;
     let mut scan = HeaderScan::of(&mut frame, survey, progress)?;
-    let mut work = Work { writer, progress, saved: Saved::default() };
+    let (saved, unverifiable, is_damaged) = (Saved::default(), Vec::new(), survey.order.is_some());
+    let mut work = Work { writer, progress, saved, unverifiable, is_damaged };
     each(&mut frame, survey, &mut |chunks, next| work.take(chunks, &mut scan, next))?;
-    let mut saved = work.saved;
+    let Work { mut saved, unverifiable, is_damaged, .. } = work;
+    // Damage seldom ends with a chunk, but with a file.
+    if !survey.is_sparse && (is_damaged || !saved.lost.is_empty()) {
+        saved.unverified.extend(unverifiable);
+        saved.unverified.sort_by_key(|range| range.first);
+    }
     writer.fill_missing(fill)?;
+    let (index_len, most) = (writer.index_len(), expansion_limit(stored));
+    if index_len > most {
+        let nchunks = survey.parts.sizes.nchunks;
+        return Err(Error::refused(format_args!(
+            "the chunk index of {nchunks} chunks would have {index_len} bytes, but at most {most} are written for a file \
+             of {stored} bytes; if the shape is wrong, give the right one"
+        )));
+    }
     let lost: u64 = saved.lost.iter().map(|range| range.count).sum();
     // A frame of fill values alone has nothing of the old one.
     if lost == survey.parts.sizes.nchunks && lost > 0 {
@@ -79,7 +285,7 @@ pub(super) fn save<R: Read + Seek, W: Write + Seek>(
 fn trailer(survey: &Survey, lost: &[ChunkRange], fill: SpecialValue) -> Option<(Vec<u8>, bool)> {
     let mut note = survey.before.clone();
     note.add(lost.iter().map(|range| (range.first, range.count)));
-    note.has_assumed_order |= survey.order.is_some();
+    note.has_assumed_order |= survey.has_assumed_order;
     // If this salvage lost nothing, the note keeps the fill value of the earlier one.
     if !lost.is_empty() || note.fill.is_empty() {
         note.fill = fill.name().into();
@@ -100,6 +306,10 @@ struct Work<'w, 'p, W: Write> {
     writer: &'w mut FrameWriter<W>,
     progress: &'w mut Progress<'p>,
     saved: Saved,
+    /// The saved chunks that are not compressed: other bytes in them leave no trace.
+    unverifiable: Vec<ChunkRange>,
+    /// Whether the bytes of the chunks are damaged anywhere.
+    is_damaged: bool,
 }
 
 impl<W: Write + Seek> Work<'_, '_, W> {
@@ -143,7 +353,7 @@ impl<W: Write + Seek> Work<'_, '_, W> {
             // Before the verification, which both chunks may pass.
             Verdict::Lost("it shares bytes with another chunk, so one of the two places is wrong".into())
         } else {
-            verify::chunk(chunks, entry, scan)?
+            verify(chunks, entry, scan)?
         };
         let SavedChunk { mut bytes, doubt, restored } = match verdict {
             Verdict::Saved(saved) => saved,
@@ -162,11 +372,15 @@ impl<W: Write + Seek> Work<'_, '_, W> {
             written => written?,
         }
         self.saved.counts.stored += 1;
+        self.is_damaged |= restored.is_some();
         for why in restored.into_iter().chain(is_cleared.then(|| CLEARED.into())) {
             add(&mut self.saved.restored, number, 1, why);
         }
         if let Some(why) = doubt {
             add(&mut self.saved.unverified, number, 1, why);
+        } else if ChunkHeader::parse(&bytes).is_none_or(|header| !header.has_table()) {
+            let why = "damage to uncompressed data leaves no trace, and other bytes of the file are damaged";
+            add(&mut self.unverifiable, number, 1, why.into());
         }
         self.progress.advance(bytes.len() as u64)
     }

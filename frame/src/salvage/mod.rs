@@ -3,26 +3,14 @@
 // Each module imports only from those above it.
 pub(crate) mod report;
 
-mod array;
 mod damaged_file;
-mod layers;
-mod values;
-
-mod metadata;
-
-mod parts;
-
-mod trailer;
+mod header;
 
 mod order;
 
 mod survey;
 
-mod walk;
-
 mod scan;
-
-mod verify;
 
 mod job;
 

@@ -4,14 +4,16 @@ use std::collections::VecDeque;
 use std::io::{Read, Seek};
 
 use b2nd_chunk::ChunkHeader;
-use b2nd_chunk::header as chunk_header;
+use b2nd_chunk::header::{self, typesize_byte};
 
 use crate::check::chunk_files;
 use crate::error::Error;
 use crate::rules::chunk::ChunkRules;
 use crate::salvage::damaged_file::{DamagedFile, PIECE};
-use crate::salvage::parts::{TYPESIZE, signature};
 use crate::write::plan::Sizes;
+
+/// The offset of the typesize in a chunk header. The [`signature`] begins with the typesize.
+pub(super) const TYPESIZE: u64 = header::TYPESIZE as u64;
 
 /// The numbers of chunks, in ascending order, with the place of each: its offset, or the number of its file.
 pub(super) type NumberedChunks = Vec<(u64, u64)>;
@@ -99,7 +101,7 @@ impl Order {
 /// Finds the chunks that follow one another from `start` on, or the chunk files. Each chunk has a valid header. After a
 /// damaged chunk, it searches for the next valid one.
 pub(super) fn find<R: Read + Seek>(
-    file: &mut DamagedFile<R>,
+    file: &mut DamagedFile<'_, R>,
     start: u64,
     sizes: &Sizes,
     rules: &ChunkRules,
@@ -138,15 +140,15 @@ pub(super) fn find<R: Read + Seek>(
 /// Whether these bytes are those of a chunk with a damaged header: its sizes are right, or its length leads to the next
 /// chunk.
 fn is_trace(bytes: &[u8], signature: &[u8], distance: u64) -> bool {
-    let has_sizes = bytes.get(chunk_header::TYPESIZE..).is_some_and(|sizes| sizes.starts_with(signature));
-    let cbytes = bytes.get(chunk_header::CBYTES..).and_then(<[u8]>::first_chunk);
+    let has_sizes = bytes.get(header::TYPESIZE..).is_some_and(|sizes| sizes.starts_with(signature));
+    let cbytes = bytes.get(header::CBYTES..).and_then(<[u8]>::first_chunk);
     has_sizes || cbytes.is_some_and(|&cbytes| u64::from(u32::from_le_bytes(cbytes)) == distance)
 }
 
 /// The next place after `at` that looks like the header of a chunk. Each piece of the file is searched once: `hits` are
 /// the places found in the last piece; all bytes before `searched` have been searched.
 fn next<R: Read + Seek>(
-    file: &mut DamagedFile<R>,
+    file: &mut DamagedFile<'_, R>,
     at: u64,
     signature: &[u8],
     hits: &mut VecDeque<u64>,
@@ -164,5 +166,46 @@ fn next<R: Read + Seek>(
                 *searched = searched.saturating_add(PIECE);
             }
         }
+    }
+}
+
+/// The bytes that all chunk headers share, from the item size on.
+pub(super) fn signature(sizes: &Sizes) -> Vec<u8> {
+    let typesize = [typesize_byte(sizes.typesize)];
+    [&typesize[..], &sizes.chunksize.to_le_bytes(), &sizes.blocksize.to_le_bytes()].concat()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Two chunks of 100 bytes, a hole of this length and these traces, two more, and another hole.
+    fn order(holes: [(u64, u64); 2]) -> Order {
+        let hole = |before, (len, traces)| Hole { before, len, traces };
+        let holes = [hole(2, holes[0]), hole(4, holes[1])].into_iter().filter(|hole| hole.len > 0).collect();
+        Order { found: vec![0, 100, 900, 1000, 2000], holes, is_sparse: false, end: 2100, len: 500 }
+    }
+
+    fn numbers(order: &Order, nchunks: u64, end: u64) -> Vec<u64> {
+        order.numbered(nchunks, end).into_iter().map(|(number, _)| number).collect()
+    }
+
+    #[test]
+    fn lost_chunks_are_distributed_over_the_holes_by_their_lengths() {
+        // Nothing is lost, so a hole is old bytes.
+        assert_eq!(numbers(&order([(300, 0), (100, 0)]), 5, 2100), [0, 1, 2, 3, 4]);
+        // Each hole gets one chunk, and the longer one the rest.
+        assert_eq!(numbers(&order([(300, 0), (100, 0)]), 9, 2100), [0, 1, 5, 6, 8]);
+        // One chunk is lost, and nothing tells in which hole.
+        assert_eq!(numbers(&order([(300, 0), (100, 0)]), 6, 2100), [0, 1, 2, 3, 4]);
+        // A header that can still be recognized stands for a chunk.
+        assert_eq!(numbers(&order([(100, 3), (100, 0)]), 9, 2100), [0, 1, 5, 6, 8]);
+    }
+
+    #[test]
+    fn chunks_may_be_missing_after_the_last_one_unless_the_chunks_end_there() {
+        // A hole of 100 bytes has room for one chunk of the mean size.
+        assert_eq!(numbers(&order([(100, 0), (0, 0)]), 20, 5000), [0, 1, 3, 4, 5]);
+        assert_eq!(numbers(&order([(100, 0), (0, 0)]), 8, 2100), [0, 1, 5, 6, 7]);
     }
 }

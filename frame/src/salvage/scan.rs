@@ -3,25 +3,70 @@
 use std::collections::BTreeSet;
 use std::io::{Read, Seek};
 
-use b2nd_chunk::ChunkHeader;
-use b2nd_chunk::Filter;
+use b2nd_chunk::{ChunkHeader, Filter};
 
-use crate::error::Error;
+use crate::error::{Error, ErrorKind};
 use crate::format::index::{ChunkEntry, ChunkPlace, chunks_len, index_start};
 use crate::io::blocks::{FIRST_READ, streams_end};
 use crate::io::chunks::Chunks;
 use crate::io::frame::Frame;
-use crate::progress::Progress;
+use crate::progress::{ENTRIES_BETWEEN_STOPS, Progress};
 use crate::rules::chunk::ChunkRules;
 use crate::rules::index::{ChunkSpan, MAX_COMPARED, gaps};
 use crate::salvage::survey::Survey;
-use crate::salvage::walk::{Next, each};
+
+/// The next chunk or chunks.
+pub(super) enum Next {
+    Entry(ChunkEntry),
+    /// All chunks, with the same entry.
+    Repeated(ChunkEntry, u64),
+    /// Chunks without a known place: the first one, their number, and the reason.
+    Unknown(u64, u64, String),
+}
+
+/// The receiver of chunks.
+pub(super) type Take<'t, R> = dyn FnMut(&mut Chunks<'_, &mut R>, Next) -> Result<(), Error> + 't;
+
+/// Passes on the chunks with their places, in the order of their numbers.
+pub(super) fn each<R: Read + Seek>(
+    frame: &mut Frame<&mut R>,
+    survey: &Survey,
+    take: &mut Take<'_, R>,
+) -> Result<(), Error> {
+    let nchunks = survey.parts.sizes.nchunks;
+    let nbytes = Some(u64::from(survey.parts.sizes.chunksize));
+    let mut chunks = frame.chunks()?;
+    if let Some(order) = &survey.order {
+        let lost = |first: u64, end: u64| Next::Unknown(first, end - first, "it was not found".into());
+        let mut next = 0;
+        for &(number, place) in order.iter().take_while(|(number, _)| *number < nchunks) {
+            take(&mut chunks, lost(next, number))?;
+            let place = if survey.is_sparse { ChunkPlace::File(place) } else { ChunkPlace::Frame(place) };
+            take(&mut chunks, Next::Entry(ChunkEntry { number, nbytes, place }))?;
+            next = number + 1;
+        }
+        return take(&mut chunks, lost(next, nchunks));
+    }
+    let (mut number, is_repeated) = (0, chunks.is_repeated() && nchunks > 1);
+    while let Some(entry) = chunks.next() {
+        match entry {
+            // An index of one repeated entry has a few bytes and can claim any number of chunks, so all are handled at
+            // once.
+            Ok(entry) if is_repeated => return take(&mut chunks, Next::Repeated(entry, nchunks)),
+            Ok(entry) => take(&mut chunks, Next::Entry(entry))?,
+            // The rest of the index cannot be read. The chunks up to here can.
+            Err(error) if error.kind() == ErrorKind::Malformed => {
+                return take(&mut chunks, Next::Unknown(number, nchunks - number, error.to_string()));
+            }
+            Err(error) => return Err(error),
+        }
+        number += 1;
+    }
+    Ok(())
+}
 
 /// The maximum number of distinct filter pipelines that are counted, which bounds the work for each chunk.
 const MAX_PIPELINES: usize = 16;
-
-/// The number of chunks between two calls of the function that can stop a salvage.
-const BETWEEN_STOPS: u64 = 1 << 12;
 
 /// The facts from the headers of all chunks together.
 pub(super) struct HeaderScan {
@@ -61,7 +106,7 @@ impl HeaderScan {
         each(frame, survey, &mut |chunks, next| {
             let Next::Entry(entry) = next else { return Ok(()) };
             seen += 1;
-            if seen % BETWEEN_STOPS == 0 {
+            if seen % ENTRIES_BETWEEN_STOPS == 0 {
                 progress.advance(0)?;
             }
             if let ChunkPlace::Frame(place) | ChunkPlace::File(place) = entry.place {
@@ -85,8 +130,10 @@ impl HeaderScan {
             spans.retain(|span| !wrong_lengths.contains(&span.number));
             sharing = overlapping(&spans);
         }
-        // The majority of the chunks, because the header with the filters may be damaged.
-        rules.filters = pipelines.into_iter().max_by_key(|&(_, count)| count).map(|(filters, _)| filters);
+        // The majority of the chunks, because the header with the filters may be damaged. The header decides a tie.
+        let is_stated = |filters: &[Filter]| frame.header().pipeline().eq(filters.iter().copied());
+        let usual = pipelines.into_iter().max_by_key(|(filters, count)| (*count, is_stated(filters)));
+        rules.filters = usual.map(|(filters, _)| filters);
         let has_unowned = spans.len() < MAX_COMPARED && has_unowned(survey, &spans, &places);
         let (end, left) = (index_start(frame.header()), chunks_len(frame.header()).saturating_mul(2));
         Ok(Self {

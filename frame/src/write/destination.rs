@@ -121,14 +121,14 @@ impl NewFrame {
         }
     }
 
-    /// The first error that a check finds in the new frame with this header, before its rename.
+    /// The first error that this check finds in the new frame with this header, before its rename.
     // A new directory is checked where it is. A file is checked as if it had its final path, because that of a sparse
     // frame has its chunk files beside it.
-    pub(crate) fn first_error(&self, header: Frame<()>) -> Result<Option<Finding>, Error> {
+    pub(crate) fn first_error(&self, check: Check<'_>, header: Frame<()>) -> Result<Option<Finding>, Error> {
         let path =
             self.directory().map_or_else(|| self.path().into(), |directory| directory.join(SPARSE_INDEX));
         let mut frame = Frame { path: Some(path), ..header }.map_reader(|()| self.file());
-        Ok(first_error(&Check::default().run(&mut frame)?.findings).cloned())
+        Ok(first_error(&check.run(&mut frame)?.findings).cloned())
     }
 
     /// The final path.

@@ -9,6 +9,7 @@ use b2nd_chunk::header::stored_header;
 use b2nd_chunk::{ChunkHeader, SpecialValue};
 
 use crate::format::index::{ENTRY_LEN, EntryValue, MISSING};
+use crate::progress::ENTRIES_BETWEEN_STOPS;
 
 /// The largest number of chunks. The index is itself a chunk, which has a limit of 2 GiB.
 pub(crate) const MAX_CHUNKS: u64 = ((i32::MAX as usize - ChunkHeader::MAX_LEN) / ENTRY_LEN) as u64;
@@ -18,6 +19,9 @@ const BLOCK_LEN: usize = 1 << 14;
 
 /// The number of entries of a page, which is 16 KiB.
 const PAGE_LEN: u16 = 2048;
+
+/// A function that stops the writing of an index by an error.
+pub(crate) type Stop<'s> = dyn FnMut() -> io::Result<()> + 's;
 
 /// The chunk index of a new frame, in pages. A page is allocated when one of its entries is set.
 // An array can have millions of chunks with only a few of them stored, and they come in any order.
@@ -134,7 +138,7 @@ impl NewIndex {
     /// Writes the index as an uncompressed chunk. A frame without chunks has no index.
     // One repeated value is written once, as `blosc2.zeros` does. Nothing else is compressed, whatever features are
     // enabled.
-    pub(crate) fn write(&self, to: &mut dyn Write) -> io::Result<()> {
+    pub(crate) fn write(&self, to: &mut dyn Write, stop: &mut Stop<'_>) -> io::Result<()> {
         if self.len == 0 {
             return Ok(());
         }
@@ -144,8 +148,13 @@ impl NewIndex {
         let body = if repeats { ENTRY_LEN } else { nbytes };
         let header = stored_header(repeats, ENTRY_LEN, nbytes, nbytes.min(BLOCK_LEN), body);
         to.write_all(&header.ok_or(ErrorKind::InvalidInput)?)?;
-        let entries = body / ENTRY_LEN;
-        self.entries().take(entries).try_for_each(|entry| to.write_all(&entry.to_le_bytes()))
+        for (number, entry) in (0..).zip(self.entries().take(body / ENTRY_LEN)) {
+            if number % ENTRIES_BETWEEN_STOPS == ENTRIES_BETWEEN_STOPS - 1 {
+                stop()?;
+            }
+            to.write_all(&entry.to_le_bytes())?;
+        }
+        Ok(())
     }
 }
 

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use crate::error::Error;
 use crate::format::chunk_file;
 use crate::write::destination::NewFrame;
-use crate::write::index::NewIndex;
+use crate::write::index::{NewIndex, Stop};
 
 /// The number of bytes collected before a write. A longer chunk is written at once.
 const BUFFER: usize = 1 << 16;
@@ -90,20 +90,39 @@ impl<W: Write + Seek> Output<W> {
         Ok(place)
     }
 
-    /// Writes the index, the trailer, and last the header. The position is then after the frame.
-    pub(crate) fn finish(self, header: &[u8], index: &NewIndex, trailer: &[u8]) -> Result<W, Error> {
+    /// Writes the index, the trailer, and last the header. The position is then after the frame. `stop` is called while
+    /// the index is written, which can have 2 GiB.
+    pub(crate) fn finish(
+        self,
+        header: &[u8],
+        index: &NewIndex,
+        trailer: &[u8],
+        mut stop: impl FnMut() -> Result<(), Error>,
+    ) -> Result<W, Error> {
         let path = self.path.clone();
-        self.write_rest(header, index, trailer).map_err(|error| Error::writing(error).at(path.as_deref()))
+        let mut stopped = Ok(());
+        let written = self.write_rest(header, index, trailer, &mut || {
+            stopped = stop();
+            if stopped.is_ok() { Ok(()) } else { Err(ErrorKind::Interrupted.into()) }
+        });
+        stopped?;
+        written.map_err(|error| Error::writing(error).at(path.as_deref()))
     }
 
-    fn write_rest(mut self, header: &[u8], index: &NewIndex, trailer: &[u8]) -> io::Result<W> {
+    fn write_rest(
+        mut self,
+        header: &[u8],
+        index: &NewIndex,
+        trailer: &[u8],
+        stop: &mut Stop<'_>,
+    ) -> io::Result<W> {
         match self.chunks {
             WrittenChunks::Contiguous { start, header_len, is_astray } => {
                 let behind_header = start.saturating_add(header_len);
                 if is_astray {
                     self.out.seek(SeekFrom::Start(behind_header.saturating_add(self.len)))?;
                 }
-                index.write(&mut self.out)?;
+                index.write(&mut self.out, stop)?;
                 self.out.write_all(trailer)?;
                 let after = self.out.stream_position()?;
                 // The header comes last, so an unfinished file is not a frame.
@@ -121,7 +140,7 @@ impl<W: Write + Seek> Output<W> {
             }
             WrittenChunks::Sparse { .. } => {
                 self.out.write_all(header)?;
-                index.write(&mut self.out)?;
+                index.write(&mut self.out, stop)?;
                 self.out.write_all(trailer)?;
             }
         }

@@ -14,7 +14,7 @@ use crate::format::header_builder::{Compression, HeaderBuilder};
 use crate::format::marker::Marker;
 use crate::format::section::{ARRAY_NAME, ARRAY_NAMES, MAX_NAME_LEN, Section, SectionRules};
 use crate::format::trailer::{MAX_TRAILER_LEN, Trailer};
-use crate::rules::array::{can_be_nan, refuse_objects};
+use crate::rules::array::{can_be_nan, refuse_objects, wrong_block};
 use crate::rules::chunk::ChunkRules;
 use crate::write::index::{MAX_CHUNKS, NewIndex};
 
@@ -70,6 +70,9 @@ impl Plan {
         if meta.layout() != Layout::B2nd {
             let layout = meta.layout();
             return Err(Error::refused(format_args!("layout {layout} cannot be written; only b2nd can")));
+        }
+        if let Some(why) = wrong_block(&meta.shapes()) {
+            return Err(Error::refused(why));
         }
         let dtype = meta.parse_dtype();
         if let Ok(Some(dtype)) = &dtype {

@@ -262,8 +262,18 @@ impl<W: Write + Seek> FrameWriter<W> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn finish(self) -> Result<W, Error> {
+        self.finish_unless(|| Ok(()))
+    }
+
+    /// Like [`finish`](Self::finish), unless `stop` returns an error.
+    pub(crate) fn finish_unless(self, stop: impl FnMut() -> Result<(), Error>) -> Result<W, Error> {
         let header = self.header()?;
-        self.output.finish(&header, &self.plan.index, &self.plan.trailer)
+        self.output.finish(&header, &self.plan.index, &self.plan.trailer, stop)
+    }
+
+    /// The stored size of the chunk index in bytes.
+    pub(crate) fn index_len(&self) -> u64 {
+        self.plan.index.written_len()
     }
 
     /// The header of the complete frame.

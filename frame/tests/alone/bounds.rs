@@ -659,7 +659,7 @@ fn vlmetalayers_that_share_their_bytes_are_refused_and_lost() {
         let report = Salvage::read_at(Cursor::new(&file), 0).unwrap().preview().unwrap();
         let missing = &report.lost_metalayers;
         assert!(missing.len() > COUNT - 8 && report.frame.header().has_vlmetalayers, "{}", missing.len());
-        assert_eq!(missing[COUNT / 2].1, "it shares bytes with other vlmetalayers");
+        assert_eq!(missing[COUNT / 2].why, "it shares bytes with other vlmetalayers");
     });
 }
 

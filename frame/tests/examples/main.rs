@@ -11,6 +11,10 @@ mod hdf5_chunk;
 mod range_requests;
 #[cfg(feature = "ndarray")]
 mod slices;
+#[cfg(feature = "decompress")]
+#[path = "../../examples/star_catalogue.rs"]
+#[expect(dead_code, unreachable_pub, reason = "it is a program")]
+mod star_catalogue;
 
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
@@ -68,6 +72,23 @@ fn a_chunk_is_found_wherever_it_is_in_a_file() {
     let expected = "shape [3, 5], blocks [1, 2], dtype <i4";
     assert_eq!(hdf5_chunk::describe(&chunks[1]).unwrap(), expected);
     assert_eq!(hdf5_chunk::describe(&hdf5_chunk::chunk_at(&path, 550).unwrap()).unwrap(), expected);
+}
+
+#[cfg(feature = "decompress")]
+#[test]
+fn the_bright_stars_are_those_that_python_wrote() {
+    let stars = star_catalogue::brighter_than(0.1, &data().join("stars/stars.b2nd")).unwrap();
+    let names: Vec<&str> = stars.iter().map(|star| star.name.as_str()).collect();
+    assert_eq!(names, ["Sirius", "Canopus", "Arcturus", "Vega"]);
+    let system = star_catalogue::System { components: 2, is_multiple: true };
+    let sirius = star_catalogue::Star {
+        name: "Sirius".into(),
+        ra: 101.287,
+        declination: -16.716,
+        magnitude: -1.46,
+        system,
+    };
+    assert_eq!(stars[0], sirius);
 }
 
 /// The answer of a server to a range request.

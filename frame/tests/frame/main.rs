@@ -22,6 +22,7 @@ mod reading;
 mod real_files;
 mod rewrite;
 mod salvage;
+mod salvage_claims;
 #[cfg(feature = "decompress")]
 mod slices;
 mod store;

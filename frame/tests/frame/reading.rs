@@ -683,9 +683,11 @@ fn io_error(error: &Error) -> &io::Error {
 
 #[test]
 fn a_zip_file_is_not_a_frame_and_says_what_reads_it() {
-    let error = Frame::open(data().join("tree.b2z")).unwrap_err();
-    let advice = "; `zip_members` lists the frames in a zip file";
-    assert_eq!(error.to_string(), format!("{}{advice}", error.finding().unwrap()));
+    let path = data().join("tree.b2z");
+    let error = Frame::open(&path).unwrap_err();
+    assert_eq!(error.path(), Some(&*path));
+    let (finding, advice) = (error.finding().unwrap(), "; `zip_members` lists the frames in a zip file");
+    assert_eq!(error.to_string(), format!("{}: {finding}{advice}", path.display()));
 }
 
 #[test]

@@ -10,7 +10,7 @@ use b2nd_frame::{
     Error, ErrorKind, Finding, FindingCode, Frame, FrameType, Generation, HeaderField, Remedy, Rewrite,
     Severity, check,
 };
-use b2nd_lab::{copy_tree, corpus, data, frame_of, header_file, remove, with_gap};
+use b2nd_lab::{copy_tree, corpus, data, frame_of, header_file, remove, stored_chunk, with_gap};
 use b2nd_serde::{Layout, Meta, Shapes, to_vec};
 use fs4::FileExt;
 
@@ -434,16 +434,16 @@ fn what_cannot_be_rewritten_is_refused_by_name_and_nothing_is_written() {
     };
     let mut with_user_metadata = second_generation(file("int32_3x5.b2nd"));
     let at = with_user_metadata.len() - 30 + 7;
-    with_user_metadata.splice(at..at, *b"data");
-    with_user_metadata[at - 1] = 4;
-    with_user_metadata[at + 4 + 4] = 34;
+    with_user_metadata.splice(at..at, stored_chunk(b"data"));
+    with_user_metadata[at - 1] = 36;
+    with_user_metadata[at + 36 + 4] = 66;
     let frame_len = with_user_metadata.len() as u64;
     with_user_metadata[16..24].copy_from_slice(&frame_len.to_be_bytes());
     let cases = [
         (changed("int32_3x5.b2nd", &[(95, b"x")]), NO_ARRAY),
         (
             with_user_metadata,
-            "the trailer has 4 bytes of user metadata without a name, which the present format cannot store",
+            "the trailer has 36 bytes of user metadata without a name, which the present format cannot store",
         ),
     ];
     let to = folder.path("to");

@@ -9,6 +9,8 @@ use std::slice;
 use b2nd_frame::{Check, CheckDepth, ErrorKind, FindingCode, Frame, FrameBuilder, SpecialValue};
 use b2nd_lab::data;
 use b2nd_serde::{Meta, Shapes};
+use serde::de::IgnoredAny;
+use serde_json::Value;
 
 use crate::opened;
 
@@ -253,4 +255,63 @@ fn chunks_are_read_by_their_number_and_decompressed() {
         }
         assert_eq!(found, items, "{name}");
     }
+}
+
+#[test]
+fn rows_are_the_items_of_the_slice_in_the_same_order() {
+    let mut rows_read = 0;
+    for path in arrays() {
+        let Ok(mut frame) = Frame::open(&path) else { continue };
+        let Some(ranges) = whole(&frame) else { continue };
+        let Ok(items) = frame.slice(&ranges).read() else { continue };
+        let Ok(Some(dtype)) = frame.array().unwrap().unwrap().meta().parse_dtype() else { continue };
+        let expected: Result<Vec<Value>, _> = dtype.read_items(&items).unwrap().collect();
+        match (expected, frame.slice(&ranges).threads(2).read_rows::<Value>()) {
+            (Ok(expected), Ok(rows)) => {
+                assert_eq!(rows, expected, "{}", path.display());
+                rows_read += rows.len();
+            }
+            (Err(expected), Err(error)) => assert!(error.to_string().ends_with(expected.reason()), "{error}"),
+            (expected, rows) => panic!("{}: {:?}, {:?}", path.display(), expected.err(), rows.err()),
+        }
+    }
+    assert!(rows_read > 1000, "{rows_read}");
+}
+
+#[test]
+fn rows_of_several_pieces_are_those_of_the_whole_slice() {
+    // Items of 1 KiB, and slices of more than two pieces.
+    let item = |chunk: u64| [&[u8::try_from(chunk).unwrap()][..], &[0; 1023]].concat();
+    for (shape, chunkshape, blockshape) in [
+        ([1, 80 << 10], [1, 30 << 10], [1, 7 << 10]),
+        ([80, 1 << 10], [50, 1 << 10], [20, 1 << 8]),
+        ([3, 40 << 10], [2, 10 << 10], [2, 10 << 10]),
+    ] {
+        let shapes = Shapes { shape: &shape, chunkshape: &chunkshape, blockshape: &blockshape };
+        let meta = Meta::new(shapes, "[('chunk', 'u1'), ('rest', 'V1023')]").unwrap();
+        let nchunks = meta.geometry().unwrap().nchunks();
+        let mut writer = FrameBuilder::new(meta).write_to(Cursor::new(Vec::new())).unwrap();
+        (0..nchunks).for_each(|chunk| writer.write_repeated(chunk, &item(chunk)).unwrap());
+        let mut frame = Frame::read_at(writer.finish().unwrap(), 0).unwrap();
+        let ranges = shape.map(|length: i64| 0..length.unsigned_abs());
+        let items = frame.slice(&ranges).read().unwrap();
+        let rows = frame.slice(&ranges).rows::<(u8, IgnoredAny)>().unwrap();
+        assert!(rows.map(|row| row.unwrap().0).eq(items.iter().step_by(1024).copied()), "{shape:?}");
+    }
+}
+
+#[test]
+fn a_row_that_does_not_fit_is_named_and_is_the_last() {
+    let shapes = Shapes { shape: &[4000], chunkshape: &[3000], blockshape: &[100] };
+    let meta = Meta::new(shapes, "[('a', '<i2')]").unwrap();
+    let mut writer = FrameBuilder::new(meta).write_to(Cursor::new(Vec::new())).unwrap();
+    writer.write_repeated(0, &[1, 0]).unwrap();
+    writer.write_repeated(1, &[0, 1]).unwrap();
+    let mut frame = Frame::read_at(writer.finish().unwrap(), 0).unwrap();
+    let rows: Vec<_> = frame.slice(&[500..4000]).rows::<(u8,)>().unwrap().collect();
+    let error = rows.last().unwrap().as_ref().unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Refused);
+    let message = "item 2500 of the slice, field a: invalid value: integer `256`, expected u8";
+    assert_eq!(error.to_string(), message);
+    assert!(rows.len() <= 2501 && rows[..rows.len() - 1].iter().all(|row| matches!(row, Ok((1,)))));
 }

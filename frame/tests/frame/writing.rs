@@ -72,7 +72,9 @@ fn arrays_of_all_ranks_are_read_back() {
         let most = [1, 40, 9, 6, 4, 2, 2][round % 7];
         let mut sizes = |most: i32| -> Vec<i32> { (0..ndim).map(|_| random.i32(1..=most)).collect() };
         let shape: Vec<i64> = sizes(most).into_iter().map(i64::from).collect();
-        let (chunkshape, blockshape) = (sizes(most), sizes(if ndim > 8 { 1 } else { most }));
+        let chunkshape = sizes(most);
+        let blockshape: Vec<i32> =
+            chunkshape.iter().map(|&chunk| random.i32(1..=if ndim > 8 { 1 } else { chunk })).collect();
         let dtype = ["|u1", "<i4", "<f8", "<c16", "|S300", "[('a', '<i2'), ('b', '|S5')]"][round % 6];
         let meta = meta(&shape, &chunkshape, &blockshape, dtype);
         let geometry = meta.geometry().unwrap();
@@ -731,6 +733,10 @@ fn what_cannot_be_a_frame_is_refused() {
         (
             array(&[i64::MAX], &[1], &[1], "<f8"),
             "9223372036854775807 chunks of 8 bytes have more than the format can count",
+        ),
+        (
+            array(&[4, 9], &[4, 2], &[4, 3], "|u1"),
+            "blockshape[1] is 3, but chunkshape[1] is 2: a block must not be larger than a chunk",
         ),
         (array(&[3], &[3], &[3], "|S0"), "an item has 0 bytes, but must have 1 to 536866816"),
         (builder().typesize(8), "typesize is 8, but items of dtype `<i4` have 4 bytes"),

@@ -9,6 +9,7 @@ mod containers;
 mod dtype;
 mod frame;
 mod geometry;
+mod items;
 mod meta;
 mod slices;
 mod vlmeta;
@@ -34,7 +35,7 @@ impl Target {
     }
 }
 
-pub static TARGETS: [Target; 9] = [
+pub static TARGETS: [Target; 10] = [
     Target { name: "meta", run: meta::run, runs: 20_000, made: seeds::metalayers },
     Target { name: "frame", run: frame::run, runs: 5000, made: seeds::frames },
     Target { name: "slices", run: slices::run, runs: 4000, made: slices::seeds },
@@ -43,6 +44,7 @@ pub static TARGETS: [Target; 9] = [
     Target { name: "containers", run: containers::run, runs: 4000, made: seeds::containers },
     Target { name: "vlmeta", run: vlmeta::run, runs: 5000, made: seeds::chunks },
     Target { name: "dtype", run: dtype::run, runs: 20_000, made: seeds::dtypes },
+    Target { name: "items", run: items::run, runs: 5000, made: items::seeds },
     Target { name: "geometry", run: geometry::run, runs: 5000, made: geometry::seeds },
 ];
 

@@ -200,8 +200,9 @@ impl Dtype {
         if size.checked_mul(count) == Some(found) {
             return Ok(());
         }
-        let items = if count == 1 { "an item has" } else { "items have" };
-        Err(ItemError::new(format_args!("{count} {items} {size} bytes, found {found} in all")))
+        let items = if count == 1 { "item has" } else { "items have" };
+        let expected = size.saturating_mul(count);
+        Err(ItemError::new(format_args!("{count} {items} {expected} bytes, found {found}")))
     }
 }
 

@@ -7,6 +7,7 @@ use serde::{Serialize, Serializer};
 
 use super::time::datetime;
 use super::value::Value;
+use crate::output::json;
 use crate::text::hex;
 
 /// Writes the items of an array as lists in lists, some items at a time.
@@ -37,7 +38,7 @@ impl<'w, W: Write> ValueWriter<'w, W> {
                 self.out.write_all(b",")?;
             }
             self.repeat("[", begun)?;
-            serde_json::to_writer(&mut self.out, &Value::read(self.dtype, bytes))?;
+            json::write(&mut self.out, &Value::read(self.dtype, bytes))?;
             self.written += 1;
         }
         Ok(())

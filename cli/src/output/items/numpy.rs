@@ -81,6 +81,8 @@ impl ArrayText<'_> {
         };
         let nitems: usize = below.iter().map(|&length| self.edges.shown(length)).product();
         let indent = " ".repeat(dimension + 1);
+        // Room for the closing brackets; the dtype of an array can add any number of dimensions.
+        let width = WIDTH.saturating_sub(self.edges.shape.len());
         // The brackets before the first line are its indent.
         out.write_all(b"[")?;
         let (mut line, mut start) = (indent.clone(), indent.len());
@@ -91,7 +93,7 @@ impl ArrayText<'_> {
                 Some(_) => String::new(),
             };
             // NumPy counts characters, however wide they are. A word that is longer than a line stays whole.
-            let is_full = line.chars().count() + 1 + word.chars().count() > WIDTH - self.edges.shape.len();
+            let is_full = line.chars().count() + 1 + word.chars().count() > width;
             if number > 0 && (is_full || !below.is_empty()) {
                 // Of more than two dimensions, empty lines separate the subarrays.
                 let breaks = "\n".repeat(below.len().max(1));

@@ -92,25 +92,30 @@ pub(super) fn list_count(shape: &[usize]) -> u64 {
 impl<'b> Value<'b> {
     /// Reads an item of this dtype. It never fails: bytes without a meaning become `Void`.
     pub(super) fn read(dtype: &'b Dtype, bytes: &'b [u8]) -> Self {
-        let is_big = dtype.byte_order() == Some(ByteOrder::Big);
-        let value = match dtype.kind() {
-            Kind::Bool => bytes.first().map(|&byte| Self::Bool(byte != 0)),
-            Kind::Int => signed(bytes, is_big).map(|value| Self::Integer(value.into())),
-            Kind::Uint => number(bytes, is_big).map(|value| Self::Integer(value.into())),
-            Kind::Float => float(bytes, is_big).map(Self::Float),
-            Kind::Complex => {
-                let (real, imaginary) = bytes.split_at(bytes.len() / 2);
-                float(real, is_big).zip(float(imaginary, is_big)).map(|(real, i)| Self::Complex(real, i))
+        let value = match (dtype.kind(), dtype.item_size()) {
+            (Kind::Bool, _) => dtype.read_item(bytes).map(Self::Bool),
+            (Kind::Int | Kind::Uint, _) => dtype.read_item(bytes).map(Self::Integer),
+            // Every `f32` of a float16 is one.
+            (Kind::Float, 2) => dtype.read_item(bytes).map(|half| Self::Float(of_f16(f16::from_f32(half)))),
+            (Kind::Float, 4) => dtype.read_item(bytes).map(|single| Self::Float(of_f32(single))),
+            (Kind::Float, _) => dtype.read_item(bytes).map(Self::Float),
+            (Kind::Complex, 8) => {
+                dtype.read_item(bytes).map(|(real, i)| Self::Complex(of_f32(real), of_f32(i)))
             }
-            &Kind::Datetime(unit) => signed(bytes, is_big).map(|count| Self::Datetime(known(count), unit)),
-            Kind::Timedelta(_) => signed(bytes, is_big).map(|count| Self::Timedelta(known(count))),
-            Kind::Bytes => Some(Self::Bytes(without_zeros(bytes))),
-            Kind::Str => Some(Self::Str(text(bytes, is_big))),
-            Kind::Struct(parts) => Some(Self::Struct(Fields { fields: parts.fields(), bytes })),
-            Kind::Subarray(subarray) => {
-                Some(Self::in_list(List { shape: subarray.shape(), base: subarray.base(), bytes }))
+            (Kind::Complex, _) => dtype.read_item(bytes).map(|(real, i)| Self::Complex(real, i)),
+            (&Kind::Datetime(unit), _) => {
+                dtype.read_item(bytes).map(|count| Self::Datetime(known(count), unit))
             }
-            _ => None,
+            (Kind::Timedelta(_), _) => dtype.read_item(bytes).map(|count| Self::Timedelta(known(count))),
+            (Kind::Bytes, _) => dtype.read_item(bytes).map(Self::Bytes),
+            (Kind::Str, _) => {
+                Ok(Self::Str(dtype.read_item(bytes).unwrap_or_else(|_| with_replacements(dtype, bytes))))
+            }
+            (Kind::Struct(parts), _) => Ok(Self::Struct(Fields { fields: parts.fields(), bytes })),
+            (Kind::Subarray(subarray), _) => {
+                Ok(Self::in_list(List { shape: subarray.shape(), base: subarray.base(), bytes }))
+            }
+            _ => return Self::Void(bytes),
         };
         value.unwrap_or(Self::Void(bytes))
     }
@@ -172,50 +177,19 @@ fn joined<'v>(values: impl Iterator<Item = Value<'v>>) -> String {
     text
 }
 
-/// An integer of up to 8 bytes.
-fn number(bytes: &[u8], is_big: bool) -> Option<u64> {
-    let mut wide = [0; 8];
-    let slots = wide.get_mut(..bytes.len())?;
-    slots.copy_from_slice(bytes);
-    if is_big {
-        slots.reverse();
-    }
-    Some(u64::from_le_bytes(wide))
-}
-
-fn signed(bytes: &[u8], is_big: bool) -> Option<i64> {
-    let unused = 64_u32.checked_sub(8 * u32::try_from(bytes.len()).ok()?).filter(|&unused| unused < 64)?;
-    // Extends the sign.
-    Some(number(bytes, is_big)?.cast_signed() << unused >> unused)
-}
-
-fn float(bytes: &[u8], is_big: bool) -> Option<f64> {
-    let bits = number(bytes, is_big)?;
-    Some(match bytes.len() {
-        2 => of_f16(f16::from_bits(u16::try_from(bits).ok()?)),
-        4 => of_f32(f32::from_bits(u32::try_from(bits).ok()?)),
-        8 => f64::from_bits(bits),
-        _ => return None,
-    })
-}
-
 /// The count; `None` for `i64::MIN`, which is `NaT`.
 fn known(count: i64) -> Option<i64> {
     Some(count).filter(|&count| count != i64::MIN)
 }
 
-fn without_zeros(bytes: &[u8]) -> &[u8] {
-    // NumPy removes the zeros at the end of a string, which pad it.
-    let length = bytes.iter().rposition(|&byte| byte != 0).map_or(0, |last| last + 1);
-    bytes.get(..length).unwrap_or_default()
-}
-
-/// A text of UTF-32. Invalid code points are replaced.
-fn text(bytes: &[u8], is_big: bool) -> String {
-    let code = |bytes| number(bytes, is_big).and_then(|code| u32::try_from(code).ok()).unwrap_or(u32::MAX);
-    let text: String = bytes
-        .chunks_exact(4)
-        .map(|bytes| char::from_u32(code(bytes)).unwrap_or(char::REPLACEMENT_CHARACTER))
-        .collect();
+/// A text of UTF-32 with code points that Unicode does not have.
+fn with_replacements(dtype: &Dtype, bytes: &[u8]) -> String {
+    let code = |&bytes: &[u8; 4]| match dtype.byte_order() {
+        Some(ByteOrder::Big) => u32::from_be_bytes(bytes),
+        _ => u32::from_le_bytes(bytes),
+    };
+    let codes = bytes.as_chunks().0.iter().map(code);
+    let text: String =
+        codes.map(|code| char::from_u32(code).unwrap_or(char::REPLACEMENT_CHARACTER)).collect();
     text.trim_end_matches('\0').into()
 }

@@ -1,0 +1,29 @@
+//! Decompresses chunks for `benches/src/sections.py`, which measures C-Blosc2 beside it.
+//!
+//! Each line of standard input is the path of a chunk. The answer is the seconds to decompress it, and the sum of the
+//! bytes. One decompressor is used for all.
+
+use std::fs;
+use std::io::{BufRead, Write};
+use std::time::Instant;
+
+use b2nd_chunk::{ChunkHeader, Decompressor};
+
+fn main() {
+    let mut decompressor = Decompressor::new();
+    let mut data = Vec::new();
+    for path in std::io::stdin().lock().lines() {
+        let chunk = fs::read(path.expect("a line")).expect("a chunk");
+        data.resize(ChunkHeader::parse(&chunk).expect("a header").nbytes, 0);
+        // The first run has the costs of new memory.
+        let mut seconds = f64::MAX;
+        for _ in 0..2 {
+            let start = Instant::now();
+            decompressor.decompress_into(&chunk, &mut data).expect("data");
+            seconds = seconds.min(start.elapsed().as_secs_f64());
+        }
+        let sum: u64 = data.iter().map(|&byte| u64::from(byte)).sum();
+        println!("{seconds} {sum}");
+        std::io::stdout().flush().expect("standard output");
+    }
+}

@@ -1,0 +1,76 @@
+//! Delta and bytedelta: differences from the item, or the byte, before.
+
+/// Replaces each item by its XOR with the item before it; with a reference (the first block of the chunk), by its XOR
+/// with the reference. The bytes after the last whole item stay.
+#[cfg(test)]
+pub(crate) fn delta(typesize: usize, reference: Option<&[u8]>, data: &mut [u8]) {
+    if reference.is_some() {
+        return undelta(typesize, reference, data);
+    }
+    let step = delta_step(typesize);
+    for at in (step..data.len() / step * step).rev() {
+        data[at] ^= data[at - step];
+    }
+}
+
+/// The inverse of [`delta`].
+pub(crate) fn undelta(typesize: usize, reference: Option<&[u8]>, data: &mut [u8]) {
+    let step = delta_step(typesize);
+    let (items, _) = data.split_at_mut(data.len() / step * step);
+    if let Some(reference) = reference {
+        return items.iter_mut().zip(reference).for_each(|(byte, reference)| *byte ^= reference);
+    }
+    match step {
+        1 => xor_up::<1>(items),
+        2 => xor_up::<2>(items),
+        4 => xor_up::<4>(items),
+        _ => xor_up::<8>(items),
+    }
+}
+
+fn xor_up<const STEP: usize>(data: &mut [u8]) {
+    let mut before = [0; STEP];
+    for item in data.chunks_exact_mut(STEP) {
+        for (byte, before) in item.iter_mut().zip(&mut before) {
+            *byte ^= *before;
+            *before = *byte;
+        }
+    }
+}
+
+/// The number of bytes that the delta filter takes at a time.
+fn delta_step(typesize: usize) -> usize {
+    match typesize {
+        1 | 2 | 4 | 8 => typesize,
+        _ if typesize % 8 == 0 => 8,
+        _ => 1,
+    }
+}
+
+/// Replaces each byte of a row by its difference from the byte before it. There are `rows` rows of equal length; the
+/// bytes after them stay.
+#[cfg(test)]
+pub(crate) fn bytedelta(rows: usize, data: &mut [u8]) {
+    for row in rows_of(rows, data) {
+        row.iter_mut().fold(0, |before, byte| {
+            let found = *byte;
+            *byte = found.wrapping_sub(before);
+            found
+        });
+    }
+}
+
+/// The inverse of [`bytedelta`].
+pub(crate) fn unbytedelta(rows: usize, data: &mut [u8]) {
+    for row in rows_of(rows, data) {
+        row.iter_mut().fold(0_u8, |before, byte| {
+            *byte = byte.wrapping_add(before);
+            *byte
+        });
+    }
+}
+
+fn rows_of(rows: usize, data: &mut [u8]) -> impl Iterator<Item = &mut [u8]> {
+    let length = data.len().checked_div(rows).unwrap_or(0);
+    data.chunks_exact_mut(length.max(1)).take(if length == 0 { 0 } else { rows })
+}

@@ -1,0 +1,352 @@
+//! Shuffle and bitshuffle: the transposition of a matrix of bytes, or of bits.
+//!
+//! A *tile* is `W` rows of 16 bytes, each in a vector. Read as one array, a tile of `W` rows becomes 16 items of `W` bytes
+//! by rotating the bits of each byte's address: byte `i` of row `j` goes from `16 j + i` to `W i + j`. A perfect shuffle,
+//! which interleaves the two halves of the array, rotates them by one. So log2 `W` perfect shuffles make items of rows, and
+//! 4 more would be a full turn: 4 make rows of items.
+//!
+//! `W` is the largest power of two, up to 16, that is not above the item size. Other item sizes take several tiles side by
+//! side, of which the last one overlaps the one before it.
+
+// The compiler keeps an array in registers if loops with constant bounds index it, but not if iterators go over it: three
+// times the speed. All that is indexed is such an array; slices have `get`.
+#![allow(clippy::indexing_slicing, clippy::needless_range_loop)]
+
+use fearless_simd::{Level, Simd, dispatch, prelude::*, u8x16, u16x8};
+
+/// Bytes in a vector. Vectors of 32 bytes are no faster: interleaving these takes twice the instructions.
+const LANES: usize = 16;
+/// Items whose bits are in one vector.
+const ITEMS: usize = 8 * LANES;
+
+/// Calls a function with the width of the tiles for an item size.
+macro_rules! with_width {
+    ($function:ident($itemsize:expr, $($argument:expr),+)) => {
+        // The instructions of the target, without a look at the processor: AVX2 undoes at most a quarter faster, for
+        // 190 kB more code.
+        dispatch!(Level::baseline(), simd => match $itemsize {
+            0..2 => $function::<_, 1>(simd, $itemsize, $($argument),+),
+            2..4 => $function::<_, 2>(simd, $itemsize, $($argument),+),
+            4..8 => $function::<_, 4>(simd, $itemsize, $($argument),+),
+            8..16 => $function::<_, 8>(simd, $itemsize, $($argument),+),
+            16.. => $function::<_, 16>(simd, $itemsize, $($argument),+),
+        })
+    };
+}
+
+/// Writes byte 0 of all items, then byte 1, and so on. Bytes after the last whole item are copied.
+#[cfg(test)]
+pub(crate) fn shuffle(itemsize: usize, src: &[u8], dst: &mut [u8]) {
+    if let Some((count, items, rows)) = copy_rest(itemsize, 1, src, dst) {
+        with_width!(shuffle_tiles(itemsize, count, items, rows));
+    }
+}
+
+/// The inverse of [`shuffle`].
+pub(crate) fn unshuffle(itemsize: usize, src: &[u8], dst: &mut [u8]) {
+    if let Some((count, rows, items)) = copy_rest(itemsize, 1, src, dst) {
+        with_width!(unshuffle_tiles(itemsize, count, rows, items));
+    }
+}
+
+/// Writes bit 0 of byte 0 of all items, then bit 1, and so on. The items are rounded down to a multiple of 8; the bytes
+/// after them are copied.
+#[cfg(test)]
+pub(crate) fn bitshuffle(itemsize: usize, src: &[u8], dst: &mut [u8]) {
+    if let Some((count, items, rows)) = copy_rest(itemsize, 8, src, dst) {
+        with_width!(bitshuffle_tiles(itemsize, count / 8, items, rows));
+    }
+}
+
+/// The inverse of [`bitshuffle`].
+pub(crate) fn unbitshuffle(itemsize: usize, src: &[u8], dst: &mut [u8]) {
+    if let Some((count, rows, items)) = copy_rest(itemsize, 8, src, dst) {
+        with_width!(unbitshuffle_tiles(itemsize, count / 8, rows, items));
+    }
+}
+
+/// Copies what follows the last whole multiple of items. Returns the number of items before it, with their bytes in both
+/// slices; `None` if there are no items.
+fn copy_rest<'a>(
+    itemsize: usize,
+    multiple: usize,
+    src: &'a [u8],
+    dst: &'a mut [u8],
+) -> Option<(usize, &'a [u8], &'a mut [u8])> {
+    let length = src.len().min(dst.len());
+    let count = length.checked_div(itemsize).unwrap_or(0) / multiple * multiple;
+    let (items, rest) = src.get(..length)?.split_at_checked(count * itemsize)?;
+    let (dst_items, dst_rest) = dst.get_mut(..length)?.split_at_mut_checked(items.len())?;
+    dst_rest.copy_from_slice(rest);
+    (count > 0).then_some((count, items, dst_items))
+}
+
+#[inline(always)]
+fn unshuffle_tiles<S: Simd, const W: usize>(
+    simd: S,
+    itemsize: usize,
+    count: usize,
+    rows: &[u8],
+    items: &mut [u8],
+) {
+    for column in columns::<W>(itemsize) {
+        let rows = rows.get(column * count..).unwrap_or_default();
+        join_rows::<S, W>(simd, itemsize, count, rows, items.get_mut(column..).unwrap_or_default());
+    }
+}
+
+#[cfg(test)]
+#[inline(always)]
+fn shuffle_tiles<S: Simd, const W: usize>(
+    simd: S,
+    itemsize: usize,
+    count: usize,
+    items: &[u8],
+    rows: &mut [u8],
+) {
+    for column in columns::<W>(itemsize) {
+        let rows = rows.get_mut(column * count..).unwrap_or_default();
+        split_items::<S, W>(simd, itemsize, count, items.get(column..).unwrap_or_default(), rows);
+    }
+}
+
+/// Joins the bits of rows of `length` bytes to bytes first, of [`ITEMS`] items at a time, and these to items.
+#[inline(always)]
+fn unbitshuffle_tiles<S: Simd, const W: usize>(
+    simd: S,
+    itemsize: usize,
+    length: usize,
+    rows: &[u8],
+    items: &mut [u8],
+) {
+    for column in columns::<W>(itemsize) {
+        for (first, items) in (0..length).step_by(LANES).zip(items.chunks_mut(itemsize.saturating_mul(ITEMS)))
+        {
+            let mut bytes = [[0; ITEMS]; W];
+            for (row, bytes) in (column..).zip(&mut bytes) {
+                let mut tile = [u8x16::splat(simd, 0); 8];
+                for bit in 0..8 {
+                    // Lanes after the end of a row are of no item.
+                    tile[bit] = load(simd, rows, (8 * row + bit) * length + first);
+                }
+                let tile = perfect_shuffles(3, transpose_bits(tile));
+                for bit in 0..8 {
+                    bytes[bit * LANES..(bit + 1) * LANES].copy_from_slice(&tile[bit].to_array());
+                }
+            }
+            let items = items.get_mut(column..).unwrap_or_default();
+            join_rows::<S, W>(simd, itemsize, ITEMS, bytes.as_flattened(), items);
+        }
+    }
+}
+
+#[cfg(test)]
+#[inline(always)]
+fn bitshuffle_tiles<S: Simd, const W: usize>(
+    simd: S,
+    itemsize: usize,
+    length: usize,
+    items: &[u8],
+    rows: &mut [u8],
+) {
+    for column in columns::<W>(itemsize) {
+        for (first, items) in (0..length).step_by(LANES).zip(items.chunks(itemsize.saturating_mul(ITEMS))) {
+            let mut bytes = [[0; ITEMS]; W];
+            let items = items.get(column..).unwrap_or_default();
+            split_items::<S, W>(simd, itemsize, ITEMS, items, bytes.as_flattened_mut());
+            for row in 0..W {
+                let mut tile = [u8x16::splat(simd, 0); 8];
+                for bit in 0..8 {
+                    tile[bit] = load(simd, &bytes[row], bit * LANES);
+                }
+                let tile = transpose_bits(perfect_shuffles(LANES.ilog2(), tile));
+                for bit in 0..8 {
+                    store(tile[bit], rows, 8 * (column + row) + bit, length, first);
+                }
+            }
+        }
+    }
+}
+
+/// The first bytes of tiles that cover an item; the last tile ends where the item does.
+#[inline(always)]
+fn columns<const W: usize>(itemsize: usize) -> impl Iterator<Item = usize> {
+    (0..itemsize).step_by(W).map(move |column| column.min(itemsize - W))
+}
+
+/// Joins byte `i` of the first `W` rows, which are `length` bytes apart, to the first `W` bytes of item `i`.
+#[inline(always)]
+fn join_rows<S: Simd, const W: usize>(
+    simd: S,
+    itemsize: usize,
+    length: usize,
+    rows: &[u8],
+    items: &mut [u8],
+) {
+    let mut longer = [[0; LANES]; W];
+    let (length, rows) = if length < LANES {
+        for (longer, row) in longer.iter_mut().zip(rows.chunks(length)) {
+            longer.iter_mut().zip(row).for_each(|(longer, byte)| *longer = *byte);
+        }
+        (LANES, longer.as_flattened())
+    } else {
+        (length, rows)
+    };
+    let mut starts: [&[u8]; W] = [&[]; W];
+    for row in 0..W {
+        let Some(bytes) = rows.get(row * length..(row + 1) * length) else { return };
+        starts[row] = bytes;
+    }
+    for first in (0..length).step_by(LANES) {
+        let first = first.min(length - LANES);
+        let mut tile = [u8x16::splat(simd, 0); W];
+        for row in 0..W {
+            let Some(bytes) = starts[row].get(first..first + LANES) else { return };
+            tile[row] = u8x16::from_slice(simd, bytes);
+        }
+        let tile = perfect_shuffles(W.ilog2(), tile);
+        if itemsize == W
+            && let Some(items) = items.get_mut(first * W..(first + LANES) * W)
+        {
+            for row in 0..W {
+                items[row * LANES..(row + 1) * LANES].copy_from_slice(&tile[row].to_array());
+            }
+            continue;
+        }
+        let mut bytes = [[0; LANES]; W];
+        for row in 0..W {
+            bytes[row] = tile[row].to_array();
+        }
+        let mut at = first * itemsize;
+        for bytes in bytes.as_flattened().chunks_exact(W) {
+            if let Some(item) = items.get_mut(at..).and_then(|item| item.get_mut(..W)) {
+                item.copy_from_slice(bytes);
+            }
+            at = at.saturating_add(itemsize);
+        }
+    }
+}
+
+/// The inverse of [`join_rows`].
+#[cfg(test)]
+#[inline(always)]
+fn split_items<S: Simd, const W: usize>(
+    simd: S,
+    itemsize: usize,
+    length: usize,
+    items: &[u8],
+    rows: &mut [u8],
+) {
+    for first in (0..length).step_by(LANES) {
+        // The last tile ends where the rows do.
+        let first = first.min(length.saturating_sub(LANES));
+        let mut bytes = [[0; LANES]; W];
+        if itemsize == W
+            && let Some(items) = items.get(first * W..(first + LANES) * W)
+        {
+            for row in 0..W {
+                bytes[row].copy_from_slice(&items[row * LANES..(row + 1) * LANES]);
+            }
+        } else {
+            let mut at = first * itemsize;
+            for bytes in bytes.as_flattened_mut().chunks_exact_mut(W) {
+                if let Some(item) = items.get(at..).and_then(|item| item.get(..W)) {
+                    bytes.copy_from_slice(item);
+                }
+                at = at.saturating_add(itemsize);
+            }
+        }
+        let mut tile = [u8x16::splat(simd, 0); W];
+        for row in 0..W {
+            tile[row] = u8x16::simd_from(simd, bytes[row]);
+        }
+        let tile = perfect_shuffles(LANES.ilog2(), tile);
+        for row in 0..W {
+            store(tile[row], rows, row, length, first);
+        }
+    }
+}
+
+/// At most 4 perfect shuffles, written out because the compiler keeps a loop, and with it each round's copies.
+#[inline(always)]
+fn perfect_shuffles<S: Simd, const W: usize>(rounds: u32, mut tile: [u8x16<S>; W]) -> [u8x16<S>; W] {
+    if rounds >= 1 {
+        tile = perfect_shuffle(tile);
+    }
+    if rounds >= 2 {
+        tile = perfect_shuffle(tile);
+    }
+    if rounds >= 3 {
+        tile = perfect_shuffle(tile);
+    }
+    if rounds >= 4 {
+        tile = perfect_shuffle(tile);
+    }
+    tile
+}
+
+/// Interleaves the first half of the tile with the second one.
+#[inline(always)]
+fn perfect_shuffle<S: Simd, const W: usize>(tile: [u8x16<S>; W]) -> [u8x16<S>; W] {
+    let mut pairs = tile;
+    for row in 0..W / 2 {
+        (pairs[2 * row], pairs[2 * row + 1]) = tile[row].interleave(tile[row + W / 2]);
+    }
+    pairs
+}
+
+/// Exchanges bit `b` of row `k` with bit `k` of row `b`, in each lane: halves of bytes first, then pairs of bits, then bits.
+#[inline(always)]
+fn transpose_bits<S: Simd>(mut rows: [u8x16<S>; 8]) -> [u8x16<S>; 8] {
+    exchange_bits::<S, 4>(&mut rows, 0x0f0f);
+    exchange_bits::<S, 2>(&mut rows, 0x3333);
+    exchange_bits::<S, 1>(&mut rows, 0x5555);
+    rows
+}
+
+/// Exchanges the bits outside of `mask` of a row with the bits of `mask` of the row that is `DISTANCE` away.
+#[inline(always)]
+fn exchange_bits<S: Simd, const DISTANCE: u32>(rows: &mut [u8x16<S>; 8], mask: u16) {
+    for row in 0..8 {
+        let other = row | DISTANCE as usize;
+        if row != other {
+            // Processors shift 16 bits but not 8. The mask drops what comes from the other byte.
+            let low: u16x8<S> = rows[row].bitcast();
+            let high: u16x8<S> = rows[other].bitcast();
+            let swap = ((low >> DISTANCE) ^ high) & mask;
+            rows[row] = (low ^ (swap << DISTANCE)).bitcast();
+            rows[other] = (high ^ swap).bitcast();
+        }
+    }
+}
+
+/// The bytes from a place on, and zeros after the last one.
+#[inline(always)]
+fn load<S: Simd>(simd: S, bytes: &[u8], at: usize) -> u8x16<S> {
+    match bytes.get(at..at + LANES) {
+        Some(bytes) => u8x16::from_slice(simd, bytes),
+        None => u8x16::simd_from(simd, end_of(bytes, at)),
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn end_of(bytes: &[u8], at: usize) -> [u8; LANES] {
+    let mut lanes = [0; LANES];
+    lanes.iter_mut().zip(bytes.get(at..).unwrap_or_default()).for_each(|(lane, byte)| *lane = *byte);
+    lanes
+}
+
+/// Writes the lanes to a row of `length` bytes from `first` on, as far as the row goes.
+#[cfg(test)]
+#[inline(always)]
+fn store<S: Simd>(lanes: u8x16<S>, rows: &mut [u8], row: usize, length: usize, first: usize) {
+    let Some(bytes) = rows.get_mut(row * length + first..) else { return };
+    if length - first >= LANES
+        && let Some(bytes) = bytes.first_chunk_mut()
+    {
+        *bytes = lanes.to_array();
+    } else {
+        bytes.iter_mut().zip(lanes.to_array()).take(length - first).for_each(|(byte, lane)| *byte = lane);
+    }
+}

@@ -1,0 +1,53 @@
+//! Prints the stars of a catalogue that are brighter than a magnitude. Each item of the array is a struct:
+//!
+//! ```sh
+//! cargo run -p b2nd-frame --example star_catalogue --features decompress -- stars.b2nd 0.1
+//! ```
+
+use std::error::Error;
+use std::path::Path;
+
+use b2nd_frame::Frame;
+use serde::Deserialize;
+
+/// A row, with the names that python-blosc2 stored in the dtype.
+#[derive(Debug, PartialEq, Deserialize)]
+pub struct Star {
+    pub name: String,
+    /// Right ascension in degrees.
+    pub ra: f64,
+    /// Declination in degrees.
+    #[serde(rename = "dec")]
+    pub declination: f64,
+    pub magnitude: f32,
+    pub system: System,
+}
+
+/// A struct in a struct.
+#[derive(Debug, PartialEq, Deserialize)]
+pub struct System {
+    pub components: u8,
+    pub is_multiple: bool,
+}
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let mut arguments = std::env::args_os().skip(1);
+    let usage = "usage: star_catalogue PATH MAGNITUDE";
+    let path = arguments.next().ok_or(usage)?;
+    let magnitude = arguments.next().and_then(|text| text.to_str()?.parse().ok()).ok_or(usage)?;
+    for star in brighter_than(magnitude, path.as_ref())? {
+        let Star { name, ra, declination, magnitude, system } = star;
+        let components = system.components;
+        println!("{name:10} {ra:8.3}° {declination:+8.3}° {magnitude:+5.2}, components: {components}");
+    }
+    Ok(())
+}
+
+/// The stars of a smaller magnitude. The rows are read in pieces, so the catalogue can be larger than memory.
+pub fn brighter_than(magnitude: f32, path: &Path) -> Result<Vec<Star>, b2nd_frame::Error> {
+    let mut frame = Frame::open(path)?;
+    let shape = frame.array()?.map(|array| array.shape().to_vec()).unwrap_or_default();
+    let whole: Vec<_> = shape.iter().map(|&length| 0..length.unsigned_abs()).collect();
+    let rows = frame.slice(&whole).rows::<Star>()?;
+    rows.filter(|star| star.as_ref().map_or(true, |star| star.magnitude < magnitude)).collect()
+}

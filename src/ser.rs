@@ -1,0 +1,942 @@
+//! Writing: a serializer that encodes each entry by its position.
+//!
+//! ```text
+//! value ─▶ Start ─ its kind, so the layout ─▶ Entries ─ its position, so the entry ─▶ an integer, a vector or a text
+//! ```
+
+#[cfg(feature = "alloc")]
+use alloc::{boxed::Box, vec::Vec};
+use core::fmt::{self, Display, Write};
+use core::marker::PhantomData;
+
+use serde::Serialize;
+use serde::ser::{Impossible, SerializeSeq, SerializeStruct, SerializeTuple, SerializeTupleStruct};
+
+use crate::error::{Detail, Error, LayoutFault, TextFault, ValueType};
+use crate::layout::{Entry, Layout, MAX_DTYPE_LEN, MAX_NDIM, META_FIELDS, META_NAME, ParseLayoutError};
+#[cfg(feature = "alloc")]
+use crate::wire::NewBytes;
+use crate::wire::{self, After, Buffer, FixedInt, NoRoom, Output, Slots};
+
+/// The bytes reserved for the dtype in a new vector: enough for every dtype except structs and subarrays.
+#[cfg(feature = "alloc")]
+const DTYPE_ROOM: usize = 16;
+
+/// Writes a value as a metalayer into a new vector. Its capacity can be some bytes more than its length.
+///
+/// The number of entries of the value selects the [`Layout`]: 7 is `B2nd`, 6 is `B2ndSix`, 5 is `Caterva`. **A struct
+/// that forgets `dtype_format` is written as `B2ndSix`, which no release of C-Blosc2 opens.** [`to_vec_with_layout`] is
+/// safer: it rejects such a struct.
+///
+/// # Errors
+///
+/// If the value does not fit a layout: see [`ErrorKind`](crate::ErrorKind).
+///
+/// ```
+/// // Version, number of dimensions, shape, chunk shape, block shape, dtype format, dtype.
+/// let bytes = b2nd_serde::to_vec(&(0, 1, [6], [4], [2], 0, "|u1"))?;
+/// assert_eq!(
+///     bytes,
+///     b"\x97\x00\x01\x91\xd3\0\0\0\0\0\0\0\x06\x91\xd2\0\0\0\x04\x91\xd2\0\0\0\x02\x00\xdb\0\0\0\x03|u1"
+/// );
+/// # Ok::<(), b2nd_serde::Error>(())
+/// ```
+#[cfg(feature = "alloc")]
+#[inline]
+pub fn to_vec<T: Serialize + ?Sized>(value: &T) -> Result<Vec<u8>, Error> {
+    new_vec(value, None)
+}
+
+/// Writes a value as a metalayer of this layout into a new vector.
+///
+/// # Errors
+///
+/// [`ErrorKind::EntryCount`](crate::ErrorKind::EntryCount) if the number of entries of the value is not that of the
+/// layout, and the errors of [`to_vec`].
+///
+/// ```
+/// use b2nd_serde::{Layout, to_vec_with_layout};
+///
+/// let bytes = to_vec_with_layout(&(0, 1, [6], [4], [2], 0, "|u1"), Layout::B2ndMismarked)?;
+/// assert_eq!((bytes.len(), bytes[0]), (34, 0x96));
+///
+/// // The dtype format was forgotten.
+/// let error = to_vec_with_layout(&(0, 1, [6], [4], [2], "|u1"), Layout::B2nd).unwrap_err();
+/// assert_eq!(error.to_string(), "layout b2nd has 7 entries, but the value gives 6");
+/// # Ok::<(), b2nd_serde::Error>(())
+/// ```
+#[cfg(feature = "alloc")]
+pub fn to_vec_with_layout<T: Serialize + ?Sized>(value: &T, layout: Layout) -> Result<Vec<u8>, Error> {
+    new_vec(value, Some(layout))
+}
+
+/// Writes a value as a metalayer to the front of a buffer, and returns the written part.
+///
+/// # Errors
+///
+/// [`ErrorKind::BufferTooSmall`](crate::ErrorKind::BufferTooSmall) if the buffer is too short; the message says how
+/// many bytes are needed. Also if the value does not fit a layout. After an error, part of the buffer may be
+/// overwritten.
+///
+/// ```
+/// let mut buffer = [0; 100];
+/// let bytes = b2nd_serde::to_slice(&(0, 1, [6_u64], [4_u32], [2_u32]), &mut buffer)?;
+/// assert_eq!(bytes.len(), 25);
+/// # Ok::<(), b2nd_serde::Error>(())
+/// ```
+#[inline]
+pub fn to_slice<'a, T: Serialize + ?Sized>(value: &T, buffer: &'a mut [u8]) -> Result<&'a mut [u8], Error> {
+    let length = value.serialize(Start { buffer: &mut *buffer, layout: None })?;
+    Ok(buffer.get_mut(..length).unwrap_or_default())
+}
+
+/// Writes a value as a metalayer to a writer, in one call of `write_all`.
+///
+/// # Errors
+///
+/// [`ErrorKind::Io`](crate::ErrorKind::Io) if the writer fails. Also if the value does not fit a layout; then nothing
+/// has been written.
+///
+/// ```
+/// let mut file = std::io::Cursor::new(Vec::new());
+/// b2nd_serde::to_writer(&mut file, &(0, 1, [6], [4], [2]))?;
+/// assert_eq!(file.position(), 25);
+/// # Ok::<(), b2nd_serde::Error>(())
+/// ```
+#[cfg(feature = "std")]
+pub fn to_writer<W: std::io::Write, T: Serialize + ?Sized>(mut writer: W, value: &T) -> Result<(), Error> {
+    writer.write_all(&to_vec(value)?).map_err(|error| Error::new(Detail::Writer(error)))
+}
+
+/// The number of bytes of a value as a metalayer.
+///
+/// # Errors
+///
+/// The errors of [`to_slice`], except that no buffer can be too small.
+///
+/// ```
+/// assert_eq!(b2nd_serde::serialized_size(&(0, 2, [3, 5], [2, 3], [1, 2], 0, "<i4"))?, 53);
+/// # Ok::<(), b2nd_serde::Error>(())
+/// ```
+#[inline]
+pub fn serialized_size<T: Serialize + ?Sized>(value: &T) -> Result<usize, Error> {
+    value.serialize(Start { buffer: NoRoom, layout: None })
+}
+
+#[cfg(feature = "alloc")]
+#[inline]
+fn new_vec<T: Serialize + ?Sized>(value: &T, layout: Option<Layout>) -> Result<Vec<u8>, Error> {
+    let mut bytes = Box::default();
+    // One pass for nearly every dtype. For a longer one, this pass has only measured the length.
+    let length = value.serialize(Start { buffer: NewBytes::new(&mut bytes, DTYPE_ROOM), layout })?;
+    match length.checked_sub(bytes.len()) {
+        None | Some(0) => Ok(shortened(bytes, length)),
+        Some(missing) => with_long_dtype(value, layout, length, DTYPE_ROOM + missing),
+    }
+}
+
+/// Writes a metalayer whose dtype exceeds [`DTYPE_ROOM`]. The length is known from a first call of `Serialize`.
+#[cfg(feature = "alloc")]
+#[cold]
+#[inline(never)]
+fn with_long_dtype<T: Serialize + ?Sized>(
+    value: &T,
+    layout: Option<Layout>,
+    length: usize,
+    dtype_room: usize,
+) -> Result<Vec<u8>, Error> {
+    let mut bytes = Box::default();
+    let written = value.serialize(Start { buffer: NewBytes::new(&mut bytes, dtype_room), layout })?;
+    // The second call may give another value. Other dimensions with another dtype can have the same total length, but
+    // exceed the allocation.
+    if written == length && length <= bytes.len() {
+        Ok(shortened(bytes, length))
+    } else {
+        Err(Error::new(Detail::Unstable))
+    }
+}
+
+// Truncated, not shrunk to fit: a reallocation would cost more than the few spare bytes. Inlined like the rest of the
+// way from `serialize` to the bytes (see `Entries`).
+#[cfg(feature = "alloc")]
+#[inline(always)]
+fn shortened(bytes: Box<[u8]>, length: usize) -> Vec<u8> {
+    let mut bytes = Vec::from(bytes);
+    bytes.truncate(length);
+    bytes
+}
+
+/// Generates `is_human_readable`, and the methods of [`serde::Serializer`] for wrappers, which are written as their
+/// content.
+macro_rules! transparent {
+    () => {
+        #[inline]
+        fn serialize_some<T: serde::Serialize + ?Sized>(self, value: &T) -> Result<Self::Ok, Error> {
+            value.serialize(self)
+        }
+
+        #[inline]
+        fn serialize_newtype_struct<T: serde::Serialize + ?Sized>(
+            self,
+            _name: &'static str,
+            value: &T,
+        ) -> Result<Self::Ok, Error> {
+            value.serialize(self)
+        }
+
+        #[inline]
+        fn is_human_readable(&self) -> bool {
+            false
+        }
+    };
+}
+
+/// Generates the method of [`serde::Serializer`] for a tuple struct, which is written as a tuple.
+macro_rules! tuple_struct {
+    () => {
+        #[inline(always)]
+        fn serialize_tuple_struct(
+            self,
+            _name: &'static str,
+            len: usize,
+        ) -> Result<Self::SerializeTupleStruct, Error> {
+            self.serialize_tuple(len)
+        }
+    };
+}
+
+/// Generates the types of a [`serde::Serializer`]: its result, and what takes the elements and the fields of a value.
+macro_rules! types {
+    ($ok:ty) => { types!($ok, Impossible<$ok, Error>, Impossible<$ok, Error>); };
+    ($ok:ty, $elements:ty, $fields:ty) => {
+        type Ok = $ok;
+        type Error = Error;
+        type SerializeSeq = $elements;
+        type SerializeTuple = $elements;
+        type SerializeTupleStruct = $elements;
+        type SerializeTupleVariant = Impossible<$ok, Error>;
+        type SerializeMap = Impossible<$ok, Error>;
+        type SerializeStruct = $fields;
+        type SerializeStructVariant = Impossible<$ok, Error>;
+    };
+}
+
+/// Generates a trait of serde for a type that takes elements one by one, by two of its methods.
+macro_rules! elements {
+    (#[$inline:meta] $trait:ident::$method:ident, [$($generics:tt)*] $type:ty = $ok:ty, $element:ident, $end:ident) => {
+        impl<$($generics)*> $trait for $type {
+            type Ok = $ok;
+            type Error = Error;
+
+            #[$inline]
+            fn $method<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), Error> {
+                self.$element(value)
+            }
+
+            #[$inline]
+            fn end(self) -> Result<$ok, Error> {
+                self.$end()
+            }
+        }
+    };
+}
+
+/// Generates methods of [`serde::Serializer`] that reject a value, by groups.
+macro_rules! refuse {
+    ($($group:ident)*) => { $(refuse!(@$group);)* };
+
+    (@integers) => {
+        refuse! { @methods Integer: serialize_i8(i8) serialize_i16(i16) serialize_i32(i32) serialize_i64(i64)
+            serialize_i128(i128) serialize_u8(u8) serialize_u16(u16) serialize_u32(u32) serialize_u64(u64)
+            serialize_u128(u128) }
+    };
+    (@bool) => { refuse! { @methods Bool: serialize_bool(bool) } };
+    (@floats) => { refuse! { @methods Float: serialize_f32(f32) serialize_f64(f64) } };
+    (@char) => { refuse! { @methods Char: serialize_char(char) } };
+    (@str) => {
+        refuse! { @methods Str: serialize_str(&str) }
+        refuse! { @display }
+    };
+    (@display) => {
+        fn collect_str<T: core::fmt::Display + ?Sized>(self, _: &T) -> Result<Self::Ok, Error> {
+            unsupported(ValueType::Str)
+        }
+    };
+    (@bytes) => { refuse! { @methods Bytes: serialize_bytes(&[u8]) } };
+    (@none) => { refuse! { @methods None: serialize_none() } };
+    (@unit) => { refuse! { @methods Unit: serialize_unit() serialize_unit_struct(&'static str) } };
+    (@sequences) => {
+        refuse! { @methods Sequence:
+            serialize_seq(Option<usize>) -> Self::SerializeSeq
+            serialize_tuple(usize) -> Self::SerializeTuple
+            serialize_tuple_struct(&'static str, usize) -> Self::SerializeTupleStruct
+        }
+    };
+    (@map) => { refuse! { @methods Map: serialize_map(Option<usize>) -> Self::SerializeMap } };
+    (@structs) => {
+        refuse! { @methods Struct: serialize_struct(&'static str, usize) -> Self::SerializeStruct }
+    };
+    (@variants) => {
+        refuse! { @methods Enum: serialize_unit_variant(&'static str, u32, &'static str) }
+        refuse! { @variants_with_content }
+    };
+    (@variants_with_content) => {
+        refuse! { @methods Enum:
+            serialize_tuple_variant(&'static str, u32, &'static str, usize) -> Self::SerializeTupleVariant
+            serialize_struct_variant(&'static str, u32, &'static str, usize) -> Self::SerializeStructVariant
+        }
+
+        fn serialize_newtype_variant<T: serde::Serialize + ?Sized>(
+            self,
+            _: &'static str,
+            _: u32,
+            _: &'static str,
+            _: &T,
+        ) -> Result<Self::Ok, Error> {
+            unsupported(ValueType::Enum)
+        }
+    };
+
+    (@methods $found:ident: $($method:ident($($argument:ty),*) $(-> $compound:ty)?)*) => { $(
+        fn $method(self, $(_: $argument),*) -> Result<refuse!(@ok $($compound)?), Error> {
+            unsupported(ValueType::$found)
+        }
+    )* };
+    (@ok) => { Self::Ok };
+    (@ok $compound:ty) => { $compound };
+}
+
+/// The error for a kind of value that cannot be written in this position.
+// One function for all generated methods, so each of them is only a call.
+#[cold]
+fn unsupported<T>(found: ValueType) -> Result<T, Error> {
+    Err(Error::new(Detail::Unsupported(found)))
+}
+
+/// Takes a value that has the entries of a metalayer.
+struct Start<B> {
+    buffer: B,
+    /// The requested layout; `None` selects it by the number of entries.
+    layout: Option<Layout>,
+}
+
+impl<B: Buffer> Start<B> {
+    /// The layout of a value with this number of entries.
+    #[inline(always)]
+    fn layout_of(&self, gives: usize) -> Result<Layout, Error> {
+        match self.layout {
+            None => Layout::of_entries(gives).ok_or_else(|| LayoutFault::NoLayout { gives }.error()),
+            Some(layout) if layout.entries().len() == gives => Ok(layout),
+            Some(layout) => Err(LayoutFault::Gives { layout, gives }.error()),
+        }
+    }
+}
+
+impl<B: Buffer> serde::Serializer for Start<B> {
+    types!(B::Filled, Entries<B>, Entries<B>);
+
+    #[inline(always)]
+    fn serialize_seq(self, len: Option<usize>) -> Result<Self::SerializeSeq, Error> {
+        match (len, self.layout) {
+            (Some(len), _) => self.serialize_tuple(len),
+            // The given layout has the number of entries; `end` checks it.
+            (None, Some(layout)) => Ok(Entries::new(self.buffer, layout)),
+            (None, None) => Err(LayoutFault::UnknownCount.error()),
+        }
+    }
+
+    #[inline(always)]
+    fn serialize_tuple(self, len: usize) -> Result<Self::SerializeTuple, Error> {
+        let layout = self.layout_of(len)?;
+        Ok(Entries::new(self.buffer, layout))
+    }
+
+    #[inline(always)]
+    fn serialize_struct(self, name: &'static str, len: usize) -> Result<Self::SerializeStruct, Error> {
+        // Before the number of fields, because a `Meta` has eight in every layout.
+        if name == META_NAME && len == META_FIELDS.len() {
+            return Ok(Entries::of_meta(self.buffer, self.layout));
+        }
+        self.serialize_tuple(len)
+    }
+
+    tuple_struct! {}
+
+    transparent! {}
+
+    refuse! { integers bool floats char str bytes none unit variants map }
+}
+
+/// The position after an error. No layout has an entry there, so the writing cannot continue.
+const FAILED: u8 = u8::MAX;
+
+/// A metalayer that is being written, entry by entry.
+// Everything between a derived `serialize` and the bytes is `inline(always)`. Only then does the compiler know the
+// entry of each field, and removes the comparisons of names and the matches over entries. With a single call left in
+// between, writing takes 50 % longer.
+#[derive(Debug)]
+pub struct Entries<B> {
+    output: Output<B>,
+    layout: Layout,
+    version: u8,
+    /// The position of the next entry; [`FAILED`] after an error, even if the value ignores the error.
+    next: u8,
+    ndim: u8,
+    next_field: NextField,
+}
+
+/// The meaning of the next field of a struct.
+#[derive(Clone, Copy, Debug)]
+enum NextField {
+    /// An entry.
+    Entry,
+    /// The layout of a `Meta`, which must be the requested one if there is one.
+    MetaLayout(Option<Layout>),
+    /// An entry of a `Meta`, which has a field for every entry in every layout.
+    MetaEntry,
+}
+
+impl<B: Buffer> Entries<B> {
+    #[inline(always)]
+    fn new(buffer: B, layout: Layout) -> Self {
+        Self {
+            output: Output::new(buffer),
+            layout,
+            version: 0,
+            next: 0,
+            ndim: 0,
+            next_field: NextField::Entry,
+        }
+    }
+
+    /// The entries of a `Meta`, whose first field is its layout.
+    #[inline(always)]
+    fn of_meta(buffer: B, asked: Option<Layout>) -> Self {
+        Self { next_field: NextField::MetaLayout(asked), ..Self::new(buffer, Layout::B2nd) }
+    }
+
+    /// Takes the first field of a `Meta`.
+    #[inline(always)]
+    fn meta_layout<T: Serialize + ?Sized>(
+        &mut self,
+        key: &str,
+        value: &T,
+        asked: Option<Layout>,
+    ) -> Result<(), Error> {
+        if key != "layout" {
+            // The `Meta` of a user.
+            return Err(LayoutFault::NoLayout { gives: META_FIELDS.len() }.error());
+        }
+        let value = value.serialize(LayoutSerializer)?;
+        match asked {
+            Some(asked) if asked != value => Err(LayoutFault::OtherLayout { value, asked }.error()),
+            _ => {
+                self.layout = value;
+                self.next_field = NextField::MetaEntry;
+                Ok(())
+            }
+        }
+    }
+
+    /// Checks that a field with a well-known name is in the position of its own entry.
+    #[inline(always)]
+    fn check_name(&self, key: &'static str) -> Result<(), Error> {
+        match self.layout.entry(self.next) {
+            Some(entry) if !entry.can_be_field(key) => {
+                Err(LayoutFault::FieldOrder { field: key, layout: self.layout }.error().in_entry(entry))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    #[inline(always)]
+    fn entry<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), Error> {
+        let Some(entry) = self.layout.entry(self.next) else {
+            // Saturating, so `FAILED` stays, and the message is about the ignored error.
+            let gives = self.next.saturating_add(1);
+            self.next = FAILED;
+            return Err(wrong_count(self.layout, gives));
+        };
+        match self.write(entry, value) {
+            Ok(()) => {
+                self.next += 1;
+                Ok(())
+            }
+            Err(error) => {
+                self.next = FAILED;
+                Err(error.in_entry(entry))
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn write<T: Serialize + ?Sized>(&mut self, entry: Entry, value: &T) -> Result<(), Error> {
+        let output = &mut self.output;
+        match entry {
+            // Written together with `ndim`, from which a new buffer computes its size.
+            Entry::Version => self.version = fixint(value)?,
+            Entry::DtypeFormat => output.fixint(fixint(value)?),
+            Entry::Ndim => {
+                let ndim = fixint(value)?;
+                if ndim > MAX_NDIM {
+                    return Err(Error::new(Detail::Rank { found: ndim.into() }));
+                }
+                self.ndim = ndim;
+                output.start(self.layout, self.version, ndim);
+            }
+            Entry::Shape => {
+                let slots = output.vector::<i64>(self.ndim);
+                value.serialize(VectorSerializer::new(slots, entry, self.ndim))?;
+            }
+            Entry::Chunkshape | Entry::Blockshape => {
+                let slots = output.vector::<i32>(self.ndim);
+                value.serialize(VectorSerializer::new(slots, entry, self.ndim))?;
+            }
+            Entry::Dtype => {
+                let length = value.serialize(TextSerializer(output.rest()))?;
+                output.skip(length);
+            }
+        }
+        Ok(())
+    }
+
+    #[inline(always)]
+    fn finish(self) -> Result<B::Filled, Error> {
+        if usize::from(self.next) != self.layout.entries().len() {
+            return Err(wrong_count(self.layout, self.next));
+        }
+        self.output.finish()
+    }
+}
+
+#[cold]
+fn wrong_count(layout: Layout, gives: u8) -> Error {
+    if gives == FAILED {
+        return Error::new(Detail::IgnoredError);
+    }
+    LayoutFault::Gives { layout, gives: gives.into() }.error()
+}
+
+// Only `inline`: the length of a sequence is not known at compile time, and `inline(always)` gave no measurable gain.
+elements! { #[inline] SerializeSeq::serialize_element, [B: Buffer] Entries<B> = B::Filled, entry, finish }
+elements! { #[inline(always)] SerializeTuple::serialize_element, [B: Buffer] Entries<B> = B::Filled, entry, finish }
+elements! { #[inline(always)] SerializeTupleStruct::serialize_field, [B: Buffer] Entries<B> = B::Filled, entry, finish }
+
+impl<B: Buffer> SerializeStruct for Entries<B> {
+    type Ok = B::Filled;
+    type Error = Error;
+
+    #[inline(always)]
+    fn serialize_field<T: Serialize + ?Sized>(&mut self, key: &'static str, value: &T) -> Result<(), Error> {
+        match self.next_field {
+            NextField::MetaLayout(asked) => return self.meta_layout(key, value, asked),
+            NextField::MetaEntry if !Entry::of_field(key).is_some_and(|entry| self.layout.has(entry)) => {
+                return Ok(());
+            }
+            NextField::MetaEntry | NextField::Entry => {}
+        }
+        // Recorded, because a `Serialize` may ignore the error and continue.
+        if let Err(error) = self.check_name(key) {
+            self.next = FAILED;
+            return Err(error);
+        }
+        self.entry(value)
+    }
+
+    #[inline(always)]
+    fn end(self) -> Result<B::Filled, Error> {
+        self.finish()
+    }
+}
+
+/// The integer that a value serializes as.
+#[inline]
+fn integer<W: Width, T: Serialize + ?Sized>(value: &T) -> Result<W, Error> {
+    value.serialize(IntegerSerializer(PhantomData))
+}
+
+/// A positive fixint: 0 to 127.
+#[inline]
+fn fixint<T: Serialize + ?Sized>(value: &T) -> Result<u8, Error> {
+    // As an `i8`, whose numbers from 0 on are exactly the positive fixints.
+    let value: i8 = integer(value)?;
+    u8::try_from(value).map_err(|_| Error::new(Detail::OutOfRange(i128::from(value).into())))
+}
+
+/// An integer type that every other integer type can be converted into if the value fits.
+trait Width:
+    TryFrom<i8>
+    + TryFrom<i16>
+    + TryFrom<i32>
+    + TryFrom<i64>
+    + TryFrom<i128>
+    + TryFrom<u8>
+    + TryFrom<u16>
+    + TryFrom<u32>
+    + TryFrom<u64>
+    + TryFrom<u128>
+{
+}
+
+impl Width for i8 {}
+impl Width for i32 {}
+impl Width for i64 {}
+
+struct IntegerSerializer<W>(PhantomData<W>);
+
+/// Generates the methods for integers, which return the value if it fits.
+macro_rules! take {
+    ($($method:ident($type:ty) $wide:ty)*) => { $(
+        #[inline]
+        fn $method(self, value: $type) -> Result<W, Error> {
+            W::try_from(value).map_err(|_| Error::new(Detail::OutOfRange(<$wide>::from(value).into())))
+        }
+    )* };
+}
+
+impl<W: Width> serde::Serializer for IntegerSerializer<W> {
+    types!(W);
+
+    take! {
+        serialize_i8(i8) i128
+        serialize_i16(i16) i128
+        serialize_i32(i32) i128
+        serialize_i64(i64) i128
+        serialize_i128(i128) i128
+        serialize_u8(u8) u128
+        serialize_u16(u16) u128
+        serialize_u32(u32) u128
+        serialize_u64(u64) u128
+        serialize_u128(u128) u128
+    }
+
+    transparent! {}
+
+    refuse! { bool floats char str bytes none unit variants sequences map structs }
+}
+
+/// Takes a sequence, tuple or tuple struct of `ndim` integers.
+struct VectorSerializer<'s, W> {
+    slots: Slots<'s, W>,
+    entry: Entry,
+    ndim: u8,
+}
+
+impl<'s, W> VectorSerializer<'s, W> {
+    #[inline]
+    fn new(slots: Slots<'s, W>, entry: Entry, ndim: u8) -> Self {
+        Self { slots, entry, ndim }
+    }
+}
+
+#[inline]
+fn check_count(found: usize, ndim: u8) -> Result<(), Error> {
+    if found == usize::from(ndim) { Ok(()) } else { Err(wrong_dimensions(found, ndim)) }
+}
+
+#[cold]
+fn wrong_dimensions(found: usize, ndim: u8) -> Error {
+    Error::new(Detail::Dimensions { found, ndim })
+}
+
+/// Stands for the number of dimensions after an error in one of them, which the type may ignore. A type that goes on
+/// cannot count up to a right number from here.
+const FAILED_COUNT: usize = usize::MAX / 2;
+
+impl<'s, W: FixedInt + Width> serde::Serializer for VectorSerializer<'s, W> {
+    types!((), SerializeVector<'s, W>, Impossible<(), Error>);
+
+    #[inline]
+    fn serialize_seq(self, len: Option<usize>) -> Result<Self::SerializeSeq, Error> {
+        if let Some(len) = len {
+            check_count(len, self.ndim)?;
+        }
+        Ok(SerializeVector { slots: self.slots, entry: self.entry, ndim: self.ndim, count: 0 })
+    }
+
+    #[inline]
+    fn serialize_tuple(self, len: usize) -> Result<Self::SerializeTuple, Error> {
+        self.serialize_seq(Some(len))
+    }
+
+    #[inline]
+    fn collect_seq<I: IntoIterator<Item: Serialize>>(self, values: I) -> Result<(), Error> {
+        let values = values.into_iter();
+        let (least, most) = values.size_hint();
+        // At most one dimension too many, because a sequence may be infinite. For slices a zip with a range is faster
+        // than `take`.
+        let enough = usize::from(self.ndim) + 1;
+        // A hint that is exact is checked before the first dimension is written.
+        let mut dimensions = self.serialize_seq(most.filter(|&most| most == least))?;
+        for (_, value) in (0..enough).zip(values) {
+            dimensions.put(&value)?;
+        }
+        dimensions.finish()
+    }
+
+    tuple_struct! {}
+
+    transparent! {}
+
+    refuse! { integers bool floats char str bytes none unit variants map structs }
+}
+
+/// A partly written dimension vector.
+// Not the same struct as `VectorSerializer`: with the count in that one, writing arrays takes 143 instructions more.
+struct SerializeVector<'s, W> {
+    slots: Slots<'s, W>,
+    entry: Entry,
+    ndim: u8,
+    count: usize,
+}
+
+impl<W: FixedInt + Width> SerializeVector<'_, W> {
+    #[cold]
+    fn wrong(&self) -> Error {
+        if self.count < FAILED_COUNT {
+            wrong_dimensions(self.count, self.ndim)
+        } else {
+            Error::new(Detail::IgnoredError)
+        }
+    }
+
+    // Inlined: see `Entries`.
+    #[inline(always)]
+    fn put<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), Error> {
+        match integer(value) {
+            Ok(dimension) => self.slots.put(dimension),
+            Err(error) => {
+                let error = error.in_dimension(self.entry, self.count);
+                self.count = FAILED_COUNT;
+                return Err(error);
+            }
+        }
+        self.count += 1;
+        Ok(())
+    }
+
+    #[inline]
+    fn element<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), Error> {
+        self.put(value)?;
+        // Checked here and not in `finish`, because a sequence may be infinite.
+        if self.count > usize::from(self.ndim) { Err(self.wrong()) } else { Ok(()) }
+    }
+
+    #[inline]
+    fn finish(self) -> Result<(), Error> {
+        if self.count == usize::from(self.ndim) { Ok(()) } else { Err(self.wrong()) }
+    }
+}
+
+elements! {
+    #[inline] SerializeSeq::serialize_element,
+    [W: FixedInt + Width] SerializeVector<'_, W> = (), element, finish
+}
+elements! {
+    #[inline] SerializeTuple::serialize_element,
+    [W: FixedInt + Width] SerializeVector<'_, W> = (), element, finish
+}
+elements! {
+    #[inline] SerializeTupleStruct::serialize_field,
+    [W: FixedInt + Width] SerializeVector<'_, W> = (), element, finish
+}
+
+/// Takes a string, UTF-8 bytes, or a value that is serialized through its `Display`. Writes to the front of the slice,
+/// and returns the number of bytes, including those that did not fit.
+struct TextSerializer<'s>(&'s mut [u8]);
+
+impl TextSerializer<'_> {
+    #[inline]
+    fn put(self, text: &str) -> usize {
+        let mut output = Output::new(self.0);
+        output.text(text);
+        output.position()
+    }
+}
+
+impl serde::Serializer for TextSerializer<'_> {
+    types!(usize);
+
+    #[inline]
+    fn serialize_str(self, text: &str) -> Result<usize, Error> {
+        if !wire::is_dtype(text) {
+            return Err(TextFault::of(text.as_bytes()).error());
+        }
+        Ok(self.put(text))
+    }
+
+    /// The name of a variant, as an enum of the dtypes that a type takes has it.
+    #[inline]
+    fn serialize_unit_variant(
+        self,
+        _name: &'static str,
+        _index: u32,
+        variant: &'static str,
+    ) -> Result<usize, Error> {
+        self.serialize_str(variant)
+    }
+
+    #[inline]
+    fn serialize_bytes(self, bytes: &[u8]) -> Result<usize, Error> {
+        let text = wire::dtype(bytes).ok_or_else(|| TextFault::of(bytes).error())?;
+        Ok(self.put(text))
+    }
+
+    /// Formats into the buffer, then writes the length in front of the text.
+    // Serde's default allocates a `String`, which needs a heap.
+    fn collect_str<T: Display + ?Sized>(self, value: &T) -> Result<usize, Error> {
+        let mut output = Output::new(self.0);
+        output.text_header(0);
+        let mut writer = TextWriter { output, error: None };
+        let written = write!(writer, "{value}");
+        let TextWriter { mut output, error } = writer;
+        // The recorded error first: a `Display` may ignore the failure of a piece.
+        match (written, error) {
+            (_, Some(error)) => Err(error),
+            (Err(error), None) => Err(serde::ser::Error::custom(error)),
+            (Ok(()), None) => {
+                output.close_text();
+                Ok(output.position())
+            }
+        }
+    }
+
+    transparent! {}
+
+    refuse! { integers bool floats char none unit variants_with_content sequences map structs }
+}
+
+/// Takes the name of a layout.
+struct LayoutSerializer;
+
+impl serde::Serializer for LayoutSerializer {
+    types!(Layout);
+
+    #[inline]
+    fn serialize_str(self, name: &str) -> Result<Layout, Error> {
+        name.parse().map_err(|error: ParseLayoutError| serde::ser::Error::custom(error))
+    }
+
+    transparent! {}
+
+    refuse! { integers bool floats char display bytes none unit variants sequences map structs }
+}
+
+/// Text that is written in pieces.
+struct TextWriter<'s> {
+    output: Output<&'s mut [u8]>,
+    /// Why a piece was rejected. [`fmt::Error`] cannot carry a reason.
+    error: Option<Error>,
+}
+
+impl Write for TextWriter<'_> {
+    fn write_str(&mut self, part: &str) -> fmt::Result {
+        // Checked piece by piece, because the text is never in memory as a whole if it does not fit the buffer.
+        let before = self.output.text_length();
+        let length = before + part.len();
+        let checked = if let Some(at) = part.bytes().position(|byte| byte == 0) {
+            Err(TextFault::Nul { at: before + at })
+        } else if length > MAX_DTYPE_LEN {
+            Err(TextFault::TooLong { length })
+        } else {
+            self.output.text_part(part);
+            Ok(())
+        };
+        checked.map_err(|fault| {
+            self.error = Some(fault.error());
+            fmt::Error
+        })
+    }
+}
+
+/// A serde serializer that writes metalayers into a buffer.
+///
+/// It takes a struct, tuple, tuple struct or sequence of 7, 6 or 5 entries, or a `Meta`. The position of an entry, not
+/// its Rust type, determines its encoding. The [crate's page](crate#serdes-data-model) has a table of the types and
+/// entries that fit each other.
+///
+/// ```
+/// use b2nd_serde::{Layout, Serializer};
+/// use serde::Serialize;
+///
+/// let mut buffer = [0; 100];
+/// let mut serializer = Serializer::new(&mut buffer).with_layout(Layout::B2ndMismarked);
+/// (0, 1, [6], [4], [2], 0, "|u1").serialize(&mut serializer)?;
+/// let length = serializer.offset();
+/// assert_eq!((length, buffer[0]), (34, 0x96));
+/// # Ok::<(), b2nd_serde::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct Serializer<'a> {
+    buffer: &'a mut [u8],
+    position: usize,
+    layout: Option<Layout>,
+}
+
+impl<'a> Serializer<'a> {
+    /// A serializer that writes to the front of a buffer.
+    #[must_use]
+    #[inline]
+    pub fn new(buffer: &'a mut [u8]) -> Self {
+        Self { buffer, position: 0, layout: None }
+    }
+
+    /// Selects the layout directly, not by the number of entries. A value with another number of entries gives an
+    /// error, and so does a `Meta` of another layout.
+    ///
+    /// ```
+    /// use b2nd_serde::{Layout, Serializer};
+    /// use serde::Serialize;
+    ///
+    /// let mut buffer = [0; 100];
+    /// let mut serializer = Serializer::new(&mut buffer).with_layout(Layout::B2nd);
+    /// let error = (0, 1, [6], [4], [2]).serialize(&mut serializer).unwrap_err();
+    /// assert_eq!(error.to_string(), "layout b2nd has 7 entries, but the value gives 5");
+    /// ```
+    #[must_use]
+    pub fn with_layout(mut self, layout: Layout) -> Self {
+        self.layout = Some(layout);
+        self
+    }
+
+    /// The number of bytes written so far. The next metalayer begins there.
+    ///
+    /// A metalayer that gave an error is not counted.
+    #[must_use]
+    #[inline]
+    pub fn offset(&self) -> usize {
+        self.position
+    }
+
+    /// The start of the next metalayer.
+    #[inline]
+    fn start(&mut self) -> Start<After<'_>> {
+        let bytes = self.buffer.get_mut(self.position..).unwrap_or_default();
+        Start { buffer: After { bytes, position: &mut self.position }, layout: self.layout }
+    }
+}
+
+impl<'s> serde::Serializer for &'s mut Serializer<'_> {
+    types!((), Entries<After<'s>>, Entries<After<'s>>);
+
+    #[inline]
+    fn serialize_seq(self, len: Option<usize>) -> Result<Self::SerializeSeq, Error> {
+        self.start().serialize_seq(len)
+    }
+
+    #[inline]
+    fn serialize_tuple(self, len: usize) -> Result<Self::SerializeTuple, Error> {
+        self.start().serialize_tuple(len)
+    }
+
+    #[inline]
+    fn serialize_struct(self, name: &'static str, len: usize) -> Result<Self::SerializeStruct, Error> {
+        self.start().serialize_struct(name, len)
+    }
+
+    tuple_struct! {}
+
+    transparent! {}
+
+    refuse! { integers bool floats char str bytes none unit variants map }
+}
