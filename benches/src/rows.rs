@@ -36,7 +36,8 @@ fn main() {
         let (owned, ours_owned) = timed(|| read::<Owned>(&dtype, black_box(items)).expect("rows"));
         let (others, hand_owned) = timed(|| read_by_hand_owned(black_box(items)));
         assert_eq!(owned, others);
-        let csv: Vec<u8> = [heading].into_iter().chain(lines.by_ref().take(owned.len())).flatten().copied().collect();
+        let csv: Vec<u8> =
+            [heading].into_iter().chain(lines.by_ref().take(owned.len())).flatten().copied().collect();
         let (others, by_csv) = timed(|| {
             let mut reader = csv::Reader::from_reader(black_box(&csv[..]));
             reader.deserialize().collect::<Result<Vec<Owned>, _>>().expect("rows")
