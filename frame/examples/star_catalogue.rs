@@ -13,20 +13,25 @@ use serde::Deserialize;
 /// A row, with the names that python-blosc2 stored in the dtype.
 #[derive(Debug, PartialEq, Deserialize)]
 pub struct Star {
+    /// The name in English.
     pub name: String,
     /// Right ascension in degrees.
     pub ra: f64,
     /// Declination in degrees.
     #[serde(rename = "dec")]
     pub declination: f64,
+    /// The brightness: smaller is brighter.
     pub magnitude: f32,
+    /// The stars that look like one.
     pub system: System,
 }
 
 /// A struct in a struct.
 #[derive(Debug, PartialEq, Deserialize)]
 pub struct System {
+    /// Their number.
     pub components: u8,
+    /// Whether there are several.
     pub is_multiple: bool,
 }
 

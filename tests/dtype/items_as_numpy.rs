@@ -2,7 +2,7 @@
 //!
 //! `data/dtypes/items.py` recorded NumPy's answers. `B2ND_ITEMS` may name a larger file made by the same script.
 
-use std::fmt;
+use std::fmt::{self, Write as _};
 
 use b2nd_serde::dtype::{Dtype, Kind};
 use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
@@ -131,7 +131,11 @@ impl<'de> Deserialize<'de> for ByPosition {
 }
 
 fn digits(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    let mut digits = String::new();
+    for byte in bytes {
+        write!(digits, "{byte:02x}").unwrap();
+    }
+    digits
 }
 
 fn bytes(digits: &Json) -> Vec<u8> {

@@ -1,13 +1,13 @@
 //! The output of the command: lines, pages, and objects of JSON.
 
 pub(crate) mod explanation;
-pub(crate) mod items;
 pub(crate) mod json;
 pub(crate) mod mend;
 pub(crate) mod messagepack;
 pub(crate) mod table;
 pub(crate) mod totals;
 
+pub(crate) mod items;
 pub(crate) mod packed;
 pub(crate) mod store;
 

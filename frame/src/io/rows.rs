@@ -89,8 +89,8 @@ impl<'f, R: Read + Seek> Slice<'f, R> {
         dtype.read_items::<T>(&[]).map_err(Error::refused)?;
         let limit = expansion_limit(self.frame.header().frame_len);
         let pieces = Pieces::new(self.ranges, &plan, limit);
-        let (frame, threads, rows) = (self.frame, self.threads, Vec::new().into_iter());
-        Ok(Rows { frame, threads, dtype, pieces, items: Vec::new(), start: 0, rows, nread: 0 })
+        let (frame, threads, batch) = (self.frame, self.threads, Vec::new().into_iter());
+        Ok(Rows { frame, threads, dtype, pieces, items: Vec::new(), start: 0, batch, nread: 0 })
     }
 }
 
@@ -115,7 +115,7 @@ pub struct Rows<'f, R, T> {
     /// The items of the latest piece, from `start` on not yet deserialized.
     items: Vec<u8>,
     start: usize,
-    rows: vec::IntoIter<T>,
+    batch: vec::IntoIter<T>,
     /// The number of items that were deserialized.
     nread: u64,
 }
@@ -125,7 +125,7 @@ impl<R: Read + Seek, T: DeserializeOwned> Iterator for Rows<'_, R, T> {
 
     fn next(&mut self) -> Option<Self::Item> {
         loop {
-            if let Some(row) = self.rows.next() {
+            if let Some(row) = self.batch.next() {
                 return Some(Ok(row));
             }
             let result = if self.start < self.items.len() {
@@ -164,7 +164,7 @@ impl<R: Read + Seek, T: DeserializeOwned> Rows<'_, R, T> {
         }
         self.start += batch.len();
         self.nread += rows.len() as u64;
-        self.rows = rows.into_iter();
+        self.batch = rows.into_iter();
         Ok(())
     }
 }

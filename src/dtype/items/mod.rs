@@ -37,7 +37,7 @@
 //! |---|---|
 //! | `?` | `bool`; any byte but 0 is true |
 //! | `i1` to `i8`, `u1` to `u8` | any integer that holds the value |
-//! | `M8`, `m8` | any integer that holds the count; NaT is `i64::MIN` |
+//! | `M8`, `m8` | any integer that holds the count; `NaT` is `i64::MIN` |
 //! | `f2` | `f32`, `f64` (only reading), `half::f16` |
 //! | `f4` | `f32`, `f64` (only reading) |
 //! | `f8` | `f64` |
@@ -132,7 +132,7 @@ impl Dtype {
         let plan = Plan::new(self)?;
         let size = self.item_size();
         self.check_len(items.len(), items.len() / size.max(1))?;
-        Ok(Items { plan, items: items.chunks_exact(size.max(1)), next: 0, of: PhantomData })
+        Ok(Items { plan, bytes: items.chunks_exact(size.max(1)), next: 0, of: PhantomData })
     }
 
     /// Serializes an item. Padding is written as zeros. After an error, the content of the item is not specified.
@@ -222,7 +222,7 @@ impl Dtype {
 #[derive(Clone)]
 pub struct Items<'a, T> {
     plan: Plan<'a>,
-    items: ChunksExact<'a, u8>,
+    bytes: ChunksExact<'a, u8>,
     next: usize,
     of: PhantomData<fn() -> T>,
 }
@@ -232,7 +232,7 @@ impl<'a, T: Deserialize<'a>> Iterator for Items<'a, T> {
 
     #[inline]
     fn next(&mut self) -> Option<Self::Item> {
-        let bytes = self.items.next()?;
+        let bytes = self.bytes.next()?;
         let number = self.next;
         self.next += 1;
         let value = T::deserialize(ItemDeserializer { plan: &mut self.plan, bytes });
@@ -240,7 +240,7 @@ impl<'a, T: Deserialize<'a>> Iterator for Items<'a, T> {
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {
-        self.items.size_hint()
+        self.bytes.size_hint()
     }
 }
 
@@ -250,7 +250,7 @@ impl<T> fmt::Debug for Items<'_, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Items")
             .field("next", &self.next)
-            .field("left", &self.items.len())
+            .field("left", &self.bytes.len())
             .finish_non_exhaustive()
     }
 }
