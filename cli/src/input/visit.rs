@@ -191,8 +191,9 @@ impl Visit<'_> {
     where
         Self: 'c,
     {
-        Check::new(depth).on_progress(move |_| {
-            self.on_chunk.inspect(|on_chunk| on_chunk());
+        Check::new(depth).on_progress(move |chunks| {
+            // 0 while the chunk index is read.
+            self.on_chunk.filter(|_| chunks > 0).inspect(|on_chunk| on_chunk());
             ControlFlow::Continue(())
         })
     }

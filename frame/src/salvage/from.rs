@@ -34,7 +34,7 @@ use crate::write::writer::FrameWriter;
 /// | header | Markers at known places are restored, and sizes are computed from the rest of the frame. |
 /// | array's metalayer | Its markers are restored. Entries that cannot be read or are wrong must be [given](Self::shape). |
 /// | chunk index | It is searched for in the whole file. An entry is accepted if it leads to a valid chunk. Without an index, the positions of chunks are not known: see [`assume_order`](Self::assume_order). |
-/// | chunks | Each one is decompressed, and copied as it is. A size in its header is restored if the chunk is whole with it, and so is an unknown filter; the chunk is then reported as [unverified](SalvageReport::unverified). The dictionary flag is cleared if the data is not compressed. Any other damaged chunk is lost, and [filled](Self::fill). |
+/// | chunks | Each one is decompressed, and copied as it is. A size in its header is restored if the chunk is whole with it, and so is a filter if the chunk then has those of the other chunks; the chunk is then reported as [unverified](SalvageReport::unverified). So is every uncompressed chunk, if other bytes of the chunks or of their index are damaged. The dictionary flag is cleared if the data is not compressed. Any other damaged chunk is lost, and [filled](Self::fill). |
 /// | trailer | Vlmetalayers that can be read are kept. |
 ///
 /// A chunk that this crate cannot decompress, because its codec or filter is a plugin, is copied, and

@@ -23,7 +23,8 @@ pub struct SalvageReport {
     /// The lost chunks, in order.
     pub lost: Vec<ChunkRange>,
     /// The chunks that were copied, but whose data may be wrong, in order: this crate cannot decompress them, they have
-    /// other filters than the rest of the frame, or their header was restored.
+    /// other filters than the rest of the frame, their header was restored, or they are not compressed and other bytes
+    /// of the file are damaged.
     pub unverified: Vec<ChunkRange>,
     /// The lost metalayers and vlmetalayers.
     pub lost_metalayers: Vec<LostMetalayer>,
