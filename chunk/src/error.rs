@@ -270,12 +270,12 @@ impl fmt::Display for TableFault {
 impl fmt::Display for UnsupportedPart {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Codec(codec) => write!(f, "has the codec {codec}, which this crate cannot decompress"),
+            Self::Codec(codec) => write!(f, "has {codec}, a codec that this crate cannot decompress"),
             Self::CodecOfFrame => f.write_str("leaves its codec to the frame"),
-            Self::Filter(filter) => write!(f, "has the filter {filter}, which this crate cannot undo"),
+            Self::Filter(filter) => write!(f, "has {filter}, a filter that this crate cannot undo"),
             Self::RowsOfBytedelta => {
                 let filter = Filter::BYTEDELTA;
-                write!(f, "has the filter {filter} with parameter 0, which leaves the item size to the frame")
+                write!(f, "has {filter} with parameter 0, a filter that takes the item size from the frame")
             }
             Self::Instrumented => f.write_str("has measurements of its codec in the place of data"),
             Self::Nan { typesize } => write!(f, "is all NaN, but Blosc2 has no NaN of {typesize} bytes"),

@@ -103,16 +103,16 @@ fn plugins_and_the_unknown_are_refused_by_name() {
         error.message().to_string()
     };
     for (codec, name) in [(32, "ndlz"), (33, "zfp_acc"), (38, "openzl"), (200, "codec 200")] {
-        let says = format!("has the codec {name}, which this crate cannot decompress");
+        let says = format!("has {name}, a codec that this crate cannot decompress");
         assert_eq!(with(&[(FLAGS, 0xc5), (22, codec)]), says);
     }
     assert_eq!(with(&[(FLAGS, 0xe5)]), "leaves its codec to the frame");
     for (filter, name) in
         [(32, "ndcell"), (33, "ndmean"), (34, "bytedelta_buggy"), (5, "filter 5"), (200, "filter 200")]
     {
-        assert_eq!(with(&[(21, filter)]), format!("has the filter {name}, which this crate cannot undo"));
+        assert_eq!(with(&[(21, filter)]), format!("has {name}, a filter that this crate cannot undo"));
     }
-    let says = "has the filter bytedelta with parameter 0, which leaves the item size to the frame";
+    let says = "has bytedelta with parameter 0, a filter that takes the item size from the frame";
     assert_eq!(with(&[(21, 35)]), says);
     assert_eq!(with(&[(MORE_FLAGS, 0x80)]), "has measurements of its codec in the place of data");
     assert_eq!(with(&[(MORE_FLAGS, 0x20)]), "is all NaN, but Blosc2 has no NaN of 3 bytes");

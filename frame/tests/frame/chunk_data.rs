@@ -157,15 +157,15 @@ fn why_a_chunk_is_not_decompressed_is_said() {
     let any_length = "peers/blocks_of_any_length.b2frame";
     for (name, at, bytes, says) in [
         ("peers/many_blocks.b2nd", 2, &[0xe5][..], "leaves its codec to the frame"),
-        ("peers/many_blocks.b2nd", 16, &[34], "has the filter bytedelta_buggy, which this crate cannot undo"),
+        ("peers/many_blocks.b2nd", 16, &[34], "has bytedelta_buggy, a filter that this crate cannot undo"),
         (
             "peers/many_blocks.b2nd",
             16,
             &[35],
-            "has the filter bytedelta with parameter 0, which leaves the item size to the frame",
+            "has bytedelta with parameter 0, a filter that takes the item size from the frame",
         ),
-        ("peers/many_blocks.b2nd", 16, &[32], "has the filter ndcell, which this crate cannot undo"),
-        ("peers/many_blocks.b2nd", 16, &[33], "has the filter ndmean, which this crate cannot undo"),
+        ("peers/many_blocks.b2nd", 16, &[32], "has ndcell, a filter that this crate cannot undo"),
+        ("peers/many_blocks.b2nd", 16, &[33], "has ndmean, a filter that this crate cannot undo"),
         (any_length, 4, &(1_u32 << 30).to_le_bytes(), "has data of 1073741824 bytes in "),
     ] {
         let path = data().join(name);
