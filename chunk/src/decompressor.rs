@@ -79,7 +79,7 @@ impl Decompressor {
     pub fn decompress_into(&mut self, chunk: &[u8], out: &mut [u8]) -> Result<usize, Error> {
         let header = checked_header(chunk)?;
         let data = start_of(out, header.nbytes)?;
-        if !header.has_table() || data.is_empty() {
+        if !header.has_table() {
             fill_constant(&header, chunk, 0, data);
             return Ok(header.nbytes);
         }
