@@ -41,7 +41,7 @@
 //! # Limits of time and memory
 //!
 //! No input makes this crate panic. The caller provides the memory of the data. Beside it, a `Decompressor` keeps memory
-//! for three blocks, which are not longer than the data, and some tables of the codecs. Time is bounded by the bytes read
+//! for four blocks, which are not longer than the data, and some tables of the codecs. Time is bounded by the bytes read
 //! and written.
 
 #![no_std]
