@@ -1,4 +1,5 @@
-"""The benchmarks: `sections.py metalayer|ls|slices|rows|chunks|write [--quick]` measures this project against its peers and bare system calls.
+"""The benchmarks: `sections.py metalayer|ls|slices|rows|chunks|decompress|write [--quick]` measures this project against its peers and bare
+system calls.
 
 Prints its section of lab/results/benchmarks.md. The contenders take turns in each round, and the 10th percentile of the times of each
 one counts: neither other programs nor a single lucky measurement affects it.
@@ -21,7 +22,8 @@ import numpy as np
 
 from shared import table
 
-B2ND, BARE, METALAYER, SLICES, ROWS_PROGRAM = (os.environ[name] for name in ("B2ND", "B2ND_BARE", "B2ND_METALAYER", "B2ND_SLICES", "B2ND_ROWS"))
+names = ("B2ND", "B2ND_BARE", "B2ND_METALAYER", "B2ND_SLICES", "B2ND_ROWS", "B2ND_DECOMPRESS")
+B2ND, BARE, METALAYER, SLICES, ROWS_PROGRAM, DECOMPRESS = (os.environ[name] for name in names)
 IS_QUICK = "--quick" in sys.argv
 MEBIBYTE = 1 << 20
 
@@ -451,6 +453,59 @@ python-blosc2.
 """
 
 
+# Decompression.
+
+# Our time divided by C-Blosc2's.
+DECOMPRESS_GOALS = {("ZSTD", "SHUFFLE"): 1.25, ("BLOSCLZ", "SHUFFLE"): 1.2, ("LZ4", "SHUFFLE"): 1.6, ("ZLIB", "SHUFFLE"): 1.6}
+BITSHUFFLE_GOAL = 1.4
+
+DECOMPRESS_TEXT = """\
+## Decompression
+
+`lab/run benchmarks decompress`. Whole chunks of real arrays, at level 5, with one thread: `Decompressor::decompress_into` beside
+`blosc2.decompress2(chunk, dst)`. The arrays are from scikit-image: the red channel of a stereo pair of photos (u1), the sum of its channels
+(u2), its disparities (f4), and small pictures of faces (f8).
+
+"""
+
+
+def real_arrays():
+    import skimage
+
+    folder = Path(skimage.__file__).parent / "data"
+    pair = np.concatenate([skimage.io.imread(folder / f"motorcycle_{side}.png") for side in ("left", "right")])
+    disparities = np.nan_to_num(np.load(folder / "motorcycle_disp.npz")["arr_0"]).astype("f4")
+    return [np.ascontiguousarray(pair[..., 0]), pair.sum(-1).astype("u2"), disparities, np.load(folder / "lfw_subset.npy")]
+
+
+def decompress(scratch):
+    rounds, arrays = 1 if IS_QUICK else 25, real_arrays()
+    program = subprocess.Popen([DECOMPRESS], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    blosc2.set_nthreads(1)
+    path, rows = scratch / "chunk", []
+
+    def both(chunk, data):
+        print(path, file=program.stdin, flush=True)
+        ours, total = program.stdout.readline().split()
+        theirs = min(timed(lambda: blosc2.decompress2(chunk, dst=data)) for _ in range(2))
+        assert int(total) == np.frombuffer(data, "u1").sum(dtype="u8")
+        return [[float(ours), theirs]]
+
+    for name in ("SHUFFLE", "BITSHUFFLE", "NOFILTER"):
+        for codec in ("ZSTD", "BLOSCLZ", "LZ4", "ZLIB"):
+            goal = BITSHUFFLE_GOAL if name == "BITSHUFFLE" else DECOMPRESS_GOALS.get((codec, name))
+            cells = []
+            for items in arrays:
+                options = {"codec": getattr(blosc2.Codec, codec), "filters": [getattr(blosc2.Filter, name)], "clevel": 5, "nthreads": 1}
+                chunk, data = blosc2.compress2(items, typesize=items.itemsize, **options), bytearray(items.nbytes)
+                path.write_bytes(chunk)
+                times = take_turns([(["ours", "theirs"], lambda: both(chunk, data))], rounds)
+                cells.append(ratio(times["ours"], times["theirs"], goal))
+            rows.append((codec.lower(), name.lower(), f"at most {goal}" if goal else "report", *cells))
+    head = "codec | filter | goal | " + " | ".join(f"{items.dtype.str[1:]}, {items.nbytes / 1e6:.1f} MB:" for items in arrays)
+    return DECOMPRESS_TEXT + table(head, rows) + conditions("numpy", "scikit-image")
+
+
 def make_frame(path, count, length):
     """A contiguous frame of chunks of this length, which compress a little."""
     schunk = blosc2.SChunk(chunksize=length, contiguous=True, cparams={"typesize": 1, "codec": blosc2.Codec.LZ4, "nthreads": 1})
@@ -568,4 +623,13 @@ def main(measure):
         print(measure(Path(scratch)), end="")
 
 
-main({"metalayer": metalayer, "ls": ls, "slices": slices, "rows": rows, "chunks": chunks, "write": write}[sys.argv[1]])
+sections = {
+    "metalayer": metalayer,
+    "ls": ls,
+    "slices": slices,
+    "rows": rows,
+    "chunks": chunks,
+    "decompress": decompress,
+    "write": write,
+}
+main(sections[sys.argv[1]])

@@ -41,7 +41,7 @@ pub(crate) fn decompress(stream: &[u8], data: &mut [u8]) -> Option<usize> {
                 loop {
                     let (&more, after) = rest.split_first()?;
                     rest = after;
-                    length += usize::from(more);
+                    length = length.saturating_add(more.into());
                     if more != 255 {
                         break;
                     }

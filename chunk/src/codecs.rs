@@ -1,4 +1,7 @@
 //! The codecs of other crates, behind one call each. All that this crate knows about them is here.
+//!
+//! None of the crates uses `unsafe`. LZ4 is by lz4rip and not by `lz4_flex`, the one that most projects use: on real arrays it
+//! needs 0.9 to 1.5 times the time of C-Blosc2, and `lz4_flex` 1.3 to 1.9 times.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;

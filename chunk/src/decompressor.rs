@@ -52,6 +52,7 @@ struct Shared<'c> {
 }
 
 /// The data of a stream in one of its three forms.
+#[derive(Clone, Copy, Clone, Copy)]
 enum Stream<'c> {
     Run(u8),
     Stored(&'c [u8]),
@@ -68,7 +69,7 @@ impl Decompressor {
     /// Decompresses a chunk to the start of `out`, and returns the number of bytes, [`ChunkHeader::nbytes`]. Items that
     /// were never written become zeros. Bytes after the chunk are ignored.
     ///
-    /// Takes time in the number of bytes read and written, and memory for three blocks, which are not longer than the
+    /// Takes time in the number of bytes read and written, and memory for four blocks, which are not longer than the
     /// data. `out` is at least as long as the data, so a chunk of a few bytes cannot claim memory.
     ///
     /// # Errors
@@ -79,7 +80,7 @@ impl Decompressor {
     pub fn decompress_into(&mut self, chunk: &[u8], out: &mut [u8]) -> Result<usize, Error> {
         let header = checked_header(chunk)?;
         let data = start_of(out, header.nbytes)?;
-        if !header.has_table() || data.is_empty() {
+        if !header.has_table() {
             fill_constant(&header, chunk, 0, data);
             return Ok(header.nbytes);
         }

@@ -1,4 +1,48 @@
-//! The chunks of Blosc2.
+//! The chunks of Blosc2: checks their headers and decompresses them, without C.
+//!
+//! A chunk is what a Blosc2 compressor returns. Frames (`.b2nd` and `.b2frame` files) hold many of them; Zarr and HDF5
+//! files can, too. The crate `b2nd-frame` reads frames.
+//!
+//! ```text
+//! 0            header        16 or 32 bytes: sizes, codec, filters ([`ChunkHeader`])
+//! header_len   table         the offset of each block (int32, from the start of the chunk); a dictionary, if there is one
+//!              blocks        compressed apart from each other, each as one stream or as one per byte of an item
+//! cbytes
+//! ```
+//!
+//! A chunk that is not compressed has its data after the header, and a chunk of one value has that value.
+//!
+//! ```
+//! use b2nd_chunk::{ChunkHeader, Codec};
+//!
+//! // The first 32 bytes of a chunk tell all its sizes.
+//! let bytes = b"\x05\x01\x95\x04\x20\0\0\0\x20\0\0\0\x2a\0\0\0\0\0\0\0\0\x01\x05\0\0\0\0\0\0\0\0\0";
+//! let header = ChunkHeader::parse(bytes).expect("a header");
+//! assert_eq!((header.nbytes, header.cbytes, header.codec), (32, 42, Some(Codec::ZSTD)));
+//! ```
+//!
+//! # Features
+//!
+//! | feature | lowest Rust | adds |
+//! |---|---|---|
+//! | | 1.85 | headers and tables, `no_std` and without an allocator |
+//! | `decompress` | 1.89 | `Decompressor`, `no_std` with an allocator |
+//! | `std` | 1.89 | with `decompress`: zstd uses the instructions of the processor that runs the program |
+//!
+//! # What is decompressed
+//!
+//! The codecs BloscLZ, LZ4, LZ4HC, zlib and zstd, the latter also with the dictionaries that C-Blosc2 makes, and LZ4 with
+//! raw ones; the filters shuffle, bitshuffle, delta, `trunc_prec`, bytedelta and `int_trunc`; chunks of Blosc 1 and 2, blocks
+//! of one size or of several. Plugins (zfp, openzl, ndlz, ndcell, ndmean) and codecs of users are refused by name.
+//!
+//! A chunk whose blocks are split although their length is no multiple of the type size is refused: C-Blosc2 lost a part
+//! of its data.
+//!
+//! # Limits of time and memory
+//!
+//! No input makes this crate panic. The caller provides the memory of the data. Beside it, a `Decompressor` keeps memory
+//! for four blocks, which are not longer than the data, and some tables of the codecs. Time is bounded by the bytes read
+//! and written.
 
 #![no_std]
 #![cfg_attr(docsrs, feature(doc_cfg))]

@@ -6,7 +6,7 @@ use b2nd_lab::chunks_of;
 
 /// The items that `tests/data/make.py` compresses.
 fn items() -> Vec<u8> {
-    (0..2003_i32).flat_map(|number| (number * 7 % 1000 << 12).to_le_bytes()).collect()
+    (0..2003_i32).flat_map(|number| ((number * 7 % 1000) << 12).to_le_bytes()).collect()
 }
 
 fn lines() -> Vec<u8> {

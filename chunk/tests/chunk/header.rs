@@ -97,7 +97,9 @@ fn plugins_and_the_unknown_are_refused_by_name() {
     parsed(&header()).check_support().unwrap();
     let with = |changes: &[(usize, u8)]| {
         let mut bytes = header();
-        changes.iter().for_each(|&(at, byte)| bytes[at] = byte);
+        for &(at, byte) in changes {
+            bytes[at] = byte;
+        }
         let error = parsed(&bytes).check_support().unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Unsupported);
         error.message().to_string()
