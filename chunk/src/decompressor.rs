@@ -52,7 +52,7 @@ struct Shared<'c> {
 }
 
 /// The data of a stream in one of its three forms.
-#[derive(Clone, Copy, Clone, Copy)]
+#[derive(Clone, Copy)]
 enum Stream<'c> {
     Run(u8),
     Stored(&'c [u8]),

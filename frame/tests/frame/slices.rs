@@ -308,7 +308,8 @@ fn a_row_that_does_not_fit_is_named_and_is_the_last() {
     writer.write_repeated(0, &[1, 0]).unwrap();
     writer.write_repeated(1, &[0, 1]).unwrap();
     let mut frame = Frame::read_at(writer.finish().unwrap(), 0).unwrap();
-    let rows: Vec<_> = frame.slice(&[500..4000]).rows::<(u8,)>().unwrap().collect();
+    let range = 500..4000;
+    let rows: Vec<_> = frame.slice(&[range]).rows::<(u8,)>().unwrap().collect();
     let error = rows.last().unwrap().as_ref().unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Refused);
     let message = "item 2500 of the slice, field a: invalid value: integer `256`, expected u8";
