@@ -41,13 +41,13 @@ pub fn write<T: Serialize>(dtype: &Dtype, rows: &[T], items: &mut [u8]) -> Resul
 }
 
 /// The text, without the NULs that pad it.
-#[inline(always)]
+#[inline]
 fn text(bytes: &[u8]) -> &str {
     let length = bytes.iter().rposition(|&byte| byte != 0).map_or(0, |last| last + 1);
     std::str::from_utf8(&bytes[..length]).unwrap()
 }
 
-#[inline(always)]
+#[inline]
 fn parts(item: &[u8; 36]) -> (f64, f64, u32, &str) {
     (
         f64::from_le_bytes(item[..8].try_into().unwrap()),

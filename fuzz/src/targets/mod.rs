@@ -36,7 +36,7 @@ impl Target {
     }
 }
 
-pub static TARGETS: [Target; 10] = [
+pub static TARGETS: [Target; 11] = [
     Target { name: "meta", run: meta::run, runs: 20_000, made: seeds::metalayers },
     Target { name: "frame", run: frame::run, runs: 5000, made: seeds::frames },
     Target { name: "chunk", run: chunk::run, runs: 20_000, made: chunk::seeds },
