@@ -33,10 +33,10 @@ pub(crate) fn check(header: &ChunkHeader, chunk: &[u8]) -> Result<(), NotDecompr
     if header.needs_other_blocks() { whole(header, chunk) } else { blocks(header, chunk) }
 }
 
+/// Without the feature, no codec is supported.
 #[cfg(not(feature = "decompress"))]
-pub(crate) fn check(_: &ChunkHeader, _: &[u8]) -> Result<(), NotDecompressed> {
-    // Without the feature, `unsupported` refuses each chunk before.
-    Ok(())
+pub(crate) fn check(header: &ChunkHeader, _: &[u8]) -> Result<(), NotDecompressed> {
+    check_method(header)
 }
 
 /// Refuses a decompressed size beyond the expansion limit.
