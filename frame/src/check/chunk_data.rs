@@ -27,8 +27,8 @@ pub(crate) fn check(header: &ChunkHeader, chunk: &[u8]) -> Result<(), NotDecompr
 
 #[cfg(not(feature = "decompress"))]
 pub(crate) fn check(_: &ChunkHeader, _: &[u8]) -> Result<(), NotDecompressed> {
-    // Without the feature, `unsupported` refuses each chunk before.
-    Ok(())
+    // `unsupported` has the reason, and refuses each chunk before.
+    Err(NotDecompressed::NotTried("is compressed".into()))
 }
 
 /// Refuses a decompressed size beyond the expansion limit.
