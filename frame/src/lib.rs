@@ -126,13 +126,13 @@ pub use format::chunk_file::SPARSE_INDEX;
 pub use format::decompress::expansion_limit;
 pub use format::fields::{Generation, HeaderField};
 pub use format::flags::{FrameType, SplitMode};
+pub use format::frame::Frame;
 pub use format::header::Header;
 pub use format::index::{ChunkCounts, ChunkEntry, ChunkPlace};
 pub use format::object_kind::ObjectKind;
 pub use format::section::Metalayer;
 pub use format::trailer::{Trailer, Vlmetalayer};
 pub use io::chunks::Chunks;
-pub use io::frame::Frame;
 #[cfg(feature = "ndarray")]
 pub use io::item::Item;
 pub use io::open::is_sparse_frame;

@@ -10,7 +10,7 @@ use crate::edit::job::Job;
 use crate::edit::rewritten::Wanted;
 use crate::error::Error;
 use crate::format::flags::FrameType;
-use crate::io::frame::Frame;
+use crate::format::frame::Frame;
 use crate::progress::Progress;
 
 /// A rewrite of a frame in the present format, where the array has a metalayer `b2nd` of layout `b2nd`.

@@ -13,12 +13,12 @@ use crate::error::Error;
 use crate::format::array::Array;
 use crate::format::fields::{Generation, HeaderField};
 use crate::format::flags::FrameType;
+use crate::format::frame::Frame;
 use crate::format::header::Header;
 use crate::format::header_builder::{HeaderBuilder, VERSION};
 use crate::format::index::{ChunkPlace, EntryValue};
 use crate::format::section::{ARRAY_NAME, Section, SectionRules};
 use crate::format::trailer::Trailer;
-use crate::io::frame::Frame;
 use crate::rules::chunk::ChunkRules;
 use crate::write::index::NewIndex;
 
@@ -130,8 +130,7 @@ fn kept<R: Read + Seek>(frame: &mut Frame<R>) -> Result<(Body, u64), Error> {
 // The new header must be known before anything is written, so a preview can show it. Hence the chunks are read twice,
 // first only their headers.
 fn moved<R: Read + Seek>(frame: &mut Frame<R>, is_sparse: bool) -> Result<(NewIndex, u64), Error> {
-    let rules =
-        ChunkRules { may_be_short: is_sparse, ..ChunkRules::new(frame.header(), frame.head.is_array()) };
+    let rules = ChunkRules { may_be_short: is_sparse, ..ChunkRules::new(frame.header(), frame.is_array()) };
     let mut chunks = frame.chunks()?;
     let mut index = NewIndex::new(chunks.len()).ok_or_else(too_large)?;
     let (mut cbytes, mut files) = (0_u64, 0);

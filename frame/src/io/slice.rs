@@ -12,8 +12,8 @@ use crate::error::Error;
 use crate::finding::first_error;
 use crate::format::array::{Array, has_objects};
 use crate::format::decompress::zeroed;
+use crate::format::frame::Frame;
 use crate::format::object_kind::ObjectKind;
-use crate::io::frame::Frame;
 use crate::io::piece::{Piece, Scratch, Unshared, read_pieces};
 use crate::io::shared_slice::SharedSlice;
 use crate::rules::array::agreement;
@@ -185,7 +185,7 @@ fn array_with_data<R>(frame: &Frame<R>) -> Result<Array<'_>, Error> {
             ));
         }
     }
-    let mut findings = header::check(&frame.head, Surroundings::default());
+    let mut findings = header::check(frame, Surroundings::default());
     findings.extend(agreement(&array, frame.header()));
     match first_error(&findings) {
         Some(finding) => Err(Error::malformed(finding.clone())),
