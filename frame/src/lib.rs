@@ -121,7 +121,7 @@ pub use find::scan::{Scan, scan};
 pub use find::store::{Store, is_store_folder};
 pub use find::zip::{MemberContent, ZipMember, zip_member, zip_members};
 pub use finding::{Finding, Place};
-pub use format::array::{Array, has_objects};
+pub use format::array::Array;
 pub use format::chunk_file::SPARSE_INDEX;
 pub use format::decompress::expansion_limit;
 pub use format::fields::{Generation, HeaderField};

@@ -10,7 +10,7 @@ use b2nd_serde::Geometry;
 
 use crate::error::Error;
 use crate::finding::first_error;
-use crate::format::array::{Array, has_objects};
+use crate::format::array::Array;
 use crate::format::decompress::zeroed;
 use crate::format::frame::Frame;
 use crate::format::object_kind::ObjectKind;
@@ -179,7 +179,7 @@ fn array_with_data<R>(frame: &Frame<R>) -> Result<Array<'_>, Error> {
     let array = array
         .ok_or_else(|| Error::refused(format_args!("the frame has no array: it is of the kind {kind}")))?;
     if let Ok(Some(dtype)) = array.meta().parse_dtype() {
-        if has_objects(&dtype) {
+        if dtype.has_objects() {
             return Err(Error::refused(
                 "the items are pointers to Python objects, which were lost with the process that wrote them",
             ));

@@ -6,7 +6,7 @@ use b2nd_serde::{Geometry, Layout, Shapes, geometry};
 use crate::code::FindingCode;
 use crate::error::Error;
 use crate::finding::{Finding, Place, counted};
-use crate::format::array::{Array, has_objects};
+use crate::format::array::Array;
 use crate::format::fields::HeaderField;
 use crate::format::frame::Frame;
 use crate::format::header::Header;
@@ -114,7 +114,7 @@ fn dtype(array: &Array<'_>, header: &Header) -> Option<Finding> {
             return Some(finding.text(format!("dtype: {error}")));
         }
     };
-    if has_objects(&dtype) {
+    if dtype.has_objects() {
         let text = format!(
             "items of dtype {dtype} hold the addresses of Python objects, which only their writer had"
         );
@@ -136,7 +136,7 @@ pub(crate) fn can_be_nan(dtype: &Dtype) -> bool {
 
 /// Rejects a dtype with Python objects, which no other process can read.
 pub(crate) fn refuse_objects(dtype: &Dtype) -> Result<(), Error> {
-    if has_objects(dtype) {
+    if dtype.has_objects() {
         return Err(Error::refused(format_args!(
             "dtype `{dtype}` has Python objects, of which a file could only hold addresses in memory"
         )));

@@ -13,7 +13,6 @@ use b2nd_chunk::{ChunkHeader, Filter};
 
 use crate::error::Error;
 use crate::finding::Escaped;
-use crate::format::array::has_objects;
 use crate::format::fields::{Generation, HeaderField};
 use crate::format::frame::Frame;
 use crate::format::header::{MAGIC, MAGIC_OFFSET, MAX_HEADER_LEN};
@@ -406,7 +405,7 @@ pub(super) fn read_metadata(
             "dtype: {error}; no reader opens an array of an unknown dtype, so give the dtype"
         ))
     })?;
-    if dtype.as_ref().is_some_and(has_objects) {
+    if dtype.as_ref().is_some_and(Dtype::has_objects) {
         return Err(Error::refused(
             "the items are Python objects (|O): the file holds their addresses in a process that has ended",
         ));
