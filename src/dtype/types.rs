@@ -165,7 +165,19 @@ impl Dtype {
         fields.find(|field| field.name() == name || field.title() == Some(name))
     }
 
-    pub(super) fn has_objects(&self) -> bool {
+    /// Whether items hold Python objects. A file stores only their addresses, which no other process can use.
+    ///
+    /// ```
+    /// use b2nd_serde::dtype::Dtype;
+    ///
+    /// let has_objects = |text: &str| text.parse().map(|dtype: Dtype| dtype.has_objects());
+    /// assert!(has_objects("|O")?);
+    /// assert!(has_objects("[('name', '|O'), ('size', '<i4')]")?);
+    /// assert!(!has_objects("<i8")?);
+    /// # Ok::<(), b2nd_serde::dtype::Error>(())
+    /// ```
+    #[must_use]
+    pub fn has_objects(&self) -> bool {
         match &self.kind {
             Kind::Object => true,
             Kind::Subarray(subarray) => subarray.base.has_objects(),

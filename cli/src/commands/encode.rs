@@ -4,7 +4,6 @@ use std::error::Error;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
-use b2nd_frame::has_objects;
 use b2nd_serde::dtype::Dtype;
 use b2nd_serde::{Entry, Layout, Meta, Shapes, to_vec};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
@@ -118,7 +117,7 @@ impl Encode {
         let geometry = meta.geometry()?;
         if let Some(dtype) = dtype {
             let dtype: Dtype = dtype.parse().map_err(|error| format!("dtype: {error}"))?;
-            if has_objects(&dtype) {
+            if dtype.has_objects() {
                 return Err(format!("dtype: `{dtype}` has Python objects, which no file can hold").into());
             }
             // Fails if a chunk is too long.

@@ -4,7 +4,7 @@ use std::io::{Read, Seek};
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 
-use b2nd_frame::{Error, ErrorKind, Frame, FrameType, Remedy, Rewrite as FrameRewrite};
+use b2nd_frame::{Error, ErrorKind, Frame, Remedy, Rewrite as FrameRewrite};
 use clap::{Args, ValueHint};
 
 use crate::input::{Failure, Inside, Numbers, dtype_parser, given_all, numbers};
@@ -109,7 +109,7 @@ impl Rewrite {
             rewrite = rewrite.dtype(dtype);
         }
         if self.contiguous || self.sparse {
-            rewrite = rewrite.frame_type(if self.sparse { FrameType::Sparse } else { FrameType::Contiguous });
+            rewrite = rewrite.sparse(self.sparse);
         }
         let after = if self.dry_run {
             rewrite.preview()

@@ -15,11 +15,11 @@ use crate::check::unowned;
 use crate::code::{CheckDepth, FindingCode};
 use crate::error::{Error, ErrorKind};
 use crate::finding::{Finding, Place};
+use crate::format::frame::Frame;
 use crate::format::header::Header;
 use crate::format::index::{ChunkEntry, ChunkPlace, chunks_len, index_start};
 use crate::io::blocks::{FIRST_READ, PIECE, streams_end, wrong_stored_table};
 use crate::io::chunks::Chunks;
-use crate::io::frame::Frame;
 use crate::progress::Progress;
 use crate::rules::chunk::{ChunkRules, about, damaged, list, not_a_chunk, with_false_dictionary, wrong};
 use crate::rules::index::{ChunkSpan, MAX_COMPARED};
@@ -134,7 +134,7 @@ struct ChunkScan {
 
 impl ChunkScan {
     fn new<R>(frame: &Frame<R>, depth: CheckDepth) -> Self {
-        let mut rules = ChunkRules::new(frame.header(), frame.head.is_array());
+        let mut rules = ChunkRules::new(frame.header(), frame.is_array());
         // A cache has the chunks of its source, which may have other filters.
         if !frame.kind().holds_data() {
             rules.filters = None;

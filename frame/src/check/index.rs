@@ -8,9 +8,9 @@ use crate::code::FindingCode;
 use crate::error::{Error, ErrorKind};
 use crate::finding::Finding;
 use crate::format::chunk_file;
+use crate::format::frame::Frame;
 use crate::format::header::Header;
 use crate::format::index::ChunkCounts;
-use crate::io::frame::Frame;
 use crate::progress::{ENTRIES_BETWEEN_STOPS, Progress};
 use crate::rules::index::{IndexScan, about};
 
@@ -37,7 +37,7 @@ pub(super) fn check<R: Read + Seek>(
     findings.extend(scan.lost_length(header));
     // A lazy or remote object has no stored chunks until its data has been computed or fetched.
     if frame.kind().holds_data() {
-        let geometry = || frame.head.array().ok().flatten().and_then(|array| array.geometry().ok());
+        let geometry = || frame.read_array().ok().flatten().and_then(|array| array.geometry().ok());
         findings.extend(scan.unwritten(header, geometry));
     }
     Ok((findings, Some(scan.counts)))

@@ -8,7 +8,7 @@ use std::path::Path;
 use crate::code::{CheckDepth, FindingCode};
 use crate::error::Error;
 use crate::format::chunk_file::SPARSE_INDEX;
-use crate::io::frame::Frame;
+use crate::format::frame::Frame;
 use crate::progress::Progress;
 use crate::rules;
 use crate::rules::header::Surroundings;
@@ -239,8 +239,8 @@ impl<R> Frame<R> {
             is_elsewhere: self.path().is_some_and(|path| !path.ends_with(SPARSE_INDEX)),
             by_directory: self.by_directory,
         };
-        let mut findings = rules::header::check(&self.head, surroundings);
-        findings.extend(rules::array::check(&self.head));
+        let mut findings = rules::header::check(self, surroundings);
+        findings.extend(rules::array::check(self));
         Report::of(findings)
     }
 }

@@ -3,8 +3,8 @@
 use core::fmt;
 
 use crate::finding::{Finding, counted};
+use crate::format::frame::Frame;
 use crate::format::index::ChunkCounts;
-use crate::io::frame::Frame;
 
 /// The result of a check: the findings about a frame, the counts of its chunks, and the skipped parts.
 ///

@@ -6,7 +6,7 @@ use crate::check::report::{Report, Skipped};
 use crate::error::{Error, ErrorKind};
 use crate::finding::{Escaped, Finding};
 use crate::format::embed_list::EMBED_LIST_NAME;
-use crate::io::frame::Frame;
+use crate::format::frame::Frame;
 use crate::rules::trailer::{embed_list, value};
 
 /// Decompresses each value. The check of the frame has already reported the faults of the trailer itself.

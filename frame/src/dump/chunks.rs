@@ -15,9 +15,9 @@ use crate::code::FindingCode;
 use crate::error::Error;
 use crate::finding::{Place, counted};
 use crate::format::cursor::Part;
+use crate::format::frame::Frame;
 use crate::format::index::{ChunkEntry, ChunkPlace, ENTRY_LEN};
 use crate::io::chunks::{ChunkBytes, Chunks};
-use crate::io::frame::Frame;
 use crate::rules::chunk::{missing, not_a_chunk};
 
 impl<R: Read + Seek> Frame<R> {

@@ -12,9 +12,9 @@ use crate::finding::{Finding, Place, counted};
 use crate::format::cursor::Part;
 use crate::format::fields::{FILTER_PARTS, Generation, HeaderField};
 use crate::format::flags::FrameType;
+use crate::format::frame::Frame;
 use crate::format::header::Header;
 use crate::format::marker::ValueType;
-use crate::io::frame::Frame;
 
 /// Shows the bytes of a frame's header with its metalayers, and their meaning.
 ///

@@ -12,10 +12,10 @@ use super::chunks::stored;
 use crate::error::Error;
 use crate::finding::Finding;
 use crate::format::fields::Generation;
+use crate::format::frame::Frame;
 use crate::format::header::Header;
 use crate::format::marker::ValueType;
 use crate::format::trailer::{END_LEN, Trailer, length, part};
-use crate::io::frame::Frame;
 
 impl<R: Read + Seek> Frame<R> {
     /// Passes the annotated bytes of the trailer to a function, row by row, until it returns `Break`.

@@ -13,9 +13,9 @@ use crate::code::FindingCode;
 use crate::error::Error;
 use crate::finding::{Escaped, first_error};
 use crate::format::array::Array;
+use crate::format::frame::Frame;
 use crate::format::header::Header;
 use crate::format::section::{CONTENT_HEADER, Metalayer};
-use crate::io::frame::Frame;
 use crate::io::lock::ExclusiveLock;
 use crate::io::open::open_at_once;
 use crate::io::source::{available, read_up_to};
@@ -247,7 +247,8 @@ impl Edit<'_, File> {
         let after = self.after()?;
         let path = self.frame.path().ok_or_else(not_opened)?;
         self.frame.write(path, after.header_bytes(), self.shape.is_some())?;
-        self.frame.head = after.head;
+        let Frame { header, bytes, section, .. } = after;
+        (self.frame.header, self.frame.bytes, self.frame.section) = (header, bytes, section);
         Ok(())
     }
 }
@@ -386,7 +387,7 @@ impl Frame<()> {
             end(other) <= layer.offset() || end(layer) <= other.offset().saturating_sub(CONTENT_HEADER)
         };
         let others = self.metalayers().iter().filter(|&other| other != layer);
-        layer.offset() < self.head.section.contents() + CONTENT_HEADER || !others.into_iter().all(is_beside)
+        layer.offset() < self.section.contents() + CONTENT_HEADER || !others.into_iter().all(is_beside)
     }
 }
 

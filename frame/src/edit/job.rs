@@ -12,9 +12,9 @@ use crate::edit::rewritten::{Body, Rewritten, Wanted};
 use crate::error::Error;
 use crate::finding::first_error;
 use crate::format::chunk_file;
-use crate::format::flags::FrameType;
+use crate::format::chunk_file::folder_of;
+use crate::format::frame::Frame;
 use crate::format::index::EntryValue;
-use crate::io::frame::{Frame, folder_of};
 use crate::io::lock::{ExclusiveLock, Lock};
 use crate::io::open::{file_with_header, open_at_once};
 use crate::progress::Progress;
@@ -60,7 +60,7 @@ impl<'p> Job<'p> {
         if old.header().is_sparse() {
             return Err(Error::refused("a sparse frame is rewritten by its path, where its chunks are"));
         }
-        let makes_directory = new_type(wanted, FrameType::Contiguous)? == FrameType::Sparse;
+        let makes_directory = wanted.is_sparse == Some(true);
         let destination = Destination::free(to, makes_directory)?;
         Ok((Self { old: None, to, wanted, makes_directory }, destination))
     }
@@ -69,12 +69,12 @@ impl<'p> Job<'p> {
     pub(super) fn new(from: &Path, to: &'p Path, wanted: &'p Wanted) -> Result<(Self, Destination), Error> {
         let source = file_with_header(from)?;
         let is_in_place = is_same(&source, to);
-        let old_type = Frame::open(&source)?.header().frame_type;
-        let new_type = new_type(wanted, old_type)?;
-        let makes_directory = !is_in_place && new_type == FrameType::Sparse;
+        let was_sparse = Frame::open(&source)?.header().is_sparse();
+        let is_sparse = wanted.is_sparse.unwrap_or(was_sparse);
+        let makes_directory = !is_in_place && is_sparse;
         let destination = if !is_in_place {
             Destination::free(to, makes_directory)?
-        } else if new_type == old_type {
+        } else if is_sparse == was_sparse {
             // The system would allow the rename, but a file that may not be written must not be replaced either.
             let target =
                 real(&source).and_then(|target| OpenOptions::new().write(true).open(&target).map(|_| target));
@@ -84,8 +84,7 @@ impl<'p> Job<'p> {
                 "a frame of another type cannot replace the old one: give a new path",
             ));
         };
-        let is_sparse = old_type == FrameType::Sparse;
-        let old = Some(Old { source, is_in_place, is_sparse });
+        let old = Some(Old { source, is_in_place, is_sparse: was_sparse });
         Ok((Self { old, to, wanted, makes_directory }, destination))
     }
 
@@ -195,16 +194,6 @@ impl<'p> Job<'p> {
         drop(frame);
         let (file, path) = new.rename()?;
         Ok(Frame { path: Some(given.unwrap_or(path)), ..after.map_reader(|()| file) })
-    }
-}
-
-/// The frame type of the new frame.
-fn new_type(wanted: &Wanted, old_type: FrameType) -> Result<FrameType, Error> {
-    match wanted.frame_type {
-        Some(FrameType::Unknown(number)) => {
-            Err(Error::refused(format_args!("frame type {number} cannot be written")))
-        }
-        wanted => Ok(wanted.unwrap_or(old_type)),
     }
 }
 

@@ -9,8 +9,7 @@ use std::path::PathBuf;
 use crate::edit::job::Job;
 use crate::edit::rewritten::Wanted;
 use crate::error::Error;
-use crate::format::flags::FrameType;
-use crate::io::frame::Frame;
+use crate::format::frame::Frame;
 use crate::progress::Progress;
 
 /// A rewrite of a frame in the present format, where the array has a metalayer `b2nd` of layout `b2nd`.
@@ -26,7 +25,7 @@ use crate::progress::Progress;
 /// | layout `b2nd` | changes the dtype if you give one, even to a longer or shorter text |
 /// | a [lost type size](crate::FindingCode::LostTypesize) | writes the item size of the dtype |
 /// | a header of C-Blosc2 2.0 beta 2 to 5 (`9d`) | writes header and trailer of the present generation (`9e`) |
-/// | sparse or contiguous | converts to the [given frame type](Self::frame_type); this also works for frames without an array |
+/// | sparse or contiguous | converts to the [given frame type](Self::sparse); this also works for frames without an array |
 ///
 /// C-Blosc2 can then open frames that it could not open before. python-blosc2 opens a Caterva file as an array again;
 /// without the rewrite, C-Blosc2 3 and later open it as plain chunks, without a shape.
@@ -154,25 +153,25 @@ impl<'p, R: Read + Seek> Rewrite<'p, R> {
         self
     }
 
-    /// Sets the frame type, to convert a sparse frame to a contiguous one or back. The default is the old type.
+    /// Makes the new frame sparse, or contiguous if `is_sparse` is false. The default is the type of the old frame.
     ///
     /// The chunks are copied one by one, without decompression. Holes between chunks, which C-Blosc2 leaves after it
     /// replaces or deletes a chunk, are not copied. The frame needs no array. The new path must be another one.
     ///
     /// ```
-    /// use b2nd_frame::{Frame, FrameType, Rewrite, is_sparse_frame};
+    /// use b2nd_frame::{Frame, Rewrite, is_sparse_frame};
     ///
     /// # let folder = tempfile::tempdir()?;
     /// # let (sparse, contiguous) = (folder.path().join("sparse"), folder.path().join("contiguous"));
-    /// Rewrite::new("tests/data/int32_3x5.b2nd", &sparse).frame_type(FrameType::Sparse).apply()?;
+    /// Rewrite::new("tests/data/int32_3x5.b2nd", &sparse).sparse(true).apply()?;
     /// assert!(is_sparse_frame(&sparse));
-    /// Rewrite::new(&sparse, &contiguous).frame_type(FrameType::Contiguous).apply()?;
+    /// Rewrite::new(&sparse, &contiguous).sparse(false).apply()?;
     /// assert_eq!(std::fs::read(&contiguous)?.len(), std::fs::read("tests/data/int32_3x5.b2nd")?.len());
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     // Never in place, because a directory cannot replace a file in one step.
-    pub fn frame_type(mut self, frame_type: FrameType) -> Self {
-        self.wanted.frame_type = Some(frame_type);
+    pub fn sparse(mut self, is_sparse: bool) -> Self {
+        self.wanted.is_sparse = Some(is_sparse);
         self
     }
 
@@ -293,7 +292,7 @@ impl<'p, R: Read + Seek> Rewrite<'p, R> {
 
 impl<R> fmt::Debug for Rewrite<'_, R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { from, to, wanted: Wanted { shape, dtype, frame_type }, progress: _ } = self;
+        let Self { from, to, wanted: Wanted { shape, dtype, is_sparse }, progress: _ } = self;
         let from: &dyn fmt::Debug = match from {
             Origin::Path(path) => path,
             Origin::Reader { offset, .. } => offset,
@@ -303,7 +302,7 @@ impl<R> fmt::Debug for Rewrite<'_, R> {
             .field("to", to)
             .field("shape", shape)
             .field("dtype", dtype)
-            .field("frame_type", frame_type)
+            .field("is_sparse", is_sparse)
             .finish_non_exhaustive()
     }
 }

@@ -12,13 +12,12 @@ use crate::edit::change::{check_dtype, check_shape, no_array, wrong_dtype};
 use crate::error::Error;
 use crate::format::array::Array;
 use crate::format::fields::{Generation, HeaderField};
-use crate::format::flags::FrameType;
+use crate::format::frame::Frame;
 use crate::format::header::Header;
 use crate::format::header_builder::{HeaderBuilder, VERSION};
 use crate::format::index::{ChunkPlace, EntryValue};
 use crate::format::section::{ARRAY_NAME, Section, SectionRules};
 use crate::format::trailer::Trailer;
-use crate::io::frame::Frame;
 use crate::rules::chunk::ChunkRules;
 use crate::write::index::NewIndex;
 
@@ -27,7 +26,7 @@ use crate::write::index::NewIndex;
 pub(crate) struct Wanted {
     pub(crate) shape: Option<Vec<i64>>,
     pub(crate) dtype: Option<String>,
-    pub(crate) frame_type: Option<FrameType>,
+    pub(crate) is_sparse: Option<bool>,
 }
 
 /// A frame in the present format: a new header and the body after it.
@@ -49,16 +48,15 @@ impl Rewritten {
     /// Converts a frame. It must have no errors except a lost type size, or an interrupted resize that the new shape
     /// undoes.
     pub(crate) fn of<R: Read + Seek>(frame: &mut Frame<R>, wanted: &Wanted) -> Result<Self, Error> {
-        let Wanted { shape, dtype, frame_type } = wanted;
+        let Wanted { shape, dtype, is_sparse } = wanted;
         let typesize = checked_typesize(frame, shape.is_some())?;
         let is_present = frame.header().generation == Generation::Present;
         let mut header = HeaderBuilder::new();
         header.copy(frame.header(), frame.header_bytes());
         header.set(HeaderField::Typesize, &typesize.to_be_bytes());
-        let (body, bytes_after) = match frame_type.filter(|&to| to != frame.header().frame_type) {
+        let (body, bytes_after) = match is_sparse.filter(|&to| to != frame.header().is_sparse()) {
             None => kept(frame)?,
-            Some(to) => {
-                let is_sparse = to == FrameType::Sparse;
+            Some(is_sparse) => {
                 let (index, cbytes) = moved(frame, is_sparse)?;
                 let trailer = frame.trailer()?;
                 let trailer = if is_present { trailer.bytes().to_vec() } else { present_trailer(&trailer)? };
@@ -74,7 +72,7 @@ impl Rewritten {
 
         // Without an array only the frame type can change.
         let array = frame.array()?;
-        if array.is_none() && (frame_type.is_none() || dtype.is_some() || shape.is_some()) {
+        if array.is_none() && (is_sparse.is_none() || dtype.is_some() || shape.is_some()) {
             return Err(no_array());
         }
         let value =
@@ -130,8 +128,7 @@ fn kept<R: Read + Seek>(frame: &mut Frame<R>) -> Result<(Body, u64), Error> {
 // The new header must be known before anything is written, so a preview can show it. Hence the chunks are read twice,
 // first only their headers.
 fn moved<R: Read + Seek>(frame: &mut Frame<R>, is_sparse: bool) -> Result<(NewIndex, u64), Error> {
-    let rules =
-        ChunkRules { may_be_short: is_sparse, ..ChunkRules::new(frame.header(), frame.head.is_array()) };
+    let rules = ChunkRules { may_be_short: is_sparse, ..ChunkRules::new(frame.header(), frame.is_array()) };
     let mut chunks = frame.chunks()?;
     let mut index = NewIndex::new(chunks.len()).ok_or_else(too_large)?;
     let (mut cbytes, mut files) = (0_u64, 0);

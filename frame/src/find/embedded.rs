@@ -8,7 +8,7 @@ use crate::error::Error;
 use crate::finding::Escaped;
 use crate::format::decompress::expansion_limit;
 use crate::format::embed_list::EmbedPlace;
-use crate::io::frame::Frame;
+use crate::format::frame::Frame;
 
 /// Reads the frames in the compressed data of a store, one at a time: those of a `.b2e`, or of the `embed.b2e` in a
 /// folder or zip file. [`Trailer::embedded`](crate::Trailer::embedded) lists all frames, including those whose data is

@@ -4,8 +4,8 @@ use std::io::{self, Read, Seek, SeekFrom};
 
 use memchr::memmem;
 
+use crate::format::frame::Frame;
 use crate::format::header::{MAGIC, MAGIC_OFFSET, START_LEN, Start};
-use crate::io::frame::Frame;
 use crate::io::source::{available, read_up_to};
 
 /// The number of bytes searched at a time.

@@ -18,10 +18,10 @@ use serde::{Deserialize, Deserializer};
 
 use crate::error::{Error, ErrorKind};
 use crate::find::zip::members_to_read;
+use crate::format::frame::Frame;
 use crate::format::object_kind::ObjectKind;
 use crate::format::section::{map_value, values_of};
 use crate::format::trailer::Trailer;
-use crate::io::frame::Frame;
 use crate::io::open::{is_sparse_frame, not_a_file, open_at_once};
 
 /// The kind of a table, where python-blosc2 writes it.

@@ -9,7 +9,7 @@ use crate::code::FindingCode;
 use crate::error::Error;
 use crate::find::scan::MAX_HEADER;
 use crate::finding::{Escaped, Finding, Place};
-use crate::io::frame::Frame;
+use crate::format::frame::Frame;
 use crate::io::open::read;
 use crate::io::source::available;
 

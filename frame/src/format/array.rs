@@ -4,7 +4,6 @@ use crate::code::FindingCode;
 use crate::finding::{Finding, Place};
 use crate::format::fields::Generation;
 use crate::format::section::Metalayer;
-use b2nd_serde::dtype::{Dtype, Kind};
 use b2nd_serde::{Error, Geometry, Meta, Shapes, geometry, take_from_slice};
 
 /// The array of a frame: its shape, dtype and layout, as recorded in the metalayer.
@@ -110,24 +109,4 @@ fn malformed(metalayer: &Metalayer, error: &Error) -> Finding {
     // the frame.
     let text = format!("metalayer {}: {}", metalayer.name(), error.message());
     Finding::new(code, Place::Array).at(at as u64).text(text)
-}
-
-/// Whether items of this dtype hold Python objects. A file stores only their addresses, which no other process can use,
-/// so this crate writes no such frame.
-///
-/// ```
-/// use b2nd_frame::has_objects;
-///
-/// assert!(has_objects(&"|O".parse()?));
-/// assert!(has_objects(&"[('name', '|O'), ('size', '<i4')]".parse()?));
-/// assert!(!has_objects(&"<i8".parse()?));
-/// # Ok::<(), b2nd_serde::dtype::Error>(())
-/// ```
-#[must_use]
-pub fn has_objects(dtype: &Dtype) -> bool {
-    match dtype.kind() {
-        Kind::Object => true,
-        Kind::Subarray(subarray) => has_objects(subarray.base()),
-        _ => dtype.fields().iter().any(|field| has_objects(field.dtype())),
-    }
 }

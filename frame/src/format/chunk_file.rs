@@ -4,6 +4,7 @@
 //! offset. It is not the position of the chunk, because chunks can be inserted and deleted.
 
 use std::ffi::OsStr;
+use std::path::Path;
 
 use b2nd_chunk::ChunkHeader;
 
@@ -29,4 +30,14 @@ pub(crate) fn number(file: &OsStr) -> Option<u64> {
 /// the number as if it were an offset in the chunks.
 pub(crate) fn last_number(cbytes: i64) -> i64 {
     cbytes.saturating_sub_unsigned(ChunkHeader::MAX_LEN as u64)
+}
+
+/// The directory of the sparse frame whose header is in this file; `None` if the file has another name.
+pub(crate) fn sparse_folder(path: &Path) -> Option<&Path> {
+    path.ends_with(SPARSE_INDEX).then(|| folder_of(path))
+}
+
+/// The directory of a file.
+pub(crate) fn folder_of(path: &Path) -> &Path {
+    path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }

@@ -20,8 +20,6 @@ pub(crate) mod section;
 pub(crate) mod array;
 pub(crate) mod object_kind;
 
-pub(crate) mod head;
-
 // The chunks.
 pub(crate) mod chunk;
 
@@ -36,3 +34,6 @@ pub(crate) mod index;
 pub(crate) mod embed_list;
 
 pub(crate) mod trailer;
+
+// All of them together.
+pub(crate) mod frame;

@@ -97,8 +97,8 @@ mod tests {
     use std::io::{self, Cursor};
 
     use super::*;
+    use crate::format::frame::Frame;
     use crate::format::index::ChunkPlace;
-    use crate::io::frame::Frame;
 
     /// A file that counts its seeks.
     struct Counting<'f> {

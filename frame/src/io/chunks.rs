@@ -9,8 +9,8 @@ use b2nd_chunk::ChunkHeader;
 use crate::error::Error;
 use crate::format::chunk_file;
 use crate::format::fields::Generation;
+use crate::format::frame::Frame;
 use crate::format::index::{ChunkCounts, ChunkEntry, ChunkPlace, ENTRY_LEN, EntryValue, index_start};
-use crate::io::frame::Frame;
 use crate::io::index::Index;
 use crate::io::open::open_chunk_file;
 use crate::io::source::read_up_to;
@@ -266,8 +266,7 @@ impl<R: Read + Seek> Chunks<'_, R> {
         }
         // Kept, so the array's metalayer is parsed once for any number of calls.
         let frame = &*self.frame;
-        let rules =
-            self.rules.take().unwrap_or_else(|| ChunkRules::new(frame.header(), frame.head.is_array()));
+        let rules = self.rules.take().unwrap_or_else(|| ChunkRules::new(frame.header(), frame.is_array()));
         let header = self.valid_header(entry, &rules);
         self.rules = Some(rules);
         header.map(Some)

@@ -12,8 +12,8 @@ use crate::code::FindingCode;
 use crate::error::Error;
 use crate::finding::{Finding, Place};
 use crate::format::decompress::max_data;
+use crate::format::frame::Frame;
 use crate::format::index::ENTRY_LEN;
-use crate::io::frame::Frame;
 use crate::rules::chunk::unsupported;
 
 /// The number of bytes read at a time from an uncompressed index.

@@ -3,8 +3,6 @@
 // Each module imports only from those above it.
 pub(crate) mod source;
 
-pub(crate) mod frame;
-
 pub(crate) mod open;
 
 pub(crate) mod index;

@@ -9,8 +9,8 @@ use crate::code::FindingCode;
 use crate::error::Error;
 use crate::finding::Place;
 use crate::format::chunk_file::SPARSE_INDEX;
+use crate::format::frame::Frame;
 use crate::format::header::{HEADER_LEN_OFFSET, cut_short, not_a_frame, too_long};
-use crate::io::frame::Frame;
 use crate::io::source::{available, read_once, read_up_to};
 
 /// The number of bytes of the first read, enough for the header of every ordinary array.
@@ -84,10 +84,9 @@ impl Frame {
         if file.len() as u64 == FIRST_READ {
             return Ok(None);
         }
-        let Self { head, offset, path, by_directory, reader: _ } = self;
-        let (head, path) = (head.clone(), path.clone());
-        let reader = io::Cursor::new(file);
-        Ok(Some(Frame { head, offset: *offset, path, by_directory: *by_directory, reader }))
+        let Self { ref header, ref bytes, ref section, offset, ref path, by_directory, reader: _ } = *self;
+        let (header, bytes, section, path) = (header.clone(), bytes.clone(), section.clone(), path.clone());
+        Ok(Some(Frame { header, bytes, section, offset, path, by_directory, reader: io::Cursor::new(file) }))
     }
 }
 

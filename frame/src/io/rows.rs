@@ -11,7 +11,7 @@ use serde::de::DeserializeOwned;
 
 use crate::error::Error;
 use crate::format::decompress::expansion_limit;
-use crate::io::frame::Frame;
+use crate::format::frame::Frame;
 use crate::io::slice::{Slice, SlicePlan};
 
 /// The target size of a piece, in bytes.

@@ -10,10 +10,10 @@ use b2nd_serde::Geometry;
 
 use crate::error::Error;
 use crate::finding::first_error;
-use crate::format::array::{Array, has_objects};
+use crate::format::array::Array;
 use crate::format::decompress::zeroed;
+use crate::format::frame::Frame;
 use crate::format::object_kind::ObjectKind;
-use crate::io::frame::Frame;
 use crate::io::piece::{Piece, Scratch, Unshared, read_pieces};
 use crate::io::shared_slice::SharedSlice;
 use crate::rules::array::agreement;
@@ -179,13 +179,13 @@ fn array_with_data<R>(frame: &Frame<R>) -> Result<Array<'_>, Error> {
     let array = array
         .ok_or_else(|| Error::refused(format_args!("the frame has no array: it is of the kind {kind}")))?;
     if let Ok(Some(dtype)) = array.meta().parse_dtype() {
-        if has_objects(&dtype) {
+        if dtype.has_objects() {
             return Err(Error::refused(
                 "the items are pointers to Python objects, which were lost with the process that wrote them",
             ));
         }
     }
-    let mut findings = header::check(&frame.head, Surroundings::default());
+    let mut findings = header::check(frame, Surroundings::default());
     findings.extend(agreement(&array, frame.header()));
     match first_error(&findings) {
         Some(finding) => Err(Error::malformed(finding.clone())),

@@ -2,6 +2,76 @@
 
 use std::io::{self, ErrorKind, Read, Seek, SeekFrom};
 
+use crate::error::Error;
+use crate::format::frame::Frame;
+use crate::format::header::{Header, cut_short};
+use crate::format::trailer::{self, Trailer};
+
+/// The number of bytes of the first read of a trailer, enough if it has no long vlmetalayers.
+const FIRST_READ: usize = 512;
+
+impl<R: Read + Seek> Frame<R> {
+    /// Reads the trailer with the vlmetalayers.
+    ///
+    /// # Errors
+    ///
+    /// [`Io`](crate::ErrorKind::Io) if the file cannot be read, [`Malformed`](crate::ErrorKind::Malformed) if no valid
+    /// trailer is at the end of the frame, or if the file has become shorter since it was opened.
+    ///
+    /// ```
+    /// use b2nd_frame::Frame;
+    ///
+    /// let mut frame = Frame::open("tests/data/vlmetalayers.b2nd")?;
+    /// let trailer = frame.trailer()?;
+    /// let names: Vec<_> = trailer.vlmetalayers().iter().map(|layer| layer.name()).collect();
+    /// assert_eq!(names, ["unit", "note"]);
+    /// # Ok::<(), b2nd_frame::Error>(())
+    /// ```
+    pub fn trailer(&mut self) -> Result<Trailer, Error> {
+        let suffix = self.last_bytes(FIRST_READ)?;
+        let parsed = Trailer::parse(self.header(), &suffix);
+        let Some(needed) = parsed.as_ref().err().and_then(Error::needed) else { return parsed };
+        let suffix = self.last_bytes(needed)?;
+        // Between the two reads a writer has changed the trailer.
+        if trailer::length(self.header(), &suffix)? != needed {
+            return Err(Error::changing(None));
+        }
+        Trailer::parse_whole(self.header(), suffix).map_err(Error::malformed)
+    }
+
+    /// The last bytes of the frame, without bytes of the header.
+    pub(crate) fn last_bytes(&mut self, length: usize) -> Result<Vec<u8>, Error> {
+        let Header { frame_len, header_len, .. } = *self.header();
+        let length = (length as u64).min(frame_len.saturating_sub(header_len as u64));
+        self.read_range(frame_len.saturating_sub(length), length)
+    }
+
+    /// The number of bytes from the start of the frame to the end of the file.
+    pub(crate) fn available(&mut self) -> Result<u64, Error> {
+        available(&mut self.reader, self.offset).map_err(|error| self.unreadable(error))
+    }
+
+    /// Reads `length` bytes at an offset of the frame. An earlier end of the file is an error.
+    pub(crate) fn read_range(&mut self, start: u64, length: u64) -> Result<Vec<u8>, Error> {
+        let mut bytes = Vec::new();
+        let start = self.offset.saturating_add(start);
+        self.reader
+            .seek(SeekFrom::Start(start))
+            .and_then(|_| read_up_to(&mut self.reader, length, &mut bytes))
+            .map_err(|error| self.unreadable(error))?;
+        if bytes.len() as u64 == length {
+            return Ok(bytes);
+        }
+        // The file can have become shorter than the frame since it was opened.
+        let frame_len = self.header().frame_len;
+        match self.available()? {
+            available if available < frame_len => Err(Error::malformed(cut_short("", frame_len, available))),
+            // It has become longer again.
+            _ => Err(Error::changing(None)),
+        }
+    }
+}
+
 /// The number of bytes from the offset to the end of the file. The reader is left at the offset.
 pub(crate) fn available(reader: &mut impl Seek, offset: u64) -> io::Result<u64> {
     let end = reader.seek(SeekFrom::End(0))?;

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use crate::code::FindingCode;
 use crate::error::{Error, ErrorKind};
 use crate::finding::{Finding, first_error};
-use crate::io::frame::Frame;
+use crate::format::frame::Frame;
 use crate::io::lock::{Lock, is_over};
 use crate::io::open::{PAUSE, file_with_header};
 use crate::rules::array::agreement;
@@ -47,7 +47,7 @@ impl Frame {
             let (frame, error) = match Self::open(path) {
                 Ok(frame) => {
                     let error = frame.disagreement();
-                    let is_same = before.as_ref().is_some_and(|before| before.head.bytes == frame.head.bytes);
+                    let is_same = before.as_ref().is_some_and(|before| before.bytes == frame.bytes);
                     if is_same && error.is_none() {
                         return Ok(frame);
                     }
@@ -70,7 +70,7 @@ impl Frame {
 
     /// The first error in the array's metalayer, or in its agreement with the header.
     fn disagreement(&self) -> Option<Finding> {
-        match self.head.array() {
+        match self.read_array() {
             Ok(array) => first_error(&agreement(&array?, self.header())).cloned(),
             Err(finding) => Some(finding),
         }

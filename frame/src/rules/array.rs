@@ -6,10 +6,11 @@ use b2nd_serde::{Geometry, Layout, Shapes, geometry};
 use crate::code::FindingCode;
 use crate::error::Error;
 use crate::finding::{Finding, Place, counted};
-use crate::format::array::{Array, has_objects};
+use crate::format::array::Array;
 use crate::format::fields::HeaderField;
-use crate::format::head::Head;
+use crate::format::frame::Frame;
 use crate::format::header::Header;
+use crate::format::section::Metalayer;
 
 /// The maximum number of dimensions in readers before C-Blosc2 2.21.3.
 const OLD_MAX_RANK: usize = 8;
@@ -18,17 +19,17 @@ const OLD_MAX_RANK: usize = 8;
 const MAX_CONTEXT_TYPESIZE: usize = 255;
 
 /// The faults and oddities of the array of a frame.
-pub(crate) fn check(head: &Head) -> Vec<Finding> {
-    match head.array() {
-        Ok(None) => misnamed(head).into_iter().collect(),
+pub(crate) fn check<R>(frame: &Frame<R>) -> Vec<Finding> {
+    match frame.read_array() {
+        Ok(None) => misnamed(&frame.header, frame.metalayers()).into_iter().collect(),
         Ok(Some(array)) => {
             let mut findings = oddities(&array);
-            let disagreements = agreement(&array, &head.header);
+            let disagreements = agreement(&array, &frame.header);
             let is_lost = disagreements.iter().any(|finding| finding.code() == FindingCode::LostTypesize);
             findings.extend(disagreements);
             // If the type size was lost, the dtype also contradicts the header. One finding is enough.
             if !is_lost {
-                findings.extend(dtype(&array, &head.header));
+                findings.extend(dtype(&array, &frame.header));
             }
             findings
         }
@@ -37,11 +38,10 @@ pub(crate) fn check(head: &Head) -> Vec<Finding> {
 }
 
 /// The finding for a metalayer that describes the array, but has another name, so readers see plain chunks.
-fn misnamed(head: &Head) -> Option<Finding> {
-    let header = &head.header;
+fn misnamed(header: &Header, layers: &[Metalayer]) -> Option<Finding> {
     // Other bytes can parse as an array by chance, so all numbers must agree with the header.
     let is_array = |array: &Array<'_>| array.stale_tail().is_empty() && agreement(array, header).is_empty();
-    head.metalayers().iter().find_map(|layer| {
+    layers.iter().find_map(|layer| {
         Array::read(layer, header.generation).ok().filter(is_array)?;
         let text = format!(
             "metalayer {:?} describes an array and agrees with the header, but its name should be b2nd",
@@ -114,7 +114,7 @@ fn dtype(array: &Array<'_>, header: &Header) -> Option<Finding> {
             return Some(finding.text(format!("dtype: {error}")));
         }
     };
-    if has_objects(&dtype) {
+    if dtype.has_objects() {
         let text = format!(
             "items of dtype {dtype} hold the addresses of Python objects, which only their writer had"
         );
@@ -136,7 +136,7 @@ pub(crate) fn can_be_nan(dtype: &Dtype) -> bool {
 
 /// Rejects a dtype with Python objects, which no other process can read.
 pub(crate) fn refuse_objects(dtype: &Dtype) -> Result<(), Error> {
-    if has_objects(dtype) {
+    if dtype.has_objects() {
         return Err(Error::refused(format_args!(
             "dtype `{dtype}` has Python objects, of which a file could only hold addresses in memory"
         )));

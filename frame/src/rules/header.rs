@@ -5,7 +5,7 @@ use crate::finding::{Escaped, Finding, Place};
 use crate::format::chunk_file::SPARSE_INDEX;
 use crate::format::fields::{FRAME_TYPE, Generation, HeaderField, filters};
 use crate::format::flags::{FrameType, MAX_FILTERS};
-use crate::format::head::Head;
+use crate::format::frame::Frame;
 use crate::format::header::{Header, cut_short};
 use crate::format::marker::Marker;
 use crate::format::object_kind::told_kind;
@@ -30,8 +30,8 @@ pub(crate) struct Surroundings {
 }
 
 /// The faults and oddities of a header.
-pub(crate) fn check(head: &Head, surroundings: Surroundings) -> Vec<Finding> {
-    let header = &head.header;
+pub(crate) fn check<R>(frame: &Frame<R>, surroundings: Surroundings) -> Vec<Finding> {
+    let (header, section) = (&frame.header, &frame.section);
     let mut findings = Vec::new();
     findings.extend(version(header));
     let type_at = header.range(HeaderField::Flags).map_or(0, |flags| flags.start + FRAME_TYPE);
@@ -39,10 +39,10 @@ pub(crate) fn check(head: &Head, surroundings: Surroundings) -> Vec<Finding> {
     findings.extend(frame_type(header, surroundings).map(about_type));
     findings.extend(filters(header));
     findings.extend(sizes(header));
-    findings.extend(index_size(&head.section));
-    findings.extend(list(head));
-    findings.extend(duplicates(head.metalayers()));
-    findings.extend(active_object(head));
+    findings.extend(index_size(section));
+    findings.extend(list(section, header.header_len));
+    findings.extend(duplicates(&section.metalayers));
+    findings.extend(active_object(&section.metalayers));
     findings
 }
 
@@ -146,8 +146,8 @@ fn index_size(section: &Section) -> Option<Finding> {
 }
 
 /// Checks the list of contents: its marker, its count, and whether the contents follow one another.
-fn list(head: &Head) -> Option<Finding> {
-    let (section, count) = (&head.section, head.metalayers().len());
+fn list(section: &Section, header_len: usize) -> Option<Finding> {
+    let count = section.metalayers.len();
     let about = |at: usize| Finding::new(FindingCode::IgnoredBytes, Place::Metalayers).at(at as u64);
     let Some((marker, listed)) = section.list_header else {
         return Some(about(section.list).text("the header ends before the list of metalayers".into()));
@@ -165,7 +165,7 @@ fn list(head: &Head) -> Option<Finding> {
     // Readers need only the offsets. Known writers store the contents in order and without gaps, so anything else is a
     // finding.
     let mut end = section.contents();
-    for layer in head.metalayers() {
+    for layer in &section.metalayers {
         if layer.offset() != end + CONTENT_HEADER {
             let (found, name) = (layer.offset() - CONTENT_HEADER, Escaped(layer.name()));
             let text =
@@ -174,7 +174,6 @@ fn list(head: &Head) -> Option<Finding> {
         }
         end = layer.offset() + layer.bytes().len();
     }
-    let header_len = head.header.header_len;
     (end != header_len).then(|| {
         let text = format!("the metalayers end at byte {end}, but the header at byte {header_len}");
         about(end).numbers(header_len, end).text(text)
@@ -196,8 +195,8 @@ fn duplicates(layers: &[Metalayer]) -> impl Iterator<Item = Finding> {
 }
 
 /// The finding for an object whose data needs an action of the reader, beyond reading the file.
-fn active_object(head: &Head) -> Option<Finding> {
-    let (kind, layer) = told_kind(head.metalayers())?;
+fn active_object(layers: &[Metalayer]) -> Option<Finding> {
+    let (kind, layer) = told_kind(layers)?;
     let action = kind.action()?;
     let name = layer.name();
     let text =

@@ -8,10 +8,10 @@ use memchr::memmem;
 
 use crate::check::chunk_files;
 use crate::error::Error;
+use crate::format::chunk_file::sparse_folder;
 use crate::format::fields::{FRAME_TYPE, HeaderField};
-use crate::format::head::Head;
+use crate::format::frame::Frame;
 use crate::format::header::{MAGIC, MAGIC_OFFSET};
-use crate::io::frame::{Frame, sparse_folder};
 use crate::io::open::{file_with_header, not_a_file, open_at_once};
 use crate::io::source::{available, read_up_to};
 use crate::progress::Progress;
@@ -110,9 +110,9 @@ impl<'p, R: Read + Seek> DamagedFile<'p, R> {
     }
 
     /// The frame of these bytes with this header, and the progress of the work on it.
-    pub(crate) fn frame(&mut self, head: Head) -> (Frame<&mut R>, &mut Progress<'p>) {
+    pub(crate) fn frame(&mut self, header: Frame<()>) -> (Frame<&mut R>, &mut Progress<'p>) {
         let (offset, path) = (self.offset, self.path.clone());
-        let frame = Frame { head, offset, path, by_directory: false, reader: &mut self.reader };
+        let frame = Frame { offset, path, ..header }.map_reader(|()| &mut self.reader);
         (frame, &mut self.progress)
     }
 

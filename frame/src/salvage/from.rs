@@ -12,7 +12,7 @@ use b2nd_chunk::SpecialValue;
 use crate::check::Check;
 use crate::edit::attributes::{Old, keep};
 use crate::error::Error;
-use crate::io::frame::Frame;
+use crate::format::frame::Frame;
 use crate::io::lock::Lock;
 use crate::progress::Progress;
 use crate::rules::array::can_be_nan;

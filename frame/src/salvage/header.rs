@@ -13,9 +13,8 @@ use b2nd_chunk::{ChunkHeader, Filter};
 
 use crate::error::Error;
 use crate::finding::Escaped;
-use crate::format::array::has_objects;
 use crate::format::fields::{Generation, HeaderField};
-use crate::format::head::Head;
+use crate::format::frame::Frame;
 use crate::format::header::{MAGIC, MAGIC_OFFSET, MAX_HEADER_LEN};
 use crate::format::header_builder::{Compression, HeaderBuilder};
 use crate::format::marker::Marker;
@@ -298,9 +297,9 @@ impl Values {
     }
 
     /// The header that begins with these values, if nothing else in it is damaged.
-    pub(super) fn head(&self, prefix: &[u8]) -> Option<Head> {
+    pub(super) fn head(&self, prefix: &[u8]) -> Option<Frame<()>> {
         let rest = prefix.get(self.bytes.len()..)?;
-        Head::parse(&[&self.bytes, rest].concat()).ok()
+        Frame::parse(&[&self.bytes, rest].concat()).ok()
     }
 
     /// A value that is an integer; 0 if the header is lost.
@@ -319,8 +318,8 @@ impl Values {
 
     /// The compression of new chunks; the defaults of python-blosc2 if a reader rejects any parameter.
     pub(super) fn compression(&self, restored: &mut Vec<Restored>) -> Compression {
-        let header = self.alone().and_then(|header| Head::parse(&header).ok());
-        let compression = header.map(|Head { header, .. }| Compression {
+        let header = self.alone().and_then(|header| Frame::parse(&header).ok());
+        let compression = header.map(|Frame { header, .. }| Compression {
             codec: header.codec,
             codec_meta: header.codec_meta,
             level: header.level,
@@ -406,7 +405,7 @@ pub(super) fn read_metadata(
             "dtype: {error}; no reader opens an array of an unknown dtype, so give the dtype"
         ))
     })?;
-    if dtype.as_ref().is_some_and(has_objects) {
+    if dtype.as_ref().is_some_and(Dtype::has_objects) {
         return Err(Error::refused(
             "the items are Python objects (|O): the file holds their addresses in a process that has ended",
         ));

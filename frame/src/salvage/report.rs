@@ -3,9 +3,9 @@
 use core::fmt;
 
 use crate::finding::counted;
+use crate::format::frame::Frame;
 use crate::format::index::ChunkCounts;
 use crate::format::section::ARRAY_NAME;
-use crate::io::frame::Frame;
 
 /// The report of a [`Salvage`](crate::Salvage): what it restored, and what it lost.
 ///

@@ -6,10 +6,10 @@ use std::io::{Read, Seek};
 use b2nd_chunk::{ChunkHeader, Filter};
 
 use crate::error::{Error, ErrorKind};
+use crate::format::frame::Frame;
 use crate::format::index::{ChunkEntry, ChunkPlace, chunks_len, index_start};
 use crate::io::blocks::{FIRST_READ, streams_end};
 use crate::io::chunks::Chunks;
-use crate::io::frame::Frame;
 use crate::progress::{ENTRIES_BETWEEN_STOPS, Progress};
 use crate::rules::chunk::ChunkRules;
 use crate::rules::index::{ChunkSpan, MAX_COMPARED, gaps};

@@ -13,7 +13,7 @@ use crate::error::Error;
 use crate::finding::{Escaped, counted};
 use crate::format::decompress;
 use crate::format::fields::{Generation, HeaderField};
-use crate::format::head::Head;
+use crate::format::frame::Frame;
 use crate::format::header::{MAX_HEADER_LEN, not_a_frame};
 use crate::format::header_builder::{Compression, HeaderBuilder};
 use crate::format::index::{ChunkPlace, ENTRY_LEN};
@@ -21,7 +21,6 @@ use crate::format::marker::Marker;
 use crate::format::salvage_note::{SALVAGE_NAME, SalvageNote};
 use crate::format::section::{Section, SectionRules};
 use crate::format::trailer::{END_LEN, HEAD_LEN, MAX_TRAILER_LEN};
-use crate::io::frame::Frame;
 use crate::progress::Progress;
 use crate::rules::chunk::{ChunkRules, wrong_in_trailer};
 use crate::rules::messagepack::wrong_value;
@@ -74,11 +73,11 @@ impl Draft<'_> {
         header_len: u64,
         end: u64,
         frame_len: u64,
-    ) -> Result<Head, Error> {
+    ) -> Result<Frame<()>, Error> {
         let (builder, section) = self.header(sizes)?;
         let bytes = builder.finish(&section, frame_len);
         let bytes = bytes.ok_or_else(|| Error::refused("the metalayers are too long for a header"))?;
-        let mut head = Head::parse(&bytes)?;
+        let mut head = Frame::parse(&bytes)?;
         head.header.header_len = usize::try_from(header_len).unwrap_or(usize::MAX);
         head.header.frame_len = frame_len;
         // In a sparse frame, the bytes of the chunks are not in this file.

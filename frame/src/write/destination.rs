@@ -10,7 +10,8 @@ use crate::check::Check;
 use crate::error::Error;
 use crate::finding::{Finding, first_error};
 use crate::format::chunk_file::SPARSE_INDEX;
-use crate::io::frame::{Frame, folder_of};
+use crate::format::chunk_file::folder_of;
+use crate::format::frame::Frame;
 
 /// The destination of a new frame.
 #[derive(Debug)]

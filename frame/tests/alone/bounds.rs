@@ -10,8 +10,8 @@ use std::time::Duration;
 use crate::writes::Writes;
 use allocation_counter::measure;
 use b2nd_frame::{
-    Check, CheckDepth, ErrorKind, FindingCode, Frame, FrameBuilder, FrameType, MemberContent, Rewrite,
-    Salvage, Severity, SpecialValue, Trailer, check, dump_header, scan, zip_members,
+    Check, CheckDepth, ErrorKind, FindingCode, Frame, FrameBuilder, MemberContent, Rewrite, Salvage,
+    Severity, SpecialValue, Trailer, check, dump_header, scan, zip_members,
 };
 use b2nd_lab::{
     chunk_of_zeros, chunk_with_a_table, data, frame_of, frame_of_chunks, offset_field, stored_chunk,
@@ -185,7 +185,7 @@ fn a_frame_costs_what_is_there() {
     fs::write(&path, ordinary).unwrap();
     bounded("rewrite", ordinary.len(), 8, || assert!(Rewrite::new(&path, &other).apply().is_ok()));
     fs::remove_file(&other).unwrap();
-    let rewrite = || Rewrite::new(&path, &other).frame_type(FrameType::Sparse).apply();
+    let rewrite = || Rewrite::new(&path, &other).sparse(true).apply();
     bounded("change of type", ordinary.len(), 16, || assert!(rewrite().is_ok()));
     bounded("check of a file", ordinary.len(), 8, || drop(check(&path)));
 }
@@ -711,7 +711,7 @@ fn a_change_of_type_takes_no_memory_for_chunks_that_an_index_of_one_value_claims
     let mut writer = FrameBuilder::new(meta).create(&path).unwrap();
     writer.fill_missing(SpecialValue::Zeros).unwrap();
     writer.finish().unwrap().persist().unwrap();
-    let rewrite = || drop(Rewrite::new(&path, &new).frame_type(FrameType::Sparse).apply().unwrap());
+    let rewrite = || drop(Rewrite::new(&path, &new).sparse(true).apply().unwrap());
     let taken = measure(rewrite).bytes_max;
     assert!(taken < 1_000_000, "{taken}");
 }

@@ -12,7 +12,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use b2nd_frame::{Error, ErrorKind, Frame, FrameBuilder, FrameType, Rewrite, SpecialValue};
+use b2nd_frame::{Error, ErrorKind, Frame, FrameBuilder, Rewrite, SpecialValue};
 use b2nd_lab::with_gap;
 use b2nd_serde::{Meta, Shapes};
 
@@ -48,10 +48,9 @@ fn the_process_without_room() {
             if is_sparse { builder().create_sparse(&new) } else { builder().create(&new) }.unwrap();
         writer.write_uncompressed(0, &vec![7; LEN]).unwrap_err()
     };
-    let rewrite = |from: &str, to: &Path, frame_type: Option<FrameType>| {
+    let rewrite = |from: &str, to: &Path, is_sparse: Option<bool>| {
         let rewrite = Rewrite::new(folder.join(from), to);
-        let rewrite =
-            if let Some(frame_type) = frame_type { rewrite.frame_type(frame_type) } else { rewrite };
+        let rewrite = if let Some(is_sparse) = is_sparse { rewrite.sparse(is_sparse) } else { rewrite };
         rewrite.apply().unwrap_err()
     };
     let before = files(&folder);
@@ -67,8 +66,8 @@ fn the_process_without_room() {
     for from in ["contiguous", "sparse"] {
         is_full(rewrite(from, &new, None), &new);
     }
-    is_full(rewrite("contiguous", &new, Some(FrameType::Sparse)), &new);
-    is_full(rewrite("sparse", &new, Some(FrameType::Contiguous)), &new);
+    is_full(rewrite("contiguous", &new, Some(true)), &new);
+    is_full(rewrite("sparse", &new, Some(false)), &new);
     // In a sparse frame, only the file with the header is replaced, which is within the limit.
     let old = folder.join("contiguous");
     is_full(rewrite("contiguous", &old, None), &old);

@@ -305,7 +305,7 @@ fn a_frame_of_the_second_generation_without_chunks_becomes_one_of_another_type()
     folder.write("sparse/chunks.b2frame", &sparse);
     for (from, to) in [(contiguous, FrameType::Sparse), (folder.path("sparse"), FrameType::Contiguous)] {
         let new = folder.path("new");
-        let rewrite = || Rewrite::new(&from, &new).frame_type(to);
+        let rewrite = || Rewrite::new(&from, &new).sparse(to == FrameType::Sparse);
         assert_eq!(rewrite().preview().unwrap().header().frame_type, to);
         assert_eq!(rewrite().apply().unwrap().header().frame_type, to);
         assert_eq!(check(&new).unwrap().findings, []);

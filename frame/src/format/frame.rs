@@ -1,21 +1,19 @@
-//! `Frame`: the header of a frame, and a reader for the rest.
+//! `Frame`: the header of a frame, and a reader for the rest, which the modules that read use.
 
 use std::fs::File;
-use std::io::{self, Read, Seek, SeekFrom};
+use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
+use crate::code::FindingCode;
 use crate::error::Error;
+use crate::finding::{Finding, Place};
 use crate::format::array::Array;
-use crate::format::chunk_file::SPARSE_INDEX;
-use crate::format::head::Head;
-use crate::format::header::{Header, cut_short};
-use crate::format::object_kind::ObjectKind;
-use crate::format::section::Metalayer;
-use crate::format::trailer::{self, Trailer};
-use crate::io::source::{available, read_up_to};
-
-/// The number of bytes of the first read of a trailer, enough if it has no long vlmetalayers.
-const FIRST_READ: usize = 512;
+use crate::format::chunk_file::sparse_folder;
+use crate::format::cursor::{Cursor, Part};
+use crate::format::header::{self, Header, Start};
+use crate::format::object_kind::{ObjectKind, told_kind};
+use crate::format::section::{ARRAY_NAMES, Metalayer, Section, SectionRules, SharedBytes};
 
 /// A Blosc2 frame: its header with the metalayers, and a reader for the rest of it.
 ///
@@ -33,7 +31,9 @@ const FIRST_READ: usize = 512;
 /// A frame that was [parsed](Frame::parse) from bytes has no reader: its type is `Frame<()>`.
 #[derive(Clone, Debug)]
 pub struct Frame<R = File> {
-    pub(crate) head: Head,
+    pub(crate) header: Header,
+    pub(crate) bytes: SharedBytes,
+    pub(crate) section: Section,
     pub(crate) offset: u64,
     pub(crate) path: Option<PathBuf>,
     /// Whether it was opened with the path of a directory.
@@ -58,7 +58,17 @@ impl Frame<()> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn parse(prefix: &[u8]) -> Result<Self, Error> {
-        Ok(Self { head: Head::parse(prefix)?, offset: 0, path: None, by_directory: false, reader: () })
+        let start = Start::parse(prefix)?;
+        let bytes = prefix.get(..start.header_len).ok_or_else(|| Error::incomplete(start.header_len))?;
+        let header = header::parse(bytes, start).map_err(Error::malformed)?;
+        let bytes = Arc::new(bytes.to_vec());
+        let cursor = Cursor::new(
+            &bytes,
+            Part { place: Place::Metalayers, start: 0, code: FindingCode::DamagedHeader },
+        );
+        let mut cursor = cursor.at(header.generation.head_len());
+        let section = Section::parse(&mut cursor, &bytes, &SectionRules::HEADER).map_err(Error::malformed)?;
+        Ok(Self { header, bytes, section, offset: 0, path: None, by_directory: false, reader: () })
     }
 }
 
@@ -66,13 +76,13 @@ impl<R> Frame<R> {
     /// The values of the header, without the metalayers.
     #[must_use]
     pub fn header(&self) -> &Header {
-        &self.head.header
+        &self.header
     }
 
     /// The bytes of the header, with its metalayers.
     #[must_use]
     pub fn header_bytes(&self) -> &[u8] {
-        &self.head.bytes
+        &self.bytes
     }
 
     /// All metalayers, in the order of the header.
@@ -87,7 +97,7 @@ impl<R> Frame<R> {
     /// ```
     #[must_use]
     pub fn metalayers(&self) -> &[Metalayer] {
-        self.head.metalayers()
+        &self.section.metalayers
     }
 
     /// The metalayer with this name; `None` if there is none. If several have the name, it is the first one.
@@ -102,13 +112,13 @@ impl<R> Frame<R> {
     /// ```
     #[must_use]
     pub fn metalayer(&self, name: &str) -> Option<&Metalayer> {
-        self.head.metalayer(name)
+        self.metalayers().iter().find(|layer| layer.name() == name)
     }
 
     /// The metalayer of the array: `b2nd`, else `caterva`; `None` if there is neither.
     #[must_use]
     pub fn array_metalayer(&self) -> Option<&Metalayer> {
-        self.head.array_metalayer()
+        ARRAY_NAMES.into_iter().find_map(|name| self.metalayer(name))
     }
 
     /// The array; `None` if the frame has no array metalayer.
@@ -127,7 +137,17 @@ impl<R> Frame<R> {
     /// # Ok::<(), b2nd_frame::Error>(())
     /// ```
     pub fn array(&self) -> Result<Option<Array<'_>>, Error> {
-        self.head.array().map_err(Error::malformed)
+        self.read_array().map_err(Error::malformed)
+    }
+
+    /// [`array`](Self::array), with a finding as the error.
+    pub(crate) fn read_array(&self) -> Result<Option<Array<'_>>, Finding> {
+        self.array_metalayer().map(|layer| Array::read(layer, self.header.generation)).transpose()
+    }
+
+    /// Whether there is an array that can be read.
+    pub(crate) fn is_array(&self) -> bool {
+        matches!(self.read_array(), Ok(Some(_)))
     }
 
     /// The kind of object in the frame, as far as the header determines it.
@@ -145,7 +165,11 @@ impl<R> Frame<R> {
     /// ```
     #[must_use]
     pub fn kind(&self) -> ObjectKind {
-        self.head.kind()
+        match told_kind(self.metalayers()) {
+            Some((kind, _)) => kind,
+            None if self.array_metalayer().is_some() => ObjectKind::NDArray,
+            None => ObjectKind::SChunk,
+        }
     }
 
     /// The offset of the frame in its file; 0 if it was parsed from bytes.
@@ -202,79 +226,7 @@ impl<R> Frame<R> {
     /// # Ok::<(), b2nd_frame::Error>(())
     /// ```
     pub fn map_reader<S>(self, map: impl FnOnce(R) -> S) -> Frame<S> {
-        let Self { head, offset, path, by_directory, reader } = self;
-        Frame { head, offset, path, by_directory, reader: map(reader) }
+        let Self { header, bytes, section, offset, path, by_directory, reader } = self;
+        Frame { header, bytes, section, offset, path, by_directory, reader: map(reader) }
     }
-}
-
-impl<R: Read + Seek> Frame<R> {
-    /// Reads the trailer with the vlmetalayers.
-    ///
-    /// # Errors
-    ///
-    /// [`Io`](crate::ErrorKind::Io) if the file cannot be read, [`Malformed`](crate::ErrorKind::Malformed) if no valid
-    /// trailer is at the end of the frame, or if the file has become shorter since it was opened.
-    ///
-    /// ```
-    /// use b2nd_frame::Frame;
-    ///
-    /// let mut frame = Frame::open("tests/data/vlmetalayers.b2nd")?;
-    /// let trailer = frame.trailer()?;
-    /// let names: Vec<_> = trailer.vlmetalayers().iter().map(|layer| layer.name()).collect();
-    /// assert_eq!(names, ["unit", "note"]);
-    /// # Ok::<(), b2nd_frame::Error>(())
-    /// ```
-    pub fn trailer(&mut self) -> Result<Trailer, Error> {
-        let suffix = self.last_bytes(FIRST_READ)?;
-        let parsed = Trailer::parse(self.header(), &suffix);
-        let Some(needed) = parsed.as_ref().err().and_then(Error::needed) else { return parsed };
-        let suffix = self.last_bytes(needed)?;
-        // Between the two reads a writer has changed the trailer.
-        if trailer::length(self.header(), &suffix)? != needed {
-            return Err(Error::changing(None));
-        }
-        Trailer::parse_whole(self.header(), suffix).map_err(Error::malformed)
-    }
-
-    /// The last bytes of the frame, without bytes of the header.
-    pub(crate) fn last_bytes(&mut self, length: usize) -> Result<Vec<u8>, Error> {
-        let Header { frame_len, header_len, .. } = *self.header();
-        let length = (length as u64).min(frame_len.saturating_sub(header_len as u64));
-        self.read_range(frame_len.saturating_sub(length), length)
-    }
-
-    /// The number of bytes from the start of the frame to the end of the file.
-    pub(crate) fn available(&mut self) -> Result<u64, Error> {
-        available(&mut self.reader, self.offset).map_err(|error| self.unreadable(error))
-    }
-
-    /// Reads `length` bytes at an offset of the frame. An earlier end of the file is an error.
-    pub(crate) fn read_range(&mut self, start: u64, length: u64) -> Result<Vec<u8>, Error> {
-        let mut bytes = Vec::new();
-        let start = self.offset.saturating_add(start);
-        self.reader
-            .seek(SeekFrom::Start(start))
-            .and_then(|_| read_up_to(&mut self.reader, length, &mut bytes))
-            .map_err(|error| self.unreadable(error))?;
-        if bytes.len() as u64 == length {
-            return Ok(bytes);
-        }
-        // The file can have become shorter than the frame since it was opened.
-        let frame_len = self.header().frame_len;
-        match self.available()? {
-            available if available < frame_len => Err(Error::malformed(cut_short("", frame_len, available))),
-            // It has become longer again.
-            _ => Err(Error::changing(None)),
-        }
-    }
-}
-
-/// The directory of the sparse frame whose header is in this file; `None` if the file has another name.
-pub(crate) fn sparse_folder(path: &Path) -> Option<&Path> {
-    path.ends_with(SPARSE_INDEX).then(|| folder_of(path))
-}
-
-/// The directory of a file.
-pub(crate) fn folder_of(path: &Path) -> &Path {
-    path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
