@@ -39,7 +39,7 @@ pub(super) fn check<R: Read + Seek>(
     match walk(frame, depth, progress) {
         Ok(findings) => findings.report(report),
         Err(error) if error.kind() == ErrorKind::Malformed => {}
-        Err(error) if error.kind() == ErrorKind::Refused => {
+        Err(error) if matches!(error.kind(), ErrorKind::Unsupported | ErrorKind::TooLarge) => {
             report.skipped.push(Skipped::Chunks { count: None, why: error.to_string() });
         }
         Err(error) => return Err(error),
@@ -59,7 +59,7 @@ fn walk<R: Read + Seek>(
     scan.is_listed = listed.is_some();
     let mut chunks = frame.chunks()?;
     if header.is_sparse() && chunks.frame.directory().is_none() {
-        return Err(Error::refused(
+        return Err(Error::unsupported(
             "the chunk files of a sparse frame are read only from a folder; open the frame by its path",
         ));
     }

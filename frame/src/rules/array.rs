@@ -137,7 +137,7 @@ pub(crate) fn can_be_nan(dtype: &Dtype) -> bool {
 /// Rejects a dtype with Python objects, which no other process can read.
 pub(crate) fn refuse_objects(dtype: &Dtype) -> Result<(), Error> {
     if has_objects(dtype) {
-        return Err(Error::refused(format_args!(
+        return Err(Error::invalid_input(format_args!(
             "dtype `{dtype}` has Python objects, of which a file could only hold addresses in memory"
         )));
     }
@@ -253,6 +253,11 @@ fn nbytes(geometry: &Geometry, header: &Header) -> Option<Finding> {
         );
         header.finding(FindingCode::InterruptedResize, HeaderField::Nbytes).numbers(nbytes, found).text(text)
     })
+}
+
+/// The geometry of an array; [`Malformed`](crate::ErrorKind::Malformed) if its numbers are invalid.
+pub(crate) fn valid_geometry(array: &Array<'_>) -> Result<Geometry, Error> {
+    array.geometry().map_err(|error| Error::malformed(meaningless(array, error)))
 }
 
 /// The finding for numbers of an array that are not a valid geometry.

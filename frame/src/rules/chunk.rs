@@ -213,6 +213,11 @@ pub(crate) fn wrong(entry: &ChunkEntry, why: &str) -> Finding {
     about(FindingCode::ChunkHeader, entry).text(sentence(entry, why))
 }
 
+/// The finding for a chunk whose entry in the chunk index is invalid.
+pub(crate) fn wrong_place(entry: &ChunkEntry, value: i64) -> Finding {
+    wrong(entry, &format!("has the entry {value} in the chunk index, which is not a valid place"))
+}
+
 /// The finding for an uncompressed chunk whose header has the dictionary flag.
 pub(crate) fn with_false_dictionary(entry: &ChunkEntry) -> Finding {
     let why = "is not compressed, but its header has the dictionary flag: C-Blosc2 takes the first 4 bytes of the data \

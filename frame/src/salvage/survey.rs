@@ -63,7 +63,7 @@ impl Draft<'_> {
         let builder = plan::header(sizes, self.is_sparse, self.compression, false);
         let layers: Vec<_> = self.layers.iter().map(|(name, content)| (&name[..], &content[..])).collect();
         let section = Section::build(&SectionRules::HEADER, builder.len(), &layers);
-        let section = section.ok_or_else(|| Error::refused("the metalayers are too long for a header"))?;
+        let section = section.ok_or_else(|| Error::too_large("the metalayers are too long for a header"))?;
         Ok((builder, section))
     }
 
@@ -77,7 +77,7 @@ impl Draft<'_> {
     ) -> Result<Head, Error> {
         let (builder, section) = self.header(sizes)?;
         let bytes = builder.finish(&section, frame_len);
-        let bytes = bytes.ok_or_else(|| Error::refused("the metalayers are too long for a header"))?;
+        let bytes = bytes.ok_or_else(|| Error::too_large("the metalayers are too long for a header"))?;
         let mut head = Head::parse(&bytes)?;
         head.header.header_len = usize::try_from(header_len).unwrap_or(usize::MAX);
         head.header.frame_len = frame_len;
@@ -383,7 +383,7 @@ impl Survey {
         let mut notes = Notes::default();
         let mut prefix = file.read(0, FIRST_READ)?;
         if generation(&prefix) != Generation::Present {
-            return Err(Error::refused("frames older than C-Blosc2 2.0.0-rc1 cannot be salvaged"));
+            return Err(Error::unsupported("frames older than C-Blosc2 2.0.0-rc1 cannot be salvaged"));
         }
         let values = Values::read(&prefix, &mut notes.restored);
         let header_len = u64::try_from(values.number(HeaderField::HeaderLen)).unwrap_or_default();
@@ -402,7 +402,7 @@ impl Survey {
                 )));
             }
             Err(_) if values.head(&prefix).is_some_and(|head| head.array_metalayer().is_none()) => {
-                return Err(Error::refused("the frame has no array, so it cannot be salvaged"));
+                return Err(Error::unsupported("the frame has no array, so it cannot be salvaged"));
             }
             metadata => metadata?,
         };
@@ -534,7 +534,7 @@ fn place<R: Read + Seek>(
         let nothing = "nothing could be saved: neither a chunk index nor a chunk was found";
         return Err(match contradiction {
             Some(why) => Error::array_unknown(format_args!("{nothing}; {why}")),
-            None => Error::refused(nothing),
+            None => Error::unsupported(nothing),
         });
     }
     // One chunk has only one order.
@@ -564,7 +564,7 @@ fn in_order<R: Read + Seek>(
             best = Some((FrameParts { header_len, sizes, index: None }, order));
         }
     }
-    best.ok_or_else(|| Error::refused("the size of an item is not known"))
+    best.ok_or_else(|| Error::array_unknown("the size of an item is not known"))
 }
 
 /// The number of chunks in the header and in the chunk index, if both agree on a number that is not the array's.

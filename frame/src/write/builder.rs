@@ -218,7 +218,7 @@ impl FrameBuilder {
         );
         let chunk = match why {
             None => Ok(chunk.into()),
-            Some(why) => Err(Error::refused(format_args!("the chunk of vlmetalayer `{name}` {why}"))),
+            Some(why) => Err(Error::invalid_input(format_args!("the chunk of vlmetalayer `{name}` {why}"))),
         };
         self.0.vlmetalayers.push((name.into(), chunk));
         self
@@ -232,14 +232,15 @@ impl FrameBuilder {
     ///
     /// # Errors
     ///
-    /// - [`Refused`] if the frame cannot be made: a size is too large for the format, the dtype is unknown or has
-    ///   Python objects, the layout is not `b2nd`, the codec, level or a filter is invalid, or a metalayer has an
-    ///   invalid name, or there are too many metalayers. The message has the numbers.
+    /// - [`InvalidInput`] if the dtype is unknown or has Python objects, the layout is not `b2nd`, a shape, the codec,
+    ///   level or a filter is invalid, or a metalayer has an invalid name.
+    /// - [`TooLarge`] if a size or a number of metalayers is too large for the format. The message has the numbers.
     /// - [`Encode`] if a value cannot be written as a metalayer.
     /// - [`Exists`] if the path exists.
     /// - [`Io`] if the file cannot be created.
     ///
-    /// [`Refused`]: crate::ErrorKind::Refused
+    /// [`InvalidInput`]: crate::ErrorKind::InvalidInput
+    /// [`TooLarge`]: crate::ErrorKind::TooLarge
     /// [`Encode`]: crate::ErrorKind::Encode
     /// [`Exists`]: crate::ErrorKind::Exists
     /// [`Io`]: crate::ErrorKind::Io
@@ -347,5 +348,7 @@ fn messagepack(name: &str, value: &(impl Serialize + ?Sized)) -> Result<Vec<u8>,
 }
 
 fn too_long(name: &str, len: usize) -> Error {
-    Error::refused(format_args!("vlmetalayer `{name}` has {len} bytes, but can have at most {MAX_BLOCKSIZE}"))
+    Error::too_large(format_args!(
+        "vlmetalayer `{name}` has {len} bytes, but can have at most {MAX_BLOCKSIZE}"
+    ))
 }
