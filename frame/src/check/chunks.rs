@@ -17,7 +17,7 @@ use crate::error::{Error, ErrorKind};
 use crate::finding::{Finding, Place};
 use crate::format::header::Header;
 use crate::format::index::{ChunkEntry, ChunkPlace, chunks_len, index_start};
-use crate::io::blocks::{FIRST_READ, PIECE, streams_end, wrong_stored_table};
+use crate::io::blocks::{FIRST_READ, PIECE, check_stored_table, streams_end};
 use crate::io::chunks::Chunks;
 use crate::io::frame::Frame;
 use crate::progress::Progress;
@@ -186,13 +186,13 @@ impl ChunkScan {
             self.files.insert(number);
         }
         let Some(header) = ChunkHeader::parse(&first.bytes) else { return Ok(Some(not_a_chunk(entry))) };
-        if let Some(why) = self.rules.violation(&header, entry.nbytes, first.room) {
+        if let Err(why) = self.rules.check(&header, entry.nbytes, first.room) {
             return Ok(Some(wrong(entry, &why)));
         }
         if !self.may_look(entry, header.cbytes.saturating_sub(ChunkHeader::MAX_LEN)) {
             return Ok(None);
         }
-        if let Some(why) = wrong_stored_table(chunks, entry, &header, &first.bytes)? {
+        if let Err(why) = check_stored_table(chunks, entry, &header, &first.bytes)? {
             return Ok(Some(wrong(entry, &why)));
         }
         self.record(entry, &header);

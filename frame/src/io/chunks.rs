@@ -282,10 +282,8 @@ impl<R: Read + Seek> Chunks<'_, R> {
         rules: &ChunkRules,
     ) -> Result<ChunkHeader, Error> {
         let (header, room) = self.unchecked_header(entry)?;
-        match rules.violation(&header, entry.nbytes, room) {
-            Some(why) => Err(Error::malformed(wrong(entry, &why))),
-            None => Ok(header),
-        }
+        let wrong = |why: String| Error::malformed(wrong(entry, &why));
+        rules.check(&header, entry.nbytes, room).map(|()| header).map_err(wrong)
     }
 
     /// Reads the stored bytes of a chunk, for a Blosc2 decompressor; `None` if the chunk is not stored: it is special,

@@ -10,7 +10,7 @@ use crate::format::decompress::{repeated, zeroed};
 use crate::format::index::{ChunkEntry, ChunkPlace};
 use crate::io::chunks::Chunks;
 use crate::io::piece::unread;
-use crate::rules::chunk::{damaged, fault, not_a_chunk, unsupported, wrong, wrong_place};
+use crate::rules::chunk::{check_support, damaged, not_a_chunk, rule, wrong, wrong_place};
 
 impl<R: Read + Seek> Chunks<'_, R> {
     /// Reads the data of a chunk, decompressed: block after block, as [`Block`](b2nd_serde::geometry::Block) describes
@@ -54,14 +54,12 @@ impl<R: Read + Seek> Chunks<'_, R> {
     fn decompressed_bytes(&mut self, entry: &ChunkEntry) -> Result<Vec<u8>, Error> {
         let chunk = self.compressed(entry)?.unwrap_or_default();
         let header = ChunkHeader::parse(&chunk).ok_or_else(|| Error::malformed(not_a_chunk(entry)))?;
-        if let Some(why) = fault(header.check_table(&chunk)) {
-            return Err(Error::malformed(wrong(entry, &why)));
-        }
+        rule(header.check_table(&chunk)).map_err(|why| Error::malformed(wrong(entry, &why)))?;
         if header.special.is_some() {
             return repeated(chunk.get(header.header_len..).unwrap_or_default(), header.nbytes);
         }
-        if let Some(why) = unsupported(&header).filter(|_| header.has_table()) {
-            return Err(unread(entry, &why));
+        if header.has_table() {
+            check_support(&header).map_err(|why| unread(entry, &why))?;
         }
         let mut data = zeroed(header.nbytes)?;
         let decompressed = Decompressor::new().decompress_into(&chunk, &mut data);

@@ -14,7 +14,7 @@ use crate::finding::{Finding, Place};
 use crate::format::decompress::max_data;
 use crate::format::index::ENTRY_LEN;
 use crate::io::frame::Frame;
-use crate::rules::chunk::unsupported;
+use crate::rules::chunk::check_support;
 
 /// The number of bytes read at a time from an uncompressed index.
 const PIECE_LEN: usize = 1 << 16;
@@ -183,9 +183,7 @@ fn damaged(start: u64, why: &dyn fmt::Display) -> Error {
 /// Refuses a compressed index that cannot be read piece by piece, though it may be well-formed.
 fn check_blocks(header: &ChunkHeader) -> Result<(), Error> {
     let unread = |why: String| format!("the chunk index cannot be read: it {why}");
-    if let Some(why) = unsupported(header) {
-        return Err(Error::unsupported(unread(why)));
-    }
+    check_support(header).map_err(|why| Error::unsupported(unread(why)))?;
     if header.needs_other_blocks() {
         return Err(Error::unsupported(unread("has blocks that cannot be decompressed one by one".into())));
     }

@@ -20,7 +20,7 @@ use crate::format::decompress::{max_data, zeroed};
 use crate::format::index::{ChunkEntry, ChunkPlace};
 use crate::io::chunks::Chunks;
 use crate::io::shared_slice::{SharedSlice, SliceWriter};
-use crate::rules::chunk::{ChunkRules, about, damaged, fault, not_a_chunk, unsupported, wrong, wrong_place};
+use crate::rules::chunk::{ChunkRules, about, check_support, damaged, not_a_chunk, rule, wrong, wrong_place};
 
 /// The size of the first read of a chunk. It holds the header and the table, and often all of a small chunk.
 // A longer read would be wasted on a slice of a few items; a shorter one would often miss a part of the table.
@@ -129,16 +129,17 @@ pub(crate) fn read_pieces<'g, R: Read + Seek>(
     let first = chunks.stored_bytes(&entry, FIRST_READ)?;
     let header = ChunkHeader::parse(&first.bytes).ok_or_else(|| Error::malformed(not_a_chunk(&entry)))?;
     // The numbers of the header are used from here on, so the rules come first.
-    if let Some(why) = rules.violation(&header, entry.nbytes, first.room) {
-        return Err(Error::malformed(wrong(&entry, &why)));
-    }
+    let wrong = |why: String| Error::malformed(wrong(&entry, &why));
+    rules.check(&header, entry.nbytes, first.room).map_err(wrong)?;
     unshared.take(&entry, header.cbytes)?;
     let mut reader = ChunkReader { chunks, entry, first: first.bytes, cbytes: header.cbytes };
     if header.special.is_some() {
         let value = reader.bytes(header.header_len..header.cbytes)?;
         if value.len() != typesize {
-            let why = format!("repeats a value of {} bytes, but items have {typesize}", value.len());
-            return Err(Error::malformed(wrong(&entry, &why)));
+            return Err(wrong(format!(
+                "repeats a value of {} bytes, but items have {typesize}",
+                value.len()
+            )));
         }
         return pass(PieceData::Value(value));
     }
@@ -152,13 +153,9 @@ pub(crate) fn read_pieces<'g, R: Read + Seek>(
         });
         return in_pieces(&mut reader, header, blocks, &mut |blocks| pass(PieceData::Blocks(blocks)));
     }
-    if let Some(why) = unsupported(&header) {
-        return Err(unread(&entry, &why));
-    }
+    check_support(&header).map_err(|why| unread(&entry, &why))?;
     let table = reader.bytes(0..header.header_len + header.table_len().unwrap_or_default())?;
-    if let Some(why) = fault(header.check_table(&table)) {
-        return Err(Error::malformed(wrong(&entry, &why)));
-    }
+    rule(header.check_table(&table)).map_err(wrong)?;
     if header.needs_other_blocks() {
         return pass(PieceData::Whole { header, chunk: reader.bytes(0..header.cbytes)? });
     }

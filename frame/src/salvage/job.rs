@@ -12,7 +12,7 @@ use crate::format::decompress::expansion_limit;
 use crate::format::index::{ChunkCounts, ChunkEntry, ChunkPlace};
 use crate::format::salvage_note::SALVAGE_NAME;
 use crate::format::trailer::Trailer;
-use crate::io::blocks::{FIRST_READ, streams_end, wrong_stored_table};
+use crate::io::blocks::{FIRST_READ, check_stored_table, streams_end};
 use crate::io::chunks::{ChunkBytes, Chunks};
 use crate::progress::Progress;
 use crate::rules::chunk::{ChunkRules, list};
@@ -86,11 +86,11 @@ impl<R: Read + Seek> StoredChunk<'_, '_, R> {
         let Some(header) = ChunkHeader::parse(&first.bytes) else {
             return Ok(Verdict::Lost("its first bytes are not the header of a chunk".into()));
         };
-        let why = match self.scan.rules.violation(&header, self.entry.nbytes, first.room) {
-            None => wrong_stored_table(self.chunks, self.entry, &header, &first.bytes)?,
-            why => why,
+        let checked = match self.scan.rules.check(&header, self.entry.nbytes, first.room) {
+            Ok(()) => check_stored_table(self.chunks, self.entry, &header, &first.bytes)?,
+            wrong => wrong,
         };
-        if let Some(why) = why {
+        if let Err(why) = checked {
             return Ok(Verdict::Lost(format!("it {why}")));
         }
         let mut bytes = match self.chunks.bytes(self.entry, 0, header.cbytes as u64)? {

@@ -23,8 +23,8 @@ use crate::format::section::{Section, SectionRules};
 use crate::format::trailer::{END_LEN, HEAD_LEN, MAX_TRAILER_LEN};
 use crate::io::frame::Frame;
 use crate::progress::Progress;
-use crate::rules::chunk::{ChunkRules, wrong_in_trailer};
-use crate::rules::messagepack::wrong_value;
+use crate::rules::chunk::{ChunkRules, check_in_trailer};
+use crate::rules::messagepack::check_value;
 use crate::salvage::damaged_file::{DamagedFile, PIECE};
 use crate::salvage::header::{
     Given, Layers, Metadata, TRAILER_START, Values, begins_chunk, generation, in_header, is_trailer,
@@ -308,9 +308,9 @@ fn intact<'b>(contents: impl Iterator<Item = &'b [u8]>, left: &mut usize) -> Res
                 *left = rest;
                 let mut chunk = content.to_vec();
                 let is_restored = clear_false_dictionary(&mut chunk);
-                match wrong_chunk(&chunk) {
-                    None => return Ok((chunk, is_restored)),
-                    Some(wrong) => format!("its chunk {wrong}"),
+                match check_chunk(&chunk) {
+                    Ok(()) => return Ok((chunk, is_restored)),
+                    Err(wrong) => format!("its chunk {wrong}"),
                 }
             }
         };
@@ -319,28 +319,24 @@ fn intact<'b>(contents: impl Iterator<Item = &'b [u8]>, left: &mut usize) -> Res
     Err(first.unwrap_or_else(|| "its chunk cannot be found in the trailer".into()))
 }
 
-/// The reason why the chunk of a vlmetalayer cannot be read; `None` if it can.
-fn wrong_chunk(chunk: &[u8]) -> Option<String> {
-    let Some(header) = ChunkHeader::parse(chunk) else { return Some("has no header".into()) };
-    if let Some(why) = wrong_in_trailer(&header, chunk) {
-        return Some(why);
-    }
+/// Checks that the chunk of a vlmetalayer can be read.
+fn check_chunk(chunk: &[u8]) -> Result<(), String> {
+    let header = ChunkHeader::parse(chunk).ok_or("has no header")?;
+    check_in_trailer(&header, chunk)?;
     // The filter moves bytes by the type size, so a damaged one gives another text, which is MessagePack too.
     let is_usual = header.is_uncompressed || TYPESIZES.contains(&header.typesize);
     if !is_usual || header.has_unknown_flags() {
-        return Some("has the header of another kind of chunk".into());
+        return Err("has the header of another kind of chunk".into());
     }
     if header.filters.iter().any(|filter| filter.is_unknown() || filter.is_plugin()) {
-        return Some("has filters that no writer uses for a vlmetalayer".into());
+        return Err("has filters that no writer uses for a vlmetalayer".into());
     }
     // Without the feature, only an uncompressed value is read.
     if header.stored(chunk).is_none() && cfg!(not(feature = "decompress")) {
-        return None;
+        return Ok(());
     }
-    match decompress::value(header, chunk) {
-        Ok(value) => wrong_value(&value).map(|why| format!("does not hold MessagePack: {why}")),
-        Err(why) => Some(format!("cannot be decompressed: {why}")),
-    }
+    let value = decompress::value(header, chunk).map_err(|why| format!("cannot be decompressed: {why}"))?;
+    check_value(&value).map_err(|why| format!("does not hold MessagePack: {why}"))
 }
 
 /// The longest header that is searched if its length is not known.

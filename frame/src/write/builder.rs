@@ -13,7 +13,7 @@ use crate::error::Error;
 use crate::format::chunk::stored_chunk;
 use crate::format::flags::SplitMode;
 use crate::format::header_builder::Compression;
-use crate::rules::chunk::wrong_in_trailer;
+use crate::rules::chunk::check_in_trailer;
 use crate::write::destination::{Destination, NewFrame};
 use crate::write::output::Output;
 use crate::write::plan::{Contents, Plan};
@@ -212,15 +212,11 @@ impl FrameBuilder {
     pub fn vlmetalayer_chunk(mut self, name: &str, chunk: &[u8]) -> Self {
         let length = chunk.len();
         let header = ChunkHeader::parse(chunk).filter(|header| header.cbytes == length);
-        let why = header.map_or_else(
-            || Some(format!("has {length} bytes, which are not a Blosc2 chunk")),
-            |header| wrong_in_trailer(&header, chunk),
-        );
-        let chunk = match why {
-            None => Ok(chunk.into()),
-            Some(why) => Err(Error::invalid_input(format_args!("the chunk of vlmetalayer `{name}` {why}"))),
-        };
-        self.0.vlmetalayers.push((name.into(), chunk));
+        let checked = header
+            .ok_or_else(|| format!("has {length} bytes, which are not a Blosc2 chunk"))
+            .and_then(|header| check_in_trailer(&header, chunk));
+        let wrong = |why| Error::invalid_input(format_args!("the chunk of vlmetalayer `{name}` {why}"));
+        self.0.vlmetalayers.push((name.into(), checked.map(|()| chunk.into()).map_err(wrong)));
         self
     }
 

@@ -14,7 +14,7 @@ use crate::format::header_builder::{Compression, HeaderBuilder};
 use crate::format::marker::Marker;
 use crate::format::section::{ARRAY_NAME, ARRAY_NAMES, MAX_NAME_LEN, Section, SectionRules};
 use crate::format::trailer::{MAX_TRAILER_LEN, Trailer};
-use crate::rules::array::{can_be_nan, refuse_objects, wrong_block};
+use crate::rules::array::{can_be_nan, check_block, refuse_objects};
 use crate::rules::chunk::ChunkRules;
 use crate::write::index::{MAX_CHUNKS, NewIndex};
 
@@ -73,9 +73,7 @@ impl Plan {
                 "layout {layout} cannot be written; only b2nd can"
             )));
         }
-        if let Some(why) = wrong_block(&meta.shapes()) {
-            return Err(Error::invalid_input(why));
-        }
+        check_block(&meta.shapes()).map_err(Error::invalid_input)?;
         let dtype = meta.parse_dtype();
         if let Ok(Some(dtype)) = &dtype {
             refuse_objects(dtype)?;

@@ -10,7 +10,7 @@ use crate::error::Error;
 use crate::format::fields::HeaderField;
 use crate::format::index::EntryValue;
 use crate::format::marker::Marker;
-use crate::rules::chunk::{ChunkRules, false_dictionary, fault};
+use crate::rules::chunk::{ChunkRules, check_dictionary, rule};
 use crate::write::output::Output;
 use crate::write::plan::{Plan, Sizes};
 
@@ -131,18 +131,15 @@ impl<W: Write + Seek> FrameWriter<W> {
         // Compressors return a constant chunk of 32 bytes for zeros. A constant chunk of another value has to be
         // stored.
         let special = header.special.filter(|&special| special != SpecialValue::Value);
-        let why = if special.is_some() {
-            self.rules.wrong_size(&header, expected, given as u64).or_else(|| fault(header.check_flags()))
-        } else {
-            let why = self.rules.violation(&header, expected, given as u64);
-            why.or_else(|| fault(header.check_table(chunk))).or_else(|| false_dictionary(&header))
-        };
-        if let Some(why) = why {
-            return Err(misfit(number, why));
-        }
+        let wrong = |why| misfit(number, why);
         if let Some(special) = special {
+            self.rules.check_sizes(&header, expected, given as u64).map_err(wrong)?;
+            rule(header.check_flags()).map_err(wrong)?;
             return self.write_special(number, special);
         }
+        self.rules.check(&header, expected, given as u64).map_err(wrong)?;
+        rule(header.check_table(chunk)).map_err(wrong)?;
+        check_dictionary(&header).map_err(wrong)?;
         self.put(number, [chunk, &[]])
     }
 
