@@ -110,8 +110,8 @@ impl<R: Read + Seek> Frame<R> {
     ///
     /// # Errors
     ///
-    /// As [`dump_chunks`](Self::dump_chunks), and of the kind [`InvalidInput`](crate::ErrorKind::InvalidInput) if the frame has
-    /// no chunk of this number.
+    /// As [`dump_chunks`](Self::dump_chunks), and of the kind [`InvalidInput`](crate::ErrorKind::InvalidInput) if the
+    /// frame has no chunk of this number.
     ///
     /// ```
     /// use std::ops::ControlFlow;

@@ -244,7 +244,8 @@ impl<'p, R: Read + Seek> Rewrite<'p, R> {
     ///
     /// # Errors
     ///
-    /// - [`InvalidInput`] if a new shape, dtype or frame type does not fit the frame, or it cannot be rewritten in place.
+    /// - [`InvalidInput`] if a new shape, dtype or frame type does not fit the frame, or it cannot be rewritten in
+    ///   place.
     /// - [`Unsupported`] if the frame has no array, or content that the present format cannot store.
     /// - [`TooLarge`] if the new header would be larger than the format allows.
     /// - [`Malformed`] if the frame has an error.

@@ -88,8 +88,8 @@ impl<R: Read + Seek> EmbeddedFrames<R> {
     ///
     /// # Errors
     ///
-    /// [`Unsupported`](crate::ErrorKind::Unsupported) if the store has the key, but the data is on a server, or its place is
-    /// damaged.
+    /// [`Unsupported`](crate::ErrorKind::Unsupported) if the store has the key, but the data is on a server, or its
+    /// place is damaged.
     pub fn select(&mut self, key: &str) -> Result<bool, Error> {
         let why = match self.places.get(key) {
             Some(EmbedPlace::Data(range)) => {

@@ -264,8 +264,8 @@ fn crc32_of(reader: &mut (impl Read + Seek), start: u64, length: u64) -> Result<
 /// # Errors
 ///
 /// [`Io`](crate::ErrorKind::Io) if the file cannot be read, [`Malformed`](crate::ErrorKind::Malformed) if it is not a
-/// zip file ([`FindingCode::DamagedZip`]), [`TooLarge`](crate::ErrorKind::TooLarge) if its directory has more than 16 MiB.
-/// [`scan`](crate::scan()) finds frames without the directory.
+/// zip file ([`FindingCode::DamagedZip`]), [`TooLarge`](crate::ErrorKind::TooLarge) if its directory has more than 16
+/// MiB. [`scan`](crate::scan()) finds frames without the directory.
 ///
 /// ```
 /// use std::fs::File;

@@ -17,7 +17,8 @@ pub(crate) const FIRST_READ: u64 = 256;
 /// The number of bytes read at a time from a longer table of blocks.
 pub(crate) const PIECE: usize = 1 << 16;
 
-/// Checks the table of blocks of a stored chunk, read in pieces. The inner error is a fault of the table. `first` are the first bytes of the chunk.
+/// Checks the table of blocks of a stored chunk, read in pieces. The inner error is a fault of the table. `first` are
+/// the first bytes of the chunk.
 pub(crate) fn check_stored_table<R: Read + Seek>(
     chunks: &mut Chunks<'_, R>,
     entry: &ChunkEntry,

@@ -96,9 +96,10 @@ impl<R: Read + Seek> Frame<R> {
     ///
     /// [`Malformed`](crate::ErrorKind::Malformed) if the index is not at the place that the header gives, or does not
     /// have an entry for each chunk, [`Io`](crate::ErrorKind::Io) if it cannot be read.
-    /// [`Unsupported`](crate::ErrorKind::Unsupported) if the index is compressed and the feature `decompress` is off, and
-    /// for frames older than C-Blosc2 2.0.0-rc1. [`TooLarge`](crate::ErrorKind::TooLarge) if the index claims more bytes than
-    /// the [expansion limit](crate::expansion_limit()). The iterator returns an error if a piece of the index is damaged.
+    /// [`Unsupported`](crate::ErrorKind::Unsupported) if the index is compressed and the feature `decompress` is off,
+    /// and for frames older than C-Blosc2 2.0.0-rc1. [`TooLarge`](crate::ErrorKind::TooLarge) if the index claims more
+    /// bytes than the [expansion limit](crate::expansion_limit()). The iterator returns an error if a piece of the
+    /// index is damaged.
     ///
     /// ```
     /// use b2nd_frame::{ChunkPlace, Frame};

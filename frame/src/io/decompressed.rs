@@ -21,9 +21,10 @@ impl<R: Read + Seek> Chunks<'_, R> {
     ///
     /// # Errors
     ///
-    /// The errors of [`compressed`](Self::compressed). [`Malformed`](crate::ErrorKind::Malformed) if the chunk is damaged,
-    /// or its entry in the chunk index is invalid. [`Unsupported`](crate::ErrorKind::Unsupported) if its codec or a filter
-    /// is a plugin, or if its size is not known. [`TooLarge`](crate::ErrorKind::TooLarge) if there is not enough memory.
+    /// The errors of [`compressed`](Self::compressed). [`Malformed`](crate::ErrorKind::Malformed) if the chunk is
+    /// damaged, or its entry in the chunk index is invalid. [`Unsupported`](crate::ErrorKind::Unsupported) if its codec
+    /// or a filter is a plugin, or if its size is not known. [`TooLarge`](crate::ErrorKind::TooLarge) if there is not
+    /// enough memory.
     ///
     /// ```
     /// use b2nd_frame::Frame;

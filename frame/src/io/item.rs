@@ -135,8 +135,8 @@ impl<R: Read + Seek> Slice<'_, R> {
     ///
     /// # Errors
     ///
-    /// The errors of [`read`](Self::read). [`InvalidInput`](crate::ErrorKind::InvalidInput) if the dtype does not fit `T` (see
-    /// [`Item`]), if its size is not the type size of the frame, or if a bool is neither 0 nor 1.
+    /// The errors of [`read`](Self::read). [`InvalidInput`](crate::ErrorKind::InvalidInput) if the dtype does not fit
+    /// `T` (see [`Item`]), if its size is not the type size of the frame, or if a bool is neither 0 nor 1.
     ///
     /// ```
     /// use b2nd_frame::Frame;

@@ -28,9 +28,9 @@ impl<'f, R: Read + Seek> Slice<'f, R> {
     ///
     /// # Errors
     ///
-    /// The errors of [`read`](Self::read). [`Unsupported`](crate::ErrorKind::Unsupported) if the array has no dtype, or one
-    /// of another size than the frame's typesize. [`InvalidInput`](crate::ErrorKind::InvalidInput) if an item does not fit
-    /// the type.
+    /// The errors of [`read`](Self::read). [`Unsupported`](crate::ErrorKind::Unsupported) if the array has no dtype, or
+    /// one of another size than the frame's typesize. [`InvalidInput`](crate::ErrorKind::InvalidInput) if an item does
+    /// not fit the type.
     ///
     /// ```
     /// use b2nd_frame::Frame;

@@ -91,8 +91,8 @@ impl<R: Read + Seek> Slice<'_, R> {
     /// - [`InvalidInput`](crate::ErrorKind::InvalidInput) if the ranges do not fit the shape.
     /// - [`Unsupported`](crate::ErrorKind::Unsupported) if the frame has no array, or its data is computed or in other
     ///   files; if the items are Python objects; if a chunk has a codec or filter of a plugin.
-    /// - [`TooLarge`](crate::ErrorKind::TooLarge) if the slice does not fit in memory, or a needed block claims more bytes
-    ///   than the [expansion limit](crate::expansion_limit()) and the slice.
+    /// - [`TooLarge`](crate::ErrorKind::TooLarge) if the slice does not fit in memory, or a needed block claims more
+    ///   bytes than the [expansion limit](crate::expansion_limit()) and the slice.
     /// - [`Malformed`](crate::ErrorKind::Malformed) if the header of the frame or of a needed chunk breaks a rule of
     ///   [`check`](crate::check()), if a needed block cannot be decompressed, or if two chunks share bytes or a file.
     /// - [`Io`](crate::ErrorKind::Io) if the file cannot be read.
@@ -110,8 +110,8 @@ impl<R: Read + Seek> Slice<'_, R> {
     ///
     /// # Errors
     ///
-    /// The errors of [`read`](Self::read), and [`InvalidInput`](crate::ErrorKind::InvalidInput) if the buffer has another
-    /// length.
+    /// The errors of [`read`](Self::read), and [`InvalidInput`](crate::ErrorKind::InvalidInput) if the buffer has
+    /// another length.
     pub fn read_into(self, items: &mut [u8]) -> Result<(), Error> {
         let plan = SlicePlan::new(self.frame, &self.ranges)?;
         if plan.nbytes != items.len() {

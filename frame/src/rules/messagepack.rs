@@ -13,8 +13,8 @@ struct Open {
     is_map: bool,
 }
 
-/// Checks that bytes are a value that python-blosc2 reads. The value must be complete, its texts UTF-8, and its keys text
-/// or bytes.
+/// Checks that bytes are a value that python-blosc2 reads. The value must be complete, its texts UTF-8, and its keys
+/// text or bytes.
 pub(crate) fn check_value(bytes: &[u8]) -> Result<(), String> {
     let mut rest = bytes;
     let mut open: Vec<Open> = Vec::new();
