@@ -5,6 +5,8 @@ use core::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use b2nd_serde::geometry;
+
 use crate::code::FindingCode;
 use crate::finding::{Escaped, Finding};
 
@@ -63,8 +65,15 @@ pub enum ErrorKind {
     /// The frame was changed during reading or afterwards. Open it again. If [`Error::finding`] has a finding, it is
     /// the fault of the frame when it was last read. If every attempt gives the same finding, a writer was interrupted.
     Changing,
-    /// The frame cannot be read, changed or made in this way. The call has changed no file.
-    Refused,
+    /// An argument does not fit the frame or the format, such as a slice outside the shape. Another argument can
+    /// succeed. The call has changed no file.
+    InvalidInput,
+    /// This crate cannot do this with this frame, or not without the feature `decompress`: it has a codec of a plugin,
+    /// items that are Python objects, or no array. Another program may be able to. The call has changed no file.
+    Unsupported,
+    /// More is needed than memory, a limit of this crate, or the numbers of the format allow. A smaller slice or array
+    /// can succeed. The call has changed no file.
+    TooLarge,
     /// A [`Salvage`](crate::Salvage) needs entries of the array's metalayer, such as its
     /// [shape](crate::Salvage::shape).
     ArrayUnknown,
@@ -101,7 +110,7 @@ enum Detail {
     },
     Locked(PathBuf),
     Changing(Option<Finding>),
-    /// A refusal of one of three kinds, and its reason.
+    /// A refusal of one of five kinds, and its reason.
     Refused(ErrorKind, String),
     Exists(PathBuf),
     Stopped,
@@ -153,8 +162,24 @@ impl Error {
         Self::new(Detail::Changing(finding))
     }
 
-    pub(crate) fn refused(why: impl fmt::Display) -> Self {
-        Self::new(Detail::Refused(ErrorKind::Refused, why.to_string()))
+    pub(crate) fn invalid_input(why: impl fmt::Display) -> Self {
+        Self::new(Detail::Refused(ErrorKind::InvalidInput, why.to_string()))
+    }
+
+    pub(crate) fn unsupported(why: impl fmt::Display) -> Self {
+        Self::new(Detail::Refused(ErrorKind::Unsupported, why.to_string()))
+    }
+
+    pub(crate) fn too_large(why: impl fmt::Display) -> Self {
+        Self::new(Detail::Refused(ErrorKind::TooLarge, why.to_string()))
+    }
+
+    /// The shapes or ranges that a caller gives are invalid.
+    pub(crate) fn geometry(error: geometry::Error) -> Self {
+        match error.kind() {
+            geometry::ErrorKind::Overflow | geometry::ErrorKind::ChunkSize => Self::too_large(error),
+            _ => Self::invalid_input(error),
+        }
     }
 
     pub(crate) fn array_unknown(why: impl fmt::Display) -> Self {

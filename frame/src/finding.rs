@@ -144,6 +144,12 @@ impl Finding {
         Self { text, ..self }
     }
 
+    /// The same fault in a frame that is not written because of it, where no offset can be looked up.
+    pub(crate) fn in_new_frame(self) -> Self {
+        let text = format!("the new frame would have the same error: {}", self.text);
+        Self { offset: None, text, ..self }
+    }
+
     /// The code, which identifies the kind of fault or oddity.
     #[must_use]
     pub fn code(&self) -> FindingCode {

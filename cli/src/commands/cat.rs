@@ -122,12 +122,13 @@ impl Cat {
             array.and_then(|array| array.meta().parse_dtype().map_err(|error| error.to_string()).transpose());
         let mut item = Item::new(dtype, items.typesize);
         let selection = self.slice.clone().unwrap_or_default();
-        let selected = selection.of(&items.geometry.shape()).map_err(|why| Problem::new("refused", why))?;
+        let selected =
+            selection.of(&items.geometry.shape()).map_err(|why| Problem::new("invalid-input", why))?;
         // Fails for a slice that cannot be read, before the first byte is written.
         items.nbytes(&selected.ranges)?;
         let shape: Result<Vec<usize>, _> = selected.shape().map(usize::try_from).collect();
         let mut shape =
-            shape.map_err(|_| Problem::new("refused", "the shape is too large for this machine"))?;
+            shape.map_err(|_| Problem::new("too-large", "the shape is too large for this machine"))?;
         // As in NumPy, the dimensions of a subarray dtype are dimensions of the array.
         if self.npy || self.output.is_some() || self.json {
             item.unfold(&mut shape);
@@ -135,7 +136,7 @@ impl Cat {
         if self.npy || self.output.is_some() {
             item = item.for_npy();
         } else if let Some(why) = item.why_too_long() {
-            return Err(Problem::new("refused", why).into());
+            return Err(Problem::new("too-large", why).into());
         }
         if let Some(note) = &item.note {
             remark(&format_args!("{}: {note}", address.location()));
@@ -193,7 +194,7 @@ fn refuse_store(target: &Target) -> Failure {
         return failure;
     }
     let message = "a store: name one of its members, which `b2nd ls` lists";
-    target.location().failure(Problem::new("refused", message))
+    target.location().failure(Problem::new("invalid-input", message))
 }
 
 /// The fields of the JSON object before the items.
@@ -215,7 +216,7 @@ fn print_json(
     selected: &Selected,
 ) -> Result<(), Trouble> {
     if let Some(why) = why_too_many_lists(shape) {
-        return Err(Problem::new("refused", why).into());
+        return Err(Problem::new("too-large", why).into());
     }
     let description = Description { schema: SCHEMA, address, shape, dtype: item.dtype.to_string() };
     let mut start = Vec::new();

@@ -214,7 +214,7 @@ impl ChunkBatch {
         // The library finds the chunk files by the path of their folder.
         if frame.header().is_sparse() && matches!(location.inside, Inside::Url(_)) {
             let message = "the chunk files of a sparse frame are read only from a folder; copy it to one";
-            return self.fail(location.failure(Problem::new("refused", message)));
+            return self.fail(location.failure(Problem::new("invalid-input", message)));
         }
         let count = frame.header().nchunks();
         // If chunks differ in length, only the chunk index has their number.

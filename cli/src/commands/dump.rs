@@ -147,7 +147,7 @@ impl Dump {
         // The bytes are a metalayer, unless no layout begins with their first byte.
         if !Deserializer::new(bytes).layout().is_err_and(|error| error.offset() == Some(0)) {
             metalayer(bytes).rows(receive);
-            let more = Problem::new("refused", "a metalayer by itself has no chunks and no trailer");
+            let more = Problem::new("invalid-input", "a metalayer by itself has no chunks and no trailer");
             return if self.needs_frame() { Err(more) } else { Ok(()) };
         }
         let mut is_bad = false;

@@ -65,7 +65,7 @@ impl Encode {
             Ok(encoded) => encoded,
             Err(error) => {
                 if self.json {
-                    let error = Problem::new("refused", error.to_string());
+                    let error = Problem::new("invalid-input", error.to_string());
                     // There is no input, but a failure has an address.
                     print(&Failure { address: Address::stdin().into(), error })?;
                 } else {

@@ -119,7 +119,7 @@ impl Rewrite {
         match after {
             Ok(after) => Ok(Change { before, after }),
             Err(error) => {
-                let is_refused = error.kind() == ErrorKind::Refused && self.dtype.is_none();
+                let is_refused = error.kind() == ErrorKind::InvalidInput && self.dtype.is_none();
                 let mut failure = failed(error);
                 if is_refused && needs_dtype(&before) {
                     failure.error.hint = Some(", for example with --dtype uint16");

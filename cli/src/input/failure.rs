@@ -35,7 +35,7 @@ impl Address {
             Inside::Stdin => "this command cannot use standard input or output; it needs the path of a frame",
             Inside::Url(_) => "this command cannot use a URL; it needs the path of a frame",
         };
-        Err(self.location().failure(Problem::new("refused", message)))
+        Err(self.location().failure(Problem::new("invalid-input", message)))
     }
 }
 

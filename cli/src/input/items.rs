@@ -46,7 +46,7 @@ impl Items {
             _ => {
                 let why = frame.slice(&[]).nbytes().err();
                 return Err(
-                    why.map_or_else(|| Problem::new("refused", "the frame has no array"), Problem::from)
+                    why.map_or_else(|| Problem::new("unsupported", "the frame has no array"), Problem::from)
                 );
             }
         };
@@ -56,7 +56,7 @@ impl Items {
         if typesize as u64 > limit {
             let message =
                 format!("items of {typesize} bytes are too long: the limit for this frame is {limit} bytes");
-            return Err(Problem::new("refused", message));
+            return Err(Problem::new("too-large", message));
         }
         Ok(Self { frame, geometry, typesize, threads, limit, buffer: Vec::new() })
     }
@@ -89,7 +89,7 @@ impl Items {
             let (rank, typesize) = (shape.len(), self.typesize);
             let message =
                 format!("the edges of {rank} dimensions have {count} items of {typesize} bytes; use --slice");
-            return Err(Problem::new("refused", message));
+            return Err(Problem::new("too-large", message));
         };
         let mut edges = vec![0; nbytes];
         let corners: usize = ends.iter().map(Vec::len).product();
@@ -120,7 +120,7 @@ impl Items {
             let message = format!(
                 "{nbytes} bytes of items are too many to print: the limit for this frame is {limit}; use --slice, or -o FILE"
             );
-            return Err(Problem::new("refused", message));
+            return Err(Problem::new("too-large", message));
         }
         Ok(self.read(ranges)?)
     }

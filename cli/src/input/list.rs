@@ -34,7 +34,7 @@ fn listed_address(line: Vec<u8>) -> Result<Address, Failure> {
     if address.inside == Inside::Stdin {
         let message =
             "standard input must be given as an argument, not in a list; a file of this name is ./-";
-        return Err(address.location().failure(Problem::new("refused", message)));
+        return Err(address.location().failure(Problem::new("invalid-input", message)));
     }
     Ok(address)
 }

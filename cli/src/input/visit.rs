@@ -95,12 +95,18 @@ impl Visit<'_> {
     /// Visits the frame in a file or on standard input.
     fn visit_inside(self, target: &Target, receive: &mut ReceiveView<'_>) -> Result<(), Problem> {
         if self.scan && target.inside == Inside::Stdin {
-            return Err(Problem::new("refused", "--scan needs a file; standard input is read as one frame"));
+            return Err(Problem::new(
+                "invalid-input",
+                "--scan needs a file; standard input is read as one frame",
+            ));
         }
         let location = target.location();
         if target.inside == Inside::Url(None) {
             if self.scan {
-                return Err(Problem::new("refused", "--scan needs a file; it would fetch the whole object"));
+                return Err(Problem::new(
+                    "invalid-input",
+                    "--scan needs a file; it would fetch the whole object",
+                ));
             }
             if target.is_zip_object() {
                 return self.visit_members(location, remote::open(location.path)?, receive);
@@ -152,7 +158,9 @@ impl Visit<'_> {
         let is_alone = store.kind() == ObjectKind::EmbedStore;
         let mut frames = match EmbeddedFrames::new(store) {
             Ok(frames) => frames,
-            Err(error) if error.kind() == ErrorKind::Refused => return receive(Err(location.failure(error))),
+            Err(error) if error.kind() == ErrorKind::Unsupported => {
+                return receive(Err(location.failure(error)));
+            }
             // If the trailer cannot be read, a check of the store reports it.
             Err(_) => return,
         };

@@ -21,7 +21,7 @@ pub(crate) struct Explanation {
 }
 
 /// A failure that is not a finding.
-const FAILURES: [Explanation; 16] = [
+const FAILURES: [Explanation; 18] = [
     failure(
         "io",
         "A file or folder cannot be read or written. Most messages are the operating system's.",
@@ -59,10 +59,22 @@ const FAILURES: [Explanation; 16] = [
         "Try again when it is done.",
     ),
     failure(
-        "refused",
-        "This cannot be done with this file. Nothing was written.",
+        "invalid-input",
+        "A value does not fit this file or the format. Nothing was written.",
         "The message says which rule forbids it.",
         "Follow the message: another value, or another command.",
+    ),
+    failure(
+        "unsupported",
+        "This program cannot do this with this file. Nothing was written.",
+        "The chunks need a plugin of Blosc2, the items are Python objects or elsewhere, or the frame has no array.",
+        "Use another program, such as python-blosc2.",
+    ),
+    failure(
+        "too-large",
+        "More is needed than memory, a limit of this program, or the format allows. Nothing was written.",
+        "The array or the slice is large, or a few damaged bytes claim that it is.",
+        "Ask for a smaller slice. If the file should be small, check it: `b2nd check --data`.",
     ),
     failure(
         "array-unknown",

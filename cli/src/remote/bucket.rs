@@ -60,7 +60,7 @@ impl Bucket {
                 Service::Web => innermost(&error),
                 _ => format!("{}: {}", innermost(&error), service.login()),
             };
-            Problem::new("refused", message)
+            Problem::new("invalid-input", message)
         })?;
         Ok(Self { service, objects, has_reported: AtomicBool::default(), failures: AtomicU32::default() })
     }
@@ -99,11 +99,11 @@ pub(super) struct ObjectUrl {
 
 impl ObjectUrl {
     pub(super) fn parse(url: &Path) -> Result<Self, Problem> {
-        let refused = |message: String| Problem::new("refused", message);
+        let invalid = |message: String| Problem::new("invalid-input", message);
         let parts = url.to_str().and_then(|url| url.split_once("://"));
-        let (scheme, rest) = parts.ok_or_else(|| refused("not a URL in UTF-8".into()))?;
+        let (scheme, rest) = parts.ok_or_else(|| invalid("not a URL in UTF-8".into()))?;
         let service = Service::of(scheme).ok_or_else(|| {
-            refused(format!(
+            invalid(format!(
                 "URLs of the scheme {scheme} cannot be read, only s3, gs, az, http and https; to name a path, begin it with ./"
             ))
         })?;
@@ -112,10 +112,10 @@ impl ObjectUrl {
         if service == Service::Web && host.contains('@') {
             let message =
                 "a URL with a user's name or password is not read, as it would be printed with each array";
-            return Err(refused(message.into()));
+            return Err(invalid(message.into()));
         }
         if host.is_empty() {
-            return Err(refused(format!("the URL names no {}", service.noun())));
+            return Err(invalid(format!("the URL names no {}", service.noun())));
         }
         let root = format!("{scheme}://{host}");
         // Keys of object stores are literal, as in the tools of the stores. URLs of the web have escapes and a query.
@@ -124,13 +124,13 @@ impl ObjectUrl {
             let (path, query) = path.split_once('?').unwrap_or((path, ""));
             if path.to_ascii_lowercase().contains("%2f") {
                 let message = "URLs with an escaped slash, %2F, are not supported";
-                return Err(refused(message.into()));
+                return Err(invalid(message.into()));
             }
             (Key::from_url_path(path), query)
         } else {
             (Key::parse(path), "")
         };
-        let key = key.map_err(|error| refused(format!("not the name of an object: {error}")))?;
+        let key = key.map_err(|error| invalid(format!("not the name of an object: {error}")))?;
         // The query of a signed URL is valid for one object only, so its server is not kept.
         let bucket = match query {
             "" => Bucket::at(&root, service)?,

@@ -72,15 +72,15 @@ impl FailedRequest<'_> {
         // status.
         Some(
             if sources(self.error).any(|error| error.downcast_ref::<object_store::path::Error>().is_some()) {
-                ("refused", format!("{}; list the other prefixes one by one", innermost(self.error)))
+                ("unsupported", format!("{}; list the other prefixes one by one", innermost(self.error)))
             } else if ["NoSuchBucket", "ContainerNotFound"].contains(&self.code()) {
                 ("no-bucket", format!("there is no {} {root}", service.noun()))
             } else if let Some(Unusable::NoCredentials) = self.unusable {
                 ("no-access", format!("there are no credentials: {}", service.login()))
             } else if *self.redirect() == Redirect::Unnamed && service == Service::S3 {
-                ("refused", "the bucket is in another region: set AWS_REGION".into())
+                ("invalid-input", "the bucket is in another region: set AWS_REGION".into())
             } else if *self.redirect() == Redirect::TooFar {
-                ("refused", service.redirected().into())
+                ("invalid-input", service.redirected().into())
             } else if let Some(Unusable::WholeObject) = self.unusable {
                 let message = match service {
                     Service::Web => "the server sends files only as a whole; download this one",
@@ -114,7 +114,7 @@ impl FailedRequest<'_> {
                 ("throttled", format!("the server asks for fewer requests{answer}; {what}"))
             }
             (Some(500..), _) => ("io", format!("the server has failed{answer}; try again later")),
-            (Some(_), _) => ("refused", format!("the server refuses the request{answer}")),
+            (Some(_), _) => ("invalid-input", format!("the server refuses the request{answer}")),
             (None, Some(HttpErrorKind::Timeout)) => {
                 let longer = (5 * *TIMEOUT).min(MAX_TIMEOUT);
                 let what = format!("B2ND_TIMEOUT={longer} waits up to {longer} seconds");

@@ -31,7 +31,7 @@ pub(crate) fn list(url: &Path) -> Result<Objects, Problem> {
     if prefix.is_web() {
         let message =
             "a web server cannot list files; give the URLs of the arrays, for example with --files-from";
-        return Err(Problem::new("refused", message));
+        return Err(Problem::new("invalid-input", message));
     }
     let (sender, keys) = mpsc::channel(QUEUE_LEN);
     let ObjectUrl { bucket, root, key } = prefix.clone();

@@ -10,7 +10,7 @@ use b2nd_chunk::header::INT32;
 
 #[cfg(feature = "decompress")]
 use crate::format::decompress::max_data;
-use crate::rules::chunk::{unknown_method, unsupported};
+use crate::rules::chunk::{check_methods, check_support};
 
 /// Why a chunk could not be decompressed.
 pub(crate) enum NotDecompressed {
@@ -21,10 +21,8 @@ pub(crate) enum NotDecompressed {
 
 /// Refuses a codec or a filter that cannot be undone.
 pub(crate) fn check_method(header: &ChunkHeader) -> Result<(), NotDecompressed> {
-    if let Some(why) = unknown_method(header) {
-        return Err(NotDecompressed::Damaged(why));
-    }
-    unsupported(header).map_or(Ok(()), |why| Err(NotDecompressed::NotTried(why)))
+    check_methods(header).map_err(NotDecompressed::Damaged)?;
+    check_support(header).map_err(NotDecompressed::NotTried)
 }
 
 /// Decompresses a chunk with a valid header and table of blocks, block by block if possible.

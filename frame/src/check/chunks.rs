@@ -18,7 +18,7 @@ use crate::finding::{Finding, Place};
 use crate::format::frame::Frame;
 use crate::format::header::Header;
 use crate::format::index::{ChunkEntry, ChunkPlace, chunks_len, index_start};
-use crate::io::blocks::{FIRST_READ, PIECE, streams_end, wrong_stored_table};
+use crate::io::blocks::{FIRST_READ, PIECE, check_stored_table, streams_end};
 use crate::io::chunks::Chunks;
 use crate::progress::Progress;
 use crate::rules::chunk::{ChunkRules, about, damaged, list, not_a_chunk, with_false_dictionary, wrong};
@@ -39,7 +39,7 @@ pub(super) fn check<R: Read + Seek>(
     match walk(frame, depth, progress) {
         Ok(findings) => findings.report(report),
         Err(error) if error.kind() == ErrorKind::Malformed => {}
-        Err(error) if error.kind() == ErrorKind::Refused => {
+        Err(error) if matches!(error.kind(), ErrorKind::Unsupported | ErrorKind::TooLarge) => {
             report.skipped.push(Skipped::Chunks { count: None, why: error.to_string() });
         }
         Err(error) => return Err(error),
@@ -59,7 +59,7 @@ fn walk<R: Read + Seek>(
     scan.is_listed = listed.is_some();
     let mut chunks = frame.chunks()?;
     if header.is_sparse() && chunks.frame.directory().is_none() {
-        return Err(Error::refused(
+        return Err(Error::unsupported(
             "the chunk files of a sparse frame are read only from a folder; open the frame by its path",
         ));
     }
@@ -186,13 +186,13 @@ impl ChunkScan {
             self.files.insert(number);
         }
         let Some(header) = ChunkHeader::parse(&first.bytes) else { return Ok(Some(not_a_chunk(entry))) };
-        if let Some(why) = self.rules.violation(&header, entry.nbytes, first.room) {
+        if let Err(why) = self.rules.check(&header, entry.nbytes, first.room) {
             return Ok(Some(wrong(entry, &why)));
         }
         if !self.may_look(entry, header.cbytes.saturating_sub(ChunkHeader::MAX_LEN)) {
             return Ok(None);
         }
-        if let Some(why) = wrong_stored_table(chunks, entry, &header, &first.bytes)? {
+        if let Err(why) = check_stored_table(chunks, entry, &header, &first.bytes)? {
             return Ok(Some(wrong(entry, &why)));
         }
         self.record(entry, &header);

@@ -22,7 +22,9 @@ pub(super) fn check<R: Read + Seek>(
     let mut scan = match scan(frame, progress) {
         Ok(scan) => scan,
         Err(error) if error.kind() == ErrorKind::Stopped => return Err(error),
-        Err(error) if error.kind() == ErrorKind::Refused => return Ok((Vec::new(), None)),
+        Err(error) if matches!(error.kind(), ErrorKind::Unsupported | ErrorKind::TooLarge) => {
+            return Ok((Vec::new(), None));
+        }
         Err(error) => return Ok(([error.into_finding()?].into(), None)),
     };
     scan.stored.sort_unstable();

@@ -110,8 +110,8 @@ impl<R: Read + Seek> Frame<R> {
     ///
     /// # Errors
     ///
-    /// As [`dump_chunks`](Self::dump_chunks), and of the kind [`Refused`](crate::ErrorKind::Refused) if the frame has
-    /// no chunk of this number.
+    /// As [`dump_chunks`](Self::dump_chunks), and of the kind [`InvalidInput`](crate::ErrorKind::InvalidInput) if the
+    /// frame has no chunk of this number.
     ///
     /// ```
     /// use std::ops::ControlFlow;
@@ -134,7 +134,9 @@ impl<R: Read + Seek> Frame<R> {
         let mut chunks = self.chunks()?;
         let Some(entry) = chunks.get(number)? else {
             let count = counted(chunks.len(), "chunk");
-            return Err(Error::refused(format_args!("there is no chunk {number}: the frame has {count}")));
+            return Err(Error::invalid_input(format_args!(
+                "there is no chunk {number}: the frame has {count}"
+            )));
         };
         let bytes = bytes_shown(&mut chunks, &entry)?;
         // An error only means that the function returned `Break`.

@@ -19,7 +19,7 @@ use crate::format::section::{CONTENT_HEADER, Metalayer};
 use crate::io::lock::ExclusiveLock;
 use crate::io::open::open_at_once;
 use crate::io::source::{available, read_up_to};
-use crate::rules::array::{agreement, refuse_objects};
+use crate::rules::array::{agreement, refuse_objects, valid_geometry};
 
 /// A change of a frame in its file: a new shape, dtype or metalayer, from [`Frame::edit`].
 ///
@@ -83,7 +83,7 @@ impl<R> Edit<'_, R> {
     /// assert!(frame.edit().shape(&[4, 6]).preview().is_ok());
     ///
     /// let error = frame.edit().shape(&[4, 7]).preview().unwrap_err();
-    /// assert_eq!(error.kind(), ErrorKind::Refused);
+    /// assert_eq!(error.kind(), ErrorKind::InvalidInput);
     /// assert_eq!(
     ///     error.to_string(),
     ///     "shape [4, 7] needs a grid of [2, 3] chunks, but the array has [2, 2]"
@@ -187,7 +187,7 @@ impl<R> Edit<'_, R> {
         for (name, value) in &self.metalayers {
             let layer = after
                 .metalayer(name)
-                .ok_or_else(|| Error::refused(format_args!("the frame has no metalayer `{name}`")))?;
+                .ok_or_else(|| Error::invalid_input(format_args!("the frame has no metalayer `{name}`")))?;
             after = after.replaced(layer, value)?;
         }
         if let Some(shape) = &self.shape {
@@ -215,7 +215,9 @@ impl Edit<'_, File> {
     ///
     /// # Errors
     ///
-    /// - [`Refused`] if the change is not possible, the frame was not opened by its path, or is not the whole file.
+    /// - [`InvalidInput`] if a value does not fit the frame, or the frame was not opened by its path.
+    /// - [`Unsupported`] if the frame has no array to change, or is not the whole file.
+    /// - [`TooLarge`] if the shape has more items or chunks than the format can count.
     /// - [`Malformed`] if the new metalayer is malformed, or the array contradicts the header.
     /// - [`Locked`] if another process holds the lock.
     /// - [`Changing`] if the header in the file has changed since it was read.
@@ -223,7 +225,9 @@ impl Edit<'_, File> {
     ///
     /// After [`Io`] the file may have changed; after any other error it is unchanged.
     ///
-    /// [`Refused`]: crate::ErrorKind::Refused
+    /// [`InvalidInput`]: crate::ErrorKind::InvalidInput
+    /// [`Unsupported`]: crate::ErrorKind::Unsupported
+    /// [`TooLarge`]: crate::ErrorKind::TooLarge
     /// [`Malformed`]: crate::ErrorKind::Malformed
     /// [`Locked`]: crate::ErrorKind::Locked
     /// [`Changing`]: crate::ErrorKind::Changing
@@ -305,7 +309,7 @@ impl<R> Frame<R> {
         let file_len = self.check_same(path, file)?;
         let frame_len = self.header().frame_len;
         if frame_len != file_len {
-            return Err(Error::refused(format_args!(
+            return Err(Error::unsupported(format_args!(
                 "the frame has {frame_len} bytes, but its file has {file_len}; only a whole file can be changed"
             )));
         }
@@ -317,7 +321,7 @@ impl Frame<()> {
     fn with_shape(&self, shape: &[i64]) -> Result<Self, Error> {
         let array = self.array()?.ok_or_else(no_array)?;
         check_shape(&array, self.header(), shape)?;
-        let meta = array.meta().clone().with_shape(shape).map_err(Error::refused)?;
+        let meta = array.meta().clone().with_shape(shape).map_err(Error::invalid_input)?;
         self.with_meta(&array, &meta)
     }
 
@@ -325,17 +329,17 @@ impl Frame<()> {
         let array = self.array()?.ok_or_else(no_array)?;
         let before = array.dtype().ok_or_else(|| {
             let layout = array.meta().layout();
-            Error::refused(format_args!("layout {layout} stores no dtype; a rewrite can add one"))
+            Error::unsupported(format_args!("layout {layout} stores no dtype; a rewrite can add one"))
         })?;
         // The syntax of another dtype format is not known.
         if array.meta().dtype_format().is_some_and(|format| format != 0) {
-            array.meta().parse_dtype().map_err(wrong_dtype)?;
+            array.meta().parse_dtype().map_err(|error| Error::unsupported(format_args!("dtype: {error}")))?;
         }
         check_typesize(&array, self.header())?;
         check_dtype(&dtype.parse().map_err(wrong_dtype)?, self.header().typesize)?;
         if dtype.len() != before.len() {
             let (expected, found) = (before.len(), dtype.len());
-            return Err(Error::refused(format_args!(
+            return Err(Error::invalid_input(format_args!(
                 "the new dtype must be as long as the old one ({expected} bytes), but `{dtype}` has {found}; a rewrite \
                  can change its length"
             )));
@@ -356,14 +360,14 @@ impl Frame<()> {
         let (expected, found) = (layer.bytes().len(), value.len());
         if expected != found {
             let name = Escaped(layer.name());
-            return Err(Error::refused(format_args!(
+            return Err(Error::invalid_input(format_args!(
                 "the new value of metalayer `{name}` must be as long as the old one ({expected} bytes), but has {found}"
             )));
         }
         // A change of shared bytes would silently change the other part too.
         if self.shares_bytes(layer) {
             let name = Escaped(layer.name());
-            return Err(Error::refused(format_args!(
+            return Err(Error::unsupported(format_args!(
                 "metalayer `{name}` shares bytes with another part of the header"
             )));
         }
@@ -398,7 +402,7 @@ fn check_array(before: &Array<'_>, after: &Array<'_>, header: &Header) -> Result
     let is_put_right = (old.layout(), new.layout()) == (Layout::B2ndMismarked, Layout::B2nd);
     if old.layout() != new.layout() && !is_put_right {
         let (old, new) = (old.layout(), new.layout());
-        return Err(Error::refused(format_args!(
+        return Err(Error::invalid_input(format_args!(
             "the new value has layout {new}, but the array has layout {old}"
         )));
     }
@@ -406,7 +410,7 @@ fn check_array(before: &Array<'_>, after: &Array<'_>, header: &Header) -> Result
     let (expected, found) = (shapes(old), shapes(new));
     if expected != found {
         let ([chunks, blocks], [new_chunks, new_blocks]) = (expected, found);
-        return Err(Error::refused(format_args!(
+        return Err(Error::invalid_input(format_args!(
             "the new value has chunkshape {new_chunks:?} and blockshape {new_blocks:?}, but the data has {chunks:?} \
              and {blocks:?}"
         )));
@@ -434,16 +438,16 @@ fn check_typesize(array: &Array<'_>, header: &Header) -> Result<(), Error> {
 /// Checks that a shape has the same grid of chunks. After an interrupted resize, it must have the number of chunks in
 /// the header, because the old shape may be wrong.
 pub(crate) fn check_shape(array: &Array<'_>, header: &Header, shape: &[i64]) -> Result<(), Error> {
-    let geometry = array.geometry().map_err(Error::refused)?;
-    let resize = geometry.resize(shape).map_err(Error::refused)?;
+    let geometry = valid_geometry(array)?;
+    let resize = geometry.resize(shape).map_err(Error::geometry)?;
     let counted = header.nchunks().filter(|&counted| counted != geometry.nchunks());
     let (grid, new_grid) = (geometry.grid_of_chunks(), resize.after().grid_of_chunks());
     match counted {
         Some(counted) if counted == resize.after().nchunks() => Ok(()),
-        Some(counted) => Err(Error::refused(format_args!(
+        Some(counted) => Err(Error::invalid_input(format_args!(
             "shape {shape:?} needs a grid of {new_grid:?} chunks, but after an interrupted resize there are {counted} chunks"
         ))),
-        None if resize.changes_chunks() => Err(Error::refused(format_args!(
+        None if resize.changes_chunks() => Err(Error::invalid_input(format_args!(
             "shape {shape:?} needs a grid of {new_grid:?} chunks, but the array has {grid:?}"
         ))),
         None => Ok(()),
@@ -451,16 +455,16 @@ pub(crate) fn check_shape(array: &Array<'_>, header: &Header, shape: &[i64]) -> 
 }
 
 pub(crate) fn no_array() -> Error {
-    Error::refused("the frame has no array")
+    Error::unsupported("the frame has no array")
 }
 
 fn not_opened() -> Error {
-    Error::refused("only a frame opened with `Frame::open` can be changed")
+    Error::invalid_input("only a frame opened with `Frame::open` can be changed")
 }
 
 /// The error for an invalid dtype, or an unknown dtype format.
 pub(crate) fn wrong_dtype(error: impl Display) -> Error {
-    Error::refused(format_args!("dtype: {error}"))
+    Error::invalid_input(format_args!("dtype: {error}"))
 }
 
 /// Checks that a dtype has no Python objects, and that its item size is the type size of the frame.
@@ -470,7 +474,7 @@ pub(crate) fn check_dtype(dtype: &Dtype, typesize: i32) -> Result<(), Error> {
     if usize::try_from(typesize) == Ok(found) {
         Ok(())
     } else {
-        Err(Error::refused(format_args!(
+        Err(Error::invalid_input(format_args!(
             "the items of the frame have {typesize} bytes, but those of dtype `{dtype}` have {found}"
         )))
     }

@@ -58,7 +58,9 @@ impl<'p> Job<'p> {
         wanted: &'p Wanted,
     ) -> Result<(Self, Destination), Error> {
         if old.header().is_sparse() {
-            return Err(Error::refused("a sparse frame is rewritten by its path, where its chunks are"));
+            return Err(Error::invalid_input(
+                "a sparse frame is rewritten by its path, where its chunks are",
+            ));
         }
         let makes_directory = wanted.is_sparse == Some(true);
         let destination = Destination::free(to, makes_directory)?;
@@ -80,7 +82,7 @@ impl<'p> Job<'p> {
                 real(&source).and_then(|target| OpenOptions::new().write(true).open(&target).map(|_| target));
             Destination::taken(&source, target.map_err(|error| Error::io("write", &source, error))?)?
         } else {
-            return Err(Error::refused(
+            return Err(Error::invalid_input(
                 "a frame of another type cannot replace the old one: give a new path",
             ));
         };
@@ -126,10 +128,7 @@ impl<'p> Job<'p> {
         let mut seen = Frame { path: frame.path.clone(), by_directory, ..after.clone() }.map_reader(|()| new);
         match first_error(&Check::default().run(&mut seen)?.findings) {
             None => Ok((rewritten, after)),
-            Some(wrong) => Err(Error::refused(format_args!(
-                "the frame is damaged, and the new one would have the same error: {}",
-                wrong.message()
-            ))),
+            Some(wrong) => Err(Error::malformed(wrong.clone().in_new_frame())),
         }
     }
 

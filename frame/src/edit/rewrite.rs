@@ -243,7 +243,10 @@ impl<'p, R: Read + Seek> Rewrite<'p, R> {
     ///
     /// # Errors
     ///
-    /// - [`Refused`] if the frame cannot be rewritten, or not in place.
+    /// - [`InvalidInput`] if a new shape, dtype or frame type does not fit the frame, or it cannot be rewritten in
+    ///   place.
+    /// - [`Unsupported`] if the frame has no array, or content that the present format cannot store.
+    /// - [`TooLarge`] if the new header would be larger than the format allows.
     /// - [`Malformed`] if the frame has an error.
     /// - [`Exists`] if the new path exists and is another file.
     /// - [`Locked`] if another process holds the lock.
@@ -253,7 +256,9 @@ impl<'p, R: Read + Seek> Rewrite<'p, R> {
     ///
     /// After any error the old frame is unchanged, and nothing of the new one is left.
     ///
-    /// [`Refused`]: crate::ErrorKind::Refused
+    /// [`InvalidInput`]: crate::ErrorKind::InvalidInput
+    /// [`Unsupported`]: crate::ErrorKind::Unsupported
+    /// [`TooLarge`]: crate::ErrorKind::TooLarge
     /// [`Malformed`]: crate::ErrorKind::Malformed
     /// [`Exists`]: crate::ErrorKind::Exists
     /// [`Locked`]: crate::ErrorKind::Locked

@@ -18,6 +18,7 @@ use crate::format::header_builder::{HeaderBuilder, VERSION};
 use crate::format::index::{ChunkPlace, EntryValue};
 use crate::format::section::{ARRAY_NAME, Section, SectionRules};
 use crate::format::trailer::Trailer;
+use crate::rules::array::valid_geometry;
 use crate::rules::chunk::ChunkRules;
 use crate::write::index::NewIndex;
 
@@ -149,7 +150,7 @@ fn moved<R: Read + Seek>(frame: &mut Frame<R>, is_sparse: bool) -> Result<(NewIn
                 EntryValue::Stored(place)
             }
         };
-        index.reserve(number).map_err(|error| Error::refused(format_args!("chunk {number}: {error}")))?;
+        index.reserve(number).map_err(|error| Error::too_large(format_args!("chunk {number}: {error}")))?;
         index.set(number, new);
     }
     Ok((index, cbytes))
@@ -180,7 +181,7 @@ fn metalayer(
         (None, Some(text)) => (stored, text.to_owned()),
         (None, None) => {
             let layout = array.meta().layout();
-            return Err(Error::refused(format_args!("layout {layout} stores no dtype; give one")));
+            return Err(Error::invalid_input(format_args!("layout {layout} stores no dtype; give one")));
         }
     };
     let blockshape = if array.has_blocks() { array.meta().blockshape() } else { array.chunkshape() };
@@ -199,19 +200,19 @@ fn metalayer(
 
 /// The block size in bytes, which an older header does not have.
 fn blocksize(array: &Array<'_>, typesize: i32) -> Result<i32, Error> {
-    let nitems = array.geometry().map_err(Error::refused)?.block_nitems();
+    let nitems = valid_geometry(array)?.block_nitems();
     i32::try_from(i128::from(nitems) * i128::from(typesize)).map_err(|_| too_large())
 }
 
 fn too_large() -> Error {
-    Error::refused("a length or an offset in the new header would be larger than the format allows")
+    Error::too_large("a length or an offset in the new header would be larger than the format allows")
 }
 
 /// Converts a trailer of the older generation, which has at most one content, to the present generation.
 fn present_trailer(old: &Trailer) -> Result<Vec<u8>, Error> {
     if let Some(user) = old.vlmetalayers().first() {
         let len = user.chunk().len();
-        return Err(Error::refused(format_args!(
+        return Err(Error::unsupported(format_args!(
             "the trailer has {len} bytes of user metadata without a name, which the present format cannot store"
         )));
     }

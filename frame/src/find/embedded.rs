@@ -47,7 +47,7 @@ impl<R: Read + Seek> EmbeddedFrames<R> {
     ///
     /// # Errors
     ///
-    /// The errors of [`Frame::trailer`], and [`Refused`](crate::ErrorKind::Refused) if two frames share bytes.
+    /// The errors of [`Frame::trailer`], and [`Unsupported`](crate::ErrorKind::Unsupported) if two frames share bytes.
     pub fn new(mut store: Frame<R>) -> Result<Self, Error> {
         let places = store.trailer()?.embed_map().unwrap_or_default();
         let left = expansion_limit(store.header().frame_len);
@@ -58,7 +58,7 @@ impl<R: Read + Seek> EmbeddedFrames<R> {
             _ => None,
         });
         match shared {
-            Some((key, other)) => Err(Error::refused(format_args!(
+            Some((key, other)) => Err(Error::unsupported(format_args!(
                 "{} and {} share bytes in the data of the store",
                 Escaped(key),
                 Escaped(other)
@@ -88,8 +88,8 @@ impl<R: Read + Seek> EmbeddedFrames<R> {
     ///
     /// # Errors
     ///
-    /// [`Refused`](crate::ErrorKind::Refused) if the store has the key, but the data is on a server, or its place is
-    /// damaged.
+    /// [`Unsupported`](crate::ErrorKind::Unsupported) if the store has the key, but the data is on a server, or its
+    /// place is damaged.
     pub fn select(&mut self, key: &str) -> Result<bool, Error> {
         let why = match self.places.get(key) {
             Some(EmbedPlace::Data(range)) => {
@@ -102,7 +102,7 @@ impl<R: Read + Seek> EmbeddedFrames<R> {
             Some(EmbedPlace::Unknown) => "has neither an offset and a length nor a URL",
             None => return Ok(false),
         };
-        Err(Error::refused(format_args!("the data of {} {why}", Escaped(key))))
+        Err(Error::unsupported(format_args!("the data of {} {why}", Escaped(key))))
     }
 
     /// Reads bytes of the selected frame, as many as there are.
@@ -110,7 +110,8 @@ impl<R: Read + Seek> EmbeddedFrames<R> {
         let Self { store, selected, position, chunk, left, .. } = self;
         let header = store.header();
         let chunksize = u64::try_from(header.chunksize).ok().filter(|&size| size > 0);
-        let chunksize = chunksize.ok_or_else(|| Error::refused("the chunks of the store differ in size"))?;
+        let chunksize =
+            chunksize.ok_or_else(|| Error::unsupported("the chunks of the store differ in size"))?;
         let mut chunks = store.chunks()?;
         let mut filled = 0;
         while let Some(rest) = buffer.get_mut(filled..).filter(|rest| !rest.is_empty()) {
@@ -141,7 +142,7 @@ impl<R: Read + Seek> EmbeddedFrames<R> {
 }
 
 fn too_much() -> Error {
-    Error::refused(
+    Error::too_large(
         "the frames in the data of the store decompress to more bytes than the store's length allows",
     )
 }

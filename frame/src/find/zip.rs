@@ -264,8 +264,8 @@ fn crc32_of(reader: &mut (impl Read + Seek), start: u64, length: u64) -> Result<
 /// # Errors
 ///
 /// [`Io`](crate::ErrorKind::Io) if the file cannot be read, [`Malformed`](crate::ErrorKind::Malformed) if it is not a
-/// zip file ([`FindingCode::DamagedZip`]), [`Refused`](crate::ErrorKind::Refused) if its directory has more than 16 MiB.
-/// [`scan`](crate::scan()) finds frames without the directory.
+/// zip file ([`FindingCode::DamagedZip`]), [`TooLarge`](crate::ErrorKind::TooLarge) if its directory has more than 16
+/// MiB. [`scan`](crate::scan()) finds frames without the directory.
 ///
 /// ```
 /// use std::fs::File;
@@ -354,7 +354,7 @@ fn list<R: Read + Seek>(reader: Listening<'_, R>) -> Result<(Vec<ZipMember>, R),
     // The reader may be a server that sends records without end, so the length of the directory is checked first.
     let directory_len = archive.eocd_offset().saturating_sub(archive.directory_offset());
     if directory_len > MAX_DIRECTORY {
-        return Err(Error::refused(format_args!(
+        return Err(Error::too_large(format_args!(
             "the directory of the zip file has {directory_len} bytes, but at most {MAX_DIRECTORY} are read; a scan finds the frames without the directory"
         )));
     }

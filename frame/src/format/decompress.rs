@@ -59,7 +59,7 @@ pub(crate) fn value(header: ChunkHeader, chunk: &[u8]) -> Result<Cow<'_, [u8]>, 
 #[cfg(feature = "decompress")]
 pub(crate) fn zeroed(length: usize) -> Result<Vec<u8>, Error> {
     bytemuck::allocation::try_zeroed_vec(length)
-        .map_err(|()| Error::refused(format_args!("there is no memory for {length} bytes")))
+        .map_err(|()| Error::too_large(format_args!("there is no memory for {length} bytes")))
 }
 
 /// A value repeated to `nbytes` bytes.

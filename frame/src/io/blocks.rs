@@ -9,7 +9,7 @@ use b2nd_chunk::header::INT32;
 use crate::error::Error;
 use crate::format::index::ChunkEntry;
 use crate::io::chunks::Chunks;
-use crate::rules::chunk::fault;
+use crate::rules::chunk::rule;
 
 /// The number of bytes of the first read of a chunk: its header, and the table of up to 56 blocks.
 pub(crate) const FIRST_READ: u64 = 256;
@@ -17,20 +17,21 @@ pub(crate) const FIRST_READ: u64 = 256;
 /// The number of bytes read at a time from a longer table of blocks.
 pub(crate) const PIECE: usize = 1 << 16;
 
-/// Why the table of blocks of a stored chunk is invalid, read in pieces. `first` are the first bytes of the chunk.
-pub(crate) fn wrong_stored_table<R: Read + Seek>(
+/// Checks the table of blocks of a stored chunk, read in pieces. The inner error is a fault of the table. `first` are
+/// the first bytes of the chunk.
+pub(crate) fn check_stored_table<R: Read + Seek>(
     chunks: &mut Chunks<'_, R>,
     entry: &ChunkEntry,
     header: &ChunkHeader,
     first: &[u8],
-) -> Result<Option<String>, Error> {
+) -> Result<Result<(), String>, Error> {
     let after = (header.header_len + header.table_len().unwrap_or_default()) as u64;
     let dictionary = if header.has_dictionary { chunks.bytes(entry, after, INT32 as u64)? } else { None };
     let mut table = BlockTable::new(header, &dictionary.map(|read| read.bytes).unwrap_or_default());
     if header.has_table() {
         each_piece(chunks, entry, header, first, |piece| table.extend(piece))?;
     }
-    Ok(fault(table.finish()))
+    Ok(rule(table.finish()))
 }
 
 /// The end of the last block in a compressed chunk; `None` if it is not known. The header and the first bytes of the

@@ -96,8 +96,10 @@ impl<R: Read + Seek> Frame<R> {
     ///
     /// [`Malformed`](crate::ErrorKind::Malformed) if the index is not at the place that the header gives, or does not
     /// have an entry for each chunk, [`Io`](crate::ErrorKind::Io) if it cannot be read.
-    /// [`Refused`](crate::ErrorKind::Refused) if the index is compressed and the feature `decompress` is off, and for
-    /// frames older than C-Blosc2 2.0.0-rc1. The iterator returns an error if a piece of the index is damaged.
+    /// [`Unsupported`](crate::ErrorKind::Unsupported) if the index is compressed and the feature `decompress` is off,
+    /// and for frames older than C-Blosc2 2.0.0-rc1. [`TooLarge`](crate::ErrorKind::TooLarge) if the index claims more
+    /// bytes than the [expansion limit](crate::expansion_limit()). The iterator returns an error if a piece of the
+    /// index is damaged.
     ///
     /// ```
     /// use b2nd_frame::{ChunkPlace, Frame};
@@ -148,7 +150,7 @@ impl<R: Read + Seek> Frame<R> {
 
     fn open_index(&mut self) -> Result<Index, Error> {
         if self.header().generation != Generation::Present {
-            return Err(Error::refused(
+            return Err(Error::unsupported(
                 "the chunk index of a frame older than C-Blosc2 2.0.0-rc1 is not read",
             ));
         }
@@ -209,7 +211,8 @@ impl<R: Read + Seek> Chunks<'_, R> {
     /// # Errors
     ///
     /// [`Malformed`](crate::ErrorKind::Malformed) if the bytes are not a chunk header, or the chunk file of a sparse
-    /// frame is missing. [`Refused`](crate::ErrorKind::Refused) for a sparse frame that was not opened by its path.
+    /// frame is missing. [`InvalidInput`](crate::ErrorKind::InvalidInput) for a sparse frame that was not opened by its
+    /// path.
     ///
     /// ```
     /// use b2nd_frame::{Frame, SpecialValue};
@@ -279,10 +282,8 @@ impl<R: Read + Seek> Chunks<'_, R> {
         rules: &ChunkRules,
     ) -> Result<ChunkHeader, Error> {
         let (header, room) = self.unchecked_header(entry)?;
-        match rules.violation(&header, entry.nbytes, room) {
-            Some(why) => Err(Error::malformed(wrong(entry, &why))),
-            None => Ok(header),
-        }
+        let wrong = |why: String| Error::malformed(wrong(entry, &why));
+        rules.check(&header, entry.nbytes, room).map(|()| header).map_err(wrong)
     }
 
     /// Reads the stored bytes of a chunk, for a Blosc2 decompressor; `None` if the chunk is not stored: it is special,
@@ -355,7 +356,7 @@ impl<R: Read + Seek> Chunks<'_, R> {
     /// Bytes of a chunk file of a sparse frame; `None` if the file is missing.
     fn file_bytes(&self, number: u64, from: u64, length: u64) -> Result<Option<ChunkBytes>, Error> {
         let Some(directory) = self.frame.directory() else {
-            return Err(Error::refused(
+            return Err(Error::invalid_input(
                 "the chunks of a sparse frame are only found if it was opened by its path",
             ));
         };

@@ -9,8 +9,8 @@ use crate::format::chunk::one_item;
 use crate::format::decompress::{repeated, zeroed};
 use crate::format::index::{ChunkEntry, ChunkPlace};
 use crate::io::chunks::Chunks;
-use crate::io::piece::refused;
-use crate::rules::chunk::{damaged, fault, not_a_chunk, unsupported, wrong};
+use crate::io::piece::unread;
+use crate::rules::chunk::{check_support, damaged, not_a_chunk, rule, wrong, wrong_place};
 
 impl<R: Read + Seek> Chunks<'_, R> {
     /// Reads the data of a chunk, decompressed: block after block, as [`Block`](b2nd_serde::geometry::Block) describes
@@ -21,9 +21,10 @@ impl<R: Read + Seek> Chunks<'_, R> {
     ///
     /// # Errors
     ///
-    /// The errors of [`compressed`](Self::compressed), and an error if the chunk is damaged.
-    /// [`Refused`](crate::ErrorKind::Refused) if its codec or a filter is a plugin, if its size is not known, if its
-    /// entry in the chunk index is invalid, or if there is not enough memory.
+    /// The errors of [`compressed`](Self::compressed). [`Malformed`](crate::ErrorKind::Malformed) if the chunk is
+    /// damaged, or its entry in the chunk index is invalid. [`Unsupported`](crate::ErrorKind::Unsupported) if its codec
+    /// or a filter is a plugin, or if its size is not known. [`TooLarge`](crate::ErrorKind::TooLarge) if there is not
+    /// enough memory.
     ///
     /// ```
     /// use b2nd_frame::Frame;
@@ -41,17 +42,12 @@ impl<R: Read + Seek> Chunks<'_, R> {
             ChunkPlace::Frame(_) | ChunkPlace::File(_) => return self.decompressed_bytes(entry),
             ChunkPlace::Special(special) => {
                 let typesize = usize::try_from(self.frame.header().typesize).unwrap_or(1);
-                one_item(special, typesize).map_err(|why| refused(entry, &why))?
+                one_item(special, typesize).map_err(|why| unread(entry, &why))?
             }
-            ChunkPlace::Invalid(_) => {
-                return Err(refused(
-                    entry,
-                    "has an entry in the chunk index that is neither a valid place nor a known special value",
-                ));
-            }
+            ChunkPlace::Invalid(value) => return Err(Error::malformed(wrong_place(entry, value))),
         };
         let nbytes = entry.nbytes.and_then(|nbytes| usize::try_from(nbytes).ok());
-        let unknown = || refused(entry, "repeats one value, but its number of items is not stored");
+        let unknown = || unread(entry, "repeats one value, but its number of items is not stored");
         repeated(&item, nbytes.ok_or_else(unknown)?)
     }
 
@@ -59,14 +55,12 @@ impl<R: Read + Seek> Chunks<'_, R> {
     fn decompressed_bytes(&mut self, entry: &ChunkEntry) -> Result<Vec<u8>, Error> {
         let chunk = self.compressed(entry)?.unwrap_or_default();
         let header = ChunkHeader::parse(&chunk).ok_or_else(|| Error::malformed(not_a_chunk(entry)))?;
-        if let Some(why) = fault(header.check_table(&chunk)) {
-            return Err(Error::malformed(wrong(entry, &why)));
-        }
+        rule(header.check_table(&chunk)).map_err(|why| Error::malformed(wrong(entry, &why)))?;
         if header.special.is_some() {
             return repeated(chunk.get(header.header_len..).unwrap_or_default(), header.nbytes);
         }
-        if let Some(why) = unsupported(&header).filter(|_| header.has_table()) {
-            return Err(refused(entry, &why));
+        if header.has_table() {
+            check_support(&header).map_err(|why| unread(entry, &why))?;
         }
         let mut data = zeroed(header.nbytes)?;
         let decompressed = Decompressor::new().decompress_into(&chunk, &mut data);

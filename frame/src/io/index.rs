@@ -14,7 +14,7 @@ use crate::finding::{Finding, Place};
 use crate::format::decompress::max_data;
 use crate::format::frame::Frame;
 use crate::format::index::ENTRY_LEN;
-use crate::rules::chunk::unsupported;
+use crate::rules::chunk::check_support;
 
 /// The number of bytes read at a time from an uncompressed index.
 const PIECE_LEN: usize = 1 << 16;
@@ -69,12 +69,10 @@ impl Index {
                 }
                 Form::Uncompressed
             }
-            None => match unsupported(&header).or_else(|| wrong_blocks(&header)) {
-                Some(why) => {
-                    return Err(Error::refused(format_args!("the chunk index cannot be read: it {why}")));
-                }
-                None => Form::Blocks,
-            },
+            None => {
+                check_blocks(&header)?;
+                Form::Blocks
+            }
         };
         Ok(Self { start, bytes, header, form })
     }
@@ -182,20 +180,24 @@ fn damaged(start: u64, why: &dyn fmt::Display) -> Error {
     Error::malformed(Finding::new(FindingCode::DamagedIndex, Place::ChunkIndex).at(start).text(text))
 }
 
-/// Why a compressed index is not read piece by piece, though it may be well-formed.
-fn wrong_blocks(header: &ChunkHeader) -> Option<String> {
+/// Refuses a compressed index that cannot be read piece by piece, though it may be well-formed.
+fn check_blocks(header: &ChunkHeader) -> Result<(), Error> {
+    let unread = |why: String| format!("the chunk index cannot be read: it {why}");
+    check_support(header).map_err(|why| Error::unsupported(unread(why)))?;
     if header.needs_other_blocks() {
-        return Some("has blocks that cannot be decompressed one by one".into());
+        return Err(Error::unsupported(unread("has blocks that cannot be decompressed one by one".into())));
     }
-    let (nbytes, cbytes) = (header.nbytes, header.cbytes);
+    let (nbytes, cbytes, length) = (header.nbytes, header.cbytes, header.blocksize);
     let longest = max_data(cbytes);
     if nbytes > longest {
-        return Some(format!(
+        return Err(Error::too_large(unread(format!(
             "claims {nbytes} bytes of data in {cbytes} stored bytes, but may have at most {longest}"
-        ));
+        ))));
     }
-    let length = header.blocksize;
-    (length % ENTRY_LEN != 0 || length > MAX_BLOCK_LEN).then(|| {
-        format!("has blocks of {length} bytes, but must have a multiple of {ENTRY_LEN} up to {MAX_BLOCK_LEN}")
-    })
+    if length % ENTRY_LEN != 0 || length > MAX_BLOCK_LEN {
+        return Err(Error::unsupported(unread(format!(
+            "has blocks of {length} bytes, but must have a multiple of {ENTRY_LEN} up to {MAX_BLOCK_LEN}"
+        ))));
+    }
+    Ok(())
 }

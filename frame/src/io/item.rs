@@ -135,8 +135,8 @@ impl<R: Read + Seek> Slice<'_, R> {
     ///
     /// # Errors
     ///
-    /// The errors of [`read`](Self::read). [`Refused`](crate::ErrorKind::Refused) if the dtype does not fit `T` (see
-    /// [`Item`]), if its size is not the type size of the frame, or if a bool is neither 0 nor 1.
+    /// The errors of [`read`](Self::read). [`InvalidInput`](crate::ErrorKind::InvalidInput) if the dtype does not fit
+    /// `T` (see [`Item`]), if its size is not the type size of the frame, or if a bool is neither 0 nor 1.
     ///
     /// ```
     /// use b2nd_frame::Frame;
@@ -155,9 +155,9 @@ impl<R: Read + Seek> Slice<'_, R> {
         let order = order_of::<T, R>(&self, plan.typesize)?;
         let shape: Result<Vec<usize>, _> =
             self.ranges.iter().map(|range| usize::try_from(range.end - range.start)).collect();
-        let shape = shape.map_err(Error::refused)?;
+        let shape = shape.map_err(Error::too_large)?;
         let nitems = plan.nbytes / plan.typesize;
-        let no_memory = |()| Error::refused(format_args!("there is no memory for {nitems} items"));
+        let no_memory = |()| Error::too_large(format_args!("there is no memory for {nitems} items"));
         let mut raw: Vec<T::Raw> = try_zeroed_vec(nitems).map_err(no_memory)?;
         self.fill(&plan, cast_slice_mut(&mut raw), true)?;
         let native = if cfg!(target_endian = "big") { ByteOrder::Big } else { ByteOrder::Little };
@@ -166,12 +166,12 @@ impl<R: Read + Seek> Slice<'_, R> {
             bytes.chunks_exact_mut(T::WIDTH).for_each(<[u8]>::reverse);
         }
         let items = T::items(raw).map_err(|index| {
-            Error::refused(format_args!(
+            Error::invalid_input(format_args!(
                 "item {index} of the slice is not a valid {}: its byte must be 0 or 1",
                 T::name()
             ))
         })?;
-        ArrayD::from_shape_vec(shape, items).map_err(Error::refused)
+        ArrayD::from_shape_vec(shape, items).map_err(Error::too_large)
     }
 }
 
@@ -182,23 +182,25 @@ fn order_of<T: Item, R>(slice: &Slice<'_, R>, typesize: usize) -> Result<Option<
     let dtype: Option<Dtype> = match array.map_or(Ok(None), |array| array.meta().parse_dtype()) {
         Ok(dtype) => dtype,
         Err(error) => {
-            return Err(Error::refused(format_args!("the items cannot be read as {name}: dtype: {error}")));
+            return Err(Error::invalid_input(format_args!(
+                "the items cannot be read as {name}: dtype: {error}"
+            )));
         }
     };
     let Some(dtype) = dtype else {
         // Without a dtype, every type except raw bytes would be a guess.
         let is_bytes = T::has_kind(&Kind::Void) && size == typesize;
         let why = format!("items without a dtype are read as [u8; {typesize}], not as {name}");
-        return if is_bytes { Ok(None) } else { Err(Error::refused(why)) };
+        return if is_bytes { Ok(None) } else { Err(Error::invalid_input(why)) };
     };
     let found = dtype.item_size();
     if !T::has_kind(dtype.kind()) || found != size {
-        return Err(Error::refused(format_args!("items of dtype {dtype} cannot be read as {name}")));
+        return Err(Error::invalid_input(format_args!("items of dtype {dtype} cannot be read as {name}")));
     }
     if found != typesize {
         let why =
             format!("items of dtype {dtype} have {found} bytes, but items of the frame have {typesize}");
-        return Err(Error::refused(format_args!("{why}: they cannot be read as {name}")));
+        return Err(Error::invalid_input(format_args!("{why}: they cannot be read as {name}")));
     }
     Ok(dtype.byte_order())
 }

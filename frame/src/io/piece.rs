@@ -12,6 +12,7 @@ use b2nd_chunk::header::INT32;
 use b2nd_chunk::{ChunkHeader, Decompressor};
 use b2nd_serde::geometry::{Block, Chunk, Run};
 
+use crate::code::FindingCode;
 use crate::error::Error;
 use crate::format::chunk::one_item;
 use crate::format::chunk_file::name;
@@ -19,7 +20,7 @@ use crate::format::decompress::{max_data, zeroed};
 use crate::format::index::{ChunkEntry, ChunkPlace};
 use crate::io::chunks::Chunks;
 use crate::io::shared_slice::{SharedSlice, SliceWriter};
-use crate::rules::chunk::{ChunkRules, damaged, fault, not_a_chunk, unsupported, wrong};
+use crate::rules::chunk::{ChunkRules, about, check_support, damaged, not_a_chunk, rule, wrong, wrong_place};
 
 /// The size of the first read of a chunk. It holds the header and the table, and often all of a small chunk.
 // A longer read would be wasted on a slice of a few items; a shorter one would often miss a part of the table.
@@ -88,15 +89,17 @@ impl Unshared {
             if self.files.insert(file) {
                 return Ok(());
             }
-            return Err(refused(entry, &format!("is in {}, as is a chunk before it", name(file))));
+            let text = format!("chunk {} is in {}, as is a chunk before it", entry.number, name(file));
+            return Err(Error::malformed(about(FindingCode::ChunkOffset, entry).text(text)));
         }
         let left = self.left.checked_sub(cbytes as u64);
         self.left = left.unwrap_or_default();
         left.map(drop).ok_or_else(|| {
             let number = entry.number;
-            Error::refused(format_args!(
+            let text = format!(
                 "up to chunk {number}, the chunks of the slice have more bytes than the frame, so some share bytes"
-            ))
+            );
+            Error::malformed(about(FindingCode::ChunkOverlap, entry).text(text))
         })
     }
 }
@@ -111,32 +114,32 @@ pub(crate) fn read_pieces<'g, R: Read + Seek>(
     receive: &mut dyn FnMut(Piece<'g>) -> Result<(), Error>,
 ) -> Result<(), Error> {
     let Some(entry) = chunks.get(chunk.number())? else {
-        return Err(Error::refused(format_args!("the chunk index has no chunk {}", chunk.number())));
+        return Err(Error::unsupported(format_args!("the chunk index has no chunk {}", chunk.number())));
     };
     let mut pass = |data| receive(Piece { entry, chunk: chunk.clone(), data });
     match entry.place {
         ChunkPlace::Frame(_) | ChunkPlace::File(_) => {}
         ChunkPlace::Special(special) => {
-            return pass(PieceData::Value(one_item(special, typesize).map_err(|why| refused(&entry, &why))?));
+            return pass(PieceData::Value(one_item(special, typesize).map_err(|why| unread(&entry, &why))?));
         }
         ChunkPlace::Invalid(value) => {
-            let why = format!("has the entry {value} in the chunk index, which is not a valid place");
-            return Err(Error::malformed(wrong(&entry, &why)));
+            return Err(Error::malformed(wrong_place(&entry, value)));
         }
     }
     let first = chunks.stored_bytes(&entry, FIRST_READ)?;
     let header = ChunkHeader::parse(&first.bytes).ok_or_else(|| Error::malformed(not_a_chunk(&entry)))?;
     // The numbers of the header are used from here on, so the rules come first.
-    if let Some(why) = rules.violation(&header, entry.nbytes, first.room) {
-        return Err(Error::malformed(wrong(&entry, &why)));
-    }
+    let wrong = |why: String| Error::malformed(wrong(&entry, &why));
+    rules.check(&header, entry.nbytes, first.room).map_err(wrong)?;
     unshared.take(&entry, header.cbytes)?;
     let mut reader = ChunkReader { chunks, entry, first: first.bytes, cbytes: header.cbytes };
     if header.special.is_some() {
         let value = reader.bytes(header.header_len..header.cbytes)?;
         if value.len() != typesize {
-            let why = format!("repeats a value of {} bytes, but items have {typesize}", value.len());
-            return Err(Error::malformed(wrong(&entry, &why)));
+            return Err(wrong(format!(
+                "repeats a value of {} bytes, but items have {typesize}",
+                value.len()
+            )));
         }
         return pass(PieceData::Value(value));
     }
@@ -150,13 +153,9 @@ pub(crate) fn read_pieces<'g, R: Read + Seek>(
         });
         return in_pieces(&mut reader, header, blocks, &mut |blocks| pass(PieceData::Blocks(blocks)));
     }
-    if let Some(why) = unsupported(&header) {
-        return Err(refused(&entry, &why));
-    }
+    check_support(&header).map_err(|why| unread(&entry, &why))?;
     let table = reader.bytes(0..header.header_len + header.table_len().unwrap_or_default())?;
-    if let Some(why) = fault(header.check_table(&table)) {
-        return Err(Error::malformed(wrong(&entry, &why)));
-    }
+    rule(header.check_table(&table)).map_err(wrong)?;
     if header.needs_other_blocks() {
         return pass(PieceData::Whole { header, chunk: reader.bytes(0..header.cbytes)? });
     }
@@ -164,8 +163,8 @@ pub(crate) fn read_pieces<'g, R: Read + Seek>(
     in_pieces(&mut reader, header, blocks.into_iter(), &mut |blocks| pass(PieceData::Blocks(blocks)))
 }
 
-pub(super) fn refused(entry: &ChunkEntry, why: &str) -> Error {
-    Error::refused(format_args!("chunk {} {why}", entry.number))
+pub(super) fn unread(entry: &ChunkEntry, why: &str) -> Error {
+    Error::unsupported(format_args!("chunk {} {why}", entry.number))
 }
 
 /// The blocks of a chunk that a slice needs: for each one its index among them, and its number in the chunk.
@@ -268,7 +267,7 @@ impl Piece<'_> {
     }
 
     fn misfit(&self) -> Error {
-        refused(&self.entry, "does not fit the slice")
+        unread(&self.entry, "does not fit the slice")
     }
 
     fn damaged(&self, error: &b2nd_chunk::Error) -> Error {
@@ -348,10 +347,10 @@ impl Piece<'_> {
         if length <= most {
             return Ok(());
         }
-        let why = format!(
-            "claims {length} bytes of data in {from} stored bytes, but at most {most} are decompressed"
-        );
-        Err(refused(&self.entry, &why))
+        let number = self.entry.number;
+        Err(Error::too_large(format_args!(
+            "chunk {number} claims {length} bytes of data in {from} stored bytes, but at most {most} are decompressed"
+        )))
     }
 }
 

@@ -28,8 +28,9 @@ impl<'f, R: Read + Seek> Slice<'f, R> {
     ///
     /// # Errors
     ///
-    /// The errors of [`read`](Self::read). [`Refused`](crate::ErrorKind::Refused) if the array has no dtype, or one of
-    /// another size than the frame's typesize, or if an item does not fit the type.
+    /// The errors of [`read`](Self::read). [`Unsupported`](crate::ErrorKind::Unsupported) if the array has no dtype, or
+    /// one of another size than the frame's typesize. [`InvalidInput`](crate::ErrorKind::InvalidInput) if an item does
+    /// not fit the type.
     ///
     /// ```
     /// use b2nd_frame::Frame;
@@ -76,17 +77,17 @@ impl<'f, R: Read + Seek> Slice<'f, R> {
     pub fn rows<T: DeserializeOwned>(self) -> Result<Rows<'f, R, T>, Error> {
         let plan = SlicePlan::new(self.frame, &self.ranges)?;
         let array = self.frame.array()?;
-        let dtype = array.map_or(Ok(None), |array| array.meta().parse_dtype()).map_err(Error::refused)?;
+        let dtype = array.map_or(Ok(None), |array| array.meta().parse_dtype()).map_err(Error::unsupported)?;
         let dtype =
-            dtype.ok_or_else(|| Error::refused("the array has no dtype, so its items have no fields"))?;
+            dtype.ok_or_else(|| Error::unsupported("the array has no dtype, so its items have no fields"))?;
         let (found, typesize) = (dtype.item_size(), plan.typesize);
         if found != typesize {
-            return Err(Error::refused(format_args!(
+            return Err(Error::unsupported(format_args!(
                 "items of dtype {dtype} have {found} bytes, but items of the frame have {typesize}"
             )));
         }
         // Some dtypes fit no type.
-        dtype.read_items::<T>(&[]).map_err(Error::refused)?;
+        dtype.read_items::<T>(&[]).map_err(Error::invalid_input)?;
         let limit = expansion_limit(self.frame.header().frame_len);
         let pieces = Pieces::new(self.ranges, &plan, limit);
         let (frame, threads, batch) = (self.frame, self.threads, Vec::new().into_iter());
@@ -157,10 +158,10 @@ impl<R: Read + Seek, T: DeserializeOwned> Rows<'_, R, T> {
         let batch = BATCH.saturating_mul(self.dtype.item_size()).min(rest.len());
         let batch = rest.get(..batch).unwrap_or_default();
         let before = self.nread;
-        let items = self.dtype.read_items(batch).map_err(Error::refused)?;
+        let items = self.dtype.read_items(batch).map_err(Error::invalid_input)?;
         let mut rows = Vec::with_capacity(items.len());
         for row in items {
-            rows.push(row.map_err(|error| refused(before, &error))?);
+            rows.push(row.map_err(|error| misfit(before, &error))?);
         }
         self.start += batch.len();
         self.nread += rows.len() as u64;
@@ -170,11 +171,11 @@ impl<R: Read + Seek, T: DeserializeOwned> Rows<'_, R, T> {
 }
 
 #[cold]
-fn refused(before: u64, error: &ItemError) -> Error {
+fn misfit(before: u64, error: &ItemError) -> Error {
     let item = before + error.item().unwrap_or_default() as u64;
     let (path, reason) = (error.path().escape_debug(), error.reason());
     let field = if error.path().is_empty() { "" } else { ", field " };
-    Error::refused(format_args!("item {item} of the slice{field}{path}: {reason}"))
+    Error::invalid_input(format_args!("item {item} of the slice{field}{path}: {reason}"))
 }
 
 impl<R, T> fmt::Debug for Rows<'_, R, T> {

@@ -16,7 +16,7 @@ use crate::format::frame::Frame;
 use crate::format::object_kind::ObjectKind;
 use crate::io::piece::{Piece, Scratch, Unshared, read_pieces};
 use crate::io::shared_slice::SharedSlice;
-use crate::rules::array::agreement;
+use crate::rules::array::{agreement, valid_geometry};
 use crate::rules::chunk::ChunkRules;
 use crate::rules::header::{self, Surroundings};
 
@@ -88,15 +88,16 @@ impl<R: Read + Seek> Slice<'_, R> {
     ///
     /// # Errors
     ///
-    /// [`Refused`](crate::ErrorKind::Refused) if the ranges do not fit the shape or the slice does not fit in memory;
-    /// if the frame has no array, or its data is computed or in other files; if the items are Python objects; if a
-    /// chunk has a codec or filter of a plugin; if a needed block claims more bytes than the [expansion
-    /// limit](crate::expansion_limit()) and the slice; if the chunks of the slice have more bytes together than the
-    /// frame, or two have the same file.
+    /// - [`InvalidInput`](crate::ErrorKind::InvalidInput) if the ranges do not fit the shape.
+    /// - [`Unsupported`](crate::ErrorKind::Unsupported) if the frame has no array, or its data is computed or in other
+    ///   files; if the items are Python objects; if a chunk has a codec or filter of a plugin.
+    /// - [`TooLarge`](crate::ErrorKind::TooLarge) if the slice does not fit in memory, or a needed block claims more
+    ///   bytes than the [expansion limit](crate::expansion_limit()) and the slice.
+    /// - [`Malformed`](crate::ErrorKind::Malformed) if the header of the frame or of a needed chunk breaks a rule of
+    ///   [`check`](crate::check()), if a needed block cannot be decompressed, or if two chunks share bytes or a file.
+    /// - [`Io`](crate::ErrorKind::Io) if the file cannot be read.
     ///
-    /// [`Malformed`](crate::ErrorKind::Malformed) if the header of the frame or of a needed chunk breaks a rule of
-    /// [`check`](crate::check()), or if a needed block cannot be decompressed. [`Io`](crate::ErrorKind::Io) if the file
-    /// cannot be read. Also the errors of [`chunks`](Frame::chunks).
+    /// Also the errors of [`chunks`](Frame::chunks).
     pub fn read(self) -> Result<Vec<u8>, Error> {
         let plan = SlicePlan::new(self.frame, &self.ranges)?;
         let mut items = zeroed(plan.nbytes)?;
@@ -109,12 +110,15 @@ impl<R: Read + Seek> Slice<'_, R> {
     ///
     /// # Errors
     ///
-    /// The errors of [`read`](Self::read), and [`Refused`](crate::ErrorKind::Refused) if the buffer has another length.
+    /// The errors of [`read`](Self::read), and [`InvalidInput`](crate::ErrorKind::InvalidInput) if the buffer has
+    /// another length.
     pub fn read_into(self, items: &mut [u8]) -> Result<(), Error> {
         let plan = SlicePlan::new(self.frame, &self.ranges)?;
         if plan.nbytes != items.len() {
             let (nbytes, found) = (plan.nbytes, items.len());
-            return Err(Error::refused(format_args!("the slice has {nbytes} bytes, but the buffer {found}")));
+            return Err(Error::invalid_input(format_args!(
+                "the slice has {nbytes} bytes, but the buffer {found}"
+            )));
         }
         self.fill(&plan, items, false)
     }
@@ -129,7 +133,7 @@ impl<R: Read + Seek> Slice<'_, R> {
         let mut unshared = Unshared::new(frame.header().frame_len);
         let mut chunks = frame.chunks()?;
         let target = SharedSlice::new(items, *typesize, is_zeroed, threads);
-        let parts = geometry.chunks_in(&ranges).map_err(Error::refused)?;
+        let parts = geometry.chunks_in(&ranges).map_err(Error::geometry)?;
         in_threads(threads, &target, |receive| {
             for part in parts {
                 read_pieces(&mut chunks, &rules, &part, *typesize, &mut unshared, receive)?;
@@ -149,10 +153,11 @@ pub(crate) struct SlicePlan {
 impl SlicePlan {
     pub(crate) fn new<R>(frame: &Frame<R>, ranges: &[Range<u64>]) -> Result<Self, Error> {
         let array = array_with_data(frame)?;
-        let geometry = array.geometry().map_err(Error::refused)?;
-        geometry.chunks_in(ranges).map_err(Error::refused)?;
+        let geometry = valid_geometry(&array)?;
+        geometry.chunks_in(ranges).map_err(Error::geometry)?;
         let header = frame.header();
-        let typesize = usize::try_from(header.typesize).map_err(Error::refused)?;
+        // At least 1, or `array_with_data` has failed.
+        let typesize = usize::try_from(header.typesize).unwrap_or_default();
         let lengths = || ranges.iter().map(|range| range.end - range.start);
         // An empty slice has 0 bytes, even where the product of its other lengths overflows.
         let nbytes = if lengths().any(|length| length == 0) {
@@ -162,7 +167,8 @@ impl SlicePlan {
         };
         // Rust allocates at most `isize::MAX` bytes at once.
         let nbytes = nbytes.and_then(|nbytes| isize::try_from(nbytes).ok()?.try_into().ok());
-        let nbytes = nbytes.ok_or_else(|| Error::refused("the slice has more bytes than memory can hold"))?;
+        let nbytes =
+            nbytes.ok_or_else(|| Error::too_large("the slice has more bytes than memory can hold"))?;
         Ok(Self { geometry, typesize, nbytes })
     }
 }
@@ -171,16 +177,17 @@ impl SlicePlan {
 fn array_with_data<R>(frame: &Frame<R>) -> Result<Array<'_>, Error> {
     let kind = frame.kind();
     if let Some(action) = kind.action() {
-        return Err(Error::refused(format_args!(
+        return Err(Error::unsupported(format_args!(
             "the data of this {kind} is not here: a reader must {action}"
         )));
     }
     let array = frame.array()?.filter(|_| kind == ObjectKind::NDArray);
-    let array = array
-        .ok_or_else(|| Error::refused(format_args!("the frame has no array: it is of the kind {kind}")))?;
+    let array = array.ok_or_else(|| {
+        Error::unsupported(format_args!("the frame has no array: it is of the kind {kind}"))
+    })?;
     if let Ok(Some(dtype)) = array.meta().parse_dtype() {
         if dtype.has_objects() {
-            return Err(Error::refused(
+            return Err(Error::unsupported(
                 "the items are pointers to Python objects, which were lost with the process that wrote them",
             ));
         }

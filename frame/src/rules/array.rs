@@ -77,7 +77,8 @@ fn oddities(array: &Array<'_>) -> Vec<Finding> {
         );
         findings.push(about(FindingCode::UnsetBlockshape, start, text));
     }
-    findings.extend(large_block(array).map(|text| about(FindingCode::LargeBlock, start, text)));
+    let large_block = check_block(&array.meta().shapes()).err().filter(|_| array.has_blocks());
+    findings.extend(large_block.map(|text| about(FindingCode::LargeBlock, start, text)));
     let ndim = array.shape().len();
     if ndim > OLD_MAX_RANK {
         let text =
@@ -87,18 +88,15 @@ fn oddities(array: &Array<'_>) -> Vec<Finding> {
     findings
 }
 
-/// The first dimension in which a block is larger than a chunk.
-fn large_block(array: &Array<'_>) -> Option<String> {
-    wrong_block(&array.meta().shapes()).filter(|_| array.has_blocks())
-}
-
-/// Why python-blosc2 refuses to create an array with this block shape.
-pub(crate) fn wrong_block(shapes: &Shapes<'_>) -> Option<String> {
+/// Checks that no block is larger than a chunk: python-blosc2 does not create such an array.
+pub(crate) fn check_block(shapes: &Shapes<'_>) -> Result<(), String> {
     let mut sizes = shapes.blockshape.iter().zip(shapes.chunkshape).enumerate();
-    let (dimension, (block, chunk)) = sizes.find(|(_, (block, chunk))| **chunk > 0 && block > chunk)?;
-    Some(format!(
-        "blockshape[{dimension}] is {block}, but chunkshape[{dimension}] is {chunk}: a block must not be larger than a chunk"
-    ))
+    match sizes.find(|(_, (block, chunk))| **chunk > 0 && block > chunk) {
+        Some((dimension, (block, chunk))) => Err(format!(
+            "blockshape[{dimension}] is {block}, but chunkshape[{dimension}] is {chunk}: a block must not be larger than a chunk"
+        )),
+        None => Ok(()),
+    }
 }
 
 /// The finding for a dtype that is unknown, has objects, or has another item size than the frame.
@@ -137,7 +135,7 @@ pub(crate) fn can_be_nan(dtype: &Dtype) -> bool {
 /// Rejects a dtype with Python objects, which no other process can read.
 pub(crate) fn refuse_objects(dtype: &Dtype) -> Result<(), Error> {
     if dtype.has_objects() {
-        return Err(Error::refused(format_args!(
+        return Err(Error::invalid_input(format_args!(
             "dtype `{dtype}` has Python objects, of which a file could only hold addresses in memory"
         )));
     }
@@ -253,6 +251,11 @@ fn nbytes(geometry: &Geometry, header: &Header) -> Option<Finding> {
         );
         header.finding(FindingCode::InterruptedResize, HeaderField::Nbytes).numbers(nbytes, found).text(text)
     })
+}
+
+/// The geometry of an array; [`Malformed`](crate::ErrorKind::Malformed) if its numbers are invalid.
+pub(crate) fn valid_geometry(array: &Array<'_>) -> Result<Geometry, Error> {
+    array.geometry().map_err(|error| Error::malformed(meaningless(array, error)))
 }
 
 /// The finding for numbers of an array that are not a valid geometry.

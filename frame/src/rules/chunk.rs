@@ -40,55 +40,62 @@ impl ChunkRules {
         }
     }
 
-    /// Why a header is invalid for a chunk of `expected` decompressed and at most `room` stored bytes.
-    pub(crate) fn violation(&self, header: &ChunkHeader, expected: Option<u64>, room: u64) -> Option<String> {
-        let why = self.wrong_size(header, expected, room).or_else(|| wrong_body(header));
-        why.or_else(|| self.wrong_value(header))
+    /// Checks the header of a chunk of `expected` decompressed and at most `room` stored bytes. An error completes the
+    /// sentence "the chunk …".
+    pub(crate) fn check(&self, header: &ChunkHeader, expected: Option<u64>, room: u64) -> Result<(), String> {
+        self.check_sizes(header, expected, room)?;
+        check_body(header)?;
+        self.check_value(header)
     }
 
-    /// Like [`violation`](Self::violation), without the rules about the bytes after the header.
-    pub(crate) fn wrong_size(
+    /// Like [`check`](Self::check), without the rules about the bytes after the header.
+    pub(crate) fn check_sizes(
         &self,
         header: &ChunkHeader,
         expected: Option<u64>,
         room: u64,
-    ) -> Option<String> {
+    ) -> Result<(), String> {
         let ChunkHeader { nbytes, blocksize, cbytes, typesize, .. } = *header;
         // The sizes first: every later rule and the decompressor rely on them.
         if let Some(expected) = expected.filter(|&expected| expected != nbytes as u64) {
-            return Some(format!("has {nbytes} bytes of data, but must have {expected}"));
+            return Err(format!("has {nbytes} bytes of data, but must have {expected}"));
         }
         if cbytes as u64 > room {
-            return Some(format!("has {cbytes} bytes, but at most {room} are left for it"));
+            return Err(format!("has {cbytes} bytes, but at most {room} are left for it"));
         }
         // C-Blosc2 always reads 32 bytes of a chunk in a contiguous frame, even if its header has only 16.
         if cbytes < ChunkHeader::MAX_LEN && !self.may_be_short {
             let least = ChunkHeader::MAX_LEN;
-            return Some(format!("has {cbytes} bytes, but C-Blosc2 reads none of less than {least}"));
+            return Err(format!("has {cbytes} bytes, but C-Blosc2 reads none of less than {least}"));
         }
         if typesize == 0 || self.typesize.is_some_and(|expected| expected != typesize) {
             let expected = self.typesize.unwrap_or(1);
-            return Some(format!("has items of {typesize} bytes, but must have {expected}"));
+            return Err(format!("has items of {typesize} bytes, but must have {expected}"));
         }
         if blocksize == 0 || blocksize > MAX_BLOCKSIZE {
-            return Some(format!("has blocks of {blocksize} bytes, but must have 1 to {MAX_BLOCKSIZE}"));
+            return Err(format!("has blocks of {blocksize} bytes, but must have 1 to {MAX_BLOCKSIZE}"));
         }
-        let expected = self.blocksize?;
-        if header.has_variable_blocks {
-            return Some(format!(
+        match self.blocksize {
+            Some(expected) if header.has_variable_blocks => Err(format!(
                 "has {blocksize} blocks of different sizes, but must have blocks of {expected} bytes"
-            ));
+            )),
+            Some(expected) if blocksize != expected => {
+                Err(format!("has blocks of {blocksize} bytes, but must have {expected}"))
+            }
+            _ => Ok(()),
         }
-        (blocksize != expected).then(|| format!("has blocks of {blocksize} bytes, but must have {expected}"))
     }
 
-    /// Why a constant chunk is invalid: its value is not one item.
+    /// Checks that the value of a constant chunk is one item.
     // C-Blosc2 reads a whole item from the value, however long the value is.
-    fn wrong_value(&self, header: &ChunkHeader) -> Option<String> {
+    fn check_value(&self, header: &ChunkHeader) -> Result<(), String> {
         let body = header.cbytes.saturating_sub(header.header_len);
-        let itemsize = self.itemsize.filter(|&itemsize| itemsize != body)?;
-        (header.special == Some(SpecialValue::Value))
-            .then(|| format!("repeats a value of {body} bytes, but items have {itemsize}"))
+        match self.itemsize {
+            Some(itemsize) if header.special == Some(SpecialValue::Value) && itemsize != body => {
+                Err(format!("repeats a value of {body} bytes, but items have {itemsize}"))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// The filters of a chunk, if they are not those of the frame or not known.
@@ -105,71 +112,74 @@ impl ChunkRules {
     }
 }
 
-/// The fault that a rule of the crate of chunks finds.
-pub(crate) fn fault(checked: Result<(), b2nd_chunk::Error>) -> Option<String> {
-    checked.err().map(|error| error.message().to_string())
+/// The result of a rule of the crate of chunks, with the message of its error.
+pub(crate) fn rule(checked: Result<(), b2nd_chunk::Error>) -> Result<(), String> {
+    checked.map_err(|error| error.message().to_string())
 }
 
-/// Why the flags of a chunk are invalid: they contradict each other, or C-Blosc2 cannot read a chunk with them.
-pub(crate) fn wrong_flags(header: &ChunkHeader) -> Option<String> {
+/// Checks that the flags of a chunk do not contradict each other, and that C-Blosc2 can read a chunk with them.
+pub(crate) fn check_flags(header: &ChunkHeader) -> Result<(), String> {
+    rule(header.check_flags())?;
     // C-Blosc2 looks for a special value in these bits of every chunk, also of Blosc 1, where they are data.
-    let false_special = || {
-        let bits = header.false_special()?;
-        Some(format!("has the special value {bits} to C-Blosc2, which cannot read it"))
-    };
-    fault(header.check_flags()).or_else(false_special)
+    match header.false_special() {
+        Some(bits) => Err(format!("has the special value {bits} to C-Blosc2, which cannot read it")),
+        None => Ok(()),
+    }
 }
 
-/// Why C-Blosc2 does not read a chunk that is read here: it takes the first bytes of the data for the length of a
+/// Refuses a chunk that is read here, but not by C-Blosc2: it takes the first bytes of the data for the length of a
 /// dictionary.
-// Not one of `wrong_flags`, because a chunk of data is read in spite of it.
-pub(crate) fn false_dictionary(header: &ChunkHeader) -> Option<String> {
-    header
-        .has_false_dictionary()
-        .then(|| "has a dictionary, but is not compressed: bit 0 of its byte 31 must be 0".into())
+// Not one of `check_flags`, because a chunk of data is read in spite of it.
+pub(crate) fn check_dictionary(header: &ChunkHeader) -> Result<(), String> {
+    if header.has_false_dictionary() {
+        return Err("has a dictionary, but is not compressed: bit 0 of its byte 31 must be 0".into());
+    }
+    Ok(())
 }
 
-/// Why the chunk of a vlmetalayer is invalid. Unlike a chunk of data, it is stored even if it is special.
-pub(crate) fn wrong_in_trailer(header: &ChunkHeader, chunk: &[u8]) -> Option<String> {
+/// Checks the chunk of a vlmetalayer. Unlike a chunk of data, it is stored even if it is special.
+pub(crate) fn check_in_trailer(header: &ChunkHeader, chunk: &[u8]) -> Result<(), String> {
     let (rules, room) = (ChunkRules { may_be_short: true, ..ChunkRules::default() }, chunk.len() as u64);
     // For data, a chunk of zeros, NaN or uninitialized items is only an index entry. Vlmetalayers have no index, so
     // such a chunk is stored.
     if header.special.is_some_and(|special| special != SpecialValue::Value) {
+        rules.check_sizes(header, None, room)?;
+        check_flags(header)?;
         let has_body = header.cbytes > header.header_len;
-        let wrong_body = || has_body.then(|| "has one value, but also data".into());
-        return rules.wrong_size(header, None, room).or_else(|| wrong_flags(header)).or_else(wrong_body);
+        return if has_body { Err("has one value, but also data".into()) } else { Ok(()) };
     }
-    let why = rules.violation(header, None, room).or_else(|| fault(header.check_table(chunk)));
-    why.or_else(|| false_dictionary(header))
+    rules.check(header, None, room)?;
+    rule(header.check_table(chunk))?;
+    check_dictionary(header)
 }
 
-/// Why the bytes after a header do not fit it.
-fn wrong_body(header: &ChunkHeader) -> Option<String> {
-    if let Some(why) = wrong_flags(header) {
-        return Some(why);
-    }
+/// Checks that the bytes after a header fit it.
+fn check_body(header: &ChunkHeader) -> Result<(), String> {
+    check_flags(header)?;
     match header.special {
-        None | Some(SpecialValue::Value) => fault(header.check()),
+        None | Some(SpecialValue::Value) => rule(header.check()),
         // Writers record these values in the chunk index, and store no chunk.
-        Some(special) => Some(format!("is stored, but has no data: it is of the kind {}", special.name())),
+        Some(special) => Err(format!("is stored, but has no data: it is of the kind {}", special.name())),
     }
 }
 
-/// Why a chunk with a table of blocks cannot be decompressed here, though it may be well-formed.
-pub(crate) fn unsupported(header: &ChunkHeader) -> Option<String> {
+/// Refuses a chunk with a table of blocks that cannot be decompressed here, though it may be well-formed.
+pub(crate) fn check_support(header: &ChunkHeader) -> Result<(), String> {
     if cfg!(not(feature = "decompress")) {
-        return Some("is compressed; build with the feature `decompress`".into());
+        return Err("is compressed; build with the feature `decompress`".into());
     }
-    fault(header.check_support())
+    rule(header.check_support())
 }
 
-/// The codec or filter of a chunk with a table of blocks that belongs neither to C-Blosc2, nor to a plugin, nor to a
-/// user, so that no reader can decompress the chunk.
-pub(crate) fn unknown_method(header: &ChunkHeader) -> Option<String> {
+/// Refuses a chunk with a table of blocks whose codec or filter belongs neither to C-Blosc2, nor to a plugin, nor to a
+/// user, so that no reader can decompress it.
+pub(crate) fn check_methods(header: &ChunkHeader) -> Result<(), String> {
     let codec = header.unknown_codec().map(|codec| format!("codec {codec}"));
     let filter = || header.filters.iter().find(|filter| filter.is_unknown()).map(ToString::to_string);
-    let unknown = codec.or_else(filter).filter(|_| header.has_table())?;
-    Some(format!("{unknown} is neither one of C-Blosc2 nor one of its plugins"))
+    match codec.or_else(filter).filter(|_| header.has_table()) {
+        Some(unknown) => Err(format!("{unknown} is neither one of C-Blosc2 nor one of its plugins")),
+        None => Ok(()),
+    }
 }
 
 pub(crate) fn list<'f>(filters: impl Iterator<Item = &'f Filter>) -> String {
@@ -211,6 +221,11 @@ pub(crate) fn damaged(entry: &ChunkEntry, why: &str) -> Finding {
 /// The finding for a chunk whose header is invalid.
 pub(crate) fn wrong(entry: &ChunkEntry, why: &str) -> Finding {
     about(FindingCode::ChunkHeader, entry).text(sentence(entry, why))
+}
+
+/// The finding for a chunk whose entry in the chunk index is invalid.
+pub(crate) fn wrong_place(entry: &ChunkEntry, value: i64) -> Finding {
+    wrong(entry, &format!("has the entry {value} in the chunk index, which is not a valid place"))
 }
 
 /// The finding for an uncompressed chunk whose header has the dictionary flag.

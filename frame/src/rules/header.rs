@@ -36,7 +36,7 @@ pub(crate) fn check<R>(frame: &Frame<R>, surroundings: Surroundings) -> Vec<Find
     findings.extend(version(header));
     let type_at = header.range(HeaderField::Flags).map_or(0, |flags| flags.start + FRAME_TYPE);
     let about_type = |text| Finding::new(FindingCode::FrameType, Place::Header).at(type_at as u64).text(text);
-    findings.extend(frame_type(header, surroundings).map(about_type));
+    findings.extend(check_frame_type(header, surroundings).err().map(about_type));
     findings.extend(filters(header));
     findings.extend(sizes(header));
     findings.extend(index_size(section));
@@ -104,20 +104,20 @@ fn sizes(header: &Header) -> Vec<Finding> {
     findings
 }
 
-/// Why the frame type is invalid: it must fit the name of the file.
-fn frame_type(header: &Header, surroundings: Surroundings) -> Option<String> {
+/// Checks that the frame type fits the name of the file.
+fn check_frame_type(header: &Header, surroundings: Surroundings) -> Result<(), String> {
     let Surroundings { is_elsewhere, by_directory } = surroundings;
     match header.frame_type {
         FrameType::Unknown(unknown) => {
-            Some(format!("the frame type is {unknown}, but must be 0 (contiguous) or 1 (sparse)"))
+            Err(format!("the frame type is {unknown}, but must be 0 (contiguous) or 1 (sparse)"))
         }
         FrameType::Contiguous if by_directory => {
-            Some("the header says that the frame is contiguous, but in a directory it must be sparse".into())
+            Err("the header says that the frame is contiguous, but in a directory it must be sparse".into())
         }
-        FrameType::Sparse if is_elsewhere => Some(format!(
+        FrameType::Sparse if is_elsewhere => Err(format!(
             "the header says that the frame is sparse, but the file is not called {SPARSE_INDEX}"
         )),
-        _ => None,
+        _ => Ok(()),
     }
 }
 

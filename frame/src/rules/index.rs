@@ -9,7 +9,7 @@ use crate::finding::{Finding, Place, counted};
 use crate::format::chunk_file;
 use crate::format::header::Header;
 use crate::format::index::{ChunkCounts, ChunkEntry, ChunkPlace, ENTRY_LEN, index_start, max_offset};
-use crate::rules::chunk::{ChunkRules, false_dictionary, wrong_flags};
+use crate::rules::chunk::{ChunkRules, check_dictionary, check_flags};
 
 /// The maximum number of chunks that are compared with each other. Their offsets take 64 MiB of memory, their byte
 /// ranges 192 MiB. Further chunks are only checked on their own.
@@ -64,39 +64,39 @@ pub(crate) fn index_header(bytes: &[u8], header: &Header, end: u64) -> Result<Ch
 
 /// The finding for invalid flags in the chunk header of the chunk index, whose place and length are valid.
 pub(crate) fn index_flags(index: &ChunkHeader, header: &Header) -> Option<Finding> {
-    let why = wrong_flags_of_index(index)?;
+    let why = check_index_flags(index).err()?;
     Some(about(FindingCode::DamagedIndex, header).text(format!("the chunk index {why}")))
 }
 
-/// Why C-Blosc2 does not read a chunk index with this header.
-fn wrong_flags_of_index(index: &ChunkHeader) -> Option<String> {
+/// Checks that C-Blosc2 reads a chunk index with this header.
+fn check_index_flags(index: &ChunkHeader) -> Result<(), String> {
     let ChunkHeader { header_len, blocksize, .. } = *index;
     let rules =
         ChunkRules { typesize: Some(typesize_byte(ENTRY_LEN)), may_be_short: true, ..ChunkRules::default() };
     if header_len != ChunkHeader::MAX_LEN {
-        return Some(format!(
+        return Err(format!(
             "has a header of {header_len} bytes, but must have one of {}",
             ChunkHeader::MAX_LEN
         ));
     }
-    if let Some(why) = rules.wrong_size(index, None, u64::MAX).or_else(|| wrong_flags(index)) {
-        return Some(why);
-    }
+    rules.check_sizes(index, None, u64::MAX)?;
+    check_flags(index)?;
     if index.has_variable_blocks {
-        return Some("has blocks of any length, but must have blocks of one".into());
+        return Err("has blocks of any length, but must have blocks of one".into());
     }
-    if let Some(why) = false_dictionary(index) {
-        return Some(why);
-    }
+    check_dictionary(index)?;
     // If the block size exceeds the size of the data, C-Blosc2 reads the data as one block.
     if !index.is_uncompressed && blocksize < index.nbytes && blocksize % ENTRY_LEN != 0 {
-        return Some(format!("has blocks of {blocksize} bytes, but must have a multiple of {ENTRY_LEN}"));
+        return Err(format!("has blocks of {blocksize} bytes, but must have a multiple of {ENTRY_LEN}"));
     }
     if index.has_table() && index.codec.is_none() {
-        return Some("has a codec that no version of C-Blosc2 knows".into());
+        return Err("has a codec that no version of C-Blosc2 knows".into());
     }
     let plugin = index.filters.iter().find(|filter| filter.is_plugin()).filter(|_| index.has_table());
-    plugin.map(|filter| format!("has {filter}, but must have none or a filter of C-Blosc2 itself"))
+    match plugin {
+        Some(filter) => Err(format!("has {filter}, but must have none or a filter of C-Blosc2 itself")),
+        None => Ok(()),
+    }
 }
 
 /// The counts and limits of the entries of a chunk index.

@@ -13,29 +13,29 @@ struct Open {
     is_map: bool,
 }
 
-/// Why bytes are not a value that python-blosc2 reads. The value must be complete, its texts UTF-8, and its keys text
-/// or bytes.
-pub(crate) fn wrong_value(bytes: &[u8]) -> Option<String> {
+/// Checks that bytes are a value that python-blosc2 reads. The value must be complete, its texts UTF-8, and its keys
+/// text or bytes.
+pub(crate) fn check_value(bytes: &[u8]) -> Result<(), String> {
     let mut rest = bytes;
     let mut open: Vec<Open> = Vec::new();
     loop {
         let at = bytes.len() - rest.len();
         let Some((token, after)) = take(rest) else {
-            return Some(format!("the value at byte {at} has an unknown marker, or does not end"));
+            return Err(format!("the value at byte {at} has an unknown marker, or does not end"));
         };
         rest = after;
         // A map begins with an even number of items left, so an even number means that a key is next.
         let is_key = open.last().is_some_and(|open| open.is_map && open.left % 2 == 0);
         if is_key && !matches!(token, Token::Text(_) | Token::Binary(_)) {
-            return Some(format!("the key at byte {at} is neither text nor bytes"));
+            return Err(format!("the key at byte {at} is neither text nor bytes"));
         }
         match token {
             Token::Text(text) if core::str::from_utf8(text).is_err() => {
-                return Some(format!("the text at byte {at} is not UTF-8"));
+                return Err(format!("the text at byte {at} is not UTF-8"));
             }
             Token::Text(_) | Token::Binary(_) | Token::Extension(_) | Token::Number(_) => {}
             Token::Array(_) | Token::Map(_) if open.len() == MAX_DEPTH => {
-                return Some(format!("more than {MAX_DEPTH} arrays and maps are inside one another"));
+                return Err(format!("more than {MAX_DEPTH} arrays and maps are inside one another"));
             }
             // One more than its items, because `ends_item` below first counts off the marker of the container. The
             // container counts as an item of its parent when it is complete.
@@ -46,7 +46,8 @@ pub(crate) fn wrong_value(bytes: &[u8]) -> Option<String> {
             continue;
         }
         let end = bytes.len() - rest.len();
-        return (!rest.is_empty()).then(|| format!("it ends at byte {end} of {}", bytes.len()));
+        let is_whole = rest.is_empty();
+        return if is_whole { Ok(()) } else { Err(format!("it ends at byte {end} of {}", bytes.len())) };
     }
 }
 

@@ -12,8 +12,8 @@ use crate::format::header::Header;
 use crate::format::salvage_note::{SALVAGE_NAME, SalvageNote};
 use crate::format::section::map_value;
 use crate::format::trailer::{MAX_KEYS_LEN, Trailer, Vlmetalayer};
-use crate::rules::chunk::{unknown_method, unsupported, wrong_in_trailer};
-use crate::rules::messagepack::wrong_value;
+use crate::rules::chunk::{check_in_trailer, check_methods, check_support};
+use crate::rules::messagepack::check_value;
 
 /// The faults and oddities of a trailer.
 pub(crate) fn check(header: &Header, trailer: &Trailer) -> Vec<Finding> {
@@ -50,7 +50,7 @@ fn chunk(layer: &Vlmetalayer) -> Option<Finding> {
         }
         None => format!("the {length} bytes of vlmetalayer {name} are not a Blosc2 chunk"),
         Some(header) => {
-            let why = wrong_in_trailer(&header, layer.chunk())?;
+            let why = check_in_trailer(&header, layer.chunk()).err()?;
             format!("the chunk of vlmetalayer {name} {why}")
         }
     };
@@ -66,7 +66,7 @@ pub(crate) fn value(layer: &Vlmetalayer) -> Result<Option<Finding>, String> {
         let text = format!("the value of vlmetalayer {name} cannot be decompressed: {why}");
         Ok(Some(about(FindingCode::VlmetalayerChunk, layer, text)))
     };
-    if let Some(why) = unknown_method(&header) {
+    if let Err(why) = check_methods(&header) {
         return undecodable(&why);
     }
     let is_compressed = header.stored(layer.chunk()).is_none();
@@ -74,8 +74,8 @@ pub(crate) fn value(layer: &Vlmetalayer) -> Result<Option<Finding>, String> {
         return Err("is compressed; build with the feature `decompress`".into());
     }
     // A constant chunk has no codec, and one without data needs none.
-    if let Some(why) = unsupported(&header).filter(|_| is_compressed && header.has_table()) {
-        return Err(why);
+    if is_compressed && header.has_table() {
+        check_support(&header)?;
     }
     let (nbytes, most) = (header.nbytes, layer.longest_value());
     if is_compressed && nbytes > most {
@@ -83,7 +83,7 @@ pub(crate) fn value(layer: &Vlmetalayer) -> Result<Option<Finding>, String> {
     }
     match layer.value() {
         Err(error) => undecodable(&error.source().map_or_else(|| error.to_string(), ToString::to_string)),
-        Ok(value) => Ok(wrong_value(&value).map(|why| {
+        Ok(value) => Ok(check_value(&value).err().map(|why| {
             let text =
                 format!("the value of vlmetalayer {name} is not MessagePack that python-blosc2 reads: {why}");
             about(FindingCode::VlmetalayerValue, layer, text)
@@ -112,9 +112,9 @@ pub(crate) fn embed_list(trailer: &Trailer, header: &Header) -> Result<Option<Fi
             format!("counts bytes, but items of the store have {} bytes", header.typesize)
         }
         (Some(places), Some(end)) if i64::try_from(end).is_ok_and(|end| end <= header.nbytes) => {
-            match wrong_place(places, end) {
-                Some(text) => text,
-                None => return Ok(None),
+            match check_places(places, end) {
+                Err(text) => text,
+                Ok(()) => return Ok(None),
             }
         }
         (_, Some(end)) => {
@@ -125,17 +125,17 @@ pub(crate) fn embed_list(trailer: &Trailer, header: &Header) -> Result<Option<Fi
     Ok(Some(about(FindingCode::VlmetalayerValue, layer, text)))
 }
 
-/// Why a key of a store leads to no frame before `end`.
-fn wrong_place(places: BTreeMap<String, EmbedPlace>, end: u64) -> Option<String> {
-    places.into_iter().find_map(|(key, place)| {
+/// Checks that each key of a store leads to a frame before `end`.
+fn check_places(places: BTreeMap<String, EmbedPlace>, end: u64) -> Result<(), String> {
+    places.into_iter().try_for_each(|(key, place)| {
         let key = Escaped(&key);
         match place {
             EmbedPlace::Data(range) if range.end > end => {
                 let Range { start, end: after } = range;
-                Some(format!("has {key} at bytes {start} to {after}, but the data ends at byte {end}"))
+                Err(format!("has {key} at bytes {start} to {after}, but the data ends at byte {end}"))
             }
-            EmbedPlace::Unknown => Some(format!("has neither an offset and a length nor a URL for {key}")),
-            EmbedPlace::Data(_) | EmbedPlace::Server => None,
+            EmbedPlace::Unknown => Err(format!("has neither an offset and a length nor a URL for {key}")),
+            EmbedPlace::Data(_) | EmbedPlace::Server => Ok(()),
         }
     })
 }

@@ -230,8 +230,10 @@ impl<'p, R: Read + Seek> Salvage<'p, R> {
     ///
     /// - [`ArrayUnknown`] if the array's metalayer cannot be read or is wrong, and the right entries were not given.
     /// - [`OrderUnknown`] if there is no chunk index, and the order was not assumed.
-    /// - [`Refused`] if nothing can be saved, or if the items are Python objects (`|O`).
-    /// - [`Malformed`] if it is not a frame.
+    /// - [`InvalidInput`] if the dtype or the fill value does not fit the array.
+    /// - [`Unsupported`] if nothing can be saved, the frame has no array, or the items are Python objects (`|O`).
+    /// - [`TooLarge`] if the new frame would be larger than the format or the limits of this crate allow.
+    /// - [`Malformed`] if it is not a frame, or the new frame would be damaged too.
     /// - [`Exists`] if the path exists.
     /// - [`Locked`] if another process holds the lock of the damaged frame.
     /// - [`Changing`] if the damaged frame was changed during the salvage.
@@ -240,7 +242,9 @@ impl<'p, R: Read + Seek> Salvage<'p, R> {
     ///
     /// [`ArrayUnknown`]: crate::ErrorKind::ArrayUnknown
     /// [`OrderUnknown`]: crate::ErrorKind::OrderUnknown
-    /// [`Refused`]: crate::ErrorKind::Refused
+    /// [`InvalidInput`]: crate::ErrorKind::InvalidInput
+    /// [`Unsupported`]: crate::ErrorKind::Unsupported
+    /// [`TooLarge`]: crate::ErrorKind::TooLarge
     /// [`Malformed`]: crate::ErrorKind::Malformed
     /// [`Exists`]: crate::ErrorKind::Exists
     /// [`Locked`]: crate::ErrorKind::Locked
@@ -271,8 +275,7 @@ impl<'p, R: Read + Seek> Salvage<'p, R> {
             Err(_) => ControlFlow::Break(()),
         });
         if let Some(wrong) = new.first_error(check, Frame::read_at(new.file(), 0)?.map_reader(drop))? {
-            let wrong = wrong.message();
-            return Err(Error::refused(format_args!("the new frame would be damaged too: {wrong}")));
+            return Err(Error::malformed(wrong.in_new_frame()));
         }
         // A writer without a lock can have changed the old frame meanwhile.
         if !self.file.is_unchanged(&survey.prefix)? {
@@ -287,7 +290,7 @@ impl<'p, R: Read + Seek> Salvage<'p, R> {
     fn survey(&mut self) -> Result<(Survey, Notes), Error> {
         let (survey, notes) = Survey::of(&mut self.file, &self.given, self.assumes_order)?;
         if self.fill == Fill::Nan && !survey.dtype.as_ref().is_some_and(can_be_nan) {
-            return Err(Error::refused("only chunks of the dtypes <f4 and <f8 can be filled with NaN"));
+            return Err(Error::invalid_input("only chunks of the dtypes <f4 and <f8 can be filled with NaN"));
         }
         Ok((survey, notes))
     }

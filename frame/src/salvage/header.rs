@@ -406,7 +406,7 @@ pub(super) fn read_metadata(
         ))
     })?;
     if dtype.as_ref().is_some_and(Dtype::has_objects) {
-        return Err(Error::refused(
+        return Err(Error::unsupported(
             "the items are Python objects (|O): the file holds their addresses in a process that has ended",
         ));
     }
@@ -418,7 +418,7 @@ pub(super) fn read_metadata(
         let (found, expected) = (dtype.item_size(), first.typesize as usize);
         // The sizes of the header show which dtypes are impossible, and a wrong one makes garbage of all items.
         if found != expected {
-            return Err(Error::refused(format_args!(
+            return Err(Error::invalid_input(format_args!(
                 "dtype {dtype} has items of {found} bytes, but by its header the array has items of {expected}"
             )));
         }
@@ -565,7 +565,8 @@ fn possible_sizes(meta: &Meta, dtype: Option<&Dtype>, values: &Values) -> Result
     });
     possible.dedup_by_key(|sizes| sizes.typesize);
     if possible.is_empty() {
-        let unknown = || Error::refused("neither the dtype nor the header says how many bytes an item has");
+        let unknown =
+            || Error::array_unknown("neither the dtype nor the header says how many bytes an item has");
         return Err(error.map_or_else(unknown, Error::array_unknown));
     }
     Ok(possible)

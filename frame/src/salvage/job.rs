@@ -12,7 +12,7 @@ use crate::format::decompress::expansion_limit;
 use crate::format::index::{ChunkCounts, ChunkEntry, ChunkPlace};
 use crate::format::salvage_note::SALVAGE_NAME;
 use crate::format::trailer::Trailer;
-use crate::io::blocks::{FIRST_READ, streams_end, wrong_stored_table};
+use crate::io::blocks::{FIRST_READ, check_stored_table, streams_end};
 use crate::io::chunks::{ChunkBytes, Chunks};
 use crate::progress::Progress;
 use crate::rules::chunk::{ChunkRules, list};
@@ -86,11 +86,11 @@ impl<R: Read + Seek> StoredChunk<'_, '_, R> {
         let Some(header) = ChunkHeader::parse(&first.bytes) else {
             return Ok(Verdict::Lost("its first bytes are not the header of a chunk".into()));
         };
-        let why = match self.scan.rules.violation(&header, self.entry.nbytes, first.room) {
-            None => wrong_stored_table(self.chunks, self.entry, &header, &first.bytes)?,
-            why => why,
+        let checked = match self.scan.rules.check(&header, self.entry.nbytes, first.room) {
+            Ok(()) => check_stored_table(self.chunks, self.entry, &header, &first.bytes)?,
+            wrong => wrong,
         };
-        if let Some(why) = why {
+        if let Err(why) = checked {
             return Ok(Verdict::Lost(format!("it {why}")));
         }
         let mut bytes = match self.chunks.bytes(self.entry, 0, header.cbytes as u64)? {
@@ -229,7 +229,7 @@ pub(super) fn plan(survey: &Survey) -> Result<Plan, Error> {
     let sizes = survey.parts.sizes;
     let (header, section) = survey.draft().header(&sizes)?;
     let index = NewIndex::new(sizes.nchunks);
-    let index = index.ok_or_else(|| Error::refused("the array has more chunks than a frame can have"))?;
+    let index = index.ok_or_else(|| Error::too_large("the array has more chunks than a frame can have"))?;
     // The trailer lists the lost chunks, so it is set last.
     let (trailer, is_sparse) = (Vec::new(), survey.is_sparse);
     // The fill value has been checked against the dtype, and copied entries may have any special value.
@@ -259,7 +259,7 @@ pub(super) fn save<R: Read + Seek, W: Write + Seek>(
     let (index_len, most) = (writer.index_len(), expansion_limit(stored));
     if index_len > most {
         let nchunks = survey.parts.sizes.nchunks;
-        return Err(Error::refused(format_args!(
+        return Err(Error::too_large(format_args!(
             "the chunk index of {nchunks} chunks would have {index_len} bytes, but at most {most} are written for a file \
              of {stored} bytes; if the shape is wrong, give the right one"
         )));
@@ -268,13 +268,13 @@ pub(super) fn save<R: Read + Seek, W: Write + Seek>(
     // A frame of fill values alone has nothing of the old one.
     if lost == survey.parts.sizes.nchunks && lost > 0 {
         let why = saved.lost.first().map(|range| range.why.as_str()).unwrap_or_default();
-        return Err(Error::refused(format_args!(
+        return Err(Error::unsupported(format_args!(
             "nothing could be saved; the first chunk is lost because {why}"
         )));
     }
     *saved.counts.of(ChunkPlace::Special(fill)) += lost;
     let (trailer, has_vlmetalayers) = trailer(survey, &saved.lost, fill).ok_or_else(|| {
-        Error::refused("the vlmetalayers and the list of lost chunks are too long for a trailer")
+        Error::too_large("the vlmetalayers and the list of lost chunks are too long for a trailer")
     })?;
     writer.set_trailer(trailer, has_vlmetalayers);
     Ok(saved)
@@ -365,7 +365,7 @@ impl<W: Write + Seek> Work<'_, '_, W> {
         let is_cleared = clear_false_dictionary(&mut bytes);
         match self.writer.write_chunk(number, &bytes) {
             // The new frame does not take this chunk. The others are not affected.
-            Err(error) if error.kind() == ErrorKind::Refused => {
+            Err(error) if error.kind() == ErrorKind::InvalidInput => {
                 add(&mut self.saved.lost, number, 1, error.to_string());
                 return Ok(());
             }

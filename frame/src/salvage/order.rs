@@ -118,8 +118,7 @@ pub(super) fn find<R: Read + Seek>(
     while at < file.len {
         let bytes = file.read(at, ChunkHeader::MAX_LEN as u64)?;
         let room = file.len - at;
-        let header =
-            ChunkHeader::parse(&bytes).filter(|header| rules.violation(header, nbytes, room).is_none());
+        let header = ChunkHeader::parse(&bytes).filter(|header| rules.check(header, nbytes, room).is_ok());
         if let Some(header) = header {
             order.holes.extend(hole.take());
             order.found.push(at);

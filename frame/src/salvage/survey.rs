@@ -22,8 +22,8 @@ use crate::format::salvage_note::{SALVAGE_NAME, SalvageNote};
 use crate::format::section::{Section, SectionRules};
 use crate::format::trailer::{END_LEN, HEAD_LEN, MAX_TRAILER_LEN};
 use crate::progress::Progress;
-use crate::rules::chunk::{ChunkRules, wrong_in_trailer};
-use crate::rules::messagepack::wrong_value;
+use crate::rules::chunk::{ChunkRules, check_in_trailer};
+use crate::rules::messagepack::check_value;
 use crate::salvage::damaged_file::{DamagedFile, PIECE};
 use crate::salvage::header::{
     Given, Layers, Metadata, TRAILER_START, Values, begins_chunk, generation, in_header, is_trailer,
@@ -62,7 +62,7 @@ impl Draft<'_> {
         let builder = plan::header(sizes, self.is_sparse, self.compression, false);
         let layers: Vec<_> = self.layers.iter().map(|(name, content)| (&name[..], &content[..])).collect();
         let section = Section::build(&SectionRules::HEADER, builder.len(), &layers);
-        let section = section.ok_or_else(|| Error::refused("the metalayers are too long for a header"))?;
+        let section = section.ok_or_else(|| Error::too_large("the metalayers are too long for a header"))?;
         Ok((builder, section))
     }
 
@@ -76,7 +76,7 @@ impl Draft<'_> {
     ) -> Result<Frame<()>, Error> {
         let (builder, section) = self.header(sizes)?;
         let bytes = builder.finish(&section, frame_len);
-        let bytes = bytes.ok_or_else(|| Error::refused("the metalayers are too long for a header"))?;
+        let bytes = bytes.ok_or_else(|| Error::too_large("the metalayers are too long for a header"))?;
         let mut head = Frame::parse(&bytes)?;
         head.header.header_len = usize::try_from(header_len).unwrap_or(usize::MAX);
         head.header.frame_len = frame_len;
@@ -307,9 +307,9 @@ fn intact<'b>(contents: impl Iterator<Item = &'b [u8]>, left: &mut usize) -> Res
                 *left = rest;
                 let mut chunk = content.to_vec();
                 let is_restored = clear_false_dictionary(&mut chunk);
-                match wrong_chunk(&chunk) {
-                    None => return Ok((chunk, is_restored)),
-                    Some(wrong) => format!("its chunk {wrong}"),
+                match check_chunk(&chunk) {
+                    Ok(()) => return Ok((chunk, is_restored)),
+                    Err(wrong) => format!("its chunk {wrong}"),
                 }
             }
         };
@@ -318,28 +318,24 @@ fn intact<'b>(contents: impl Iterator<Item = &'b [u8]>, left: &mut usize) -> Res
     Err(first.unwrap_or_else(|| "its chunk cannot be found in the trailer".into()))
 }
 
-/// The reason why the chunk of a vlmetalayer cannot be read; `None` if it can.
-fn wrong_chunk(chunk: &[u8]) -> Option<String> {
-    let Some(header) = ChunkHeader::parse(chunk) else { return Some("has no header".into()) };
-    if let Some(why) = wrong_in_trailer(&header, chunk) {
-        return Some(why);
-    }
+/// Checks that the chunk of a vlmetalayer can be read.
+fn check_chunk(chunk: &[u8]) -> Result<(), String> {
+    let header = ChunkHeader::parse(chunk).ok_or("has no header")?;
+    check_in_trailer(&header, chunk)?;
     // The filter moves bytes by the type size, so a damaged one gives another text, which is MessagePack too.
     let is_usual = header.is_uncompressed || TYPESIZES.contains(&header.typesize);
     if !is_usual || header.has_unknown_flags() {
-        return Some("has the header of another kind of chunk".into());
+        return Err("has the header of another kind of chunk".into());
     }
     if header.filters.iter().any(|filter| filter.is_unknown() || filter.is_plugin()) {
-        return Some("has filters that no writer uses for a vlmetalayer".into());
+        return Err("has filters that no writer uses for a vlmetalayer".into());
     }
     // Without the feature, only an uncompressed value is read.
     if header.stored(chunk).is_none() && cfg!(not(feature = "decompress")) {
-        return None;
+        return Ok(());
     }
-    match decompress::value(header, chunk) {
-        Ok(value) => wrong_value(&value).map(|why| format!("does not hold MessagePack: {why}")),
-        Err(why) => Some(format!("cannot be decompressed: {why}")),
-    }
+    let value = decompress::value(header, chunk).map_err(|why| format!("cannot be decompressed: {why}"))?;
+    check_value(&value).map_err(|why| format!("does not hold MessagePack: {why}"))
 }
 
 /// The longest header that is searched if its length is not known.
@@ -382,7 +378,7 @@ impl Survey {
         let mut notes = Notes::default();
         let mut prefix = file.read(0, FIRST_READ)?;
         if generation(&prefix) != Generation::Present {
-            return Err(Error::refused("frames older than C-Blosc2 2.0.0-rc1 cannot be salvaged"));
+            return Err(Error::unsupported("frames older than C-Blosc2 2.0.0-rc1 cannot be salvaged"));
         }
         let values = Values::read(&prefix, &mut notes.restored);
         let header_len = u64::try_from(values.number(HeaderField::HeaderLen)).unwrap_or_default();
@@ -401,7 +397,7 @@ impl Survey {
                 )));
             }
             Err(_) if values.head(&prefix).is_some_and(|head| head.array_metalayer().is_none()) => {
-                return Err(Error::refused("the frame has no array, so it cannot be salvaged"));
+                return Err(Error::unsupported("the frame has no array, so it cannot be salvaged"));
             }
             metadata => metadata?,
         };
@@ -533,7 +529,7 @@ fn place<R: Read + Seek>(
         let nothing = "nothing could be saved: neither a chunk index nor a chunk was found";
         return Err(match contradiction {
             Some(why) => Error::array_unknown(format_args!("{nothing}; {why}")),
-            None => Error::refused(nothing),
+            None => Error::unsupported(nothing),
         });
     }
     // One chunk has only one order.
@@ -563,7 +559,7 @@ fn in_order<R: Read + Seek>(
             best = Some((FrameParts { header_len, sizes, index: None }, order));
         }
     }
-    best.ok_or_else(|| Error::refused("the size of an item is not known"))
+    best.ok_or_else(|| Error::array_unknown("the size of an item is not known"))
 }
 
 /// The number of chunks in the header and in the chunk index, if both agree on a number that is not the array's.

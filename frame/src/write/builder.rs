@@ -13,7 +13,7 @@ use crate::error::Error;
 use crate::format::chunk::stored_chunk;
 use crate::format::flags::SplitMode;
 use crate::format::header_builder::Compression;
-use crate::rules::chunk::wrong_in_trailer;
+use crate::rules::chunk::check_in_trailer;
 use crate::write::destination::{Destination, NewFrame};
 use crate::write::output::Output;
 use crate::write::plan::{Contents, Plan};
@@ -212,15 +212,11 @@ impl FrameBuilder {
     pub fn vlmetalayer_chunk(mut self, name: &str, chunk: &[u8]) -> Self {
         let length = chunk.len();
         let header = ChunkHeader::parse(chunk).filter(|header| header.cbytes == length);
-        let why = header.map_or_else(
-            || Some(format!("has {length} bytes, which are not a Blosc2 chunk")),
-            |header| wrong_in_trailer(&header, chunk),
-        );
-        let chunk = match why {
-            None => Ok(chunk.into()),
-            Some(why) => Err(Error::refused(format_args!("the chunk of vlmetalayer `{name}` {why}"))),
-        };
-        self.0.vlmetalayers.push((name.into(), chunk));
+        let checked = header
+            .ok_or_else(|| format!("has {length} bytes, which are not a Blosc2 chunk"))
+            .and_then(|header| check_in_trailer(&header, chunk));
+        let wrong = |why| Error::invalid_input(format_args!("the chunk of vlmetalayer `{name}` {why}"));
+        self.0.vlmetalayers.push((name.into(), checked.map(|()| chunk.into()).map_err(wrong)));
         self
     }
 
@@ -232,14 +228,15 @@ impl FrameBuilder {
     ///
     /// # Errors
     ///
-    /// - [`Refused`] if the frame cannot be made: a size is too large for the format, the dtype is unknown or has
-    ///   Python objects, the layout is not `b2nd`, the codec, level or a filter is invalid, or a metalayer has an
-    ///   invalid name, or there are too many metalayers. The message has the numbers.
+    /// - [`InvalidInput`] if the dtype is unknown or has Python objects, the layout is not `b2nd`, a shape, the codec,
+    ///   level or a filter is invalid, or a metalayer has an invalid name.
+    /// - [`TooLarge`] if a size or a number of metalayers is too large for the format. The message has the numbers.
     /// - [`Encode`] if a value cannot be written as a metalayer.
     /// - [`Exists`] if the path exists.
     /// - [`Io`] if the file cannot be created.
     ///
-    /// [`Refused`]: crate::ErrorKind::Refused
+    /// [`InvalidInput`]: crate::ErrorKind::InvalidInput
+    /// [`TooLarge`]: crate::ErrorKind::TooLarge
     /// [`Encode`]: crate::ErrorKind::Encode
     /// [`Exists`]: crate::ErrorKind::Exists
     /// [`Io`]: crate::ErrorKind::Io
@@ -347,5 +344,7 @@ fn messagepack(name: &str, value: &(impl Serialize + ?Sized)) -> Result<Vec<u8>,
 }
 
 fn too_long(name: &str, len: usize) -> Error {
-    Error::refused(format_args!("vlmetalayer `{name}` has {len} bytes, but can have at most {MAX_BLOCKSIZE}"))
+    Error::too_large(format_args!(
+        "vlmetalayer `{name}` has {len} bytes, but can have at most {MAX_BLOCKSIZE}"
+    ))
 }

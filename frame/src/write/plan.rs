@@ -14,7 +14,7 @@ use crate::format::header_builder::{Compression, HeaderBuilder};
 use crate::format::marker::Marker;
 use crate::format::section::{ARRAY_NAME, ARRAY_NAMES, MAX_NAME_LEN, Section, SectionRules};
 use crate::format::trailer::{MAX_TRAILER_LEN, Trailer};
-use crate::rules::array::{can_be_nan, refuse_objects, wrong_block};
+use crate::rules::array::{can_be_nan, check_block, refuse_objects};
 use crate::rules::chunk::ChunkRules;
 use crate::write::index::{MAX_CHUNKS, NewIndex};
 
@@ -69,11 +69,11 @@ impl Plan {
         let Contents { meta, typesize, compression, metalayers, vlmetalayers } = contents;
         if meta.layout() != Layout::B2nd {
             let layout = meta.layout();
-            return Err(Error::refused(format_args!("layout {layout} cannot be written; only b2nd can")));
+            return Err(Error::invalid_input(format_args!(
+                "layout {layout} cannot be written; only b2nd can"
+            )));
         }
-        if let Some(why) = wrong_block(&meta.shapes()) {
-            return Err(Error::refused(why));
-        }
+        check_block(&meta.shapes()).map_err(Error::invalid_input)?;
         let dtype = meta.parse_dtype();
         if let Ok(Some(dtype)) = &dtype {
             refuse_objects(dtype)?;
@@ -107,7 +107,7 @@ impl Plan {
         let trailer = trailer.ok_or_else(|| too_large("trailer", MAX_TRAILER_LEN))?;
         let nchunks = sizes.nchunks;
         let index = NewIndex::new(nchunks).ok_or_else(|| {
-            Error::refused(format_args!(
+            Error::too_large(format_args!(
                 "the array has {nchunks} chunks, but a frame can have at most {MAX_CHUNKS}"
             ))
         })?;
@@ -161,19 +161,19 @@ pub(crate) fn header(
 impl Sizes {
     /// The sizes computed from the item size.
     pub(crate) fn new(meta: &Meta, typesize: usize) -> Result<Self, Error> {
-        let geometry = meta.geometry().map_err(Error::refused)?;
-        let chunksize = geometry.chunk_nbytes(typesize).map_err(Error::refused)?;
+        let geometry = meta.geometry().map_err(Error::geometry)?;
+        let chunksize = geometry.chunk_nbytes(typesize).map_err(Error::geometry)?;
         let nchunks = geometry.nchunks();
         let items = geometry.block_nitems();
         let blocksize = usize::try_from(items).ok().and_then(|items| items.checked_mul(typesize));
         let blocksize = blocksize.filter(|&size| size <= MAX_BLOCKSIZE).ok_or_else(|| {
-            Error::refused(format_args!(
+            Error::too_large(format_args!(
                 "blockshape: a block has {items} items of {typesize} bytes, but can have at most {MAX_BLOCKSIZE} bytes"
             ))
         })?;
         let nbytes = i64::try_from(u128::from(nchunks) * chunksize as u128);
         let nbytes = nbytes.map_err(|_| {
-            Error::refused(format_args!(
+            Error::too_large(format_args!(
                 "{nchunks} chunks of {chunksize} bytes have more than the format can count"
             ))
         })?;
@@ -192,7 +192,7 @@ fn item_size(dtype: &Result<Option<Dtype>, dtype::Error>, typesize: Option<usize
         (Ok(Some(dtype)), given) => {
             let size = dtype.item_size();
             if let Some(given) = given.filter(|&given| given != size) {
-                return Err(Error::refused(format_args!(
+                return Err(Error::invalid_input(format_args!(
                     "typesize is {given}, but items of dtype `{dtype}` have {size} bytes"
                 )));
             }
@@ -200,33 +200,37 @@ fn item_size(dtype: &Result<Option<Dtype>, dtype::Error>, typesize: Option<usize
         }
         (_, Some(given)) => given,
         (Err(error), None) => {
-            return Err(Error::refused(format_args!("dtype: {error}; give the typesize if it is right")));
+            return Err(Error::invalid_input(format_args!(
+                "dtype: {error}; give the typesize if it is right"
+            )));
         }
-        (Ok(None), None) => return Err(Error::refused("there is neither a dtype nor a typesize")),
+        (Ok(None), None) => return Err(Error::invalid_input("there is neither a dtype nor a typesize")),
     };
     if (1..=MAX_BLOCKSIZE).contains(&size) {
         return Ok(size);
     }
-    Err(Error::refused(format_args!("an item has {size} bytes, but must have 1 to {MAX_BLOCKSIZE}")))
+    Err(Error::invalid_input(format_args!("an item has {size} bytes, but must have 1 to {MAX_BLOCKSIZE}")))
 }
 
 pub(crate) fn check_compression(compression: &Compression) -> Result<(), Error> {
     let Compression { codec, level, ref filters, uses_dictionary, .. } = *compression;
     if level > MAX_LEVEL {
-        return Err(Error::refused(format_args!("level is {level}, but must be 0 to {MAX_LEVEL}")));
+        return Err(Error::invalid_input(format_args!("level is {level}, but must be 0 to {MAX_LEVEL}")));
     }
     // Plugins and users can register further numbers, which this crate does not know.
     if codec.0 < FIRST_CODEC_OF_PLUGINS {
         let Some(name) = codec.name() else {
-            return Err(Error::refused(format_args!("{codec} is unknown")));
+            return Err(Error::invalid_input(format_args!("{codec} is unknown")));
         };
         if uses_dictionary && !codec.takes_dictionary() {
-            return Err(Error::refused(format_args!("{name} has no dictionaries; lz4, lz4hc and zstd have")));
+            return Err(Error::invalid_input(format_args!(
+                "{name} has no dictionaries; lz4, lz4hc and zstd have"
+            )));
         }
     }
     at_most(MAX_FILTERS.into(), filters.len(), "filters")?;
     match filters.iter().find(|filter| filter.is_unknown()) {
-        Some(unknown) => Err(Error::refused(format_args!("{unknown} is unknown"))),
+        Some(unknown) => Err(Error::invalid_input(format_args!("{unknown} is unknown"))),
         None => Ok(()),
     }
 }
@@ -237,22 +241,22 @@ fn layers(layers: Vec<NewMetalayer>, what: &str, taken: &[&str]) -> Result<Vec<(
     for (name, bytes) in layers {
         let len = name.len();
         if len > MAX_NAME_LEN {
-            return Err(Error::refused(format_args!(
+            return Err(Error::invalid_input(format_args!(
                 "the name of a {what} can have at most {MAX_NAME_LEN} bytes, but `{name}` has {len}"
             )));
         }
         if name.contains('\0') {
-            return Err(Error::refused(format_args!(
+            return Err(Error::invalid_input(format_args!(
                 "the name {name:?} of a {what} has a NUL, at which it would end"
             )));
         }
         if taken.contains(&&*name) {
-            return Err(Error::refused(format_args!(
+            return Err(Error::invalid_input(format_args!(
                 "{what} `{name}` is that of the array, which the frame has already"
             )));
         }
         if checked.iter().any(|(other, _)| *other == name) {
-            return Err(Error::refused(format_args!("there are two {what}s `{name}`")));
+            return Err(Error::invalid_input(format_args!("there are two {what}s `{name}`")));
         }
         checked.push((name, bytes?));
     }
@@ -267,11 +271,11 @@ fn at_most(most: usize, found: usize, what: &str) -> Result<(), Error> {
     if found <= most {
         return Ok(());
     }
-    Err(Error::refused(format_args!("there are {found} {what}, but a frame can have at most {most}")))
+    Err(Error::too_large(format_args!("there are {found} {what}, but a frame can have at most {most}")))
 }
 
 fn too_large(what: &str, most: usize) -> Error {
-    Error::refused(format_args!(
+    Error::too_large(format_args!(
         "the {what} would have more than {most} bytes, or an offset that does not fit"
     ))
 }

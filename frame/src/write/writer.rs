@@ -10,7 +10,7 @@ use crate::error::Error;
 use crate::format::fields::HeaderField;
 use crate::format::index::EntryValue;
 use crate::format::marker::Marker;
-use crate::rules::chunk::{ChunkRules, false_dictionary, fault};
+use crate::rules::chunk::{ChunkRules, check_dictionary, rule};
 use crate::write::output::Output;
 use crate::write::plan::{Plan, Sizes};
 
@@ -99,7 +99,7 @@ impl<W: Write + Seek> FrameWriter<W> {
     ///
     /// # Errors
     ///
-    /// [`Refused`](crate::ErrorKind::Refused) if it is not a valid chunk of this array, and
+    /// [`InvalidInput`](crate::ErrorKind::InvalidInput) if it is not a valid chunk of this array, and
     /// [`Io`](crate::ErrorKind::Io) if it cannot be written.
     ///
     /// ```
@@ -118,11 +118,11 @@ impl<W: Write + Seek> FrameWriter<W> {
         self.check_number(number)?;
         let given = chunk.len();
         let header = ChunkHeader::parse(chunk).ok_or_else(|| {
-            refused(number, format_args!("cannot be these {given} bytes, which are not a Blosc2 chunk"))
+            misfit(number, format_args!("cannot be these {given} bytes, which are not a Blosc2 chunk"))
         })?;
         if header.cbytes != given {
             let cbytes = header.cbytes;
-            return Err(refused(
+            return Err(misfit(
                 number,
                 format_args!("has {cbytes} bytes by its header, but {given} are given"),
             ));
@@ -131,18 +131,15 @@ impl<W: Write + Seek> FrameWriter<W> {
         // Compressors return a constant chunk of 32 bytes for zeros. A constant chunk of another value has to be
         // stored.
         let special = header.special.filter(|&special| special != SpecialValue::Value);
-        let why = if special.is_some() {
-            self.rules.wrong_size(&header, expected, given as u64).or_else(|| fault(header.check_flags()))
-        } else {
-            let why = self.rules.violation(&header, expected, given as u64);
-            why.or_else(|| fault(header.check_table(chunk))).or_else(|| false_dictionary(&header))
-        };
-        if let Some(why) = why {
-            return Err(refused(number, why));
-        }
+        let wrong = |why| misfit(number, why);
         if let Some(special) = special {
+            self.rules.check_sizes(&header, expected, given as u64).map_err(wrong)?;
+            rule(header.check_flags()).map_err(wrong)?;
             return self.write_special(number, special);
         }
+        self.rules.check(&header, expected, given as u64).map_err(wrong)?;
+        rule(header.check_table(chunk)).map_err(wrong)?;
+        check_dictionary(&header).map_err(wrong)?;
         self.put(number, [chunk, &[]])
     }
 
@@ -158,7 +155,7 @@ impl<W: Write + Seek> FrameWriter<W> {
         self.check_number(number)?;
         let (expected, found) = (self.chunk_nbytes(), items.len());
         if found != expected {
-            return Err(refused(
+            return Err(misfit(
                 number,
                 format_args!("needs {expected} bytes of items, but {found} are given"),
             ));
@@ -175,7 +172,7 @@ impl<W: Write + Seek> FrameWriter<W> {
         self.check_number(number)?;
         let (expected, found) = (self.plan.sizes.typesize as usize, item.len());
         if found != expected {
-            return Err(refused(
+            return Err(misfit(
                 number,
                 format_args!("needs an item of {expected} bytes, but {found} are given"),
             ));
@@ -205,7 +202,7 @@ impl<W: Write + Seek> FrameWriter<W> {
     /// ```
     pub fn write_special(&mut self, number: u64, special: SpecialValue) -> Result<(), Error> {
         self.check_number(number)?;
-        self.check_special(special).map_err(|why| refused(number, why))?;
+        self.check_special(special).map_err(|why| misfit(number, why))?;
         // Memory first: after it nothing can fail, so an error leaves the frame unchanged.
         self.reserve(number)?;
         self.plan.index.set(number, EntryValue::Special(special));
@@ -233,7 +230,8 @@ impl<W: Write + Seek> FrameWriter<W> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn fill_missing(&mut self, special: SpecialValue) -> Result<(), Error> {
-        self.check_special(special).map_err(|why| Error::refused(format_args!("the other chunks {why}")))?;
+        self.check_special(special)
+            .map_err(|why| Error::invalid_input(format_args!("the other chunks {why}")))?;
         self.plan.index.set_others(special);
         Ok(())
     }
@@ -245,7 +243,8 @@ impl<W: Write + Seek> FrameWriter<W> {
     ///
     /// # Errors
     ///
-    /// - [`Refused`](crate::ErrorKind::Refused) if a chunk was not given.
+    /// - [`InvalidInput`](crate::ErrorKind::InvalidInput) if a chunk was not given.
+    /// - [`TooLarge`](crate::ErrorKind::TooLarge) if the chunks have more bytes than the format can count.
     /// - [`Io`](crate::ErrorKind::Io) if the frame cannot be written.
     ///
     /// After an error, nothing is left at a path.
@@ -281,7 +280,7 @@ impl<W: Write + Seek> FrameWriter<W> {
         let Plan { header, section, trailer, index, sizes, is_sparse, can_be_nan: _ } = &self.plan;
         if let Some((missing, first)) = index.missing() {
             let nchunks = sizes.nchunks;
-            return Err(Error::refused(format_args!(
+            return Err(Error::invalid_input(format_args!(
                 "{missing} of {nchunks} chunks have not been given; the first of them is chunk {first}"
             )));
         }
@@ -293,19 +292,19 @@ impl<W: Write + Seek> FrameWriter<W> {
             header.set(HeaderField::Cbytes, &cbytes.to_be_bytes());
             header.finish(section, after)
         });
-        header.ok_or_else(|| Error::refused("the chunks have more bytes than the format can count"))
+        header.ok_or_else(|| Error::too_large("the chunks have more bytes than the format can count"))
     }
 
     fn check_number(&self, number: u64) -> Result<(), Error> {
         let nchunks = self.plan.sizes.nchunks;
         if number >= nchunks {
-            return Err(refused(
+            return Err(misfit(
                 number,
                 format_args!("does not exist: the array has {nchunks} chunks, from 0 on"),
             ));
         }
         if self.plan.index.is_set(number) {
-            return Err(refused(number, "has already been given, or filled"));
+            return Err(misfit(number, "has already been given, or filled"));
         }
         Ok(())
     }
@@ -325,7 +324,9 @@ impl<W: Write + Seek> FrameWriter<W> {
         let Sizes { typesize, blocksize, chunksize, .. } = self.plan.sizes;
         let [typesize, blocksize, nbytes] = [typesize, blocksize, chunksize].map(|size| size as usize);
         let header = stored_header(repeats, typesize, nbytes, blocksize, body.len());
-        let header = header.ok_or_else(|| refused(number, "is larger than the format allows"))?;
+        let header = header.ok_or_else(|| {
+            Error::too_large(format_args!("chunk {number} is larger than the format allows"))
+        })?;
         self.put(number, [&header, body])
     }
 
@@ -357,6 +358,6 @@ impl<W: Write> fmt::Debug for FrameWriter<W> {
     }
 }
 
-fn refused(number: u64, why: impl fmt::Display) -> Error {
-    Error::refused(format_args!("chunk {number} {why}"))
+fn misfit(number: u64, why: impl fmt::Display) -> Error {
+    Error::invalid_input(format_args!("chunk {number} {why}"))
 }

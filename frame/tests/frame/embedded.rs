@@ -80,7 +80,7 @@ fn a_key_that_is_not_there_and_one_on_a_server_are_told_apart() {
     let error = frames.select("/far").unwrap_err();
     assert_eq!(
         (error.kind(), error.to_string()),
-        (ErrorKind::Refused, "the data of /far is on a server, not in the store".into())
+        (ErrorKind::Unsupported, "the data of /far is on a server, not in the store".into())
     );
     let array = Frame::open(data().join("int32_3x5.b2nd")).unwrap();
     assert_eq!(EmbeddedFrames::new(array).unwrap().keys(), [""; 0]);

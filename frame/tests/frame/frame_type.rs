@@ -186,7 +186,10 @@ fn what_cannot_become_another_type_says_why_and_leaves_nothing() {
     fs::write(&path, &file).unwrap();
     assert_eq!(
         refused(&path, FrameType::Sparse),
-        (ErrorKind::Refused, "a frame of another type cannot replace the old one: give a new path".into())
+        (
+            ErrorKind::InvalidInput,
+            "a frame of another type cannot replace the old one: give a new path".into()
+        )
     );
     // Chunk 1 begins at byte 229, and its length is 12 bytes later.
     file[229 + 15] = 0x40;

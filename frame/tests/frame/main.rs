@@ -63,11 +63,11 @@ fn findings<R: Read + Seek>(frame: &mut Frame<R>) -> Vec<Finding> {
     Check::default().run(frame).unwrap().findings
 }
 
-/// The message of a refused call.
+/// The message of a refused call, whose error must have this kind.
 #[track_caller]
-fn refused<T: Debug>(result: Result<T, Error>) -> String {
+fn refused<T: Debug>(kind: ErrorKind, result: Result<T, Error>) -> String {
     let error = result.unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::Refused, "{error}");
+    assert_eq!(error.kind(), kind, "{error}");
     error.to_string()
 }
 

@@ -605,7 +605,7 @@ fn an_error_has_a_message_and_what_goes_with_its_kind() {
         ),
         (locked, ErrorKind::Locked, &format!("another process holds the lock {}", lock.display()), "path"),
         (stopped, ErrorKind::Stopped, "stopped", ""),
-        (refused, ErrorKind::Refused, "shape has 1 dimension, but ndim is 2", ""),
+        (refused, ErrorKind::InvalidInput, "shape has 1 dimension, but ndim is 2", ""),
         (
             Rewrite::new(&path, &lock).apply().unwrap_err(),
             ErrorKind::Exists,

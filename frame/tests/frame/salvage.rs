@@ -334,7 +334,7 @@ fn without_an_index_the_order_must_be_assumed() {
         let cut = &small()[..length];
         let whole = (length - CHUNKS) / CHUNK;
         let error = saved(cut, folder.path()).unwrap_err();
-        let expected = if whole == 0 { ErrorKind::Refused } else { ErrorKind::OrderUnknown };
+        let expected = if whole == 0 { ErrorKind::Unsupported } else { ErrorKind::OrderUnknown };
         assert_eq!(error.kind(), expected, "{length}");
         let assumed = of(cut.to_vec()).assume_order().preview();
         if whole == 0 {
@@ -536,7 +536,7 @@ fn lost_chunks_are_filled_with_nan_only_where_readers_read_it() {
     assert_eq!(filled("<f4", Fill::Nan).unwrap().counts.nan, 1);
     assert_eq!(filled("<f8", Fill::Zeros).unwrap().counts.zeros, 1);
     for dtype in ["<i4", ">f8", "<f2"] {
-        assert_eq!(filled(dtype, Fill::Nan).unwrap_err().kind(), ErrorKind::Refused, "{dtype}");
+        assert_eq!(filled(dtype, Fill::Nan).unwrap_err().kind(), ErrorKind::InvalidInput, "{dtype}");
     }
 }
 
@@ -784,9 +784,14 @@ fn whatever_is_damaged_the_new_frame_has_no_error() {
                     counts.0 += 1;
                 }
                 Err(error) => {
-                    use ErrorKind::{ArrayUnknown, Malformed, OrderUnknown, Refused};
+                    use ErrorKind::{
+                        ArrayUnknown, InvalidInput, Malformed, OrderUnknown, TooLarge, Unsupported,
+                    };
                     assert!(
-                        matches!(error.kind(), Refused | ArrayUnknown | OrderUnknown | Malformed),
+                        matches!(
+                            error.kind(),
+                            InvalidInput | Unsupported | TooLarge | ArrayUnknown | OrderUnknown | Malformed
+                        ),
                         "{error}"
                     );
                     counts.1 += 1;

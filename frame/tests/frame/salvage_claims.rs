@@ -74,7 +74,7 @@ fn a_small_file_does_not_become_a_large_one() {
         "the chunk index of 225729817 chunks would have 1805838568 bytes, but at most 67108864 are written for a file of \
          {len} bytes; if the shape is wrong, give the right one"
     );
-    assert_eq!((error.kind(), error.to_string()), (ErrorKind::Refused, expected));
+    assert_eq!((error.kind(), error.to_string()), (ErrorKind::TooLarge, expected));
     let report = of(claiming(1 << 20)).assume_order().preview().unwrap();
     assert_eq!((report.counts.stored, report.lost_count()), (1, (1 << 20) - 1));
 }

@@ -524,7 +524,10 @@ fn a_chunk_that_does_not_fit_is_refused_and_can_be_given_again() {
     ];
     for (why, chunk) in wrong {
         let error = writer.write_chunk(2, &chunk).unwrap_err();
-        assert_eq!((error.kind(), &*error.to_string()), (ErrorKind::Refused, &*format!("chunk 2 {why}")));
+        assert_eq!(
+            (error.kind(), &*error.to_string()),
+            (ErrorKind::InvalidInput, &*format!("chunk 2 {why}"))
+        );
     }
     finishes_after_refusals(writer);
 }
@@ -690,7 +693,7 @@ fn a_missing_chunk_is_named() {
         writer.write_uncompressed(number, &[0; 32]).unwrap();
     }
     let error = writer.finish().unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::Refused);
+    assert_eq!(error.kind(), ErrorKind::InvalidInput);
     assert_eq!(error.to_string(), "2 of 4 chunks have not been given; the first of them is chunk 1");
     let error = begin().finish().unwrap_err();
     assert_eq!(error.to_string(), "4 of 4 chunks have not been given; the first of them is chunk 0");
@@ -712,69 +715,102 @@ fn what_cannot_be_a_frame_is_refused() {
     let wrong = [
         (
             FrameBuilder::new(worked_example().with_layout(Layout::Caterva).unwrap()),
+            ErrorKind::InvalidInput,
             "layout caterva cannot be written; only b2nd can",
         ),
         (
             array(&[3], &[0], &[1], "|u1"),
+            ErrorKind::InvalidInput,
             "chunkshape[0] is 0, but shape[0] is 3: a dimension that is not empty needs chunks of at least 1",
         ),
         (
             array(&[3], &[1 << 30], &[1], "<f8"),
+            ErrorKind::TooLarge,
             "chunkshape: a chunk has 1073741824 items of 8 bytes, padding included, but can hold at most 2147483615 bytes",
         ),
         (
             array(&[3], &[1 << 30], &[1 << 30], "|u1"),
+            ErrorKind::TooLarge,
             "blockshape: a block has 1073741824 items of 1 bytes, but can have at most 536866816 bytes",
         ),
         (
             array(&[1 << 40], &[1], &[1], "|u1"),
+            ErrorKind::TooLarge,
             "the array has 1099511627776 chunks, but a frame can have at most 268435451",
         ),
         (
             array(&[i64::MAX], &[1], &[1], "<f8"),
+            ErrorKind::TooLarge,
             "9223372036854775807 chunks of 8 bytes have more than the format can count",
         ),
         (
             array(&[4, 9], &[4, 2], &[4, 3], "|u1"),
+            ErrorKind::InvalidInput,
             "blockshape[1] is 3, but chunkshape[1] is 2: a block must not be larger than a chunk",
         ),
-        (array(&[3], &[3], &[3], "|S0"), "an item has 0 bytes, but must have 1 to 536866816"),
-        (builder().typesize(8), "typesize is 8, but items of dtype `<i4` have 4 bytes"),
-        (builder().level(10), "level is 10, but must be 0 to 9"),
+        (
+            array(&[3], &[3], &[3], "|S0"),
+            ErrorKind::InvalidInput,
+            "an item has 0 bytes, but must have 1 to 536866816",
+        ),
+        (
+            builder().typesize(8),
+            ErrorKind::InvalidInput,
+            "typesize is 8, but items of dtype `<i4` have 4 bytes",
+        ),
+        (builder().level(10), ErrorKind::InvalidInput, "level is 10, but must be 0 to 9"),
         (
             builder().filters(&[Filter { id: 1, meta: 0 }; 7]),
+            ErrorKind::TooLarge,
             "there are 7 filters, but a frame can have at most 6",
         ),
-        (builder().filters(&[Filter { id: 99, meta: 0 }]), "filter 99 is unknown"),
-        (many(16), "there are 17 metalayers, with that of the array, but a frame can have at most 16"),
-        (many_vl(17), "there are 17 vlmetalayers, but a frame can have at most 16"),
+        (builder().filters(&[Filter { id: 99, meta: 0 }]), ErrorKind::InvalidInput, "filter 99 is unknown"),
+        (
+            many(16),
+            ErrorKind::TooLarge,
+            "there are 17 metalayers, with that of the array, but a frame can have at most 16",
+        ),
+        (many_vl(17), ErrorKind::TooLarge, "there are 17 vlmetalayers, but a frame can have at most 16"),
         (
             builder().metalayer("b2nd", &1),
+            ErrorKind::InvalidInput,
             "metalayer `b2nd` is that of the array, which the frame has already",
         ),
-        (builder().metalayer("m", &1).metalayer("m", &2), "there are two metalayers `m`"),
-        (builder().vlmetalayer("v", &1).vlmetalayer("v", &2), "there are two vlmetalayers `v`"),
+        (
+            builder().metalayer("m", &1).metalayer("m", &2),
+            ErrorKind::InvalidInput,
+            "there are two metalayers `m`",
+        ),
+        (
+            builder().vlmetalayer("v", &1).vlmetalayer("v", &2),
+            ErrorKind::InvalidInput,
+            "there are two vlmetalayers `v`",
+        ),
         (
             builder().metalayer(&"n".repeat(32), &1),
+            ErrorKind::InvalidInput,
             "the name of a metalayer can have at most 31 bytes, but `nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn` has 32",
         ),
         (
             builder().vlmetalayer("a\0b", &1),
+            ErrorKind::InvalidInput,
             "the name \"a\\0b\" of a vlmetalayer has a NUL, at which it would end",
         ),
         (
             builder().vlmetalayer_chunk("v", b"kelvin"),
+            ErrorKind::InvalidInput,
             "the chunk of vlmetalayer `v` has 6 bytes, which are not a Blosc2 chunk",
         ),
         (
             builder().metalayer_bytes("m", &vec![0; 1 << 26]),
+            ErrorKind::TooLarge,
             "the header would have more than 67108864 bytes, or an offset that does not fit",
         ),
     ];
     let folder = tempfile::tempdir().unwrap();
-    for (builder, message) in wrong {
+    for (builder, kind, message) in wrong {
         let error = builder.create(folder.path().join("new.b2nd")).unwrap_err();
-        assert_eq!((error.kind(), &*error.to_string()), (ErrorKind::Refused, message));
+        assert_eq!((error.kind(), &*error.to_string()), (kind, message));
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
     }
 }
@@ -794,7 +830,7 @@ fn a_dtype_that_is_not_known_needs_a_typesize() {
 fn no_array_of_python_objects_is_made() {
     for dtype in ["|O", "[('a', '|O')]", "('|O', (2,))"] {
         let refused = FrameBuilder::new(meta(&[3], &[3], &[3], dtype)).to_vec([[0; 0]; 0]).unwrap_err();
-        assert_eq!(refused.kind(), ErrorKind::Refused, "{dtype}");
+        assert_eq!(refused.kind(), ErrorKind::InvalidInput, "{dtype}");
         assert!(refused.to_string().contains("has Python objects"), "{refused}");
     }
 }
