@@ -59,18 +59,19 @@ fn a_new_shape_changes_nothing_but_its_int64s() {
 
 #[test]
 fn a_shape_that_takes_other_chunks_is_refused_with_both_grids() {
+    use ErrorKind::{InvalidInput, TooLarge};
+
     let (_folder, path) = copy("int32_3x5.b2nd");
     let before = fs::read(&path).unwrap();
     let mut frame = Frame::open(&path).unwrap();
     for (shape, grid) in
         [([5, 5], [3, 2]), ([2, 5], [1, 2]), ([4, 7], [2, 3]), ([2, 12], [1, 4]), ([3, 0], [2, 0])]
     {
-        let error = refused(ErrorKind::InvalidInput, frame.edit().shape(&shape).apply());
+        let error = refused(InvalidInput, frame.edit().shape(&shape).apply());
         let expected = format!("shape {shape:?} needs a grid of {grid:?} chunks, but the array has [2, 2]");
         assert_eq!(error, expected);
     }
     let geometry = frame.array().unwrap().unwrap().geometry().unwrap();
-    use ErrorKind::{InvalidInput, TooLarge};
     for (kind, shape) in [(InvalidInput, &[3][..]), (InvalidInput, &[3, -5]), (TooLarge, &[i64::MAX, 5])] {
         let expected = geometry.resize(shape).unwrap_err().to_string();
         assert_eq!(refused(kind, frame.edit().shape(shape).apply()), expected);
