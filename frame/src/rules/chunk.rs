@@ -224,6 +224,7 @@ pub(crate) fn wrong(entry: &ChunkEntry, why: &str) -> Finding {
 }
 
 /// The finding for a chunk whose entry in the chunk index is invalid.
+#[cfg(feature = "decompress")]
 pub(crate) fn wrong_place(entry: &ChunkEntry, value: i64) -> Finding {
     wrong(entry, &format!("has the entry {value} in the chunk index, which is not a valid place"))
 }

@@ -626,7 +626,8 @@ fn a_slice_reads_each_byte_a_few_times_whatever_chunks_share() {
         let error = Frame::read_at(reader, 0).unwrap().slice(&[0..count, 0..1]).read().unwrap_err();
         let says =
             "up to chunk 1, the chunks of the slice have more bytes than the frame, so some share bytes";
-        assert_eq!(error.to_string(), says);
+        let finding = error.finding().unwrap();
+        assert_eq!((finding.code(), finding.message()), (FindingCode::ChunkOverlap, says));
         let (read, most) = (read.get(), 8 * file.len());
         assert!(read <= most, "{read} bytes are read, more than {most}");
     }

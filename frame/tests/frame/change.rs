@@ -59,6 +59,8 @@ fn a_new_shape_changes_nothing_but_its_int64s() {
 
 #[test]
 fn a_shape_that_takes_other_chunks_is_refused_with_both_grids() {
+    use ErrorKind::{InvalidInput, TooLarge};
+
     let (_folder, path) = copy("int32_3x5.b2nd");
     let before = fs::read(&path).unwrap();
     let mut frame = Frame::open(&path).unwrap();
@@ -70,7 +72,6 @@ fn a_shape_that_takes_other_chunks_is_refused_with_both_grids() {
         assert_eq!(error, expected);
     }
     let geometry = frame.array().unwrap().unwrap().geometry().unwrap();
-    use ErrorKind::{InvalidInput, TooLarge};
     for (kind, shape) in [(InvalidInput, &[3][..]), (InvalidInput, &[3, -5]), (TooLarge, &[i64::MAX, 5])] {
         let expected = geometry.resize(shape).unwrap_err().to_string();
         assert_eq!(refused(kind, frame.edit().shape(shape).apply()), expected);

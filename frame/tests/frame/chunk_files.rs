@@ -83,7 +83,11 @@ fn chunks_that_all_have_the_same_file_are_found() {
     #[cfg(feature = "decompress")]
     {
         let error = Frame::open(&path).unwrap().slice(&[0..6, 0..8]).read().unwrap_err();
-        assert_eq!(error.to_string(), "chunk 1 is in 00000002.chunk, as is a chunk before it");
+        let finding = error.finding().unwrap();
+        assert_eq!(
+            (finding.code(), finding.message()),
+            (FindingCode::ChunkOffset, "chunk 1 is in 00000002.chunk, as is a chunk before it")
+        );
     }
 }
 
