@@ -6,7 +6,7 @@ use std::fs;
 use std::path::Path;
 use std::sync::LazyLock;
 
-use b2nd_frame::{Check, CheckDepth, ErrorKind, FindingCode, Frame, FrameType, Rewrite, Severity, check};
+use b2nd_frame::{Check, CheckDepth, ErrorKind, FindingCode, Frame, Rewrite, Severity, check};
 
 use crate::choices::Choices;
 use crate::{folder, root, seeds};
@@ -136,17 +136,17 @@ fn edit(choices: &mut Choices<'_>, mut frame: Frame<fs::File>, file: &Path) {
 
 fn rewrite(choices: &mut Choices<'_>, frame: &Frame<fs::File>, path: &Path, folder: &Path) {
     let new = if choices.below(3) == 0 { path.to_path_buf() } else { folder.join("new.b2nd") };
-    let types = [None, None, Some(FrameType::Contiguous), Some(FrameType::Sparse)];
-    let (frame_type, dtype) = (choices.one(&types), (choices.below(3) > 0).then(|| choices.one(&DTYPES)));
-    let rewrite = |from: &Path, to: &Path, frame_type: Option<FrameType>| {
+    let types = [None, None, Some(false), Some(true)];
+    let (is_sparse, dtype) = (choices.one(&types), (choices.below(3) > 0).then(|| choices.one(&DTYPES)));
+    let rewrite = |from: &Path, to: &Path, is_sparse: Option<bool>| {
         let rewrite = Rewrite::new(from, to);
         let rewrite = dtype.into_iter().fold(rewrite, Rewrite::dtype);
-        frame_type.into_iter().fold(rewrite, Rewrite::frame_type)
+        is_sparse.into_iter().fold(rewrite, Rewrite::sparse)
     };
     let before = files(folder);
     let was = errors(path, CheckDepth::ChunkHeaders).expect("an opened frame");
-    let preview = rewrite(path, &new, frame_type).preview();
-    let made = match (preview, rewrite(path, &new, frame_type).apply()) {
+    let preview = rewrite(path, &new, is_sparse).preview();
+    let made = match (preview, rewrite(path, &new, is_sparse).apply()) {
         (Ok(preview), Ok(made)) => {
             assert_eq!(preview.header_bytes(), made.header_bytes(), "the preview is another header");
             made
@@ -187,13 +187,9 @@ fn rewrite(choices: &mut Choices<'_>, frame: &Frame<fs::File>, path: &Path, fold
 
     // To the other frame type and back, with the same chunks.
     let (there, back) = (folder.join("there.b2nd"), folder.join("back.b2nd"));
-    let (one, other) = if made.header().is_sparse() {
-        (FrameType::Contiguous, FrameType::Sparse)
-    } else {
-        (FrameType::Sparse, FrameType::Contiguous)
-    };
-    if rewrite(&new, &there, Some(one)).apply().is_ok() {
-        rewrite(&there, &back, Some(other)).apply().expect("what was made of the other type");
+    let is_sparse = made.header().is_sparse();
+    if rewrite(&new, &there, Some(!is_sparse)).apply().is_ok() {
+        rewrite(&there, &back, Some(is_sparse)).apply().expect("what was made of the other type");
         let now = errors(&back, CheckDepth::ChunkHeaders).expect("a rewritten frame can be opened");
         assert!(now.is_subset(&was), "{now:?} after two rewrites, before {was:?}");
         assert_eq!(chunks(&new), chunks(&back));
