@@ -53,7 +53,7 @@ fn chunks_of_c_blosc2_decompress_to_the_same_bytes() {
             (Err(error), Some(_))
                 if error.kind() == ErrorKind::Header && error.to_string().contains("split") =>
             {
-                lost += 1
+                lost += 1;
             }
             (Ok(_), Some(_)) => panic!("other data than C-Blosc2's: {case}"),
             (Ok(_), None) => panic!("C-Blosc2 refuses this chunk: {case}"),
