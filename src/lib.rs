@@ -43,7 +43,7 @@
 //! # The format
 //!
 //! A metalayer is MessagePack in which every number has a fixed width, so a value can be changed without moving other
-//! bytes. All numbers are big-endian.
+//! bytes. All numbers are big-endian. Markers are hexadecimal, counts decimal.
 //!
 //! | entry | bytes | values |
 //! |---|---|---|
@@ -56,7 +56,7 @@
 //! | `dtype_format` | positive fixint | 0 to 127; 0 is NumPy's syntax, and no other is known |
 //! | `dtype` | `db`, a length of 4 bytes, text | UTF-8 without NUL, at most 2147483647 bytes |
 //!
-//! For 16 dimensions the marker is `90` + 16 = `a0`. MessagePack reads this as an empty string, but C-Blosc2 writes and
+//! For 16 dimensions the marker is `0x90` + 16 = `0xa0`. MessagePack reads this as an empty string, but C-Blosc2 writes and
 //! reads it, and the draft specification of the format prescribes it.
 //!
 //! An ordinary MessagePack writer cannot write a metalayer, because it chooses the shortest form of each value.
@@ -78,9 +78,9 @@
 //! opens.** Only this crate reads it. C-Blosc2 3 does not open `Caterva` as an array either. Write seven entries,
 //! unless you write for old programs.
 //!
-//! When reading, the first byte determines the layout, and the type must take the same number of entries. The exception
-//! is a struct with seven fields, or with six that have the names of entries: it also reads a shorter layout, by the
-//! names of its fields. A field without an entry then becomes `None` or its `default`; a field that has neither gives
+//! When reading, the first byte determines the layout, and the type must take the same number of entries. But a struct
+//! with all seven fields also reads shorter layouts, by the names of its fields, and so does one with six if each has the
+//! name of an entry. A field without an entry then becomes `None` or its `default`; a field that has neither gives
 //! the error "missing field". So one struct can read and write all layouts:
 //!
 //! ```
@@ -165,7 +165,7 @@
 //! | | | `no_std`, no allocation: reading and writing slices, [`dims`], [`dump`], [`Shapes`], [`Geometry`] |
 //! | `alloc` | yes | `to_vec`, `to_vec_with_layout`, `Meta`, and the text of errors that types raise themselves |
 //! | `std` | yes | `to_writer`, `from_reader`, `From<Error> for std::io::Error` |
-//! | `dtype` | | the module `dtype`: parse NumPy's dtype strings, `Meta::parse_dtype` |
+//! | `dtype` | | the module `dtype`: parse NumPy's dtype strings, `Meta::parse_dtype`, items as serde data; includes `alloc` |
 //!
 //! The lowest Rust is 1.85 for each. All rows but the first need atomic compare-and-swap, because long strings are
 //! reference-counted. thumbv6m and riscv32imc do not have it.

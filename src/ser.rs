@@ -3,6 +3,8 @@
 //! ```text
 //! value ─▶ Start ─ its kind, so the layout ─▶ Entries ─ its position, so the entry ─▶ an integer, a vector or a text
 //! ```
+//!
+//! A `Meta` is a struct whose first field gives the layout (`Entries::of_meta`), and whose absent entries are skipped.
 
 #[cfg(feature = "alloc")]
 use alloc::{boxed::Box, vec::Vec};

@@ -74,7 +74,7 @@ impl Decompressor {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Unsupported`](crate::ErrorKind::Unsupported) if the codec or a filter is a plugin,
+    /// [`ErrorKind::Unsupported`](crate::ErrorKind::Unsupported) if the codec or a filter is one that this crate does not undo,
     /// [`BufferTooSmall`](crate::ErrorKind::BufferTooSmall) if `out` is shorter than the data, and any other kind if
     /// the chunk is damaged. `out` then has some of the data.
     pub fn decompress_into(&mut self, chunk: &[u8], out: &mut [u8]) -> Result<usize, Error> {

@@ -31,12 +31,14 @@
 //!
 //! # What is decompressed
 //!
-//! The codecs BloscLZ, LZ4, LZ4HC, zlib and zstd, the latter also with the dictionaries that C-Blosc2 makes, and LZ4 with
-//! raw ones; the filters shuffle, bitshuffle, delta, `trunc_prec`, bytedelta and `int_trunc`; chunks of Blosc 1 and 2, blocks
-//! of one size or of several. Plugins (zfp, openzl, ndlz, ndcell, ndmean) and codecs of users are refused by name.
+//! The codecs BloscLZ, LZ4, LZ4HC, zlib and zstd; zstd also with the dictionaries that C-Blosc2 makes, LZ4 with raw ones.
+//! The filters shuffle, bitshuffle, delta, `trunc_prec`, bytedelta and `int_trunc`. Chunks of Blosc 1 and 2, with blocks of
+//! one size or of several. Other plugins are refused by name (zfp, openzl, ndlz, ndcell, ndmean and others), codecs and
+//! filters of users by number.
 //!
-//! A chunk whose blocks are split although their length is no multiple of the type size is refused: C-Blosc2 lost a part
-//! of its data.
+//! Also refused are chunks that leave their codec or the item size of bytedelta to the frame, NaN for items of other than 4
+//! or 8 bytes, and measurements of a codec (instrumented chunks). C-Blosc2 can split blocks into streams of unequal length,
+//! and then loses their last bytes; such chunks are refused too.
 //!
 //! # Limits of time and memory
 //!

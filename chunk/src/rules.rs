@@ -37,7 +37,7 @@ impl ChunkHeader {
     ///
     /// # Errors
     ///
-    /// [`Unsupported`](crate::ErrorKind::Unsupported) if the codec or a filter is a plugin or unknown.
+    /// [`Unsupported`](crate::ErrorKind::Unsupported) if the codec or a filter is one that this crate does not undo.
     pub fn check_support(&self) -> Result<(), Error> {
         self.unsupported_part().map_or(Ok(()), |part| Err(Error::new(Detail::Unsupported(part))))
     }

@@ -4,10 +4,12 @@
 //! the type that is read. Everything else takes the general way, which also explains why a type does not fit.
 //!
 //! ```text
-//! bytes ─▶ Metalayer::ordinary ─ Some ─▶ SliceDeserializer ─▶ value
-//!                 │                         │ the type does not fit (Misfit)
-//!                 └─ None ─▶ Deserializer ◀─┘ ─▶ value, or an Error with its place
+//! bytes ─▶ SliceDeserializer ─▶ Metalayer::ordinary ─ Some ─▶ value
+//!                                     │                 │ the type does not fit (Misfit)
+//!                                     └─ None ─▶ Deserializer ─▶ value, or an Error with its place
 //! ```
+//!
+//! A `Meta` is given the bytes (`give_bytes`), and makes the same check in `meta.rs`.
 
 mod names;
 

@@ -1,6 +1,6 @@
-//! Items as serde data: fixed bytes, whose meaning the dtype has.
+//! Items as serde data. An item has a fixed number of bytes; the dtype says what they mean.
 //!
-//! A struct with the fields of the dtype reads and writes an item, as NumPy's `tolist` and assignment do.
+//! A struct with the fields of the dtype reads and writes an item.
 //!
 //! ```
 //! use b2nd_serde::Dtype;
@@ -31,7 +31,7 @@
 //!
 //! # Serde's data model
 //!
-//! What is read from a dtype can be written to it.
+//! What is read from a dtype can be written to it, unless the table says otherwise.
 //!
 //! | dtype | types |
 //! |---|---|
@@ -44,12 +44,12 @@
 //! | `c8`, `c16` | a tuple or sequence of two floats |
 //! | `S` | `&str`, `String`, `char`, the name of a unit variant; `&[u8]`, `Vec<u8>`, `[u8; N]` |
 //! | `U` | `String`, `char`, the name of a unit variant; `&str` only for writing |
-//! | `V`; `f16`, `c32` (each of two) and types of `ml_dtypes`, which Rust does not have | `&[u8]`, `Vec<u8>`, `[u8; N]` |
+//! | `V`; numbers that Rust does not have: floats of 16 bytes, pairs of them, types of `ml_dtypes` | `&[u8]`, `Vec<u8>`, `[u8; N]` |
 //! | a subarray | a tuple, array or sequence for each dimension |
 //! | a struct | a struct or map by the names of the fields, in any order; a tuple, array or sequence by their positions |
 //! | `O` | error |
 //!
-//! - **Nothing is lost silently.** A field that only the dtype or only the type has is an error, and so is a value that
+//! - **Nothing is lost silently**, except through `deserialize_any`, below. A field that only the dtype or only the type has is an error, and so is a value that
 //!   does not fit: an `<f8` for an `f32`, an integer out of range, a text that is too long. `serde`'s `IgnoredAny` reads
 //!   and ignores any field, a field with `#[serde(default)]` or of an `Option` need not exist.
 //! - A newtype struct, and an option with a value, are their content. None, units and other variants are errors.
@@ -61,8 +61,8 @@
 //! - `deserialize_any`, as for a `serde_json::Value`, gives a struct as a map, and an `S` that is not UTF-8 as bytes.
 //!   `flatten`, `untagged` and internally tagged enums use it, and then read an integer as a float, or an `f64` as an
 //!   `f32`.
-//! - More than 128 levels, or empty lists and overlapping fields of more than 16 values for each byte of the item and
-//!   4096 in all, are errors.
+//! - More than 128 levels are an error. So are empty lists or overlapping fields that give an item of n bytes more than
+//!   16 n + 4096 values.
 //!
 //! Reading many items compiles the dtype once, and compares the names of the fields of a type once. Items of fixed types
 //! are read and written without an allocation.
@@ -160,7 +160,8 @@ impl Dtype {
         value.serialize(ItemSerializer { plan: &mut plan, bytes: item })
     }
 
-    /// Serializes items one after the other: as many as the bytes have room for.
+    /// Serializes items one after the other: as many as the bytes have room for. If items have 0 bytes, no value is
+    /// looked at.
     ///
     /// # Errors
     ///
