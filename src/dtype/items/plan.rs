@@ -57,9 +57,9 @@ impl<'d> Plan<'d> {
         let plan = Self::of(dtype)?;
         let (values, depth) = plan.extent();
         if depth > MAX_DEPTH {
-            let why =
-                format_args!("the dtype is nested {depth} levels deep, but at most {MAX_DEPTH} are read");
-            return Err(ItemError::new(why));
+            return Err(ItemError::new(format_args!(
+                "the dtype is nested {depth} levels deep, but at most {MAX_DEPTH} are read"
+            )));
         }
         let most = plan.size.saturating_mul(16).saturating_add(MAX_EXCESS);
         if values > most {
