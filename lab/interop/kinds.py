@@ -3,7 +3,8 @@
     python kinds.py FOLDER
 
 FOLDER must not exist or be empty. For each file or store the script prints one line of JSON: its path, the name that
-`blosc2.open` gives it (or the name of the exception), and its keys where it has them. `refuses` is
+`blosc2.open` gives it (or the name of the exception), and the keys of a store, or the rows
+and columns of a table. `refuses` is
 the kind of object that it opens only if told to trust the file, and `full` its answer then. Needs blosc2 4.14.1, numpy and
 fsspec (for the remote kinds, which read from fsspec's file system in memory, never from a network).
 """
@@ -241,13 +242,17 @@ MAKERS = (
 
 
 def opened(path, **options):
-    """The name of what `blosc2.open` gives, or of its exception, and its keys."""
+    """The name of what `blosc2.open` gives, or of its exception, with the keys of a store, or the rows and columns of a
+    table."""
     try:
         found = blosc2.open(path, mode="r", **options)
     except Exception as failure:
         return {"python": type(failure).__name__, "refuses": getattr(failure, "kind", None)}
     line = {"python": type(found).__name__}
-    if hasattr(found, "keys") and not isinstance(found, blosc2.CTable):
+    if isinstance(found, blosc2.CTable):
+        line["rows"] = len(found)
+        line["columns"] = list(found.col_names)
+    elif hasattr(found, "keys"):
         line["keys"] = sorted(found.keys())
     return line
 
