@@ -236,7 +236,7 @@ def fault(number, remedy, folder):
         return f"python-blosc2: {items}"
     if expected is None:
         return None
-    items, expected = np.array(items), expected.copy()
+    items, expected = np.array(items), np.array(expected.tolist())
     for chunk in lost:
         items[tuple(map(slice, chunk["start"], chunk["stop"]))] = 0
         expected[tuple(map(slice, chunk["start"], chunk["stop"]))] = 0
