@@ -266,5 +266,6 @@ fn the_items_of_a_larger_file_are_as_in_numpy() {
     let path = std::env::var("B2ND_ITEMS").expect("B2ND_ITEMS");
     let counts = compare(&std::fs::read_to_string(path).expect("a file"));
     eprintln!("{counts:?}");
-    assert!(counts.read >= 10_000 && counts.written >= 8_000, "{counts:?}");
+    // A guard against an empty file; CI tries an eighth of the long run.
+    assert!(counts.read >= 1000 && counts.written >= 1000, "{counts:?}");
 }
