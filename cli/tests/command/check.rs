@@ -108,6 +108,13 @@ fn an_array_whose_name_is_damaged_is_named() {
 }
 
 #[test]
+fn what_cannot_be_checked_counts_only_when_strict() {
+    let file = "peers/plugin_codec.b2nd";
+    assert_eq!(run(&data(), &["check", "--data", file]).status.code(), Some(0));
+    assert_eq!(run(&data(), &["check", "--data", "--strict", file]).status.code(), Some(1));
+}
+
+#[test]
 fn warnings_count_only_when_strict() {
     for (file, plain, strict) in [("int32_3x5.b2nd", 0, 0), ("rank16.b2nd", 0, 1), ("squeezed.caterva", 0, 1)]
     {

@@ -21,7 +21,8 @@ pub(crate) enum NotDecompressed {
 
 /// Refuses a codec or a filter that cannot be undone.
 pub(crate) fn check_method(header: &ChunkHeader) -> Result<(), NotDecompressed> {
-    check_methods(header).map_err(NotDecompressed::Damaged)?;
+    check_methods(header)
+        .map_err(|why| NotDecompressed::Damaged(format!("cannot be decompressed: {why}")))?;
     check_support(header).map_err(NotDecompressed::NotTried)
 }
 

@@ -151,6 +151,20 @@ fn what_this_crate_cannot_decompress_is_not_called_damaged() {
     assert_eq!(report.skipped[0].to_string(), says);
 }
 
+#[test]
+fn a_codec_that_nobody_knows_is_damage() {
+    let path = data().join("peers/many_blocks.b2nd");
+    let mut file = fs::read(&path).unwrap();
+    let (start, _) = compressed(&path);
+    // The codec of byte 22: 41 is the first number below those of users that no codec has.
+    file[start + 2] = file[start + 2] & 0x1f | 0xc0;
+    file[start + 22] = 41;
+    let report = report(file);
+    let says = "chunk 1 cannot be decompressed: codec 41 is neither one of C-Blosc2 nor one of its plugins";
+    let found: Vec<_> = report.findings.iter().map(|finding| (finding.code(), finding.message())).collect();
+    assert_eq!(found, [(FindingCode::ChunkData, says)]);
+}
+
 #[cfg(feature = "decompress")]
 #[test]
 fn why_a_chunk_is_not_decompressed_is_said() {
