@@ -5,7 +5,6 @@ use std::ops::ControlFlow;
 use std::path::Path;
 
 use crate::opened;
-#[cfg(feature = "decompress")]
 use b2nd_frame::FindingCode;
 use b2nd_frame::{Check, CheckDepth, ChunkPlace, Frame, Report, Skipped};
 use b2nd_lab::data;
