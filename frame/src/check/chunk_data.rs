@@ -10,7 +10,7 @@ use b2nd_chunk::header::INT32;
 
 #[cfg(feature = "decompress")]
 use crate::format::decompress::max_data;
-use crate::rules::chunk::{check_methods, check_support};
+use crate::rules::chunk::{check_known_methods, check_support};
 
 /// Why a chunk could not be decompressed.
 pub(crate) enum NotDecompressed {
@@ -20,8 +20,8 @@ pub(crate) enum NotDecompressed {
 }
 
 /// Refuses a codec or a filter that cannot be undone.
-pub(crate) fn check_method(header: &ChunkHeader) -> Result<(), NotDecompressed> {
-    check_methods(header)
+pub(crate) fn check_methods(header: &ChunkHeader) -> Result<(), NotDecompressed> {
+    check_known_methods(header)
         .map_err(|why| NotDecompressed::Damaged(format!("cannot be decompressed: {why}")))?;
     check_support(header).map_err(NotDecompressed::NotTried)
 }
@@ -35,7 +35,7 @@ pub(crate) fn check(header: &ChunkHeader, chunk: &[u8]) -> Result<(), NotDecompr
 /// Without the feature, no codec is supported.
 #[cfg(not(feature = "decompress"))]
 pub(crate) fn check(header: &ChunkHeader, _: &[u8]) -> Result<(), NotDecompressed> {
-    check_method(header)
+    check_methods(header)
 }
 
 /// Refuses a decompressed size beyond the expansion limit.

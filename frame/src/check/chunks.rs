@@ -351,7 +351,7 @@ fn check_data<R: Read + Seek>(
     if !header.has_table() {
         return Ok(());
     }
-    let checked = match chunk_data::check_method(header) {
+    let checked = match chunk_data::check_methods(header) {
         Ok(()) => match chunks.bytes(entry, 0, header.cbytes as u64)? {
             Some(chunk) => chunk_data::check(header, &chunk.bytes),
             None => Ok(()),

@@ -173,7 +173,7 @@ pub(crate) fn check_support(header: &ChunkHeader) -> Result<(), String> {
 
 /// Refuses a chunk with a table of blocks whose codec or filter belongs neither to C-Blosc2, nor to a plugin, nor to a
 /// user, so that no reader can decompress it.
-pub(crate) fn check_methods(header: &ChunkHeader) -> Result<(), String> {
+pub(crate) fn check_known_methods(header: &ChunkHeader) -> Result<(), String> {
     let codec = header.unknown_codec().map(|codec| format!("codec {codec}"));
     let filter = || header.filters.iter().find(|filter| filter.is_unknown()).map(ToString::to_string);
     match codec.or_else(filter).filter(|_| header.has_table()) {

@@ -12,7 +12,7 @@ use crate::format::header::Header;
 use crate::format::salvage_note::{SALVAGE_NAME, SalvageNote};
 use crate::format::section::map_value;
 use crate::format::trailer::{MAX_KEYS_LEN, Trailer, Vlmetalayer};
-use crate::rules::chunk::{check_in_trailer, check_methods, check_support};
+use crate::rules::chunk::{check_in_trailer, check_known_methods, check_support};
 use crate::rules::messagepack::check_value;
 
 /// The faults and oddities of a trailer.
@@ -66,7 +66,7 @@ pub(crate) fn value(layer: &Vlmetalayer) -> Result<Option<Finding>, String> {
         let text = format!("the value of vlmetalayer {name} cannot be decompressed: {why}");
         Ok(Some(about(FindingCode::VlmetalayerChunk, layer, text)))
     };
-    if let Err(why) = check_methods(&header) {
+    if let Err(why) = check_known_methods(&header) {
         return undecodable(&why);
     }
     let is_compressed = header.stored(layer.chunk()).is_none();

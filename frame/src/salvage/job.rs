@@ -101,12 +101,12 @@ impl<R: Read + Seek> StoredChunk<'_, '_, R> {
         let mut doubt = doubt(&header, &self.scan.rules);
         if header.has_table() {
             // As in a check of the data, which would otherwise find errors in the new frame.
-            let checked = chunk_data::check_method(&header);
+            let checked = chunk_data::check_methods(&header);
             let checked = checked.and_then(|()| chunk_data::check(&header, &bytes));
             match checked {
                 Ok(()) => {}
                 Err(NotDecompressed::Damaged(why)) => {
-                    return Ok(Verdict::Lost(format!("it cannot be decompressed: {why}")));
+                    return Ok(Verdict::Lost(format!("it {why}")));
                 }
                 Err(NotDecompressed::NotTried(why)) => doubt = Some(format!("it {why}")),
             }
