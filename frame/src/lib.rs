@@ -142,8 +142,12 @@ pub use io::rows::Rows;
 pub use io::slice::Slice;
 pub use salvage::from::{Fill, Salvage};
 pub use salvage::report::{AssumedOrder, ChunkRange, LostMetalayer, Restored, SalvageReport};
+#[cfg(feature = "compress")]
+pub use write::array::ArrayWriter;
 pub use write::builder::FrameBuilder;
 pub use write::destination::NewFrame;
+#[cfg(all(feature = "compress", feature = "ndarray"))]
+pub use write::items::write_array;
 pub use write::writer::FrameWriter;
 
 /// The examples of the README are tests; one needs `ndarray`.
