@@ -44,7 +44,15 @@ impl Decoders {
         if codec != Codec::ZSTD || dictionary.is_empty() || is_loaded {
             return Some(());
         }
-        let context = DecompressContext::with_dict(Dictionary::from_bytes(dictionary).ok()?);
+        let parsed = Dictionary::from_bytes(dictionary).ok()?;
+        // C-Blosc2 refuses a dictionary with an offset before its content, even if no stream uses the offset.
+        let reach = parsed.content().len();
+        if reach < dictionary.len()
+            && parsed.rep_offsets().iter().any(|&offset| offset == 0 || offset as usize > reach)
+        {
+            return None;
+        }
+        let context = DecompressContext::with_dict(parsed);
         self.zstd_with_dictionary = Some(DictionaryContext { dictionary: dictionary.into(), context });
         Some(())
     }
