@@ -1,4 +1,4 @@
-//! The decoder of BloscLZ, Blosc's own codec.
+//! BloscLZ, Blosc's own codec.
 //!
 //! A stream is a list of instructions. The upper three bits of a control byte say which one follows:
 //!
@@ -10,6 +10,12 @@
 //!
 //! The distance is 256 times the lower five bits, plus the low byte, plus 1. If it would be 8192, a big-endian u16
 //! follows, which is added to it. The first instruction is always literals. The last one is never a repetition.
+
+#[cfg(feature = "compress")]
+use core::mem;
+
+#[cfg(feature = "compress")]
+use alloc::{vec, vec::Vec};
 
 /// The most literals of an instruction.
 const MAX_LITERALS: usize = 32;
@@ -102,4 +108,134 @@ fn repeat(data: &mut [u8], at: usize, distance: usize, length: usize) -> Option<
         done += count;
     }
     Some(())
+}
+
+/// An encoder of BloscLZ. It finds a repetition by the last place with the same four bytes.
+#[cfg(feature = "compress")]
+pub(crate) struct Encoder {
+    /// The last place of four bytes, by their hash.
+    places: Vec<u32>,
+    hash_bits: u32,
+}
+
+#[cfg(feature = "compress")]
+impl Encoder {
+    /// The most distant byte that is repeated.
+    const MAX_DISTANCE: usize = FAR_DISTANCE + 65535;
+    /// The shortest repetitions, near and far. Shorter ones save little, and take long to decompress.
+    const MIN_LENGTH: usize = 6;
+    const MIN_FAR_LENGTH: usize = 8;
+    /// The first length that needs bytes after its control byte.
+    const LONG_LENGTH: usize = 9;
+    /// Repetitions begin at least this far from the end, as in C-Blosc2.
+    const LAST_LITERALS: usize = 12;
+
+    pub(crate) fn new(level: u8) -> Self {
+        let hash_bits = 14.min(11 + u32::from(level));
+        Self { places: vec![0; 1 << hash_bits], hash_bits }
+    }
+
+    /// Compresses a stream, and returns the number of bytes; `None` if they are more than the output takes.
+    pub(crate) fn compress(&mut self, stream: &[u8], output: &mut [u8]) -> Option<usize> {
+        let room = output.len();
+        let mut output = Output(output);
+        self.places.fill(0);
+        // The first instruction is always literals.
+        let (mut at, mut literals) = (1, 0);
+        while at + Self::LAST_LITERALS < stream.len() {
+            let Some((distance, length)) = self.repetition(stream, at) else {
+                at += 1;
+                continue;
+            };
+            output.put_literals(stream.get(literals..at)?)?;
+            output.put_repetition(distance, length)?;
+            // The end of a repetition is often the start of the next one.
+            self.place(stream, at + length - 2);
+            at += length;
+            literals = at;
+        }
+        output.put_literals(stream.get(literals..)?)?;
+        Some(room - output.0.len())
+    }
+
+    /// The distance and length of a repetition at a place, up to the byte before the last.
+    fn repetition(&mut self, stream: &[u8], at: usize) -> Option<(usize, usize)> {
+        let before = self.place(stream, at)?;
+        let distance =
+            at.checked_sub(before).filter(|&distance| (1..=Self::MAX_DISTANCE).contains(&distance))?;
+        let (old, new) = (stream.get(before..)?, stream.get(at..stream.len() - 1)?);
+        if old.first_chunk::<4>() != new.first_chunk::<4>() {
+            return None;
+        }
+        let length = common_length(old, new);
+        let least = if distance < FAR_DISTANCE { Self::MIN_LENGTH } else { Self::MIN_FAR_LENGTH };
+        (length >= least).then_some((distance, length))
+    }
+
+    /// Records a place, and returns the last one of the same hash.
+    #[inline(always)]
+    fn place(&mut self, stream: &[u8], at: usize) -> Option<usize> {
+        let bytes = stream.get(at..)?.first_chunk()?;
+        let hash = u32::from_le_bytes(*bytes).wrapping_mul(0x9e37_79b1) >> (u32::BITS - self.hash_bits);
+        let place = self.places.get_mut(hash as usize)?;
+        Some(mem::replace(place, u32::try_from(at).ok()?) as usize)
+    }
+}
+
+/// The number of bytes at the start that are equal.
+#[cfg(feature = "compress")]
+fn common_length(a: &[u8], b: &[u8]) -> usize {
+    let eight = |bytes: &[u8]| bytes.first_chunk().map_or(0, |bytes| u64::from_le_bytes(*bytes));
+    let mut length = 0;
+    for (a, b) in a.chunks_exact(8).zip(b.chunks_exact(8)) {
+        let difference = eight(a) ^ eight(b);
+        if difference != 0 {
+            return length + difference.trailing_zeros() as usize / 8;
+        }
+        length += 8;
+    }
+    let (a, b) = (a.get(length..).unwrap_or_default(), b.get(length..).unwrap_or_default());
+    length + a.iter().zip(b).take_while(|(a, b)| a == b).count()
+}
+
+/// The rest of the output.
+#[cfg(feature = "compress")]
+struct Output<'o>(&'o mut [u8]);
+
+#[cfg(feature = "compress")]
+impl Output<'_> {
+    fn put_literals(&mut self, literals: &[u8]) -> Option<()> {
+        literals.chunks(MAX_LITERALS).try_for_each(|literals| {
+            self.put(&[u8::try_from(literals.len() - 1).ok()?])?;
+            self.put(literals)
+        })
+    }
+
+    fn put_repetition(&mut self, distance: usize, length: usize) -> Option<()> {
+        let (near, far) = match distance.checked_sub(FAR_DISTANCE) {
+            Some(far) => (FAR_DISTANCE - 1, Some(u16::try_from(far).ok()?.to_be_bytes())),
+            None => (distance - 1, None),
+        };
+        let [low, high, ..] = near.to_le_bytes();
+        if let Some(mut more) = length.checked_sub(Encoder::LONG_LENGTH) {
+            self.put(&[7 << 5 | high])?;
+            while more >= 255 {
+                self.put(&[255])?;
+                more -= 255;
+            }
+            self.put(&[u8::try_from(more).ok()?])?;
+        } else {
+            self.put(&[u8::try_from(length - 2).ok()? << 5 | high])?;
+        }
+        self.put(&[low])?;
+        self.put(far.as_ref().map_or(&[], |far| far))
+    }
+
+    #[inline(always)]
+    fn put(&mut self, bytes: &[u8]) -> Option<()> {
+        let (start, rest) = mem::take(&mut self.0).split_at_mut_checked(bytes.len())?;
+        start.copy_from_slice(bytes);
+        self.0 = rest;
+        Some(())
+    }
 }

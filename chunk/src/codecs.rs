@@ -6,11 +6,15 @@
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
+#[cfg(feature = "compress")]
+use miniz_oxide::deflate::core::{self as deflate, CompressorOxide, TDEFLFlush, TDEFLStatus};
 use miniz_oxide::inflate::TINFLStatus;
 use miniz_oxide::inflate::core::inflate_flags::{
     TINFL_FLAG_PARSE_ZLIB_HEADER, TINFL_FLAG_USING_NON_WRAPPING_OUTPUT_BUF,
 };
 use miniz_oxide::inflate::core::{self as inflate, DecompressorOxide};
+#[cfg(feature = "compress")]
+use zrip::CompressContext;
 use zrip::{DecompressContext, Dictionary};
 
 use crate::blosclz;
@@ -18,7 +22,7 @@ use crate::codec::Codec;
 
 /// The decoders, with memory that is used again.
 #[derive(Default)]
-pub(crate) struct Codecs {
+pub(crate) struct Decoders {
     zlib: Option<Box<DecompressorOxide>>,
     zstd: Option<DecompressContext>,
     zstd_with_dictionary: Option<DictionaryContext>,
@@ -32,7 +36,7 @@ struct DictionaryContext {
     context: DecompressContext,
 }
 
-impl Codecs {
+impl Decoders {
     /// Prepares for streams with a dictionary, of which only zstd has a format. `None` if it is not in that format.
     pub(crate) fn load_dictionary(&mut self, codec: Codec, dictionary: &[u8]) -> Option<()> {
         let is_loaded =
@@ -40,7 +44,15 @@ impl Codecs {
         if codec != Codec::ZSTD || dictionary.is_empty() || is_loaded {
             return Some(());
         }
-        let context = DecompressContext::with_dict(Dictionary::from_bytes(dictionary).ok()?);
+        let parsed = Dictionary::from_bytes(dictionary).ok()?;
+        // C-Blosc2 refuses a dictionary with an offset before its content, even if no stream uses the offset.
+        let reach = parsed.content().len();
+        if reach < dictionary.len()
+            && parsed.rep_offsets().iter().any(|&offset| offset == 0 || offset as usize > reach)
+        {
+            return None;
+        }
+        let context = DecompressContext::with_dict(parsed);
         self.zstd_with_dictionary = Some(DictionaryContext { dictionary: dictionary.into(), context });
         Some(())
     }
@@ -101,5 +113,78 @@ impl Codecs {
         let flags = TINFL_FLAG_PARSE_ZLIB_HEADER | TINFL_FLAG_USING_NON_WRAPPING_OUTPUT_BUF;
         let (status, _, found) = inflate::decompress(state, stream, data, 0, flags);
         (status == TINFLStatus::Done).then_some(found)
+    }
+}
+
+/// The highest level of zrip.
+#[cfg(feature = "compress")]
+const ZSTD_LEVELS: u8 = 4;
+
+/// The entries of the hash table of LZ4, as many as in C: twice the default of lz4rip.
+#[cfg(feature = "compress")]
+const LZ4_ENTRIES: usize = 4096;
+
+/// The encoder of a codec at a level from 1 to 9, with memory that is used again.
+#[cfg(feature = "compress")]
+pub(crate) struct Encoder {
+    state: EncoderState,
+    /// The compressed stream.
+    output: Vec<u8>,
+}
+
+#[cfg(feature = "compress")]
+enum EncoderState {
+    Blosclz(blosclz::Encoder),
+    Lz4(Box<lz4rip::block::CompressorN<LZ4_ENTRIES>>),
+    Zlib(Box<CompressorOxide>),
+    Zstd(Box<CompressContext>),
+    /// The codec or the level is not valid, so all streams are stored.
+    None,
+}
+
+#[cfg(feature = "compress")]
+impl Encoder {
+    pub(crate) fn new(codec: Codec, level: u8) -> Self {
+        let state = match codec {
+            Codec::BLOSCLZ => EncoderState::Blosclz(blosclz::Encoder::new(level)),
+            Codec::LZ4 => EncoderState::Lz4(Box::default()),
+            Codec::ZLIB => {
+                let flags = deflate::create_comp_flags_from_zip_params(level.into(), 15, 0);
+                EncoderState::Zlib(Box::new(CompressorOxide::new(flags)))
+            }
+            Codec::ZSTD => match CompressContext::new(level.min(ZSTD_LEVELS).into()) {
+                Ok(mut context) => {
+                    context.set_content_checksum(false);
+                    EncoderState::Zstd(Box::new(context))
+                }
+                Err(_) => EncoderState::None,
+            },
+            _ => EncoderState::None,
+        };
+        Self { state, output: Vec::new() }
+    }
+
+    /// Compresses a stream; `None` if it does not get shorter.
+    pub(crate) fn compress(&mut self, stream: &[u8]) -> Option<&[u8]> {
+        let room = match self.state {
+            EncoderState::Lz4(_) => lz4rip::get_maximum_output_size(stream.len()),
+            _ => stream.len(),
+        };
+        if self.output.len() < room {
+            self.output.resize(room, 0);
+        }
+        let output = self.output.get_mut(..room)?;
+        let length = match &mut self.state {
+            EncoderState::Blosclz(encoder) => encoder.compress(stream, output)?,
+            EncoderState::Lz4(encoder) => encoder.compress_into(stream, output).ok()?,
+            EncoderState::Zlib(encoder) => {
+                encoder.reset();
+                let (status, _, length) = deflate::compress(encoder, stream, output, TDEFLFlush::Finish);
+                (status == TDEFLStatus::Done).then_some(length)?
+            }
+            EncoderState::Zstd(encoder) => encoder.compress_into(stream, output).ok()?,
+            EncoderState::None => return None,
+        };
+        self.output.get(..length).filter(|_| length > 0 && length < stream.len())
     }
 }

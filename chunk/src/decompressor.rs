@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 
 use crate::blocks::{BlockTable, block_starts};
 use crate::codec::Codec;
-use crate::codecs::Codecs;
+use crate::codecs::Decoders;
 use crate::error::{BlockFault, Detail, Error, HeaderFault};
 use crate::filter::Filter;
 use crate::filters;
@@ -32,7 +32,7 @@ const BLOSC1_VERSION: u8 = 2;
 /// ```
 #[derive(Default)]
 pub struct Decompressor {
-    codecs: Codecs,
+    decoders: Decoders,
     /// A block before the filters are undone. It never gets shorter than what a block needs, except for zstd, which
     /// appends to it.
     streams: Vec<u8>,
@@ -202,7 +202,7 @@ impl Decompressor {
         let length = block_starts(after).next().and_then(|length| usize::try_from(length).ok());
         let dictionary = after.get(INT32..).and_then(|bytes| bytes.get(..length.unwrap_or_default()));
         let dictionary = dictionary.unwrap_or_default();
-        self.codecs.load_dictionary(codec, dictionary).ok_or_else(fault)?;
+        self.decoders.load_dictionary(codec, dictionary).ok_or_else(fault)?;
         Ok(Shared { header, codec, dictionary })
     }
 
@@ -274,7 +274,7 @@ impl Decompressor {
             result = next_stream(shared.header, &mut rest, each).and_then(|stream| match stream {
                 Stream::Compressed(bytes) if shared.codec == Codec::ZSTD => {
                     data.resize(at, 0);
-                    let appended = self.codecs.append_zstd(shared.dictionary, bytes, each, &mut data);
+                    let appended = self.decoders.append_zstd(shared.dictionary, bytes, each, &mut data);
                     appended.ok_or_else(|| codec_fault(shared, bytes, each))
                 }
                 stream => {
@@ -298,7 +298,7 @@ impl Decompressor {
             Stream::Stored(bytes) => data.copy_from_slice(bytes),
             Stream::Compressed(bytes) => {
                 let Shared { codec, dictionary, .. } = shared;
-                let decompressed = self.codecs.decompress(codec, dictionary, bytes, data);
+                let decompressed = self.decoders.decompress(codec, dictionary, bytes, data);
                 decompressed.ok_or_else(|| codec_fault(shared, bytes, data.len()))?;
             }
         }

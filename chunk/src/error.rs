@@ -5,6 +5,8 @@ use core::fmt;
 use crate::codec::Codec;
 use crate::filter::Filter;
 use crate::header::MAX_BLOCKSIZE;
+#[cfg(feature = "compress")]
+use crate::params::MAX_NBYTES;
 
 /// The error of checking or decompressing a chunk. Its text has the numbers that contradict each other.
 ///
@@ -46,6 +48,10 @@ pub enum ErrorKind {
     NoBlock,
     /// The buffer is shorter than the data.
     BufferTooSmall,
+    /// The parameters of compression are invalid, or this crate cannot apply them.
+    Params,
+    /// The data is too long for a chunk.
+    DataTooLong,
 }
 
 /// A fault, with its numbers.
@@ -68,6 +74,12 @@ pub(crate) enum Detail {
     BufferTooSmall {
         needed: usize,
         given: usize,
+    },
+    #[cfg(feature = "compress")]
+    Params(ParamsFault),
+    #[cfg(feature = "compress")]
+    DataTooLong {
+        nbytes: usize,
     },
 }
 
@@ -151,6 +163,23 @@ pub(crate) enum BlockFault {
     OtherBlocks,
 }
 
+/// Why a chunk cannot be compressed with these parameters.
+#[cfg(feature = "compress")]
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ParamsFault {
+    Codec(Codec),
+    Level(u8),
+    Typesize,
+    Filter(Filter),
+    /// The filter must be before those that are before it.
+    FilterOrder(Filter),
+    /// A truncation clears no bits of such items, or all of them.
+    Truncation {
+        filter: Filter,
+        typesize: usize,
+    },
+}
+
 impl Error {
     #[cold]
     pub(crate) fn new(detail: Detail) -> Self {
@@ -170,6 +199,10 @@ impl Error {
             Detail::NoBlock { .. } => ErrorKind::NoBlock,
             #[cfg(feature = "decompress")]
             Detail::BufferTooSmall { .. } => ErrorKind::BufferTooSmall,
+            #[cfg(feature = "compress")]
+            Detail::Params(_) => ErrorKind::Params,
+            #[cfg(feature = "compress")]
+            Detail::DataTooLong { .. } => ErrorKind::DataTooLong,
         }
     }
 
@@ -207,6 +240,12 @@ impl fmt::Display for Detail {
             #[cfg(feature = "decompress")]
             Self::BufferTooSmall { needed, given } => {
                 write!(f, "needs a buffer of {needed} bytes, but this one has {given}")
+            }
+            #[cfg(feature = "compress")]
+            Self::Params(fault) => write!(f, "cannot be compressed: {fault}"),
+            #[cfg(feature = "compress")]
+            Self::DataTooLong { nbytes } => {
+                write!(f, "has {nbytes} bytes of data, but must have at most {MAX_NBYTES}")
             }
         }
     }
@@ -298,6 +337,28 @@ impl fmt::Display for BlockFault {
             Self::Dictionary => f.write_str("the dictionary is not in the format of the codec"),
             Self::Sizes { nbytes } => write!(f, "the blocks do not add up to {nbytes} bytes"),
             Self::OtherBlocks => f.write_str("it cannot be decompressed without the rest of the chunk"),
+        }
+    }
+}
+
+#[cfg(feature = "compress")]
+impl fmt::Display for ParamsFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Codec(codec) if codec.is_built_in() => {
+                write!(f, "{codec} is only decompressed here; to compress, use blosclz, lz4, zlib or zstd")
+            }
+            Self::Codec(codec) => write!(f, "{codec} is not one of blosclz, lz4, zlib and zstd"),
+            Self::Level(level) => write!(f, "the level is {level}, but must be 0 to 9"),
+            Self::Typesize => f.write_str("items have 0 bytes, but must have at least 1"),
+            Self::Filter(filter) => write!(f, "{filter} is a filter that this crate cannot apply"),
+            Self::FilterOrder(filter) => write!(
+                f,
+                "the filter {filter} is at the wrong place: trunc_prec and int_trunc come first, then at most one delta"
+            ),
+            Self::Truncation { filter, typesize } => {
+                write!(f, "the filter {filter} does not fit items of {typesize} bytes")
+            }
         }
     }
 }

@@ -407,14 +407,50 @@ pub fn stored_header(
     blocksize: usize,
     body: usize,
 ) -> Option<[u8; BLOSC2_LEN]> {
-    let size = |size: usize| Some(i32::try_from(size).ok()?.to_le_bytes());
-    let flags = IS_BLOSC2 | if repeats { 0 } else { IS_STORED };
-    let start = [WRITTEN_VERSION, WRITTEN_CODEC_VERSION, flags, typesize_byte(typesize)];
-    let sizes = [size(nbytes)?, size(blocksize)?, size(body.checked_add(BLOSC2_LEN)?)?];
+    let (flags, more_flags) = if repeats { (0, VALUE << 4) } else { (IS_STORED, 0) };
+    new_header(flags, more_flags, typesize, [nbytes, blocksize, body.checked_add(BLOSC2_LEN)?])
+}
+
+/// The header of a chunk of zeros, without a byte after it. `None` if a number does not fit.
+#[cfg(feature = "compress")]
+pub(crate) fn zeros_header(typesize: usize, nbytes: usize, blocksize: usize) -> Option<[u8; BLOSC2_LEN]> {
+    new_header(0, ZEROS << 4, typesize, [nbytes, blocksize, BLOSC2_LEN])
+}
+
+/// The header of a chunk of compressed blocks, with `body` bytes after it. `None` if a number does not fit.
+#[cfg(feature = "compress")]
+pub(crate) fn compressed_header(
+    codec: Codec,
+    filters: &[Filter; 6],
+    is_split: bool,
+    typesize: usize,
+    [nbytes, blocksize, body]: [usize; 3],
+) -> Option<[u8; BLOSC2_LEN]> {
+    let format = match codec {
+        Codec::BLOSCLZ => 0,
+        Codec::LZ4 => 1,
+        Codec::ZLIB => 3,
+        _ => 4,
+    };
+    let flags = format << 5 | if is_split { 0 } else { IS_UNSPLIT };
+    let mut header = new_header(flags, 0, typesize, [nbytes, blocksize, body.checked_add(BLOSC2_LEN)?])?;
+    *header.get_mut(CODEC)? = codec.0;
+    for ((at, filter), meta) in (FILTERS..).zip(filters).zip(FILTERS_META..) {
+        *header.get_mut(at)? = filter.id;
+        *header.get_mut(meta)? = filter.meta;
+    }
+    Some(header)
+}
+
+/// A header with its sizes, which are `nbytes`, `blocksize` and `cbytes`.
+fn new_header(flags: u8, more_flags: u8, typesize: usize, sizes: [usize; 3]) -> Option<[u8; BLOSC2_LEN]> {
+    let start = [WRITTEN_VERSION, WRITTEN_CODEC_VERSION, IS_BLOSC2 | flags, typesize_byte(typesize)];
     let mut header = [0; BLOSC2_LEN];
-    header.iter_mut().zip(start.iter().chain(sizes.as_flattened())).for_each(|(slot, &byte)| *slot = byte);
-    let [.., more_flags] = &mut header;
-    *more_flags = if repeats { VALUE << 4 } else { 0 };
+    header.get_mut(..NBYTES)?.copy_from_slice(&start);
+    for (slot, size) in header.get_mut(NBYTES..)?.chunks_exact_mut(INT32).zip(sizes) {
+        slot.copy_from_slice(&i32::try_from(size).ok()?.to_le_bytes());
+    }
+    *header.get_mut(MORE_FLAGS)? = more_flags;
     Some(header)
 }
 
@@ -477,13 +513,14 @@ pub fn clear_false_dictionary(chunk: &mut [u8]) -> bool {
     is_set
 }
 
-/// The number of [`SpecialValue::Value`].
+/// The numbers of [`SpecialValue::Zeros`] and [`SpecialValue::Value`].
+const ZEROS: u8 = 1;
 const VALUE: u8 = 3;
 
 /// The special value with this number; 0 means none.
 fn special(bits: u8) -> Option<SpecialValue> {
     Some(match bits {
-        1 => SpecialValue::Zeros,
+        ZEROS => SpecialValue::Zeros,
         2 => SpecialValue::Nan,
         VALUE => SpecialValue::Value,
         4 => SpecialValue::Uninitialized,

@@ -60,6 +60,7 @@ extern crate std;
 // Each module imports only from those above it.
 mod codec;
 mod filter;
+mod split_mode;
 
 pub mod header;
 
@@ -68,6 +69,9 @@ mod error;
 pub mod blocks;
 mod rules;
 
+#[cfg(feature = "compress")]
+mod params;
+
 #[cfg(feature = "decompress")]
 mod filters;
 
@@ -75,12 +79,19 @@ mod filters;
 mod blosclz;
 #[cfg(feature = "decompress")]
 mod codecs;
+#[cfg(feature = "compress")]
+mod compressor;
 #[cfg(feature = "decompress")]
 mod decompressor;
 
 pub use codec::Codec;
+#[cfg(feature = "compress")]
+pub use compressor::Compressor;
 #[cfg(feature = "decompress")]
 pub use decompressor::Decompressor;
 pub use error::{Error, ErrorKind};
 pub use filter::Filter;
 pub use header::{ChunkHeader, SpecialValue};
+#[cfg(feature = "compress")]
+pub use params::CParams;
+pub use split_mode::SplitMode;

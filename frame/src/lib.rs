@@ -105,7 +105,7 @@ pub mod costs;
 
 /// The crate of the chunks.
 pub use b2nd_chunk;
-pub use b2nd_chunk::{ChunkHeader, Codec, Filter, SpecialValue};
+pub use b2nd_chunk::{ChunkHeader, Codec, Filter, SpecialValue, SplitMode};
 /// The crate of the metalayer. With this re-export, a program needs only one dependency.
 pub use b2nd_serde;
 pub use check::report::{Report, Skipped};
@@ -125,7 +125,7 @@ pub use format::array::Array;
 pub use format::chunk_file::SPARSE_INDEX;
 pub use format::decompress::expansion_limit;
 pub use format::fields::{Generation, HeaderField};
-pub use format::flags::{FrameType, SplitMode};
+pub use format::flags::FrameType;
 pub use format::frame::Frame;
 pub use format::header::Header;
 pub use format::index::{ChunkCounts, ChunkEntry, ChunkPlace};
@@ -142,8 +142,12 @@ pub use io::rows::Rows;
 pub use io::slice::Slice;
 pub use salvage::from::{Fill, Salvage};
 pub use salvage::report::{AssumedOrder, ChunkRange, LostMetalayer, Restored, SalvageReport};
+#[cfg(feature = "compress")]
+pub use write::array::ArrayWriter;
 pub use write::builder::FrameBuilder;
 pub use write::destination::NewFrame;
+#[cfg(all(feature = "compress", feature = "ndarray"))]
+pub use write::items::write_array;
 pub use write::writer::FrameWriter;
 
 /// The examples of the README are tests; one needs `ndarray`.

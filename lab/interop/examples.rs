@@ -3,9 +3,6 @@
 #[path = "../../frame/examples/hdf5_chunk.rs"]
 #[expect(dead_code, unreachable_pub, reason = "it is a program")]
 mod hdf5_chunk;
-#[path = "../../frame/examples/write_array.rs"]
-#[expect(dead_code, unreachable_pub, reason = "it is a program")]
-mod write_array;
 
 use std::path::Path;
 
@@ -43,7 +40,7 @@ fn the_examples_find_the_chunks_of_hdf5_and_write_what_python_blosc2_opens() {
             let [rows, columns] = numbers(&line["shape"]).try_into().unwrap();
             let items = (0_u32..).map(|number| f64::from(number) / 2.0).take(rows * columns).collect();
             let array = Array2::from_shape_vec((rows, columns), items).unwrap();
-            write_array::write_array(Path::new(line["write"].as_str().unwrap()), &array).unwrap();
+            b2nd_frame::write_array(line["write"].as_str().unwrap(), array.view()).unwrap();
         }
         String::new()
     });

@@ -2,6 +2,7 @@
 
 mod change;
 mod chunk_data;
+mod compressed;
 mod examples;
 mod frame;
 mod info;

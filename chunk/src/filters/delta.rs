@@ -2,38 +2,40 @@
 
 /// Replaces each item by its XOR with the item before it; with a reference (the first block of the chunk), by its XOR
 /// with the reference. The bytes after the last whole item stay.
-#[cfg(test)]
+#[cfg(any(test, feature = "compress"))]
 pub(crate) fn delta(typesize: usize, reference: Option<&[u8]>, data: &mut [u8]) {
-    if reference.is_some() {
-        return undelta(typesize, reference, data);
-    }
-    let step = delta_step(typesize);
-    for at in (step..data.len() / step * step).rev() {
-        data[at] ^= data[at - step];
-    }
+    xor(typesize, reference, data, |found, _| found);
 }
 
 /// The inverse of [`delta`].
 pub(crate) fn undelta(typesize: usize, reference: Option<&[u8]>, data: &mut [u8]) {
+    xor(typesize, reference, data, |_, result| result);
+}
+
+/// `next_before` chooses what the next byte is combined with, of a byte and its result.
+#[inline(always)]
+fn xor(typesize: usize, reference: Option<&[u8]>, data: &mut [u8], next_before: fn(u8, u8) -> u8) {
     let step = delta_step(typesize);
     let (items, _) = data.split_at_mut(data.len() / step * step);
     if let Some(reference) = reference {
         return items.iter_mut().zip(reference).for_each(|(byte, reference)| *byte ^= reference);
     }
     match step {
-        1 => xor_up::<1>(items),
-        2 => xor_up::<2>(items),
-        4 => xor_up::<4>(items),
-        _ => xor_up::<8>(items),
+        1 => xor_up::<1>(items, next_before),
+        2 => xor_up::<2>(items, next_before),
+        4 => xor_up::<4>(items, next_before),
+        _ => xor_up::<8>(items, next_before),
     }
 }
 
-fn xor_up<const STEP: usize>(data: &mut [u8]) {
+#[inline(always)]
+fn xor_up<const STEP: usize>(data: &mut [u8], next_before: fn(u8, u8) -> u8) {
     let mut before = [0; STEP];
     for item in data.chunks_exact_mut(STEP) {
         for (byte, before) in item.iter_mut().zip(&mut before) {
-            *byte ^= *before;
-            *before = *byte;
+            let result = *byte ^ *before;
+            *before = next_before(*byte, result);
+            *byte = result;
         }
     }
 }
@@ -49,7 +51,7 @@ fn delta_step(typesize: usize) -> usize {
 
 /// Replaces each byte of a row by its difference from the byte before it. There are `rows` rows of equal length; the
 /// bytes after them stay.
-#[cfg(test)]
+#[cfg(any(test, feature = "compress"))]
 pub(crate) fn bytedelta(rows: usize, data: &mut [u8]) {
     for row in rows_of(rows, data) {
         row.iter_mut().fold(0, |before, byte| {

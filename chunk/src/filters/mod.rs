@@ -6,8 +6,12 @@ mod delta;
 mod shuffle;
 #[cfg(test)]
 mod tests;
+#[cfg(feature = "compress")]
+mod truncate;
 
-#[cfg(test)]
+#[cfg(feature = "compress")]
+pub(crate) use self::truncate::truncate;
+#[cfg(any(test, feature = "compress"))]
 pub(crate) use self::{
     delta::{bytedelta, delta},
     shuffle::{bitshuffle, shuffle},

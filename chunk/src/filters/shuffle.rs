@@ -35,7 +35,7 @@ macro_rules! with_width {
 }
 
 /// Writes byte 0 of all items, then byte 1, and so on. Bytes after the last whole item are copied.
-#[cfg(test)]
+#[cfg(any(test, feature = "compress"))]
 pub(crate) fn shuffle(itemsize: usize, src: &[u8], dst: &mut [u8]) {
     if let Some((count, items, rows)) = copy_rest(itemsize, 1, src, dst) {
         with_width!(shuffle_tiles(itemsize, count, items, rows));
@@ -51,7 +51,7 @@ pub(crate) fn unshuffle(itemsize: usize, src: &[u8], dst: &mut [u8]) {
 
 /// Writes bit 0 of byte 0 of all items, then bit 1, and so on. The items are rounded down to a multiple of 8; the bytes
 /// after them are copied.
-#[cfg(test)]
+#[cfg(any(test, feature = "compress"))]
 pub(crate) fn bitshuffle(itemsize: usize, src: &[u8], dst: &mut [u8]) {
     if let Some((count, items, rows)) = copy_rest(itemsize, 8, src, dst) {
         with_width!(bitshuffle_tiles(itemsize, count / 8, items, rows));
@@ -95,7 +95,7 @@ fn unshuffle_tiles<S: Simd, const W: usize>(
     }
 }
 
-#[cfg(test)]
+#[cfg(any(test, feature = "compress"))]
 #[inline(always)]
 fn shuffle_tiles<S: Simd, const W: usize>(
     simd: S,
@@ -140,7 +140,7 @@ fn unbitshuffle_tiles<S: Simd, const W: usize>(
     }
 }
 
-#[cfg(test)]
+#[cfg(any(test, feature = "compress"))]
 #[inline(always)]
 fn bitshuffle_tiles<S: Simd, const W: usize>(
     simd: S,
@@ -228,7 +228,7 @@ fn join_rows<S: Simd, const W: usize>(
 }
 
 /// The inverse of [`join_rows`].
-#[cfg(test)]
+#[cfg(any(test, feature = "compress"))]
 #[inline(always)]
 fn split_items<S: Simd, const W: usize>(
     simd: S,
@@ -338,7 +338,7 @@ fn end_of(bytes: &[u8], at: usize) -> [u8; LANES] {
 }
 
 /// Writes the lanes to a row of `length` bytes from `first` on, as far as the row goes.
-#[cfg(test)]
+#[cfg(any(test, feature = "compress"))]
 #[inline(always)]
 fn store<S: Simd>(lanes: u8x16<S>, rows: &mut [u8], row: usize, length: usize, first: usize) {
     let Some(bytes) = rows.get_mut(row * length + first..) else { return };

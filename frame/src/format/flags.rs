@@ -1,6 +1,6 @@
 //! The values in the flags of a header: frame type and split mode.
 
-use core::fmt;
+use b2nd_chunk::SplitMode;
 
 /// The type of a frame: chunks in one file, or in a file each.
 ///
@@ -25,50 +25,17 @@ pub enum FrameType {
 /// The most filters of a frame.
 pub(crate) const MAX_FILTERS: u8 = 6;
 
-/// Whether a block is split into one stream per byte of an item before compression.
-///
-/// ```
-/// use b2nd_frame::{Frame, SplitMode};
-///
-/// let frame = Frame::open("tests/data/int32_3x5.b2nd")?;
-/// assert_eq!(frame.header().split_mode, SplitMode::Auto);
-/// # Ok::<(), b2nd_frame::Error>(())
-/// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum SplitMode {
-    /// Always.
-    Always,
-    /// No block is split.
-    Never,
-    /// The codec and the type size decide.
-    Auto,
-    /// Split as Blosc 1 does, so that it can read the chunks.
-    ForwardCompatible,
-}
-
-impl SplitMode {
-    pub(crate) fn of_bits(bits: u8) -> Self {
-        match bits & 3 {
-            0 => Self::Always,
-            1 => Self::Never,
-            2 => Self::Auto,
-            _ => Self::ForwardCompatible,
-        }
-    }
-
-    pub(crate) fn bits(self) -> u8 {
-        // The variants are in the order of their bits.
-        self as u8
+/// The split mode of the header with these bits.
+pub(crate) fn split_mode(bits: u8) -> SplitMode {
+    match bits & 3 {
+        0 => SplitMode::Always,
+        1 => SplitMode::Never,
+        2 => SplitMode::Auto,
+        _ => SplitMode::ForwardCompatible,
     }
 }
 
-impl fmt::Display for SplitMode {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Always => "always",
-            Self::Never => "never",
-            Self::Auto => "auto",
-            Self::ForwardCompatible => "forward compatible",
-        })
-    }
+pub(crate) fn split_mode_bits(split_mode: SplitMode) -> u8 {
+    // The variants are in the order of their bits.
+    split_mode as u8
 }

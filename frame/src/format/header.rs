@@ -3,14 +3,14 @@
 use core::array;
 use core::ops::Range;
 
-use b2nd_chunk::{Codec, Filter};
+use b2nd_chunk::{Codec, Filter, SplitMode};
 
 use crate::code::FindingCode;
 use crate::error::Error;
 use crate::finding::{Finding, Place};
 use crate::format::cursor::{Cursor, Part};
 use crate::format::fields::{Generation, HeaderField, filters};
-use crate::format::flags::{FrameType, SplitMode};
+use crate::format::flags::{self, FrameType};
 use crate::format::marker::{Marker, Named};
 
 pub(crate) const MAGIC: &[u8; 8] = b"b2frame\0";
@@ -308,7 +308,7 @@ pub(crate) fn parse(bytes: &[u8], start: Start) -> Result<Header, Finding> {
         }),
         codec_meta: if is_present { part(filters::CODEC_META) } else { 0 },
         level: codec >> 4,
-        split_mode: SplitMode::of_bits(split_mode),
+        split_mode: flags::split_mode(split_mode),
         uses_dictionary: is_present && part(filters::MORE_FLAGS) & 1 != 0,
         nbytes,
         cbytes,

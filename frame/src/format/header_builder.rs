@@ -1,9 +1,9 @@
 //! Builds the bytes of a header.
 
-use b2nd_chunk::{Codec, Filter};
+use b2nd_chunk::{Codec, Filter, SplitMode};
 
 use crate::format::fields::{Encoding, FRAME_TYPE, Generation, HeaderField};
-use crate::format::flags::{MAX_FILTERS, SplitMode};
+use crate::format::flags::{MAX_FILTERS, split_mode_bits};
 use crate::format::header::{CODEC_WITH_FILTERS, HAS_VARIABLE_CHUNKS, Header, MAGIC, MAX_HEADER_LEN};
 use crate::format::marker::Marker;
 
@@ -95,8 +95,12 @@ impl HeaderBuilder {
         let version = if has_variable_chunks { VARIABLE_VERSION | HAS_VARIABLE_CHUNKS } else { VERSION };
         // Codecs from 6 on have no room in the flags.
         let codec_flag = codec.0.min(CODEC_WITH_FILTERS);
-        let flags =
-            [version | HAS_64_BIT_OFFSETS, is_sparse.into(), codec_flag | level << 4, split_mode.bits()];
+        let flags = [
+            version | HAS_64_BIT_OFFSETS,
+            is_sparse.into(),
+            codec_flag | level << 4,
+            split_mode_bits(*split_mode),
+        ];
         self.set(HeaderField::Flags, &flags);
         let [ids, metas] = [slots.map(|filter| filter.id), slots.map(|filter| filter.meta)];
         let more_flags = [u8::from(*uses_dictionary)];

@@ -3,15 +3,17 @@
 use std::io::{Read, Seek};
 
 use b2nd_serde::dtype::{ByteOrder, Dtype, Kind};
-use bytemuck::{Pod, allocation::try_zeroed_vec, cast_slice_mut};
+use bytemuck::{NoUninit, Pod, allocation::try_zeroed_vec, cast_slice_mut};
 use half::f16;
 use ndarray::ArrayD;
 use num_complex::Complex;
 
 use crate::error::Error;
+use crate::format::frame::Frame;
 use crate::io::slice::{Slice, SlicePlan};
 
-/// A type that items of an array can be read as, with [`Slice::read_array`].
+/// A type that items of an array can be read as, with [`Slice::read_array`], and written from, with the feature
+/// `compress`.
 ///
 /// | type | kinds of dtypes with the same size, in either byte order |
 /// |---|---|
@@ -24,7 +26,7 @@ use crate::io::slice::{Slice, SlicePlan};
 pub trait Item: Stored {}
 
 /// The stored form of an item. It is not public, so no other crate can implement [`Item`].
-pub trait Stored: Sized {
+pub trait Stored: NoUninit + Send + Sync {
     /// A type of the same size for which all bytes are valid.
     type Raw: Pod;
 
@@ -34,6 +36,10 @@ pub trait Stored: Sized {
     /// The name of the type in a message.
     fn name() -> String;
 
+    /// The dtype of new arrays, little-endian.
+    #[cfg(feature = "compress")]
+    fn dtype() -> String;
+
     /// Whether items of this kind can be read as this type. The size is checked separately.
     fn has_kind(kind: &Kind) -> bool;
 
@@ -42,7 +48,7 @@ pub trait Stored: Sized {
 }
 
 macro_rules! items {
-    ($($type:ty, $width:literal => $kinds:pat,)*) => {
+    ($($type:ty, $width:literal, $dtype:literal => $kinds:pat,)*) => {
         $(
             impl Item for $type {}
 
@@ -53,6 +59,11 @@ macro_rules! items {
 
                 fn name() -> String {
                     stringify!($type).into()
+                }
+
+                #[cfg(feature = "compress")]
+                fn dtype() -> String {
+                    $dtype.into()
                 }
 
                 fn has_kind(kind: &Kind) -> bool {
@@ -68,20 +79,20 @@ macro_rules! items {
 }
 
 items! {
-    i8, 1 => Kind::Int,
-    i16, 2 => Kind::Int,
-    i32, 4 => Kind::Int,
+    i8, 1, "|i1" => Kind::Int,
+    i16, 2, "<i2" => Kind::Int,
+    i32, 4, "<i4" => Kind::Int,
     // NumPy stores a date or a duration as a count in 64 bits.
-    i64, 8 => Kind::Int | Kind::Datetime(_) | Kind::Timedelta(_),
-    u8, 1 => Kind::Uint,
-    u16, 2 => Kind::Uint,
-    u32, 4 => Kind::Uint,
-    u64, 8 => Kind::Uint,
-    f16, 2 => Kind::Float,
-    f32, 4 => Kind::Float,
-    f64, 8 => Kind::Float,
-    Complex<f32>, 4 => Kind::Complex,
-    Complex<f64>, 8 => Kind::Complex,
+    i64, 8, "<i8" => Kind::Int | Kind::Datetime(_) | Kind::Timedelta(_),
+    u8, 1, "|u1" => Kind::Uint,
+    u16, 2, "<u2" => Kind::Uint,
+    u32, 4, "<u4" => Kind::Uint,
+    u64, 8, "<u8" => Kind::Uint,
+    f16, 2, "<f2" => Kind::Float,
+    f32, 4, "<f4" => Kind::Float,
+    f64, 8, "<f8" => Kind::Float,
+    Complex<f32>, 4, "<c8" => Kind::Complex,
+    Complex<f64>, 8, "<c16" => Kind::Complex,
 }
 
 impl Item for bool {}
@@ -93,6 +104,11 @@ impl Stored for bool {
 
     fn name() -> String {
         "bool".into()
+    }
+
+    #[cfg(feature = "compress")]
+    fn dtype() -> String {
+        "|b1".into()
     }
 
     fn has_kind(kind: &Kind) -> bool {
@@ -117,6 +133,11 @@ impl<const N: usize> Stored for [u8; N] {
 
     fn name() -> String {
         format!("[u8; {N}]")
+    }
+
+    #[cfg(feature = "compress")]
+    fn dtype() -> String {
+        format!("|V{N}")
     }
 
     fn has_kind(kind: &Kind) -> bool {
@@ -152,7 +173,7 @@ impl<R: Read + Seek> Slice<'_, R> {
     /// ```
     pub fn read_array<T: Item>(self) -> Result<ArrayD<T>, Error> {
         let plan = SlicePlan::new(self.frame, &self.ranges)?;
-        let order = order_of::<T, R>(&self, plan.typesize)?;
+        let is_swapped = is_swapped::<T, R>(self.frame, plan.typesize)?;
         let shape: Result<Vec<usize>, _> =
             self.ranges.iter().map(|range| usize::try_from(range.end - range.start)).collect();
         let shape = shape.map_err(Error::too_large)?;
@@ -160,10 +181,8 @@ impl<R: Read + Seek> Slice<'_, R> {
         let no_memory = |()| Error::too_large(format_args!("there is no memory for {nitems} items"));
         let mut raw: Vec<T::Raw> = try_zeroed_vec(nitems).map_err(no_memory)?;
         self.fill(&plan, cast_slice_mut(&mut raw), true)?;
-        let native = if cfg!(target_endian = "big") { ByteOrder::Big } else { ByteOrder::Little };
-        if T::WIDTH > 1 && order.is_some_and(|order| order != native) {
-            let bytes: &mut [u8] = cast_slice_mut(&mut raw);
-            bytes.chunks_exact_mut(T::WIDTH).for_each(<[u8]>::reverse);
+        if is_swapped {
+            swap::<T>(cast_slice_mut(&mut raw));
         }
         let items = T::items(raw).map_err(|index| {
             Error::invalid_input(format_args!(
@@ -175,10 +194,15 @@ impl<R: Read + Seek> Slice<'_, R> {
     }
 }
 
-/// The byte order of the items, after a check that they can be read as `T`.
-fn order_of<T: Item, R>(slice: &Slice<'_, R>, typesize: usize) -> Result<Option<ByteOrder>, Error> {
+/// Changes the byte order of items.
+pub(crate) fn swap<T: Item>(items: &mut [u8]) {
+    items.chunks_exact_mut(T::WIDTH).for_each(<[u8]>::reverse);
+}
+
+/// Whether the items have another byte order than the machine, after a check that they can be read as `T`.
+pub(crate) fn is_swapped<T: Item, R>(frame: &Frame<R>, typesize: usize) -> Result<bool, Error> {
     let (name, size) = (T::name(), size_of::<T::Raw>());
-    let array = slice.frame.array()?;
+    let array = frame.array()?;
     let dtype: Option<Dtype> = match array.map_or(Ok(None), |array| array.meta().parse_dtype()) {
         Ok(dtype) => dtype,
         Err(error) => {
@@ -191,7 +215,7 @@ fn order_of<T: Item, R>(slice: &Slice<'_, R>, typesize: usize) -> Result<Option<
         // Without a dtype, every type except raw bytes would be a guess.
         let is_bytes = T::has_kind(&Kind::Void) && size == typesize;
         let why = format!("items without a dtype are read as [u8; {typesize}], not as {name}");
-        return if is_bytes { Ok(None) } else { Err(Error::invalid_input(why)) };
+        return if is_bytes { Ok(false) } else { Err(Error::invalid_input(why)) };
     };
     let found = dtype.item_size();
     if !T::has_kind(dtype.kind()) || found != size {
@@ -202,5 +226,6 @@ fn order_of<T: Item, R>(slice: &Slice<'_, R>, typesize: usize) -> Result<Option<
             format!("items of dtype {dtype} have {found} bytes, but items of the frame have {typesize}");
         return Err(Error::invalid_input(format_args!("{why}: they cannot be read as {name}")));
     }
-    Ok(dtype.byte_order())
+    let native = if cfg!(target_endian = "big") { ByteOrder::Big } else { ByteOrder::Little };
+    Ok(T::WIDTH > 1 && dtype.byte_order().is_some_and(|order| order != native))
 }

@@ -21,7 +21,7 @@ use crate::rules::chunk::ChunkRules;
 use crate::rules::header::{self, Surroundings};
 
 /// The maximum number of threads of a read. More do not help, and each takes a place in the queue.
-const MAX_THREADS: usize = 256;
+pub(crate) const MAX_THREADS: usize = 256;
 
 /// A slice of an array that is about to be read, from [`Frame::slice`].
 ///

@@ -5,13 +5,12 @@ use std::path::Path;
 
 use b2nd_chunk::ChunkHeader;
 use b2nd_chunk::header::MAX_BLOCKSIZE;
-use b2nd_chunk::{Codec, Filter};
+use b2nd_chunk::{Codec, Filter, SplitMode};
 use b2nd_serde::Meta;
 use serde::Serialize;
 
 use crate::error::Error;
 use crate::format::chunk::stored_chunk;
-use crate::format::flags::SplitMode;
 use crate::format::header_builder::Compression;
 use crate::rules::chunk::check_in_trailer;
 use crate::write::destination::{Destination, NewFrame};

@@ -11,4 +11,10 @@ pub(crate) mod output;
 
 pub(crate) mod writer;
 
+#[cfg(feature = "compress")]
+pub(crate) mod array;
+
 pub(crate) mod builder;
+
+#[cfg(all(feature = "compress", feature = "ndarray"))]
+pub(crate) mod items;

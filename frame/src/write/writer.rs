@@ -42,7 +42,7 @@ use crate::write::plan::{Plan, Sizes};
 #[must_use = "nothing is a frame before `finish`"]
 pub struct FrameWriter<W: Write> {
     output: Output<W>,
-    plan: Plan,
+    pub(super) plan: Plan,
     rules: ChunkRules,
 }
 
@@ -236,6 +236,18 @@ impl<W: Write + Seek> FrameWriter<W> {
         Ok(())
     }
 
+    /// Writes a chunk of the compressor, whose constant chunks do not tell NaN from another value.
+    #[cfg(feature = "compress")]
+    pub(super) fn write_compressed(&mut self, number: u64, chunk: &[u8]) -> Result<(), Error> {
+        let header = ChunkHeader::parse(chunk).filter(|header| header.special == Some(SpecialValue::Value));
+        let value = header.and_then(|header| chunk.get(header.header_len..)).unwrap_or_default();
+        let is_nan = *value == f32::NAN.to_le_bytes() || *value == f64::NAN.to_le_bytes();
+        if is_nan && self.plan.can_be_nan {
+            return self.write_special(number, SpecialValue::Nan);
+        }
+        self.write_chunk(number, chunk)
+    }
+
     /// Writes the rest of the frame.
     ///
     /// Returns the writer that was given to [`write_to`](crate::FrameBuilder::write_to), or the new frame at a path,
@@ -277,13 +289,18 @@ impl<W: Write + Seek> FrameWriter<W> {
 
     /// The header of the complete frame.
     pub(crate) fn header(&self) -> Result<Vec<u8>, Error> {
-        let Plan { header, section, trailer, index, sizes, is_sparse, can_be_nan: _ } = &self.plan;
-        if let Some((missing, first)) = index.missing() {
-            let nchunks = sizes.nchunks;
+        if let Some((missing, first)) = self.plan.index.missing() {
+            let nchunks = self.plan.sizes.nchunks;
             return Err(Error::invalid_input(format_args!(
                 "{missing} of {nchunks} chunks have not been given; the first of them is chunk {first}"
             )));
         }
+        self.header_so_far()
+    }
+
+    /// The header, with the sizes of the chunks that have been written.
+    pub(super) fn header_so_far(&self) -> Result<Vec<u8>, Error> {
+        let Plan { header, section, trailer, index, is_sparse, .. } = &self.plan;
         let cbytes = self.output.len;
         let in_frame = if *is_sparse { 0 } else { cbytes };
         let after = in_frame.saturating_add(index.written_len()).saturating_add(trailer.len() as u64);
@@ -295,7 +312,7 @@ impl<W: Write + Seek> FrameWriter<W> {
         header.ok_or_else(|| Error::too_large("the chunks have more bytes than the format can count"))
     }
 
-    fn check_number(&self, number: u64) -> Result<(), Error> {
+    pub(super) fn check_number(&self, number: u64) -> Result<(), Error> {
         let nchunks = self.plan.sizes.nchunks;
         if number >= nchunks {
             return Err(misfit(

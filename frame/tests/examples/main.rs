@@ -9,7 +9,7 @@ mod hdf5_chunk;
 #[path = "../../examples/range_requests.rs"]
 #[expect(dead_code, unreachable_pub, reason = "it is a program")]
 mod range_requests;
-#[cfg(feature = "ndarray")]
+#[cfg(all(feature = "compress", feature = "ndarray"))]
 mod slices;
 #[cfg(feature = "decompress")]
 #[path = "../../examples/star_catalogue.rs"]

@@ -1,0 +1,227 @@
+//! Compression of chunks.
+
+use core::{fmt, mem};
+
+use alloc::vec::Vec;
+
+use crate::codecs::Encoder;
+use crate::error::{Detail, Error};
+use crate::filter::Filter;
+use crate::filters;
+use crate::header::{ChunkHeader, INT32, compressed_header, stored_header, typesize_byte, zeros_header};
+use crate::params::{CParams, MAX_NBYTES, cleared_bits};
+
+/// C-Blosc2 never compresses less.
+const MIN_NBYTES: usize = 32;
+
+/// Bit 0 of the token before a byte that repeats.
+const RUN_TOKEN: u8 = 1;
+
+/// Compresses chunks. Its memory, some blocks long, is used again, so compress many chunks with one.
+///
+/// ```
+/// use b2nd_chunk::{CParams, Compressor, Decompressor};
+///
+/// let data: Vec<u8> = (0..1000_u32).flat_map(u32::to_le_bytes).collect();
+/// let mut chunk = Vec::new();
+/// Compressor::new(CParams::new(4))?.compress_into(&data, &mut chunk)?;
+/// assert!(chunk.len() < 1000);
+///
+/// let mut again = vec![0; data.len()];
+/// Decompressor::new().decompress_into(&chunk, &mut again)?;
+/// assert_eq!(again, data);
+/// # Ok::<(), b2nd_chunk::Error>(())
+/// ```
+pub struct Compressor {
+    params: CParams,
+    encoder: Encoder,
+    filtered: FilteredBlock,
+}
+
+/// A block to which filters are applied.
+#[derive(Default)]
+struct FilteredBlock {
+    bytes: Vec<u8>,
+    /// The output of the next filter.
+    next: Vec<u8>,
+    /// Block 0 as it will be decompressed, on which the other blocks depend with the filter delta.
+    reference: Vec<u8>,
+}
+
+impl Compressor {
+    /// A compressor with these parameters.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Params`](crate::ErrorKind::Params) if a parameter is invalid, or if the codec or a filter is one that
+    /// this crate cannot apply.
+    pub fn new(params: CParams) -> Result<Self, Error> {
+        let params = params.check()?;
+        let encoder = Encoder::new(params.codec, params.clevel);
+        Ok(Self { params, encoder, filtered: FilteredBlock::default() })
+    }
+
+    /// Compresses data to a chunk, which replaces the content of `chunk`.
+    ///
+    /// Equal items become a chunk of one value. Data that does not get shorter, or has fewer than 32 bytes, is stored
+    /// without compression, so a chunk is at most 32 bytes longer than its data. Takes memory for four blocks beside the
+    /// chunk.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::DataTooLong`](crate::ErrorKind::DataTooLong) if the data has more than 2147483615 bytes. `chunk`
+    /// is then empty.
+    ///
+    /// ```
+    /// use b2nd_chunk::{CParams, ChunkHeader, Compressor, SpecialValue};
+    ///
+    /// let mut chunk = Vec::new();
+    /// Compressor::new(CParams::new(8))?.compress_into(&[0; 8_000], &mut chunk)?;
+    /// let header = ChunkHeader::parse(&chunk).expect("a header");
+    /// assert_eq!((header.special, chunk.len()), (Some(SpecialValue::Zeros), 32));
+    /// # Ok::<(), b2nd_chunk::Error>(())
+    /// ```
+    pub fn compress_into(&mut self, data: &[u8], chunk: &mut Vec<u8>) -> Result<(), Error> {
+        chunk.clear();
+        let nbytes = data.len();
+        let too_long = Error::new(Detail::DataTooLong { nbytes });
+        if nbytes > MAX_NBYTES {
+            return Err(too_long);
+        }
+        let CParams { typesize, clevel, .. } = self.params;
+        let blocksize = self.params.blocksize_of(nbytes);
+        if let Some(value) = constant(data, typesize) {
+            let is_zero = value.iter().all(|&byte| byte == 0);
+            let header = if is_zero {
+                zeros_header(typesize, nbytes, blocksize)
+            } else {
+                stored_header(true, typesize, nbytes, blocksize, value.len())
+            };
+            chunk.extend_from_slice(&header.ok_or(too_long)?);
+            chunk.extend_from_slice(if is_zero { &[] } else { value });
+            return Ok(());
+        }
+        if clevel > 0 && nbytes >= MIN_NBYTES && self.compress_blocks(data, blocksize, chunk).is_some() {
+            return Ok(());
+        }
+        chunk.clear();
+        let header = stored_header(false, typesize, nbytes, blocksize, nbytes).ok_or(too_long)?;
+        chunk.reserve_exact(header.len() + nbytes);
+        chunk.extend_from_slice(&header);
+        chunk.extend_from_slice(data);
+        Ok(())
+    }
+
+    /// Compresses block after block; `None` as soon as they are longer than the data.
+    fn compress_blocks(&mut self, data: &[u8], blocksize: usize, chunk: &mut Vec<u8>) -> Option<()> {
+        let CParams { codec, mut filters, typesize, .. } = self.params;
+        let itemsize: usize = typesize_byte(typesize).into();
+        if data.len() % itemsize != 0 {
+            // C-Blosc2 does not undo delta in the bytes after the last whole item.
+            filters
+                .iter_mut()
+                .filter(|filter| filter.id == Filter::DELTA.id)
+                .for_each(|filter| *filter = Filter::NONE);
+        }
+        let is_split = self.params.splits(blocksize);
+        let table = ChunkHeader::MAX_LEN;
+        chunk.resize(table + data.len().div_ceil(blocksize) * INT32, 0);
+        for (number, block) in data.chunks(blocksize).enumerate() {
+            let start = i32::try_from(chunk.len()).ok()?.to_le_bytes();
+            chunk.get_mut(table + number * INT32..)?.first_chunk_mut().map(|entry| *entry = start)?;
+            let block = self.filtered.apply(&filters, itemsize, number, block);
+            // The shorter last block is never split.
+            let nstreams = if is_split && block.len() == blocksize { itemsize } else { 1 };
+            for stream in block.chunks_exact((block.len() / nstreams).max(1)) {
+                append_stream(&mut self.encoder, stream, chunk);
+                if chunk.len() >= ChunkHeader::MAX_LEN + data.len() {
+                    return None;
+                }
+            }
+        }
+        let sizes = [data.len(), blocksize, chunk.len() - ChunkHeader::MAX_LEN];
+        let header = compressed_header(codec, &filters, is_split, typesize, sizes)?;
+        *chunk.first_chunk_mut()? = header;
+        Some(())
+    }
+}
+
+impl fmt::Debug for Compressor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Compressor").field("params", &self.params).finish_non_exhaustive()
+    }
+}
+
+impl FilteredBlock {
+    /// Applies filters to a block.
+    fn apply<'b>(
+        &'b mut self,
+        filters: &[Filter],
+        itemsize: usize,
+        number: usize,
+        block: &'b [u8],
+    ) -> &'b [u8] {
+        let mut is_copied = false;
+        for filter in filters.iter().filter(|filter| filter.id != 0) {
+            let shuffle = match filter.id {
+                id if id == Filter::SHUFFLE.id => filters::shuffle,
+                id if id == Filter::BITSHUFFLE.id => filters::bitshuffle,
+                _ => {
+                    if !mem::replace(&mut is_copied, true) {
+                        self.bytes.clear();
+                        self.bytes.extend_from_slice(block);
+                    }
+                    self.apply_in_place(*filter, itemsize, number);
+                    continue;
+                }
+            };
+            let itemsize = if filter.meta == 0 { itemsize } else { filter.meta.into() };
+            self.next.resize(block.len(), 0);
+            shuffle(itemsize, if is_copied { &self.bytes } else { block }, &mut self.next);
+            mem::swap(&mut self.bytes, &mut self.next);
+            is_copied = true;
+        }
+        if is_copied { &self.bytes } else { block }
+    }
+
+    /// Applies a filter that does not move bytes.
+    fn apply_in_place(&mut self, filter: Filter, itemsize: usize, number: usize) {
+        match (Filter { meta: 0, ..filter }) {
+            Filter::DELTA if number == 0 => {
+                self.reference.clone_from(&self.bytes);
+                filters::delta(itemsize, None, &mut self.bytes);
+            }
+            Filter::DELTA => filters::delta(itemsize, Some(&self.reference), &mut self.bytes),
+            Filter::BYTEDELTA => filters::bytedelta(filter.meta.into(), &mut self.bytes),
+            _ => {
+                let cleared = cleared_bits(filter, itemsize).unwrap_or_default();
+                filters::truncate(itemsize, cleared, &mut self.bytes);
+            }
+        }
+    }
+}
+
+/// The value that all items have, if there is more than one.
+fn constant(data: &[u8], typesize: usize) -> Option<&[u8]> {
+    let (value, others) = data.split_at_checked(typesize)?;
+    let is_constant = !others.is_empty() && others.len() % typesize == 0 && data.starts_with(others);
+    is_constant.then_some(value)
+}
+
+/// Appends a stream in the shortest of its forms.
+fn append_stream(encoder: &mut Encoder, stream: &[u8], chunk: &mut Vec<u8>) {
+    // All bytes are equal if each is equal to the one before it.
+    if let Some((&byte, others)) = stream.split_first()
+        && stream.starts_with(others)
+    {
+        chunk.extend_from_slice(&(-i32::from(byte)).to_le_bytes());
+        if byte != 0 {
+            chunk.push(RUN_TOKEN);
+        }
+        return;
+    }
+    let bytes = encoder.compress(stream).unwrap_or(stream);
+    // A stream is no longer than its chunk, whose length is an `i32`.
+    chunk.extend_from_slice(&i32::try_from(bytes.len()).unwrap_or(i32::MAX).to_le_bytes());
+    chunk.extend_from_slice(bytes);
+}

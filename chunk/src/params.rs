@@ -1,0 +1,172 @@
+//! The parameters of compression, and their rules.
+
+use crate::codec::Codec;
+use crate::error::{Detail, Error, ParamsFault};
+use crate::filter::Filter;
+use crate::header::{ChunkHeader, MAX_BLOCKSIZE, typesize_byte};
+use crate::split_mode::SplitMode;
+
+/// The longest data of a chunk in bytes (`BLOSC2_MAX_BUFFERSIZE`).
+pub(crate) const MAX_NBYTES: usize = i32::MAX as usize - ChunkHeader::MAX_LEN;
+
+/// The highest level of compression.
+const MAX_LEVEL: u8 = 9;
+
+/// Larger items are never split by [`SplitMode::Auto`].
+const MAX_STREAMS: usize = 16;
+/// The fewest items of a block that [`SplitMode::Auto`] splits.
+const MIN_ITEMS_OF_SPLIT: usize = 32;
+
+/// The parameters of compression, by their names in python-blosc2.
+///
+/// ```
+/// use b2nd_chunk::{CParams, Codec, Compressor, Filter};
+///
+/// let mut params = CParams::new(8);
+/// params.codec = Codec::LZ4;
+/// params.filters[5] = Filter::BITSHUFFLE;
+/// assert!(Compressor::new(params).is_ok());
+///
+/// params.codec = Codec::LZ4HC;
+/// let error = Compressor::new(params).unwrap_err();
+/// assert!(error.to_string().contains("lz4hc is only decompressed"));
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct CParams {
+    /// The codec: [`BLOSCLZ`](Codec::BLOSCLZ), [`LZ4`](Codec::LZ4), [`ZLIB`](Codec::ZLIB) or [`ZSTD`](Codec::ZSTD), the
+    /// default.
+    pub codec: Codec,
+    /// The compression level, 0 (none) to 9; 5 by default. LZ4 has the same result at all levels from 1 on, and zstd
+    /// from 4 on.
+    pub clevel: u8,
+    /// The size of an item in bytes, at least 1.
+    pub typesize: usize,
+    /// The size of a block in bytes; 0, the default, means that the codec, level and item size decide, as in C-Blosc2.
+    /// It is rounded down to whole items, but to no less than one.
+    pub blocksize: usize,
+    /// Whether blocks are split into one stream per byte of an item.
+    pub splitmode: SplitMode,
+    /// The filters, in the order in which they are applied; by default only a shuffle, as the last one.
+    /// `trunc_prec` and `int_trunc` must be before other filters, and `delta` before shuffles.
+    pub filters: [Filter; 6],
+}
+
+impl CParams {
+    /// The default parameters for items of this many bytes.
+    #[must_use]
+    pub fn new(typesize: usize) -> Self {
+        let mut filters = [Filter::NONE; 6];
+        let [.., last] = &mut filters;
+        *last = Filter::SHUFFLE;
+        let (codec, clevel, splitmode) = (Codec::ZSTD, 5, SplitMode::Auto);
+        Self { codec, clevel, typesize, blocksize: 0, splitmode, filters }
+    }
+
+    /// Checks the parameters, and gives the filters the parameters that their default, 0, stands for.
+    pub(crate) fn check(mut self) -> Result<Self, Error> {
+        let fault = |fault| Err(Error::new(Detail::Params(fault)));
+        if ![Codec::BLOSCLZ, Codec::LZ4, Codec::ZLIB, Codec::ZSTD].contains(&self.codec) {
+            return fault(ParamsFault::Codec(self.codec));
+        }
+        if self.clevel > MAX_LEVEL {
+            return fault(ParamsFault::Level(self.clevel));
+        }
+        if self.typesize == 0 {
+            return fault(ParamsFault::Typesize);
+        }
+        let mut last_rank = 0;
+        for filter in &mut self.filters {
+            let rank = match (Filter { meta: 0, ..*filter }) {
+                Filter::NONE => continue,
+                Filter::TRUNC_PREC | Filter::INT_TRUNC => 0,
+                // C-Blosc2 decompresses other data after a second delta, or after one that follows a shuffle.
+                Filter::DELTA if last_rank == 0 => 1,
+                Filter::DELTA => return fault(ParamsFault::FilterOrder(*filter)),
+                Filter::SHUFFLE | Filter::BITSHUFFLE | Filter::BYTEDELTA => 2,
+                _ => return fault(ParamsFault::Filter(*filter)),
+            };
+            if rank < last_rank {
+                return fault(ParamsFault::FilterOrder(*filter));
+            }
+            last_rank = rank;
+            if rank == 0 && cleared_bits(*filter, self.typesize).is_none() {
+                return fault(ParamsFault::Truncation { filter: *filter, typesize: self.typesize });
+            }
+            // Without a frame, C-Blosc2 cannot tell what the default stands for.
+            if filter.id == Filter::BYTEDELTA.id && filter.meta == 0 {
+                filter.meta = typesize_byte(self.typesize);
+            }
+        }
+        Ok(self)
+    }
+
+    /// Whether the blocks of a chunk are split. A block that is no whole number of items would lose bytes in C-Blosc2.
+    pub(crate) fn splits(&self, blocksize: usize) -> bool {
+        let typesize = usize::from(typesize_byte(self.typesize));
+        let wants_split = match self.splitmode {
+            SplitMode::Always => true,
+            SplitMode::Never => false,
+            SplitMode::Auto | SplitMode::ForwardCompatible => {
+                let is_fast = match self.codec {
+                    Codec::ZSTD => self.clevel <= 5,
+                    codec => [Codec::BLOSCLZ, Codec::LZ4].contains(&codec),
+                };
+                is_fast
+                    && self.filters.iter().any(|filter| filter.id == Filter::SHUFFLE.id)
+                    && typesize <= MAX_STREAMS
+                    && blocksize / typesize >= MIN_ITEMS_OF_SPLIT
+            }
+        };
+        wants_split && blocksize % typesize == 0
+    }
+
+    /// The size of the blocks of a chunk with this many bytes of data, at least 1.
+    pub(crate) fn blocksize_of(&self, nbytes: usize) -> usize {
+        let blocksize = if self.blocksize == 0 { self.default_blocksize(nbytes) } else { self.blocksize };
+        let blocksize = blocksize.min(MAX_BLOCKSIZE).max(self.typesize).min(nbytes);
+        match blocksize - blocksize % self.typesize {
+            0 => blocksize.max(1),
+            whole => whole,
+        }
+    }
+
+    /// The block size that C-Blosc2 chooses.
+    fn default_blocksize(&self, nbytes: usize) -> usize {
+        const KIB: usize = 1024;
+        let level = usize::from(self.clevel);
+        if level > 0 && self.splits(nbytes - nbytes % self.typesize) {
+            let stream = match level {
+                0..=3 => 32 * KIB,
+                4..=6 => 64 * KIB,
+                7 => 128 * KIB,
+                8 => 256 * KIB,
+                _ => 512 * KIB,
+            };
+            return (stream * self.typesize).min(4096 * KIB);
+        }
+        let base = [8, 16, 32, 64, 128, 128, 256, 256, 256, 256].get(level).map_or(0, |size| size * KIB);
+        match (self.codec, level) {
+            (Codec::ZLIB | Codec::ZSTD, 9) => 4 * base,
+            (Codec::ZLIB | Codec::ZSTD, _) => 2 * base,
+            _ => base,
+        }
+    }
+}
+
+/// The number of low bits that a truncation clears in each item; `None` if it cannot truncate them. Its parameter is the
+/// number of bits that stay, or, if negative, that go.
+pub(crate) fn cleared_bits(filter: Filter, typesize: usize) -> Option<u32> {
+    let bits = match (filter.id == Filter::TRUNC_PREC.id, typesize) {
+        // The mantissa of a float.
+        (true, 4) => 23,
+        (true, 8) => 52,
+        (false, 1 | 2 | 4 | 8) => 8 * u32::try_from(typesize).ok()?,
+        _ => return None,
+    };
+    let meta = i8::from_le_bytes([filter.meta]);
+    let number = u32::from(meta.unsigned_abs());
+    let cleared = if meta < 0 { number } else { bits.checked_sub(number)? };
+    // C-Blosc2 never clears all of them.
+    (cleared < bits).then_some(cleared)
+}

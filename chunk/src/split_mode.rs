@@ -1,0 +1,32 @@
+//! Split modes, which decide whether blocks are split.
+
+use core::fmt;
+
+/// Whether a block is split into one stream per byte of an item before compression.
+///
+/// ```
+/// assert_eq!(b2nd_chunk::SplitMode::Auto.to_string(), "auto");
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum SplitMode {
+    /// Every block is split.
+    Always,
+    /// No block is split.
+    Never,
+    /// The codec, level, filters and item size decide, as in C-Blosc2: blosclz, lz4, and zstd up to level 5 split blocks
+    /// after a shuffle, if these have at least 32 items, of at most 16 bytes.
+    Auto,
+    /// As `Auto`. Frames record it for programs that write chunks of Blosc 1.
+    ForwardCompatible,
+}
+
+impl fmt::Display for SplitMode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Always => "always",
+            Self::Never => "never",
+            Self::Auto => "auto",
+            Self::ForwardCompatible => "forward compatible",
+        })
+    }
+}

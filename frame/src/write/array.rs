@@ -1,0 +1,398 @@
+//! The writer of the items of a new array.
+
+use core::fmt;
+use core::ops::Range;
+use std::collections::BTreeMap;
+use std::io::{Seek, Write};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread;
+
+use b2nd_chunk::{CParams, Compressor, SpecialValue};
+use b2nd_serde::Geometry;
+use b2nd_serde::geometry::{Chunk, Chunks};
+
+use crate::error::Error;
+use crate::format::decompress::zeroed;
+use crate::format::frame::Frame;
+use crate::format::header::Header;
+#[cfg(feature = "ndarray")]
+use crate::io::item::{self, Item};
+use crate::io::slice::MAX_THREADS;
+use crate::write::plan::Sizes;
+use crate::write::writer::FrameWriter;
+
+const BITS: usize = u64::BITS as usize;
+
+/// Writes the items of a new array by regions, and compresses its chunks. It comes from
+/// [`FrameWriter::into_array_writer`].
+///
+/// A region has any shape, and regions come in any order. A chunk is compressed and written as soon as all its items
+/// have come. Until then it is *open*, and stays in memory. Whole chunks keep none open, and regions along the first
+/// dimension one row of chunks. In another order, up to all chunks can be open, so set a limit with
+/// [`max_open_chunks`](Self::max_open_chunks).
+///
+/// The codec, level, filters and split mode are those of the [`FrameBuilder`](crate::FrameBuilder). Chunks of zeros, of
+/// NaN, or of another value take no more than a header and the value.
+///
+/// ```
+/// use std::io::Cursor;
+/// use b2nd_frame::{Frame, FrameBuilder};
+/// use b2nd_serde::{Meta, Shapes};
+///
+/// let meta = Meta::new(Shapes { shape: &[3, 5], chunkshape: &[2, 3], blockshape: &[1, 2] }, "|u1")?;
+/// let mut array = FrameBuilder::new(meta).write_to(Cursor::new(Vec::new()))?.into_array_writer()?;
+/// // Row by row, in C order.
+/// array.write(&[0..1, 0..5], &[0, 1, 2, 3, 4])?;
+/// array.write(&[1..3, 0..5], &[5, 6, 7, 8, 9, 10, 11, 12, 13, 14])?;
+///
+/// let mut frame = Frame::read_at(array.finish()?, 0)?;
+/// assert_eq!(frame.slice(&[1..3, 2..4]).read()?, [7, 8, 12, 13]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[must_use = "nothing is a frame before `finish`"]
+pub struct ArrayWriter<W: Write> {
+    frame: FrameWriter<W>,
+    geometry: Geometry,
+    params: CParams,
+    /// One for each thread.
+    workers: Vec<Worker>,
+    open: BTreeMap<u64, OpenChunk>,
+    max_open: usize,
+}
+
+/// The memory of a thread: its compressor, the items of a chunk, and the compressed chunk.
+struct Worker {
+    compressor: Compressor,
+    items: Vec<u8>,
+    chunk: Vec<u8>,
+}
+
+/// A chunk of which some items have come.
+struct OpenChunk {
+    items: Vec<u8>,
+    /// A bit for each item, set when it has come.
+    written: Vec<u64>,
+    nwritten: u64,
+}
+
+/// A function that copies the items of a part of a region into the decompressed chunk.
+type Gather<'g> = dyn Fn(&Chunk<'_>, &mut [u8]) -> Result<(), Error> + Sync + 'g;
+
+/// The chunks of a region, which threads take in order and write in order.
+struct Queue<'q, W: Write> {
+    parts: Chunks<'q>,
+    ntaken: u64,
+    nwritten: u64,
+    frame: &'q mut FrameWriter<W>,
+    open: &'q mut BTreeMap<u64, OpenChunk>,
+    result: Result<(), Error>,
+}
+
+impl<W: Write + Seek> FrameWriter<W> {
+    /// Turns this into a writer of items, which compresses chunks with the codec, level, filters and split mode of the
+    /// [`FrameBuilder`](crate::FrameBuilder). No chunk must have been given.
+    ///
+    /// # Errors
+    ///
+    /// [`InvalidInput`](crate::ErrorKind::InvalidInput) if this crate cannot compress so: lz4hc, plugins and dictionaries
+    /// are only read.
+    ///
+    /// ```
+    /// use b2nd_frame::{Codec, FrameBuilder};
+    /// use b2nd_serde::{Meta, Shapes};
+    ///
+    /// let meta = Meta::new(Shapes { shape: &[4], chunkshape: &[2], blockshape: &[2] }, "|u1")?;
+    /// let writer = FrameBuilder::new(meta).codec(Codec::LZ4HC).write_to(std::io::Cursor::new(Vec::new()))?;
+    /// let error = writer.into_array_writer().unwrap_err();
+    /// assert!(error.to_string().contains("lz4hc is only decompressed"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn into_array_writer(self) -> Result<ArrayWriter<W>, Error> {
+        let bytes = self.header_so_far()?;
+        let header = Frame::parse(&bytes)?;
+        let array = header.array()?.ok_or_else(|| Error::invalid_input("the frame has no array"))?;
+        let geometry = array.meta().geometry().map_err(Error::geometry)?;
+        let params = params(header.header(), &self.plan.sizes)?;
+        let workers = vec![Worker::new(params)?];
+        Ok(ArrayWriter {
+            frame: self,
+            geometry,
+            params,
+            workers,
+            open: BTreeMap::new(),
+            max_open: usize::MAX,
+        })
+    }
+}
+
+impl<W: Write + Seek + Send> ArrayWriter<W> {
+    /// Sets the number of threads that compress, from 1 to 256; other numbers are clamped. The default is 1. The calling
+    /// thread is one of them. Each needs memory for two chunks. The file does not depend on their number.
+    pub fn threads(mut self, threads: usize) -> Self {
+        self.workers.truncate(1);
+        // A first compressor exists, so its parameters are valid.
+        self.workers.extend((1..threads.min(MAX_THREADS)).filter_map(|_| Worker::new(self.params).ok()));
+        self
+    }
+
+    /// Sets how many chunks can be open at once. A region that would leave more open is refused. There is no limit by
+    /// default.
+    ///
+    /// ```
+    /// # use b2nd_frame::FrameBuilder;
+    /// # use b2nd_serde::{Meta, Shapes};
+    /// let meta = Meta::new(Shapes { shape: &[4, 4], chunkshape: &[2, 2], blockshape: &[2, 2] }, "|u1")?;
+    /// let writer = FrameBuilder::new(meta).write_to(std::io::Cursor::new(Vec::new()))?;
+    /// let mut array = writer.into_array_writer()?.max_open_chunks(1);
+    /// // A row is in two chunks.
+    /// let error = array.write(&[0..1, 0..4], &[1, 2, 3, 4]).unwrap_err();
+    /// assert_eq!(error.to_string(), "2 chunks of 4 bytes would be open, but the limit is 1");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn max_open_chunks(self, max_open: usize) -> Self {
+        Self { max_open, ..self }
+    }
+
+    /// Writes the items of a region, in C order, with the item size and byte order of the dtype. The region has a range
+    /// for each dimension.
+    ///
+    /// Items of an open chunk can be written again; the last ones count.
+    ///
+    /// # Errors
+    ///
+    /// - [`InvalidInput`](crate::ErrorKind::InvalidInput) if the ranges do not fit the shape, if the number of bytes is
+    ///   not that of the region, or if one of its chunks is complete. Nothing is written then.
+    /// - [`TooLarge`](crate::ErrorKind::TooLarge) if too many chunks would be open, or there is no memory for them.
+    /// - [`Io`](crate::ErrorKind::Io) if a chunk cannot be written. The array then cannot be finished.
+    pub fn write(&mut self, region: &[Range<u64>], items: &[u8]) -> Result<(), Error> {
+        let typesize = self.frame.plan.sizes.typesize as usize;
+        let nitems = self.region_nitems(region)?;
+        let (needed, found) = (nitems.saturating_mul(typesize as u64), items.len());
+        if needed != found as u64 {
+            return Err(Error::invalid_input(format_args!(
+                "the region has {nitems} items of {typesize} bytes, {needed} in all, but {found} are given"
+            )));
+        }
+        self.write_parts(region, &|part, chunk| part.gather(items, typesize, chunk).map_err(Error::geometry))
+    }
+
+    /// Writes zeros for all items that have not come.
+    ///
+    /// # Errors
+    ///
+    /// [`Io`](crate::ErrorKind::Io) if a chunk cannot be written.
+    ///
+    /// ```
+    /// # use std::io::Cursor;
+    /// # use b2nd_frame::{Frame, FrameBuilder};
+    /// # use b2nd_serde::{Meta, Shapes};
+    /// let meta = Meta::new(Shapes { shape: &[6], chunkshape: &[4], blockshape: &[2] }, "|u1")?;
+    /// let mut array = FrameBuilder::new(meta).write_to(Cursor::new(Vec::new()))?.into_array_writer()?;
+    /// array.write(&[1..3], &[7, 8])?;
+    /// array.fill_with_zeros()?;
+    /// let mut frame = Frame::read_at(array.finish()?, 0)?;
+    /// assert_eq!(frame.slice(&[0..6]).read()?, [0, 7, 8, 0, 0, 0]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn fill_with_zeros(&mut self) -> Result<(), Error> {
+        while let Some((number, open)) = self.open.pop_first() {
+            let Some(worker) = self.workers.first_mut() else { break };
+            worker.compress(&open)?;
+            self.frame.write_compressed(number, &worker.chunk)?;
+        }
+        self.frame.fill_missing(SpecialValue::Zeros)
+    }
+
+    /// Writes the rest of the frame, as [`FrameWriter::finish`] does.
+    ///
+    /// # Errors
+    ///
+    /// The errors of `FrameWriter::finish`, and [`InvalidInput`](crate::ErrorKind::InvalidInput) if an item has not come.
+    pub fn finish(self) -> Result<W, Error> {
+        if let Some((number, open)) = self.open.first_key_value() {
+            let nitems = self.geometry.chunk(*number).map_or(0, |chunk| chunk.extent().nitems());
+            let written = open.nwritten;
+            return Err(Error::invalid_input(format_args!(
+                "chunk {number} is not complete: {written} of its {nitems} items have been written"
+            )));
+        }
+        self.frame.finish()
+    }
+
+    /// Whether the items have another byte order than the machine, after a check that they can be written from `T`.
+    #[cfg(feature = "ndarray")]
+    pub(super) fn is_swapped<T: Item>(&self) -> Result<bool, Error> {
+        let typesize = self.frame.plan.sizes.typesize as usize;
+        item::is_swapped::<T, ()>(&Frame::parse(&self.frame.header_so_far()?)?, typesize)
+    }
+
+    #[cfg(feature = "ndarray")]
+    pub(super) fn geometry(&self) -> &Geometry {
+        &self.geometry
+    }
+
+    /// The number of items of a region that fits the shape.
+    pub(crate) fn region_nitems(&self, region: &[Range<u64>]) -> Result<u64, Error> {
+        self.geometry.chunks_in(region).map_err(Error::geometry)?;
+        Ok(region.iter().fold(1, |nitems: u64, range| nitems.saturating_mul(range.end - range.start)))
+    }
+
+    /// Writes the chunks of a region, each gathered by a function.
+    pub(crate) fn write_parts(&mut self, region: &[Range<u64>], gather: &Gather<'_>) -> Result<(), Error> {
+        let Self { frame, geometry, workers, open, max_open, .. } = self;
+        let parts = geometry.chunks_in(region).map_err(Error::geometry)?;
+        let mut nopen = open.len();
+        for part in parts.clone() {
+            let number = part.number();
+            frame.check_number(number)?;
+            nopen += usize::from(!open.contains_key(&number) && part != part.whole());
+        }
+        if nopen > *max_open {
+            let nbytes = frame.chunk_nbytes();
+            return Err(Error::too_large(format_args!(
+                "{nopen} chunks of {nbytes} bytes would be open, but the limit is {max_open}"
+            )));
+        }
+        // A thread without a chunk would only be started.
+        let nthreads = parts.clone().take(workers.len()).count().max(1);
+        let workers = workers.get_mut(..nthreads).unwrap_or_default();
+        let queue = Mutex::new(Queue { parts, ntaken: 0, nwritten: 0, frame, open, result: Ok(()) });
+        let turn = Condvar::new();
+        thread::scope(|scope| {
+            let mut workers = workers.iter_mut();
+            let first = workers.next();
+            for worker in workers {
+                scope.spawn(|| worker.run(&queue, &turn, gather));
+            }
+            if let Some(first) = first {
+                first.run(&queue, &turn, gather);
+            }
+        });
+        queue.into_inner().unwrap_or_else(PoisonError::into_inner).result
+    }
+}
+
+impl Worker {
+    fn new(params: CParams) -> Result<Self, Error> {
+        let compressor = Compressor::new(params).map_err(Error::invalid_input)?;
+        Ok(Self { compressor, items: Vec::new(), chunk: Vec::new() })
+    }
+
+    /// Takes chunk after chunk of the queue.
+    fn run<W: Write + Seek>(&mut self, queue: &Mutex<Queue<'_, W>>, turn: &Condvar, gather: &Gather<'_>) {
+        let mut locked = lock(queue);
+        while locked.result.is_ok()
+            && let Some(part) = locked.parts.next()
+        {
+            let (number, sizes) = (part.number(), locked.frame.plan.sizes);
+            let open = locked.open.remove(&number);
+            let place = locked.ntaken;
+            locked.ntaken += 1;
+            drop(locked);
+            let gathered = self.gather(&part, open, sizes, gather);
+            // Chunks are written in order, so the file does not depend on the number of threads.
+            let is_waiting = |queue: &mut Queue<'_, W>| queue.nwritten != place && queue.result.is_ok();
+            locked = turn.wait_while(lock(queue), is_waiting).unwrap_or_else(PoisonError::into_inner);
+            if locked.result.is_ok() {
+                locked.nwritten += 1;
+                locked.result = gathered.and_then(|open| match open {
+                    Some(open) => {
+                        locked.open.insert(number, open);
+                        Ok(())
+                    }
+                    None => locked.frame.write_compressed(number, &self.chunk),
+                });
+            }
+            turn.notify_all();
+        }
+    }
+
+    /// Copies the items of a part into its chunk, and compresses the chunk if it is complete. Returns the chunk if it
+    /// stays open.
+    fn gather(
+        &mut self,
+        part: &Chunk<'_>,
+        open: Option<OpenChunk>,
+        sizes: Sizes,
+        gather: &Gather<'_>,
+    ) -> Result<Option<OpenChunk>, Error> {
+        let whole = part.whole();
+        let nbytes = sizes.chunksize as usize;
+        if *part == whole {
+            if self.items.len() == nbytes {
+                // What is padding here had items of the chunk before.
+                self.items.fill(0);
+            } else {
+                self.items = zeroed(nbytes)?;
+            }
+            gather(part, &mut self.items)?;
+            let compressed = self.compressor.compress_into(&self.items, &mut self.chunk);
+            return compressed.map_err(Error::too_large).map(|()| None);
+        }
+        let mut open = open.map_or_else(|| OpenChunk::new(nbytes, nbytes / sizes.typesize as usize), Ok)?;
+        gather(part, &mut open.items)?;
+        open.mark(part);
+        if open.nwritten < whole.extent().nitems() {
+            return Ok(Some(open));
+        }
+        self.compress(&open)?;
+        Ok(None)
+    }
+
+    fn compress(&mut self, open: &OpenChunk) -> Result<(), Error> {
+        self.compressor.compress_into(&open.items, &mut self.chunk).map_err(Error::too_large)
+    }
+}
+
+impl OpenChunk {
+    fn new(nbytes: usize, nitems: usize) -> Result<Self, Error> {
+        let mut written = Vec::new();
+        written.try_reserve_exact(nitems.div_ceil(BITS)).map_err(Error::too_large)?;
+        written.resize(nitems.div_ceil(BITS), 0);
+        Ok(Self { items: zeroed(nbytes)?, written, nwritten: 0 })
+    }
+
+    /// Records the items of a part.
+    fn mark(&mut self, part: &Chunk<'_>) {
+        for run in part.blocks().flat_map(|block| block.runs()) {
+            let Range { mut start, end } = run.source(1).unwrap_or_default();
+            while start < end {
+                let (word, first) = (start / BITS, start % BITS);
+                let count = (BITS - first).min(end - start);
+                let bits = u64::MAX >> (BITS - count) << first;
+                if let Some(word) = self.written.get_mut(word) {
+                    self.nwritten += u64::from((bits & !*word).count_ones());
+                    *word |= bits;
+                }
+                start += count;
+            }
+        }
+    }
+}
+
+fn lock<'l, 'q, W: Write>(queue: &'l Mutex<Queue<'q, W>>) -> MutexGuard<'l, Queue<'q, W>> {
+    queue.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The parameters of the compressor that a header records.
+fn params(header: &Header, sizes: &Sizes) -> Result<CParams, Error> {
+    if header.uses_dictionary {
+        return Err(Error::invalid_input("chunks are not compressed with dictionaries here"));
+    }
+    let mut params = CParams::new(sizes.typesize as usize);
+    (params.codec, params.clevel, params.splitmode) = (header.codec, header.level, header.split_mode);
+    (params.blocksize, params.filters) = (sizes.blocksize as usize, header.filters);
+    Ok(params)
+}
+
+impl<W: Write> fmt::Debug for ArrayWriter<W> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { frame, params, open, .. } = self;
+        let mut fields = f.debug_struct("ArrayWriter");
+        fields
+            .field("frame", frame)
+            .field("params", params)
+            .field("open", &open.len())
+            .finish_non_exhaustive()
+    }
+}

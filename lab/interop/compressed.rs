@@ -1,0 +1,114 @@
+//! Chunks of the compressor, decompressed by C-Blosc2.
+
+use std::io::Write;
+use std::process::Stdio;
+
+use b2nd_chunk::{CParams, ChunkHeader, Codec, Compressor, Decompressor, Filter, SplitMode};
+use fastrand::Rng;
+use serde_json::json;
+
+use crate::{cases, python, seed};
+
+/// Random bytes of a length that fits no item exactly at times: equal items, noise, few values, repetitions, a slow rise.
+fn data(rng: &mut Rng, typesize: usize) -> Vec<u8> {
+    let length = 1 << rng.u32(4..18);
+    let length = length / 2 + rng.usize(0..=length / 2);
+    let length = if rng.u8(..10) < 7 { length / typesize * typesize } else { length };
+    let item: Vec<u8> = (0..rng.usize(1..40)).map(|_| rng.u8(..)).collect();
+    let (style, value) = (rng.u8(..6), rng.choice([0, 0, 7, 255]).unwrap());
+    let mut sum = 0_u32;
+    let bytes = (0..length).map(|at| match style {
+        0 => value,
+        1 => rng.u8(..),
+        2 => rng.choice([0, 0, 0, 1, 5]).unwrap(),
+        3 => item[at % item.len()],
+        4 => item[at % typesize % item.len()],
+        _ => {
+            if at % typesize == 0 {
+                sum += rng.u32(..7);
+            }
+            sum.to_le_bytes().get(at % typesize).copied().unwrap_or_default()
+        }
+    });
+    bytes.collect()
+}
+
+fn params(rng: &mut Rng, typesize: usize) -> CParams {
+    let (shuffle, bitshuffle, delta) = (Filter::SHUFFLE, Filter::BITSHUFFLE, Filter::DELTA);
+    let itemsize = Filter { meta: rng.u8(2..9), ..shuffle };
+    let pipelines: &[&[Filter]] = &[
+        &[],
+        &[shuffle],
+        &[bitshuffle],
+        &[delta],
+        &[delta, shuffle],
+        &[delta, bitshuffle],
+        &[shuffle, Filter::BYTEDELTA],
+        &[bitshuffle, shuffle],
+        &[itemsize],
+        &[delta, shuffle, Filter::BYTEDELTA],
+    ];
+    let truncation = match rng.bool() {
+        true => Filter { meta: rng.choice([3, 10, 20, 0xfd]).unwrap(), ..Filter::TRUNC_PREC },
+        false => Filter { meta: rng.choice([3, 5, 7, 0xfe]).unwrap(), ..Filter::INT_TRUNC },
+    };
+    loop {
+        let mut params = CParams::new(typesize);
+        params.codec = rng.choice([Codec::BLOSCLZ, Codec::LZ4, Codec::ZLIB, Codec::ZSTD]).unwrap();
+        params.clevel = rng.u8(..=9);
+        params.splitmode = rng.choice([SplitMode::Always, SplitMode::Never, SplitMode::Auto]).unwrap();
+        let (whole, any) = (typesize * rng.usize(1..2000), rng.usize(1..5000));
+        params.blocksize = rng.choice([0, 0, whole, any]).unwrap();
+        params.filters = [Filter::NONE; 6];
+        let filters = rng.choice(pipelines).unwrap();
+        params.filters[6 - filters.len()..].copy_from_slice(filters);
+        if rng.u8(..8) == 0 {
+            params.filters[0] = truncation;
+        }
+        if Compressor::new(params).is_ok() {
+            return params;
+        }
+    }
+}
+
+#[test]
+fn c_blosc2_decompresses_our_chunks_to_the_same_bytes() {
+    let mut rng = Rng::with_seed(seed().into());
+    let mut child = python("compressed.py").stdin(Stdio::piped()).spawn().unwrap();
+    let mut input = child.stdin.take().unwrap();
+    let (mut chunk, mut decompressor) = (Vec::new(), Decompressor::new());
+    let mut with_blocks = 0;
+    for _ in 0..cases(20_000) {
+        let (any, large) = (rng.usize(1..32), rng.usize(1..300));
+        let typesize = rng.choice([1, 2, 3, 4, 8, 16, any, large]).unwrap();
+        let (data, params) = (data(&mut rng, typesize), params(&mut rng, typesize));
+        let case = format!("{} bytes, {params:?}", data.len());
+        Compressor::new(params).unwrap().compress_into(&data, &mut chunk).unwrap();
+        let header = ChunkHeader::parse(&chunk).unwrap();
+        header.check().unwrap_or_else(|error| panic!("{error}: {case}"));
+        assert!(chunk.len() == header.cbytes && chunk.len() <= data.len() + 32, "{case}");
+        with_blocks += u32::from(header.has_table());
+
+        let [truncation, ..] = params.filters;
+        // What is stored or constant has no filters.
+        let truncated = (header.has_table() && truncation.id != 0 && truncation.name().is_some())
+            .then_some(truncation)
+            .filter(|filter| [Filter::TRUNC_PREC.id, Filter::INT_TRUNC.id].contains(&filter.id));
+        let mut found = vec![0xaa; data.len()];
+        decompressor.decompress_into(&chunk, &mut found).unwrap_or_else(|error| panic!("{error}: {case}"));
+        assert!(truncated.is_some() || found == data, "other data: {case}");
+
+        let truncated = truncated.map(|filter| {
+            let meta = i8::from_le_bytes([filter.meta]);
+            json!([filter.name().unwrap().to_uppercase(), meta, typesize])
+        });
+        let line =
+            json!({ "data": data.len(), "chunk": chunk.len(), "truncated": truncated, "params": case });
+        writeln!(input, "{line}").unwrap();
+        input.write_all(&data).unwrap();
+        input.write_all(&chunk).unwrap();
+    }
+    drop(input);
+    assert!(child.wait().unwrap().success());
+    println!("{with_blocks} chunks with compressed blocks");
+}
