@@ -338,6 +338,12 @@ fn default_block_sizes_are_those_of_c_blosc2() {
         let found: Vec<usize> = levels(codec, typesize, filter).collect();
         assert_eq!(found, expected, "{codec}, {typesize}, {filter}");
     }
+    // Shorter data is one block, at every level.
+    for (nbytes, expected) in [(32 * KIB - 1, 32 * KIB - 4), (32 * KIB, 16 * KIB)] {
+        let mut params = with_filters(CParams::new(4), &[]);
+        (params.codec, params.clevel) = (Codec::LZ4, 1);
+        assert_eq!(compressed(params, &vec![0; nbytes]).0.blocksize, expected, "{nbytes}");
+    }
 }
 
 #[test]
