@@ -116,6 +116,8 @@ pub(crate) struct Encoder {
     /// The last place of four bytes, by their hash.
     places: Vec<u32>,
     hash_bits: u32,
+    /// After 2 to this power bytes without a repetition, every second byte is tried, then every third, and so on.
+    patience: u32,
 }
 
 #[cfg(feature = "compress")]
@@ -132,7 +134,7 @@ impl Encoder {
 
     pub(crate) fn new(level: u8) -> Self {
         let hash_bits = 14.min(11 + u32::from(level));
-        Self { places: vec![0; 1 << hash_bits], hash_bits }
+        Self { places: vec![0; 1 << hash_bits], hash_bits, patience: 3 + u32::from(level) }
     }
 
     /// Compresses a stream, and returns the number of bytes; `None` if they are more than the output takes.
@@ -144,7 +146,7 @@ impl Encoder {
         let (mut at, mut literals) = (1, 0);
         while at + Self::LAST_LITERALS < stream.len() {
             let Some((distance, length)) = self.repetition(stream, at) else {
-                at += 1;
+                at += 1 + ((at - literals) >> self.patience);
                 continue;
             };
             output.put_literals(stream.get(literals..at)?)?;
@@ -158,7 +160,7 @@ impl Encoder {
         Some(room - output.0.len())
     }
 
-    /// The distance and length of a repetition at a place, up to the byte before the last.
+    /// The distance and length of a repetition at a place.
     fn repetition(&mut self, stream: &[u8], at: usize) -> Option<(usize, usize)> {
         let before = self.place(stream, at)?;
         let distance =
@@ -167,7 +169,9 @@ impl Encoder {
         if old.first_chunk::<4>() != new.first_chunk::<4>() {
             return None;
         }
-        let length = common_length(old, new);
+        // A repetition that ends before the bytes differ makes the next one begin with what is common to both: the edges of
+        // two areas in an image are alike, but the areas are not equally long.
+        let length = common_length(old, new) - if distance == 1 { 2 } else { 1 };
         let least = if distance < FAR_DISTANCE { Self::MIN_LENGTH } else { Self::MIN_FAR_LENGTH };
         (length >= least).then_some((distance, length))
     }

@@ -7,6 +7,8 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 
 #[cfg(feature = "compress")]
+use lz4rip::block::CompressorN;
+#[cfg(feature = "compress")]
 use miniz_oxide::deflate::core::{self as deflate, CompressorOxide, TDEFLFlush, TDEFLStatus};
 use miniz_oxide::inflate::TINFLStatus;
 use miniz_oxide::inflate::core::inflate_flags::{
@@ -135,7 +137,7 @@ pub(crate) struct Encoder {
 #[cfg(feature = "compress")]
 enum EncoderState {
     Blosclz(blosclz::Encoder),
-    Lz4(Box<lz4rip::block::CompressorN<LZ4_ENTRIES>>),
+    Lz4,
     Zlib(Box<CompressorOxide>),
     Zstd(Box<CompressContext>),
     /// The codec or the level is not valid, so all streams are stored.
@@ -147,7 +149,7 @@ impl Encoder {
     pub(crate) fn new(codec: Codec, level: u8) -> Self {
         let state = match codec {
             Codec::BLOSCLZ => EncoderState::Blosclz(blosclz::Encoder::new(level)),
-            Codec::LZ4 => EncoderState::Lz4(Box::default()),
+            Codec::LZ4 => EncoderState::Lz4,
             Codec::ZLIB => {
                 let flags = deflate::create_comp_flags_from_zip_params(level.into(), 15, 0);
                 EncoderState::Zlib(Box::new(CompressorOxide::new(flags)))
@@ -167,7 +169,7 @@ impl Encoder {
     /// Compresses a stream; `None` if it does not get shorter.
     pub(crate) fn compress(&mut self, stream: &[u8]) -> Option<&[u8]> {
         let room = match self.state {
-            EncoderState::Lz4(_) => lz4rip::get_maximum_output_size(stream.len()),
+            EncoderState::Lz4 => lz4rip::get_maximum_output_size(stream.len()),
             _ => stream.len(),
         };
         if self.output.len() < room {
@@ -176,7 +178,8 @@ impl Encoder {
         let output = self.output.get_mut(..room)?;
         let length = match &mut self.state {
             EncoderState::Blosclz(encoder) => encoder.compress(stream, output)?,
-            EncoderState::Lz4(encoder) => encoder.compress_into(stream, output).ok()?,
+            // One that is used again makes other bytes of a stream of at most 1024.
+            EncoderState::Lz4 => CompressorN::<LZ4_ENTRIES>::new().compress_into(stream, output).ok()?,
             EncoderState::Zlib(encoder) => {
                 encoder.reset();
                 let (status, _, length) = deflate::compress(encoder, stream, output, TDEFLFlush::Finish);

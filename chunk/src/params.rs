@@ -145,6 +145,9 @@ impl CParams {
             };
             return (stream * self.typesize).min(4096 * KIB);
         }
+        if nbytes < 32 * KIB {
+            return nbytes;
+        }
         let base = [8, 16, 32, 64, 128, 128, 256, 256, 256, 256].get(level).map_or(0, |size| size * KIB);
         match (self.codec, level) {
             (Codec::ZLIB | Codec::ZSTD, 9) => 4 * base,

@@ -1,5 +1,7 @@
 """Decompresses chunks with C-Blosc2. Reads cases from standard input: a line of JSON with the lengths `data` and `chunk`, and `truncated` (the name and
 parameter of a filter that truncates, and the item size) or null; then the data and the chunk. Exits with 1 at the first chunk that holds other data.
+
+`compressed.py blocksizes` reads parameters and the block size that we choose with them, and exits with 1 at the first that C-Blosc2 does not choose.
 """
 
 import json
@@ -16,6 +18,19 @@ def truncated(data, name, meta, typesize):
     repeated = bytearray(data[:whole] * 32)
     chunk = blosc2.compress2(repeated, typesize=typesize, blocksize=len(repeated), nthreads=1, clevel=1, **filters)
     return blosc2.decompress2(chunk)[:whole] + data[whole:]
+
+
+def block_sizes():
+    count = 0
+    for line in sys.stdin:
+        case = json.loads(line)
+        options = {"codec": getattr(blosc2.Codec, case["codec"]), "splitmode": getattr(blosc2.SplitMode, case["splitmode"])}
+        options |= {"typesize": case["typesize"], "clevel": case["clevel"], "filters": [blosc2.Filter(case["filter"])], "nthreads": 1}
+        chunk = blosc2.compress2(bytes(case["nbytes"]), **options)
+        if int.from_bytes(chunk[8:12], "little") != case["blocksize"]:
+            sys.exit(f"C-Blosc2 chooses {int.from_bytes(chunk[8:12], 'little')}: {line}")
+        count += 1
+    print(f"C-Blosc2 chooses the same block size for {count} chunks")
 
 
 def main():
@@ -35,4 +50,4 @@ def main():
     print(f"C-Blosc2 decompresses {count} chunks to the data that was compressed")
 
 
-main()
+block_sizes() if sys.argv[1:] == ["blocksizes"] else main()

@@ -112,3 +112,74 @@ fn c_blosc2_decompresses_our_chunks_to_the_same_bytes() {
     assert!(child.wait().unwrap().success());
     println!("{with_blocks} chunks with compressed blocks");
 }
+
+/// Data that BloscLZ repeats at the distances and lengths where the form of the stream changes.
+fn repetitions(rng: &mut Rng) -> impl Iterator<Item = Vec<u8>> {
+    let mut noise = |length| (0..length).map(|_| rng.u8(..)).collect::<Vec<u8>>();
+    let mark = noise(40);
+    let (end, long) = (noise(20), noise(70_000));
+    let distances = [41, 255, 256, 8190, 8191, 8192, 8193, 65_535, 65_536, 73_726, 73_727, 73_728];
+    let far = distances.map(|distance| [&mark[..], &vec![0; distance - 40], &mark, &end].concat());
+    let lengths = (5..30).chain(250..290).chain(510..540).chain([8191, 8192, 70_000]);
+    let alike = lengths.flat_map(move |length| {
+        [vec![7; length], b"abc".iter().copied().cycle().take(length).collect(), long[..length].to_vec()]
+            .map(|bytes| [&mark, &bytes[..], b"before", &bytes, &end].concat())
+    });
+    far.into_iter().chain(alike)
+}
+
+#[test]
+fn c_blosc2_decompresses_repetitions_at_every_distance_and_length() {
+    let mut child = python("compressed.py").stdin(Stdio::piped()).spawn().unwrap();
+    let mut input = child.stdin.take().unwrap();
+    let mut chunk = Vec::new();
+    for data in repetitions(&mut Rng::with_seed(seed().into())) {
+        for clevel in [1, 5, 9] {
+            let mut params = CParams::new(1);
+            (params.codec, params.clevel, params.blocksize) = (Codec::BLOSCLZ, clevel, data.len());
+            Compressor::new(params).unwrap().compress_into(&data, &mut chunk).unwrap();
+            let line =
+                json!({ "data": data.len(), "chunk": chunk.len(), "truncated": null, "level": clevel });
+            writeln!(input, "{line}").unwrap();
+            input.write_all(&data).unwrap();
+            input.write_all(&chunk).unwrap();
+        }
+    }
+    drop(input);
+    assert!(child.wait().unwrap().success());
+}
+
+#[test]
+fn our_default_block_sizes_are_those_of_c_blosc2() {
+    let mut rng = Rng::with_seed(seed().into());
+    let mut child = python("compressed.py").arg("blocksizes").stdin(Stdio::piped()).spawn().unwrap();
+    let mut input = child.stdin.take().unwrap();
+    let mut chunk = Vec::new();
+    for _ in 0..cases(2000) {
+        let (any, large) = (rng.usize(1..32), rng.usize(1..256));
+        let typesize = rng.choice([1, 2, 3, 4, 8, 16, any, large]).unwrap();
+        let bits = rng.u32(1..23);
+        // Of less than an item, C-Blosc2 makes blocks of a byte.
+        let nbytes = typesize.max(32) + rng.usize(0..1 << bits);
+        let nbytes = if rng.bool() { nbytes.next_multiple_of(typesize) } else { nbytes };
+        let mut params = CParams::new(typesize);
+        params.codec = rng.choice([Codec::BLOSCLZ, Codec::LZ4, Codec::ZLIB, Codec::ZSTD]).unwrap();
+        params.clevel = rng.u8(..=9);
+        params.splitmode = rng.choice([SplitMode::Always, SplitMode::Never, SplitMode::Auto]).unwrap();
+        params.filters[5] = rng.choice([Filter::SHUFFLE, Filter::BITSHUFFLE, Filter::NONE]).unwrap();
+        // A chunk of one value has a block size, too.
+        Compressor::new(params).unwrap().compress_into(&vec![0; nbytes], &mut chunk).unwrap();
+        let line = json!({
+            "nbytes": nbytes,
+            "typesize": typesize,
+            "codec": params.codec.to_string().to_uppercase(),
+            "clevel": params.clevel,
+            "splitmode": format!("{}_SPLIT", params.splitmode.to_string().to_uppercase()),
+            "filter": params.filters[5].id,
+            "blocksize": ChunkHeader::parse(&chunk).unwrap().blocksize,
+        });
+        writeln!(input, "{line}").unwrap();
+    }
+    drop(input);
+    assert!(child.wait().unwrap().success());
+}

@@ -351,16 +351,22 @@ def case(rng, path, told):
     array = Array(rng)
     asked = compression(rng)
     into = rng.choice(["file", "file", "directory", "directory", "writer", "offset", "vec"])
-    source = rng.choice(["array", "compress2", "stored", "compressed", "mixed"])
-    given, fill = steps(rng, array, asked, source)
-    if into == "vec" and (fill or any(step[1] not in ("chunk", "compressed") for step in given)):
+    source = rng.choice(["array", "compress2", "stored", "compressed", "mixed", "regions", "regions", "regions"])
+    regions = None
+    if source == "regions":
+        # By the items, in regions of any shape and order. LZ4HC is only read.
+        asked["codec"] = rng.choice([codec for codec in CODECS if codec != 2])
+        regions, given, fill = rng.getrandbits(32), [], None
+    else:
+        given, fill = steps(rng, array, asked, source)
+    if into == "vec" and (regions is not None or fill or any(step[1] not in ("chunk", "compressed") for step in given)):
         into = "writer"
     metalayers, given_metalayers = layers(rng, 15, bytes)
     vlmetalayers, given_vlmetalayers = layers(rng, 15, compressed_value)
     ask = {
         "path": path, "into": into, "dtype": array.dtype_text, "typesize": array.typesize,
         "shape": array.shape, "chunkshape": array.chunks, "blockshape": array.blocks, **asked,
-        "items": array.extended[array.inside(array.shape)].tobytes().hex(), "steps": given, "fill": fill,
+        "items": array.extended[array.inside(array.shape)].tobytes().hex(), "steps": given, "fill": fill, "regions": regions,
         "metalayers": given_metalayers, "vlmetalayers": given_vlmetalayers,
     }  # fmt: skip
     told |= {name: ask[name] for name in ("into", "dtype", "shape", "chunkshape", "blockshape", "fill")} | asked

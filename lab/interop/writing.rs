@@ -4,9 +4,11 @@ use std::collections::BTreeMap;
 use std::env;
 use std::fs::{self, File};
 use std::io::{Cursor, Seek, SeekFrom, Write};
+use std::ops::Range;
 use std::path::Path;
 
 use crate::{converse, python, seed};
+use b2nd_chunk::{CParams, Compressor};
 use b2nd_frame::{
     Check, CheckDepth, Codec, Filter, Finding, FindingCode, Frame, FrameBuilder, FrameWriter, Severity,
     SpecialValue, SplitMode,
@@ -14,7 +16,7 @@ use b2nd_frame::{
 use b2nd_lab::vectors::hex;
 use b2nd_lab::{remove, unhex};
 use b2nd_serde::{Meta, Shapes};
-use blosc2_pure_rs::compress::{CParams, compress_chunk};
+use fastrand::Rng;
 use serde_json::Value;
 
 /// The number of bytes before a frame that is written within a file.
@@ -48,14 +50,17 @@ impl Asked<'_> {
         self.dimensions("filters")
     }
 
-    fn builder(&self) -> FrameBuilder {
-        let split_mode = match self.number("split_mode") {
+    fn split_mode(&self) -> SplitMode {
+        match self.number("split_mode") {
             1 => SplitMode::Always,
             2 => SplitMode::Never,
             3 => SplitMode::Auto,
             4 => SplitMode::ForwardCompatible,
             other => panic!("split mode {other}"),
-        };
+        }
+    }
+
+    fn builder(&self) -> FrameBuilder {
         let filters: Vec<_> = self.filters().into_iter().map(|id| Filter { id, meta: 0 }).collect();
         let meta = self.meta();
         let is_known = meta.parse_dtype().is_ok_and(|dtype| dtype.is_some());
@@ -66,7 +71,7 @@ impl Asked<'_> {
         builder = builder
             .codec(Codec(self.number("codec")))
             .level(self.number("level"))
-            .split_mode(split_mode)
+            .split_mode(self.split_mode())
             .filters(&filters)
             .uses_dictionary(self.0["uses_dictionary"].as_bool().unwrap());
         for layer in self.0["metalayers"].as_array().unwrap() {
@@ -99,24 +104,22 @@ impl Asked<'_> {
     fn compressed(&self, number: u64) -> Vec<u8> {
         let typesize: usize = self.number("typesize");
         let block_items = usize::try_from(self.meta().geometry().unwrap().block_nitems()).unwrap();
-        let mut filters = [0; 6];
-        let asked = self.filters();
-        filters[6 - asked.len()..].copy_from_slice(&asked);
-        let parameters = CParams {
-            compcode: self.number("codec"),
-            clevel: self.number("level"),
-            // The header of a chunk has one byte for it.
-            typesize: if typesize > 255 { 1 } else { typesize.try_into().unwrap() },
-            blocksize: (block_items * typesize).try_into().unwrap(),
-            splitmode: self.number("split_mode"),
-            filters,
-            use_dict: self.0["uses_dictionary"].as_bool().unwrap(),
-            ..CParams::default()
+        let mut params = CParams::new(typesize);
+        params.blocksize = block_items * typesize;
+        params.codec = match Codec(self.number("codec")) {
+            Codec::LZ4HC => Codec::LZ4,
+            codec => codec,
         };
-        compress_chunk(&self.chunk(number), &parameters).unwrap()
+        params.clevel = self.number("level");
+        params.splitmode = self.split_mode();
+        params.filters = Default::default();
+        for (slot, id) in params.filters.iter_mut().rev().zip(self.filters().into_iter().rev()) {
+            slot.id = id;
+        }
+        compressed(params, &self.chunk(number))
     }
 
-    /// The ready-made chunk of a step, compressed by Python or blosc2-pure-rs; `None` if it has none.
+    /// The ready-made chunk of a step, compressed by Python or by this project; `None` if it has none.
     fn ready(&self, step: &Value) -> Option<Vec<u8>> {
         match step[1].as_str().unwrap() {
             "chunk" => Some(unhex(step[2].as_str().unwrap())),
@@ -125,7 +128,10 @@ impl Asked<'_> {
         }
     }
 
-    fn fill<W: Write + Seek>(&self, mut writer: FrameWriter<W>) -> W {
+    fn fill<W: Write + Seek + Send>(&self, mut writer: FrameWriter<W>) -> W {
+        if let Some(seed) = self.0["regions"].as_u64() {
+            return self.fill_by_regions(writer, &mut Rng::with_seed(seed));
+        }
         for step in self.0["steps"].as_array().unwrap() {
             let number = step[0].as_u64().unwrap();
             if let Some(chunk) = self.ready(step) {
@@ -143,6 +149,29 @@ impl Asked<'_> {
             writer.fill_missing(special(name)).unwrap();
         }
         writer.finish().unwrap()
+    }
+
+    fn fill_by_regions<W: Write + Seek + Send>(&self, writer: FrameWriter<W>, rng: &mut Rng) -> W {
+        let (typesize, items): (usize, _) = (self.number("typesize"), unhex(self.text("items")));
+        let mut array = writer.into_array_writer().unwrap().threads(rng.usize(1..4));
+        let shape: Vec<u64> = self.dimensions("shape");
+        let mut regions = vec![shape.iter().map(|&items| 0..items).collect::<Vec<Range<u64>>>()];
+        // An array without dimensions has one item, which is one region.
+        let ncuts = if shape.is_empty() { 0 } else { rng.usize(..8) };
+        for _ in 0..ncuts {
+            let region = regions.swap_remove(rng.usize(..regions.len()));
+            let axis = rng.usize(..region.len());
+            let cut = rng.u64(region[axis].start..=region[axis].end);
+            let (mut first, mut second) = (region.clone(), region);
+            (first[axis].end, second[axis].start) = (cut, cut);
+            regions.extend([first, second]);
+        }
+        rng.shuffle(&mut regions);
+        for region in regions {
+            let of_region = slice_of(&items, typesize, &shape, &region);
+            array.write(&region, &of_region).unwrap();
+        }
+        array.finish().unwrap()
     }
 
     fn write(&self) {
@@ -167,6 +196,21 @@ impl Asked<'_> {
             }
         }
     }
+}
+
+fn compressed(params: CParams, items: &[u8]) -> Vec<u8> {
+    let mut chunk = Vec::new();
+    Compressor::new(params).unwrap().compress_into(items, &mut chunk).unwrap();
+    chunk
+}
+
+/// The items of a region of an array.
+fn slice_of(items: &[u8], typesize: usize, shape: &[u64], region: &[Range<u64>]) -> Vec<u8> {
+    let Some((range, inner)) = region.split_first() else { return items.into() };
+    let row = items.len() / usize::try_from(shape[0]).unwrap().max(1);
+    let rows = items.chunks(row.max(1)).enumerate();
+    let rows = rows.filter(|(index, _)| range.contains(&(*index as u64)));
+    rows.flat_map(|(_, row)| slice_of(row, typesize, &shape[1..], inner)).collect()
 }
 
 fn special(name: &str) -> SpecialValue {
@@ -256,13 +300,10 @@ fn frame_for_hdf5(asked: &Asked) -> Vec<u8> {
         return writer.finish().unwrap().into_inner();
     }
     let blocksize = usize::try_from(geometry.block_nitems()).unwrap() * typesize;
-    let parameters = CParams {
-        compcode: asked.number("codec"),
-        typesize: if typesize > 255 { 1 } else { typesize.try_into().unwrap() },
-        blocksize: blocksize.try_into().unwrap(),
-        ..CParams::default()
-    };
-    FrameBuilder::new(meta).to_vec([compress_chunk(&items, &parameters).unwrap()]).unwrap()
+    let mut params = CParams::new(typesize);
+    (params.blocksize, params.codec) = (blocksize, Codec(asked.number("codec")));
+    params.codec = if params.codec == Codec::LZ4HC { Codec::LZ4 } else { params.codec };
+    FrameBuilder::new(meta).to_vec([compressed(params, &items)]).unwrap()
 }
 
 #[test]

@@ -86,7 +86,12 @@
 //!   [`Geometry::new`] does not know the type size and accepts it; [`Geometry::chunk_nbytes`] rejects it.
 
 #[cfg(feature = "alloc")]
+use alloc::{vec, vec::Vec};
+
+#[cfg(feature = "alloc")]
 use crate::meta::Meta;
+#[cfg(feature = "alloc")]
+use crate::shapes::Shapes;
 
 mod dimensions;
 mod error;
@@ -100,6 +105,7 @@ mod run;
 
 // More methods of `Geometry`. rustdoc lists them in the order of these modules.
 mod chunk;
+mod default;
 mod position;
 mod resize;
 
@@ -114,6 +120,32 @@ pub use run::{Run, Runs};
 
 #[cfg(feature = "alloc")]
 impl Meta {
+    /// The metalayer of a new array with items of this many bytes, whose chunk and block shapes follow from its shape
+    /// ([`Geometry::default_blockshape`] has a table).
+    ///
+    /// # Errors
+    ///
+    /// The errors of [`Meta::new`].
+    ///
+    /// ```
+    /// let meta = b2nd_serde::Meta::with_default_shapes(&[4000, 5000], 4, "<f4")?;
+    /// assert_eq!((meta.chunkshape(), meta.blockshape()), (&[204, 5000][..], &[6, 5000][..]));
+    /// # Ok::<(), b2nd_serde::Error>(())
+    /// ```
+    pub fn with_default_shapes(shape: &[i64], typesize: usize, dtype: &str) -> Result<Self, crate::Error> {
+        let extent = Dimensions::collect(shape.iter().map(|&items| items.unsigned_abs()));
+        let blockshape = Geometry::default_blockshape(&extent, typesize);
+        let chunkshape = Geometry::default_chunkshape(&extent, &blockshape, typesize);
+        // Neither is above the target of 4 Mi items.
+        let int32 =
+            |shape: Dimensions| shape.iter().map(|&items| i32::try_from(items).unwrap_or(i32::MAX)).collect();
+        let (chunkshape, blockshape): (Vec<i32>, Vec<i32>) = (int32(chunkshape), int32(blockshape));
+        // Of more than 16 dimensions, `Dimensions` has only the first ones; the error must name their number.
+        let rest = |part: &[i32]| [part, &vec![1; shape.len() - part.len()]].concat();
+        let shapes = Shapes { shape, chunkshape: &rest(&chunkshape), blockshape: &rest(&blockshape) };
+        Self::new(shapes, dtype)
+    }
+
     /// The [`Geometry`] of the array: the positions of its items. It exists only if the three shapes fit each other.
     ///
     /// # Errors

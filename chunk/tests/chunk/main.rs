@@ -1,6 +1,8 @@
 //! Chunks that C-Blosc2 and C-Blosc compressed, and chunks that are damaged. `lab/interop/chunk_data.rs` compares
 //! thousands of others with C-Blosc2.
 
+#[cfg(feature = "compress")]
+mod compress;
 #[cfg(feature = "decompress")]
 mod damage;
 #[cfg(feature = "decompress")]

@@ -18,7 +18,7 @@ use crate::write::builder::FrameBuilder;
 /// Writes an array to a path that must not exist yet, as a contiguous frame, and opens it.
 ///
 /// The dtype follows from the item type (`f32` is `<f4`, `[u8; 16]` is `|V16`), and the chunk and block shapes from the
-/// shape and the item size ([`Shapes`](b2nd_serde::Shapes)). Chunks are compressed by zstd at level 5, after a shuffle,
+/// shape and the item size ([`Geometry::default_blockshape`](b2nd_serde::Geometry::default_blockshape) has a table). Chunks are compressed by zstd at level 5, after a shuffle,
 /// in one thread. [`FrameBuilder::write_array`] takes other parameters.
 ///
 /// The memory of two chunks is enough beside the array; three, if the array is not in C order.
@@ -43,11 +43,7 @@ pub fn write_array<T: Item, D: Dimension>(
 ) -> Result<Frame<File>, Error> {
     let shape = array.shape().iter().map(|&items| i64::try_from(items).map_err(Error::too_large));
     let shape = shape.collect::<Result<Vec<_>, _>>()?;
-    // INTERIM
-    let chunk: Vec<i32> = shape.iter().map(|&n| n.min(128) as i32).collect();
-    let block: Vec<i32> = shape.iter().map(|&n| n.min(32) as i32).collect();
-    let meta =
-        Meta::new(b2nd_serde::Shapes { shape: &shape, chunkshape: &chunk, blockshape: &block }, &T::dtype());
+    let meta = Meta::with_default_shapes(&shape, size_of::<T>(), &T::dtype());
     FrameBuilder::new(meta.map_err(Error::invalid_input)?).write_array(path, array)
 }
 

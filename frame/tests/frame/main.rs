@@ -1,5 +1,7 @@
 //! The frame: finding, reading, checking and changing it.
 
+#[cfg(feature = "compress")]
+mod arrays;
 mod change;
 mod check;
 mod chunk_data;

@@ -1,0 +1,337 @@
+//! New arrays, written by regions.
+
+use std::fs;
+use std::io::{self, Cursor, Seek, SeekFrom, Write};
+use std::ops::Range;
+use std::slice;
+
+use b2nd_chunk::ChunkHeader;
+use b2nd_frame::{
+    ArrayWriter, Check, CheckDepth, ChunkPlace, Codec, ErrorKind, Frame, FrameBuilder, Severity, SpecialValue,
+};
+use b2nd_serde::{Meta, Shapes};
+
+use crate::opened;
+
+const SHAPE: [i64; 2] = [50, 70];
+
+fn builder(dtype: &str) -> FrameBuilder {
+    let shapes = Shapes { shape: &SHAPE, chunkshape: &[16, 32], blockshape: &[5, 8] };
+    FrameBuilder::new(Meta::new(shapes, dtype).unwrap())
+}
+
+fn in_memory(builder: FrameBuilder) -> ArrayWriter<Cursor<Vec<u8>>> {
+    builder.write_to(Cursor::new(Vec::new())).unwrap().into_array_writer().unwrap()
+}
+
+/// A slow rise, with another byte at each place of an item.
+fn items() -> Vec<u8> {
+    (0..SHAPE[0] * SHAPE[1])
+        .flat_map(|item| [item / 100, item % 7, 3, item % 100])
+        .map(|byte| byte.to_le_bytes()[0])
+        .collect()
+}
+
+fn whole() -> [Range<u64>; 2] {
+    SHAPE.map(|items| 0..items.unsigned_abs())
+}
+
+fn finished(writer: ArrayWriter<Cursor<Vec<u8>>>) -> Vec<u8> {
+    writer.finish().unwrap().into_inner()
+}
+
+fn read(frame: &[u8]) -> Vec<u8> {
+    let mut frame = opened(frame);
+    // Zeros that were given and zeros that were never given look the same, hence a warning.
+    let report = Check::new(CheckDepth::ChunkData).run(&mut frame).unwrap();
+    assert!(report.findings.iter().all(|finding| finding.severity() == Severity::Warning), "{report:?}");
+    let shape: Vec<_> =
+        frame.array().unwrap().unwrap().shape().iter().map(|&items| 0..items.unsigned_abs()).collect();
+    frame.slice(&shape).read().unwrap()
+}
+
+#[test]
+fn the_file_is_the_same_for_any_number_of_threads_and_for_whole_rows_of_chunks() {
+    let mut files = Vec::new();
+    for threads in [1, 2, 3, 7, 1000] {
+        let mut writer = in_memory(builder("<i4")).threads(threads);
+        writer.write(&whole(), &items()).unwrap();
+        files.push(finished(writer));
+    }
+    let mut by_rows = in_memory(builder("<i4")).threads(2);
+    for start in (0..50).step_by(16) {
+        let (end, row) = (50.min(start + 16), 70 * 4);
+        by_rows.write(&[start as u64..end as u64, 0..70], &items()[start * row..end * row]).unwrap();
+    }
+    files.push(finished(by_rows));
+    assert!(files.iter().all(|file| *file == files[0]));
+    assert!(read(&files[0]) == items());
+}
+
+#[test]
+fn a_chunk_is_written_as_soon_as_its_last_item_has_come() {
+    let mut writer = in_memory(builder("<i4")).max_open_chunks(3);
+    // A row at a time: 3 chunks of 16 rows are open at most, and the last rows are in chunks of 2 rows.
+    for (row, items) in (0..).zip(items().chunks(70 * 4)) {
+        writer.write(&[row..row + 1, 0..70], items).unwrap();
+    }
+    assert!(read(&finished(writer)) == items());
+}
+
+#[test]
+fn items_of_an_open_chunk_can_be_written_again_but_not_those_of_a_complete_one() {
+    let mut writer = in_memory(builder("<i4"));
+    writer.write(&[0..15, 0..70], &[1; 15 * 70 * 4]).unwrap();
+    writer.write(&[7..16, 0..70], &items()[7 * 280..16 * 280]).unwrap();
+    let error = writer.write(&[15..17, 0..70], &[0; 2 * 70 * 4]).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::InvalidInput);
+    assert_eq!(error.to_string(), "chunk 0 has already been given, or filled");
+    writer.write(&[16..50, 0..70], &items()[16 * 280..]).unwrap();
+    let read = read(&finished(writer));
+    assert!(read[..7 * 280] == [1; 7 * 280] && read[7 * 280..] == items()[7 * 280..]);
+}
+
+#[test]
+fn an_array_with_missing_items_is_not_finished_but_can_be_filled_with_zeros() {
+    let half = || {
+        let mut writer = in_memory(builder("<i4"));
+        writer.write(&[0..16, 0..33], &[7; 16 * 33 * 4]).unwrap();
+        writer
+    };
+    let error = half().finish().unwrap_err();
+    assert_eq!(error.to_string(), "chunk 1 is not complete: 16 of its 512 items have been written");
+    let mut writer = half();
+    writer.fill_with_zeros().unwrap();
+    let frame = finished(writer);
+    let read = read(&frame);
+    assert_eq!(
+        (read[0], read[33 * 4], read.iter().map(|&byte| u64::from(byte)).sum::<u64>()),
+        (7, 0, 7 * 16 * 33 * 4)
+    );
+    assert_eq!(opened(&frame).count_chunks().unwrap().stored, 2);
+    // A whole chunk alone, and no other.
+    let mut writer = in_memory(builder("<i4"));
+    writer.write(&[0..16, 0..32], &[7; 16 * 32 * 4]).unwrap();
+    let error = writer.finish().unwrap_err();
+    assert_eq!(error.to_string(), "11 of 12 chunks have not been given; the first of them is chunk 1");
+}
+
+#[test]
+fn equal_items_become_a_special_chunk_and_nan_only_where_it_means_the_same() {
+    let place = |dtype: &str, item: &[u8]| {
+        let mut writer = in_memory(builder(dtype));
+        writer.write(&whole(), &item.repeat(50 * 70)).unwrap();
+        let frame = finished(writer);
+        assert!(read(&frame) == item.repeat(50 * 70), "{dtype} {item:?}");
+        // The first chunk has no padding at its end, but between its blocks.
+        let mut frame = opened(frame);
+        let mut chunks = frame.chunks().unwrap();
+        let entry = chunks.get(0).unwrap().unwrap();
+        match entry.place {
+            ChunkPlace::Special(special) => Some(special),
+            _ => chunks.header(&entry).unwrap().and_then(|header: ChunkHeader| header.special),
+        }
+    };
+    let nan = f32::NAN.to_le_bytes();
+    assert_eq!(place("<f4", &[0; 4]), Some(SpecialValue::Zeros));
+    // The padding of these chunks is zero, so not all of their items are equal.
+    assert_eq!(place("<f4", &nan), None);
+    let shapes = Shapes { shape: &[64], chunkshape: &[32], blockshape: &[8] };
+    let flat = |dtype: &str, item: &[u8]| {
+        let region = slice::from_ref(&(0..64));
+        let mut writer = in_memory(FrameBuilder::new(Meta::new(shapes, dtype).unwrap()));
+        writer.write(region, &item.repeat(64)).unwrap();
+        let mut frame = opened(finished(writer));
+        let counts = frame.count_chunks().unwrap();
+        assert!(frame.slice(region).read().unwrap() == item.repeat(64), "{dtype} {item:?}");
+        (counts.zeros, counts.nan, counts.stored)
+    };
+    assert_eq!(flat("<f4", &[0; 4]), (2, 0, 0));
+    assert_eq!(flat("<f4", &nan), (0, 2, 0));
+    assert_eq!(flat("<f8", &f64::NAN.to_le_bytes()), (0, 2, 0));
+    // An integer with the same bytes, a big-endian float, another NaN, another value.
+    assert_eq!(flat("<i4", &nan), (0, 0, 2));
+    assert_eq!(flat(">f4", &nan), (0, 0, 2));
+    assert_eq!(flat("<f4", &(-f32::NAN).to_le_bytes()), (0, 0, 2));
+    assert_eq!(flat("|S300", &[65; 300]), (0, 0, 2));
+}
+
+#[test]
+fn a_wrong_region_is_named_and_leaves_the_array_as_it_was() {
+    let mut writer = in_memory(builder("<i4")).max_open_chunks(2);
+    let mut says = |region: &[Range<u64>], nbytes: usize| {
+        let error = writer.write(region, &vec![1; nbytes]).unwrap_err();
+        (error.kind(), error.to_string())
+    };
+    let invalid = |says: &str| (ErrorKind::InvalidInput, says.to_owned());
+    assert_eq!(says(&[0..51, 0..70], 0), invalid("slice[0] stops at 51, but shape[0] is 50"));
+    assert_eq!(says(slice::from_ref(&(0..50)), 0), invalid("the slice has 1 dimension, but ndim is 2"));
+    assert_eq!(
+        says(&[0..2, 0..3], 23),
+        invalid("the region has 6 items of 4 bytes, 24 in all, but 23 are given")
+    );
+    let open = "3 chunks of 2560 bytes would be open, but the limit is 2";
+    assert_eq!(says(&[0..1, 0..70], 280), (ErrorKind::TooLarge, open.to_owned()));
+    writer.write(&whole(), &items()).unwrap();
+    assert!(read(&finished(writer)) == items());
+}
+
+#[test]
+fn arrays_without_dimensions_and_without_items_are_written() {
+    let shapes = Shapes { shape: &[], chunkshape: &[], blockshape: &[] };
+    let mut writer = in_memory(FrameBuilder::new(Meta::new(shapes, "<f8").unwrap()));
+    writer.write(&[], &1.5_f64.to_le_bytes()).unwrap();
+    assert_eq!(read(&finished(writer)), 1.5_f64.to_le_bytes());
+
+    let mut writer = in_memory(FrameBuilder::new(Meta::with_default_shapes(&[0, 9], 8, "<f8").unwrap()));
+    writer.write(&[0..0, 0..9], &[]).unwrap();
+    assert_eq!(opened(finished(writer)).count_chunks().unwrap().total(), 0);
+}
+
+#[test]
+fn what_this_crate_only_reads_is_refused_before_an_item_is_given() {
+    let refused = |builder: FrameBuilder| {
+        builder.write_to(Cursor::new(Vec::new())).unwrap().into_array_writer().unwrap_err().to_string()
+    };
+    assert!(refused(builder("<i4").codec(Codec::LZ4HC)).contains("lz4hc is only decompressed here"));
+    assert!(refused(builder("<i4").codec(Codec::ZFP_RATE)).contains("zfp_rate is not one of"));
+    let says = refused(builder("<i4").uses_dictionary(true));
+    assert_eq!(says, "chunks are not compressed with dictionaries here");
+}
+
+/// A file whose writes fail after a number of bytes.
+struct Full(Cursor<Vec<u8>>, usize);
+
+impl Write for Full {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let length = bytes.len().min(self.1);
+        if length == 0 && !bytes.is_empty() {
+            return Err(io::ErrorKind::StorageFull.into());
+        }
+        self.1 -= length;
+        self.0.write(&bytes[..length])
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Seek for Full {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        self.0.seek(to)
+    }
+}
+
+#[test]
+fn a_full_disk_is_an_error_in_any_thread() {
+    let mut complete = in_memory(builder("<i4"));
+    complete.write(&whole(), &items()).unwrap();
+    let length = finished(complete).len();
+    for threads in [1, 3] {
+        for room in (0..length).step_by(1 + length / 40) {
+            let written = builder("<i4").write_to(Full(Cursor::default(), room)).and_then(|writer| {
+                let mut writer = writer.into_array_writer().unwrap().threads(threads);
+                writer.write(&whole(), &items())?;
+                writer.finish()
+            });
+            assert_eq!(
+                written.map(drop).unwrap_err().kind(),
+                ErrorKind::Io,
+                "room for {room}, {threads} threads"
+            );
+        }
+    }
+}
+
+#[test]
+fn an_array_that_is_not_finished_leaves_nothing_at_its_path() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("new.b2nd");
+    for is_sparse in [false, true] {
+        let create = |builder: FrameBuilder| {
+            if is_sparse { builder.create_sparse(&path) } else { builder.create(&path) }
+        };
+        let mut writer = create(builder("<i4")).unwrap().into_array_writer().unwrap().threads(2);
+        writer.write(&[0..49, 0..70], &items()[..49 * 280]).unwrap();
+        assert_eq!(writer.finish().unwrap_err().kind(), ErrorKind::InvalidInput);
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+
+        let mut writer = create(builder("<i4")).unwrap().into_array_writer().unwrap().threads(2);
+        writer.write(&whole(), &items()).unwrap();
+        drop(writer.finish().unwrap().persist().unwrap());
+        assert!(Frame::open(&path).unwrap().slice(&whole()).read().unwrap() == items());
+        assert_eq!(create(builder("<i4")).unwrap_err().kind(), ErrorKind::Exists);
+        if is_sparse { fs::remove_dir_all(&path) } else { fs::remove_file(&path) }.unwrap();
+    }
+}
+
+#[cfg(feature = "ndarray")]
+mod from_ndarray {
+    use ::ndarray::{Array, Array2, Array3, ArrayD, s};
+    use num_complex::Complex;
+
+    use super::*;
+
+    fn round_trip<T: b2nd_frame::Item + PartialEq + Clone>(array: &Array2<T>, dtype: &str) {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("new.b2nd");
+        let mut frame = b2nd_frame::write_array(&path, array.view()).unwrap();
+        assert_eq!(frame.array().unwrap().unwrap().dtype(), Some(dtype));
+        let region = [array.nrows(), array.ncols()].map(|items| 0..items as u64);
+        assert!(frame.slice(&region).read_array::<T>().unwrap() == array.clone().into_dyn(), "{dtype}");
+    }
+
+    #[test]
+    fn each_item_type_has_its_dtype_and_comes_back() {
+        let numbers =
+            Array2::from_shape_fn((30, 20), |(row, column)| u8::try_from((row * 20 + column) % 100).unwrap());
+        macro_rules! each {
+            ($($type:ty, $dtype:literal;)*) => { $(round_trip::<$type>(&numbers.mapv(|number| <$type>::try_from(number).unwrap()), $dtype);)* };
+        }
+        each! {
+            u8, "|u1"; i8, "|i1"; u16, "<u2"; i16, "<i2"; u32, "<u4"; i32, "<i4"; u64, "<u8"; i64, "<i8";
+            f32, "<f4"; f64, "<f8";
+        }
+        round_trip(&numbers.mapv(|number| number % 3 == 0), "|b1");
+        round_trip(&numbers.mapv(|number| half::f16::from_f32(number.into())), "<f2");
+        round_trip(&numbers.mapv(|number| Complex::new(f32::from(number), 1.0)), "<c8");
+        round_trip(&numbers.mapv(|number| Complex::new(f64::from(number), 1.0)), "<c16");
+        round_trip(&numbers.mapv(|number| [number; 300]), "|V300");
+    }
+
+    #[test]
+    fn views_in_any_order_of_memory_are_written_in_c_order() {
+        let cube =
+            Array3::from_shape_fn((9, 11, 13), |(x, y, z)| i32::try_from(x * 143 + y * 13 + z).unwrap());
+        let views = [
+            cube.view(),
+            cube.view().reversed_axes(),
+            cube.slice(s![..;2, ..;-1, 3..]),
+            cube.broadcast((9, 11, 13)).unwrap(),
+        ];
+        for (number, view) in views.into_iter().enumerate() {
+            for dtype in ["<i4", ">i4"] {
+                let shape: Vec<i64> = view.shape().iter().map(|&items| items.try_into().unwrap()).collect();
+                let shapes = Shapes { shape: &shape, chunkshape: &[4, 5, 6], blockshape: &[2, 2, 4] };
+                let folder = tempfile::tempdir().unwrap();
+                let builder = FrameBuilder::new(Meta::new(shapes, dtype).unwrap());
+                let mut frame = builder.write_array(folder.path().join("new.b2nd"), view).unwrap();
+                let region: Vec<_> = shape.iter().map(|&items| 0..items.unsigned_abs()).collect();
+                let found: ArrayD<i32> = frame.slice(&region).read_array().unwrap();
+                assert!(found == view.to_owned().into_dyn(), "view {number}, {dtype}");
+            }
+        }
+    }
+
+    #[test]
+    fn an_array_of_another_type_or_shape_is_refused() {
+        let mut writer = in_memory(builder("<i4"));
+        let says = |error: b2nd_frame::Error| (error.kind(), error.to_string());
+        let error = writer.write_array(&whole(), Array::<f32, _>::zeros((50, 70)).view()).unwrap_err();
+        assert_eq!(says(error), (ErrorKind::InvalidInput, "items of dtype <i4 cannot be read as f32".into()));
+        let error = writer.write_array(&[0..2, 0..3], Array::<i32, _>::zeros((3, 2)).view()).unwrap_err();
+        let expected = "the region is [0..2, 0..3], but the array has shape [3, 2]";
+        assert_eq!(says(error), (ErrorKind::InvalidInput, expected.into()));
+    }
+}

@@ -1,0 +1,89 @@
+//! The chunk and block shapes of a new array.
+
+use super::dimensions::Dimensions;
+use super::grid::Geometry;
+
+/// The targets for the sizes of a block and of a chunk in bytes. A block of 128 KiB fits the second cache of a core
+/// beside its compressed form, and a chunk of 4 MiB has 32 of them.
+const BLOCK_NBYTES: u64 = 1 << 17;
+const CHUNK_NBYTES: u64 = 1 << 22;
+
+/// A dimension with fewer parts than this has equal parts, because one cut short would be a large part of the array.
+const MANY_PARTS: u64 = 8;
+
+impl Geometry {
+    /// The block shape of a new array of this shape, or for chunks of this shape: about 128 KiB of items.
+    ///
+    /// The last dimensions are whole, as far as the target goes, and the first ones 1, so a block is contiguous in C
+    /// order. It depends on the shape and the item size alone, while python-blosc2 looks at the caches of the machine.
+    /// A dimension without items will grow, so it counts as endless.
+    ///
+    /// | shape | item size | chunk shape | block shape |
+    /// |---|---|---|---|
+    /// | \[10000000\] | 8 | \[524288\] | \[16384\] |
+    /// | \[4000, 5000\] | 4 | \[204, 5000\] | \[6, 5000\] |
+    /// | \[160, 512, 512\] | 2 | \[8, 512, 512\] | \[1, 128, 512\] |
+    /// | \[20, 100, 200, 50\] | 4 | \[1, 100, 200, 50\] | \[1, 3, 200, 50\] |
+    /// | \[1000000, 3\] | 8 | \[169291, 3\] | \[5461, 3\] |
+    /// | \[3, 1000000\] | 8 | \[1, 507904\] | \[1, 16384\] |
+    /// | \[0, 1000\] | 8 | \[512, 1000\] | \[16, 1000\] |
+    /// | \[600, 400\] | 8 | \[600, 400\] | \[40, 400\] |
+    ///
+    /// ```
+    /// use b2nd_serde::Geometry;
+    ///
+    /// let (shape, typesize) = ([160, 512, 512], 2);
+    /// let blockshape = Geometry::default_blockshape(&shape, typesize);
+    /// assert_eq!(blockshape, [1, 128, 512]);
+    /// assert_eq!(Geometry::default_chunkshape(&shape, &blockshape, typesize), [8, 512, 512]);
+    /// ```
+    #[must_use]
+    pub fn default_blockshape(shape: &[u64], typesize: usize) -> Dimensions {
+        let mut left = items(BLOCK_NBYTES, typesize);
+        parts(shape, |items| {
+            let part = part(items, left);
+            left = (left / part).max(1);
+            part
+        })
+    }
+
+    /// The chunk shape of a new array with these blocks: about 4 MiB of items, in whole blocks. The rule is that of
+    /// [`default_blockshape`](Self::default_blockshape), whose page has a table.
+    #[must_use]
+    pub fn default_chunkshape(shape: &[u64], blockshape: &[u64], typesize: usize) -> Dimensions {
+        let block_nitems =
+            blockshape.iter().fold(1, |product: u64, &items| product.saturating_mul(items.max(1)));
+        let mut left = (items(CHUNK_NBYTES, typesize) / block_nitems).max(1);
+        let mut blocks = Dimensions::collect(blockshape.iter().copied());
+        let mut blocks = blocks.numbers_mut().rev();
+        parts(shape, |items| {
+            let block = blocks.next().map_or(1, |block| (*block).max(1));
+            let nblocks = part(items.div_ceil(block), left);
+            left = (left / nblocks).max(1);
+            // A chunk of all blocks ends with the array, if that has items.
+            if nblocks.saturating_mul(block) < items || items == 0 { nblocks * block } else { items }
+        })
+    }
+}
+
+/// The number of items of a target, at least one.
+fn items(nbytes: u64, typesize: usize) -> u64 {
+    nbytes.checked_div(typesize as u64).unwrap_or(nbytes).max(1)
+}
+
+/// Makes a part of each dimension, from the last one to the first.
+fn parts(shape: &[u64], mut part: impl FnMut(u64) -> u64) -> Dimensions {
+    let mut parts = Dimensions::collect(shape.iter().copied());
+    parts.numbers_mut().rev().for_each(|items| *items = part(*items));
+    parts
+}
+
+/// The part of a dimension that is at most `most` items long.
+fn part(items: u64, most: u64) -> u64 {
+    match items {
+        0 => most,
+        _ if items <= most => items,
+        _ if items / most < MANY_PARTS => items.div_ceil(items.div_ceil(most)),
+        _ => most,
+    }
+}

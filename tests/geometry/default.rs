@@ -1,0 +1,65 @@
+//! The default chunk and block shapes.
+
+use b2nd_serde::{Geometry, MAX_NDIM, Meta};
+use proptest::prelude::*;
+
+fn chunks_and_blocks(shape: &[u64], typesize: usize) -> (Vec<u64>, Vec<u64>) {
+    let blockshape = Geometry::default_blockshape(shape, typesize);
+    (Geometry::default_chunkshape(shape, &blockshape, typesize).to_vec(), blockshape.to_vec())
+}
+
+fn product(shape: &[u64]) -> u64 {
+    shape.iter().product()
+}
+
+#[test]
+fn the_table_of_the_documentation_is_true() {
+    let numbers = |cell: &str| -> Vec<u64> {
+        let cell = cell.trim().trim_start_matches("\\[").trim_end_matches("\\]");
+        cell.split(", ").map(|number| number.parse().unwrap()).collect()
+    };
+    let rows =
+        include_str!("../../src/geometry/default.rs").lines().filter(|line| line.contains("/// | \\["));
+    let mut count = 0;
+    for row in rows {
+        let [_, shape, typesize, chunkshape, blockshape, _] = *row.split('|').collect::<Vec<_>>() else {
+            panic!("{row}");
+        };
+        let found = chunks_and_blocks(&numbers(shape), typesize.trim().parse().unwrap());
+        assert_eq!(found, (numbers(chunkshape), numbers(blockshape)), "{row}");
+        count += 1;
+    }
+    assert_eq!(count, 8);
+}
+
+#[test]
+fn too_many_dimensions_are_named() {
+    let error = Meta::with_default_shapes(&[2; MAX_NDIM as usize + 1], 1, "|u1").unwrap_err();
+    assert_eq!(error.to_string(), "ndim is 17, but must be 0 to 16");
+}
+
+proptest! {
+    #[test]
+    fn default_shapes_are_valid_and_no_larger_than_their_targets(
+        shape in prop::collection::vec(prop_oneof![0..5_u64, 0..5_000_u64, 0..1_u64 << 40], 0..=16),
+        typesize in prop_oneof![1..20_usize, 1..1_usize << 24],
+    ) {
+        let (chunkshape, blockshape) = chunks_and_blocks(&shape, typesize);
+        let nbytes = |shape: &[u64]| product(shape) * typesize as u64;
+        // Beyond the target is only a single item.
+        prop_assert!(product(&blockshape) == 1 || nbytes(&blockshape) <= 1 << 17);
+        let whole_blocks: Vec<u64> =
+            chunkshape.iter().zip(&blockshape).map(|(chunk, block)| chunk.next_multiple_of(*block)).collect();
+        prop_assert!(whole_blocks == blockshape || nbytes(&whole_blocks) <= 1 << 22);
+        for ((items, chunk), block) in shape.iter().zip(&chunkshape).zip(&blockshape) {
+            prop_assert!(*block >= 1 && block <= chunk && (*items == 0 || chunk <= items));
+            prop_assert!(chunk % block == 0 || chunk == items);
+        }
+        // Of the whole array only the number of items may be too large.
+        let signed: Vec<i64> = shape.iter().map(|&items| i64::try_from(items).unwrap()).collect();
+        let meta = Meta::with_default_shapes(&signed, typesize, "|u1").unwrap();
+        if shape.iter().try_fold(1_u64, |product, &items| product.checked_mul(2 * items.max(1))).is_some_and(|items| items < 1 << 62) {
+            prop_assert!(meta.geometry().is_ok());
+        }
+    }
+}
