@@ -185,7 +185,16 @@ impl Encoder {
                 let (status, _, length) = deflate::compress(encoder, stream, output, TDEFLFlush::Finish);
                 (status == TDEFLStatus::Done).then_some(length)?
             }
-            EncoderState::Zstd(encoder) => encoder.compress_into(stream, output).ok()?,
+            EncoderState::Zstd(encoder) => {
+                let length = encoder.compress_into(stream, output).ok()?;
+                // The encoder of zrip 0.8.16 makes wrong streams on big-endian machines, seen on s390x. The decoder is
+                // right there, so a wrong stream is found, and stored.
+                if cfg!(target_endian = "big") {
+                    let again = zrip::decompress_with_limit(output.get(..length)?, stream.len()).ok()?;
+                    (again == stream).then_some(())?;
+                }
+                length
+            }
             EncoderState::None => return None,
         };
         self.output.get(..length).filter(|_| length > 0 && length < stream.len())
