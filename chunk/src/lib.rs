@@ -1,4 +1,4 @@
-//! The chunks of Blosc2: checks their headers and decompresses them, without C.
+//! The chunks of Blosc2: checks their headers, decompresses and makes them, without C.
 //!
 //! A chunk is what a Blosc2 compressor returns. Frames (`.b2nd` and `.b2frame` files) hold many of them; Zarr and HDF5
 //! files can, too. The crate `b2nd-frame` reads frames.
@@ -27,6 +27,7 @@
 //! |---|---|---|
 //! | | 1.85 | headers and tables, `no_std` and without an allocator |
 //! | `decompress` | 1.89 | `Decompressor`, `no_std` with an allocator |
+//! | `compress` | 1.89 | `Compressor`; it includes `decompress` and `std` |
 //! | `std` | 1.89 | with `decompress`: zstd uses the instructions of the processor that runs the program |
 //!
 //! # What is decompressed
@@ -39,6 +40,13 @@
 //! Also refused are chunks that leave their codec or the item size of bytedelta to the frame, NaN for items of other than 4
 //! or 8 bytes, and measurements of a codec (instrumented chunks). C-Blosc2 can split blocks into streams of unequal length,
 //! and then loses their last bytes; such chunks are refused too.
+//!
+//! # What is compressed
+//!
+//! The same filters, and the codecs BloscLZ, LZ4, zlib and zstd. The encoder of zstd has the levels 1 to 4 of zstd, so
+//! levels above 4 have the result of 4: on float32 and CT images as small as that of C-Blosc2 within 4 %, on label
+//! images, which compress 200 times, up to 1.3 times as large. LZ4 has one level. LZ4HC, plugins and dictionaries are
+//! read but not written.
 //!
 //! # Limits of time and memory
 //!

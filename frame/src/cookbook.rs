@@ -14,7 +14,8 @@
 //! **Meaning:** [each byte](#the-meaning-of-each-byte), [the dtype](#the-meaning-of-the-dtype),
 //! [an unfinished file](#detect-an-unfinished-file).
 //!
-//! **Writing:** [a new file](#a-new-array-file), [another shape](#change-a-shape-in-place), [a Caterva
+//! **Writing:** [a new file](#a-new-array-file), [by regions](#an-array-by-regions), [finished
+//! chunks](#a-file-of-finished-chunks), [another shape](#change-a-shape-in-place), [a Caterva
 //! file](#convert-a-caterva-file), [a damaged file](#save-a-damaged-file).
 //!
 //! The folder `examples` has whole programs: they read a slice into an `ndarray`, rows into structs, write an array,
@@ -459,8 +460,50 @@
 //!
 //! # A new array file
 //!
-//! The chunks come from a Blosc2 compressor, or are stored without compression, as the first one here: four items in
-//! one block. The second one is all zeros, which takes no bytes. The example `write_array` compresses an `ndarray`.
+//! The functions compress an array of the crate ndarray (features `ndarray` and `compress`). The first one needs no
+//! other parameters; [`FrameBuilder`](crate::FrameBuilder) has those of python-blosc2's `asarray`.
+//!
+//! ```
+//! use b2nd_frame::{Codec, FrameBuilder};
+//! use b2nd_serde::Meta;
+//! use ndarray::Array;
+//!
+//! # let folder = tempfile::tempdir()?;
+//! # let [plain, other] = ["plain.b2nd", "other.b2nd"].map(|name| folder.path().join(name));
+//! let waves = Array::linspace(0.0, 100.0, 60_000).sin().into_shape_with_order((300, 200))?;
+//! b2nd_frame::write_array(&plain, waves.view())?;
+//!
+//! let meta = Meta::with_default_shapes(&[300, 200], 8, "<f8")?;
+//! let builder = FrameBuilder::new(meta).codec(Codec::LZ4).level(9).vlmetalayer("unit", "metre");
+//! builder.write_array(&other, waves.view())?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # An array by regions
+//!
+//! The items come in pieces, here row by row. A chunk is compressed when its last item has come.
+//!
+//! ```
+//! use b2nd_frame::FrameBuilder;
+//! use b2nd_serde::Meta;
+//!
+//! # let folder = tempfile::tempdir()?;
+//! # let path = folder.path().join("rows.b2nd");
+//! let meta = Meta::with_default_shapes(&[1000, 64], 2, "<i2")?;
+//! let mut array = FrameBuilder::new(meta).create(&path)?.into_array_writer()?.threads(2);
+//! for row in 0..1000 {
+//!     let items: Vec<u8> = (0..64).flat_map(|column: i16| (column * 3).to_le_bytes()).collect();
+//!     array.write(&[row..row + 1, 0..64], &items)?;
+//! }
+//! let mut frame = array.finish()?.persist()?;
+//! assert_eq!(frame.slice(&[999..1000, 63..64]).read()?, 189_i16.to_le_bytes());
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # A file of finished chunks
+//!
+//! The chunks come from any Blosc2 compressor, or are stored without compression, as the first one here: four items in
+//! one block. The second one is all zeros, which takes no bytes.
 //!
 //! ```
 //! use b2nd_frame::{FrameBuilder, SpecialValue};

@@ -46,8 +46,9 @@
 //! length stays the same. [`Rewrite`] converts an older frame to the present format, adds a missing dtype, and converts
 //! between sparse and contiguous frames. [`Salvage`] makes a new frame of the undamaged parts of a damaged one.
 //!
-//! [`FrameBuilder`] makes a new frame from an array's [`Meta`](b2nd_serde::Meta) and finished chunks: compressed by any
-//! Blosc2 compressor, uncompressed, or of a single value.
+//! [`FrameBuilder`] makes a new frame from an array's [`Meta`](b2nd_serde::Meta). An `ArrayWriter` takes its items by
+//! regions and compresses them; `write_array` does so for an array of the crate ndarray. A [`FrameWriter`] takes finished
+//! chunks: of any Blosc2 compressor, uncompressed, or of a single value.
 //!
 //! # Features
 //!
@@ -55,7 +56,8 @@
 //! |---|---|---|
 //! | | 1.85 | all but the rows below |
 //! | `decompress` | 1.89 | compressed chunk indexes and vlmetalayers; `Frame::slice`, `Chunks::decompressed`, `EmbeddedFrames`, [`CheckDepth::ChunkData`] |
-//! | `ndarray` | 1.89 | `Slice::read_array`; it includes `decompress` |
+//! | `compress` | 1.89 | `ArrayWriter`; it includes `decompress` |
+//! | `ndarray` | 1.89 | `Slice::read_array`, and with `compress` `write_array`; it includes `decompress` |
 //!
 //! No feature is on by default. Without `decompress`, a frame with a compressed chunk index can be opened, but its
 //! chunks cannot be read: most writers compress the index.
