@@ -45,7 +45,8 @@
 //!
 //! The same filters, and the codecs BloscLZ, LZ4, zlib and zstd. The encoder of zstd has the levels 1 to 4 of zstd, so
 //! levels above 4 have the result of 4: on float32 and CT images as small as that of C-Blosc2 within 4 %, on label
-//! images, which compress 200 times, up to 1.3 times as large. LZ4 has one level. LZ4HC, plugins and dictionaries are
+//! images, which compress 200 times, up to 1.3 times as large. LZ4 has one level. On big-endian
+//! machines the encoder of zstd makes no valid stream, so its streams are stored. LZ4HC, plugins and dictionaries are
 //! read but not written.
 //!
 //! # Limits of time and memory

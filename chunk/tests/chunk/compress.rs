@@ -42,6 +42,11 @@ fn with_filters(mut params: CParams, filters: &[Filter]) -> CParams {
     params
 }
 
+/// Whether the encoder of a codec makes no valid stream on this machine, so all are stored.
+fn stores_streams(codec: Codec) -> bool {
+    cfg!(target_endian = "big") && codec == Codec::ZSTD
+}
+
 #[test]
 fn every_codec_level_split_mode_and_filter_gives_the_same_bytes_back() {
     let (shuffle, bitshuffle, delta) = (Filter::SHUFFLE, Filter::BITSHUFFLE, Filter::DELTA);
@@ -72,10 +77,12 @@ fn every_codec_level_split_mode_and_filter_gives_the_same_bytes_back() {
             for data in [&data[..], &data[..2101]] {
                 let (header, chunk) = compressed(params, data);
                 assert!(decompressed(&chunk) == data, "{params:?}");
-                assert_eq!((header.blocksize, header.has_table()), (1024, clevel > 0), "{params:?}");
-                if clevel == 0 {
+                assert_eq!(header.blocksize, 1024, "{params:?}");
+                if clevel == 0 || stores_streams(codec) {
+                    assert!(header.is_uncompressed, "{params:?}");
                     continue;
                 }
+                assert!(header.has_table(), "{params:?}");
                 let splits_itself = match codec {
                     Codec::ZSTD => clevel <= 5,
                     codec => codec != Codec::ZLIB,
@@ -277,7 +284,9 @@ fn delta_is_left_out_where_c_blosc2_loses_bytes() {
 fn bytedelta_gets_the_item_size_that_its_parameter_0_stands_for() {
     for (typesize, meta, expected) in [(4, 0, 4), (4, 2, 2), (300, 0, 1)] {
         let filter = Filter { meta, ..Filter::BYTEDELTA };
-        let (header, chunk) = compressed(with_filters(CParams::new(typesize), &[filter]), &items(1000));
+        let mut params = with_filters(CParams::new(typesize), &[filter]);
+        params.codec = Codec::ZLIB;
+        let (header, chunk) = compressed(params, &items(1000));
         assert_eq!(header.filters[5], Filter { meta: expected, ..filter });
         assert!(decompressed(&chunk) == items(1000));
     }
@@ -388,7 +397,7 @@ fn a_compressor_makes_the_same_chunk_whatever_it_compressed_before() {
 #[test]
 fn higher_levels_do_not_make_longer_chunks_of_floats() {
     let data: Vec<u8> = (0..50_000_u16).flat_map(|at| (f32::from(at) / 500.0).sin().to_le_bytes()).collect();
-    for codec in CODECS {
+    for codec in CODECS.into_iter().filter(|&codec| !stores_streams(codec)) {
         let lengths = [1, 5, 9].map(|clevel| {
             let mut params = CParams::new(4);
             (params.codec, params.clevel, params.blocksize) = (codec, clevel, data.len());
