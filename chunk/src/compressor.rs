@@ -8,8 +8,10 @@ use crate::codecs::Encoder;
 use crate::error::{Detail, Error};
 use crate::filter::Filter;
 use crate::filters;
-use crate::header::{ChunkHeader, INT32, compressed_header, stored_header, typesize_byte, zeros_header};
-use crate::params::{CParams, MAX_NBYTES, cleared_bits};
+use crate::header::{
+    ChunkHeader, INT32, MAX_NBYTES, compressed_header, stored_header, typesize_byte, zeros_header,
+};
+use crate::params::{CParams, cleared_bits};
 
 /// C-Blosc2 never compresses less.
 const MIN_NBYTES: usize = 32;

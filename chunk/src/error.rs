@@ -6,7 +6,7 @@ use crate::codec::Codec;
 use crate::filter::Filter;
 use crate::header::MAX_BLOCKSIZE;
 #[cfg(feature = "compress")]
-use crate::params::MAX_NBYTES;
+use crate::header::MAX_NBYTES;
 
 /// The error of checking or decompressing a chunk. Its text has the numbers that contradict each other.
 ///

@@ -26,6 +26,10 @@ const BLOSC2_LEN: usize = 32;
 /// The largest decompressed block that C-Blosc2 reads (`BLOSC2_MAXBLOCKSIZE`).
 pub const MAX_BLOCKSIZE: usize = 536_866_816;
 
+/// The longest data of a chunk in bytes (`BLOSC2_MAX_BUFFERSIZE`).
+#[cfg(feature = "compress")]
+pub(crate) const MAX_NBYTES: usize = i32::MAX as usize - BLOSC2_LEN;
+
 /// The versions of the chunk's format and of the codec's format in chunks that this crate makes.
 // Version 6 of the chunk adds only blocks of different sizes. All built-in codecs have version 1.
 const WRITTEN_VERSION: u8 = 5;

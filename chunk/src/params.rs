@@ -3,11 +3,8 @@
 use crate::codec::Codec;
 use crate::error::{Detail, Error, ParamsFault};
 use crate::filter::Filter;
-use crate::header::{ChunkHeader, MAX_BLOCKSIZE, typesize_byte};
+use crate::header::{MAX_BLOCKSIZE, typesize_byte};
 use crate::split_mode::SplitMode;
-
-/// The longest data of a chunk in bytes (`BLOSC2_MAX_BUFFERSIZE`).
-pub(crate) const MAX_NBYTES: usize = i32::MAX as usize - ChunkHeader::MAX_LEN;
 
 /// The highest level of compression.
 const MAX_LEVEL: u8 = 9;
@@ -143,7 +140,7 @@ impl CParams {
                 8 => 256 * KIB,
                 _ => 512 * KIB,
             };
-            return (stream * self.typesize).min(4096 * KIB);
+            return stream.saturating_mul(self.typesize).min(4096 * KIB);
         }
         if nbytes < 32 * KIB {
             return nbytes;

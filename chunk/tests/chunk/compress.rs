@@ -253,6 +253,10 @@ fn parameters_at_their_limits_are_taken() {
         let params = with_filters(CParams::new(typesize), &[filter, filter, Filter::DELTA, Filter::SHUFFLE]);
         assert!(Compressor::new(params).is_ok(), "{params:?}");
     }
+    // The fuzz target found it: the default size of a block overflowed.
+    let mut params = CParams::new(usize::MAX);
+    params.splitmode = SplitMode::Always;
+    assert!(decompressed(&compressed(params, &items(100)).1) == items(100));
 }
 
 #[cfg(target_pointer_width = "64")]

@@ -6,6 +6,7 @@ use crate::seeds;
 
 mod change;
 mod chunk;
+mod compress;
 mod containers;
 mod dtype;
 mod frame;
@@ -36,10 +37,11 @@ impl Target {
     }
 }
 
-pub static TARGETS: [Target; 11] = [
+pub static TARGETS: [Target; 12] = [
     Target { name: "meta", run: meta::run, runs: 20_000, made: seeds::metalayers },
     Target { name: "frame", run: frame::run, runs: 5000, made: seeds::frames },
     Target { name: "chunk", run: chunk::run, runs: 20_000, made: chunk::seeds },
+    Target { name: "compress", run: compress::run, runs: 10_000, made: compress::seeds },
     Target { name: "slices", run: slices::run, runs: 4000, made: slices::seeds },
     Target { name: "change", run: change::run, runs: 2000, made: change::seeds },
     Target { name: "write", run: write::run, runs: 4000, made: write::seeds },

@@ -1,0 +1,85 @@
+//! Compression of any bytes with any parameters.
+
+use b2nd_chunk::{CParams, ChunkHeader, Codec, Compressor, Decompressor, ErrorKind, Filter, SplitMode};
+
+use crate::choices::Choices;
+use crate::seeds;
+
+const COUNT: usize = 24;
+
+const CODECS: [Codec; 4] = [Codec::BLOSCLZ, Codec::LZ4, Codec::ZLIB, Codec::ZSTD];
+const SPLIT_MODES: [SplitMode; 3] = [SplitMode::Auto, SplitMode::Always, SplitMode::Never];
+const TRUNCATIONS: [Filter; 2] = [Filter::TRUNC_PREC, Filter::INT_TRUNC];
+/// In an order that is accepted.
+const FILTERS: [Filter; 4] = [Filter::DELTA, Filter::BITSHUFFLE, Filter::SHUFFLE, Filter::BYTEDELTA];
+
+/// Frames, which have items, and lists of choices.
+pub(super) fn seeds() -> Vec<Vec<u8>> {
+    let mut all = seeds::choices(COUNT, &seeds::frames());
+    all.extend(seeds::choices(COUNT, &[]));
+    all
+}
+
+fn params(choices: &mut Choices<'_>) -> CParams {
+    let mut params = CParams::new(choices.one(&[1, 2, 3, 4, 8, 16, 255, 256]));
+    params.codec = choices.one(&CODECS);
+    params.clevel = choices.byte() % 10;
+    params.splitmode = choices.one(&SPLIT_MODES);
+    params.blocksize = usize::from(choices.byte()) * choices.below(64);
+    let kept = choices.byte();
+    let meta = choices.byte() % 9;
+    for (number, filter) in FILTERS.into_iter().enumerate() {
+        let is_kept = kept >> number & 1 == 1;
+        let meta = if filter.id == Filter::DELTA.id || filter.id == Filter::BITSHUFFLE.id { 0 } else { meta };
+        params.filters[2 + number] = if is_kept { Filter { meta, ..filter } } else { Filter::NONE };
+    }
+    if kept >> 4 == 0 {
+        params.filters[0] = Filter { meta: choices.byte(), ..choices.one(&TRUNCATIONS) };
+    }
+    // Any parameters, of which most are refused.
+    if choices.below(16) == 0 {
+        let other = Filter { id: choices.byte(), meta: choices.byte() };
+        params.filters[choices.below(6)] = other;
+        params.codec = Codec(choices.byte() % 40);
+        params.clevel = choices.byte();
+        params.typesize = choices.wide() as usize;
+        params.blocksize = choices.wide() as usize;
+    }
+    params
+}
+
+/// A chunk has at most 32 bytes more than its data, and decompresses to it, also block by block. Truncated data stays as
+/// it is when it is truncated again.
+pub(super) fn run(bytes: &[u8]) {
+    let (mut choices, data) = Choices::split(bytes, COUNT);
+    let params = params(&mut choices);
+    let mut compressor = match Compressor::new(params) {
+        Ok(compressor) => compressor,
+        Err(error) => return assert_eq!(error.kind(), ErrorKind::Params, "{error}"),
+    };
+    let truncates = params.filters.iter().any(|filter| TRUNCATIONS.iter().any(|other| other.id == filter.id));
+    let once = round_trip(&mut compressor, data);
+    assert!(truncates || once == data, "other data");
+    if truncates {
+        // Where the truncated data is stored or of one value, it is not truncated again.
+        assert!(round_trip(&mut compressor, &once) == once, "truncated twice");
+    }
+}
+
+fn round_trip(compressor: &mut Compressor, data: &[u8]) -> Vec<u8> {
+    let (mut chunk, mut decompressor) = (Vec::new(), Decompressor::new());
+    compressor.compress_into(data, &mut chunk).expect("data that is not too long");
+    let header = ChunkHeader::parse(&chunk).expect("a chunk");
+    header.check().expect("a chunk");
+    assert!(chunk.len() == header.cbytes && header.nbytes == data.len());
+    assert!(chunk.len() <= data.len() + 32, "{} bytes for {}", chunk.len(), data.len());
+    let mut found = vec![0xaa; data.len()];
+    assert_eq!(decompressor.decompress_into(&chunk, &mut found), Ok(data.len()));
+    let (mut done, mut block) = (0, vec![0x55; data.len()]);
+    for number in 0..header.nblocks().unwrap_or_default().min(64) {
+        let length = decompressor.decompress_block(&chunk, number, &mut block).expect("a block");
+        assert_eq!(found[done..done + length], block[..length], "block {number}");
+        done += length;
+    }
+    found
+}
