@@ -245,7 +245,7 @@ impl<W: Write + Seek + Send> ArrayWriter<W> {
         for part in parts.clone() {
             let number = part.number();
             frame.check_number(number)?;
-            nopen += usize::from(!open.contains_key(&number) && part != part.whole());
+            nopen += usize::from(!open.contains_key(&number) && !is_whole(&part));
         }
         if nopen > *max_open {
             let nbytes = frame.chunk_nbytes();
@@ -316,9 +316,8 @@ impl Worker {
         sizes: Sizes,
         gather: &Gather<'_>,
     ) -> Result<Option<OpenChunk>, Error> {
-        let whole = part.whole();
         let nbytes = sizes.chunksize as usize;
-        if *part == whole {
+        if is_whole(part) {
             if self.items.len() == nbytes {
                 // What is padding here had items of the chunk before.
                 self.items.fill(0);
@@ -332,7 +331,7 @@ impl Worker {
         let mut open = open.map_or_else(|| OpenChunk::new(nbytes, nbytes / sizes.typesize as usize), Ok)?;
         gather(part, &mut open.items)?;
         open.mark(part);
-        if open.nwritten < whole.extent().nitems() {
+        if open.nwritten < part.whole().extent().nitems() {
             return Ok(Some(open));
         }
         self.compress(&open)?;
@@ -368,6 +367,11 @@ impl OpenChunk {
             }
         }
     }
+}
+
+/// Whether a region has all items of this chunk.
+fn is_whole(part: &Chunk<'_>) -> bool {
+    part.extent() == part.whole().extent()
 }
 
 fn lock<'l, 'q, W: Write>(queue: &'l Mutex<Queue<'q, W>>) -> MutexGuard<'l, Queue<'q, W>> {
