@@ -48,9 +48,10 @@ fn params(rng: &mut Rng, typesize: usize) -> CParams {
         &[itemsize],
         &[delta, shuffle, Filter::BYTEDELTA],
     ];
-    let truncation = match rng.bool() {
-        true => Filter { meta: rng.choice([3, 10, 20, 0xfd]).unwrap(), ..Filter::TRUNC_PREC },
-        false => Filter { meta: rng.choice([3, 5, 7, 0xfe]).unwrap(), ..Filter::INT_TRUNC },
+    let truncation = if rng.bool() {
+        Filter { meta: rng.choice([3, 10, 20, 0xfd]).unwrap(), ..Filter::TRUNC_PREC }
+    } else {
+        Filter { meta: rng.choice([3, 5, 7, 0xfe]).unwrap(), ..Filter::INT_TRUNC }
     };
     loop {
         let mut params = CParams::new(typesize);

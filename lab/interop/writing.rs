@@ -152,7 +152,7 @@ impl Asked<'_> {
     }
 
     fn fill_by_regions<W: Write + Seek + Send>(&self, writer: FrameWriter<W>, rng: &mut Rng) -> W {
-        let (typesize, items): (usize, _) = (self.number("typesize"), unhex(self.text("items")));
+        let items = unhex(self.text("items"));
         let mut array = writer.into_array_writer().unwrap().threads(rng.usize(1..4));
         let shape: Vec<u64> = self.dimensions("shape");
         let mut regions = vec![shape.iter().map(|&items| 0..items).collect::<Vec<Range<u64>>>()];
@@ -168,7 +168,7 @@ impl Asked<'_> {
         }
         rng.shuffle(&mut regions);
         for region in regions {
-            let of_region = slice_of(&items, typesize, &shape, &region);
+            let of_region = slice_of(&items, &shape, &region);
             array.write(&region, &of_region).unwrap();
         }
         array.finish().unwrap()
@@ -205,12 +205,12 @@ fn compressed(params: CParams, items: &[u8]) -> Vec<u8> {
 }
 
 /// The items of a region of an array.
-fn slice_of(items: &[u8], typesize: usize, shape: &[u64], region: &[Range<u64>]) -> Vec<u8> {
+fn slice_of(items: &[u8], shape: &[u64], region: &[Range<u64>]) -> Vec<u8> {
     let Some((range, inner)) = region.split_first() else { return items.into() };
     let row = items.len() / usize::try_from(shape[0]).unwrap().max(1);
     let rows = items.chunks(row.max(1)).enumerate();
     let rows = rows.filter(|(index, _)| range.contains(&(*index as u64)));
-    rows.flat_map(|(_, row)| slice_of(row, typesize, &shape[1..], inner)).collect()
+    rows.flat_map(|(_, row)| slice_of(row, &shape[1..], inner)).collect()
 }
 
 fn special(name: &str) -> SpecialValue {
