@@ -42,8 +42,8 @@ fn params(choices: &mut Choices<'_>) -> CParams {
         params.filters[choices.below(6)] = other;
         params.codec = Codec(choices.byte() % 40);
         params.clevel = choices.byte();
-        params.typesize = choices.wide() as usize;
-        params.blocksize = choices.wide() as usize;
+        params.typesize = usize::try_from(choices.wide()).unwrap_or(usize::MAX);
+        params.blocksize = usize::try_from(choices.wide()).unwrap_or(usize::MAX);
     }
     params
 }
