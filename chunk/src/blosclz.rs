@@ -243,3 +243,31 @@ impl Output<'_> {
         Some(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_form_of_instruction_is_decompressed() {
+        let literals =
+            |count: u8| [&[count - 1], &b"abcdefghijklmnopqrstuvwxyz0123456789"[..count.into()]].concat();
+        for (stream, expected) in [
+            ([&literals(4)[..], &[1 << 5, 3], &literals(1)].concat(), &b"abcdabca"[..]),
+            ([&literals(4)[..], &[6 << 5, 0], &literals(1)].concat(), b"abcddddddddda"),
+            ([&literals(4)[..], &[7 << 5, 0, 1], &literals(1)].concat(), b"abcdcdcdcdcdca"),
+            (
+                [&literals(32)[..], &[2 << 5, 31], &literals(1)].concat(),
+                b"abcdefghijklmnopqrstuvwxyz012345abcda",
+            ),
+        ] {
+            let mut data = [0; 64];
+            let found = decompress(&stream, &mut data).unwrap();
+            assert_eq!(&data[..found], expected);
+            // Into no more room than there are bytes, and into less.
+            assert_eq!(decompress(&stream, &mut data[..found]), Some(found));
+            assert_eq!(&data[..found], expected);
+            assert_eq!(decompress(&stream, &mut data[..found - 1]), None);
+        }
+    }
+}

@@ -121,7 +121,7 @@ impl CParams {
     /// The size of the blocks of a chunk with this many bytes of data, at least 1.
     pub(crate) fn blocksize_of(&self, nbytes: usize) -> usize {
         let blocksize = if self.blocksize == 0 { self.default_blocksize(nbytes) } else { self.blocksize };
-        let blocksize = blocksize.min(MAX_BLOCKSIZE).max(self.typesize).min(nbytes);
+        let blocksize = blocksize.max(self.typesize).min(MAX_BLOCKSIZE).min(nbytes);
         match blocksize - blocksize % self.typesize {
             0 => blocksize.max(1),
             whole => whole,
@@ -169,4 +169,20 @@ pub(crate) fn cleared_bits(filter: Filter, typesize: usize) -> Option<u32> {
     let cleared = if meta < 0 { number } else { bits.checked_sub(number)? };
     // C-Blosc2 never clears all of them.
     (cleared < bits).then_some(cleared)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::header::MAX_NBYTES;
+
+    #[test]
+    fn a_block_is_no_longer_than_c_blosc2_takes() {
+        for blocksize in [0, 4, usize::MAX] {
+            let params = CParams { blocksize, ..CParams::new(usize::MAX) };
+            assert_eq!(params.blocksize_of(MAX_NBYTES), MAX_BLOCKSIZE);
+        }
+        let params = CParams { blocksize: usize::MAX, ..CParams::new(7) };
+        assert_eq!(params.blocksize_of(MAX_NBYTES), MAX_BLOCKSIZE / 7 * 7);
+    }
 }

@@ -160,6 +160,10 @@ fn short_data_level_0_and_noise_are_stored() {
             assert!(decompressed(&chunk) == data);
         }
     }
+    // Without compression, the chunk needs no more memory than it has bytes.
+    let mut params = CParams::new(4);
+    params.clevel = 0;
+    assert!(compressed(params, &noise(40_000)).1.capacity() < 41_000);
     // From 32 bytes on, data is compressed that gets shorter: a run takes five bytes after a table of four.
     let mut params = with_filters(CParams::new(1), &[]);
     params.blocksize = 31;
@@ -235,6 +239,8 @@ fn each_refused_parameter_is_named() {
         assert_eq!(error.to_string(), format!("the chunk cannot be compressed: {message}"));
         assert_eq!(error.kind(), ErrorKind::Params);
     }
+    let debug = format!("{:?}", Compressor::new(CParams::new(4)).unwrap());
+    assert!(debug.starts_with("Compressor { params: CParams { codec: "), "{debug}");
 }
 
 #[test]
@@ -351,6 +357,9 @@ fn default_block_sizes_are_those_of_c_blosc2() {
         let found: Vec<usize> = levels(codec, typesize, filter).collect();
         assert_eq!(found, expected, "{codec}, {typesize}, {filter}");
     }
+    // Bytes after the last whole item make no difference.
+    let params = CParams::new(4);
+    assert_eq!(compressed(params, &vec![0; 5040 * KIB + 3]).0.blocksize, 256 * KIB);
     // Shorter data is one block, at every level.
     for (nbytes, expected) in [(32 * KIB - 1, 32 * KIB - 4), (32 * KIB, 16 * KIB)] {
         let mut params = with_filters(CParams::new(4), &[]);
