@@ -1,4 +1,4 @@
-"""The benchmarks: `sections.py metalayer|ls|slices|rows|chunks|decompress|write [--quick]` measures this project against its peers and bare
+"""The benchmarks: `sections.py metalayer|ls|slices|rows|chunks|decompress|compress|write [--quick]` measures this project against its peers and bare
 system calls.
 
 Prints its section of lab/results/benchmarks.md. The contenders take turns in each round, and the 10th percentile of the times of each
@@ -22,8 +22,8 @@ import numpy as np
 
 from shared import table
 
-names = ("B2ND", "B2ND_BARE", "B2ND_METALAYER", "B2ND_SLICES", "B2ND_ROWS", "B2ND_DECOMPRESS")
-B2ND, BARE, METALAYER, SLICES, ROWS_PROGRAM, DECOMPRESS = (os.environ[name] for name in names)
+names = ("B2ND", "B2ND_BARE", "B2ND_METALAYER", "B2ND_SLICES", "B2ND_ROWS", "B2ND_DECOMPRESS", "B2ND_COMPRESS")
+B2ND, BARE, METALAYER, SLICES, ROWS_PROGRAM, DECOMPRESS, COMPRESS = (os.environ[name] for name in names)
 IS_QUICK = "--quick" in sys.argv
 MEBIBYTE = 1 << 20
 
@@ -506,6 +506,66 @@ def decompress(scratch):
     return DECOMPRESS_TEXT + table(head, rows) + conditions("numpy", "scikit-image")
 
 
+# Compression.
+
+# For each codec: levels, and our time and size divided by C-Blosc2's at most.
+COMPRESS_GOALS = {
+    "ZSTD": {1: (1.5, 1.06), 2: None, 3: None, 4: None, 5: (1.0, 1.12), 6: None, 7: None, 8: None, 9: None},
+    "LZ4": {1: None, 5: (1.6, 1.03), 9: None},
+    "BLOSCLZ": {1: None, 5: (1.5, 1.1), 9: None},
+    "ZLIB": {1: None, 5: None, 9: None},
+}
+
+COMPRESS_TEXT = """\
+## Compression
+
+`lab/run benchmarks compress`. Chunks of 4 MiB, with shuffle and one thread: `Compressor::compress_into` beside `blosc2.compress2`. Of each
+pair of figures, the first is our time divided by that of C-Blosc2, the second our size divided by its size. The data is made: a smooth
+field with noise (f4), a body in a CT scan with noise (i2), and 40 labels in such a volume (i2).
+
+"""
+
+
+def made_arrays():
+    """A field, a scan and labels, of 4 MiB each."""
+    rng = np.random.default_rng(1)
+    wave = np.sin(np.linspace(0, 20, 1024))[:, None] * np.cos(np.linspace(0, 9, 1024)) * 100
+    shape = (32, 256, 256)
+    z, y, x = np.ogrid[:32, :256, :256]
+    scan = np.where(((y - 128) / 100) ** 2 + ((x - 128) / 90) ** 2 < 1, 40, -1000) + rng.normal(0, 12, shape)
+    labels = np.zeros(shape, "i2")
+    for number in range(1, 41):
+        place = z - rng.integers(32), y - rng.integers(25, 230), x - rng.integers(25, 230)
+        labels[np.broadcast_to(sum(part**2 for part in place) < rng.integers(5, 30) ** 2, shape)] = number
+    return [(wave + rng.normal(0, 0.01, wave.shape)).astype("f4"), scan.round().astype("i2"), labels]
+
+
+def compress(scratch):
+    rounds, arrays, path, rows = 1 if IS_QUICK else 9, made_arrays(), scratch / "data", []
+    program = subprocess.Popen([COMPRESS], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    blosc2.set_nthreads(1)
+
+    def both(items, codec, level, lengths):
+        print(codec.value, level, items.itemsize, path, file=program.stdin, flush=True)
+        ours, lengths["ours"] = map(float, program.stdout.readline().split())
+        work = lambda: lengths.update(theirs=len(blosc2.compress2(items, typesize=items.itemsize, codec=codec, clevel=level, nthreads=1)))
+        return [[ours, min(timed(work) for _ in range(2))]]
+
+    for name, goals in COMPRESS_GOALS.items():
+        for level, goal in goals.items():
+            cells = []
+            for items in arrays:
+                items.tofile(path)
+                lengths, codec = {}, getattr(blosc2.Codec, name)
+                # The highest level of zstd takes seconds.
+                count = 1 if (name, level) == ("ZSTD", 9) else rounds
+                times = take_turns([(["ours", "theirs"], lambda: both(items, codec, level, lengths))], count)
+                of_time, of_size = goal or (None, None)
+                cells.append(f"{ratio(times['ours'], times['theirs'], of_time)} / {ratio(lengths['ours'], lengths['theirs'], of_size)}")
+            rows.append((name.lower(), level, "at most {} / {}".format(*goal) if goal else "report", *cells))
+    return COMPRESS_TEXT + table("codec | level: | goal | field: | scan: | labels:", rows) + conditions("numpy")
+
+
 def make_frame(path, count, length):
     """A contiguous frame of chunks of this length, which compress a little."""
     schunk = blosc2.SChunk(chunksize=length, contiguous=True, cparams={"typesize": 1, "codec": blosc2.Codec.LZ4, "nthreads": 1})
@@ -630,6 +690,7 @@ sections = {
     "rows": rows,
     "chunks": chunks,
     "decompress": decompress,
+    "compress": compress,
     "write": write,
 }
 main(sections[sys.argv[1]])

@@ -60,9 +60,10 @@ pub struct ArrayWriter<W: Write> {
     max_open: usize,
 }
 
-/// The memory of a thread: its compressor, the items of a chunk, and the compressed chunk.
+/// The memory of a thread: its compressor, the items of a part in C order, those of its chunk, and the compressed chunk.
 struct Worker {
     compressor: Compressor,
+    part: Vec<u8>,
     items: Vec<u8>,
     chunk: Vec<u8>,
 }
@@ -75,17 +76,18 @@ struct OpenChunk {
     nwritten: u64,
 }
 
-/// A function that copies the items of a part of a region into the decompressed chunk.
-type Gather<'g> = dyn Fn(&Chunk<'_>, &mut [u8]) -> Result<(), Error> + Sync + 'g;
+/// A function that copies the items of a part of a region into the decompressed chunk. It can use the memory of a thread
+/// for the items of the part.
+type Gather<'g, E> = dyn Fn(&Chunk<'_>, &mut Vec<u8>, &mut [u8]) -> Result<(), E> + Sync + 'g;
 
 /// The chunks of a region, which threads take in order and write in order.
-struct Queue<'q, W: Write> {
+struct Queue<'q, W: Write, E> {
     parts: Chunks<'q>,
     ntaken: u64,
     nwritten: u64,
     frame: &'q mut FrameWriter<W>,
     open: &'q mut BTreeMap<u64, OpenChunk>,
-    result: Result<(), Error>,
+    result: Result<(), E>,
 }
 
 impl<W: Write + Seek> FrameWriter<W> {
@@ -173,7 +175,61 @@ impl<W: Write + Seek + Send> ArrayWriter<W> {
                 "the region has {nitems} items of {typesize} bytes, {needed} in all, but {found} are given"
             )));
         }
-        self.write_parts(region, &|part, chunk| part.gather(items, typesize, chunk).map_err(Error::geometry))
+        self.write_parts(region, &|part, _, chunk| {
+            part.gather(items, typesize, chunk).map_err(Error::geometry)
+        })
+    }
+
+    /// Writes the items of a region that a function reads from elsewhere, chunk by chunk. Neither the array nor the region
+    /// has to fit in memory.
+    ///
+    /// For each chunk, `read` gets the ranges of the items in the array, and puts them into the buffer, in C order. All
+    /// [threads](Self::threads) call it at once. Each then needs memory for three chunks.
+    ///
+    /// # Errors
+    ///
+    /// The first error of `read`, after which the array cannot be finished, and the errors of [`write`](Self::write).
+    ///
+    /// ```
+    /// use std::io::Cursor;
+    /// use std::sync::Mutex;
+    /// use b2nd_frame::{Error, Frame, FrameBuilder};
+    /// use b2nd_serde::Meta;
+    ///
+    /// // A copy with other chunks.
+    /// let source = Frame::open("tests/data/int32_3x5.b2nd")?;
+    /// let old = source.array()?.expect("an array").meta().clone();
+    /// let meta = Meta::with_default_shapes(old.shape(), 4, old.dtype().expect("a dtype"))?;
+    ///
+    /// let mut array = FrameBuilder::new(meta).write_to(Cursor::new(Vec::new()))?.into_array_writer()?.threads(2);
+    /// let source = Mutex::new(source);
+    /// array.write_from(&[0..3, 0..5], |ranges, items| {
+    ///     source.lock().expect("no panic").slice(ranges).read_into(items)
+    /// })?;
+    /// let mut copy = Frame::read_at(array.finish()?, 0)?;
+    /// assert_eq!(copy.slice(&[1..2, 0..1]).read()?, [5, 0, 0, 0]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn write_from<E: From<Error> + Send>(
+        &mut self,
+        region: &[Range<u64>],
+        read: impl Fn(&[Range<u64>], &mut [u8]) -> Result<(), E> + Sync,
+    ) -> Result<(), E> {
+        let (typesize, geometry) = (self.frame.plan.sizes.typesize as usize, self.geometry.clone());
+        self.write_parts(region, &|part, items, chunk| {
+            let ranges: Vec<Range<u64>> = part.extent().ranges().collect();
+            // No more than the bytes of the chunk, which are in memory.
+            let nbytes = part.extent().nitems() as usize * typesize;
+            if items.len() != nbytes {
+                *items = zeroed(nbytes)?;
+            }
+            read(&ranges, items)?;
+            // The part as a slice of its own, which is what the items are.
+            let gathered = geometry.chunks_in(&ranges).and_then(|mut parts| {
+                parts.next().map_or(Ok(()), |part| part.gather(items, typesize, chunk))
+            });
+            Ok(gathered.map_err(Error::geometry)?)
+        })
     }
 
     /// Writes zeros for all items that have not come.
@@ -226,11 +282,6 @@ impl<W: Write + Seek + Send> ArrayWriter<W> {
         item::is_swapped::<T, ()>(&Frame::parse(&self.frame.header_so_far()?)?, typesize)
     }
 
-    #[cfg(feature = "ndarray")]
-    pub(super) fn geometry(&self) -> &Geometry {
-        &self.geometry
-    }
-
     /// The number of items of a region that fits the shape.
     pub(crate) fn region_nitems(&self, region: &[Range<u64>]) -> Result<u64, Error> {
         self.geometry.chunks_in(region).map_err(Error::geometry)?;
@@ -238,7 +289,11 @@ impl<W: Write + Seek + Send> ArrayWriter<W> {
     }
 
     /// Writes the chunks of a region, each gathered by a function.
-    pub(crate) fn write_parts(&mut self, region: &[Range<u64>], gather: &Gather<'_>) -> Result<(), Error> {
+    fn write_parts<E: From<Error> + Send>(
+        &mut self,
+        region: &[Range<u64>],
+        gather: &Gather<'_, E>,
+    ) -> Result<(), E> {
         let Self { frame, geometry, workers, open, max_open, .. } = self;
         let parts = geometry.chunks_in(region).map_err(Error::geometry)?;
         let mut nopen = open.len();
@@ -251,7 +306,8 @@ impl<W: Write + Seek + Send> ArrayWriter<W> {
             let nbytes = frame.chunk_nbytes();
             return Err(Error::too_large(format_args!(
                 "{nopen} chunks of {nbytes} bytes would be open, but the limit is {max_open}"
-            )));
+            ))
+            .into());
         }
         // A thread without a chunk would only be started.
         let nthreads = parts.clone().take(workers.len()).count().max(1);
@@ -275,11 +331,17 @@ impl<W: Write + Seek + Send> ArrayWriter<W> {
 impl Worker {
     fn new(params: CParams) -> Result<Self, Error> {
         let compressor = Compressor::new(params).map_err(Error::invalid_input)?;
-        Ok(Self { compressor, items: Vec::new(), chunk: Vec::new() })
+        Ok(Self { compressor, part: Vec::new(), items: Vec::new(), chunk: Vec::new() })
     }
 
     /// Takes chunk after chunk of the queue.
-    fn run<W: Write + Seek>(&mut self, queue: &Mutex<Queue<'_, W>>, turn: &Condvar, gather: &Gather<'_>) {
+    fn run<W: Write + Seek, E: From<Error>>(
+        &mut self,
+        queue: &Mutex<Queue<'_, W, E>>,
+        turn: &Condvar,
+        gather: &Gather<'_, E>,
+    ) {
+        let _release = Release { queue, turn };
         let mut locked = lock(queue);
         while locked.result.is_ok()
             && let Some(part) = locked.parts.next()
@@ -291,7 +353,7 @@ impl Worker {
             drop(locked);
             let gathered = self.gather(&part, open, sizes, gather);
             // Chunks are written in order, so the file does not depend on the number of threads.
-            let is_waiting = |queue: &mut Queue<'_, W>| queue.nwritten != place && queue.result.is_ok();
+            let is_waiting = |queue: &mut Queue<'_, W, E>| queue.nwritten != place && queue.result.is_ok();
             locked = turn.wait_while(lock(queue), is_waiting).unwrap_or_else(PoisonError::into_inner);
             if locked.result.is_ok() {
                 locked.nwritten += 1;
@@ -300,7 +362,7 @@ impl Worker {
                         locked.open.insert(number, open);
                         Ok(())
                     }
-                    None => locked.frame.write_compressed(number, &self.chunk),
+                    None => Ok(locked.frame.write_compressed(number, &self.chunk)?),
                 });
             }
             turn.notify_all();
@@ -309,13 +371,13 @@ impl Worker {
 
     /// Copies the items of a part into its chunk, and compresses the chunk if it is complete. Returns the chunk if it
     /// stays open.
-    fn gather(
+    fn gather<E: From<Error>>(
         &mut self,
         part: &Chunk<'_>,
         open: Option<OpenChunk>,
         sizes: Sizes,
-        gather: &Gather<'_>,
-    ) -> Result<Option<OpenChunk>, Error> {
+        gather: &Gather<'_, E>,
+    ) -> Result<Option<OpenChunk>, E> {
         let nbytes = sizes.chunksize as usize;
         if is_whole(part) {
             if self.items.len() == nbytes {
@@ -324,12 +386,12 @@ impl Worker {
             } else {
                 self.items = zeroed(nbytes)?;
             }
-            gather(part, &mut self.items)?;
+            gather(part, &mut self.part, &mut self.items)?;
             let compressed = self.compressor.compress_into(&self.items, &mut self.chunk);
-            return compressed.map_err(Error::too_large).map(|()| None);
+            return Ok(compressed.map_err(Error::too_large).map(|()| None)?);
         }
         let mut open = open.map_or_else(|| OpenChunk::new(nbytes, nbytes / sizes.typesize as usize), Ok)?;
-        gather(part, &mut open.items)?;
+        gather(part, &mut self.part, &mut open.items)?;
         open.mark(part);
         if open.nwritten < part.whole().extent().nitems() {
             return Ok(Some(open));
@@ -340,6 +402,21 @@ impl Worker {
 
     fn compress(&mut self, open: &OpenChunk) -> Result<(), Error> {
         self.compressor.compress_into(&open.items, &mut self.chunk).map_err(Error::too_large)
+    }
+}
+
+/// Stops the other threads if this one panics in a function of the caller, because they wait for its chunk.
+struct Release<'r, 'q, W: Write, E: From<Error>> {
+    queue: &'r Mutex<Queue<'q, W, E>>,
+    turn: &'r Condvar,
+}
+
+impl<W: Write, E: From<Error>> Drop for Release<'_, '_, W, E> {
+    fn drop(&mut self) {
+        if thread::panicking() {
+            lock(self.queue).result = Err(Error::stopped().into());
+            self.turn.notify_all();
+        }
     }
 }
 
@@ -374,7 +451,7 @@ fn is_whole(part: &Chunk<'_>) -> bool {
     part.extent() == part.whole().extent()
 }
 
-fn lock<'l, 'q, W: Write>(queue: &'l Mutex<Queue<'q, W>>) -> MutexGuard<'l, Queue<'q, W>> {
+fn lock<'l, 'q, W: Write, E>(queue: &'l Mutex<Queue<'q, W, E>>) -> MutexGuard<'l, Queue<'q, W, E>> {
     queue.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

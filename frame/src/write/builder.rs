@@ -22,8 +22,8 @@ use crate::write::writer::FrameWriter;
 ///
 /// A builder starts with the array's [`Meta`]. [`create`](Self::create), [`create_sparse`](Self::create_sparse) or
 /// [`write_to`](Self::write_to) then starts writing, and the [`FrameWriter`] takes the chunks. [`to_vec`](Self::to_vec)
-/// makes a small frame in memory. This crate compresses nothing: chunks come from a Blosc2 compressor, or are stored
-/// uncompressed.
+/// makes a small frame in memory. The chunks come from a Blosc2 compressor, or are stored uncompressed. With the feature
+/// `compress`, `FrameWriter::into_array_writer` takes items instead of chunks.
 ///
 /// ```
 /// use b2nd_frame::{Check, FrameBuilder, SpecialValue};
@@ -55,8 +55,8 @@ use crate::write::writer::FrameWriter;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// The codec, level and filters in the header do not apply to the chunks that are written now, because each chunk
-/// records its own. Programs use them to compress chunks that they add or change later. The defaults are those of
+/// The codec, level and filters in the header do not apply to finished chunks, because each records its own. Programs use
+/// them to compress items, now or later. The defaults are those of
 /// python-blosc2: zstd at level 5, after a shuffle.
 ///
 /// All numbers are checked when writing starts.

@@ -6,7 +6,7 @@ use std::io::{Seek, Write};
 use std::path::Path;
 
 use b2nd_serde::Meta;
-use bytemuck::cast_slice;
+use bytemuck::{bytes_of, cast_slice};
 use ndarray::{ArrayView, Dimension, Slice};
 
 use crate::error::Error;
@@ -120,24 +120,22 @@ impl<W: Write + Seek + Send> ArrayWriter<W> {
         if let Some(items) = array.as_slice().filter(|_| !is_swapped) {
             return self.write(region, cast_slice(items));
         }
-        let geometry = self.geometry().clone();
-        self.write_parts(region, &|part, chunk| {
-            let ranges: Vec<Range<u64>> = part.extent().ranges().collect();
+        self.write_from(region, |part, bytes| {
             let mut items = array.view();
-            for (axis, (part, whole)) in ranges.iter().zip(region).enumerate() {
+            for (axis, (part, whole)) in part.iter().zip(region).enumerate() {
                 // The indices of an array in memory fit.
                 let index = |index: u64| usize::try_from(index - whole.start).unwrap_or(usize::MAX);
                 let (start, end) = (index(part.start), index(part.end));
                 items.slice_axis_inplace(ndarray::Axis(axis), Slice::from(start..end));
             }
-            let items = items.as_standard_layout();
-            let mut bytes: Vec<u8> = cast_slice(items.as_slice().unwrap_or_default()).to_vec();
-            if is_swapped {
-                item::swap::<T>(&mut bytes);
+            let size = size_of::<T>();
+            for (item, bytes) in items.iter().zip(bytes.chunks_exact_mut(size)) {
+                bytes.copy_from_slice(bytes_of(item));
             }
-            let mut parts = geometry.chunks_in(&ranges).map_err(Error::geometry)?;
-            let gathered = parts.next().map(|part| part.gather(&bytes, size_of::<T>(), chunk));
-            gathered.unwrap_or(Ok(())).map_err(Error::geometry)
+            if is_swapped {
+                item::swap::<T>(bytes);
+            }
+            Ok(())
         })
     }
 }

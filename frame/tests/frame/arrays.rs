@@ -7,7 +7,8 @@ use std::slice;
 
 use b2nd_chunk::ChunkHeader;
 use b2nd_frame::{
-    ArrayWriter, Check, CheckDepth, ChunkPlace, Codec, ErrorKind, Frame, FrameBuilder, Severity, SpecialValue,
+    ArrayWriter, Check, CheckDepth, ChunkPlace, Codec, Error, ErrorKind, Frame, FrameBuilder, Severity,
+    SpecialValue,
 };
 use b2nd_serde::{Meta, Shapes};
 
@@ -67,6 +68,69 @@ fn the_file_is_the_same_for_any_number_of_threads_and_for_whole_rows_of_chunks()
     files.push(finished(by_rows));
     assert!(files.iter().all(|file| *file == files[0]));
     assert!(read(&files[0]) == items());
+}
+
+/// Gives the items of a part of `items`.
+fn give(ranges: &[Range<u64>], part: &mut [u8]) {
+    let (rows, columns) = (ranges[0].clone(), ranges[1].start as usize * 4..ranges[1].end as usize * 4);
+    for (row, part) in rows.zip(part.chunks_exact_mut(columns.len())) {
+        part.copy_from_slice(&items()[row as usize * 70 * 4..][columns.clone()]);
+    }
+}
+
+#[test]
+fn a_function_that_reads_the_items_makes_the_same_file() {
+    let mut writer = in_memory(builder("<i4"));
+    writer.write(&whole(), &items()).unwrap();
+    let expected = finished(writer);
+    for threads in [1, 3] {
+        let mut writer = in_memory(builder("<i4")).threads(threads);
+        writer
+            .write_from(&whole(), |ranges, part| {
+                give(ranges, part);
+                Ok::<_, Error>(())
+            })
+            .unwrap();
+        assert!(finished(writer) == expected, "{threads}");
+        // Regions across the chunks.
+        let mut writer = in_memory(builder("<i4")).threads(threads);
+        for columns in [0..33, 33..70] {
+            let region = [0..50, columns];
+            writer
+                .write_from(&region, |ranges, part| {
+                    give(ranges, part);
+                    Ok::<_, Error>(())
+                })
+                .unwrap();
+        }
+        assert!(read(&finished(writer)) == items(), "{threads}");
+    }
+}
+
+#[test]
+fn an_error_or_panic_of_the_function_that_reads_ends_all_threads() {
+    #[derive(Debug, PartialEq)]
+    struct Cancelled;
+    impl From<Error> for Cancelled {
+        fn from(error: Error) -> Self {
+            panic!("{error}")
+        }
+    }
+    let mut writer = in_memory(builder("<i4")).threads(3);
+    let is_last = |ranges: &[Range<u64>]| ranges[0].start == 16;
+    let cancelled =
+        writer.write_from(&whole(), |ranges, _| if is_last(ranges) { Err(Cancelled) } else { Ok(()) });
+    assert_eq!(cancelled, Err(Cancelled));
+    assert!(writer.finish().is_err());
+
+    let mut writer = in_memory(builder("<i4")).threads(3);
+    let panicking = std::panic::AssertUnwindSafe(|| {
+        writer.write_from(&whole(), |ranges, _| {
+            assert!(!is_last(ranges), "on purpose");
+            Ok::<_, Error>(())
+        })
+    });
+    assert!(std::panic::catch_unwind(panicking).is_err());
 }
 
 #[test]
@@ -328,7 +392,7 @@ mod from_ndarray {
     #[test]
     fn an_array_of_another_type_or_shape_is_refused() {
         let mut writer = in_memory(builder("<i4"));
-        let says = |error: b2nd_frame::Error| (error.kind(), error.to_string());
+        let says = |error: Error| (error.kind(), error.to_string());
         let error = writer.write_array(&whole(), Array::<f32, _>::zeros((50, 70)).view()).unwrap_err();
         assert_eq!(says(error), (ErrorKind::InvalidInput, "items of dtype <i4 cannot be read as f32".into()));
         let error = writer.write_array(&[0..2, 0..3], Array::<i32, _>::zeros((3, 2)).view()).unwrap_err();

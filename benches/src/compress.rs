@@ -1,0 +1,33 @@
+//! Compresses data for `benches/src/sections.py`, which measures C-Blosc2 beside it.
+//!
+//! Each line of standard input has the number of a codec, a level, an item size, and the path of the data. The answer is
+//! the seconds to compress it, and the length of the chunk.
+
+use std::fs;
+use std::io::{BufRead, Write};
+use std::time::Instant;
+
+use b2nd_chunk::{CParams, Codec, Compressor};
+
+fn main() {
+    let mut chunk = Vec::new();
+    for line in std::io::stdin().lock().lines() {
+        let line = line.expect("a line");
+        let [codec, level, typesize, path] =
+            line.splitn(4, ' ').collect::<Vec<_>>().try_into().expect("four words");
+        let data = fs::read(path).expect("data");
+        let mut params = CParams::new(typesize.parse().expect("an item size"));
+        params.codec = Codec(codec.parse().expect("a codec"));
+        params.clevel = level.parse().expect("a level");
+        let mut compressor = Compressor::new(params).expect("parameters");
+        // The first run has the costs of new memory.
+        let mut seconds = f64::MAX;
+        for _ in 0..2 {
+            let start = Instant::now();
+            compressor.compress_into(&data, &mut chunk).expect("data");
+            seconds = seconds.min(start.elapsed().as_secs_f64());
+        }
+        println!("{seconds} {}", chunk.len());
+        std::io::stdout().flush().expect("standard output");
+    }
+}
