@@ -72,9 +72,10 @@ fn the_file_is_the_same_for_any_number_of_threads_and_for_whole_rows_of_chunks()
 
 /// Gives the items of a part of `items`.
 fn give(ranges: &[Range<u64>], part: &mut [u8]) {
-    let (rows, columns) = (ranges[0].clone(), ranges[1].start as usize * 4..ranges[1].end as usize * 4);
-    for (row, part) in rows.zip(part.chunks_exact_mut(columns.len())) {
-        part.copy_from_slice(&items()[row as usize * 70 * 4..][columns.clone()]);
+    let at = |index: u64| usize::try_from(index).unwrap() * 4;
+    let columns = at(ranges[1].start)..at(ranges[1].end);
+    for (row, part) in ranges[0].clone().zip(part.chunks_exact_mut(columns.len())) {
+        part.copy_from_slice(&items()[at(row) * 70..][columns.clone()]);
     }
 }
 
