@@ -68,6 +68,7 @@ use serde::ser::{Serialize, Serializer};
 
 use crate::meta::Meta;
 use error::ParseError;
+use resolve::Spacing;
 
 // Each module imports only from modules above it; rustdoc lists the methods of `Dtype` in this order. Printing is above
 // errors, because a message quotes the text that was found. Literals are below errors, because reading one can fail.
@@ -121,13 +122,36 @@ impl Meta {
     }
 }
 
+impl Dtype {
+    /// Parses the `descr` of a NumPy file (`.npy`): a type string in quotes, or a list of fields. As in NumPy, unnamed
+    /// fields of bytes are padding.
+    ///
+    /// # Errors
+    ///
+    /// If the text is not a dtype.
+    ///
+    /// ```
+    /// use b2nd_serde::dtype::Dtype;
+    ///
+    /// assert_eq!(Dtype::from_descr("'<f4'")?, "<f4".parse()?);
+    /// let dtype = Dtype::from_descr("[('a', '|u1'), ('', '|V3'), ('b', '<f4')]")?;
+    /// assert_eq!(dtype.field("b").expect("b").offset(), 4);
+    /// assert_eq!(dtype.fields().len(), 2);
+    /// # Ok::<(), b2nd_serde::dtype::Error>(())
+    /// ```
+    pub fn from_descr(text: &str) -> Result<Self, Error> {
+        let dtype = syntax::parse(text).and_then(|form| resolve::dtype(form, Spacing::Padded));
+        dtype.map_err(|error| Error::new(text, error))
+    }
+}
+
 impl FromStr for Dtype {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<Self, Error> {
         // Only a form with brackets needs the grammar, so a scalar type is parsed without it.
         let dtype = if text.starts_with(['[', '(', '{']) {
-            syntax::parse(text).and_then(|form| resolve::dtype(form, false))
+            syntax::parse(text).and_then(|form| resolve::dtype(form, Spacing::Packed))
         } else if text.starts_with(scalar::is_beginning) {
             scalar::parse(text).map(|dtype| dtype.spelled_as(text))
         } else {

@@ -15,20 +15,31 @@ use super::types::{
     ByteOrder, Dtype, Field, Kind, MAX_ITEM_SIZE, MAX_SUBARRAY_NDIM, Spelling, Struct, Subarray,
 };
 
+/// How the fields of a list follow each other.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Spacing {
+    Packed,
+    Aligned,
+    /// With padding as unnamed fields of bytes, `('', '|V3')`, as in the `descr` of NumPy's files.
+    Padded,
+}
+
 /// The dtype of a form. Inside an aligned dtype every form is aligned, even with `'aligned': False`.
 // As in the grammar, the functions that recurse into nested dtypes have small stack frames: everything else is in
 // functions that are never inlined.
-pub(super) fn dtype(form: Spanned<Form>, aligned: bool) -> Result<Dtype, ParseError> {
+pub(super) fn dtype(form: Spanned<Form>, spacing: Spacing) -> Result<Dtype, ParseError> {
     match form.value {
         Form::Scalar(dtype) => Ok(dtype),
-        Form::Subarray(base, shape) => subarray(dtype(*base, aligned)?, shape),
-        Form::List(fields) => structure(form.at, members(named(fields), aligned)?, None, aligned),
+        Form::Subarray(base, shape) => subarray(dtype(*base, spacing)?, shape),
+        Form::List(fields) if spacing == Spacing::Padded => padded(form.at, members(fields, spacing)?),
+        Form::List(fields) => structure(form.at, members(named(fields), spacing)?, None, spacing),
         Form::Dict(dict) => {
-            let (item_size, aligned) = (dict.item_size, aligned || dict.aligned);
-            structure(form.at, members(fields(*dict)?, aligned)?, item_size, aligned)
+            let (item_size, spacing) =
+                (dict.item_size, if dict.aligned { Spacing::Aligned } else { spacing });
+            structure(form.at, members(fields(*dict)?, spacing)?, item_size, spacing)
         }
         // In NumPy, alignment from outside does not reach the fields of a record.
-        Form::Record(base) => Ok(record(dtype(*base, false)?)),
+        Form::Record(base) => Ok(record(dtype(*base, Spacing::Packed)?)),
     }
 }
 
@@ -93,11 +104,11 @@ struct Member {
     offset: Option<Spanned<usize>>,
 }
 
-fn members(fields: Vec<Spanned<FieldForm>>, aligned: bool) -> Result<Vec<Member>, ParseError> {
+fn members(fields: Vec<Spanned<FieldForm>>, spacing: Spacing) -> Result<Vec<Member>, ParseError> {
     let mut members = Vec::with_capacity(fields.len());
     for Spanned { at, value: field } in fields {
         let FieldForm { name, title, offset, format } = field;
-        let dtype = dtype(format, aligned)?;
+        let dtype = dtype(format, spacing)?;
         members.push(Member { at, name, title, dtype, offset });
     }
     Ok(members)
@@ -113,6 +124,19 @@ fn named(mut fields: Vec<Spanned<FieldForm>>) -> Vec<Spanned<FieldForm>> {
         }
     }
     fields
+}
+
+/// A structured dtype of fields with padding between them.
+#[inline(never)]
+fn padded(at: usize, mut members: Vec<Member>) -> Result<Dtype, ParseError> {
+    let mut end: usize = 0;
+    members.retain_mut(|member| {
+        member.offset = Some(Spanned { at: member.at, value: end });
+        // `structure` refuses what is too large.
+        end = end.saturating_add(member.dtype.item_size);
+        !(member.name.is_empty() && matches!(member.dtype.kind, Kind::Void))
+    });
+    structure(at, members, Some(Spanned { at, value: end }), Spacing::Packed)
 }
 
 /// The fields of a dictionary, from its lists of names, formats, offsets and titles.
@@ -152,8 +176,9 @@ fn structure(
     at: usize,
     members: Vec<Member>,
     item_size: Option<Spanned<usize>>,
-    aligned: bool,
+    spacing: Spacing,
 ) -> Result<Dtype, ParseError> {
+    let aligned = spacing == Spacing::Aligned;
     refuse_duplicates(&members)?;
     let mut end = 0;
     let mut alignment = 1;

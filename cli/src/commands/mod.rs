@@ -12,6 +12,7 @@ mod explain;
 mod info;
 mod ls;
 mod man;
+mod new_files;
 mod rewrite;
 mod salvage;
 mod set;

@@ -1,33 +1,22 @@
 //! `b2nd salvage`: a new, whole frame from a damaged one.
 
-use std::collections::BTreeSet;
-use std::ffi::OsStr;
 use std::fs;
-use std::io::{self, Read, Seek, Write};
-use std::ops::ControlFlow;
-use std::path::{Component, Path, PathBuf};
+use std::io::{Read, Seek};
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use b2nd_frame::{
     CheckDepth, Error, ErrorKind, Finding, FindingCode, Salvage as FrameSalvage, SalvageReport, Severity,
 };
-use clap::error::ErrorKind as UsageError;
 use clap::{Args, ValueEnum, ValueHint};
 
-use crate::input::{
-    Address, Failure, Found, Inside, Location, Numbers, Paths, Stores, Target, Visit, dtype_parser,
-    given_all, is_passed_over, is_zip, numbers,
-};
-use crate::interrupt::Interrupts;
-use crate::names::{file_of, folder_or_here};
-use crate::output::change::{exists, of_either};
-use crate::output::json::add_line;
+use super::new_files::{Made, Make, NewFiles};
+use crate::input::{Address, Failure, Inside, Numbers, Paths, Target, Visit, dtype_parser, is_zip, numbers};
+use crate::output::change::of_either;
+use crate::output::json::line;
 use crate::output::salvage::Salvaged;
-use crate::pool::lock;
 use crate::problem::Problem;
-use crate::terminal::{Outcome, Progress, remark};
+use crate::terminal::{Outcome, remark};
 use crate::text::{count, more_counts};
 
 /// Save the undamaged parts of an array in a new, whole frame
@@ -135,145 +124,59 @@ impl Options {
 impl Salvage {
     pub(crate) fn run(self) -> Outcome {
         let Self { paths, into, damaged, options, dry_run, json } = self;
-        let work = Work {
-            options,
-            damaged,
-            dry_run,
-            json,
-            interrupts: Interrupts::new(),
-            progress: Mutex::new(Progress::of_bytes_so_far(into.is_none())),
-            done: AtomicU64::new(0),
-            folders: Mutex::default(),
-        };
-        let all = match &into {
-            None => Ok(work.salvage_pair(paths.given())),
-            Some(into) => work.salvage_all(paths, into),
-        };
-        work.end();
-        let all = all?;
+        let files = NewFiles::new(into.is_none(), dry_run, json);
+        let salvages = Salvages { files: &files, options, damaged };
+        let counts = files.make(&salvages, paths, into.as_deref())?;
         if into.is_some() && !json {
-            remark(&all.summary(dry_run));
+            let (frames, whole) = (count(counts.complete + counts.partial, "frame"), counts.complete);
+            let verb = if dry_run { "can be salvaged" } else { "salvaged" };
+            let undamaged = match counts.skipped {
+                0 => String::new(),
+                skipped => format!(", {} passed over", count(skipped, "undamaged file")),
+            };
+            let failures = more_counts(&[(counts.failures, "failure")]);
+            remark(&format_args!("{frames} {verb}, {whole} whole{undamaged}{failures}"));
         }
-        all.print(json, dry_run)
+        if dry_run && !json && counts.complete + counts.partial > 0 {
+            remark(&"nothing was written");
+        }
+        let is_whole = counts.partial + counts.failures == 0;
+        Ok(if is_whole { ExitCode::SUCCESS } else { ExitCode::FAILURE })
     }
 }
 
-/// The state shared by all salvages of a run.
-struct Work {
+/// The salvages of a run.
+struct Salvages<'f> {
+    files: &'f NewFiles,
     options: Options,
     /// Whether frames without errors are passed over.
     damaged: bool,
-    dry_run: bool,
-    json: bool,
-    interrupts: Interrupts,
-    progress: Mutex<Progress>,
-    /// The number of chunk bytes saved so far, over all frames.
-    done: AtomicU64,
-    /// The folders that were created for new files.
-    folders: Mutex<BTreeSet<PathBuf>>,
 }
 
-impl Work {
-    /// Salvages FROM into TO.
-    fn salvage_pair(&self, given: &[PathBuf]) -> SalvageBatch {
-        let [from, to] = given else {
-            // clap cannot require FROM and TO, because --into takes any number of paths.
-            let message = "without --into, there must be two paths, FROM and TO\n";
-            clap::Error::raw(UsageError::WrongNumberOfValues, message).exit();
-        };
-        let [from, to] = given_all([from, to]);
-        let result = to.into_path().and_then(|to| {
-            self.check(&to, false)?;
-            Ok((self.salvage(&from, &to)?, to))
-        });
-        match result {
-            Ok((report, to)) => self.report_of(&from, &to, &report),
-            Err(failure) => self.failed(&failure),
-        }
+impl Make for Salvages<'_> {
+    fn make(&self, from: &Address, to: &Path) -> Result<Made, Failure> {
+        let report = self.salvage(from, to)?;
+        let salvaged = Salvaged { from: from.location(), to, report: &report, dry_run: self.files.dry_run };
+        let text = if self.files.json { line(&salvaged.record()) } else { salvaged.to_string().into_bytes() };
+        Ok(Made { text, is_complete: report.is_whole() })
     }
 
-    /// Salvages many frames into a folder.
-    fn salvage_all(&self, paths: Paths, into: &Path) -> io::Result<SalvageBatch> {
-        let mut all = SalvageBatch::default();
-        // Once, and not for each file.
-        if into.exists() && !into.is_dir() {
-            return Ok(self.failed(&Location::of(into).failure(Problem::new("io", "not a folder"))));
-        }
-        let work = |targets: Vec<Found>| {
-            let mut batch = SalvageBatch::default();
-            for target in targets {
-                batch.add(self.salvage_target(target, into));
-            }
-            batch
-        };
-        paths.visit(Stores::Folders, true, work, |batch| {
-            anstream::stdout().write_all(&batch.text)?;
-            // The text is already printed, and would only fill memory.
-            all.add(SalvageBatch { text: Vec::new(), ..batch });
-            Ok(())
-        })?;
-        Ok(all)
-    }
-
-    /// Salvages a file that was given, or found in a folder.
-    fn salvage_target(&self, target: Found, into: &Path) -> SalvageBatch {
-        let target = match target {
-            Ok(target) => target,
-            Err(failure) => return self.failed(&failure),
-        };
-        // New files are passed over, and after a signal all remaining ones.
-        if self.interrupts.is_caught() || is_output(&target, into) {
-            return SalvageBatch::default();
-        }
+    fn skips(&self, target: &Target) -> bool {
         // Standard input can be read only once.
-        if self.damaged && target.inside != Inside::Stdin && self.is_undamaged(&target) {
-            return SalvageBatch { undamaged: 1, ..SalvageBatch::default() };
-        }
-        let from = Address { path: target.path.clone(), inside: target.inside.clone() };
-        let to = into.join(name_of(&target));
-        if !self.dry_run
-            && let Some(folder) = to.parent()
-            && let Err(error) = self.create_folder(folder)
-        {
-            return self.failed(&Location::of(folder).failure(error));
-        }
-        match self.check(&to, true).and_then(|()| self.salvage(&from, &to)) {
-            Err(failure) if is_passed_over(&target, &failure.error) => SalvageBatch::default(),
-            Err(failure) => self.failed(&failure),
-            Ok(report) => self.report_of(&from, &to, &report),
-        }
+        self.damaged && target.inside != Inside::Stdin && self.is_undamaged(target)
     }
 
-    /// Checks the path of a new file for a preview, as it is otherwise checked when the file is written.
-    fn check(&self, to: &Path, creates_folders: bool) -> Result<(), Failure> {
-        match unusable(to, creates_folders) {
-            Some(problem) if self.dry_run => Err(Location::of(to).failure(problem)),
-            _ => Ok(()),
-        }
+    fn name(&self, name: PathBuf) -> PathBuf {
+        name
     }
+}
 
-    /// Creates the folder of a new file, and records the folders that did not exist before.
-    fn create_folder(&self, folder: &Path) -> io::Result<()> {
-        let absent = folder.ancestors().take_while(|folder| !folder.exists());
-        lock(&self.folders).extend(absent.map(PathBuf::from));
-        fs::create_dir_all(folder)
-    }
-
-    /// Removes the progress from the screen, and the new folders that are empty: their targets had no frame.
-    fn end(&self) {
-        lock(&self.progress).end();
-        // In reverse order, a folder comes before its parent.
-        for folder in lock(&self.folders).iter().rev() {
-            // A folder with files is not removed.
-            let _ = fs::remove_dir(folder);
-        }
-    }
-
+impl Salvages<'_> {
     /// Whether a file has frames, and none of them an error.
     fn is_undamaged(&self, target: &Target) -> bool {
         let (mut frames, mut damaged) = (0, 0);
-        // A check saves no bytes, but can take long, so it shows those that were saved so far.
-        let on_chunk = || lock(&self.progress).show(self.done.load(Ordering::Relaxed));
+        // A check makes no bytes, but can take long, so it shows those that were made so far.
+        let on_chunk = || self.files.show_progress();
         let visit =
             Visit { depth: Some(CheckDepth::ChunkData), on_chunk: Some(&on_chunk), ..Visit::default() };
         visit.target(target, &mut |view| {
@@ -302,55 +205,18 @@ impl Work {
     ) -> Result<SalvageReport, Failure> {
         let mut before = 0;
         let salvage = self.options.apply(salvage).on_progress(|saved| {
-            // `saved` begins at 0 for each frame, `done` does not.
+            // `saved` begins at 0 for each frame.
             let more = saved.saturating_sub(before);
             before = saved;
-            lock(&self.progress).show(self.done.fetch_add(more, Ordering::Relaxed) + more);
-            if self.interrupts.is_caught() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+            self.files.advance(more)
         });
-        let report = if self.dry_run {
+        let report = if self.files.dry_run {
             salvage.preview()
         } else {
-            self.interrupts.defer(|| salvage.apply(to)).map(|(_, report)| report)
+            self.files.write(|| salvage.apply(to)).map(|(_, report)| report)
         };
-        if self.interrupts.is_caught() {
-            // The temporary file has been removed. The last thread with one ends the process, because the others may be
-            // waiting for a list or a server.
-            self.interrupts.raise_caught(|| self.end());
-        }
         report.map_err(|error| failure_of(from, to, &error))
     }
-
-    /// The report of a frame, as text or JSON.
-    fn report_of(&self, from: &Address, to: &Path, report: &SalvageReport) -> SalvageBatch {
-        let salvaged = Salvaged { from: from.location(), to, report, dry_run: self.dry_run };
-        let mut text = Vec::new();
-        if self.json {
-            add_line(&mut text, &salvaged.record());
-        } else {
-            text.extend(salvaged.to_string().into_bytes());
-        }
-        let is_whole = report.is_whole();
-        SalvageBatch { text, whole: is_whole.into(), partly: (!is_whole).into(), ..SalvageBatch::default() }
-    }
-
-    fn failed(&self, failure: &Failure) -> SalvageBatch {
-        let mut text = Vec::new();
-        if self.json {
-            add_line(&mut text, failure);
-        } else {
-            lock(&self.progress).complain(failure);
-        }
-        SalvageBatch { text, failures: 1, ..SalvageBatch::default() }
-    }
-}
-
-/// Whether a file was found in the folder of the new files, which is below a searched folder.
-fn is_output(target: &Target, into: &Path) -> bool {
-    let Ok(into) = fs::canonicalize(into) else { return false };
-    // Without the searched folder itself: the folder of the new files may be that, or above it.
-    let mut folders = target.path.ancestors().skip(1).take(target.depth.saturating_sub(1));
-    folders.any(|folder| fs::canonicalize(folder).is_ok_and(|folder| folder == into))
 }
 
 /// The failure of a salvage, with the options for what its error asks for.
@@ -374,96 +240,4 @@ fn failure_of(from: &Address, to: &Path, error: &Error) -> Failure {
     };
     let failure = of_either(from, to, error);
     Failure { error: Problem { hint, ..failure.error }, ..failure }
-}
-
-/// Why no frame can be written at a path. With `creates_folders`, its folder need not be there.
-fn unusable(to: &Path, creates_folders: bool) -> Option<Problem> {
-    if to.symlink_metadata().is_ok() {
-        return Some(exists());
-    }
-    let mut folders = to.ancestors().skip(1).map(folder_or_here);
-    let folder = if creates_folders { folders.find(|folder| folder.exists()) } else { folders.next() };
-    Problem::no_folder(folder?)
-}
-
-/// The name of the new file for a target: its path below the folder or URL in which it was found, or its own name.
-fn name_of(target: &Target) -> PathBuf {
-    match &target.inside {
-        Inside::Member(member) | Inside::Url(Some(member)) => last_names(Path::new(member), 1),
-        Inside::Offset(offset) => format!("{}@{offset}.b2nd", last_names(&target.path, 1).display()).into(),
-        Inside::Stdin => "stdin.b2nd".into(),
-        Inside::Whole | Inside::Url(None) => {
-            let path = file_of(&target.path);
-            // A sparse frame that is named by `.` or `..` has its name in its full path.
-            match path.file_name().is_none().then(|| path.canonicalize()) {
-                Some(Ok(path)) => last_names(&path, 1),
-                _ => last_names(path, target.depth.max(1)),
-            }
-        }
-    }
-}
-
-/// The last names of a path. Parts such as `..` are left out, so the result is always a path inside a folder.
-fn last_names(path: &Path, count: usize) -> PathBuf {
-    let is_name = |part: &&OsStr| matches!(Path::new(part).components().next(), Some(Component::Normal(_)));
-    let names: Vec<_> = path.iter().filter(is_name).rev().take(count).collect();
-    names.into_iter().rev().collect()
-}
-
-/// The output and the counts of a batch.
-#[derive(Default)]
-struct SalvageBatch {
-    text: Vec<u8>,
-    whole: u64,
-    partly: u64,
-    undamaged: u64,
-    failures: u64,
-}
-
-impl SalvageBatch {
-    fn add(&mut self, other: Self) {
-        self.text.extend(other.text);
-        self.whole += other.whole;
-        self.partly += other.partly;
-        self.undamaged += other.undamaged;
-        self.failures += other.failures;
-    }
-
-    /// The numbers of frames, in words.
-    fn summary(&self, dry_run: bool) -> String {
-        let Self { whole, partly, undamaged, failures, .. } = *self;
-        let verb = if dry_run { "can be salvaged" } else { "salvaged" };
-        let frames = count(whole + partly, "frame");
-        let passed_over = match undamaged {
-            0 => String::new(),
-            _ => format!(", {} passed over", count(undamaged, "undamaged file")),
-        };
-        format!("{frames} {verb}, {whole} whole{passed_over}{}", more_counts(&[(failures, "failure")]))
-    }
-
-    /// Prints the remaining output, and returns the exit status.
-    fn print(&self, json: bool, dry_run: bool) -> Outcome {
-        io::stdout().write_all(&self.text)?;
-        if dry_run && !json && self.whole + self.partly > 0 {
-            remark(&"nothing was written");
-        }
-        let is_whole = self.partly + self.failures == 0;
-        Ok(if is_whole { ExitCode::SUCCESS } else { ExitCode::FAILURE })
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn no_name_leads_out_of_a_folder() {
-        let names = [("a/./b", "a/b"), ("../a/../b", "a/b"), ("/a", "a"), ("..", "")];
-        let names_of_windows = [(r"..\..\a", "a"), (r"C:\a", "a"), ("C:a", "a"), ("a/C:b", "a")];
-        for (name, expected) in
-            names.into_iter().chain(names_of_windows.into_iter().filter(|_| cfg!(windows)))
-        {
-            assert_eq!(last_names(Path::new(name), usize::MAX), Path::new(expected), "{name}");
-        }
-    }
 }

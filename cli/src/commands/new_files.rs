@@ -1,0 +1,289 @@
+//! What `salvage` and `convert` share: a new file TO of FROM, or with `--into` one of each input in a folder.
+
+use std::collections::BTreeSet;
+use std::ffi::OsStr;
+use std::fs;
+use std::io::{self, Write};
+use std::ops::ControlFlow;
+use std::path::{Component, Path, PathBuf};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use clap::error::ErrorKind as UsageError;
+
+use crate::input::{
+    Address, Failure, Found, Inside, Location, Paths, Stores, Target, given_all, is_passed_over,
+};
+use crate::interrupt::Interrupts;
+use crate::names::{file_of, folder_or_here};
+use crate::output::change::exists;
+use crate::output::json::add_line;
+use crate::pool::lock;
+use crate::problem::Problem;
+use crate::terminal::Progress;
+
+/// Makes new files.
+pub(super) trait Make: Sync {
+    /// Makes the file TO, which must not exist yet, of FROM.
+    fn make(&self, from: &Address, to: &Path) -> Result<Made, Failure>;
+
+    /// Whether an input of `--into` is passed over and counted.
+    fn skips(&self, target: &Target) -> bool;
+
+    /// The name of the new file in the folder of `--into`, for the name of the input.
+    fn name(&self, name: PathBuf) -> PathBuf;
+}
+
+/// A new file, as standard output shows it.
+pub(super) struct Made {
+    pub(super) text: Vec<u8>,
+    pub(super) is_complete: bool,
+}
+
+/// The new files of a run: signals, progress and folders.
+pub(super) struct NewFiles {
+    pub(super) dry_run: bool,
+    pub(super) json: bool,
+    interrupts: Interrupts,
+    progress: Mutex<Progress>,
+    /// The bytes so far, over all files.
+    done: AtomicU64,
+    /// The folders that were created for new files.
+    folders: Mutex<BTreeSet<PathBuf>>,
+}
+
+/// The numbers of files.
+#[derive(Default)]
+pub(super) struct Counts {
+    pub(super) complete: u64,
+    pub(super) partial: u64,
+    pub(super) skipped: u64,
+    pub(super) failures: u64,
+}
+
+impl Counts {
+    fn add(&mut self, other: &Self) {
+        self.complete += other.complete;
+        self.partial += other.partial;
+        self.skipped += other.skipped;
+        self.failures += other.failures;
+    }
+}
+
+/// The output of an input, and what it counts as.
+type Batch = (Vec<u8>, Counts);
+
+impl NewFiles {
+    /// `is_pair` means FROM TO, of which nothing is printed before the end.
+    pub(super) fn new(is_pair: bool, dry_run: bool, json: bool) -> Self {
+        Self {
+            dry_run,
+            json,
+            interrupts: Interrupts::new(),
+            progress: Mutex::new(Progress::of_bytes_so_far(is_pair)),
+            done: AtomicU64::new(0),
+            folders: Mutex::default(),
+        }
+    }
+
+    /// Makes the new files and prints what was made.
+    pub(super) fn make(&self, make: &impl Make, paths: Paths, into: Option<&Path>) -> io::Result<Counts> {
+        let Some(into) = into else {
+            let (text, counts) = self.make_pair(make, paths.given());
+            self.end();
+            return io::stdout().write_all(&text).map(|()| counts);
+        };
+        let counts = self.make_all(make, paths, into);
+        self.end();
+        counts
+    }
+
+    fn make_pair(&self, make: &impl Make, given: &[PathBuf]) -> Batch {
+        let [from, to] = given else {
+            // clap cannot require FROM and TO, because --into takes any number of paths.
+            let message = "without --into, there must be two paths, FROM and TO\n";
+            clap::Error::raw(UsageError::WrongNumberOfValues, message).exit();
+        };
+        let [from, to] = given_all([from, to]);
+        let made = to.into_path().and_then(|to| {
+            self.check(&to, false)?;
+            make.make(&from, &to)
+        });
+        self.batch(made)
+    }
+
+    fn make_all(&self, make: &impl Make, paths: Paths, into: &Path) -> io::Result<Counts> {
+        let mut all = Counts::default();
+        // Once, and not for each file.
+        if into.exists() && !into.is_dir() {
+            let (text, counts) = self.failed(&Location::of(into).failure(Problem::new("io", "not a folder")));
+            return io::stdout().write_all(&text).map(|()| counts);
+        }
+        let work = |targets: Vec<Found>| {
+            let mut batch = Batch::default();
+            for target in targets {
+                let (text, counts) = self.make_target(make, target, into);
+                batch.0.extend(text);
+                batch.1.add(&counts);
+            }
+            batch
+        };
+        paths.visit(Stores::Folders, true, work, |(text, counts)| {
+            all.add(&counts);
+            anstream::stdout().write_all(&text)
+        })?;
+        Ok(all)
+    }
+
+    /// Makes the new file of an input that was given, or found in a folder.
+    fn make_target(&self, make: &impl Make, target: Found, into: &Path) -> Batch {
+        let target = match target {
+            Ok(target) => target,
+            Err(failure) => return self.failed(&failure),
+        };
+        // New files are passed over, and after a signal all remaining ones.
+        if self.interrupts.is_caught() || is_output(&target, into) {
+            return Batch::default();
+        }
+        if make.skips(&target) {
+            return (Vec::new(), Counts { skipped: 1, ..Counts::default() });
+        }
+        let from = Address { path: target.path.clone(), inside: target.inside.clone() };
+        let to = into.join(make.name(name_of(&target)));
+        if !self.dry_run
+            && let Some(folder) = to.parent()
+            && let Err(error) = self.create_folder(folder)
+        {
+            return self.failed(&Location::of(folder).failure(error));
+        }
+        match self.check(&to, true).and_then(|()| make.make(&from, &to)) {
+            Err(failure) if is_passed_over(&target, &failure.error) => Batch::default(),
+            made => self.batch(made),
+        }
+    }
+
+    /// Checks the path of a new file for a preview, as it is otherwise checked when the file is written.
+    fn check(&self, to: &Path, creates_folders: bool) -> Result<(), Failure> {
+        match unusable(to, creates_folders) {
+            Some(problem) if self.dry_run => Err(Location::of(to).failure(problem)),
+            _ => Ok(()),
+        }
+    }
+
+    /// Creates the folder of a new file, and records the folders that did not exist before.
+    fn create_folder(&self, folder: &Path) -> io::Result<()> {
+        let absent = folder.ancestors().take_while(|folder| !folder.exists());
+        lock(&self.folders).extend(absent.map(PathBuf::from));
+        fs::create_dir_all(folder)
+    }
+
+    /// Defers signals while a new file is written.
+    pub(super) fn write<T>(&self, write: impl FnOnce() -> T) -> T {
+        let written = self.interrupts.defer(write);
+        if self.interrupts.is_caught() {
+            // The temporary file has been removed. The last thread with one ends the process, because the others may be
+            // waiting for a list or a server.
+            self.interrupts.raise_caught(|| self.end());
+        }
+        written
+    }
+
+    /// Shows that more bytes are done. `Break` means that a signal was caught.
+    pub(super) fn advance(&self, more: u64) -> ControlFlow<()> {
+        self.done.fetch_add(more, Ordering::Relaxed);
+        self.show_progress();
+        if self.interrupts.is_caught() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    }
+
+    pub(super) fn show_progress(&self) {
+        lock(&self.progress).show(self.done.load(Ordering::Relaxed));
+    }
+
+    /// Removes the progress from the screen, and the new folders that are empty: their inputs gave no file.
+    fn end(&self) {
+        lock(&self.progress).end();
+        // In reverse order, a folder comes before its parent.
+        for folder in lock(&self.folders).iter().rev() {
+            // A folder with files is not removed.
+            let _ = fs::remove_dir(folder);
+        }
+    }
+
+    fn batch(&self, made: Result<Made, Failure>) -> Batch {
+        match made {
+            Ok(Made { text, is_complete }) => {
+                let (complete, partial) = (is_complete.into(), (!is_complete).into());
+                (text, Counts { complete, partial, ..Counts::default() })
+            }
+            Err(failure) => self.failed(&failure),
+        }
+    }
+
+    fn failed(&self, failure: &Failure) -> Batch {
+        let mut text = Vec::new();
+        if self.json {
+            add_line(&mut text, failure);
+        } else {
+            lock(&self.progress).complain(failure);
+        }
+        (text, Counts { failures: 1, ..Counts::default() })
+    }
+}
+
+/// Whether a file was found in the folder of the new files, which is below a searched folder.
+fn is_output(target: &Target, into: &Path) -> bool {
+    let Ok(into) = fs::canonicalize(into) else { return false };
+    // Without the searched folder itself: the folder of the new files may be that, or above it.
+    let mut folders = target.path.ancestors().skip(1).take(target.depth.saturating_sub(1));
+    folders.any(|folder| fs::canonicalize(folder).is_ok_and(|folder| folder == into))
+}
+
+/// Why no file can be written at a path. With `creates_folders`, its folder need not be there.
+fn unusable(to: &Path, creates_folders: bool) -> Option<Problem> {
+    if to.symlink_metadata().is_ok() {
+        return Some(exists());
+    }
+    let mut folders = to.ancestors().skip(1).map(folder_or_here);
+    let folder = if creates_folders { folders.find(|folder| folder.exists()) } else { folders.next() };
+    Problem::no_folder(folder?)
+}
+
+/// The name of the new file for a target: its path below the folder or URL in which it was found, or its own name.
+fn name_of(target: &Target) -> PathBuf {
+    match &target.inside {
+        Inside::Member(member) | Inside::Url(Some(member)) => last_names(Path::new(member), 1),
+        Inside::Offset(offset) => format!("{}@{offset}.b2nd", last_names(&target.path, 1).display()).into(),
+        Inside::Stdin => "stdin.b2nd".into(),
+        Inside::Whole | Inside::Url(None) => {
+            let path = file_of(&target.path);
+            // A sparse frame that is named by `.` or `..` has its name in its full path.
+            match path.file_name().is_none().then(|| path.canonicalize()) {
+                Some(Ok(path)) => last_names(&path, 1),
+                _ => last_names(path, target.depth.max(1)),
+            }
+        }
+    }
+}
+
+/// The last names of a path. Parts such as `..` are left out, so the result is always a path inside a folder.
+fn last_names(path: &Path, count: usize) -> PathBuf {
+    let is_name = |part: &&OsStr| matches!(Path::new(part).components().next(), Some(Component::Normal(_)));
+    let names: Vec<_> = path.iter().filter(is_name).rev().take(count).collect();
+    names.into_iter().rev().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_name_leads_out_of_a_folder() {
+        let names = [("a/./b", "a/b"), ("../a/../b", "a/b"), ("/a", "a"), ("..", "")];
+        let names_of_windows = [(r"..\..\a", "a"), (r"C:\a", "a"), ("C:a", "a"), ("a/C:b", "a")];
+        for (name, expected) in
+            names.into_iter().chain(names_of_windows.into_iter().filter(|_| cfg!(windows)))
+        {
+            assert_eq!(last_names(Path::new(name), usize::MAX), Path::new(expected), "{name}");
+        }
+    }
+}
