@@ -464,6 +464,7 @@
 //! other parameters; [`FrameBuilder`](crate::FrameBuilder) has those of python-blosc2's `asarray`.
 //!
 //! ```
+//! # #[cfg(all(feature = "compress", feature = "ndarray"))] {
 //! use b2nd_frame::{Codec, FrameBuilder};
 //! use b2nd_serde::Meta;
 //! use ndarray::Array;
@@ -476,6 +477,7 @@
 //! let meta = Meta::with_default_shapes(&[300, 200], 8, "<f8")?;
 //! let builder = FrameBuilder::new(meta).codec(Codec::LZ4).level(9).vlmetalayer("unit", "metre");
 //! builder.write_array(&other, waves.view())?;
+//! # }
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
@@ -484,6 +486,7 @@
 //! The items come in pieces, here row by row. A chunk is compressed when its last item has come.
 //!
 //! ```
+//! # #[cfg(feature = "compress")] {
 //! use b2nd_frame::FrameBuilder;
 //! use b2nd_serde::Meta;
 //!
@@ -497,6 +500,41 @@
 //! }
 //! let mut frame = array.finish()?.persist()?;
 //! assert_eq!(frame.slice(&[999..1000, 63..64]).read()?, 189_i16.to_le_bytes());
+//! # }
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # An array with other chunks, or another codec
+//!
+//! The items of each new chunk are read when it is compressed, so memory does not depend on the size of the array. The
+//! old metalayers are copied as they are. The command for it is `b2nd convert`.
+//!
+//! ```
+//! # #[cfg(feature = "compress")] {
+//! use std::sync::Mutex;
+//! use b2nd_frame::{Codec, Frame, FrameBuilder};
+//! use b2nd_serde::{Meta, Shapes};
+//!
+//! # let folder = tempfile::tempdir()?;
+//! # let path = folder.path().join("new.b2nd");
+//! let mut old = Frame::open("tests/data/vlmetalayers.b2nd")?;
+//! let trailer = old.trailer()?;
+//! let array = old.array()?.expect("an array");
+//! let shapes = Shapes { chunkshape: &[4], blockshape: &[2], ..array.meta().shapes() };
+//! let meta = Meta::new(shapes, array.dtype().expect("a dtype"))?;
+//! let mut builder = FrameBuilder::new(meta).codec(Codec::LZ4);
+//! for layer in old.metalayers().iter().filter(|layer| layer.name() != "b2nd") {
+//!     builder = builder.metalayer_bytes(layer.name(), layer.bytes());
+//! }
+//! for layer in trailer.vlmetalayers() {
+//!     builder = builder.vlmetalayer_chunk(layer.name(), layer.chunk());
+//! }
+//! let mut writer = builder.create(&path)?.into_array_writer()?;
+//! let old = Mutex::new(old);
+//! writer.write_from(&[0..6], |ranges, items| old.lock().expect("no panic").slice(ranges).read_into(items))?;
+//! let new = writer.finish()?.persist()?;
+//! assert_eq!(new.array()?.expect("an array").chunkshape(), [4]);
+//! # }
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
