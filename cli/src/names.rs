@@ -25,7 +25,7 @@ pub(crate) fn indexed_array(path: &Path) -> Option<&str> {
     (!array.is_empty() && has_extension(Path::new(rest), "b2nd")).then_some(array)
 }
 
-/// Whether this is the name of a temporary file of `rewrite`, `salvage` or `cat -o`.
+/// Whether this is the name of a temporary file of `rewrite`, `salvage` or `convert`.
 pub(crate) fn is_leftover(path: &Path) -> bool {
     has_extension(path, "tmp")
         && path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b".b2nd-"))

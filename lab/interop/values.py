@@ -2,7 +2,8 @@
 
     values.py [COUNT] [SEED]
 
-For each array, it compares `--npy` (whole, and a random slice), `-o`, the text, and `--json`.
+For each array, it compares `--npy` (whole, and a random slice), the text, and `--json`; and what `b2nd convert` makes of it: a NumPy file,
+an array of that file, and a repacked array.
 """
 
 import io
@@ -11,6 +12,7 @@ import math
 import os
 import random
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -26,8 +28,20 @@ warnings.simplefilter("ignore")
 B2ND = os.environ["B2ND"]
 
 
-def run(*arguments):
-    return subprocess.run([B2ND, "cat", *map(str, arguments)], capture_output=True)
+def run(*arguments, command="cat"):
+    return subprocess.run([B2ND, command, *map(str, arguments)], capture_output=True)
+
+
+def parameters(rng, dtype):
+    """Random options of `b2nd convert`."""
+    options = ["--codec", rng.choice(["zstd", "lz4", "blosclz", "zlib"]), "--level", rng.randrange(10), "-j", rng.randint(1, 3)]
+    filters = rng.choice(["", "none", "shuffle", "bitshuffle", "delta,shuffle", "shuffle,bytedelta"])
+    return options + (["--filters", filters] if filters else []) + rng.choice([[], ["--sparse"]])
+
+
+def convert(*arguments):
+    result = run(*arguments, command="convert")
+    assert result.returncode == 0, (arguments, result.stderr.decode())
 
 
 def cut(rng, shape):
@@ -100,11 +114,23 @@ def compare(path, expected, rng, counts, folder):
     part = np.asarray(part, dtype=expected.dtype) if not isinstance(part, np.ndarray) else part
     assert same(loaded(run("--npy", "--slice", text, path), name), np.ascontiguousarray(part).reshape(part.shape)), (name, text)
     file = folder / "items.npy"
-    result = run("-o", file, "--slice", text, path)
-    assert result.returncode == 0, (name, text, result.stderr)
+    convert("--slice", text, path, file)
     assert same(np.load(file), part), (name, text, "file")
-    assert run("-o", file, path).returncode == 1
+    assert run(path, file, command="convert").returncode == 1
+    fortran = folder / "fortran.npy"
+    np.save(fortran, np.array(part, order="F"))
+    for source, options in ((file, []), (fortran, []), (path, ["--slice", text])):
+        new = folder / "new.b2nd"
+        options = [*options, *parameters(rng, part.dtype)]
+        convert(*options, source, new)
+        assert same(loaded(run("--npy", new), name), part), (name, options, source)
+        # python-blosc2 reads parts of chunks wrongly with the delta filter.
+        if "delta,shuffle" not in options:
+            assert same(np.asarray(blosc2.open(str(new), mode="r")[()]).reshape(part.shape), part), (name, options, source, "python-blosc2")
+            counts["converted"] += 1
+        shutil.rmtree(new) if new.is_dir() else new.unlink()
     file.unlink()
+    fortran.unlink()
     if expected.dtype.names or expected.dtype.kind == "V" and not expected.shape:
         return
     for array, options in ((expected, []), (part, ["--slice", text])):
@@ -131,7 +157,7 @@ def compare(path, expected, rng, counts, folder):
 
 def random_arrays(count, seed):
     rng = random.Random(seed)
-    counts = {"arrays": 0, "slices": 0, "texts": 0, "full texts": 0, "JSON": 0, "not written": 0}
+    counts = {"arrays": 0, "slices": 0, "texts": 0, "full texts": 0, "JSON": 0, "converted": 0, "not written": 0}
     with tempfile.TemporaryDirectory() as name:
         for number in range(count):
             path = os.path.join(name, f"{number}.b2nd")

@@ -1,21 +1,17 @@
 //! `b2nd cat`: the items of an array.
 
-use std::fs::Permissions;
 use std::io::{self, BufWriter, IsTerminal, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use b2nd_frame::{Error, ObjectKind};
 use clap::{Args, ValueHint};
 use serde::Serialize;
-use tempfile::NamedTempFile;
 
 use crate::input::{
-    Address, Failure, Inside, Items, Location, Selected, Selection, Target, Visit, given_all, is_zip,
-    selection, store_at, visit_files,
+    Address, Failure, Inside, Items, Selected, Selection, Target, Visit, given_all, is_zip, selection,
+    store_at, visit_files,
 };
-use crate::interrupt::Interrupts;
-use crate::names::folder_or_here;
 use crate::output::items::{
     Edges, Item, MAX_WHOLE, ValueWriter, npy_header, why_too_many_lists, write_array,
 };
@@ -23,7 +19,7 @@ use crate::output::json::{self, SCHEMA, print_failure};
 use crate::problem::Problem;
 use crate::terminal::{Outcome, complain, remark};
 
-/// Print the items of an array, or write them to a NumPy file
+/// Print the items of an array
 ///
 /// Items are printed in the layout of NumPy. If there are more than 1000, only the edges are read and shown. For a slice,
 /// only the blocks that it touches are read, unless a chunk has a dictionary or the delta filter.
@@ -31,8 +27,7 @@ use crate::terminal::{Outcome, complain, remark};
 #[command(after_help = "Examples:
   b2nd cat array.b2nd
   b2nd cat --slice 0:10,-1 array.b2nd
-  b2nd cat -o array.npy array.b2nd
-  b2nd cat --slice 0,:,: -o first.npy s3://bucket/array.b2nd
+  b2nd cat --npy --slice 0,:,: s3://bucket/array.b2nd | python3 plot.py
   b2nd cat --json array.b2nd | jq '.values[0]'")]
 pub(crate) struct Cat {
     /// FILE, sparse frame (directory), `FILE:MEMBER`, `FILE@OFFSET`, URL, or - (standard input)
@@ -42,29 +37,24 @@ pub(crate) struct Cat {
     #[arg(value_hint = ValueHint::Other)]
     slice: Option<Selection>,
     /// Print all items, if they have at most 64 MiB, or 1024 bytes for each byte of the frame
-    #[arg(long, conflicts_with_all = ["npy", "output", "json"])]
+    #[arg(long, conflicts_with_all = ["npy", "json"])]
     full: bool,
     /// Write a NumPy file to standard output, which must not be a terminal
-    #[arg(long, conflicts_with = "output")]
+    #[arg(long)]
     npy: bool,
-    /// Write a NumPy file, which must not exist yet
-    #[arg(short, long, value_name = "NPY", value_hint = ValueHint::FilePath)]
-    output: Option<PathBuf>,
     /// Print a JSON object with all items
-    #[arg(long, conflicts_with_all = ["npy", "output"])]
+    #[arg(long, conflicts_with = "npy")]
     json: bool,
 }
 
 /// Why printing stopped.
 enum Trouble {
-    /// A failure of the array or of the output file.
+    /// A failure of the address.
     Failure(Failure),
     /// A problem of the array, to which `run` adds the address.
     Problem(Problem),
     /// An error of standard output.
     Output(io::Error),
-    /// A signal was caught.
-    Stopped,
 }
 
 impl From<Problem> for Trouble {
@@ -88,14 +78,13 @@ impl From<io::Error> for Trouble {
 impl Cat {
     pub(crate) fn run(self) -> Outcome {
         if self.npy && io::stdout().is_terminal() {
-            complain(&"--npy writes bytes, which a terminal cannot show; write to a file with -o FILE");
+            complain(&"--npy writes bytes, which a terminal cannot show; `b2nd convert` writes a file");
             return Ok(ExitCode::from(2));
         }
         let [address] = given_all([&self.file]);
         let failure = match self.show(&address) {
             Ok(()) => return Ok(ExitCode::SUCCESS),
             Err(Trouble::Output(error)) => return Err(error),
-            Err(Trouble::Stopped) => return Ok(ExitCode::FAILURE),
             Err(Trouble::Failure(failure)) => failure,
             Err(Trouble::Problem(problem)) => address.location().failure(problem),
         };
@@ -117,10 +106,7 @@ impl Cat {
             return Err(Trouble::Failure(refuse_store(&target)));
         }
         let mut items = Items::of(frame)?;
-        let array = items.frame.array()?;
-        let dtype =
-            array.and_then(|array| array.meta().parse_dtype().map_err(|error| error.to_string()).transpose());
-        let mut item = Item::new(dtype, items.typesize);
+        let mut item = Item::of(&items)?;
         let selection = self.slice.clone().unwrap_or_default();
         let selected =
             selection.of(&items.geometry.shape()).map_err(|why| Problem::new("invalid-input", why))?;
@@ -129,28 +115,29 @@ impl Cat {
         let shape: Result<Vec<usize>, _> = selected.shape().map(usize::try_from).collect();
         let mut shape =
             shape.map_err(|_| Problem::new("too-large", "the shape is too large for this machine"))?;
-        // As in NumPy, the dimensions of a subarray dtype are dimensions of the array.
-        if self.npy || self.output.is_some() || self.json {
+        if self.npy {
+            item = item.for_npy(&mut shape);
+        } else if self.json {
+            // As in NumPy, the dimensions of a subarray dtype are dimensions of the array.
             item.unfold(&mut shape);
         }
-        if self.npy || self.output.is_some() {
-            item = item.for_npy();
-        } else if let Some(why) = item.why_too_long() {
+        if !self.npy
+            && let Some(why) = item.why_too_long()
+        {
             return Err(Problem::new("too-large", why).into());
         }
         if let Some(note) = &item.note {
             remark(&format_args!("{}: {note}", address.location()));
         }
-        match &self.output {
-            Some(path) => write_file(path, &npy_header(&item.dtype, &shape), &mut items, &selected),
-            None if self.npy => {
-                let mut stdout = io::stdout().lock();
-                stdout.write_all(&npy_header(&item.dtype, &shape))?;
-                items.read_rows(&selected.ranges, &mut |bytes| Ok::<_, Trouble>(stdout.write_all(bytes)?))?;
-                Ok(stdout.flush()?)
-            }
-            None if self.json => print_json(address, &item, &shape, &mut items, &selected),
-            None => self.print(item, shape, &mut items, &selected),
+        if self.npy {
+            let mut stdout = io::stdout().lock();
+            stdout.write_all(&npy_header(&item.dtype, &shape))?;
+            items.read_rows(&selected.ranges, &mut |bytes| Ok::<_, Trouble>(stdout.write_all(bytes)?))?;
+            Ok(stdout.flush()?)
+        } else if self.json {
+            print_json(address, &item, &shape, &mut items, &selected)
+        } else {
+            self.print(item, shape, &mut items, &selected)
         }
     }
 
@@ -242,53 +229,4 @@ fn print_json(
     }
     values.end()?.write_all(b"}\n")?;
     Ok(stdout.flush()?)
-}
-
-/// Writes to a temporary file, and renames it when it is complete.
-fn write_file(path: &Path, header: &[u8], items: &mut Items, selected: &Selected) -> Result<(), Trouble> {
-    let failed = |error: io::Error| {
-        let error = match error.kind() {
-            io::ErrorKind::AlreadyExists => Problem::new("exists", "already exists"),
-            _ => error.into(),
-        };
-        Trouble::Failure(Location::of(path).failure(error))
-    };
-    // Before the items are read. A dangling link counts too.
-    if path.symlink_metadata().is_ok() {
-        return Err(failed(io::ErrorKind::AlreadyExists.into()));
-    }
-    let interrupts = Interrupts::new();
-    let folder = path.parent().map_or(Path::new("."), folder_or_here);
-    let written = interrupts.defer(|| {
-        let mut file = new_file(folder).map_err(|error| {
-            // The error itself names the temporary file, which means nothing to the user.
-            let problem =
-                Problem::no_folder(folder).unwrap_or_else(|| Problem::uncreatable(folder, error.kind()));
-            Trouble::Failure(Location::of(path).failure(problem))
-        })?;
-        file.write_all(header).map_err(failed)?;
-        items.read_rows(&selected.ranges, &mut |bytes| {
-            if interrupts.is_caught() {
-                return Err(Trouble::Stopped);
-            }
-            file.write_all(bytes).map_err(failed)
-        })?;
-        // Another process may have created a file at the path meanwhile.
-        file.persist_noclobber(path).map_err(|error| failed(error.error))
-    });
-    if written.is_err() {
-        // The temporary file has been removed, so the process may end now.
-        interrupts.raise_caught(|| ());
-    }
-    written.map(drop)
-}
-
-/// A temporary file with the mode of other new files.
-fn new_file(folder: &Path) -> io::Result<NamedTempFile> {
-    let mut builder = tempfile::Builder::new();
-    builder.prefix(".b2nd-").suffix(".tmp");
-    #[cfg(unix)]
-    // Other temporary files are private. The umask limits this mode.
-    builder.permissions(<Permissions as std::os::unix::fs::PermissionsExt>::from_mode(0o666));
-    builder.tempfile_in(folder)
 }

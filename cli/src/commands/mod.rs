@@ -1,9 +1,12 @@
 //! The subcommands with their options.
 
+mod new_files;
+
 mod cat;
 mod check;
 mod chunks;
 mod completions;
+mod convert;
 mod decode;
 mod diff;
 mod dump;
@@ -12,7 +15,6 @@ mod explain;
 mod info;
 mod ls;
 mod man;
-mod new_files;
 mod rewrite;
 mod salvage;
 mod set;
@@ -34,6 +36,7 @@ pub(crate) enum Command {
     Dump(dump::Dump),
     Encode(encode::Encode),
     Decode(decode::Decode),
+    Convert(convert::Convert),
     Set(set::Set),
     Rewrite(rewrite::Rewrite),
     Salvage(salvage::Salvage),
@@ -47,7 +50,7 @@ impl Command {
     pub(crate) fn status_if_closed(&self) -> u8 {
         match self {
             Self::Diff(_) => 2,
-            Self::Check(_) | Self::Salvage(_) => 1,
+            Self::Check(_) | Self::Convert(_) | Self::Salvage(_) => 1,
             _ => 0,
         }
     }
@@ -65,6 +68,7 @@ impl Command {
             Self::Dump(command) => command.run(),
             Self::Encode(command) => command.run(),
             Self::Decode(command) => command.run(),
+            Self::Convert(command) => command.run(),
             Self::Set(command) => command.run(),
             Self::Rewrite(command) => command.run(),
             Self::Salvage(command) => command.run(),

@@ -23,7 +23,7 @@ use crate::problem::Problem;
 use crate::terminal::Progress;
 
 /// Makes new files.
-pub(super) trait Make: Sync {
+pub(super) trait Maker: Sync {
     /// Makes the file TO, which must not exist yet, of FROM.
     fn make(&self, from: &Address, to: &Path) -> Result<Made, Failure>;
 
@@ -87,18 +87,18 @@ impl NewFiles {
     }
 
     /// Makes the new files and prints what was made.
-    pub(super) fn make(&self, make: &impl Make, paths: Paths, into: Option<&Path>) -> io::Result<Counts> {
+    pub(super) fn make(&self, maker: &impl Maker, paths: Paths, into: Option<&Path>) -> io::Result<Counts> {
         let Some(into) = into else {
-            let (text, counts) = self.make_pair(make, paths.given());
+            let (text, counts) = self.make_pair(maker, paths.given());
             self.end();
             return io::stdout().write_all(&text).map(|()| counts);
         };
-        let counts = self.make_all(make, paths, into);
+        let counts = self.make_all(maker, paths, into);
         self.end();
         counts
     }
 
-    fn make_pair(&self, make: &impl Make, given: &[PathBuf]) -> Batch {
+    fn make_pair(&self, maker: &impl Maker, given: &[PathBuf]) -> Batch {
         let [from, to] = given else {
             // clap cannot require FROM and TO, because --into takes any number of paths.
             let message = "without --into, there must be two paths, FROM and TO\n";
@@ -107,12 +107,12 @@ impl NewFiles {
         let [from, to] = given_all([from, to]);
         let made = to.into_path().and_then(|to| {
             self.check(&to, false)?;
-            make.make(&from, &to)
+            maker.make(&from, &to)
         });
         self.batch(made)
     }
 
-    fn make_all(&self, make: &impl Make, paths: Paths, into: &Path) -> io::Result<Counts> {
+    fn make_all(&self, maker: &impl Maker, paths: Paths, into: &Path) -> io::Result<Counts> {
         let mut all = Counts::default();
         // Once, and not for each file.
         if into.exists() && !into.is_dir() {
@@ -122,7 +122,7 @@ impl NewFiles {
         let work = |targets: Vec<Found>| {
             let mut batch = Batch::default();
             for target in targets {
-                let (text, counts) = self.make_target(make, target, into);
+                let (text, counts) = self.make_target(maker, target, into);
                 batch.0.extend(text);
                 batch.1.add(&counts);
             }
@@ -136,7 +136,7 @@ impl NewFiles {
     }
 
     /// Makes the new file of an input that was given, or found in a folder.
-    fn make_target(&self, make: &impl Make, target: Found, into: &Path) -> Batch {
+    fn make_target(&self, maker: &impl Maker, target: Found, into: &Path) -> Batch {
         let target = match target {
             Ok(target) => target,
             Err(failure) => return self.failed(&failure),
@@ -145,18 +145,18 @@ impl NewFiles {
         if self.interrupts.is_caught() || is_output(&target, into) {
             return Batch::default();
         }
-        if make.skips(&target) {
+        if maker.skips(&target) {
             return (Vec::new(), Counts { skipped: 1, ..Counts::default() });
         }
         let from = Address { path: target.path.clone(), inside: target.inside.clone() };
-        let to = into.join(make.name(name_of(&target)));
+        let to = into.join(maker.name(name_of(&target)));
         if !self.dry_run
             && let Some(folder) = to.parent()
             && let Err(error) = self.create_folder(folder)
         {
             return self.failed(&Location::of(folder).failure(error));
         }
-        match self.check(&to, true).and_then(|()| make.make(&from, &to)) {
+        match self.check(&to, true).and_then(|()| maker.make(&from, &to)) {
             Err(failure) if is_passed_over(&target, &failure.error) => Batch::default(),
             made => self.batch(made),
         }

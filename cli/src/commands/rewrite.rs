@@ -14,7 +14,7 @@ use crate::terminal::{Outcome, Progress};
 
 /// Copy an array to the current format, which C-Blosc2 and python-blosc2 open
 ///
-/// The compressed chunks are copied unchanged. If TO is the same file as FROM, the new one replaces the old one, and
+/// The compressed chunks are copied unchanged; `b2nd convert` compresses the items anew. If TO is the same file as FROM, the new one replaces the old one, and
 /// keeps its owner and permissions as far as the system allows. Otherwise TO must not exist; it gets the permissions of
 /// FROM, but not its owner. If FROM is a member, an offset, a URL or standard input, TO gets default permissions.
 ///

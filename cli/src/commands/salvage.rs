@@ -10,7 +10,7 @@ use b2nd_frame::{
 };
 use clap::{Args, ValueEnum, ValueHint};
 
-use super::new_files::{Made, Make, NewFiles};
+use super::new_files::{Made, Maker, NewFiles};
 use crate::input::{Address, Failure, Inside, Numbers, Paths, Target, Visit, dtype_parser, is_zip, numbers};
 use crate::output::change::of_either;
 use crate::output::json::line;
@@ -153,7 +153,7 @@ struct Salvages<'f> {
     damaged: bool,
 }
 
-impl Make for Salvages<'_> {
+impl Maker for Salvages<'_> {
     fn make(&self, from: &Address, to: &Path) -> Result<Made, Failure> {
         let report = self.salvage(from, to)?;
         let salvaged = Salvaged { from: from.location(), to, report: &report, dry_run: self.files.dry_run };

@@ -27,7 +27,7 @@ pub(crate) struct Items {
     pub(crate) typesize: usize,
     threads: usize,
     /// The most bytes of items in memory at once: the expansion limit for the stored size of the frame.
-    limit: u64,
+    pub(crate) limit: u64,
     /// The items of the latest read. Its memory serves the next one.
     buffer: Vec<u8>,
 }
@@ -118,7 +118,7 @@ impl Items {
         let (nbytes, limit) = (self.nbytes(ranges)? as u64, self.limit);
         if nbytes > limit {
             let message = format!(
-                "{nbytes} bytes of items are too many to print: the limit for this frame is {limit}; use --slice, or -o FILE"
+                "{nbytes} bytes of items are too many to print: the limit for this frame is {limit}; use --slice, or `b2nd convert`"
             );
             return Err(Problem::new("too-large", message));
         }

@@ -11,6 +11,7 @@ mod source;
 
 mod items;
 mod list;
+mod npy;
 mod target;
 mod view;
 
@@ -26,6 +27,7 @@ pub(crate) use bytes::{Bytes, MAX_LEN, from_text, lines, open_or_stdin, read_byt
 pub(crate) use failure::Failure;
 pub(crate) use filter::ArrayFilter;
 pub(crate) use items::Items;
+pub(crate) use npy::Npy;
 pub(crate) use paths::Paths;
 pub(crate) use selection::{Selected, Selection, selection};
 pub(crate) use source::{Place, Reader, ZIP_FILE, ZIP_ON_STDIN, begins_as_zip, is_zip};

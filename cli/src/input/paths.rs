@@ -50,6 +50,11 @@ impl Paths {
         if self.files_from.is_some() { &[] } else { &self.roots }
     }
 
+    /// The number of threads for a single file.
+    pub(crate) fn threads(&self) -> usize {
+        self.jobs.map_or_else(|| thread::available_parallelism().map_or(1, usize::from), usize::from)
+    }
+
     /// Whether results are passed on in the order of the paths, and in folders by name.
     pub(crate) fn are_ordered(&self) -> bool {
         !self.search.unordered

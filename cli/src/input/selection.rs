@@ -28,8 +28,22 @@ pub(crate) struct Selected {
 impl Selected {
     /// The shape of the selection.
     pub(crate) fn shape(&self) -> impl Iterator<Item = u64> {
-        let lengths = self.ranges.iter().map(|range| range.end - range.start);
-        lengths.zip(&self.kept).filter(|(_, kept)| **kept).map(|(length, _)| length)
+        self.kept(self.ranges.iter().map(|range| range.end - range.start))
+    }
+
+    /// The values of the dimensions that the selection keeps.
+    pub(crate) fn kept<T>(&self, values: impl IntoIterator<Item = T>) -> impl Iterator<Item = T> {
+        values.into_iter().zip(&self.kept).filter(|(_, kept)| **kept).map(|(value, _)| value)
+    }
+
+    /// The place in the array of a part of the selection.
+    pub(crate) fn place_of(&self, part: &[Range<u64>]) -> Vec<Range<u64>> {
+        let mut part = part.iter();
+        let place = |(whole, &kept): (&Range<u64>, &bool)| match kept.then(|| part.next()).flatten() {
+            Some(part) => whole.start + part.start..whole.start + part.end,
+            None => whole.clone(),
+        };
+        self.ranges.iter().zip(&self.kept).map(place).collect()
     }
 }
 

@@ -36,6 +36,14 @@ impl Place {
         Self { reader: Box::new(reader), offset, member: None, is_embedded: false }
     }
 
+    /// The offset of the end of the bytes, as far as it is known without a frame: of the member, or of the file.
+    pub(crate) fn end(&mut self) -> io::Result<u64> {
+        match &self.member {
+            Some(member) => Ok(member.offset() + member.len()),
+            None => self.reader.seek(SeekFrom::End(0)),
+        }
+    }
+
     /// Checks the bytes of a zip member against its checksum in the zip file. Returns the damage, if any.
     pub(crate) fn damage(&mut self) -> Result<Option<Finding>, Problem> {
         Ok(self.member.as_ref().map(|member| member.check_bytes(&mut self.reader)).transpose()?.flatten())

@@ -61,38 +61,6 @@ fn what_cannot_be_read_is_named() {
 }
 
 #[test]
-fn a_new_file_is_whole_or_not_there() {
-    let folder = folder();
-    let at = |name: &str| folder.path().join(name);
-    let output = run(folder.path(), &["cat", "-o", "items.npy", "images/2024/a.b2nd"]);
-    assert_eq!((text(&output.stdout), text(&output.stderr), output.status.code()), ("", "", Some(0)));
-    let file = fs::read(at("items.npy")).unwrap();
-    let (header, items) = file.split_at(128);
-    assert!(
-        header
-            .starts_with(b"\x93NUMPY\x01\0\x76\0{'descr': '<i4', 'fortran_order': False, 'shape': (3, 5), }")
-    );
-    assert_eq!(items, (0_i32..15).flat_map(i32::to_le_bytes).collect::<Vec<_>>());
-    let piped = run(folder.path(), &["cat", "--npy", "images/2024/a.b2nd"]);
-    assert_eq!(piped.stdout, file);
-
-    let output = run(folder.path(), &["cat", "-o", "items.npy", "images/2024/a.b2nd"]);
-    assert_eq!((text(&output.stderr), output.status.code()), ("b2nd: items.npy: already exists\n", Some(1)));
-    assert_eq!(fs::read(at("items.npy")).unwrap(), file);
-
-    // Damages the data of a chunk.
-    let mut damaged = fs::read(at("images/2024/a.b2nd")).unwrap();
-    damaged[229 + 4] ^= 1;
-    fs::write(at("damaged.b2nd"), damaged).unwrap();
-    let before = fs::read_dir(folder.path()).unwrap().count();
-    let output = run(folder.path(), &["cat", "-o", "damaged.npy", "damaged.b2nd"]);
-    let message =
-        "b2nd: damaged.b2nd: byte 229 of the frame: chunk 1 has 33 bytes of data, but must have 32\n";
-    assert_eq!((text(&output.stderr), output.status.code()), (message, Some(1)));
-    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), before);
-}
-
-#[test]
 fn of_many_items_only_the_edges_are_read() {
     let output = run(&data(), &["cat", "peers/special_zeros.b2nd"]);
     let row = "[0. 0. 0. ... 0. 0. 0.]";
@@ -134,7 +102,7 @@ fn memory_does_not_depend_on_what_a_small_file_claims() {
             assert_eq!((text(&rest.stderr), rest.status.code()), ("", Some(0)), "{option} {name}");
         }
         let full = run(folder.path(), &["cat", "--full", name]);
-        let message = " bytes of items are too many to print: the limit for this frame is 67108864; use --slice, or -o FILE\n";
+        let message = " bytes of items are too many to print: the limit for this frame is 67108864; use --slice, or `b2nd convert`\n";
         assert!(text(&full.stderr).ends_with(message), "{}", text(&full.stderr));
         assert_eq!((text(&full.stdout), full.status.code()), ("", Some(1)));
     }
@@ -162,7 +130,7 @@ fn items_that_are_read_in_parts_are_those_of_the_whole() {
         let values = if number < 2 { [0, 7, 0, 0] } else { [0, 0, 9, 0] };
         assert!(values.iter().enumerate().all(|(column, &value)| chunk(row, column, value)), "{number}");
     }
-    let file = run(folder.path(), &["cat", "-o", "a.npy", "a.b2nd"]);
+    let file = run(folder.path(), &["convert", "a.b2nd", "a.npy"]);
     assert!(file.status.success(), "{}", text(&file.stderr));
     assert!(fs::read(folder.path().join("a.npy")).unwrap() == npy);
 }

@@ -289,7 +289,7 @@ fn with_hole(path: &std::path::Path, length: u64) {
 /// of the copy, however slow the machine is.
 #[cfg(all(unix, feature = "remote"))]
 #[test]
-fn a_rewrite_that_is_interrupted_leaves_nothing() {
+fn a_new_file_whose_writer_is_interrupted_is_not_there() {
     use std::os::unix::process::ExitStatusExt;
     use std::process::Stdio;
     use std::sync::{Arc, Condvar, Mutex};
@@ -309,7 +309,10 @@ fn a_rewrite_that_is_interrupted_leaves_nothing() {
     crate::run::let_through(&signals);
     let objects: Arc<Objects> = Arc::new([("bucket/old.b2nd".into(), large_array())].into());
     // The signals are INT, TERM, HUP and XCPU.
-    for signal in signals {
+    let rewrites = signals.map(|signal| (signal, "rewrite", "new.b2nd"));
+    for (signal, subcommand, name) in
+        rewrites.into_iter().chain([(15, "convert", "new.b2nd"), (15, "convert", "new.npy")])
+    {
         let folder = tempfile::tempdir().unwrap();
         let files = |folder: &std::path::Path| fs::read_dir(folder).unwrap().count();
         let copy = Arc::new((Mutex::new(Copy::Reads), Condvar::new()));
@@ -325,8 +328,8 @@ fn a_rewrite_that_is_interrupted_leaves_nothing() {
             drop(changed.wait_while(now, |now| *now == Copy::WaitsForSignal).unwrap());
             answer(&objects, 100, name, range)
         });
-        let to = folder.path().join("new.b2nd");
-        let mut command = server.command(&["rewrite", "s3://bucket/old.b2nd", to.to_str().unwrap()]);
+        let to = folder.path().join(name);
+        let mut command = server.command(&[subcommand, "s3://bucket/old.b2nd", to.to_str().unwrap()]);
         command.env("B2ND_TIMEOUT", "3600").stdout(Stdio::piped()).stderr(Stdio::piped());
         let child = command.spawn().unwrap();
 

@@ -292,7 +292,10 @@ fn wrong_usage_is_status_2() {
         &["man", "no-such-command"],
         &["explain", "no-such-code"],
         &["diff", "array.b2nd"],
-        &["cat", "--npy", "-o", "new.npy", "array.b2nd"],
+        &["convert", "array.npy"],
+        &["convert", "--npy", "array.b2nd", "array.npy"],
+        &["convert", "--codec", "gzip", "array.npy", "array.b2nd"],
+        &["convert", "--filters", "shuffle:x", "array.npy", "array.b2nd"],
         &["completions", "no-such-shell"],
     ] {
         assert_eq!(run(arguments).status.code(), Some(2), "{arguments:?}");

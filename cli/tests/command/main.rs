@@ -6,6 +6,7 @@ mod cat;
 mod change;
 mod check;
 mod chunks;
+mod convert;
 mod diff;
 mod general;
 mod hostile;

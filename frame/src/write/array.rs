@@ -219,7 +219,8 @@ impl<W: Write + Seek + Send> ArrayWriter<W> {
         self.write_parts(region, &|part, items, chunk| {
             let ranges: Vec<Range<u64>> = part.extent().ranges().collect();
             // No more than the bytes of the chunk, which are in memory.
-            let nbytes = part.extent().nitems() as usize * typesize;
+            let nitems = usize::try_from(part.extent().nitems()).map_err(Error::too_large)?;
+            let nbytes = nitems * typesize;
             if items.len() != nbytes {
                 *items = zeroed(nbytes)?;
             }

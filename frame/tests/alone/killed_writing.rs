@@ -32,8 +32,31 @@ fn fill<W: Write + Seek>(mut writer: FrameWriter<W>) -> W {
     writer.finish().unwrap()
 }
 
-fn write(path: &Path, is_sparse: bool) {
-    let writer = if is_sparse { builder().create_sparse(path) } else { builder().create(path) };
+/// The same array from items, which threads compress.
+#[cfg(feature = "compress")]
+fn fill_with_items<W: Write + Seek + Send>(writer: FrameWriter<W>) -> W {
+    let mut writer = writer.into_array_writer().unwrap().threads(2);
+    let fill = |ranges: &[std::ops::Range<u64>], items: &mut [u8]| {
+        items.fill(u8::try_from(ranges[0].start >> 14).unwrap());
+        Ok::<_, b2nd_frame::Error>(())
+    };
+    writer.write_from(&[50 << 14..100 << 14], fill).unwrap();
+    writer.write_from(&[0..50 << 14], fill).unwrap();
+    writer.finish().unwrap()
+}
+
+#[cfg(not(feature = "compress"))]
+fn fill_with_items<W: Write + Seek>(writer: FrameWriter<W>) -> W {
+    fill(writer)
+}
+
+const NAMES: [&str; 4] = ["contiguous.b2nd", "sparse.b2nd", "items.b2nd", "sparse_items.b2nd"];
+
+fn write(path: &Path) {
+    let name = path.file_name().unwrap().to_str().unwrap();
+    let writer =
+        if name.starts_with("sparse") { builder().create_sparse(path) } else { builder().create(path) };
+    let fill = if name.ends_with("items.b2nd") { fill_with_items } else { fill };
     fill(writer.unwrap()).persist().unwrap();
 }
 
@@ -42,7 +65,7 @@ fn write(path: &Path, is_sparse: bool) {
 fn the_process_that_writes() {
     let Some(path) = env::var_os("B2ND_NEW_FRAME").map(PathBuf::from) else { return };
     println!("begins");
-    write(&path, path.ends_with("sparse.b2nd"));
+    write(&path);
     println!("has ended");
 }
 
@@ -90,10 +113,10 @@ struct Left {
 #[test]
 fn a_frame_whose_writer_is_killed_is_whole_or_not_there() {
     let kills = env::var("B2ND_KILLS").map_or(20, |kills| kills.parse().unwrap());
-    for name in ["contiguous.b2nd", "sparse.b2nd"] {
+    for name in NAMES {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join(name);
-        write(&path, name == "sparse.b2nd");
+        write(&path);
         let whole = files(&path);
         assert_eq!(Check::new(CheckDepth::ChunkHeaders).run_path(&path).unwrap().findings, []);
         remove(&path);
@@ -141,9 +164,20 @@ fn a_frame_whose_writer_is_killed_is_whole_or_not_there() {
 
 #[test]
 fn nothing_is_a_frame_before_the_last_write_is_whole() {
-    let mut writes = Vec::new();
-    let remember = |position, bytes: &[u8]| writes.push((position, bytes.to_vec()));
-    fill(builder().write_to(Writes::to(remember)).unwrap());
+    for of_items in [false, true] {
+        let mut writes = Vec::new();
+        let remember = |position, bytes: &[u8]| writes.push((position, bytes.to_vec()));
+        let writer = builder().write_to(Writes::to(remember)).unwrap();
+        if of_items {
+            fill_with_items(writer)
+        } else {
+            fill(writer)
+        };
+        is_no_frame_before_the_last(&writes);
+    }
+}
+
+fn is_no_frame_before_the_last(writes: &[(u64, Vec<u8>)]) {
     let mut file = Cursor::new(Vec::new());
     let (last, others) = writes.split_last().unwrap();
     for (position, bytes) in others {

@@ -2,9 +2,11 @@
 
 use std::borrow::Cow;
 
+use b2nd_frame::Error;
 use b2nd_serde::dtype::{Dtype, Kind};
 
 use super::value::{list_count, printed_len};
+use crate::input::Items;
 
 /// The most empty lists, and bytes of overlapping fields, that are printed for an item.
 const MAX_EXCESS: u64 = 1 << 20;
@@ -17,7 +19,14 @@ pub(crate) struct Item {
 
 impl Item {
     /// The dtype of the array, if it has one of the right size. Otherwise items are bytes.
-    pub(crate) fn new(dtype: Option<Result<Dtype, String>>, typesize: usize) -> Self {
+    pub(crate) fn of(items: &Items) -> Result<Self, Error> {
+        let array = items.frame.array()?;
+        let dtype =
+            array.and_then(|array| array.meta().parse_dtype().map_err(|error| error.to_string()).transpose());
+        Ok(Self::new(dtype, items.typesize))
+    }
+
+    fn new(dtype: Option<Result<Dtype, String>>, typesize: usize) -> Self {
         let why = match dtype {
             Some(Ok(dtype)) if dtype.item_size() == typesize => return Self { dtype, note: None },
             Some(Ok(dtype)) => {
@@ -48,12 +57,14 @@ impl Item {
     pub(crate) fn why_too_long(&self) -> Option<&'static str> {
         let excess = printed_len(&self.dtype).saturating_sub(self.dtype.item_size() as u64);
         (excess > MAX_EXCESS).then_some(
-            "the text of an item would be too long: its dtype has too many empty lists, or fields that overlap; use -o FILE",
+            "the text of an item would be too long: its dtype has too many empty lists, or fields that overlap; use --npy, or `b2nd convert`",
         )
     }
 
-    /// Replaces a dtype that NumPy files cannot have by raw bytes, `|V`.
-    pub(crate) fn for_npy(self) -> Self {
+    /// The items as a NumPy file has them: their own dimensions follow those of the array, and a dtype that it cannot have
+    /// is replaced by raw bytes, `|V`.
+    pub(crate) fn for_npy(mut self, shape: &mut Vec<usize>) -> Self {
+        self.unfold(shape);
         if descr(&self.dtype).is_some() {
             return self;
         }

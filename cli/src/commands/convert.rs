@@ -1,0 +1,516 @@
+//! `b2nd convert`: NumPy files to arrays and back, and arrays compressed anew.
+
+use std::fmt::{self, Display};
+#[cfg(unix)]
+use std::fs::Permissions;
+use std::io::{self, Write};
+use std::ops::{ControlFlow, Range};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Mutex;
+
+use b2nd_frame::{Codec, Error, Filter, FrameBuilder, Metalayer, Vlmetalayer};
+use b2nd_serde::geometry::Dimensions;
+use b2nd_serde::{Geometry, Meta, Shapes};
+use clap::{Args, ValueHint};
+use serde::{Serialize, Serializer};
+use tempfile::NamedTempFile;
+
+use super::new_files::{Made, Maker, NewFiles};
+use crate::input::{
+    Address, Failure, Inside, Items, Location, Npy, Numbers, Paths, Selected, Selection, Target, numbers,
+    selection,
+};
+use crate::names::{folder_or_here, has_extension};
+use crate::output::change::{exists, of_either};
+use crate::output::items::{Item, npy_header};
+use crate::output::json::line;
+use crate::pool::lock;
+use crate::problem::Problem;
+use crate::terminal::{Outcome, remark};
+use crate::text::{self, count, more_counts, short_size};
+
+/// The highest level at which zstd compresses here.
+const MAX_ZSTD_LEVEL: u8 = 4;
+
+/// Convert between NumPy files and arrays, or compress an array anew
+///
+/// The extension of TO says what it becomes: a NumPy file (.npy) or an array (.b2nd). FROM is told by its content. From
+/// .b2nd to .b2nd, the items are compressed anew, with the codec, filters, chunks and blocks that the options give, or
+/// else with those of FROM; metalayers and vlmetalayers are copied. `b2nd rewrite` copies the compressed chunks
+/// unchanged instead, and reads old formats.
+///
+/// A new array is compressed with zstd at level 5 after a shuffle, in chunks of about 4 MiB and blocks of 128 KiB. TO
+/// must not exist. Memory is needed for four chunks per thread, whatever the size of the array. With --into, each file
+/// has one thread.
+#[derive(Args)]
+#[command(
+    override_usage = "b2nd convert [OPTIONS] FROM TO\n       b2nd convert [OPTIONS] --into <DIR> [PATH]..."
+)]
+#[command(after_help = "Examples:
+  b2nd convert image.npy image.b2nd
+  b2nd convert --slice 0,:,: s3://bucket/array.b2nd first.npy
+  b2nd convert --codec lz4 --chunks 1,512,512 old.b2nd new.b2nd
+  b2nd convert --filters trunc_prec:10,shuffle a.npy a.b2nd
+  b2nd convert --into packed/ preprocessed/")]
+pub(crate) struct Convert {
+    #[command(flatten)]
+    paths: Paths,
+    /// Convert every PATH to a new file of the same name in this folder, which is not searched itself
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    into: Option<PathBuf>,
+    /// With --into, write NumPy files; without it, arrays
+    #[arg(long, requires = "into")]
+    npy: bool,
+    #[command(flatten)]
+    options: Options,
+    /// Print a JSON object for each new file or failure, one per line
+    #[arg(long)]
+    json: bool,
+}
+
+/// The part of the array, and how a new array is compressed.
+#[derive(Args)]
+struct Options {
+    /// Only a part of the array, as in NumPy: ranges and indices such as 0:2,-1,:
+    #[arg(long, value_name = "SLICE", value_parser = selection, allow_hyphen_values = true)]
+    #[arg(value_hint = ValueHint::Other)]
+    slice: Option<Selection>,
+    /// Codec: zstd, lz4, blosclz or zlib
+    #[arg(long, value_parser = codec, value_hint = ValueHint::Other)]
+    codec: Option<Codec>,
+    /// Compression level, 0 to 9; zstd compresses at level 4 at most
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(0..=9))]
+    level: Option<u8>,
+    /// Filters in their order, such as shuffle, bitshuffle or `trunc_prec:10,shuffle`; none for no filter
+    #[arg(long, value_parser = filters, value_hint = ValueHint::Other)]
+    filters: Option<Filters>,
+    /// Chunk shape [default: that of FROM, or about 4 MiB]
+    #[arg(long, value_name = "ITEMS", value_parser = numbers::<i32>, value_hint = ValueHint::Other)]
+    chunks: Option<Numbers<i32>>,
+    /// Block shape [default: that of FROM, or about 128 KiB]
+    #[arg(long, value_name = "ITEMS", value_parser = numbers::<i32>, value_hint = ValueHint::Other)]
+    blocks: Option<Numbers<i32>>,
+    /// Write a sparse frame: a directory with a file for each chunk
+    #[arg(long)]
+    sparse: bool,
+}
+
+/// The filters of `--filters`.
+#[derive(Clone)]
+struct Filters(Vec<Filter>);
+
+/// Parses the name of a codec.
+fn codec(text: &str) -> Result<Codec, String> {
+    let codec = (0..=u8::MAX).map(Codec).find(|codec| codec.name() == Some(text));
+    codec.ok_or_else(|| "must be zstd, lz4, blosclz or zlib".into())
+}
+
+/// Parses names of filters, each with its parameter after a colon.
+fn filters(text: &str) -> Result<Filters, String> {
+    let filter = |text: &str| {
+        let (name, meta) = text.trim().split_once(':').unwrap_or((text.trim(), "0"));
+        let id = (0..=u8::MAX).find(|&id| Filter { id, meta: 0 }.name() == Some(name));
+        let id = id.ok_or_else(|| {
+            format!("'{name}' is not a filter; use shuffle, bitshuffle, delta, bytedelta, trunc_prec:BITS, int_trunc:BITS or none")
+        })?;
+        // A negative number of bits are those that are cut off.
+        let meta = meta.parse::<u8>().or_else(|_| meta.parse::<i8>().map(i8::cast_unsigned));
+        let meta = meta.map_err(|_| format!("'{text}': the parameter must be a number from -128 to 255"))?;
+        Ok::<_, String>(Filter { id, meta })
+    };
+    let mut filters = text.split(',').map(filter).collect::<Result<Vec<_>, _>>()?;
+    filters.retain(|filter| *filter != Filter::NONE);
+    Ok(Filters(filters))
+}
+
+impl Convert {
+    pub(crate) fn run(self) -> Outcome {
+        let Self { paths, into, npy, options, json } = self;
+        let is_zstd = options.codec.is_none_or(|codec| codec == Codec::ZSTD);
+        if let Some(level) = options.level.filter(|&level| is_zstd && level > MAX_ZSTD_LEVEL) {
+            remark(&format_args!(
+                "--level {level}: zstd compresses as at level {MAX_ZSTD_LEVEL}, the highest one that this program has"
+            ));
+        }
+        let files = NewFiles::new(into.is_none(), false, json);
+        // With --into, each file has one of the threads.
+        let threads = if into.is_none() { paths.threads() } else { 1 };
+        let conversions = Conversions { files: &files, options, npy, threads };
+        let counts = files.make(&conversions, paths, into.as_deref())?;
+        if into.is_some() && !json {
+            let failures = more_counts(&[(counts.failures, "failure")]);
+            remark(&format_args!("{} converted{failures}", count(counts.complete, "file")));
+        }
+        Ok(if counts.failures == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    }
+}
+
+/// The conversions of a run.
+struct Conversions<'f> {
+    files: &'f NewFiles,
+    options: Options,
+    npy: bool,
+    threads: usize,
+}
+
+/// The items of FROM.
+enum Source {
+    Npy(Npy),
+    Frame(Box<Items>),
+}
+
+/// A new file, as standard output shows it.
+#[derive(Serialize)]
+struct Converted<'c> {
+    #[serde(flatten)]
+    from: Location<'c>,
+    #[serde(serialize_with = "as_text")]
+    to: &'c Path,
+    /// The bytes of the items.
+    nbytes: u64,
+    /// The length of a new frame, without the chunk files of a sparse one.
+    frame_len: Option<u64>,
+}
+
+fn as_text<S: Serializer>(path: &Path, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(&path.to_string_lossy())
+}
+
+impl Display for Converted<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { from, to, nbytes, frame_len } = self;
+        write!(f, "{from} -> {}: {}", Location::of(to), short_size(*nbytes))?;
+        match frame_len {
+            Some(frame_len) => writeln!(f, " in {}", short_size(*frame_len)),
+            None => writeln!(f),
+        }
+    }
+}
+
+/// Why a conversion failed.
+enum Trouble {
+    /// Of FROM or TO.
+    Error(Error),
+    /// Of FROM.
+    From(Problem),
+    /// Of TO.
+    To(Problem),
+}
+
+impl From<Error> for Trouble {
+    fn from(error: Error) -> Self {
+        Self::Error(error)
+    }
+}
+
+impl From<Problem> for Trouble {
+    fn from(problem: Problem) -> Self {
+        Self::From(problem)
+    }
+}
+
+impl Maker for Conversions<'_> {
+    fn make(&self, from: &Address, to: &Path) -> Result<Made, Failure> {
+        self.convert(from, to).map_err(|trouble| match trouble {
+            Trouble::Error(error) => of_either(from, to, &error),
+            Trouble::From(problem) => from.location().failure(problem),
+            Trouble::To(problem) => Location::of(to).failure(problem),
+        })
+    }
+
+    fn skips(&self, _: &Target) -> bool {
+        false
+    }
+
+    fn name(&self, name: PathBuf) -> PathBuf {
+        name.with_extension(if self.npy { "npy" } else { "b2nd" })
+    }
+}
+
+impl Conversions<'_> {
+    fn convert(&self, from: &Address, to: &Path) -> Result<Made, Trouble> {
+        let is_npy = has_extension(to, "npy");
+        if !is_npy && !has_extension(to, "b2nd") {
+            let message = "unknown extension: TO must end with .b2nd (an array) or .npy (a NumPy file)";
+            return Err(Trouble::To(Problem::new("invalid-input", message)));
+        }
+        // Before the items are read. A dangling link counts too.
+        if to.symlink_metadata().is_ok() {
+            return Err(Trouble::To(exists()));
+        }
+        let mut source = Source::open(from)?;
+        let selection = self.options.slice.clone().unwrap_or_default();
+        let selected = selection.of(&source.shape()).map_err(|why| Problem::new("invalid-input", why))?;
+        let note = |what: &String| remark(&format_args!("{}: {what}", from.location()));
+        source.notes(is_npy)?.iter().for_each(note);
+        let nbytes = selected.shape().fold(source.typesize() as u64, u64::saturating_mul);
+        let written = match source {
+            Source::Npy(_) if is_npy => {
+                return Err(
+                    Problem::new("invalid-input", "already a NumPy file; TO must end with .b2nd").into()
+                );
+            }
+            Source::Frame(mut items) if is_npy => {
+                let (header, changed) = Self::npy_header(&items, &selected)?;
+                changed.iter().for_each(note);
+                self.files.write(|| self.write_npy(&header, &mut items, &selected, to))
+            }
+            mut source => {
+                let builder = self.builder(&mut source, &selected)?;
+                self.files.write(|| self.write_frame(builder, source, &selected, to))
+            }
+        }?;
+        let converted = Converted { from: from.location(), to, nbytes, frame_len: written };
+        let text = if self.files.json { line(&converted) } else { converted.to_string().into_bytes() };
+        Ok(Made { text, is_complete: true })
+    }
+
+    /// The header of a NumPy file, with a note if its dtype is not that of the array.
+    fn npy_header(items: &Items, selected: &Selected) -> Result<(Vec<u8>, Option<String>), Problem> {
+        let shape: Result<Vec<usize>, _> = selected.shape().map(usize::try_from).collect();
+        let mut shape =
+            shape.map_err(|_| Problem::new("too-large", "the shape is too large for this machine"))?;
+        let item = Item::of(items)?.for_npy(&mut shape);
+        Ok((npy_header(&item.dtype, &shape), item.note))
+    }
+
+    /// Writes a NumPy file under a temporary name, and renames it when it is complete.
+    fn write_npy(
+        &self,
+        header: &[u8],
+        items: &mut Items,
+        selected: &Selected,
+        to: &Path,
+    ) -> Result<Option<u64>, Trouble> {
+        let failed = |error: io::Error| Trouble::To(error.into());
+        let folder = to.parent().map_or(Path::new("."), folder_or_here);
+        let mut file = new_file(folder).map_err(|error| {
+            // The error itself names the temporary file, which means nothing to the user.
+            Trouble::To(
+                Problem::no_folder(folder).unwrap_or_else(|| Problem::uncreatable(folder, error.kind())),
+            )
+        })?;
+        file.write_all(header).map_err(failed)?;
+        items.read_rows(&selected.ranges, &mut |bytes| {
+            self.advance(bytes.len())?;
+            file.write_all(bytes).map_err(failed)
+        })?;
+        // Another process may have created a file at the path meanwhile.
+        match file.persist_noclobber(to) {
+            Ok(_) => Ok(None),
+            Err(error) if error.error.kind() == io::ErrorKind::AlreadyExists => Err(Trouble::To(exists())),
+            Err(error) => Err(failed(error.error)),
+        }
+    }
+
+    /// Writes a frame, and returns its length.
+    fn write_frame(
+        &self,
+        builder: FrameBuilder,
+        source: Source,
+        selected: &Selected,
+        to: &Path,
+    ) -> Result<Option<u64>, Trouble> {
+        let writer = if self.options.sparse { builder.create_sparse(to) } else { builder.create(to) }?;
+        let mut array = writer.into_array_writer()?.threads(self.threads);
+        let source = Mutex::new(source);
+        let whole: Vec<Range<u64>> = selected.shape().map(|items| 0..items).collect();
+        array.write_from(&whole, |part, items| {
+            self.advance(items.len())?;
+            lock(&source).read_into(&selected.place_of(part), items)
+        })?;
+        Ok(Some(array.finish()?.persist()?.header().frame_len))
+    }
+
+    /// Shows the progress, and fails after a signal.
+    fn advance(&self, nbytes: usize) -> Result<(), Problem> {
+        match self.files.advance(nbytes as u64) {
+            ControlFlow::Continue(()) => Ok(()),
+            // The signal ends the process before anybody reads this.
+            ControlFlow::Break(()) => Err(Problem::new("stopped", "stopped by a signal")),
+        }
+    }
+
+    /// The header and trailer of the new frame.
+    fn builder(&self, source: &mut Source, selected: &Selected) -> Result<FrameBuilder, Trouble> {
+        let Options { codec, level, filters, .. } = &self.options;
+        let mut builder = FrameBuilder::new(self.meta(source, selected)?);
+        if let Source::Frame(items) = source {
+            let trailer = items.frame.trailer()?;
+            let header = items.frame.header();
+            let filters: Vec<Filter> = header.pipeline().collect();
+            builder = builder.codec(header.codec).level(header.level).filters(&filters);
+            builder = builder.split_mode(header.split_mode);
+            for layer in items.frame.metalayers().iter().filter(|layer| !is_of_array(layer.name())) {
+                builder = builder.metalayer_bytes(layer.name(), layer.bytes());
+            }
+            for layer in trailer.vlmetalayers() {
+                builder = builder.vlmetalayer_chunk(layer.name(), layer.chunk());
+            }
+        }
+        if let Some(codec) = *codec {
+            builder = builder.codec(codec);
+        }
+        if let Some(level) = *level {
+            builder = builder.level(level);
+        }
+        if let Some(Filters(filters)) = filters {
+            builder = builder.filters(filters);
+        }
+        Ok(builder)
+    }
+
+    /// The metalayer of the new array. Shapes that are not given are those of FROM, or the default.
+    fn meta(&self, source: &Source, selected: &Selected) -> Result<Meta, Problem> {
+        let typesize = source.typesize();
+        let shape: Vec<u64> = selected.shape().collect();
+        let (chunks, blocks) = match source {
+            Source::Npy(_) => (None, None),
+            Source::Frame(items) => {
+                let geometry = &items.geometry;
+                // A part of the array may be smaller than a chunk.
+                let is_part = self.options.slice.is_some();
+                let kept = |items: Dimensions| -> Vec<u64> {
+                    let cut = |(items, whole): (u64, &u64)| {
+                        if is_part { items.min((*whole).max(1)) } else { items }
+                    };
+                    selected.kept(items.iter().copied()).zip(&shape).map(cut).collect()
+                };
+                let blocks = Some(kept(geometry.blockshape())).filter(|_| self.options.chunks.is_none());
+                (Some(kept(geometry.chunkshape())), blocks)
+            }
+        };
+        let given = |numbers: &Option<Numbers<i32>>| {
+            let numbers = &numbers.as_ref()?.0;
+            Some(numbers.iter().map(|&items| u64::try_from(items).unwrap_or_default()).collect::<Vec<u64>>())
+        };
+        let chunks = given(&self.options.chunks).or(chunks);
+        let blocks = given(&self.options.blocks).or(blocks).unwrap_or_else(|| {
+            Geometry::default_blockshape(chunks.as_ref().unwrap_or(&shape), typesize).to_vec()
+        });
+        let chunks =
+            chunks.unwrap_or_else(|| Geometry::default_chunkshape(&shape, &blocks, typesize).to_vec());
+        let [chunks, blocks] = [chunks, blocks].map(|items| {
+            items.into_iter().map(|items| i32::try_from(items).unwrap_or(i32::MAX)).collect::<Vec<i32>>()
+        });
+        let shape: Vec<i64> =
+            shape.into_iter().map(|items| i64::try_from(items).unwrap_or(i64::MAX)).collect();
+        let shapes = Shapes { shape: &shape, chunkshape: &chunks, blockshape: &blocks };
+        let invalid = |error: &dyn Display| Problem::new("invalid-input", error.to_string());
+        let meta = Meta::new(shapes, &source.dtype()?).map_err(|error| invalid(&error))?;
+        let nbytes = meta.geometry().and_then(|geometry| geometry.chunk_nbytes(typesize));
+        source.check_chunk(nbytes.map_err(|error| invalid(&error))?)?;
+        Ok(meta)
+    }
+}
+
+/// Whether a metalayer is that of the array, in any layout.
+fn is_of_array(name: &str) -> bool {
+    ["b2nd", "caterva"].contains(&name)
+}
+
+impl Source {
+    fn open(from: &Address) -> Result<Self, Problem> {
+        // A sparse frame is a folder.
+        if from.inside != Inside::Whole || from.path.is_file() {
+            let mut place = from.place("an array or the bytes of a NumPy file")?;
+            if let Some(header) = Npy::read(&mut place)? {
+                return Ok(Self::Npy(Npy::new(header, place)?));
+            }
+            if has_extension(&from.path, "npy") {
+                return Err(Problem::new("malformed", "not a NumPy file: it does not begin with \\x93NUMPY"));
+            }
+            if from.inside != Inside::Whole {
+                return Items::of(from.open_place(place)?).map(Box::new).map(Self::Frame);
+            }
+        }
+        Items::of(from.open()?).map(Box::new).map(Self::Frame)
+    }
+
+    fn shape(&self) -> Vec<u64> {
+        match self {
+            Self::Npy(npy) => npy.shape.clone(),
+            Self::Frame(items) => items.geometry.shape().to_vec(),
+        }
+    }
+
+    fn typesize(&self) -> usize {
+        match self {
+            Self::Npy(npy) => npy.dtype.item_size(),
+            Self::Frame(items) => items.typesize,
+        }
+    }
+
+    /// The dtype as a frame stores it.
+    fn dtype(&self) -> Result<String, Problem> {
+        let items = match self {
+            Self::Npy(npy) => return Ok(npy.dtype.type_string().to_string()),
+            Self::Frame(items) => items,
+        };
+        let item = Item::of(items)?;
+        match item.note {
+            None => Ok(item.dtype.type_string().to_string()),
+            Some(_) => Err(Problem {
+                hint: Some("; `b2nd rewrite --dtype` gives the array one"),
+                ..Problem::new("unsupported", "a new array needs a dtype that fits the items")
+            }),
+        }
+    }
+
+    /// What of FROM is not in TO.
+    fn notes(&mut self, is_npy: bool) -> Result<Vec<String>, Error> {
+        let mut notes = Vec::new();
+        match self {
+            Self::Npy(npy) if npy.rest > 0 => {
+                notes.push(format!("the {} bytes after the items are not converted", npy.rest));
+            }
+            Self::Frame(items) if is_npy => {
+                let trailer = items.frame.trailer()?;
+                let metalayers = items.frame.metalayers().iter().map(Metalayer::name);
+                let names = metalayers.filter(|name| !is_of_array(name));
+                let names: Vec<_> = names
+                    .chain(trailer.vlmetalayers().iter().map(Vlmetalayer::name))
+                    .map(text::clean)
+                    .collect();
+                if !names.is_empty() {
+                    notes.push(format!("a NumPy file has no place for metalayers: {}", names.join(", ")));
+                }
+            }
+            _ => {}
+        }
+        Ok(notes)
+    }
+
+    /// Refuses chunks for which the bytes of FROM do not account.
+    fn check_chunk(&self, nbytes: usize) -> Result<(), Problem> {
+        match self {
+            Self::Frame(items) if nbytes as u64 > items.limit => {
+                let limit = items.limit;
+                let message = format!(
+                    "chunks of {nbytes} bytes are too large: the limit for this frame is {limit}; use --chunks"
+                );
+                Err(Problem::new("too-large", message))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Reads the items of a slice, in C order.
+    fn read_into(&mut self, ranges: &[Range<u64>], items: &mut [u8]) -> Result<(), Trouble> {
+        match self {
+            Self::Npy(npy) => npy.read_into(ranges, items).map_err(|error| Trouble::From(error.into())),
+            Self::Frame(source) => Ok(source.frame.slice(ranges).read_into(items)?),
+        }
+    }
+}
+
+/// A temporary file with the mode of other new files.
+fn new_file(folder: &Path) -> io::Result<NamedTempFile> {
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(".b2nd-").suffix(".tmp");
+    #[cfg(unix)]
+    // Other temporary files are private. The umask limits this mode.
+    builder.permissions(<Permissions as std::os::unix::fs::PermissionsExt>::from_mode(0o666));
+    builder.tempfile_in(folder)
+}

@@ -1,0 +1,276 @@
+//! `convert`: NumPy files to arrays and back, and arrays compressed anew.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::path::Path;
+
+use b2nd_frame::{Check, CheckDepth, Codec, Filter, Finding, Frame, FrameBuilder, Severity};
+use b2nd_lab::data;
+use b2nd_serde::{Meta, Shapes};
+
+use crate::run::{folder, run, run_with, screen, snapshot, text};
+
+/// A NumPy file of version 1.0 with this header.
+fn npy(header: &str, items: &[u8]) -> Vec<u8> {
+    let length = u16::try_from(header.len()).unwrap().to_le_bytes();
+    [b"\x93NUMPY\x01\0", &length[..], header.as_bytes(), items].concat()
+}
+
+fn header(descr: &str, shape: &str) -> String {
+    format!("{{'descr': {descr}, 'fortran_order': False, 'shape': {shape}, }}\n")
+}
+
+/// 15 items that grow.
+fn items() -> Vec<u8> {
+    (0_i32..15).flat_map(i32::to_le_bytes).collect()
+}
+
+/// Converts, and returns the items of the new array.
+fn converted(folder: &Path, arguments: &[&str]) -> Vec<u8> {
+    let output = run(folder, &[&["convert"], arguments].concat());
+    assert!(output.status.success(), "{arguments:?}: {}", text(&output.stderr));
+    read(&folder.join(arguments[arguments.len() - 1]))
+}
+
+/// The items of an array without a fault.
+fn read(path: &Path) -> Vec<u8> {
+    let check = Check::new(CheckDepth::ChunkData).run_path(path).unwrap();
+    // An array of zeros stores no chunk, which is a warning.
+    let is_error = |finding: &Finding| finding.severity() == Severity::Error;
+    assert!(!check.findings.iter().any(is_error), "{}: {check:?}", path.display());
+    let mut frame = Frame::open(path).unwrap();
+    let shape = frame.array().unwrap().unwrap().geometry().unwrap().shape();
+    let whole: Vec<_> = shape.iter().map(|&items| 0..items).collect();
+    frame.slice(&whole).read().unwrap()
+}
+
+#[test]
+fn an_array_becomes_the_file_that_numpy_writes_and_an_array_again() {
+    let folder = folder();
+    let at = |name: &str| folder.path().join(name);
+    let output = run(folder.path(), &["convert", "images/2024/a.b2nd", "items.npy"]);
+    assert_eq!(text(&output.stdout), "images/2024/a.b2nd -> items.npy: 60 B\n");
+    let file = fs::read(at("items.npy")).unwrap();
+    let (start, rest) = file.split_at(128);
+    let expected = b"\x93NUMPY\x01\0\x76\0{'descr': '<i4', 'fortran_order': False, 'shape': (3, 5), }";
+    assert!(start.starts_with(expected));
+    assert_eq!(rest, items());
+    assert_eq!(run(folder.path(), &["cat", "--npy", "images/2024/a.b2nd"]).stdout, file);
+
+    assert_eq!(converted(folder.path(), &["items.npy", "again.b2nd"]), items());
+    let again = Frame::open(at("again.b2nd")).unwrap();
+    let array = again.array().unwrap().unwrap();
+    assert_eq!((array.shape(), array.dtype()), (&[3, 5][..], Some("<i4")));
+    let stdin = run_with(&file, folder.path(), &["convert", "-", "stdin.b2nd"]);
+    assert!(stdin.status.success());
+    assert_eq!(fs::read(at("stdin.b2nd")).unwrap(), fs::read(at("again.b2nd")).unwrap());
+}
+
+#[test]
+fn a_repacked_array_has_what_the_options_say_and_else_what_it_had() {
+    let folder = folder();
+    let old = folder.path().join("old.b2nd");
+    let shapes = Shapes { shape: &[3, 5], chunkshape: &[2, 3], blockshape: &[2, 2] };
+    let builder = FrameBuilder::new(Meta::new(shapes, "<i4").unwrap()).codec(Codec::LZ4).level(3);
+    let builder =
+        builder.filters(&[Filter::BITSHUFFLE]).metalayer("vendor", &7).vlmetalayer("unit", "kelvin");
+    let mut writer = builder.create(&old).unwrap().into_array_writer().unwrap();
+    writer.write(&[0..3, 0..5], &items()).unwrap();
+    writer.finish().unwrap().persist().unwrap();
+
+    let facts = |path: &str| {
+        let mut frame = Frame::open(folder.path().join(path)).unwrap();
+        let trailer = frame.trailer().unwrap();
+        assert_eq!(frame.metalayer("vendor").unwrap().decode::<u8>().unwrap(), 7);
+        assert_eq!(trailer.vlmetalayer("unit").unwrap().decode::<String>().unwrap(), "kelvin");
+        let array = frame.array().unwrap().unwrap();
+        let (header, filters) = (frame.header(), frame.header().pipeline().map(|filter| filter.to_string()));
+        format!(
+            "{:?} {:?} {} {} {:?}",
+            array.chunkshape(),
+            array.meta().blockshape(),
+            header.codec,
+            header.level,
+            filters.collect::<Vec<_>>(),
+        )
+    };
+    assert_eq!(facts("old.b2nd"), r#"[2, 3] [2, 2] lz4 3 ["bitshuffle"]"#);
+    for (options, expected) in [
+        (&[][..], r#"[2, 3] [2, 2] lz4 3 ["bitshuffle"]"#),
+        (&["--codec", "zlib", "--level", "9"], r#"[2, 3] [2, 2] zlib 9 ["bitshuffle"]"#),
+        (&["--filters", "none"], "[2, 3] [2, 2] lz4 3 []"),
+        (&["--filters", "delta,shuffle", "-j", "3"], r#"[2, 3] [2, 2] lz4 3 ["delta", "shuffle"]"#),
+        (&["--chunks", "3,5"], r#"[3, 5] [3, 5] lz4 3 ["bitshuffle"]"#),
+        (&["--blocks", "1,3"], r#"[2, 3] [1, 3] lz4 3 ["bitshuffle"]"#),
+    ] {
+        assert_eq!(converted(folder.path(), &[options, &["old.b2nd", "new.b2nd"]].concat()), items());
+        assert_eq!(facts("new.b2nd"), expected, "{options:?}");
+        fs::remove_file(folder.path().join("new.b2nd")).unwrap();
+    }
+    // The third row: the dimension that the slice drops has no chunks.
+    let row = &items()[10 * 4..];
+    assert_eq!(converted(folder.path(), &["--slice", "-1", "old.b2nd", "row.b2nd"]), row);
+    assert_eq!(facts("row.b2nd"), r#"[3] [2] lz4 3 ["bitshuffle"]"#);
+    assert_eq!(converted(folder.path(), &["--sparse", "old.b2nd", "folder.b2nd"]), items());
+    assert!(folder.path().join("folder.b2nd").is_dir());
+    // A NumPy file has no place for metalayers.
+    let output = run(folder.path(), &["convert", "old.b2nd", "old.npy"]);
+    let said = "b2nd: old.b2nd: a NumPy file has no place for metalayers: vendor, unit\n";
+    assert_eq!((text(&output.stderr), output.status.code()), (said, Some(0)));
+}
+
+#[test]
+fn every_form_of_a_numpy_header_is_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.npy");
+    let dtype_of = |file: &[u8]| {
+        fs::write(&path, file).unwrap();
+        let items = converted(folder.path(), &["a.npy", "a.b2nd"]);
+        let frame = Frame::open(folder.path().join("a.b2nd")).unwrap();
+        fs::remove_file(folder.path().join("a.b2nd")).unwrap();
+        let array = frame.array().unwrap().unwrap();
+        (array.dtype().unwrap().to_owned(), array.shape().to_vec(), items)
+    };
+    let bytes: Vec<u8> = (1..=16).collect();
+    // Padding is fields without names; a gap at the end too. Titles, subarrays and nested structs.
+    let padded =
+        "[('a', '|u1'), ('', '|V1'), (('title', 'b'), '<u2', (2,)), ('c', [('d', '|i1')]), ('', '|V1')]";
+    let expected = "{'names': ['a', 'b', 'c'], 'formats': ['u1', ('<u2', (2,)), [('d', 'i1')]], \
+        'offsets': [0, 2, 6], 'titles': [None, 'title', None], 'itemsize': 8}";
+    let found = dtype_of(&npy(&header(padded, "(2,)"), &bytes));
+    assert_eq!(found, (expected.into(), vec![2], bytes.clone()));
+    // Keys in another order, other quotes inside, long integers of Python 2, no comma at the end.
+    let other = r#"{ 'shape': (4L, 2L), 'fortran_order': False, 'descr': [("it's: {", '>i2')]}"#;
+    assert_eq!(dtype_of(&npy(other, &bytes)), ("[(\"it's: {\", '>i2')]".into(), vec![4, 2], bytes.clone()));
+    // Fortran order: the first index changes first.
+    let fortran = "{'descr': '|u1', 'fortran_order': True, 'shape': (2, 4, 2), }";
+    let transposed = vec![1, 9, 3, 11, 5, 13, 7, 15, 2, 10, 4, 12, 6, 14, 8, 16];
+    assert_eq!(dtype_of(&npy(fortran, &bytes)), ("|u1".into(), vec![2, 4, 2], transposed));
+    assert_eq!(dtype_of(&npy(&header("'|S16'", "()"), &bytes)), ("|S16".into(), vec![], bytes.clone()));
+    // Version 3.0 has UTF-8 and a length of 4 bytes.
+    let text = header("[('größe', '<f8')]", "(2,)");
+    let length = u32::try_from(text.len()).unwrap().to_le_bytes();
+    let file = [b"\x93NUMPY\x03\0", &length[..], text.as_bytes(), &bytes].concat();
+    assert_eq!(dtype_of(&file).0, "[('größe', '<f8')]");
+}
+
+#[test]
+fn what_cannot_be_converted_says_why_and_leaves_nothing() {
+    let folder = folder();
+    let at = |name: &str| folder.path().join(name);
+    let mut damaged = fs::read(at("images/2024/a.b2nd")).unwrap();
+    damaged[229 + 4] ^= 1;
+    fs::write(at("damaged.b2nd"), damaged).unwrap();
+    fs::create_dir(at("in")).unwrap();
+    let files: [(&str, Vec<u8>); 12] = [
+        ("text", b"no numbers\n".into()),
+        ("short", b"\x93NUMPY\x01".into()),
+        ("version", b"\x93NUMPY\x04\0\x10\0{}".into()),
+        ("long", b"\x93NUMPY\x02\0\xff\xff\xff\xff{}".into()),
+        ("list", npy("[]", &[])),
+        ("empty", npy("{}", &[])),
+        ("entry", npy("{'descr': '<i4', 'order': 'C'}", &[])),
+        ("dtype", npy(&header("'<i5'", "(3,)"), &[0; 15])),
+        ("shape", npy(&header("'<i4'", "(3, -1)"), &[0; 12])),
+        ("cut", npy(&header("'<i4'", "(3, 5)"), &[0; 59])),
+        ("huge", npy(&header("'<i4'", "(4611686018427387904, 4)"), &[0; 16])),
+        ("objects", npy(&header("'|O'", "(3,)"), &[0; 24])),
+    ];
+    let mut commands: Vec<Vec<String>> = Vec::new();
+    for (name, file) in &files {
+        fs::write(at(&format!("in/{name}.npy")), file).unwrap();
+        commands.push(vec![format!("in/{name}.npy"), "new.b2nd".into()]);
+    }
+    let more: [&[&str]; 12] = [
+        &["images/2024/a.b2nd", "new.h5"],
+        &["images/2024/a.b2nd", "scalar.b2nd"],
+        &["images/2024/a.b2nd", "no folder/new.npy"],
+        &["images/2024/a.b2nd", "s3://bucket/new.npy"],
+        &["images/2024/a.b2nd", "new.npy", "--slice", "3"],
+        &["images/2024/a.b2nd", "new.b2nd", "--chunks", "2"],
+        &["images/2024/a.b2nd", "new.b2nd", "--chunks", "2,2", "--blocks", "3,2"],
+        &["images/2024/a.b2nd", "new.b2nd", "--codec", "lz4hc"],
+        &["damaged.b2nd", "new.npy"],
+        &["damaged.b2nd", "new.b2nd"],
+        &["squeezed.caterva", "new.b2nd"],
+        &["tree.b2z", "new.b2nd"],
+    ];
+    commands.extend(more.map(|arguments| arguments.iter().map(ToString::to_string).collect()));
+    let before = fs::read_dir(folder.path()).unwrap().count();
+    let mut screens = String::new();
+    for arguments in &commands {
+        let arguments: Vec<&str> =
+            ["convert"].into_iter().chain(arguments.iter().map(String::as_str)).collect();
+        let output = run(folder.path(), &arguments);
+        assert_eq!(output.status.code(), Some(1), "{arguments:?}");
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), before, "{arguments:?}");
+        writeln!(screens, "$ b2nd {}\n{}", arguments.join(" "), screen(&output)).unwrap();
+    }
+    snapshot("convert_refused", &screens);
+}
+
+#[test]
+fn all_files_of_a_folder_are_converted_into_another_one() {
+    let folder = folder();
+    fs::write(folder.path().join("images/c.npy"), npy(&header("'<i4'", "(3, 5)"), &items())).unwrap();
+    let convert = |options: &[&str]| run(folder.path(), &[&["convert"], options].concat());
+    let output = convert(&["--into", "new", "images"]);
+    let names = ["2024/a", "2024/b", "c", "named_otherwise"];
+    assert_eq!(text(&output.stderr), "b2nd: 4 files converted\n");
+    assert_eq!(output.status.code(), Some(0));
+    for name in names {
+        read(&folder.path().join("new").join(name).with_extension("b2nd"));
+    }
+    // Again: what is there stays.
+    let again = convert(&["--into", "new", "images"]);
+    assert_eq!(again.status.code(), Some(1));
+    assert_eq!(text(&again.stdout), "");
+    assert!(
+        text(&again.stderr).ends_with("b2nd: 0 files converted, 4 failures\n"),
+        "{}",
+        text(&again.stderr)
+    );
+
+    let output = convert(&["--npy", "--into", "npy", "images/2024"]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    assert_eq!(fs::read(folder.path().join("npy/a.npy")).unwrap().len(), 128 + 60);
+}
+
+#[test]
+fn bytes_after_the_items_and_a_level_that_zstd_does_not_have_are_said() {
+    let folder = tempfile::tempdir().unwrap();
+    let two = [npy(&header("'<i4'", "(3, 5)"), &items()), npy(&header("'|u1'", "()"), b"1")].concat();
+    fs::write(folder.path().join("two.npy"), &two).unwrap();
+    let output = run(folder.path(), &["convert", "--level", "7", "two.npy", "two.b2nd"]);
+    let rest = two.len() - npy(&header("'<i4'", "(3, 5)"), &items()).len();
+    assert_eq!(
+        text(&output.stderr),
+        format!(
+            "b2nd: --level 7: zstd compresses as at level 4, the highest one that this program has\n\
+             b2nd: two.npy: the {rest} bytes after the items are not converted\n"
+        )
+    );
+    assert_eq!(read(&folder.path().join("two.b2nd")), items());
+    let file = fs::read(data().join("int32_3x5.b2nd")).unwrap();
+    fs::write(folder.path().join("a.b2nd"), file).unwrap();
+    let output = run(folder.path(), &["convert", "--codec", "lz4", "--level", "9", "a.b2nd", "b.b2nd"]);
+    assert_eq!((text(&output.stderr), output.status.code()), ("", Some(0)));
+}
+
+/// A file of a few hundred bytes cannot claim the memory of its chunks.
+#[test]
+fn memory_is_bounded_by_the_bytes_of_the_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let shapes = Shapes { shape: &[1 << 30], chunkshape: &[1 << 30], blockshape: &[1 << 20] };
+    let writer = FrameBuilder::new(Meta::new(shapes, "|u1").unwrap()).create(folder.path().join("a.b2nd"));
+    let mut writer = writer.unwrap().into_array_writer().unwrap();
+    writer.fill_with_zeros().unwrap();
+    writer.finish().unwrap().persist().unwrap();
+    let output = run(folder.path(), &["convert", "a.b2nd", "b.b2nd"]);
+    assert_eq!(
+        text(&output.stderr),
+        "b2nd: a.b2nd: chunks of 1073741824 bytes are too large: the limit for this frame is 67108864; use --chunks\n"
+    );
+    let output = run(folder.path(), &["convert", "--slice", ":100", "a.b2nd", "b.b2nd"]);
+    assert_eq!((text(&output.stderr), output.status.code()), ("", Some(0)));
+}
