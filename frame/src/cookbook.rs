@@ -333,7 +333,7 @@
 //! # Rows as structs
 //!
 //! The items of a structured dtype are structs of your own, with the names of the fields. It needs the feature
-//! `decompress`. The page of [`items`](b2nd_serde::dtype::items) has a table of the types that a dtype takes.
+//! `decompress`; `ArrayWriter::write_rows` (feature `compress`) writes them. The page of [`items`](b2nd_serde::dtype::items) has a table of the types that a dtype takes.
 //!
 //! ```
 //! # #[cfg(feature = "decompress")] {

@@ -35,7 +35,9 @@ def run(*arguments, command="cat"):
 def parameters(rng, dtype):
     """Random options of `b2nd convert`."""
     options = ["--codec", rng.choice(["zstd", "lz4", "blosclz", "zlib"]), "--level", rng.randrange(10), "-j", rng.randint(1, 3)]
-    filters = rng.choice(["", "none", "shuffle", "bitshuffle", "delta,shuffle", "shuffle,bytedelta"])
+    # python-blosc2 cannot open a frame of larger items with this filter, not even its own.
+    bytedelta = ["shuffle,bytedelta"] if dtype.itemsize < 128 else []
+    filters = rng.choice(["", "none", "shuffle", "bitshuffle", "delta,shuffle", *bytedelta])
     return options + (["--filters", filters] if filters else []) + rng.choice([[], ["--sparse"]])
 
 
@@ -92,6 +94,9 @@ def alike(text, array):
     quotes or escapes have quotes of our own."""
     if text == str(array) + "\n" or array.dtype.kind in "SU" and ("\\" in text or '"' in text):
         return True
+    # Since NumPy 2, bytes by themselves have a type.
+    if array.dtype.kind == "S" and not array.shape:
+        return f"np.bytes_({text.strip()})" == str(array)
     # A duration by itself has no unit.
     if array.dtype.kind == "m" and not array.shape:
         return int(text) == array.astype("i8")

@@ -2,6 +2,7 @@
 
 use std::io::{Read, Seek};
 
+use b2nd_serde::Meta;
 use b2nd_serde::dtype::{ByteOrder, Dtype, Kind};
 use bytemuck::{NoUninit, Pod, allocation::try_zeroed_vec, cast_slice_mut};
 use half::f16;
@@ -9,7 +10,7 @@ use ndarray::ArrayD;
 use num_complex::Complex;
 
 use crate::error::Error;
-use crate::format::frame::Frame;
+use crate::format::array::Array;
 use crate::io::slice::{Slice, SlicePlan};
 
 /// A type that items of an array can be read as, with [`Slice::read_array`], and written from, with the feature
@@ -173,7 +174,8 @@ impl<R: Read + Seek> Slice<'_, R> {
     /// ```
     pub fn read_array<T: Item>(self) -> Result<ArrayD<T>, Error> {
         let plan = SlicePlan::new(self.frame, &self.ranges)?;
-        let is_swapped = is_swapped::<T, R>(self.frame, plan.typesize)?;
+        let array = self.frame.array()?;
+        let is_swapped = is_swapped::<T>(array.as_ref().map(Array::meta), plan.typesize, "read as")?;
         let shape: Result<Vec<usize>, _> =
             self.ranges.iter().map(|range| usize::try_from(range.end - range.start)).collect();
         let shape = shape.map_err(Error::too_large)?;
@@ -199,32 +201,32 @@ pub(crate) fn swap<T: Item>(items: &mut [u8]) {
     items.chunks_exact_mut(T::WIDTH).for_each(<[u8]>::reverse);
 }
 
-/// Whether the items have another byte order than the machine, after a check that they can be read as `T`.
-pub(crate) fn is_swapped<T: Item, R>(frame: &Frame<R>, typesize: usize) -> Result<bool, Error> {
+/// Whether the items have another byte order than the machine, after a check that they can be `T`. `how` is "read as" or
+/// "written from".
+pub(crate) fn is_swapped<T: Item>(meta: Option<&Meta>, typesize: usize, how: &str) -> Result<bool, Error> {
     let (name, size) = (T::name(), size_of::<T::Raw>());
-    let array = frame.array()?;
-    let dtype: Option<Dtype> = match array.map_or(Ok(None), |array| array.meta().parse_dtype()) {
+    let dtype: Option<Dtype> = match meta.map_or(Ok(None), Meta::parse_dtype) {
         Ok(dtype) => dtype,
         Err(error) => {
             return Err(Error::invalid_input(format_args!(
-                "the items cannot be read as {name}: dtype: {error}"
+                "the items cannot be {how} {name}: dtype: {error}"
             )));
         }
     };
     let Some(dtype) = dtype else {
         // Without a dtype, every type except raw bytes would be a guess.
         let is_bytes = T::has_kind(&Kind::Void) && size == typesize;
-        let why = format!("items without a dtype are read as [u8; {typesize}], not as {name}");
+        let why = format!("items without a dtype are {how} [u8; {typesize}], not {name}");
         return if is_bytes { Ok(false) } else { Err(Error::invalid_input(why)) };
     };
     let found = dtype.item_size();
     if !T::has_kind(dtype.kind()) || found != size {
-        return Err(Error::invalid_input(format_args!("items of dtype {dtype} cannot be read as {name}")));
+        return Err(Error::invalid_input(format_args!("items of dtype {dtype} cannot be {how} {name}")));
     }
     if found != typesize {
         let why =
             format!("items of dtype {dtype} have {found} bytes, but items of the frame have {typesize}");
-        return Err(Error::invalid_input(format_args!("{why}: they cannot be read as {name}")));
+        return Err(Error::invalid_input(format_args!("{why}: they cannot be {how} {name}")));
     }
     let native = if cfg!(target_endian = "big") { ByteOrder::Big } else { ByteOrder::Little };
     Ok(T::WIDTH > 1 && dtype.byte_order().is_some_and(|order| order != native))

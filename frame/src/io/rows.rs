@@ -161,7 +161,7 @@ impl<R: Read + Seek, T: DeserializeOwned> Rows<'_, R, T> {
         let items = self.dtype.read_items(batch).map_err(Error::invalid_input)?;
         let mut rows = Vec::with_capacity(items.len());
         for row in items {
-            rows.push(row.map_err(|error| misfit(before, &error))?);
+            rows.push(row.map_err(|error| misfit("slice", before, &error))?);
         }
         self.start += batch.len();
         self.nread += rows.len() as u64;
@@ -170,12 +170,13 @@ impl<R: Read + Seek, T: DeserializeOwned> Rows<'_, R, T> {
     }
 }
 
+/// The error of an item, by its number in the slice or region.
 #[cold]
-fn misfit(before: u64, error: &ItemError) -> Error {
+pub(crate) fn misfit(of: &str, before: u64, error: &ItemError) -> Error {
     let item = before + error.item().unwrap_or_default() as u64;
     let (path, reason) = (error.path().escape_debug(), error.reason());
     let field = if error.path().is_empty() { "" } else { ", field " };
-    Error::invalid_input(format_args!("item {item} of the slice{field}{path}: {reason}"))
+    Error::invalid_input(format_args!("item {item} of the {of}{field}{path}: {reason}"))
 }
 
 impl<R, T> fmt::Debug for Rows<'_, R, T> {

@@ -8,8 +8,8 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
 use b2nd_chunk::{CParams, Compressor, SpecialValue};
-use b2nd_serde::Geometry;
 use b2nd_serde::geometry::{Chunk, Chunks};
+use b2nd_serde::{Geometry, Meta};
 
 use crate::error::Error;
 use crate::format::decompress::zeroed;
@@ -52,6 +52,7 @@ const BITS: usize = u64::BITS as usize;
 #[must_use = "nothing is a frame before `finish`"]
 pub struct ArrayWriter<W: Write> {
     frame: FrameWriter<W>,
+    meta: Meta,
     geometry: Geometry,
     params: CParams,
     /// One for each thread.
@@ -113,11 +114,13 @@ impl<W: Write + Seek> FrameWriter<W> {
         let bytes = self.header_so_far()?;
         let header = Frame::parse(&bytes)?;
         let array = header.array()?.ok_or_else(|| Error::invalid_input("the frame has no array"))?;
-        let geometry = array.meta().geometry().map_err(Error::geometry)?;
+        let meta = array.meta().clone();
+        let geometry = meta.geometry().map_err(Error::geometry)?;
         let params = params(header.header(), &self.plan.sizes)?;
         let workers = vec![Worker::new(params)?];
         Ok(ArrayWriter {
             frame: self,
+            meta,
             geometry,
             params,
             workers,
@@ -280,7 +283,11 @@ impl<W: Write + Seek + Send> ArrayWriter<W> {
     #[cfg(feature = "ndarray")]
     pub(super) fn is_swapped<T: Item>(&self) -> Result<bool, Error> {
         let typesize = self.frame.plan.sizes.typesize as usize;
-        item::is_swapped::<T, ()>(&Frame::parse(&self.frame.header_so_far()?)?, typesize)
+        item::is_swapped::<T>(Some(&self.meta), typesize, "written from")
+    }
+
+    pub(super) fn meta(&self) -> &Meta {
+        &self.meta
     }
 
     /// The number of items of a region that fits the shape.

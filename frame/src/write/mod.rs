@@ -14,6 +14,9 @@ pub(crate) mod writer;
 #[cfg(feature = "compress")]
 pub(crate) mod array;
 
+#[cfg(feature = "compress")]
+mod rows;
+
 pub(crate) mod builder;
 
 #[cfg(all(feature = "compress", feature = "ndarray"))]

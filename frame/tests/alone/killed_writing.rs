@@ -40,8 +40,9 @@ fn fill_with_items<W: Write + Seek + Send>(writer: FrameWriter<W>) -> W {
         items.fill(u8::try_from(ranges[0].start >> 14).unwrap());
         Ok::<_, b2nd_frame::Error>(())
     };
-    writer.write_from(&[50 << 14..100 << 14], fill).unwrap();
-    writer.write_from(&[0..50 << 14], fill).unwrap();
+    for half in [50 << 14..100 << 14, 0..50 << 14] {
+        writer.write_from(std::slice::from_ref(&half), fill).unwrap();
+    }
     writer.finish().unwrap()
 }
 
@@ -167,11 +168,11 @@ fn nothing_is_a_frame_before_the_last_write_is_whole() {
     for of_items in [false, true] {
         let mut writes = Vec::new();
         let remember = |position, bytes: &[u8]| writes.push((position, bytes.to_vec()));
-        let writer = builder().write_to(Writes::to(remember)).unwrap();
+        let frame = builder().write_to(Writes::to(remember)).unwrap();
         if of_items {
-            fill_with_items(writer)
+            fill_with_items(frame)
         } else {
-            fill(writer)
+            fill(frame)
         };
         is_no_frame_before_the_last(&writes);
     }

@@ -311,6 +311,33 @@ fn a_full_disk_is_an_error_in_any_thread() {
 }
 
 #[test]
+fn rows_are_written_as_the_dtype_says_and_a_value_that_does_not_fit_is_named() {
+    let dtype = "[('name', '>U3'), ('flags', [('a', '|u1'), ('b', '?')])]";
+    let mut writer = in_memory(builder(dtype));
+    let row = |number: u16| ("x".repeat(usize::from(number % 4)), (number % 200, number % 3 == 0));
+    let rows: Vec<_> = (0..50 * 70).map(row).collect();
+    writer.write_rows(&whole(), &rows).unwrap();
+    let file = finished(writer);
+    let mut frame = opened(&file);
+    assert!(frame.slice(&whole()).read_rows::<(String, (u16, bool))>().unwrap() == rows);
+    let item = frame.slice(&[0..1, 2..3]).read().unwrap();
+    assert_eq!(item, [0, 0, 0, b'x', 0, 0, 0, b'x', 0, 0, 0, 0, 2, 0]);
+
+    let mut writer = in_memory(builder(dtype));
+    let mut says = |rows: &[(&str, (u16, bool))]| {
+        let error = writer.write_rows(&[0..1, 0..2], rows).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::InvalidInput);
+        error.to_string()
+    };
+    assert_eq!(
+        says(&[("a", (1, true)), ("b", (256, true))]),
+        "item 1 of the region, field flags.a: 256 is out of the range of |u1, 0 to 255"
+    );
+    assert_eq!(says(&[("a", (1, true))]), "the region has 2 items of 14 bytes, 28 in all, but 14 are given");
+    writer.write_rows(&whole(), &rows).unwrap();
+}
+
+#[test]
 fn an_array_that_is_not_finished_leaves_nothing_at_its_path() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("new.b2nd");
@@ -395,7 +422,10 @@ mod from_ndarray {
         let mut writer = in_memory(builder("<i4"));
         let says = |error: Error| (error.kind(), error.to_string());
         let error = writer.write_array(&whole(), Array::<f32, _>::zeros((50, 70)).view()).unwrap_err();
-        assert_eq!(says(error), (ErrorKind::InvalidInput, "items of dtype <i4 cannot be read as f32".into()));
+        assert_eq!(
+            says(error),
+            (ErrorKind::InvalidInput, "items of dtype <i4 cannot be written from f32".into())
+        );
         let error = writer.write_array(&[0..2, 0..3], Array::<i32, _>::zeros((3, 2)).view()).unwrap_err();
         let expected = "the region is [0..2, 0..3], but the array has shape [3, 2]";
         assert_eq!(says(error), (ErrorKind::InvalidInput, expected.into()));
