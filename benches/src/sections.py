@@ -387,13 +387,15 @@ def slices(scratch):
     page += "\n" + table("the process `b2nd cat --npy`, to Python that does the same | goal: | ratio:", processes)
     page += "\n" + table(f"speed-up with two threads | goal: | {': | '.join([*OURS_OF_SLICES, *THEIRS_OF_SLICES])}:", speedups)
     count = 4 if IS_QUICK else 1000
-    peaks = [(name, peak_of_cat(scratch, count, options)) for name, options in (("to a pipe", ["--npy"]), ("to a file", ["-o", str(scratch / "items.npy")]))]
-    head = f"`b2nd cat` of {4 * count**3 / 1e9:.1f} GB, blocks of 64³ | MiB at the peak:"
+    new = [str(scratch / name) for name in ("items.npy", "repacked.b2nd")]
+    commands = [("`cat --npy` to a pipe", ["cat", "--npy"], []), ("`convert` to a NumPy file", ["convert"], new[:1]), ("`convert -j 2` to another array", ["convert", "-j", "2"], new[1:])]
+    peaks = [(name, peak_on_cube(scratch, count, before, after)) for name, before, after in commands]
+    head = f"{4 * count**3 / 1e9:.1f} GB, blocks of 64³ | MiB at the peak:"
     return page + "\n" + table(head, peaks) + conditions("numpy")
 
 
-def peak_of_cat(scratch, length, options):
-    """The peak memory of `cat` on a cube that repeats one block of data."""
+def peak_on_cube(scratch, length, before, after):
+    """The peak memory of a command on a cube that repeats one chunk of data, 64 MiB."""
     path = scratch / "cube.b2nd"
     if not path.exists():
         part = np.cumsum(np.random.default_rng(1).integers(0, 9, (256, 256, 256)), -1).astype("f4")
@@ -401,7 +403,7 @@ def peak_of_cat(scratch, length, options):
         for corner in np.ndindex((-(-length // 256),) * 3):
             cut = tuple(slice(256 * x, min(256 * x + 256, length)) for x in corner)
             cube[cut] = np.ascontiguousarray(part[tuple(slice(0, s.stop - s.start) for s in cut)])
-    return peak(B2ND, "cat", *options, path)
+    return peak(B2ND, *before, path, *after)
 
 
 # Rows.

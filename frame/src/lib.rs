@@ -116,6 +116,8 @@ pub use code::{CheckDepth, FindingCode, ParseFindingCodeError, Remedy, Severity}
 pub use dump::dump_header;
 pub use edit::change::Edit;
 pub use edit::rewrite::Rewrite;
+#[cfg(feature = "compress")]
+pub use edit::update::ArrayUpdate;
 pub use error::{Error, ErrorKind};
 #[cfg(feature = "decompress")]
 pub use find::embedded::EmbeddedFrames;

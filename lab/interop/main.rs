@@ -8,6 +8,7 @@ mod frame;
 mod info;
 mod kinds;
 mod metalayer;
+mod updating;
 mod writing;
 
 use std::env;

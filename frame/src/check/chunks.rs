@@ -3,7 +3,6 @@
 
 use std::collections::BTreeSet;
 use std::io::{Read, Seek};
-use std::path::Path;
 
 use b2nd_chunk::ChunkHeader;
 
@@ -17,6 +16,7 @@ use crate::error::{Error, ErrorKind};
 use crate::finding::{Finding, Place};
 use crate::format::frame::Frame;
 use crate::format::header::Header;
+use crate::format::hole::{MARK_LEN, hole_len};
 use crate::format::index::{ChunkEntry, ChunkPlace, chunks_len, index_start};
 use crate::io::blocks::{FIRST_READ, PIECE, check_stored_table, streams_end};
 use crate::io::chunks::Chunks;
@@ -98,7 +98,7 @@ fn walk<R: Read + Seek>(
         }
     }
     scan.finish(&mut chunks, nchunks, &header, &mut findings)?;
-    if let Some(finding) = scan.unowned(&header, chunks.frame.directory().zip(listed.as_deref())) {
+    if let Some(finding) = scan.unowned(chunks.frame, listed.as_deref())? {
         findings.push(finding);
     }
     Ok(findings)
@@ -314,20 +314,29 @@ impl ChunkScan {
     }
 
     /// The finding for bytes or chunk files that no entry of the index refers to. The byte ranges are already sorted.
-    /// For a sparse frame, `sparse` is its directory and the chunk files in it.
-    fn unowned(&self, header: &Header, sparse: Option<(&Path, &[u64])>) -> Option<Finding> {
+    /// `listed` are the chunk files in the directory of a sparse frame.
+    fn unowned<R: Read + Seek>(
+        &self,
+        frame: &mut Frame<R>,
+        listed: Option<&[u64]>,
+    ) -> Result<Option<Finding>, Error> {
         if !self.knows_all || self.nplaces > self.nstored {
-            return None;
+            return Ok(None);
         }
-        if header.is_sparse() {
-            let (directory, listed) = sparse?;
-            return unowned::files(directory, listed, &self.files);
+        if frame.header().is_sparse() {
+            let sparse = frame.directory().zip(listed);
+            return Ok(sparse.and_then(|(directory, listed)| unowned::files(directory, listed, &self.files)));
         }
         // Without items there is no index, and python-blosc2 leaves the old cbytes.
+        let header = frame.header();
         if self.nstored > self.spans.len() as u64 || header.nbytes == 0 {
-            return None;
+            return Ok(None);
         }
-        unowned::bytes(&self.spans, header.header_len as u64, index_start(header))
+        let (start, end) = (header.header_len as u64, index_start(header));
+        unowned::bytes(&self.spans, start, end, |start| {
+            // The index follows the chunks, so these bytes are there.
+            frame.read_range(start, MARK_LEN as u64).map(|bytes| hole_len(&bytes))
+        })
     }
 
     /// The finding for chunks of different sizes whose decompressed sizes do not add up to `nbytes`.

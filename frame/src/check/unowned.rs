@@ -5,23 +5,36 @@ use std::fs;
 use std::path::Path;
 
 use crate::code::FindingCode;
+use crate::error::Error;
 use crate::finding::{Finding, Place};
 use crate::format::chunk_file::name;
 use crate::rules::index::{ChunkSpan, gaps};
 
 /// The finding for bytes of the frame between `start` and `end` outside of these spans, which are sorted by their
-/// starts.
-pub(super) fn bytes(spans: &[ChunkSpan], start: u64, end: u64) -> Option<Finding> {
+/// starts. Marked holes are no finding; `hole` gives the length of one that begins at an offset.
+pub(super) fn bytes(
+    spans: &[ChunkSpan],
+    start: u64,
+    end: u64,
+    mut hole: impl FnMut(u64) -> Result<Option<u64>, Error>,
+) -> Result<Option<Finding>, Error> {
     let (mut first, mut count) = (None, 0);
-    for (start, len) in gaps(spans, start, end) {
-        first = first.or(Some(start));
+    for (mut start, mut len) in gaps(spans, start, end) {
+        while len > 0 {
+            let Some(hole) = hole(start)?.filter(|&hole| hole <= len) else { break };
+            start += hole;
+            len -= hole;
+        }
+        first = first.or((len > 0).then_some(start));
         count += len;
     }
     let text = match count {
         1 => "1 byte belongs to no entry of the chunk index".into(),
         _ => format!("{count} bytes belong to no entry of the chunk index, the first ones here"),
     };
-    Some(Finding::new(FindingCode::UnownedBytes, Place::Chunk).at(first?).numbers(0, count).text(text))
+    let finding =
+        |first| Finding::new(FindingCode::UnownedBytes, Place::Chunk).at(first).numbers(0, count).text(text);
+    Ok(first.map(finding))
 }
 
 /// The finding for chunk files that no entry refers to, among those `listed` in ascending order. C-Blosc2 leaves an
@@ -49,12 +62,20 @@ mod tests {
         let found = |ranges: &[(u64, u64)]| {
             let spans: Vec<_> =
                 ranges.iter().map(|&(start, end)| ChunkSpan { start, end, number: 0 }).collect();
-            let finding = bytes(&spans, 10, 100)?;
+            // A hole of 5 bytes begins at 10, and one that is too long at 50.
+            let hole = |start| {
+                Ok(match start {
+                    10 => Some(5),
+                    50 => Some(100),
+                    _ => None,
+                })
+            };
+            let finding = bytes(&spans, 10, 100, hole).unwrap()?;
             finding.offset().zip(finding.found())
         };
         assert_eq!(found(&[(10, 50), (50, 100)]), None);
-        assert_eq!(found(&[]), Some((10, 90)));
-        assert_eq!(found(&[(20, 50), (50, 100)]), Some((10, 10)));
+        assert_eq!(found(&[]), Some((15, 85)));
+        assert_eq!(found(&[(20, 50), (50, 100)]), Some((15, 5)));
         assert_eq!(found(&[(10, 50), (51, 90)]), Some((50, 11)));
         // Chunks that share bytes have a finding of their own.
         assert_eq!(found(&[(10, 80), (20, 30), (80, 100)]), None);

@@ -251,7 +251,7 @@ codes! {
          Chunks that were replaced or deleted leave them. A damaged entry has the same effect: it can say that a \
          stored chunk is all zeros, and the chunk then reads as zeros without an error."
         "Chunks were replaced or deleted, or the entry of a chunk was damaged."
-        "Nothing, if chunks were replaced or deleted: a copy by python-blosc2 does not have the bytes. Otherwise check \
+        "Nothing, if chunks were replaced or deleted: `b2nd convert` makes a copy without the bytes. Otherwise check \
          that the items of the chunks that are not stored are plausible."
     ChunkFile "chunk-file" Error Frame Salvage
         "A chunk file of a sparse frame is missing or incomplete. C-Blosc2 cannot read that chunk, and does not open \

@@ -481,7 +481,7 @@ pub(crate) fn check_dtype(dtype: &Dtype, typesize: i32) -> Result<(), Error> {
 }
 
 /// The range from the first to the last byte that differs; `None` if the bytes are equal.
-fn difference(before: &[u8], after: &[u8]) -> Option<Range<usize>> {
+pub(crate) fn difference(before: &[u8], after: &[u8]) -> Option<Range<usize>> {
     let differs = |(before, after)| before != after;
     let first = before.iter().zip(after).position(differs)?;
     let same_at_end = before.iter().rev().zip(after.iter().rev()).position(differs)?;

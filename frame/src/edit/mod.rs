@@ -9,3 +9,6 @@ mod rewritten;
 mod job;
 
 pub(crate) mod rewrite;
+
+#[cfg(feature = "compress")]
+pub(crate) mod update;

@@ -26,6 +26,7 @@ pub(crate) mod chunk;
 pub(crate) mod decompress;
 
 pub(crate) mod chunk_file;
+pub(crate) mod hole;
 pub(crate) mod salvage_note;
 
 // What follows the chunks.

@@ -283,6 +283,12 @@ impl Vlmetalayer {
         self.metalayer.name()
     }
 
+    /// The bytes of the name, which may not be UTF-8.
+    #[cfg(feature = "compress")]
+    pub(crate) fn raw_name(&self) -> &[u8] {
+        self.metalayer.raw_name()
+    }
+
     /// Whether python-blosc2 can read its name.
     pub(crate) fn has_name_in_utf8(&self) -> bool {
         core::str::from_utf8(self.metalayer.raw_name()).is_ok()

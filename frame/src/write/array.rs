@@ -116,7 +116,10 @@ impl<W: Write + Seek> FrameWriter<W> {
         let array = header.array()?.ok_or_else(|| Error::invalid_input("the frame has no array"))?;
         let meta = array.meta().clone();
         let geometry = meta.geometry().map_err(Error::geometry)?;
-        let params = params(header.header(), &self.plan.sizes)?;
+        if header.header().uses_dictionary {
+            return Err(Error::invalid_input("chunks are not compressed with dictionaries here"));
+        }
+        let params = params(header.header(), &self.plan.sizes);
         let workers = vec![Worker::new(params)?];
         Ok(ArrayWriter {
             frame: self,
@@ -464,14 +467,11 @@ fn lock<'l, 'q, W: Write, E>(queue: &'l Mutex<Queue<'q, W, E>>) -> MutexGuard<'l
 }
 
 /// The parameters of the compressor that a header records.
-fn params(header: &Header, sizes: &Sizes) -> Result<CParams, Error> {
-    if header.uses_dictionary {
-        return Err(Error::invalid_input("chunks are not compressed with dictionaries here"));
-    }
+pub(crate) fn params(header: &Header, sizes: &Sizes) -> CParams {
     let mut params = CParams::new(sizes.typesize as usize);
     (params.codec, params.clevel, params.splitmode) = (header.codec, header.level, header.split_mode);
     (params.blocksize, params.filters) = (sizes.blocksize as usize, header.filters);
-    Ok(params)
+    params
 }
 
 impl<W: Write> fmt::Debug for ArrayWriter<W> {

@@ -188,9 +188,7 @@ impl FrameBuilder {
     /// Adds a vlmetalayer: a value as `MessagePack`, in which a struct is a map, in an uncompressed chunk. Its name has
     /// at most 31 bytes. At most 16 can be added.
     pub fn vlmetalayer(mut self, name: &str, value: &(impl Serialize + ?Sized)) -> Self {
-        let chunk = messagepack(name, value)
-            .and_then(|value| stored_chunk(&value).ok_or_else(|| too_long(name, value.len())));
-        self.0.vlmetalayers.push((name.into(), chunk));
+        self.0.vlmetalayers.push((name.into(), vlmetalayer_chunk(name, value)));
         self
     }
 
@@ -340,6 +338,12 @@ impl FrameBuilder {
 
 fn messagepack(name: &str, value: &(impl Serialize + ?Sized)) -> Result<Vec<u8>, Error> {
     rmp_serde::to_vec_named(value).map_err(|error| Error::encode(name, error))
+}
+
+/// The chunk of a vlmetalayer with a value as `MessagePack`.
+pub(crate) fn vlmetalayer_chunk(name: &str, value: &(impl Serialize + ?Sized)) -> Result<Vec<u8>, Error> {
+    let value = messagepack(name, value)?;
+    stored_chunk(&value).ok_or_else(|| too_long(name, value.len()))
 }
 
 fn too_long(name: &str, len: usize) -> Error {

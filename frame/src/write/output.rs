@@ -1,5 +1,6 @@
 //! The output of a new frame: one file, or a file per chunk.
 
+use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io::{self, BufWriter, ErrorKind, Read, Seek, SeekFrom, Write};
 use std::path::PathBuf;
@@ -33,9 +34,9 @@ enum WrittenChunks {
         /// Whether a part of a failed chunk may have been written. The next chunk overwrites it.
         is_astray: bool,
     },
-    /// Each in a file of its own. Files are numbered in the order of writing, not by chunk: C-Blosc2 checks a file
-    /// number as if it were an offset, and opens none above the size of all chunks.
-    Sparse { directory: PathBuf, files: u64 },
+    /// Each in a file of its own, with the lowest number that is not taken. Files are not numbered by chunk: C-Blosc2
+    /// checks a file number as if it were an offset, and opens none above the size of all chunks.
+    Sparse { directory: PathBuf, files: Vec<u64>, taken: BTreeSet<u64> },
 }
 
 impl Output<NewFrame> {
@@ -43,7 +44,11 @@ impl Output<NewFrame> {
     pub(crate) fn begin(new: NewFrame, header_len: u64) -> Result<Self, Error> {
         let path = new.path().to_path_buf();
         if let Some(directory) = new.directory() {
-            let chunks = WrittenChunks::Sparse { directory: directory.to_path_buf(), files: 0 };
+            let chunks = WrittenChunks::Sparse {
+                directory: directory.to_path_buf(),
+                files: Vec::new(),
+                taken: BTreeSet::new(),
+            };
             let out = BufWriter::with_capacity(BUFFER, new);
             return Ok(Self { out, chunks, len: 0, path: Some(path) });
         }
@@ -52,7 +57,62 @@ impl Output<NewFrame> {
     }
 }
 
+#[cfg(feature = "compress")]
+impl Output<NewFrame> {
+    /// Starts a new index file of a sparse frame with chunk files of `len` bytes in the directory. The numbers of the
+    /// files that must stay are taken; another file is replaced, as by C-Blosc2.
+    pub(crate) fn beside(new: NewFrame, directory: PathBuf, taken: BTreeSet<u64>, len: u64) -> Self {
+        let path = Some(new.path().to_path_buf());
+        let chunks = WrittenChunks::Sparse { directory, files: Vec::new(), taken };
+        Self { out: BufWriter::with_capacity(BUFFER, new), chunks, len, path }
+    }
+}
+
+#[cfg(feature = "compress")]
+impl Output<File> {
+    /// Starts after a contiguous frame, with `len` bytes after its header.
+    pub(crate) fn behind(file: File, header_len: u64, len: u64, path: PathBuf) -> Self {
+        // The position of the file is not known.
+        let chunks = WrittenChunks::Contiguous { start: 0, header_len, is_astray: true };
+        Self { out: BufWriter::with_capacity(BUFFER, file), chunks, len, path: Some(path) }
+    }
+}
+
+#[cfg(feature = "compress")]
+impl<W: Write> Output<W> {
+    /// The numbers of the chunk files that were created.
+    pub(crate) fn files(&self) -> Vec<u64> {
+        match &self.chunks {
+            WrittenChunks::Contiguous { .. } => Vec::new(),
+            WrittenChunks::Sparse { files, .. } => files.clone(),
+        }
+    }
+}
+
 impl<W: Write + Seek> Output<W> {
+    /// Writes the index and the trailer after the chunks of a contiguous frame, but not its header.
+    #[cfg(feature = "compress")]
+    pub(crate) fn finish_behind(mut self, index: &NewIndex, trailer: &[u8]) -> Result<(), Error> {
+        let path = self.path.take();
+        let written = self.write_after_chunks(index, trailer, &mut || Ok(())).and_then(|()| self.out.flush());
+        written.map_err(|error| Error::writing(error).at(path.as_deref()))
+    }
+
+    /// Writes the index and the trailer.
+    fn write_after_chunks(
+        &mut self,
+        index: &NewIndex,
+        trailer: &[u8],
+        stop: &mut Stop<'_>,
+    ) -> io::Result<()> {
+        if let WrittenChunks::Contiguous { start, header_len, is_astray: true } = self.chunks {
+            let end = start.saturating_add(header_len).saturating_add(self.len);
+            self.out.seek(SeekFrom::Start(end))?;
+        }
+        index.write(&mut self.out, stop)?;
+        self.out.write_all(trailer)
+    }
+
     /// Starts a contiguous frame at the position of a writer. Until the header is written, zeros take its place, which
     /// no program reads as a frame.
     pub(crate) fn contiguous(mut out: W, header_len: u64) -> Result<Self, Error> {
@@ -78,11 +138,13 @@ impl<W: Write + Seek> Output<W> {
                 *is_astray = written.is_err();
                 written.map(|written| (self.len, written))
             }
-            WrittenChunks::Sparse { directory, files } => {
-                let number = *files;
+            WrittenChunks::Sparse { directory, files, taken } => {
+                let mut number = files.last().map_or(0, |last| last + 1);
+                while taken.contains(&number) {
+                    number += 1;
+                }
                 let written = put_file(directory.join(chunk_file::name(number)), write);
-                *files += u64::from(written.is_ok());
-                written.map(|written| (number, written))
+                written.inspect(|_| files.push(number)).map(|written| (number, written))
             }
         };
         let (place, written) = put.map_err(|error| error.at(self.path.as_deref()))?;
@@ -117,13 +179,9 @@ impl<W: Write + Seek> Output<W> {
         stop: &mut Stop<'_>,
     ) -> io::Result<W> {
         match self.chunks {
-            WrittenChunks::Contiguous { start, header_len, is_astray } => {
+            WrittenChunks::Contiguous { start, header_len, .. } => {
                 let behind_header = start.saturating_add(header_len);
-                if is_astray {
-                    self.out.seek(SeekFrom::Start(behind_header.saturating_add(self.len)))?;
-                }
-                index.write(&mut self.out, stop)?;
-                self.out.write_all(trailer)?;
+                self.write_after_chunks(index, trailer, stop)?;
                 let after = self.out.stream_position()?;
                 // The header comes last, so an unfinished file is not a frame.
                 self.out.seek(SeekFrom::Start(start))?;
@@ -140,8 +198,7 @@ impl<W: Write + Seek> Output<W> {
             }
             WrittenChunks::Sparse { .. } => {
                 self.out.write_all(header)?;
-                index.write(&mut self.out, stop)?;
-                self.out.write_all(trailer)?;
+                self.write_after_chunks(index, trailer, stop)?;
             }
         }
         self.out.into_inner().map_err(io::IntoInnerError::into_error)

@@ -14,12 +14,12 @@ use crate::format::header_builder::{Compression, HeaderBuilder};
 use crate::format::marker::Marker;
 use crate::format::section::{ARRAY_NAME, ARRAY_NAMES, MAX_NAME_LEN, Section, SectionRules};
 use crate::format::trailer::{MAX_TRAILER_LEN, Trailer};
-use crate::rules::array::{can_be_nan, check_block, refuse_objects};
+use crate::rules::array::{self, check_block, refuse_objects};
 use crate::rules::chunk::ChunkRules;
 use crate::write::index::{MAX_CHUNKS, NewIndex};
 
 /// The maximum number of vlmetalayers of a new frame. C-Blosc2 reads more, but refuses to write them again.
-const MAX_VLMETALAYERS: usize = 16;
+pub(crate) const MAX_VLMETALAYERS: usize = 16;
 
 const MAX_LEVEL: u8 = 9;
 
@@ -79,11 +79,7 @@ impl Plan {
             refuse_objects(dtype)?;
         }
         let sizes = Sizes::new(&meta, item_size(&dtype, typesize)?)?;
-        let can_be_nan = match dtype {
-            Ok(Some(dtype)) => can_be_nan(&dtype),
-            // An unknown dtype may be a float, so the caller decides.
-            _ => matches!(sizes.typesize, 4 | 8),
-        };
+        let can_be_nan = can_be_nan(&dtype, sizes.typesize);
         check_compression(&compression)?;
         let metalayers = layers(metalayers, "metalayer", &ARRAY_NAMES)?;
         let vlmetalayers = layers(vlmetalayers, "vlmetalayer", &[])?;
@@ -186,6 +182,14 @@ impl Sizes {
     }
 }
 
+/// Whether chunks can be NaN in the index. An unknown dtype may be a float, so the caller decides.
+pub(crate) fn can_be_nan(dtype: &Result<Option<Dtype>, dtype::Error>, typesize: u32) -> bool {
+    match dtype {
+        Ok(Some(dtype)) => array::can_be_nan(dtype),
+        _ => matches!(typesize, 4 | 8),
+    }
+}
+
 /// The item size: that of the dtype if it is known, else the given type size.
 fn item_size(dtype: &Result<Option<Dtype>, dtype::Error>, typesize: Option<usize>) -> Result<usize, Error> {
     let size = match (dtype, typesize) {
@@ -239,17 +243,7 @@ pub(crate) fn check_compression(compression: &Compression) -> Result<(), Error> 
 fn layers(layers: Vec<NewMetalayer>, what: &str, taken: &[&str]) -> Result<Vec<(String, Vec<u8>)>, Error> {
     let mut checked: Vec<(String, Vec<u8>)> = Vec::with_capacity(layers.len());
     for (name, bytes) in layers {
-        let len = name.len();
-        if len > MAX_NAME_LEN {
-            return Err(Error::invalid_input(format_args!(
-                "the name of a {what} can have at most {MAX_NAME_LEN} bytes, but `{name}` has {len}"
-            )));
-        }
-        if name.contains('\0') {
-            return Err(Error::invalid_input(format_args!(
-                "the name {name:?} of a {what} has a NUL, at which it would end"
-            )));
-        }
+        check_name(what, &name)?;
         if taken.contains(&&*name) {
             return Err(Error::invalid_input(format_args!(
                 "{what} `{name}` is that of the array, which the frame has already"
@@ -261,6 +255,22 @@ fn layers(layers: Vec<NewMetalayer>, what: &str, taken: &[&str]) -> Result<Vec<(
         checked.push((name, bytes?));
     }
     Ok(checked)
+}
+
+/// Checks the name of a metalayer or vlmetalayer.
+pub(crate) fn check_name(what: &str, name: &str) -> Result<(), Error> {
+    let len = name.len();
+    if len > MAX_NAME_LEN {
+        return Err(Error::invalid_input(format_args!(
+            "the name of a {what} can have at most {MAX_NAME_LEN} bytes, but `{name}` has {len}"
+        )));
+    }
+    if name.contains('\0') {
+        return Err(Error::invalid_input(format_args!(
+            "the name {name:?} of a {what} has a NUL, at which it would end"
+        )));
+    }
+    Ok(())
 }
 
 fn refs(layers: &[(String, Vec<u8>)]) -> impl Iterator<Item = (&[u8], &[u8])> {

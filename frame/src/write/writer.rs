@@ -238,7 +238,7 @@ impl<W: Write + Seek> FrameWriter<W> {
 
     /// Writes a chunk of the compressor, whose constant chunks do not tell NaN from another value.
     #[cfg(feature = "compress")]
-    pub(super) fn write_compressed(&mut self, number: u64, chunk: &[u8]) -> Result<(), Error> {
+    pub(crate) fn write_compressed(&mut self, number: u64, chunk: &[u8]) -> Result<(), Error> {
         let header = ChunkHeader::parse(chunk).filter(|header| header.special == Some(SpecialValue::Value));
         let value = header.and_then(|header| chunk.get(header.header_len..)).unwrap_or_default();
         let is_nan = *value == f32::NAN.to_le_bytes() || *value == f64::NAN.to_le_bytes();
@@ -246,6 +246,43 @@ impl<W: Write + Seek> FrameWriter<W> {
             return self.write_special(number, SpecialValue::Nan);
         }
         self.write_chunk(number, chunk)
+    }
+
+    /// Sets the entry of a chunk that is already in its place, or special.
+    #[cfg(feature = "compress")]
+    pub(crate) fn keep(&mut self, number: u64, entry: EntryValue) -> Result<(), Error> {
+        self.reserve(number)?;
+        self.plan.index.set(number, entry);
+        Ok(())
+    }
+
+    /// Writes a chunk of another frame, which was checked there.
+    #[cfg(feature = "compress")]
+    pub(crate) fn put_chunk(&mut self, number: u64, chunk: &[u8]) -> Result<(), Error> {
+        self.put(number, [chunk, &[]])
+    }
+
+    /// Writes bytes that belong to no chunk.
+    #[cfg(feature = "compress")]
+    pub(crate) fn put_hole(&mut self, bytes: &[u8]) -> Result<(), Error> {
+        let put = self.output.put(|out| {
+            out.write_all(bytes).map_err(Error::writing)?;
+            Ok(bytes.len() as u64)
+        });
+        put.map(drop)
+    }
+
+    /// The numbers of the chunk files that were created.
+    #[cfg(feature = "compress")]
+    pub(crate) fn files(&self) -> Vec<u64> {
+        self.output.files()
+    }
+
+    /// Writes the rest of the frame, except its header, which is returned.
+    #[cfg(feature = "compress")]
+    pub(crate) fn finish_behind(self) -> Result<Vec<u8>, Error> {
+        let header = self.header()?;
+        self.output.finish_behind(&self.plan.index, &self.plan.trailer).map(|()| header)
     }
 
     /// Writes the rest of the frame.

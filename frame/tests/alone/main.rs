@@ -3,6 +3,8 @@
 mod bounds;
 mod full_disk;
 mod killed;
+#[cfg(feature = "compress")]
+mod killed_update;
 mod killed_writing;
 mod rewrite_stopped;
 mod writes;

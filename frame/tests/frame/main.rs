@@ -28,6 +28,8 @@ mod salvage_claims;
 #[cfg(feature = "decompress")]
 mod slices;
 mod store;
+#[cfg(feature = "compress")]
+mod update;
 mod vectors;
 mod writing;
 

@@ -1,0 +1,387 @@
+//! Arrays that are changed: items, shape, vlmetalayers.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::ops::Range;
+use std::path::Path;
+use std::slice::from_ref;
+
+use b2nd_frame::{ArrayUpdate, Check, CheckDepth, Codec, ErrorKind, Frame, FrameBuilder, Salvage, Severity};
+use b2nd_serde::{Meta, Shapes};
+use fastrand::Rng;
+
+/// What the file should hold.
+#[derive(Clone, Debug, Default, PartialEq)]
+struct Model {
+    shape: Vec<i64>,
+    items: BTreeMap<Vec<u64>, u16>,
+    vlmetalayers: BTreeMap<String, u32>,
+}
+
+fn ranges(shape: &[i64]) -> Vec<Range<u64>> {
+    shape.iter().map(|&items| 0..items.unsigned_abs()).collect()
+}
+
+/// The indices of a region, in C order.
+fn indices(region: &[Range<u64>]) -> Vec<Vec<u64>> {
+    region.iter().fold(vec![Vec::new()], |starts, range| {
+        let longer = |start: &Vec<u64>| {
+            let start = start.clone();
+            range.clone().map(move |index| [&start[..], &[index]].concat())
+        };
+        starts.iter().flat_map(longer).collect()
+    })
+}
+
+impl Model {
+    fn write(&mut self, region: &[Range<u64>], items: &[u16]) {
+        self.items.extend(indices(region).into_iter().zip(items.iter().copied()));
+    }
+
+    fn resize(&mut self, shape: &[i64]) {
+        let is_in = |index: &Vec<u64>| index.iter().zip(shape).all(|(&at, &items)| at < items.unsigned_abs());
+        self.items.retain(|index, _| is_in(index));
+        self.shape = shape.into();
+    }
+
+    fn items(&self) -> Vec<u16> {
+        indices(&ranges(&self.shape))
+            .iter()
+            .map(|index| self.items.get(index).copied().unwrap_or(0))
+            .collect()
+    }
+
+    /// Compares the file with the model, and checks it down to the data of each chunk.
+    fn is_in(&self, path: &Path, what: &str) {
+        let mut frame = Frame::open(path).unwrap();
+        assert_eq!(frame.array().unwrap().unwrap().shape(), self.shape, "{what}");
+        let items = frame.slice(&ranges(&self.shape)).read_rows::<u16>().unwrap();
+        assert!(items == self.items(), "{what}: {items:?}, not {:?}", self.items());
+        let trailer = frame.trailer().unwrap();
+        let layers = trailer.vlmetalayers().iter();
+        let layers: BTreeMap<_, _> =
+            layers.map(|layer| (layer.name().to_owned(), layer.decode::<u32>().unwrap())).collect();
+        assert_eq!(layers, self.vlmetalayers, "{what}");
+        let findings = Check::new(CheckDepth::ChunkData).run_path(path).unwrap().findings;
+        // Zeros are not stored, so they look as if nobody had written them.
+        let is_other = |code: &&str| !["no-data", "never-written"].contains(code);
+        let findings: Vec<_> =
+            findings.iter().map(|finding| finding.code().name()).filter(is_other).collect();
+        assert_eq!(findings, [] as [&str; 0], "{what}");
+    }
+}
+
+fn bytes(items: &[u16]) -> Vec<u8> {
+    items.iter().flat_map(|item| item.to_le_bytes()).collect()
+}
+
+fn random_items(rng: &mut Rng, count: usize) -> Vec<u16> {
+    let constant = rng.bool().then(|| rng.u16(..3));
+    (0..count).map(|_| constant.unwrap_or_else(|| rng.u16(..))).collect()
+}
+
+/// A new array of zeros, contiguous or sparse.
+fn create(path: &Path, rng: &mut Rng, is_sparse: bool) -> Model {
+    let ndim = rng.usize(1..4);
+    let shape: Vec<i64> = (0..ndim).map(|_| rng.i64(0..8)).collect();
+    let chunkshape: Vec<i32> = (0..ndim).map(|_| rng.i32(1..5)).collect();
+    let blockshape: Vec<i32> = chunkshape.iter().map(|&items| rng.i32(1..=items)).collect();
+    let shapes = Shapes { shape: &shape, chunkshape: &chunkshape, blockshape: &blockshape };
+    let codec = *rng.choice([Codec::ZSTD, Codec::LZ4, Codec::LZ4HC, Codec::BLOSCLZ].iter()).unwrap();
+    let builder = FrameBuilder::new(Meta::new(shapes, "<u2").unwrap()).codec(codec);
+    let mut writer = if is_sparse { builder.create_sparse(path) } else { builder.create(path) }.unwrap();
+    writer.fill_missing(b2nd_frame::SpecialValue::Zeros).unwrap();
+    writer.finish().unwrap().persist().unwrap();
+    Model { shape, ..Model::default() }
+}
+
+/// Makes a random change to the array and to the model.
+fn change(rng: &mut Rng, update: &mut ArrayUpdate, model: &mut Model) {
+    match rng.u8(..10) {
+        0..4 => {
+            let region: Vec<_> = model
+                .shape
+                .iter()
+                .map(|&items| {
+                    let start = rng.u64(0..=items.unsigned_abs());
+                    start..rng.u64(start..=items.unsigned_abs())
+                })
+                .collect();
+            let items = random_items(rng, indices(&region).len());
+            update.write(&region, &bytes(&items)).unwrap();
+            model.write(&region, &items);
+        }
+        4..6 => {
+            let axis = rng.usize(0..model.shape.len());
+            let mut region = ranges(&model.shape);
+            region[axis] = region[axis].end..region[axis].end + rng.u64(0..4);
+            let items = random_items(rng, indices(&region).len());
+            // No item tells how many indices there are.
+            if !items.is_empty() {
+                update.append(axis, &bytes(&items)).unwrap();
+                let mut shape = model.shape.clone();
+                shape[axis] = i64::try_from(region[axis].end).unwrap();
+                model.resize(&shape);
+                model.write(&region, &items);
+            }
+        }
+        6..8 => {
+            let shape: Vec<i64> = model.shape.iter().map(|&items| (items + rng.i64(-3..4)).max(0)).collect();
+            update.resize(&shape).unwrap();
+            model.resize(&shape);
+        }
+        8 => {
+            let (name, value) = (["a", "b", "c"][rng.usize(..3)], rng.u32(..));
+            update.set_vlmetalayer(name, &value).unwrap();
+            model.vlmetalayers.insert(name.into(), value);
+        }
+        _ => {
+            let name = ["a", "b", "c"][rng.usize(..3)];
+            assert_eq!(update.remove_vlmetalayer(name), model.vlmetalayers.remove(name).is_some());
+        }
+    }
+}
+
+/// `B2ND_HISTORIES=5000` tries more.
+#[test]
+fn random_histories_leave_what_an_array_in_memory_would_hold() {
+    let count = std::env::var("B2ND_HISTORIES").map_or(60, |count| count.parse().unwrap());
+    for seed in 0..count {
+        let mut rng = Rng::with_seed(seed);
+        let folder = tempfile::tempdir().unwrap();
+        let is_sparse = seed % 3 == 0;
+        let path = folder.path().join("a.b2nd");
+        let mut model = create(&path, &mut rng, is_sparse);
+        for commit in 0..8 {
+            let mut update = ArrayUpdate::open(&path).unwrap();
+            for _ in 0..rng.usize(1..3) {
+                for _ in 0..rng.usize(0..5) {
+                    change(&mut rng, &mut update, &mut model);
+                }
+                update.flush().unwrap();
+                assert_eq!(update.shape(), model.shape);
+                model.is_in(&path, &format!("seed {seed}, commit {commit}"));
+            }
+        }
+        let names: Vec<_> =
+            fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        assert_eq!(names, ["a.b2nd"]);
+    }
+}
+
+/// An array of one dimension with the items 1 to 20, in chunks of 4, and its model.
+fn numbers(path: &Path) -> Model {
+    let shapes = Shapes { shape: &[20], chunkshape: &[4], blockshape: &[2] };
+    let writer = FrameBuilder::new(Meta::new(shapes, "<u2").unwrap()).create(path).unwrap();
+    let mut writer = writer.into_array_writer().unwrap();
+    let items: Vec<u16> = (1..=20).collect();
+    let whole = ranges(&[20]);
+    writer.write(&whole, &bytes(&items)).unwrap();
+    writer.finish().unwrap().persist().unwrap();
+    let mut model = Model { shape: vec![20], ..Model::default() };
+    model.write(&whole, &items);
+    model
+}
+
+/// The writes of a commit come in this order: what is behind the frame, the header, the marks of holes.
+#[test]
+fn a_commit_that_ends_at_any_write_leaves_the_old_array_or_the_new_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let [path, cut] = ["a.b2nd", "cut.b2nd"].map(|name| folder.path().join(name));
+    let old = numbers(&path);
+    let before = fs::read(&path).unwrap();
+    let mut new = old.clone();
+    let mut update = ArrayUpdate::open(&path).unwrap();
+    new.write(from_ref(&(3..9)), &[7; 6]);
+    update.write(from_ref(&(3..9)), &bytes(&[7; 6])).unwrap();
+    new.resize(&[22]);
+    update.resize(&[22]).unwrap();
+    update.set_vlmetalayer("a", &5).unwrap();
+    new.vlmetalayers.insert("a".into(), 5);
+    update.flush().unwrap();
+    drop(update);
+    new.is_in(&path, "whole");
+    let after = fs::read(&path).unwrap();
+    let header_len = Frame::parse(&before).unwrap().header().header_len;
+    assert!(after.len() > before.len(), "in place");
+
+    // Behind the frame: the old array, and the next commit begins where it ends.
+    for len in before.len() + 1..=after.len() {
+        fs::write(&cut, [&before, &after[before.len()..len]].concat()).unwrap();
+        let items = Frame::open(&cut).unwrap().slice(&ranges(&[20])).read_rows::<u16>().unwrap();
+        assert!(items == old.items(), "{len}");
+        let mut update = ArrayUpdate::open(&cut).unwrap();
+        update.resize(&[19]).unwrap();
+        update.flush().unwrap();
+        let mut shorter = old.clone();
+        shorter.resize(&[19]);
+        shorter.is_in(&cut, &format!("{len} bytes"));
+    }
+    // Bytes of somebody else behind the frame stay.
+    let more = [&before[..], b"more"].concat();
+    fs::write(&cut, &more).unwrap();
+    let mut update = ArrayUpdate::open(&cut).unwrap();
+    update.resize(&[19]).unwrap();
+    assert_eq!(update.flush().unwrap_err().kind(), ErrorKind::Unsupported);
+    assert_eq!(fs::read(&cut).unwrap(), more);
+    // The new header, and some of the marks.
+    let marks: Vec<usize> = (header_len..before.len()).filter(|&at| before[at] != after[at]).collect();
+    for count in 0..=marks.len() {
+        let mut file = after.clone();
+        marks[count..].iter().for_each(|&at| file[at] = before[at]);
+        fs::write(&cut, file).unwrap();
+        let mut frame = Frame::open(&cut).unwrap();
+        assert!(frame.slice(&ranges(&[22])).read_rows::<u16>().unwrap() == new.items(), "{count}");
+        let findings = Check::new(CheckDepth::ChunkData).run(&mut frame).unwrap().findings;
+        assert!(findings.iter().all(|finding| finding.severity() == Severity::Warning), "{findings:?}");
+    }
+}
+
+#[test]
+fn many_commits_of_a_row_leave_a_file_of_bounded_length() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.b2nd");
+    let shapes = Shapes { shape: &[0, 3], chunkshape: &[100, 3], blockshape: &[10, 3] };
+    let builder = FrameBuilder::new(Meta::new(shapes, "<u2").unwrap());
+    builder.create(&path).unwrap().finish().unwrap().persist().unwrap();
+    let mut update = ArrayUpdate::open(&path).unwrap();
+    let count = std::env::var("B2ND_COMMITS_OF_A_ROW").map_or(1000, |count| count.parse().unwrap());
+    let mut longest = 0;
+    for row in 0..count {
+        update.append(0, &bytes(&[row, 1, 2])).unwrap();
+        update.flush().unwrap();
+        longest = longest.max(fs::metadata(&path).unwrap().len());
+    }
+    let mut frame = Frame::open(&path).unwrap();
+    let items = frame.slice(&[0..u64::from(count), 0..1]).read_rows::<u16>().unwrap();
+    assert!(items.into_iter().eq(0..count));
+    let cbytes: u64 = b2nd_chunks(&mut frame);
+    // The chunks, as many bytes of holes or 64 KiB, and the last commit.
+    let most = cbytes + cbytes.max(1 << 16) + 16 * u64::from(count) + 4096;
+    assert!(longest <= most, "{longest} bytes, {cbytes} of chunks");
+    println!("{count} commits: at most {longest} bytes, {cbytes} of chunks");
+}
+
+/// The stored bytes of all chunks.
+fn b2nd_chunks(frame: &mut Frame) -> u64 {
+    let mut chunks = frame.chunks().unwrap();
+    let mut sum = 0;
+    while let Some(entry) = chunks.next() {
+        sum += chunks.header(&entry.unwrap()).unwrap().map_or(0, |header| header.cbytes as u64);
+    }
+    sum
+}
+
+#[test]
+fn a_salvage_finds_no_chunk_that_a_commit_has_replaced() {
+    let folder = tempfile::tempdir().unwrap();
+    let [path, saved] = ["a.b2nd", "saved.b2nd"].map(|name| folder.path().join(name));
+    let mut model = numbers(&path);
+    for value in 100..110 {
+        let mut update = ArrayUpdate::open(&path).unwrap();
+        model.write(from_ref(&(4..12)), &[value; 8]);
+        update.write(from_ref(&(4..12)), &bytes(&[value; 8])).unwrap();
+        update.flush().unwrap();
+    }
+    // The chunk index loses its header.
+    let mut file = fs::read(&path).unwrap();
+    let frame = Frame::parse(&file).unwrap();
+    let index = frame.header().header_len + usize::try_from(frame.header().cbytes).unwrap();
+    file[index..index + 16].fill(0xff);
+    fs::write(&path, file).unwrap();
+    let (mut frame, report) = Salvage::open(&path).unwrap().assume_order().apply(&saved).unwrap();
+    assert!(report.assumed_order.is_some());
+    let mut found = frame.slice(&ranges(&[20])).read_rows::<u16>().unwrap();
+    // Chunks 1 and 2 are the last ones of the file.
+    found.sort_unstable();
+    let mut expected = model.items();
+    expected.sort_unstable();
+    assert_eq!(found, expected);
+}
+
+#[test]
+fn what_cannot_be_changed_says_why_and_stays() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.b2nd");
+    let model = numbers(&path);
+    let before = fs::read(&path).unwrap();
+    let mut update = ArrayUpdate::open(&path).unwrap();
+    let mut says = |change: &mut dyn FnMut(&mut ArrayUpdate) -> Result<(), b2nd_frame::Error>, says: &str| {
+        assert_eq!(change(&mut update).unwrap_err().to_string(), says);
+    };
+    says(&mut |update| update.append(1, &[]), "axis is 1, but the array has 1 dimensions");
+    says(
+        &mut |update| update.append(0, &[1]),
+        "an index along dimension 0 has 2 bytes of items, but 1 are given",
+    );
+    says(
+        &mut |update| update.write(from_ref(&(0..2)), &[1]),
+        "the region has 4 bytes of items, but 1 are given",
+    );
+    says(&mut |update| update.resize(&[1, 2]), "shape has 2 dimensions, but ndim is 1");
+    says(&mut |update| update.resize(&[-1]), "shape[0] is -1, but must be at least 0");
+    let long = "a name of more than thirty-one bytes";
+    says(
+        &mut |update| update.set_vlmetalayer(long, &1),
+        &format!("the name of a vlmetalayer can have at most 31 bytes, but `{long}` has 36"),
+    );
+    update.flush().unwrap();
+    assert_eq!(fs::read(&path).unwrap(), before);
+
+    // Another process changes the frame.
+    update.resize(&[18]).unwrap();
+    Frame::open(&path).unwrap().edit().shape(&[17]).apply().unwrap();
+    assert_eq!(update.flush().unwrap_err().kind(), ErrorKind::Changing);
+    Frame::open(&path).unwrap().edit().shape(&[20]).apply().unwrap();
+    model.is_in(&path, "as before");
+    update.flush().unwrap();
+    assert_eq!(Frame::open(&path).unwrap().array().unwrap().unwrap().shape(), [18]);
+
+    let unsupported = |name: &str, says: &str| {
+        let error = ArrayUpdate::open(b2nd_lab::data().join(name)).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Unsupported, "{error}");
+        assert!(error.to_string().starts_with(says), "{error}");
+    };
+    unsupported("uint16_6x8.caterva", "layout caterva of an old version is not changed");
+    let shapes = Shapes { shape: &[4], chunkshape: &[4], blockshape: &[2] };
+    let zfp = folder.path().join("zfp.b2nd");
+    let builder = FrameBuilder::new(Meta::new(shapes, "<f4").unwrap()).codec(Codec::ZFP_PREC);
+    let mut writer = builder.create(&zfp).unwrap();
+    writer.fill_missing(b2nd_frame::SpecialValue::Zeros).unwrap();
+    writer.finish().unwrap().persist().unwrap();
+    assert_eq!(ArrayUpdate::open(&zfp).unwrap_err().kind(), ErrorKind::Unsupported);
+}
+
+#[test]
+fn the_lock_is_held_until_the_value_is_dropped() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.b2nd");
+    numbers(&path);
+    fs::write(folder.path().join("a.b2nd.b2lock"), [0; 16]).unwrap();
+    let update = ArrayUpdate::open(&path).unwrap();
+    assert_eq!(ArrayUpdate::open(&path).unwrap_err().kind(), ErrorKind::Locked);
+    drop(update);
+    assert!(ArrayUpdate::open(&path).is_ok());
+}
+
+#[cfg(unix)]
+#[test]
+fn a_commit_that_fails_keeps_the_file_and_the_changes() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.b2nd");
+    let mut model = numbers(&path);
+    let before = fs::read(&path).unwrap();
+    let mut update = ArrayUpdate::open(&path).unwrap();
+    update.resize(&[30]).unwrap();
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o400)).unwrap();
+    // Root may write in spite of the mode.
+    if fs::OpenOptions::new().write(true).open(&path).is_err() {
+        assert_eq!(update.flush().unwrap_err().kind(), ErrorKind::Io);
+        assert_eq!(fs::read(&path).unwrap(), before);
+    }
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
+    update.flush().unwrap();
+    model.resize(&[30]);
+    model.is_in(&path, "the second flush");
+}
