@@ -13,8 +13,6 @@ from pathlib import Path
 import blosc2
 import numpy as np
 
-from shared import silence
-
 CODECS = [blosc2.Codec.ZSTD, blosc2.Codec.LZ4, blosc2.Codec.LZ4HC, blosc2.Codec.BLOSCLZ, blosc2.Codec.ZLIB]
 FILTERS = [[], [blosc2.Filter.SHUFFLE], [blosc2.Filter.BITSHUFFLE]]
 DTYPES = ["u1", "<i2", ">i4", "<f4", "<f8", "|S5", "<c16"]
@@ -53,7 +51,7 @@ def change(rng, model, vlmeta):
         new = items(rng, shape, model.dtype)
         if not new.size:
             return {"remove": "none"}, model
-        return {"append": axis, "items": new.tobytes().hex()}, np.concatenate([model, new], axis)
+        return {"append": axis, "items": new.tobytes().hex()}, np.concatenate([model, new], axis).astype(model.dtype)
     if kind == "resize":
         shape = [max(length + rng.randint(-5, 5), 1) for length in model.shape]
         return {"resize": shape}, resized(model, shape)
@@ -100,7 +98,6 @@ def say(line):
 
 
 def main(folder, count, seed):
-    silence()
     for number in range(count):
         rng = random.Random(seed + number)
         path, dtype = str(folder / f"{number}.b2nd"), np.dtype(rng.choice(DTYPES))
