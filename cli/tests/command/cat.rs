@@ -71,6 +71,22 @@ fn of_many_items_only_the_edges_are_read() {
     assert_eq!(objects(&all)[0]["values"].as_array().unwrap().len(), 40);
 }
 
+/// As `str` of a complex number in Python, which leaves out a real part of 0, but not of -0.
+#[test]
+fn a_complex_number_by_itself_is_as_in_python() {
+    let folder = tempfile::tempdir().unwrap();
+    let shapes = Shapes { shape: &[3], chunkshape: &[3], blockshape: &[3] };
+    let path = folder.path().join("a.b2nd");
+    let mut writer = FrameBuilder::new(Meta::new(shapes, "<c16").unwrap()).create(&path).unwrap();
+    let items = [[0.0, -2.0], [-0.0, 1.5], [1.0, 0.0]].map(|parts| parts.map(f64::to_le_bytes).concat());
+    writer.write_uncompressed(0, &items.concat()).unwrap();
+    writer.finish().unwrap().persist().unwrap();
+    for (index, expected) in [("0", "-2j\n"), ("1", "(-0+1.5j)\n"), ("2", "(1+0j)\n")] {
+        let output = run(folder.path(), &["cat", "--slice", index, "a.b2nd"]);
+        assert_eq!(text(&output.stdout), expected);
+    }
+}
+
 /// Writes an array of zeros without stored chunks.
 fn write_zeros(path: &std::path::Path, shape: &[i64], chunkshape: &[i32], blockshape: &[i32]) {
     let shapes = Shapes { shape, chunkshape, blockshape };

@@ -145,6 +145,10 @@ impl<'b> Value<'b> {
                 let [real, imaginary] = [real, imaginary].map(scalar);
                 let plus = if imaginary.starts_with('-') { "" } else { "+" };
                 let short = |text: &str| text.strip_suffix(".0").unwrap_or(text).to_owned();
+                // As in Python; -0 is shown.
+                if real == "0.0" {
+                    return format!("{}j", short(&imaginary));
+                }
                 format!("({}{plus}{}j)", short(&real), short(&imaginary))
             }
             Self::Datetime(None, _) | Self::Timedelta(None) => "'NaT'".into(),
