@@ -9,7 +9,8 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Mutex;
 
-use b2nd_frame::{Codec, Error, Filter, FrameBuilder, Metalayer, Vlmetalayer};
+use b2nd_frame::{ArrayUpdate, Codec, Error, Filter, Frame, FrameBuilder, Metalayer, Vlmetalayer};
+use b2nd_serde::dtype::Dtype;
 use b2nd_serde::geometry::Dimensions;
 use b2nd_serde::{Geometry, Meta, Shapes};
 use clap::{Args, ValueHint};
@@ -28,7 +29,7 @@ use crate::output::json::line;
 use crate::pool::lock;
 use crate::problem::Problem;
 use crate::terminal::{Outcome, remark};
-use crate::text::{self, count, more_counts, short_size};
+use crate::text::{self, Tuple, count, more_counts, short_size};
 
 /// The highest level at which zstd compresses here.
 const MAX_ZSTD_LEVEL: u8 = 4;
@@ -43,6 +44,9 @@ const MAX_ZSTD_LEVEL: u8 = 4;
 /// A new array is compressed with zstd at level 5 after a shuffle, in chunks of about 4 MiB and blocks of 128 KiB. TO
 /// must not exist. Memory is needed for four chunks per thread, whatever the size of the array. With --into, each file
 /// has one thread.
+///
+/// With --append, the array TO exists and grows: the items of FROM, all of which are in memory, become its last ones along
+/// a dimension. A process that is killed leaves the old array or the longer one.
 #[derive(Args)]
 #[command(
     override_usage = "b2nd convert [OPTIONS] FROM TO\n       b2nd convert [OPTIONS] --into <DIR> [PATH]..."
@@ -52,6 +56,7 @@ const MAX_ZSTD_LEVEL: u8 = 4;
   b2nd convert --slice 0,:,: s3://bucket/array.b2nd first.npy
   b2nd convert --codec lz4 --chunks 1,512,512 old.b2nd new.b2nd
   b2nd convert --filters trunc_prec:10,shuffle a.npy a.b2nd
+  b2nd convert --append 0 monday.npy week.b2nd
   b2nd convert --into packed/ preprocessed/")]
 pub(crate) struct Convert {
     #[command(flatten)]
@@ -62,6 +67,10 @@ pub(crate) struct Convert {
     /// With --into, write NumPy files; without it, arrays
     #[arg(long, requires = "into")]
     npy: bool,
+    /// Append the items to the array TO along this dimension; 0 is the first one
+    #[arg(long, value_name = "AXIS", value_hint = ValueHint::Other)]
+    #[arg(conflicts_with_all = ["into", "codec", "level", "filters", "chunks", "blocks", "sparse"])]
+    append: Option<usize>,
     #[command(flatten)]
     options: Options,
     /// Print a JSON object for each new file or failure, one per line
@@ -126,7 +135,7 @@ fn filters(text: &str) -> Result<Filters, String> {
 
 impl Convert {
     pub(crate) fn run(self) -> Outcome {
-        let Self { paths, into, npy, options, json } = self;
+        let Self { paths, into, npy, append, options, json } = self;
         let is_zstd = options.codec.is_none_or(|codec| codec == Codec::ZSTD);
         if let Some(level) = options.level.filter(|&level| is_zstd && level > MAX_ZSTD_LEVEL) {
             remark(&format_args!(
@@ -136,7 +145,7 @@ impl Convert {
         let files = NewFiles::new(into.is_none(), false, json);
         // With --into, each file has one of the threads.
         let threads = if into.is_none() { paths.threads() } else { 1 };
-        let conversions = Conversions { files: &files, options, npy, threads };
+        let conversions = Conversions { files: &files, options, npy, append, threads };
         let counts = files.make(&conversions, paths, into.as_deref())?;
         if into.is_some() && !json {
             let failures = more_counts(&[(counts.failures, "failure")]);
@@ -151,6 +160,7 @@ struct Conversions<'f> {
     files: &'f NewFiles,
     options: Options,
     npy: bool,
+    append: Option<usize>,
     threads: usize,
 }
 
@@ -212,7 +222,11 @@ impl From<Problem> for Trouble {
 
 impl Maker for Conversions<'_> {
     fn make(&self, from: &Address, to: &Path) -> Result<Made, Failure> {
-        self.convert(from, to).map_err(|trouble| match trouble {
+        let made = match self.append {
+            Some(axis) => self.append(axis, from, to),
+            None => self.convert(from, to),
+        };
+        made.map_err(|trouble| match trouble {
             Trouble::Error(error) => of_either(from, to, &error),
             Trouble::From(problem) => from.location().failure(problem),
             Trouble::To(problem) => Location::of(to).failure(problem),
@@ -239,12 +253,10 @@ impl Conversions<'_> {
         if to.symlink_metadata().is_ok() {
             return Err(Trouble::To(exists()));
         }
-        let mut source = Source::open(from)?;
-        let selection = self.options.slice.clone().unwrap_or_default();
-        let selected = selection.of(&source.shape()).map_err(|why| Problem::new("invalid-input", why))?;
+        let (mut source, selected) = self.open(from)?;
         let note = |what: &String| remark(&format_args!("{}: {what}", from.location()));
         source.notes(is_npy)?.iter().for_each(note);
-        let nbytes = selected.shape().fold(source.typesize() as u64, u64::saturating_mul);
+        let nbytes = source.nbytes(&selected);
         let written = match source {
             Source::Npy(_) if is_npy => {
                 return Err(
@@ -261,9 +273,36 @@ impl Conversions<'_> {
                 self.files.write(|| self.write_frame(builder, source, &selected, to))
             }
         }?;
-        let converted = Converted { from: from.location(), to, nbytes, frame_len: written };
-        let text = if self.files.json { line(&converted) } else { converted.to_string().into_bytes() };
-        Ok(Made { text, is_complete: true })
+        Ok(self.made(&Converted { from: from.location(), to, nbytes, frame_len: written }))
+    }
+
+    /// Appends to an array that exists.
+    fn append(&self, axis: usize, from: &Address, to: &Path) -> Result<Made, Trouble> {
+        let (mut source, selected) = self.open(from)?;
+        let mut array = ArrayUpdate::open(to).map_err(|error| Trouble::To(Problem::from(&error)))?;
+        source.fits(&selected, axis, array.meta()).map_err(|why| Problem::new("invalid-input", why))?;
+        let nbytes = source.nbytes(&selected);
+        let mut items = source.buffer(nbytes)?;
+        source.read_into(&selected.ranges, &mut items)?;
+        let frame_len = self.files.write(|| {
+            array.append(axis, &items)?;
+            array.flush()?;
+            Ok::<_, Error>(Frame::open(to)?.header().frame_len)
+        });
+        let frame_len = frame_len.map_err(|error| Trouble::To(Problem::from(&error)))?;
+        Ok(self.made(&Converted { from: from.location(), to, nbytes, frame_len: Some(frame_len) }))
+    }
+
+    fn open(&self, from: &Address) -> Result<(Source, Selected), Problem> {
+        let source = Source::open(from)?;
+        let selection = self.options.slice.clone().unwrap_or_default();
+        let selected = selection.of(&source.shape()).map_err(|why| Problem::new("invalid-input", why))?;
+        Ok((source, selected))
+    }
+
+    fn made(&self, converted: &Converted<'_>) -> Made {
+        let text = if self.files.json { line(converted) } else { converted.to_string().into_bytes() };
+        Made { text, is_complete: true }
     }
 
     /// The header of a NumPy file, with a note if its dtype is not that of the array.
@@ -456,6 +495,56 @@ impl Source {
                 ..Problem::new("unsupported", "a new array needs a dtype that fits the items")
             }),
         }
+    }
+
+    /// The number of bytes of the items of a slice.
+    fn nbytes(&self, selected: &Selected) -> u64 {
+        selected.shape().fold(self.typesize() as u64, u64::saturating_mul)
+    }
+
+    /// Memory for all items, unless the bytes of FROM do not account for them.
+    fn buffer(&self, nbytes: u64) -> Result<Vec<u8>, Problem> {
+        let limit = match self {
+            Self::Npy(_) => u64::MAX,
+            Self::Frame(items) => items.limit,
+        };
+        usize::try_from(nbytes).ok().filter(|_| nbytes <= limit).map(|nbytes| vec![0; nbytes]).ok_or_else(
+            || {
+                let message = format!("{nbytes} bytes of items are too many to append at once; use --slice");
+                Problem::new("too-large", message)
+            },
+        )
+    }
+
+    /// Why the items cannot be appended to an array along a dimension. They can have one dimension less: a single index.
+    fn fits(&self, selected: &Selected, axis: usize, to: &Meta) -> Result<(), String> {
+        let dtype = self.dtype().map_err(|problem| problem.to_string())?;
+        let wanted = to.dtype().unwrap_or_default();
+        let parsed = |dtype: &str| dtype.parse::<Dtype>().ok();
+        if dtype != wanted && (parsed(&dtype) != parsed(wanted) || parsed(wanted).is_none()) {
+            return Err(format!("items of dtype {dtype} cannot be appended to an array of dtype {wanted}"));
+        }
+        let (found, shape): (Vec<u64>, Vec<u64>) =
+            (selected.shape().collect(), to.shape().iter().map(|items| items.unsigned_abs()).collect());
+        if axis >= shape.len() {
+            return Err(format!(
+                "--append {axis}: TO has shape {}, so the axis must be less than {}",
+                Tuple(&shape),
+                shape.len()
+            ));
+        }
+        let others = |shape: &[u64]| {
+            let mut shape = shape.to_vec();
+            shape.remove(axis);
+            shape
+        };
+        if found == others(&shape) || found.len() == shape.len() && others(&found) == others(&shape) {
+            return Ok(());
+        }
+        let (found, shape) = (Tuple(&found), Tuple(&shape));
+        Err(format!(
+            "shape {found} cannot be appended to shape {shape} along dimension {axis}: the other dimensions must be the same"
+        ))
     }
 
     /// What of FROM is not in TO.

@@ -117,7 +117,7 @@ impl Rewrite {
             interrupts.defer(|| rewrite.apply()).and_then(|frame| Frame::parse(frame.header_bytes()))
         };
         match after {
-            Ok(after) => Ok(Change { before, after }),
+            Ok(after) => Ok(Change { before, after, layers: Vec::new() }),
             Err(error) => {
                 let is_refused = error.kind() == ErrorKind::InvalidInput && self.dtype.is_none();
                 let mut failure = failed(error);

@@ -1,26 +1,34 @@
-//! `b2nd set`: another shape or dtype, in place.
+//! `b2nd set`: another shape or dtype, or other vlmetalayers, in place.
 
 use std::path::{Path, PathBuf};
 
-use b2nd_frame::{Error, Frame};
+use b2nd_frame::{ArrayUpdate, Error, Frame};
 use b2nd_serde::Layout;
 use clap::{ArgGroup, Args, ValueHint};
+use serde_json::Value;
 
-use crate::input::{Numbers, dtype_as_stored, dtype_parser, given_all, numbers};
+use crate::input::{Location, Numbers, dtype_as_stored, dtype_parser, given_all, numbers};
 use crate::output::change::{Change, ChangeReport, failure};
+use crate::problem::Problem;
 use crate::terminal::Outcome;
+use crate::text;
 
-/// Change the shape or dtype of an array in its file, without touching its data
+/// Change the shape, the dtype or the vlmetalayers of an array in its file, without touching its data
 ///
 /// The new shape must need the same chunks as the old one: none is added or removed. If the array grows, the new items
 /// have the values that the padding held: mostly zeros, but also the fill value of an array that was made with one, or
 /// old items if the array was larger before. The new dtype must have the same item size, and a type string of the same
 /// length, such as <i4 and <f4. No other program should have the file open.
+///
+/// Vlmetalayers are values of any length with a name: the attributes of the array. All changes of a run are made together,
+/// and a process that is killed leaves the old values or the new ones.
 #[derive(Args)]
-#[command(group(ArgGroup::new("change").args(["shape", "dtype"]).required(true).multiple(true)))]
+#[command(group(ArgGroup::new("change").required(true).multiple(true)
+    .args(["shape", "dtype", "vlmeta", "remove_vlmeta"])))]
 #[command(after_help = "Examples:
   b2nd set array.b2nd --dtype float32 --dry-run
-  b2nd set array.b2nd --shape 4,6")]
+  b2nd set array.b2nd --shape 4,6
+  b2nd set array.b2nd --vlmeta 'unit=\"mm\"' --vlmeta spacing=[1,0.5]")]
 pub(crate) struct Set {
     /// Frame to change: a file, or a sparse frame (directory)
     file: PathBuf,
@@ -31,6 +39,14 @@ pub(crate) struct Set {
     /// New NumPy dtype, such as float32 or <f4
     #[arg(long, value_parser = dtype_parser(), hide_possible_values = true)]
     dtype: Option<String>,
+    /// Set a vlmetalayer to a JSON value; a text has quotes. May be given several times
+    #[arg(long, value_name = "NAME=JSON", value_parser = vlmetalayer, value_hint = ValueHint::Other)]
+    #[arg(conflicts_with_all = ["shape", "dtype", "dry_run"])]
+    vlmeta: Vec<(String, Value)>,
+    /// Remove a vlmetalayer. May be given several times
+    #[arg(long, value_name = "NAME", value_hint = ValueHint::Other)]
+    #[arg(conflicts_with_all = ["shape", "dtype", "dry_run"])]
+    remove_vlmeta: Vec<String>,
     /// Show what would change, or why nothing can be changed; write nothing and take no lock
     #[arg(long)]
     dry_run: bool,
@@ -39,11 +55,28 @@ pub(crate) struct Set {
     json: bool,
 }
 
+/// Parses the name and the value of `--vlmeta`.
+fn vlmetalayer(text: &str) -> Result<(String, Value), String> {
+    let (name, value) = text.split_once('=').ok_or("must be NAME=JSON")?;
+    let value = serde_json::from_str(value)
+        .map_err(|error| format!("the value is not JSON: {error}; a text has double quotes"))?;
+    Ok((name.into(), value))
+}
+
 impl Set {
     pub(crate) fn run(self) -> Outcome {
         let [file] = given_all([&self.file]);
-        let change =
-            file.into_path().and_then(|file| self.change(&file).map_err(|error| failure(&file, &error)));
+        let change = file.into_path().and_then(|file| {
+            let change = if self.is_of_vlmetalayers() {
+                self.change_vlmetalayers(&file)
+            } else {
+                self.change(&file).map(Ok)
+            };
+            change.map_err(|error| failure(&file, &error))?.map_err(|name| {
+                let message = format!("no vlmetalayer '{}'; `b2nd info` lists them", text::clean(&name));
+                Location::of(&file).failure(Problem::new("invalid-input", message))
+            })
+        });
         ChangeReport { path: &self.file, json: self.json, dry_run: self.dry_run, is_new: false }.show(change)
     }
 
@@ -60,9 +93,32 @@ impl Set {
             edit = edit.dtype(&dtype_as_stored(dtype, layout == Some(Layout::B2ndSix)));
         }
         if self.dry_run {
-            return Ok(Change { before, after: edit.preview()? });
+            return Ok(Change { before, after: edit.preview()?, layers: Vec::new() });
         }
         edit.apply()?;
-        Ok(Change { before, after: Frame::parse(frame.header_bytes())? })
+        Ok(Change { before, after: Frame::parse(frame.header_bytes())?, layers: Vec::new() })
+    }
+
+    fn is_of_vlmetalayers(&self) -> bool {
+        !self.vlmeta.is_empty() || !self.remove_vlmeta.is_empty()
+    }
+
+    /// The inner error is the name of a vlmetalayer that is not there.
+    fn change_vlmetalayers(&self, file: &Path) -> Result<Result<Change, String>, Error> {
+        let mut update = ArrayUpdate::open(file)?;
+        let before = Frame::parse(Frame::open(file)?.header_bytes())?;
+        let mut layers = Vec::new();
+        for name in &self.remove_vlmeta {
+            if !update.remove_vlmetalayer(name) {
+                return Ok(Err(name.clone()));
+            }
+            layers.push((name.clone(), "removed"));
+        }
+        for (name, value) in &self.vlmeta {
+            update.set_vlmetalayer(name, value)?;
+            layers.push((name.clone(), "set"));
+        }
+        update.flush()?;
+        Ok(Ok(Change { before, after: Frame::parse(Frame::open(file)?.header_bytes())?, layers }))
     }
 }

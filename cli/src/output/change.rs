@@ -11,6 +11,7 @@ use super::record::{FieldChange, Record};
 use crate::input::{Address, Failure, Location, View, is_zip};
 use crate::problem::Problem;
 use crate::terminal::{Outcome, remark};
+use crate::text;
 
 /// The fields of a record that a change can affect.
 const FIELDS: [&str; 7] = ["shape", "blocks", "dtype", "layout", "container", "header_len", "frame_len"];
@@ -19,6 +20,8 @@ const FIELDS: [&str; 7] = ["shape", "blocks", "dtype", "layout", "container", "h
 pub(crate) struct Change {
     pub(crate) before: Frame<()>,
     pub(crate) after: Frame<()>,
+    /// The names of vlmetalayers, and what was done.
+    pub(crate) layers: Vec<(String, &'static str)>,
 }
 
 impl Change {
@@ -26,7 +29,9 @@ impl Change {
     fn text(&self) -> Result<String, Error> {
         let changes = FieldChange::all(&self.before, &self.after, &FIELDS)?;
         let line = |change: &FieldChange| format!("{:10}: {}\n", change.field, change.texts().join(" -> "));
-        Ok(changes.iter().map(line).collect())
+        let layer =
+            |(name, done): &(String, &str)| format!("{:10}: {} {done}\n", "vlmeta", text::clean(name));
+        Ok(changes.iter().map(line).chain(self.layers.iter().map(layer)).collect())
     }
 
     fn json(&self, path: &Path) -> Result<Vec<u8>, Error> {

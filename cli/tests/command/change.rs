@@ -348,3 +348,34 @@ fn a_new_file_whose_writer_is_interrupted_is_not_there() {
         assert_eq!(files(folder.path()), 0);
     }
 }
+
+#[test]
+fn vlmetalayers_are_set_and_removed() {
+    let folder = copies();
+    let set = |arguments: &[&str]| run(folder.path(), &[&["set", "int32_3x5.b2nd"], arguments].concat());
+    let values = || {
+        let output = run(folder.path(), &["info", "--json", "int32_3x5.b2nd"]);
+        let record: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        record["vlmetalayers"].to_string()
+    };
+    let output = set(&["--vlmeta", r#"unit="mm""#, "--vlmeta", r#"scan={"z":[1,0.5],"a":null}"#]);
+    let mut screens = screen(&output) + &values() + "\n";
+    screens += &screen(&set(&["--remove-vlmeta", "unit", "--vlmeta", "scan=-7"]));
+    screens += &(values() + "\n");
+    let before = fs::read(folder.path().join("int32_3x5.b2nd")).unwrap();
+    for refused in [
+        &["--remove-vlmeta", "unit"][..],
+        &["--vlmeta", "scan=1", "--remove-vlmeta", "none"],
+        &["--vlmeta", "unit=mm"],
+        &["--vlmeta", "unit"],
+        &["--vlmeta", "unit=1", "--shape", "3,5"],
+    ] {
+        let output = set(refused);
+        assert!(!output.status.success(), "{refused:?}");
+        screens += &screen(&output);
+    }
+    assert_eq!(fs::read(folder.path().join("int32_3x5.b2nd")).unwrap(), before);
+    assert!(set(&["--remove-vlmeta", "scan"]).status.success());
+    assert_eq!(values(), "[]");
+    snapshot("set_vlmeta", &screens);
+}

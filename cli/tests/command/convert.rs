@@ -274,3 +274,42 @@ fn memory_is_bounded_by_the_bytes_of_the_file() {
     let output = run(folder.path(), &["convert", "--slice", ":100", "a.b2nd", "b.b2nd"]);
     assert_eq!((text(&output.stderr), output.status.code()), ("", Some(0)));
 }
+
+#[test]
+fn items_are_appended_along_a_dimension() {
+    let folder = folder();
+    let at = |name: &str| folder.path().join(name);
+    let append = |arguments: &[&str]| run(folder.path(), &[&["convert", "--append"], arguments].concat());
+    fs::copy(at("images/2024/a.b2nd"), at("week.b2nd")).unwrap();
+
+    let output = append(&["0", "images/2024/a.b2nd", "week.b2nd"]);
+    assert!(text(&output.stdout).starts_with("images/2024/a.b2nd -> week.b2nd: 60 B in "));
+    assert_eq!(read(&at("week.b2nd")), items().repeat(2));
+    // A row, without the dimension along which it is appended.
+    let row: Vec<u8> = (20_i32..25).flat_map(i32::to_le_bytes).collect();
+    fs::write(at("row.npy"), npy(&header("'<i4'", "(5,)"), &row)).unwrap();
+    assert!(append(&["0", "row.npy", "week.b2nd"]).status.success());
+    assert_eq!(read(&at("week.b2nd")), [items(), items(), row].concat());
+    assert!(append(&["1", "--slice", ":,:1", "week.b2nd", "week.b2nd"]).status.success(), "to itself");
+    assert_eq!(read(&at("week.b2nd"))[20..24], read(&at("week.b2nd"))[..4]);
+
+    let before = fs::read(at("week.b2nd")).unwrap();
+    fs::write(at("wide.npy"), npy(&header("'<f4'", "(5,)"), &[0; 20])).unwrap();
+    let cases: [&[&str]; 6] = [
+        &["0", "images/2024/a.b2nd", "week.b2nd"],
+        &["2", "images/2024/a.b2nd", "week.b2nd"],
+        &["0", "wide.npy", "week.b2nd"],
+        &["0", "row.npy", "none.b2nd"],
+        &["0", "row.npy", "row.npy"],
+        &["0", "--codec", "lz4", "row.npy", "week.b2nd"],
+    ];
+    let mut messages = String::new();
+    for arguments in cases {
+        let output = append(arguments);
+        assert!(!output.status.success(), "{arguments:?}");
+        let _ =
+            write!(messages, "$ b2nd convert --append {}\n{}\n", arguments.join(" "), text(&output.stderr));
+    }
+    assert_eq!(fs::read(at("week.b2nd")).unwrap(), before);
+    snapshot("append_refused", &messages);
+}

@@ -12,3 +12,6 @@ pub(crate) mod rewrite;
 
 #[cfg(feature = "compress")]
 pub(crate) mod update;
+
+#[cfg(all(feature = "compress", feature = "ndarray"))]
+mod items;

@@ -165,10 +165,15 @@ impl ArrayUpdate {
         })
     }
 
-    /// The shape, with all changes.
+    /// The array's metalayer, with all changes of the shape.
     #[must_use]
-    pub fn shape(&self) -> &[i64] {
-        self.meta.shape()
+    pub fn meta(&self) -> &Meta {
+        &self.meta
+    }
+
+    #[cfg(feature = "ndarray")]
+    pub(super) fn is_swapped<T: crate::io::item::Item>(&self) -> Result<bool, Error> {
+        crate::io::item::is_swapped::<T>(Some(&self.meta), self.typesize, "written from")
     }
 
     /// Writes the items of a region, in C order. The chunks that it touches are in memory until the next

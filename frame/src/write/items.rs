@@ -110,13 +110,7 @@ impl<W: Write + Seek + Send> ArrayWriter<W> {
     ) -> Result<(), Error> {
         let is_swapped = self.is_swapped::<T>()?;
         self.region_nitems(region)?;
-        let lengths = region.iter().map(|range| range.end - range.start);
-        if !lengths.eq(array.shape().iter().map(|&items| items as u64)) {
-            let (region, found) = (region.to_vec(), array.shape());
-            return Err(Error::invalid_input(format_args!(
-                "the region is {region:?}, but the array has shape {found:?}"
-            )));
-        }
+        check_shape(region, array.shape())?;
         if let Some(items) = array.as_slice().filter(|_| !is_swapped) {
             return self.write(region, cast_slice(items));
         }
@@ -128,14 +122,31 @@ impl<W: Write + Seek + Send> ArrayWriter<W> {
                 let (start, end) = (index(part.start), index(part.end));
                 items.slice_axis_inplace(ndarray::Axis(axis), Slice::from(start..end));
             }
-            let size = size_of::<T>();
-            for (item, bytes) in items.iter().zip(bytes.chunks_exact_mut(size)) {
-                bytes.copy_from_slice(bytes_of(item));
-            }
-            if is_swapped {
-                item::swap::<T>(bytes);
-            }
+            copy_items(&items, is_swapped, bytes);
             Ok(())
         })
     }
+}
+
+/// Copies the items of an array in C order.
+pub(crate) fn copy_items<T: Item, D: Dimension>(
+    array: &ArrayView<'_, T, D>,
+    is_swapped: bool,
+    bytes: &mut [u8],
+) {
+    for (item, bytes) in array.iter().zip(bytes.chunks_exact_mut(size_of::<T>())) {
+        bytes.copy_from_slice(bytes_of(item));
+    }
+    if is_swapped {
+        item::swap::<T>(bytes);
+    }
+}
+
+/// Refuses an array that has not the shape of the region.
+pub(crate) fn check_shape(region: &[Range<u64>], found: &[usize]) -> Result<(), Error> {
+    let lengths = region.iter().map(|range| range.end.saturating_sub(range.start));
+    if lengths.eq(found.iter().map(|&items| items as u64)) {
+        return Ok(());
+    }
+    Err(Error::invalid_input(format_args!("the region is {region:?}, but the array has shape {found:?}")))
 }

@@ -17,7 +17,7 @@ fn the_process_that_commits() {
     println!("begins");
     let mut update = ArrayUpdate::open(path).unwrap();
     loop {
-        let [rows] = *update.shape() else { panic!("one dimension") };
+        let [rows] = *update.meta().shape() else { panic!("one dimension") };
         // It grows, and now and then it becomes empty.
         let rows = if rows == 40 { 0 } else { rows + 1 };
         update.resize(&[rows]).unwrap();
@@ -73,7 +73,7 @@ fn an_array_whose_writer_is_killed_has_the_items_of_one_commit() {
         println!("sparse {is_sparse}: {kills} kills left arrays of {found:?} rows");
         // The next commit removes what the last process left behind the frame.
         let mut update = ArrayUpdate::open(&path).unwrap();
-        let rows_now = update.shape()[0];
+        let rows_now = update.meta().shape()[0];
         update.set_vlmetalayer("rows", &rows_now).unwrap();
         update.flush().unwrap();
         rows(&path);

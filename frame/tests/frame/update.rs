@@ -159,7 +159,7 @@ fn random_histories_leave_what_an_array_in_memory_would_hold() {
                     change(&mut rng, &mut update, &mut model);
                 }
                 update.flush().unwrap();
-                assert_eq!(update.shape(), model.shape);
+                assert_eq!(update.meta().shape(), model.shape);
                 model.is_in(&path, &format!("seed {seed}, commit {commit}"));
             }
         }
