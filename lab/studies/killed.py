@@ -1,4 +1,5 @@
-"""Kills python-blosc2 while it writes, and compares the answers of python-blosc2 and `b2nd check` about the remaining files.
+"""Kills python-blosc2 while it writes, and compares the answers of python-blosc2 and `b2nd check` about the remaining files. The changes of
+`b2nd` are killed in the same way, and must leave the old array or the new one; so must those of which a system call fails.
 
 Each writer is a process that is stopped at each system call, by ptrace. It is killed before one that changes a file: before each
 of them in turn, or before some of many. All that is left of a killed process is what its calls did before, so this is every
@@ -7,10 +8,12 @@ is killed at random moments, by the seed B2ND_SEED.
 """
 
 import ctypes
+import errno
 import os
 import platform
 import random
 import signal
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -112,6 +115,31 @@ class Vlmeta:
         array.schunk.vlmeta[self.name] = self.value
 
 
+class Command:
+    """A change by `b2nd`. PATH in its arguments is the array."""
+
+    parent = os.getpid()
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    before = Append.before
+
+    def __init__(self, arguments, data=before[0], vlmeta=before[1]):
+        self.arguments, self.after = arguments, (data, vlmeta)
+
+    def __call__(self, path, contiguous):
+        command = [os.environ["B2ND"], *(path if word == "PATH" else word for word in self.arguments)]
+        if os.getpid() == self.parent:
+            subprocess.run(command, check=True, capture_output=True)
+        else:
+            os.dup2(self.nowhere, 1)
+            os.dup2(self.nowhere, 2)
+            os.execv(command[0], command)
+
+
+COMMANDS = {
+    "b2nd convert --append": Command(["convert", "--append", "0", "--slice", ":24", "PATH", "PATH"], data=np.concatenate([Append.items[:36], Append.items[:24]])),
+    "b2nd set --vlmeta": Command(["set", "--vlmeta", 'unit="celsius"', "PATH"], vlmeta={"unit": "celsius"}),
+    "b2nd set --remove-vlmeta": Command(["set", "--remove-vlmeta", "unit", "PATH"], vlmeta={}),
+}
 WRITERS = {
     "resize, more rows": Resize((24, 12)),
     "resize, more columns": Resize((12, 24)),
@@ -123,17 +151,19 @@ WRITERS = {
     "asarray(urlpath=)": AsArray(),
     "a new vlmetalayer": Vlmeta("notes", ["one", "two"] * 40),
     "another value of a vlmetalayer": Vlmeta("unit", "celsius, or kelvin less 273.15"),
+    **COMMANDS,
 }
 
 
 # Killing.
 
-PTRACE_TRACEME, PTRACE_PEEKUSER, PTRACE_SYSCALL, PTRACE_SETOPTIONS = 0, 3, 24, 0x4200
+PTRACE_TRACEME, PTRACE_PEEKUSER, PTRACE_POKEUSER, PTRACE_SYSCALL, PTRACE_SETOPTIONS = 0, 3, 6, 24, 0x4200
 PTRACE_O_TRACESYSGOOD = 1
-ORIG_RAX, RSI, RDX = 15 * 8, 13 * 8, 12 * 8
+ORIG_RAX, RAX, RSI, RDX = 15 * 8, 10 * 8, 13 * 8, 12 * 8
 O_WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC
-# The system calls of x86-64 that change files: write, pwrite64, writev, ftruncate, rename, mkdir, rmdir, unlink, ...
-CHANGES = {1, 18, 20, 76, 77, 82, 83, 84, 87, 258, 263, 264, 285, 296, 316}
+# The system calls of x86-64 that change files, or sync them: write, pwrite64, writev, fsync, fdatasync, ftruncate, rename, mkdir, rmdir, link,
+# unlink, ...
+CHANGES = {1, 18, 20, 74, 75, 76, 77, 82, 83, 84, 86, 87, 258, 263, 264, 265, 285, 296, 316}
 OPENAT = 257
 CAN_TRACE = sys.platform == "linux" and platform.machine() == "x86_64"
 libc = ctypes.CDLL(None, use_errno=True)
@@ -162,27 +192,36 @@ def start(writer, path, contiguous, is_traced):
     return child
 
 
-def kill_before(writer, path, contiguous, last):
-    """Kills the writer before change number `last`. Returns the number of changes made, which is smaller if the writer finished."""
+def kill_before(writer, path, contiguous, last, failure=None):
+    """Kills the writer before change number `last`, or lets this change fail. Returns the number of changes made, which is smaller if the
+    writer finished."""
     child = start(writer, path, contiguous, True)
     ptrace(PTRACE_SETOPTIONS, child, 0, PTRACE_O_TRACESYSGOOD)
-    done, is_entry = 0, True
+    done, is_entry, fails = 0, True, False
     ptrace(PTRACE_SYSCALL, child)
     while True:
         _, status = os.waitpid(child, 0)
         if not os.WIFSTOPPED(status):
-            assert os.WIFEXITED(status) and os.WEXITSTATUS(status) == 0, f"the writer failed: {status}"
+            assert os.WIFEXITED(status) and (os.WEXITSTATUS(status) == 0 or failure), f"the writer failed: {status}"
             return done
         passed_on = 0
         if os.WSTOPSIG(status) == signal.SIGTRAP | 0x80:
             if is_entry and changes_files(child):
-                if done == last:
+                if done == last and failure:
+                    # No system call has this number.
+                    ptrace(PTRACE_POKEUSER, child, ORIG_RAX, 2**64 - 1)
+                    fails = True
+                elif done == last:
                     os.kill(child, signal.SIGKILL)
                     os.waitpid(child, 0)
                     return done
                 done += 1
+            elif not is_entry and fails:
+                ptrace(PTRACE_POKEUSER, child, RAX, 2**64 - failure)
+                fails = False
             is_entry = not is_entry
-        elif os.WSTOPSIG(status) != signal.SIGSTOP:
+        # A SIGTRAP is that of the exec of a command.
+        elif os.WSTOPSIG(status) not in (signal.SIGSTOP, signal.SIGTRAP):
             passed_on = os.WSTOPSIG(status)
         ptrace(PTRACE_SYSCALL, child, 0, passed_on)
 
@@ -193,6 +232,23 @@ def kill_after(writer, path, contiguous, delay):
     time.sleep(delay)
     os.kill(child, signal.SIGKILL)
     os.waitpid(child, 0)
+
+
+def failing(folder, name, contiguous):
+    """Lets each change of a command fail, and yields what is wrong then."""
+    writer, folder = COMMANDS[name], Path(folder)
+    folder.mkdir()
+    path = folder / "array.b2nd"
+    for failure in (errno.ENOSPC, errno.EIO):
+        step, done = 0, 1
+        while step < done:
+            write(str(path), contiguous, *writer.before)
+            done = kill_before(writer, str(path), contiguous, step, failure)
+            found = verdict(path, writer.before, writer.after)
+            more = sorted({entry.name for entry in folder.iterdir()} - {"array.b2nd", "array.b2nd.b2lock"})
+            yield None if found in (BEFORE, AFTER) and not more else f"{name}: {found}, and in the folder {more}, after error {failure} of change {step}"
+            blosc2.remove_urlpath(str(path))
+            step += 1
 
 
 # The remaining files.
@@ -265,7 +321,7 @@ def kills(folder, name, contiguous):
 INTRODUCTION = """\
 # What a killed writer leaves, and who sees it
 
-Written by `lab/run killed`. It kills python-blosc2 {count} times while it writes a small array: before each system call
+Written by `lab/run killed`. It kills python-blosc2 and `b2nd` {count} times while they write a small array: before each system call
 that changes a file, {each} of them in turn, and {random} times each at random moments. What those leave depends
 on the speed of the machine. python-blosc2 then reads what is left:
 
@@ -275,6 +331,9 @@ on the speed of the machine. python-blosc2 then reads what is left:
 - **zeros**: zeros instead of items; **other**: another shape than both, other items, or other vlmetalayers; **error**: it
   cannot be opened, or not read.
 - **no array**: a frame without chunks and metalayers, which may be meant; **no file**: nothing, or an empty folder.
+
+Of `b2nd`, each of its system calls that change or sync a file also fails once with ENOSPC and
+once with EIO: {failures} failures. All kills and failures of `b2nd` must leave the old array or the new one, the failures without any other file.
 
 "Seen" is an error of `b2nd check`; in brackets those with no more than a warning. A frame can also read well and have an error:
 chunks that are left over, or an array that is not yet as large as its chunks.
@@ -336,15 +395,22 @@ def main():
             for contiguous in (True, False)
             for case in cases_of(f"{folder}/{number}{contiguous}", name, contiguous)
         ]
+        failures = [
+            fault
+            for number, name in enumerate(COMMANDS if CAN_TRACE else [])
+            for contiguous in (True, False)
+            for fault in failing(f"{folder}/failing {number}{contiguous}", name, contiguous)
+        ]
     rows = [row(name, of) for name, of in [*grouped(all_cases, lambda case: case["name"]).items(), ("**all**", all_cases)]]
     each = "each" if STEP == 1 else f"every {STEP}th"
-    text = INTRODUCTION.format(count=len(all_cases), each=each, random=RANDOM)
+    text = INTRODUCTION.format(count=len(all_cases), each=each, random=RANDOM, failures=len(failures))
     head = f"writer | kills: | {' | '.join(f'{verdict}:' for verdict in VERDICTS)} | zeros, other, error: seen: | reads well, but has an error:"
     text += table(head, rows) + "\nWhat no check calls an error, of what python-blosc2 reads otherwise or not at all:\n\n" + unseen(all_cases)
     bad = [case for case in all_cases if case["verdict"] in BAD]
     silent = [case for case in bad if not case[""]]
     misnamed = [case for case in all_cases if is_misnamed(case)]
-    faults = []
+    faults = list(filter(None, failures))
+    faults += [f"{case['name']}: {case['verdict']}: {case['path']}" for case in all_cases if case["name"] in COMMANDS and case["verdict"] not in (BEFORE, AFTER)]
     if silent:
         faults.append(f"of {len(silent)} files with wrong data `check` says nothing, such as {silent[0]}")
     if misnamed:
