@@ -15,8 +15,8 @@
 //! [an unfinished file](#detect-an-unfinished-file).
 //!
 //! **Writing:** [a new file](#a-new-array-file), [by regions](#an-array-by-regions), [finished
-//! chunks](#a-file-of-finished-chunks), [another shape](#change-a-shape-in-place), [a Caterva
-//! file](#convert-a-caterva-file), [a damaged file](#save-a-damaged-file).
+//! chunks](#a-file-of-finished-chunks), [images that arrive](#images-that-arrive-one-by-one), [another
+//! shape](#change-a-shape-in-place), [a Caterva file](#convert-a-caterva-file), [a damaged file](#save-a-damaged-file).
 //!
 //! The folder `examples` has whole programs: they read a slice into an `ndarray`, rows into structs, write an array,
 //! list a folder, find the chunks in an HDF5 file, and ask a web server for the first 512 bytes of each file.
@@ -555,6 +555,38 @@
 //! writer.fill_missing(SpecialValue::Zeros)?;
 //! let frame = writer.finish()?.persist()?;
 //! assert_eq!(frame.array()?.expect("an array").shape(), [8]);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # Images that arrive one by one
+//!
+//! Each commit compresses the chunk that is not yet full again, so commit once for many images: when a chunk is full, or
+//! when they must be safe. What the process had committed stays readable if it is killed; other programs can read the
+//! file meanwhile, as it was when they opened it. `b2nd convert` closes the holes at the end.
+//!
+//! ```
+//! # #[cfg(feature = "compress")] {
+//! use b2nd_frame::{ArrayUpdate, Frame, FrameBuilder};
+//! use b2nd_serde::{Meta, Shapes};
+//!
+//! # let folder = tempfile::tempdir()?;
+//! # let path = folder.path().join("camera.b2nd");
+//! // Chunks of 8 images, of which there are none yet.
+//! let shapes = Shapes { shape: &[0, 48, 64], chunkshape: &[8, 48, 64], blockshape: &[1, 48, 64] };
+//! FrameBuilder::new(Meta::new(shapes, "<u2")?).create(&path)?.into_array_writer()?.finish()?.persist()?;
+//! let mut camera = ArrayUpdate::open(&path)?;
+//! for number in 0_u16..20 {
+//!     let image = number.to_le_bytes().repeat(48 * 64);
+//!     camera.append(0, &image)?;
+//!     if camera.meta().shape()[0] % 8 == 0 {
+//!         camera.flush()?;
+//!     }
+//! }
+//! camera.set_vlmetalayer("exposure", &0.02)?;
+//! camera.flush()?;
+//! let mut frame = Frame::open(&path)?;
+//! assert_eq!(frame.slice(&[18..20, 7..8, 9..10]).read_rows::<u16>()?, [18, 19]);
+//! # }
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
