@@ -37,15 +37,6 @@ where
     assert_eq!((walk.clone().count(), walk.last()), (0, None));
 }
 
-/// The same from both ends; from the end the items come in reverse order.
-fn assert_same_from_both_ends(walk: impl DoubleEndedIterator<Item = u64> + Clone) {
-    assert_as_by_steps(walk.clone());
-    assert_as_by_steps(walk.clone().rev());
-    let mut backward: Vec<_> = walk.clone().collect();
-    backward.reverse();
-    assert!(walk.rev().eq(backward));
-}
-
 /// Dimensions with few chunks and blocks, some of them empty.
 fn small() -> impl Strategy<Value = Vec<((i64, i64), (i32, i32))>> {
     prop::collection::vec(((0..6_i64, 0..6_i64), (1..4_i32, 1..4_i32)), 0..4)
@@ -71,8 +62,6 @@ proptest! {
         }
         let resize = geometry.resize(&new_shape).expect("the shape follows the rules");
         assert_as_by_steps(resize.kept_chunks());
-        assert_same_from_both_ends(resize.new_chunks());
-        assert_same_from_both_ends(resize.gone_chunks());
     }
 }
 
@@ -97,24 +86,14 @@ fn a_walk_over_two_to_the_62_chunks_counts_skips_and_ends_at_once() -> Result<()
     // The last row is gone, a column on the right is new, all others are kept.
     let resize = geometry.resize(&[(1 << 31) - 1, (1 << 31) + 1])?;
     let (row, column) = (1_u64 << 31, (1_u64 << 31) - 1);
-    assert_eq!((resize.new_count(), resize.gone_count()), (column, row));
-    assert_eq!(resize.kept_count(), CHUNKS - row);
     assert_eq!(resize.kept_chunks().count() as u64, CHUNKS - row);
     assert_eq!(resize.kept_chunks().nth(FAR), Some((far, far + far / row)));
     assert_eq!(resize.kept_chunks().last(), Some((CHUNKS - row - 1, CHUNKS - row - 1 + column - 1)));
-    assert_eq!(resize.gone_chunks().nth(5), Some(CHUNKS - row + 5));
-    assert_eq!(resize.gone_chunks().last(), Some(CHUNKS - 1));
-    assert_eq!(resize.new_chunks().nth(5), Some(5 * (row + 1) + row));
-    assert_eq!(resize.new_chunks().nth_back(0), Some(column * (row + 1) - 1));
 
     // All are removed, and all are added again.
     let all_gone = geometry.resize(&[0, 1 << 31])?;
-    assert_eq!(all_gone.gone_chunks().count(), count);
-    assert_eq!(all_gone.gone_chunks().nth(FAR), Some(far));
-    assert_eq!(all_gone.gone_chunks().rev().nth(FAR), Some(CHUNKS - 1 - far));
+    assert!(all_gone.changes_chunks());
     let all_new = all_gone.after().resize(&[1 << 31, 1 << 31])?;
-    assert_eq!(all_new.new_chunks().count(), count);
-    assert_eq!(all_new.new_chunks().last(), Some(CHUNKS - 1));
     assert_eq!((all_new.kept_chunks().count(), all_new.kept_chunks().last()), (0, None));
     Ok(())
 }

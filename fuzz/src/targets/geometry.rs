@@ -74,8 +74,8 @@ fn wide(choices: &mut Choices<'_>) {
     }
     let other: Vec<i64> = (0..ndim).map(|_| number(choices)).collect();
     if let Ok(resize) = geometry.resize(&other) {
-        assert_eq!(resize.kept_count() + resize.gone_count(), geometry.nchunks());
-        assert_eq!(resize.kept_count() + resize.new_count(), resize.after().nchunks());
+        let kept = resize.kept_chunks().nth(1 << 10);
+        assert!(kept.is_none_or(|(old, new)| old < geometry.nchunks() && new < resize.after().nchunks()));
     }
 }
 
@@ -163,10 +163,5 @@ fn small(choices: &mut Choices<'_>) {
         .filter_map(|(old, x)| after.iter().position(|y| x == y).map(|new| (old, new as u64)))
         .collect();
     assert_eq!(resize.kept_chunks().collect::<Vec<_>>(), kept, "{geometry:?} to {other:?}");
-    let gone: Vec<u64> = (0..).zip(&before).filter(|(_, x)| !after.contains(x)).map(|(old, _)| old).collect();
-    let new: Vec<u64> = (0..).zip(&after).filter(|(_, y)| !before.contains(y)).map(|(new, _)| new).collect();
-    assert_eq!(
-        (resize.gone_chunks().collect::<Vec<_>>(), resize.new_chunks().collect::<Vec<_>>()),
-        (gone, new)
-    );
+    assert_eq!(resize.changes_chunks(), before != after);
 }
