@@ -6,8 +6,11 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Stdio};
 
 use crate::python;
-use b2nd_frame::b2nd_serde::Layout;
-use b2nd_frame::{ErrorKind, Finding, FindingCode, Frame, Generation, Rewrite, check};
+use b2nd_frame::b2nd_serde::{Layout, Meta, Shapes};
+use b2nd_frame::{
+    ArrayUpdate, ErrorKind, Finding, FindingCode, Frame, FrameBuilder, Generation, Rewrite, check,
+};
+use b2nd_lab::vectors::hex;
 use b2nd_lab::{copy_tree, corpus, data};
 use serde_json::{Value, json};
 
@@ -179,9 +182,10 @@ struct Other {
 }
 
 impl Other {
-    fn open(path: &Path) -> Self {
+    fn open(path: &Path, locking: &str) -> Self {
         let mut command = python("hold_open.py");
-        let mut child = command.arg(path).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        let mut child =
+            command.arg(path).arg(locking).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
         let input = child.stdin.take().unwrap();
         let lines = BufReader::new(child.stdout.take().unwrap()).lines();
         Self { child, input, lines }
@@ -207,7 +211,7 @@ fn a_process_that_locks_is_not_disturbed_and_sees_the_change() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join(name);
         copy_tree(&data().join(name), &path);
-        let mut other = Other::open(&path);
+        let mut other = Other::open(&path, "locks");
         let shape = Frame::open(&path).unwrap().array().unwrap().unwrap().shape().to_vec();
         let larger: Vec<i64> = shape.iter().map(|items| items + 1).collect();
         assert_eq!(other.ask("shape"), format!("{shape:?}"));
@@ -230,4 +234,61 @@ fn a_process_that_locks_is_not_disturbed_and_sees_the_change() {
         assert_eq!(other.ask("shape"), format!("{larger:?}"));
         println!("{name}: a process with a lock saw {shape:?}, then {larger:?}");
     }
+}
+
+/// Without locks, C-Blosc2 sees a commit by the length of the frame. In a sparse frame this often stays the same.
+#[test]
+fn a_process_without_locks_sees_no_items_that_the_array_never_had() {
+    // Answers that are the newest array, an older one, and errors.
+    let mut seen = [[0; 3]; 2];
+    for case in 0..16 {
+        let (is_sparse, has_read, kind) = (case & 1 == 1, case & 2 == 2, case >> 2);
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("array.b2nd");
+        // Numbers that differ in each chunk and each commit.
+        let items = |commit: u32, count: u32| -> Vec<u8> {
+            (0..count).flat_map(|item| (commit * 1000 + item).to_le_bytes()).collect()
+        };
+        let shapes = Shapes { shape: &[8, 6], chunkshape: &[2, 3], blockshape: &[2, 2] };
+        let builder = FrameBuilder::new(Meta::new(shapes, "<u4").unwrap());
+        let created = if is_sparse { builder.create_sparse(&path) } else { builder.create(&path) };
+        let mut array = created.unwrap().into_array_writer().unwrap();
+        array.write(&[0..8, 0..6], &items(1, 48)).unwrap();
+        array.finish().unwrap().persist().unwrap();
+        let mut other = Other::open(&path, "no locks");
+        let mut versions = vec![hex(&items(1, 48))];
+        if has_read {
+            assert_eq!(other.ask("items"), versions[0]);
+        }
+        for commit in 2..12 {
+            let mut update = ArrayUpdate::open(&path).unwrap();
+            // One chunk after another, several chunks, and more along each dimension.
+            let row = u64::from(commit) % 4 * 2;
+            match kind {
+                0 => update.write(&[row..row + 2, 0..3], &items(commit, 6)),
+                1 => update.write(&[row..8, 0..6], &items(commit, (8 - u32::try_from(row).unwrap()) * 6)),
+                2 => update.append(0, &items(commit, 6)),
+                _ => update.append(1, &items(commit, 8)),
+            }
+            .unwrap();
+            update.flush().unwrap();
+            let whole: Vec<_> = update.meta().shape().iter().map(|items| 0..items.unsigned_abs()).collect();
+            drop(update);
+            versions.push(hex(&Frame::open(&path).unwrap().slice(&whole).read().unwrap()));
+            let answer = other.ask("items");
+            let what = if versions.last() == Some(&answer) {
+                0
+            } else if versions.contains(&answer) {
+                1
+            } else {
+                assert!(answer.starts_with("error: "), "case {case}, commit {commit}: {answer}");
+                2
+            };
+            seen[usize::from(is_sparse)][what] += 1;
+        }
+    }
+    println!(
+        "a process without locks saw the new array, an old one, or an error: {seen:?} times, sparse second"
+    );
+    assert_eq!(seen[0][0], 80);
 }

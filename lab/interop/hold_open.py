@@ -1,15 +1,23 @@
-"""Keeps an array open with python-blosc2, with locks, and answers words that come through the standard input."""
+"""Keeps an array open with python-blosc2, with locks or without, and answers words that come through the standard input."""
 
 import os
 import sys
 
-os.environ["BLOSC_LOCKING"] = "1"
+path, locking = sys.argv[1:]
+if locking == "locks":
+    os.environ["BLOSC_LOCKING"] = "1"
 import blosc2
 
-array = blosc2.open(sys.argv[1], mode="a")
+array = blosc2.open(path, mode="a" if locking == "locks" else "r")
 lock = None
 for word in sys.stdin:
     match word.strip():
+        case "items":
+            # As a program that does not know of other ones.
+            try:
+                answer = array[...].tobytes().hex()
+            except Exception as error:
+                answer = f"error: {error}".splitlines()[0]
         case "shape":
             array.refresh()
             answer = list(array.shape)

@@ -56,8 +56,10 @@ const MIN_HOLES: u64 = 1 << 16;
 /// items or will have none. The chunks of a sparse frame are files, of which a commit adds new ones and removes the old
 /// ones.
 ///
-/// The lock of C-Blosc2 is held until the value is dropped. A program that has the old header in memory finds the old
-/// items or damaged chunks, but never other items.
+/// The lock of C-Blosc2 is held until the value is dropped. A program that has the array open without locks, as is usual
+/// with python-blosc2, sees the new array after a commit to a contiguous frame. In a sparse frame it may miss the commit,
+/// and then gets errors for chunks that were replaced, until it opens the array again: the numbers of removed chunk files
+/// are used again as late as possible.
 ///
 /// New chunks are compressed with the codec, level and filters of the header; lz4 stands in for lz4hc, which is only read.
 ///
@@ -343,8 +345,14 @@ impl ArrayUpdate {
         }
         let mut frame = self.opened()?;
         let plan = self.plan()?;
-        let old = OldChunks::of(&mut frame, &self.kept())?;
+        let mut old = OldChunks::of(&mut frame, &self.kept())?;
         if self.frame.header().is_sparse() {
+            let too_high: Vec<_> = old.files().filter(|&(_, file)| is_too_high(file, old.nbytes)).collect();
+            if !too_high.is_empty() {
+                // As if they were changed, so they get files with other numbers.
+                self.load(&too_high.iter().map(|&(number, _)| (number, false)).collect::<Vec<_>>())?;
+                old = OldChunks::of(&mut frame, &self.kept())?;
+            }
             self.flush_sparse(frame, plan, &old)
         } else if self.is_in_place(&frame, &plan, &old) {
             self.flush_in_place(plan, &old)
@@ -542,17 +550,21 @@ impl ArrayUpdate {
     fn flush_sparse(&mut self, frame: Frame, plan: Plan, old: &OldChunks) -> Result<(), Error> {
         let directory = frame.directory().unwrap_or(Path::new(".")).to_path_buf();
         // The files of the present index stay until it is replaced.
-        let kept = old.kept.iter().filter_map(|(_, entry)| match entry {
-            EntryValue::Stored(number) => Some(*number),
-            _ => None,
-        });
-        let taken = kept.chain(old.gone.iter().map(|&(number, _)| number)).collect();
+        let kept = || old.files().map(|(_, file)| file);
+        let taken = kept().chain(old.gone.iter().map(|&(number, _)| number)).collect();
         let output = Output::beside(self.new_file()?, directory.clone(), taken, old.nbytes);
         let mut writer = FrameWriter::new(output, plan);
         let written = self.write_chunks(&mut writer, |writer| {
             old.kept.iter().try_for_each(|&(number, entry)| writer.keep(number, entry))
         });
-        let files = writer.files();
+        let (files, cbytes) = (writer.files(), writer.cbytes());
+        let written = written.and_then(|()| match kept().chain(files.iter().copied()).max() {
+            Some(last) if is_too_high(last, cbytes) => Err(Error::too_large(format_args!(
+                "chunk file {last} has a higher number than C-Blosc2 opens with {cbytes} bytes of chunks; \
+                 make the array smaller in a commit of its own"
+            ))),
+            _ => Ok(()),
+        });
         let remove = |numbers: &[u64]| {
             for &number in numbers {
                 // A file that stays is harmless: no entry of the index has its number.
@@ -602,6 +614,14 @@ struct OldChunks {
 }
 
 impl OldChunks {
+    /// The chunks of a sparse frame that stay, and the numbers of their files.
+    fn files(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
+        self.kept.iter().filter_map(|&(number, entry)| match entry {
+            EntryValue::Stored(file) => Some((number, file)),
+            _ => None,
+        })
+    }
+
     /// `kept` has the new number of each chunk that stays.
     fn of(frame: &mut Frame, kept: &BTreeMap<u64, u64>) -> Result<Self, Error> {
         let header_len = frame.header().header_len as u64;
@@ -657,6 +677,11 @@ fn copy_items(part: &Chunk<'_>, typesize: usize, from: &[u8], to: &mut [u8]) {
             to.copy_from_slice(from);
         }
     }
+}
+
+/// Whether C-Blosc2 does not open this chunk file, with this many bytes of chunks.
+fn is_too_high(file: u64, cbytes: u64) -> bool {
+    i128::from(file) > chunk_file::last_number(i64::try_from(cbytes).unwrap_or(i64::MAX)).into()
 }
 
 fn place(origins: &[u64], number: u64) -> Option<u64> {

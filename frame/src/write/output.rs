@@ -34,9 +34,9 @@ enum WrittenChunks {
         /// Whether a part of a failed chunk may have been written. The next chunk overwrites it.
         is_astray: bool,
     },
-    /// Each in a file of its own, with the lowest number that is not taken. Files are not numbered by chunk: C-Blosc2
+    /// Each in a file of its own, with the next number that is not taken. Files are not numbered by chunk: C-Blosc2
     /// checks a file number as if it were an offset, and opens none above the size of all chunks.
-    Sparse { directory: PathBuf, files: Vec<u64>, taken: BTreeSet<u64> },
+    Sparse { directory: PathBuf, files: Vec<u64>, taken: BTreeSet<u64>, next: u64 },
 }
 
 impl Output<NewFrame> {
@@ -48,6 +48,7 @@ impl Output<NewFrame> {
                 directory: directory.to_path_buf(),
                 files: Vec::new(),
                 taken: BTreeSet::new(),
+                next: 0,
             };
             let out = BufWriter::with_capacity(BUFFER, new);
             return Ok(Self { out, chunks, len: 0, path: Some(path) });
@@ -63,7 +64,12 @@ impl Output<NewFrame> {
     /// files that must stay are taken; another file is replaced, as by C-Blosc2.
     pub(crate) fn beside(new: NewFrame, directory: PathBuf, taken: BTreeSet<u64>, len: u64) -> Self {
         let path = Some(new.path().to_path_buf());
-        let chunks = WrittenChunks::Sparse { directory, files: Vec::new(), taken };
+        // A program that has the old index finds no file rather than another chunk. The numbers begin anew before they are
+        // too high for C-Blosc2.
+        let most = u64::try_from(chunk_file::last_number(i64::try_from(len).unwrap_or(i64::MAX))).ok();
+        let next = taken.last().map(|last| last + 1).filter(|next| most.is_some_and(|most| *next <= most));
+        let next = next.unwrap_or_default();
+        let chunks = WrittenChunks::Sparse { directory, files: Vec::new(), taken, next };
         Self { out: BufWriter::with_capacity(BUFFER, new), chunks, len, path }
     }
 }
@@ -138,12 +144,13 @@ impl<W: Write + Seek> Output<W> {
                 *is_astray = written.is_err();
                 written.map(|written| (self.len, written))
             }
-            WrittenChunks::Sparse { directory, files, taken } => {
-                let mut number = files.last().map_or(0, |last| last + 1);
-                while taken.contains(&number) {
-                    number += 1;
+            WrittenChunks::Sparse { directory, files, taken, next } => {
+                while taken.contains(next) {
+                    *next += 1;
                 }
+                let number = *next;
                 let written = put_file(directory.join(chunk_file::name(number)), write);
+                *next += u64::from(written.is_ok());
                 written.inspect(|_| files.push(number)).map(|written| (number, written))
             }
         };

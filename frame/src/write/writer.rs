@@ -272,6 +272,12 @@ impl<W: Write + Seek> FrameWriter<W> {
         put.map(drop)
     }
 
+    /// The stored size of all chunks in bytes.
+    #[cfg(feature = "compress")]
+    pub(crate) fn cbytes(&self) -> u64 {
+        self.output.len
+    }
+
     /// The numbers of the chunk files that were created.
     #[cfg(feature = "compress")]
     pub(crate) fn files(&self) -> Vec<u64> {

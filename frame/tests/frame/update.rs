@@ -385,3 +385,36 @@ fn a_commit_that_fails_keeps_the_file_and_the_changes() {
     model.resize(&[30]);
     model.is_in(&path, "the second flush");
 }
+
+/// C-Blosc2 opens no chunk file with a number above the size of all chunks.
+#[test]
+fn chunk_files_keep_numbers_that_c_blosc2_opens_when_the_array_shrinks() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("array.b2nd");
+    let meta = Meta::new(Shapes { shape: &[800], chunkshape: &[4], blockshape: &[4] }, "|u1").unwrap();
+    let mut array = FrameBuilder::new(meta).create_sparse(&path).unwrap().into_array_writer().unwrap();
+    let items: Vec<u8> = (0..=255).cycle().take(800).collect();
+    array.write(from_ref(&(0..800)), &items).unwrap();
+    array.finish().unwrap().persist().unwrap();
+
+    // The numbers of all old files are taken until the commit.
+    let mut update = ArrayUpdate::open(&path).unwrap();
+    update.resize(&[4]).unwrap();
+    update.write(from_ref(&(0..4)), &[4, 3, 2, 1]).unwrap();
+    let error = update.flush().unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::TooLarge);
+    insta::assert_snapshot!(error, @"chunk file 200 has a higher number than C-Blosc2 opens with 36 bytes of chunks; make the array smaller in a commit of its own");
+    assert_eq!(Frame::open(&path).unwrap().slice(from_ref(&(0..800))).read().unwrap(), items);
+    drop(update);
+
+    let mut update = ArrayUpdate::open(&path).unwrap();
+    update.write(from_ref(&(0..4)), &[4, 3, 2, 1]).unwrap();
+    update.flush().unwrap();
+    update.resize(&[4]).unwrap();
+    update.flush().unwrap();
+    assert_eq!(Check::default().run_path(&path).unwrap().findings, []);
+    assert_eq!(Frame::open(&path).unwrap().slice(from_ref(&(0..4))).read().unwrap(), [4, 3, 2, 1]);
+    let mut files: Vec<_> = fs::read_dir(&path).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    files.sort();
+    assert_eq!(files, ["00000000.chunk", "chunks.b2frame"]);
+}
