@@ -2,8 +2,8 @@
 
     values.py [COUNT] [SEED]
 
-For each array, it compares `--npy` (whole, and a random slice), the text, and `--json`; and what `b2nd convert` makes of it: a NumPy file,
-an array of that file, and a repacked array.
+For each array, it compares `--npy` (whole, and a random slice), the text, and `--json`; what `b2nd convert` makes of it: a NumPy file,
+an array of that file, and a repacked array; and the items that `b2nd diff --data` finds different in a changed copy.
 """
 
 import io
@@ -103,7 +103,8 @@ def alike(text, array):
     if array.dtype.str[1:] not in ("f2", "f4", "c8"):
         return False
     if not array.shape:
-        return np.array_equal(np.array(complex(text), dtype=array.dtype) if array.dtype.kind == "c" else float(text), array, equal_nan=True)
+        number = complex(text) if array.dtype.kind == "c" else float(text)
+        return np.array_equal(np.array(number, dtype=array.dtype), array, equal_nan=True)
     numbers = (re.findall(r"[+-]?(?:inf|nan|[\d.]*\d[\d.]*(?:e[+-]\d+)?)", text) for text in (text, str(array)))
     found, wanted = (np.array(list(map(float, part)), dtype=array.real.dtype) for part in numbers)
     # The eighth decimal, which NumPy rounds from the exact value: it is off by one, and read as a float of 32 bits.
@@ -160,9 +161,54 @@ def compare(path, expected, rng, counts, folder):
             assert found["values"] == plain(values), (name, text, found["values"], values)
 
 
+def are_different(a, b, tolerance):
+    """For each item whether it differs. NaN is equal to NaN, and NaT to NaT."""
+    if a.dtype.names:
+        fields = (are_different(a[name], b[name], tolerance) for name in a.dtype.names)
+        return np.any([field.any(axis=tuple(range(a.ndim, field.ndim))) for field in fields], axis=0)
+    if a.dtype.kind == "c":
+        return are_different(a.real, b.real, tolerance) | are_different(a.imag, b.imag, tolerance)
+    if a.dtype.kind == "V":
+        width = a.dtype.itemsize
+        rows = (np.frombuffer(array.tobytes(), "u1").reshape(*array.shape, width) for array in (a, b))
+        return np.any(next(rows) != next(rows), axis=-1)
+    if a.dtype.kind in "biuf":
+        exact = (array.astype("f8") if a.dtype.kind == "f" else array.astype(int if a.dtype.kind == "b" else object) for array in (a, b))
+        with np.errstate(invalid="ignore"):
+            is_near = np.abs(next(exact) - next(exact)) <= tolerance
+        return ~((a == b) | is_near.astype(bool) | (a != a) & (b != b))
+    return (a != b) & ~((a != a) & (b != b))
+
+
+def compare_changed(path, expected, rng, counts, folder):
+    """What `b2nd diff` finds in a copy with other items, chunks and byte order."""
+    other = expected.copy()
+    new = arrays.different(rng, expected.size, expected.dtype).reshape(expected.shape)
+    chosen = np.random.default_rng(rng.getrandbits(32)).random(expected.shape) < rng.choice([0, 0.01, 0.5])
+    other[chosen] = new[chosen]
+    is_swapped = expected.dtype.names is None and rng.random() < 0.3
+    other = other.astype(other.dtype.newbyteorder()) if is_swapped else other
+    file, array = folder / "other.npy", folder / "other.b2nd"
+    np.save(file, other)
+    chunks = [rng.randint(1, max(length, 1)) for length in expected.shape]
+    convert(*(["--chunks", ",".join(map(str, chunks))] if chunks else []), file, array)
+    tolerance = rng.choice([0, 0, 0.5, 3])
+    result = run("--data", "--json", "--tolerance", tolerance, path, array, command="diff")
+    mask = are_different(expected, other, tolerance)
+    found = [line for line in json.loads(result.stdout)["differences"] if line["field"] == "data"]
+    name = f"{path}: {expected.dtype} {expected.shape}, tolerance {tolerance}, {result.stderr.decode()}"
+    assert len(found) == int(mask.any()), (name, mask.sum(), result.stdout)
+    for difference in found:
+        index = [int(number) for number in np.unravel_index(np.argmax(mask), mask.shape)]
+        assert (difference["different"], difference["index"]) == (mask.sum(), index), (name, mask.sum(), index, difference)
+    counts["compared"] += 1
+    file.unlink()
+    array.unlink()
+
+
 def random_arrays(count, seed):
     rng = random.Random(seed)
-    counts = {"arrays": 0, "slices": 0, "texts": 0, "full texts": 0, "JSON": 0, "converted": 0, "not written": 0}
+    counts = {"arrays": 0, "slices": 0, "texts": 0, "full texts": 0, "JSON": 0, "converted": 0, "compared": 0, "not written": 0}
     with tempfile.TemporaryDirectory() as name:
         for number in range(count):
             path = os.path.join(name, f"{number}.b2nd")
@@ -177,7 +223,9 @@ def random_arrays(count, seed):
                     print(dtype, error)
                 continue
             counts["arrays"] += 1
-            compare(path, expected.reshape(array.shape), rng, counts, Path(name))
+            expected = expected.reshape(array.shape)
+            compare(path, expected, rng, counts, Path(name))
+            compare_changed(path, expected, rng, counts, Path(name))
     return counts
 
 

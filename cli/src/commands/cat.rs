@@ -132,7 +132,7 @@ impl Cat {
         if self.npy {
             let mut stdout = io::stdout().lock();
             stdout.write_all(&npy_header(&item.dtype, &shape))?;
-            items.read_rows(&selected.ranges, &mut |bytes| Ok::<_, Trouble>(stdout.write_all(bytes)?))?;
+            items.read_rows(&selected.ranges, &mut |_, bytes| Ok::<_, Trouble>(stdout.write_all(bytes)?))?;
             Ok(stdout.flush()?)
         } else if self.json {
             print_json(address, &item, &shape, &mut items, &selected)
@@ -212,7 +212,7 @@ fn print_json(
     let mut start = Some([start.strip_suffix(b"}").unwrap_or_default(), b",\"values\":"].concat());
     let mut stdout = BufWriter::new(io::stdout().lock());
     let mut values = ValueWriter::new(&mut stdout, &item.dtype, shape);
-    let read = items.read_rows(&selected.ranges, &mut |bytes| {
+    let read = items.read_rows(&selected.ranges, &mut |_, bytes| {
         // Written with the first items, so that an array that cannot be read prints only its failure.
         if let Some(start) = start.take() {
             values.begin(&start)?;

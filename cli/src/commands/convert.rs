@@ -331,7 +331,7 @@ impl Conversions<'_> {
             )
         })?;
         file.write_all(header).map_err(failed)?;
-        items.read_rows(&selected.ranges, &mut |bytes| {
+        items.read_rows(&selected.ranges, &mut |_, bytes| {
             self.advance(bytes.len())?;
             file.write_all(bytes).map_err(failed)
         })?;

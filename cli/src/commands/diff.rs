@@ -1,30 +1,35 @@
-//! `b2nd diff`: the differences of two frames, except in their data.
+//! `b2nd diff`: the differences of two frames.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
+use std::ops::Range;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use b2nd_frame::{Frame, Trailer, Vlmetalayer};
-use clap::Args;
+use b2nd_frame::{Error, Frame, Trailer, Vlmetalayer};
+use clap::{Args, ValueHint};
 use serde::Serialize;
-use serde_json::value::{RawValue, Value, to_raw_value};
+use serde_json::value::{self, RawValue, to_raw_value};
 
-use crate::input::{Address, Failure, Reader, given_all};
+use crate::input::{Address, Failure, Items, Reader, given_all};
+use crate::output::items::{Comparison, Item, Value};
 use crate::output::json::{print, print_failure};
 use crate::output::messagepack;
 use crate::output::record::{FieldChange, Room};
 use crate::output::table::{Columns, Side};
-use crate::terminal::{Outcome, width};
-use crate::text::{ABSENT, clean, shortened};
+use crate::problem::Problem;
+use crate::terminal::{Outcome, Progress, remark, width};
+use crate::text::{ABSENT, clean, count, shortened};
 
-/// Show how two frames differ: shape, chunks, blocks, dtype, compression, metalayers; not data
+/// Show how two frames differ: shape, chunks, blocks, dtype, compression, metalayers, and with --data items
 ///
-/// One line per difference. Neither the data nor the length of the frames is compared: two frames without differences
-/// can still hold different items. Metalayers are compared by their values.
+/// One line per difference. The length of the frames is not compared, and the items only with --data: the line then says
+/// how many differ, the index of the first one, and its values. Chunks, codecs, byte orders and widths of numbers may
+/// differ. NaN is equal to NaN. Metalayers are compared by their values.
 #[derive(Args)]
 #[command(after_help = "Examples:
   b2nd diff a.b2nd b.b2nd
+  b2nd diff --data --tolerance 1e-6 a.b2nd b.b2nd
   b2nd diff --json a.b2nd b.b2nd | jq -r '.differences[].field'
 
 Exit status:
@@ -36,6 +41,13 @@ pub(crate) struct Diff {
     a: PathBuf,
     /// Frame to compare it with
     b: PathBuf,
+    /// Compare the items, too
+    #[arg(long)]
+    data: bool,
+    /// The largest difference at which two numbers are the same [default: 0]
+    #[arg(long, value_name = "NUMBER", requires = "data", value_parser = tolerance)]
+    #[arg(value_hint = ValueHint::Other)]
+    tolerance: Option<f64>,
     /// Show the full values of metalayers; without it, the start of each, or in JSON a hash of values longer than 64
     /// KiB
     #[arg(long)]
@@ -103,6 +115,12 @@ struct Difference {
     a: Option<Box<RawValue>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     b: Option<Box<RawValue>>,
+    /// Only for the data: the index of the item of which `a` and `b` are the values.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    index: Option<Vec<u64>>,
+    /// Only for the data: how many items differ.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    different: Option<u64>,
     #[serde(skip)]
     texts: [String; 3],
 }
@@ -117,7 +135,8 @@ impl Diff {
     pub(crate) fn run(self) -> Outcome {
         let [a, b] = given_all([&self.a, &self.b]);
         let names = [&a, &b].map(|address| address.location().to_string());
-        let differences = match self.differences(&a, &b) {
+        let mut note = None;
+        let differences = match self.differences(&a, &b, &mut note) {
             Ok(differences) => differences,
             Err(failure) => {
                 print_failure(&failure, self.json)?;
@@ -130,14 +149,25 @@ impl Diff {
         } else if !differences.is_empty() {
             anstream::stdout().write_all(table(names, &differences).as_bytes())?;
         }
+        if let Some(note) = note {
+            remark(&note);
+        }
         Ok(if differences.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
     }
 
-    fn differences(&self, a: &Address, b: &Address) -> Result<Vec<Difference>, Failure> {
+    /// `note` becomes what the user should know of a comparison that is not whole.
+    fn differences(
+        &self,
+        a: &Address,
+        b: &Address,
+        note: &mut Option<&'static str>,
+    ) -> Result<Vec<Difference>, Failure> {
+        let locations = [a.location(), b.location()];
         let location = a.location();
         let (a, b) = (Compared::open(a)?, Compared::open(b)?);
         let has_array = |frame: &Frame<Reader>| frame.array().is_ok_and(|array| array.is_some());
-        let sizes = if has_array(&a.frame) || has_array(&b.frame) { &[][..] } else { &SIZES };
+        let are_arrays = [&a, &b].map(|compared| has_array(&compared.frame));
+        let sizes = if are_arrays == [false; 2] { &SIZES } else { &[][..] };
         let changes = FieldChange::all(&a.frame, &b.frame, &[&FIELDS, sizes].concat());
         let changes = changes.map_err(|error| location.failure(error))?;
         let room = match (self.meta, self.json) {
@@ -147,8 +177,105 @@ impl Diff {
         };
         let mut differences: Vec<_> = changes.into_iter().filter_map(Difference::of_fields).collect();
         differences.extend(differences_of_layers(&a, &b, room));
+        if self.data {
+            let [a_location, b_location] = locations;
+            let a = Items::of(a.frame).map_err(|problem| a_location.failure(problem))?;
+            let b = Items::of(b.frame).map_err(|problem| b_location.failure(problem))?;
+            let compared = compare_items([a, b], self.tolerance.unwrap_or_default());
+            let (difference, why) = compared.map_err(|unread| match unread {
+                Unread::A(problem) => a_location.failure(problem),
+                Unread::B(problem) => b_location.failure(problem),
+            })?;
+            differences.extend(difference);
+            *note = why;
+        } else if are_arrays == [true; 2] {
+            *note = Some("the items were not compared; use --data");
+        }
         Ok(differences)
     }
+}
+
+/// Parses a tolerance.
+fn tolerance(text: &str) -> Result<f64, String> {
+    let number = text.parse().ok().filter(|number: &f64| *number >= 0.0);
+    number.ok_or_else(|| "must be a number that is not negative, such as 1e-6".into())
+}
+
+/// An error of reading the items of the first or the second array.
+enum Unread {
+    A(Problem),
+    B(Problem),
+}
+
+impl From<Error> for Unread {
+    fn from(error: Error) -> Self {
+        Self::A(error.into())
+    }
+}
+
+/// The difference of the items. Without one, why they were not compared, if they were not.
+fn compare_items(
+    [mut a, mut b]: [Items; 2],
+    tolerance: f64,
+) -> Result<(Option<Difference>, Option<&'static str>), Unread> {
+    let of_b = |error: Error| Unread::B(error.into());
+    let shape = a.geometry.shape();
+    if shape != b.geometry.shape() {
+        return Ok((None, Some("the items were not compared: the shapes differ")));
+    }
+    let (a_dtype, b_dtype) = (Item::of(&a)?.dtype, Item::of(&b).map_err(of_b)?.dtype);
+    let Some(comparison) = Comparison::new([&a_dtype, &b_dtype], tolerance) else {
+        return Ok((
+            None,
+            Some("the items were not compared: the dtypes differ in more than width or byte order"),
+        ));
+    };
+    let whole: Vec<_> = shape.iter().map(|&items| 0..items).collect();
+    let all = a.nbytes(&whole)?;
+    b.nbytes(&whole).map_err(of_b)?;
+    let mut progress = Progress::of_bytes(all as u64);
+    let (mut done, mut different, mut first) = (0, 0, None);
+    a.read_rows(&whole, &mut |ranges, a| {
+        let b = b.read_again(ranges).map_err(of_b)?;
+        let (count, number) = comparison.count(a, b);
+        different += count;
+        if let (None, Some(number)) = (&first, number) {
+            let shown = [(&a_dtype, a), (&b_dtype, b)].map(|(dtype, items)| {
+                let item = items.chunks_exact(dtype.item_size().max(1)).nth(number);
+                let value = Value::read(dtype, item.unwrap_or_default());
+                (to_raw_value(&value).ok(), clean(&value.scalar()))
+            });
+            first = Some((index_in(ranges, number as u64), shown));
+        }
+        done += a.len() as u64;
+        progress.show(done);
+        Ok::<_, Unread>(())
+    })?;
+    let difference = first.map(|(index, [(a, a_text), (b, b_text)])| {
+        let nitems = all.checked_div(a_dtype.item_size()).unwrap_or_default() as u64;
+        let place: Vec<_> = index.iter().map(ToString::to_string).collect();
+        let place = if place.is_empty() { String::new() } else { format!(", first {}", place.join(",")) };
+        let field = format!("data: {different} of {}{place}", count(nitems, "item"));
+        let texts = [field, a_text, b_text];
+        Difference { field: "data", name: None, a, b, index: Some(index), different: Some(different), texts }
+    });
+    Ok((difference, None))
+}
+
+/// The index in the array of an item in a part of it.
+fn index_in(part: &[Range<u64>], mut number: u64) -> Vec<u64> {
+    let mut index: Vec<_> = part
+        .iter()
+        .rev()
+        .map(|range| {
+            let length = (range.end - range.start).max(1);
+            let at = range.start + number % length;
+            number /= length;
+            at
+        })
+        .collect();
+    index.reverse();
+    index
 }
 
 impl Compared {
@@ -217,12 +344,20 @@ impl Difference {
     fn of_fields(change: FieldChange) -> Option<Self> {
         let [a_text, b_text] = change.texts();
         let FieldChange { field, values: [a, b] } = change;
-        let is_zero = |value: &Value| value.as_u64().unwrap_or_default() == 0;
+        let is_zero = |value: &value::Value| value.as_u64().unwrap_or_default() == 0;
         if ["version", "dtype_format"].contains(&field) && is_zero(&a) && is_zero(&b) {
             return None;
         }
         let [a, b] = [a, b].map(|value| to_raw_value(&value).ok());
-        Some(Self { field, name: None, a, b, texts: [field.into(), a_text, b_text] })
+        Some(Self {
+            field,
+            name: None,
+            a,
+            b,
+            index: None,
+            different: None,
+            texts: [field.into(), a_text, b_text],
+        })
     }
 
     /// `None` if the metalayers are equal. At least one frame has the metalayer.
@@ -239,7 +374,7 @@ impl Difference {
         }
         let [(a, a_text), (b, b_text)] = [a, b].map(|value| shown(value, room));
         let texts = [format!("{field} {}", clean(name)), a_text, b_text];
-        Some(Self { field, name: Some(name.into()), a, b, texts })
+        Some(Self { field, name: Some(name.into()), a, b, index: None, different: None, texts })
     }
 }
 

@@ -32,8 +32,8 @@ pub(crate) struct Items {
     buffer: Vec<u8>,
 }
 
-/// Receives the bytes of items.
-pub(crate) type ReceiveItems<'r, E> = dyn FnMut(&[u8]) -> Result<(), E> + 'r;
+/// Receives a part of a slice: its ranges, and the bytes of its items.
+pub(crate) type ReceiveItems<'r, E> = dyn FnMut(&[Range<u64>], &[u8]) -> Result<(), E> + 'r;
 
 impl Items {
     /// The array of a frame, unless its items are computed or stored elsewhere (`is_active`).
@@ -113,6 +113,14 @@ impl Items {
         Ok(edges)
     }
 
+    /// Reads a slice into memory that serves the next read.
+    pub(crate) fn read_again(&mut self, ranges: &[Range<u64>]) -> Result<&[u8], Error> {
+        let nbytes = self.nbytes(ranges)?;
+        self.buffer.resize(nbytes, 0);
+        self.frame.slice(ranges).threads(self.threads).read_into(&mut self.buffer)?;
+        Ok(&self.buffer)
+    }
+
     /// Reads a whole slice, unless it is too long.
     pub(crate) fn read_all(&mut self, ranges: &[Range<u64>]) -> Result<Vec<u8>, Problem> {
         let (nbytes, limit) = (self.nbytes(ranges)? as u64, self.limit);
@@ -185,10 +193,7 @@ impl Items {
         ranges: &[Range<u64>],
         receive: &mut ReceiveItems<'_, E>,
     ) -> Result<(), E> {
-        let nbytes = self.nbytes(ranges)?;
-        self.buffer.resize(nbytes, 0);
-        self.frame.slice(ranges).threads(self.threads).read_into(&mut self.buffer)?;
-        receive(&self.buffer)
+        receive(ranges, self.read_again(ranges)?)
     }
 }
 

@@ -8,17 +8,7 @@ use b2nd_frame::{Check, CheckDepth, Codec, Filter, Finding, Frame, FrameBuilder,
 use b2nd_lab::data;
 use b2nd_serde::{Meta, Shapes};
 
-use crate::run::{folder, run, run_with, screen, snapshot, text};
-
-/// A NumPy file of version 1.0 with this header.
-fn npy(header: &str, items: &[u8]) -> Vec<u8> {
-    let length = u16::try_from(header.len()).unwrap().to_le_bytes();
-    [b"\x93NUMPY\x01\0", &length[..], header.as_bytes(), items].concat()
-}
-
-fn header(descr: &str, shape: &str) -> String {
-    format!("{{'descr': {descr}, 'fortran_order': False, 'shape': {shape}, }}\n")
-}
+use crate::run::{folder, header, npy, run, run_with, screen, snapshot, text};
 
 /// 15 items that grow.
 fn items() -> Vec<u8> {

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::run::{objects, run, screen, snapshot, text};
+use crate::run::{header, npy, objects, run, screen, snapshot, text};
 use b2nd_frame::FindingCode;
 use b2nd_lab::{chunk_of_zeros, data, frame_of, stored_chunk};
 use serde_json::json;
@@ -21,19 +21,71 @@ fn what_differs_is_shown_and_counts_in_the_exit_status() {
 }
 
 #[test]
-fn frames_that_differ_in_data_and_length_only_have_no_difference() {
+fn the_items_are_not_compared_without_data() {
     let folder = tempfile::tempdir().unwrap();
     let mut other = fs::read(data().join("int32_3x5.b2nd")).unwrap();
     other[200] ^= 1;
     fs::write(folder.path().join("other.b2nd"), other).unwrap();
     let path = data().join("int32_3x5.b2nd");
     let output = run(folder.path(), &["diff", path.to_str().unwrap(), "other.b2nd"]);
-    assert_eq!((output.status.code(), text(&output.stdout), text(&output.stderr)), (Some(0), "", ""));
+    assert_eq!(
+        (output.status.code(), text(&output.stdout), text(&output.stderr)),
+        (Some(0), "", "b2nd: the items were not compared; use --data\n")
+    );
+    let output = run(folder.path(), &["diff", "--data", path.to_str().unwrap(), "other.b2nd"]);
+    assert_eq!(output.status.code(), Some(1));
     let json = run(folder.path(), &["diff", "--json", "other.b2nd", "other.b2nd"]);
     assert_eq!(
         objects(&json),
         [json!({ "schema": 1, "a": "other.b2nd", "b": "other.b2nd", "differences": [] })]
     );
+}
+
+/// Arrays of items with other chunks, byte orders and widths. `lab/interop/values.py` compares random ones with NumPy.
+#[test]
+fn items_are_compared_by_their_values() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, descr: &str, shape: &str, items: &[u8], options: &[&str]| {
+        fs::write(folder.path().join("items.npy"), npy(&header(descr, shape), items)).unwrap();
+        let arguments = [&["convert", "items.npy", name], options].concat();
+        assert!(run(folder.path(), &arguments).status.success());
+    };
+    let floats = [1.0, f32::NAN, -0.0, f32::INFINITY, 5.0, 6.5];
+    let equal: Vec<u8> = floats.into_iter().flat_map(|float| (float + 0.0).to_be_bytes()).collect();
+    let floats = floats.map(f64::from);
+    let bytes = |items: &[f64]| items.iter().copied().flat_map(f64::to_le_bytes).collect::<Vec<u8>>();
+    write("a.b2nd", "'<f8'", "(2, 3)", &bytes(&floats), &[]);
+    write("equal.b2nd", "'>f4'", "(2, 3)", &equal, &["--chunks", "1,2", "--blocks", "1,1"]);
+    let near = bytes(&[1.0, f64::NAN, 0.5, f64::INFINITY, 5.0, 7.0]);
+    write("near.b2nd", "'<f8'", "(2, 3)", &near, &[]);
+    write("integers.b2nd", "'|i1'", "(2, 3)", &[1, 2, 0, 4, 5, 7], &[]);
+    write("texts.b2nd", "'|S1'", "(2, 3)", b"abcdef", &[]);
+    write("long.b2nd", "'<f8'", "(3, 2)", &bytes(&floats), &[]);
+    let struct_of = |point: &str| format!("[('a', '|u1'), ('b', '<f8', (2,)), ('c', '{point}')]");
+    let items = |last: &[u8]| [&[7], &bytes(&[0.5, 1.5])[..], last].concat();
+    write("struct.b2nd", &struct_of("|S2"), "()", &items(b"xy"), &[]);
+    write("padded.b2nd", &struct_of("|S4"), "()", &items(b"xy\0\0"), &[]);
+    write("other.b2nd", &struct_of("|S2"), "()", &items(b"xz"), &[]);
+    let mut screens = String::new();
+    for (pair, options, status) in [
+        (["a.b2nd", "equal.b2nd"], &[][..], 1),
+        (["a.b2nd", "near.b2nd"], &[], 1),
+        (["a.b2nd", "near.b2nd"], &["--tolerance", "0.5"], 0),
+        (["a.b2nd", "integers.b2nd"], &["--tolerance", "0.5"], 1),
+        (["a.b2nd", "texts.b2nd"], &[], 1),
+        (["a.b2nd", "long.b2nd"], &[], 1),
+        (["struct.b2nd", "padded.b2nd"], &[], 1),
+        (["struct.b2nd", "other.b2nd"], &[], 1),
+        (["struct.b2nd", "other.b2nd"], &["--json"], 1),
+        (["a.b2nd", "near.b2nd"], &["--tolerance=-1"], 2),
+        (["a.b2nd", "near.b2nd"], &["--tolerance", "nan"], 2),
+    ] {
+        let output = run(folder.path(), &[&["diff", "--data"], options, &pair].concat());
+        assert_eq!(output.status.code(), Some(status), "{pair:?}: {}", text(&output.stdout));
+        let options = options.join(" ");
+        screens += &[format!("$ b2nd diff --data {options} {}\n", pair.join(" ")), screen(&output)].concat();
+    }
+    snapshot("diff_data", &screens);
 }
 
 #[test]
@@ -52,6 +104,7 @@ fn numbers_of_the_header_and_of_the_metalayer_are_compared() {
         fs::write(folder.path().join("other.b2nd"), other).unwrap();
         let output = run(folder.path(), &["diff", "--json", path.to_str().unwrap(), "other.b2nd"]);
         assert_eq!(output.status.code(), Some(1), "{field}: {}", text(&output.stdout));
+        assert!(crate::json::schema().is_valid(&objects(&output)[0]), "{field}");
         let differences = &objects(&output)[0]["differences"];
         let [a, b] = values;
         assert!(

@@ -265,7 +265,7 @@ fn the_key_of_an_array_in_the_data_of_a_store_is_an_address() {
         let copy = format!("{}.b2nd", address.replace(['/', ':'], "_"));
         assert!(run(folder.path(), &["rewrite", address, &copy]).status.success());
         assert_eq!(
-            screen(&run(folder.path(), &["diff", address, &copy])),
+            screen(&run(folder.path(), &["diff", "--data", address, &copy])),
             "status 0\n--- stdout\n--- stderr\n"
         );
         let items = |from: &str| run(folder.path(), &["cat", "--npy", from]).stdout;

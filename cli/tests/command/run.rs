@@ -175,3 +175,14 @@ pub(crate) fn snapshot(name: &str, text: &str) {
         insta::assert_snapshot!(name, text);
     });
 }
+
+/// A NumPy file of version 1.0 with this header.
+pub(crate) fn npy(header: &str, items: &[u8]) -> Vec<u8> {
+    let length = u16::try_from(header.len()).unwrap().to_le_bytes();
+    [b"\x93NUMPY\x01\0", &length[..], header.as_bytes(), items].concat()
+}
+
+/// The header of a NumPy file.
+pub(crate) fn header(descr: &str, shape: &str) -> String {
+    format!("{{'descr': {descr}, 'fortran_order': False, 'shape': {shape}, }}\n")
+}

@@ -9,7 +9,7 @@ use super::time::datetime;
 /// An item, read from its bytes. The values of a struct or subarray are read when they are used: in memory they would
 /// be many times longer than their bytes.
 #[derive(Debug)]
-pub(super) enum Value<'b> {
+pub(crate) enum Value<'b> {
     Bool(bool),
     Integer(i128),
     /// A float of any width, as the `f64` with its digits.
@@ -30,7 +30,7 @@ pub(super) enum Value<'b> {
 
 /// The fields of a struct.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Fields<'b> {
+pub(crate) struct Fields<'b> {
     fields: &'b [Field],
     bytes: &'b [u8],
 }
@@ -48,7 +48,7 @@ impl<'b> Fields<'b> {
 
 /// A subarray: lists in lists.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct List<'b> {
+pub(crate) struct List<'b> {
     shape: &'b [usize],
     base: &'b Dtype,
     bytes: &'b [u8],
@@ -91,7 +91,7 @@ pub(super) fn list_count(shape: &[usize]) -> u64 {
 
 impl<'b> Value<'b> {
     /// Reads an item of this dtype. It never fails: bytes without a meaning become `Void`.
-    pub(super) fn read(dtype: &'b Dtype, bytes: &'b [u8]) -> Self {
+    pub(crate) fn read(dtype: &'b Dtype, bytes: &'b [u8]) -> Self {
         let value = match (dtype.kind(), dtype.item_size()) {
             (Kind::Bool, _) => dtype.read_item(bytes).map(Self::Bool),
             (Kind::Int | Kind::Uint, _) => dtype.read_item(bytes).map(Self::Integer),
@@ -126,7 +126,7 @@ impl<'b> Value<'b> {
     }
 
     /// The item by itself.
-    pub(super) fn scalar(&self) -> String {
+    pub(crate) fn scalar(&self) -> String {
         match self {
             Self::Str(text) => text.clone(),
             Self::Datetime(None, _) | Self::Timedelta(None) => "NaT".into(),
