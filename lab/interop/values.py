@@ -3,7 +3,7 @@
     values.py [COUNT] [SEED]
 
 For each array, it compares `--npy` (whole, and a random slice), the text, and `--json`; what `b2nd convert` makes of it: a NumPy file,
-an array of that file, and a repacked array; and the items that `b2nd diff --data` finds different in a changed copy.
+an array of that file, and a repacked array; the items that `b2nd diff --data` finds different in a changed copy; and `b2nd info --stats`.
 """
 
 import io
@@ -206,9 +206,22 @@ def compare_changed(path, expected, rng, counts, folder):
     array.unlink()
 
 
+def compare_stats(path, expected, counts):
+    stats = json.loads(run("--stats", "--json", path, command="info").stdout).get("stats")
+    if expected.dtype.kind not in "biuf":
+        assert stats is None, (path, expected.dtype, stats)
+        return
+    finite = expected[np.isfinite(expected)]
+    ends = [None, None] if finite.size == 0 else [finite.min(), finite.max()]
+    found = [None if stats[name] is None else np.array(stats[name]).astype(expected.dtype) for name in ("min", "max")]
+    wanted = [np.isnan(expected).sum(), np.isinf(expected).sum(), (expected == 0).sum()]
+    assert found == ends and [stats["nan"], stats["infinite"], stats["zeros"]] == wanted, (path, expected.dtype, stats, ends, wanted)
+    counts["stats"] += 1
+
+
 def random_arrays(count, seed):
     rng = random.Random(seed)
-    counts = {"arrays": 0, "slices": 0, "texts": 0, "full texts": 0, "JSON": 0, "converted": 0, "compared": 0, "not written": 0}
+    counts = {"arrays": 0, "slices": 0, "texts": 0, "full texts": 0, "JSON": 0, "converted": 0, "compared": 0, "stats": 0, "not written": 0}
     with tempfile.TemporaryDirectory() as name:
         for number in range(count):
             path = os.path.join(name, f"{number}.b2nd")
@@ -225,6 +238,7 @@ def random_arrays(count, seed):
             counts["arrays"] += 1
             expected = expected.reshape(array.shape)
             compare(path, expected, rng, counts, Path(name))
+            compare_stats(path, expected, counts)
             compare_changed(path, expected, rng, counts, Path(name))
     return counts
 

@@ -9,12 +9,13 @@ use b2nd_frame::CheckDepth;
 use clap::Args;
 use serde::Serialize;
 
-use crate::input::{Failure, ShownValues, Target, Visit, given, store_at};
+use crate::input::{Failure, ShownValues, Target, View, Visit, given, store_at};
+use crate::output::items::Stats;
 use crate::output::json::{print, print_failure};
 use crate::output::page::{Page, painted};
 use crate::output::record::Record;
 use crate::output::store::{StoreRecord, table_at};
-use crate::terminal::{Outcome, remark};
+use crate::terminal::{Outcome, Progress, remark};
 
 /// Show everything about arrays except their data
 #[derive(Args)]
@@ -28,6 +29,9 @@ pub(crate) struct Info {
     /// Show the full values of metalayers; without it, each is cut to a line, and JSON has no values longer than 64 KiB
     #[arg(long)]
     meta: bool,
+    /// Read all items, and show their minimum and maximum, and how many are NaN, infinite and zero
+    #[arg(long)]
+    stats: bool,
     /// Print a JSON object for each frame, one per line
     #[arg(long)]
     json: bool,
@@ -36,7 +40,7 @@ pub(crate) struct Info {
 impl Info {
     pub(crate) fn run(self) -> Outcome {
         let several = self.files.len() > 1;
-        let mut printer = PagePrinter { json: self.json, shown: 0, has_failed: false };
+        let mut printer = PagePrinter { json: self.json, stats: self.stats, shown: 0, has_failed: false };
         for address in given(self.files) {
             let target = Target::given(address);
             if !printer.stores(&target)? {
@@ -50,6 +54,7 @@ impl Info {
 /// The state of the output.
 struct PagePrinter {
     json: bool,
+    stats: bool,
     /// The pages so far.
     shown: u64,
     has_failed: bool,
@@ -87,7 +92,15 @@ impl PagePrinter {
                 Ok(_) if written.is_err() => return,
                 Ok(view) => {
                     let with_path = several || view.location.member().is_some();
-                    let page = Page { view, record: Record::of(view), with_path, whole };
+                    let stats = match self.stats_of(view) {
+                        Ok(stats) => stats,
+                        Err(error) => {
+                            written = Err(error);
+                            return;
+                        }
+                    };
+                    let record = Record { stats: stats.as_ref(), ..Record::of(view) };
+                    let page = Page { view, record, with_path, whole };
                     self.show(&page.record, &page)
                 }
                 Err(failure) => self.fail(&failure),
@@ -100,6 +113,21 @@ impl PagePrinter {
             remark(&format_args!("{}: no frame found", target.location()));
         }
         written
+    }
+
+    /// What the items are, with --stats. Prints why they cannot be read.
+    fn stats_of(&mut self, view: View<'_>) -> io::Result<Option<Stats>> {
+        if !self.stats || view.array.is_none() {
+            return Ok(None);
+        }
+        let mut progress = Progress::of_bytes_so_far(self.shown == 0);
+        match Stats::at(view.location, None, &mut |nbytes| progress.show(nbytes)) {
+            Ok(stats) => Ok(stats),
+            Err(failure) => {
+                drop(progress);
+                self.fail(&failure).map(|()| None)
+            }
+        }
     }
 
     /// Prints an object, or a page, after an empty line unless it is the first.

@@ -32,6 +32,7 @@ use crate::terminal::Outcome;
   b2nd ls --sort nbytes -n 10 data/
   b2nd ls --dtype float32,float64 --ndim 3 data/
   b2nd ls --all --long data/
+  b2nd ls --stats --json data/ | jq -r 'select(.stats.nan > 0).address'
   find data -name '*.b2nd' -print0 | b2nd ls -0 --files-from - --summary
   b2nd ls --scan measurements.h5
   b2nd ls --print0 data/ | xargs -0 b2nd info
@@ -61,6 +62,9 @@ pub(crate) struct Ls {
     /// Show the ratio, codec and level, and read the chunk index to show how many of the chunks are stored
     #[arg(short, long, conflicts_with_all = ["scan", "summary"])]
     long: bool,
+    /// Read all items, and show their minimum and maximum, and how many are NaN, infinite and zero
+    #[arg(long, conflicts_with_all = ["summary", "print0"])]
+    stats: bool,
     /// Show sizes as exact numbers of bytes, as --json does
     #[arg(long, conflicts_with_all = ["json", "summary"])]
     bytes: bool,
@@ -94,7 +98,7 @@ impl Ls {
         let plan = Plan {
             form,
             is_json: self.json,
-            format: RowFormat { is_long: self.long, is_exact: self.bytes },
+            format: RowFormat { is_long: self.long, has_stats: self.stats, is_exact: self.bytes },
             order: self.sort.map(|by| Order { by, is_reverse: self.reverse }),
             limit: self.limit.unwrap_or(usize::MAX),
             all: self.all,

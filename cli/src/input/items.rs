@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::path::Path;
 use std::thread;
 
-use b2nd_frame::{Error, Frame, expansion_limit};
+use b2nd_frame::{ChunkPlace, Error, Frame, SpecialValue, expansion_limit};
 use b2nd_serde::Geometry;
 
 use super::source::Reader;
@@ -32,6 +32,9 @@ pub(crate) struct Items {
     buffer: Vec<u8>,
 }
 
+/// Receives items, and how many times each one counts.
+pub(crate) type ReceiveRepeated<'r, E> = dyn FnMut(&[u8], u64) -> Result<(), E> + 'r;
+
 /// Receives a part of a slice: its ranges, and the bytes of its items.
 pub(crate) type ReceiveItems<'r, E> = dyn FnMut(&[Range<u64>], &[u8]) -> Result<(), E> + 'r;
 
@@ -51,14 +54,19 @@ impl Items {
             }
         };
         let typesize = usize::try_from(frame.header().typesize).unwrap_or_default();
-        let threads = thread::available_parallelism().map_or(1, usize::from);
         let limit = expansion_limit(stored_len(&frame));
         if typesize as u64 > limit {
             let message =
                 format!("items of {typesize} bytes are too long: the limit for this frame is {limit} bytes");
             return Err(Problem::new("too-large", message));
         }
+        let threads = thread::available_parallelism().map_or(1, usize::from);
         Ok(Self { frame, geometry, typesize, threads, limit, buffer: Vec::new() })
+    }
+
+    /// With this number of threads. The default is one per processor.
+    pub(crate) fn threads(self, threads: usize) -> Self {
+        Self { threads, ..self }
     }
 
     /// The number of bytes of a slice.
@@ -111,6 +119,44 @@ impl Items {
             copy_into(&mut edges, &shape, &places, &mut bytes.chunks_exact(self.typesize));
         }
         Ok(edges)
+    }
+
+    /// Reads all items, in any order. Of special chunks of a kind, one item is read.
+    pub(crate) fn read_chunks<E: From<Error>>(
+        &mut self,
+        receive: &mut ReceiveRepeated<'_, E>,
+    ) -> Result<(), E> {
+        let geometry = self.geometry.clone();
+        // The first chunk of each special value, and the number of items.
+        let mut special: Vec<(SpecialValue, u64, u64)> = Vec::new();
+        let mut stored = Vec::new();
+        let mut chunks = self.frame.chunks()?;
+        while let Some(entry) = chunks.next().transpose()? {
+            let ChunkPlace::Special(value) = entry.place else {
+                stored.push(entry.number);
+                continue;
+            };
+            let nitems = geometry.chunk(entry.number).map_or(0, |chunk| chunk.extent().nitems());
+            match special.iter_mut().find(|(other, ..)| *other == value) {
+                Some((.., count)) => *count = count.saturating_add(nitems),
+                None => special.push((value, entry.number, nitems)),
+            }
+        }
+        drop(chunks);
+        if special.is_empty() {
+            let whole: Vec<_> = geometry.shape().iter().map(|&items| 0..items).collect();
+            return self.read_rows(&whole, &mut |_, bytes| receive(bytes, 1));
+        }
+        for chunk in stored.into_iter().filter_map(|number| geometry.chunk(number)) {
+            let ranges: Vec<_> = chunk.extent().ranges().collect();
+            self.read_rows(&ranges, &mut |_, bytes| receive(bytes, 1))?;
+        }
+        for (_, number, count) in special {
+            let Some(chunk) = geometry.chunk(number) else { continue };
+            let first: Vec<_> = chunk.extent().ranges().map(|range| range.start..range.start + 1).collect();
+            receive(self.read_again(&first)?, count)?;
+        }
+        Ok(())
     }
 
     /// Reads a slice into memory that serves the next read.

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use b2nd_frame::ObjectKind;
 
+use super::items::Stats;
 use super::json::add_line;
 use super::record::Record;
 use super::row::{Row, RowFormat};
@@ -112,13 +113,24 @@ impl<'p> ListingBatch<'p> {
             return;
         }
         *(if is_array { &mut self.totals.arrays } else { &mut self.totals.others }) += 1;
+        let stats = if format.has_stats && is_array {
+            // The other threads have the other files.
+            Stats::at(view.location, Some(1), &mut |_| {}).unwrap_or_else(|failure| {
+                self.take_failure(failure);
+                None
+            })
+        } else {
+            None
+        };
         let key = order.map(|order| order.key_of_frame(view));
         match form {
             Form::Summary => self.summary.add(view),
             _ if !is_array && !all => self.totals.hides = true,
-            Form::Json => self.add_bytes(key, |lines| add_line(lines, &Record::of(view))),
+            Form::Json => self.add_bytes(key, |lines| {
+                add_line(lines, &Record { stats: stats.as_ref(), ..Record::of(view) });
+            }),
             Form::Addresses => self.add_bytes(key, |list| add_address(list, view.location)),
-            Form::Rows => self.add_row(key, Row::of_frame(view, format)),
+            Form::Rows => self.add_row(key, Row::of_frame(view, stats.as_ref(), format)),
         }
     }
 

@@ -7,6 +7,7 @@ use b2nd_frame::{ChunkCounts, FindingCode, Header, SpecialValue};
 use serde_json::value::RawValue;
 use unicode_width::UnicodeWidthStr;
 
+use super::items::Stats;
 use super::record::Record;
 use super::store::{ColumnRecord, StoreRecord, TableRecord};
 use crate::input::{Location, View};
@@ -55,6 +56,12 @@ impl Display for Page<'_> {
             // python-blosc2 too prints 0 if nothing is stored.
             Some(_) => writeln!(f, "cratio  : {:.2}x", record.cratio.unwrap_or(0.0))?,
             None => writeln!(f, "cratio  : unknown")?,
+        }
+        if let Some(stats) = record.stats {
+            let [min, max] =
+                [&stats.min, &stats.max].map(|end| end.as_ref().map_or(ABSENT, |number| &number.text));
+            let Stats { nan, infinite, zeros, .. } = stats;
+            writeln!(f, "items   : {min} to {max}; {nan} NaN, {infinite} infinite, {zeros} zero")?;
         }
         layout(record, f)?;
         frame(record, header, f)?;

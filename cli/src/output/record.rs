@@ -11,6 +11,7 @@ use b2nd_serde::{Geometry, Meta};
 use serde::Serialize;
 use serde_json::value::{RawValue, Value};
 
+use super::items::Stats;
 use super::messagepack;
 use super::packed::PackedTensor;
 use crate::input::{Location, ShownValues, View};
@@ -70,6 +71,9 @@ pub(crate) struct Record<'f> {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) vlmetalayers: Option<Vec<VlLayerRecord<'f>>>,
     pub(crate) stale_bytes: Option<usize>,
+    /// Only with --stats, for items that are numbers.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) stats: Option<&'f Stats>,
     pub(crate) findings: &'f [Finding],
     /// The parts that the check skipped.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -189,6 +193,7 @@ impl<'f> Record<'f> {
             has_vlmetalayers: header.has_vlmetalayers,
             vlmetalayers: VlLayerRecord::all(view.trailer, view.values),
             stale_bytes: array.map(|array| array.stale_tail().len()),
+            stats: None,
             findings: view.findings,
             skipped: view.skipped.iter().map(Into::into).collect(),
             mend: None,

@@ -2,6 +2,7 @@
 
 use b2nd_frame::{Array, ObjectKind, Severity};
 
+use super::items::Stats;
 use super::packed::PackedTensor;
 use super::store::{StoreRecord, TableRecord};
 use super::table::{Columns, Side};
@@ -18,21 +19,34 @@ struct Column {
     side: Side,
     /// `None` if the value is unknown.
     cell: fn(Subject<'_>, RowFormat) -> Option<String>,
-    is_only_long: bool,
+    shown: Shown,
+}
+
+/// When a column is filled.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Shown {
+    Always,
+    Long,
+    Stats,
 }
 
 /// All columns, in their order.
-const COLUMNS: [Column; 10] = [
+const COLUMNS: [Column; 15] = [
     Column::new("SHAPE", Side::Left, shape),
     Column::new("CHUNKS", Side::Left, |of, _| Some(short(of.array()?.chunkshape()))),
     Column::new("BLOCKS", Side::Left, |of, _| Some(short(of.array()?.meta().blockshape()))),
     Column::new("DTYPE", Side::Left, dtype),
     Column::new("NBYTES", Side::Right, |of, format| Some(format.size(of.frame()?.nbytes()?))),
     Column::new("CBYTES", Side::Right, |of, format| Some(format.size(of.frame()?.cbytes()?))),
-    Column::new("RATIO", Side::Right, compression).only_long(),
-    Column::new("CODEC", Side::Left, |of, _| Some(of.frame()?.header.codec.to_string())).only_long(),
-    Column::new("LEVEL", Side::Right, |of, _| Some(of.frame()?.header.level.to_string())).only_long(),
-    Column::new("STORED", Side::Right, stored).only_long(),
+    Column::new("RATIO", Side::Right, compression).only(Shown::Long),
+    Column::new("CODEC", Side::Left, |of, _| Some(of.frame()?.header.codec.to_string())).only(Shown::Long),
+    Column::new("LEVEL", Side::Right, |of, _| Some(of.frame()?.header.level.to_string())).only(Shown::Long),
+    Column::new("STORED", Side::Right, stored).only(Shown::Long),
+    Column::new("MIN", Side::Right, |of, _| Some(of.stats()?.min.as_ref()?.text.clone())).only(Shown::Stats),
+    Column::new("MAX", Side::Right, |of, _| Some(of.stats()?.max.as_ref()?.text.clone())).only(Shown::Stats),
+    Column::new("NAN", Side::Right, |of, _| Some(of.stats()?.nan.to_string())).only(Shown::Stats),
+    Column::new("INFINITE", Side::Right, |of, _| Some(of.stats()?.infinite.to_string())).only(Shown::Stats),
+    Column::new("ZEROS", Side::Right, |of, _| Some(of.stats()?.zeros.to_string())).only(Shown::Stats),
 ];
 
 impl Column {
@@ -41,19 +55,19 @@ impl Column {
         side: Side,
         cell: fn(Subject<'_>, RowFormat) -> Option<String>,
     ) -> Self {
-        Self { heading, side, cell, is_only_long: false }
+        Self { heading, side, cell, shown: Shown::Always }
     }
 
-    const fn only_long(self) -> Self {
-        Self { is_only_long: true, ..self }
+    const fn only(self, shown: Shown) -> Self {
+        Self { shown, ..self }
     }
 }
 
 /// The subject of a row.
 #[derive(Clone, Copy)]
 enum Subject<'s> {
-    /// A frame, and its tensor if it has no array.
-    Frame(View<'s>, Option<&'s PackedTensor>),
+    /// A frame, its tensor if it has no array, and what its items are.
+    Frame(View<'s>, Option<&'s PackedTensor>, Option<&'s Stats>),
     /// A store or a table, with the number of rows of a table, and of its members or columns.
     Store { rows: Option<u64>, holds: &'s str },
 }
@@ -61,7 +75,14 @@ enum Subject<'s> {
 impl<'s> Subject<'s> {
     fn frame(self) -> Option<View<'s>> {
         match self {
-            Self::Frame(view, _) => Some(view),
+            Self::Frame(view, ..) => Some(view),
+            Self::Store { .. } => None,
+        }
+    }
+
+    fn stats(self) -> Option<&'s Stats> {
+        match self {
+            Self::Frame(.., stats) => stats,
             Self::Store { .. } => None,
         }
     }
@@ -73,8 +94,8 @@ impl<'s> Subject<'s> {
 
 fn shape(of: Subject<'_>, _: RowFormat) -> Option<String> {
     match of {
-        Subject::Frame(View { array: Some(array), .. }, _) => Some(short(array.shape())),
-        Subject::Frame(_, tensor) => Some(short(&tensor?.shape)),
+        Subject::Frame(View { array: Some(array), .. }, ..) => Some(short(array.shape())),
+        Subject::Frame(_, tensor, _) => Some(short(&tensor?.shape)),
         Subject::Store { rows, .. } => rows.map(|rows| rows.to_string()),
     }
 }
@@ -82,11 +103,11 @@ fn shape(of: Subject<'_>, _: RowFormat) -> Option<String> {
 /// The dtype; for a frame without an array or tensor, its number of chunks and item size.
 fn dtype(of: Subject<'_>, _: RowFormat) -> Option<String> {
     match of {
-        Subject::Frame(View { array: Some(array), .. }, _) => {
+        Subject::Frame(View { array: Some(array), .. }, ..) => {
             Some(shortened(&text::dtype(array)?, MAX_CELL_WIDTH))
         }
-        Subject::Frame(_, Some(tensor)) => Some(shortened(&tensor.dtype_name(), MAX_CELL_WIDTH)),
-        Subject::Frame(view, None) => {
+        Subject::Frame(_, Some(tensor), _) => Some(shortened(&tensor.dtype_name(), MAX_CELL_WIDTH)),
+        Subject::Frame(view, None, _) => {
             // If chunks differ in length, only the chunk index has their number, which may be unreadable.
             let chunks = view.nchunks().map_or("chunks".into(), |chunks| count(chunks, "chunk"));
             Some(format!("{chunks}, V{}", view.header.typesize))
@@ -110,13 +131,19 @@ fn stored(of: Subject<'_>, _: RowFormat) -> Option<String> {
 pub(crate) struct RowFormat {
     /// Whether the columns of --long are filled.
     pub(crate) is_long: bool,
+    /// Whether the columns of --stats are filled.
+    pub(crate) has_stats: bool,
     /// Whether sizes are exact numbers of bytes.
     pub(crate) is_exact: bool,
 }
 
 impl RowFormat {
     fn fills(self, column: &Column) -> bool {
-        self.is_long || !column.is_only_long
+        match column.shown {
+            Shown::Always => true,
+            Shown::Long => self.is_long,
+            Shown::Stats => self.has_stats,
+        }
     }
 
     /// The headings, empty for columns that are not filled.
@@ -153,11 +180,11 @@ pub(crate) struct Row {
 
 impl Row {
     /// The row of an array, or of a frame without one.
-    pub(crate) fn of_frame(view: View<'_>, format: RowFormat) -> Self {
+    pub(crate) fn of_frame(view: View<'_>, stats: Option<&Stats>, format: RowFormat) -> Self {
         let errors = view.findings.iter().filter(|finding| finding.severity() == Severity::Error);
         Self {
             address: view.location.into(),
-            cells: format.cells(Subject::Frame(view, PackedTensor::of(view).as_ref())),
+            cells: format.cells(Subject::Frame(view, PackedTensor::of(view).as_ref(), stats)),
             kind: Some(view.kind).filter(|&kind| kind != ObjectKind::NDArray),
             errors: errors.map(|finding| finding.code().name()).collect::<Vec<_>>().join(" "),
         }

@@ -5,9 +5,9 @@ use std::fs;
 use std::io::Read;
 use std::process::Stdio;
 
-use crate::run::{as_on_linux, b2nd, folder, objects, run, run_with, screen, snapshot, text};
+use crate::run::{as_on_linux, b2nd, folder, header, npy, objects, run, run_with, screen, snapshot, text};
 use b2nd_lab::{corpus, data};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 pub(crate) fn paths(objects: &[Value]) -> Vec<String> {
     let path = |object: &Value| {
@@ -128,6 +128,51 @@ fn long_lines_have_ratio_codec_level_and_stored_chunks() {
     let folder = folder();
     let paths = ["images", "sparse.b2nd", "squeezed.caterva", "tree.b2z"];
     snapshot("ls_long", &screen(&run(folder.path(), &[&["ls", "--long"], &paths[..]].concat())));
+}
+
+/// `lab/interop/values.py` compares those of random arrays with NumPy.
+#[test]
+fn stats_are_the_ends_and_counts_of_all_items() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, descr: &str, items: &[u8]| {
+        let nitems = items.len() / usize::from(descr.as_bytes()[3] - b'0');
+        fs::write(folder.path().join("items.npy"), npy(&header(descr, &format!("({nitems},)")), items))
+            .unwrap();
+        let convert = ["convert", "items.npy", name, "--chunks", "4", "--blocks", "2"];
+        assert!(run(folder.path(), &convert).status.success());
+    };
+    let floats = [0.1, f32::NAN, -0.0, f32::INFINITY, f32::NEG_INFINITY, -2.5];
+    // Chunks of zeros and of NaN are special.
+    let floats = [&[0.0; 8], &floats[..], &[f32::NAN; 10]].concat();
+    write("floats.b2nd", "'<f4'", &floats.iter().flat_map(|float| float.to_le_bytes()).collect::<Vec<_>>());
+    write("nan.b2nd", "'<f4'", &[f32::NAN; 6].map(f32::to_le_bytes).concat());
+    write("big.b2nd", "'>i8'", &[i64::MIN, 0, i64::MAX].map(i64::to_be_bytes).concat());
+    write("bool.b2nd", "'|b1'", &[1, 1, 0]);
+    write("text.b2nd", "'|S2'", b"abcd");
+    fs::write(folder.path().join("damaged.b2nd"), {
+        let mut bytes = fs::read(data().join("int32_3x5.b2nd")).unwrap();
+        // The item size of the first chunk.
+        bytes[168] ^= 0x40;
+        bytes
+    })
+    .unwrap();
+    fs::remove_file(folder.path().join("items.npy")).unwrap();
+    let listed = run(folder.path(), &["ls", "--stats"]);
+    assert_eq!(listed.status.code(), Some(1));
+    let page = run(folder.path(), &["info", "--stats", "floats.b2nd"]);
+    let line = text(&page.stdout).lines().find(|line| line.starts_with("items")).unwrap();
+    snapshot("ls_stats", &format!("{}{line}\n", screen(&listed)));
+
+    let objects = objects(&run(folder.path(), &["ls", "--stats", "--json"]));
+    let stats: BTreeMap<_, _> =
+        objects.iter().map(|object| (object["path"].as_str().unwrap(), &object["stats"])).collect();
+    let ends = |min: Value, max: Value, [nan, infinite, zeros]: [u64; 3]| json!({ "min": min, "max": max, "nan": nan, "infinite": infinite, "zeros": zeros });
+    assert_eq!(*stats["floats.b2nd"], ends(json!(-2.5), json!(0.1), [11, 2, 9]));
+    assert_eq!(*stats["nan.b2nd"], ends(json!(null), json!(null), [6, 0, 0]));
+    assert_eq!(*stats["big.b2nd"], ends(json!(i64::MIN), json!(i64::MAX), [0, 0, 1]));
+    assert_eq!(*stats["bool.b2nd"], ends(json!(false), json!(true), [0, 0, 1]));
+    assert!(stats["text.b2nd"].is_null() && stats["damaged.b2nd"].is_null());
+    assert!(objects.iter().all(|object| crate::json::schema().is_valid(object)));
 }
 
 #[test]

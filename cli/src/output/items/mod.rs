@@ -9,9 +9,11 @@ mod compare;
 mod json;
 mod npy;
 mod numpy;
+mod stats;
 
 pub(crate) use compare::Comparison;
 pub(crate) use json::ValueWriter;
 pub(crate) use npy::{Item, npy_header, why_too_many_lists};
 pub(crate) use numpy::{Edges, MAX_WHOLE, write_array};
+pub(crate) use stats::Stats;
 pub(crate) use value::Value;

@@ -1,0 +1,150 @@
+//! The smallest and largest items of an array, and how many are NaN, infinite and zero.
+
+use b2nd_frame::Error;
+use b2nd_serde::dtype::{Dtype, Kind};
+use serde::de::DeserializeOwned;
+use serde::{Serialize, Serializer};
+use serde_json::value::{RawValue, to_raw_value};
+
+use super::npy::Item;
+use super::value::Value;
+use crate::input::{Address, Failure, Items, Location};
+use crate::text::clean;
+
+/// What the items of an array are, if they are numbers.
+#[derive(Serialize)]
+pub(crate) struct Stats {
+    /// Of the finite numbers; `None` if there is none.
+    pub(crate) min: Option<Number>,
+    pub(crate) max: Option<Number>,
+    pub(crate) nan: u64,
+    pub(crate) infinite: u64,
+    pub(crate) zeros: u64,
+}
+
+/// A number, as `b2nd cat` prints it.
+pub(crate) struct Number {
+    pub(crate) text: String,
+    json: Option<Box<RawValue>>,
+}
+
+impl Serialize for Number {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.json.serialize(serializer)
+    }
+}
+
+/// A type whose values are compared and counted.
+trait Real: Copy + Default + PartialOrd + DeserializeOwned + Serialize {
+    fn is_nan(self) -> bool {
+        false
+    }
+
+    fn is_infinite(self) -> bool {
+        false
+    }
+}
+
+impl Real for bool {}
+impl Real for i64 {}
+impl Real for u64 {}
+
+impl Real for f32 {
+    fn is_nan(self) -> bool {
+        self.is_nan()
+    }
+
+    fn is_infinite(self) -> bool {
+        self.is_infinite()
+    }
+}
+
+impl Real for f64 {
+    fn is_nan(self) -> bool {
+        self.is_nan()
+    }
+
+    fn is_infinite(self) -> bool {
+        self.is_infinite()
+    }
+}
+
+impl Stats {
+    /// Reads all items of an array; `None` if they are no numbers, or not in this frame. Without `threads`, there is one
+    /// for each processor. `on_progress` gets the number of bytes so far.
+    pub(crate) fn at(
+        location: Location<'_>,
+        threads: Option<usize>,
+        on_progress: &mut dyn FnMut(u64),
+    ) -> Result<Option<Self>, Failure> {
+        let stats = Address::from(location).open().and_then(Items::of).and_then(|items| {
+            let mut items = match threads {
+                Some(threads) => items.threads(threads),
+                None => items,
+            };
+            Ok(Self::of(&mut items, on_progress)?)
+        });
+        match stats {
+            Err(problem) if problem.code == "unsupported" => Ok(None),
+            stats => stats.map_err(|problem| location.failure(problem)),
+        }
+    }
+
+    fn of(items: &mut Items, on_progress: &mut dyn FnMut(u64)) -> Result<Option<Self>, Error> {
+        let mut item = Item::of(items)?;
+        // Each number in an item counts.
+        item.unfold(&mut Vec::new());
+        let dtype = item.dtype;
+        match (dtype.kind(), dtype.item_size()) {
+            (Kind::Bool, _) => count::<bool>(items, &dtype, on_progress),
+            (Kind::Int, _) => count::<i64>(items, &dtype, on_progress),
+            (Kind::Uint, _) => count::<u64>(items, &dtype, on_progress),
+            (Kind::Float, 2 | 4) => count::<f32>(items, &dtype, on_progress),
+            (Kind::Float, 8) => count::<f64>(items, &dtype, on_progress),
+            _ => return Ok(None),
+        }
+        .map(Some)
+    }
+}
+
+fn count<T: Real>(
+    items: &mut Items,
+    dtype: &Dtype,
+    on_progress: &mut dyn FnMut(u64),
+) -> Result<Stats, Error> {
+    let mut ends: Option<(T, T)> = None;
+    let [mut nan, mut infinite, mut zeros, mut done] = [0_u64; 4];
+    items.read_chunks(&mut |bytes, times| {
+        // Cannot fail: the type fits the dtype, and the bytes are whole items.
+        for number in dtype.read_items::<T>(bytes).into_iter().flatten().flatten() {
+            let kind = if number.is_nan() {
+                Some(&mut nan)
+            } else if number.is_infinite() {
+                Some(&mut infinite)
+            } else {
+                let (min, max) = ends.get_or_insert((number, number));
+                if number < *min {
+                    *min = number;
+                }
+                if number > *max {
+                    *max = number;
+                }
+                Some(&mut zeros).filter(|_| number == T::default())
+            };
+            if let Some(count) = kind {
+                *count = count.saturating_add(times);
+            }
+        }
+        done = times.saturating_mul(bytes.len() as u64).saturating_add(done);
+        on_progress(done);
+        Ok::<_, Error>(())
+    })?;
+    let (min, max) = ends.unzip();
+    let [min, max] = [min, max].map(|number| {
+        let mut bytes = vec![0; dtype.item_size()];
+        dtype.write_item(&number?, &mut bytes).ok()?;
+        let value = Value::read(dtype, &bytes);
+        Some(Number { text: clean(&value.scalar()), json: to_raw_value(&value).ok() })
+    });
+    Ok(Stats { min, max, nan, infinite, zeros })
+}
