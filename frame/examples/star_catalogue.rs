@@ -51,8 +51,6 @@ fn main() -> Result<(), Box<dyn Error>> {
 /// The stars of a smaller magnitude. The rows are read in pieces, so the catalogue can be larger than memory.
 pub fn brighter_than(magnitude: f32, path: &Path) -> Result<Vec<Star>, b2nd_frame::Error> {
     let mut frame = Frame::open(path)?;
-    let shape = frame.array()?.map(|array| array.shape().to_vec()).unwrap_or_default();
-    let whole: Vec<_> = shape.iter().map(|&length| 0..length.unsigned_abs()).collect();
-    let rows = frame.slice(&whole).rows::<Star>()?;
+    let rows = frame.whole().rows::<Star>()?;
     rows.filter(|star| star.as_ref().map_or(true, |star| star.magnitude < magnitude)).collect()
 }

@@ -314,10 +314,10 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! # A slice of an array
+//! # A slice of an array, or the whole of it
 //!
-//! With the feature `decompress`, `Frame::slice` reads the items of a slice as bytes. With the feature `ndarray`,
-//! `Slice::read_array` returns them as an `ndarray`. The example `read_slice` is a whole program.
+//! With the feature `decompress`, `Frame::slice` and `Frame::whole` select items, and `read` returns their bytes. With the
+//! feature `ndarray`, `read_array` returns an `ndarray`. The example `read_slice` is a whole program.
 //!
 //! ```
 //! # #[cfg(feature = "ndarray")] {
@@ -326,6 +326,7 @@
 //! let mut frame = Frame::open("tests/data/int32_3x5.b2nd")?;
 //! let slice = frame.slice(&[0..2, 1..5]).read_array::<i32>()?;
 //! assert_eq!(slice, ndarray::array![[1, 2, 3, 4], [6, 7, 8, 9]].into_dyn());
+//! assert_eq!(frame.whole().read_array::<i32>()?.sum(), (0..15).sum());
 //! # }
 //! # Ok::<(), b2nd_frame::Error>(())
 //! ```

@@ -28,10 +28,7 @@ fn read(path: &Path) -> Vec<u8> {
     // An array of zeros stores no chunk, which is a warning.
     let is_error = |finding: &Finding| finding.severity() == Severity::Error;
     assert!(!check.findings.iter().any(is_error), "{}: {check:?}", path.display());
-    let mut frame = Frame::open(path).unwrap();
-    let shape = frame.array().unwrap().unwrap().geometry().unwrap().shape();
-    let whole: Vec<_> = shape.iter().map(|&items| 0..items).collect();
-    frame.slice(&whole).read().unwrap()
+    Frame::open(path).unwrap().whole().read().unwrap()
 }
 
 #[test]

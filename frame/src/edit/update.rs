@@ -82,7 +82,7 @@ const MIN_HOLES: u64 = 1 << 16;
 /// drop(log);
 ///
 /// let mut frame = Frame::open(&path)?;
-/// let items = frame.slice(&[0..2, 0..3]).read_rows::<i16>()?;
+/// let items = frame.whole().read_rows::<i16>()?;
 /// assert_eq!(items, [1, 0, 3, 4, 5, 6]);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```

@@ -76,6 +76,17 @@ macro_rules! items {
                 }
             }
         )*
+
+        /// The numeric type whose items have this dtype.
+        fn type_of(dtype: &Dtype) -> Option<&'static str> {
+            let is = |is_kind: bool, size| is_kind && dtype.item_size() == size;
+            $(
+                if is(matches!(dtype.kind(), $kinds), size_of::<$type>()) {
+                    return Some(stringify!($type));
+                }
+            )*
+            None
+        }
     };
 }
 
@@ -169,7 +180,7 @@ impl<R: Read + Seek> Slice<'_, R> {
     /// assert_eq!(items, array![[7, 8, 9], [12, 13, 14]].into_dyn());
     ///
     /// let error = frame.slice(&[1..3, 2..5]).read_array::<f32>().unwrap_err();
-    /// assert_eq!(error.to_string(), "items of dtype <i4 cannot be read as f32");
+    /// assert_eq!(error.to_string(), "items of dtype <i4 cannot be read as f32; use i32");
     /// # Ok::<(), b2nd_frame::Error>(())
     /// ```
     pub fn read_array<T: Item>(self) -> Result<ArrayD<T>, Error> {
@@ -221,7 +232,13 @@ pub(crate) fn is_swapped<T: Item>(meta: Option<&Meta>, typesize: usize, how: &st
     };
     let found = dtype.item_size();
     if !T::has_kind(dtype.kind()) || found != size {
-        return Err(Error::invalid_input(format_args!("items of dtype {dtype} cannot be {how} {name}")));
+        let fitting = match dtype.kind() {
+            Kind::Bool => "bool".into(),
+            _ => type_of(&dtype).map_or_else(|| format!("[u8; {found}]"), Into::into),
+        };
+        return Err(Error::invalid_input(format_args!(
+            "items of dtype {dtype} cannot be {how} {name}; use {fitting}"
+        )));
     }
     if found != typesize {
         let why =

@@ -61,6 +61,23 @@ impl<R> Frame<R> {
     pub fn slice(&mut self, ranges: &[Range<u64>]) -> Slice<'_, R> {
         Slice { frame: self, ranges: ranges.into(), threads: 1 }
     }
+
+    /// Selects the whole array.
+    ///
+    /// ```
+    /// use b2nd_frame::Frame;
+    ///
+    /// let mut frame = Frame::open("tests/data/int32_3x5.b2nd")?;
+    /// assert_eq!(frame.whole().read()?.len(), 3 * 5 * 4);
+    /// # Ok::<(), b2nd_frame::Error>(())
+    /// ```
+    pub fn whole(&mut self) -> Slice<'_, R> {
+        // Without an array, reading fails.
+        let array = self.array().ok().flatten();
+        let shape = array.as_ref().map(Array::shape).unwrap_or_default();
+        let ranges = shape.iter().map(|items| 0..u64::try_from(*items).unwrap_or_default()).collect();
+        Slice { frame: self, ranges, threads: 1 }
+    }
 }
 
 impl<R> Slice<'_, R> {

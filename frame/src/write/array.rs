@@ -254,7 +254,7 @@ impl<W: Write + Seek + Send> ArrayWriter<W> {
     /// array.write(&[1..3], &[7, 8])?;
     /// array.fill_with_zeros()?;
     /// let mut frame = Frame::read_at(array.finish()?, 0)?;
-    /// assert_eq!(frame.slice(&[0..6]).read()?, [0, 7, 8, 0, 0, 0]);
+    /// assert_eq!(frame.whole().read()?, [0, 7, 8, 0, 0, 0]);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn fill_with_zeros(&mut self) -> Result<(), Error> {

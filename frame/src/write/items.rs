@@ -34,7 +34,7 @@ use crate::write::builder::FrameBuilder;
 /// # let path = folder.path().join("waves.b2nd");
 /// let waves = Array::linspace(0.0, 100.0, 60_000).sin().into_shape_with_order((300, 200))?;
 /// let mut frame = b2nd_frame::write_array(&path, waves.view())?;
-/// assert_eq!(frame.slice(&[0..300, 0..200]).read_array::<f64>()?, waves.into_dyn());
+/// assert_eq!(frame.whole().read_array::<f64>()?, waves.into_dyn());
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn write_array<T: Item, D: Dimension>(

@@ -40,7 +40,7 @@ impl<W: Write + Seek + Send> ArrayWriter<W> {
     /// writer.write_rows(&[0..2], &stars)?;
     ///
     /// let mut frame = Frame::read_at(writer.finish()?, 0)?;
-    /// assert_eq!(frame.slice(&[0..2]).read_rows::<Star>()?, stars);
+    /// assert_eq!(frame.whole().read_rows::<Star>()?, stars);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn write_rows<T: Serialize>(

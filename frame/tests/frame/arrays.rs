@@ -46,9 +46,7 @@ fn read(frame: &[u8]) -> Vec<u8> {
     // Zeros that were given and zeros that were never given look the same, hence a warning.
     let report = Check::new(CheckDepth::ChunkData).run(&mut frame).unwrap();
     assert!(report.findings.iter().all(|finding| finding.severity() == Severity::Warning), "{report:?}");
-    let shape: Vec<_> =
-        frame.array().unwrap().unwrap().shape().iter().map(|&items| 0..items.unsigned_abs()).collect();
-    frame.slice(&shape).read().unwrap()
+    frame.whole().read().unwrap()
 }
 
 #[test]
@@ -424,7 +422,7 @@ mod from_ndarray {
         let error = writer.write_array(&whole(), Array::<f32, _>::zeros((50, 70)).view()).unwrap_err();
         assert_eq!(
             says(error),
-            (ErrorKind::InvalidInput, "items of dtype <i4 cannot be written from f32".into())
+            (ErrorKind::InvalidInput, "items of dtype <i4 cannot be written from f32; use i32".into())
         );
         let error = writer.write_array(&[0..2, 0..3], Array::<i32, _>::zeros((3, 2)).view()).unwrap_err();
         let expected = "the region is [0..2, 0..3], but the array has shape [3, 2]";
