@@ -21,9 +21,9 @@ mod commands;
 use std::io::ErrorKind;
 use std::process::ExitCode;
 
-use clap::{CommandFactory, Parser};
+use clap::{CommandFactory, FromArgMatches, Parser};
 
-use crate::commands::Command;
+use crate::commands::{Command, overview};
 
 /// List, show, check, read, change and salvage Blosc2 N-dimensional arrays
 ///
@@ -70,7 +70,12 @@ struct Arguments {
 }
 
 fn main() -> ExitCode {
-    let arguments = Arguments::parse();
+    let mut command = Arguments::command();
+    if std::env::args_os().skip(1).all(|argument| argument == "-h") {
+        let overview = overview(&command);
+        command = command.override_help(overview);
+    }
+    let arguments = Arguments::from_arg_matches(&command.get_matches()).unwrap_or_else(|error| error.exit());
     arguments.color.write_global();
     let status = arguments.command.status_if_closed();
     match arguments.command.run(Arguments::command) {

@@ -15,7 +15,7 @@ use crate::remote;
 use crate::terminal::{BOLD, Outcome, Progress, remark};
 use crate::text::count;
 
-/// List the chunks of frames: where each one is, and how it is stored
+/// List chunks: where each one is, and how it is stored
 ///
 /// One line per chunk: its number, its coordinate in the grid of chunks, its offset in the file, its stored and
 /// decompressed size, and its kind. Chunks of kind zeros, nan or uninitialized have no bytes in the file; a chunk of

@@ -34,7 +34,7 @@ use crate::text::{self, Tuple, count, more_counts, short_size};
 /// The highest level at which zstd compresses here.
 const MAX_ZSTD_LEVEL: u8 = 4;
 
-/// Convert between NumPy files and arrays, or compress an array anew
+/// Convert between NumPy files and arrays, or compress anew
 ///
 /// The extension of TO says what it becomes: a NumPy file (.npy) or an array (.b2nd). FROM is told by its content. From
 /// .b2nd to .b2nd, the items are compressed anew, with the codec, filters, chunks and blocks that the options give, or

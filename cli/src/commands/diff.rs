@@ -21,9 +21,9 @@ use crate::problem::Problem;
 use crate::terminal::{Outcome, Progress, remark, width};
 use crate::text::{ABSENT, clean, count, shortened};
 
-/// Show how two frames differ: shape, chunks, blocks, dtype, compression, metalayers, and with --data items
+/// Show how two frames differ, with --data also in their items
 ///
-/// One line per difference. The length of the frames is not compared, and the items only with --data: the line then says
+/// One line per difference: shape, chunks, blocks, dtype, compression, metalayers. The length of the frames is not compared, and the items only with --data: the line then says
 /// how many differ, the index of the first one, and its values. Chunks, codecs, byte orders and widths of numbers may
 /// differ. NaN is equal to NaN. Metalayers are compared by their values.
 #[derive(Args)]

@@ -16,7 +16,7 @@ use crate::problem::Problem;
 use crate::terminal::{Outcome, complain, remark};
 use crate::text::{count, hex};
 
-/// Encode a metalayer from shapes and a dtype, and check that they fit together
+/// Make a metalayer from shapes and a dtype, if they fit together
 #[derive(Args)]
 #[command(after_help = "Examples:
   b2nd encode --shape 400,3 --chunks 110,3 --blocks 57,3 --dtype '|u1'

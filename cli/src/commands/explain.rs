@@ -12,7 +12,7 @@ use crate::output::table::{Columns, Side};
 use crate::terminal::{Outcome, complain, width};
 use crate::text::{clean, shortened};
 
-/// Explain what the code of a finding or failure means, its cause, and what to do
+/// Explain the code of a finding or failure, and what to do
 ///
 /// The codes are those that `check`, `ls` and `info` show. Without a code, all are listed.
 #[derive(Args)]

@@ -12,7 +12,7 @@ use crate::output::sort::{Order, SortBy};
 use crate::output::store::{StoreRecord, table_at};
 use crate::terminal::Outcome;
 
-/// List arrays and stores: shape, chunks, blocks, dtype, sizes, path
+/// List arrays and stores: shape, chunks, blocks, dtype, sizes
 ///
 /// NBYTES is the size of all items, CBYTES the size of the compressed chunks. Codes of errors in the header are at the
 /// end of the line; `b2nd check` explains them.

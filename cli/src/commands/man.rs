@@ -12,7 +12,7 @@ use crate::input::Location;
 use crate::terminal::{Outcome, complain};
 use crate::text::clean;
 
-/// Print the manual page of b2nd or of one command, or write all pages to a folder
+/// Print the manual page of b2nd or of one command, or write all
 #[derive(Args)]
 #[command(after_help = "Examples:
   b2nd man ls | man -l -

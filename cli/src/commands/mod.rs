@@ -19,9 +19,42 @@ mod rewrite;
 mod salvage;
 mod set;
 
+use std::fmt::Write;
+
 use clap::Subcommand;
 
 use crate::terminal::Outcome;
+
+/// The groups of `overview`. Commands with a text of their own share a line.
+const GROUPS: [(&str, &[(&str, Option<&str>)]); 4] = [
+    ("Look at arrays", &[("ls", None), ("info", None), ("cat", None), ("diff", None)]),
+    ("Find and mend damage", &[("check", None), ("explain", None), ("salvage", None)]),
+    ("Write and change arrays", &[("convert", None), ("set", None), ("rewrite", None)]),
+    (
+        "See the bytes, set up the command",
+        &[
+            ("chunks", None),
+            ("dump", None),
+            ("encode, decode", Some("Make a metalayer, or show what one says")),
+            ("completions, man", Some("Print shell completions, or manual pages")),
+        ],
+    ),
+];
+
+/// What `b2nd` alone and `b2nd -h` print: a screen of 24 lines.
+pub(crate) fn overview(b2nd: &clap::Command) -> String {
+    let mut text = format!("{}\n\n", b2nd.get_about().unwrap_or_default());
+    for (heading, commands) in GROUPS {
+        // Writing to a `String` cannot fail.
+        let _ = writeln!(text, "{heading}:");
+        for &(name, about) in commands {
+            let own = || b2nd.find_subcommand(name)?.get_about().map(ToString::to_string);
+            let about = about.map(String::from).or_else(own).unwrap_or_default();
+            let _ = writeln!(text, "  {name:16}  {about}");
+        }
+    }
+    text + "\nExample: b2nd ls --sort nbytes -n 10 data/\nMore: b2nd COMMAND -h lists options, b2nd --help addresses and exit status"
+}
 
 /// A subcommand, in the order of the help.
 #[derive(Subcommand)]

@@ -12,10 +12,11 @@ use crate::interrupt::Interrupts;
 use crate::output::change::{Change, ChangeReport, failure, of_either};
 use crate::terminal::{Outcome, Progress};
 
-/// Copy an array to the current format, which C-Blosc2 and python-blosc2 open
+/// Copy an array to the current format, its chunks unchanged
 ///
-/// The compressed chunks are copied unchanged; `b2nd convert` compresses the items anew. If TO is the same file as FROM, the new one replaces the old one, and
-/// keeps its owner and permissions as far as the system allows. Otherwise TO must not exist; it gets the permissions of
+/// C-Blosc2 and python-blosc2 open the copy. The compressed chunks are copied unchanged; `b2nd convert` compresses the
+/// items anew. If TO is the same file as FROM, the new one replaces the old one, and keeps its owner and permissions as
+/// far as the system allows. Otherwise TO must not exist; it gets the permissions of
 /// FROM, but not its owner. If FROM is a member, an offset, a URL or standard input, TO gets default permissions.
 ///
 /// With --contiguous or --sparse, FROM can be any frame, also one without an array.

@@ -13,9 +13,9 @@ use crate::problem::Problem;
 use crate::terminal::Outcome;
 use crate::text;
 
-/// Change the shape, the dtype or the vlmetalayers of an array in its file, without touching its data
+/// Change the shape, dtype or vlmetalayers of an array in place
 ///
-/// The new shape must need the same chunks as the old one: none is added or removed. If the array grows, the new items
+/// Its data is not touched. The new shape must need the same chunks as the old one: none is added or removed. If the array grows, the new items
 /// have the values that the padding held: mostly zeros, but also the fill value of an array that was made with one, or
 /// old items if the array was larger before. The new dtype must have the same item size, and a type string of the same
 /// length, such as <i4 and <f4. No other program should have the file open.

@@ -210,6 +210,22 @@ fn every_command_has_help_with_an_example_and_a_manual_page() {
 }
 
 #[test]
+fn the_command_alone_fits_a_screen() {
+    let (alone, short) = (run(&[]), run(&["-h"]));
+    assert_eq!((alone.status.code(), short.status.code()), (Some(2), Some(0)));
+    let screen = text(&short.stdout);
+    assert_eq!(text(&alone.stderr), screen);
+    assert!(
+        screen.lines().count() <= 24 && screen.lines().all(|line| line.chars().count() <= 80),
+        "{screen}"
+    );
+    for command in commands() {
+        assert!(screen.contains(&command), "{command}");
+    }
+    crate::run::snapshot("overview", screen);
+}
+
+#[test]
 fn all_manual_pages_are_written_at_once() {
     let folder = tempfile::tempdir().unwrap();
     let pages = folder.path().join("share/man1");
