@@ -46,8 +46,8 @@ def convert(*arguments):
     assert result.returncode == 0, (arguments, result.stderr.decode())
 
 
-def cut(rng, shape):
-    """A random slice, as an index of NumPy and as a text."""
+def cut(rng, shape, most=1):
+    """A random slice with steps up to `most`, as an index of NumPy and as a text."""
     index, texts = [], []
     for length in shape:
         form = rng.randrange(5)
@@ -57,8 +57,9 @@ def cut(rng, shape):
             texts.append(str(number))
             continue
         bounds = [None if rng.random() < 0.3 else rng.randint(-length - 1, length + 1) for _ in range(2)]
-        index.append(slice(*bounds))
-        texts.append(":".join("" if bound is None else str(bound) for bound in bounds))
+        step = [rng.randint(1, most)] if most > 1 else []
+        index.append(slice(*bounds, *step))
+        texts.append(":".join("" if bound is None else str(bound) for bound in bounds + step))
     return tuple(index), ",".join(texts)
 
 
@@ -119,6 +120,9 @@ def compare(path, expected, rng, counts, folder):
     part = expected[index] if index else expected
     part = np.asarray(part, dtype=expected.dtype) if not isinstance(part, np.ndarray) else part
     assert same(loaded(run("--npy", "--slice", text, path), name), np.ascontiguousarray(part).reshape(part.shape)), (name, text)
+    stepped, steps = cut(rng, expected.shape, rng.choice([2, 5, 100]))
+    other = np.asarray(expected[stepped], dtype=expected.dtype) if stepped else expected
+    assert same(loaded(run("--npy", "--slice", steps, path), name), np.ascontiguousarray(other).reshape(other.shape)), (name, steps)
     file = folder / "items.npy"
     convert("--slice", text, path, file)
     assert same(np.load(file), part), (name, text, "file")
@@ -139,7 +143,7 @@ def compare(path, expected, rng, counts, folder):
     fortran.unlink()
     if expected.dtype.names or expected.dtype.kind == "V" and not expected.shape:
         return
-    for array, options in ((expected, []), (part, ["--slice", text])):
+    for array, options in ((expected, []), (part, ["--slice", text]), (other, ["--slice", steps])):
         counts["texts"] += 1
         found = run(*options, path).stdout.decode()
         lines = found.splitlines(), str(array).split("\n")

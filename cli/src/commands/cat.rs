@@ -32,7 +32,7 @@ use crate::terminal::{Outcome, complain, remark};
 pub(crate) struct Cat {
     /// FILE, sparse frame (directory), `FILE:MEMBER`, `FILE@OFFSET`, URL, or - (standard input)
     file: PathBuf,
-    /// Part of the array, as in NumPy: ranges and indices such as 0:2,-1,:
+    /// Part of the array, as in NumPy: ranges and indices such as `0:2,-1,::2`
     #[arg(long, value_name = "SLICE", value_parser = selection, allow_hyphen_values = true)]
     #[arg(value_hint = ValueHint::Other)]
     slice: Option<Selection>,
@@ -132,7 +132,7 @@ impl Cat {
         if self.npy {
             let mut stdout = io::stdout().lock();
             stdout.write_all(&npy_header(&item.dtype, &shape))?;
-            items.read_rows(&selected.ranges, &mut |_, bytes| Ok::<_, Trouble>(stdout.write_all(bytes)?))?;
+            items.read_selected(&selected, &mut |bytes| Ok::<_, Trouble>(stdout.write_all(bytes)?))?;
             Ok(stdout.flush()?)
         } else if self.json {
             print_json(address, &item, &shape, &mut items, &selected)
@@ -157,9 +157,9 @@ impl Cat {
         }
         let edges = Edges { shape, is_summary };
         let bytes = if edges.is_summary {
-            items.read_edges(&selected.ranges, Edges::LEN)?
+            items.read_edges(selected, Edges::LEN)?
         } else {
-            items.read_all(&selected.ranges)?
+            items.read_all(selected)?
         };
         let mut stdout = BufWriter::new(io::stdout().lock());
         write_array(&mut stdout, &item.dtype, &edges, &bytes)?;
@@ -212,7 +212,7 @@ fn print_json(
     let mut start = Some([start.strip_suffix(b"}").unwrap_or_default(), b",\"values\":"].concat());
     let mut stdout = BufWriter::new(io::stdout().lock());
     let mut values = ValueWriter::new(&mut stdout, &item.dtype, shape);
-    let read = items.read_rows(&selected.ranges, &mut |_, bytes| {
+    let read = items.read_selected(selected, &mut |bytes| {
         // Written with the first items, so that an array that cannot be read prints only its failure.
         if let Some(start) = start.take() {
             values.begin(&start)?;

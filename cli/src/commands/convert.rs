@@ -297,6 +297,10 @@ impl Conversions<'_> {
         let source = Source::open(from)?;
         let selection = self.options.slice.clone().unwrap_or_default();
         let selected = selection.of(&source.shape()).map_err(|why| Problem::new("invalid-input", why))?;
+        if selected.has_steps() {
+            let message = "a slice with steps is not converted; `b2nd cat --npy --slice` writes it";
+            return Err(Problem::new("unsupported", message));
+        }
         Ok((source, selected))
     }
 

@@ -23,7 +23,7 @@ use crate::problem::Problem;
 use crate::terminal::{BOLD, DIM, Outcome, RED, buffered_stdout, complain, remark, width, wrapped};
 use crate::text::{clean, hex};
 
-/// Show a header and its metalayers, or a metalayer, byte by byte
+/// Show a header and its metalayers byte by byte
 ///
 /// Each line shows the offset, the bytes, their MessagePack type, the name of the field and the value. If the bytes are
 /// malformed, a line shows where and why, and the dump ends there. After a bad chunk or block it continues with the

@@ -25,8 +25,11 @@ use clap::Subcommand;
 
 use crate::terminal::Outcome;
 
-/// The groups of `overview`. Commands with a text of their own share a line.
-const GROUPS: [(&str, &[(&str, Option<&str>)]); 4] = [
+/// A line of `overview`: a command, or several and what they do.
+type Line = (&'static str, Option<&'static str>);
+
+/// The groups of `overview`.
+const GROUPS: [(&str, &[Line]); 4] = [
     ("Look at arrays", &[("ls", None), ("info", None), ("cat", None), ("diff", None)]),
     ("Find and mend damage", &[("check", None), ("explain", None), ("salvage", None)]),
     ("Write and change arrays", &[("convert", None), ("set", None), ("rewrite", None)]),

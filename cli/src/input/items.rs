@@ -8,6 +8,7 @@ use std::thread;
 use b2nd_frame::{ChunkPlace, Error, Frame, SpecialValue, expansion_limit};
 use b2nd_serde::Geometry;
 
+use super::selection::Selected;
 use super::source::Reader;
 use crate::problem::Problem;
 
@@ -32,11 +33,14 @@ pub(crate) struct Items {
     buffer: Vec<u8>,
 }
 
+/// Receives the bytes of items.
+pub(crate) type ReceiveItems<'r, E> = dyn FnMut(&[u8]) -> Result<(), E> + 'r;
+
 /// Receives items, and how many times each one counts.
 pub(crate) type ReceiveRepeated<'r, E> = dyn FnMut(&[u8], u64) -> Result<(), E> + 'r;
 
 /// Receives a part of a slice: its ranges, and the bytes of its items.
-pub(crate) type ReceiveItems<'r, E> = dyn FnMut(&[Range<u64>], &[u8]) -> Result<(), E> + 'r;
+pub(crate) type ReceivePart<'r, E> = dyn FnMut(&[Range<u64>], &[u8]) -> Result<(), E> + 'r;
 
 impl Items {
     /// The array of a frame, unless its items are computed or stored elsewhere (`is_active`).
@@ -74,20 +78,17 @@ impl Items {
         self.frame.slice(ranges).nbytes()
     }
 
-    pub(crate) fn read(&mut self, ranges: &[Range<u64>]) -> Result<Vec<u8>, Error> {
-        self.frame.slice(ranges).threads(self.threads).read()
-    }
-
     /// Reads the first and the last items along each dimension, as one array.
-    pub(crate) fn read_edges(&mut self, ranges: &[Range<u64>], length: usize) -> Result<Vec<u8>, Problem> {
-        let ends = |range: &Range<u64>| {
+    pub(crate) fn read_edges(&mut self, selected: &Selected, length: usize) -> Result<Vec<u8>, Problem> {
+        let ends = |items: u64| {
             let edge = length as u64;
-            if range.end - range.start <= 2 * edge {
-                return vec![(range.clone(), 0)];
+            if items <= 2 * edge {
+                vec![(0..items, 0)]
+            } else {
+                vec![(0..edge, 0), (items - edge..items, length)]
             }
-            vec![(range.start..range.start + edge, 0), (range.end - edge..range.end, length)]
         };
-        let ends: Vec<_> = ranges.iter().map(ends).collect();
+        let ends: Vec<_> = selected.lengths().map(ends).collect();
         let items =
             |(range, _): &(Range<u64>, usize)| usize::try_from(range.end - range.start).unwrap_or(usize::MAX);
         let shape: Vec<usize> = ends.iter().map(|ends| ends.iter().map(items).sum()).collect();
@@ -109,9 +110,13 @@ impl Items {
                 rest /= ends.len();
                 place
             });
-            let (ranges, starts): (Vec<_>, Vec<_>) = places.cloned().unzip();
-            let bytes = self.read(&ranges)?;
-            let places: Vec<_> = ranges
+            let (part, starts): (Vec<_>, Vec<_>) = places.cloned().unzip();
+            let mut bytes = Vec::new();
+            self.read_steps(&mut selected.ranges_of(&part), &selected.steps, &mut |items| {
+                bytes.extend(items);
+                Ok::<_, Error>(())
+            })?;
+            let places: Vec<_> = part
                 .iter()
                 .zip(starts)
                 .map(|(range, start)| start..start + items(&(range.clone(), start)))
@@ -168,22 +173,98 @@ impl Items {
     }
 
     /// Reads a whole slice, unless it is too long.
-    pub(crate) fn read_all(&mut self, ranges: &[Range<u64>]) -> Result<Vec<u8>, Problem> {
-        let (nbytes, limit) = (self.nbytes(ranges)? as u64, self.limit);
+    pub(crate) fn read_all(&mut self, selected: &Selected) -> Result<Vec<u8>, Problem> {
+        let limit = self.limit;
+        let nbytes = selected.lengths().fold(self.typesize as u64, u64::saturating_mul);
         if nbytes > limit {
             let message = format!(
                 "{nbytes} bytes of items are too many to print: the limit for this frame is {limit}; use --slice, or `b2nd convert`"
             );
             return Err(Problem::new("too-large", message));
         }
-        Ok(self.read(ranges)?)
+        let mut bytes = Vec::new();
+        self.read_selected(selected, &mut |items| {
+            bytes.extend(items);
+            Ok::<_, Error>(())
+        })?;
+        Ok(bytes)
     }
 
     /// Reads a slice in the order of its items, some rows of blocks at a time.
+    pub(crate) fn read_selected<E: From<Error>>(
+        &mut self,
+        selected: &Selected,
+        receive: &mut ReceiveItems<'_, E>,
+    ) -> Result<(), E> {
+        self.read_steps(&mut selected.ranges.clone(), &selected.steps, receive)
+    }
+
+    /// Reads every so many indices of the ranges. Where a step passes over blocks, each index is read by itself; else the
+    /// items between are read, too, and passed over.
+    fn read_steps<E: From<Error>>(
+        &mut self,
+        ranges: &mut [Range<u64>],
+        steps: &[u64],
+        receive: &mut ReceiveItems<'_, E>,
+    ) -> Result<(), E> {
+        // An empty dimension leaves the others any length.
+        if ranges.iter().any(Range::is_empty) {
+            return receive(&[]);
+        }
+        let blockshape = self.geometry.blockshape();
+        let mut dimensions = ranges.iter().zip(steps).zip(blockshape.iter());
+        let first = dimensions.position(|((range, _), _)| range.end - range.start != 1);
+        if let Some((dimension, whole)) = first.and_then(|first| Some((first, ranges.get(first)?.clone())))
+            && let (Some(&step), Some(&block)) = (steps.get(dimension), blockshape.get(dimension))
+            && step > 1
+            && step >= block
+        {
+            let mut start = whole.start;
+            while start < whole.end {
+                if let Some(range) = ranges.get_mut(dimension) {
+                    *range = start..start + 1;
+                }
+                self.read_steps(ranges, steps, receive)?;
+                start = start.saturating_add(step);
+            }
+            if let Some(range) = ranges.get_mut(dimension) {
+                *range = whole;
+            }
+            return Ok(());
+        }
+        let typesize = self.typesize;
+        let (ranges, starts) = (&*ranges, ranges.iter().map(|range| range.start));
+        let starts: Vec<_> = starts.collect();
+        if steps.iter().all(|&step| step == 1) {
+            return self.read_rows(ranges, &mut |_, bytes| receive(bytes));
+        }
+        let mut items = Vec::new();
+        self.read_rows(ranges, &mut |part, bytes| {
+            items.clear();
+            let indices: Vec<Vec<usize>> = part
+                .iter()
+                .zip(&starts)
+                .zip(steps)
+                .map(|((part, start), step)| {
+                    let first = (part.start - start).next_multiple_of(*step) + start;
+                    let indices = (first..part.end).step_by(usize::try_from(*step).unwrap_or(usize::MAX));
+                    indices.map(|index| usize::try_from(index - part.start).unwrap_or(usize::MAX)).collect()
+                })
+                .collect();
+            let shape: Vec<_> = part
+                .iter()
+                .map(|part| usize::try_from(part.end - part.start).unwrap_or(usize::MAX))
+                .collect();
+            pick(bytes, &shape, &indices, typesize, &mut items);
+            receive(&items)
+        })
+    }
+
+    /// Reads ranges in the order of their items, some rows of blocks at a time.
     pub(crate) fn read_rows<E: From<Error>>(
         &mut self,
         ranges: &[Range<u64>],
-        receive: &mut ReceiveItems<'_, E>,
+        receive: &mut ReceivePart<'_, E>,
     ) -> Result<(), E> {
         self.by_block_rows(&mut ranges.to_vec(), 0, receive)
     }
@@ -196,7 +277,7 @@ impl Items {
         &mut self,
         ranges: &mut [Range<u64>],
         dimension: usize,
-        receive: &mut ReceiveItems<'_, E>,
+        receive: &mut ReceivePart<'_, E>,
     ) -> Result<(), E> {
         let nbytes = self.nbytes(ranges)? as u64;
         let Some(whole) = ranges.get(dimension).cloned().filter(|_| nbytes > AT_ONCE) else {
@@ -237,7 +318,7 @@ impl Items {
     fn read_and_pass<E: From<Error>>(
         &mut self,
         ranges: &[Range<u64>],
-        receive: &mut ReceiveItems<'_, E>,
+        receive: &mut ReceivePart<'_, E>,
     ) -> Result<(), E> {
         receive(ranges, self.read_again(ranges)?)
     }
@@ -260,6 +341,20 @@ fn next_block(item: u64, chunk: u64, block: u64) -> u64 {
 /// The start of the block that contains an item.
 fn last_block(item: u64, chunk: u64, block: u64) -> u64 {
     item / chunk * chunk + item % chunk / block * block
+}
+
+/// Appends the items of an array of this shape that have these indices.
+fn pick(array: &[u8], shape: &[usize], indices: &[Vec<usize>], typesize: usize, items: &mut Vec<u8>) {
+    let (Some((&length, shape)), Some((chosen, indices))) = (shape.split_first(), indices.split_first())
+    else {
+        items.extend(array.get(..typesize).unwrap_or_default());
+        return;
+    };
+    let below = array.len() / length.max(1);
+    for index in chosen {
+        let row = array.get(index * below..(index + 1) * below).unwrap_or_default();
+        pick(row, shape, indices, typesize, items);
+    }
 }
 
 /// Copies items into a part of an array of this shape.

@@ -13,22 +13,45 @@ pub(crate) struct Selection(Vec<Subscript>);
 enum Subscript {
     /// One index, which drops the dimension.
     Index(i64),
-    Range(Option<i64>, Option<i64>),
+    Range(Option<i64>, Option<i64>, u64),
     /// All remaining dimensions, whole.
     Rest,
 }
 
-/// The ranges of a slice, and which dimensions it keeps.
+/// The ranges of a slice with their steps, and which dimensions it keeps.
 #[derive(Debug)]
 pub(crate) struct Selected {
     pub(crate) ranges: Vec<Range<u64>>,
+    /// Of every so many indices of a range, the first one is selected.
+    pub(crate) steps: Vec<u64>,
     kept: Vec<bool>,
 }
 
 impl Selected {
     /// The shape of the selection.
     pub(crate) fn shape(&self) -> impl Iterator<Item = u64> {
-        self.kept(self.ranges.iter().map(|range| range.end - range.start))
+        self.kept(self.lengths())
+    }
+
+    /// The number of selected indices in each dimension of the array.
+    pub(crate) fn lengths(&self) -> impl Iterator<Item = u64> {
+        let steps = self.steps.iter();
+        self.ranges.iter().zip(steps).map(|(range, &step)| (range.end - range.start).div_ceil(step))
+    }
+
+    /// The ranges in the array of a part of the selection, which has a range of each dimension.
+    pub(crate) fn ranges_of(&self, part: &[Range<u64>]) -> Vec<Range<u64>> {
+        let all = self.ranges.iter().zip(&self.steps).zip(part);
+        all.map(|((whole, step), part)| {
+            let last = part.end.saturating_sub(1).max(part.start);
+            let end = whole.start + last * step + u64::from(part.end > part.start);
+            whole.start + part.start * step..end
+        })
+        .collect()
+    }
+
+    pub(crate) fn has_steps(&self) -> bool {
+        self.steps.iter().any(|&step| step > 1)
     }
 
     /// The values of the dimensions that the selection keeps.
@@ -73,10 +96,12 @@ fn subscript(text: &str) -> Result<Subscript, String> {
     match text.split_once(':') {
         None if text == "..." => Ok(Subscript::Rest),
         None => number(text).map(Subscript::Index),
-        Some((_, stop)) if stop.contains(':') => {
-            Err(format!("'{text}' has a step, but only slices without one can be read"))
+        Some((start, rest)) => {
+            let (end, step) = rest.split_once(':').unwrap_or((rest, ""));
+            let step = u64::try_from(open(step)?.unwrap_or(1)).ok().filter(|&step| step > 0);
+            let step = step.ok_or_else(|| format!("'{text}' must have a step of at least 1"))?;
+            Ok(Subscript::Range(open(start)?, open(end)?, step))
         }
-        Some((start, stop)) => Ok(Subscript::Range(open(start)?, open(stop)?)),
     }
 }
 
@@ -90,14 +115,14 @@ impl Selection {
             let given = count(given as u64, "dimension");
             return Err(format!("the slice has {given}, but the array has {ndim}"));
         };
-        let whole = Subscript::Range(None, None);
+        let whole = Subscript::Range(None, None, 1);
         // As in NumPy, the dimensions after the given ones are whole.
         let rest = if given == subscripts.len() { &[Subscript::Rest][..] } else { &[] };
         let subscripts = subscripts.iter().chain(rest).flat_map(|subscript| match subscript {
             Subscript::Rest => vec![whole; open],
             &subscript => vec![subscript],
         });
-        let mut selected = Selected { ranges: Vec::new(), kept: Vec::new() };
+        let mut selected = Selected { ranges: Vec::new(), steps: Vec::new(), kept: Vec::new() };
         for (dimension, (subscript, &length)) in subscripts.zip(shape).enumerate() {
             // A negative number counts from the end.
             let place = |number: i64| i128::from(number) + if number < 0 { i128::from(length) } else { 0 };
@@ -111,13 +136,17 @@ impl Selection {
                         ));
                     }
                 },
-                Subscript::Range(start, stop) => {
+                Subscript::Range(start, stop, _) => {
                     let (start, stop) = (start.map_or(0, cut), stop.map_or(length, cut));
                     start..stop.max(start)
                 }
                 Subscript::Rest => 0..length,
             };
             selected.ranges.push(range);
+            selected.steps.push(match subscript {
+                Subscript::Range(.., step) => step,
+                _ => 1,
+            });
             selected.kept.push(!matches!(subscript, Subscript::Index(_)));
         }
         Ok(selected)
@@ -142,6 +171,7 @@ mod tests {
             ("-3:-1,..., 1:100", [1..3, 0..5, 1..6], &[2, 5, 5]),
             ("3:1,-9:2", [3..3, 0..2, 0..6], &[0, 2, 6]),
             ("0,0,0,", [0..1, 0..1, 0..1], &[]),
+            ("::2,1::3,-1::9", [0..4, 1..5, 5..6], &[2, 2, 1]),
         ] {
             assert_eq!(selected(text), Ok((ranges.into(), shape.into())), "{text}");
         }
@@ -149,7 +179,8 @@ mod tests {
             ("4", "index 4 is out of bounds: shape[0] is 4"),
             ("0,-6", "index -6 is out of bounds: shape[1] is 5"),
             ("0,0,0,0", "the slice has 4 dimensions, but the array has 3"),
-            ("::2", "'::2' has a step, but only slices without one can be read"),
+            ("::0", "'::0' must have a step of at least 1"),
+            ("::-1", "'::-1' must have a step of at least 1"),
             ("a:2", "'a' is not a whole number; write a slice such as 0:2,3,:"),
             ("...,...", "... may occur only once"),
         ] {

@@ -191,3 +191,22 @@ fn no_character_of_json_controls_a_terminal() {
     assert!(cfg!(windows) || line.contains(&format!("\"path\":\"{escaped}.b2nd\"")), "{found}");
     assert_eq!(objects(&output)[0]["values"][0][unsafe_text], unsafe_text);
 }
+
+/// `lab/interop/values.py` compares random ones with NumPy.
+#[test]
+fn a_slice_can_have_steps() {
+    for (slice, printed) in [
+        ("::2,0", "[ 0 10]\n"),
+        ("::2,1::3", "[[ 1  4]\n [11 14]]\n"),
+        ("1,::100", "[5]\n"),
+        ("2:2:2", "[]\n"),
+        (":,::9223372036854775807", "[[ 0]\n [ 5]\n [10]]\n"),
+    ] {
+        let output = run(&data(), &["cat", "--slice", slice, "int32_3x5.b2nd"]);
+        assert_eq!((text(&output.stdout), text(&output.stderr)), (printed, ""), "{slice}");
+    }
+    let output = run(&data(), &["convert", "--slice", "::2", "int32_3x5.b2nd", "new.npy"]);
+    let refused =
+        "b2nd: int32_3x5.b2nd: a slice with steps is not converted; `b2nd cat --npy --slice` writes it\n";
+    assert_eq!((output.status.code(), text(&output.stderr)), (Some(1), refused));
+}
