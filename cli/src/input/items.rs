@@ -199,63 +199,43 @@ impl Items {
         self.read_steps(&mut selected.ranges.clone(), &selected.steps, receive)
     }
 
-    /// Reads every so many indices of the ranges. Where a step passes over blocks, each index is read by itself; else the
-    /// items between are read, too, and passed over.
+    /// Reads every so many indices of the ranges. If the steps of the first dimension pass over blocks, each index is read
+    /// by itself; else the items between are read, too, and left out.
     fn read_steps<E: From<Error>>(
         &mut self,
         ranges: &mut [Range<u64>],
         steps: &[u64],
         receive: &mut ReceiveItems<'_, E>,
     ) -> Result<(), E> {
-        // An empty dimension leaves the others any length.
+        // Beside an empty dimension, the others can have any length.
         if ranges.iter().any(Range::is_empty) {
             return receive(&[]);
         }
         let blockshape = self.geometry.blockshape();
-        let mut dimensions = ranges.iter().zip(steps).zip(blockshape.iter());
-        let first = dimensions.position(|((range, _), _)| range.end - range.start != 1);
-        if let Some((dimension, whole)) = first.and_then(|first| Some((first, ranges.get(first)?.clone())))
-            && let (Some(&step), Some(&block)) = (steps.get(dimension), blockshape.get(dimension))
-            && step > 1
-            && step >= block
+        let first = ranges.iter().position(|range| range.end - range.start > 1);
+        let step = first.and_then(|first| steps.get(first).zip(blockshape.get(first)));
+        if let (Some(first), Some((&step, _))) =
+            (first, step.filter(|(step, block)| **step > 1 && step >= block))
+            && let Some(whole) = ranges.get(first).cloned()
         {
-            let mut start = whole.start;
-            while start < whole.end {
-                if let Some(range) = ranges.get_mut(dimension) {
-                    *range = start..start + 1;
-                }
+            for index in whole.clone().step_by(usize::try_from(step).unwrap_or(usize::MAX)) {
+                ranges.get_mut(first).into_iter().for_each(|range| *range = index..index + 1);
                 self.read_steps(ranges, steps, receive)?;
-                start = start.saturating_add(step);
             }
-            if let Some(range) = ranges.get_mut(dimension) {
-                *range = whole;
-            }
+            ranges.get_mut(first).into_iter().for_each(|range| *range = whole.clone());
             return Ok(());
         }
-        let typesize = self.typesize;
-        let (ranges, starts) = (&*ranges, ranges.iter().map(|range| range.start));
-        let starts: Vec<_> = starts.collect();
         if steps.iter().all(|&step| step == 1) {
             return self.read_rows(ranges, &mut |_, bytes| receive(bytes));
         }
+        let (typesize, starts) = (self.typesize, ranges.iter().map(|range| range.start).collect::<Vec<_>>());
         let mut items = Vec::new();
         self.read_rows(ranges, &mut |part, bytes| {
+            let dimensions = part.iter().zip(&starts).zip(steps);
+            let dimensions: Vec<_> =
+                dimensions.map(|((part, start), step)| Dimension::new(part, *start, *step)).collect();
             items.clear();
-            let indices: Vec<Vec<usize>> = part
-                .iter()
-                .zip(&starts)
-                .zip(steps)
-                .map(|((part, start), step)| {
-                    let first = (part.start - start).next_multiple_of(*step) + start;
-                    let indices = (first..part.end).step_by(usize::try_from(*step).unwrap_or(usize::MAX));
-                    indices.map(|index| usize::try_from(index - part.start).unwrap_or(usize::MAX)).collect()
-                })
-                .collect();
-            let shape: Vec<_> = part
-                .iter()
-                .map(|part| usize::try_from(part.end - part.start).unwrap_or(usize::MAX))
-                .collect();
-            pick(bytes, &shape, &indices, typesize, &mut items);
+            pick(bytes, &dimensions, typesize, &mut items);
             receive(&items)
         })
     }
@@ -343,17 +323,31 @@ fn last_block(item: u64, chunk: u64, block: u64) -> u64 {
     item / chunk * chunk + item % chunk / block * block
 }
 
-/// Appends the items of an array of this shape that have these indices.
-fn pick(array: &[u8], shape: &[usize], indices: &[Vec<usize>], typesize: usize, items: &mut Vec<u8>) {
-    let (Some((&length, shape)), Some((chosen, indices))) = (shape.split_first(), indices.split_first())
-    else {
-        items.extend(array.get(..typesize).unwrap_or_default());
+/// A dimension of a part of an array, of which some indices are selected.
+struct Dimension {
+    length: usize,
+    indices: Vec<usize>,
+}
+
+impl Dimension {
+    /// Of the indices from `start` on, the first of every `step`.
+    fn new(part: &Range<u64>, start: u64, step: u64) -> Self {
+        let number = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
+        let first = start + (part.start - start).next_multiple_of(step);
+        let indices = (first..part.end).step_by(number(step)).map(|index| number(index - part.start));
+        Self { length: number(part.end - part.start), indices: indices.collect() }
+    }
+}
+
+/// Appends the selected items of a part.
+fn pick(part: &[u8], dimensions: &[Dimension], typesize: usize, items: &mut Vec<u8>) {
+    let Some((Dimension { length, indices }, below)) = dimensions.split_first() else {
+        items.extend(part.get(..typesize).unwrap_or_default());
         return;
     };
-    let below = array.len() / length.max(1);
-    for index in chosen {
-        let row = array.get(index * below..(index + 1) * below).unwrap_or_default();
-        pick(row, shape, indices, typesize, items);
+    let row = part.len() / (*length).max(1);
+    for index in indices {
+        pick(part.get(index * row..(index + 1) * row).unwrap_or_default(), below, typesize, items);
     }
 }
 
