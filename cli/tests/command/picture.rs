@@ -15,7 +15,7 @@ use crate::terminal::at_terminal_to_end;
 use b2nd_lab::root;
 
 /// The columns of the terminal.
-const WIDTH: u16 = 96;
+const WIDTH: u16 = 84;
 
 /// The size of a column and a line, in pixels, at a font size of 14.
 const CELL: (f64, f64) = (8.4, 19.0);
@@ -25,14 +25,19 @@ const MARGIN: f64 = 20.0;
 /// Hourly arrays of two days. A third array has an interrupted resize: its metalayer has the new shape, and the chunks
 /// are the old ones.
 fn write_weather(folder: &Path) {
-    for (name, dtype, typesize) in [("rain", "<f4", 4), ("snow", "<i2", 2), ("wind", "<f8", 8)] {
-        let shapes = Shapes { shape: &[48, 36, 72], chunkshape: &[24, 36, 72], blockshape: &[8, 18, 36] };
+    const SHAPE: [i64; 2] = [48, 72];
+    let items = |scale: f32| {
+        (0_u16..48)
+            .flat_map(move |row| (0_u16..72).map(move |column| f32::from((row + 1) % 7 * column) * scale))
+    };
+    for (name, scale) in [("rain", 0.25), ("snow", 0.1), ("wind", 0.5)] {
+        let shapes = Shapes { shape: &SHAPE, chunkshape: &[24, 72], blockshape: &[8, 36] };
         let path = folder.join(name).with_extension("b2nd");
-        let mut writer = FrameBuilder::new(Meta::new(shapes, dtype).unwrap()).create(&path).unwrap();
-        for number in 0..2 {
-            writer.write_uncompressed(number, &vec![1; 24 * 36 * 72 * typesize]).unwrap();
-        }
-        writer.finish().unwrap().persist().unwrap();
+        let writer = FrameBuilder::new(Meta::new(shapes, "<f4").unwrap()).create(&path).unwrap();
+        let mut array = writer.into_array_writer().unwrap();
+        let bytes: Vec<u8> = items(scale).flat_map(f32::to_le_bytes).collect();
+        array.write(&SHAPE.map(|items| 0..items.unsigned_abs()), &bytes).unwrap();
+        array.finish().unwrap().persist().unwrap();
     }
     let path = folder.join("wind.b2nd");
     let mut file = fs::read(&path).unwrap();
@@ -93,7 +98,7 @@ fn svg(lines: &[String]) -> String {
     let height = line_height * f64::from(u16::try_from(lines.len()).unwrap()) + 2.0 * MARGIN;
     let mut svg = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width:.0} {height:.0}\" width=\"{width:.0}\" role=\"img\" \
-         aria-label=\"b2nd lists arrays, finds one whose resize was interrupted, and shows its metalayer byte by byte\">\n\
+         aria-label=\"b2nd lists arrays, prints a slice, finds an array whose resize was interrupted, and compresses one anew\">\n\
          <style>text {{ font: 14px ui-monospace, SFMono-Regular, Menlo, Consolas, 'DejaVu Sans Mono', monospace; fill: #d0d7de; white-space: pre }}\n\
          .bold {{ font-weight: 600; fill: #fff }} .dim {{ fill: #8b949e }} .red {{ font-weight: 600; fill: #ff7b72 }}\n\
          .yellow {{ font-weight: 600; fill: #e3b341 }} .prompt {{ fill: #7ee787 }}</style>\n\
@@ -127,19 +132,32 @@ fn svg(lines: &[String]) -> String {
 #[test]
 fn the_picture_of_the_readme_is_what_the_command_shows() {
     let folder = tempfile::tempdir().unwrap();
-    fs::create_dir(folder.path().join("weather")).unwrap();
-    write_weather(&folder.path().join("weather"));
+    write_weather(folder.path());
 
-    let mut lines = vec!["$ b2nd ls weather".to_owned()];
-    // Not at a terminal, where a slow machine shows the first lines before it knows how wide the columns are.
-    let listing = crate::run::run(folder.path(), &["ls", "weather"]);
-    lines.extend(text(&listing.stdout).lines().map(str::to_owned));
-    lines.extend([String::new(), "$ b2nd check weather".into()]);
-    lines.extend(at_terminal(folder.path(), &["check", "weather"]));
-    lines.extend([String::new(), "$ b2nd dump weather/wind.b2nd".into(), "   ...".into()]);
-    let dump = at_terminal(folder.path(), &["dump", "weather/wind.b2nd"]);
-    let metalayer = dump.iter().position(|line| line.contains("layout")).unwrap();
-    lines.extend_from_slice(&dump[metalayer..]);
+    let mut lines = Vec::new();
+    for command in [
+        "ls",
+        "cat --slice :4,::12 rain.b2nd",
+        "check --quiet",
+        "convert --codec lz4 rain.b2nd rain_lz4.b2nd",
+    ] {
+        lines.extend([format!("$ b2nd {command}"), String::new()]);
+        let arguments: Vec<_> = command.split(' ').collect();
+        let at = lines.len() - 1;
+        // Not at a terminal, where a slow machine shows the first lines before it knows how wide the columns are.
+        let shown: Vec<_> = match arguments[..] {
+            ["ls", ..] => {
+                text(&crate::run::run(folder.path(), &arguments).stdout).lines().map(str::to_owned).collect()
+            }
+            _ => at_terminal(folder.path(), &arguments),
+        };
+        lines.splice(at..at, shown);
+    }
+    lines.pop();
+    for line in &lines {
+        let shown: usize = parts(line).iter().map(|(_, text, _)| text.chars().count()).sum();
+        assert!(shown <= WIDTH.into(), "{shown} columns: {line}");
+    }
 
     let path = root().join("docs/picture.svg");
     let svg = svg(&lines);
