@@ -15,7 +15,6 @@ use crate::io::index::Index;
 use crate::io::open::open_chunk_file;
 use crate::io::source::read_up_to;
 use crate::rules::chunk::{ChunkRules, missing, not_a_chunk, wrong};
-use crate::rules::index::{index_flags, index_header};
 
 /// An iterator over the chunk index, from [`Frame::chunks`]. After an error it ends.
 ///
@@ -149,19 +148,34 @@ impl<R: Read + Seek> Frame<R> {
     }
 
     fn open_index(&mut self) -> Result<Index, Error> {
-        if self.header().generation != Generation::Present {
-            return Err(Error::unsupported(
-                "the chunk index of a frame older than C-Blosc2 2.0.0-rc1 is not read",
+        let first = match self.header().generation {
+            Generation::Present => self.index_bytes(self.header().frame_len)?,
+            // Refused below.
+            _ => Vec::new(),
+        };
+        Index::parse(self.header(), first)
+    }
+
+    /// Bytes of a chunk file of a sparse frame; `None` if the file is missing.
+    pub(super) fn file_bytes(
+        &self,
+        number: u64,
+        from: u64,
+        length: u64,
+    ) -> Result<Option<ChunkBytes>, Error> {
+        let Some(directory) = self.directory() else {
+            return Err(Error::invalid_input(
+                "the chunks of a sparse frame are only found if it was opened by its path",
             ));
-        }
-        let end = self.header().frame_len;
-        let first = self.index_bytes(end)?;
-        let header = index_header(&first, self.header(), end).map_err(Error::malformed)?;
-        if let Some(finding) = index_flags(&header, self.header()) {
-            return Err(Error::malformed(finding));
-        }
-        let start = index_start(self.header());
-        Index::new(start, header, first)
+        };
+        let path = directory.join(chunk_file::name(number));
+        let unreadable = |error| Error::io("read", &path, error);
+        let Some((mut file, room)) = open_chunk_file(&path).map_err(unreadable)? else { return Ok(None) };
+        let mut bytes = Vec::new();
+        file.seek(SeekFrom::Start(from))
+            .and_then(|_| read_up_to(&mut file, length.min(room.saturating_sub(from)), &mut bytes))
+            .map_err(unreadable)?;
+        Ok(Some(ChunkBytes { bytes, room }))
     }
 
     /// The first bytes of the chunk index, which must end at `end` or before.
@@ -322,7 +336,7 @@ impl<R: Read + Seek> Chunks<'_, R> {
         let bytes = read.ok_or_else(|| Error::malformed(missing(entry)))?.bytes;
         if bytes.len() < range.len() {
             let found = range.start + bytes.len();
-            let why = format!("had {cbytes} bytes, but now only {found} can be read");
+            let why = format!("has {cbytes} bytes, but only {found} can be read");
             return Err(Error::malformed(wrong(entry, &why)));
         }
         Ok(bytes)
@@ -346,28 +360,11 @@ impl<R: Read + Seek> Chunks<'_, R> {
                 let length = length.min(room.saturating_sub(from));
                 Ok(Some(ChunkBytes { bytes: self.near(start.saturating_add(from), length)?, room }))
             }
-            ChunkPlace::File(number) => self.file_bytes(number, from, length),
+            ChunkPlace::File(number) => self.frame.file_bytes(number, from, length),
             ChunkPlace::Special(_) | ChunkPlace::Invalid(_) => {
                 Ok(Some(ChunkBytes { bytes: Vec::new(), room: 0 }))
             }
         }
-    }
-
-    /// Bytes of a chunk file of a sparse frame; `None` if the file is missing.
-    fn file_bytes(&self, number: u64, from: u64, length: u64) -> Result<Option<ChunkBytes>, Error> {
-        let Some(directory) = self.frame.directory() else {
-            return Err(Error::invalid_input(
-                "the chunks of a sparse frame are only found if it was opened by its path",
-            ));
-        };
-        let path = directory.join(chunk_file::name(number));
-        let unreadable = |error| Error::io("read", &path, error);
-        let Some((mut file, room)) = open_chunk_file(&path).map_err(unreadable)? else { return Ok(None) };
-        let mut bytes = Vec::new();
-        file.seek(SeekFrom::Start(from))
-            .and_then(|_| read_up_to(&mut file, length.min(room.saturating_sub(from)), &mut bytes))
-            .map_err(unreadable)?;
-        Ok(Some(ChunkBytes { bytes, room }))
     }
 
     /// Bytes of the frame that are before the end of the chunks.
@@ -408,9 +405,7 @@ impl<R: Read + Seek> Chunks<'_, R> {
 
     /// The bytes of an entry in the piece that was read last.
     pub(crate) fn entry_bytes(&self, number: u64) -> [u8; ENTRY_LEN] {
-        let within = self.index.as_ref().map_or(0, |index| number % index.piece_len());
-        let within = usize::try_from(within).unwrap_or_default() * ENTRY_LEN;
-        self.piece.get(within..).and_then(<[u8]>::first_chunk).copied().unwrap_or_default()
+        self.index.as_ref().map(|index| index.entry_bytes(number, &self.piece)).unwrap_or_default()
     }
 
     /// The value of a special entry with other bits besides those of its special value; `None` for any other entry. It
@@ -431,12 +426,10 @@ impl<R: Read + Seek> Chunks<'_, R> {
         let piece_number = number / index.piece_len();
         // The last piece only, so memory does not grow with the index.
         if self.piece_number != Some(piece_number) {
-            self.piece = index.piece(self.frame, piece_number)?;
+            self.piece = index.piece(piece_number, |start, length| self.frame.read_range(start, length))?;
             self.piece_number = Some(piece_number);
         }
-        let is_last = number + 1 == index.len();
-        let value = i64::from_le_bytes(self.entry_bytes(number));
-        Ok(Some(ChunkEntry::new(number, value, is_last, self.frame.header())))
+        Ok(Some(index.entry(number, &self.piece, self.frame.header())))
     }
 }
 

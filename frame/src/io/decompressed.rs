@@ -9,8 +9,8 @@ use crate::format::chunk::one_item;
 use crate::format::decompress::{repeated, zeroed};
 use crate::format::index::{ChunkEntry, ChunkPlace};
 use crate::io::chunks::Chunks;
-use crate::io::piece::unread;
-use crate::rules::chunk::{check_support, damaged, not_a_chunk, rule, wrong, wrong_place};
+
+use crate::rules::chunk::{check_support, damaged, not_a_chunk, rule, unread, wrong, wrong_place};
 
 impl<R: Read + Seek> Chunks<'_, R> {
     /// Reads the data of a chunk, decompressed: block after block, as [`Block`](b2nd_serde::geometry::Block) describes

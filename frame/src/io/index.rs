@@ -1,7 +1,6 @@
 //! The chunk index, read in pieces, so memory does not grow with the number of chunks.
 
 use core::fmt;
-use std::io::{Read, Seek};
 
 #[cfg(feature = "decompress")]
 use b2nd_chunk::Decompressor;
@@ -12,9 +11,11 @@ use crate::code::FindingCode;
 use crate::error::Error;
 use crate::finding::{Finding, Place};
 use crate::format::decompress::max_data;
-use crate::format::frame::Frame;
-use crate::format::index::ENTRY_LEN;
+use crate::format::fields::Generation;
+use crate::format::header::Header;
+use crate::format::index::{ChunkEntry, ENTRY_LEN, index_start};
 use crate::rules::chunk::check_support;
+use crate::rules::index::{index_flags, index_header};
 
 /// The number of bytes read at a time from an uncompressed index.
 const PIECE_LEN: usize = 1 << 16;
@@ -45,8 +46,18 @@ impl Index {
     /// The number of bytes of the first read: the chunk header, and the value if all entries are equal.
     pub(crate) const FIRST_READ: u64 = (ChunkHeader::MAX_LEN + ENTRY_LEN) as u64;
 
-    /// The index at an offset of the frame, with this header. `bytes` are those of the first read.
-    pub(crate) fn new(start: u64, header: ChunkHeader, mut bytes: Vec<u8>) -> Result<Self, Error> {
+    /// The index of a frame. `bytes` are its first bytes, at least as many as those of the first read.
+    pub(crate) fn parse(frame: &Header, mut bytes: Vec<u8>) -> Result<Self, Error> {
+        if frame.generation != Generation::Present {
+            return Err(Error::unsupported(
+                "the chunk index of a frame older than C-Blosc2 2.0.0-rc1 is not read",
+            ));
+        }
+        let header = index_header(&bytes, frame, frame.frame_len).map_err(Error::malformed)?;
+        if let Some(finding) = index_flags(&header, frame) {
+            return Err(Error::malformed(finding));
+        }
+        let start = index_start(frame);
         bytes.truncate(header.cbytes);
         let form = match header.special {
             // All entries are 0, so every chunk would begin right after the header.
@@ -75,6 +86,18 @@ impl Index {
             }
         };
         Ok(Self { start, bytes, header, form })
+    }
+
+    /// The entry of a chunk, from the bytes of its piece.
+    pub(crate) fn entry(&self, number: u64, piece: &[u8], frame: &Header) -> ChunkEntry {
+        let value = i64::from_le_bytes(self.entry_bytes(number, piece));
+        ChunkEntry::new(number, value, number + 1 == self.len(), frame)
+    }
+
+    /// The bytes of an entry in a piece.
+    pub(crate) fn entry_bytes(&self, number: u64, piece: &[u8]) -> [u8; ENTRY_LEN] {
+        let within = usize::try_from(number % self.piece_len()).unwrap_or_default() * ENTRY_LEN;
+        piece.get(within..).and_then(<[u8]>::first_chunk).copied().unwrap_or_default()
     }
 
     /// Its offset in the frame.
@@ -111,8 +134,12 @@ impl Index {
         (bytes / ENTRY_LEN) as u64
     }
 
-    /// The entries of a piece, as bytes.
-    pub(crate) fn piece<R: Read + Seek>(&self, frame: &mut Frame<R>, number: u64) -> Result<Vec<u8>, Error> {
+    /// The entries of a piece, as bytes. `read` reads bytes of the frame, from an offset on.
+    pub(crate) fn piece<E: From<Error>>(
+        &self,
+        number: u64,
+        mut read: impl FnMut(u64, u64) -> Result<Vec<u8>, E>,
+    ) -> Result<Vec<u8>, E> {
         let first = number.saturating_mul(self.piece_len());
         let entries = self.len().saturating_sub(first).min(self.piece_len());
         let length = entries * ENTRY_LEN as u64;
@@ -121,38 +148,39 @@ impl Index {
             Form::Uncompressed => {
                 let at =
                     (self.header.header_len as u64).saturating_add(first.saturating_mul(ENTRY_LEN as u64));
-                frame.read_range(self.start.saturating_add(at), length)?
+                read(self.start.saturating_add(at), length)?
             }
-            Form::Blocks => self.block(frame, number, length)?,
+            Form::Blocks => self.block(number, length, read)?,
         };
         match bytes.len() as u64 {
             found if found == length => Ok(bytes),
             found => {
-                Err(damaged(self.start, &format_args!("block {number} has {found} bytes, not {length}")))
+                Err(damaged(self.start, &format_args!("block {number} has {found} bytes, not {length}"))
+                    .into())
             }
         }
     }
 
     /// A block of a compressed index, which decompresses to `length` bytes.
-    fn block<R: Read + Seek>(
+    fn block<E: From<Error>>(
         &self,
-        frame: &mut Frame<R>,
         number: u64,
         length: u64,
-    ) -> Result<Vec<u8>, Error> {
+        mut read: impl FnMut(u64, u64) -> Result<Vec<u8>, E>,
+    ) -> Result<Vec<u8>, E> {
         const INT32: u64 = chunk_header::INT32 as u64;
         let header = &self.header;
         let at = (header.header_len as u64).saturating_add(number.saturating_mul(INT32));
-        let start = frame.read_range(self.start.saturating_add(at), INT32)?;
+        let start = read(self.start.saturating_add(at), INT32)?;
         let start = start.first_chunk().and_then(|&start| u64::try_from(i32::from_le_bytes(start)).ok());
         let left = start.and_then(|start| (header.cbytes as u64).checked_sub(start));
         let (Some(start), Some(left)) = (start, left) else {
-            return Err(damaged(self.start, &format_args!("block {number} begins outside of it")));
+            return Err(damaged(self.start, &format_args!("block {number} begins outside of it")).into());
         };
         let length = usize::try_from(length).unwrap_or_default();
         let longest = header.longest_block(length) as u64;
-        let block = frame.read_range(self.start.saturating_add(start), longest.min(left))?;
-        decompressed_block(header, number, &block, length).map_err(|why| damaged(self.start, &why))
+        let block = read(self.start.saturating_add(start), longest.min(left))?;
+        decompressed_block(header, number, &block, length).map_err(|why| damaged(self.start, &why).into())
     }
 }
 

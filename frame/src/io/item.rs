@@ -11,7 +11,7 @@ use num_complex::Complex;
 
 use crate::error::Error;
 use crate::format::array::Array;
-use crate::io::slice::{Slice, SlicePlan};
+use crate::io::slice::Slice;
 
 /// A type that items of an array can be read as, with [`Slice::read_array`], and written from, with the feature
 /// `compress`.
@@ -184,16 +184,16 @@ impl<R: Read + Seek> Slice<'_, R> {
     /// # Ok::<(), b2nd_frame::Error>(())
     /// ```
     pub fn read_array<T: Item>(self) -> Result<ArrayD<T>, Error> {
-        let plan = SlicePlan::new(self.frame, &self.ranges)?;
+        let selection = self.selection()?;
         let array = self.frame.array()?;
-        let is_swapped = is_swapped::<T>(array.as_ref().map(Array::meta), plan.typesize, "read as")?;
+        let is_swapped = is_swapped::<T>(array.as_ref().map(Array::meta), selection.typesize, "read as")?;
         let shape: Result<Vec<usize>, _> =
             self.ranges.iter().map(|range| usize::try_from(range.end - range.start)).collect();
         let shape = shape.map_err(Error::too_large)?;
-        let nitems = plan.nbytes / plan.typesize;
+        let nitems = selection.nbytes / selection.typesize;
         let no_memory = |()| Error::too_large(format_args!("there is no memory for {nitems} items"));
         let mut raw: Vec<T::Raw> = try_zeroed_vec(nitems).map_err(no_memory)?;
-        self.fill(&plan, cast_slice_mut(&mut raw), true)?;
+        self.fill(&selection, cast_slice_mut(&mut raw), true)?;
         if is_swapped {
             swap::<T>(cast_slice_mut(&mut raw));
         }

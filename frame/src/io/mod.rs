@@ -12,10 +12,22 @@ pub(crate) mod chunks;
 pub(crate) mod blocks;
 
 #[cfg(feature = "decompress")]
-pub(crate) mod shared_slice;
+mod selection;
 
 #[cfg(feature = "decompress")]
-pub(crate) mod piece;
+mod shared_slice;
+
+#[cfg(feature = "decompress")]
+mod piece;
+
+#[cfg(feature = "decompress")]
+mod stored_chunk;
+
+#[cfg(feature = "decompress")]
+mod waves;
+
+#[cfg(feature = "decompress")]
+pub(crate) mod threads;
 
 #[cfg(feature = "decompress")]
 mod decompressed;

@@ -12,7 +12,8 @@ use serde::de::DeserializeOwned;
 use crate::error::Error;
 use crate::format::decompress::expansion_limit;
 use crate::format::frame::Frame;
-use crate::io::slice::{Slice, SlicePlan};
+use crate::io::selection::Selection;
+use crate::io::slice::Slice;
 
 /// The target size of a piece, in bytes.
 const PIECE: u64 = 1 << 25;
@@ -75,12 +76,12 @@ impl<'f, R: Read + Seek> Slice<'f, R> {
     /// # Ok::<(), b2nd_frame::Error>(())
     /// ```
     pub fn rows<T: DeserializeOwned>(self) -> Result<Rows<'f, R, T>, Error> {
-        let plan = SlicePlan::new(self.frame, &self.ranges)?;
+        let selection = self.selection()?;
         let array = self.frame.array()?;
         let dtype = array.map_or(Ok(None), |array| array.meta().parse_dtype()).map_err(Error::unsupported)?;
         let dtype =
             dtype.ok_or_else(|| Error::unsupported("the array has no dtype, so its items have no fields"))?;
-        let (found, typesize) = (dtype.item_size(), plan.typesize);
+        let (found, typesize) = (dtype.item_size(), selection.typesize);
         if found != typesize {
             return Err(Error::unsupported(format_args!(
                 "items of dtype {dtype} have {found} bytes, but items of the frame have {typesize}"
@@ -89,7 +90,7 @@ impl<'f, R: Read + Seek> Slice<'f, R> {
         // Some dtypes fit no type.
         dtype.read_items::<T>(&[]).map_err(Error::invalid_input)?;
         let limit = expansion_limit(self.frame.header().frame_len);
-        let pieces = Pieces::new(self.ranges, &plan, limit);
+        let pieces = Pieces::new(self.ranges, &selection, limit);
         let (frame, threads, batch) = (self.frame, self.threads, Vec::new().into_iter());
         Ok(Rows { frame, threads, dtype, pieces, items: Vec::new(), start: 0, batch, nread: 0 })
     }
@@ -202,14 +203,14 @@ struct Pieces {
 }
 
 impl Pieces {
-    fn new(ranges: Vec<Range<u64>>, plan: &SlicePlan, limit: u64) -> Self {
-        let (chunkshape, blockshape) = (plan.geometry.chunkshape(), plan.geometry.blockshape());
+    fn new(ranges: Vec<Range<u64>>, selection: &Selection, limit: u64) -> Self {
+        let (chunkshape, blockshape) = (selection.geometry.chunkshape(), selection.geometry.blockshape());
         let length = |range: &Range<u64>| range.end - range.start;
         let size = |sizes: &[u64], dimension| sizes.get(dimension).copied().unwrap_or(1).max(1);
         // The bytes of one index along a dimension, and of a row of blocks.
         let row = |dimension: usize| {
             let lengths = ranges.iter().skip(dimension + 1).map(length);
-            lengths.fold(plan.typesize as u64, u64::saturating_mul).max(1)
+            lengths.fold(selection.typesize as u64, u64::saturating_mul).max(1)
         };
         let has_block_rows = |dimension| {
             let blocks = ranges.get(dimension).map_or(1, length).min(size(&blockshape, dimension));
@@ -225,7 +226,7 @@ impl Pieces {
             chunk: size(&chunkshape, dimension),
             block: size(&blockshape, dimension),
             has_block_rows: has_block_rows(dimension),
-            next: (plan.nbytes > 0).then_some(starts),
+            next: (selection.nbytes > 0).then_some(starts),
             ranges,
         }
     }

@@ -11,7 +11,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 const REGION_LEN: usize = 1 << 18;
 
 /// The buffer for the items of a slice.
-pub(crate) struct SharedSlice<'s> {
+pub(super) struct SharedSlice<'s> {
     regions: Vec<Mutex<&'s mut [u8]>>,
     /// The size of each region but the last. It is a multiple of the typesize, so that no item lies in two regions.
     region_len: usize,
@@ -40,7 +40,7 @@ impl<'s> SharedSlice<'s> {
 }
 
 /// Writes the items of one block. It holds the lock of one region at a time.
-pub(crate) struct SliceWriter<'w, 's> {
+pub(super) struct SliceWriter<'w, 's> {
     slice: &'w SharedSlice<'s>,
     locked: Option<(usize, MutexGuard<'w, &'s mut [u8]>)>,
 }

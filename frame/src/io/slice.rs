@@ -2,26 +2,16 @@
 
 use core::ops::Range;
 use std::io::{Read, Seek};
-use std::sync::mpsc::{self, Receiver, TrySendError};
-use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::thread;
-
-use b2nd_serde::Geometry;
+use std::sync::Arc;
 
 use crate::error::Error;
-use crate::finding::first_error;
 use crate::format::array::Array;
 use crate::format::decompress::zeroed;
 use crate::format::frame::Frame;
-use crate::format::object_kind::ObjectKind;
-use crate::io::piece::{Piece, Scratch, Unshared, read_pieces};
+use crate::io::selection::Selection;
 use crate::io::shared_slice::SharedSlice;
-use crate::rules::array::{agreement, valid_geometry};
-use crate::rules::chunk::ChunkRules;
-use crate::rules::header::{self, Surroundings};
-
-/// The maximum number of threads of a read. More do not help, and each takes a place in the queue.
-pub(crate) const MAX_THREADS: usize = 256;
+use crate::io::threads::{MAX_THREADS, in_threads};
+use crate::io::waves::{Request, WaveLimits, Waves};
 
 /// A slice of an array that is about to be read, from [`Frame::slice`].
 ///
@@ -93,7 +83,11 @@ impl<R> Slice<'_, R> {
     ///
     /// The errors of [`read`](Self::read) that are found without reading a chunk.
     pub fn nbytes(&self) -> Result<usize, Error> {
-        SlicePlan::new(self.frame, &self.ranges).map(|plan| plan.nbytes)
+        self.selection().map(|selection| selection.nbytes)
+    }
+
+    pub(super) fn selection(&self) -> Result<Arc<Selection>, Error> {
+        Selection::new(self.frame, &self.ranges).map(Arc::new)
     }
 }
 
@@ -116,9 +110,9 @@ impl<R: Read + Seek> Slice<'_, R> {
     ///
     /// Also the errors of [`chunks`](Frame::chunks).
     pub fn read(self) -> Result<Vec<u8>, Error> {
-        let plan = SlicePlan::new(self.frame, &self.ranges)?;
-        let mut items = zeroed(plan.nbytes)?;
-        self.fill(&plan, &mut items, true)?;
+        let selection = self.selection()?;
+        let mut items = zeroed(selection.nbytes)?;
+        self.fill(&selection, &mut items, true)?;
         Ok(items)
     }
 
@@ -130,168 +124,43 @@ impl<R: Read + Seek> Slice<'_, R> {
     /// The errors of [`read`](Self::read), and [`InvalidInput`](crate::ErrorKind::InvalidInput) if the buffer has
     /// another length.
     pub fn read_into(self, items: &mut [u8]) -> Result<(), Error> {
-        let plan = SlicePlan::new(self.frame, &self.ranges)?;
-        if plan.nbytes != items.len() {
-            let (nbytes, found) = (plan.nbytes, items.len());
+        let selection = self.selection()?;
+        if selection.nbytes != items.len() {
+            let (nbytes, found) = (selection.nbytes, items.len());
             return Err(Error::invalid_input(format_args!(
                 "the slice has {nbytes} bytes, but the buffer {found}"
             )));
         }
-        self.fill(&plan, items, false)
+        self.fill(&selection, items, false)
     }
 
-    pub(super) fn fill(self, plan: &SlicePlan, items: &mut [u8], is_zeroed: bool) -> Result<(), Error> {
-        if items.is_empty() {
-            return Ok(());
-        }
-        let Self { frame, ranges, threads } = self;
-        let SlicePlan { geometry, typesize, .. } = plan;
-        let rules = ChunkRules::new(frame.header(), true);
-        let mut unshared = Unshared::new(frame.header().frame_len);
-        let mut chunks = frame.chunks()?;
-        let target = SharedSlice::new(items, *typesize, is_zeroed, threads);
-        let parts = geometry.chunks_in(&ranges).map_err(Error::geometry)?;
-        in_threads(threads, &target, |receive| {
-            for part in parts {
-                read_pieces(&mut chunks, &rules, &part, *typesize, &mut unshared, receive)?;
+    pub(super) fn fill(
+        self,
+        selection: &Arc<Selection>,
+        items: &mut [u8],
+        is_zeroed: bool,
+    ) -> Result<(), Error> {
+        let Self { frame, threads, .. } = self;
+        let target = SharedSlice::new(items, selection.typesize, is_zeroed, threads);
+        let mut waves = Waves::new(frame, Arc::clone(selection), WaveLimits::FILE);
+        in_threads(threads, selection, &target, |receive| {
+            let mut answers = Vec::new();
+            while waves.advance(answers, receive)? {
+                let read = |request| frame.read_request(request)?.ok_or_else(|| waves.missing(request));
+                answers = waves.requests().iter().map(read).collect::<Result<_, _>>()?;
             }
             Ok(())
         })
     }
 }
 
-/// The geometry of the array, and the size of the slice.
-pub(crate) struct SlicePlan {
-    pub(super) geometry: Geometry,
-    pub(crate) typesize: usize,
-    pub(crate) nbytes: usize,
-}
-
-impl SlicePlan {
-    pub(crate) fn new<R>(frame: &Frame<R>, ranges: &[Range<u64>]) -> Result<Self, Error> {
-        let array = array_with_data(frame)?;
-        let geometry = valid_geometry(&array)?;
-        geometry.chunks_in(ranges).map_err(Error::geometry)?;
-        let header = frame.header();
-        // At least 1, or `array_with_data` has failed.
-        let typesize = usize::try_from(header.typesize).unwrap_or_default();
-        let lengths = || ranges.iter().map(|range| range.end - range.start);
-        // An empty slice has 0 bytes, even where the product of its other lengths overflows.
-        let nbytes = if lengths().any(|length| length == 0) {
-            Some(0)
-        } else {
-            lengths().try_fold(typesize as u64, u64::checked_mul)
-        };
-        // Rust allocates at most `isize::MAX` bytes at once.
-        let nbytes = nbytes.and_then(|nbytes| isize::try_from(nbytes).ok()?.try_into().ok());
-        let nbytes =
-            nbytes.ok_or_else(|| Error::too_large("the slice has more bytes than memory can hold"))?;
-        Ok(Self { geometry, typesize, nbytes })
-    }
-}
-
-/// The array of a frame. The data must be in this frame and readable, and the header must break no rule.
-fn array_with_data<R>(frame: &Frame<R>) -> Result<Array<'_>, Error> {
-    let kind = frame.kind();
-    if let Some(action) = kind.action() {
-        return Err(Error::unsupported(format_args!(
-            "the data of this {kind} is not here: a reader must {action}"
-        )));
-    }
-    let array = frame.array()?.filter(|_| kind == ObjectKind::NDArray);
-    let array = array.ok_or_else(|| {
-        Error::unsupported(format_args!("the frame has no array: it is of the kind {kind}"))
-    })?;
-    if let Ok(Some(dtype)) = array.meta().parse_dtype() {
-        if dtype.has_objects() {
-            return Err(Error::unsupported(
-                "the items are pointers to Python objects, which were lost with the process that wrote them",
-            ));
-        }
-    }
-    let mut findings = header::check(frame, Surroundings::default());
-    findings.extend(agreement(&array, frame.header()));
-    match first_error(&findings) {
-        Some(finding) => Err(Error::malformed(finding.clone())),
-        None => Ok(array),
-    }
-}
-
-/// A piece and its number in the order of reading.
-type NumberedPiece<'g> = (usize, Piece<'g>);
-
-/// Copies pieces into a slice in several threads, while `produce` reads them in the calling thread. The result is the
-/// error of the first piece that failed, in the order of reading: the same error as with one thread.
-fn in_threads<'g>(
-    threads: usize,
-    target: &SharedSlice<'_>,
-    produce: impl FnOnce(&mut dyn FnMut(Piece<'g>) -> Result<(), Error>) -> Result<(), Error>,
-) -> Result<(), Error> {
-    let mut scratch = Scratch::default();
-    if threads == 1 {
-        return produce(&mut |piece| piece.copy(target, &mut scratch));
-    }
-    let errors = FirstError::default();
-    // One waiting piece for each thread: a thread that finishes finds work, and the queue holds little memory.
-    let (sender, receiver) = mpsc::sync_channel(threads);
-    let receiver = Mutex::new(receiver);
-    thread::scope(|scope| {
-        for _ in 1..threads {
-            let work = || {
-                let mut scratch = Scratch::default();
-                while let Some((number, piece)) = next(&receiver) {
-                    errors.record(number, piece.copy(target, &mut scratch));
-                }
-            };
-            // The system has no more threads. Those that started, or the calling thread alone, do the work.
-            if thread::Builder::new().spawn_scoped(scope, work).is_err() {
-                break;
-            }
-        }
-        let mut number = 0;
-        let produced = produce(&mut |piece| {
-            // `stopped` is never returned, as the recorded error has a lower number.
-            if errors.lock().is_some() {
-                return Err(Error::stopped());
-            }
-            // The queue is full: the calling thread copies this piece instead of waiting.
-            if let Err(TrySendError::Full((number, piece)) | TrySendError::Disconnected((number, piece))) =
-                sender.try_send((number, piece))
-            {
-                errors.record(number, piece.copy(target, &mut scratch));
-            }
-            number += 1;
-            Ok(())
-        });
-        // Without a sender, the threads stop when the queue is empty. The calling thread helps to empty it.
-        drop(sender);
-        while let Some((number, piece)) = next(&receiver) {
-            errors.record(number, piece.copy(target, &mut scratch));
-        }
-        // The error of reading comes after the errors of all pieces read before it.
-        errors.record(number, produced);
-    });
-    errors.0.into_inner().unwrap_or_else(PoisonError::into_inner).map_or(Ok(()), |(_, error)| Err(error))
-}
-
-fn next<'g>(receiver: &Mutex<Receiver<NumberedPiece<'g>>>) -> Option<NumberedPiece<'g>> {
-    receiver.lock().unwrap_or_else(PoisonError::into_inner).recv().ok()
-}
-
-/// The error with the lowest piece number so far.
-#[derive(Default)]
-struct FirstError(Mutex<Option<(usize, Error)>>);
-
-impl FirstError {
-    fn lock(&self) -> MutexGuard<'_, Option<(usize, Error)>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn record(&self, number: usize, result: Result<(), Error>) {
-        let Err(error) = result else { return };
-        let mut first = self.lock();
-        if first.as_ref().is_none_or(|&(earlier, _)| number < earlier) {
-            *first = Some((number, error));
+impl<R: Read + Seek> Frame<R> {
+    /// Reads a byte range; `None` if its chunk file is missing.
+    fn read_request(&mut self, request: &Request) -> Result<Option<Vec<u8>>, Error> {
+        let Range { start, end } = request.range;
+        match request.file {
+            Some(number) => Ok(self.file_bytes(number, start, end - start)?.map(|read| read.bytes)),
+            None => self.read_range(start, end - start).map(Some),
         }
     }
 }

@@ -5,6 +5,7 @@ use b2nd_chunk::header::{MAX_BLOCKSIZE, typesize_byte};
 use b2nd_chunk::{ChunkHeader, SpecialValue};
 
 use crate::code::FindingCode;
+use crate::error::Error;
 use crate::finding::{Finding, Place};
 use crate::format::header::Header;
 use crate::format::index::{ChunkEntry, ChunkPlace};
@@ -227,6 +228,12 @@ pub(crate) fn wrong(entry: &ChunkEntry, why: &str) -> Finding {
 #[cfg(feature = "decompress")]
 pub(crate) fn wrong_place(entry: &ChunkEntry, value: i64) -> Finding {
     wrong(entry, &format!("has the entry {value} in the chunk index, which is not a valid place"))
+}
+
+/// The error of a chunk that is not read, whether damaged or not.
+#[cfg(feature = "decompress")]
+pub(crate) fn unread(entry: &ChunkEntry, why: &str) -> Error {
+    Error::unsupported(format_args!("chunk {} {why}", entry.number))
 }
 
 /// The finding for an uncompressed chunk whose header has the dictionary flag.

@@ -17,7 +17,7 @@ use crate::format::frame::Frame;
 use crate::format::header::Header;
 #[cfg(feature = "ndarray")]
 use crate::io::item::{self, Item};
-use crate::io::slice::MAX_THREADS;
+use crate::io::threads::MAX_THREADS;
 use crate::write::plan::Sizes;
 use crate::write::writer::FrameWriter;
 

@@ -158,7 +158,7 @@ fn a_chunk_is_whole_or_an_error_while_its_file_is_cut_again_and_again() {
                     let says = error.finding().unwrap().message();
                     assert!(
                         says.ends_with("has 80 bytes, but at most 60 are left for it")
-                            || says.ends_with("had 80 bytes, but now only 60 can be read"),
+                            || says.ends_with("has 80 bytes, but only 60 can be read"),
                         "{says}"
                     );
                 }

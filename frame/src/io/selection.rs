@@ -1,0 +1,87 @@
+//! The slice of an array that is to be read.
+
+use core::ops::Range;
+
+use b2nd_serde::Geometry;
+use b2nd_serde::geometry::Chunk;
+
+use crate::error::Error;
+use crate::finding::first_error;
+use crate::format::array::Array;
+use crate::format::frame::Frame;
+use crate::format::object_kind::ObjectKind;
+use crate::rules::array::{agreement, valid_geometry};
+use crate::rules::header::{self, Surroundings};
+
+/// A slice of the array of a frame, which can be read.
+pub(super) struct Selection {
+    pub(super) geometry: Geometry,
+    pub(super) ranges: Vec<Range<u64>>,
+    pub(super) typesize: usize,
+    pub(super) nbytes: usize,
+}
+
+impl Selection {
+    pub(super) fn new<R>(frame: &Frame<R>, ranges: &[Range<u64>]) -> Result<Self, Error> {
+        let array = array_with_data(frame)?;
+        let geometry = valid_geometry(&array)?;
+        geometry.chunks_in(ranges).map_err(Error::geometry)?;
+        let header = frame.header();
+        // At least 1, or `array_with_data` has failed.
+        let typesize = usize::try_from(header.typesize).unwrap_or_default();
+        let lengths = || ranges.iter().map(|range| range.end - range.start);
+        // An empty slice has 0 bytes, even where the product of its other lengths overflows.
+        let nbytes = if lengths().any(|length| length == 0) {
+            Some(0)
+        } else {
+            lengths().try_fold(typesize as u64, u64::checked_mul)
+        };
+        // Rust allocates at most `isize::MAX` bytes at once.
+        let nbytes = nbytes.and_then(|nbytes| isize::try_from(nbytes).ok()?.try_into().ok());
+        let nbytes =
+            nbytes.ok_or_else(|| Error::too_large("the slice has more bytes than memory can hold"))?;
+        Ok(Self { geometry, ranges: ranges.to_vec(), typesize, nbytes })
+    }
+}
+
+impl Selection {
+    /// A chunk with items of the slice, by its number among these.
+    pub(super) fn chunk(&self, part: usize) -> Option<Chunk<'_>> {
+        self.chunks_from(part).next()
+    }
+
+    /// The chunks with items of the slice, from one on.
+    pub(super) fn chunks_from(&self, part: usize) -> impl Iterator<Item = Chunk<'_>> {
+        let mut chunks = self.geometry.chunks_in(&self.ranges).ok();
+        // One step, where `skip` would take one for each chunk.
+        let first = chunks.as_mut().and_then(|chunks| chunks.nth(part));
+        first.into_iter().chain(chunks.into_iter().flatten())
+    }
+}
+
+/// The array of a frame. The data must be in this frame and readable, and the header must break no rule.
+fn array_with_data<R>(frame: &Frame<R>) -> Result<Array<'_>, Error> {
+    let kind = frame.kind();
+    if let Some(action) = kind.action() {
+        return Err(Error::unsupported(format_args!(
+            "the data of this {kind} is not here: a reader must {action}"
+        )));
+    }
+    let array = frame.array()?.filter(|_| kind == ObjectKind::NDArray);
+    let array = array.ok_or_else(|| {
+        Error::unsupported(format_args!("the frame has no array: it is of the kind {kind}"))
+    })?;
+    if let Ok(Some(dtype)) = array.meta().parse_dtype() {
+        if dtype.has_objects() {
+            return Err(Error::unsupported(
+                "the items are pointers to Python objects, which were lost with the process that wrote them",
+            ));
+        }
+    }
+    let mut findings = header::check(frame, Surroundings::default());
+    findings.extend(agreement(&array, frame.header()));
+    match first_error(&findings) {
+        Some(finding) => Err(Error::malformed(finding.clone())),
+        None => Ok(array),
+    }
+}
