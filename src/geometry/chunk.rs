@@ -3,7 +3,7 @@
 use core::ops::Range;
 
 use super::axis::check_count;
-use super::dimensions::Dimensions;
+use super::dimensions::{Dimensions, zip};
 use super::error::{Buffer, Error, Violation};
 use super::extent::Extent;
 use super::grid::Geometry;
@@ -65,6 +65,37 @@ impl Geometry {
     /// # Ok::<(), b2nd_serde::geometry::Error>(())
     /// ```
     pub fn chunks_in(&self, slice: &[Range<u64>]) -> Result<Chunks<'_>, Error> {
+        self.chunks_of(slice, self.shape().ones())
+    }
+
+    /// The chunks that a slice with steps touches: along each dimension, the slice has the first of every `step` items of
+    /// the range. Chunks between two items are skipped, as are blocks.
+    ///
+    /// # Errors
+    ///
+    /// The errors of [`chunks_in`](Self::chunks_in), and another number of steps than dimensions, or a step of 0.
+    ///
+    /// ```
+    /// use b2nd_serde::{Geometry, Shapes};
+    ///
+    /// let geometry = Geometry::new(Shapes { shape: &[90, 5], chunkshape: &[10, 3], blockshape: &[5, 3] })?;
+    /// // The first column of the rows 2, 32 and 62.
+    /// let chunks = geometry.chunks_in_steps(&[2..90, 0..1], &[30, 1])?;
+    /// assert!(chunks.map(|chunk| chunk.number()).eq([0, 6, 12]));
+    ///
+    /// let error = geometry.chunks_in_steps(&[2..90, 0..1], &[30, 0]).unwrap_err();
+    /// assert_eq!(error.to_string(), "the step of slice[1] is 0, but must be at least 1");
+    /// # Ok::<(), b2nd_serde::geometry::Error>(())
+    /// ```
+    pub fn chunks_in_steps(&self, slice: &[Range<u64>], steps: &[u64]) -> Result<Chunks<'_>, Error> {
+        check_count(None, steps.len(), self.ndim())?;
+        if let Some((dimension, _)) = (0..).zip(steps).find(|(_, step)| **step == 0) {
+            return Err(Error(Violation::Step { dimension }));
+        }
+        self.chunks_of(slice, Dimensions::collect(steps.iter().copied()))
+    }
+
+    fn chunks_of(&self, slice: &[Range<u64>], step: Dimensions) -> Result<Chunks<'_>, Error> {
         check_count(None, slice.len(), self.ndim())?;
         for (dimension, (range, axis)) in (0..).zip(slice.iter().zip(self.axes())) {
             let (start, stop) = (range.start, range.end);
@@ -78,13 +109,13 @@ impl Geometry {
         }
         let start = Dimensions::collect(slice.iter().map(|range| range.start));
         let stop = Dimensions::collect(slice.iter().map(|range| range.end));
-        Ok(Chunks::new(self, Extent::new(start, stop)))
+        Ok(Chunks::new(self, Extent::new(start, stop, step)))
     }
 
     /// The whole array.
     fn extent(&self) -> Extent {
         let shape = self.shape();
-        Extent::new(shape.zeros(), shape)
+        Extent::new(shape.zeros(), shape, shape.ones())
     }
 }
 
@@ -112,7 +143,9 @@ impl<'g> Chunks<'g> {
         Self { geometry, selection, over }
     }
 
-    fn item(&self, coordinate: Dimensions) -> Chunk<'g> {
+    fn item(&self, cell: Dimensions) -> Chunk<'g> {
+        let chunkshape = self.geometry.chunkshape();
+        let coordinate = self.selection.cell(cell, &cell.zeros(), &chunkshape);
         Chunk::new(self.geometry, self.selection.clone(), coordinate)
     }
 }
@@ -284,12 +317,14 @@ pub struct Blocks<'g> {
 }
 
 impl<'g> Blocks<'g> {
-    fn item(&self, coordinate: Dimensions) -> Block<'g> {
+    fn item(&self, block: Dimensions) -> Block<'g> {
         let Chunk { geometry, selection, cell } = &self.chunk;
+        let (extent, origin, blockshape) = (&cell.extent, &cell.origin, geometry.blockshape());
+        let coordinate = extent.cell(block, origin, &blockshape);
         Block {
             geometry,
             selection: selection.clone(),
-            cell: Cell::new(&cell.extent, &cell.origin, coordinate, &geometry.blockshape()),
+            cell: Cell::new(extent, origin, coordinate, &blockshape),
         }
     }
 }
@@ -367,29 +402,35 @@ impl Block<'_> {
     #[must_use]
     pub fn runs(&self) -> Runs {
         let (extent, blockshape) = (self.extent(), self.geometry.blockshape());
-        let target_shape = self.selection.shape();
-        let start = *extent.start();
-        let mut stop = *extent.stop();
+        let (shape, target_shape, step) = (extent.shape(), self.selection.shape(), *extent.step());
+        // The runs along each dimension.
+        let mut count = shape;
         let mut nitems = 1;
-        let filled = blockshape.iter().zip(target_shape.iter());
-        let dimensions = stop.numbers_mut().zip(start.iter()).zip(filled);
-        for ((stop, start), (in_block, in_target)) in dimensions.rev() {
+        let filled = zip(&blockshape, &target_shape).zip(step.iter());
+        for (count, ((in_block, in_target), step)) in count.numbers_mut().zip(filled).rev() {
+            // Between the items of a step is a gap, so each is a run.
+            if *step > 1 {
+                break;
+            }
             // The run covers this dimension, so the iterator over runs takes one step along it.
-            let items = *stop - start;
+            let items = core::mem::replace(count, 1);
             nitems *= items;
-            *stop = start + 1;
             // If the items do not fill the dimension in both the block and the target, there is a gap, so the run ends
             // here.
-            if items != *in_block || items != *in_target {
+            if items != in_block || items != in_target {
                 break;
             }
         }
+        let target = extent.start_from(self.selection.start());
         Runs {
-            over: Cells::new(start, stop),
+            over: Cells::new(shape.zeros(), count),
+            first: *extent.start(),
+            step,
             nitems,
             source: self.first_item() + extent.start_from(&self.cell.origin).linear(&blockshape),
-            target: extent.start_from(self.selection.start()).linear(&target_shape),
-            source_strides: blockshape.strides(),
+            target: Dimensions::combine(&target, self.selection.step(), |target, step| target / step)
+                .linear(&target_shape),
+            source_strides: Dimensions::combine(&blockshape.strides(), &step, |stride, step| stride * step),
             target_strides: target_shape.strides(),
         }
     }

@@ -47,6 +47,11 @@ impl Dimensions {
         Self::collect(self.iter().map(|_| 0))
     }
 
+    /// A one per dimension.
+    pub(super) fn ones(&self) -> Self {
+        Self::collect(self.iter().map(|_| 1))
+    }
+
     /// The product of the numbers; 1 without numbers.
     ///
     /// With a zero it is 0, even if the other factors overflow. The caller guarantees that any other product fits.

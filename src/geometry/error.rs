@@ -54,7 +54,7 @@ pub enum ErrorKind {
     Overflow,
     /// A decompressed chunk has more bytes than a Blosc2 chunk can hold.
     ChunkSize,
-    /// A slice starts after its stop, or stops after the end of the array.
+    /// A slice starts after its stop, stops after the end of the array, or has a step of 0.
     Slice,
     /// The type size is 0.
     TypeSize,
@@ -175,6 +175,9 @@ pub(super) enum Violation {
         stop: u64,
         items: u64,
     },
+    Step {
+        dimension: u8,
+    },
     TypeSize,
     TooShort {
         of: Buffer,
@@ -200,7 +203,9 @@ impl Error {
             Violation::Zero { .. } => ErrorKind::Zero,
             Violation::RoundedUp { .. } | Violation::Product { .. } => ErrorKind::Overflow,
             Violation::ChunkSize { .. } => ErrorKind::ChunkSize,
-            Violation::Backward { .. } | Violation::Outside { .. } => ErrorKind::Slice,
+            Violation::Backward { .. } | Violation::Outside { .. } | Violation::Step { .. } => {
+                ErrorKind::Slice
+            }
             Violation::TypeSize => ErrorKind::TypeSize,
             Violation::TooShort { .. } => ErrorKind::BufferTooSmall,
         }
@@ -220,6 +225,7 @@ impl Error {
             Violation::ChunkSize { .. } => Some(Entry::Chunkshape),
             Violation::Backward { .. }
             | Violation::Outside { .. }
+            | Violation::Step { .. }
             | Violation::TypeSize
             | Violation::TooShort { .. } => None,
         }
@@ -240,7 +246,8 @@ impl Error {
             | Violation::RoundedUp { dimension, .. }
             | Violation::Product { dimension, .. }
             | Violation::Backward { dimension, .. }
-            | Violation::Outside { dimension, .. } => Some(dimension.into()),
+            | Violation::Outside { dimension, .. }
+            | Violation::Step { dimension } => Some(dimension.into()),
         }
     }
 }
@@ -294,6 +301,9 @@ impl fmt::Display for Error {
             }
             Violation::Outside { dimension, stop, items } => {
                 write!(f, "slice[{dimension}] stops at {stop}, but shape[{dimension}] is {items}")
+            }
+            Violation::Step { dimension } => {
+                write!(f, "the step of slice[{dimension}] is 0, but must be at least 1")
             }
             Violation::TypeSize => f.write_str("the type size is 0, but must be at least 1"),
             Violation::TooShort { of, found, needed } => {

@@ -5,7 +5,8 @@ use core::ops::Range;
 use super::dimensions::{Dimensions, ceildiv, zip};
 use super::walk::Cells;
 
-/// A box of items: along each dimension from `start` up to, but not including, `stop`.
+/// A box of items: along each dimension from `start` up to, but not including, `stop`, or only every
+/// [`step`](Self::step)th of them.
 ///
 /// ```
 /// use b2nd_serde::{Geometry, Shapes};
@@ -24,13 +25,26 @@ use super::walk::Cells;
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Extent {
     start: Dimensions,
+    /// Directly after the last item.
     stop: Dimensions,
+    /// At least 1; 1 along a dimension with less than two items, so that equal items compare equal.
+    step: Dimensions,
 }
 
 impl Extent {
-    /// A box. `start` must not be after `stop` in any dimension.
-    pub(super) fn new(start: Dimensions, stop: Dimensions) -> Self {
-        Self { start, stop }
+    /// A box of the first of every `step` items. `start` must not be after `stop` in any dimension, and no step may be 0.
+    pub(super) fn new(start: Dimensions, stop: Dimensions, mut step: Dimensions) -> Self {
+        let mut last = stop;
+        for (stop, (start, step)) in last.numbers_mut().zip(start.iter().zip(step.numbers_mut())) {
+            // Without a division for the usual step.
+            if *step > 1 && *stop > *start {
+                *stop -= (*stop - start - 1) % *step;
+            }
+            if *stop - start <= 1 {
+                *step = 1;
+            }
+        }
+        Self { start, stop: last, step }
     }
 
     /// The coordinate of the first item.
@@ -45,10 +59,28 @@ impl Extent {
         &self.stop
     }
 
+    /// The distance between two items along each dimension, at least 1.
+    ///
+    /// ```
+    /// use b2nd_serde::{Geometry, Shapes};
+    ///
+    /// let geometry = Geometry::new(Shapes { shape: &[9], chunkshape: &[4], blockshape: &[2] })?;
+    /// // The items 1, 4 and 7.
+    /// let chunk = geometry.chunks_in_steps(&[1..9], &[3])?.nth(1).unwrap();
+    /// assert!(chunk.extent().ranges().eq([4..8]));
+    /// assert_eq!((*chunk.extent().step(), chunk.extent().shape()), ([3], [2]));
+    /// # Ok::<(), b2nd_serde::geometry::Error>(())
+    /// ```
+    #[must_use]
+    pub fn step(&self) -> &Dimensions {
+        &self.step
+    }
+
     /// The number of items along each dimension.
     #[must_use]
     pub fn shape(&self) -> Dimensions {
-        Dimensions::combine(&self.stop, &self.start, |stop, start| stop - start)
+        let items = Dimensions::combine(&self.stop, &self.start, |stop, start| stop - start);
+        Dimensions::combine(&items, &self.step, u64::div_ceil)
     }
 
     /// The number of items.
@@ -71,23 +103,48 @@ impl Extent {
     /// The intersection with the box of this shape at `origin`.
     pub(super) fn within(&self, origin: &[u64], shape: &[u64]) -> Self {
         let end = Dimensions::combine(origin, shape, |origin, items| origin + items);
-        let start = Dimensions::combine(&self.start, origin, u64::max);
+        // The first item at or after the origin.
+        let mut start = Dimensions::combine(&self.start, origin, u64::max);
+        for (start, (first, step)) in start.numbers_mut().zip(zip(&self.start, &self.step)) {
+            if step > 1 {
+                *start = first + (*start - first).next_multiple_of(step);
+            }
+        }
         let stop = Dimensions::combine(&self.stop, &end, u64::min);
         // Without an intersection the stop can be before the start.
-        Self { stop: Dimensions::combine(&stop, &start, u64::max), start }
+        Self::new(start, Dimensions::combine(&stop, &start, u64::max), self.step)
     }
 
-    /// The cells that intersect the box, in a grid of cells of the given shape. The first cell begins at `origin`.
+    /// The cells with items of the box, in a grid of cells of the given shape. The first cell begins at `origin`.
+    /// [`cell`](Self::cell) has their coordinates.
     pub(super) fn cells(&self, origin: &Dimensions, shape: &[u64]) -> Cells {
-        let first = self.start_from(origin);
-        let end = Dimensions::combine(&self.stop, origin, |stop, origin| stop - origin);
         // Only a box without items can have cells of 0 items, so this return prevents a division by 0.
         if self.nitems() == 0 {
             return Cells::new(origin.zeros(), origin.zeros());
         }
-        Cells::new(
-            Dimensions::combine(&first, shape, |first, items| first / items),
-            Dimensions::combine(&end, shape, ceildiv),
-        )
+        let mut first = self.start_from(origin);
+        let mut end = Dimensions::combine(&self.stop, origin, |stop, origin| stop - origin);
+        let steps = zip(&self.step, shape);
+        for ((first, end), (step, items)) in first.numbers_mut().zip(end.numbers_mut()).zip(steps) {
+            (*first, *end) = if step > items {
+                // Each item is in a cell of its own, and cells between have none.
+                (0, (*end - *first).div_ceil(step))
+            } else {
+                (*first / items, ceildiv(*end, items))
+            };
+        }
+        Cells::new(first, end)
+    }
+
+    /// The coordinate in the grid of one of the [`cells`](Self::cells).
+    pub(super) fn cell(&self, mut cell: Dimensions, origin: &[u64], shape: &[u64]) -> Dimensions {
+        let first = self.start.iter().zip(origin);
+        for ((x, (step, items)), (start, origin)) in cell.numbers_mut().zip(zip(&self.step, shape)).zip(first)
+        {
+            if step > items {
+                *x = (start - origin + *x * step) / items;
+            }
+        }
+        cell
     }
 }

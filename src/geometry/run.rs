@@ -2,7 +2,7 @@
 
 use core::ops::Range;
 
-use super::dimensions::Dimensions;
+use super::dimensions::{Dimensions, zip};
 use super::walk::{Cells, iterate};
 
 /// An iterator over the runs of a block, from [`Block::runs`](super::Block::runs).
@@ -20,8 +20,11 @@ use super::walk::{Cells, iterate};
 /// ```
 #[derive(Clone, Debug)]
 pub struct Runs {
-    /// Iterates over the first item of each run.
+    /// Counts the runs along each dimension.
     pub(super) over: Cells,
+    /// The coordinate in the array of the first run, and the distance to the next ones.
+    pub(super) first: Dimensions,
+    pub(super) step: Dimensions,
     pub(super) nitems: u64,
     pub(super) source: u64,
     pub(super) target: u64,
@@ -31,12 +34,15 @@ pub struct Runs {
 
 impl Runs {
     #[inline]
-    fn item(&self, start: Dimensions) -> Run {
-        let (mut source, mut target) = (self.source, self.target);
-        let strides = self.source_strides.iter().zip(self.target_strides.iter());
-        for ((x, first), (in_source, in_target)) in start.iter().zip(self.over.start().iter()).zip(strides) {
-            source += (x - first) * in_source;
-            target += (x - first) * in_target;
+    fn item(&self, run: Dimensions) -> Run {
+        let (mut source, mut target, mut start) = (self.source, self.target, self.first);
+        let strides = zip(&self.source_strides, &self.target_strides).zip(self.step.iter());
+        for ((start, number), ((in_source, in_target), step)) in
+            start.numbers_mut().zip(run.iter()).zip(strides)
+        {
+            *start += number * step;
+            source += number * in_source;
+            target += number * in_target;
         }
         Run { source, target, nitems: self.nitems, start }
     }

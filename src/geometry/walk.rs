@@ -20,11 +20,6 @@ impl Cells {
         let left = Dimensions::combine(&stop, &start, |stop, start| stop - start).product();
         Self { next: start, start, stop, left }
     }
-
-    /// The first coordinate.
-    pub(super) fn start(&self) -> &Dimensions {
-        &self.start
-    }
 }
 
 impl Iterator for Cells {

@@ -83,16 +83,16 @@ fn small() -> impl Strategy<Value = Vectors> {
     })
 }
 
-/// Small shapes and a slice of the array.
-fn sliced() -> impl Strategy<Value = (Vectors, Vec<Range<u64>>)> {
-    (small(), prop::collection::vec(any::<(u64, u64)>(), 4)).prop_map(|(vectors, cuts)| {
-        let cut = |(&items, &(a, b)): (&i64, &(u64, u64))| {
+/// Small shapes and a slice of the array with its steps. Every other step is 1.
+fn sliced() -> impl Strategy<Value = (Vectors, Vec<Range<u64>>, Vec<u64>)> {
+    (small(), prop::collection::vec(any::<(u64, u64, bool, u64)>(), 4)).prop_map(|(vectors, cuts)| {
+        let cut = |(&items, &(a, b, has_step, step)): (&i64, &(u64, u64, bool, u64))| {
             let items = items.unsigned_abs() + 1;
             let (a, b) = (a % items, b % items);
-            a.min(b)..a.max(b)
+            (a.min(b)..a.max(b), if has_step { step % items + 1 } else { 1 })
         };
-        let slice = vectors.0.iter().zip(&cuts).map(cut).collect();
-        (vectors, slice)
+        let (slice, steps) = vectors.0.iter().zip(&cuts).map(cut).unzip();
+        (vectors, slice, steps)
     })
 }
 
@@ -158,14 +158,17 @@ proptest! {
     }
 
     #[test]
-    fn a_slice_touches_the_chunks_and_blocks_that_hold_its_items((vectors, slice) in sliced()) {
+    fn a_slice_touches_the_chunks_and_blocks_that_hold_its_items((vectors, slice, steps) in sliced()) {
         let geometry = geometry(&vectors);
         // The items of the slice by chunk and block, with their numbers in the slice.
         let mut numbers = HashMap::new();
         let mut held: Vec<(u64, u64, u64, Vec<u64>)> = Vec::new();
         for coordinate in coordinates(&vectors.0) {
             let coordinate = unsigned(&coordinate);
-            if coordinate.iter().zip(&slice).all(|(x, range)| range.contains(x)) {
+            let is_selected = |(x, (range, &step)): (&u64, (&Range<u64>, &u64))| {
+                range.contains(x) && (x - range.start) % step == 0
+            };
+            if coordinate.iter().zip(slice.iter().zip(&steps)).all(is_selected) {
                 numbers.insert(coordinate, numbers.len());
             }
         }
@@ -177,8 +180,13 @@ proptest! {
         }
         let mut found = Vec::new();
         let mut last_chunk = None;
-        let chunks = geometry.chunks_in(&slice).expect("the slice is within the array");
-        for chunk in chunks {
+        let chunks = geometry.chunks_in_steps(&slice, &steps).expect("the slice is within the array");
+        prop_assert_eq!(chunks.clone().last().map(|chunk| chunk.number()), held.last().map(|item| item.0));
+        if steps.iter().all(|&step| step == 1) {
+            prop_assert!(geometry.chunks_in(&slice).unwrap().eq(chunks.clone()));
+        }
+        for (index, chunk) in chunks.clone().enumerate() {
+            prop_assert_eq!(chunks.clone().nth(index), Some(chunk.clone()));
             prop_assert!(last_chunk < Some(chunk.number()));
             last_chunk = Some(chunk.number());
             let mut nitems = 0;

@@ -143,12 +143,16 @@ fn ask_for_chunks(geometry: &Geometry, questions: &[u64], typesize: usize) {
     let anything: Vec<_> = questions.chunks_exact(2).map(|cuts| cuts[0]..cuts[1]).collect();
     black_box(geometry.chunks_in(&anything).is_ok());
     black_box(geometry.chunks_in(&anything[..geometry.ndim()]).is_ok());
+    let steps: Vec<_> = questions.iter().cycle().take(geometry.ndim()).copied().collect();
+    black_box(geometry.chunks_in_steps(&anything, &steps).is_ok());
     let in_slice = geometry.chunks_in(&slice).expect("the slice is within the array");
+    let steps: Vec<_> = steps.iter().map(|&step| step.max(1)).collect();
+    let in_steps = geometry.chunks_in_steps(&slice, &steps).expect("no step is 0");
 
     let last = geometry.chunk(geometry.nchunks().wrapping_sub(1));
     assert_eq!(last.is_some(), geometry.nitems() > 0, "{geometry:?}");
-    for chunk in some(&in_slice, questions).into_iter().chain(some(&geometry.chunks(), questions)).chain(last)
-    {
+    let chunks = [in_slice, in_steps, geometry.chunks()];
+    for chunk in chunks.iter().flat_map(|chunks| some(chunks, questions)).chain(last) {
         black_box((chunk.number(), chunk.extent().nitems(), chunk.whole()));
         for block in some(&chunk.blocks(), questions) {
             black_box((block.number(), block.extent().shape(), block.byte_offset(typesize)));

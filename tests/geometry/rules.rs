@@ -247,6 +247,10 @@ fn a_slice_is_within_the_array() -> Result<(), Error> {
         ("the slice has 3 dimensions, but ndim is 2".into(), ErrorKind::DimensionCount, None)
     );
     assert_eq!(geometry.chunks_in(&[3..3, 0..5])?.count(), 0);
+    let error = geometry.chunks_in_steps(&[0..3, 0..5], &[1, 0]).unwrap_err();
+    assert_eq!((error.kind(), error.dimension()), (ErrorKind::Slice, Some(1)));
+    let error = geometry.chunks_in_steps(&[0..3, 0..5], &[1]).unwrap_err();
+    assert_eq!(error.to_string(), "the slice has 1 dimension, but ndim is 2");
     Ok(())
 }
 
