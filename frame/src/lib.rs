@@ -141,9 +141,15 @@ pub use io::chunks::Chunks;
 pub use io::item::Item;
 pub use io::open::is_sparse_frame;
 #[cfg(feature = "decompress")]
+pub use io::pieces::Pieces;
+#[cfg(feature = "decompress")]
+pub use io::plan::SlicePlan;
+#[cfg(feature = "decompress")]
 pub use io::rows::Rows;
 #[cfg(feature = "decompress")]
 pub use io::slice::Slice;
+#[cfg(feature = "decompress")]
+pub use io::subscripts::Subscripts;
 pub use salvage::from::{Fill, Salvage};
 pub use salvage::report::{AssumedOrder, ChunkRange, LostMetalayer, Restored, SalvageReport};
 #[cfg(feature = "compress")]

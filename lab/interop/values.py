@@ -2,7 +2,7 @@
 
     values.py [COUNT] [SEED]
 
-For each array, it compares `--npy` (whole, and a random slice), the text, and `--json`; what `b2nd convert` makes of it: a NumPy file,
+For each array, it compares `--npy` (whole, a random slice, and some with steps), the text, and `--json`; what `b2nd convert` makes of it: a NumPy file,
 an array of that file, and a repacked array; the items that `b2nd diff --data` finds different in a changed copy; and `b2nd info --stats`.
 """
 
@@ -26,6 +26,8 @@ import arrays
 
 warnings.simplefilter("ignore")
 B2ND = os.environ["B2ND"]
+# The slices with steps of each array.
+STEPPED = 12
 
 
 def run(*arguments, command="cat"):
@@ -122,9 +124,11 @@ def compare(path, expected, rng, counts, folder):
     part = expected[index] if index else expected
     part = np.asarray(part, dtype=expected.dtype) if not isinstance(part, np.ndarray) else part
     assert same(loaded(run("--npy", "--slice", text, path), name), np.ascontiguousarray(part).reshape(part.shape)), (name, text)
-    stepped, steps = cut(rng, expected.shape, rng.choice([2, 5, 100]))
-    other = np.asarray(expected[stepped], dtype=expected.dtype) if stepped else expected
-    assert same(loaded(run("--npy", "--slice", steps, path), name), np.ascontiguousarray(other).reshape(other.shape)), (name, steps)
+    for _ in range(STEPPED):
+        counts["with steps"] += 1
+        stepped, steps = cut(rng, expected.shape, rng.choice([2, 5, 100]))
+        other = np.asarray(expected[stepped], dtype=expected.dtype) if stepped else expected
+        assert same(loaded(run("--npy", "--slice", steps, path), name), np.ascontiguousarray(other).reshape(other.shape)), (name, steps)
     file = folder / "items.npy"
     convert("--slice", text, path, file)
     assert same(np.load(file), part), (name, text, "file")
@@ -227,7 +231,7 @@ def compare_stats(path, expected, counts):
 
 def random_arrays(count, seed):
     rng = random.Random(seed)
-    counts = {"arrays": 0, "slices": 0, "texts": 0, "full texts": 0, "JSON": 0, "converted": 0, "compared": 0, "stats": 0, "not written": 0}
+    counts = {"arrays": 0, "slices": 0, "with steps": 0, "texts": 0, "full texts": 0, "JSON": 0, "converted": 0, "compared": 0, "stats": 0, "not written": 0}
     with tempfile.TemporaryDirectory() as name:
         for number in range(count):
             path = os.path.join(name, f"{number}.b2nd")

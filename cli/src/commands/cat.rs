@@ -110,8 +110,7 @@ impl Cat {
         let selection = self.slice.clone().unwrap_or_default();
         let selected =
             selection.of(&items.geometry.shape()).map_err(|why| Problem::new("invalid-input", why))?;
-        // Fails for a slice that cannot be read, before the first byte is written.
-        items.nbytes(&selected.ranges)?;
+        items.check(&selected)?;
         let shape: Result<Vec<usize>, _> = selected.shape().map(usize::try_from).collect();
         let mut shape =
             shape.map_err(|_| Problem::new("too-large", "the shape is too large for this machine"))?;
@@ -132,7 +131,9 @@ impl Cat {
         if self.npy {
             let mut stdout = io::stdout().lock();
             stdout.write_all(&npy_header(&item.dtype, &shape))?;
-            items.read_selected(&selected, &mut |bytes| Ok::<_, Trouble>(stdout.write_all(bytes)?))?;
+            items.read_pieces(&selected.ranges, &selected.steps, &mut |_, bytes| {
+                Ok::<_, Trouble>(stdout.write_all(bytes)?)
+            })?;
             Ok(stdout.flush()?)
         } else if self.json {
             print_json(address, &item, &shape, &mut items, &selected)
@@ -212,7 +213,7 @@ fn print_json(
     let mut start = Some([start.strip_suffix(b"}").unwrap_or_default(), b",\"values\":"].concat());
     let mut stdout = BufWriter::new(io::stdout().lock());
     let mut values = ValueWriter::new(&mut stdout, &item.dtype, shape);
-    let read = items.read_selected(selected, &mut |bytes| {
+    let read = items.read_pieces(&selected.ranges, &selected.steps, &mut |_, bytes| {
         // Written with the first items, so that an array that cannot be read prints only its failure.
         if let Some(start) = start.take() {
             values.begin(&start)?;
@@ -226,6 +227,10 @@ fn print_json(
             stdout.flush()?;
         }
         return Err(trouble);
+    }
+    // Without items there was no piece.
+    if let Some(start) = start {
+        values.begin(&start)?;
     }
     values.end()?.write_all(b"}\n")?;
     Ok(stdout.flush()?)

@@ -335,7 +335,7 @@ impl Conversions<'_> {
             )
         })?;
         file.write_all(header).map_err(failed)?;
-        items.read_rows(&selected.ranges, &mut |_, bytes| {
+        items.read_pieces(&selected.ranges, &selected.steps, &mut |_, bytes| {
             self.advance(bytes.len())?;
             file.write_all(bytes).map_err(failed)
         })?;
@@ -593,7 +593,7 @@ impl Source {
     fn read_into(&mut self, ranges: &[Range<u64>], items: &mut [u8]) -> Result<(), Trouble> {
         match self {
             Self::Npy(npy) => npy.read_into(ranges, items).map_err(|error| Trouble::From(error.into())),
-            Self::Frame(source) => Ok(source.frame.slice(ranges).read_into(items)?),
+            Self::Frame(source) => Ok(source.read_into(ranges, &vec![1; ranges.len()], items)?),
         }
     }
 }

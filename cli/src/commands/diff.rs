@@ -6,7 +6,7 @@ use std::ops::Range;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use b2nd_frame::{Error, Frame, Trailer, Vlmetalayer};
+use b2nd_frame::{Frame, Trailer, Vlmetalayer};
 use clap::{Args, ValueHint};
 use serde::Serialize;
 use serde_json::value::{self, RawValue, to_raw_value};
@@ -207,9 +207,9 @@ enum Unread {
     B(Problem),
 }
 
-impl From<Error> for Unread {
-    fn from(error: Error) -> Self {
-        Self::A(error.into())
+impl From<Problem> for Unread {
+    fn from(problem: Problem) -> Self {
+        Self::A(problem)
     }
 }
 
@@ -218,12 +218,12 @@ fn compare_items(
     [mut a, mut b]: [Items; 2],
     tolerance: f64,
 ) -> Result<(Option<Difference>, Option<&'static str>), Unread> {
-    let of_b = |error: Error| Unread::B(error.into());
     let shape = a.geometry.shape();
     if shape != b.geometry.shape() {
         return Ok((None, Some("the items were not compared: the shapes differ")));
     }
-    let (a_dtype, b_dtype) = (Item::of(&a)?.dtype, Item::of(&b).map_err(of_b)?.dtype);
+    let dtype = |items: &Items| Item::of(items).map(|item| item.dtype).map_err(Problem::from);
+    let (a_dtype, b_dtype) = (dtype(&a)?, dtype(&b).map_err(Unread::B)?);
     let Some(comparison) = Comparison::new([&a_dtype, &b_dtype], tolerance) else {
         return Ok((
             None,
@@ -231,12 +231,12 @@ fn compare_items(
         ));
     };
     let whole: Vec<_> = shape.iter().map(|&items| 0..items).collect();
-    let all = a.nbytes(&whole)?;
-    b.nbytes(&whole).map_err(of_b)?;
-    let mut progress = Progress::of_bytes(all as u64);
+    let ones = vec![1; whole.len()];
+    let nitems = a.geometry.nitems();
+    let mut progress = Progress::of_bytes(nitems.saturating_mul(a.typesize as u64));
     let (mut done, mut different, mut first) = (0, 0, None);
-    a.read_rows(&whole, &mut |ranges, a| {
-        let b = b.read_again(ranges).map_err(of_b)?;
+    a.read_pieces(&whole, &ones, &mut |ranges, a| {
+        let b = b.read_again(ranges, &ones).map_err(Unread::B)?;
         let (count, number) = comparison.count(a, b);
         different += count;
         if let (None, Some(number)) = (&first, number) {
@@ -252,7 +252,6 @@ fn compare_items(
         Ok::<_, Unread>(())
     })?;
     let difference = first.map(|(index, [(a, a_text), (b, b_text)])| {
-        let nitems = all.checked_div(a_dtype.item_size()).unwrap_or_default() as u64;
         let place: Vec<_> = index.iter().map(ToString::to_string).collect();
         let place = if place.is_empty() { String::new() } else { format!(", first {}", place.join(",")) };
         let field = format!("data: {different} of {}{place}", count(nitems, "item"));

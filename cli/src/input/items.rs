@@ -1,19 +1,15 @@
 //! Reads the items of an array in pieces of bounded size.
 
-use std::fs;
+use std::mem;
 use std::ops::Range;
-use std::path::Path;
 use std::thread;
 
-use b2nd_frame::{ChunkPlace, Error, Frame, SpecialValue, expansion_limit};
+use b2nd_frame::{ChunkPlace, Frame, Slice, SpecialValue, expansion_limit};
 use b2nd_serde::Geometry;
 
 use super::selection::Selected;
 use super::source::Reader;
 use crate::problem::Problem;
-
-/// The target size of a read, in bytes. A read is longer if a single row of blocks is longer.
-const AT_ONCE: u64 = 1 << 25;
 
 /// The most items to read for the edges of an array: 6 per dimension are 6^16 for 16 dimensions.
 const MOST_EDGES: usize = 1 << 22;
@@ -33,14 +29,11 @@ pub(crate) struct Items {
     buffer: Vec<u8>,
 }
 
-/// Receives the bytes of items.
-pub(crate) type ReceiveItems<'r, E> = dyn FnMut(&[u8]) -> Result<(), E> + 'r;
-
 /// Receives items, and how many times each one counts.
 pub(crate) type ReceiveRepeated<'r, E> = dyn FnMut(&[u8], u64) -> Result<(), E> + 'r;
 
-/// Receives a part of a slice: its ranges, and the bytes of its items.
-pub(crate) type ReceivePart<'r, E> = dyn FnMut(&[Range<u64>], &[u8]) -> Result<(), E> + 'r;
+/// Receives a piece of a slice: its ranges, and the bytes of its items.
+pub(crate) type ReceivePiece<'r, E> = dyn FnMut(&[Range<u64>], &[u8]) -> Result<(), E> + 'r;
 
 impl Items {
     /// The array of a frame, unless its items are computed or stored elsewhere (`is_active`).
@@ -51,14 +44,14 @@ impl Items {
             }
             // The library's error has the reason.
             _ => {
-                let why = frame.slice(&[]).nbytes().err();
+                let why = frame.whole().nbytes().err();
                 return Err(
                     why.map_or_else(|| Problem::new("unsupported", "the frame has no array"), Problem::from)
                 );
             }
         };
         let typesize = usize::try_from(frame.header().typesize).unwrap_or_default();
-        let limit = expansion_limit(stored_len(&frame));
+        let limit = expansion_limit(frame.stored_len());
         if typesize as u64 > limit {
             let message =
                 format!("items of {typesize} bytes are too long: the limit for this frame is {limit} bytes");
@@ -73,9 +66,14 @@ impl Items {
         Self { threads, ..self }
     }
 
-    /// The number of bytes of a slice.
-    pub(crate) fn nbytes(&mut self, ranges: &[Range<u64>]) -> Result<usize, Error> {
-        self.frame.slice(ranges).nbytes()
+    fn slice(&mut self, ranges: &[Range<u64>], steps: &[u64]) -> Slice<'_, Reader> {
+        self.frame.slice(ranges).steps(steps).threads(self.threads)
+    }
+
+    /// Refuses a slice that cannot be read, before anything is printed.
+    pub(crate) fn check(&mut self, selected: &Selected) -> Result<(), Problem> {
+        self.slice(&selected.ranges, &selected.steps).nbytes()?;
+        Ok(())
     }
 
     /// Reads the first and the last items along each dimension, as one array.
@@ -111,32 +109,30 @@ impl Items {
                 place
             });
             let (part, starts): (Vec<_>, Vec<_>) = places.cloned().unzip();
-            let mut bytes = Vec::new();
-            self.read_steps(&mut selected.ranges_of(&part), &selected.steps, &mut |items| {
-                bytes.extend(items);
-                Ok::<_, Error>(())
-            })?;
+            let typesize = self.typesize;
+            let bytes = self.read_again(&selected.ranges_of(&part), &selected.steps)?;
             let places: Vec<_> = part
                 .iter()
                 .zip(starts)
                 .map(|(range, start)| start..start + items(&(range.clone(), start)))
                 .collect();
-            copy_into(&mut edges, &shape, &places, &mut bytes.chunks_exact(self.typesize));
+            copy_into(&mut edges, &shape, &places, &mut bytes.chunks_exact(typesize));
         }
         Ok(edges)
     }
 
     /// Reads all items, in any order. Of special chunks of a kind, one item is read.
-    pub(crate) fn read_chunks<E: From<Error>>(
+    pub(crate) fn read_chunks<E: From<Problem>>(
         &mut self,
         receive: &mut ReceiveRepeated<'_, E>,
     ) -> Result<(), E> {
         let geometry = self.geometry.clone();
+        let ones = vec![1; geometry.ndim()];
         // The first chunk of each special value, and the number of items.
         let mut special: Vec<(SpecialValue, u64, u64)> = Vec::new();
         let mut stored = Vec::new();
-        let mut chunks = self.frame.chunks()?;
-        while let Some(entry) = chunks.next().transpose()? {
+        let mut chunks = self.frame.chunks().map_err(Problem::from)?;
+        while let Some(entry) = chunks.next().transpose().map_err(Problem::from)? {
             let ChunkPlace::Special(value) = entry.place else {
                 stored.push(entry.number);
                 continue;
@@ -150,26 +146,56 @@ impl Items {
         drop(chunks);
         if special.is_empty() {
             let whole: Vec<_> = geometry.shape().iter().map(|&items| 0..items).collect();
-            return self.read_rows(&whole, &mut |_, bytes| receive(bytes, 1));
+            return self.read_pieces(&whole, &ones, &mut |_, bytes| receive(bytes, 1));
         }
         for chunk in stored.into_iter().filter_map(|number| geometry.chunk(number)) {
             let ranges: Vec<_> = chunk.extent().ranges().collect();
-            self.read_rows(&ranges, &mut |_, bytes| receive(bytes, 1))?;
+            self.read_pieces(&ranges, &ones, &mut |_, bytes| receive(bytes, 1))?;
         }
         for (_, number, count) in special {
             let Some(chunk) = geometry.chunk(number) else { continue };
             let first: Vec<_> = chunk.extent().ranges().map(|range| range.start..range.start + 1).collect();
-            receive(self.read_again(&first)?, count)?;
+            receive(self.read_again(&first, &ones)?, count)?;
         }
         Ok(())
     }
 
     /// Reads a slice into memory that serves the next read.
-    pub(crate) fn read_again(&mut self, ranges: &[Range<u64>]) -> Result<&[u8], Error> {
-        let nbytes = self.nbytes(ranges)?;
-        self.buffer.resize(nbytes, 0);
-        self.frame.slice(ranges).threads(self.threads).read_into(&mut self.buffer)?;
+    pub(crate) fn read_again(&mut self, ranges: &[Range<u64>], steps: &[u64]) -> Result<&[u8], Problem> {
+        let nbytes = self.slice(ranges, steps).nbytes()?;
+        let mut buffer = mem::take(&mut self.buffer);
+        buffer.resize(nbytes, 0);
+        self.read_into(ranges, steps, &mut buffer)?;
+        self.buffer = buffer;
         Ok(&self.buffer)
+    }
+
+    /// Reads a slice into a buffer of its size.
+    pub(crate) fn read_into(
+        &mut self,
+        ranges: &[Range<u64>],
+        steps: &[u64],
+        items: &mut [u8],
+    ) -> Result<(), Problem> {
+        if self.frame.reader_mut().object().is_some() {
+            items.copy_from_slice(&self.read_object(ranges, steps)?);
+            return Ok(());
+        }
+        Ok(self.slice(ranges, steps).read_into(items)?)
+    }
+
+    /// Reads a slice of an object, with all requests of a wave side by side.
+    fn read_object(&mut self, ranges: &[Range<u64>], steps: &[u64]) -> Result<Vec<u8>, Problem> {
+        let mut plan = self.slice(ranges, steps).plan()?;
+        while !plan.ranges().is_empty() {
+            let files = (0..).map(|number| plan.chunk_file(number));
+            let wave: Vec<_> = files.zip(plan.ranges().iter().cloned()).collect();
+            // It is there: `read_into` has looked.
+            let Some(object) = self.frame.reader_mut().object() else { break };
+            let wave = object.fetch_all(&wave)?;
+            plan.take(wave)?;
+        }
+        Ok(plan.finish()?)
     }
 
     /// Reads a whole slice, unless it is too long.
@@ -183,171 +209,25 @@ impl Items {
             return Err(Problem::new("too-large", message));
         }
         let mut bytes = Vec::new();
-        self.read_selected(selected, &mut |items| {
+        self.read_pieces(&selected.ranges, &selected.steps, &mut |_, items| {
             bytes.extend(items);
-            Ok::<_, Error>(())
+            Ok::<_, Problem>(())
         })?;
         Ok(bytes)
     }
 
-    /// Reads a slice in the order of its items, some rows of blocks at a time.
-    pub(crate) fn read_selected<E: From<Error>>(
-        &mut self,
-        selected: &Selected,
-        receive: &mut ReceiveItems<'_, E>,
-    ) -> Result<(), E> {
-        self.read_steps(&mut selected.ranges.clone(), &selected.steps, receive)
-    }
-
-    /// Reads every so many indices of the ranges. If the steps of the first dimension pass over blocks, each index is read
-    /// by itself; else the items between are read, too, and left out.
-    fn read_steps<E: From<Error>>(
-        &mut self,
-        ranges: &mut [Range<u64>],
-        steps: &[u64],
-        receive: &mut ReceiveItems<'_, E>,
-    ) -> Result<(), E> {
-        // Beside an empty dimension, the others can have any length.
-        if ranges.iter().any(Range::is_empty) {
-            return receive(&[]);
-        }
-        let blockshape = self.geometry.blockshape();
-        let first = ranges.iter().position(|range| range.end - range.start > 1);
-        let step = first.and_then(|first| steps.get(first).zip(blockshape.get(first)));
-        if let (Some(first), Some((&step, _))) =
-            (first, step.filter(|(step, block)| **step > 1 && step >= block))
-            && let Some(whole) = ranges.get(first).cloned()
-        {
-            for index in whole.clone().step_by(usize::try_from(step).unwrap_or(usize::MAX)) {
-                ranges.get_mut(first).into_iter().for_each(|range| *range = index..index + 1);
-                self.read_steps(ranges, steps, receive)?;
-            }
-            ranges.get_mut(first).into_iter().for_each(|range| *range = whole.clone());
-            return Ok(());
-        }
-        if steps.iter().all(|&step| step == 1) {
-            return self.read_rows(ranges, &mut |_, bytes| receive(bytes));
-        }
-        let (typesize, starts) = (self.typesize, ranges.iter().map(|range| range.start).collect::<Vec<_>>());
-        let mut items = Vec::new();
-        self.read_rows(ranges, &mut |part, bytes| {
-            let dimensions = part.iter().zip(&starts).zip(steps);
-            let dimensions: Vec<_> =
-                dimensions.map(|((part, start), step)| Dimension::new(part, *start, *step)).collect();
-            items.clear();
-            pick(bytes, &dimensions, typesize, &mut items);
-            receive(&items)
-        })
-    }
-
-    /// Reads ranges in the order of their items, some rows of blocks at a time.
-    pub(crate) fn read_rows<E: From<Error>>(
+    /// Reads a slice in the order of its items, in pieces.
+    pub(crate) fn read_pieces<E: From<Problem>>(
         &mut self,
         ranges: &[Range<u64>],
-        receive: &mut ReceivePart<'_, E>,
+        steps: &[u64],
+        receive: &mut ReceivePiece<'_, E>,
     ) -> Result<(), E> {
-        self.by_block_rows(&mut ranges.to_vec(), 0, receive)
-    }
-
-    /// Reads a slice in runs of whole block rows along a dimension. If a block row exceeds the limit, only as many
-    /// indices along the dimension are read as fit in one read. If a single index does not fit, it is divided along the
-    /// next dimension in the same way. This decompresses a block several times, but bounds the memory: a small file can
-    /// claim rows of any length.
-    fn by_block_rows<E: From<Error>>(
-        &mut self,
-        ranges: &mut [Range<u64>],
-        dimension: usize,
-        receive: &mut ReceivePart<'_, E>,
-    ) -> Result<(), E> {
-        let nbytes = self.nbytes(ranges)? as u64;
-        let Some(whole) = ranges.get(dimension).cloned().filter(|_| nbytes > AT_ONCE) else {
-            return self.read_and_pass(ranges, receive);
-        };
-        let size = |sizes: &[u64]| sizes.get(dimension).copied().unwrap_or(1).max(1);
-        let (chunk, block) = (size(&self.geometry.chunkshape()), size(&self.geometry.blockshape()));
-        let length = whole.end - whole.start;
-        let row = nbytes / length;
-        let (at_once, has_block_rows) = (AT_ONCE / row, block.min(length).saturating_mul(row) <= self.limit);
-        let is_single = length == 1 || at_once == 0 && !has_block_rows;
-        let mut start = whole.start;
-        while start < whole.end {
-            let end = match start.saturating_add(at_once) {
-                _ if is_single => start + 1,
-                // At least one row of blocks, and only whole rows, so that no block is decompressed twice.
-                end if has_block_rows => next_block(start, chunk, block).max(last_block(end, chunk, block)),
-                // A row of blocks exceeds the limit, but a single index along this dimension does not.
-                end => end,
-            };
-            let end = end.min(whole.end);
-            if let Some(range) = ranges.get_mut(dimension) {
-                *range = start..end;
-            }
-            if is_single {
-                self.by_block_rows(ranges, dimension + 1, receive)?;
-            } else {
-                self.read_and_pass(ranges, receive)?;
-            }
-            start = end;
-        }
-        if let Some(range) = ranges.get_mut(dimension) {
-            *range = whole;
+        let pieces = self.slice(ranges, steps).pieces().map_err(Problem::from)?;
+        for piece in pieces {
+            receive(&piece, self.read_again(&piece, steps)?)?;
         }
         Ok(())
-    }
-
-    fn read_and_pass<E: From<Error>>(
-        &mut self,
-        ranges: &[Range<u64>],
-        receive: &mut ReceivePart<'_, E>,
-    ) -> Result<(), E> {
-        receive(ranges, self.read_again(ranges)?)
-    }
-}
-
-/// The stored size of a frame; for a sparse frame, of all files in its folder.
-fn stored_len(frame: &Frame<Reader>) -> u64 {
-    let folder = frame.path().and_then(Path::parent).filter(|_| frame.header().is_sparse());
-    let files = folder.and_then(|folder| fs::read_dir(folder).ok()).into_iter().flatten();
-    let lengths = files.filter_map(|file| Some(file.ok()?.metadata().ok()?.len()));
-    lengths.fold(frame.header().frame_len, u64::saturating_add)
-}
-
-/// The end of the block that contains an item.
-fn next_block(item: u64, chunk: u64, block: u64) -> u64 {
-    let (start, within) = (item / chunk * chunk, item % chunk);
-    start + ((within / block + 1) * block).min(chunk)
-}
-
-/// The start of the block that contains an item.
-fn last_block(item: u64, chunk: u64, block: u64) -> u64 {
-    item / chunk * chunk + item % chunk / block * block
-}
-
-/// A dimension of a part of an array, of which some indices are selected.
-struct Dimension {
-    length: usize,
-    indices: Vec<usize>,
-}
-
-impl Dimension {
-    /// Of the indices from `start` on, the first of every `step`.
-    fn new(part: &Range<u64>, start: u64, step: u64) -> Self {
-        let number = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
-        let first = start + (part.start - start).next_multiple_of(step);
-        let indices = (first..part.end).step_by(number(step)).map(|index| number(index - part.start));
-        Self { length: number(part.end - part.start), indices: indices.collect() }
-    }
-}
-
-/// Appends the selected items of a part.
-fn pick(part: &[u8], dimensions: &[Dimension], typesize: usize, items: &mut Vec<u8>) {
-    let Some((Dimension { length, indices }, below)) = dimensions.split_first() else {
-        items.extend(part.get(..typesize).unwrap_or_default());
-        return;
-    };
-    let row = part.len() / (*length).max(1);
-    for index in indices {
-        pick(part.get(index * row..(index + 1) * row).unwrap_or_default(), below, typesize, items);
     }
 }
 

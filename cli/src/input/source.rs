@@ -17,9 +17,31 @@ use crate::terminal::await_stdin;
 /// The source of a frame: a file, the bytes of standard input, or an object in an object store.
 pub(crate) type Reader = Box<dyn ReadSeek>;
 
-pub(crate) trait ReadSeek: Read + Seek + Send {}
+pub(crate) trait ReadSeek: Read + Seek + Send {
+    /// The object in an object store, whose ranges are better read side by side.
+    fn object(&mut self) -> Option<&mut remote::Object> {
+        None
+    }
+}
 
-impl<R: Read + Seek + Send> ReadSeek for R {}
+impl ReadSeek for File {}
+
+impl ReadSeek for Cursor<Vec<u8>> {}
+
+/// The bytes of such a frame are not those of a file.
+impl ReadSeek for EmbeddedFrames<Reader> {}
+
+impl ReadSeek for remote::Object {
+    fn object(&mut self) -> Option<&mut remote::Object> {
+        Some(self)
+    }
+}
+
+impl ReadSeek for Reader {
+    fn object(&mut self) -> Option<&mut remote::Object> {
+        self.as_mut().object()
+    }
+}
 
 /// The bytes of a frame: their reader, and the offset at which they begin.
 pub(crate) struct Place {

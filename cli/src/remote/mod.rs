@@ -18,5 +18,5 @@ mod listing;
 mod object;
 
 pub(crate) use listing::{Objects, list};
-pub(crate) use object::open;
+pub(crate) use object::{Object, open};
 pub(crate) use runtime::stop;

@@ -1,10 +1,12 @@
 //! Objects, read by ranges.
 
 use std::io::{self, Read, Seek, SeekFrom};
+use std::ops::Range;
 use std::path::Path;
 
 use b2nd_frame::SPARSE_INDEX;
-use futures_util::StreamExt;
+use futures_util::{StreamExt, TryStreamExt, stream};
+use object_store::path::Path as Key;
 use object_store::{Error, GetOptions, GetRange};
 
 use super::bucket::{MOST_FAILURES, ObjectUrl};
@@ -23,6 +25,9 @@ const MIN_LEN: u64 = 16 << 10;
 /// The most bytes of a request. Sequential requests double up to this number.
 const MAX_LEN: u64 = 1 << 20;
 
+/// The most requests side by side.
+const MOST_REQUESTS: usize = 64;
+
 /// Bytes of an object, and their offset.
 #[derive(Default)]
 struct Window {
@@ -40,6 +45,15 @@ impl Window {
         let skipped = usize::try_from(position.checked_sub(self.start)?).ok()?;
         self.bytes.get(skipped..).filter(|bytes| !bytes.is_empty())
     }
+}
+
+/// The answer to a request.
+#[derive(Default)]
+struct Answer {
+    /// The length of the whole object.
+    len: u64,
+    tag: Option<String>,
+    bytes: Vec<u8>,
 }
 
 /// An object, read by ranges.
@@ -91,16 +105,61 @@ impl Object {
 
     /// Requests a byte range, which may extend beyond the end of the object.
     fn fetch(&mut self, start: u64, end: u64) -> Result<Window, Problem> {
-        let ObjectUrl { bucket, root, key } = &self.url;
+        let answer = self.wait_for(self.request(&self.url.key, start..end))??;
+        let is_first = self.head.bytes.is_empty();
+        // Some servers ignore `If-Match`.
+        if !is_first && (answer.len, &answer.tag) != (self.len, &self.tag) {
+            return Err(Problem::new("changing", CHANGED));
+        }
+        (self.len, self.tag) = (answer.len, answer.tag);
+        Ok(Window { start, bytes: answer.bytes })
+    }
+
+    /// Requests byte ranges side by side: of the object, or of the object with this name beside it.
+    pub(crate) fn fetch_all(&self, ranges: &[(Option<String>, Range<u64>)]) -> Result<Vec<Vec<u8>>, Problem> {
+        let folder = self.url.key.parts().collect::<Vec<_>>();
+        let request = |(file, range): &(Option<String>, Range<u64>)| {
+            let key = match file {
+                // The last part of the key is the name of the index of a sparse frame.
+                Some(name) => folder
+                    .iter()
+                    .take(folder.len().saturating_sub(1))
+                    .cloned()
+                    .chain([name.as_str().into()])
+                    .collect(),
+                None => self.url.key.clone(),
+            };
+            let (is_own, range) = (file.is_none(), range.clone());
+            async move {
+                let answer = self.request(&key, range).await?;
+                if is_own && (answer.len, &answer.tag) != (self.len, &self.tag) {
+                    return Err(Problem::new("changing", CHANGED));
+                }
+                Ok(answer.bytes)
+            }
+        };
+        self.wait_for(stream::iter(ranges).map(request).buffered(MOST_REQUESTS).try_collect())?
+    }
+
+    /// Waits for requests, unless the server has failed too often.
+    fn wait_for<T>(&self, requests: impl Future<Output = T>) -> Result<T, Problem> {
+        let ObjectUrl { bucket, root, .. } = &self.url;
         if bucket.is_given_up() {
             let message =
                 format!("not requested, because {MOST_FAILURES} requests to the server have failed in a row");
             return Err(Problem::new("io", message));
         }
-        let range = Some(GetRange::Bounded(start..end));
-        // `If-Match` never matches a weak tag.
-        let if_match = self.tag.clone().filter(|tag| !tag.starts_with("W/"));
-        let options = GetOptions { range, if_match, ..GetOptions::default() };
+        let stopped = || Problem::new("stopped", "the output was closed");
+        wait(bucket.wait_for_answer(root, requests))?.ok_or_else(stopped)
+    }
+
+    async fn request(&self, key: &Key, range: Range<u64>) -> Result<Answer, Problem> {
+        let bucket = &self.url.bucket;
+        let Range { start, end } = range;
+        // `If-Match` never matches a weak tag. A chunk file has a tag of its own.
+        let tag = self.tag.clone().filter(|tag| !tag.starts_with("W/") && *key == self.url.key);
+        let options =
+            GetOptions { range: Some(GetRange::Bounded(range)), if_match: tag, ..GetOptions::default() };
         let request = async {
             let answer = bucket.objects.get_opts(key, options).await?;
             let (len, tag, range) = (answer.meta.size, answer.meta.e_tag.clone(), answer.range.clone());
@@ -111,29 +170,22 @@ impl Object {
             {
                 bytes.extend_from_slice(&part?);
             }
-            Ok::<_, Error>((len, tag, range, bytes))
+            Ok::<_, Error>((Answer { len, tag, bytes }, range.end.saturating_sub(range.start)))
         };
-        let (len, tag, range, bytes) = match wait(bucket.wait_for_answer(root, request))? {
-            Some(Ok(answer)) => answer,
+        let (answer, expected) = match request.await {
+            Ok(answer) => answer,
             // An empty object has no range at all, so its answer is an error.
-            Some(Err(error)) if start == 0 && FailedRequest::from(&error).status() == Some(416) => {
-                return Ok(Window::default());
+            Err(error) if start == 0 && FailedRequest::from(&error).status() == Some(416) => {
+                return Ok(Answer::default());
             }
-            Some(Err(error)) => return Err(self.url.problem(&error)),
-            None => return Err(Problem::new("stopped", "the output was closed")),
+            Err(error) => return Err(self.url.problem(&error)),
         };
         bucket.reset_failures();
-        if bytes.len() as u64 != range.end.saturating_sub(range.start) {
-            let message = format!("the server sent {} of {} bytes", bytes.len(), range.end - range.start);
+        if answer.bytes.len() as u64 != expected {
+            let message = format!("the server sent {} of {expected} bytes", answer.bytes.len());
             return Err(Problem::new("io", message));
         }
-        let is_first = self.head.bytes.is_empty();
-        // Some servers ignore `If-Match`.
-        if !is_first && (len, &tag) != (self.len, &self.tag) {
-            return Err(Problem::new("changing", CHANGED));
-        }
-        (self.len, self.tag) = (len, tag);
-        Ok(Window { start, bytes })
+        Ok(answer)
     }
 }
 

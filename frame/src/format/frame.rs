@@ -209,6 +209,22 @@ impl<R> Frame<R> {
         self.reader
     }
 
+    /// The reader or file of the frame. Its position does not matter: the frame seeks before it reads.
+    ///
+    /// ```
+    /// use std::io::{Cursor, Seek};
+    /// use b2nd_frame::Frame;
+    ///
+    /// let file = std::fs::read("tests/data/int32_3x5.b2nd")?;
+    /// let mut frame = Frame::read_at(Cursor::new(file), 0)?;
+    /// frame.reader_mut().rewind()?;
+    /// assert_eq!(frame.count_chunks()?.total(), 4);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn reader_mut(&mut self) -> &mut R {
+        &mut self.reader
+    }
+
     /// Replaces the reader, for code that takes frames from readers of several types.
     ///
     /// The new reader must have the same bytes. The frame keeps its [`path`](Self::path).

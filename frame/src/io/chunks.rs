@@ -181,7 +181,7 @@ impl<R: Read + Seek> Frame<R> {
     /// The first bytes of the chunk index, which must end at `end` or before.
     pub(crate) fn index_bytes(&mut self, end: u64) -> Result<Vec<u8>, Error> {
         let start = index_start(self.header());
-        let length = end.saturating_sub(start).min(Index::FIRST_READ);
+        let length = end.saturating_sub(start).min(Index::FIRST_READ as u64);
         if length > 0 { self.read_range(start, length) } else { Ok(Vec::new()) }
     }
 }

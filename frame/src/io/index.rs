@@ -44,7 +44,7 @@ enum Form {
 
 impl Index {
     /// The number of bytes of the first read: the chunk header, and the value if all entries are equal.
-    pub(crate) const FIRST_READ: u64 = (ChunkHeader::MAX_LEN + ENTRY_LEN) as u64;
+    pub(crate) const FIRST_READ: usize = ChunkHeader::MAX_LEN + ENTRY_LEN;
 
     /// The index of a frame. `bytes` are its first bytes, at least as many as those of the first read.
     pub(crate) fn parse(frame: &Header, mut bytes: Vec<u8>) -> Result<Self, Error> {
@@ -58,7 +58,8 @@ impl Index {
             return Err(Error::malformed(finding));
         }
         let start = index_start(frame);
-        bytes.truncate(header.cbytes);
+        // The rest is read again, a piece at a time.
+        bytes.truncate(header.cbytes.min(Self::FIRST_READ));
         let form = match header.special {
             // All entries are 0, so every chunk would begin right after the header.
             Some(SpecialValue::Zeros) => Form::Repeated([0; ENTRY_LEN]),

@@ -6,12 +6,13 @@ use b2nd_serde::Meta;
 use b2nd_serde::dtype::{ByteOrder, Dtype, Kind};
 use bytemuck::{NoUninit, Pod, allocation::try_zeroed_vec, cast_slice_mut};
 use half::f16;
-use ndarray::ArrayD;
+use ndarray::{ArrayD, Axis};
 use num_complex::Complex;
 
 use crate::error::Error;
 use crate::format::array::Array;
 use crate::io::slice::Slice;
+use crate::io::subscripts::AxisForm;
 
 /// A type that items of an array can be read as, with [`Slice::read_array`], and written from, with the feature
 /// `compress`.
@@ -46,10 +47,32 @@ pub trait Stored: NoUninit + Send + Sync {
 
     /// The items, or the index of the first invalid one.
     fn items(raw: Vec<Self::Raw>) -> Result<Vec<Self>, usize>;
+
+    /// The types all of whose values this type has.
+    const NARROWER: &'static [&'static str] = &[];
+
+    /// Reads items of one of these types, and converts them; `None` for another type.
+    fn read_narrower<R: Read + Seek>(_: Slice<'_, R>, _: &str) -> Option<Result<ArrayD<Self>, Error>> {
+        None
+    }
+}
+
+/// The conversions of `read_as`.
+macro_rules! narrower {
+    ($($source:ty, $convert:expr;)*) => {
+        const NARROWER: &'static [&'static str] = &[$(stringify!($source)),*];
+
+        fn read_narrower<R: Read + Seek>(slice: Slice<'_, R>, source: &str) -> Option<Result<ArrayD<Self>, Error>> {
+            match source {
+                $(stringify!($source) => Some(slice.read_array::<$source>().map(|array| array.mapv($convert))),)*
+                _ => None,
+            }
+        }
+    };
 }
 
 macro_rules! items {
-    ($($type:ty, $width:literal, $dtype:literal => $kinds:pat,)*) => {
+    ($($type:ty, $width:literal, $dtype:literal => $kinds:pat, from [$($source:ty),*];)*) => {
         $(
             impl Item for $type {}
 
@@ -74,12 +97,17 @@ macro_rules! items {
                 fn items(raw: Vec<Self>) -> Result<Vec<Self>, usize> {
                     Ok(raw)
                 }
+
+                narrower! { $($source, Self::from;)* }
             }
         )*
 
-        /// The numeric type whose items have this dtype.
+        /// The type whose items have this dtype, if it is a number or a bool.
         fn type_of(dtype: &Dtype) -> Option<&'static str> {
             let is = |is_kind: bool, size| is_kind && dtype.item_size() == size;
+            if matches!(dtype.kind(), Kind::Bool) {
+                return Some("bool");
+            }
             $(
                 if is(matches!(dtype.kind(), $kinds), size_of::<$type>()) {
                     return Some(stringify!($type));
@@ -91,20 +119,20 @@ macro_rules! items {
 }
 
 items! {
-    i8, 1, "|i1" => Kind::Int,
-    i16, 2, "<i2" => Kind::Int,
-    i32, 4, "<i4" => Kind::Int,
+    i8, 1, "|i1" => Kind::Int, from [bool];
+    i16, 2, "<i2" => Kind::Int, from [bool, i8, u8];
+    i32, 4, "<i4" => Kind::Int, from [bool, i8, i16, u8, u16];
     // NumPy stores a date or a duration as a count in 64 bits.
-    i64, 8, "<i8" => Kind::Int | Kind::Datetime(_) | Kind::Timedelta(_),
-    u8, 1, "|u1" => Kind::Uint,
-    u16, 2, "<u2" => Kind::Uint,
-    u32, 4, "<u4" => Kind::Uint,
-    u64, 8, "<u8" => Kind::Uint,
-    f16, 2, "<f2" => Kind::Float,
-    f32, 4, "<f4" => Kind::Float,
-    f64, 8, "<f8" => Kind::Float,
-    Complex<f32>, 4, "<c8" => Kind::Complex,
-    Complex<f64>, 8, "<c16" => Kind::Complex,
+    i64, 8, "<i8" => Kind::Int | Kind::Datetime(_) | Kind::Timedelta(_), from [bool, i8, i16, i32, u8, u16, u32];
+    u8, 1, "|u1" => Kind::Uint, from [bool];
+    u16, 2, "<u2" => Kind::Uint, from [bool, u8];
+    u32, 4, "<u4" => Kind::Uint, from [bool, u8, u16];
+    u64, 8, "<u8" => Kind::Uint, from [bool, u8, u16, u32];
+    f16, 2, "<f2" => Kind::Float, from [i8, u8];
+    f32, 4, "<f4" => Kind::Float, from [i8, i16, u8, u16, f16];
+    f64, 8, "<f8" => Kind::Float, from [i8, i16, i32, u8, u16, u32, f16, f32];
+    Complex<f32>, 4, "<c8" => Kind::Complex, from [f32];
+    Complex<f64>, 8, "<c16" => Kind::Complex, from [f64];
 }
 
 impl Item for bool {}
@@ -166,6 +194,8 @@ impl<const N: usize> Stored for [u8; N] {
 impl<R: Read + Seek> Slice<'_, R> {
     /// Reads the items into an array of the crate ndarray, in C order, with the byte order of the machine.
     ///
+    /// With the subscripts of [`ndarray::s!`], the array is what `array.slice(s![..])` of the whole array would be.
+    ///
     /// # Errors
     ///
     /// The errors of [`read`](Self::read). [`InvalidInput`](crate::ErrorKind::InvalidInput) if the dtype does not fit
@@ -173,22 +203,25 @@ impl<R: Read + Seek> Slice<'_, R> {
     ///
     /// ```
     /// use b2nd_frame::Frame;
-    /// use ndarray::array;
+    /// use ndarray::{array, s};
     ///
     /// let mut frame = Frame::open("tests/data/int32_3x5.b2nd")?;
     /// let items = frame.slice(&[1..3, 2..5]).read_array::<i32>()?;
     /// assert_eq!(items, array![[7, 8, 9], [12, 13, 14]].into_dyn());
+    /// let items = frame.slice(s![-1, ..;2]).read_array::<i32>()?;
+    /// assert_eq!(items, array![10, 12, 14].into_dyn());
     ///
     /// let error = frame.slice(&[1..3, 2..5]).read_array::<f32>().unwrap_err();
     /// assert_eq!(error.to_string(), "items of dtype <i4 cannot be read as f32; use i32");
+    /// let error = frame.whole().read_array::<f64>().unwrap_err();
+    /// assert_eq!(error.to_string(), "items of dtype <i4 cannot be read as f64; use i32, or `read_as`");
     /// # Ok::<(), b2nd_frame::Error>(())
     /// ```
     pub fn read_array<T: Item>(self) -> Result<ArrayD<T>, Error> {
         let selection = self.selection()?;
         let array = self.frame.array()?;
         let is_swapped = is_swapped::<T>(array.as_ref().map(Array::meta), selection.typesize, "read as")?;
-        let shape: Result<Vec<usize>, _> =
-            self.ranges.iter().map(|range| usize::try_from(range.end - range.start)).collect();
+        let shape: Result<Vec<usize>, _> = selection.lengths().map(usize::try_from).collect();
         let shape = shape.map_err(Error::too_large)?;
         let nitems = selection.nbytes / selection.typesize;
         let no_memory = |()| Error::too_large(format_args!("there is no memory for {nitems} items"));
@@ -203,7 +236,55 @@ impl<R: Read + Seek> Slice<'_, R> {
                 T::name()
             ))
         })?;
-        ArrayD::from_shape_vec(shape, items).map_err(Error::too_large)
+        let mut array = ArrayD::from_shape_vec(shape, items).map_err(Error::too_large)?;
+        let mut axis = 0;
+        for form in &selection.axes {
+            match form {
+                AxisForm::Kept => {}
+                AxisForm::Reversed => array.invert_axis(Axis(axis)),
+                AxisForm::New => array = array.insert_axis(Axis(axis)),
+                AxisForm::Removed => {
+                    array = array.index_axis_move(Axis(axis), 0);
+                    continue;
+                }
+            }
+            axis += 1;
+        }
+        Ok(array)
+    }
+
+    /// Reads the items into an array of a wider type, where it has all values of the stored type: `u8` as `i32`, `f16` as
+    /// `f32`, `bool` as `u8`, and each type as itself.
+    ///
+    /// During the conversion, both arrays are in memory.
+    ///
+    /// # Errors
+    ///
+    /// The errors of [`read_array`](Self::read_array), where `T` also fits if it is wider.
+    ///
+    /// ```
+    /// use b2nd_frame::Frame;
+    /// use ndarray::array;
+    ///
+    /// let mut frame = Frame::open("tests/data/int32_3x5.b2nd")?;
+    /// let items = frame.slice(&[1..3, 2..5]).read_as::<f64>()?;
+    /// assert_eq!(items, array![[7.0, 8.0, 9.0], [12.0, 13.0, 14.0]].into_dyn());
+    ///
+    /// let error = frame.slice(&[1..3, 2..5]).read_as::<i16>().unwrap_err();
+    /// assert_eq!(error.to_string(), "items of dtype <i4 cannot be read as i16; use i32");
+    /// # Ok::<(), b2nd_frame::Error>(())
+    /// ```
+    pub fn read_as<T: Item>(self) -> Result<ArrayD<T>, Error> {
+        let array = self.frame.array()?;
+        // An array without a valid dtype is the error of `read_array`.
+        let dtype = array.and_then(|array| array.meta().parse_dtype().ok().flatten());
+        match dtype.and_then(|dtype| type_of(&dtype)) {
+            Some(source) if T::NARROWER.contains(&source) => {
+                // The table of conversions has each of these.
+                T::read_narrower(self, source).unwrap_or_else(|| Err(Error::unsupported(source)))
+            }
+            _ => self.read_array(),
+        }
     }
 }
 
@@ -232,12 +313,11 @@ pub(crate) fn is_swapped<T: Item>(meta: Option<&Meta>, typesize: usize, how: &st
     };
     let found = dtype.item_size();
     if !T::has_kind(dtype.kind()) || found != size {
-        let fitting = match dtype.kind() {
-            Kind::Bool => "bool".into(),
-            _ => type_of(&dtype).map_or_else(|| format!("[u8; {found}]"), Into::into),
-        };
+        let fitting = type_of(&dtype).map_or_else(|| format!("[u8; {found}]"), Into::into);
+        let is_wider = how == "read as" && T::NARROWER.contains(&fitting.as_str());
+        let or = if is_wider { ", or `read_as`" } else { "" };
         return Err(Error::invalid_input(format_args!(
-            "items of dtype {dtype} cannot be {how} {name}; use {fitting}"
+            "items of dtype {dtype} cannot be {how} {name}; use {fitting}{or}"
         )));
     }
     if found != typesize {

@@ -12,6 +12,9 @@ pub(crate) mod chunks;
 pub(crate) mod blocks;
 
 #[cfg(feature = "decompress")]
+pub(crate) mod subscripts;
+
+#[cfg(feature = "decompress")]
 mod selection;
 
 #[cfg(feature = "decompress")]
@@ -34,6 +37,12 @@ mod decompressed;
 
 #[cfg(feature = "decompress")]
 pub(crate) mod slice;
+
+#[cfg(feature = "decompress")]
+pub(crate) mod plan;
+
+#[cfg(feature = "decompress")]
+pub(crate) mod pieces;
 
 #[cfg(feature = "decompress")]
 pub(crate) mod rows;

@@ -16,6 +16,26 @@ use crate::io::source::{available, read_once, read_up_to};
 /// The number of bytes of the first read, enough for the header of every ordinary array.
 const FIRST_READ: u64 = 512;
 
+impl<R> Frame<R> {
+    /// The stored bytes of the frame: its length, or the lengths of all files in the folder of a sparse frame.
+    ///
+    /// ```
+    /// use b2nd_frame::Frame;
+    ///
+    /// assert_eq!(Frame::open("tests/data/int32_3x5.b2nd")?.stored_len(), 579);
+    /// let sparse = Frame::open("tests/data/sparse.b2nd")?;
+    /// assert!(sparse.stored_len() > sparse.header().frame_len);
+    /// # Ok::<(), b2nd_frame::Error>(())
+    /// ```
+    #[must_use]
+    pub fn stored_len(&self) -> u64 {
+        let folder = self.path().and_then(Path::parent).filter(|_| self.header().is_sparse());
+        let files = folder.and_then(|folder| fs::read_dir(folder).ok()).into_iter().flatten();
+        let lengths = files.filter_map(|file| Some(file.ok()?.metadata().ok()?.len()));
+        lengths.fold(self.header().frame_len, u64::saturating_add)
+    }
+}
+
 /// The pause between two attempts to read while a writer is at work.
 pub(crate) const PAUSE: Duration = Duration::from_millis(1);
 

@@ -10,13 +10,9 @@ use b2nd_serde::dtype::items::ItemError;
 use serde::de::DeserializeOwned;
 
 use crate::error::Error;
-use crate::format::decompress::expansion_limit;
 use crate::format::frame::Frame;
-use crate::io::selection::Selection;
+use crate::io::pieces::Pieces;
 use crate::io::slice::Slice;
-
-/// The target size of a piece, in bytes.
-const PIECE: u64 = 1 << 25;
 
 /// The number of rows that are deserialized at once. Rows can be much longer than their items.
 const BATCH: usize = 1024;
@@ -55,9 +51,8 @@ impl<'f, R: Read + Seek> Slice<'f, R> {
         self.rows()?.collect()
     }
 
-    /// Reads each item as a value of a type with serde, in C order and in pieces of some 32 MiB, so that memory does not
-    /// depend on the size of the slice. A piece can be as large as the [expansion limit](crate::expansion_limit()) of the
-    /// frame if that saves decompressing a block twice.
+    /// Reads each item as a value of a type with serde, in C order and in [`pieces`](Self::pieces), so that memory does not
+    /// depend on the size of the slice.
     ///
     /// # Errors
     ///
@@ -89,10 +84,20 @@ impl<'f, R: Read + Seek> Slice<'f, R> {
         }
         // Some dtypes fit no type.
         dtype.read_items::<T>(&[]).map_err(Error::invalid_input)?;
-        let limit = expansion_limit(self.frame.header().frame_len);
-        let pieces = Pieces::new(self.ranges, &selection, limit);
-        let (frame, threads, batch) = (self.frame, self.threads, Vec::new().into_iter());
-        Ok(Rows { frame, threads, dtype, pieces, items: Vec::new(), start: 0, batch, nread: 0 })
+        let pieces = self.pieces()?;
+        let Slice { frame, threads, .. } = self;
+        let (items, batch) = (Vec::new(), Vec::new().into_iter());
+        Ok(Rows {
+            frame,
+            steps: selection.steps.clone(),
+            threads,
+            dtype,
+            pieces,
+            items,
+            start: 0,
+            batch,
+            nread: 0,
+        })
     }
 }
 
@@ -111,6 +116,7 @@ impl<'f, R: Read + Seek> Slice<'f, R> {
 #[must_use = "nothing is read before the first row is taken"]
 pub struct Rows<'f, R, T> {
     frame: &'f mut Frame<R>,
+    steps: Vec<u64>,
     threads: usize,
     dtype: Dtype,
     pieces: Pieces,
@@ -134,10 +140,10 @@ impl<R: Read + Seek, T: DeserializeOwned> Iterator for Rows<'_, R, T> {
                 self.deserialize()
             } else {
                 let ranges = self.pieces.next()?;
-                self.read(ranges)
+                self.read(&ranges)
             };
             if let Err(error) = result {
-                self.pieces.next = None;
+                self.pieces.stop();
                 self.items.clear();
                 return Some(Err(error));
             }
@@ -146,9 +152,9 @@ impl<R: Read + Seek, T: DeserializeOwned> Iterator for Rows<'_, R, T> {
 }
 
 impl<R: Read + Seek, T: DeserializeOwned> Rows<'_, R, T> {
-    fn read(&mut self, ranges: Vec<Range<u64>>) -> Result<(), Error> {
+    fn read(&mut self, ranges: &[Range<u64>]) -> Result<(), Error> {
         self.start = 0;
-        let slice = Slice { frame: self.frame, ranges, threads: self.threads };
+        let slice = self.frame.slice(ranges).steps(&self.steps).threads(self.threads);
         self.items.resize(slice.nbytes()?, 0);
         slice.read_into(&mut self.items)
     }
@@ -183,88 +189,5 @@ pub(crate) fn misfit(of: &str, before: u64, error: &ItemError) -> Error {
 impl<R, T> fmt::Debug for Rows<'_, R, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Rows").field("dtype", &self.dtype).field("nread", &self.nread).finish_non_exhaustive()
-    }
-}
-
-/// Divides a slice into pieces in C order.
-///
-/// A piece has one index of each dimension before `dimension`, some of this one, and all of those after it.
-struct Pieces {
-    ranges: Vec<Range<u64>>,
-    dimension: usize,
-    /// The indices along `dimension` in a piece of the target size.
-    target: u64,
-    chunk: u64,
-    block: u64,
-    /// Whether pieces end at blocks, so that none is decompressed twice, even if they are larger than the target.
-    has_block_rows: bool,
-    /// The start of the next piece along each dimension up to `dimension`; `None` at the end.
-    next: Option<Vec<u64>>,
-}
-
-impl Pieces {
-    fn new(ranges: Vec<Range<u64>>, selection: &Selection, limit: u64) -> Self {
-        let (chunkshape, blockshape) = (selection.geometry.chunkshape(), selection.geometry.blockshape());
-        let length = |range: &Range<u64>| range.end - range.start;
-        let size = |sizes: &[u64], dimension| sizes.get(dimension).copied().unwrap_or(1).max(1);
-        // The bytes of one index along a dimension, and of a row of blocks.
-        let row = |dimension: usize| {
-            let lengths = ranges.iter().skip(dimension + 1).map(length);
-            lengths.fold(selection.typesize as u64, u64::saturating_mul).max(1)
-        };
-        let has_block_rows = |dimension| {
-            let blocks = ranges.get(dimension).map_or(1, length).min(size(&blockshape, dimension));
-            row(dimension).saturating_mul(blocks) <= limit
-        };
-        let last = ranges.len().saturating_sub(1);
-        let fits = |&dimension: &usize| row(dimension) <= PIECE || has_block_rows(dimension);
-        let dimension = (0..last).find(fits).unwrap_or(last);
-        let starts = ranges.iter().take(dimension + 1).map(|range| range.start).collect();
-        Self {
-            dimension,
-            target: PIECE / row(dimension),
-            chunk: size(&chunkshape, dimension),
-            block: size(&blockshape, dimension),
-            has_block_rows: has_block_rows(dimension),
-            next: (selection.nbytes > 0).then_some(starts),
-            ranges,
-        }
-    }
-
-    /// The end of a piece along `dimension`.
-    fn end(&self, start: u64, stop: u64) -> u64 {
-        let target = start.saturating_add(self.target.max(1));
-        let chunk_start = |index: u64| index / self.chunk * self.chunk;
-        let block_start = |index: u64| chunk_start(index) + index % self.chunk / self.block * self.block;
-        let end = match block_start(target) {
-            block if block > start => block,
-            _ if !self.has_block_rows => target,
-            // The end of the block that contains the start.
-            _ => (block_start(start) + self.block).min(chunk_start(start) + self.chunk),
-        };
-        end.min(stop)
-    }
-}
-
-impl Iterator for Pieces {
-    type Item = Vec<Range<u64>>;
-
-    fn next(&mut self) -> Option<Vec<Range<u64>>> {
-        let mut starts = self.next.take()?;
-        let mut piece = self.ranges.clone();
-        for (dimension, (part, &start)) in piece.iter_mut().zip(&starts).enumerate() {
-            let end = if dimension == self.dimension { self.end(start, part.end) } else { start + 1 };
-            *part = start..end;
-        }
-        // The next start: the last of the dimensions changes first.
-        for ((start, part), whole) in starts.iter_mut().zip(&piece).zip(&self.ranges).rev() {
-            if part.end < whole.end {
-                *start = part.end;
-                self.next = Some(starts);
-                break;
-            }
-            *start = whole.start;
-        }
-        Some(piece)
     }
 }

@@ -10,6 +10,7 @@ use crate::finding::first_error;
 use crate::format::array::Array;
 use crate::format::frame::Frame;
 use crate::format::object_kind::ObjectKind;
+use crate::io::subscripts::{AxisForm, Indices, Subscript};
 use crate::rules::array::{agreement, valid_geometry};
 use crate::rules::header::{self, Surroundings};
 
@@ -17,34 +18,58 @@ use crate::rules::header::{self, Surroundings};
 pub(super) struct Selection {
     pub(super) geometry: Geometry,
     pub(super) ranges: Vec<Range<u64>>,
+    /// Of every so many indices of a range, the first one is selected.
+    pub(super) steps: Vec<u64>,
+    pub(super) axes: Vec<AxisForm>,
     pub(super) typesize: usize,
     pub(super) nbytes: usize,
 }
 
 impl Selection {
-    pub(super) fn new<R>(frame: &Frame<R>, ranges: &[Range<u64>]) -> Result<Self, Error> {
+    /// The slice with these subscripts; `None` for the whole array.
+    pub(super) fn new<R>(
+        frame: &Frame<R>,
+        subscripts: Option<&[Subscript]>,
+        steps: Option<&[u64]>,
+    ) -> Result<Self, Error> {
         let array = array_with_data(frame)?;
         let geometry = valid_geometry(&array)?;
-        geometry.chunks_in(ranges).map_err(Error::geometry)?;
-        let header = frame.header();
+        let whole = Indices::whole(&geometry.shape());
+        let indices = subscripts.map_or(Ok(whole), |list| Indices::new(list, steps, &geometry.shape()))?;
+        let Indices { ranges, steps, axes } = indices;
+        geometry.chunks_in_steps(&ranges, &steps).map_err(Error::geometry)?;
         // At least 1, or `array_with_data` has failed.
-        let typesize = usize::try_from(header.typesize).unwrap_or_default();
-        let lengths = || ranges.iter().map(|range| range.end - range.start);
+        let typesize = usize::try_from(frame.header().typesize).unwrap_or_default();
+        let mut selection = Self { geometry, ranges, steps, axes, typesize, nbytes: 0 };
         // An empty slice has 0 bytes, even where the product of its other lengths overflows.
-        let nbytes = if lengths().any(|length| length == 0) {
+        let nbytes = if selection.lengths().any(|length| length == 0) {
             Some(0)
         } else {
-            lengths().try_fold(typesize as u64, u64::checked_mul)
+            selection.lengths().try_fold(typesize as u64, u64::checked_mul)
         };
         // Rust allocates at most `isize::MAX` bytes at once.
         let nbytes = nbytes.and_then(|nbytes| isize::try_from(nbytes).ok()?.try_into().ok());
-        let nbytes =
+        selection.nbytes =
             nbytes.ok_or_else(|| Error::too_large("the slice has more bytes than memory can hold"))?;
-        Ok(Self { geometry, ranges: ranges.to_vec(), typesize, nbytes })
+        Ok(selection)
     }
-}
 
-impl Selection {
+    /// The number of selected indices along each dimension.
+    pub(super) fn lengths(&self) -> impl Iterator<Item = u64> {
+        self.ranges.iter().zip(&self.steps).map(|(range, &step)| (range.end - range.start).div_ceil(step))
+    }
+
+    /// Refuses negative steps, for readers of bytes and rows.
+    pub(super) fn check_forward(&self) -> Result<(), Error> {
+        let axes = self.axes.iter().filter(|axis| **axis != AxisForm::New);
+        match axes.enumerate().find(|(_, axis)| **axis == AxisForm::Reversed) {
+            Some((dimension, _)) => Err(Error::invalid_input(format_args!(
+                "the step of slice[{dimension}] is negative: only `read_array` and `read_as` can reverse a dimension"
+            ))),
+            None => Ok(()),
+        }
+    }
+
     /// A chunk with items of the slice, by its number among these.
     pub(super) fn chunk(&self, part: usize) -> Option<Chunk<'_>> {
         self.chunks_from(part).next()
@@ -52,7 +77,7 @@ impl Selection {
 
     /// The chunks with items of the slice, from one on.
     pub(super) fn chunks_from(&self, part: usize) -> impl Iterator<Item = Chunk<'_>> {
-        let mut chunks = self.geometry.chunks_in(&self.ranges).ok();
+        let mut chunks = self.geometry.chunks_in_steps(&self.ranges, &self.steps).ok();
         // One step, where `skip` would take one for each chunk.
         let first = chunks.as_mut().and_then(|chunks| chunks.nth(part));
         first.into_iter().chain(chunks.into_iter().flatten())

@@ -5,11 +5,11 @@ use std::io::{Read, Seek};
 use std::sync::Arc;
 
 use crate::error::Error;
-use crate::format::array::Array;
 use crate::format::decompress::zeroed;
 use crate::format::frame::Frame;
 use crate::io::selection::Selection;
 use crate::io::shared_slice::SharedSlice;
+use crate::io::subscripts::{Subscript, Subscripts};
 use crate::io::threads::{MAX_THREADS, in_threads};
 use crate::io::waves::{Request, WaveLimits, Waves};
 
@@ -29,12 +29,15 @@ use crate::io::waves::{Request, WaveLimits, Waves};
 #[must_use = "nothing is read before `read` or `read_into`"]
 pub struct Slice<'f, R> {
     pub(super) frame: &'f mut Frame<R>,
-    pub(super) ranges: Vec<Range<u64>>,
+    /// `None` for the whole array.
+    subscripts: Option<Vec<Subscript>>,
+    pub(super) steps: Option<Vec<u64>>,
     pub(super) threads: usize,
 }
 
 impl<R> Frame<R> {
-    /// Selects a slice of the array, with a range for each dimension. An array without dimensions takes `&[]`.
+    /// Selects a slice of the array, with a range for each dimension, or with the [`Subscripts`] of ndarray. An array
+    /// without dimensions takes `&[]`.
     ///
     /// ```
     /// use b2nd_frame::Frame;
@@ -48,8 +51,8 @@ impl<R> Frame<R> {
     /// assert_eq!(error.to_string(), "slice[1] stops at 6, but shape[1] is 5");
     /// # Ok::<(), b2nd_frame::Error>(())
     /// ```
-    pub fn slice(&mut self, ranges: &[Range<u64>]) -> Slice<'_, R> {
-        Slice { frame: self, ranges: ranges.into(), threads: 1 }
+    pub fn slice(&mut self, subscripts: impl Subscripts) -> Slice<'_, R> {
+        Slice { frame: self, subscripts: Some(subscripts.list()), steps: None, threads: 1 }
     }
 
     /// Selects the whole array.
@@ -62,15 +65,26 @@ impl<R> Frame<R> {
     /// # Ok::<(), b2nd_frame::Error>(())
     /// ```
     pub fn whole(&mut self) -> Slice<'_, R> {
-        // Without an array, reading fails.
-        let array = self.array().ok().flatten();
-        let shape = array.as_ref().map(Array::shape).unwrap_or_default();
-        let ranges = shape.iter().map(|items| 0..u64::try_from(*items).unwrap_or_default()).collect();
-        Slice { frame: self, ranges, threads: 1 }
+        Slice { frame: self, subscripts: None, steps: None, threads: 1 }
     }
 }
 
 impl<R> Slice<'_, R> {
+    /// Selects the first of every `step` indices, with a step of at least 1 for each dimension. Chunks and blocks between
+    /// two indices are not read.
+    ///
+    /// ```
+    /// use b2nd_frame::Frame;
+    ///
+    /// let mut frame = Frame::open("tests/data/int32_3x5.b2nd")?;
+    /// let items = frame.slice(&[0..3, 1..5]).steps(&[2, 3]).read()?;
+    /// assert_eq!(items, [1_i32, 4, 11, 14].map(i32::to_le_bytes).concat());
+    /// # Ok::<(), b2nd_frame::Error>(())
+    /// ```
+    pub fn steps(self, steps: &[u64]) -> Self {
+        Self { steps: Some(steps.into()), ..self }
+    }
+
     /// Sets the number of threads that decompress, from 1 to 256; other numbers are clamped. The default is 1. The
     /// calling thread is one of them, and only it reads the file.
     pub fn threads(self, threads: usize) -> Self {
@@ -87,7 +101,7 @@ impl<R> Slice<'_, R> {
     }
 
     pub(super) fn selection(&self) -> Result<Arc<Selection>, Error> {
-        Selection::new(self.frame, &self.ranges).map(Arc::new)
+        Selection::new(self.frame, self.subscripts.as_deref(), self.steps.as_deref()).map(Arc::new)
     }
 }
 
@@ -99,7 +113,8 @@ impl<R: Read + Seek> Slice<'_, R> {
     ///
     /// # Errors
     ///
-    /// - [`InvalidInput`](crate::ErrorKind::InvalidInput) if the ranges do not fit the shape.
+    /// - [`InvalidInput`](crate::ErrorKind::InvalidInput) if the subscripts do not fit the shape, or a step is not
+    ///   positive.
     /// - [`Unsupported`](crate::ErrorKind::Unsupported) if the frame has no array, or its data is computed or in other
     ///   files; if the items are Python objects; if a chunk has a codec or filter of a plugin.
     /// - [`TooLarge`](crate::ErrorKind::TooLarge) if the slice does not fit in memory, or a needed block claims more
@@ -111,6 +126,7 @@ impl<R: Read + Seek> Slice<'_, R> {
     /// Also the errors of [`chunks`](Frame::chunks).
     pub fn read(self) -> Result<Vec<u8>, Error> {
         let selection = self.selection()?;
+        selection.check_forward()?;
         let mut items = zeroed(selection.nbytes)?;
         self.fill(&selection, &mut items, true)?;
         Ok(items)
@@ -125,6 +141,7 @@ impl<R: Read + Seek> Slice<'_, R> {
     /// another length.
     pub fn read_into(self, items: &mut [u8]) -> Result<(), Error> {
         let selection = self.selection()?;
+        selection.check_forward()?;
         if selection.nbytes != items.len() {
             let (nbytes, found) = (selection.nbytes, items.len());
             return Err(Error::invalid_input(format_args!(

@@ -359,7 +359,7 @@ fn an_array_that_is_not_finished_leaves_nothing_at_its_path() {
 
 #[cfg(feature = "ndarray")]
 mod from_ndarray {
-    use ::ndarray::{Array, Array2, Array3, ArrayD, s};
+    use ::ndarray::{Array, Array2, Array3, ArrayD, IxDyn, NewAxis, SliceInfo, SliceInfoElem, s};
     use num_complex::Complex;
 
     use super::*;
@@ -413,6 +413,105 @@ mod from_ndarray {
                 assert!(found == view.to_owned().into_dyn(), "view {number}, {dtype}");
             }
         }
+    }
+
+    #[test]
+    fn subscripts_of_ndarray_mean_what_they_mean_there() {
+        let cube =
+            Array3::from_shape_fn((9, 11, 13), |(a, b, c)| i32::try_from(a * 1000 + b * 100 + c).unwrap());
+        let shapes = Shapes { shape: &[9, 11, 13], chunkshape: &[4, 5, 6], blockshape: &[2, 2, 4] };
+        let folder = tempfile::tempdir().unwrap();
+        let builder = FrameBuilder::new(Meta::new(shapes, ">i4").unwrap());
+        let mut frame = builder.write_array(folder.path().join("new.b2nd"), cube.view()).unwrap();
+        let mut rng = fastrand::Rng::with_seed(7);
+        for _ in 0..2000 {
+            let mut elements = Vec::new();
+            for length in [9, 11, 13] {
+                if rng.u8(0..8) == 0 {
+                    elements.push(SliceInfoElem::NewAxis);
+                }
+                let mut place = || rng.isize(-length..=length);
+                let (start, end) = (place(), place());
+                let from_start = |place: isize| if place < 0 { place + length } else { place };
+                elements.push(match rng.u8(0..5) {
+                    0 => SliceInfoElem::Index(rng.isize(-length..length)),
+                    1 => SliceInfoElem::Slice { start: 0, end: None, step: 1 },
+                    form => {
+                        let [start, end] =
+                            if from_start(start) <= from_start(end) { [start, end] } else { [end, start] };
+                        let step = rng.isize(1..length) * if form == 2 { -1 } else { 1 };
+                        // The end of a range is the end of the dimension, not its start.
+                        let end = Some(end).filter(|&end| end != 0 || from_start(start) == 0);
+                        SliceInfoElem::Slice { start, end, step }
+                    }
+                });
+            }
+            let info = SliceInfo::<_, IxDyn, IxDyn>::try_from(elements).unwrap();
+            let expected = cube.view().into_dyn().slice(&info).to_owned();
+            let found = frame.slice(info.clone()).threads(rng.usize(1..3)).read_array::<i32>().unwrap();
+            assert_eq!(found, expected, "{info:?}");
+        }
+        let says = |error: Error| (error.kind(), error.to_string());
+        for (error, why) in [
+            (
+                frame.slice(s![.., 3..12, ..]).read_array::<i32>(),
+                "slice[1] has the index 12, but shape[1] is 11",
+            ),
+            (
+                frame.slice(s![.., .., -14]).read_array::<i32>(),
+                "slice[2] has the index -14, but shape[2] is 13",
+            ),
+            (frame.slice(s![9, .., ..]).read_array::<i32>(), "slice[0] has the index 9, but shape[0] is 9"),
+            (frame.slice(s![.., ..]).read_array::<i32>(), "the slice has 2 dimensions, but ndim is 3"),
+            (
+                frame.slice(s![..;2, .., ..]).steps(&[2, 1, 1]).read_array::<i32>(),
+                "the slice has steps of its own, so it takes no others",
+            ),
+        ] {
+            assert_eq!(says(error.unwrap_err()), (ErrorKind::InvalidInput, why.into()));
+        }
+        let error = frame.slice(s![.., NewAxis, ..;-1, ..]).read().unwrap_err();
+        let why = "the step of slice[1] is negative: only `read_array` and `read_as` can reverse a dimension";
+        assert_eq!(says(error), (ErrorKind::InvalidInput, why.into()));
+    }
+
+    #[test]
+    fn a_wider_type_reads_every_value() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = |name: &str| folder.path().join(name);
+        let bytes = Array2::from_shape_fn((30, 20), |(row, column)| u8::try_from(row * 5 + column).unwrap());
+        let mut frame = b2nd_frame::write_array(path("u1"), bytes.view()).unwrap();
+        let bytes = bytes.into_dyn();
+        assert_eq!(frame.whole().read_as::<u8>().unwrap(), bytes);
+        macro_rules! each {
+            ($($type:ty),*) => { $(assert_eq!(frame.whole().read_as::<$type>().unwrap(), bytes.mapv(<$type>::from));)* };
+        }
+        each!(u16, i16, u32, i32, u64, i64, half::f16, f32, f64);
+        let says = |error: Error| (error.kind(), error.to_string());
+        let advice =
+            |or: &str| (ErrorKind::InvalidInput, format!("items of dtype |u1 cannot be read as {or}"));
+        assert_eq!(says(frame.whole().read_as::<i8>().unwrap_err()), advice("i8; use u8"));
+        assert_eq!(says(frame.whole().read_array::<i8>().unwrap_err()), advice("i8; use u8"));
+        assert_eq!(says(frame.whole().read_array::<f32>().unwrap_err()), advice("f32; use u8, or `read_as`"));
+
+        let halves = bytes.mapv(half::f16::from);
+        let mut frame = b2nd_frame::write_array(path("f2"), halves.view()).unwrap();
+        assert_eq!(frame.whole().read_as::<f32>().unwrap(), halves.mapv(f32::from));
+        let flags = bytes.mapv(|byte| byte % 3 == 0);
+        let mut frame = b2nd_frame::write_array(path("b1"), flags.view()).unwrap();
+        assert_eq!(frame.whole().read_as::<i16>().unwrap(), flags.mapv(i16::from));
+        let numbers = bytes.mapv(|byte| Complex::new(f32::from(byte), 0.0));
+        let mut frame = b2nd_frame::write_array(path("f4"), numbers.mapv(|number| number.re).view()).unwrap();
+        assert_eq!(
+            frame.slice(s![..;-1, 3]).read_as::<Complex<f32>>().unwrap(),
+            numbers.slice(s![..;-1, 3]).into_dyn()
+        );
+        let dates = FrameBuilder::new(
+            Meta::new(Shapes { shape: &[2], chunkshape: &[2], blockshape: &[2] }, "<M8[s]").unwrap(),
+        );
+        let mut frame = dates.write_array(path("M8"), ::ndarray::arr1(&[1_i64, 2]).view()).unwrap();
+        assert!(frame.whole().read_as::<f64>().is_err());
+        assert_eq!(frame.whole().read_as::<i64>().unwrap(), ::ndarray::arr1(&[1, 2]).into_dyn());
     }
 
     #[test]

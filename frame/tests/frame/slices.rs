@@ -6,7 +6,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::slice;
 
-use b2nd_frame::{Check, CheckDepth, ErrorKind, FindingCode, Frame, FrameBuilder, SpecialValue};
+use b2nd_frame::{Check, CheckDepth, ErrorKind, FindingCode, Frame, FrameBuilder, SlicePlan, SpecialValue};
 use b2nd_lab::data;
 use b2nd_serde::{Meta, Shapes};
 use serde::de::IgnoredAny;
@@ -31,17 +31,38 @@ fn whole(frame: &Frame) -> Option<Vec<Range<u64>>> {
     Some(geometry.shape().iter().map(|&items| 0..items).collect())
 }
 
-/// The items of a slice, taken from those of the whole array.
-fn cut(items: &[u8], whole: &[Range<u64>], slice: &[Range<u64>], typesize: usize) -> Vec<u8> {
-    let (Some((whole, below)), Some((range, rest))) = (whole.split_first(), slice.split_first()) else {
+/// The items of a slice with steps, taken from those of the whole array.
+fn cut(items: &[u8], whole: &[Range<u64>], slice: &[(Range<u64>, u64)], typesize: usize) -> Vec<u8> {
+    let (Some((whole, below)), Some(((range, step), rest))) = (whole.split_first(), slice.split_first())
+    else {
         return items.to_vec();
     };
     let row: usize =
         below.iter().map(|range| usize::try_from(range.end).unwrap()).product::<usize>() * typesize;
     assert_eq!(items.len(), row * usize::try_from(whole.end).unwrap());
     (range.start..range.end)
+        .step_by(usize::try_from(*step).unwrap())
         .flat_map(|x| cut(&items[usize::try_from(x).unwrap() * row..][..row], below, rest, typesize))
         .collect()
+}
+
+/// The items of a plan that is given its ranges of the file.
+fn followed(mut plan: SlicePlan, path: &Path) -> Vec<u8> {
+    let mut waves = 0;
+    while !plan.ranges().is_empty() {
+        let read = |(number, range): (usize, &Range<u64>)| {
+            let name = plan.chunk_file(number);
+            let file = fs::read(name.map_or(path.into(), |name| path.with_file_name(name))).unwrap();
+            let [start, end] = [range.start, range.end].map(|byte| usize::try_from(byte).unwrap());
+            file[start..end.min(file.len())].to_vec()
+        };
+        let wave: Vec<_> = plan.ranges().iter().enumerate().map(read).collect();
+        plan.take(wave).unwrap();
+        waves += 1;
+    }
+    // The index, a block of it, the first bytes of chunks, and their blocks.
+    assert!(waves <= 4, "{waves} waves");
+    plan.finish().unwrap()
 }
 
 #[test]
@@ -59,16 +80,20 @@ fn any_slice_has_the_items_of_the_whole_array_with_any_number_of_threads() {
                 .iter()
                 .map(|range| {
                     let ends = [rng.u64(0..=range.end), rng.u64(0..=range.end)];
-                    ends[0].min(ends[1])..ends[0].max(ends[1])
+                    let step = if rng.bool() { 1 } else { rng.u64(1..=range.end.max(1)) };
+                    (ends[0].min(ends[1])..ends[0].max(ends[1]), step)
                 })
                 .collect();
             let expected = cut(&items, &ranges, &slice, typesize);
+            let (part, steps): (Vec<_>, Vec<_>) = slice.iter().cloned().unzip();
             for threads in [1, 3] {
                 let mut found = vec![0xaa; expected.len()];
-                let read = frame.slice(&slice).threads(threads);
+                let read = frame.slice(&part).steps(&steps).threads(threads);
                 assert_eq!(read.nbytes().unwrap(), expected.len(), "{path:?} {slice:?}");
                 read.read_into(&mut found).unwrap();
                 assert_eq!(found, expected, "{path:?} {slice:?} {threads}");
+                let plan = frame.slice(&part).steps(&steps).threads(threads).plan().unwrap();
+                assert_eq!(followed(plan, frame.path().unwrap()), expected, "{path:?} {slice:?} {threads}");
             }
             slices += 1;
         }
@@ -125,6 +150,13 @@ fn what_is_no_slice_is_refused() {
         let error = frame.slice(slice).read().unwrap_err();
         assert_eq!(error.kind(), ErrorKind::InvalidInput);
         assert_eq!(error.to_string(), message);
+    }
+    for (steps, message) in [
+        (&[1][..], "the slice has 2 dimensions, but 1 steps"),
+        (&[1, 0], "the step of slice[1] is 0, but must be at least 1"),
+    ] {
+        let error = frame.slice(&[0..3, 0..5]).steps(steps).read().unwrap_err();
+        assert_eq!((error.kind(), error.to_string()), (ErrorKind::InvalidInput, message.into()));
     }
     let error = frame.slice(&[0..3, 0..5]).read_into(&mut [0; 59]).unwrap_err();
     assert_eq!(error.to_string(), "the slice has 60 bytes, but the buffer 59");
@@ -300,6 +332,9 @@ fn rows_of_several_pieces_are_those_of_the_whole_slice() {
         let ranges = shape.map(|length: i64| 0..length.unsigned_abs());
         let items = frame.slice(&ranges).read().unwrap();
         let rows = frame.slice(&ranges).rows::<(u8, IgnoredAny)>().unwrap();
+        assert!(rows.map(|row| row.unwrap().0).eq(items.iter().step_by(1024).copied()), "{shape:?}");
+        let items = frame.slice(&ranges).steps(&[2, 3]).read().unwrap();
+        let rows = frame.slice(&ranges).steps(&[2, 3]).rows::<(u8, IgnoredAny)>().unwrap();
         assert!(rows.map(|row| row.unwrap().0).eq(items.iter().step_by(1024).copied()), "{shape:?}");
     }
 }

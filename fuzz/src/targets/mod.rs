@@ -13,6 +13,7 @@ mod frame;
 mod geometry;
 mod items;
 mod meta;
+mod plan;
 mod slices;
 mod vlmeta;
 mod write;
@@ -37,12 +38,13 @@ impl Target {
     }
 }
 
-pub static TARGETS: [Target; 12] = [
+pub static TARGETS: [Target; 13] = [
     Target { name: "meta", run: meta::run, runs: 20_000, made: seeds::metalayers },
     Target { name: "frame", run: frame::run, runs: 5000, made: seeds::frames },
     Target { name: "chunk", run: chunk::run, runs: 20_000, made: chunk::seeds },
     Target { name: "compress", run: compress::run, runs: 10_000, made: compress::seeds },
     Target { name: "slices", run: slices::run, runs: 4000, made: slices::seeds },
+    Target { name: "plan", run: plan::run, runs: 4000, made: plan::seeds },
     Target { name: "change", run: change::run, runs: 2000, made: change::seeds },
     Target { name: "write", run: write::run, runs: 4000, made: write::seeds },
     Target { name: "containers", run: containers::run, runs: 4000, made: seeds::containers },

@@ -9,11 +9,11 @@ use b2nd_serde::Geometry;
 use crate::choices::Choices;
 use crate::seeds;
 
-/// A start and a stop for each of eight dimensions, and the number of threads.
-const COUNT: usize = 17;
+/// A start, a stop and a step for each of eight dimensions, and the number of threads.
+pub(super) const COUNT: usize = 25;
 
 /// The most bytes of a slice or of a chunk to look at.
-const MOST: u64 = 1 << 20;
+pub(super) const MOST: u64 = 1 << 20;
 
 pub fn seeds() -> Vec<Vec<u8>> {
     seeds::choices(COUNT, &seeds::frames())
@@ -22,36 +22,39 @@ pub fn seeds() -> Vec<Vec<u8>> {
 pub fn run(data: &[u8]) {
     let (mut choices, bytes) = Choices::split(data, COUNT);
     let Ok(mut frame) = Frame::read_at(Cursor::new(bytes), 0) else { return };
-    let Some(geometry) = geometry(&frame) else { return };
     let threads = 1 + choices.below(3);
-    let shape: Vec<u64> = geometry.shape().to_vec();
-    let end = |items: u64, byte: u8| {
-        u64::try_from(u128::from(items) * u128::from(byte) / 255).expect("at most the items")
-    };
-    let ranges: Vec<Range<u64>> = shape
-        .iter()
-        .map(|&items| {
-            let [a, b] = [choices.byte(), choices.byte()];
-            end(items, a.min(b))..end(items, a.max(b))
-        })
-        .collect();
-    refused(&mut frame, &shape);
-    match frame.slice(&ranges).nbytes() {
+    let Some((ranges, steps)) = slice(&frame, &mut choices) else { return };
+    let Some(geometry) = geometry(&frame) else { return };
+    refused(&mut frame, &geometry.shape());
+    match frame.slice(&ranges).steps(&steps).nbytes() {
         Ok(nbytes) if nbytes as u64 <= MOST => {}
         _ => return,
     }
-    let read = frame.slice(&ranges).threads(threads).read();
+    let read = frame.slice(&ranges).steps(&steps).threads(threads).read();
     // A slice may be refused for a plugin filter that a check can undo, but that is not `Malformed`.
     let is_malformed = read.as_ref().is_err_and(|error| error.kind() == ErrorKind::Malformed);
     assert!(!is_malformed || !is_sound(&mut frame), "no error was found, but {:?}", read.err());
-    let expected = of_chunks(&mut frame, &geometry, &ranges);
+    let expected = of_chunks(&mut frame, &geometry, &ranges, &steps);
     if let (Ok(read), Some(expected)) = (&read, &expected) {
-        assert!(read == expected, "other items than those of the chunks: {ranges:?}");
+        assert!(read == expected, "other items than those of the chunks: {ranges:?} {steps:?}");
     }
     let Ok(read) = read else { return };
     let mut items = vec![0xaa; read.len()];
-    frame.slice(&ranges).read_into(&mut items).expect("as before");
-    assert!(items == read, "other items with another number of threads: {ranges:?}");
+    frame.slice(&ranges).steps(&steps).read_into(&mut items).expect("as before");
+    assert!(items == read, "other items with another number of threads: {ranges:?} {steps:?}");
+}
+
+/// Ranges in the array, and steps.
+pub(super) fn slice<R>(frame: &Frame<R>, choices: &mut Choices<'_>) -> Option<(Vec<Range<u64>>, Vec<u64>)> {
+    let end = |items: u64, byte: u8| {
+        u64::try_from(u128::from(items) * u128::from(byte) / 255).expect("at most the items")
+    };
+    let part = |&items: &u64| {
+        let [a, b, step] = [choices.byte(), choices.byte(), choices.byte()];
+        // Half of the steps are 1.
+        (end(items, a.min(b))..end(items, a.max(b)), u64::from(step.saturating_sub(127)).max(1))
+    };
+    Some(geometry(frame)?.shape().iter().map(part).unzip())
 }
 
 fn geometry<R>(frame: &Frame<R>) -> Option<Geometry> {
@@ -84,11 +87,12 @@ fn of_chunks(
     frame: &mut Frame<Cursor<&[u8]>>,
     geometry: &Geometry,
     ranges: &[Range<u64>],
+    steps: &[u64],
 ) -> Option<Vec<u8>> {
     let typesize = usize::try_from(frame.header().typesize).ok()?;
-    let mut items = vec![0; frame.slice(ranges).nbytes().ok()?];
+    let mut items = vec![0; frame.slice(ranges).steps(steps).nbytes().ok()?];
     let mut chunks = frame.chunks().ok()?;
-    for chunk in geometry.chunks_in(ranges).ok()? {
+    for chunk in geometry.chunks_in_steps(ranges, steps).ok()? {
         let entry = chunks.get(chunk.number()).ok()??;
         entry.nbytes.filter(|&nbytes| nbytes <= MOST)?;
         let data = chunks.decompressed(&entry).ok()?;

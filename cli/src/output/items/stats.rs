@@ -1,6 +1,5 @@
 //! The smallest and largest items of an array, and how many are NaN, infinite and zero.
 
-use b2nd_frame::Error;
 use b2nd_serde::dtype::{Dtype, Kind};
 use serde::de::DeserializeOwned;
 use serde::{Serialize, Serializer};
@@ -9,6 +8,7 @@ use serde_json::value::{RawValue, to_raw_value};
 use super::npy::Item;
 use super::value::Value;
 use crate::input::{Address, Failure, Items, Location};
+use crate::problem::Problem;
 use crate::text::clean;
 
 /// What the items of an array are, if they are numbers.
@@ -90,7 +90,7 @@ impl Stats {
         }
     }
 
-    fn of(items: &mut Items, on_progress: &mut dyn FnMut(u64)) -> Result<Option<Self>, Error> {
+    fn of(items: &mut Items, on_progress: &mut dyn FnMut(u64)) -> Result<Option<Self>, Problem> {
         let mut item = Item::of(items)?;
         // Each number in an item counts.
         item.unfold(&mut Vec::new());
@@ -111,7 +111,7 @@ fn count<T: Real>(
     items: &mut Items,
     dtype: &Dtype,
     on_progress: &mut dyn FnMut(u64),
-) -> Result<Stats, Error> {
+) -> Result<Stats, Problem> {
     let mut ends: Option<(T, T)> = None;
     let [mut nan, mut infinite, mut zeros, mut done] = [0_u64; 4];
     items.read_chunks(&mut |bytes, times| {
@@ -137,7 +137,7 @@ fn count<T: Real>(
         }
         done = times.saturating_mul(bytes.len() as u64).saturating_add(done);
         on_progress(done);
-        Ok::<_, Error>(())
+        Ok::<_, Problem>(())
     })?;
     let (min, max) = ends.unzip();
     let [min, max] = [min, max].map(|number| {

@@ -1,0 +1,164 @@
+//! The subscripts of a slice: the items along each dimension.
+
+use core::ops::Range;
+
+#[cfg(feature = "ndarray")]
+use ndarray::{Dimension, SliceInfo, SliceInfoElem};
+
+use crate::error::Error;
+
+/// What [`Frame::slice`](crate::Frame::slice) takes: `&[Range<u64>]`, an array or a `Vec` of ranges, or, with the feature
+/// `ndarray`, the subscripts of [`ndarray::s!`].
+///
+/// ```
+/// use b2nd_frame::Frame;
+///
+/// let mut frame = Frame::open("tests/data/int32_3x5.b2nd")?;
+/// let ranges = vec![1..2, 0..5];
+/// assert_eq!(frame.slice(&[1..2, 0..5]).read()?, frame.slice(&ranges).read()?);
+/// # #[cfg(feature = "ndarray")]
+/// assert_eq!(frame.slice(&ranges).read()?, frame.slice(ndarray::s![1, ..]).read()?);
+/// # Ok::<(), b2nd_frame::Error>(())
+/// ```
+// No other crate can implement it, as `Subscript` has no public path.
+pub trait Subscripts {
+    /// One for each dimension.
+    #[doc(hidden)]
+    fn list(self) -> Vec<Subscript>;
+}
+
+/// The items along a dimension. All but `Range` are as in [`ndarray::s!`]: a negative number counts from the end.
+#[derive(Clone, Debug)]
+pub enum Subscript {
+    Range(Range<u64>),
+    Slice { start: i64, end: Option<i64>, step: i64 },
+    Index(i64),
+    NewAxis,
+}
+
+impl Subscripts for &[Range<u64>] {
+    fn list(self) -> Vec<Subscript> {
+        self.iter().cloned().map(Subscript::Range).collect()
+    }
+}
+
+impl<const N: usize> Subscripts for &[Range<u64>; N] {
+    fn list(self) -> Vec<Subscript> {
+        self.as_slice().list()
+    }
+}
+
+impl Subscripts for &Vec<Range<u64>> {
+    fn list(self) -> Vec<Subscript> {
+        self.as_slice().list()
+    }
+}
+
+#[cfg(feature = "ndarray")]
+impl<T: AsRef<[SliceInfoElem]>, In: Dimension, Out: Dimension> Subscripts for SliceInfo<T, In, Out> {
+    fn list(self) -> Vec<Subscript> {
+        let elements: &[SliceInfoElem] = self.as_ref();
+        // ndarray has no dimension of more items than `isize` can count.
+        let subscript = |element: &SliceInfoElem| match *element {
+            SliceInfoElem::Slice { start, end, step } => {
+                Subscript::Slice { start: start as i64, end: end.map(|end| end as i64), step: step as i64 }
+            }
+            SliceInfoElem::Index(index) => Subscript::Index(index as i64),
+            SliceInfoElem::NewAxis => Subscript::NewAxis,
+        };
+        elements.iter().map(subscript).collect()
+    }
+}
+
+/// What becomes of a dimension of the array in the array that is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum AxisForm {
+    Kept,
+    Reversed,
+    /// A single index removes it.
+    Removed,
+    /// It is new, with one item.
+    New,
+}
+
+/// The indices of a slice, within a shape.
+#[derive(Debug, Default)]
+pub(super) struct Indices {
+    pub(super) ranges: Vec<Range<u64>>,
+    pub(super) steps: Vec<u64>,
+    pub(super) axes: Vec<AxisForm>,
+}
+
+impl Indices {
+    fn push(&mut self, range: Range<u64>, step: u64, axis: AxisForm) {
+        self.ranges.push(range);
+        self.steps.push(step);
+        self.axes.push(axis);
+    }
+
+    /// The whole array.
+    pub(super) fn whole(shape: &[u64]) -> Self {
+        let mut indices = Self::default();
+        shape.iter().for_each(|&items| indices.push(0..items, 1, AxisForm::Kept));
+        indices
+    }
+
+    /// The indices of subscripts. `steps` are those of [`Slice::steps`](crate::Slice::steps).
+    pub(super) fn new(list: &[Subscript], steps: Option<&[u64]>, shape: &[u64]) -> Result<Self, Error> {
+        let mut indices = Self::default();
+        for subscript in list {
+            indices.add(subscript, shape)?;
+        }
+        let Some(steps) = steps else { return Ok(indices) };
+        if indices.steps.iter().any(|&step| step != 1) || indices.axes.contains(&AxisForm::Reversed) {
+            return Err(Error::invalid_input("the slice has steps of its own, so it takes no others"));
+        }
+        if steps.len() != indices.steps.len() {
+            let (found, ndim) = (steps.len(), indices.steps.len());
+            return Err(Error::invalid_input(format_args!(
+                "the slice has {ndim} dimensions, but {found} steps"
+            )));
+        }
+        indices.steps = steps.to_vec();
+        Ok(indices)
+    }
+
+    fn add(&mut self, subscript: &Subscript, shape: &[u64]) -> Result<(), Error> {
+        let dimension = self.ranges.len();
+        // Another number of dimensions is an error of the geometry.
+        let items = shape.get(dimension).copied().unwrap_or_default();
+        let place = |number: i64, most: u64| {
+            let place = if number < 0 {
+                items.checked_sub(number.unsigned_abs())
+            } else {
+                u64::try_from(number).ok()
+            };
+            place.filter(|&place| place <= most).ok_or_else(|| {
+                let why =
+                    format!("slice[{dimension}] has the index {number}, but shape[{dimension}] is {items}");
+                Error::invalid_input(why)
+            })
+        };
+        match *subscript {
+            // The geometry compares it with the shape.
+            Subscript::Range(ref range) => self.push(range.clone(), 1, AxisForm::Kept),
+            Subscript::Index(index) => {
+                let index = place(index, items.saturating_sub(1))?;
+                self.push(index..index + 1, 1, AxisForm::Removed);
+            }
+            Subscript::NewAxis => self.axes.push(AxisForm::New),
+            Subscript::Slice { start, end, step } => {
+                let (start, end) = (place(start, items)?, end.map_or(Ok(items), |end| place(end, items))?);
+                let (end, width) = (end.max(start), step.unsigned_abs());
+                if step < 0 {
+                    // The last item of the range comes first.
+                    let first = start + (end - start).saturating_sub(1) % width;
+                    self.push(first..end, width, AxisForm::Reversed);
+                } else {
+                    self.push(start..end, width, AxisForm::Kept);
+                }
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,79 @@
+//! The plan of a slice: with the bytes of the file it gives what `Slice::read` does, and no other answer makes it panic, ask
+//! for more than a wave, or go on without end.
+
+use std::io::Cursor;
+
+use b2nd_frame::{Frame, SlicePlan};
+
+use crate::choices::Choices;
+use crate::seeds;
+use crate::targets::slices::{self, MOST};
+
+/// The choices of a slice, and those of the answers.
+const COUNT: usize = slices::COUNT + 16;
+
+/// The most bytes of the ranges of a wave, unless one range is longer.
+const WAVE: u64 = 1 << 26;
+
+pub fn seeds() -> Vec<Vec<u8>> {
+    seeds::choices(COUNT, &seeds::frames())
+}
+
+pub fn run(data: &[u8]) {
+    let (mut choices, bytes) = Choices::split(data, COUNT);
+    let Ok(mut frame) = Frame::read_at(Cursor::new(bytes), 0) else { return };
+    let Some((ranges, steps)) = slices::slice(&frame, &mut choices) else { return };
+    match frame.slice(&ranges).steps(&steps).nbytes() {
+        Ok(nbytes) if nbytes as u64 <= MOST => {}
+        _ => return,
+    }
+    let read = frame.slice(&ranges).steps(&steps).read();
+    let planned = frame.slice(&ranges).steps(&steps).plan();
+    let planned = planned.and_then(|plan| follow(plan, bytes, |_| ()));
+    // A missing chunk file or a range behind the end of the file is an error of reading, not of the plan.
+    match (&read, &planned) {
+        (Ok(read), Ok(planned)) => assert!(read == planned, "other items: {ranges:?} {steps:?}"),
+        (Ok(_), Err(error)) => panic!("{error}: {ranges:?} {steps:?}"),
+        (Err(error), Ok(_)) => panic!("only the reader found {error}: {ranges:?} {steps:?}"),
+        (Err(_), Err(_)) => {}
+    }
+    let Ok(plan) = frame.slice(&ranges).steps(&steps).plan() else { return };
+    let _ = follow(plan, bytes, |answer| match choices.below(6) {
+        0 => answer.truncate(choices.byte().into()),
+        1 => answer.extend([choices.byte(); 40]),
+        2 => answer.fill(choices.byte()),
+        3 => {
+            let at = usize::from(choices.byte()) % answer.len().max(1);
+            answer.get_mut(at).into_iter().for_each(|byte| *byte ^= choices.byte());
+        }
+        4 => answer.rotate_left(usize::from(choices.byte()).min(answer.len())),
+        _ => {}
+    });
+}
+
+/// Gives a plan the ranges of a file, changed.
+fn follow(
+    mut plan: SlicePlan,
+    file: &[u8],
+    mut change: impl FnMut(&mut Vec<u8>),
+) -> Result<Vec<u8>, b2nd_frame::Error> {
+    let mut waves = 0;
+    while !plan.ranges().is_empty() {
+        let lengths = || plan.ranges().iter().map(|range| range.end - range.start);
+        assert!(lengths().sum::<u64>() <= WAVE || lengths().count() == 1, "{:?}", plan.ranges());
+        assert!(plan.ranges().is_sorted_by(|a, b| a.end < b.start || plan.chunk_file(0).is_some()));
+        waves += 1;
+        assert!(waves < 1000, "the plan does not end");
+        let answer = |(number, range): (usize, &std::ops::Range<u64>)| {
+            let of = |byte: u64| usize::try_from(byte).unwrap_or(usize::MAX).min(file.len());
+            let is_here = plan.chunk_file(number).is_none();
+            let bytes = file.get(of(range.start)..of(range.end)).filter(|_| is_here);
+            let mut answer = bytes.unwrap_or_default().to_vec();
+            change(&mut answer);
+            answer
+        };
+        let answers: Vec<_> = plan.ranges().iter().enumerate().map(answer).collect();
+        plan.take(answers)?;
+    }
+    plan.finish()
+}
