@@ -22,7 +22,7 @@ impl<R> Frame<R> {
     /// ```
     /// use b2nd_frame::Frame;
     ///
-    /// assert_eq!(Frame::open("tests/data/int32_3x5.b2nd")?.stored_len(), 579);
+    /// assert_eq!(Frame::open("tests/data/int32_3x5.b2nd")?.stored_len(), 520);
     /// let sparse = Frame::open("tests/data/sparse.b2nd")?;
     /// assert!(sparse.stored_len() > sparse.header().frame_len);
     /// # Ok::<(), b2nd_frame::Error>(())

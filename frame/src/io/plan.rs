@@ -80,7 +80,7 @@ impl<R> Slice<'_, R> {
     /// let mut frame = Frame::parse(&file)?;
     /// let plan = frame.slice(&[0..3, 0..5]).plan()?;
     /// // The chunk index comes first.
-    /// assert_eq!(plan.ranges(), [421..544]);
+    /// assert_eq!(plan.ranges(), [421..520]);
     ///
     /// let error = frame.slice(&[0..3, 4..6]).plan().unwrap_err();
     /// assert_eq!(error.to_string(), "slice[1] stops at 6, but shape[1] is 5");
@@ -123,7 +123,7 @@ impl SlicePlan {
     /// assert_eq!(plan.chunk_file(0), None);
     /// let range = plan.ranges()[0].clone();
     /// plan.take([&index[range.start as usize..range.end as usize]])?;
-    /// assert_eq!(plan.chunk_file(0).as_deref(), Some("00000001.chunk"));
+    /// assert_eq!(plan.chunk_file(0).as_deref(), Some("00000000.chunk"));
     /// assert_eq!(plan.chunk_file(1).as_deref(), Some("00000003.chunk"));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```

@@ -71,29 +71,29 @@ pub(super) struct Waves {
     /// The number of the next chunk in the slice.
     next: usize,
     /// Chunks whose first bytes are known.
-    begun: VecDeque<Begun>,
+    open_chunks: VecDeque<OpenChunk>,
     /// What the bytes of the present wave are for.
-    wanted: Vec<Wanted>,
+    planned: Vec<PlannedRead>,
     requests: Vec<Request>,
 }
 
 /// A chunk of the slice that is stored.
 #[derive(Clone, Copy)]
-struct Stored {
+struct StoredChunk {
     entry: ChunkEntry,
     /// The number of the chunk in the slice.
     part: usize,
 }
 
 /// A chunk whose header is known.
-struct Begun {
-    chunk: Stored,
+struct OpenChunk {
+    chunk: StoredChunk,
     header: ChunkHeader,
-    next: Next,
+    next: NextRead,
 }
 
 /// What is read next of a chunk.
-enum Next {
+enum NextRead {
     /// Its first bytes, this many.
     Start(usize),
     /// Its blocks. The bytes are those before them.
@@ -102,7 +102,7 @@ enum Next {
 }
 
 /// A byte range, and what it is for.
-struct Wanted {
+struct PlannedRead {
     purpose: Purpose,
     file: Option<u64>,
     range: Range<u64>,
@@ -113,13 +113,13 @@ struct Wanted {
 enum Purpose {
     Index,
     /// The first bytes of a chunk. The header, if it has been read before.
-    Start(Stored, Option<ChunkHeader>),
-    Blocks(Stored, ChunkHeader, Vec<StoredBlock>),
+    Start(StoredChunk, Option<ChunkHeader>),
+    Blocks(StoredChunk, ChunkHeader, Vec<StoredBlock>),
 }
 
 /// Why a piece of the index is not at hand.
 enum NotRead {
-    Wanted(Range<u64>),
+    Needs(Range<u64>),
     Failed(Error),
 }
 
@@ -141,8 +141,8 @@ impl Waves {
             index_bytes: BTreeMap::new(),
             pieces: BTreeMap::new(),
             next: 0,
-            begun: VecDeque::new(),
-            wanted: Vec::new(),
+            open_chunks: VecDeque::new(),
+            planned: Vec::new(),
             requests: Vec::new(),
             selection,
         }
@@ -171,7 +171,7 @@ impl Waves {
         }
         let answers: Vec<_> = answers.into_iter().map(Arc::new).collect();
         let requests = std::mem::take(&mut self.requests);
-        for Wanted { purpose, request, range, file } in std::mem::take(&mut self.wanted) {
+        for PlannedRead { purpose, request, range, file } in std::mem::take(&mut self.planned) {
             let (Some(read), Some(request)) = (answers.get(request), requests.get(request)) else { continue };
             let end = request.range.start.saturating_add(read.len() as u64);
             if file.is_none() && end < range.end {
@@ -197,8 +197,8 @@ impl Waves {
 
     /// The error of a chunk file that is missing.
     pub(super) fn missing(&self, request: &Request) -> Error {
-        let of = self.wanted.iter().find(|wanted| wanted.file == request.file);
-        match of.map(|wanted| &wanted.purpose) {
+        let of = self.planned.iter().find(|planned| planned.file == request.file);
+        match of.map(|planned| &planned.purpose) {
             Some(Purpose::Start(chunk, _) | Purpose::Blocks(chunk, ..)) => {
                 Error::malformed(missing(&chunk.entry))
             }
@@ -217,7 +217,7 @@ impl Waves {
     /// Takes the first bytes of a chunk: those of the first read, or as many as its header asks for.
     fn take_start(
         &mut self,
-        chunk: Stored,
+        chunk: StoredChunk,
         header: Option<ChunkHeader>,
         window: Window,
         receive: &mut ReceivePiece<'_>,
@@ -241,10 +241,10 @@ impl Waves {
             if !is_first {
                 return Err(too_short(entry, &header, bytes.len()));
             }
-            self.begun.push_back(Begun { chunk, header, next: Next::Start(length) });
+            self.open_chunks.push_back(OpenChunk { chunk, header, next: NextRead::Start(length) });
             return Ok(());
         };
-        let Stored { entry, part } = chunk;
+        let StoredChunk { entry, part } = chunk;
         if header.special.is_some() {
             let value = start.get(header.header_len..).unwrap_or_default().to_vec();
             let (found, typesize) = (value.len(), self.selection.typesize);
@@ -260,7 +260,7 @@ impl Waves {
         }
         if bytes.len() < header.cbytes {
             let start = start.to_vec();
-            self.begun.push_back(Begun { chunk, header, next: Next::Blocks(start) });
+            self.open_chunks.push_back(OpenChunk { chunk, header, next: NextRead::Blocks(start) });
             return Ok(());
         }
         // The whole chunk is at hand.
@@ -281,7 +281,7 @@ impl Waves {
 
     fn groups(
         &self,
-        chunk: Stored,
+        chunk: StoredChunk,
         header: &ChunkHeader,
         start: &[u8],
     ) -> Result<Vec<Vec<StoredBlock>>, Error> {
@@ -292,30 +292,30 @@ impl Waves {
     /// Fills the next wave: with the blocks of the chunks that are begun, then with the first bytes of others.
     fn request_more(&mut self, receive: &mut ReceivePiece<'_>) -> Result<(), Error> {
         let mut weight = 0;
-        while let Some(Begun { chunk, header, next }) = self.begun.pop_front() {
+        while let Some(OpenChunk { chunk, header, next }) = self.open_chunks.pop_front() {
             let mut groups: VecDeque<_> = match next {
-                Next::Start(length) if weight > 0 && weight + length as u64 > self.limits.wave => {
-                    self.begun.push_front(Begun { chunk, header, next });
+                NextRead::Start(length) if weight > 0 && weight + length as u64 > self.limits.wave => {
+                    self.open_chunks.push_front(OpenChunk { chunk, header, next });
                     return Ok(());
                 }
-                Next::Start(length) => {
+                NextRead::Start(length) => {
                     weight += length as u64;
-                    self.want(Purpose::Start(chunk, Some(header)), &chunk.entry, 0..length);
+                    self.plan(Purpose::Start(chunk, Some(header)), &chunk.entry, 0..length);
                     continue;
                 }
-                Next::Blocks(start) => self.groups(chunk, &header, &start)?.into(),
-                Next::Groups(groups) => groups,
+                NextRead::Blocks(start) => self.groups(chunk, &header, &start)?.into(),
+                NextRead::Groups(groups) => groups,
             };
             while let Some(list) = groups.pop_front() {
                 let range = extent(&list);
                 let more = (range.len() as u64).max(list.len() as u64 * BLOCK_WEIGHT);
                 if weight > 0 && weight + more > self.limits.wave {
                     groups.push_front(list);
-                    self.begun.push_front(Begun { chunk, header, next: Next::Groups(groups) });
+                    self.open_chunks.push_front(OpenChunk { chunk, header, next: NextRead::Groups(groups) });
                     return Ok(());
                 }
                 weight += more;
-                self.want(Purpose::Blocks(chunk, header, list), &chunk.entry, range);
+                self.plan(Purpose::Blocks(chunk, header, list), &chunk.entry, range);
             }
         }
         self.begin_chunks(self.limits.wave.saturating_sub(weight) / 4, receive)
@@ -329,7 +329,12 @@ impl Waves {
             if end <= start {
                 return Index::parse(&self.frame, Vec::new()).map(drop);
             }
-            self.wanted.push(Wanted { purpose: Purpose::Index, file: None, range: start..end, request: 0 });
+            self.planned.push(PlannedRead {
+                purpose: Purpose::Index,
+                file: None,
+                range: start..end,
+                request: 0,
+            });
             return Ok(());
         };
         let (index, selection) = (index.clone(), self.selection.clone());
@@ -340,12 +345,12 @@ impl Waves {
                 return Err(Error::unsupported(format_args!("the chunk index has no chunk {number}")));
             }
             let piece = number / index.piece_len();
-            if !self.pieces.contains_key(&piece) && self.want_pieces(&index, &selection)? {
+            if !self.pieces.contains_key(&piece) && self.plan_pieces(&index, &selection)? {
                 break;
             }
             let bytes = self.pieces.get(&piece).map(Vec::as_slice).unwrap_or_default();
-            let chunk = Stored { entry: index.entry(number, bytes, &self.frame), part: self.next };
-            let Stored { entry, part } = chunk;
+            let chunk = StoredChunk { entry: index.entry(number, bytes, &self.frame), part: self.next };
+            let StoredChunk { entry, part } = chunk;
             let end = match entry.place {
                 ChunkPlace::Frame(place) => start.saturating_sub(place).min(FIRST_READ),
                 ChunkPlace::File(_) => FIRST_READ,
@@ -361,7 +366,7 @@ impl Waves {
                     break;
                 }
                 weight += end;
-                self.want(Purpose::Start(chunk, None), &entry, 0..usize::try_from(end).unwrap_or_default());
+                self.plan(Purpose::Start(chunk, None), &entry, 0..usize::try_from(end).unwrap_or_default());
             }
             self.next += 1;
         }
@@ -369,9 +374,9 @@ impl Waves {
     }
 
     /// Keeps the pieces of the index with the entries of the next chunks, or requests them. Returns whether it did.
-    fn want_pieces(&mut self, index: &Index, selection: &Selection) -> Result<bool, Error> {
+    fn plan_pieces(&mut self, index: &Index, selection: &Selection) -> Result<bool, Error> {
         self.pieces.clear();
-        let (mut length, mut last, mut is_wanted) = (0, None, false);
+        let (mut length, mut last, mut is_planned) = (0, None, false);
         for chunk in selection.chunks_from(self.next) {
             let number = chunk.number() / index.piece_len();
             if last == Some(number) {
@@ -384,71 +389,71 @@ impl Waves {
             let known = &self.index_bytes;
             let at_hand = index.piece(number, |start, length| {
                 let end = start.saturating_add(length);
-                let (&from, bytes) = known.range(..=start).next_back().ok_or(NotRead::Wanted(start..end))?;
+                let (&from, bytes) = known.range(..=start).next_back().ok_or(NotRead::Needs(start..end))?;
                 let within = |byte: u64| usize::try_from(byte - from).unwrap_or(usize::MAX);
                 let bytes = bytes.get(within(start)..within(end));
-                bytes.map(<[u8]>::to_vec).ok_or(NotRead::Wanted(start..end))
+                bytes.map(<[u8]>::to_vec).ok_or(NotRead::Needs(start..end))
             });
             match at_hand {
                 Ok(piece) => {
                     length += piece.len();
                     self.pieces.insert(number, piece);
                 }
-                Err(NotRead::Wanted(range)) => {
+                Err(NotRead::Needs(range)) => {
                     length += usize::try_from(index.piece_len()).unwrap_or(INDEX_LEN) * ENTRY_LEN;
-                    is_wanted = true;
-                    self.wanted.push(Wanted { purpose: Purpose::Index, file: None, range, request: 0 });
+                    is_planned = true;
+                    self.planned.push(PlannedRead { purpose: Purpose::Index, file: None, range, request: 0 });
                 }
                 Err(NotRead::Failed(error)) => return Err(error),
             }
         }
-        if !is_wanted {
+        if !is_planned {
             // The first bytes also have the places of other pieces.
             let first = index.start();
             self.index_bytes.retain(|&start, _| start == first);
         }
-        Ok(is_wanted)
+        Ok(is_planned)
     }
 
-    fn want(&mut self, purpose: Purpose, entry: &ChunkEntry, range: Range<usize>) {
+    fn plan(&mut self, purpose: Purpose, entry: &ChunkEntry, range: Range<usize>) {
         let (file, start) = match entry.place {
             ChunkPlace::File(number) => (Some(number), 0),
             ChunkPlace::Frame(start) => (None, start),
             ChunkPlace::Special(_) | ChunkPlace::Invalid(_) => return,
         };
         let range = start.saturating_add(range.start as u64)..start.saturating_add(range.end as u64);
-        self.wanted.push(Wanted { purpose, file, range, request: 0 });
+        self.planned.push(PlannedRead { purpose, file, range, request: 0 });
     }
 
-    /// Joins the wanted ranges to requests: ranges that overlap, and those with a small gap, while the gaps fit the wave.
+    /// Joins the planned ranges to requests: ranges that overlap, and those with a small gap, while the gaps fit the wave.
     fn join(&mut self) {
-        let mut order: Vec<&mut Wanted> = self.wanted.iter_mut().collect();
-        order.sort_by_key(|wanted| (wanted.file, wanted.range.start));
+        let mut order: Vec<&mut PlannedRead> = self.planned.iter_mut().collect();
+        order.sort_by_key(|planned| (planned.file, planned.range.start));
         let WaveLimits { wave, gap } = self.limits;
         let length = |range: &Range<u64>| range.end - range.start;
-        let mut left = wave.saturating_sub(order.iter().map(|wanted| length(&wanted.range)).sum());
-        for wanted in order {
-            let Range { start, end } = wanted.range;
-            match self.requests.last_mut().filter(|last| last.file == wanted.file) {
+        let mut left = wave.saturating_sub(order.iter().map(|planned| length(&planned.range)).sum());
+        for planned in order {
+            let Range { start, end } = planned.range;
+            match self.requests.last_mut().filter(|last| last.file == planned.file) {
                 Some(last) if start.saturating_sub(last.range.end) <= gap.min(left) => {
                     left -= start.saturating_sub(last.range.end);
                     last.range.end = last.range.end.max(end);
                 }
-                _ => self.requests.push(Request { file: wanted.file, range: start..end }),
+                _ => self.requests.push(Request { file: planned.file, range: start..end }),
             }
-            wanted.request = self.requests.len() - 1;
+            planned.request = self.requests.len() - 1;
         }
     }
 }
 
 fn pass_blocks(
-    chunk: Stored,
+    chunk: StoredChunk,
     header: ChunkHeader,
     list: Vec<StoredBlock>,
     bytes: Window,
     receive: &mut ReceivePiece<'_>,
 ) -> Result<(), Error> {
-    let Stored { entry, part } = chunk;
+    let StoredChunk { entry, part } = chunk;
     if bytes.get(extent(&list)).is_none() {
         let found = bytes.from + bytes.rest().len();
         return Err(too_short(&entry, &header, found));
