@@ -46,7 +46,10 @@ pub fn run(data: &[u8]) {
             let at = usize::from(choices.byte()) % answer.len().max(1);
             answer.get_mut(at).into_iter().for_each(|byte| *byte ^= choices.byte());
         }
-        4 => answer.rotate_left(usize::from(choices.byte()).min(answer.len())),
+        4 => {
+            let by = usize::from(choices.byte()).min(answer.len());
+            answer.rotate_left(by);
+        }
         _ => {}
     });
 }
