@@ -9,7 +9,7 @@ use b2nd_chunk::ChunkHeader;
 use crate::check::chunk_data::{self, NotDecompressed};
 use crate::check::chunk_files;
 use crate::check::chunk_findings::ChunkFindings;
-use crate::check::report::{Report, Skipped};
+use crate::check::report::{Report, Skipped, SkippedPart};
 use crate::check::unowned;
 use crate::code::{CheckDepth, FindingCode};
 use crate::error::{Error, ErrorKind};
@@ -40,7 +40,8 @@ pub(super) fn check<R: Read + Seek>(
         Ok(findings) => findings.report(report),
         Err(error) if error.kind() == ErrorKind::Malformed => {}
         Err(error) if matches!(error.kind(), ErrorKind::Unsupported | ErrorKind::TooLarge) => {
-            report.skipped.push(Skipped::Chunks { count: None, why: error.to_string() });
+            let (part, why) = (SkippedPart::Chunks, error.to_string());
+            report.skipped.push(Skipped { part, count: None, why });
         }
         Err(error) => return Err(error),
     }
