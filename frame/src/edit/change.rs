@@ -1,9 +1,8 @@
 //! Changes of the metalayers of a frame, in its file.
 
 use core::fmt::Display;
-use core::ops::Range;
 use std::fs::{File, OpenOptions};
-use std::io::{Seek, SeekFrom, Write};
+use std::io::{self, Seek, SeekFrom, Write};
 use std::path::Path;
 
 use b2nd_serde::dtype::Dtype;
@@ -173,8 +172,7 @@ impl<R> Edit<'_, R> {
     pub fn preview(&self) -> Result<Frame<()>, Error> {
         let after = self.after()?;
         if let Some(path) = self.frame.path() {
-            let file = open_at_once(path).map_err(|error| Error::io("read", path, error));
-            self.frame.check_whole(path, &mut file?)?;
+            self.frame.check_whole(path)?;
             if self.shape.is_some() {
                 self.frame.check_index(path)?;
             }
@@ -264,19 +262,17 @@ impl Frame {
         let mut lock = ExclusiveLock::take(path, self.header().is_sparse())?;
         let unwritable = |error| Error::io("write", path, error);
         let mut file = OpenOptions::new().read(true).write(true).open(path).map_err(unwritable)?;
-        self.check_whole(path, &mut file)?;
+        self.check_whole(path)?;
         if has_shape {
             self.check_index(path)?;
         }
-        let Some(changed) = difference(self.header_bytes(), header) else { return Ok(()) };
+        if self.header_bytes() == header {
+            return Ok(());
+        }
         if let Some(lock) = &mut lock {
             lock.raise_counter()?;
         }
-        // One write of the bytes that differ, so a killed process leaves the change whole or not at all.
-        file.seek(SeekFrom::Start(changed.start as u64))
-            .and_then(|_| file.write_all(header.get(changed).unwrap_or_default()))
-            .and_then(|()| file.sync_all())
-            .map_err(unwritable)
+        overwrite(&mut file, self.header_bytes(), header).map_err(unwritable)
     }
 }
 
@@ -293,11 +289,11 @@ impl<R> Frame<R> {
     }
 
     /// Checks that the header in the file is the one that was read. Returns the length of the file.
-    pub(crate) fn check_same(&self, path: &Path, file: &mut File) -> Result<u64, Error> {
+    pub(crate) fn check_same(&self, path: &Path) -> Result<u64, Error> {
         let unreadable = |error| Error::io("read", path, error);
-        let mut now = Vec::new();
-        let file_len = available(file, self.offset()).map_err(unreadable)?;
-        read_up_to(file, self.header_bytes().len() as u64, &mut now).map_err(unreadable)?;
+        let (mut file, mut now) = (open_at_once(path).map_err(unreadable)?, Vec::new());
+        let file_len = available(&mut file, self.offset()).map_err(unreadable)?;
+        read_up_to(&mut file, self.header_bytes().len() as u64, &mut now).map_err(unreadable)?;
         if now != self.header_bytes() {
             return Err(Error::changing(None));
         }
@@ -305,8 +301,8 @@ impl<R> Frame<R> {
     }
 
     /// Like [`check_same`](Self::check_same), and checks that the frame is the whole file.
-    pub(crate) fn check_whole(&self, path: &Path, file: &mut File) -> Result<(), Error> {
-        let file_len = self.check_same(path, file)?;
+    pub(crate) fn check_whole(&self, path: &Path) -> Result<(), Error> {
+        let file_len = self.check_same(path)?;
         let frame_len = self.header().frame_len;
         if frame_len != file_len {
             return Err(Error::unsupported(format_args!(
@@ -480,10 +476,13 @@ pub(crate) fn check_dtype(dtype: &Dtype, typesize: i32) -> Result<(), Error> {
     }
 }
 
-/// The range from the first to the last byte that differs; `None` if the bytes are equal.
-pub(crate) fn difference(before: &[u8], after: &[u8]) -> Option<Range<usize>> {
+/// Overwrites the start of a file, from the first to the last byte that differs.
+// In one write, so a killed process leaves the change whole or not at all.
+pub(crate) fn overwrite(file: &mut File, before: &[u8], after: &[u8]) -> io::Result<()> {
     let differs = |(before, after)| before != after;
-    let first = before.iter().zip(after).position(differs)?;
-    let same_at_end = before.iter().rev().zip(after.iter().rev()).position(differs)?;
-    Some(first..after.len().saturating_sub(same_at_end))
+    let Some(first) = before.iter().zip(after).position(differs) else { return Ok(()) };
+    let same_at_end = before.iter().rev().zip(after.iter().rev()).position(differs).unwrap_or_default();
+    let changed = after.get(first..after.len().saturating_sub(same_at_end)).unwrap_or_default();
+    file.seek(SeekFrom::Start(first as u64)).and_then(|_| file.write_all(changed))?;
+    file.sync_all()
 }

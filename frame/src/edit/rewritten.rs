@@ -23,8 +23,8 @@ use crate::rules::chunk::ChunkRules;
 use crate::write::index::NewIndex;
 
 /// The requested changes of a rewrite.
-#[derive(Default)]
-pub(crate) struct Wanted {
+#[derive(Debug, Default)]
+pub(crate) struct FrameChanges {
     pub(crate) shape: Option<Vec<i64>>,
     pub(crate) dtype: Option<String>,
     pub(crate) is_sparse: Option<bool>,
@@ -48,8 +48,8 @@ pub(crate) enum Body {
 impl Rewritten {
     /// Converts a frame. It must have no errors except a lost type size, or an interrupted resize that the new shape
     /// undoes.
-    pub(crate) fn of<R: Read + Seek>(frame: &mut Frame<R>, wanted: &Wanted) -> Result<Self, Error> {
-        let Wanted { shape, dtype, is_sparse } = wanted;
+    pub(crate) fn new<R: Read + Seek>(frame: &mut Frame<R>, changes: &FrameChanges) -> Result<Self, Error> {
+        let FrameChanges { shape, dtype, is_sparse } = changes;
         let typesize = checked_typesize(frame, shape.is_some())?;
         let is_present = frame.header().generation == Generation::Present;
         let mut header = HeaderBuilder::new();
@@ -77,7 +77,7 @@ impl Rewritten {
             return Err(no_array());
         }
         let value =
-            array.as_ref().map(|array| metalayer(array, frame.header(), typesize, wanted)).transpose()?;
+            array.as_ref().map(|array| metalayer(array, frame.header(), typesize, changes)).transpose()?;
         if !is_present {
             // The low 4 bits are the version of the format; the flags above them stay.
             let [general, ..] = frame.header().flags;
@@ -85,14 +85,20 @@ impl Rewritten {
             let array = array.as_ref().ok_or_else(no_array)?;
             header.set(HeaderField::Blocksize, &blocksize(array, typesize)?.to_be_bytes());
         }
-        let layers = frame.metalayers().iter().map(|layer| match (frame.array_metalayer(), &value) {
-            (Some(array), Some(value)) if array == layer => (ARRAY_NAME.as_bytes(), &value[..]),
-            _ => (layer.raw_name(), layer.bytes()),
-        });
-        let section = Section::build(&SectionRules::HEADER, header.len(), &layers.collect::<Vec<_>>());
+        let section = section(frame, header.len(), value.as_deref());
         let header = section.and_then(|section| header.finish(&section, bytes_after));
         Ok(Self { header: header.ok_or_else(too_large)?, body })
     }
+}
+
+/// The metalayers of a frame after the first `start` bytes of its header, with another metalayer of the array.
+pub(super) fn section<R>(frame: &Frame<R>, start: usize, array: Option<&[u8]>) -> Option<Vec<u8>> {
+    let of_array = frame.array_metalayer().zip(array);
+    let layers = frame.metalayers().iter().map(|layer| match of_array {
+        Some((old, new)) if old == layer => (ARRAY_NAME.as_bytes(), new),
+        _ => (layer.raw_name(), layer.bytes()),
+    });
+    Section::build(&SectionRules::HEADER, start, &layers.collect::<Vec<_>>())
 }
 
 /// The type size of a frame without errors, or the right one if it was lost. The check includes the headers of chunks,
@@ -131,7 +137,7 @@ fn kept<R: Read + Seek>(frame: &mut Frame<R>) -> Result<(Body, u64), Error> {
 fn moved<R: Read + Seek>(frame: &mut Frame<R>, is_sparse: bool) -> Result<(NewIndex, u64), Error> {
     let rules = ChunkRules { may_be_short: is_sparse, ..ChunkRules::new(frame.header(), frame.is_array()) };
     let mut chunks = frame.chunks()?;
-    let mut index = NewIndex::new(chunks.len()).ok_or_else(too_large)?;
+    let mut index = NewIndex::new(chunks.len())?;
     let (mut cbytes, mut files) = (0_u64, 0);
     while let Some(entry) = chunks.next().transpose()? {
         let number = entry.number;
@@ -161,7 +167,7 @@ fn metalayer(
     array: &Array<'_>,
     header: &Header,
     typesize: i32,
-    Wanted { shape, dtype, .. }: &Wanted,
+    FrameChanges { shape, dtype, .. }: &FrameChanges,
 ) -> Result<Vec<u8>, Error> {
     if let Some(shape) = shape {
         check_shape(array, header, shape)?;

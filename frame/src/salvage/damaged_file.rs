@@ -20,6 +20,7 @@ use crate::progress::Progress;
 pub(crate) const PIECE: u64 = 1 << 20;
 
 /// The bytes from the start of a damaged frame to the end of its file, or to the next frame in it.
+#[derive(Debug)]
 pub(crate) struct DamagedFile<'p, R> {
     reader: R,
     /// Here, because a search for lost parts reads the whole file.

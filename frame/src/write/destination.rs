@@ -40,12 +40,15 @@ impl Destination {
         if !is_sparse && ends_with_separator {
             return Err(Error::io("create", to, ErrorKind::NotADirectory.into()));
         }
-        Ok(Self { to: to.into(), absolute, replaces: false, folder: Folder::of(to)? })
+        Ok(Self { to: to.into(), absolute, replaces: false, folder: Folder::containing(to)? })
     }
 
-    /// The path of a file that will be replaced, as given and without links.
-    pub(crate) fn taken(to: &Path, absolute: PathBuf) -> Result<Self, Error> {
-        let folder = Folder::of(&absolute)?;
+    /// The path of a file that will be replaced. A link stays, and its target is replaced.
+    pub(crate) fn taken(to: &Path) -> Result<Self, Error> {
+        // The system would allow the rename, but a file that may not be written must not be replaced either.
+        let absolute = real(to).and_then(|target| File::options().write(true).open(&target).map(|_| target));
+        let absolute = absolute.map_err(|error| Error::io("write", to, error))?;
+        let folder = Folder::containing(&absolute)?;
         Ok(Self { to: to.into(), absolute, replaces: true, folder })
     }
 
@@ -280,7 +283,7 @@ struct Folder {
 }
 
 impl Folder {
-    fn of(file: &Path) -> Result<Self, Error> {
+    fn containing(file: &Path) -> Result<Self, Error> {
         let path = folder_of(file).to_path_buf();
         let is_dir = fs::metadata(&path).and_then(|metadata| {
             if metadata.is_dir() { Ok(()) } else { Err(ErrorKind::NotADirectory.into()) }
@@ -290,6 +293,11 @@ impl Folder {
         let opened = File::open(&path).ok();
         Ok(Self { path, opened })
     }
+}
+
+/// The absolute path without links. Windows does not know it on every drive, for example not on all RAM disks.
+pub(crate) fn real(path: &Path) -> io::Result<PathBuf> {
+    fs::canonicalize(path).or_else(|error| if path.is_symlink() { Err(error) } else { path::absolute(path) })
 }
 
 /// Syncs a folder, so a rename in it survives a crash.
