@@ -20,6 +20,10 @@ pub(super) struct ChunkFindings {
 }
 
 impl ChunkFindings {
+    pub(super) fn extend(&mut self, findings: impl IntoIterator<Item = Finding>) {
+        findings.into_iter().for_each(|finding| self.push(finding));
+    }
+
     pub(super) fn push(&mut self, finding: Finding) {
         let code = finding.code();
         if self.kept.iter().filter(|kept| kept.code() == code).count() < MAX_FINDINGS {

@@ -171,13 +171,21 @@ impl<R> Edit<'_, R> {
     /// ```
     pub fn preview(&self) -> Result<Frame<()>, Error> {
         let after = self.after()?;
-        if let Some(path) = self.frame.path() {
-            self.frame.check_whole(path)?;
-            if self.shape.is_some() {
-                self.frame.check_index(path)?;
-            }
-        }
+        self.frame.path().map_or(Ok(()), |path| self.check_file(path))?;
         Ok(after)
+    }
+
+    /// Checks that the file still has this frame, and nothing else. Before a resize is undone, the chunk index must
+    /// have the number of chunks in the header.
+    fn check_file(&self, path: &Path) -> Result<(), Error> {
+        self.frame.check_whole(path)?;
+        let array = self.frame.array()?.filter(|_| self.shape.is_some());
+        let expected = array.and_then(|array| array.geometry().ok()).map(|geometry| geometry.nchunks());
+        if expected.is_some() && expected != self.frame.header().nchunks() {
+            // `chunks` compares the two numbers.
+            Frame::open(path)?.chunks()?;
+        }
+        Ok(())
     }
 
     fn after(&self) -> Result<Frame<()>, Error> {
@@ -248,46 +256,25 @@ impl Edit<'_, File> {
     pub fn apply(self) -> Result<(), Error> {
         let after = self.after()?;
         let path = self.frame.path().ok_or_else(not_opened)?;
-        self.frame.write(path, after.header_bytes(), self.shape.is_some())?;
+        // The lock before the checks, so nothing can change between them and the write.
+        let mut lock = ExclusiveLock::take(path, self.frame.header().is_sparse())?;
+        let unwritable = |error| Error::io("write", path, error);
+        let mut file = OpenOptions::new().read(true).write(true).open(path).map_err(unwritable)?;
+        self.check_file(path)?;
+        if self.frame.header_bytes() == after.header_bytes() {
+            return Ok(());
+        }
+        if let Some(lock) = &mut lock {
+            lock.raise_counter()?;
+        }
+        overwrite(&mut file, self.frame.header_bytes(), after.header_bytes()).map_err(unwritable)?;
         let Frame { header, bytes, section, .. } = after;
         (self.frame.header, self.frame.bytes, self.frame.section) = (header, bytes, section);
         Ok(())
     }
 }
 
-impl Frame {
-    /// Overwrites the header that was read with one of the same length. `has_shape` is whether the shape changes.
-    fn write(&self, path: &Path, header: &[u8], has_shape: bool) -> Result<(), Error> {
-        // The lock before the checks, so nothing can change between them and the write.
-        let mut lock = ExclusiveLock::take(path, self.header().is_sparse())?;
-        let unwritable = |error| Error::io("write", path, error);
-        let mut file = OpenOptions::new().read(true).write(true).open(path).map_err(unwritable)?;
-        self.check_whole(path)?;
-        if has_shape {
-            self.check_index(path)?;
-        }
-        if self.header_bytes() == header {
-            return Ok(());
-        }
-        if let Some(lock) = &mut lock {
-            lock.raise_counter()?;
-        }
-        overwrite(&mut file, self.header_bytes(), header).map_err(unwritable)
-    }
-}
-
 impl<R> Frame<R> {
-    /// Checks, before a resize is undone, that the chunk index has the number of chunks in the header.
-    fn check_index(&self, path: &Path) -> Result<(), Error> {
-        let array = self.array()?;
-        let expected = array.and_then(|array| array.geometry().ok()).map(|geometry| geometry.nchunks());
-        if expected.is_some() && expected != self.header().nchunks() {
-            // `chunks` compares the two numbers.
-            Frame::open(path)?.chunks()?;
-        }
-        Ok(())
-    }
-
     /// Checks that the header in the file is the one that was read. Returns the length of the file.
     pub(crate) fn check_same(&self, path: &Path) -> Result<u64, Error> {
         let unreadable = |error| Error::io("read", path, error);

@@ -124,10 +124,12 @@ impl<'p> Job<'p> {
         let rewritten = Rewritten::new(frame, self.changes)?;
         self.check_old(frame)?;
         let after = Frame::parse(&rewritten.header)?;
-        let Body::Kept { range, trailer } = &rewritten.body else { return Ok((rewritten, after)) };
+        let Rewritten { header, body: Body::Kept(kept), trailer } = &rewritten else {
+            return Ok((rewritten, after));
+        };
         // As if it were at the path of the old one: a directory must hold a sparse frame.
         let (path, by_directory) = (frame.path.clone(), frame.by_directory);
-        let new = NewFrameReader { header: &rewritten.header, kept: range, trailer, frame, position: 0 };
+        let new = NewFrameReader { header, kept, trailer, frame, position: 0 };
         let mut seen = Frame { path, by_directory, ..after.clone() }.map_reader(|()| new);
         match first_error(&Check::default().run(&mut seen)?.findings) {
             None => Ok((rewritten, after)),
@@ -156,15 +158,15 @@ impl<'p> Job<'p> {
         let (rewritten, after) = self.read(&mut frame)?;
         let new = destination.begin(self.makes_directory, self.old.is_none())?;
         progress.advance(0)?;
-        let Rewritten { header, body } = &rewritten;
+        let Rewritten { header, body, trailer } = &rewritten;
         let new = match body {
-            Body::Kept { range, trailer } => {
+            Body::Kept(kept) => {
                 if let (Some(directory), Some(old)) = (new.directory(), &self.old) {
                     copy_chunks(folder_of(&old.source), &new, directory, progress)?;
                 }
                 new.file().write_all(header).map_err(|error| new.unwritable(error))?;
                 let (path, position) = (frame.path.clone(), header.len() as u64);
-                let mut rest = NewFrameReader { header, kept: range, trailer, frame: &mut frame, position };
+                let mut rest = NewFrameReader { header, kept, trailer, frame: &mut frame, position };
                 if copy_bytes(&mut rest, path.as_deref(), &new, &mut new.file(), progress)?
                     != rest.len() - position
                 {
@@ -172,9 +174,7 @@ impl<'p> Job<'p> {
                 }
                 new
             }
-            Body::Moved { index, trailer } => {
-                move_chunks(&mut frame, new, (header, index, trailer), progress)?
-            }
+            Body::Moved(index) => move_chunks(&mut frame, new, (header, index, trailer), progress)?,
         };
         if let Some(old) = &self.old {
             keep(&new, old, old.is_sparse);

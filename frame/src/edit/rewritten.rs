@@ -30,19 +30,20 @@ pub(crate) struct FrameChanges {
     pub(crate) is_sparse: Option<bool>,
 }
 
-/// A frame in the present format: a new header and the body after it.
+/// A frame in the present format, before it is written.
 pub(crate) struct Rewritten {
     pub(crate) header: Vec<u8>,
     pub(crate) body: Body,
+    pub(crate) trailer: Vec<u8>,
 }
 
-/// The bytes after the header.
+/// The bytes between header and trailer.
 pub(crate) enum Body {
     /// A byte range of the old frame. It needs no change, because the offsets of chunks count from the end of the
-    /// header. `trailer` is empty if `range` includes the old trailer.
-    Kept { range: Range<u64>, trailer: Vec<u8> },
+    /// header.
+    Kept(Range<u64>),
     /// The chunks one by one and a new index, because the frame type changes.
-    Moved { index: NewIndex, trailer: Vec<u8> },
+    Moved(NewIndex),
 }
 
 impl Rewritten {
@@ -55,21 +56,23 @@ impl Rewritten {
         let mut header = HeaderBuilder::new();
         header.copy(frame.header(), frame.header_bytes());
         header.set(HeaderField::Typesize, &typesize.to_be_bytes());
-        let (body, bytes_after) = match is_sparse.filter(|&to| to != frame.header().is_sparse()) {
-            None => kept(frame)?,
+        let old_trailer = frame.trailer()?;
+        let trailer = if is_present { old_trailer.bytes().to_vec() } else { present_trailer(&old_trailer)? };
+        let (body, body_len) = match is_sparse.filter(|&to| to != frame.header().is_sparse()) {
+            None => {
+                let (start, end) = (frame.header().header_len as u64, old_trailer.offset());
+                (Body::Kept(start..end), end.saturating_sub(start))
+            }
             Some(is_sparse) => {
                 let (index, cbytes) = moved(frame, is_sparse)?;
-                let trailer = frame.trailer()?;
-                let trailer = if is_present { trailer.bytes().to_vec() } else { present_trailer(&trailer)? };
-                let in_frame = if is_sparse { 0 } else { cbytes };
                 header.set_sparse(is_sparse);
                 header
                     .set(HeaderField::Cbytes, &i64::try_from(cbytes).map_err(|_| too_large())?.to_be_bytes());
-                let bytes_after =
-                    in_frame.saturating_add(index.written_len()).saturating_add(trailer.len() as u64);
-                (Body::Moved { index, trailer }, bytes_after)
+                let len = index.written_len().saturating_add(if is_sparse { 0 } else { cbytes });
+                (Body::Moved(index), len)
             }
         };
+        let bytes_after = body_len.saturating_add(trailer.len() as u64);
 
         // Without an array only the frame type can change.
         let array = frame.array()?;
@@ -87,7 +90,7 @@ impl Rewritten {
         }
         let section = section(frame, header.len(), value.as_deref());
         let header = section.and_then(|section| header.finish(&section, bytes_after));
-        Ok(Self { header: header.ok_or_else(too_large)?, body })
+        Ok(Self { header: header.ok_or_else(too_large)?, body, trailer })
     }
 }
 
@@ -116,19 +119,6 @@ fn checked_typesize<R: Read + Seek>(frame: &mut Frame<R>, has_shape: bool) -> Re
         }
     }
     Ok(typesize)
-}
-
-/// The bytes of a frame that are kept, and the number of bytes after the new header.
-fn kept<R: Read + Seek>(frame: &mut Frame<R>) -> Result<(Body, u64), Error> {
-    let (start, mut end) = (frame.header().header_len as u64, frame.header().frame_len);
-    let mut trailer = Vec::new();
-    if frame.header().generation != Generation::Present {
-        let old = frame.trailer()?;
-        end = old.offset();
-        trailer = present_trailer(&old)?;
-    }
-    let bytes_after = end.saturating_sub(start).saturating_add(trailer.len() as u64);
-    Ok((Body::Kept { range: start..end, trailer }, bytes_after))
 }
 
 /// The chunk index in a frame of another type, and the stored size of all chunks.

@@ -30,7 +30,7 @@ use crate::format::section::ARRAY_NAME;
 use crate::format::trailer::Trailer;
 use crate::io::lock::ExclusiveLock;
 use crate::io::source::read_up_to;
-use crate::write::array::params;
+use crate::write::array::{check_region, is_whole, params};
 use crate::write::builder::vlmetalayer_chunk;
 use crate::write::destination::{Destination, NewFrame};
 use crate::write::index::NewIndex;
@@ -187,18 +187,9 @@ impl ArrayUpdate {
     /// [`InvalidInput`](crate::ErrorKind::InvalidInput) if the ranges do not fit the shape, or the number of bytes not the
     /// region. [`Malformed`](crate::ErrorKind::Malformed) if a chunk cannot be decompressed. Nothing is changed then.
     pub fn write(&mut self, region: &[Range<u64>], items: &[u8]) -> Result<(), Error> {
-        let Self { geometry, typesize, .. } = &*self;
-        let parts = geometry.chunks_in(region).map_err(Error::geometry)?;
-        let lengths = region.iter().map(|range| range.end - range.start);
-        let needed = lengths.fold(*typesize as u64, u64::saturating_mul);
-        if needed != items.len() as u64 {
-            let found = items.len();
-            return Err(Error::invalid_input(format_args!(
-                "the region has {needed} bytes of items, but {found} are given"
-            )));
-        }
-        let numbers: Vec<(u64, bool)> =
-            parts.map(|part| (part.number(), part.extent() == part.whole().extent())).collect();
+        check_region(&self.geometry, region, self.typesize, items.len())?;
+        let parts = self.geometry.chunks_in(region).map_err(Error::geometry)?;
+        let numbers: Vec<_> = parts.map(|part| (part.number(), is_whole(&part))).collect();
         // What can fail comes first.
         self.load(&numbers)?;
         let Self { geometry, typesize, pending, .. } = self;

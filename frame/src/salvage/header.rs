@@ -504,46 +504,15 @@ fn find(prefix: &[u8], stated: Option<usize>, is_lost: bool, notes: &mut Notes) 
         // A chunk begins after the contents, but none at the stated length: that length is wrong, so try it last.
         limits.reverse();
     }
-    let attempt = |limit: usize, read: Reading| {
-        let bytes = prefix.get(..limit)?;
-        let Layers { layers, end } = Layers::read(bytes, start, SectionRules::HEADER.max_count.into());
-        let (number, (meta, content)) = array_of(bytes, &layers, read)?;
-        Some((bytes, layers, end, number, meta, content))
-    };
     // A metalayer that can be read unchanged, with either length, is better than a restored one, and that is better
     // than one with wrong entries.
     let readings: [Reading; 3] = [read_array, restore_array, read_any_array];
-    let mut attempts =
-        readings.into_iter().flat_map(|read| limits.into_iter().flatten().map(move |limit| (limit, read)));
-    if let Some((bytes, layers, end, number, meta, content)) =
-        attempts.find_map(|(limit, read)| attempt(limit, read))
-    {
-        let mut found = FoundMetalayers { array: Some(meta), layers: Vec::new(), end };
-        for (at, layer) in layers.into_iter().enumerate() {
-            let range = layer.contents.first().cloned();
-            match range.and_then(|range| bytes.get(range)) {
-                _ if at == number => {
-                    let is_named = is_array_name(&layer.name);
-                    let name = if is_named { layer.name } else { ARRAY_NAME.into() };
-                    if !is_named {
-                        notes.restored.push(Restored::ArrayName);
-                    }
-                    let is_there = |range: &Range<usize>| {
-                        bytes.get(range.clone()).is_some_and(|bytes| bytes.starts_with(&content))
-                    };
-                    if !layer.contents.iter().any(is_there) {
-                        notes.restored.push(Restored::ArrayMarkers);
-                    }
-                    found.layers.push((name, content.clone()));
-                }
-                Some(content) => found.layers.push((layer.name, content.to_vec())),
-                None => {
-                    let name = Escaped(&String::from_utf8_lossy(&layer.name)).to_string();
-                    notes.lose_metalayer(name, "its content cannot be found in the header");
-                }
+    for read in readings {
+        for bytes in limits.into_iter().flatten().filter_map(|limit| prefix.get(..limit)) {
+            if let Some(found) = find_by_index(bytes, read, notes) {
+                return found;
             }
         }
-        return found;
     }
     // If the header is lost, the bytes found may belong to another frame, such as another member of a zip.
     let Some((meta, content, end)) = search(own, start).filter(|_| !is_lost) else {
@@ -551,6 +520,33 @@ fn find(prefix: &[u8], stated: Option<usize>, is_lost: bool, notes: &mut Notes) 
     };
     notes.restored.push(Restored::MetalayerIndex);
     FoundMetalayers { array: Some(meta), layers: [(ARRAY_NAME.into(), content)].into(), end }
+}
+
+/// Finds the metalayers by their index; `None` if none of them describes the array.
+fn find_by_index(bytes: &[u8], read: Reading, notes: &mut Notes) -> Option<FoundMetalayers> {
+    let Layers { layers, end } =
+        Layers::read(bytes, Generation::Present.head_len(), SectionRules::HEADER.max_count.into());
+    let (number, (meta, array)) = array_of(bytes, &layers, read)?;
+    let mut found = Vec::new();
+    for (at, Layer { mut name, contents }) in layers.into_iter().enumerate() {
+        let mut contents = contents.into_iter().filter_map(|range| bytes.get(range));
+        if at == number {
+            if !is_array_name(&name) {
+                notes.restored.push(Restored::ArrayName);
+                name = ARRAY_NAME.into();
+            }
+            if !contents.any(|content| content.starts_with(&array)) {
+                notes.restored.push(Restored::ArrayMarkers);
+            }
+            found.push((name, array.clone()));
+        } else if let Some(content) = contents.next() {
+            found.push((name, content.to_vec()));
+        } else {
+            let name = Escaped(&String::from_utf8_lossy(&name)).to_string();
+            notes.lose_metalayer(name, "its content cannot be found in the header");
+        }
+    }
+    Some(FoundMetalayers { array: Some(meta), layers: found, end })
 }
 
 /// Whether a chunk of a version that C-Blosc2 has written to frames begins here.

@@ -76,11 +76,17 @@ impl<R: Read + Seek> StoredChunk<'_, '_, R> {
         // A restored chunk must not share bytes with another one. This also bounds the bytes that are read again.
         first.room = first.room.min(self.scan.room(self.entry));
         let Err(ChunkError::Damaged(_)) = &verified else { return verified };
-        let restored = match self.with_restored_size(&first)? {
-            None => self.with_restored_filter(&first)?,
-            restored => restored,
-        };
-        restored.map_or(verified, Ok)
+        // The chunk with one number of its header restored, if it is sound then.
+        for (bytes, restored, doubt) in self.restored_headers(&first)? {
+            match self.verify(&ChunkBytes { bytes, room: first.room }) {
+                Ok(SavedChunk { bytes, doubt: None, .. }) => {
+                    return Ok(SavedChunk { bytes, doubt: Some(doubt), restored: Some(restored) });
+                }
+                Ok(_) | Err(ChunkError::Damaged(_)) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        verified
     }
 
     /// Verifies a chunk with these first bytes, which need not be those of the file.
@@ -108,68 +114,47 @@ impl<R: Read + Seek> StoredChunk<'_, '_, R> {
         Ok(SavedChunk { bytes, doubt, restored: None })
     }
 
-    /// Verifies a chunk after restoring one size in its header. The array has all sizes but `cbytes`, which follows
-    /// from the blocks, or from the data if it is not compressed. `None` if no single size makes the chunk sound.
-    fn with_restored_size(&mut self, first: &ChunkBytes) -> Result<Option<SavedChunk>, ChunkError> {
+    /// The first bytes of a chunk, each time with one number of the header restored, what was restored, and why the data
+    /// may be wrong all the same. The array has all sizes but `cbytes`, which follows from the blocks, or from the data
+    /// if it is not compressed.
+    fn restored_headers(&mut self, first: &ChunkBytes) -> Result<Vec<(Vec<u8>, String, String)>, Error> {
         let known = [
             (HeaderSize::Typesize, self.scan.rules.typesize.map(usize::from)),
             (HeaderSize::Nbytes, self.entry.nbytes.and_then(|nbytes| usize::try_from(nbytes).ok())),
             (HeaderSize::Blocksize, self.scan.rules.blocksize),
             (HeaderSize::Cbytes, self.cbytes(first)?),
         ];
+        let mut headers = Vec::new();
         for (size, right) in known {
-            let mut bytes = first.bytes.clone();
-            let Some(right) = right else { continue };
-            let Some(old) = size.replace(&mut bytes, right) else { continue };
-            if bytes == first.bytes {
-                continue;
-            }
-            if let Some(bytes) = self.sound(&ChunkBytes { bytes, room: first.room })? {
-                let restored = Some(format!("{} in its header was {old}, and is {right}", size.name()));
+            let (Some(right), mut bytes) = (right, first.bytes.clone()) else { continue };
+            if let Some(old) = size.replace(&mut bytes, right).filter(|_| bytes != first.bytes) {
+                let restored = format!("{} in its header was {old}, and is {right}", size.name());
                 // Data that decompresses can be damaged all the same.
-                let doubt = Some("its header was damaged, so its data may be too".into());
-                return Ok(Some(SavedChunk { bytes, doubt, restored }));
+                headers.push((bytes, restored, "its header was damaged, so its data may be too".into()));
             }
         }
-        Ok(None)
+        headers.extend(self.restored_filter(&first.bytes));
+        Ok(headers)
     }
 
-    /// The bytes of a chunk with these first bytes, if it is verified without a doubt.
-    fn sound(&mut self, first: &ChunkBytes) -> Result<Option<Vec<u8>>, ChunkError> {
-        match self.verify(first) {
-            Ok(SavedChunk { bytes, doubt: None, .. }) => Ok(Some(bytes)),
-            Ok(_) | Err(ChunkError::Damaged(_)) => Ok(None),
-            Err(error) => Err(error),
-        }
-    }
-
-    /// Verifies a lost chunk after replacing the one filter that differs from those of the other chunks. `None` if the
-    /// filters differ in more than one number.
-    // Only a lost one: python-blosc2 can change the filters of a frame between two chunks.
-    fn with_restored_filter(&mut self, first: &ChunkBytes) -> Result<Option<SavedChunk>, ChunkError> {
-        let (Some(header), Some(usual)) = (ChunkHeader::parse(&first.bytes), &self.scan.rules.filters) else {
-            return Ok(None);
-        };
-        if self.scan.rules.other_filters(&header).is_none() {
-            return Ok(None);
-        }
-        let ids = usual.iter().map(|filter| filter.id).chain([0]);
+    /// Replaces the one filter that differs from those of the other chunks; `None` if more than one does.
+    // Only in a damaged chunk: python-blosc2 can change the filters of a frame between two chunks.
+    fn restored_filter(&self, first: &[u8]) -> Option<(Vec<u8>, String, String)> {
+        let (header, rules) = (ChunkHeader::parse(first)?, &self.scan.rules);
+        rules.other_filters(&header)?;
+        let ids = rules.filters.as_ref()?.iter().map(|filter| filter.id).chain([0]);
         let mut candidates = (0..)
             .zip(&header.filters)
             .flat_map(|(at, filter)| ids.clone().map(move |id| (at, filter.id, id)));
-        let changed = candidates.find_map(|(at, old, id)| {
-            let mut bytes = first.bytes.clone();
+        candidates.find_map(|(at, old, id)| {
+            let mut bytes = first.to_vec();
             set_filter(&mut bytes, at, id);
-            let header = ChunkHeader::parse(&bytes)?;
-            self.scan.rules.other_filters(&header).is_none().then_some((at, old, id, bytes))
-        });
-        let Some((at, old, id, bytes)) = changed else { return Ok(None) };
-        let bytes = self.sound(&ChunkBytes { bytes, room: first.room })?;
-        Ok(bytes.map(|bytes| SavedChunk {
-            bytes,
-            doubt: Some(format!("it had the filter {old}, and has the filters of the other chunks now")),
-            restored: Some(format!("filter {at} in its header was {old}, and is {id}")),
-        }))
+            rules.other_filters(&ChunkHeader::parse(&bytes)?).is_none().then(|| {
+                let restored = format!("filter {at} in its header was {old}, and is {id}");
+                let doubt = format!("it had the filter {old}, and has the filters of the other chunks now");
+                (bytes, restored, doubt)
+            })
+        })
     }
 
     /// The size of a chunk, without the one in its header.

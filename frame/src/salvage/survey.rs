@@ -20,7 +20,7 @@ use crate::format::trailer::{END_LEN, HEAD_LEN, MAX_TRAILER_LEN};
 use crate::progress::Progress;
 use crate::rules::chunk::{ChunkRules, check_in_trailer};
 use crate::rules::messagepack::check_value;
-use crate::salvage::damaged_file::{DamagedFile, PIECE};
+use crate::salvage::damaged_file::{DamagedFile, Search};
 use crate::salvage::header::{
     ArrayEntries, DamagedHeader, Layers, TRAILER_START, begins_chunk, in_header, is_trailer,
 };
@@ -133,17 +133,13 @@ fn places<R: Read + Seek>(file: &mut DamagedFile<'_, R>, nchunks: u64) -> Result
     let nbytes = nchunks.checked_mul(ENTRY_LEN as u64).and_then(|nbytes| i32::try_from(nbytes).ok());
     let Some(nbytes) = nbytes.filter(|&nbytes| nbytes > 0) else { return Ok(Vec::new()) };
     let [a, b, c, d] = nbytes.to_le_bytes();
-    let mut found = Vec::new();
-    let mut at = TYPESIZE;
-    while at < file.len {
-        // The item size of an index, and its decompressed size, as they follow one another in a chunk header.
-        found.extend(
-            file.search_piece(at, &[typesize_byte(ENTRY_LEN), a, b, c, d])?
-                .into_iter()
-                .map(|offset| offset - TYPESIZE),
-        );
+    // The item size of an index, and its decompressed size, as they follow one another in a chunk header.
+    let bytes = [typesize_byte(ENTRY_LEN), a, b, c, d];
+    let (mut search, mut start, mut found) = (Search::new(&bytes), TYPESIZE, Vec::new());
+    while let Some(at) = search.next(file, start)? {
+        start = at + 1;
+        found.push(at - TYPESIZE);
         found.drain(..found.len().saturating_sub(MAX_PLACES));
-        at = at.saturating_add(PIECE);
     }
     Ok(found)
 }
