@@ -60,8 +60,6 @@ pub(super) struct Job<'p> {
     old: Option<OldFrame>,
     to: &'p Path,
     changes: &'p FrameChanges,
-    /// Whether a directory is written.
-    makes_directory: bool,
 }
 
 /// The locks of the old frame.
@@ -86,9 +84,9 @@ impl<'p> Job<'p> {
             Origin::Reader { .. } => None,
         };
         let replaced = source.as_ref().filter(|source| is_same(source, to));
-        let (is_in_place, makes_directory) = (replaced.is_some(), replaced.is_none() && is_sparse);
+        let is_in_place = replaced.is_some();
         let destination = match replaced {
-            None => Destination::free(to, makes_directory)?,
+            None => Destination::free(to, is_sparse)?,
             Some(source) if is_sparse == was_sparse => Destination::taken(source)?,
             Some(_) => {
                 return Err(Error::invalid_input(
@@ -97,7 +95,7 @@ impl<'p> Job<'p> {
             }
         };
         let old = source.map(|source| OldFrame { source, is_in_place, is_sparse: was_sparse });
-        Ok((Self { old, to, changes, makes_directory }, destination))
+        Ok((Self { old, to, changes }, destination))
     }
 
     fn is_in_place(&self) -> bool {
@@ -156,7 +154,7 @@ impl<'p> Job<'p> {
         progress: &mut Progress<'_>,
     ) -> Result<Frame, Error> {
         let (rewritten, after) = self.read(&mut frame)?;
-        let new = destination.begin(self.makes_directory, self.old.is_none())?;
+        let new = destination.begin(self.old.is_none())?;
         progress.advance(0)?;
         let Rewritten { header, body, trailer } = &rewritten;
         let new = match body {

@@ -508,7 +508,7 @@ impl ArrayUpdate {
 
     /// Writes the whole frame to a new file, which replaces the old one.
     fn flush_to_new_file(&mut self, mut frame: Frame, plan: Plan) -> Result<(), Error> {
-        let new = Destination::taken(&self.path)?.begin(false, false)?;
+        let new = Destination::taken(&self.path)?.begin(false)?;
         let kept = self.kept();
         let mut writer = FrameWriter::new(Output::begin(new, plan.header_len())?, plan);
         let mut chunks = frame.chunks()?;
@@ -523,9 +523,7 @@ impl ArrayUpdate {
             Ok(())
         })?;
         let new = writer.finish()?;
-        self.replace(&new)?;
-        drop(frame);
-        new.rename().map(drop)
+        self.replace(frame, new)
     }
 
     /// Writes new chunk files, and then a new file with the header and the index, which replaces the old one.
@@ -535,7 +533,7 @@ impl ArrayUpdate {
         let kept = || old.files().map(|(_, file)| file);
         let taken = kept().chain(old.gone.iter().map(|&(number, _)| number)).collect();
         let output = Output::sparse(
-            Destination::taken(&self.path)?.begin(false, false)?,
+            Destination::taken(&self.path)?.begin(false)?,
             directory.clone(),
             taken,
             old.nbytes,
@@ -558,25 +556,23 @@ impl ArrayUpdate {
                 let _ = fs::remove_file(directory.join(chunk_file::name(number)));
             }
         };
-        let renamed = written.and_then(|()| writer.finish()).and_then(|new| {
-            self.replace(&new)?;
-            drop(frame);
-            new.rename().map(drop)
-        });
+        let renamed = written.and_then(|()| writer.finish()).and_then(|new| self.replace(frame, new));
         renamed.inspect_err(|_| remove(&files))?;
         remove(&old.gone.iter().map(|&(number, _)| number).collect::<Vec<_>>());
         Ok(())
     }
 
-    /// The last steps before the rename.
-    fn replace(&mut self, new: &NewFrame) -> Result<(), Error> {
-        keep(new, &OldFrame { source: self.path.clone(), is_in_place: true, is_sparse: false }, false);
+    /// Gives a new file the attributes and the path of the old one.
+    fn replace(&mut self, old: Frame, new: NewFrame) -> Result<(), Error> {
+        keep(&new, &OldFrame { source: self.path.clone(), is_in_place: true, is_sparse: false }, false);
         new.sync()?;
         self.frame.check_same(&self.path)?;
-        match &mut self.lock {
-            Some(lock) => lock.raise_counter(),
-            None => Ok(()),
+        if let Some(lock) = &mut self.lock {
+            lock.raise_counter()?;
         }
+        // Some systems do not replace a file that is open.
+        drop(old);
+        new.rename().map(drop)
     }
 }
 

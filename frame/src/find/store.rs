@@ -79,10 +79,16 @@ impl Store {
     /// ```
     pub fn open(path: impl AsRef<Path>) -> Result<Option<Self>, Error> {
         let path = path.as_ref();
-        if path.is_dir() { Self::of_folder(path) } else { Self::of_zip(path) }
+        if path.is_dir() {
+            return Self::open_folder(path);
+        }
+        if fs::metadata(path).is_ok_and(|metadata| !metadata.is_file()) {
+            return Err(not_a_file(path));
+        }
+        Self::read_zip(open_at_once(path).map_err(|error| Error::io("read", path, error))?, path)
     }
 
-    fn of_folder(path: &Path) -> Result<Option<Self>, Error> {
+    fn open_folder(path: &Path) -> Result<Option<Self>, Error> {
         if !path.join(Store::FILE).is_file() {
             return Ok(None);
         }
@@ -95,13 +101,6 @@ impl Store {
             opened => Ok(opened.ok().and_then(|mut frame| frame.trailer().ok())),
         };
         Self::new(kind, embed.trailer().ok().as_ref(), &names, trailer_of).map(Some)
-    }
-
-    fn of_zip(path: &Path) -> Result<Option<Self>, Error> {
-        if fs::metadata(path).is_ok_and(|metadata| !metadata.is_file()) {
-            return Err(not_a_file(path));
-        }
-        Self::read_zip(open_at_once(path).map_err(|error| Error::io("read", path, error))?, path)
     }
 
     /// Reads a store in a zip file that has no path, such as an object in an object store. If no metalayer identifies

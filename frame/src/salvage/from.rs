@@ -263,7 +263,7 @@ impl<'p, R: Read + Seek> Salvage<'p, R> {
         let mut notes = Notes::default();
         let survey = self.survey(&mut notes)?;
         let plan = plan(&survey)?;
-        let new = destination.begin(is_sparse, path.is_none())?;
+        let new = destination.begin(path.is_none())?;
         let mut writer = FrameWriter::new(Output::begin(new, plan.header_len())?, plan);
         save(&mut self.file, &survey, self.fill.special(), &mut writer, &mut notes)?;
         let progress = &mut self.file.progress;

@@ -401,16 +401,7 @@ impl DamagedHeader {
             found.layers.retain(|(name, _)| !is_array_name(name));
             found.layers.insert(0, (ARRAY_NAME.into(), bytes));
         }
-        let dtype = meta.parse_dtype().map_err(|error| {
-            Error::array_unknown(format_args!(
-                "dtype: {error}; no reader opens an array of an unknown dtype, so give the dtype"
-            ))
-        })?;
-        if dtype.as_ref().is_some_and(Dtype::has_objects) {
-            return Err(Error::unsupported(
-                "the items are Python objects (|O): the file holds their addresses in a process that has ended",
-            ));
-        }
+        let dtype = dtype_with_items(&meta)?;
         let sizes = possible_sizes(&meta, dtype.as_ref(), &values)?;
         if let (Some(_), Some(dtype), Some(first)) = (&given.dtype, &dtype, sizes.first()) {
             let (found, expected) = (dtype.item_size(), first.typesize as usize);
@@ -471,6 +462,21 @@ impl DamagedHeader {
             "{name} is {found} in the header, but the array needs {right}: if a shape is wrong, give the right one"
         ))
     }
+}
+
+/// The dtype of an array, which must be known and without Python objects.
+fn dtype_with_items(meta: &Meta) -> Result<Option<Dtype>, Error> {
+    let dtype = meta.parse_dtype().map_err(|error| {
+        Error::array_unknown(format_args!(
+            "dtype: {error}; no reader opens an array of an unknown dtype, so give the dtype"
+        ))
+    })?;
+    if dtype.as_ref().is_some_and(Dtype::has_objects) {
+        return Err(Error::unsupported(
+            "the items are Python objects (|O): the file holds their addresses in a process that has ended",
+        ));
+    }
+    Ok(dtype)
 }
 
 fn too_large() -> Error {
@@ -598,14 +604,13 @@ pub(super) fn in_header(sizes: &Sizes) -> [(HeaderField, i64); 4] {
 
 /// The sizes for each possible typesize: the one of the dtype, and the one of the header.
 fn possible_sizes(meta: &Meta, dtype: Option<&Dtype>, values: &Values) -> Result<Vec<Sizes>, Error> {
-    let stated = usize::try_from(values.number(HeaderField::Typesize)).ok().filter(|&size| size > 0);
+    let stated = usize::try_from(values.number(HeaderField::Typesize)).ok();
     let typesizes = [dtype.map(Dtype::item_size), stated];
     let mut possible = Vec::new();
     let mut error = None;
-    for typesize in typesizes.into_iter().flatten() {
+    for typesize in typesizes.into_iter().flatten().filter(|&typesize| typesize > 0) {
         match Sizes::new(meta, typesize) {
-            Ok(sizes) if typesize > 0 => possible.push(sizes),
-            Ok(_) => {}
+            Ok(sizes) => possible.push(sizes),
             Err(why) => error = error.or(Some(why)),
         }
     }

@@ -273,7 +273,7 @@ impl Survey {
         let (parts, order) = place(file, &header, assumes_order)?;
         match &order {
             Some(order) if (header.nchunks, order.len()) == (1, 1) => {
-                notes.restored.push(Restored::ChunkIndex)
+                notes.restored.push(Restored::ChunkIndex);
             }
             Some(order) => notes.assumed_order = Some(assumed(order, header.nchunks)),
             None => notes.restored.extend(differences(&header, &parts)),
@@ -285,17 +285,13 @@ impl Survey {
         let stated = Some(header.values.number(HeaderField::FrameLen)).filter(|_| !header.values.is_lost);
         let frame_len = stated.map_or(file.len, |len| u64::from_ne_bytes(len.to_ne_bytes()));
         // Without a trailer there are no vlmetalayers, and the new frame gets an empty one.
-        let mut vlmetalayers = match find_trailer(file, index_end, frame_len, &mut notes.restored)? {
-            Some(trailer) => vlmetalayers(&trailer, notes),
-            None => {
-                if header.values.has_vlmetalayers() {
-                    notes.lose_metalayer("all vlmetalayers", "the trailer cannot be found");
-                } else if index_end.is_some() {
-                    notes.restored.push(Restored::Trailer);
-                }
-                Vec::new()
-            }
-        };
+        let trailer = find_trailer(file, index_end, frame_len, &mut notes.restored)?;
+        if trailer.is_none() && header.values.has_vlmetalayers() {
+            notes.lose_metalayer("all vlmetalayers", "the trailer cannot be found");
+        } else if trailer.is_none() && index_end.is_some() {
+            notes.restored.push(Restored::Trailer);
+        }
+        let mut vlmetalayers = trailer.map_or_else(Vec::new, |trailer| vlmetalayers(&trailer, notes));
         let before = vlmetalayers.iter().position(|(name, _)| name == SALVAGE_NAME.as_bytes());
         let before = before.map(|at| SalvageNote::of_chunk(&vlmetalayers.remove(at).1));
         if before == Some(None) {

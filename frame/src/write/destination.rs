@@ -22,6 +22,8 @@ pub(crate) struct Destination {
     absolute: PathBuf,
     /// Whether the new file replaces an existing one.
     replaces: bool,
+    /// Whether it is the directory of a sparse frame.
+    is_directory: bool,
     folder: Folder,
 }
 
@@ -40,7 +42,8 @@ impl Destination {
         if !is_sparse && ends_with_separator {
             return Err(Error::io("create", to, ErrorKind::NotADirectory.into()));
         }
-        Ok(Self { to: to.into(), absolute, replaces: false, folder: Folder::containing(to)? })
+        let folder = Folder::containing(to)?;
+        Ok(Self { to: to.into(), absolute, replaces: false, is_directory: is_sparse, folder })
     }
 
     /// The path of a file that will be replaced. A link stays, and its target is replaced.
@@ -49,25 +52,25 @@ impl Destination {
         let absolute = real(to).and_then(|target| File::options().write(true).open(&target).map(|_| target));
         let absolute = absolute.map_err(|error| Error::io("write", to, error))?;
         let folder = Folder::containing(&absolute)?;
-        Ok(Self { to: to.into(), absolute, replaces: true, folder })
+        Ok(Self { to: to.into(), absolute, replaces: true, is_directory: false, folder })
     }
 
     /// Creates the temporary file, or the directory of a sparse frame. With `is_usual` it gets the default mode of new
     /// files; otherwise only its owner may read it.
-    pub(crate) fn begin(self, is_sparse: bool, is_usual: bool) -> Result<NewFrame, Error> {
+    pub(crate) fn begin(self, is_usual: bool) -> Result<NewFrame, Error> {
         let mut builder = Builder::new();
         builder.prefix(".b2nd-").suffix(".tmp");
         #[cfg(unix)]
         if is_usual {
             // The system removes the bits of the umask.
-            let mode = if is_sparse { 0o777 } else { 0o666 };
+            let mode = if self.is_directory { 0o777 } else { 0o666 };
             builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(mode));
         }
         #[cfg(not(unix))]
         let _ = is_usual;
         let folder = &self.folder.path;
         let uncreatable = |error| Error::io("create a file in", folder, unnamed(error));
-        let temporary = if is_sparse {
+        let temporary = if self.is_directory {
             let directory = builder.tempdir_in(folder).map_err(uncreatable)?;
             let index = directory.path().join(SPARSE_INDEX);
             let index = File::options().read(true).write(true).create_new(true).open(index);
@@ -176,7 +179,7 @@ impl NewFrame {
 
     /// Renames the frame, and returns the file with the header and its path.
     pub(crate) fn rename(self) -> Result<(File, PathBuf), Error> {
-        let Destination { to, absolute, replaces, folder } = self.destination;
+        let Destination { to, absolute, replaces, folder, .. } = self.destination;
         let unwritable = |error| unwritable(&to, error);
         let new = match self.temporary {
             Temporary::File(file) => {
