@@ -29,7 +29,7 @@ use crate::finding::{Escaped, Finding};
 /// let reason = error.io_error().expect("the system's reason");
 /// assert_eq!(error.to_string(), format!("cannot read no such file.b2nd: {reason}"));
 /// ```
-pub struct Error(Box<Detail>);
+pub struct Error(Box<Inner>);
 
 /// The kind of an [`Error`], for a program to act on.
 ///
@@ -86,92 +86,97 @@ pub enum ErrorKind {
     Stopped,
 }
 
+struct Inner {
+    kind: ErrorKind,
+    detail: Detail,
+    /// The file or folder that the error is about.
+    path: Option<PathBuf>,
+    /// Appended to the message.
+    advice: &'static str,
+}
+
 enum Detail {
-    Io {
-        action: &'static str,
-        path: Option<PathBuf>,
-        reason: io::Error,
-        advice: &'static str,
-    },
-    Incomplete {
-        needed: usize,
-    },
-    Malformed {
-        path: Option<PathBuf>,
-        finding: Finding,
-        advice: &'static str,
-    },
+    /// An operation on a file failed. The action follows "cannot" in the message.
+    Io(&'static str, io::Error),
+    /// The number of bytes that are needed.
+    Incomplete(usize),
+    Finding(Finding),
     /// A metalayer cannot be decoded or written. `action` follows "cannot" in the message.
     Layer {
-        kind: ErrorKind,
         action: &'static str,
         name: String,
         source: Box<dyn error::Error + Send + Sync>,
     },
-    Locked(PathBuf),
-    Changing(Option<Finding>),
-    /// A refusal of one of five kinds, and its reason.
-    Refused(ErrorKind, String),
-    Exists(PathBuf),
-    Stopped,
+    Text(String),
 }
 
 impl Error {
-    fn new(detail: Detail) -> Self {
-        Self(Box::new(detail))
+    fn new(kind: ErrorKind, detail: Detail) -> Self {
+        Self(Box::new(Inner { kind, detail, path: None, advice: "" }))
+    }
+
+    fn text(kind: ErrorKind, why: impl fmt::Display) -> Self {
+        Self::new(kind, Detail::Text(why.to_string()))
+    }
+
+    fn with_path(mut self, path: PathBuf) -> Self {
+        self.0.path = Some(path);
+        self
     }
 
     /// An operation on a file failed. `action` follows "cannot" in the message, such as "read" or "create a file in".
     pub(crate) fn io(action: &'static str, path: &Path, reason: io::Error) -> Self {
-        Self::new(Detail::Io { action, path: Some(path.into()), reason, advice: "" })
+        Self::new(ErrorKind::Io, Detail::Io(action, reason)).with_path(path.into())
     }
 
     /// Reading failed. [`at`](Self::at) can add the name of the file.
     pub(crate) fn reading(reason: io::Error) -> Self {
-        Self::new(Detail::Io { action: "read", path: None, reason, advice: "" })
+        Self::new(ErrorKind::Io, Detail::Io("read", reason))
     }
 
     /// Writing failed. [`at`](Self::at) can add the name of the file.
     pub(crate) fn writing(reason: io::Error) -> Self {
-        Self::new(Detail::Io { action: "write", path: None, reason, advice: "" })
+        Self::new(ErrorKind::Io, Detail::Io("write", reason))
     }
 
     pub(crate) fn incomplete(needed: usize) -> Self {
-        Self::new(Detail::Incomplete { needed })
+        Self::new(ErrorKind::Incomplete, Detail::Incomplete(needed))
     }
 
     pub(crate) fn malformed(finding: Finding) -> Self {
-        Self::new(Detail::Malformed { path: None, finding, advice: "" })
+        Self::new(ErrorKind::Malformed, Detail::Finding(finding))
     }
 
     pub(crate) fn decode(name: &str, source: impl Into<Box<dyn error::Error + Send + Sync>>) -> Self {
-        let (kind, action) = (ErrorKind::Decode, "decode");
-        Self::new(Detail::Layer { kind, action, name: name.into(), source: source.into() })
+        let (name, source) = (name.into(), source.into());
+        Self::new(ErrorKind::Decode, Detail::Layer { action: "decode", name, source })
     }
 
     pub(crate) fn encode(name: &str, source: impl Into<Box<dyn error::Error + Send + Sync>>) -> Self {
-        let (kind, action) = (ErrorKind::Encode, "write");
-        Self::new(Detail::Layer { kind, action, name: name.into(), source: source.into() })
+        let (name, source) = (name.into(), source.into());
+        Self::new(ErrorKind::Encode, Detail::Layer { action: "write", name, source })
     }
 
     pub(crate) fn locked(lock: PathBuf) -> Self {
-        Self::new(Detail::Locked(lock))
+        let text = format!("another process holds the lock {}", lock.display());
+        Self::text(ErrorKind::Locked, text).with_path(lock)
     }
 
     pub(crate) fn changing(finding: Option<Finding>) -> Self {
-        Self::new(Detail::Changing(finding))
+        let text = || Detail::Text("the frame is being changed, or has changed since it was read".into());
+        Self::new(ErrorKind::Changing, finding.map_or_else(text, Detail::Finding))
     }
 
     pub(crate) fn invalid_input(why: impl fmt::Display) -> Self {
-        Self::new(Detail::Refused(ErrorKind::InvalidInput, why.to_string()))
+        Self::text(ErrorKind::InvalidInput, why)
     }
 
     pub(crate) fn unsupported(why: impl fmt::Display) -> Self {
-        Self::new(Detail::Refused(ErrorKind::Unsupported, why.to_string()))
+        Self::text(ErrorKind::Unsupported, why)
     }
 
     pub(crate) fn too_large(why: impl fmt::Display) -> Self {
-        Self::new(Detail::Refused(ErrorKind::TooLarge, why.to_string()))
+        Self::text(ErrorKind::TooLarge, why)
     }
 
     /// The shapes or ranges that a caller gives are invalid.
@@ -183,36 +188,33 @@ impl Error {
     }
 
     pub(crate) fn array_unknown(why: impl fmt::Display) -> Self {
-        Self::new(Detail::Refused(ErrorKind::ArrayUnknown, why.to_string()))
+        Self::text(ErrorKind::ArrayUnknown, why)
     }
 
     pub(crate) fn order_unknown(why: impl fmt::Display) -> Self {
-        Self::new(Detail::Refused(ErrorKind::OrderUnknown, why.to_string()))
+        Self::text(ErrorKind::OrderUnknown, why)
     }
 
     pub(crate) fn exists(path: &Path) -> Self {
-        Self::new(Detail::Exists(path.into()))
+        let text = format!("{} already exists", path.display());
+        Self::text(ErrorKind::Exists, text).with_path(path.into())
     }
 
     pub(crate) fn stopped() -> Self {
-        Self::new(Detail::Stopped)
+        Self::text(ErrorKind::Stopped, "stopped")
     }
 
     /// Adds the name of the file that is malformed, or cannot be read or written, if it is known and the error has none.
     pub(crate) fn at(mut self, file: Option<&Path>) -> Self {
-        if let Detail::Io { path: path @ None, .. } | Detail::Malformed { path: path @ None, .. } =
-            &mut *self.0
-        {
-            *path = file.map(Into::into);
+        if matches!(self.0.kind, ErrorKind::Io | ErrorKind::Malformed) && self.0.path.is_none() {
+            self.0.path = file.map(Into::into);
         }
         self
     }
 
-    /// Appends advice to the message. The text begins with its own punctuation, such as `; `.
+    /// Appends advice to the message about a file. The text begins with its own punctuation, such as `; `.
     pub(crate) fn advise(mut self, text: &'static str) -> Self {
-        if let Detail::Io { advice, .. } | Detail::Malformed { advice, .. } = &mut *self.0 {
-            *advice = text;
-        }
+        self.0.advice = text;
         self
     }
 
@@ -225,31 +227,22 @@ impl Error {
     /// `Err`.
     pub(crate) fn into_finding(self) -> Result<Finding, Self> {
         match *self.0 {
-            Detail::Malformed { finding, .. } => Ok(finding),
-            other => Err(Self::new(other)),
+            Inner { kind: ErrorKind::Malformed, detail: Detail::Finding(finding), .. } => Ok(finding),
+            other => Err(Self(Box::new(other))),
         }
     }
 
     /// The kind of error.
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
-        match &*self.0 {
-            Detail::Io { .. } => ErrorKind::Io,
-            Detail::Incomplete { .. } => ErrorKind::Incomplete,
-            Detail::Malformed { .. } => ErrorKind::Malformed,
-            Detail::Locked(_) => ErrorKind::Locked,
-            Detail::Changing(_) => ErrorKind::Changing,
-            Detail::Layer { kind, .. } | Detail::Refused(kind, _) => *kind,
-            Detail::Exists(_) => ErrorKind::Exists,
-            Detail::Stopped => ErrorKind::Stopped,
-        }
+        self.0.kind
     }
 
     /// The smallest number of bytes for the next attempt; `None` if the kind is not [`ErrorKind::Incomplete`].
     #[must_use]
     pub fn needed(&self) -> Option<usize> {
-        match &*self.0 {
-            Detail::Incomplete { needed } => Some(*needed),
+        match self.0.detail {
+            Detail::Incomplete(needed) => Some(needed),
             _ => None,
         }
     }
@@ -258,8 +251,8 @@ impl Error {
     /// other kinds never.
     #[must_use]
     pub fn finding(&self) -> Option<&Finding> {
-        match &*self.0 {
-            Detail::Malformed { finding, .. } | Detail::Changing(Some(finding)) => Some(finding),
+        match &self.0.detail {
+            Detail::Finding(finding) => Some(finding),
             _ => None,
         }
     }
@@ -275,8 +268,8 @@ impl Error {
     /// ```
     #[must_use]
     pub fn io_error(&self) -> Option<&io::Error> {
-        match &*self.0 {
-            Detail::Io { reason, .. } => Some(reason),
+        match &self.0.detail {
+            Detail::Io(_, reason) => Some(reason),
             _ => None,
         }
     }
@@ -294,39 +287,28 @@ impl Error {
     /// ```
     #[must_use]
     pub fn path(&self) -> Option<&Path> {
-        match &*self.0 {
-            Detail::Io { path, .. } | Detail::Malformed { path, .. } => path.as_deref(),
-            Detail::Locked(path) | Detail::Exists(path) => Some(path),
-            _ => None,
-        }
+        self.0.path.as_deref()
     }
 }
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &*self.0 {
-            Detail::Io { action, path: Some(path), reason, advice } => {
-                write!(f, "cannot {action} {}: {reason}{advice}", path.display())
+        let Inner { kind, detail, path, advice } = &*self.0;
+        match detail {
+            Detail::Io(action, reason) => {
+                let path = path.as_deref().map_or("the file".into(), Path::to_string_lossy);
+                write!(f, "cannot {action} {path}: {reason}{advice}")
             }
-            Detail::Io { action, path: None, reason, advice } => {
-                write!(f, "cannot {action} the file: {reason}{advice}")
+            Detail::Incomplete(needed) => write!(f, "incomplete: at least {needed} bytes are needed"),
+            Detail::Finding(finding) if *kind == ErrorKind::Changing => {
+                write!(f, "the frame is being changed, or a change was interrupted: {finding}")
             }
-            Detail::Incomplete { needed } => write!(f, "incomplete: at least {needed} bytes are needed"),
-            Detail::Malformed { path, finding, advice } => {
+            Detail::Finding(finding) => {
                 path.as_ref().map_or(Ok(()), |path| write!(f, "{}: ", path.display()))?;
                 write!(f, "{finding}{advice}")
             }
             Detail::Layer { action, name, .. } => write!(f, "cannot {action} metalayer `{}`", Escaped(name)),
-            Detail::Locked(path) => write!(f, "another process holds the lock {}", path.display()),
-            Detail::Changing(None) => {
-                f.write_str("the frame is being changed, or has changed since it was read")
-            }
-            Detail::Changing(Some(finding)) => {
-                write!(f, "the frame is being changed, or a change was interrupted: {finding}")
-            }
-            Detail::Refused(_, why) => f.write_str(why),
-            Detail::Exists(path) => write!(f, "{} already exists", path.display()),
-            Detail::Stopped => f.write_str("stopped"),
+            Detail::Text(text) => f.write_str(text),
         }
     }
 }
@@ -343,8 +325,8 @@ impl fmt::Debug for Error {
 
 impl error::Error for Error {
     fn source(&self) -> Option<&(dyn error::Error + 'static)> {
-        match &*self.0 {
-            Detail::Io { reason, .. } => reason.source(),
+        match &self.0.detail {
+            Detail::Io(_, reason) => reason.source(),
             Detail::Layer { source, .. } => Some(source.as_ref()),
             _ => None,
         }

@@ -110,7 +110,7 @@ pub use b2nd_chunk;
 pub use b2nd_chunk::{ChunkHeader, Codec, Filter, SpecialValue, SplitMode};
 /// The crate of the metalayer. With this re-export, a program needs only one dependency.
 pub use b2nd_serde;
-pub use check::report::{Report, Skipped};
+pub use check::report::{Report, Skipped, SkippedPart};
 pub use check::{Check, check};
 pub use code::{CheckDepth, FindingCode, ParseFindingCodeError, Remedy, Severity};
 pub use dump::dump_header;

@@ -1,5 +1,6 @@
 //! The progress callback, which can also stop the work.
 
+use core::fmt;
 use core::ops::ControlFlow;
 
 use crate::error::Error;
@@ -15,6 +16,12 @@ type OnProgress<'p> = Box<dyn FnMut(u64) -> ControlFlow<()> + 'p>;
 pub(crate) struct Progress<'p> {
     done: u64,
     report: Option<OnProgress<'p>>,
+}
+
+impl fmt::Debug for Progress<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Progress").field(&self.done).finish()
+    }
 }
 
 impl<'p> Progress<'p> {

@@ -94,7 +94,7 @@ pub(crate) struct SkippedRecord<'f> {
 
 impl<'f> From<&'f Skipped> for SkippedRecord<'f> {
     fn from(skipped: &'f Skipped) -> Self {
-        Self { what: skipped.name(), chunks: skipped.count(), why: skipped.why() }
+        Self { what: skipped.part.name(), chunks: skipped.count, why: &skipped.why }
     }
 }
 

@@ -18,25 +18,14 @@ use crate::io::open::open_chunk_file;
 // search in memory and no system call.
 const MAX_UNLISTED: usize = 64;
 
-/// Why a chunk file is invalid.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum FileFault {
-    Missing,
-    /// It does not begin with the header of a chunk.
-    NotAChunk,
-    Short {
-        /// The stored size of the chunk.
-        cbytes: usize,
-        /// The length of the file.
-        length: u64,
-    },
-}
+/// The fault of a file that does not exist.
+const MISSING: &str = "is missing";
 
 /// The faults of some files.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct FileFaults {
-    /// The first file with a fault.
-    pub(super) first: Option<(u64, FileFault)>,
+    /// The first file with a fault, and what is wrong with it.
+    pub(super) first: Option<(u64, String)>,
     /// The number of files with a fault.
     pub(super) count: usize,
 }
@@ -69,14 +58,13 @@ pub(crate) fn list(directory: &Path) -> io::Result<Vec<u64>> {
 fn collect(
     numbers: &[u64],
     listed: Option<&[u64]>,
-    mut fault: impl FnMut(u64) -> Result<Option<FileFault>, Error>,
+    mut fault: impl FnMut(u64) -> Result<Option<String>, Error>,
 ) -> Result<FileFaults, Error> {
     let mut faults = FileFaults::default();
     for &number in numbers {
         let is_missing = listed.is_some_and(|listed| listed.binary_search(&number).is_err());
-        let found = if is_missing { Some(FileFault::Missing) } else { fault(number)? };
-        if let Some(fault) = found {
-            faults.first = faults.first.or(Some((number, fault)));
+        if let Some(fault) = if is_missing { Some(MISSING.into()) } else { fault(number)? } {
+            faults.first.get_or_insert((number, fault));
             faults.count += 1;
         }
     }
@@ -84,22 +72,22 @@ fn collect(
 }
 
 /// The fault of a file. A file without read permission counts as valid.
-fn fault(path: &Path) -> io::Result<Option<FileFault>> {
+fn fault(path: &Path) -> io::Result<Option<String>> {
     let (file, length) = match open_chunk_file(path) {
         Err(error) if error.kind() == ErrorKind::PermissionDenied => return Ok(None),
         opened => match opened? {
             Some(opened) => opened,
-            None => return Ok(Some(FileFault::Missing)),
+            None => return Ok(Some(MISSING.into())),
         },
     };
     let mut header = Vec::new();
     file.take(ChunkHeader::MAX_LEN as u64).read_to_end(&mut header)?;
     Ok(match ChunkHeader::parse(&header) {
         Some(ChunkHeader { cbytes, .. }) if cbytes as u64 > length => {
-            Some(FileFault::Short { cbytes, length })
+            Some(format!("has {length} bytes, but its chunk needs {cbytes}"))
         }
         Some(_) => None,
-        None => Some(FileFault::NotAChunk),
+        None => Some("is not a chunk".into()),
     })
 }
 
@@ -113,9 +101,9 @@ mod tests {
         let mut opened = Vec::new();
         let faults = collect(&numbers, Some(&[3, 7, 2_000_000]), |number| {
             opened.push(number);
-            Ok((number == 7).then_some(FileFault::NotAChunk))
+            Ok((number == 7).then(|| "is not a chunk".into()))
         });
         assert_eq!(opened, [3, 7]);
-        assert_eq!(faults.unwrap(), FileFaults { first: Some((0, FileFault::Missing)), count: 999_999 });
+        assert_eq!(faults.unwrap(), FileFaults { first: Some((0, MISSING.into())), count: 999_999 });
     }
 }

@@ -1,6 +1,6 @@
 //! The findings about chunks, limited in number: a damaged file can have a million.
 
-use crate::check::report::{Report, Skipped};
+use crate::check::report::{Report, Skipped, SkippedPart};
 use crate::code::FindingCode;
 use crate::finding::{Finding, Place};
 use crate::format::index::ChunkEntry;
@@ -20,6 +20,10 @@ pub(super) struct ChunkFindings {
 }
 
 impl ChunkFindings {
+    pub(super) fn extend(&mut self, findings: impl IntoIterator<Item = Finding>) {
+        findings.into_iter().for_each(|finding| self.push(finding));
+    }
+
     pub(super) fn push(&mut self, finding: Finding) {
         let code = finding.code();
         if self.kept.iter().filter(|kept| kept.code() == code).count() < MAX_FINDINGS {
@@ -32,10 +36,9 @@ impl ChunkFindings {
     }
 
     pub(super) fn not_decompressed(&mut self, entry: &ChunkEntry, why: &str) {
-        if let Some(Skipped::Data { count, .. }) = self.skipped.first_mut() {
-            *count += 1;
-        } else {
-            self.skipped.push(Skipped::Data { count: 1, why: format!("chunk {} {why}", entry.number) });
+        match self.skipped.first_mut() {
+            Some(Skipped { part: SkippedPart::Data, count: Some(count), .. }) => *count += 1,
+            _ => self.skip(SkippedPart::Data, 1, format!("chunk {} {why}", entry.number)),
         }
     }
 
@@ -43,15 +46,18 @@ impl ChunkFindings {
     pub(super) fn not_looked_at(&mut self, entry: &ChunkEntry, all: u64) {
         let why =
             format!("chunk {} and all later ones, because chunks before them share bytes", entry.number);
-        self.skipped.push(Skipped::Chunks { count: Some(all.saturating_sub(entry.number)), why });
+        self.skip(SkippedPart::Chunks, all.saturating_sub(entry.number), why);
     }
 
     /// Records that only the first [`MAX_COMPARED`] of `all` stored chunks were compared with each other.
     pub(super) fn not_compared(&mut self, all: u64) {
-        let compared = MAX_COMPARED as u64;
-        if let Some(rest) = all.checked_sub(compared).filter(|&rest| rest > 0) {
-            let why = format!("only the first {compared} stored chunks are compared");
-            self.skipped.push(Skipped::SharedBytes { count: rest, why });
+        let why = format!("only the first {MAX_COMPARED} stored chunks are compared");
+        self.skip(SkippedPart::SharedBytes, all.saturating_sub(MAX_COMPARED as u64), why);
+    }
+
+    fn skip(&mut self, part: SkippedPart, count: u64, why: String) {
+        if count > 0 {
+            self.skipped.push(Skipped { part, count: Some(count), why });
         }
     }
 

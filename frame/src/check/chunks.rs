@@ -9,7 +9,7 @@ use b2nd_chunk::ChunkHeader;
 use crate::check::chunk_data::{self, NotDecompressed};
 use crate::check::chunk_files;
 use crate::check::chunk_findings::ChunkFindings;
-use crate::check::report::{Report, Skipped};
+use crate::check::report::{Report, Skipped, SkippedPart};
 use crate::check::unowned;
 use crate::code::{CheckDepth, FindingCode};
 use crate::error::{Error, ErrorKind};
@@ -40,7 +40,8 @@ pub(super) fn check<R: Read + Seek>(
         Ok(findings) => findings.report(report),
         Err(error) if error.kind() == ErrorKind::Malformed => {}
         Err(error) if matches!(error.kind(), ErrorKind::Unsupported | ErrorKind::TooLarge) => {
-            report.skipped.push(Skipped::Chunks { count: None, why: error.to_string() });
+            let (part, why) = (SkippedPart::Chunks, error.to_string());
+            report.skipped.push(Skipped { part, count: None, why });
         }
         Err(error) => return Err(error),
     }
@@ -54,9 +55,6 @@ fn walk<R: Read + Seek>(
 ) -> Result<ChunkFindings, Error> {
     let header = frame.header().clone();
     let mut scan = ChunkScan::new(frame, depth);
-    // Listed once, because an index can name a million files that do not exist.
-    let listed = frame.directory().and_then(|directory| chunk_files::list(directory).ok());
-    scan.is_listed = listed.is_some();
     let mut chunks = frame.chunks()?;
     if header.is_sparse() && chunks.frame.directory().is_none() {
         return Err(Error::unsupported(
@@ -66,27 +64,17 @@ fn walk<R: Read + Seek>(
     // Before the loop, because after an error there are no entries.
     let nchunks = chunks.len();
     let mut findings = ChunkFindings::default();
-    loop {
-        let entry = match chunks.next().transpose() {
-            Ok(Some(entry)) => entry,
-            Ok(None) => break,
+    while let Some(entry) = chunks.next() {
+        let entry = match entry {
             // The check of the index reports it.
             Err(error) if error.kind() == ErrorKind::Malformed => {
                 scan.knows_all = false;
                 break;
             }
-            Err(error) => return Err(error),
+            entry => entry?,
         };
-        let is_missing = match (entry.place, &listed) {
-            // The check of the index reports missing files.
-            (ChunkPlace::File(number), Some(listed)) => listed.binary_search(&number).is_err(),
-            _ => false,
-        };
-        if !is_missing {
-            if let Some(finding) = scan.take(&mut chunks, &entry, &mut findings)? {
-                findings.push(finding);
-            }
-        }
+        let finding = scan.take(&mut chunks, &entry, &mut findings)?;
+        findings.extend(finding);
         if scan.is_over {
             findings.not_looked_at(&entry, nchunks);
             break;
@@ -98,9 +86,7 @@ fn walk<R: Read + Seek>(
         }
     }
     scan.finish(&mut chunks, nchunks, &header, &mut findings)?;
-    if let Some(finding) = scan.unowned(chunks.frame, listed.as_deref())? {
-        findings.push(finding);
-    }
+    findings.extend(scan.unowned(chunks.frame)?);
     Ok(findings)
 }
 
@@ -124,8 +110,9 @@ struct ChunkScan {
     knows_all: bool,
     /// The number of bytes that may still be read of chunks in the frame.
     left: u64,
-    /// Whether the names in the folder are known, so that a missing file is not opened.
-    is_listed: bool,
+    /// The chunk files in the directory of a sparse frame, in ascending order, so that a missing file is not opened.
+    // Listed once, because an index can name a million files that do not exist.
+    listed: Option<Vec<u64>>,
     /// The files that have been opened.
     files: BTreeSet<u64>,
     /// Whether the limit of bytes has been reached.
@@ -150,7 +137,7 @@ impl ChunkScan {
             other_filters: None,
             knows_all: true,
             left: chunks_len(frame.header()).saturating_mul(MAX_LOOKS),
-            is_listed: false,
+            listed: frame.directory().and_then(|directory| chunk_files::list(directory).ok()),
             files: BTreeSet::new(),
             is_over: false,
         }
@@ -168,9 +155,11 @@ impl ChunkScan {
         }
         let has_own_file = matches!(entry.place, ChunkPlace::File(_));
         // The check of the index reports missing files, and two entries with the same file.
-        let is_again = match entry.place {
-            ChunkPlace::File(number) if self.is_listed => !self.files.insert(number),
-            ChunkPlace::File(number) => self.files.contains(&number),
+        let is_again = match (entry.place, &self.listed) {
+            (ChunkPlace::File(number), Some(listed)) => {
+                listed.binary_search(&number).is_err() || !self.files.insert(number)
+            }
+            (ChunkPlace::File(number), None) => self.files.contains(&number),
             _ => false,
         };
         if !entry.is_stored() || is_again || !self.may_look(entry, ChunkHeader::MAX_LEN) {
@@ -254,9 +243,7 @@ impl ChunkScan {
         findings: &mut ChunkFindings,
     ) -> Result<(), Error> {
         // First, because findings beyond the limit per code are not reported.
-        if let Some(finding) = self.total(nchunks, header) {
-            findings.push(finding);
-        }
+        findings.extend(self.total(nchunks, header));
         self.compare(chunks, findings)?;
         findings.not_compared(self.nstored);
         if let Some((count, number, filters)) = &self.other_filters {
@@ -314,17 +301,12 @@ impl ChunkScan {
     }
 
     /// The finding for bytes or chunk files that no entry of the index refers to. The byte ranges are already sorted.
-    /// `listed` are the chunk files in the directory of a sparse frame.
-    fn unowned<R: Read + Seek>(
-        &self,
-        frame: &mut Frame<R>,
-        listed: Option<&[u64]>,
-    ) -> Result<Option<Finding>, Error> {
+    fn unowned<R: Read + Seek>(&self, frame: &mut Frame<R>) -> Result<Option<Finding>, Error> {
         if !self.knows_all || self.nplaces > self.nstored {
             return Ok(None);
         }
         if frame.header().is_sparse() {
-            let sparse = frame.directory().zip(listed);
+            let sparse = frame.directory().zip(self.listed.as_deref());
             return Ok(sparse.and_then(|(directory, listed)| unowned::files(directory, listed, &self.files)));
         }
         // Without items there is no index, and python-blosc2 leaves the old cbytes.
@@ -399,7 +381,7 @@ mod tests {
     #[test]
     fn files_that_cannot_be_found_take_no_memory() {
         let mut frame = Frame::open("tests/data/sparse.b2nd").unwrap();
-        let mut scan = ChunkScan::new(&frame, CheckDepth::ChunkHeaders);
+        let mut scan = ChunkScan { listed: None, ..ChunkScan::new(&frame, CheckDepth::ChunkHeaders) };
         let (mut chunks, mut findings) = (frame.chunks().unwrap(), ChunkFindings::default());
         for number in [0, 1, 100, 101] {
             let entry = ChunkEntry { number: 0, nbytes: None, place: ChunkPlace::File(number) };
@@ -407,7 +389,7 @@ mod tests {
         }
         assert_eq!(scan.files, [0, 1].into());
         // What a listed folder has under the name of a chunk file is opened once, also a directory.
-        scan.is_listed = true;
+        scan.listed = Some(vec![100]);
         let entry = ChunkEntry { number: 0, nbytes: None, place: ChunkPlace::File(100) };
         assert_eq!(scan.take(&mut chunks, &entry, &mut findings).unwrap(), None);
         assert!(scan.files.contains(&100));

@@ -3,7 +3,7 @@
 use std::io::{Read, Seek};
 use std::path::Path;
 
-use crate::check::chunk_files::{self, FileFault};
+use crate::check::chunk_files;
 use crate::code::FindingCode;
 use crate::error::{Error, ErrorKind};
 use crate::finding::Finding;
@@ -67,15 +67,8 @@ fn scan<R: Read + Seek>(frame: &mut Frame<R>, progress: &mut Progress<'_>) -> Re
 /// The finding for chunk files that are missing or incomplete, so C-Blosc2 cannot read their chunks.
 fn files(numbers: &[u64], directory: &Path, header: &Header) -> Result<Option<Finding>, Error> {
     let faults = chunk_files::faults(numbers, directory)?;
-    Ok(faults.first.map(|(number, fault)| {
+    Ok(faults.first.map(|(number, why)| {
         let (all, whole) = (numbers.len(), numbers.len() - faults.count);
-        let why = match fault {
-            FileFault::Missing => "is missing".into(),
-            FileFault::NotAChunk => "is not a chunk".into(),
-            FileFault::Short { cbytes, length } => {
-                format!("has {length} bytes, but its chunk needs {cbytes}")
-            }
-        };
         let name = chunk_file::name(number);
         let text = format!("only {whole} of {all} chunk files are whole; for example {name} {why}");
         about(FindingCode::ChunkFile, header).numbers(all, whole).text(text)

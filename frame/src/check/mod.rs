@@ -1,17 +1,14 @@
 //! Checks of a frame.
 
-use core::fmt;
 use core::ops::ControlFlow;
 use std::io::{Read, Seek};
 use std::path::Path;
 
 use crate::code::{CheckDepth, FindingCode};
 use crate::error::Error;
-use crate::format::chunk_file::SPARSE_INDEX;
 use crate::format::frame::Frame;
 use crate::progress::Progress;
 use crate::rules;
-use crate::rules::header::Surroundings;
 use report::Report;
 
 // Each module imports only from those above it.
@@ -78,16 +75,10 @@ mod values;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[must_use = "nothing is checked without `run` or `run_path`"]
-#[derive(Default)]
+#[derive(Debug, Default)]
 pub struct Check<'p> {
     depth: CheckDepth,
     progress: Progress<'p>,
-}
-
-impl fmt::Debug for Check<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Check").field("depth", &self.depth).finish_non_exhaustive()
-    }
 }
 
 /// Checks the frame in a file, or in the directory of a sparse frame. The chunks are not read; a [`Check`] can read
@@ -170,7 +161,7 @@ impl<'p> Check<'p> {
     fn open_and_run(&mut self, path: &Path) -> Result<Report, Error> {
         let mut frame = match Frame::open(path) {
             Ok(frame) => frame,
-            Err(error) => return Ok(Report::of([error.into_finding()?].into())),
+            Err(error) => return Ok(Report::new([error.into_finding()?].into())),
         };
         // A small file is read again into memory. With the first read of the header, that is two reads and no seek,
         // instead of four to six reads.
@@ -219,7 +210,7 @@ impl<'p> Check<'p> {
             values::check(frame, &mut report)?;
         }
         // Last, because a writer may have changed the frame meanwhile. The findings would then mix two states.
-        if frame.is_unchanged()? { Ok(report) } else { Err(Error::changing(None)) }
+        frame.check_unchanged().map(|()| report)
     }
 }
 
@@ -235,22 +226,19 @@ impl<R> Frame<R> {
     /// ```
     #[must_use]
     pub fn check_header(&self) -> Report {
-        let surroundings = Surroundings {
-            is_elsewhere: self.path().is_some_and(|path| !path.ends_with(SPARSE_INDEX)),
-            by_directory: self.by_directory,
-        };
-        let mut findings = rules::header::check(self, surroundings);
+        let mut findings = rules::header::check(self);
         findings.extend(rules::array::check(self));
-        Report::of(findings)
+        Report::new(findings)
     }
 }
 
 impl<R: Read + Seek> Frame<R> {
-    /// Whether the header in the file is still that of this frame.
-    fn is_unchanged(&mut self) -> Result<bool, Error> {
+    /// Checks that the header in the file is still that of this frame.
+    pub(crate) fn check_unchanged(&mut self) -> Result<(), Error> {
         match self.read_range(0, self.header_bytes().len() as u64) {
-            Err(error) if error.is_about(FindingCode::Truncated) => Ok(false),
-            now => Ok(now? == self.header_bytes()),
+            Ok(now) if now == self.header_bytes() => Ok(()),
+            Err(error) if !error.is_about(FindingCode::Truncated) => Err(error),
+            _ => Err(Error::changing(None)),
         }
     }
 }

@@ -33,7 +33,7 @@ pub struct Report {
 }
 
 impl Report {
-    pub(crate) fn of(findings: Vec<Finding>) -> Self {
+    pub(crate) fn new(findings: Vec<Finding>) -> Self {
         Self { findings, ..Self::default() }
     }
 }
@@ -41,12 +41,12 @@ impl Report {
 /// A skipped part of a check: this crate cannot read it although other readers may, or there are too many chunks.
 ///
 /// ```
-/// use b2nd_frame::{Check, CheckDepth, Frame, Skipped};
+/// use b2nd_frame::{Check, CheckDepth, Frame, SkippedPart};
 ///
 /// // The bytes of a sparse frame, without the files of its chunks.
 /// let file = std::fs::File::open("tests/data/sparse.b2nd/chunks.b2frame")?;
 /// let report = Check::new(CheckDepth::ChunkHeaders).run(&mut Frame::read_at(file, 0)?)?;
-/// assert!(matches!(report.skipped[0], Skipped::Chunks { count: None, .. }));
+/// assert_eq!((report.skipped[0].part, report.skipped[0].count), (SkippedPart::Chunks, None));
 /// assert_eq!(
 ///     report.skipped[0].to_string(),
 ///     "chunks not checked: the chunk files of a sparse frame are read only from a folder; open the frame by its path",
@@ -55,84 +55,52 @@ impl Report {
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Skipped {
-    /// All checks of these chunks.
-    Chunks {
-        /// The number of chunks, if it is known.
-        count: Option<u64>,
-        /// The reason.
-        why: String,
-    },
-    /// The decompression of these chunks. Their headers were checked.
-    Data {
-        /// The number of chunks.
-        count: u64,
-        /// The reason for one of them.
-        why: String,
-    },
-    /// The comparison of these chunks with the others, which finds shared bytes.
-    SharedBytes {
-        /// The number of chunks.
-        count: u64,
-        /// The reason.
-        why: String,
-    },
-    /// The values of these vlmetalayers.
-    Values {
-        /// The number of vlmetalayers.
-        count: u64,
-        /// The reason for one of them.
-        why: String,
-    },
+pub struct Skipped {
+    /// The part.
+    pub part: SkippedPart,
+    /// The number of chunks or vlmetalayers, if it is known.
+    pub count: Option<u64>,
+    /// The reason, or one of several reasons.
+    pub why: String,
 }
 
-impl Skipped {
-    /// The name of the skipped part: `chunks`, `data`, `shared-bytes` or `values`.
-    #[must_use]
-    pub fn name(&self) -> &'static str {
-        match self {
-            Self::Chunks { .. } => "chunks",
-            Self::Data { .. } => "data",
-            Self::SharedBytes { .. } => "shared-bytes",
-            Self::Values { .. } => "values",
-        }
-    }
+/// The part of a check that was [`Skipped`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum SkippedPart {
+    /// All checks of these chunks.
+    Chunks,
+    /// The decompression of these chunks. Their headers were checked.
+    Data,
+    /// The comparison of these chunks with the others, which finds shared bytes.
+    SharedBytes,
+    /// The values of these vlmetalayers.
+    Values,
+}
 
-    /// The number of chunks or vlmetalayers, if it is known.
+impl SkippedPart {
+    /// The name of the part: `chunks`, `data`, `shared-bytes` or `values`.
     #[must_use]
-    pub fn count(&self) -> Option<u64> {
-        match *self {
-            Self::Chunks { count, .. } => count,
-            Self::Data { count, .. } | Self::SharedBytes { count, .. } | Self::Values { count, .. } => {
-                Some(count)
-            }
-        }
-    }
-
-    /// The reason, or one of several reasons.
-    #[must_use]
-    pub fn why(&self) -> &str {
+    pub fn name(self) -> &'static str {
         match self {
-            Self::Chunks { why, .. }
-            | Self::Data { why, .. }
-            | Self::SharedBytes { why, .. }
-            | Self::Values { why, .. } => why,
+            Self::Chunks => "chunks",
+            Self::Data => "data",
+            Self::SharedBytes => "shared-bytes",
+            Self::Values => "values",
         }
     }
 }
 
 impl fmt::Display for Skipped {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let what = if matches!(self, Self::Values { .. }) { "value" } else { "chunk" };
-        match self.count() {
-            None => write!(f, "{what}s")?,
-            Some(count) => f.write_str(&counted(count, what))?,
-        }
-        f.write_str(match self {
-            Self::Chunks { .. } | Self::Values { .. } => " not checked: ",
-            Self::Data { .. } => " not decompressed: ",
-            Self::SharedBytes { .. } => " not compared with the others: ",
-        })?;
-        f.write_str(self.why())
+        let Self { part, count, why } = self;
+        let (noun, what) = match part {
+            SkippedPart::Chunks => ("chunk", "checked"),
+            SkippedPart::Data => ("chunk", "decompressed"),
+            SkippedPart::SharedBytes => ("chunk", "compared with the others"),
+            SkippedPart::Values => ("value", "checked"),
+        };
+        let counted = count.map_or_else(|| format!("{noun}s"), |count| counted(count, noun));
+        write!(f, "{counted} not {what}: {why}")
     }
 }

@@ -2,7 +2,7 @@
 
 use std::io::{Read, Seek};
 
-use crate::check::report::{Report, Skipped};
+use crate::check::report::{Report, Skipped, SkippedPart};
 use crate::error::{Error, ErrorKind};
 use crate::finding::{Escaped, Finding};
 use crate::format::embed_list::EMBED_LIST_NAME;
@@ -27,6 +27,6 @@ pub(super) fn check<R: Read + Seek>(frame: &mut Frame<R>, report: &mut Report) -
     if frame.kind().is_store() {
         take(EMBED_LIST_NAME, embed_list(&trailer, frame.header()));
     }
-    report.skipped.extend(first.map(|why| Skipped::Values { count, why }));
+    report.skipped.extend(first.map(|why| Skipped { part: SkippedPart::Values, count: Some(count), why }));
     Ok(())
 }

@@ -7,7 +7,7 @@ use crate::format::chunk_file::folder_of;
 use crate::write::destination::NewFrame;
 
 /// The path of the old frame, whose attributes a new one gets.
-pub(crate) struct Old {
+pub(crate) struct OldFrame {
     /// The file with the header.
     pub(crate) source: PathBuf,
     pub(crate) is_in_place: bool,
@@ -17,8 +17,8 @@ pub(crate) struct Old {
 
 /// Gives a new frame the attributes of the old one, as far as the system allows. Chunk files that are copies of the old
 /// ones have their modes already.
-pub(crate) fn keep(new: &NewFrame, old: &Old, has_copied_files: bool) {
-    let Old { source, is_in_place, is_sparse } = old;
+pub(crate) fn keep(new: &NewFrame, old: &OldFrame, has_copied_files: bool) {
+    let OldFrame { source, is_in_place, is_sparse } = old;
     if let Ok(metadata) = source.metadata() {
         keep_attributes(new.file(), &metadata, *is_in_place);
     }

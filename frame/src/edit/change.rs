@@ -1,9 +1,8 @@
 //! Changes of the metalayers of a frame, in its file.
 
 use core::fmt::Display;
-use core::ops::Range;
 use std::fs::{File, OpenOptions};
-use std::io::{Seek, SeekFrom, Write};
+use std::io::{self, Seek, SeekFrom, Write};
 use std::path::Path;
 
 use b2nd_serde::dtype::Dtype;
@@ -172,14 +171,21 @@ impl<R> Edit<'_, R> {
     /// ```
     pub fn preview(&self) -> Result<Frame<()>, Error> {
         let after = self.after()?;
-        if let Some(path) = self.frame.path() {
-            let file = open_at_once(path).map_err(|error| Error::io("read", path, error));
-            self.frame.check_whole(path, &mut file?)?;
-            if self.shape.is_some() {
-                self.frame.check_index(path)?;
-            }
-        }
+        self.frame.path().map_or(Ok(()), |path| self.check_file(path))?;
         Ok(after)
+    }
+
+    /// Checks that the file still has this frame, and nothing else. Before a resize is undone, the chunk index must
+    /// have the number of chunks in the header.
+    fn check_file(&self, path: &Path) -> Result<(), Error> {
+        self.frame.check_whole(path)?;
+        let array = self.frame.array()?.filter(|_| self.shape.is_some());
+        let expected = array.and_then(|array| array.geometry().ok()).map(|geometry| geometry.nchunks());
+        if expected.is_some() && expected != self.frame.header().nchunks() {
+            // `chunks` compares the two numbers.
+            Frame::open(path)?.chunks()?;
+        }
+        Ok(())
     }
 
     fn after(&self) -> Result<Frame<()>, Error> {
@@ -250,54 +256,31 @@ impl Edit<'_, File> {
     pub fn apply(self) -> Result<(), Error> {
         let after = self.after()?;
         let path = self.frame.path().ok_or_else(not_opened)?;
-        self.frame.write(path, after.header_bytes(), self.shape.is_some())?;
+        // The lock before the checks, so nothing can change between them and the write.
+        let mut lock = ExclusiveLock::take(path, self.frame.header().is_sparse())?;
+        let unwritable = |error| Error::io("write", path, error);
+        let mut file = OpenOptions::new().read(true).write(true).open(path).map_err(unwritable)?;
+        self.check_file(path)?;
+        if self.frame.header_bytes() == after.header_bytes() {
+            return Ok(());
+        }
+        if let Some(lock) = &mut lock {
+            lock.raise_counter()?;
+        }
+        overwrite(&mut file, self.frame.header_bytes(), after.header_bytes()).map_err(unwritable)?;
         let Frame { header, bytes, section, .. } = after;
         (self.frame.header, self.frame.bytes, self.frame.section) = (header, bytes, section);
         Ok(())
     }
 }
 
-impl Frame {
-    /// Overwrites the header that was read with one of the same length. `has_shape` is whether the shape changes.
-    fn write(&self, path: &Path, header: &[u8], has_shape: bool) -> Result<(), Error> {
-        // The lock before the checks, so nothing can change between them and the write.
-        let mut lock = ExclusiveLock::take(path, self.header().is_sparse())?;
-        let unwritable = |error| Error::io("write", path, error);
-        let mut file = OpenOptions::new().read(true).write(true).open(path).map_err(unwritable)?;
-        self.check_whole(path, &mut file)?;
-        if has_shape {
-            self.check_index(path)?;
-        }
-        let Some(changed) = difference(self.header_bytes(), header) else { return Ok(()) };
-        if let Some(lock) = &mut lock {
-            lock.raise_counter()?;
-        }
-        // One write of the bytes that differ, so a killed process leaves the change whole or not at all.
-        file.seek(SeekFrom::Start(changed.start as u64))
-            .and_then(|_| file.write_all(header.get(changed).unwrap_or_default()))
-            .and_then(|()| file.sync_all())
-            .map_err(unwritable)
-    }
-}
-
 impl<R> Frame<R> {
-    /// Checks, before a resize is undone, that the chunk index has the number of chunks in the header.
-    fn check_index(&self, path: &Path) -> Result<(), Error> {
-        let array = self.array()?;
-        let expected = array.and_then(|array| array.geometry().ok()).map(|geometry| geometry.nchunks());
-        if expected.is_some() && expected != self.header().nchunks() {
-            // `chunks` compares the two numbers.
-            Frame::open(path)?.chunks()?;
-        }
-        Ok(())
-    }
-
     /// Checks that the header in the file is the one that was read. Returns the length of the file.
-    pub(crate) fn check_same(&self, path: &Path, file: &mut File) -> Result<u64, Error> {
+    pub(crate) fn check_same(&self, path: &Path) -> Result<u64, Error> {
         let unreadable = |error| Error::io("read", path, error);
-        let mut now = Vec::new();
-        let file_len = available(file, self.offset()).map_err(unreadable)?;
-        read_up_to(file, self.header_bytes().len() as u64, &mut now).map_err(unreadable)?;
+        let (mut file, mut now) = (open_at_once(path).map_err(unreadable)?, Vec::new());
+        let file_len = available(&mut file, self.offset()).map_err(unreadable)?;
+        read_up_to(&mut file, self.header_bytes().len() as u64, &mut now).map_err(unreadable)?;
         if now != self.header_bytes() {
             return Err(Error::changing(None));
         }
@@ -305,8 +288,8 @@ impl<R> Frame<R> {
     }
 
     /// Like [`check_same`](Self::check_same), and checks that the frame is the whole file.
-    pub(crate) fn check_whole(&self, path: &Path, file: &mut File) -> Result<(), Error> {
-        let file_len = self.check_same(path, file)?;
+    pub(crate) fn check_whole(&self, path: &Path) -> Result<(), Error> {
+        let file_len = self.check_same(path)?;
         let frame_len = self.header().frame_len;
         if frame_len != file_len {
             return Err(Error::unsupported(format_args!(
@@ -480,10 +463,13 @@ pub(crate) fn check_dtype(dtype: &Dtype, typesize: i32) -> Result<(), Error> {
     }
 }
 
-/// The range from the first to the last byte that differs; `None` if the bytes are equal.
-pub(crate) fn difference(before: &[u8], after: &[u8]) -> Option<Range<usize>> {
+/// Overwrites the start of a file, from the first to the last byte that differs.
+// In one write, so a killed process leaves the change whole or not at all.
+pub(crate) fn overwrite(file: &mut File, before: &[u8], after: &[u8]) -> io::Result<()> {
     let differs = |(before, after)| before != after;
-    let first = before.iter().zip(after).position(differs)?;
-    let same_at_end = before.iter().rev().zip(after.iter().rev()).position(differs)?;
-    Some(first..after.len().saturating_sub(same_at_end))
+    let Some(first) = before.iter().zip(after).position(differs) else { return Ok(()) };
+    let same_at_end = before.iter().rev().zip(after.iter().rev()).position(differs).unwrap_or_default();
+    let changed = after.get(first..after.len().saturating_sub(same_at_end)).unwrap_or_default();
+    file.seek(SeekFrom::Start(first as u64)).and_then(|_| file.write_all(changed))?;
+    file.sync_all()
 }

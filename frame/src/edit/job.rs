@@ -1,14 +1,14 @@
 //! The work of a rewrite.
 
 use core::ops::Range;
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io::{self, ErrorKind, Read, Seek, SeekFrom, Write};
-use std::path::{self, Path, PathBuf};
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use crate::check::Check;
-use crate::edit::attributes::{Old, keep, keep_attributes};
-use crate::edit::rewritten::{Body, Rewritten, Wanted};
+use crate::edit::attributes::{OldFrame, keep, keep_attributes};
+use crate::edit::rewritten::{Body, FrameChanges, Rewritten};
 use crate::error::Error;
 use crate::finding::first_error;
 use crate::format::chunk_file;
@@ -18,7 +18,7 @@ use crate::format::index::EntryValue;
 use crate::io::lock::{ExclusiveLock, Lock};
 use crate::io::open::{file_with_header, open_at_once};
 use crate::progress::Progress;
-use crate::write::destination::{Destination, NewFrame};
+use crate::write::destination::{Destination, NewFrame, real};
 use crate::write::index::NewIndex;
 use crate::write::output::Output;
 
@@ -31,63 +31,71 @@ fn is_same(source: &Path, to: &Path) -> bool {
     file_with_header(to).is_ok_and(|to| real(&to).is_some() && real(&to) == real(source))
 }
 
-/// The absolute path without links. Windows does not know it on every drive, for example not on all RAM disks.
-fn real(path: &Path) -> io::Result<PathBuf> {
-    fs::canonicalize(path).or_else(|error| if path.is_symlink() { Err(error) } else { path::absolute(path) })
+/// The place of the old frame.
+#[derive(Debug)]
+pub(super) enum Origin<R> {
+    Path(PathBuf),
+    Reader { reader: R, offset: u64 },
+}
+
+/// A reader of the old frame: a file, or the reader of the caller.
+pub(super) trait FrameReader: Read + Seek {}
+
+impl<R: Read + Seek> FrameReader for R {}
+
+impl<R: Read + Seek> Origin<R> {
+    pub(super) fn open(&mut self) -> Result<Frame<Box<dyn FrameReader + '_>>, Error> {
+        Ok(match self {
+            Self::Path(path) => Frame::open(path)?.map_reader(|file| Box::new(file) as _),
+            Self::Reader { reader, offset } => {
+                Frame::read_at(reader, *offset)?.map_reader(|reader| Box::new(reader) as _)
+            }
+        })
+    }
 }
 
 /// A rewrite with checked paths.
 pub(super) struct Job<'p> {
     /// `None` if the old frame is not opened by a path.
-    old: Option<Old>,
+    old: Option<OldFrame>,
     to: &'p Path,
-    wanted: &'p Wanted,
-    /// Whether a directory is written.
-    makes_directory: bool,
+    changes: &'p FrameChanges,
 }
 
 /// The locks of the old frame.
 type Locks = (Option<ExclusiveLock>, Option<Lock>);
 
 impl<'p> Job<'p> {
-    /// Checks that the new file can be written at its path. The old frame comes from a reader without a path, so it
-    /// cannot be rewritten in place.
-    pub(super) fn of_reader<R>(
-        old: &Frame<R>,
-        to: &'p Path,
-        wanted: &'p Wanted,
-    ) -> Result<(Self, Destination), Error> {
-        if old.header().is_sparse() {
-            return Err(Error::invalid_input(
-                "a sparse frame is rewritten by its path, where its chunks are",
-            ));
-        }
-        let makes_directory = wanted.is_sparse == Some(true);
-        let destination = Destination::free(to, makes_directory)?;
-        Ok((Self { old: None, to, wanted, makes_directory }, destination))
-    }
-
     /// Checks both paths of a rewrite, and that the new file can be written.
-    pub(super) fn new(from: &Path, to: &'p Path, wanted: &'p Wanted) -> Result<(Self, Destination), Error> {
-        let source = file_with_header(from)?;
-        let is_in_place = is_same(&source, to);
-        let was_sparse = Frame::open(&source)?.header().is_sparse();
-        let is_sparse = wanted.is_sparse.unwrap_or(was_sparse);
-        let makes_directory = !is_in_place && is_sparse;
-        let destination = if !is_in_place {
-            Destination::free(to, makes_directory)?
-        } else if is_sparse == was_sparse {
-            // The system would allow the rename, but a file that may not be written must not be replaced either.
-            let target =
-                real(&source).and_then(|target| OpenOptions::new().write(true).open(&target).map(|_| target));
-            Destination::taken(&source, target.map_err(|error| Error::io("write", &source, error))?)?
-        } else {
-            return Err(Error::invalid_input(
-                "a frame of another type cannot replace the old one: give a new path",
-            ));
+    pub(super) fn new<R: Read + Seek>(
+        from: &mut Origin<R>,
+        to: &'p Path,
+        changes: &'p FrameChanges,
+    ) -> Result<(Self, Destination), Error> {
+        let was_sparse = from.open()?.header().is_sparse();
+        let is_sparse = changes.is_sparse.unwrap_or(was_sparse);
+        let source = match from {
+            Origin::Path(path) => Some(file_with_header(path)?),
+            Origin::Reader { .. } if was_sparse => {
+                return Err(Error::invalid_input(
+                    "a sparse frame is rewritten by its path, where its chunks are",
+                ));
+            }
+            Origin::Reader { .. } => None,
         };
-        let old = Some(Old { source, is_in_place, is_sparse: was_sparse });
-        Ok((Self { old, to, wanted, makes_directory }, destination))
+        let replaced = source.as_ref().filter(|source| is_same(source, to));
+        let is_in_place = replaced.is_some();
+        let destination = match replaced {
+            None => Destination::free(to, is_sparse)?,
+            Some(source) if is_sparse == was_sparse => Destination::taken(source)?,
+            Some(_) => {
+                return Err(Error::invalid_input(
+                    "a frame of another type cannot replace the old one: give a new path",
+                ));
+            }
+        };
+        let old = source.map(|source| OldFrame { source, is_in_place, is_sparse: was_sparse });
+        Ok((Self { old, to, changes }, destination))
     }
 
     fn is_in_place(&self) -> bool {
@@ -98,10 +106,10 @@ impl<'p> Job<'p> {
     pub(super) fn lock(&self) -> Result<Locks, Error> {
         match &self.old {
             None => Ok((None, None)),
-            Some(Old { source, is_sparse, is_in_place: true, .. }) => {
+            Some(OldFrame { source, is_sparse, is_in_place: true, .. }) => {
                 Ok((ExclusiveLock::take(source, *is_sparse)?, None))
             }
-            Some(Old { source, is_sparse, .. }) => {
+            Some(OldFrame { source, is_sparse, .. }) => {
                 // The deadline has already passed: it tries once, and does not wait.
                 Ok((None, Lock::take_shared(source, *is_sparse, Some(Instant::now()))?))
             }
@@ -111,21 +119,16 @@ impl<'p> Job<'p> {
     /// The new header and body, and the new frame parsed from that header. Nothing is written yet. The new frame is
     /// checked too, because the rules for an older generation do not cover all errors.
     pub(super) fn read<R: Read + Seek>(&self, frame: &mut Frame<R>) -> Result<(Rewritten, Frame<()>), Error> {
-        let rewritten = Rewritten::of(frame, self.wanted)?;
+        let rewritten = Rewritten::new(frame, self.changes)?;
         self.check_old(frame)?;
         let after = Frame::parse(&rewritten.header)?;
-        let Body::Kept { range, trailer } = &rewritten.body else { return Ok((rewritten, after)) };
-        let new = Unwritten {
-            header: &rewritten.header,
-            kept: range,
-            trailer,
-            offset: frame.offset(),
-            old: &mut frame.reader,
-            position: 0,
+        let Rewritten { header, body: Body::Kept(kept), trailer } = &rewritten else {
+            return Ok((rewritten, after));
         };
         // As if it were at the path of the old one: a directory must hold a sparse frame.
-        let by_directory = frame.by_directory;
-        let mut seen = Frame { path: frame.path.clone(), by_directory, ..after.clone() }.map_reader(|()| new);
+        let (path, by_directory) = (frame.path.clone(), frame.by_directory);
+        let new = NewFrameReader { header, kept, trailer, frame, position: 0 };
+        let mut seen = Frame { path, by_directory, ..after.clone() }.map_reader(|()| new);
         match first_error(&Check::default().run(&mut seen)?.findings) {
             None => Ok((rewritten, after)),
             Some(wrong) => Err(Error::malformed(wrong.clone().in_new_frame())),
@@ -135,15 +138,11 @@ impl<'p> Job<'p> {
     /// Checks that the old frame has not changed since it was read. In place, it must also be the whole file, because
     /// the rest would be lost.
     fn check_old<R: Read + Seek>(&self, frame: &mut Frame<R>) -> Result<(), Error> {
-        let Some(Old { source, is_in_place, .. }) = &self.old else {
-            let now = frame.read_range(0, frame.header_bytes().len() as u64)?;
-            return if now == frame.header_bytes() { Ok(()) } else { Err(Error::changing(None)) };
-        };
-        let file = open_at_once(source).map_err(|error| Error::io("read", source, error));
-        if *is_in_place {
-            return frame.check_whole(source, &mut file?);
+        match &self.old {
+            None => frame.check_unchanged(),
+            Some(OldFrame { source, is_in_place: true, .. }) => frame.check_whole(source),
+            Some(OldFrame { source, .. }) => frame.check_same(source).map(drop),
         }
-        frame.check_same(source, &mut file?).map(drop)
     }
 
     /// Writes the new frame, while the locks of the old one are held.
@@ -155,20 +154,25 @@ impl<'p> Job<'p> {
         progress: &mut Progress<'_>,
     ) -> Result<Frame, Error> {
         let (rewritten, after) = self.read(&mut frame)?;
-        let new = destination.begin(self.makes_directory, self.old.is_none())?;
+        let new = destination.begin(self.old.is_none())?;
         progress.advance(0)?;
-        let Rewritten { header, body } = &rewritten;
+        let Rewritten { header, body, trailer } = &rewritten;
         let new = match body {
-            Body::Kept { range, trailer } => {
+            Body::Kept(kept) => {
                 if let (Some(directory), Some(old)) = (new.directory(), &self.old) {
                     copy_chunks(folder_of(&old.source), &new, directory, progress)?;
                 }
-                write(&mut frame, [header, trailer], range, &new, progress)?;
+                new.file().write_all(header).map_err(|error| new.unwritable(error))?;
+                let (path, position) = (frame.path.clone(), header.len() as u64);
+                let mut rest = NewFrameReader { header, kept, trailer, frame: &mut frame, position };
+                if copy_bytes(&mut rest, path.as_deref(), &new, &mut new.file(), progress)?
+                    != rest.len() - position
+                {
+                    return Err(Error::changing(None));
+                }
                 new
             }
-            Body::Moved { index, trailer } => {
-                move_chunks(&mut frame, new, (header, index, trailer), progress)?
-            }
+            Body::Moved(index) => move_chunks(&mut frame, new, (header, index, trailer), progress)?,
         };
         if let Some(old) = &self.old {
             keep(&new, old, old.is_sparse);
@@ -196,25 +200,6 @@ impl<'p> Job<'p> {
     }
 }
 
-/// Writes the header file of the new frame: the new header, the kept bytes of the old file, and the trailer.
-fn write<R: Read + Seek>(
-    frame: &mut Frame<R>,
-    [header, trailer]: [&[u8]; 2],
-    kept: &Range<u64>,
-    new: &NewFrame,
-    progress: &mut Progress<'_>,
-) -> Result<(), Error> {
-    let mut file = new.file();
-    file.write_all(header).map_err(|error| new.unwritable(error))?;
-    let (start, kept_len) = (frame.offset().saturating_add(kept.start), len(kept));
-    frame.reader.seek(SeekFrom::Start(start)).map_err(|error| frame.unreadable(error))?;
-    let mut old = Read::by_ref(&mut frame.reader).take(kept_len);
-    if copy_bytes(&mut old, frame.path.as_deref(), &mut file, new, progress)? != kept_len {
-        return Err(Error::changing(None));
-    }
-    file.write_all(trailer).map_err(|error| new.unwritable(error))
-}
-
 /// Copies the files of the chunks of a sparse frame.
 fn copy_chunks(from: &Path, new: &NewFrame, to: &Path, progress: &mut Progress<'_>) -> Result<(), Error> {
     let unwritable = |error| new.unwritable(error);
@@ -227,7 +212,7 @@ fn copy_chunks(from: &Path, new: &NewFrame, to: &Path, progress: &mut Progress<'
             let mut old = open_at_once(&path).map_err(unreadable)?;
             let file = File::options().write(true).create_new(true).open(to.join(entry.file_name()));
             let mut file = file.map_err(unwritable)?;
-            copy_bytes(&mut old, Some(&path), &mut file, new, progress)?;
+            copy_bytes(&mut old, Some(&path), new, &mut file, progress)?;
             keep_attributes(&file, &old.metadata().map_err(unreadable)?, false);
             file.sync_all().map_err(unwritable)?;
         }
@@ -239,8 +224,8 @@ fn copy_chunks(from: &Path, new: &NewFrame, to: &Path, progress: &mut Progress<'
 fn copy_bytes(
     old: &mut impl Read,
     path: Option<&Path>,
-    to: &mut impl Write,
     new: &NewFrame,
+    to: &mut impl Write,
     progress: &mut Progress<'_>,
 ) -> Result<u64, Error> {
     let (mut piece, mut copied) = (Vec::new(), 0);
@@ -295,54 +280,58 @@ fn move_chunks<R: Read + Seek>(
     output.finish(header, index, trailer, || progress.advance(0))
 }
 
-/// The number of bytes that are kept.
-fn len(kept: &Range<u64>) -> u64 {
-    kept.end.saturating_sub(kept.start)
-}
-
-/// A reader of a new frame before it is written, so `check` can read it.
-struct Unwritten<'j, R> {
+/// A reader of a new frame before it is written, so it can be checked.
+struct NewFrameReader<'j, R> {
     header: &'j [u8],
+    /// The bytes of the old frame after the header.
     kept: &'j Range<u64>,
     trailer: &'j [u8],
-    old: &'j mut R,
-    /// The offset of the old frame in its file.
-    offset: u64,
+    frame: &'j mut Frame<R>,
     position: u64,
 }
 
-/// The bytes from an offset on.
-fn rest(bytes: &[u8], offset: u64) -> &[u8] {
-    usize::try_from(offset).ok().and_then(|offset| bytes.get(offset..)).unwrap_or_default()
+impl<R> NewFrameReader<'_, R> {
+    /// The offset of the trailer.
+    fn kept_end(&self) -> u64 {
+        (self.header.len() as u64).saturating_add(self.kept.end.saturating_sub(self.kept.start))
+    }
+
+    fn len(&self) -> u64 {
+        self.kept_end().saturating_add(self.trailer.len() as u64)
+    }
 }
 
-impl<R: Read + Seek> Read for Unwritten<'_, R> {
+impl<R: Read + Seek> Read for NewFrameReader<'_, R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let Self { header, kept, trailer, offset: before, .. } = *self;
-        let kept_len = len(kept);
-        let read = match self.position.checked_sub(header.len() as u64) {
-            None => rest(header, self.position).read(buffer),
-            Some(offset) if offset < kept_len => {
-                self.old.seek(SeekFrom::Start(before.saturating_add(kept.start).saturating_add(offset)))?;
-                Read::by_ref(self.old).take(kept_len - offset).read(buffer)
+        let (position, kept_end) = (self.position, self.kept_end());
+        let after_header = position.checked_sub(self.header.len() as u64);
+        let read = match (after_header, position.checked_sub(kept_end)) {
+            (None, _) => rest(self.header, position).read(buffer),
+            (_, Some(after_kept)) => rest(self.trailer, after_kept).read(buffer),
+            (Some(after_header), None) => {
+                let start = self.frame.offset().saturating_add(self.kept.start).saturating_add(after_header);
+                self.frame.reader.seek(SeekFrom::Start(start))?;
+                self.frame.reader.by_ref().take(kept_end - position).read(buffer)
             }
-            Some(offset) => rest(trailer, offset - kept_len).read(buffer),
         }?;
-        self.position = self.position.saturating_add(read as u64);
+        self.position = position.saturating_add(read as u64);
         Ok(read)
     }
 }
 
-impl<R> Seek for Unwritten<'_, R> {
+impl<R> Seek for NewFrameReader<'_, R> {
     fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
-        let Self { header, kept, trailer, .. } = *self;
-        let len = len(kept).saturating_add((header.len() + trailer.len()) as u64);
         let position = match to {
             SeekFrom::Start(position) => Some(position),
-            SeekFrom::End(offset) => len.checked_add_signed(offset),
+            SeekFrom::End(offset) => self.len().checked_add_signed(offset),
             SeekFrom::Current(offset) => self.position.checked_add_signed(offset),
         };
         self.position = position.ok_or(ErrorKind::InvalidInput)?;
         Ok(self.position)
     }
+}
+
+/// The bytes from an offset on.
+fn rest(bytes: &[u8], offset: u64) -> &[u8] {
+    usize::try_from(offset).ok().and_then(|offset| bytes.get(offset..)).unwrap_or_default()
 }

@@ -1,13 +1,12 @@
 //! The rewrite of a frame in the present format, with a new header and the same data.
 
-use core::fmt;
 use core::ops::ControlFlow;
 use std::fs::File;
 use std::io::{Read, Seek};
 use std::path::PathBuf;
 
-use crate::edit::job::Job;
-use crate::edit::rewritten::Wanted;
+use crate::edit::job::{Job, Origin};
+use crate::edit::rewritten::FrameChanges;
 use crate::error::Error;
 use crate::format::frame::Frame;
 use crate::progress::Progress;
@@ -78,18 +77,13 @@ use crate::progress::Progress;
 /// assert_eq!(error.to_string(), "layout caterva stores no dtype; give one");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
+#[derive(Debug)]
 #[must_use = "nothing is written without `apply`"]
 pub struct Rewrite<'p, R = File> {
     from: Origin<R>,
     to: PathBuf,
-    wanted: Wanted,
+    changes: FrameChanges,
     progress: Progress<'p>,
-}
-
-/// The place of the old frame.
-enum Origin<R> {
-    Path(PathBuf),
-    Reader { reader: R, offset: u64 },
 }
 
 impl Rewrite<'_> {
@@ -98,13 +92,13 @@ impl Rewrite<'_> {
     ///
     /// Each path is a file, or the directory of a sparse frame.
     pub fn new(from: impl Into<PathBuf>, to: impl Into<PathBuf>) -> Self {
-        Self::of(Origin::Path(from.into()), to.into())
+        Self::from_origin(Origin::Path(from.into()), to.into())
     }
 }
 
 impl<'p, R: Read + Seek> Rewrite<'p, R> {
-    fn of(from: Origin<R>, to: PathBuf) -> Self {
-        Self { from, to, wanted: Wanted::default(), progress: Progress::default() }
+    fn from_origin(from: Origin<R>, to: PathBuf) -> Self {
+        Self { from, to, changes: FrameChanges::default(), progress: Progress::default() }
     }
 
     /// Begins a rewrite of the contiguous frame that begins at an offset of a file, such as a [member of a zip
@@ -124,7 +118,7 @@ impl<'p, R: Read + Seek> Rewrite<'p, R> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn read_at(reader: R, offset: u64, to: impl Into<PathBuf>) -> Self {
-        Self::of(Origin::Reader { reader, offset }, to.into())
+        Self::from_origin(Origin::Reader { reader, offset }, to.into())
     }
 
     /// Sets the dtype of the array. It is needed if the old layout stores none.
@@ -141,7 +135,7 @@ impl<'p, R: Read + Seek> Rewrite<'p, R> {
     /// # Ok::<(), b2nd_frame::Error>(())
     /// ```
     pub fn dtype(mut self, dtype: impl Into<String>) -> Self {
-        self.wanted.dtype = Some(dtype.into());
+        self.changes.dtype = Some(dtype.into());
         self
     }
 
@@ -149,7 +143,7 @@ impl<'p, R: Read + Seek> Rewrite<'p, R> {
     /// [interrupted resize](crate::FindingCode::InterruptedResize), any shape with the existing number of chunks is
     /// possible.
     pub fn shape(mut self, shape: &[i64]) -> Self {
-        self.wanted.shape = Some(shape.into());
+        self.changes.shape = Some(shape.into());
         self
     }
 
@@ -171,7 +165,7 @@ impl<'p, R: Read + Seek> Rewrite<'p, R> {
     /// ```
     // Never in place, because a directory cannot replace a file in one step.
     pub fn sparse(mut self, is_sparse: bool) -> Self {
-        self.wanted.is_sparse = Some(is_sparse);
+        self.changes.is_sparse = Some(is_sparse);
         self
     }
 
@@ -223,20 +217,9 @@ impl<'p, R: Read + Seek> Rewrite<'p, R> {
     /// assert_eq!(after.array()?.expect("an array").meta().layout().name(), "b2nd");
     /// # Ok::<(), b2nd_frame::Error>(())
     /// ```
-    pub fn preview(self) -> Result<Frame<()>, Error> {
-        let Self { from, to, wanted, .. } = self;
-        let (_, after) = match from {
-            Origin::Path(from) => {
-                let (job, _) = Job::new(&from, &to, &wanted)?;
-                job.read(&mut Frame::open(&from)?)?
-            }
-            Origin::Reader { reader, offset } => {
-                let mut frame = Frame::read_at(reader, offset)?;
-                let (job, _) = Job::of_reader(&frame, &to, &wanted)?;
-                job.read(&mut frame)?
-            }
-        };
-        Ok(after)
+    pub fn preview(mut self) -> Result<Frame<()>, Error> {
+        let (job, _) = Job::new(&mut self.from, &self.to, &self.changes)?;
+        job.read(&mut self.from.open()?).map(|(_, after)| after)
     }
 
     /// Writes the new frame, and opens it.
@@ -277,37 +260,9 @@ impl<'p, R: Read + Seek> Rewrite<'p, R> {
     /// assert_eq!(Frame::open(&path)?.header_bytes(), frame.header_bytes());
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn apply(self) -> Result<Frame, Error> {
-        let Self { from, to, wanted, mut progress } = self;
-        match from {
-            Origin::Path(from) => {
-                let (job, destination) = Job::new(&from, &to, &wanted)?;
-                let locks = job.lock()?;
-                job.apply(Frame::open(&from)?, locks, destination, &mut progress)
-            }
-            Origin::Reader { reader, offset } => {
-                let frame = Frame::read_at(reader, offset)?;
-                let (job, destination) = Job::of_reader(&frame, &to, &wanted)?;
-                let locks = job.lock()?;
-                job.apply(frame, locks, destination, &mut progress)
-            }
-        }
-    }
-}
-
-impl<R> fmt::Debug for Rewrite<'_, R> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { from, to, wanted: Wanted { shape, dtype, is_sparse }, progress: _ } = self;
-        let from: &dyn fmt::Debug = match from {
-            Origin::Path(path) => path,
-            Origin::Reader { offset, .. } => offset,
-        };
-        f.debug_struct("Rewrite")
-            .field("from", from)
-            .field("to", to)
-            .field("shape", shape)
-            .field("dtype", dtype)
-            .field("is_sparse", is_sparse)
-            .finish_non_exhaustive()
+    pub fn apply(mut self) -> Result<Frame, Error> {
+        let (job, destination) = Job::new(&mut self.from, &self.to, &self.changes)?;
+        let locks = job.lock()?;
+        job.apply(self.from.open()?, locks, destination, &mut self.progress)
     }
 }

@@ -23,53 +23,56 @@ use crate::rules::chunk::ChunkRules;
 use crate::write::index::NewIndex;
 
 /// The requested changes of a rewrite.
-#[derive(Default)]
-pub(crate) struct Wanted {
+#[derive(Debug, Default)]
+pub(crate) struct FrameChanges {
     pub(crate) shape: Option<Vec<i64>>,
     pub(crate) dtype: Option<String>,
     pub(crate) is_sparse: Option<bool>,
 }
 
-/// A frame in the present format: a new header and the body after it.
+/// A frame in the present format, before it is written.
 pub(crate) struct Rewritten {
     pub(crate) header: Vec<u8>,
     pub(crate) body: Body,
+    pub(crate) trailer: Vec<u8>,
 }
 
-/// The bytes after the header.
+/// The bytes between header and trailer.
 pub(crate) enum Body {
     /// A byte range of the old frame. It needs no change, because the offsets of chunks count from the end of the
-    /// header. `trailer` is empty if `range` includes the old trailer.
-    Kept { range: Range<u64>, trailer: Vec<u8> },
+    /// header.
+    Kept(Range<u64>),
     /// The chunks one by one and a new index, because the frame type changes.
-    Moved { index: NewIndex, trailer: Vec<u8> },
+    Moved(NewIndex),
 }
 
 impl Rewritten {
     /// Converts a frame. It must have no errors except a lost type size, or an interrupted resize that the new shape
     /// undoes.
-    pub(crate) fn of<R: Read + Seek>(frame: &mut Frame<R>, wanted: &Wanted) -> Result<Self, Error> {
-        let Wanted { shape, dtype, is_sparse } = wanted;
+    pub(crate) fn new<R: Read + Seek>(frame: &mut Frame<R>, changes: &FrameChanges) -> Result<Self, Error> {
+        let FrameChanges { shape, dtype, is_sparse } = changes;
         let typesize = checked_typesize(frame, shape.is_some())?;
         let is_present = frame.header().generation == Generation::Present;
         let mut header = HeaderBuilder::new();
         header.copy(frame.header(), frame.header_bytes());
         header.set(HeaderField::Typesize, &typesize.to_be_bytes());
-        let (body, bytes_after) = match is_sparse.filter(|&to| to != frame.header().is_sparse()) {
-            None => kept(frame)?,
+        let old_trailer = frame.trailer()?;
+        let trailer = if is_present { old_trailer.bytes().to_vec() } else { present_trailer(&old_trailer)? };
+        let (body, body_len) = match is_sparse.filter(|&to| to != frame.header().is_sparse()) {
+            None => {
+                let (start, end) = (frame.header().header_len as u64, old_trailer.offset());
+                (Body::Kept(start..end), end.saturating_sub(start))
+            }
             Some(is_sparse) => {
                 let (index, cbytes) = moved(frame, is_sparse)?;
-                let trailer = frame.trailer()?;
-                let trailer = if is_present { trailer.bytes().to_vec() } else { present_trailer(&trailer)? };
-                let in_frame = if is_sparse { 0 } else { cbytes };
                 header.set_sparse(is_sparse);
                 header
                     .set(HeaderField::Cbytes, &i64::try_from(cbytes).map_err(|_| too_large())?.to_be_bytes());
-                let bytes_after =
-                    in_frame.saturating_add(index.written_len()).saturating_add(trailer.len() as u64);
-                (Body::Moved { index, trailer }, bytes_after)
+                let len = index.written_len().saturating_add(if is_sparse { 0 } else { cbytes });
+                (Body::Moved(index), len)
             }
         };
+        let bytes_after = body_len.saturating_add(trailer.len() as u64);
 
         // Without an array only the frame type can change.
         let array = frame.array()?;
@@ -77,7 +80,7 @@ impl Rewritten {
             return Err(no_array());
         }
         let value =
-            array.as_ref().map(|array| metalayer(array, frame.header(), typesize, wanted)).transpose()?;
+            array.as_ref().map(|array| metalayer(array, frame.header(), typesize, changes)).transpose()?;
         if !is_present {
             // The low 4 bits are the version of the format; the flags above them stay.
             let [general, ..] = frame.header().flags;
@@ -85,14 +88,20 @@ impl Rewritten {
             let array = array.as_ref().ok_or_else(no_array)?;
             header.set(HeaderField::Blocksize, &blocksize(array, typesize)?.to_be_bytes());
         }
-        let layers = frame.metalayers().iter().map(|layer| match (frame.array_metalayer(), &value) {
-            (Some(array), Some(value)) if array == layer => (ARRAY_NAME.as_bytes(), &value[..]),
-            _ => (layer.raw_name(), layer.bytes()),
-        });
-        let section = Section::build(&SectionRules::HEADER, header.len(), &layers.collect::<Vec<_>>());
+        let section = section(frame, header.len(), value.as_deref());
         let header = section.and_then(|section| header.finish(&section, bytes_after));
-        Ok(Self { header: header.ok_or_else(too_large)?, body })
+        Ok(Self { header: header.ok_or_else(too_large)?, body, trailer })
     }
+}
+
+/// The metalayers of a frame after the first `start` bytes of its header, with another metalayer of the array.
+pub(super) fn section<R>(frame: &Frame<R>, start: usize, array: Option<&[u8]>) -> Option<Vec<u8>> {
+    let of_array = frame.array_metalayer().zip(array);
+    let layers = frame.metalayers().iter().map(|layer| match of_array {
+        Some((old, new)) if old == layer => (ARRAY_NAME.as_bytes(), new),
+        _ => (layer.raw_name(), layer.bytes()),
+    });
+    Section::build(&SectionRules::HEADER, start, &layers.collect::<Vec<_>>())
 }
 
 /// The type size of a frame without errors, or the right one if it was lost. The check includes the headers of chunks,
@@ -112,26 +121,13 @@ fn checked_typesize<R: Read + Seek>(frame: &mut Frame<R>, has_shape: bool) -> Re
     Ok(typesize)
 }
 
-/// The bytes of a frame that are kept, and the number of bytes after the new header.
-fn kept<R: Read + Seek>(frame: &mut Frame<R>) -> Result<(Body, u64), Error> {
-    let (start, mut end) = (frame.header().header_len as u64, frame.header().frame_len);
-    let mut trailer = Vec::new();
-    if frame.header().generation != Generation::Present {
-        let old = frame.trailer()?;
-        end = old.offset();
-        trailer = present_trailer(&old)?;
-    }
-    let bytes_after = end.saturating_sub(start).saturating_add(trailer.len() as u64);
-    Ok((Body::Kept { range: start..end, trailer }, bytes_after))
-}
-
 /// The chunk index in a frame of another type, and the stored size of all chunks.
 // The new header must be known before anything is written, so a preview can show it. Hence the chunks are read twice,
 // first only their headers.
 fn moved<R: Read + Seek>(frame: &mut Frame<R>, is_sparse: bool) -> Result<(NewIndex, u64), Error> {
     let rules = ChunkRules { may_be_short: is_sparse, ..ChunkRules::new(frame.header(), frame.is_array()) };
     let mut chunks = frame.chunks()?;
-    let mut index = NewIndex::new(chunks.len()).ok_or_else(too_large)?;
+    let mut index = NewIndex::new(chunks.len())?;
     let (mut cbytes, mut files) = (0_u64, 0);
     while let Some(entry) = chunks.next().transpose()? {
         let number = entry.number;
@@ -161,7 +157,7 @@ fn metalayer(
     array: &Array<'_>,
     header: &Header,
     typesize: i32,
-    Wanted { shape, dtype, .. }: &Wanted,
+    FrameChanges { shape, dtype, .. }: &FrameChanges,
 ) -> Result<Vec<u8>, Error> {
     if let Some(shape) = shape {
         check_shape(array, header, shape)?;

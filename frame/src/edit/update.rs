@@ -13,8 +13,9 @@ use b2nd_serde::{Geometry, Layout, Meta, to_vec};
 use serde::Serialize;
 
 use crate::check::Check;
-use crate::edit::attributes::{Old, keep};
-use crate::edit::change::{difference, no_array};
+use crate::edit::attributes::{OldFrame, keep};
+use crate::edit::change::{no_array, overwrite};
+use crate::edit::rewritten::section;
 use crate::error::Error;
 use crate::finding::first_error;
 use crate::format::chunk_file;
@@ -25,11 +26,11 @@ use crate::format::header_builder::HeaderBuilder;
 use crate::format::hole::{MARK_LEN, mark};
 use crate::format::index::{ChunkEntry, ChunkPlace, EntryValue, index_start};
 use crate::format::marker::Marker;
-use crate::format::section::{ARRAY_NAME, Section, SectionRules};
+use crate::format::section::ARRAY_NAME;
 use crate::format::trailer::Trailer;
 use crate::io::lock::ExclusiveLock;
 use crate::io::source::read_up_to;
-use crate::write::array::params;
+use crate::write::array::{check_region, is_whole, params};
 use crate::write::builder::vlmetalayer_chunk;
 use crate::write::destination::{Destination, NewFrame};
 use crate::write::index::NewIndex;
@@ -186,18 +187,9 @@ impl ArrayUpdate {
     /// [`InvalidInput`](crate::ErrorKind::InvalidInput) if the ranges do not fit the shape, or the number of bytes not the
     /// region. [`Malformed`](crate::ErrorKind::Malformed) if a chunk cannot be decompressed. Nothing is changed then.
     pub fn write(&mut self, region: &[Range<u64>], items: &[u8]) -> Result<(), Error> {
-        let Self { geometry, typesize, .. } = &*self;
-        let parts = geometry.chunks_in(region).map_err(Error::geometry)?;
-        let lengths = region.iter().map(|range| range.end - range.start);
-        let needed = lengths.fold(*typesize as u64, u64::saturating_mul);
-        if needed != items.len() as u64 {
-            let found = items.len();
-            return Err(Error::invalid_input(format_args!(
-                "the region has {needed} bytes of items, but {found} are given"
-            )));
-        }
-        let numbers: Vec<(u64, bool)> =
-            parts.map(|part| (part.number(), part.extent() == part.whole().extent())).collect();
+        check_region(&self.geometry, region, self.typesize, items.len())?;
+        let parts = self.geometry.chunks_in(region).map_err(Error::geometry)?;
+        let numbers: Vec<_> = parts.map(|part| (part.number(), is_whole(&part))).collect();
         // What can fail comes first.
         self.load(&numbers)?;
         let Self { geometry, typesize, pending, .. } = self;
@@ -259,8 +251,7 @@ impl ArrayUpdate {
         let after = resize.after();
         // Fails if the new numbers do not fit the format.
         let sizes = Sizes::new(&meta, self.typesize)?;
-        NewIndex::new(sizes.nchunks)
-            .ok_or_else(|| Error::too_large("the array would have too many chunks"))?;
+        NewIndex::new(sizes.nchunks)?;
         let grown = |&(old, new): &(u64, u64)| {
             let ends = before.chunk(old).zip(after.chunk(new));
             ends.is_some_and(|(old, new)| {
@@ -345,13 +336,13 @@ impl ArrayUpdate {
         }
         let mut frame = self.opened()?;
         let plan = self.plan()?;
-        let mut old = OldChunks::of(&mut frame, &self.kept())?;
+        let mut old = OldChunks::read(&mut frame, &self.kept())?;
         if self.frame.header().is_sparse() {
             let too_high: Vec<_> = old.files().filter(|&(_, file)| is_too_high(file, old.nbytes)).collect();
             if !too_high.is_empty() {
                 // As if they were changed, so they get files with other numbers.
                 self.load(&too_high.iter().map(|&(number, _)| (number, false)).collect::<Vec<_>>())?;
-                old = OldChunks::of(&mut frame, &self.kept())?;
+                old = OldChunks::read(&mut frame, &self.kept())?;
             }
             self.flush_sparse(frame, plan, &old)
         } else if self.is_in_place(&frame, &plan, &old) {
@@ -420,17 +411,13 @@ impl ArrayUpdate {
         let flag = if self.vlmetalayers.is_empty() { Marker::False } else { Marker::True };
         header.set(HeaderField::HasVlmetalayers, &[flag.to_u8()]);
         let array = to_vec(&self.meta).map_err(|error| Error::encode(ARRAY_NAME, error))?;
-        let layers = self.frame.metalayers().iter().map(|layer| match self.frame.array_metalayer() {
-            Some(of_array) if of_array == layer => (layer.raw_name(), &array[..]),
-            _ => (layer.raw_name(), layer.bytes()),
-        });
-        let section = Section::build(&SectionRules::HEADER, header.len(), &layers.collect::<Vec<_>>());
+        let section = section(&self.frame, header.len(), Some(&array));
         let layers: Vec<_> = self.vlmetalayers.iter().map(|(name, chunk)| (&name[..], &chunk[..])).collect();
         Ok(Plan {
             header,
             section: section.ok_or_else(too_large)?,
             trailer: Trailer::build(&layers, <_>::default()).ok_or_else(too_large)?,
-            index: NewIndex::new(sizes.nchunks).ok_or_else(too_large)?,
+            index: NewIndex::new(sizes.nchunks)?,
             sizes,
             is_sparse: self.frame.header().is_sparse(),
             can_be_nan: can_be_nan(&self.meta.parse_dtype(), sizes.typesize),
@@ -494,12 +481,7 @@ impl ArrayUpdate {
             lock.raise_counter()?;
         }
         // One write within a page, so a killed process leaves the old frame or the new one.
-        if let Some(changed) = difference(self.frame.header_bytes(), &header) {
-            file.seek(SeekFrom::Start(changed.start as u64))
-                .and_then(|_| file.write_all(header.get(changed).unwrap_or_default()))
-                .and_then(|()| file.sync_all())
-                .map_err(unwritable)?;
-        }
+        overwrite(&mut file, self.frame.header_bytes(), &header).map_err(unwritable)?;
         // The commit is done, so an error is none of it: without its mark, a hole is only a warning of `check`.
         let index = index_start(self.frame.header());
         for (start, len) in old.gone.iter().copied().chain([(index, frame_len - index)]) {
@@ -511,7 +493,7 @@ impl ArrayUpdate {
     /// Checks that the frame is the whole file, and removes what a killed commit left behind it.
     fn check_end(&self, file: &mut File) -> Result<(), Error> {
         let frame_len = self.frame.header().frame_len;
-        if self.frame.check_same(&self.path, file)? > frame_len {
+        if self.frame.check_same(&self.path)? > frame_len {
             let unreadable = |error| Error::io("read", &self.path, error);
             let mut start = Vec::new();
             file.seek(SeekFrom::Start(frame_len))
@@ -521,12 +503,12 @@ impl ArrayUpdate {
                 file.set_len(frame_len).map_err(|error| Error::io("write", &self.path, error))?;
             }
         }
-        self.frame.check_whole(&self.path, file)
+        self.frame.check_whole(&self.path)
     }
 
     /// Writes the whole frame to a new file, which replaces the old one.
     fn flush_to_new_file(&mut self, mut frame: Frame, plan: Plan) -> Result<(), Error> {
-        let new = self.new_file()?;
+        let new = Destination::taken(&self.path)?.begin(false)?;
         let kept = self.kept();
         let mut writer = FrameWriter::new(Output::begin(new, plan.header_len())?, plan);
         let mut chunks = frame.chunks()?;
@@ -534,16 +516,14 @@ impl ArrayUpdate {
             for (&origin, &number) in &kept {
                 let Some(entry) = chunks.get(origin)? else { continue };
                 match chunks.compressed(&entry)? {
-                    Some(chunk) => writer.put_chunk(number, &chunk)?,
+                    Some(chunk) => writer.put(number, [&chunk, &[]])?,
                     None => writer.keep(number, entry_value(&entry, 0)?)?,
                 }
             }
             Ok(())
         })?;
         let new = writer.finish()?;
-        self.replace(&new)?;
-        drop(frame);
-        new.rename().map(drop)
+        self.replace(frame, new)
     }
 
     /// Writes new chunk files, and then a new file with the header and the index, which replaces the old one.
@@ -552,12 +532,17 @@ impl ArrayUpdate {
         // The files of the present index stay until it is replaced.
         let kept = || old.files().map(|(_, file)| file);
         let taken = kept().chain(old.gone.iter().map(|&(number, _)| number)).collect();
-        let output = Output::beside(self.new_file()?, directory.clone(), taken, old.nbytes);
+        let output = Output::sparse(
+            Destination::taken(&self.path)?.begin(false)?,
+            directory.clone(),
+            taken,
+            old.nbytes,
+        );
         let mut writer = FrameWriter::new(output, plan);
         let written = self.write_chunks(&mut writer, |writer| {
             old.kept.iter().try_for_each(|&(number, entry)| writer.keep(number, entry))
         });
-        let (files, cbytes) = (writer.files(), writer.cbytes());
+        let (files, cbytes) = (writer.output.files().to_vec(), writer.output.len);
         let written = written.and_then(|()| match kept().chain(files.iter().copied()).max() {
             Some(last) if is_too_high(last, cbytes) => Err(Error::too_large(format_args!(
                 "chunk file {last} has a higher number than C-Blosc2 opens with {cbytes} bytes of chunks; \
@@ -571,35 +556,23 @@ impl ArrayUpdate {
                 let _ = fs::remove_file(directory.join(chunk_file::name(number)));
             }
         };
-        let renamed = written.and_then(|()| writer.finish()).and_then(|new| {
-            self.replace(&new)?;
-            drop(frame);
-            new.rename().map(drop)
-        });
+        let renamed = written.and_then(|()| writer.finish()).and_then(|new| self.replace(frame, new));
         renamed.inspect_err(|_| remove(&files))?;
         remove(&old.gone.iter().map(|&(number, _)| number).collect::<Vec<_>>());
         Ok(())
     }
 
-    /// A new file beside the old one, which it will replace.
-    fn new_file(&self) -> Result<NewFrame, Error> {
-        let unwritable = |error| Error::io("write", &self.path, error);
-        // A link stays, and its target is replaced. A file that may not be written is not replaced.
-        let target = fs::canonicalize(&self.path).map_err(unwritable)?;
-        OpenOptions::new().write(true).open(&target).map_err(unwritable)?;
-        Destination::taken(&self.path, target)?.begin(false, false)
-    }
-
-    /// The last steps before the rename.
-    fn replace(&mut self, new: &NewFrame) -> Result<(), Error> {
-        keep(new, &Old { source: self.path.clone(), is_in_place: true, is_sparse: false }, false);
+    /// Gives a new file the attributes and the path of the old one.
+    fn replace(&mut self, old: Frame, new: NewFrame) -> Result<(), Error> {
+        keep(&new, &OldFrame { source: self.path.clone(), is_in_place: true, is_sparse: false }, false);
         new.sync()?;
-        let mut file = File::open(&self.path).map_err(|error| Error::io("read", &self.path, error))?;
-        self.frame.check_same(&self.path, &mut file)?;
-        match &mut self.lock {
-            Some(lock) => lock.raise_counter(),
-            None => Ok(()),
+        self.frame.check_same(&self.path)?;
+        if let Some(lock) = &mut self.lock {
+            lock.raise_counter()?;
         }
+        // Some systems do not replace a file that is open.
+        drop(old);
+        new.rename().map(drop)
     }
 }
 
@@ -623,7 +596,7 @@ impl OldChunks {
     }
 
     /// `kept` has the new number of each chunk that stays.
-    fn of(frame: &mut Frame, kept: &BTreeMap<u64, u64>) -> Result<Self, Error> {
+    fn read(frame: &mut Frame, kept: &BTreeMap<u64, u64>) -> Result<Self, Error> {
         let header_len = frame.header().header_len as u64;
         let mut old = Self { kept: Vec::new(), nbytes: 0, gone: Vec::new() };
         let mut chunks = frame.chunks()?;

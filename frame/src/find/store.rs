@@ -79,10 +79,16 @@ impl Store {
     /// ```
     pub fn open(path: impl AsRef<Path>) -> Result<Option<Self>, Error> {
         let path = path.as_ref();
-        if path.is_dir() { Self::of_folder(path) } else { Self::of_zip(path) }
+        if path.is_dir() {
+            return Self::open_folder(path);
+        }
+        if fs::metadata(path).is_ok_and(|metadata| !metadata.is_file()) {
+            return Err(not_a_file(path));
+        }
+        Self::read_zip(open_at_once(path).map_err(|error| Error::io("read", path, error))?, path)
     }
 
-    fn of_folder(path: &Path) -> Result<Option<Self>, Error> {
+    fn open_folder(path: &Path) -> Result<Option<Self>, Error> {
         if !path.join(Store::FILE).is_file() {
             return Ok(None);
         }
@@ -95,13 +101,6 @@ impl Store {
             opened => Ok(opened.ok().and_then(|mut frame| frame.trailer().ok())),
         };
         Self::new(kind, embed.trailer().ok().as_ref(), &names, trailer_of).map(Some)
-    }
-
-    fn of_zip(path: &Path) -> Result<Option<Self>, Error> {
-        if fs::metadata(path).is_ok_and(|metadata| !metadata.is_file()) {
-            return Err(not_a_file(path));
-        }
-        Self::read_zip(open_at_once(path).map_err(|error| Error::io("read", path, error))?, path)
     }
 
     /// Reads a store in a zip file that has no path, such as an object in an object store. If no metalayer identifies
@@ -305,32 +304,28 @@ fn table_key(name: &str) -> Option<String> {
     }
 }
 
-/// A type for a map of which one text is read.
-macro_rules! text_of_map {
-    ($(#[$doc:meta])* $name:ident $key:literal) => {
-        $(#[$doc])*
-        struct $name(Option<String>);
+/// The texts that are read of a map: the kind of an object, the path of a mounted group, the schema of a table.
+struct MapTexts {
+    kind: Option<String>,
+    dataset: Option<String>,
+    schema: Option<String>,
+}
 
-        impl<'m> Deserialize<'m> for $name {
-            fn deserialize<D: Deserializer<'m>>(deserializer: D) -> Result<Self, D::Error> {
-                values_of([$key], deserializer).map(|[text]| Self(text))
-            }
-        }
-    };
+impl<'m> Deserialize<'m> for MapTexts {
+    fn deserialize<D: Deserializer<'m>>(deserializer: D) -> Result<Self, D::Error> {
+        let [kind, dataset, schema] = values_of(["kind", "dataset", "schema"], deserializer)?;
+        Ok(Self { kind, dataset, schema })
+    }
 }
 
 /// The keys of remote stores.
 fn mounts(trailer: &Trailer) -> Vec<String> {
-    text_of_map! {
-        /// The kind of an object that has no frame in the tree.
-        Object "kind"
-    }
-
+    // The objects that have no frame in the tree.
     let objects = trailer
         .list("_object_registry")
-        .and_then(|list| rmp_serde::from_slice::<BTreeMap<String, Object>>(&list).ok());
+        .and_then(|list| rmp_serde::from_slice::<BTreeMap<String, MapTexts>>(&list).ok());
     let objects = objects.unwrap_or_default().into_iter();
-    objects.filter(|(_, Object(kind))| kind.as_deref() == Some("remote_store")).map(|(key, _)| key).collect()
+    objects.filter(|(_, object)| object.kind.as_deref() == Some("remote_store")).map(|(key, _)| key).collect()
 }
 
 /// The content of a remote store.
@@ -345,15 +340,6 @@ struct Manifest {
 /// Reads the manifest that python-blosc2 saves for a remote store: the path of the mounted group (`source.dataset`),
 /// and the kind of each object by its path (`nodes`).
 fn manifest(trailer: &Trailer) -> Option<Manifest> {
-    text_of_map! {
-        /// The path of the mounted group in the remote store.
-        Dataset "dataset"
-    }
-    text_of_map! {
-        /// The schema of a table.
-        Table "schema"
-    }
-
     /// An object: a list with its kind, and for a table its schema. The list begins with `__tuple__` if it was a tuple
     /// in Python.
     struct Node {
@@ -378,12 +364,9 @@ fn manifest(trailer: &Trailer) -> Option<Manifest> {
                         kind = list.next_element()?;
                     }
                     let is_table = kind.as_deref() == Some(TABLE_KIND);
-                    let table = if is_table { list.next_element()? } else { None };
+                    let table: Option<MapTexts> = if is_table { list.next_element()? } else { None };
                     while list.next_element::<IgnoredAny>()?.is_some() {}
-                    Ok(Node {
-                        kind: kind.unwrap_or_default(),
-                        schema: table.and_then(|Table(schema)| schema),
-                    })
+                    Ok(Node { kind: kind.unwrap_or_default(), schema: table.and_then(|table| table.schema) })
                 }
             }
 
@@ -393,7 +376,7 @@ fn manifest(trailer: &Trailer) -> Option<Manifest> {
 
     let value = trailer.list("b2remote_manifest")?;
     let mut nodes: BTreeMap<String, Node> = map_value(&value, "nodes")?;
-    let root = map_value(&value, "source").and_then(|Dataset(path)| path).unwrap_or_default();
+    let root = map_value(&value, "source").and_then(|source: MapTexts| source.dataset).unwrap_or_default();
     let key = |path: &str| {
         let path = path.strip_prefix(&root)?;
         let path = if root.is_empty() { path } else { path.strip_prefix('/')? };

@@ -359,7 +359,7 @@ fn list<R: Read + Seek>(reader: Listening<'_, R>) -> Result<(Vec<ZipMember>, R),
         )));
     }
     let directory = Directory { start: archive.directory_offset(), end: archive.eocd_offset() };
-    let mut found = Vec::new();
+    let mut members = Vec::new();
     let mut entries = archive.entries(&mut buffer);
     while let Some(entry) = entries.next_entry().map_err(|error| not_a_zip(&error))? {
         if entry.is_dir() {
@@ -367,27 +367,20 @@ fn list<R: Read + Seek>(reader: Listening<'_, R>) -> Result<(Vec<ZipMember>, R),
         }
         let name = String::from_utf8_lossy(entry.file_path().as_bytes()).into_owned();
         let is_stored = entry.compression_method() == CompressionMethod::STORE;
-        let is_open = is_stored && !entry.flags().is_encrypted();
-        let (crc32, record) = (entry.crc32(), entry.central_directory_offset());
-        found.push((name, is_open, entry.local_header_offset(), entry.wayfinder(), crc32, record));
-    }
-    let mut members = Vec::new();
-    for (name, is_open, start, wayfinder, crc32, record) in found {
+        let is_readable = is_stored && !entry.flags().is_encrypted();
+        let (crc32, record, local) =
+            (entry.crc32(), entry.central_directory_offset(), entry.local_header_offset());
         let (offset, end, content) =
-            match archive.get_entry(wayfinder).map(|entry| entry.compressed_data_range()) {
-                Ok((offset, end)) => {
-                    (offset, end, if is_open { MemberContent::Other } else { MemberContent::Compressed })
-                }
+            match archive.get_entry(entry.wayfinder()).map(|entry| entry.compressed_data_range()) {
+                Ok((offset, end)) if is_readable => (offset, end, MemberContent::Other),
+                Ok((offset, end)) => (offset, end, MemberContent::Compressed),
                 Err(error) => {
                     let text = format!("member {}: {error}", Escaped(&name));
-                    (
-                        start,
-                        start,
-                        MemberContent::Broken(Finding::new(FindingCode::DamagedZip, Place::File).text(text)),
-                    )
+                    let finding = Finding::new(FindingCode::DamagedZip, Place::File).text(text);
+                    (local, local, MemberContent::Broken(finding))
                 }
             };
-        let (len, local) = (end.saturating_sub(offset), start);
+        let len = end.saturating_sub(offset);
         members.push(ZipMember { name, offset, len, content, crc32, record, local, directory });
     }
     refuse_overlaps(&mut members, archive.directory_offset());

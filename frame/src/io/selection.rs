@@ -12,7 +12,7 @@ use crate::format::frame::Frame;
 use crate::format::object_kind::ObjectKind;
 use crate::io::subscripts::{AxisForm, Indices, Subscript};
 use crate::rules::array::{agreement, valid_geometry};
-use crate::rules::header::{self, Surroundings};
+use crate::rules::header;
 
 /// A slice of the array of a frame, which can be read.
 pub(super) struct Selection {
@@ -103,7 +103,7 @@ fn array_with_data<R>(frame: &Frame<R>) -> Result<Array<'_>, Error> {
             ));
         }
     }
-    let mut findings = header::check(frame, Surroundings::default());
+    let mut findings = header::check(frame);
     findings.extend(agreement(&array, frame.header()));
     match first_error(&findings) {
         Some(finding) => Err(Error::malformed(finding.clone())),

@@ -5,6 +5,7 @@ use b2nd_chunk::header::{MAX_BLOCKSIZE, typesize_byte};
 use b2nd_chunk::{ChunkHeader, SpecialValue};
 
 use crate::code::FindingCode;
+#[cfg(feature = "decompress")]
 use crate::error::Error;
 use crate::finding::{Finding, Place};
 use crate::format::header::Header;

@@ -20,23 +20,14 @@ const LIST_MARKER: u8 = Marker::Array16.to_u8();
 /// The largest parameter of a filter that python-blosc2 opens.
 pub(crate) const MAX_PARAMETER: u8 = i8::MAX as u8;
 
-/// The place where the header was read. It matters only for sparse frames.
-#[derive(Clone, Copy, Default)]
-pub(crate) struct Surroundings {
-    /// Whether it was read from a file that is not named `chunks.b2frame`.
-    pub(crate) is_elsewhere: bool,
-    /// Whether it was opened with the path of a directory.
-    pub(crate) by_directory: bool,
-}
-
 /// The faults and oddities of a header.
-pub(crate) fn check<R>(frame: &Frame<R>, surroundings: Surroundings) -> Vec<Finding> {
+pub(crate) fn check<R>(frame: &Frame<R>) -> Vec<Finding> {
     let (header, section) = (&frame.header, &frame.section);
     let mut findings = Vec::new();
     findings.extend(version(header));
     let type_at = header.range(HeaderField::Flags).map_or(0, |flags| flags.start + FRAME_TYPE);
     let about_type = |text| Finding::new(FindingCode::FrameType, Place::Header).at(type_at as u64).text(text);
-    findings.extend(check_frame_type(header, surroundings).err().map(about_type));
+    findings.extend(check_frame_type(frame).err().map(about_type));
     findings.extend(filters(header));
     findings.extend(sizes(header));
     findings.extend(index_size(section));
@@ -104,14 +95,14 @@ fn sizes(header: &Header) -> Vec<Finding> {
     findings
 }
 
-/// Checks that the frame type fits the name of the file.
-fn check_frame_type(header: &Header, surroundings: Surroundings) -> Result<(), String> {
-    let Surroundings { is_elsewhere, by_directory } = surroundings;
-    match header.frame_type {
+/// Checks that the frame type fits the name of the file, if that is known.
+fn check_frame_type<R>(frame: &Frame<R>) -> Result<(), String> {
+    let is_elsewhere = frame.path().is_some_and(|path| !path.ends_with(SPARSE_INDEX));
+    match frame.header.frame_type {
         FrameType::Unknown(unknown) => {
             Err(format!("the frame type is {unknown}, but must be 0 (contiguous) or 1 (sparse)"))
         }
-        FrameType::Contiguous if by_directory => {
+        FrameType::Contiguous if frame.by_directory => {
             Err("the header says that the frame is contiguous, but in a directory it must be sparse".into())
         }
         FrameType::Sparse if is_elsewhere => Err(format!(

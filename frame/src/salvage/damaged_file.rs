@@ -1,5 +1,6 @@
 //! The bytes of a damaged frame, before anything in them is trusted.
 
+use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
@@ -17,9 +18,10 @@ use crate::io::source::{available, read_up_to};
 use crate::progress::Progress;
 
 /// The number of bytes searched at a time.
-pub(crate) const PIECE: u64 = 1 << 20;
+const PIECE: u64 = 1 << 20;
 
 /// The bytes from the start of a damaged frame to the end of its file, or to the next frame in it.
+#[derive(Debug)]
 pub(crate) struct DamagedFile<'p, R> {
     reader: R,
     /// Here, because a search for lost parts reads the whole file.
@@ -72,21 +74,7 @@ impl<'p, R: Read + Seek> DamagedFile<'p, R> {
 
     /// The first offset of these bytes from `start` on.
     pub(crate) fn search(&mut self, start: u64, bytes: &[u8]) -> Result<Option<u64>, Error> {
-        let mut at = start;
-        while at < self.len {
-            if let Some(&found) = self.search_piece(at, bytes)?.first() {
-                return Ok(Some(found));
-            }
-            at = at.saturating_add(PIECE);
-        }
-        Ok(None)
-    }
-
-    /// The offsets at which these bytes begin in the piece at `start`.
-    pub(crate) fn search_piece(&mut self, start: u64, bytes: &[u8]) -> Result<Vec<u64>, Error> {
-        self.progress.advance(0)?;
-        let piece = self.read(start, PIECE.saturating_add(bytes.len() as u64 - 1))?;
-        Ok(memmem::find_iter(&piece, bytes).map(|offset| start + offset as u64).collect())
+        Search::new(bytes).next(self, start)
     }
 
     /// The directory of a sparse frame.
@@ -121,5 +109,42 @@ impl<'p, R: Read + Seek> DamagedFile<'p, R> {
         let now = available(&mut self.reader, self.offset);
         let now = now.map_err(|error| Error::reading(error).at(self.path.as_deref()))?;
         Ok(now == self.available && self.read(0, prefix.len() as u64)? == prefix)
+    }
+}
+
+/// A search for bytes in a damaged file, which reads each piece of the file once.
+pub(crate) struct Search<'b> {
+    bytes: &'b [u8],
+    /// The offsets in the last piece.
+    found: VecDeque<u64>,
+    /// All bytes before this offset have been searched.
+    searched: u64,
+}
+
+impl<'b> Search<'b> {
+    pub(crate) fn new(bytes: &'b [u8]) -> Self {
+        Self { bytes, found: VecDeque::new(), searched: 0 }
+    }
+
+    /// The next offset from `start` on. The starts must be in ascending order.
+    pub(crate) fn next<R: Read + Seek>(
+        &mut self,
+        file: &mut DamagedFile<'_, R>,
+        start: u64,
+    ) -> Result<Option<u64>, Error> {
+        loop {
+            match self.found.pop_front() {
+                Some(found) if found >= start => return Ok(Some(found)),
+                Some(_) => {}
+                None if self.searched >= file.len => return Ok(None),
+                None => {
+                    file.progress.advance(0)?;
+                    let at = self.searched.max(start);
+                    let piece = file.read(at, PIECE.saturating_add(self.bytes.len() as u64 - 1))?;
+                    self.found.extend(memmem::find_iter(&piece, self.bytes).map(|offset| at + offset as u64));
+                    self.searched = at.saturating_add(PIECE);
+                }
+            }
+        }
     }
 }

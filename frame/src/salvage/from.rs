@@ -1,6 +1,5 @@
 //! The salvage of a damaged frame.
 
-use core::fmt;
 use core::ops::ControlFlow;
 use std::fs::File;
 use std::io::{self, Read, Seek};
@@ -10,17 +9,17 @@ use std::time::Instant;
 use b2nd_chunk::SpecialValue;
 
 use crate::check::Check;
-use crate::edit::attributes::{Old, keep};
+use crate::edit::attributes::{OldFrame, keep};
 use crate::error::Error;
 use crate::format::frame::Frame;
 use crate::io::lock::Lock;
 use crate::progress::Progress;
 use crate::rules::array::can_be_nan;
 use crate::salvage::damaged_file::DamagedFile;
-use crate::salvage::header::Given;
-use crate::salvage::job::{Saved, plan, save};
-use crate::salvage::report::{Restored, SalvageReport};
-use crate::salvage::survey::{Notes, Survey};
+use crate::salvage::header::ArrayEntries;
+use crate::salvage::job::{plan, save};
+use crate::salvage::report::{Notes, SalvageReport};
+use crate::salvage::survey::Survey;
 use crate::write::destination::Destination;
 use crate::write::output::Output;
 use crate::write::writer::FrameWriter;
@@ -65,10 +64,11 @@ use crate::write::writer::FrameWriter;
 /// assert_eq!(report.lost[0].why, "it has block 0 at byte 3 of it, but must have it at 48 or after, and before 64");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
+#[derive(Debug)]
 #[must_use = "nothing is written without `apply`"]
 pub struct Salvage<'p, R = File> {
     file: DamagedFile<'p, R>,
-    given: Given,
+    given: ArrayEntries,
     fill: Fill,
     assumes_order: bool,
 }
@@ -101,13 +101,13 @@ impl Salvage<'_> {
     ///
     /// [`Io`](crate::ErrorKind::Io) if the file cannot be read.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, Error> {
-        DamagedFile::open(path.as_ref()).map(Self::of)
+        DamagedFile::open(path.as_ref()).map(Self::new)
     }
 }
 
 impl<'p, R: Read + Seek> Salvage<'p, R> {
-    fn of(file: DamagedFile<'p, R>) -> Self {
-        Self { file, given: Given::default(), fill: Fill::default(), assumes_order: false }
+    fn new(file: DamagedFile<'p, R>) -> Self {
+        Self { file, given: ArrayEntries::default(), fill: Fill::default(), assumes_order: false }
     }
 
     /// Opens the damaged frame at an offset of a file, such as a member of a zip file, for a salvage. The chunks of a
@@ -121,7 +121,7 @@ impl<'p, R: Read + Seek> Salvage<'p, R> {
     /// [`Io`](crate::ErrorKind::Io) if the file cannot be read.
     pub fn read_at(reader: R, offset: u64) -> Result<Self, Error> {
         let file = DamagedFile::new(reader, offset)?;
-        Ok(Self::of(if offset == 0 { file } else { file.up_to_next_frame()? }))
+        Ok(Self::new(if offset == 0 { file } else { file.up_to_next_frame()? }))
     }
 
     /// Sets the shape of the array, instead of the one in its metalayer.
@@ -202,7 +202,7 @@ impl<'p, R: Read + Seek> Salvage<'p, R> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn locate(mut self) -> Result<(), Error> {
-        let (survey, _) = self.survey()?;
+        let survey = self.survey(&mut Notes::default())?;
         plan(&survey).map(drop)
     }
 
@@ -212,13 +212,14 @@ impl<'p, R: Read + Seek> Salvage<'p, R> {
     ///
     /// The errors of [`apply`](Self::apply), except those about the lock and about writing.
     pub fn preview(mut self) -> Result<SalvageReport, Error> {
-        let (survey, notes) = self.survey()?;
+        let mut notes = Notes::default();
+        let survey = self.survey(&mut notes)?;
         let plan = plan(&survey)?;
         // `apply` uses the same writer. Here it writes into nothing, so a preview cannot differ.
         let output = Output::contiguous(io::empty(), plan.header_len())?;
         let mut writer = FrameWriter::new(output, plan);
-        let saved = save(&mut self.file, &survey, self.fill.special(), &mut writer)?;
-        Ok(report(Frame::parse(&writer.header()?)?, notes, saved))
+        save(&mut self.file, &survey, self.fill.special(), &mut writer, &mut notes)?;
+        Ok(notes.report(Frame::parse(&writer.header()?)?))
     }
 
     /// Writes the new frame to a path that must not exist yet, and opens it. The frame type stays the same.
@@ -259,15 +260,16 @@ impl<'p, R: Read + Seek> Salvage<'p, R> {
         let now = Some(Instant::now());
         let path = self.file.path.clone();
         let _lock = path.as_deref().map(|path| Lock::take_shared(path, is_sparse, now)).transpose()?;
-        let (survey, notes) = self.survey()?;
+        let mut notes = Notes::default();
+        let survey = self.survey(&mut notes)?;
         let plan = plan(&survey)?;
-        let new = destination.begin(is_sparse, path.is_none())?;
+        let new = destination.begin(path.is_none())?;
         let mut writer = FrameWriter::new(Output::begin(new, plan.header_len())?, plan);
-        let saved = save(&mut self.file, &survey, self.fill.special(), &mut writer)?;
+        save(&mut self.file, &survey, self.fill.special(), &mut writer, &mut notes)?;
         let progress = &mut self.file.progress;
         let new = writer.finish_unless(|| progress.advance(0))?;
         if let Some(source) = path {
-            keep(&new, &Old { source, is_in_place: false, is_sparse }, false);
+            keep(&new, &OldFrame { source, is_in_place: false, is_sparse }, false);
         }
         let progress = &mut self.file.progress;
         let check = Check::default().on_progress(|_| match progress.advance(0) {
@@ -278,38 +280,20 @@ impl<'p, R: Read + Seek> Salvage<'p, R> {
             return Err(Error::malformed(wrong.in_new_frame()));
         }
         // A writer without a lock can have changed the old frame meanwhile.
-        if !self.file.is_unchanged(&survey.prefix)? {
+        if !self.file.is_unchanged(&survey.header.prefix)? {
             return Err(Error::changing(None));
         }
         self.file.progress.advance(0)?;
         let frame = new.persist()?;
         let after = Frame::parse(frame.header_bytes())?;
-        Ok((frame, report(after, notes, saved)))
+        Ok((frame, notes.report(after)))
     }
 
-    fn survey(&mut self) -> Result<(Survey, Notes), Error> {
-        let (survey, notes) = Survey::of(&mut self.file, &self.given, self.assumes_order)?;
-        if self.fill == Fill::Nan && !survey.dtype.as_ref().is_some_and(can_be_nan) {
+    fn survey(&mut self, notes: &mut Notes) -> Result<Survey, Error> {
+        let survey = Survey::new(&mut self.file, &self.given, self.assumes_order, notes)?;
+        if self.fill == Fill::Nan && !survey.header.dtype.as_ref().is_some_and(can_be_nan) {
             return Err(Error::invalid_input("only chunks of the dtypes <f4 and <f8 can be filled with NaN"));
         }
-        Ok((survey, notes))
+        Ok(survey)
     }
-}
-
-impl<R> fmt::Debug for Salvage<'_, R> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { given, fill, assumes_order, .. } = self;
-        f.debug_struct("Salvage")
-            .field("given", given)
-            .field("fill", fill)
-            .field("assumes_order", assumes_order)
-            .finish_non_exhaustive()
-    }
-}
-
-fn report(frame: Frame<()>, notes: Notes, saved: Saved) -> SalvageReport {
-    let Notes { mut restored, assumed_order, lost_metalayers } = notes;
-    let Saved { lost, unverified, restored: chunks, counts } = saved;
-    restored.extend(chunks.into_iter().map(Restored::Chunks));
-    SalvageReport { frame, restored, assumed_order, lost, unverified, lost_metalayers, counts }
 }

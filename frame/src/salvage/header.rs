@@ -3,9 +3,10 @@
 use core::cmp::Reverse;
 use core::fmt;
 use core::ops::Range;
+use std::io::{Read, Seek};
 
 use b2nd_serde::dtype::Dtype;
-use b2nd_serde::{Layout, MAX_NDIM, Meta, Shapes, take_from_slice, to_vec};
+use b2nd_serde::{MAX_NDIM, Meta, Shapes, take_from_slice, to_vec};
 use memchr::memmem;
 
 use b2nd_chunk::header::VERSIONS;
@@ -15,7 +16,7 @@ use crate::error::Error;
 use crate::finding::Escaped;
 use crate::format::fields::{Generation, HeaderField};
 use crate::format::frame::Frame;
-use crate::format::header::{MAGIC, MAGIC_OFFSET, MAX_HEADER_LEN};
+use crate::format::header::{MAGIC, MAGIC_OFFSET, MAX_HEADER_LEN, not_a_frame};
 use crate::format::header_builder::{Compression, HeaderBuilder};
 use crate::format::marker::Marker;
 use crate::format::section::{
@@ -24,8 +25,13 @@ use crate::format::section::{
 };
 use crate::format::trailer::VERSION;
 use crate::rules::header::MAX_PARAMETER;
-use crate::salvage::report::{LostMetalayer, MAGIC_NAME, Restored};
-use crate::write::plan::{Sizes, check_compression};
+use crate::salvage::damaged_file::DamagedFile;
+use crate::salvage::order::{TYPESIZE, signature};
+use crate::salvage::report::{MAGIC_NAME, Notes, Restored};
+use crate::write::plan::{self, Sizes, check_compression};
+
+/// The longest header that is searched if its length is not known.
+const FIRST_READ: u64 = 1 << 16;
 
 /// The first bytes of a trailer: its marker, its version, and the marker of its section.
 pub(super) const TRAILER_START: [u8; 3] = [Marker::FixArray(4).to_u8(), VERSION, Marker::FixArray(3).to_u8()];
@@ -125,19 +131,18 @@ fn contents(bytes: &[u8], starts: [usize; 2], next: Option<usize>) -> Vec<Range<
 }
 
 /// Entries of the array's metalayer that the caller knows.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Given {
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct ArrayEntries {
     pub(crate) shape: Option<Vec<i64>>,
     pub(crate) chunkshape: Option<Vec<i32>>,
     pub(crate) blockshape: Option<Vec<i32>>,
     pub(crate) dtype: Option<String>,
 }
 
-impl Given {
+impl ArrayEntries {
     /// Whether no entry is given.
     pub(super) fn is_empty(&self) -> bool {
-        let Self { shape, chunkshape, blockshape, dtype } = self;
-        shape.is_none() && chunkshape.is_none() && blockshape.is_none() && dtype.is_none()
+        *self == Self::default()
     }
 
     /// The metalayer with the given entries, and the old ones for the rest.
@@ -165,7 +170,7 @@ impl Given {
 }
 
 /// The entries that are given, such as `shape [3, 5]`.
-impl fmt::Display for Given {
+impl fmt::Display for ArrayEntries {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { shape, chunkshape, blockshape, dtype } = self;
         let entries = [
@@ -196,56 +201,34 @@ fn read_any_array(content: &[u8]) -> Option<ArrayMetalayer> {
     Some((meta, bytes.to_vec()))
 }
 
-/// Reads the metalayer of an array after restoring its markers and counts.
+/// Reads the metalayer of an array after restoring its markers and counts. The number of dimensions is the one with
+/// which most of these bytes are right already.
 fn restore_array(content: &[u8]) -> Option<ArrayMetalayer> {
-    let mut ranks: Vec<u8> = (0..=MAX_NDIM).filter(|&rank| votes(content, rank) > 0).collect();
-    // The metalayer has the number of dimensions four times: try the most frequent value first.
-    ranks.sort_by_key(|&rank| Reverse(votes(content, rank)));
-    ranks.into_iter().find_map(|rank| read_array(&with_markers(content, rank)?))
+    let mut restored: Vec<(usize, Vec<u8>)> =
+        (0..=MAX_NDIM).filter_map(|rank| with_markers(content, rank)).collect();
+    restored.sort_by_key(|&(nwrong, _)| nwrong);
+    restored.into_iter().find_map(|(_, bytes)| read_array(&bytes))
 }
 
-/// The offset and the integer size of each of the three dimension vectors, and the offset after them.
-fn vectors(rank: u8) -> ([(usize, usize); 3], usize) {
-    let rank = usize::from(rank);
-    let [long, short] = [8, 4].map(|item| 1 + rank * (1 + item));
-    ([(3, 8), (3 + long, 4), (3 + long + short, 4)], 3 + long + 2 * short)
-}
-
-fn vector_marker(rank: u8) -> u8 {
-    Marker::FixArray(0).to_u8() + rank
-}
-
-/// Counts how many of the four copies of the number of dimensions agree with this rank.
-fn votes(content: &[u8], rank: u8) -> usize {
-    let (vectors, _) = vectors(rank);
-    let of_vectors = vectors.iter().filter(|(at, _)| content.get(*at) == Some(&vector_marker(rank))).count();
-    of_vectors + usize::from(content.get(2) == Some(&rank))
-}
-
-/// The metalayer of layout `b2nd` with all markers and counts overwritten.
+/// The metalayer of layout `b2nd` with all markers and counts overwritten, and how many of them were wrong; `None` if
+/// most were.
 // Widths are fixed, so every marker and count follows from the number of dimensions and from the length of the content.
-fn with_markers(content: &[u8], rank: u8) -> Option<Vec<u8>> {
-    let mut bytes = content.to_vec();
-    let mut set = |at: usize, byte: u8| bytes.get_mut(at).map(|slot| *slot = byte);
-    let entries = u8::try_from(Layout::B2nd.entries().len()).ok()?;
-    set(0, Marker::FixArray(entries).to_u8())?;
-    set(1, 0)?;
-    set(2, rank)?;
-    let (vectors, end) = vectors(rank);
-    for (at, item) in vectors {
-        set(at, vector_marker(rank))?;
-        let marker = if item == 8 { Marker::I64 } else { Marker::I32 }.to_u8();
-        for number in 0..usize::from(rank) {
-            set(at + 1 + number * (1 + item), marker)?;
-        }
+// They are the bytes that do not depend on the values.
+fn with_markers(content: &[u8], rank: u8) -> Option<(usize, Vec<u8>)> {
+    let metalayer = |value: i8, dtype: &str| {
+        let (shape, chunkshape) = (vec![i64::from(value); rank.into()], vec![i32::from(value); rank.into()]);
+        to_vec(&(0_u8, rank, shape, &chunkshape, &chunkshape, 0_u8, dtype)).ok()
+    };
+    let dtype_len = content.len().checked_sub(metalayer(0, "")?.len())?;
+    let [first, second] = [metalayer(0, &"a".repeat(dtype_len))?, metalayer(-1, &"b".repeat(dtype_len))?];
+    let (mut nmarkers, mut nwrong, mut bytes) = (0, 0, content.to_vec());
+    let markers = bytes.iter_mut().zip(&first).zip(&second).filter(|((_, first), second)| first == second);
+    for ((byte, &right), _) in markers {
+        nmarkers += 1;
+        nwrong += usize::from(*byte != right);
+        *byte = right;
     }
-    set(end, 0)?;
-    set(end + 1, Marker::Str32.to_u8())?;
-    let length = i32::try_from(content.len().checked_sub(end + 6)?).ok()?;
-    for (byte, at) in length.to_be_bytes().into_iter().zip(end + 2..) {
-        set(at, byte)?;
-    }
-    Some(bytes)
+    (nwrong * 2 <= nmarkers).then_some((nwrong, bytes))
 }
 
 /// The values of a header: for each field, the bytes at its place.
@@ -268,7 +251,7 @@ fn fixed(generation: Generation) -> impl Iterator<Item = (usize, u8, &'static st
 }
 
 /// The generation whose fixed bytes agree best with a damaged header; the present one in case of a tie.
-pub(super) fn generation(prefix: &[u8]) -> Generation {
+fn generation(prefix: &[u8]) -> Generation {
     let right = |&generation: &Generation| {
         fixed(generation).filter(|&(at, byte, _)| prefix.get(at) == Some(&byte)).count()
     };
@@ -278,7 +261,7 @@ pub(super) fn generation(prefix: &[u8]) -> Generation {
 
 impl Values {
     /// Reads the values of the header at the start of `prefix`, and adds the restored bytes to `restored`.
-    pub(super) fn read(prefix: &[u8], restored: &mut Vec<Restored>) -> Self {
+    fn read(prefix: &[u8], restored: &mut Vec<Restored>) -> Self {
         let mut bytes = prefix.to_vec();
         bytes.resize(Generation::Present.head_len(), 0);
         let fixed = || fixed(Generation::Present);
@@ -297,7 +280,7 @@ impl Values {
     }
 
     /// The header that begins with these values, if nothing else in it is damaged.
-    pub(super) fn head(&self, prefix: &[u8]) -> Option<Frame<()>> {
+    fn head(&self, prefix: &[u8]) -> Option<Frame<()>> {
         let rest = prefix.get(self.bytes.len()..)?;
         Frame::parse(&[&self.bytes, rest].concat()).ok()
     }
@@ -311,13 +294,18 @@ impl Values {
         bytes.iter().fold(start, |number, &byte| number << 8 | i64::from(byte))
     }
 
+    /// A length in the header; 0 if it is negative.
+    pub(super) fn length(&self, field: HeaderField) -> u64 {
+        u64::try_from(self.number(field)).unwrap_or_default()
+    }
+
     /// Whether the header says that there are vlmetalayers.
     pub(super) fn has_vlmetalayers(&self) -> bool {
         self.bytes.get(HeaderField::HasVlmetalayers.present_offset()) == Some(&Marker::True.to_u8())
     }
 
     /// The compression of new chunks; the defaults of python-blosc2 if a reader rejects any parameter.
-    pub(super) fn compression(&self, restored: &mut Vec<Restored>) -> Compression {
+    fn compression(&self, restored: &mut Vec<Restored>) -> Compression {
         let header = self.alone().and_then(|header| Frame::parse(&header).ok());
         let compression = header.map(|Frame { header, .. }| Compression {
             codec: header.codec,
@@ -352,54 +340,132 @@ impl Values {
     }
 }
 
-/// The description of the array, as far as a damaged header still has it.
-pub(super) struct Metadata {
+/// A damaged header, with an array that is known and the values that could be restored.
+pub(super) struct DamagedHeader {
+    /// The first bytes of the file, which must stay the same.
+    pub(super) prefix: Vec<u8>,
+    pub(super) values: Values,
     pub(super) dtype: Option<Dtype>,
+    pub(super) compression: Compression,
     /// The names and the contents of the metalayers that the new frame keeps.
-    pub(super) layers: Vec<(Vec<u8>, Vec<u8>)>,
+    layers: Vec<(Vec<u8>, Vec<u8>)>,
+    pub(super) is_sparse: bool,
     /// The possible lengths of the header, the most likely one first.
-    pub(super) header_lens: Vec<usize>,
+    pub(super) header_lens: Vec<u64>,
     /// The sizes of items, blocks and chunks for each possible typesize, the most likely one first.
     pub(super) sizes: Vec<Sizes>,
     /// The number of chunks, which is the same for all typesizes.
     pub(super) nchunks: u64,
 }
 
-/// The array, and the metalayers that can be read.
-struct FoundMetalayers {
-    array: Option<Meta>,
-    layers: Vec<(Vec<u8>, Vec<u8>)>,
-    lost: Vec<String>,
-    /// The end of the last metalayer.
-    end: usize,
+impl DamagedHeader {
+    /// Reads the header at the start of a file, with the entries of the array that are `given`.
+    pub(super) fn read<R: Read + Seek>(
+        file: &mut DamagedFile<'_, R>,
+        given: &ArrayEntries,
+        notes: &mut Notes,
+    ) -> Result<Self, Error> {
+        let mut prefix = file.read(0, FIRST_READ)?;
+        if generation(&prefix) != Generation::Present {
+            return Err(Error::unsupported("frames older than C-Blosc2 2.0.0-rc1 cannot be salvaged"));
+        }
+        let values = Values::read(&prefix, &mut notes.restored);
+        let stated = values.length(HeaderField::HeaderLen);
+        if stated > FIRST_READ && stated <= MAX_HEADER_LEN as u64 {
+            prefix = file.read(0, stated)?;
+        }
+        if prefix.is_empty() {
+            return Err(Error::malformed(not_a_frame("the file is empty")));
+        }
+        let stated = usize::try_from(stated).ok();
+        let stated = stated.filter(|len| (Generation::Present.head_len()..=MAX_HEADER_LEN).contains(len));
+        let mut found = find(&prefix, stated, values.is_lost, notes);
+        let meta = match given.apply(found.array.as_ref()) {
+            Err(_) if values.is_lost && given.is_empty() => {
+                return Err(Error::malformed(not_a_frame(
+                    "its first bytes are not those of a header; if they are lost, give the shape, chunk shape, block \
+                     shape and dtype of the array",
+                )));
+            }
+            Err(_) if values.head(&prefix).is_some_and(|head| head.array_metalayer().is_none()) => {
+                return Err(Error::unsupported("the frame has no array, so it cannot be salvaged"));
+            }
+            meta => meta?,
+        };
+        let geometry = meta.geometry().map_err(|error| {
+            Error::array_unknown(format_args!("the array's metalayer: {error}; give the entry that is wrong"))
+        })?;
+        if found.array.as_ref() != Some(&meta) {
+            notes.restored.push(Restored::Array(given.to_string()));
+            let bytes = to_vec(&meta).map_err(|error| Error::encode(ARRAY_NAME, error))?;
+            found.layers.retain(|(name, _)| !is_array_name(name));
+            found.layers.insert(0, (ARRAY_NAME.into(), bytes));
+        }
+        let dtype = dtype_with_items(&meta)?;
+        let sizes = possible_sizes(&meta, dtype.as_ref(), &values)?;
+        if let (Some(_), Some(dtype), Some(first)) = (&given.dtype, &dtype, sizes.first()) {
+            let (found, expected) = (dtype.item_size(), first.typesize as usize);
+            // The sizes of the header show which dtypes are impossible, and a wrong one makes garbage of all items.
+            if found != expected {
+                return Err(Error::invalid_input(format_args!(
+                    "dtype {dtype} has items of {found} bytes, but by its header the array has items of {expected}"
+                )));
+            }
+        }
+        let found_len = (found.end > 0).then_some(found.end);
+        let mut header_lens: Vec<u64> =
+            [stated, found_len].into_iter().flatten().map(|len| len as u64).collect();
+        header_lens.dedup();
+        if header_lens.is_empty() {
+            // The offset of the first chunk.
+            for sizes in &sizes {
+                header_lens.extend(file.search(TYPESIZE, &signature(sizes))?.map(|first| first - TYPESIZE));
+            }
+        }
+        let compression = values.compression(&mut notes.restored);
+        let (layers, nchunks, is_sparse) = (found.layers, geometry.nchunks(), file.directory().is_some());
+        Ok(Self { prefix, values, dtype, compression, layers, is_sparse, header_lens, sizes, nchunks })
+    }
+
+    /// The values and the metalayers of a header with these sizes, of the old frame or of the new one.
+    pub(super) fn build(&self, sizes: &Sizes) -> Result<(HeaderBuilder, Vec<u8>), Error> {
+        let builder = plan::header(sizes, self.is_sparse, &self.compression, false);
+        let layers: Vec<_> = self.layers.iter().map(|(name, content)| (&name[..], &content[..])).collect();
+        let section = Section::build(&SectionRules::HEADER, builder.len(), &layers);
+        section.map(|section| (builder, section)).ok_or_else(too_large)
+    }
+
+    /// The header of a frame whose chunks are between `header_len` and `end`.
+    pub(super) fn head(
+        &self,
+        sizes: &Sizes,
+        header_len: u64,
+        end: u64,
+        frame_len: u64,
+    ) -> Result<Frame<()>, Error> {
+        let (builder, section) = self.build(sizes)?;
+        let mut head = Frame::parse(&builder.finish(&section, frame_len).ok_or_else(too_large)?)?;
+        head.header.header_len = usize::try_from(header_len).unwrap_or(usize::MAX);
+        head.header.frame_len = frame_len;
+        // In a sparse frame, the bytes of the chunks are not in this file.
+        let cbytes = if self.is_sparse { u64::MAX } else { end.saturating_sub(header_len) };
+        head.header.cbytes = i64::try_from(cbytes).unwrap_or(i64::MAX);
+        Ok(head)
+    }
+
+    /// The first size in the header that contradicts the array.
+    pub(super) fn contradiction(&self, sizes: &Sizes) -> Option<String> {
+        let is_wrong = |(field, right): &(HeaderField, i64)| self.values.number(*field) != *right;
+        let (field, right) = in_header(sizes).into_iter().find(is_wrong).filter(|_| !self.values.is_lost)?;
+        let (name, found) = (field.encoding().name, self.values.number(field));
+        Some(format!(
+            "{name} is {found} in the header, but the array needs {right}: if a shape is wrong, give the right one"
+        ))
+    }
 }
 
-/// Reads the metalayers of a header. `prefix` is the start of the frame. Metalayers that cannot be read are added to
-/// `lost`.
-pub(super) fn read_metadata(
-    prefix: &[u8],
-    values: &Values,
-    given: &Given,
-    restored: &mut Vec<Restored>,
-    lost: &mut Vec<LostMetalayer>,
-) -> Result<Metadata, Error> {
-    let stated = usize::try_from(values.number(HeaderField::HeaderLen)).ok();
-    let stated = stated.filter(|len| (Generation::Present.head_len()..=MAX_HEADER_LEN).contains(len));
-    let mut found = find(prefix, stated, values.is_lost, restored);
-    let meta = given.apply(found.array.as_ref())?;
-    let geometry = meta.geometry().map_err(|error| {
-        Error::array_unknown(format_args!("the array's metalayer: {error}; give the entry that is wrong"))
-    })?;
-    let nchunks = geometry.nchunks();
-    if found.array.as_ref() != Some(&meta) {
-        restored.push(Restored::Array(given.to_string()));
-        let bytes = to_vec(&meta).map_err(|error| Error::encode(ARRAY_NAME, error))?;
-        found.layers.retain(|(name, _)| !is_array_name(name));
-        found.layers.insert(0, (ARRAY_NAME.into(), bytes));
-    }
-    for name in found.lost {
-        lost.push(LostMetalayer { name, why: "its content cannot be found in the header".into() });
-    }
+/// The dtype of an array, which must be known and without Python objects.
+fn dtype_with_items(meta: &Meta) -> Result<Option<Dtype>, Error> {
     let dtype = meta.parse_dtype().map_err(|error| {
         Error::array_unknown(format_args!(
             "dtype: {error}; no reader opens an array of an unknown dtype, so give the dtype"
@@ -410,20 +476,20 @@ pub(super) fn read_metadata(
             "the items are Python objects (|O): the file holds their addresses in a process that has ended",
         ));
     }
-    let mut header_lens: Vec<usize> =
-        [stated, (found.end > 0).then_some(found.end)].into_iter().flatten().collect();
-    header_lens.dedup();
-    let sizes = possible_sizes(&meta, dtype.as_ref(), values)?;
-    if let (Some(_), Some(dtype), Some(first)) = (&given.dtype, &dtype, sizes.first()) {
-        let (found, expected) = (dtype.item_size(), first.typesize as usize);
-        // The sizes of the header show which dtypes are impossible, and a wrong one makes garbage of all items.
-        if found != expected {
-            return Err(Error::invalid_input(format_args!(
-                "dtype {dtype} has items of {found} bytes, but by its header the array has items of {expected}"
-            )));
-        }
-    }
-    Ok(Metadata { dtype, layers: found.layers, header_lens, sizes, nchunks })
+    Ok(dtype)
+}
+
+fn too_large() -> Error {
+    Error::too_large("the metalayers are too long for a header")
+}
+
+/// The array, and the metalayers that can be read.
+#[derive(Default)]
+struct FoundMetalayers {
+    array: Option<Meta>,
+    layers: Vec<(Vec<u8>, Vec<u8>)>,
+    /// The end of the last metalayer.
+    end: usize,
 }
 
 fn is_array_name(name: &[u8]) -> bool {
@@ -432,12 +498,7 @@ fn is_array_name(name: &[u8]) -> bool {
 
 /// Finds the metalayers by their index. If the index does not lead to the array's metalayer, it searches for the bytes
 /// of that metalayer.
-fn find(
-    prefix: &[u8],
-    stated: Option<usize>,
-    is_lost: bool,
-    restored: &mut Vec<Restored>,
-) -> FoundMetalayers {
+fn find(prefix: &[u8], stated: Option<usize>, is_lost: bool, notes: &mut Notes) -> FoundMetalayers {
     let start = Generation::Present.head_len();
     // Another frame in the file has metalayers too: bytes from its magic on do not belong to this frame.
     let next = prefix.get(start..).and_then(|rest| memmem::find(rest, MAGIC));
@@ -449,53 +510,49 @@ fn find(
         // A chunk begins after the contents, but none at the stated length: that length is wrong, so try it last.
         limits.reverse();
     }
-    let attempt = |limit: usize, read: Reading| {
-        let bytes = prefix.get(..limit)?;
-        let Layers { layers, end } = Layers::read(bytes, start, SectionRules::HEADER.max_count.into());
-        let (number, (meta, content)) = array_of(bytes, &layers, read)?;
-        Some((bytes, layers, end, number, meta, content))
-    };
     // A metalayer that can be read unchanged, with either length, is better than a restored one, and that is better
     // than one with wrong entries.
     let readings: [Reading; 3] = [read_array, restore_array, read_any_array];
-    let mut attempts =
-        readings.into_iter().flat_map(|read| limits.into_iter().flatten().map(move |limit| (limit, read)));
-    if let Some((bytes, layers, end, number, meta, content)) =
-        attempts.find_map(|(limit, read)| attempt(limit, read))
-    {
-        let mut found = FoundMetalayers { array: Some(meta), layers: Vec::new(), lost: Vec::new(), end };
-        for (at, layer) in layers.into_iter().enumerate() {
-            let range = layer.contents.first().cloned();
-            match range.and_then(|range| bytes.get(range)) {
-                _ if at == number => {
-                    let is_named = is_array_name(&layer.name);
-                    let name = if is_named { layer.name } else { ARRAY_NAME.into() };
-                    if !is_named {
-                        restored.push(Restored::ArrayName);
-                    }
-                    let is_there = |range: &Range<usize>| {
-                        bytes.get(range.clone()).is_some_and(|bytes| bytes.starts_with(&content))
-                    };
-                    if !layer.contents.iter().any(is_there) {
-                        restored.push(Restored::ArrayMarkers);
-                    }
-                    found.layers.push((name, content.clone()));
-                }
-                Some(content) => found.layers.push((layer.name, content.to_vec())),
-                None => found.lost.push(Escaped(&String::from_utf8_lossy(&layer.name)).to_string()),
+    for read in readings {
+        for bytes in limits.into_iter().flatten().filter_map(|limit| prefix.get(..limit)) {
+            if let Some(found) = find_by_index(bytes, read, notes) {
+                return found;
             }
         }
-        return found;
     }
     // If the header is lost, the bytes found may belong to another frame, such as another member of a zip.
-    match search(own, start).filter(|_| !is_lost) {
-        Some((meta, content, end)) => {
-            restored.push(Restored::MetalayerIndex);
-            let layers = [(ARRAY_NAME.into(), content)].into();
-            FoundMetalayers { array: Some(meta), layers, lost: Vec::new(), end }
+    let Some((meta, content, end)) = search(own, start).filter(|_| !is_lost) else {
+        return FoundMetalayers::default();
+    };
+    notes.restored.push(Restored::MetalayerIndex);
+    FoundMetalayers { array: Some(meta), layers: [(ARRAY_NAME.into(), content)].into(), end }
+}
+
+/// Finds the metalayers by their index; `None` if none of them describes the array.
+fn find_by_index(bytes: &[u8], read: Reading, notes: &mut Notes) -> Option<FoundMetalayers> {
+    let Layers { layers, end } =
+        Layers::read(bytes, Generation::Present.head_len(), SectionRules::HEADER.max_count.into());
+    let (number, (meta, array)) = array_of(bytes, &layers, read)?;
+    let mut found = Vec::new();
+    for (at, Layer { mut name, contents }) in layers.into_iter().enumerate() {
+        let mut contents = contents.into_iter().filter_map(|range| bytes.get(range));
+        if at == number {
+            if !is_array_name(&name) {
+                notes.restored.push(Restored::ArrayName);
+                name = ARRAY_NAME.into();
+            }
+            if !contents.any(|content| content.starts_with(&array)) {
+                notes.restored.push(Restored::ArrayMarkers);
+            }
+            found.push((name, array.clone()));
+        } else if let Some(content) = contents.next() {
+            found.push((name, content.to_vec()));
+        } else {
+            let name = Escaped(&String::from_utf8_lossy(&name)).to_string();
+            notes.lose_metalayer(name, "its content cannot be found in the header");
         }
-        None => FoundMetalayers { array: None, layers: Vec::new(), lost: Vec::new(), end: 0 },
     }
+    Some(FoundMetalayers { array: Some(meta), layers: found, end })
 }
 
 /// Whether a chunk of a version that C-Blosc2 has written to frames begins here.
@@ -547,14 +604,13 @@ pub(super) fn in_header(sizes: &Sizes) -> [(HeaderField, i64); 4] {
 
 /// The sizes for each possible typesize: the one of the dtype, and the one of the header.
 fn possible_sizes(meta: &Meta, dtype: Option<&Dtype>, values: &Values) -> Result<Vec<Sizes>, Error> {
-    let stated = usize::try_from(values.number(HeaderField::Typesize)).ok().filter(|&size| size > 0);
+    let stated = usize::try_from(values.number(HeaderField::Typesize)).ok();
     let typesizes = [dtype.map(Dtype::item_size), stated];
     let mut possible = Vec::new();
     let mut error = None;
-    for typesize in typesizes.into_iter().flatten() {
+    for typesize in typesizes.into_iter().flatten().filter(|&typesize| typesize > 0) {
         match Sizes::new(meta, typesize) {
-            Ok(sizes) if typesize > 0 => possible.push(sizes),
-            Ok(_) => {}
+            Ok(sizes) => possible.push(sizes),
             Err(why) => error = error.or(Some(why)),
         }
     }

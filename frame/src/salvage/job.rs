@@ -9,7 +9,7 @@ use crate::check::chunk_data::{self, NotDecompressed};
 use crate::error::{Error, ErrorKind};
 use crate::format::chunk::stored_chunk;
 use crate::format::decompress::expansion_limit;
-use crate::format::index::{ChunkCounts, ChunkEntry, ChunkPlace};
+use crate::format::index::{ChunkEntry, ChunkPlace};
 use crate::format::salvage_note::SALVAGE_NAME;
 use crate::format::trailer::Trailer;
 use crate::io::blocks::{FIRST_READ, check_stored_table, streams_end};
@@ -17,18 +17,12 @@ use crate::io::chunks::{ChunkBytes, Chunks};
 use crate::progress::Progress;
 use crate::rules::chunk::{ChunkRules, list};
 use crate::salvage::damaged_file::DamagedFile;
-use crate::salvage::report::{CLEARED, ChunkRange, add};
-use crate::salvage::scan::{HeaderScan, Next, each};
+use crate::salvage::report::{CLEARED, ChunkRange, Notes, Restored, add};
+use crate::salvage::scan::{ChunkRun, HeaderScan, each};
 use crate::salvage::survey::Survey;
 use crate::write::index::NewIndex;
 use crate::write::plan::Plan;
 use crate::write::writer::FrameWriter;
-
-/// The verdict on a chunk.
-enum Verdict {
-    Saved(SavedChunk),
-    Lost(String),
-}
 
 /// A chunk that can be copied.
 struct SavedChunk {
@@ -39,16 +33,25 @@ struct SavedChunk {
     restored: Option<String>,
 }
 
-/// Reads a stored chunk and decompresses it.
-fn verify<R: Read + Seek>(
-    chunks: &mut Chunks<'_, R>,
-    entry: &ChunkEntry,
-    scan: &HeaderScan,
-) -> Result<Verdict, Error> {
-    match (StoredChunk { chunks, entry, scan }).judge_or_restore() {
-        // A disk sector that cannot be read costs only the chunks in it.
-        Err(error) if error.kind() == ErrorKind::Io => Ok(Verdict::Lost(error.to_string())),
-        verdict => verdict,
+/// Why a chunk cannot be copied.
+enum ChunkError {
+    Damaged(String),
+    Other(Error),
+}
+
+impl From<String> for ChunkError {
+    fn from(why: String) -> Self {
+        Self::Damaged(why)
+    }
+}
+
+impl From<Error> for ChunkError {
+    fn from(error: Error) -> Self {
+        match error.kind() {
+            // A disk sector that cannot be read costs only the chunks in it.
+            ErrorKind::Io => Self::Damaged(error.to_string()),
+            _ => Self::Other(error),
+        }
     }
 }
 
@@ -60,121 +63,98 @@ struct StoredChunk<'s, 'c, R> {
 }
 
 impl<R: Read + Seek> StoredChunk<'_, '_, R> {
-    fn judge_or_restore(&mut self) -> Result<Verdict, Error> {
+    /// Reads and decompresses the chunk. If it is damaged, a number in its header is restored.
+    fn read(&mut self) -> Result<SavedChunk, ChunkError> {
         let Some(mut first) = self.chunks.bytes(self.entry, 0, FIRST_READ)? else {
-            return Ok(Verdict::Lost("its file is missing".into()));
+            return Err("its file is missing".to_owned().into());
         };
-        let verdict = if self.scan.wrong_lengths.contains(&self.entry.number) {
-            Verdict::Lost("it shares bytes with the next chunk".into())
+        let verified = if self.scan.wrong_lengths.contains(&self.entry.number) {
+            Err("it shares bytes with the next chunk".to_owned().into())
         } else {
-            self.judge(&first)?
+            self.verify(&first)
         };
         // A restored chunk must not share bytes with another one. This also bounds the bytes that are read again.
         first.room = first.room.min(self.scan.room(self.entry));
-        let restored = match &verdict {
-            Verdict::Lost(_) => match self.with_restored_size(&first)? {
-                None => self.with_restored_filter(&first)?,
-                restored => restored,
-            },
-            Verdict::Saved(_) => None,
-        };
-        Ok(restored.map_or(verdict, Verdict::Saved))
+        let Err(ChunkError::Damaged(_)) = &verified else { return verified };
+        // The chunk with one number of its header restored, if it is sound then.
+        for (bytes, restored, doubt) in self.restored_headers(&first)? {
+            match self.verify(&ChunkBytes { bytes, room: first.room }) {
+                Ok(SavedChunk { bytes, doubt: None, .. }) => {
+                    return Ok(SavedChunk { bytes, doubt: Some(doubt), restored: Some(restored) });
+                }
+                Ok(_) | Err(ChunkError::Damaged(_)) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        verified
     }
 
     /// Verifies a chunk with these first bytes, which need not be those of the file.
-    fn judge(&mut self, first: &ChunkBytes) -> Result<Verdict, Error> {
-        let Some(header) = ChunkHeader::parse(&first.bytes) else {
-            return Ok(Verdict::Lost("its first bytes are not the header of a chunk".into()));
-        };
-        let checked = match self.scan.rules.check(&header, self.entry.nbytes, first.room) {
-            Ok(()) => check_stored_table(self.chunks, self.entry, &header, &first.bytes)?,
-            wrong => wrong,
-        };
-        if let Err(why) = checked {
-            return Ok(Verdict::Lost(format!("it {why}")));
-        }
+    fn verify(&mut self, first: &ChunkBytes) -> Result<SavedChunk, ChunkError> {
+        let it = |why: String| format!("it {why}");
+        let header = ChunkHeader::parse(&first.bytes);
+        let header = header.ok_or_else(|| "its first bytes are not the header of a chunk".to_owned())?;
+        self.scan.rules.check(&header, self.entry.nbytes, first.room).map_err(it)?;
+        check_stored_table(self.chunks, self.entry, &header, &first.bytes)?.map_err(it)?;
         let mut bytes = match self.chunks.bytes(self.entry, 0, header.cbytes as u64)? {
             Some(chunk) if chunk.bytes.len() == header.cbytes => chunk.bytes,
-            _ => return Ok(Verdict::Lost("its file has become shorter".into())),
+            _ => return Err("its file has become shorter".to_owned().into()),
         };
         bytes.iter_mut().zip(&first.bytes).for_each(|(byte, &right)| *byte = right);
         let mut doubt = doubt(&header, &self.scan.rules);
         if header.has_table() {
             // As in a check of the data, which would otherwise find errors in the new frame.
             let checked = chunk_data::check_methods(&header);
-            let checked = checked.and_then(|()| chunk_data::check(&header, &bytes));
-            match checked {
+            match checked.and_then(|()| chunk_data::check(&header, &bytes)) {
                 Ok(()) => {}
-                Err(NotDecompressed::Damaged(why)) => {
-                    return Ok(Verdict::Lost(format!("it {why}")));
-                }
-                Err(NotDecompressed::NotTried(why)) => doubt = Some(format!("it {why}")),
+                Err(NotDecompressed::Damaged(why)) => return Err(it(why).into()),
+                Err(NotDecompressed::NotTried(why)) => doubt = Some(it(why)),
             }
         }
-        Ok(Verdict::Saved(SavedChunk { bytes, doubt, restored: None }))
+        Ok(SavedChunk { bytes, doubt, restored: None })
     }
 
-    /// Verifies a chunk after restoring one size in its header. The array has all sizes but `cbytes`, which follows
-    /// from the blocks, or from the data if it is not compressed. `None` if no single size makes the chunk sound.
-    fn with_restored_size(&mut self, first: &ChunkBytes) -> Result<Option<SavedChunk>, Error> {
+    /// The first bytes of a chunk, each time with one number of the header restored, what was restored, and why the data
+    /// may be wrong all the same. The array has all sizes but `cbytes`, which follows from the blocks, or from the data
+    /// if it is not compressed.
+    fn restored_headers(&mut self, first: &ChunkBytes) -> Result<Vec<(Vec<u8>, String, String)>, Error> {
         let known = [
             (HeaderSize::Typesize, self.scan.rules.typesize.map(usize::from)),
             (HeaderSize::Nbytes, self.entry.nbytes.and_then(|nbytes| usize::try_from(nbytes).ok())),
             (HeaderSize::Blocksize, self.scan.rules.blocksize),
             (HeaderSize::Cbytes, self.cbytes(first)?),
         ];
+        let mut headers = Vec::new();
         for (size, right) in known {
-            let mut bytes = first.bytes.clone();
-            let Some(right) = right else { continue };
-            let Some(old) = size.replace(&mut bytes, right) else { continue };
-            if bytes == first.bytes {
-                continue;
-            }
-            if let Some(bytes) = self.sound(&ChunkBytes { bytes, room: first.room })? {
-                let restored = Some(format!("{} in its header was {old}, and is {right}", size.name()));
+            let (Some(right), mut bytes) = (right, first.bytes.clone()) else { continue };
+            if let Some(old) = size.replace(&mut bytes, right).filter(|_| bytes != first.bytes) {
+                let restored = format!("{} in its header was {old}, and is {right}", size.name());
                 // Data that decompresses can be damaged all the same.
-                let doubt = Some("its header was damaged, so its data may be too".into());
-                return Ok(Some(SavedChunk { bytes, doubt, restored }));
+                headers.push((bytes, restored, "its header was damaged, so its data may be too".into()));
             }
         }
-        Ok(None)
+        headers.extend(self.restored_filter(&first.bytes));
+        Ok(headers)
     }
 
-    /// The bytes of a chunk with these first bytes, if it is verified without a doubt.
-    fn sound(&mut self, first: &ChunkBytes) -> Result<Option<Vec<u8>>, Error> {
-        Ok(match self.judge(first)? {
-            Verdict::Saved(SavedChunk { bytes, doubt: None, .. }) => Some(bytes),
-            _ => None,
-        })
-    }
-
-    /// Verifies a lost chunk after replacing the one filter that differs from those of the other chunks. `None` if the
-    /// filters differ in more than one number.
-    // Only a lost one: python-blosc2 can change the filters of a frame between two chunks.
-    fn with_restored_filter(&mut self, first: &ChunkBytes) -> Result<Option<SavedChunk>, Error> {
-        let (Some(header), Some(usual)) = (ChunkHeader::parse(&first.bytes), &self.scan.rules.filters) else {
-            return Ok(None);
-        };
-        if self.scan.rules.other_filters(&header).is_none() {
-            return Ok(None);
-        }
-        let ids = usual.iter().map(|filter| filter.id).chain([0]);
+    /// Replaces the one filter that differs from those of the other chunks; `None` if more than one does.
+    // Only in a damaged chunk: python-blosc2 can change the filters of a frame between two chunks.
+    fn restored_filter(&self, first: &[u8]) -> Option<(Vec<u8>, String, String)> {
+        let (header, rules) = (ChunkHeader::parse(first)?, &self.scan.rules);
+        rules.other_filters(&header)?;
+        let ids = rules.filters.as_ref()?.iter().map(|filter| filter.id).chain([0]);
         let mut candidates = (0..)
             .zip(&header.filters)
             .flat_map(|(at, filter)| ids.clone().map(move |id| (at, filter.id, id)));
-        let changed = candidates.find_map(|(at, old, id)| {
-            let mut bytes = first.bytes.clone();
+        candidates.find_map(|(at, old, id)| {
+            let mut bytes = first.to_vec();
             set_filter(&mut bytes, at, id);
-            let header = ChunkHeader::parse(&bytes)?;
-            self.scan.rules.other_filters(&header).is_none().then_some((at, old, id, bytes))
-        });
-        let Some((at, old, id, bytes)) = changed else { return Ok(None) };
-        let bytes = self.sound(&ChunkBytes { bytes, room: first.room })?;
-        Ok(bytes.map(|bytes| SavedChunk {
-            bytes,
-            doubt: Some(format!("it had the filter {old}, and has the filters of the other chunks now")),
-            restored: Some(format!("filter {at} in its header was {old}, and is {id}")),
-        }))
+            rules.other_filters(&ChunkHeader::parse(&bytes)?).is_none().then(|| {
+                let restored = format!("filter {at} in its header was {old}, and is {id}");
+                let doubt = format!("it had the filter {old}, and has the filters of the other chunks now");
+                (bytes, restored, doubt)
+            })
+        })
     }
 
     /// The size of a chunk, without the one in its header.
@@ -214,26 +194,14 @@ fn doubt(header: &ChunkHeader, rules: &ChunkRules) -> Option<String> {
         .then(|| format!("its chunk format has version {version}, which ignores the last filter"))
 }
 
-/// The result for the chunks.
-#[derive(Default)]
-pub(super) struct Saved {
-    pub(super) lost: Vec<ChunkRange>,
-    pub(super) unverified: Vec<ChunkRange>,
-    /// The chunks whose header was restored.
-    pub(super) restored: Vec<ChunkRange>,
-    pub(super) counts: ChunkCounts,
-}
-
 /// The new frame before its chunks are written.
 pub(super) fn plan(survey: &Survey) -> Result<Plan, Error> {
-    let sizes = survey.parts.sizes;
-    let (header, section) = survey.draft().header(&sizes)?;
-    let index = NewIndex::new(sizes.nchunks);
-    let index = index.ok_or_else(|| Error::too_large("the array has more chunks than a frame can have"))?;
-    // The trailer lists the lost chunks, so it is set last.
-    let (trailer, is_sparse) = (Vec::new(), survey.is_sparse);
-    // The fill value has been checked against the dtype, and copied entries may have any special value.
-    Ok(Plan { header, section, trailer, index, sizes, is_sparse, can_be_nan: true })
+    let (sizes, is_sparse) = (survey.parts.sizes, survey.header.is_sparse);
+    let (header, section) = survey.header.build(&sizes)?;
+    let index = NewIndex::new(sizes.nchunks)?;
+    // The trailer lists the lost chunks, so it is set last. The fill value has been checked against the dtype, and copied
+    // entries may have any special value.
+    Ok(Plan { header, section, trailer: Vec::new(), index, sizes, is_sparse, can_be_nan: true })
 }
 
 /// Writes the saved chunks, the special value for the lost ones, and the trailer.
@@ -242,52 +210,54 @@ pub(super) fn save<R: Read + Seek, W: Write + Seek>(
     survey: &Survey,
     fill: SpecialValue,
     writer: &mut FrameWriter<W>,
-) -> Result<Saved, Error> {
-    let stored = damaged.len;
+    notes: &mut Notes,
+) -> Result<(), Error> {
+    let (stored, nchunks) = (damaged.len, survey.parts.sizes.nchunks);
     let (mut frame, progress) = survey.frame(damaged)?;
-    let mut scan = HeaderScan::of(&mut frame, survey, progress)?;
-    let (saved, unverifiable, is_damaged) = (Saved::default(), Vec::new(), survey.order.is_some());
-    let mut work = Work { writer, progress, saved, unverifiable, is_damaged };
-    each(&mut frame, survey, &mut |chunks, next| work.take(chunks, &mut scan, next))?;
-    let Work { mut saved, unverifiable, is_damaged, .. } = work;
+    let mut scan = HeaderScan::new(&mut frame, survey, progress)?;
+    let is_damaged = survey.order.is_some();
+    let (restored, uncompressed) = (Vec::new(), Vec::new());
+    let mut copier = ChunkCopier { writer, progress, notes, restored, uncompressed, is_damaged };
+    each(&mut frame, survey, &mut |chunks, run| copier.copy(chunks, &mut scan, run))?;
+    let ChunkCopier { restored, uncompressed, is_damaged, .. } = copier;
+    notes.restored.extend(restored.into_iter().map(Restored::Chunks));
     // Damage seldom ends with a chunk, but with a file.
-    if !survey.is_sparse && (is_damaged || !saved.lost.is_empty()) {
-        saved.unverified.extend(unverifiable);
-        saved.unverified.sort_by_key(|range| range.first);
+    if !survey.header.is_sparse && (is_damaged || !notes.lost.is_empty()) {
+        notes.unverified.extend(uncompressed);
+        notes.unverified.sort_by_key(|range| range.first);
     }
     writer.fill_missing(fill)?;
     let (index_len, most) = (writer.index_len(), expansion_limit(stored));
     if index_len > most {
-        let nchunks = survey.parts.sizes.nchunks;
         return Err(Error::too_large(format_args!(
             "the chunk index of {nchunks} chunks would have {index_len} bytes, but at most {most} are written for a file \
              of {stored} bytes; if the shape is wrong, give the right one"
         )));
     }
-    let lost: u64 = saved.lost.iter().map(|range| range.count).sum();
+    let lost: u64 = notes.lost.iter().map(|range| range.count).sum();
     // A frame of fill values alone has nothing of the old one.
-    if lost == survey.parts.sizes.nchunks && lost > 0 {
-        let why = saved.lost.first().map(|range| range.why.as_str()).unwrap_or_default();
+    if let Some(first) = notes.lost.first().filter(|_| lost == nchunks) {
+        let why = &first.why;
         return Err(Error::unsupported(format_args!(
             "nothing could be saved; the first chunk is lost because {why}"
         )));
     }
-    *saved.counts.of(ChunkPlace::Special(fill)) += lost;
-    let (trailer, has_vlmetalayers) = trailer(survey, &saved.lost, fill).ok_or_else(|| {
+    *notes.counts.of(ChunkPlace::Special(fill)) += lost;
+    let (trailer, has_vlmetalayers) = trailer(survey, notes, fill).ok_or_else(|| {
         Error::too_large("the vlmetalayers and the list of lost chunks are too long for a trailer")
     })?;
     writer.set_trailer(trailer, has_vlmetalayers);
-    Ok(saved)
+    Ok(())
 }
 
 /// The trailer with the kept vlmetalayers, and with the note about the losses. Also returns whether it has
 /// vlmetalayers.
-fn trailer(survey: &Survey, lost: &[ChunkRange], fill: SpecialValue) -> Option<(Vec<u8>, bool)> {
+fn trailer(survey: &Survey, notes: &Notes, fill: SpecialValue) -> Option<(Vec<u8>, bool)> {
     let mut note = survey.before.clone();
-    note.add(lost.iter().map(|range| (range.first, range.count)));
-    note.has_assumed_order |= survey.has_assumed_order;
+    note.add(notes.lost.iter().map(|range| (range.first, range.count)));
+    note.has_assumed_order |= notes.assumed_order.is_some();
     // If this salvage lost nothing, the note keeps the fill value of the earlier one.
-    if !lost.is_empty() || note.fill.is_empty() {
+    if !notes.lost.is_empty() || note.fill.is_empty() {
         note.fill = fill.name().into();
     }
     let note_chunk = if !note.lost.is_empty() || note.has_assumed_order {
@@ -301,104 +271,84 @@ fn trailer(survey: &Survey, lost: &[ChunkRange], fill: SpecialValue) -> Option<(
     Some((Trailer::build(&layers, Default::default())?, !layers.is_empty()))
 }
 
-/// The writer of the new frame, and the result for the chunks.
-struct Work<'w, 'p, W: Write> {
+/// Copies chunks into the new frame.
+struct ChunkCopier<'w, 'p, W: Write> {
     writer: &'w mut FrameWriter<W>,
     progress: &'w mut Progress<'p>,
-    saved: Saved,
+    notes: &'w mut Notes,
+    /// The chunks whose header was restored.
+    restored: Vec<ChunkRange>,
     /// The saved chunks that are not compressed: other bytes in them leave no trace.
-    unverifiable: Vec<ChunkRange>,
+    uncompressed: Vec<ChunkRange>,
     /// Whether the bytes of the chunks are damaged anywhere.
     is_damaged: bool,
 }
 
-impl<W: Write + Seek> Work<'_, '_, W> {
-    fn take<R: Read + Seek>(
+impl<W: Write + Seek> ChunkCopier<'_, '_, W> {
+    fn copy<R: Read + Seek>(
         &mut self,
         chunks: &mut Chunks<'_, R>,
         scan: &mut HeaderScan,
-        next: Next,
+        run: ChunkRun,
     ) -> Result<(), Error> {
-        match next {
-            Next::Entry(entry) => self.entry(chunks, scan, &entry),
-            Next::Repeated(entry, count) => {
-                if let Some(special) = special(chunks, &entry) {
-                    self.count_special(scan, &entry, 0, count);
-                    return self.writer.fill_missing(special);
+        let ChunkRun { first, count, entry } = run;
+        let copied = entry.map_err(ChunkError::Damaged).and_then(|entry| match entry.place {
+            _ if count == 1 && entry.is_stored() => self.copy_stored(chunks, scan, &entry),
+            ChunkPlace::Special(special) if chunks.other_bits(&entry).is_none() => {
+                *self.notes.counts.of(entry.place) += count;
+                if scan.has_unowned {
+                    let why =
+                        "its entry says that it is a single value, but the file has bytes of a chunk without an entry";
+                    add(&mut self.notes.unverified, first, count, why.into());
                 }
-                add(&mut self.saved.lost, 0, count, "all entries of the chunk index are the same".into());
-                Ok(())
+                let written = match count {
+                    1 => self.writer.write_special(first, special),
+                    _ => self.writer.fill_missing(special),
+                };
+                written.map_err(ChunkError::Other)
             }
-            Next::Unknown(first, count, why) => {
-                add(&mut self.saved.lost, first, count, why);
-                Ok(())
-            }
+            _ if count > 1 => Err("all entries of the chunk index are the same".to_owned().into()),
+            _ => Err("its entry in the chunk index is neither a place nor a special value".to_owned().into()),
+        });
+        match copied {
+            Err(ChunkError::Other(error)) => return Err(error),
+            Err(ChunkError::Damaged(why)) => add(&mut self.notes.lost, first, count, why),
+            Ok(()) => {}
         }
+        Ok(())
     }
 
-    fn entry<R: Read + Seek>(
+    fn copy_stored<R: Read + Seek>(
         &mut self,
         chunks: &mut Chunks<'_, R>,
         scan: &mut HeaderScan,
         entry: &ChunkEntry,
-    ) -> Result<(), Error> {
+    ) -> Result<(), ChunkError> {
         let number = entry.number;
-        let verdict = if !entry.is_stored() {
-            if let Some(special) = special(chunks, entry) {
-                self.count_special(scan, entry, number, 1);
-                return self.writer.write_special(number, special);
-            }
-            Verdict::Lost("its entry in the chunk index is neither a place nor a special value".into())
-        } else if scan.is_sharing(chunks, entry) {
-            // Before the verification, which both chunks may pass.
-            Verdict::Lost("it shares bytes with another chunk, so one of the two places is wrong".into())
-        } else {
-            verify(chunks, entry, scan)?
-        };
-        let SavedChunk { mut bytes, doubt, restored } = match verdict {
-            Verdict::Saved(saved) => saved,
-            Verdict::Lost(why) => {
-                add(&mut self.saved.lost, number, 1, why);
-                return Ok(());
-            }
-        };
+        // Before the verification, which both chunks may pass.
+        if scan.is_sharing(chunks, entry) {
+            let why = "it shares bytes with another chunk, so one of the two places is wrong";
+            return Err(why.to_owned().into());
+        }
+        let SavedChunk { mut bytes, doubt, restored } = StoredChunk { chunks, entry, scan }.read()?;
         let is_cleared = clear_false_dictionary(&mut bytes);
         match self.writer.write_chunk(number, &bytes) {
             // The new frame does not take this chunk. The others are not affected.
-            Err(error) if error.kind() == ErrorKind::InvalidInput => {
-                add(&mut self.saved.lost, number, 1, error.to_string());
-                return Ok(());
-            }
-            written => written?,
+            Err(error) if error.kind() == ErrorKind::InvalidInput => return Err(error.to_string().into()),
+            written => written.map_err(ChunkError::Other)?,
         }
-        self.saved.counts.stored += 1;
+        let notes = &mut *self.notes;
+        notes.counts.stored += 1;
         self.is_damaged |= restored.is_some();
         for why in restored.into_iter().chain(is_cleared.then(|| CLEARED.into())) {
-            add(&mut self.saved.restored, number, 1, why);
+            add(&mut self.restored, number, 1, why);
         }
         if let Some(why) = doubt {
-            add(&mut self.saved.unverified, number, 1, why);
+            add(&mut notes.unverified, number, 1, why);
         } else if ChunkHeader::parse(&bytes).is_none_or(|header| !header.has_table()) {
             let why = "damage to uncompressed data leaves no trace, and other bytes of the file are damaged";
-            add(&mut self.unverifiable, number, 1, why.into());
+            add(&mut self.uncompressed, number, 1, why.into());
         }
-        self.progress.advance(bytes.len() as u64)
-    }
-
-    /// Counts special chunks with the same entry. They are unverified if the bytes of a chunk have no entry.
-    fn count_special(&mut self, scan: &HeaderScan, entry: &ChunkEntry, first: u64, count: u64) {
-        *self.saved.counts.of(entry.place) += count;
-        if scan.has_unowned {
-            let why = "its entry says that it is a single value, but the file has bytes of a chunk without an entry".into();
-            add(&mut self.saved.unverified, first, count, why);
-        }
-    }
-}
-
-/// The special value of an entry without damage.
-fn special<R: Read + Seek>(chunks: &Chunks<'_, R>, entry: &ChunkEntry) -> Option<SpecialValue> {
-    match entry.place {
-        ChunkPlace::Special(special) => chunks.other_bits(entry).is_none().then_some(special),
-        _ => None,
+        self.progress.advance(bytes.len() as u64).map_err(ChunkError::Other)
     }
 }

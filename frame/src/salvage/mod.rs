@@ -4,9 +4,10 @@
 pub(crate) mod report;
 
 mod damaged_file;
-mod header;
 
 mod order;
+
+mod header;
 
 mod survey;
 

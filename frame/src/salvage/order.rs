@@ -1,6 +1,5 @@
 //! Chunks in the order of the file, for a frame whose chunk index is lost.
 
-use std::collections::VecDeque;
 use std::io::{Read, Seek};
 
 use b2nd_chunk::ChunkHeader;
@@ -9,7 +8,7 @@ use b2nd_chunk::header::{self, typesize_byte};
 use crate::check::chunk_files;
 use crate::error::Error;
 use crate::rules::chunk::ChunkRules;
-use crate::salvage::damaged_file::{DamagedFile, PIECE};
+use crate::salvage::damaged_file::{DamagedFile, Search};
 use crate::write::plan::Sizes;
 
 /// The offset of the typesize in a chunk header. The [`signature`] begins with the typesize.
@@ -113,7 +112,7 @@ pub(super) fn find<R: Read + Seek>(
     let signature = signature(sizes);
     let nbytes = Some(u64::from(sizes.chunksize));
     let mut order = Order::default();
-    let (mut hits, mut searched) = (VecDeque::new(), start.saturating_add(TYPESIZE));
+    let mut search = Search::new(&signature);
     let (mut at, mut hole) = (start, None);
     while at < file.len {
         let bytes = file.read(at, ChunkHeader::MAX_LEN as u64)?;
@@ -126,7 +125,8 @@ pub(super) fn find<R: Read + Seek>(
             at = at.saturating_add(header.cbytes as u64);
             order.end = at;
         } else {
-            let Some(next) = next(file, at, &signature, &mut hits, &mut searched)? else { break };
+            let Some(next) = search.next(file, at.saturating_add(TYPESIZE + 1))? else { break };
+            let next = next - TYPESIZE;
             let hole = hole.get_or_insert(Hole { before: order.found.len(), len: 0, traces: 0 });
             hole.len += next - at;
             hole.traces += u64::from(is_trace(&bytes, &signature, next - at));
@@ -142,30 +142,6 @@ fn is_trace(bytes: &[u8], signature: &[u8], distance: u64) -> bool {
     let has_sizes = bytes.get(header::TYPESIZE..).is_some_and(|sizes| sizes.starts_with(signature));
     let cbytes = bytes.get(header::CBYTES..).and_then(<[u8]>::first_chunk);
     has_sizes || cbytes.is_some_and(|&cbytes| u64::from(u32::from_le_bytes(cbytes)) == distance)
-}
-
-/// The next place after `at` that looks like the header of a chunk. Each piece of the file is searched once: `hits` are
-/// the places found in the last piece; all bytes before `searched` have been searched.
-fn next<R: Read + Seek>(
-    file: &mut DamagedFile<'_, R>,
-    at: u64,
-    signature: &[u8],
-    hits: &mut VecDeque<u64>,
-    searched: &mut u64,
-) -> Result<Option<u64>, Error> {
-    loop {
-        match hits.pop_front() {
-            Some(hit) if hit > at => return Ok(Some(hit)),
-            Some(_) => {}
-            None if *searched >= file.len => return Ok(None),
-            None => {
-                *searched = (*searched).max(at.saturating_add(TYPESIZE));
-                let piece = file.search_piece(*searched, signature)?;
-                hits.extend(piece.into_iter().map(|offset| offset - TYPESIZE));
-                *searched = searched.saturating_add(PIECE);
-            }
-        }
-    }
 }
 
 /// The bytes that all chunk headers share, from the item size on.

@@ -32,6 +32,28 @@ pub struct SalvageReport {
     pub counts: ChunkCounts,
 }
 
+/// The report without the new frame.
+#[derive(Default)]
+pub(super) struct Notes {
+    pub(super) restored: Vec<Restored>,
+    pub(super) assumed_order: Option<AssumedOrder>,
+    pub(super) lost: Vec<ChunkRange>,
+    pub(super) unverified: Vec<ChunkRange>,
+    pub(super) lost_metalayers: Vec<LostMetalayer>,
+    pub(super) counts: ChunkCounts,
+}
+
+impl Notes {
+    pub(super) fn report(self, frame: Frame<()>) -> SalvageReport {
+        let Self { restored, assumed_order, lost, unverified, lost_metalayers, counts } = self;
+        SalvageReport { frame, restored, assumed_order, lost, unverified, lost_metalayers, counts }
+    }
+
+    pub(super) fn lose_metalayer(&mut self, name: impl Into<String>, why: impl Into<String>) {
+        self.lost_metalayers.push(LostMetalayer { name: name.into(), why: why.into() });
+    }
+}
+
 /// Consecutive chunks with the same reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]

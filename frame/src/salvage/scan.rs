@@ -15,52 +15,53 @@ use crate::rules::chunk::ChunkRules;
 use crate::rules::index::{ChunkSpan, MAX_COMPARED, gaps};
 use crate::salvage::survey::Survey;
 
-/// The next chunk or chunks.
-pub(super) enum Next {
-    Entry(ChunkEntry),
-    /// All chunks, with the same entry.
-    Repeated(ChunkEntry, u64),
-    /// Chunks without a known place: the first one, their number, and the reason.
-    Unknown(u64, u64, String),
+/// Chunks with one entry, or without a known place.
+pub(super) struct ChunkRun {
+    pub(super) first: u64,
+    pub(super) count: u64,
+    /// The entry, or why the places of the chunks are not known.
+    pub(super) entry: Result<ChunkEntry, String>,
 }
 
 /// The receiver of chunks.
-pub(super) type Take<'t, R> = dyn FnMut(&mut Chunks<'_, &mut R>, Next) -> Result<(), Error> + 't;
+pub(super) type Receive<'t, R> = dyn FnMut(&mut Chunks<'_, &mut R>, ChunkRun) -> Result<(), Error> + 't;
 
 /// Passes on the chunks with their places, in the order of their numbers.
 pub(super) fn each<R: Read + Seek>(
     frame: &mut Frame<&mut R>,
     survey: &Survey,
-    take: &mut Take<'_, R>,
+    receive: &mut Receive<'_, R>,
 ) -> Result<(), Error> {
     let nchunks = survey.parts.sizes.nchunks;
     let nbytes = Some(u64::from(survey.parts.sizes.chunksize));
     let mut chunks = frame.chunks()?;
     if let Some(order) = &survey.order {
-        let lost = |first: u64, end: u64| Next::Unknown(first, end - first, "it was not found".into());
+        let lost = |first, end| ChunkRun { first, count: end - first, entry: Err("it was not found".into()) };
         let mut next = 0;
         for &(number, place) in order.iter().take_while(|(number, _)| *number < nchunks) {
-            take(&mut chunks, lost(next, number))?;
-            let place = if survey.is_sparse { ChunkPlace::File(place) } else { ChunkPlace::Frame(place) };
-            take(&mut chunks, Next::Entry(ChunkEntry { number, nbytes, place }))?;
+            receive(&mut chunks, lost(next, number))?;
+            let place =
+                if survey.header.is_sparse { ChunkPlace::File(place) } else { ChunkPlace::Frame(place) };
+            let entry = Ok(ChunkEntry { number, nbytes, place });
+            receive(&mut chunks, ChunkRun { first: number, count: 1, entry })?;
             next = number + 1;
         }
-        return take(&mut chunks, lost(next, nchunks));
+        return receive(&mut chunks, lost(next, nchunks));
     }
-    let (mut number, is_repeated) = (0, chunks.is_repeated() && nchunks > 1);
+    let mut first = 0;
     while let Some(entry) = chunks.next() {
-        match entry {
-            // An index of one repeated entry has a few bytes and can claim any number of chunks, so all are handled at
-            // once.
-            Ok(entry) if is_repeated => return take(&mut chunks, Next::Repeated(entry, nchunks)),
-            Ok(entry) => take(&mut chunks, Next::Entry(entry))?,
+        let entry = match entry {
             // The rest of the index cannot be read. The chunks up to here can.
-            Err(error) if error.kind() == ErrorKind::Malformed => {
-                return take(&mut chunks, Next::Unknown(number, nchunks - number, error.to_string()));
-            }
-            Err(error) => return Err(error),
+            Err(error) if error.kind() == ErrorKind::Malformed => Err(error.to_string()),
+            entry => Ok(entry?),
+        };
+        // An index of one repeated entry has a few bytes and can claim any number of chunks, so all are handled at once.
+        let count = if entry.is_err() || chunks.is_repeated() { nchunks - first } else { 1 };
+        receive(&mut chunks, ChunkRun { first, count, entry })?;
+        first += count;
+        if first == nchunks {
+            break;
         }
-        number += 1;
     }
     Ok(())
 }
@@ -92,7 +93,7 @@ pub(super) struct HeaderScan {
 }
 
 impl HeaderScan {
-    pub(super) fn of<R: Read + Seek>(
+    pub(super) fn new<R: Read + Seek>(
         frame: &mut Frame<&mut R>,
         survey: &Survey,
         progress: &mut Progress<'_>,
@@ -103,8 +104,8 @@ impl HeaderScan {
         let mut spans: Vec<ChunkSpan> = Vec::new();
         let (mut places, mut first_uncompared) = (Vec::new(), None);
         let mut pipelines: Vec<(Vec<Filter>, u64)> = Vec::new();
-        each(frame, survey, &mut |chunks, next| {
-            let Next::Entry(entry) = next else { return Ok(()) };
+        each(frame, survey, &mut |chunks, run| {
+            let Some(entry) = run.entry.ok().filter(|_| run.count == 1) else { return Ok(()) };
             seen += 1;
             if seen % ENTRIES_BETWEEN_STOPS == 0 {
                 progress.advance(0)?;
@@ -125,7 +126,7 @@ impl HeaderScan {
         places.sort_unstable();
         let mut sharing = overlapping(&spans);
         let wrong_lengths =
-            if survey.is_sparse { BTreeSet::new() } else { wrong_lengths(frame, &spans, &sharing)? };
+            if survey.header.is_sparse { BTreeSet::new() } else { wrong_lengths(frame, &spans, &sharing)? };
         if !wrong_lengths.is_empty() {
             spans.retain(|span| !wrong_lengths.contains(&span.number));
             sharing = overlapping(&spans);
@@ -246,7 +247,7 @@ fn wrong_lengths<R: Read + Seek>(
 /// Whether there is room for a chunk, between the header and the chunk index, in bytes that belong to no chunk. The
 /// spans and the places of all chunks must be sorted.
 fn has_unowned(survey: &Survey, spans: &[ChunkSpan], places: &[u64]) -> bool {
-    let Some(index) = survey.parts.index.as_ref().filter(|_| !survey.is_sparse) else { return false };
+    let Some(index) = survey.parts.index.as_ref().filter(|_| !survey.header.is_sparse) else { return false };
     // A chunk with a damaged header is in no span, but its bytes have an entry.
     gaps(spans, survey.parts.header_len, index.start)
         .any(|(start, len)| len >= ChunkHeader::MAX_LEN as u64 && places.binary_search(&start).is_err())

@@ -174,13 +174,7 @@ impl<W: Write + Seek + Send> ArrayWriter<W> {
     /// - [`Io`](crate::ErrorKind::Io) if a chunk cannot be written. The array then cannot be finished.
     pub fn write(&mut self, region: &[Range<u64>], items: &[u8]) -> Result<(), Error> {
         let typesize = self.frame.plan.sizes.typesize as usize;
-        let nitems = self.region_nitems(region)?;
-        let (needed, found) = (nitems.saturating_mul(typesize as u64), items.len());
-        if needed != found as u64 {
-            return Err(Error::invalid_input(format_args!(
-                "the region has {nitems} items of {typesize} bytes, {needed} in all, but {found} are given"
-            )));
-        }
+        check_region(&self.geometry, region, typesize, items.len())?;
         self.write_parts(region, &|part, _, chunk| {
             part.gather(items, typesize, chunk).map_err(Error::geometry)
         })
@@ -291,12 +285,6 @@ impl<W: Write + Seek + Send> ArrayWriter<W> {
 
     pub(super) fn meta(&self) -> &Meta {
         &self.meta
-    }
-
-    /// The number of items of a region that fits the shape.
-    pub(crate) fn region_nitems(&self, region: &[Range<u64>]) -> Result<u64, Error> {
-        self.geometry.chunks_in(region).map_err(Error::geometry)?;
-        Ok(region.iter().fold(1, |nitems: u64, range| nitems.saturating_mul(range.end - range.start)))
     }
 
     /// Writes the chunks of a region, each gathered by a function.
@@ -457,8 +445,26 @@ impl OpenChunk {
     }
 }
 
+/// Checks that a region is inside of an array, and that this is the number of bytes of its items.
+pub(crate) fn check_region(
+    geometry: &Geometry,
+    region: &[Range<u64>],
+    typesize: usize,
+    found: usize,
+) -> Result<(), Error> {
+    geometry.chunks_in(region).map_err(Error::geometry)?;
+    let nitems = region.iter().fold(1, |nitems: u64, range| nitems.saturating_mul(range.end - range.start));
+    let needed = nitems.saturating_mul(typesize as u64);
+    if needed == found as u64 {
+        return Ok(());
+    }
+    Err(Error::invalid_input(format_args!(
+        "the region has {nitems} items of {typesize} bytes, {needed} in all, but {found} are given"
+    )))
+}
+
 /// Whether a region has all items of this chunk.
-fn is_whole(part: &Chunk<'_>) -> bool {
+pub(crate) fn is_whole(part: &Chunk<'_>) -> bool {
     part.extent() == part.whole().extent()
 }
 

@@ -273,7 +273,7 @@ impl FrameBuilder {
 
     fn create_at(self, path: &Path, is_sparse: bool) -> Result<FrameWriter<NewFrame>, Error> {
         let plan = Plan::new(self.0, is_sparse)?;
-        let new = Destination::free(path, is_sparse)?.begin(is_sparse, true)?;
+        let new = Destination::free(path, is_sparse)?.begin(true)?;
         Ok(FrameWriter::new(Output::begin(new, plan.header_len())?, plan))
     }
 
@@ -343,11 +343,7 @@ fn messagepack(name: &str, value: &(impl Serialize + ?Sized)) -> Result<Vec<u8>,
 /// The chunk of a vlmetalayer with a value as `MessagePack`.
 pub(crate) fn vlmetalayer_chunk(name: &str, value: &(impl Serialize + ?Sized)) -> Result<Vec<u8>, Error> {
     let value = messagepack(name, value)?;
-    stored_chunk(&value).ok_or_else(|| too_long(name, value.len()))
-}
-
-fn too_long(name: &str, len: usize) -> Error {
-    Error::too_large(format_args!(
-        "vlmetalayer `{name}` has {len} bytes, but can have at most {MAX_BLOCKSIZE}"
-    ))
+    let too_long =
+        |len| format!("vlmetalayer `{name}` has {len} bytes, but can have at most {MAX_BLOCKSIZE}");
+    stored_chunk(&value).ok_or_else(|| Error::too_large(too_long(value.len())))
 }

@@ -22,6 +22,8 @@ pub(crate) struct Destination {
     absolute: PathBuf,
     /// Whether the new file replaces an existing one.
     replaces: bool,
+    /// Whether it is the directory of a sparse frame.
+    is_directory: bool,
     folder: Folder,
 }
 
@@ -40,31 +42,35 @@ impl Destination {
         if !is_sparse && ends_with_separator {
             return Err(Error::io("create", to, ErrorKind::NotADirectory.into()));
         }
-        Ok(Self { to: to.into(), absolute, replaces: false, folder: Folder::of(to)? })
+        let folder = Folder::containing(to)?;
+        Ok(Self { to: to.into(), absolute, replaces: false, is_directory: is_sparse, folder })
     }
 
-    /// The path of a file that will be replaced, as given and without links.
-    pub(crate) fn taken(to: &Path, absolute: PathBuf) -> Result<Self, Error> {
-        let folder = Folder::of(&absolute)?;
-        Ok(Self { to: to.into(), absolute, replaces: true, folder })
+    /// The path of a file that will be replaced. A link stays, and its target is replaced.
+    pub(crate) fn taken(to: &Path) -> Result<Self, Error> {
+        // The system would allow the rename, but a file that may not be written must not be replaced either.
+        let absolute = real(to).and_then(|target| File::options().write(true).open(&target).map(|_| target));
+        let absolute = absolute.map_err(|error| Error::io("write", to, error))?;
+        let folder = Folder::containing(&absolute)?;
+        Ok(Self { to: to.into(), absolute, replaces: true, is_directory: false, folder })
     }
 
     /// Creates the temporary file, or the directory of a sparse frame. With `is_usual` it gets the default mode of new
     /// files; otherwise only its owner may read it.
-    pub(crate) fn begin(self, is_sparse: bool, is_usual: bool) -> Result<NewFrame, Error> {
+    pub(crate) fn begin(self, is_usual: bool) -> Result<NewFrame, Error> {
         let mut builder = Builder::new();
         builder.prefix(".b2nd-").suffix(".tmp");
         #[cfg(unix)]
         if is_usual {
             // The system removes the bits of the umask.
-            let mode = if is_sparse { 0o777 } else { 0o666 };
+            let mode = if self.is_directory { 0o777 } else { 0o666 };
             builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(mode));
         }
         #[cfg(not(unix))]
         let _ = is_usual;
         let folder = &self.folder.path;
         let uncreatable = |error| Error::io("create a file in", folder, unnamed(error));
-        let temporary = if is_sparse {
+        let temporary = if self.is_directory {
             let directory = builder.tempdir_in(folder).map_err(uncreatable)?;
             let index = directory.path().join(SPARSE_INDEX);
             let index = File::options().read(true).write(true).create_new(true).open(index);
@@ -173,7 +179,7 @@ impl NewFrame {
 
     /// Renames the frame, and returns the file with the header and its path.
     pub(crate) fn rename(self) -> Result<(File, PathBuf), Error> {
-        let Destination { to, absolute, replaces, folder } = self.destination;
+        let Destination { to, absolute, replaces, folder, .. } = self.destination;
         let unwritable = |error| unwritable(&to, error);
         let new = match self.temporary {
             Temporary::File(file) => {
@@ -280,7 +286,7 @@ struct Folder {
 }
 
 impl Folder {
-    fn of(file: &Path) -> Result<Self, Error> {
+    fn containing(file: &Path) -> Result<Self, Error> {
         let path = folder_of(file).to_path_buf();
         let is_dir = fs::metadata(&path).and_then(|metadata| {
             if metadata.is_dir() { Ok(()) } else { Err(ErrorKind::NotADirectory.into()) }
@@ -290,6 +296,11 @@ impl Folder {
         let opened = File::open(&path).ok();
         Ok(Self { path, opened })
     }
+}
+
+/// The absolute path without links. Windows does not know it on every drive, for example not on all RAM disks.
+pub(crate) fn real(path: &Path) -> io::Result<PathBuf> {
+    fs::canonicalize(path).or_else(|error| if path.is_symlink() { Err(error) } else { path::absolute(path) })
 }
 
 /// Syncs a folder, so a rename in it survives a crash.

@@ -8,11 +8,12 @@ use std::io::{self, ErrorKind, Write};
 use b2nd_chunk::header::stored_header;
 use b2nd_chunk::{ChunkHeader, SpecialValue};
 
+use crate::error::Error;
 use crate::format::index::{ENTRY_LEN, EntryValue, MISSING};
 use crate::progress::ENTRIES_BETWEEN_STOPS;
 
 /// The largest number of chunks. The index is itself a chunk, which has a limit of 2 GiB.
-pub(crate) const MAX_CHUNKS: u64 = ((i32::MAX as usize - ChunkHeader::MAX_LEN) / ENTRY_LEN) as u64;
+const MAX_CHUNKS: u64 = ((i32::MAX as usize - ChunkHeader::MAX_LEN) / ENTRY_LEN) as u64;
 
 /// The size of a block of a new index, as in C-Blosc2.
 const BLOCK_LEN: usize = 1 << 14;
@@ -21,7 +22,7 @@ const BLOCK_LEN: usize = 1 << 14;
 const PAGE_LEN: u16 = 2048;
 
 /// A function that stops the writing of an index by an error.
-pub(crate) type Stop<'s> = dyn FnMut() -> io::Result<()> + 's;
+pub(crate) type Stop<'s> = dyn FnMut() -> Result<(), Error> + 's;
 
 /// The chunk index of a new frame, in pages. A page is allocated when one of its entries is set.
 // An array can have millions of chunks with only a few of them stored, and they come in any order.
@@ -39,9 +40,14 @@ pub(crate) struct NewIndex {
 }
 
 impl NewIndex {
-    /// An index of `len` chunks; `None` above [`MAX_CHUNKS`].
-    pub(crate) fn new(len: u64) -> Option<Self> {
-        (len <= MAX_CHUNKS).then(|| Self { pages: BTreeMap::new(), len, nset: 0, first: 0, others: None })
+    /// An index of `len` chunks; [`TooLarge`](crate::ErrorKind::TooLarge) above [`MAX_CHUNKS`].
+    pub(crate) fn new(len: u64) -> Result<Self, Error> {
+        if len > MAX_CHUNKS {
+            return Err(Error::too_large(format_args!(
+                "the array has {len} chunks, but a frame can have at most {MAX_CHUNKS}"
+            )));
+        }
+        Ok(Self { pages: BTreeMap::new(), len, nset: 0, first: 0, others: None })
     }
 
     /// Allocates the page of an entry. After that, [`set`](Self::set) cannot fail.
@@ -138,21 +144,22 @@ impl NewIndex {
     /// Writes the index as an uncompressed chunk. A frame without chunks has no index.
     // One repeated value is written once, as `blosc2.zeros` does. Nothing else is compressed, whatever features are
     // enabled.
-    pub(crate) fn write(&self, to: &mut dyn Write, stop: &mut Stop<'_>) -> io::Result<()> {
+    pub(crate) fn write(&self, to: &mut dyn Write, stop: &mut Stop<'_>) -> Result<(), Error> {
         if self.len == 0 {
             return Ok(());
         }
-        let nbytes = usize::try_from(self.len).ok().and_then(|len| len.checked_mul(ENTRY_LEN));
-        let nbytes = nbytes.ok_or(ErrorKind::OutOfMemory)?;
+        let nbytes = usize::try_from(self.len).map_err(Error::too_large)?.saturating_mul(ENTRY_LEN);
         let repeats = self.repeated().is_some();
         let body = if repeats { ENTRY_LEN } else { nbytes };
         let header = stored_header(repeats, ENTRY_LEN, nbytes, nbytes.min(BLOCK_LEN), body);
-        to.write_all(&header.ok_or(ErrorKind::InvalidInput)?)?;
+        let header =
+            header.ok_or_else(|| Error::too_large("the chunk index is longer than the format allows"))?;
+        to.write_all(&header).map_err(Error::writing)?;
         for (number, entry) in (0..).zip(self.entries().take(body / ENTRY_LEN)) {
             if number % ENTRIES_BETWEEN_STOPS == ENTRIES_BETWEEN_STOPS - 1 {
                 stop()?;
             }
-            to.write_all(&entry.to_le_bytes())?;
+            to.write_all(&entry.to_le_bytes()).map_err(Error::writing)?;
         }
         Ok(())
     }

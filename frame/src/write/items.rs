@@ -109,7 +109,6 @@ impl<W: Write + Seek + Send> ArrayWriter<W> {
         array: ArrayView<'_, T, D>,
     ) -> Result<(), Error> {
         let is_swapped = self.is_swapped::<T>()?;
-        self.region_nitems(region)?;
         check_shape(region, array.shape())?;
         if let Some(items) = array.as_slice().filter(|_| !is_swapped) {
             return self.write(region, cast_slice(items));

@@ -44,25 +44,16 @@ impl Output<NewFrame> {
     pub(crate) fn begin(new: NewFrame, header_len: u64) -> Result<Self, Error> {
         let path = new.path().to_path_buf();
         if let Some(directory) = new.directory() {
-            let chunks = WrittenChunks::Sparse {
-                directory: directory.to_path_buf(),
-                files: Vec::new(),
-                taken: BTreeSet::new(),
-                next: 0,
-            };
-            let out = BufWriter::with_capacity(BUFFER, new);
-            return Ok(Self { out, chunks, len: 0, path: Some(path) });
+            let directory = directory.to_path_buf();
+            return Ok(Self::sparse(new, directory, BTreeSet::new(), 0));
         }
         let output = Self::contiguous(new, header_len).map_err(|error| error.at(Some(&path)))?;
         Ok(Self { path: Some(path), ..output })
     }
-}
 
-#[cfg(feature = "compress")]
-impl Output<NewFrame> {
-    /// Starts a new index file of a sparse frame with chunk files of `len` bytes in the directory. The numbers of the
+    /// Starts an index file of a sparse frame with chunk files of `len` bytes in the directory. The numbers of the
     /// files that must stay are taken; another file is replaced, as by C-Blosc2.
-    pub(crate) fn beside(new: NewFrame, directory: PathBuf, taken: BTreeSet<u64>, len: u64) -> Self {
+    pub(crate) fn sparse(new: NewFrame, directory: PathBuf, taken: BTreeSet<u64>, len: u64) -> Self {
         let path = Some(new.path().to_path_buf());
         // A program that has the old index finds no file rather than another chunk. The numbers begin anew before they are
         // too high for C-Blosc2.
@@ -87,10 +78,10 @@ impl Output<File> {
 #[cfg(feature = "compress")]
 impl<W: Write> Output<W> {
     /// The numbers of the chunk files that were created.
-    pub(crate) fn files(&self) -> Vec<u64> {
+    pub(crate) fn files(&self) -> &[u64] {
         match &self.chunks {
-            WrittenChunks::Contiguous { .. } => Vec::new(),
-            WrittenChunks::Sparse { files, .. } => files.clone(),
+            WrittenChunks::Contiguous { .. } => &[],
+            WrittenChunks::Sparse { files, .. } => files,
         }
     }
 }
@@ -99,9 +90,9 @@ impl<W: Write + Seek> Output<W> {
     /// Writes the index and the trailer after the chunks of a contiguous frame, but not its header.
     #[cfg(feature = "compress")]
     pub(crate) fn finish_behind(mut self, index: &NewIndex, trailer: &[u8]) -> Result<(), Error> {
-        let path = self.path.take();
-        let written = self.write_after_chunks(index, trailer, &mut || Ok(())).and_then(|()| self.out.flush());
-        written.map_err(|error| Error::writing(error).at(path.as_deref()))
+        let written = self.write_after_chunks(index, trailer, &mut || Ok(()));
+        let written = written.and_then(|()| self.out.flush().map_err(Error::writing));
+        written.map_err(|error| error.at(self.path.as_deref()))
     }
 
     /// Writes the index and the trailer.
@@ -110,13 +101,13 @@ impl<W: Write + Seek> Output<W> {
         index: &NewIndex,
         trailer: &[u8],
         stop: &mut Stop<'_>,
-    ) -> io::Result<()> {
+    ) -> Result<(), Error> {
         if let WrittenChunks::Contiguous { start, header_len, is_astray: true } = self.chunks {
             let end = start.saturating_add(header_len).saturating_add(self.len);
-            self.out.seek(SeekFrom::Start(end))?;
+            self.out.seek(SeekFrom::Start(end)).map_err(Error::writing)?;
         }
         index.write(&mut self.out, stop)?;
-        self.out.write_all(trailer)
+        self.out.write_all(trailer).map_err(Error::writing)
     }
 
     /// Starts a contiguous frame at the position of a writer. Until the header is written, zeros take its place, which
@@ -162,20 +153,14 @@ impl<W: Write + Seek> Output<W> {
     /// Writes the index, the trailer, and last the header. The position is then after the frame. `stop` is called while
     /// the index is written, which can have 2 GiB.
     pub(crate) fn finish(
-        self,
+        mut self,
         header: &[u8],
         index: &NewIndex,
         trailer: &[u8],
         mut stop: impl FnMut() -> Result<(), Error>,
     ) -> Result<W, Error> {
-        let path = self.path.clone();
-        let mut stopped = Ok(());
-        let written = self.write_rest(header, index, trailer, &mut || {
-            stopped = stop();
-            if stopped.is_ok() { Ok(()) } else { Err(ErrorKind::Interrupted.into()) }
-        });
-        stopped?;
-        written.map_err(|error| Error::writing(error).at(path.as_deref()))
+        let path = self.path.take();
+        self.write_rest(header, index, trailer, &mut stop).map_err(|error| error.at(path.as_deref()))
     }
 
     fn write_rest(
@@ -184,32 +169,35 @@ impl<W: Write + Seek> Output<W> {
         index: &NewIndex,
         trailer: &[u8],
         stop: &mut Stop<'_>,
-    ) -> io::Result<W> {
+    ) -> Result<W, Error> {
         match self.chunks {
             WrittenChunks::Contiguous { start, header_len, .. } => {
-                let behind_header = start.saturating_add(header_len);
                 self.write_after_chunks(index, trailer, stop)?;
-                let after = self.out.stream_position()?;
-                // The header comes last, so an unfinished file is not a frame.
-                self.out.seek(SeekFrom::Start(start))?;
-                self.out.write_all(header)?;
-                self.out.flush()?;
-                // A file opened for appending writes at its end, whatever the position.
-                if self.out.stream_position()? != behind_header {
-                    return Err(io::Error::new(
-                        ErrorKind::Unsupported,
-                        "the header cannot be written before the chunks: the writer only appends",
-                    ));
-                }
-                self.out.seek(SeekFrom::Start(after))?;
+                write_before(&mut self.out, start, header, header_len).map_err(Error::writing)?;
             }
             WrittenChunks::Sparse { .. } => {
-                self.out.write_all(header)?;
+                self.out.write_all(header).map_err(Error::writing)?;
                 self.write_after_chunks(index, trailer, stop)?;
             }
         }
-        self.out.into_inner().map_err(io::IntoInnerError::into_error)
+        self.out.into_inner().map_err(|error| Error::writing(error.into_error()))
     }
+}
+
+/// Writes the header of a contiguous frame. It comes last, so an unfinished file is not a frame.
+fn write_before(out: &mut (impl Write + Seek), start: u64, header: &[u8], header_len: u64) -> io::Result<()> {
+    let after = out.stream_position()?;
+    out.seek(SeekFrom::Start(start))?;
+    out.write_all(header)?;
+    out.flush()?;
+    // A file opened for appending writes at its end, whatever the position.
+    if out.stream_position()? != start.saturating_add(header_len) {
+        return Err(io::Error::new(
+            ErrorKind::Unsupported,
+            "the header cannot be written before the chunks: the writer only appends",
+        ));
+    }
+    out.seek(SeekFrom::Start(after)).map(drop)
 }
 
 /// Lets a function write a chunk into a file of its own and return its length.

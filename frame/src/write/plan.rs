@@ -16,7 +16,7 @@ use crate::format::section::{ARRAY_NAME, ARRAY_NAMES, MAX_NAME_LEN, Section, Sec
 use crate::format::trailer::{MAX_TRAILER_LEN, Trailer};
 use crate::rules::array::{self, check_block, refuse_objects};
 use crate::rules::chunk::ChunkRules;
-use crate::write::index::{MAX_CHUNKS, NewIndex};
+use crate::write::index::NewIndex;
 
 /// The maximum number of vlmetalayers of a new frame. C-Blosc2 reads more, but refuses to write them again.
 pub(crate) const MAX_VLMETALAYERS: usize = 16;
@@ -101,12 +101,7 @@ impl Plan {
         let section = section.ok_or_else(|| too_large("header", MAX_HEADER_LEN))?;
         let trailer = Trailer::build(&refs(&vlmetalayers).collect::<Vec<_>>(), <_>::default());
         let trailer = trailer.ok_or_else(|| too_large("trailer", MAX_TRAILER_LEN))?;
-        let nchunks = sizes.nchunks;
-        let index = NewIndex::new(nchunks).ok_or_else(|| {
-            Error::too_large(format_args!(
-                "the array has {nchunks} chunks, but a frame can have at most {MAX_CHUNKS}"
-            ))
-        })?;
+        let index = NewIndex::new(sizes.nchunks)?;
         Ok(Self { header, section, trailer, index, sizes, is_sparse, can_be_nan })
     }
 

@@ -41,7 +41,7 @@ use crate::write::plan::{Plan, Sizes};
 /// ```
 #[must_use = "nothing is a frame before `finish`"]
 pub struct FrameWriter<W: Write> {
-    output: Output<W>,
+    pub(crate) output: Output<W>,
     pub(super) plan: Plan,
     rules: ChunkRules,
 }
@@ -256,12 +256,6 @@ impl<W: Write + Seek> FrameWriter<W> {
         Ok(())
     }
 
-    /// Writes a chunk of another frame, which was checked there.
-    #[cfg(feature = "compress")]
-    pub(crate) fn put_chunk(&mut self, number: u64, chunk: &[u8]) -> Result<(), Error> {
-        self.put(number, [chunk, &[]])
-    }
-
     /// Writes bytes that belong to no chunk.
     #[cfg(feature = "compress")]
     pub(crate) fn put_hole(&mut self, bytes: &[u8]) -> Result<(), Error> {
@@ -270,18 +264,6 @@ impl<W: Write + Seek> FrameWriter<W> {
             Ok(bytes.len() as u64)
         });
         put.map(drop)
-    }
-
-    /// The stored size of all chunks in bytes.
-    #[cfg(feature = "compress")]
-    pub(crate) fn cbytes(&self) -> u64 {
-        self.output.len
-    }
-
-    /// The numbers of the chunk files that were created.
-    #[cfg(feature = "compress")]
-    pub(crate) fn files(&self) -> Vec<u64> {
-        self.output.files()
     }
 
     /// Writes the rest of the frame, except its header, which is returned.
@@ -392,7 +374,7 @@ impl<W: Write + Seek> FrameWriter<W> {
 
     /// Writes a chunk, given in two parts.
     // Two parts, so a header and its data need not be copied into one buffer.
-    fn put(&mut self, number: u64, parts: [&[u8]; 2]) -> Result<(), Error> {
+    pub(crate) fn put(&mut self, number: u64, parts: [&[u8]; 2]) -> Result<(), Error> {
         self.reserve(number)?;
         let len = parts.iter().map(|part| part.len() as u64).sum();
         let stored = self.output.put(|out| {

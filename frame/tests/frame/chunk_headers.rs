@@ -564,7 +564,7 @@ fn chunk_files_that_are_not_known_are_not_checked() {
         let report = Check::new(depth).run(&mut opened(&file)).unwrap();
         assert_eq!(report.findings, []);
         let [skipped] = &report.skipped[..] else { panic!("{:?}", report.skipped) };
-        assert_eq!((skipped.name(), skipped.count()), ("chunks", None));
+        assert_eq!((skipped.part.name(), skipped.count), ("chunks", None));
         let says = "chunks not checked: the chunk files of a sparse frame are read only from a folder; open the frame by its path";
         assert_eq!(skipped.to_string(), says);
         shows_as_much_as_fits(skipped);
@@ -614,7 +614,7 @@ fn chunks_that_share_their_bytes_are_looked_at_as_often_as_there_are_bytes() {
     file[165 + 12] = 40;
     file[165 + 31] = 0x30;
     let report = Check::new(CheckDepth::ChunkHeaders).run(&mut opened(&file)).unwrap();
-    assert_eq!(report.skipped[0].count(), Some(20 - 512 / 40), "512 is 12 times 40, and 32");
+    assert_eq!(report.skipped[0].count, Some(20 - 512 / 40), "512 is 12 times 40, and 32");
 }
 
 #[test]

@@ -167,7 +167,7 @@ fn a_list_that_is_too_long_is_one_skipped_value() {
         let report = Check::new(CheckDepth::ChunkData).run(&mut opened(file)).unwrap();
         assert_eq!(report.findings, []);
         let [skipped] = &report.skipped[..] else { panic!("{:?}", report.skipped) };
-        assert_eq!((skipped.name(), skipped.count()), ("values", Some(1)), "{skipped}");
+        assert_eq!((skipped.part.name(), skipped.count), ("values", Some(1)), "{skipped}");
     }
 }
 

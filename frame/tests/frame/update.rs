@@ -316,7 +316,7 @@ fn what_cannot_be_changed_says_why_and_stays() {
     );
     says(
         &mut |update| update.write(from_ref(&(0..2)), &[1]),
-        "the region has 4 bytes of items, but 1 are given",
+        "the region has 2 items of 2 bytes, 4 in all, but 1 are given",
     );
     says(&mut |update| update.resize(&[1, 2]), "shape has 2 dimensions, but ndim is 1");
     says(&mut |update| update.resize(&[-1]), "shape[0] is -1, but must be at least 0");
