@@ -19,17 +19,21 @@ const LANES: usize = 16;
 /// Items whose bits are in one vector.
 const ITEMS: usize = 8 * LANES;
 
+/// The direction of a transposition, as a constant.
+const FORWARD: bool = false;
+const INVERSE: bool = true;
+
 /// Calls a function with the width of the tiles for an item size.
 macro_rules! with_width {
-    ($function:ident($itemsize:expr, $($argument:expr),+)) => {
+    ($function:ident::<$direction:ident>($itemsize:expr, $($argument:expr),+)) => {
         // The instructions of the target, without a look at the processor: AVX2 undoes at most a quarter faster, for
         // 190 kB more code.
         dispatch!(Level::baseline(), simd => match $itemsize {
-            0..2 => $function::<_, 1>(simd, $itemsize, $($argument),+),
-            2..4 => $function::<_, 2>(simd, $itemsize, $($argument),+),
-            4..8 => $function::<_, 4>(simd, $itemsize, $($argument),+),
-            8..16 => $function::<_, 8>(simd, $itemsize, $($argument),+),
-            16.. => $function::<_, 16>(simd, $itemsize, $($argument),+),
+            0..2 => $function::<_, 1, $direction>(simd, $itemsize, $($argument),+),
+            2..4 => $function::<_, 2, $direction>(simd, $itemsize, $($argument),+),
+            4..8 => $function::<_, 4, $direction>(simd, $itemsize, $($argument),+),
+            8..16 => $function::<_, 8, $direction>(simd, $itemsize, $($argument),+),
+            16.. => $function::<_, 16, $direction>(simd, $itemsize, $($argument),+),
         })
     };
 }
@@ -37,15 +41,15 @@ macro_rules! with_width {
 /// Writes byte 0 of all items, then byte 1, and so on. Bytes after the last whole item are copied.
 #[cfg(any(test, feature = "compress"))]
 pub(crate) fn shuffle(itemsize: usize, src: &[u8], dst: &mut [u8]) {
-    if let Some((count, items, rows)) = copy_rest(itemsize, 1, src, dst) {
-        with_width!(shuffle_tiles(itemsize, count, items, rows));
+    if let Some((count, src, dst)) = copy_rest(itemsize, 1, src, dst) {
+        with_width!(transpose::<FORWARD>(itemsize, count, src, dst));
     }
 }
 
 /// The inverse of [`shuffle`].
 pub(crate) fn unshuffle(itemsize: usize, src: &[u8], dst: &mut [u8]) {
-    if let Some((count, rows, items)) = copy_rest(itemsize, 1, src, dst) {
-        with_width!(unshuffle_tiles(itemsize, count, rows, items));
+    if let Some((count, src, dst)) = copy_rest(itemsize, 1, src, dst) {
+        with_width!(transpose::<INVERSE>(itemsize, count, src, dst));
     }
 }
 
@@ -53,15 +57,15 @@ pub(crate) fn unshuffle(itemsize: usize, src: &[u8], dst: &mut [u8]) {
 /// after them are copied.
 #[cfg(any(test, feature = "compress"))]
 pub(crate) fn bitshuffle(itemsize: usize, src: &[u8], dst: &mut [u8]) {
-    if let Some((count, items, rows)) = copy_rest(itemsize, 8, src, dst) {
-        with_width!(bitshuffle_tiles(itemsize, count / 8, items, rows));
+    if let Some((count, src, dst)) = copy_rest(itemsize, 8, src, dst) {
+        with_width!(transpose_bits::<FORWARD>(itemsize, count / 8, src, dst));
     }
 }
 
 /// The inverse of [`bitshuffle`].
 pub(crate) fn unbitshuffle(itemsize: usize, src: &[u8], dst: &mut [u8]) {
-    if let Some((count, rows, items)) = copy_rest(itemsize, 8, src, dst) {
-        with_width!(unbitshuffle_tiles(itemsize, count / 8, rows, items));
+    if let Some((count, src, dst)) = copy_rest(itemsize, 8, src, dst) {
+        with_width!(transpose_bits::<INVERSE>(itemsize, count / 8, src, dst));
     }
 }
 
@@ -81,90 +85,20 @@ fn copy_rest<'a>(
     (count > 0).then_some((count, items, dst_items))
 }
 
+/// Moves `count` items, tile by tile.
 #[inline(always)]
-fn unshuffle_tiles<S: Simd, const W: usize>(
+fn transpose<S: Simd, const W: usize, const IS_INVERSE: bool>(
     simd: S,
     itemsize: usize,
     count: usize,
-    rows: &[u8],
-    items: &mut [u8],
+    src: &[u8],
+    dst: &mut [u8],
 ) {
     for column in columns::<W>(itemsize) {
-        let rows = rows.get(column * count..).unwrap_or_default();
-        join_rows::<S, W>(simd, itemsize, count, rows, items.get_mut(column..).unwrap_or_default());
-    }
-}
-
-#[cfg(any(test, feature = "compress"))]
-#[inline(always)]
-fn shuffle_tiles<S: Simd, const W: usize>(
-    simd: S,
-    itemsize: usize,
-    count: usize,
-    items: &[u8],
-    rows: &mut [u8],
-) {
-    for column in columns::<W>(itemsize) {
-        let rows = rows.get_mut(column * count..).unwrap_or_default();
-        split_items::<S, W>(simd, itemsize, count, items.get(column..).unwrap_or_default(), rows);
-    }
-}
-
-/// Joins the bits of rows of `length` bytes to bytes first, of [`ITEMS`] items at a time, and these to items.
-#[inline(always)]
-fn unbitshuffle_tiles<S: Simd, const W: usize>(
-    simd: S,
-    itemsize: usize,
-    length: usize,
-    rows: &[u8],
-    items: &mut [u8],
-) {
-    for column in columns::<W>(itemsize) {
-        for (first, items) in (0..length).step_by(LANES).zip(items.chunks_mut(itemsize.saturating_mul(ITEMS)))
-        {
-            let mut bytes = [[0; ITEMS]; W];
-            for (row, bytes) in (column..).zip(&mut bytes) {
-                let mut tile = [u8x16::splat(simd, 0); 8];
-                for bit in 0..8 {
-                    // Lanes after the end of a row are of no item.
-                    tile[bit] = load(simd, rows, (8 * row + bit) * length + first);
-                }
-                let tile = perfect_shuffles(3, transpose_bits(tile));
-                for bit in 0..8 {
-                    bytes[bit * LANES..(bit + 1) * LANES].copy_from_slice(&tile[bit].to_array());
-                }
-            }
-            let items = items.get_mut(column..).unwrap_or_default();
-            join_rows::<S, W>(simd, itemsize, ITEMS, bytes.as_flattened(), items);
-        }
-    }
-}
-
-#[cfg(any(test, feature = "compress"))]
-#[inline(always)]
-fn bitshuffle_tiles<S: Simd, const W: usize>(
-    simd: S,
-    itemsize: usize,
-    length: usize,
-    items: &[u8],
-    rows: &mut [u8],
-) {
-    for column in columns::<W>(itemsize) {
-        for (first, items) in (0..length).step_by(LANES).zip(items.chunks(itemsize.saturating_mul(ITEMS))) {
-            let mut bytes = [[0; ITEMS]; W];
-            let items = items.get(column..).unwrap_or_default();
-            split_items::<S, W>(simd, itemsize, ITEMS, items, bytes.as_flattened_mut());
-            for row in 0..W {
-                let mut tile = [u8x16::splat(simd, 0); 8];
-                for bit in 0..8 {
-                    tile[bit] = load(simd, &bytes[row], bit * LANES);
-                }
-                let tile = transpose_bits(perfect_shuffles(LANES.ilog2(), tile));
-                for bit in 0..8 {
-                    store(tile[bit], rows, 8 * (column + row) + bit, length, first);
-                }
-            }
-        }
+        let (row, item) = (column * count, column);
+        let (from, to) = if IS_INVERSE { (row, item) } else { (item, row) };
+        let (src, dst) = (src.get(from..).unwrap_or_default(), dst.get_mut(to..).unwrap_or_default());
+        transpose_column::<S, W, IS_INVERSE>(simd, itemsize, count, src, dst);
     }
 }
 
@@ -174,115 +108,70 @@ fn columns<const W: usize>(itemsize: usize) -> impl Iterator<Item = usize> {
     (0..itemsize).step_by(W).map(move |column| column.min(itemsize - W))
 }
 
-/// Joins byte `i` of the first `W` rows, which are `length` bytes apart, to the first `W` bytes of item `i`.
+/// Moves `W` bytes of `count` items between rows, `count` bytes apart, and items, `itemsize` bytes apart.
 #[inline(always)]
-fn join_rows<S: Simd, const W: usize>(
+fn transpose_column<S: Simd, const W: usize, const IS_INVERSE: bool>(
     simd: S,
     itemsize: usize,
-    length: usize,
-    rows: &[u8],
-    items: &mut [u8],
+    count: usize,
+    src: &[u8],
+    dst: &mut [u8],
 ) {
-    let mut longer = [[0; LANES]; W];
-    let (length, rows) = if length < LANES {
-        for (longer, row) in longer.iter_mut().zip(rows.chunks(length)) {
-            longer.iter_mut().zip(row).for_each(|(longer, byte)| *longer = *byte);
-        }
-        (LANES, longer.as_flattened())
-    } else {
-        (length, rows)
-    };
-    let mut starts: [&[u8]; W] = [&[]; W];
-    for row in 0..W {
-        let Some(bytes) = rows.get(row * length..(row + 1) * length) else { return };
-        starts[row] = bytes;
-    }
-    for first in (0..length).step_by(LANES) {
-        let first = first.min(length - LANES);
-        let mut tile = [u8x16::splat(simd, 0); W];
-        for row in 0..W {
-            let Some(bytes) = starts[row].get(first..first + LANES) else { return };
-            tile[row] = u8x16::from_slice(simd, bytes);
-        }
-        let tile = perfect_shuffles(W.ilog2(), tile);
-        if itemsize == W
-            && let Some(items) = items.get_mut(first * W..(first + LANES) * W)
-        {
-            for row in 0..W {
-                items[row * LANES..(row + 1) * LANES].copy_from_slice(&tile[row].to_array());
-            }
-            continue;
-        }
-        let mut bytes = [[0; LANES]; W];
-        for row in 0..W {
-            bytes[row] = tile[row].to_array();
-        }
-        let mut at = first * itemsize;
-        for bytes in bytes.as_flattened().chunks_exact(W) {
-            if let Some(item) = items.get_mut(at..).and_then(|item| item.get_mut(..W)) {
-                item.copy_from_slice(bytes);
-            }
-            at = at.saturating_add(itemsize);
+    for first in (0..count).step_by(LANES) {
+        if IS_INVERSE {
+            let tile = perfect_shuffles(W.ilog2(), load::<S, W>(simd, src, first, count));
+            store_items(tile, dst, first * itemsize, itemsize);
+        } else {
+            let tile =
+                perfect_shuffles(LANES.ilog2(), load_items::<S, W>(simd, src, first * itemsize, itemsize));
+            store(tile, dst, first, count, count - first);
         }
     }
 }
 
-/// The inverse of [`join_rows`].
-#[cfg(any(test, feature = "compress"))]
+/// Moves the bits of items, of which a row has `length` bytes, by way of the bytes of [`ITEMS`] items at a time.
 #[inline(always)]
-fn split_items<S: Simd, const W: usize>(
+fn transpose_bits<S: Simd, const W: usize, const IS_INVERSE: bool>(
     simd: S,
     itemsize: usize,
     length: usize,
-    items: &[u8],
-    rows: &mut [u8],
+    src: &[u8],
+    dst: &mut [u8],
 ) {
-    for first in (0..length).step_by(LANES) {
-        // The last tile ends where the rows do.
-        let first = first.min(length.saturating_sub(LANES));
-        let mut bytes = [[0; LANES]; W];
-        if itemsize == W
-            && let Some(items) = items.get(first * W..(first + LANES) * W)
-        {
+    for column in columns::<W>(itemsize) {
+        for first in (0..length).step_by(LANES) {
+            let item = 8 * first * itemsize + column;
+            let mut bytes = [[0; ITEMS]; W];
+            if !IS_INVERSE {
+                let items = src.get(item..).unwrap_or_default();
+                let bytes = bytes.as_flattened_mut();
+                transpose_column::<S, W, FORWARD>(simd, itemsize, ITEMS, items, bytes);
+            }
             for row in 0..W {
-                bytes[row].copy_from_slice(&items[row * LANES..(row + 1) * LANES]);
-            }
-        } else {
-            let mut at = first * itemsize;
-            for bytes in bytes.as_flattened_mut().chunks_exact_mut(W) {
-                if let Some(item) = items.get(at..).and_then(|item| item.get(..W)) {
-                    bytes.copy_from_slice(item);
+                let at = 8 * (column + row) * length + first;
+                if IS_INVERSE {
+                    let tile = exchange_all_bits(load(simd, src, at, length));
+                    store(perfect_shuffles(3, tile), &mut bytes[row], 0, LANES, LANES);
+                } else {
+                    let tile = perfect_shuffles(LANES.ilog2(), load(simd, &bytes[row], 0, LANES));
+                    store(exchange_all_bits(tile), dst, at, length, length - first);
                 }
-                at = at.saturating_add(itemsize);
             }
-        }
-        let mut tile = [u8x16::splat(simd, 0); W];
-        for row in 0..W {
-            tile[row] = u8x16::simd_from(simd, bytes[row]);
-        }
-        let tile = perfect_shuffles(LANES.ilog2(), tile);
-        for row in 0..W {
-            store(tile[row], rows, row, length, first);
+            if IS_INVERSE {
+                let items = dst.get_mut(item..).unwrap_or_default();
+                transpose_column::<S, W, INVERSE>(simd, itemsize, ITEMS, bytes.as_flattened(), items);
+            }
         }
     }
 }
 
 /// At most 4 perfect shuffles, written out because the compiler keeps a loop, and with it each round's copies.
 #[inline(always)]
-fn perfect_shuffles<S: Simd, const W: usize>(rounds: u32, mut tile: [u8x16<S>; W]) -> [u8x16<S>; W] {
-    if rounds >= 1 {
-        tile = perfect_shuffle(tile);
-    }
-    if rounds >= 2 {
-        tile = perfect_shuffle(tile);
-    }
-    if rounds >= 3 {
-        tile = perfect_shuffle(tile);
-    }
-    if rounds >= 4 {
-        tile = perfect_shuffle(tile);
-    }
-    tile
+fn perfect_shuffles<S: Simd, const W: usize>(rounds: u32, tile: [u8x16<S>; W]) -> [u8x16<S>; W] {
+    let tile = if rounds >= 1 { perfect_shuffle(tile) } else { tile };
+    let tile = if rounds >= 2 { perfect_shuffle(tile) } else { tile };
+    let tile = if rounds >= 3 { perfect_shuffle(tile) } else { tile };
+    if rounds >= 4 { perfect_shuffle(tile) } else { tile }
 }
 
 /// Interleaves the first half of the tile with the second one.
@@ -297,7 +186,7 @@ fn perfect_shuffle<S: Simd, const W: usize>(tile: [u8x16<S>; W]) -> [u8x16<S>; W
 
 /// Exchanges bit `b` of row `k` with bit `k` of row `b`, in each lane: halves of bytes first, then pairs of bits, then bits.
 #[inline(always)]
-fn transpose_bits<S: Simd>(mut rows: [u8x16<S>; 8]) -> [u8x16<S>; 8] {
+fn exchange_all_bits<S: Simd>(mut rows: [u8x16<S>; 8]) -> [u8x16<S>; 8] {
     exchange_bits::<S, 4>(&mut rows, 0x0f0f);
     exchange_bits::<S, 2>(&mut rows, 0x3333);
     exchange_bits::<S, 1>(&mut rows, 0x5555);
@@ -320,13 +209,18 @@ fn exchange_bits<S: Simd, const DISTANCE: u32>(rows: &mut [u8x16<S>; 8], mask: u
     }
 }
 
-/// The bytes from a place on, and zeros after the last one.
+/// A tile of rows that begin at `at` and are `length` bytes apart. Lanes after the last byte are zero.
 #[inline(always)]
-fn load<S: Simd>(simd: S, bytes: &[u8], at: usize) -> u8x16<S> {
-    match bytes.get(at..at + LANES) {
-        Some(bytes) => u8x16::from_slice(simd, bytes),
-        None => u8x16::simd_from(simd, end_of(bytes, at)),
+fn load<S: Simd, const W: usize>(simd: S, rows: &[u8], at: usize, length: usize) -> [u8x16<S>; W] {
+    let mut tile = [u8x16::splat(simd, 0); W];
+    for row in 0..W {
+        let start = at + row * length;
+        tile[row] = match rows.get(start..start + LANES) {
+            Some(bytes) => u8x16::from_slice(simd, bytes),
+            None => u8x16::simd_from(simd, end_of(rows, start)),
+        };
     }
+    tile
 }
 
 #[cold]
@@ -337,16 +231,55 @@ fn end_of(bytes: &[u8], at: usize) -> [u8; LANES] {
     lanes
 }
 
-/// Writes the lanes to a row of `length` bytes from `first` on, as far as the row goes.
-#[cfg(any(test, feature = "compress"))]
+/// Writes the first `count` lanes of a tile to rows that begin at `at` and are `length` bytes apart.
 #[inline(always)]
-fn store<S: Simd>(lanes: u8x16<S>, rows: &mut [u8], row: usize, length: usize, first: usize) {
-    let Some(bytes) = rows.get_mut(row * length + first..) else { return };
-    if length - first >= LANES
-        && let Some(bytes) = bytes.first_chunk_mut()
-    {
-        *bytes = lanes.to_array();
-    } else {
-        bytes.iter_mut().zip(lanes.to_array()).take(length - first).for_each(|(byte, lane)| *byte = lane);
+fn store<S: Simd, const W: usize>(
+    tile: [u8x16<S>; W],
+    rows: &mut [u8],
+    at: usize,
+    length: usize,
+    count: usize,
+) {
+    for row in 0..W {
+        let (lanes, bytes) = (tile[row].to_array(), rows.get_mut(at + row * length..).unwrap_or_default());
+        if count >= LANES
+            && let Some(bytes) = bytes.first_chunk_mut()
+        {
+            *bytes = lanes;
+        } else {
+            bytes.iter_mut().zip(lanes).take(count).for_each(|(byte, lane)| *byte = lane);
+        }
+    }
+}
+
+/// A tile of 16 items of `W` bytes that begin at `at` and are `itemsize` bytes apart.
+#[inline(always)]
+fn load_items<S: Simd, const W: usize>(simd: S, items: &[u8], at: usize, itemsize: usize) -> [u8x16<S>; W] {
+    if itemsize == W {
+        return load(simd, items, at, LANES);
+    }
+    let mut bytes = [[0; LANES]; W];
+    let items = items.get(at..).unwrap_or_default().chunks(itemsize);
+    for (bytes, item) in bytes.as_flattened_mut().chunks_exact_mut(W).zip(items) {
+        if let Some(item) = item.get(..W) {
+            bytes.copy_from_slice(item);
+        }
+    }
+    load(simd, bytes.as_flattened(), 0, LANES)
+}
+
+/// The inverse of [`load_items`]; items after the last one are dropped.
+#[inline(always)]
+fn store_items<S: Simd, const W: usize>(tile: [u8x16<S>; W], items: &mut [u8], at: usize, itemsize: usize) {
+    if itemsize == W {
+        return store(tile, items, at, LANES, LANES);
+    }
+    let mut bytes = [[0; LANES]; W];
+    store(tile, bytes.as_flattened_mut(), 0, LANES, LANES);
+    let items = items.get_mut(at..).unwrap_or_default().chunks_mut(itemsize);
+    for (bytes, item) in bytes.as_flattened().chunks_exact(W).zip(items) {
+        if let Some(item) = item.get_mut(..W) {
+            item.copy_from_slice(bytes);
+        }
     }
 }
