@@ -98,7 +98,11 @@ fn transpose<S: Simd, const W: usize, const IS_INVERSE: bool>(
         let (row, item) = (column * count, column);
         let (from, to) = if IS_INVERSE { (row, item) } else { (item, row) };
         let (src, dst) = (src.get(from..).unwrap_or_default(), dst.get_mut(to..).unwrap_or_default());
-        transpose_column::<S, W, IS_INVERSE>(simd, itemsize, count, src, dst);
+        if IS_INVERSE {
+            join_rows::<S, W>(simd, itemsize, count, src, dst);
+        } else {
+            split_items::<S, W>(simd, itemsize, count, src, dst);
+        }
     }
 }
 
@@ -106,27 +110,6 @@ fn transpose<S: Simd, const W: usize, const IS_INVERSE: bool>(
 #[inline(always)]
 fn columns<const W: usize>(itemsize: usize) -> impl Iterator<Item = usize> {
     (0..itemsize).step_by(W).map(move |column| column.min(itemsize - W))
-}
-
-/// Moves `W` bytes of `count` items between rows, `count` bytes apart, and items, `itemsize` bytes apart.
-#[inline(always)]
-fn transpose_column<S: Simd, const W: usize, const IS_INVERSE: bool>(
-    simd: S,
-    itemsize: usize,
-    count: usize,
-    src: &[u8],
-    dst: &mut [u8],
-) {
-    for first in (0..count).step_by(LANES) {
-        if IS_INVERSE {
-            let tile = perfect_shuffles(W.ilog2(), load::<S, W>(simd, src, first, count));
-            store_items(tile, dst, first * itemsize, itemsize);
-        } else {
-            let tile =
-                perfect_shuffles(LANES.ilog2(), load_items::<S, W>(simd, src, first * itemsize, itemsize));
-            store(tile, dst, first, count, count - first);
-        }
-    }
 }
 
 /// Moves the bits of items, of which a row has `length` bytes, by way of the bytes of [`ITEMS`] items at a time.
@@ -140,27 +123,130 @@ fn transpose_bits<S: Simd, const W: usize, const IS_INVERSE: bool>(
 ) {
     for column in columns::<W>(itemsize) {
         for first in (0..length).step_by(LANES) {
-            let item = 8 * first * itemsize + column;
+            let item = first.saturating_mul(8 * itemsize) + column;
             let mut bytes = [[0; ITEMS]; W];
             if !IS_INVERSE {
                 let items = src.get(item..).unwrap_or_default();
-                let bytes = bytes.as_flattened_mut();
-                transpose_column::<S, W, FORWARD>(simd, itemsize, ITEMS, items, bytes);
+                split_items::<S, W>(simd, itemsize, ITEMS, items, bytes.as_flattened_mut());
             }
             for row in 0..W {
-                let at = 8 * (column + row) * length + first;
+                let mut tile = [u8x16::splat(simd, 0); 8];
+                for bit in 0..8 {
+                    tile[bit] = if IS_INVERSE {
+                        // Lanes after the end of a row are of no item.
+                        load(simd, src, (8 * (column + row) + bit) * length + first)
+                    } else {
+                        load(simd, &bytes[row], bit * LANES)
+                    };
+                }
                 if IS_INVERSE {
-                    let tile = exchange_all_bits(load(simd, src, at, length));
-                    store(perfect_shuffles(3, tile), &mut bytes[row], 0, LANES, LANES);
+                    tile = perfect_shuffles(3, exchange_all_bits(tile));
+                    for bit in 0..8 {
+                        bytes[row][bit * LANES..(bit + 1) * LANES].copy_from_slice(&tile[bit].to_array());
+                    }
                 } else {
-                    let tile = perfect_shuffles(LANES.ilog2(), load(simd, &bytes[row], 0, LANES));
-                    store(exchange_all_bits(tile), dst, at, length, length - first);
+                    tile = exchange_all_bits(perfect_shuffles(LANES.ilog2(), tile));
+                    for bit in 0..8 {
+                        store(tile[bit], dst, 8 * (column + row) + bit, length, first);
+                    }
                 }
             }
             if IS_INVERSE {
                 let items = dst.get_mut(item..).unwrap_or_default();
-                transpose_column::<S, W, INVERSE>(simd, itemsize, ITEMS, bytes.as_flattened(), items);
+                join_rows::<S, W>(simd, itemsize, ITEMS, bytes.as_flattened(), items);
             }
+        }
+    }
+}
+
+/// Joins byte `i` of the first `W` rows, which are `length` bytes apart, to the first `W` bytes of item `i`.
+#[inline(always)]
+fn join_rows<S: Simd, const W: usize>(
+    simd: S,
+    itemsize: usize,
+    length: usize,
+    rows: &[u8],
+    items: &mut [u8],
+) {
+    let mut longer = [[0; LANES]; W];
+    let (length, rows) = if length < LANES {
+        for (longer, row) in longer.iter_mut().zip(rows.chunks(length)) {
+            longer.iter_mut().zip(row).for_each(|(longer, byte)| *longer = *byte);
+        }
+        (LANES, longer.as_flattened())
+    } else {
+        (length, rows)
+    };
+    let mut starts: [&[u8]; W] = [&[]; W];
+    for row in 0..W {
+        let Some(bytes) = rows.get(row * length..(row + 1) * length) else { return };
+        starts[row] = bytes;
+    }
+    for first in (0..length).step_by(LANES) {
+        let first = first.min(length - LANES);
+        let mut tile = [u8x16::splat(simd, 0); W];
+        for row in 0..W {
+            let Some(bytes) = starts[row].get(first..first + LANES) else { return };
+            tile[row] = u8x16::from_slice(simd, bytes);
+        }
+        let tile = perfect_shuffles(W.ilog2(), tile);
+        if itemsize == W
+            && let Some(items) = items.get_mut(first * W..(first + LANES) * W)
+        {
+            for row in 0..W {
+                items[row * LANES..(row + 1) * LANES].copy_from_slice(&tile[row].to_array());
+            }
+            continue;
+        }
+        let mut bytes = [[0; LANES]; W];
+        for row in 0..W {
+            bytes[row] = tile[row].to_array();
+        }
+        let mut at = first * itemsize;
+        for bytes in bytes.as_flattened().chunks_exact(W) {
+            if let Some(item) = items.get_mut(at..).and_then(|item| item.get_mut(..W)) {
+                item.copy_from_slice(bytes);
+            }
+            at = at.saturating_add(itemsize);
+        }
+    }
+}
+
+/// The inverse of [`join_rows`].
+#[inline(always)]
+fn split_items<S: Simd, const W: usize>(
+    simd: S,
+    itemsize: usize,
+    length: usize,
+    items: &[u8],
+    rows: &mut [u8],
+) {
+    for first in (0..length).step_by(LANES) {
+        // The last tile ends where the rows do.
+        let first = first.min(length.saturating_sub(LANES));
+        let mut bytes = [[0; LANES]; W];
+        if itemsize == W
+            && let Some(items) = items.get(first * W..(first + LANES) * W)
+        {
+            for row in 0..W {
+                bytes[row].copy_from_slice(&items[row * LANES..(row + 1) * LANES]);
+            }
+        } else {
+            let mut at = first * itemsize;
+            for bytes in bytes.as_flattened_mut().chunks_exact_mut(W) {
+                if let Some(item) = items.get(at..).and_then(|item| item.get(..W)) {
+                    bytes.copy_from_slice(item);
+                }
+                at = at.saturating_add(itemsize);
+            }
+        }
+        let mut tile = [u8x16::splat(simd, 0); W];
+        for row in 0..W {
+            tile[row] = u8x16::simd_from(simd, bytes[row]);
+        }
+        let tile = perfect_shuffles(LANES.ilog2(), tile);
+        for row in 0..W {
+            store(tile[row], rows, row, length, first);
         }
     }
 }
@@ -209,18 +295,13 @@ fn exchange_bits<S: Simd, const DISTANCE: u32>(rows: &mut [u8x16<S>; 8], mask: u
     }
 }
 
-/// A tile of rows that begin at `at` and are `length` bytes apart. Lanes after the last byte are zero.
+/// The bytes from a place on, and zeros after the last one.
 #[inline(always)]
-fn load<S: Simd, const W: usize>(simd: S, rows: &[u8], at: usize, length: usize) -> [u8x16<S>; W] {
-    let mut tile = [u8x16::splat(simd, 0); W];
-    for row in 0..W {
-        let start = at + row * length;
-        tile[row] = match rows.get(start..start + LANES) {
-            Some(bytes) => u8x16::from_slice(simd, bytes),
-            None => u8x16::simd_from(simd, end_of(rows, start)),
-        };
+fn load<S: Simd>(simd: S, bytes: &[u8], at: usize) -> u8x16<S> {
+    match bytes.get(at..at + LANES) {
+        Some(bytes) => u8x16::from_slice(simd, bytes),
+        None => u8x16::simd_from(simd, end_of(bytes, at)),
     }
-    tile
 }
 
 #[cold]
@@ -231,55 +312,15 @@ fn end_of(bytes: &[u8], at: usize) -> [u8; LANES] {
     lanes
 }
 
-/// Writes the first `count` lanes of a tile to rows that begin at `at` and are `length` bytes apart.
+/// Writes the lanes to a row of `length` bytes from `first` on, as far as the row goes.
 #[inline(always)]
-fn store<S: Simd, const W: usize>(
-    tile: [u8x16<S>; W],
-    rows: &mut [u8],
-    at: usize,
-    length: usize,
-    count: usize,
-) {
-    for row in 0..W {
-        let (lanes, bytes) = (tile[row].to_array(), rows.get_mut(at + row * length..).unwrap_or_default());
-        if count >= LANES
-            && let Some(bytes) = bytes.first_chunk_mut()
-        {
-            *bytes = lanes;
-        } else {
-            bytes.iter_mut().zip(lanes).take(count).for_each(|(byte, lane)| *byte = lane);
-        }
-    }
-}
-
-/// A tile of 16 items of `W` bytes that begin at `at` and are `itemsize` bytes apart.
-#[inline(always)]
-fn load_items<S: Simd, const W: usize>(simd: S, items: &[u8], at: usize, itemsize: usize) -> [u8x16<S>; W] {
-    if itemsize == W {
-        return load(simd, items, at, LANES);
-    }
-    let mut bytes = [[0; LANES]; W];
-    let items = items.get(at..).unwrap_or_default().chunks(itemsize);
-    for (bytes, item) in bytes.as_flattened_mut().chunks_exact_mut(W).zip(items) {
-        if let Some(item) = item.get(..W) {
-            bytes.copy_from_slice(item);
-        }
-    }
-    load(simd, bytes.as_flattened(), 0, LANES)
-}
-
-/// The inverse of [`load_items`]; items after the last one are dropped.
-#[inline(always)]
-fn store_items<S: Simd, const W: usize>(tile: [u8x16<S>; W], items: &mut [u8], at: usize, itemsize: usize) {
-    if itemsize == W {
-        return store(tile, items, at, LANES, LANES);
-    }
-    let mut bytes = [[0; LANES]; W];
-    store(tile, bytes.as_flattened_mut(), 0, LANES, LANES);
-    let items = items.get_mut(at..).unwrap_or_default().chunks_mut(itemsize);
-    for (bytes, item) in bytes.as_flattened().chunks_exact(W).zip(items) {
-        if let Some(item) = item.get_mut(..W) {
-            item.copy_from_slice(bytes);
-        }
+fn store<S: Simd>(lanes: u8x16<S>, rows: &mut [u8], row: usize, length: usize, first: usize) {
+    let Some(bytes) = rows.get_mut(row * length + first..) else { return };
+    if length - first >= LANES
+        && let Some(bytes) = bytes.first_chunk_mut()
+    {
+        *bytes = lanes.to_array();
+    } else {
+        bytes.iter_mut().zip(lanes.to_array()).take(length - first).for_each(|(byte, lane)| *byte = lane);
     }
 }
