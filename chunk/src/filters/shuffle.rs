@@ -39,7 +39,6 @@ macro_rules! with_width {
 }
 
 /// Writes byte 0 of all items, then byte 1, and so on. Bytes after the last whole item are copied.
-#[cfg(any(test, feature = "compress"))]
 pub(crate) fn shuffle(itemsize: usize, src: &[u8], dst: &mut [u8]) {
     if let Some((count, src, dst)) = copy_rest(itemsize, 1, src, dst) {
         with_width!(transpose::<FORWARD>(itemsize, count, src, dst));
@@ -55,7 +54,6 @@ pub(crate) fn unshuffle(itemsize: usize, src: &[u8], dst: &mut [u8]) {
 
 /// Writes bit 0 of byte 0 of all items, then bit 1, and so on. The items are rounded down to a multiple of 8; the bytes
 /// after them are copied.
-#[cfg(any(test, feature = "compress"))]
 pub(crate) fn bitshuffle(itemsize: usize, src: &[u8], dst: &mut [u8]) {
     if let Some((count, src, dst)) = copy_rest(itemsize, 8, src, dst) {
         with_width!(transpose_bits::<FORWARD>(itemsize, count / 8, src, dst));
