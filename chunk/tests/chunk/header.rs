@@ -143,3 +143,19 @@ fn the_sixth_filter_of_an_alpha_release_does_not_count() {
     assert!(!parsed(&bytes).is_of_alpha());
     parsed(&bytes).check_support().unwrap_err();
 }
+
+#[test]
+fn numbers_below_160_without_a_name_are_unknown() {
+    let is_known = |number| matches!(number, 0..=2 | 4 | 5 | 32..=40);
+    for number in 0..=255 {
+        let is_unknown = number < 160 && !is_known(number);
+        assert_eq!(Codec(number).is_unknown(), is_unknown, "codec {number}");
+        assert_eq!(Codec(number).name().is_some(), is_known(number), "codec {number}");
+    }
+    for id in 0..=255 {
+        let is_known = id <= 4 || (32..=36).contains(&id);
+        let filter = Filter { id, meta: 0 };
+        assert_eq!(filter.is_unknown(), id < 160 && !is_known, "filter {id}");
+        assert_eq!(filter.name().is_some(), is_known, "filter {id}");
+    }
+}
