@@ -26,7 +26,7 @@
 //! # Ok::<(), b2nd_chunk::Error>(())
 //! ```
 
-use crate::error::{Detail, Error, TableFault};
+use crate::error::{Error, Fault};
 use crate::header::{ChunkHeader, INT32};
 
 /// The longest dictionary that C-Blosc2 reads (`BLOSC2_MAXDICTSIZE`).
@@ -111,7 +111,7 @@ impl BlockTable {
                 // python-blosc2 writes length 0 if it could make no dictionary of the data.
                 Ok(0) => {}
                 Ok(length) if length <= most => table.end += INT32 + length,
-                _ => table.fault(TableFault::Dictionary { length, most }),
+                _ => table.first_fault = Some(Fault::DictionaryLength { length, most }.into()),
             }
         }
         table
@@ -125,7 +125,10 @@ impl BlockTable {
             let least = if self.has_variable_blocks { end.max(self.after) } else { end };
             match usize::try_from(start) {
                 Ok(start) if start >= least && start < cbytes => self.after = start + 1,
-                _ => self.fault(TableFault::BlockStart { number, start, least, cbytes }),
+                _ => {
+                    let fault = Fault::BlockStart { number, start, least, cbytes };
+                    self.first_fault.get_or_insert(fault.into());
+                }
             }
         }
     }
@@ -134,10 +137,6 @@ impl BlockTable {
     #[cfg(feature = "decompress")]
     pub(crate) fn skip(&mut self, count: usize) {
         self.number += count;
-    }
-
-    fn fault(&mut self, fault: TableFault) {
-        self.first_fault.get_or_insert_with(|| Error::new(Detail::Table(fault)));
     }
 
     /// Ends the check.

@@ -28,8 +28,6 @@ pub(crate) struct Decoders {
     zlib: Option<Box<DecompressorOxide>>,
     zstd: Option<DecompressContext>,
     zstd_with_dictionary: Option<DictionaryContext>,
-    /// The output of zstd, which appends to a vector.
-    output: Vec<u8>,
 }
 
 /// A decoder of zstd with a dictionary, whose tables take longer to build than a small block to decompress.
@@ -59,7 +57,7 @@ impl Decoders {
         Some(())
     }
 
-    /// Decompresses a stream into exactly these bytes.
+    /// Decompresses a stream of another codec than zstd into exactly these bytes.
     pub(crate) fn decompress(
         &mut self,
         codec: Codec,
@@ -75,24 +73,19 @@ impl Decoders {
             Codec::LZ4 | Codec::LZ4HC => {
                 lz4rip::block::decompress_into_with_dict(stream, data, dictionary).ok()?
             }
-            Codec::ZLIB => self.inflate(stream, data)?,
-            Codec::ZSTD => {
-                let mut output = core::mem::take(&mut self.output);
-                output.clear();
-                let decompressed = self.append_zstd(dictionary, stream, data.len(), &mut output);
-                if decompressed.is_some() {
-                    data.copy_from_slice(&output);
-                }
-                self.output = output;
-                decompressed?;
-                data.len()
+            Codec::ZLIB => {
+                let state = self.zlib.get_or_insert_default();
+                state.init();
+                let flags = TINFL_FLAG_PARSE_ZLIB_HEADER | TINFL_FLAG_USING_NON_WRAPPING_OUTPUT_BUF;
+                let (status, _, found) = inflate::decompress(state, stream, data, 0, flags);
+                (status == TINFLStatus::Done).then_some(found)?
             }
             _ => return None,
         };
         (found == data.len()).then_some(())
     }
 
-    /// Decompresses a stream of zstd to exactly `length` bytes at the end of a vector.
+    /// Decompresses a stream of zstd to exactly `length` bytes at the end of a vector, the one place that zrip writes to.
     pub(crate) fn append_zstd(
         &mut self,
         dictionary: &[u8],
@@ -107,14 +100,6 @@ impl Decoders {
         };
         let found = context.decompress_into_with_limit(stream, data, length).ok()?;
         (found == length).then_some(())
-    }
-
-    fn inflate(&mut self, stream: &[u8], data: &mut [u8]) -> Option<usize> {
-        let state = self.zlib.get_or_insert_default();
-        state.init();
-        let flags = TINFL_FLAG_PARSE_ZLIB_HEADER | TINFL_FLAG_USING_NON_WRAPPING_OUTPUT_BUF;
-        let (status, _, found) = inflate::decompress(state, stream, data, 0, flags);
-        (status == TINFLStatus::Done).then_some(found)
     }
 }
 

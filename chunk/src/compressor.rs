@@ -5,12 +5,10 @@ use core::{fmt, mem};
 use alloc::vec::Vec;
 
 use crate::codecs::Encoder;
-use crate::error::{Detail, Error};
+use crate::error::{Error, Fault, ensure};
 use crate::filter::Filter;
 use crate::filters;
-use crate::header::{
-    ChunkHeader, INT32, MAX_NBYTES, compressed_header, stored_header, typesize_byte, zeros_header,
-};
+use crate::header::{ChunkHeader, INT32, MAX_NBYTES, compressed_header, stored_header, typesize_byte};
 use crate::params::{CParams, cleared_bits};
 
 /// C-Blosc2 never compresses less.
@@ -86,31 +84,21 @@ impl Compressor {
     pub fn compress_into(&mut self, data: &[u8], chunk: &mut Vec<u8>) -> Result<(), Error> {
         chunk.clear();
         let nbytes = data.len();
-        let too_long = Error::new(Detail::DataTooLong { nbytes });
-        if nbytes > MAX_NBYTES {
-            return Err(too_long);
-        }
+        let too_long = Fault::DataTooLong { nbytes };
+        ensure(nbytes <= MAX_NBYTES, too_long)?;
         let CParams { typesize, clevel, .. } = self.params;
         let blocksize = self.params.blocksize_of(nbytes);
-        if let Some(value) = constant(data, typesize) {
-            let is_zero = value.iter().all(|&byte| byte == 0);
-            let header = if is_zero {
-                zeros_header(typesize, nbytes, blocksize)
-            } else {
-                stored_header(true, typesize, nbytes, blocksize, value.len())
-            };
-            chunk.extend_from_slice(&header.ok_or(too_long)?);
-            chunk.extend_from_slice(if is_zero { &[] } else { value });
+        let constant = constant(data, typesize);
+        let is_compressed = constant.is_none() && clevel > 0 && nbytes >= MIN_NBYTES;
+        if is_compressed && self.compress_blocks(data, blocksize, chunk).is_some() {
             return Ok(());
         }
-        if clevel > 0 && nbytes >= MIN_NBYTES && self.compress_blocks(data, blocksize, chunk).is_some() {
-            return Ok(());
-        }
+        let body = constant.unwrap_or(data);
+        let header = stored_header(constant.is_some(), typesize, nbytes, blocksize, body.len());
         chunk.clear();
-        let header = stored_header(false, typesize, nbytes, blocksize, nbytes).ok_or(too_long)?;
-        chunk.reserve_exact(header.len() + nbytes);
-        chunk.extend_from_slice(&header);
-        chunk.extend_from_slice(data);
+        chunk.reserve_exact(ChunkHeader::MAX_LEN + body.len());
+        chunk.extend_from_slice(&header.ok_or(too_long)?);
+        chunk.extend_from_slice(body);
         Ok(())
     }
 
@@ -163,51 +151,43 @@ impl FilteredBlock {
         number: usize,
         block: &'b [u8],
     ) -> &'b [u8] {
+        let Self { bytes, next, reference } = self;
         let mut is_copied = false;
         for filter in filters.iter().filter(|filter| filter.id != 0) {
-            let shuffle = match filter.id {
-                id if id == Filter::SHUFFLE.id => filters::shuffle,
-                id if id == Filter::BITSHUFFLE.id => filters::bitshuffle,
-                _ => {
-                    if !mem::replace(&mut is_copied, true) {
-                        self.bytes.clear();
-                        self.bytes.extend_from_slice(block);
-                    }
-                    self.apply_in_place(*filter, itemsize, number);
-                    continue;
+            let kind = filter.without_parameter();
+            if [Filter::SHUFFLE, Filter::BITSHUFFLE].contains(&kind) {
+                let shuffle = if kind == Filter::SHUFFLE { filters::shuffle } else { filters::bitshuffle };
+                let itemsize = if filter.meta == 0 { itemsize } else { filter.meta.into() };
+                next.resize(block.len(), 0);
+                shuffle(itemsize, if is_copied { bytes } else { block }, next);
+                mem::swap(bytes, next);
+                is_copied = true;
+                continue;
+            }
+            if !mem::replace(&mut is_copied, true) {
+                bytes.clear();
+                bytes.extend_from_slice(block);
+            }
+            match kind {
+                Filter::DELTA if number == 0 => {
+                    reference.clone_from(bytes);
+                    filters::delta(itemsize, None, bytes);
                 }
-            };
-            let itemsize = if filter.meta == 0 { itemsize } else { filter.meta.into() };
-            self.next.resize(block.len(), 0);
-            shuffle(itemsize, if is_copied { &self.bytes } else { block }, &mut self.next);
-            mem::swap(&mut self.bytes, &mut self.next);
-            is_copied = true;
-        }
-        if is_copied { &self.bytes } else { block }
-    }
-
-    /// Applies a filter that does not move bytes.
-    fn apply_in_place(&mut self, filter: Filter, itemsize: usize, number: usize) {
-        match (Filter { meta: 0, ..filter }) {
-            Filter::DELTA if number == 0 => {
-                self.reference.clone_from(&self.bytes);
-                filters::delta(itemsize, None, &mut self.bytes);
-            }
-            Filter::DELTA => filters::delta(itemsize, Some(&self.reference), &mut self.bytes),
-            Filter::BYTEDELTA => filters::bytedelta(filter.meta.into(), &mut self.bytes),
-            _ => {
-                let cleared = cleared_bits(filter, itemsize).unwrap_or_default();
-                filters::truncate(itemsize, cleared, &mut self.bytes);
+                Filter::DELTA => filters::delta(itemsize, Some(reference), bytes),
+                Filter::BYTEDELTA => filters::bytedelta(filter.meta.into(), bytes),
+                _ => filters::truncate(itemsize, cleared_bits(*filter, itemsize).unwrap_or_default(), bytes),
             }
         }
+        if is_copied { bytes } else { block }
     }
 }
 
-/// The value that all items have, if there is more than one.
+/// The value that all items have, if there is more than one; no bytes if they are zeros.
 fn constant(data: &[u8], typesize: usize) -> Option<&[u8]> {
     let (value, others) = data.split_at_checked(typesize)?;
     let is_constant = !others.is_empty() && others.len() % typesize == 0 && data.starts_with(others);
-    is_constant.then_some(value)
+    let is_zero = value.iter().all(|&byte| byte == 0);
+    is_constant.then_some(if is_zero { &[] } else { value })
 }
 
 /// Appends a stream in the shortest of its forms.

@@ -7,7 +7,7 @@ use alloc::vec::Vec;
 use crate::blocks::{BlockTable, block_starts};
 use crate::codec::Codec;
 use crate::codecs::Decoders;
-use crate::error::{BlockFault, Detail, Error, HeaderFault};
+use crate::error::{Error, Fault, ensure};
 use crate::filter::Filter;
 use crate::filters;
 use crate::header::{ChunkHeader, INT32, SpecialValue};
@@ -36,8 +36,6 @@ pub struct Decompressor {
     /// A block before the filters are undone. It never gets shorter than what a block needs, except for zstd, which
     /// appends to it.
     streams: Vec<u8>,
-    /// A block between two filters that are undone.
-    between: Vec<u8>,
     /// Block 0, on which the other blocks depend with the filter delta.
     reference: Vec<u8>,
 }
@@ -86,23 +84,19 @@ impl Decompressor {
         }
         header.check_table(chunk)?;
         let shared = self.shared(&header, chunk)?;
+        let wrong_sizes = Fault::BlockSizes { nbytes: header.nbytes };
+        let count = header.nblocks().unwrap_or_default();
         let mut done = 0;
-        for number in 0..header.nblocks().unwrap_or_default() {
-            let fault = |fault| Error::new(Detail::Block { number, fault });
+        for number in 0..count {
             let (stored, length) = stored_block(&header, chunk, number)?;
             let (before, rest) = data.split_at_mut(done);
-            let sizes = fault(BlockFault::Sizes { nbytes: header.nbytes });
-            let block = rest.get_mut(..length).ok_or(sizes)?;
+            let block = rest.get_mut(..length).ok_or(wrong_sizes.in_block(number))?;
             // Blocks of different sizes are compressed apart from each other, so each is a block 0.
             let reference = before.get(..header.blocksize).filter(|_| !header.has_variable_blocks);
-            self.block(shared, stored, reference, block).map_err(fault)?;
+            self.block(shared, stored, reference, block).map_err(|fault| fault.in_block(number))?;
             done += length;
         }
-        if done == header.nbytes {
-            return Ok(done);
-        }
-        let number = header.nblocks().unwrap_or_default();
-        Err(Error::new(Detail::Block { number, fault: BlockFault::Sizes { nbytes: header.nbytes } }))
+        if done == header.nbytes { Ok(done) } else { Err(wrong_sizes.in_block(count)) }
     }
 
     /// Decompresses a block of a chunk to the start of `out`, and returns its number of bytes. Blocks are counted from
@@ -128,32 +122,25 @@ impl Decompressor {
     pub fn decompress_block(&mut self, chunk: &[u8], number: usize, out: &mut [u8]) -> Result<usize, Error> {
         let header = checked_header(chunk)?;
         let count = header.nblocks().unwrap_or_default();
-        if number >= count {
-            return Err(Error::new(Detail::NoBlock { number, count }));
-        }
+        ensure(number < count, Fault::NoBlock { number, count })?;
         if !header.has_table() {
             let block = start_of(out, header.block_len(number).unwrap_or_default())?;
             fill_constant(&header, chunk, number * header.blocksize, block);
             return Ok(block.len());
         }
         let shared = self.shared(&header, chunk)?;
-        let fault = |fault| Error::new(Detail::Block { number, fault });
         let (stored, length) = stored_block(&header, chunk, number)?;
         let block = start_of(out, length)?;
-        if number == 0 || header.has_variable_blocks || !header.has_delta() {
-            self.block(shared, stored, None, block).map_err(fault)?;
-            return Ok(length);
+        let mut reference = None;
+        if number > 0 && header.has_delta() && !header.has_variable_blocks {
+            let (stored, length) = stored_block(&header, chunk, 0)?;
+            let first = reference.insert(mem::take(&mut self.reference));
+            first.resize(length, 0);
+            self.block(shared, stored, None, first).map_err(|fault| fault.in_block(0))?;
         }
-        let (stored, first_length) = stored_block(&header, chunk, 0)?;
-        let mut reference = mem::take(&mut self.reference);
-        reference.resize(first_length, 0);
-        let first = self.block(shared, stored, None, &mut reference);
-        let result = first.map_err(|fault| Error::new(Detail::Block { number: 0, fault })).and_then(|()| {
-            let (stored, _) = stored_block(&header, chunk, number)?;
-            self.block(shared, stored, Some(&reference), block).map_err(fault)
-        });
-        self.reference = reference;
-        result.map(|()| length)
+        let result = self.block(shared, stored, reference.as_deref(), block);
+        self.reference = reference.unwrap_or_default();
+        result.map(|()| length).map_err(|fault| fault.in_block(number))
     }
 
     /// Decompresses a block of a compressed chunk of which only the block's stored bytes are at hand, such as a range of
@@ -183,26 +170,26 @@ impl Decompressor {
     ) -> Result<usize, Error> {
         header.check()?;
         header.check_support()?;
-        let fault = |fault| Error::new(Detail::Block { number, fault });
         let codec = header.codec.filter(|_| !header.needs_other_blocks());
-        let codec = codec.ok_or(fault(BlockFault::OtherBlocks))?;
+        let codec = codec.ok_or(Fault::OtherBlocks.in_block(number))?;
         let count = header.nblocks().unwrap_or_default();
-        let length = header.block_len(number).ok_or(Error::new(Detail::NoBlock { number, count }))?;
-        let block = start_of(out, length)?;
-        self.block(Shared { header, codec, dictionary: &[] }, stored, None, block).map_err(fault)?;
-        Ok(length)
+        let length = header.block_len(number).ok_or(Fault::NoBlock { number, count })?;
+        let shared = Shared { header, codec, dictionary: &[] };
+        let result = self.block(shared, stored, None, start_of(out, length)?);
+        result.map(|()| length).map_err(|fault| fault.in_block(number))
     }
 
     /// The codec and the dictionary of a chunk with a table of blocks.
     fn shared<'c>(&mut self, header: &'c ChunkHeader, chunk: &'c [u8]) -> Result<Shared<'c>, Error> {
-        let fault = || Error::new(Detail::Block { number: 0, fault: BlockFault::Dictionary });
         let codec = header.codec.unwrap_or(Codec::BLOSCLZ);
         let after = header.header_len.saturating_add(header.table_len().unwrap_or_default());
-        let after = chunk.get(after..).filter(|_| header.has_dictionary).unwrap_or_default();
-        let length = block_starts(after).next().and_then(|length| usize::try_from(length).ok());
-        let dictionary = after.get(INT32..).and_then(|bytes| bytes.get(..length.unwrap_or_default()));
+        let after = chunk.get(after..).filter(|_| header.has_dictionary);
+        let dictionary = after.and_then(|after| {
+            let length = usize::try_from(block_starts(after).next()?).ok()?;
+            after.get(INT32..)?.get(..length)
+        });
         let dictionary = dictionary.unwrap_or_default();
-        self.decoders.load_dictionary(codec, dictionary).ok_or_else(fault)?;
+        self.decoders.load_dictionary(codec, dictionary).ok_or(Fault::Dictionary.in_block(0))?;
         Ok(Shared { header, codec, dictionary })
     }
 
@@ -214,92 +201,71 @@ impl Decompressor {
         stored: &[u8],
         reference: Option<&[u8]>,
         out: &mut [u8],
-    ) -> Result<(), BlockFault> {
+    ) -> Result<(), Fault> {
         let header = shared.header;
-        let is_copy = |filter: &Filter| [Filter::TRUNC_PREC.id, Filter::INT_TRUNC.id].contains(&filter.id);
-        let mut pipeline = header.pipeline().rev().filter(|filter| !is_copy(filter)).peekable();
-        if pipeline.peek().is_none() && shared.codec != Codec::ZSTD {
-            return self.streams_in_place(shared, stored, out);
-        }
-        self.streams(shared, stored, out.len())?;
-        let Self { streams, between, .. } = self;
-        let mut is_in_out = false;
-        let is_transposed =
-            |filter: &Filter| [Filter::SHUFFLE.id, Filter::BITSHUFFLE.id].contains(&filter.id);
-        let mut left = header.pipeline().filter(is_transposed).count();
-        for filter in pipeline {
-            let source = streams.get_mut(..out.len()).unwrap_or_default();
-            if !is_transposed(&filter) {
-                undo_in_place(header, filter, reference, if is_in_out { &mut *out } else { source });
+        let is_shuffled = header.pipeline().any(is_shuffle);
+        // zstd appends to a vector.
+        let mut is_in_out = !is_shuffled && shared.codec != Codec::ZSTD;
+        self.streams(shared, stored, out, is_in_out)?;
+        let streams = self.streams.get_mut(..out.len()).unwrap_or_default();
+        for filter in header.pipeline().rev() {
+            if is_shuffle(filter) {
+                if is_in_out {
+                    streams.copy_from_slice(out);
+                }
+                unshuffle(header, filter, streams, out);
+                is_in_out = true;
                 continue;
             }
-            left -= 1;
-            // The last one writes to its destination.
-            if left == 0 {
-                undo_transposition(header, filter, source, out);
-                is_in_out = true;
-            } else {
-                between.resize(out.len(), 0);
-                undo_transposition(header, filter, source, between);
-                mem::swap(streams, between);
+            let data = if is_in_out { &mut *out } else { &mut *streams };
+            match filter.without_parameter() {
+                Filter::DELTA => filters::undelta(header.typesize.into(), reference, data),
+                Filter::BYTEDELTA => filters::unbytedelta(filter.meta.into(), data),
+                // Nothing undoes a truncation.
+                _ => {}
             }
         }
         if !is_in_out {
-            out.copy_from_slice(streams.get(..out.len()).unwrap_or_default());
+            out.copy_from_slice(streams);
         }
         Ok(())
     }
 
-    /// Decompresses the streams of a block without filters.
-    fn streams_in_place(
+    /// Decompresses the streams of a block to `out`, or to the start of `self.streams`.
+    fn streams(
         &mut self,
         shared: Shared<'_>,
         stored: &[u8],
         out: &mut [u8],
-    ) -> Result<(), BlockFault> {
-        let (mut rest, length) = (stored, out.len() / shared.header.nstreams(out.len()));
-        for data in out.chunks_exact_mut(length.max(1)) {
-            let stream = next_stream(shared.header, &mut rest, length)?;
-            self.stream(shared, stream, data)?;
-        }
-        Ok(())
-    }
-
-    /// Decompresses the streams of a block to the start of `self.streams`.
-    fn streams(&mut self, shared: Shared<'_>, stored: &[u8], length: usize) -> Result<(), BlockFault> {
-        let mut data = mem::take(&mut self.streams);
-        let (mut rest, each) = (stored, length / shared.header.nstreams(length));
-        let mut result = Ok(());
-        for at in (0..length).step_by(each.max(1)) {
-            result = next_stream(shared.header, &mut rest, each).and_then(|stream| match stream {
-                Stream::Compressed(bytes) if shared.codec == Codec::ZSTD => {
-                    data.resize(at, 0);
-                    let appended = self.decoders.append_zstd(shared.dictionary, bytes, each, &mut data);
-                    appended.ok_or_else(|| codec_fault(shared, bytes, each))
-                }
-                stream => {
-                    if data.len() < at + each {
-                        data.resize(at + each, 0);
-                    }
-                    self.stream(shared, stream, data.get_mut(at..at + each).unwrap_or_default())
-                }
-            });
-            if result.is_err() {
-                break;
+        is_in_out: bool,
+    ) -> Result<(), Fault> {
+        let Shared { header, codec, dictionary } = shared;
+        let Self { decoders, streams, .. } = self;
+        let length = out.len() / header.nstreams(out.len());
+        let mut rest = stored;
+        for at in (0..out.len()).step_by(length.max(1)) {
+            let stream = next_stream(header, &mut rest, length)?;
+            if let Stream::Compressed(bytes) = stream
+                && codec == Codec::ZSTD
+            {
+                streams.resize(at, 0);
+                let appended = decoders.append_zstd(dictionary, bytes, length, streams);
+                appended.ok_or(Fault::Stream { codec, stored: bytes.len(), length })?;
+                continue;
             }
-        }
-        self.streams = data;
-        result
-    }
-
-    fn stream(&mut self, shared: Shared<'_>, stream: Stream<'_>, data: &mut [u8]) -> Result<(), BlockFault> {
-        match stream {
-            Stream::Run(byte) => data.fill(byte),
-            Stream::Stored(bytes) => data.copy_from_slice(bytes),
-            Stream::Compressed(bytes) => {
-                let Shared { codec, dictionary, .. } = shared;
-                let decompressed = self.decoders.decompress(codec, dictionary, bytes, data);
-                decompressed.ok_or_else(|| codec_fault(shared, bytes, data.len()))?;
+            let end = at + length;
+            if !is_in_out && streams.len() < end {
+                streams.resize(end, 0);
+            }
+            let data = if is_in_out { &mut *out } else { &mut *streams };
+            let data = data.get_mut(at..end).unwrap_or_default();
+            match stream {
+                Stream::Run(byte) => data.fill(byte),
+                Stream::Stored(bytes) => data.copy_from_slice(bytes),
+                Stream::Compressed(bytes) => {
+                    let decompressed = decoders.decompress(codec, dictionary, bytes, data);
+                    decompressed.ok_or(Fault::Stream { codec, stored: bytes.len(), length })?;
+                }
             }
         }
         Ok(())
@@ -314,11 +280,9 @@ impl fmt::Debug for Decompressor {
 
 /// The header of a whole chunk that can be decompressed here.
 fn checked_header(chunk: &[u8]) -> Result<ChunkHeader, Error> {
-    let header = ChunkHeader::parse(chunk).ok_or(Error::new(Detail::Header(HeaderFault::NoHeader)))?;
+    let header = ChunkHeader::parse(chunk).ok_or(Fault::NoHeader)?;
     let (cbytes, found) = (header.cbytes, chunk.len());
-    if found < cbytes {
-        return Err(Error::new(Detail::Header(HeaderFault::Truncated { cbytes, found })));
-    }
+    ensure(found >= cbytes, Fault::Truncated { cbytes, found })?;
     header.check()?;
     header.check_support()?;
     Ok(header)
@@ -327,25 +291,19 @@ fn checked_header(chunk: &[u8]) -> Result<ChunkHeader, Error> {
 /// The first bytes of a buffer.
 fn start_of(out: &mut [u8], needed: usize) -> Result<&mut [u8], Error> {
     let given = out.len();
-    out.get_mut(..needed).ok_or(Error::new(Detail::BufferTooSmall { needed, given }))
+    out.get_mut(..needed).ok_or(Fault::BufferTooSmall { needed, given }.into())
 }
 
 /// Fills a part of the data, from byte `from` on, of a chunk without a table of blocks.
 fn fill_constant(header: &ChunkHeader, chunk: &[u8], from: usize, data: &mut [u8]) {
-    let (single, double) = (f32::NAN.to_le_bytes(), f64::NAN.to_le_bytes());
     let body = chunk.get(header.header_len..header.cbytes).unwrap_or_default();
-    let value = match header.special {
+    let value: &[u8] = match header.special {
         // C-Blosc2 fills NaN in the byte order of the processor, which is little-endian nearly always.
-        Some(SpecialValue::Nan) if header.typesize == 4 => &single[..],
-        Some(SpecialValue::Nan) => &double,
+        Some(SpecialValue::Nan) if header.typesize == 4 => &const { f32::NAN.to_le_bytes() },
+        Some(SpecialValue::Nan) => &const { f64::NAN.to_le_bytes() },
         Some(SpecialValue::Value) => body,
         Some(SpecialValue::Zeros | SpecialValue::Uninitialized) => &[0],
-        None => {
-            data.copy_from_slice(
-                body.get(from..).and_then(|body| body.get(..data.len())).unwrap_or_default(),
-            );
-            return;
-        }
+        None => return data.copy_from_slice(body.get(from..from + data.len()).unwrap_or_default()),
     };
     if let [byte] = value {
         return data.fill(*byte);
@@ -362,7 +320,6 @@ fn stored_block<'c>(
     chunk: &'c [u8],
     number: usize,
 ) -> Result<(&'c [u8], usize), Error> {
-    let fault = |fault| Error::new(Detail::Block { number, fault });
     let bytes = chunk.get(header.header_len..header.cbytes).unwrap_or_default();
     let (table, after) = bytes.split_at_checked(header.table_len().unwrap_or_default()).unwrap_or_default();
     let entry = table.get(number * INT32..).unwrap_or_default();
@@ -378,31 +335,26 @@ fn stored_block<'c>(
     }
     let stored = chunk.get(start..starts.next().unwrap_or(header.cbytes)).unwrap_or_default();
     let length = block_starts(stored).next().and_then(|length| usize::try_from(length).ok());
-    let sizes = fault(BlockFault::Sizes { nbytes: header.nbytes });
-    let length = length.filter(|&length| (1..=header.nbytes).contains(&length)).ok_or(sizes)?;
-    Ok((stored, length))
+    let length = length.filter(|&length| (1..=header.nbytes).contains(&length));
+    Ok((stored, length.ok_or(Fault::BlockSizes { nbytes: header.nbytes }.in_block(number))?))
 }
 
 /// Takes the next stream of a block, of `length` decompressed bytes.
-fn next_stream<'c>(
-    header: &ChunkHeader,
-    rest: &mut &'c [u8],
-    length: usize,
-) -> Result<Stream<'c>, BlockFault> {
-    let (&stored, after) = rest.split_first_chunk().ok_or(BlockFault::BeyondEnd)?;
+fn next_stream<'c>(header: &ChunkHeader, rest: &mut &'c [u8], length: usize) -> Result<Stream<'c>, Fault> {
+    let (&stored, after) = rest.split_first_chunk().ok_or(Fault::BeyondEnd)?;
     let stored = i32::from_le_bytes(stored);
     // Of blocks with different sizes, the length is that of the data.
     let count = if header.has_variable_blocks { Ok(after.len()) } else { usize::try_from(stored) };
     let Ok(count) = count else {
-        let (&token, after) = after.split_first().ok_or(BlockFault::BeyondEnd)?;
+        let (&token, after) = after.split_first().ok_or(Fault::BeyondEnd)?;
         *rest = after;
         let byte = u8::try_from(stored.unsigned_abs()).ok().filter(|_| token & 1 != 0);
-        return byte.map(Stream::Run).ok_or(BlockFault::Run { length: stored });
+        return byte.map(Stream::Run).ok_or(Fault::Run { length: stored });
     };
     if count > length {
-        return Err(BlockFault::StreamLength { stored: count, length });
+        return Err(Fault::StreamLength { stored: count, length });
     }
-    let (bytes, after) = after.split_at_checked(count).ok_or(BlockFault::BeyondEnd)?;
+    let (bytes, after) = after.split_at_checked(count).ok_or(Fault::BeyondEnd)?;
     *rest = after;
     Ok(match count {
         0 if !header.has_variable_blocks => Stream::Run(0),
@@ -411,31 +363,19 @@ fn next_stream<'c>(
     })
 }
 
-#[cold]
-fn codec_fault(shared: Shared<'_>, stream: &[u8], length: usize) -> BlockFault {
-    BlockFault::Codec { codec: shared.codec, stored: stream.len(), length }
+/// Whether a filter moves bytes.
+fn is_shuffle(filter: Filter) -> bool {
+    [Filter::SHUFFLE, Filter::BITSHUFFLE].contains(&filter.without_parameter())
 }
 
-/// Undoes a filter that does not move bytes.
-fn undo_in_place(header: &ChunkHeader, filter: Filter, reference: Option<&[u8]>, data: &mut [u8]) {
-    match filter.id {
-        id if id == Filter::DELTA.id => filters::undelta(header.typesize.into(), reference, data),
-        id if id == Filter::BYTEDELTA.id => filters::unbytedelta(filter.meta.into(), data),
-        _ => {}
-    }
-}
-
-/// Undoes a shuffle.
-fn undo_transposition(header: &ChunkHeader, filter: Filter, source: &[u8], out: &mut [u8]) {
+fn unshuffle(header: &ChunkHeader, filter: Filter, source: &[u8], out: &mut [u8]) {
     let itemsize = usize::from(header.typesize);
-    match filter.meta {
-        _ if filter.id == Filter::BITSHUFFLE.id => {
-            if header.version == BLOSC1_VERSION && (out.len() / itemsize.max(1)) % 8 != 0 {
-                return out.copy_from_slice(source);
-            }
-            filters::unbitshuffle(itemsize, source, out);
-        }
-        0 => filters::unshuffle(itemsize, source, out),
-        size => filters::unshuffle(size.into(), source, out),
+    if filter.id == Filter::SHUFFLE.id {
+        let itemsize = if filter.meta == 0 { itemsize } else { filter.meta.into() };
+        return filters::unshuffle(itemsize, source, out);
     }
+    if header.version == BLOSC1_VERSION && (out.len() / itemsize.max(1)) % 8 != 0 {
+        return out.copy_from_slice(source);
+    }
+    filters::unbitshuffle(itemsize, source, out);
 }

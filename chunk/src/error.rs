@@ -4,9 +4,7 @@ use core::fmt;
 
 use crate::codec::Codec;
 use crate::filter::Filter;
-use crate::header::MAX_BLOCKSIZE;
-#[cfg(feature = "compress")]
-use crate::header::MAX_NBYTES;
+use crate::header::{MAX_BLOCKSIZE, MAX_NBYTES};
 
 /// The error of checking or decompressing a chunk. Its text has the numbers that contradict each other.
 ///
@@ -20,7 +18,11 @@ use crate::header::MAX_NBYTES;
 /// assert_eq!(error.to_string(), "the chunk has items of 0 bytes, but must have at least 1");
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub struct Error(Detail);
+pub struct Error {
+    fault: Fault,
+    /// The number of the block that has the fault.
+    block: Option<usize>,
+}
 
 /// The kind of an [`Error`], for a program to act on.
 ///
@@ -54,158 +56,127 @@ pub enum ErrorKind {
     DataTooLong,
 }
 
-/// A fault, with its numbers.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Detail {
-    Header(HeaderFault),
-    Table(TableFault),
-    Unsupported(UnsupportedPart),
-    #[cfg(feature = "decompress")]
-    Block {
-        number: usize,
-        fault: BlockFault,
-    },
-    #[cfg(feature = "decompress")]
+/// Generates the faults, each with its kind and its text.
+macro_rules! faults {
+    ($($kind:ident { $($fault:ident $({ $($value:ident: $type:ty),+ })? $text:literal)+ })+) => {
+        /// A fault, with its numbers.
+        #[derive(Clone, Copy, PartialEq, Eq)]
+        // Headers have few of them; the others are those of the features.
+        #[cfg_attr(not(feature = "compress"), allow(dead_code))]
+        pub(crate) enum Fault {
+            $($($fault $({ $($value: $type),+ })?,)+)+
+        }
+
+        impl Error {
+            /// The kind of error.
+            #[must_use]
+            pub fn kind(&self) -> ErrorKind {
+                match self.fault {
+                    $($(Fault::$fault { .. })|+ => ErrorKind::$kind,)+
+                }
+            }
+        }
+
+        impl fmt::Display for Fault {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                match self {
+                    $($(Self::$fault $({ $($value),+ })? => write!(f, $text),)+)+
+                }
+            }
+        }
+    };
+}
+
+faults! {
+    Header {
+        NoHeader "does not begin with the header of a chunk"
+        Truncated { cbytes: usize, found: usize } "has {cbytes} bytes, but only {found} are given"
+        Typesize "has items of 0 bytes, but must have at least 1"
+        Blocksize { size: usize } "has blocks of {size} bytes, but must have 1 to {MAX_BLOCKSIZE}"
+        SpecialWithData "has one value, but also data or a dictionary"
+        VariableWithoutTable "has blocks of any length, but none is compressed"
+        LazyWithData "is marked as lazy, but has data"
+        NeedlessDictionary { codec: Codec } "has a dictionary, but {codec} takes none"
+        SpecialBits { bits: u8 } "has the special value {bits}, but only 1 to 4 are known"
+        Value { body: usize, nbytes: usize } "repeats a value of {body} bytes, which does not fit {nbytes} bytes"
+        Items { nbytes: usize, typesize: u8 }
+            "has {nbytes} bytes of one value, which are no whole items of {typesize}"
+        Stored { body: usize, nbytes: usize } "is not compressed, but has {body} bytes for {nbytes} of data"
+        NoRoomForTable { cbytes: usize } "has no room for the offsets of its blocks in {cbytes} bytes"
+        Split { length: usize, nstreams: usize }
+            "has blocks of {length} bytes that are split into {nstreams} streams, which cannot be of one length"
+    }
+    Table {
+        DictionaryLength { length: i32, most: usize }
+            "has a dictionary of {length} bytes, but must have one of at most {most}"
+        BlockStart { number: usize, start: i32, least: usize, cbytes: usize }
+            "has block {number} at byte {start} of it, but must have it at {least} or after, and before {cbytes}"
+    }
+    Unsupported {
+        Codec { codec: Codec } "has {codec}, a codec that this crate cannot decompress"
+        CodecOfFrame "leaves its codec to the frame"
+        Filter { filter: Filter } "has {filter}, a filter that this crate cannot undo"
+        RowsOfFrame { filter: Filter }
+            "has {filter} with parameter 0, a filter that takes the item size from the frame"
+        Instrumented "has measurements of its codec in the place of data"
+        Nan { typesize: u8 } "is all NaN, but Blosc2 has no NaN of {typesize} bytes"
+    }
+    Data {
+        BeyondEnd "it reaches beyond the end of the chunk"
+        StreamLength { stored: usize, length: usize }
+            "a stream has {stored} bytes, but must have at most the {length} of its data"
+        Run { length: i32 } "a stream has the length {length}, but repeats no byte"
+        Stream { codec: Codec, stored: usize, length: usize }
+            "{codec} cannot decompress a stream of {stored} bytes to {length}"
+        Dictionary "the dictionary is not in the format of the codec"
+        BlockSizes { nbytes: usize } "the blocks do not add up to {nbytes} bytes"
+        OtherBlocks "it cannot be decompressed without the rest of the chunk"
+    }
     NoBlock {
-        number: usize,
-        count: usize,
-    },
-    #[cfg(feature = "decompress")]
+        NoBlock { number: usize, count: usize } "has {count} blocks, and no block {number}"
+    }
     BufferTooSmall {
-        needed: usize,
-        given: usize,
-    },
-    #[cfg(feature = "compress")]
-    Params(ParamsFault),
-    #[cfg(feature = "compress")]
+        BufferTooSmall { needed: usize, given: usize }
+            "needs a buffer of {needed} bytes, but this one has {given}"
+    }
+    Params {
+        CodecOnlyRead { codec: Codec }
+            "{codec} is only decompressed here; to compress, use blosclz, lz4, zlib or zstd"
+        OtherCodec { codec: Codec } "{codec} is not one of blosclz, lz4, zlib and zstd"
+        Level { level: u8 } "the level is {level}, but must be 0 to 9"
+        ParamsTypesize "items have 0 bytes, but must have at least 1"
+        OtherFilter { filter: Filter } "{filter} is a filter that this crate cannot apply"
+        FilterOrder { filter: Filter }
+            "the filter {filter} is at the wrong place: trunc_prec and int_trunc come first, then at most one delta"
+        Truncation { filter: Filter, typesize: usize } "the filter {filter} does not fit items of {typesize} bytes"
+    }
     DataTooLong {
-        nbytes: usize,
-    },
+        DataTooLong { nbytes: usize } "has {nbytes} bytes of data, but must have at most {MAX_NBYTES}"
+    }
 }
 
-/// Why a header is invalid.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum HeaderFault {
-    /// The bytes cannot be a header.
+impl Fault {
+    /// The error of this fault in a block.
     #[cfg(feature = "decompress")]
-    NoHeader,
-    #[cfg(feature = "decompress")]
-    Truncated {
-        cbytes: usize,
-        found: usize,
-    },
-    Typesize,
-    Blocksize(usize),
-    SpecialWithData,
-    VariableWithoutTable,
-    LazyWithData,
-    Dictionary(Codec),
-    SpecialBits(u8),
-    Value {
-        body: usize,
-        nbytes: usize,
-    },
-    Items {
-        nbytes: usize,
-        typesize: u8,
-    },
-    Stored {
-        body: usize,
-        nbytes: usize,
-    },
-    NoRoomForTable {
-        cbytes: usize,
-    },
-    Split {
-        length: usize,
-        nstreams: usize,
-    },
+    #[cold]
+    pub(crate) fn in_block(self, number: usize) -> Error {
+        Error { fault: self, block: Some(number) }
+    }
 }
 
-/// Why a table of blocks is invalid.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum TableFault {
-    Dictionary { length: i32, most: usize },
-    BlockStart { number: usize, start: i32, least: usize, cbytes: usize },
+impl From<Fault> for Error {
+    #[cold]
+    fn from(fault: Fault) -> Self {
+        Self { fault, block: None }
+    }
 }
 
-/// What this crate does not decompress.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum UnsupportedPart {
-    Codec(Codec),
-    CodecOfFrame,
-    Filter(Filter),
-    /// The filter bytedelta with parameter 0.
-    RowsOfBytedelta,
-    Instrumented,
-    Nan {
-        typesize: u8,
-    },
-}
-
-/// Why a block cannot be decompressed.
-#[cfg(feature = "decompress")]
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum BlockFault {
-    /// A stream ends beyond the chunk.
-    BeyondEnd,
-    /// A stream is longer than the data in it.
-    StreamLength { stored: usize, length: usize },
-    /// Not the length of a run, or not its token.
-    Run { length: i32 },
-    /// A codec refuses a stream, or its data has another length.
-    Codec { codec: Codec, stored: usize, length: usize },
-    /// Not a dictionary in the format of the codec.
-    Dictionary,
-    /// The sizes of the blocks do not add up to that of the data.
-    Sizes { nbytes: usize },
-    /// It was given without the rest of the chunk, on which it depends.
-    OtherBlocks,
-}
-
-/// Why a chunk cannot be compressed with these parameters.
-#[cfg(feature = "compress")]
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum ParamsFault {
-    Codec(Codec),
-    Level(u8),
-    Typesize,
-    Filter(Filter),
-    /// The filter must be before those that are before it.
-    FilterOrder(Filter),
-    /// A truncation clears no bits of such items, or all of them.
-    Truncation {
-        filter: Filter,
-        typesize: usize,
-    },
+/// Returns the fault if a condition does not hold.
+pub(crate) fn ensure(holds: bool, fault: Fault) -> Result<(), Error> {
+    if holds { Ok(()) } else { Err(fault.into()) }
 }
 
 impl Error {
-    #[cold]
-    pub(crate) fn new(detail: Detail) -> Self {
-        Self(detail)
-    }
-
-    /// The kind of error.
-    #[must_use]
-    pub fn kind(&self) -> ErrorKind {
-        match self.0 {
-            Detail::Header(_) => ErrorKind::Header,
-            Detail::Table(_) => ErrorKind::Table,
-            Detail::Unsupported(_) => ErrorKind::Unsupported,
-            #[cfg(feature = "decompress")]
-            Detail::Block { .. } => ErrorKind::Data,
-            #[cfg(feature = "decompress")]
-            Detail::NoBlock { .. } => ErrorKind::NoBlock,
-            #[cfg(feature = "decompress")]
-            Detail::BufferTooSmall { .. } => ErrorKind::BufferTooSmall,
-            #[cfg(feature = "compress")]
-            Detail::Params(_) => ErrorKind::Params,
-            #[cfg(feature = "compress")]
-            Detail::DataTooLong { .. } => ErrorKind::DataTooLong,
-        }
-    }
-
     /// The text without "the chunk", for a program that names the chunk itself.
     ///
     /// ```
@@ -217,7 +188,7 @@ impl Error {
     /// ```
     #[must_use]
     pub fn message(&self) -> impl fmt::Display {
-        self.0
+        Message(*self)
     }
 }
 
@@ -227,139 +198,17 @@ impl fmt::Display for Error {
     }
 }
 
-impl fmt::Display for Detail {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Header(fault) => fault.fmt(f),
-            Self::Table(fault) => fault.fmt(f),
-            Self::Unsupported(part) => part.fmt(f),
-            #[cfg(feature = "decompress")]
-            Self::Block { number, fault } => write!(f, "cannot be decompressed: block {number}: {fault}"),
-            #[cfg(feature = "decompress")]
-            Self::NoBlock { number, count } => write!(f, "has {count} blocks, and no block {number}"),
-            #[cfg(feature = "decompress")]
-            Self::BufferTooSmall { needed, given } => {
-                write!(f, "needs a buffer of {needed} bytes, but this one has {given}")
-            }
-            #[cfg(feature = "compress")]
-            Self::Params(fault) => write!(f, "cannot be compressed: {fault}"),
-            #[cfg(feature = "compress")]
-            Self::DataTooLong { nbytes } => {
-                write!(f, "has {nbytes} bytes of data, but must have at most {MAX_NBYTES}")
-            }
-        }
-    }
-}
+struct Message(Error);
 
-impl fmt::Display for HeaderFault {
+impl fmt::Display for Message {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            #[cfg(feature = "decompress")]
-            Self::NoHeader => f.write_str("does not begin with the header of a chunk"),
-            #[cfg(feature = "decompress")]
-            Self::Truncated { cbytes, found } => write!(f, "has {cbytes} bytes, but only {found} are given"),
-            Self::Typesize => f.write_str("has items of 0 bytes, but must have at least 1"),
-            Self::Blocksize(size) => {
-                write!(f, "has blocks of {size} bytes, but must have 1 to {MAX_BLOCKSIZE}")
-            }
-            Self::SpecialWithData => f.write_str("has one value, but also data or a dictionary"),
-            Self::VariableWithoutTable => f.write_str("has blocks of any length, but none is compressed"),
-            Self::LazyWithData => f.write_str("is marked as lazy, but has data"),
-            Self::Dictionary(codec) => write!(f, "has a dictionary, but {codec} takes none"),
-            Self::SpecialBits(bits) => {
-                write!(f, "has the special value {bits}, but only 1 to 4 are known")
-            }
-            Self::Value { body, nbytes } => {
-                write!(f, "repeats a value of {body} bytes, which does not fit {nbytes} bytes")
-            }
-            Self::Items { nbytes, typesize } => {
-                write!(f, "has {nbytes} bytes of one value, which are no whole items of {typesize}")
-            }
-            Self::Stored { body, nbytes } => {
-                write!(f, "is not compressed, but has {body} bytes for {nbytes} of data")
-            }
-            Self::NoRoomForTable { cbytes } => {
-                write!(f, "has no room for the offsets of its blocks in {cbytes} bytes")
-            }
-            Self::Split { length, nstreams } => {
-                write!(f, "has blocks of {length} bytes that are split into {nstreams} streams, ")?;
-                f.write_str("which cannot be of one length")
-            }
+        let Self(error) = self;
+        if let Some(number) = error.block {
+            write!(f, "cannot be decompressed: block {number}: ")?;
+        } else if error.kind() == ErrorKind::Params {
+            f.write_str("cannot be compressed: ")?;
         }
-    }
-}
-
-impl fmt::Display for TableFault {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Dictionary { length, most } => {
-                write!(f, "has a dictionary of {length} bytes, but must have one of at most {most}")
-            }
-            Self::BlockStart { number, start, least, cbytes } => {
-                write!(
-                    f,
-                    "has block {number} at byte {start} of it, but must have it at {least} or after, "
-                )?;
-                write!(f, "and before {cbytes}")
-            }
-        }
-    }
-}
-
-impl fmt::Display for UnsupportedPart {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Codec(codec) => write!(f, "has {codec}, a codec that this crate cannot decompress"),
-            Self::CodecOfFrame => f.write_str("leaves its codec to the frame"),
-            Self::Filter(filter) => write!(f, "has {filter}, a filter that this crate cannot undo"),
-            Self::RowsOfBytedelta => {
-                let filter = Filter::BYTEDELTA;
-                write!(f, "has {filter} with parameter 0, a filter that takes the item size from the frame")
-            }
-            Self::Instrumented => f.write_str("has measurements of its codec in the place of data"),
-            Self::Nan { typesize } => write!(f, "is all NaN, but Blosc2 has no NaN of {typesize} bytes"),
-        }
-    }
-}
-
-#[cfg(feature = "decompress")]
-impl fmt::Display for BlockFault {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::BeyondEnd => f.write_str("it reaches beyond the end of the chunk"),
-            Self::StreamLength { stored, length } => {
-                write!(f, "a stream has {stored} bytes, but must have at most the {length} of its data")
-            }
-            Self::Run { length } => write!(f, "a stream has the length {length}, but repeats no byte"),
-            Self::Codec { codec, stored, length } => {
-                write!(f, "{codec} cannot decompress a stream of {stored} bytes to {length}")
-            }
-            Self::Dictionary => f.write_str("the dictionary is not in the format of the codec"),
-            Self::Sizes { nbytes } => write!(f, "the blocks do not add up to {nbytes} bytes"),
-            Self::OtherBlocks => f.write_str("it cannot be decompressed without the rest of the chunk"),
-        }
-    }
-}
-
-#[cfg(feature = "compress")]
-impl fmt::Display for ParamsFault {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Codec(codec) if codec.is_built_in() => {
-                write!(f, "{codec} is only decompressed here; to compress, use blosclz, lz4, zlib or zstd")
-            }
-            Self::Codec(codec) => write!(f, "{codec} is not one of blosclz, lz4, zlib and zstd"),
-            Self::Level(level) => write!(f, "the level is {level}, but must be 0 to 9"),
-            Self::Typesize => f.write_str("items have 0 bytes, but must have at least 1"),
-            Self::Filter(filter) => write!(f, "{filter} is a filter that this crate cannot apply"),
-            Self::FilterOrder(filter) => write!(
-                f,
-                "the filter {filter} is at the wrong place: trunc_prec and int_trunc come first, then at most one delta"
-            ),
-            Self::Truncation { filter, typesize } => {
-                write!(f, "the filter {filter} does not fit items of {typesize} bytes")
-            }
-        }
+        error.fault.fmt(f)
     }
 }
 

@@ -66,6 +66,11 @@ impl Filter {
         self.id < FIRST_OF_USERS && self.name().is_none()
     }
 
+    /// The filter with the parameter 0, to compare it with the constants.
+    pub(crate) fn without_parameter(self) -> Self {
+        Self { meta: 0, ..self }
+    }
+
     /// Whether it is a plugin, a filter of a user, or unknown.
     #[must_use]
     pub fn is_plugin(self) -> bool {

@@ -13,8 +13,8 @@
 //! assert_eq!(ChunkHeader::parse(&header).expect("a header").nbytes, 8);
 //! ```
 
-use core::mem;
 use core::ops::RangeInclusive;
+use core::{array, mem};
 
 use crate::codec::Codec;
 use crate::filter::Filter;
@@ -27,7 +27,6 @@ const BLOSC2_LEN: usize = 32;
 pub const MAX_BLOCKSIZE: usize = 536_866_816;
 
 /// The longest data of a chunk in bytes (`BLOSC2_MAX_BUFFERSIZE`).
-#[cfg(feature = "compress")]
 pub(crate) const MAX_NBYTES: usize = i32::MAX as usize - BLOSC2_LEN;
 
 /// The versions of the chunk's format and of the codec's format in chunks that this crate makes.
@@ -47,7 +46,11 @@ const IS_DELTA: u8 = 0x08;
 
 const IS_UNSPLIT: u8 = 0x10;
 
-/// In bits 5 to 7 of the flags: the codec is that of the frame.
+/// The codecs by their numbers in bits 5 to 7 of the flags. C-Blosc2 does not use 2 and 5.
+const CODECS: [Option<Codec>; 5] =
+    [Some(Codec::BLOSCLZ), Some(Codec::LZ4), None, Some(Codec::ZLIB), Some(Codec::ZSTD)];
+
+/// In bits 5 to 7 of the flags: the codec is that of the frame, which this header does not know.
 const CODEC_OF_FRAME: u8 = 7;
 
 /// In byte 30: blocks may have different lengths. Then the field `blocksize` holds the number of blocks.
@@ -107,9 +110,10 @@ macro_rules! parts {
 /// assert_eq!(header.special, Some(SpecialValue::Zeros));
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u8)]
 pub enum SpecialValue {
     /// All items are zero.
-    Zeros,
+    Zeros = 1,
     /// All items are NaN.
     Nan,
     /// All items are equal. The value follows the header of the chunk, so the chunk is stored.
@@ -240,13 +244,7 @@ impl ChunkHeader {
         let more = |offset: usize| bytes.get(offset).copied().filter(|_| is_blosc2).unwrap_or_default();
         let special = special(more(MORE_FLAGS) >> 4 & 7);
         let is_uncompressed = flags & IS_STORED != 0;
-        let mut filters = [Filter::NONE; 6];
-        for ((at, filter), meta) in (FILTERS..).zip(&mut filters).zip(FILTERS_META..) {
-            *filter = Filter { id: more(at), meta: more(meta) };
-        }
-        if !is_blosc2 {
-            filters = filters_of_blosc1(flags);
-        }
+        let filter = |at| Filter { id: more(FILTERS + at), meta: more(FILTERS_META + at) };
         // The callers subtract `header_len` from `cbytes`.
         (cbytes >= header_len).then_some(Self {
             header_len,
@@ -258,7 +256,7 @@ impl ChunkHeader {
             is_uncompressed,
             special,
             codec: if is_uncompressed || special.is_some() { None } else { codec(flags, more(CODEC)) },
-            filters,
+            filters: if is_blosc2 { array::from_fn(filter) } else { filters_of_blosc1(flags) },
             has_variable_blocks: more(BLOCK_FLAGS) & HAS_VARIABLE_BLOCKS != 0,
             has_dictionary: more(MORE_FLAGS) & HAS_DICTIONARY != 0,
             flags,
@@ -401,8 +399,8 @@ pub fn typesize_byte(typesize: impl TryInto<u8>) -> u8 {
     typesize.try_into().unwrap_or(1)
 }
 
-/// The header of an uncompressed chunk with `body` bytes after it: the data, or a single value that repeats. `None` if
-/// a number does not fit.
+/// The header of an uncompressed chunk with `body` bytes after it: the data, or a single value that repeats, zeros
+/// without a value. `None` if a number does not fit.
 #[must_use]
 pub fn stored_header(
     repeats: bool,
@@ -411,91 +409,74 @@ pub fn stored_header(
     blocksize: usize,
     body: usize,
 ) -> Option<[u8; BLOSC2_LEN]> {
-    let (flags, more_flags) = if repeats { (0, VALUE << 4) } else { (IS_STORED, 0) };
-    new_header(flags, more_flags, typesize, [nbytes, blocksize, body.checked_add(BLOSC2_LEN)?])
+    let special = if body == 0 { SpecialValue::Zeros } else { SpecialValue::Value };
+    let (flags, special) = if repeats { (0, special as u8) } else { (IS_STORED, 0) };
+    let mut header = new_header(flags, typesize, [nbytes, blocksize, body])?;
+    *header.get_mut(MORE_FLAGS)? = special << 4;
+    Some(header)
 }
 
-/// The header of a chunk of zeros, without a byte after it. `None` if a number does not fit.
-#[cfg(feature = "compress")]
-pub(crate) fn zeros_header(typesize: usize, nbytes: usize, blocksize: usize) -> Option<[u8; BLOSC2_LEN]> {
-    new_header(0, ZEROS << 4, typesize, [nbytes, blocksize, BLOSC2_LEN])
-}
-
-/// The header of a chunk of compressed blocks, with `body` bytes after it. `None` if a number does not fit.
+/// The header of a chunk of compressed blocks, with `body` bytes after it. `None` if a number does not fit, or if the
+/// flags have no number for the codec.
 #[cfg(feature = "compress")]
 pub(crate) fn compressed_header(
     codec: Codec,
     filters: &[Filter; 6],
     is_split: bool,
     typesize: usize,
-    [nbytes, blocksize, body]: [usize; 3],
+    sizes: [usize; 3],
 ) -> Option<[u8; BLOSC2_LEN]> {
-    let format = match codec {
-        Codec::BLOSCLZ => 0,
-        Codec::LZ4 => 1,
-        Codec::ZLIB => 3,
-        _ => 4,
-    };
-    let flags = format << 5 | if is_split { 0 } else { IS_UNSPLIT };
-    let mut header = new_header(flags, 0, typesize, [nbytes, blocksize, body.checked_add(BLOSC2_LEN)?])?;
+    let format = CODECS.iter().position(|&other| other == Some(codec))?;
+    let flags = u8::try_from(format).ok()? << 5 | if is_split { 0 } else { IS_UNSPLIT };
+    let mut header = new_header(flags, typesize, sizes)?;
     *header.get_mut(CODEC)? = codec.0;
-    for ((at, filter), meta) in (FILTERS..).zip(filters).zip(FILTERS_META..) {
-        *header.get_mut(at)? = filter.id;
-        *header.get_mut(meta)? = filter.meta;
+    for (at, filter) in filters.iter().enumerate() {
+        *header.get_mut(FILTERS + at)? = filter.id;
+        *header.get_mut(FILTERS_META + at)? = filter.meta;
     }
     Some(header)
 }
 
-/// A header with its sizes, which are `nbytes`, `blocksize` and `cbytes`.
-fn new_header(flags: u8, more_flags: u8, typesize: usize, sizes: [usize; 3]) -> Option<[u8; BLOSC2_LEN]> {
+/// A header with its sizes: `nbytes`, `blocksize` and the number of bytes after the header.
+fn new_header(flags: u8, typesize: usize, [nbytes, blocksize, body]: [usize; 3]) -> Option<[u8; BLOSC2_LEN]> {
     let start = [WRITTEN_VERSION, WRITTEN_CODEC_VERSION, IS_BLOSC2 | flags, typesize_byte(typesize)];
     let mut header = [0; BLOSC2_LEN];
-    header.get_mut(..NBYTES)?.copy_from_slice(&start);
-    for (slot, size) in header.get_mut(NBYTES..)?.chunks_exact_mut(INT32).zip(sizes) {
-        slot.copy_from_slice(&i32::try_from(size).ok()?.to_le_bytes());
-    }
-    *header.get_mut(MORE_FLAGS)? = more_flags;
+    *header.first_chunk_mut()? = start;
+    HeaderSize::Nbytes.replace(&mut header, nbytes)?;
+    HeaderSize::Blocksize.replace(&mut header, blocksize)?;
+    HeaderSize::Cbytes.replace(&mut header, body.checked_add(BLOSC2_LEN)?)?;
     Some(header)
 }
 
 /// A size in the header of a chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(usize)]
 pub enum HeaderSize {
     /// The size of an item.
-    Typesize,
+    Typesize = TYPESIZE,
     /// The size of the decompressed data.
-    Nbytes,
+    Nbytes = NBYTES,
     /// The size of a decompressed block.
-    Blocksize,
+    Blocksize = BLOCKSIZE,
     /// The stored size of the chunk.
-    Cbytes,
+    Cbytes = CBYTES,
 }
 
 impl HeaderSize {
     /// The name of the part: `typesize`, `nbytes`, `blocksize` or `cbytes`.
     #[must_use]
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Typesize => "typesize",
-            Self::Nbytes => "nbytes",
-            Self::Blocksize => "blocksize",
-            Self::Cbytes => "cbytes",
-        }
+        PARTS.iter().find(|(_, offset, _)| *offset == self as usize).map_or("", |(name, ..)| name)
     }
 
     /// Replaces the size in the header of a chunk, and returns the old one; `None` if the bytes are too few or the
     /// value does not fit.
     pub fn replace(self, chunk: &mut [u8], value: usize) -> Option<i32> {
-        let offset = match self {
-            Self::Typesize => {
-                let old = mem::replace(chunk.get_mut(TYPESIZE)?, u8::try_from(value).ok()?);
-                return Some(old.into());
-            }
-            Self::Nbytes => NBYTES,
-            Self::Blocksize => BLOCKSIZE,
-            Self::Cbytes => CBYTES,
-        };
-        let bytes = chunk.get_mut(offset..)?.first_chunk_mut()?;
+        let bytes = chunk.get_mut(self as usize..)?;
+        if self == Self::Typesize {
+            return Some(mem::replace(bytes.first_mut()?, u8::try_from(value).ok()?).into());
+        }
+        let bytes = bytes.first_chunk_mut()?;
         let old = mem::replace(bytes, i32::try_from(value).ok()?.to_le_bytes());
         Some(i32::from_le_bytes(old))
     }
@@ -517,47 +498,29 @@ pub fn clear_false_dictionary(chunk: &mut [u8]) -> bool {
     is_set
 }
 
-/// The numbers of [`SpecialValue::Zeros`] and [`SpecialValue::Value`].
-const ZEROS: u8 = 1;
-const VALUE: u8 = 3;
-
 /// The special value with this number; 0 means none.
 fn special(bits: u8) -> Option<SpecialValue> {
-    Some(match bits {
-        ZEROS => SpecialValue::Zeros,
-        2 => SpecialValue::Nan,
-        VALUE => SpecialValue::Value,
-        4 => SpecialValue::Uninitialized,
-        _ => return None,
-    })
+    use SpecialValue::{Nan, Uninitialized, Value, Zeros};
+    [Zeros, Nan, Value, Uninitialized].into_iter().find(|&value| value as u8 == bits)
 }
 
 /// The filters of a chunk of Blosc 1. Its shuffle does nothing to items of one byte.
 fn filters_of_blosc1(flags: u8) -> [Filter; 6] {
-    let mut filters = [Filter::NONE; 6];
-    let [.., delta, shuffle] = &mut filters;
-    if flags & IS_DELTA != 0 {
-        *delta = Filter::DELTA;
-    }
-    match flags & (IS_SHUFFLED | IS_BITSHUFFLED) {
-        IS_SHUFFLED => *shuffle = Filter::SHUFFLE,
-        IS_BITSHUFFLED => *shuffle = Filter::BITSHUFFLE,
-        _ => {}
-    }
-    filters
+    let delta = if flags & IS_DELTA == 0 { Filter::NONE } else { Filter::DELTA };
+    let shuffle = match flags & (IS_SHUFFLED | IS_BITSHUFFLED) {
+        IS_SHUFFLED => Filter::SHUFFLE,
+        IS_BITSHUFFLED => Filter::BITSHUFFLE,
+        _ => Filter::NONE,
+    };
+    [Filter::NONE, Filter::NONE, Filter::NONE, Filter::NONE, delta, shuffle]
 }
 
 /// The codec in the flags, or `other`, the value of the byte `codec`, if the flags say 6.
-// C-Blosc2 does not use 2 and 5; `CODEC_OF_FRAME` refers to a codec that this header does not know.
 fn codec(flags: u8, other: u8) -> Option<Codec> {
-    Some(match flags >> 5 {
-        0 => Codec::BLOSCLZ,
-        1 => Codec::LZ4,
-        3 => Codec::ZLIB,
-        4 => Codec::ZSTD,
-        6 => Codec(other),
-        _ => return None,
-    })
+    match flags >> 5 {
+        6 => Some(Codec(other)),
+        format => CODECS.get(usize::from(format)).copied().flatten(),
+    }
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! The parameters of compression, and their rules.
 
 use crate::codec::Codec;
-use crate::error::{Detail, Error, ParamsFault};
+use crate::error::{Error, Fault, ensure};
 use crate::filter::Filter;
 use crate::header::{MAX_BLOCKSIZE, typesize_byte};
 use crate::split_mode::SplitMode;
@@ -62,37 +62,30 @@ impl CParams {
 
     /// Checks the parameters, and gives the filters the parameters that their default, 0, stands for.
     pub(crate) fn check(mut self) -> Result<Self, Error> {
-        let fault = |fault| Err(Error::new(Detail::Params(fault)));
-        if ![Codec::BLOSCLZ, Codec::LZ4, Codec::ZLIB, Codec::ZSTD].contains(&self.codec) {
-            return fault(ParamsFault::Codec(self.codec));
-        }
-        if self.clevel > MAX_LEVEL {
-            return fault(ParamsFault::Level(self.clevel));
-        }
-        if self.typesize == 0 {
-            return fault(ParamsFault::Typesize);
-        }
+        let Self { codec, clevel: level, typesize, .. } = self;
+        ensure(codec != Codec::LZ4HC, Fault::CodecOnlyRead { codec })?;
+        ensure(codec.is_built_in(), Fault::OtherCodec { codec })?;
+        ensure(level <= MAX_LEVEL, Fault::Level { level })?;
+        ensure(typesize > 0, Fault::ParamsTypesize)?;
         let mut last_rank = 0;
-        for filter in &mut self.filters {
-            let rank = match (Filter { meta: 0, ..*filter }) {
+        for slot in &mut self.filters {
+            let filter = *slot;
+            let rank = match filter.without_parameter() {
                 Filter::NONE => continue,
                 Filter::TRUNC_PREC | Filter::INT_TRUNC => 0,
-                // C-Blosc2 decompresses other data after a second delta, or after one that follows a shuffle.
-                Filter::DELTA if last_rank == 0 => 1,
-                Filter::DELTA => return fault(ParamsFault::FilterOrder(*filter)),
+                Filter::DELTA => 1,
                 Filter::SHUFFLE | Filter::BITSHUFFLE | Filter::BYTEDELTA => 2,
-                _ => return fault(ParamsFault::Filter(*filter)),
+                _ => return Err(Fault::OtherFilter { filter }.into()),
             };
-            if rank < last_rank {
-                return fault(ParamsFault::FilterOrder(*filter));
-            }
+            // C-Blosc2 decompresses other data after a second delta, or after one that follows a shuffle.
+            let is_second_delta = rank == 1 && last_rank == 1;
+            ensure(rank >= last_rank && !is_second_delta, Fault::FilterOrder { filter })?;
             last_rank = rank;
-            if rank == 0 && cleared_bits(*filter, self.typesize).is_none() {
-                return fault(ParamsFault::Truncation { filter: *filter, typesize: self.typesize });
-            }
+            let truncates = rank > 0 || cleared_bits(filter, typesize).is_some();
+            ensure(truncates, Fault::Truncation { filter, typesize })?;
             // Without a frame, C-Blosc2 cannot tell what the default stands for.
-            if filter.id == Filter::BYTEDELTA.id && filter.meta == 0 {
-                filter.meta = typesize_byte(self.typesize);
+            if filter == Filter::BYTEDELTA {
+                slot.meta = typesize_byte(typesize);
             }
         }
         Ok(self)

@@ -1,6 +1,6 @@
 //! The rules for a header, without the frame around it.
 
-use crate::error::{Detail, Error, HeaderFault, UnsupportedPart};
+use crate::error::{Error, Fault, ensure};
 use crate::filter::Filter;
 use crate::header::{ChunkHeader, MAX_BLOCKSIZE, SpecialValue};
 
@@ -20,8 +20,28 @@ impl ChunkHeader {
     /// assert_eq!(error.to_string(), "the chunk is not compressed, but has 9 bytes for 10 of data");
     /// ```
     pub fn check(&self) -> Result<(), Error> {
-        let fault = self.size_fault().or_else(|| self.flag_fault()).or_else(|| self.body_fault());
-        fault.map_or(Ok(()), |fault| Err(Error::new(Detail::Header(fault))))
+        let Self { header_len, typesize, nbytes, blocksize, cbytes, .. } = *self;
+        ensure(typesize > 0, Fault::Typesize)?;
+        ensure((1..=MAX_BLOCKSIZE).contains(&blocksize), Fault::Blocksize { size: blocksize })?;
+        self.check_flags()?;
+        let body = cbytes.saturating_sub(header_len);
+        match self.special {
+            Some(SpecialValue::Value) => {
+                let fits = body > 0 && nbytes > 0 && nbytes % body == 0;
+                ensure(fits, Fault::Value { body, nbytes })
+            }
+            Some(SpecialValue::Zeros) => Ok(()),
+            Some(_) => ensure(nbytes % usize::from(typesize) == 0, Fault::Items { nbytes, typesize }),
+            None if self.is_uncompressed => ensure(body == nbytes, Fault::Stored { body, nbytes }),
+            None => {
+                let has_room = self.table_len().is_some_and(|length| length <= body);
+                ensure(has_room, Fault::NoRoomForTable { cbytes })?;
+                // C-Blosc2 splits blocks into streams of unequal length, and loses their last bytes.
+                let length = blocksize.min(nbytes);
+                let nstreams = self.nstreams(length);
+                ensure(length % nstreams == 0, Fault::Split { length, nstreams })
+            }
+        }
     }
 
     /// Checks that the flags do not contradict each other, as a part of [`check`](Self::check).
@@ -30,7 +50,17 @@ impl ChunkHeader {
     ///
     /// As `check`.
     pub fn check_flags(&self) -> Result<(), Error> {
-        self.flag_fault().map_or(Ok(()), |fault| Err(Error::new(Detail::Header(fault))))
+        let has_data = self.is_uncompressed || self.has_dictionary;
+        ensure(self.special.is_none() || !has_data, Fault::SpecialWithData)?;
+        ensure(self.has_table() || !self.has_variable_blocks, Fault::VariableWithoutTable)?;
+        ensure(!self.is_lazy() || !self.is_uncompressed, Fault::LazyWithData)?;
+        if let Some(codec) = self.codec {
+            let is_needless = self.has_dictionary && !codec.takes_dictionary();
+            ensure(!is_needless, Fault::NeedlessDictionary { codec })?;
+        }
+        let bits = self.special_bits;
+        let is_known = bits == 0 || self.special.is_some() || self.false_special().is_some();
+        ensure(is_known, Fault::SpecialBits { bits })
     }
 
     /// Checks that this crate can decompress the codec and undo the filters.
@@ -39,85 +69,21 @@ impl ChunkHeader {
     ///
     /// [`Unsupported`](crate::ErrorKind::Unsupported) if the codec or a filter is one that this crate does not undo.
     pub fn check_support(&self) -> Result<(), Error> {
-        self.unsupported_part().map_or(Ok(()), |part| Err(Error::new(Detail::Unsupported(part))))
-    }
-
-    fn size_fault(&self) -> Option<HeaderFault> {
-        if self.typesize == 0 {
-            return Some(HeaderFault::Typesize);
-        }
-        (self.blocksize == 0 || self.blocksize > MAX_BLOCKSIZE)
-            .then_some(HeaderFault::Blocksize(self.blocksize))
-    }
-
-    fn flag_fault(&self) -> Option<HeaderFault> {
-        if self.special.is_some() && (self.is_uncompressed || self.has_dictionary) {
-            return Some(HeaderFault::SpecialWithData);
-        }
-        if self.has_variable_blocks && !self.has_table() {
-            return Some(HeaderFault::VariableWithoutTable);
-        }
-        if self.is_lazy() && self.is_uncompressed {
-            return Some(HeaderFault::LazyWithData);
-        }
-        if let Some(codec) = self.codec.filter(|codec| self.has_dictionary && !codec.takes_dictionary()) {
-            return Some(HeaderFault::Dictionary(codec));
-        }
-        let bits = self.special_bits;
-        (self.special.is_none() && bits != 0 && self.false_special().is_none())
-            .then_some(HeaderFault::SpecialBits(bits))
-    }
-
-    /// Why the bytes after the header do not fit it.
-    fn body_fault(&self) -> Option<HeaderFault> {
-        let Self { header_len, nbytes, cbytes, typesize, .. } = *self;
-        let body = cbytes.checked_sub(header_len)?;
-        match self.special {
-            Some(SpecialValue::Value) => {
-                let fits = body > 0 && nbytes > 0 && nbytes % body == 0;
-                (!fits).then_some(HeaderFault::Value { body, nbytes })
-            }
-            Some(SpecialValue::Zeros) => None,
-            Some(_) => {
-                (nbytes % usize::from(typesize) != 0).then_some(HeaderFault::Items { nbytes, typesize })
-            }
-            None if self.is_uncompressed => (body != nbytes).then_some(HeaderFault::Stored { body, nbytes }),
-            None => match self.table_len() {
-                Some(length) if length <= body => self.split_fault(),
-                _ => Some(HeaderFault::NoRoomForTable { cbytes }),
-            },
-        }
-    }
-
-    /// Why the blocks cannot be split into as many streams as an item has bytes.
-    // C-Blosc2 writes such chunks, and loses the last bytes of each block.
-    fn split_fault(&self) -> Option<HeaderFault> {
-        let length = self.blocksize.min(self.nbytes);
-        let nstreams = self.nstreams(length);
-        let rest = length.checked_rem(nstreams)?;
-        (rest > 0 && !self.has_variable_blocks).then_some(HeaderFault::Split { length, nstreams })
-    }
-
-    fn unsupported_part(&self) -> Option<UnsupportedPart> {
-        if self.special == Some(SpecialValue::Nan) && ![4, 8].contains(&self.typesize) {
-            return Some(UnsupportedPart::Nan { typesize: self.typesize });
-        }
+        let typesize = self.typesize;
+        let is_nan = self.special == Some(SpecialValue::Nan);
+        ensure(!is_nan || [4, 8].contains(&typesize), Fault::Nan { typesize })?;
         if !self.has_table() {
-            return None;
+            return Ok(());
         }
-        if self.is_instrumented() {
-            return Some(UnsupportedPart::Instrumented);
+        ensure(!self.is_instrumented(), Fault::Instrumented)?;
+        let codec = self.codec.ok_or(Fault::CodecOfFrame)?;
+        ensure(codec.is_built_in(), Fault::Codec { codec })?;
+        for filter in self.pipeline() {
+            let kind = filter.without_parameter();
+            ensure(kind != Filter::BYTEDELTA || filter.meta > 0, Fault::RowsOfFrame { filter })?;
+            let is_undone = !filter.is_plugin() || [Filter::BYTEDELTA, Filter::INT_TRUNC].contains(&kind);
+            ensure(is_undone, Fault::Filter { filter })?;
         }
-        match self.codec {
-            Some(codec) if codec.is_built_in() => {}
-            Some(codec) => return Some(UnsupportedPart::Codec(codec)),
-            None => return Some(UnsupportedPart::CodecOfFrame),
-        }
-        self.pipeline().find_map(|filter| match (Filter { meta: 0, ..filter }, filter.meta) {
-            (Filter::BYTEDELTA, 0) => Some(UnsupportedPart::RowsOfBytedelta),
-            (Filter::BYTEDELTA | Filter::INT_TRUNC, _) => None,
-            _ if filter.is_plugin() => Some(UnsupportedPart::Filter(filter)),
-            _ => None,
-        })
+        Ok(())
     }
 }

@@ -2,7 +2,6 @@
 
 /// Replaces each item by its XOR with the item before it; with a reference (the first block of the chunk), by its XOR
 /// with the reference. The bytes after the last whole item stay.
-#[cfg(any(test, feature = "compress"))]
 pub(crate) fn delta(typesize: usize, reference: Option<&[u8]>, data: &mut [u8]) {
     xor(typesize, reference, data, |found, _| found);
 }
@@ -51,7 +50,6 @@ fn delta_step(typesize: usize) -> usize {
 
 /// Replaces each byte of a row by its difference from the byte before it. There are `rows` rows of equal length; the
 /// bytes after them stay.
-#[cfg(any(test, feature = "compress"))]
 pub(crate) fn bytedelta(rows: usize, data: &mut [u8]) {
     for row in rows_of(rows, data) {
         row.iter_mut().fold(0, |before, byte| {

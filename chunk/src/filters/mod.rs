@@ -2,21 +2,15 @@
 //!
 //! If `src` and `dst` differ in length, only the bytes up to the end of the shorter one count.
 
+// Without compression, only the inverses are used.
+#![cfg_attr(not(feature = "compress"), allow(dead_code, unused_imports))]
+
 mod delta;
 mod shuffle;
 #[cfg(test)]
 mod tests;
-#[cfg(feature = "compress")]
 mod truncate;
 
-#[cfg(feature = "compress")]
+pub(crate) use self::delta::{bytedelta, delta, unbytedelta, undelta};
+pub(crate) use self::shuffle::{bitshuffle, shuffle, unbitshuffle, unshuffle};
 pub(crate) use self::truncate::truncate;
-#[cfg(any(test, feature = "compress"))]
-pub(crate) use self::{
-    delta::{bytedelta, delta},
-    shuffle::{bitshuffle, shuffle},
-};
-pub(crate) use self::{
-    delta::{unbytedelta, undelta},
-    shuffle::{unbitshuffle, unshuffle},
-};

@@ -19,49 +19,51 @@ const LANES: usize = 16;
 /// Items whose bits are in one vector.
 const ITEMS: usize = 8 * LANES;
 
+/// The direction of a transposition, as a constant.
+const FORWARD: bool = false;
+const INVERSE: bool = true;
+
 /// Calls a function with the width of the tiles for an item size.
 macro_rules! with_width {
-    ($function:ident($itemsize:expr, $($argument:expr),+)) => {
+    ($function:ident::<$direction:ident>($itemsize:expr, $($argument:expr),+)) => {
         // The instructions of the target, without a look at the processor: AVX2 undoes at most a quarter faster, for
         // 190 kB more code.
         dispatch!(Level::baseline(), simd => match $itemsize {
-            0..2 => $function::<_, 1>(simd, $itemsize, $($argument),+),
-            2..4 => $function::<_, 2>(simd, $itemsize, $($argument),+),
-            4..8 => $function::<_, 4>(simd, $itemsize, $($argument),+),
-            8..16 => $function::<_, 8>(simd, $itemsize, $($argument),+),
-            16.. => $function::<_, 16>(simd, $itemsize, $($argument),+),
+            0..2 => $function::<_, 1, $direction>(simd, $itemsize, $($argument),+),
+            2..4 => $function::<_, 2, $direction>(simd, $itemsize, $($argument),+),
+            4..8 => $function::<_, 4, $direction>(simd, $itemsize, $($argument),+),
+            8..16 => $function::<_, 8, $direction>(simd, $itemsize, $($argument),+),
+            16.. => $function::<_, 16, $direction>(simd, $itemsize, $($argument),+),
         })
     };
 }
 
 /// Writes byte 0 of all items, then byte 1, and so on. Bytes after the last whole item are copied.
-#[cfg(any(test, feature = "compress"))]
 pub(crate) fn shuffle(itemsize: usize, src: &[u8], dst: &mut [u8]) {
-    if let Some((count, items, rows)) = copy_rest(itemsize, 1, src, dst) {
-        with_width!(shuffle_tiles(itemsize, count, items, rows));
+    if let Some((count, src, dst)) = copy_rest(itemsize, 1, src, dst) {
+        with_width!(transpose::<FORWARD>(itemsize, count, src, dst));
     }
 }
 
 /// The inverse of [`shuffle`].
 pub(crate) fn unshuffle(itemsize: usize, src: &[u8], dst: &mut [u8]) {
-    if let Some((count, rows, items)) = copy_rest(itemsize, 1, src, dst) {
-        with_width!(unshuffle_tiles(itemsize, count, rows, items));
+    if let Some((count, src, dst)) = copy_rest(itemsize, 1, src, dst) {
+        with_width!(transpose::<INVERSE>(itemsize, count, src, dst));
     }
 }
 
 /// Writes bit 0 of byte 0 of all items, then bit 1, and so on. The items are rounded down to a multiple of 8; the bytes
 /// after them are copied.
-#[cfg(any(test, feature = "compress"))]
 pub(crate) fn bitshuffle(itemsize: usize, src: &[u8], dst: &mut [u8]) {
-    if let Some((count, items, rows)) = copy_rest(itemsize, 8, src, dst) {
-        with_width!(bitshuffle_tiles(itemsize, count / 8, items, rows));
+    if let Some((count, src, dst)) = copy_rest(itemsize, 8, src, dst) {
+        with_width!(transpose_bits::<FORWARD>(itemsize, count / 8, src, dst));
     }
 }
 
 /// The inverse of [`bitshuffle`].
 pub(crate) fn unbitshuffle(itemsize: usize, src: &[u8], dst: &mut [u8]) {
-    if let Some((count, rows, items)) = copy_rest(itemsize, 8, src, dst) {
-        with_width!(unbitshuffle_tiles(itemsize, count / 8, rows, items));
+    if let Some((count, src, dst)) = copy_rest(itemsize, 8, src, dst) {
+        with_width!(transpose_bits::<INVERSE>(itemsize, count / 8, src, dst));
     }
 }
 
@@ -81,89 +83,23 @@ fn copy_rest<'a>(
     (count > 0).then_some((count, items, dst_items))
 }
 
+/// Moves `count` items, tile by tile.
 #[inline(always)]
-fn unshuffle_tiles<S: Simd, const W: usize>(
+fn transpose<S: Simd, const W: usize, const IS_INVERSE: bool>(
     simd: S,
     itemsize: usize,
     count: usize,
-    rows: &[u8],
-    items: &mut [u8],
+    src: &[u8],
+    dst: &mut [u8],
 ) {
     for column in columns::<W>(itemsize) {
-        let rows = rows.get(column * count..).unwrap_or_default();
-        join_rows::<S, W>(simd, itemsize, count, rows, items.get_mut(column..).unwrap_or_default());
-    }
-}
-
-#[cfg(any(test, feature = "compress"))]
-#[inline(always)]
-fn shuffle_tiles<S: Simd, const W: usize>(
-    simd: S,
-    itemsize: usize,
-    count: usize,
-    items: &[u8],
-    rows: &mut [u8],
-) {
-    for column in columns::<W>(itemsize) {
-        let rows = rows.get_mut(column * count..).unwrap_or_default();
-        split_items::<S, W>(simd, itemsize, count, items.get(column..).unwrap_or_default(), rows);
-    }
-}
-
-/// Joins the bits of rows of `length` bytes to bytes first, of [`ITEMS`] items at a time, and these to items.
-#[inline(always)]
-fn unbitshuffle_tiles<S: Simd, const W: usize>(
-    simd: S,
-    itemsize: usize,
-    length: usize,
-    rows: &[u8],
-    items: &mut [u8],
-) {
-    for column in columns::<W>(itemsize) {
-        for (first, items) in (0..length).step_by(LANES).zip(items.chunks_mut(itemsize.saturating_mul(ITEMS)))
-        {
-            let mut bytes = [[0; ITEMS]; W];
-            for (row, bytes) in (column..).zip(&mut bytes) {
-                let mut tile = [u8x16::splat(simd, 0); 8];
-                for bit in 0..8 {
-                    // Lanes after the end of a row are of no item.
-                    tile[bit] = load(simd, rows, (8 * row + bit) * length + first);
-                }
-                let tile = perfect_shuffles(3, transpose_bits(tile));
-                for bit in 0..8 {
-                    bytes[bit * LANES..(bit + 1) * LANES].copy_from_slice(&tile[bit].to_array());
-                }
-            }
-            let items = items.get_mut(column..).unwrap_or_default();
-            join_rows::<S, W>(simd, itemsize, ITEMS, bytes.as_flattened(), items);
-        }
-    }
-}
-
-#[cfg(any(test, feature = "compress"))]
-#[inline(always)]
-fn bitshuffle_tiles<S: Simd, const W: usize>(
-    simd: S,
-    itemsize: usize,
-    length: usize,
-    items: &[u8],
-    rows: &mut [u8],
-) {
-    for column in columns::<W>(itemsize) {
-        for (first, items) in (0..length).step_by(LANES).zip(items.chunks(itemsize.saturating_mul(ITEMS))) {
-            let mut bytes = [[0; ITEMS]; W];
-            let items = items.get(column..).unwrap_or_default();
-            split_items::<S, W>(simd, itemsize, ITEMS, items, bytes.as_flattened_mut());
-            for row in 0..W {
-                let mut tile = [u8x16::splat(simd, 0); 8];
-                for bit in 0..8 {
-                    tile[bit] = load(simd, &bytes[row], bit * LANES);
-                }
-                let tile = transpose_bits(perfect_shuffles(LANES.ilog2(), tile));
-                for bit in 0..8 {
-                    store(tile[bit], rows, 8 * (column + row) + bit, length, first);
-                }
-            }
+        let (row, item) = (column * count, column);
+        let (from, to) = if IS_INVERSE { (row, item) } else { (item, row) };
+        let (src, dst) = (src.get(from..).unwrap_or_default(), dst.get_mut(to..).unwrap_or_default());
+        if IS_INVERSE {
+            join_rows::<S, W>(simd, itemsize, count, src, dst);
+        } else {
+            split_items::<S, W>(simd, itemsize, count, src, dst);
         }
     }
 }
@@ -172,6 +108,53 @@ fn bitshuffle_tiles<S: Simd, const W: usize>(
 #[inline(always)]
 fn columns<const W: usize>(itemsize: usize) -> impl Iterator<Item = usize> {
     (0..itemsize).step_by(W).map(move |column| column.min(itemsize - W))
+}
+
+/// Moves the bits of items, of which a row has `length` bytes, by way of the bytes of [`ITEMS`] items at a time.
+#[inline(always)]
+fn transpose_bits<S: Simd, const W: usize, const IS_INVERSE: bool>(
+    simd: S,
+    itemsize: usize,
+    length: usize,
+    src: &[u8],
+    dst: &mut [u8],
+) {
+    for column in columns::<W>(itemsize) {
+        for first in (0..length).step_by(LANES) {
+            let item = first.saturating_mul(8 * itemsize) + column;
+            let mut bytes = [[0; ITEMS]; W];
+            if !IS_INVERSE {
+                let items = src.get(item..).unwrap_or_default();
+                split_items::<S, W>(simd, itemsize, ITEMS, items, bytes.as_flattened_mut());
+            }
+            for row in 0..W {
+                let mut tile = [u8x16::splat(simd, 0); 8];
+                for bit in 0..8 {
+                    tile[bit] = if IS_INVERSE {
+                        // Lanes after the end of a row are of no item.
+                        load(simd, src, (8 * (column + row) + bit) * length + first)
+                    } else {
+                        load(simd, &bytes[row], bit * LANES)
+                    };
+                }
+                if IS_INVERSE {
+                    tile = perfect_shuffles(3, exchange_all_bits(tile));
+                    for bit in 0..8 {
+                        bytes[row][bit * LANES..(bit + 1) * LANES].copy_from_slice(&tile[bit].to_array());
+                    }
+                } else {
+                    tile = exchange_all_bits(perfect_shuffles(LANES.ilog2(), tile));
+                    for bit in 0..8 {
+                        store(tile[bit], dst, 8 * (column + row) + bit, length, first);
+                    }
+                }
+            }
+            if IS_INVERSE {
+                let items = dst.get_mut(item..).unwrap_or_default();
+                join_rows::<S, W>(simd, itemsize, ITEMS, bytes.as_flattened(), items);
+            }
+        }
+    }
 }
 
 /// Joins byte `i` of the first `W` rows, which are `length` bytes apart, to the first `W` bytes of item `i`.
@@ -228,7 +211,6 @@ fn join_rows<S: Simd, const W: usize>(
 }
 
 /// The inverse of [`join_rows`].
-#[cfg(any(test, feature = "compress"))]
 #[inline(always)]
 fn split_items<S: Simd, const W: usize>(
     simd: S,
@@ -269,20 +251,11 @@ fn split_items<S: Simd, const W: usize>(
 
 /// At most 4 perfect shuffles, written out because the compiler keeps a loop, and with it each round's copies.
 #[inline(always)]
-fn perfect_shuffles<S: Simd, const W: usize>(rounds: u32, mut tile: [u8x16<S>; W]) -> [u8x16<S>; W] {
-    if rounds >= 1 {
-        tile = perfect_shuffle(tile);
-    }
-    if rounds >= 2 {
-        tile = perfect_shuffle(tile);
-    }
-    if rounds >= 3 {
-        tile = perfect_shuffle(tile);
-    }
-    if rounds >= 4 {
-        tile = perfect_shuffle(tile);
-    }
-    tile
+fn perfect_shuffles<S: Simd, const W: usize>(rounds: u32, tile: [u8x16<S>; W]) -> [u8x16<S>; W] {
+    let tile = if rounds >= 1 { perfect_shuffle(tile) } else { tile };
+    let tile = if rounds >= 2 { perfect_shuffle(tile) } else { tile };
+    let tile = if rounds >= 3 { perfect_shuffle(tile) } else { tile };
+    if rounds >= 4 { perfect_shuffle(tile) } else { tile }
 }
 
 /// Interleaves the first half of the tile with the second one.
@@ -297,7 +270,7 @@ fn perfect_shuffle<S: Simd, const W: usize>(tile: [u8x16<S>; W]) -> [u8x16<S>; W
 
 /// Exchanges bit `b` of row `k` with bit `k` of row `b`, in each lane: halves of bytes first, then pairs of bits, then bits.
 #[inline(always)]
-fn transpose_bits<S: Simd>(mut rows: [u8x16<S>; 8]) -> [u8x16<S>; 8] {
+fn exchange_all_bits<S: Simd>(mut rows: [u8x16<S>; 8]) -> [u8x16<S>; 8] {
     exchange_bits::<S, 4>(&mut rows, 0x0f0f);
     exchange_bits::<S, 2>(&mut rows, 0x3333);
     exchange_bits::<S, 1>(&mut rows, 0x5555);
@@ -338,7 +311,6 @@ fn end_of(bytes: &[u8], at: usize) -> [u8; LANES] {
 }
 
 /// Writes the lanes to a row of `length` bytes from `first` on, as far as the row goes.
-#[cfg(any(test, feature = "compress"))]
 #[inline(always)]
 fn store<S: Simd>(lanes: u8x16<S>, rows: &mut [u8], row: usize, length: usize, first: usize) {
     let Some(bytes) = rows.get_mut(row * length + first..) else { return };

@@ -81,6 +81,8 @@ fn tables_that_lead_outside_are_refused() {
             "the chunk has block 0 at byte {start} of it, but must have it at 36 or after, and before 40"
         );
         assert_eq!(result(&damaged), Err((ErrorKind::Table, says)));
+        let checked = ChunkHeader::parse(&damaged).unwrap().check_table(&damaged);
+        assert_eq!(checked.unwrap_err().kind(), ErrorKind::Table);
         let error = Decompressor::new().decompress_block(&damaged, 0, &mut [0; 4]).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Table);
     }

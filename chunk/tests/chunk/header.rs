@@ -1,6 +1,6 @@
 //! The headers of chunks, and the rules for them.
 
-use b2nd_chunk::header::{FLAGS, MORE_FLAGS, NBYTES, TYPESIZE, stored_header};
+use b2nd_chunk::header::{FILTERS, FLAGS, MORE_FLAGS, NBYTES, TYPESIZE, VERSIONS, set_filter, stored_header};
 use b2nd_chunk::{ChunkHeader, Codec, ErrorKind, Filter, SpecialValue};
 
 /// The header of a compressed chunk of 12 items of 3 bytes, in blocks of 15 bytes.
@@ -142,4 +142,46 @@ fn the_sixth_filter_of_an_alpha_release_does_not_count() {
     bytes[0] = 4;
     assert!(!parsed(&bytes).is_of_alpha());
     parsed(&bytes).check_support().unwrap_err();
+}
+
+#[test]
+fn numbers_below_160_without_a_name_are_unknown() {
+    let is_known = |number| matches!(number, 0..=2 | 4 | 5 | 32..=40);
+    for number in 0..=255 {
+        let is_unknown = number < 160 && !is_known(number);
+        assert_eq!(Codec(number).is_unknown(), is_unknown, "codec {number}");
+        assert_eq!(Codec(number).name().is_some(), is_known(number), "codec {number}");
+    }
+    for id in 0..=255 {
+        let is_known = id <= 4 || (32..=36).contains(&id);
+        let filter = Filter { id, meta: 0 };
+        assert_eq!(filter.is_unknown(), id < 160 && !is_known, "filter {id}");
+        assert_eq!(filter.name().is_some(), is_known, "filter {id}");
+    }
+}
+
+#[test]
+fn codecs_that_no_release_has_are_named_by_the_flags() {
+    for (format, unknown) in [(0, None), (1, None), (2, Some(2)), (5, Some(5)), (7, None)] {
+        let mut bytes = header();
+        bytes[FLAGS] = bytes[FLAGS] & 0x1f | format << 5;
+        assert_eq!(parsed(&bytes).unknown_codec(), unknown, "{format}");
+    }
+}
+
+#[test]
+fn only_delta_and_dictionaries_need_other_blocks() {
+    let mut bytes = header();
+    assert!(!parsed(&bytes).needs_other_blocks());
+    set_filter(&mut bytes, 1, Filter::DELTA.id);
+    assert_eq!(bytes[FILTERS + 1], Filter::DELTA.id);
+    assert!(parsed(&bytes).needs_other_blocks());
+    set_filter(&mut bytes, 1, 0);
+    bytes[MORE_FLAGS] |= 1;
+    assert!(parsed(&bytes).needs_other_blocks());
+}
+
+#[test]
+fn the_versions_of_chunks_in_frames_are_3_to_6() {
+    assert_eq!(VERSIONS, 3..=6);
 }
