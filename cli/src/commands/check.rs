@@ -20,7 +20,7 @@ use crate::output::json::add_line;
 use crate::output::mend;
 use crate::output::record::Record;
 use crate::output::store::{StoreRecord, table_at};
-use crate::pool::lock;
+use crate::pool::{PassPart, lock};
 use crate::terminal::{BOLD, Outcome, Progress, severity_style, width, wrapped};
 use crate::text::clean;
 
@@ -139,7 +139,7 @@ impl Check {
         };
         let visit =
             Visit { depth: Some(depth), embedded: true, on_chunk: Some(&on_chunk), ..Visit::default() };
-        let work = |targets: Vec<Found>| {
+        let work = |targets: Vec<Found>, _: &mut PassPart<'_, _>| {
             let mut batch = CheckBatch {
                 wanted: &wanted,
                 summary,

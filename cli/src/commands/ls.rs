@@ -10,6 +10,7 @@ use crate::output::listing::{Form, Listing, ListingBatch, Plan};
 use crate::output::row::RowFormat;
 use crate::output::sort::{Order, SortBy};
 use crate::output::store::{StoreRecord, table_at};
+use crate::pool::PassPart;
 use crate::terminal::Outcome;
 
 /// List arrays and stores: shape, chunks, blocks, dtype, sizes
@@ -110,7 +111,7 @@ impl Ls {
             _ => CountChunks::Never,
         };
         let visit = Visit { scan: self.scan, counts, embedded: !self.scan, ..Visit::default() };
-        let work = |targets: Vec<Found>| {
+        let work = |targets: Vec<Found>, _: &mut PassPart<'_, _>| {
             let mut batch = ListingBatch::new(plan, targets.len());
             for target in targets {
                 take(target, visit, &mut batch);

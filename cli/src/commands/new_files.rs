@@ -18,7 +18,7 @@ use crate::interrupt::Interrupts;
 use crate::names::{file_of, folder_or_here};
 use crate::output::change::exists;
 use crate::output::json::add_line;
-use crate::pool::lock;
+use crate::pool::{PassPart, lock};
 use crate::problem::Problem;
 use crate::terminal::Progress;
 
@@ -119,7 +119,7 @@ impl NewFiles {
             let (text, counts) = self.failed(&Location::of(into).failure(Problem::new("io", "not a folder")));
             return io::stdout().write_all(&text).map(|()| counts);
         }
-        let work = |targets: Vec<Found>| {
+        let work = |targets: Vec<Found>, _: &mut PassPart<'_, _>| {
             let mut batch = Batch::default();
             for target in targets {
                 let (text, counts) = self.make_target(maker, target, into);

@@ -11,7 +11,7 @@ use super::list::listed;
 use super::target::Found;
 use super::targets::{Search, Stores, Targets};
 use crate::names::is_url;
-use crate::pool::Pool;
+use crate::pool::{PassPart, Pool};
 use crate::remote;
 
 /// More threads than cores hide the latency of a slow disk, and do not slow down a fast one.
@@ -66,7 +66,7 @@ impl Paths {
         self,
         stores: Stores,
         is_slow: bool,
-        work: impl Fn(Vec<Found>) -> T + Sync,
+        work: impl Fn(Vec<Found>, &mut PassPart<'_, T>) -> T + Sync,
         mut take: impl FnMut(T) -> io::Result<()> + Send,
     ) -> io::Result<()> {
         // Only the paths of the command line are known now, not the lines of --files-from.
