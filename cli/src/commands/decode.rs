@@ -63,7 +63,11 @@ impl Decode {
                 return Ok(ExitCode::FAILURE);
             }
         };
-        let output = if self.json { line(&MetaRecord::new(&meta, &bytes)) } else { page(&meta).into_bytes() };
+        let output = if self.json {
+            line(&MetaRecord { meta: &meta, bytes: &bytes })
+        } else {
+            page(&meta).into_bytes()
+        };
         io::stdout().write_all(&output)?;
         Ok(ExitCode::SUCCESS)
     }
@@ -88,7 +92,7 @@ fn decode_lines(file: Option<PathBuf>) -> Outcome {
     let mut code = ExitCode::SUCCESS;
     for text in lines(input, b'\n') {
         match decode(text.and_then(from_text)) {
-            Ok((meta, bytes)) => print(&MetaRecord::new(&meta, &bytes))?,
+            Ok((meta, bytes)) => print(&MetaRecord { meta: &meta, bytes: &bytes })?,
             Err(error) => {
                 // The next lines may be valid.
                 code = ExitCode::FAILURE;

@@ -11,7 +11,7 @@ use b2nd_frame::{Error, Frame, dump_header};
 use b2nd_serde::Deserializer;
 use b2nd_serde::dump::{Row, metalayer};
 use clap::{Args, ValueHint};
-use serde::ser::{SerializeSeq, SerializeStruct};
+use serde::ser::{SerializeMap, SerializeSeq};
 use serde::{Serialize, Serializer};
 
 use crate::input::{
@@ -222,11 +222,11 @@ struct DumpRecord<'d> {
 
 impl Serialize for DumpRecord<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut object = serializer.serialize_struct("DumpRecord", 6)?;
+        let mut object = serializer.serialize_map(None)?;
         self.address.location().write(&mut object)?;
-        object.serialize_field("values", &Rows(self))?;
+        object.serialize_entry("values", &Rows(self))?;
         if let Some(problem) = &*self.problem.borrow() {
-            object.serialize_field("error", problem)?;
+            object.serialize_entry("error", problem)?;
         }
         object.end()
     }

@@ -76,7 +76,7 @@ impl Encode {
         };
         self.warn();
         let output = match (self.json, self.raw) {
-            (true, _) => line(&MetaRecord::new(&meta, &bytes)),
+            (true, _) => line(&MetaRecord { meta: &meta, bytes: &bytes }),
             (false, true) => bytes,
             (false, false) => (hex(&bytes) + "\n").into_bytes(),
         };
