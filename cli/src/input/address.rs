@@ -28,7 +28,7 @@ use crate::names::{file_of, folder_or_here, indexed_array, is_url, split_query};
 use crate::text;
 
 /// The part of a file that an address selects. `S` is the owned or borrowed name of a member.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Inside<S> {
     /// The file or folder itself.
     Whole,
@@ -60,7 +60,7 @@ impl Inside<String> {
 }
 
 /// An address as it was given.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Address {
     pub(crate) path: PathBuf,
     pub(crate) inside: Inside<String>,
