@@ -15,7 +15,7 @@ use crate::input::{
 use crate::output::items::{
     Edges, Item, MAX_WHOLE, ValueWriter, npy_header, why_too_many_lists, write_array,
 };
-use crate::output::json::{self, SCHEMA, print_failure};
+use crate::output::json::{begin, print_failure};
 use crate::problem::Problem;
 use crate::terminal::{Outcome, complain, remark};
 
@@ -187,7 +187,6 @@ fn refuse_store(target: &Target) -> Failure {
 /// The fields of the JSON object before the items.
 #[derive(Serialize)]
 struct Description<'d> {
-    schema: u8,
     #[serde(flatten)]
     address: &'d Address,
     shape: &'d [usize],
@@ -205,11 +204,8 @@ fn print_json(
     if let Some(why) = why_too_many_lists(shape) {
         return Err(Problem::new("too-large", why).into());
     }
-    let description = Description { schema: SCHEMA, address, shape, dtype: item.dtype.to_string() };
-    let mut start = Vec::new();
-    json::write(&mut start, &description)?;
-    // The object stays open until its last item is written.
-    let mut start = Some([start.strip_suffix(b"}").unwrap_or_default(), b",\"values\":"].concat());
+    let description = Description { address, shape, dtype: item.dtype.to_string() };
+    let mut start = Some([&begin(&description)[..], b",\"values\":"].concat());
     let mut stdout = BufWriter::new(io::stdout().lock());
     let mut values = ValueWriter::new(&mut stdout, &item.dtype, shape);
     let read = items.read_selected(selected, &mut |bytes| {
