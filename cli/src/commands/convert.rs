@@ -198,39 +198,13 @@ impl Display for Converted<'_> {
     }
 }
 
-/// Why a conversion failed.
-enum Trouble {
-    /// Of FROM or TO.
-    Error(Error),
-    /// Of FROM.
-    From(Problem),
-    /// Of TO.
-    To(Problem),
-}
-
-impl From<Error> for Trouble {
-    fn from(error: Error) -> Self {
-        Self::Error(error)
-    }
-}
-
-impl From<Problem> for Trouble {
-    fn from(problem: Problem) -> Self {
-        Self::From(problem)
-    }
-}
-
 impl Maker for Conversions<'_> {
     fn make(&self, from: &Address, to: &Path) -> Result<Made, Failure> {
         let made = match self.append {
             Some(axis) => self.append(axis, from, to),
             None => self.convert(from, to),
         };
-        made.map_err(|trouble| match trouble {
-            Trouble::Error(error) => of_either(from, to, &error),
-            Trouble::From(problem) => from.location().failure(problem),
-            Trouble::To(problem) => Location::of(to).failure(problem),
-        })
+        made.map_err(|problem| of_either(from, to, problem))
     }
 
     fn skips(&self, _: &Target) -> bool {
@@ -243,15 +217,15 @@ impl Maker for Conversions<'_> {
 }
 
 impl Conversions<'_> {
-    fn convert(&self, from: &Address, to: &Path) -> Result<Made, Trouble> {
+    fn convert(&self, from: &Address, to: &Path) -> Result<Made, Problem> {
         let is_npy = has_extension(to, "npy");
         if !is_npy && !has_extension(to, "b2nd") {
             let message = "unknown extension: TO must end with .b2nd (an array) or .npy (a NumPy file)";
-            return Err(Trouble::To(Problem::new("invalid-input", message)));
+            return Err(Problem::new("invalid-input", message).at(to));
         }
         // Before the items are read. A dangling link counts too.
         if to.symlink_metadata().is_ok() {
-            return Err(Trouble::To(exists()));
+            return Err(exists());
         }
         let (mut source, selected) = self.open(from)?;
         let note = |what: &String| remark(&format_args!("{}: {what}", from.location()));
@@ -259,9 +233,7 @@ impl Conversions<'_> {
         let nbytes = source.nbytes(&selected);
         let written = match source {
             Source::Npy(_) if is_npy => {
-                return Err(
-                    Problem::new("invalid-input", "already a NumPy file; TO must end with .b2nd").into()
-                );
+                return Err(Problem::new("invalid-input", "already a NumPy file; TO must end with .b2nd"));
             }
             Source::Frame(mut items) if is_npy => {
                 let (header, changed) = Self::npy_header(&items, &selected)?;
@@ -277,9 +249,9 @@ impl Conversions<'_> {
     }
 
     /// Appends to an array that exists.
-    fn append(&self, axis: usize, from: &Address, to: &Path) -> Result<Made, Trouble> {
+    fn append(&self, axis: usize, from: &Address, to: &Path) -> Result<Made, Problem> {
         let (mut source, selected) = self.open(from)?;
-        let mut array = ArrayUpdate::open(to).map_err(|error| Trouble::To(Problem::from(&error)))?;
+        let mut array = ArrayUpdate::open(to).map_err(|error| Problem::from(error).at(to))?;
         source.fits(&selected, axis, array.meta()).map_err(|why| Problem::new("invalid-input", why))?;
         let nbytes = source.nbytes(&selected);
         let mut items = source.buffer(nbytes)?;
@@ -289,7 +261,7 @@ impl Conversions<'_> {
             array.flush()?;
             Ok::<_, Error>(Frame::open(to)?.header().frame_len)
         });
-        let frame_len = frame_len.map_err(|error| Trouble::To(Problem::from(&error)))?;
+        let frame_len = frame_len.map_err(|error| Problem::from(error).at(to))?;
         Ok(self.made(&Converted { from: from.location(), to, nbytes, frame_len: Some(frame_len) }))
     }
 
@@ -325,14 +297,13 @@ impl Conversions<'_> {
         items: &mut Items,
         selected: &Selected,
         to: &Path,
-    ) -> Result<Option<u64>, Trouble> {
-        let failed = |error: io::Error| Trouble::To(error.into());
+    ) -> Result<Option<u64>, Problem> {
+        let failed = |error: io::Error| Problem::from(error).at(to);
         let folder = to.parent().map_or(Path::new("."), folder_or_here);
         let mut file = new_file(folder).map_err(|error| {
             // The error itself names the temporary file, which means nothing to the user.
-            Trouble::To(
-                Problem::no_folder(folder).unwrap_or_else(|| Problem::uncreatable(folder, error.kind())),
-            )
+            let problem = Problem::no_folder(folder);
+            problem.unwrap_or_else(|| Problem::uncreatable(folder, error.kind())).at(to)
         })?;
         file.write_all(header).map_err(failed)?;
         items.read_rows(&selected.ranges, &mut |_, bytes| {
@@ -342,7 +313,7 @@ impl Conversions<'_> {
         // Another process may have created a file at the path meanwhile.
         match file.persist_noclobber(to) {
             Ok(_) => Ok(None),
-            Err(error) if error.error.kind() == io::ErrorKind::AlreadyExists => Err(Trouble::To(exists())),
+            Err(error) if error.error.kind() == io::ErrorKind::AlreadyExists => Err(exists()),
             Err(error) => Err(failed(error.error)),
         }
     }
@@ -354,7 +325,7 @@ impl Conversions<'_> {
         source: Source,
         selected: &Selected,
         to: &Path,
-    ) -> Result<Option<u64>, Trouble> {
+    ) -> Result<Option<u64>, Problem> {
         let writer = if self.options.sparse { builder.create_sparse(to) } else { builder.create(to) }?;
         let mut array = writer.into_array_writer()?.threads(self.threads);
         let source = Mutex::new(source);
@@ -376,7 +347,7 @@ impl Conversions<'_> {
     }
 
     /// The header and trailer of the new frame.
-    fn builder(&self, source: &mut Source, selected: &Selected) -> Result<FrameBuilder, Trouble> {
+    fn builder(&self, source: &mut Source, selected: &Selected) -> Result<FrameBuilder, Problem> {
         let Options { codec, level, filters, .. } = &self.options;
         let mut builder = FrameBuilder::new(self.meta(source, selected)?);
         if let Source::Frame(items) = source {
@@ -590,9 +561,9 @@ impl Source {
     }
 
     /// Reads the items of a slice, in C order.
-    fn read_into(&mut self, ranges: &[Range<u64>], items: &mut [u8]) -> Result<(), Trouble> {
+    fn read_into(&mut self, ranges: &[Range<u64>], items: &mut [u8]) -> Result<(), Problem> {
         match self {
-            Self::Npy(npy) => npy.read_into(ranges, items).map_err(|error| Trouble::From(error.into())),
+            Self::Npy(npy) => npy.read_into(ranges, items).map_err(Problem::from),
             Self::Frame(source) => Ok(source.frame.slice(ranges).read_into(items)?),
         }
     }

@@ -82,7 +82,7 @@ impl Rewrite {
             return self.with(FrameRewrite::new(&from.path, &self.to), before, interrupts, failed);
         }
         let frame = from.open().map_err(|problem| with_salvage(from.location().failure(problem)))?;
-        let failed = |error: Error| of_either(&from, &self.to, &error);
+        let failed = |error: Error| of_either(&from, &self.to, error);
         // The rewrite takes the reader, so the header is parsed again for the report.
         let (before, offset) = (Frame::parse(frame.header_bytes()).map_err(failed)?, frame.offset());
         self.with(FrameRewrite::read_at(frame.into_reader(), offset, &self.to), before, interrupts, failed)

@@ -189,7 +189,7 @@ impl Salvages<'_> {
 
     fn salvage(&self, from: &Address, to: &Path) -> Result<SalvageReport, Failure> {
         if from.inside == Inside::Whole {
-            let salvage = FrameSalvage::open(&from.path).map_err(|error| of_either(from, to, &error));
+            let salvage = FrameSalvage::open(&from.path).map_err(|error| of_either(from, to, error));
             return self.with(salvage?, from, to);
         }
         let place = from.place("the bytes of a frame").map_err(|problem| from.location().failure(problem))?;

@@ -60,17 +60,15 @@ pub(crate) fn exists() -> Problem {
     Problem::new("exists", "already exists; TO must be a new path")
 }
 
-/// Assigns an error to FROM or TO, whichever caused it.
-pub(crate) fn of_either(from: &Address, to: &Path, error: &Error) -> Failure {
-    if error.kind() == ErrorKind::Exists {
+/// Assigns a problem to FROM or TO, whichever caused it.
+pub(crate) fn of_either(from: &Address, to: &Path, problem: impl Into<Problem>) -> Failure {
+    let problem = problem.into();
+    if problem.code == "exists" {
         return Location::of(to).failure(exists());
     }
-    // An error of I/O on TO names a path there. All other errors are about FROM.
-    let is_about_from = error.path().is_some_and(|path| path.starts_with(&from.path));
-    if error.kind() == ErrorKind::Io && error.path().is_some() && !is_about_from {
-        return failure(to, error);
-    }
-    from.location().failure(error)
+    // A problem of TO names a path there. All others are about FROM.
+    let is_of_to = problem.file.as_ref().is_some_and(|file| !file.0.starts_with(&from.path));
+    if is_of_to { Location::of(to).failure(problem) } else { from.location().failure(problem) }
 }
 
 /// How to report a change.
