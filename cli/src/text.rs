@@ -130,7 +130,7 @@ pub(crate) fn is_unsafe(c: char) -> bool {
 /// The text, or if it is wider than this, its beginning and an ellipsis.
 pub(crate) fn shortened(text: &str, widest: usize) -> String {
     // Characters without a width, such as accents, are limited too.
-    let most = 4 * widest;
+    let most = widest.saturating_mul(4);
     if text.chars().nth(most).is_none() && text.width() <= widest {
         return text.into();
     }
