@@ -14,7 +14,7 @@ use b2nd_serde::dtype::Dtype;
 use b2nd_serde::geometry::Dimensions;
 use b2nd_serde::{Geometry, Meta, Shapes};
 use clap::{Args, ValueHint};
-use serde::{Serialize, Serializer};
+use serde::Serialize;
 use tempfile::NamedTempFile;
 
 use super::new_files::{Made, Maker, NewFiles};
@@ -175,22 +175,17 @@ enum Source {
 struct Converted<'c> {
     #[serde(flatten)]
     from: Location<'c>,
-    #[serde(serialize_with = "as_text")]
-    to: &'c Path,
+    to: &'c str,
     /// The bytes of the items.
     nbytes: u64,
     /// The length of a new frame, without the chunk files of a sparse one.
     frame_len: Option<u64>,
 }
 
-fn as_text<S: Serializer>(path: &Path, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.serialize_str(&path.to_string_lossy())
-}
-
 impl Display for Converted<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { from, to, nbytes, frame_len } = self;
-        write!(f, "{from} -> {}: {}", Location::of(to), short_size(*nbytes))?;
+        write!(f, "{from} -> {}: {}", Location::of(Path::new(to)), short_size(*nbytes))?;
         match frame_len {
             Some(frame_len) => writeln!(f, " in {}", short_size(*frame_len)),
             None => writeln!(f),
@@ -245,7 +240,7 @@ impl Conversions<'_> {
                 self.files.write(|| self.write_frame(builder, source, &selected, to))
             }
         }?;
-        Ok(self.made(&Converted { from: from.location(), to, nbytes, frame_len: written }))
+        Ok(self.made(from, to, nbytes, written))
     }
 
     /// Appends to an array that exists.
@@ -262,7 +257,7 @@ impl Conversions<'_> {
             Ok::<_, Error>(Frame::open(to)?.header().frame_len)
         });
         let frame_len = frame_len.map_err(|error| Problem::from(error).at(to))?;
-        Ok(self.made(&Converted { from: from.location(), to, nbytes, frame_len: Some(frame_len) }))
+        Ok(self.made(from, to, nbytes, Some(frame_len)))
     }
 
     fn open(&self, from: &Address) -> Result<(Source, Selected), Problem> {
@@ -276,8 +271,9 @@ impl Conversions<'_> {
         Ok((source, selected))
     }
 
-    fn made(&self, converted: &Converted<'_>) -> Made {
-        let text = if self.files.json { line(converted) } else { converted.to_string().into_bytes() };
+    fn made(&self, from: &Address, to: &Path, nbytes: u64, frame_len: Option<u64>) -> Made {
+        let converted = Converted { from: from.location(), to: &to.to_string_lossy(), nbytes, frame_len };
+        let text = if self.files.json { line(&converted) } else { converted.to_string().into_bytes() };
         Made { text, is_complete: true }
     }
 

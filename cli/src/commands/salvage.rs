@@ -156,8 +156,8 @@ struct Salvages<'f> {
 impl Maker for Salvages<'_> {
     fn make(&self, from: &Address, to: &Path) -> Result<Made, Failure> {
         let report = self.salvage(from, to)?;
-        let salvaged = Salvaged { from: from.location(), to, report: &report, dry_run: self.files.dry_run };
-        let text = if self.files.json { line(&salvaged.record()) } else { salvaged.to_string().into_bytes() };
+        let salvaged = Salvaged::new(from.location(), to, &report, self.files.dry_run);
+        let text = if self.files.json { line(&salvaged) } else { salvaged.to_string().into_bytes() };
         Ok(Made { text, is_complete: report.is_whole() })
     }
 

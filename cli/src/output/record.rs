@@ -7,6 +7,7 @@ use b2nd_frame::{Array, ChunkCounts, Error, Filter, Frame, Metalayer, Skipped, T
 use b2nd_serde::{Geometry, Meta};
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
+use serde_json::json;
 use serde_json::value::{RawValue, Value};
 
 use super::items::Stats;
@@ -76,8 +77,8 @@ impl Serialize for Record<'_> {
         record.serialize_entry("stale_bytes", &array.map(|array| array.stale_tail().len()))?;
         write_some(&mut record, "stats", *stats)?;
         record.serialize_entry("findings", view.findings)?;
-        let skipped: Vec<SkippedRecord<'_>> = view.skipped.iter().map(Into::into).collect();
-        write_some(&mut record, "unchecked", Some(skipped).filter(|skipped| !skipped.is_empty()))?;
+        let unchecked: Vec<_> = view.skipped.iter().map(skipped).collect();
+        write_some(&mut record, "unchecked", Some(unchecked).filter(|parts| !parts.is_empty()))?;
         write_some(&mut record, "mend", mend.as_ref())?;
         record.end()
     }
@@ -103,7 +104,7 @@ impl<'f> Record<'f> {
         record.serialize_entry("cbytes", &view.cbytes())?;
         record.serialize_entry("cratio", &view.compressed().and_then(ratio))?;
         record.serialize_entry("nchunks", &view.nchunks())?;
-        write_some(record, "chunk_counts", view.counts.map(CountsRecord::from))?;
+        write_some(record, "chunk_counts", view.counts.map(counts))?;
         record.serialize_entry("grid", &geometry.map(|geometry| geometry.grid_of_chunks().to_vec()))?;
         let blocks = geometry.map(|geometry| geometry.blocks_per_chunk().to_vec());
         record.serialize_entry("blocks_per_chunk", &blocks)?;
@@ -112,34 +113,14 @@ impl<'f> Record<'f> {
 }
 
 /// A part of a frame that a check skipped.
-#[derive(Serialize)]
-struct SkippedRecord<'f> {
-    what: &'static str,
-    chunks: Option<u64>,
-    why: &'f str,
-}
-
-impl<'f> From<&'f Skipped> for SkippedRecord<'f> {
-    fn from(skipped: &'f Skipped) -> Self {
-        Self { what: skipped.name(), chunks: skipped.count(), why: skipped.why() }
-    }
+fn skipped(skipped: &Skipped) -> Value {
+    json!({ "what": skipped.name(), "chunks": skipped.count(), "why": skipped.why() })
 }
 
 /// The number of chunks of each kind.
-#[derive(Serialize)]
-struct CountsRecord {
-    stored: u64,
-    zeros: u64,
-    nan: u64,
-    uninitialized: u64,
-    invalid: u64,
-}
-
-impl From<ChunkCounts> for CountsRecord {
-    fn from(counts: ChunkCounts) -> Self {
-        let ChunkCounts { stored, zeros, nan, uninitialized, invalid, .. } = counts;
-        Self { stored, zeros, nan, uninitialized, invalid }
-    }
+fn counts(counts: ChunkCounts) -> Value {
+    let ChunkCounts { stored, zeros, nan, uninitialized, invalid, .. } = counts;
+    json!({ "stored": stored, "zeros": zeros, "nan": nan, "uninitialized": uninitialized, "invalid": invalid })
 }
 
 /// A field of two records that differs, with both values.
