@@ -3,7 +3,7 @@
 use std::fmt::{self, Display, Write as _};
 use std::path::Path;
 
-use b2nd_frame::{Array, Codec, Header};
+use b2nd_frame::Array;
 use b2nd_serde::dtype::Dtype;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
@@ -93,16 +93,6 @@ pub(crate) fn dtype_name(array: &Array<'_>, dtype: Option<&Dtype>) -> Option<Str
 #[expect(clippy::cast_precision_loss, reason = "a ratio is not exact")]
 pub(crate) fn ratio((stored_nbytes, cbytes): (i128, i128)) -> Option<f64> {
     (cbytes != 0).then(|| stored_nbytes as f64 / cbytes as f64)
-}
-
-/// A codec, with its parameter if it has one.
-pub(crate) fn codec(codec: Codec, meta: u8) -> String {
-    if meta == 0 { codec.to_string() } else { format!("{codec} ({meta})") }
-}
-
-/// The filters in use, in the order in which they are applied.
-pub(crate) fn filters(header: &Header) -> Vec<String> {
-    header.pipeline().map(|filter| filter.to_string()).collect()
 }
 
 /// Names separated by commas.

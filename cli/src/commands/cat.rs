@@ -9,8 +9,8 @@ use clap::{Args, ValueHint};
 use serde::Serialize;
 
 use crate::input::{
-    Address, Failure, Inside, Items, Selected, Selection, Target, Visit, given_all, is_zip, selection,
-    store_at, visit_files,
+    Address, Failure, Inside, Items, Selected, Selection, Target, Visit, given_all, is_zip, store_at,
+    visit_files,
 };
 use crate::output::items::{
     Edges, Item, MAX_WHOLE, ValueWriter, npy_header, why_too_many_lists, write_array,
@@ -33,8 +33,7 @@ pub(crate) struct Cat {
     /// FILE, sparse frame (directory), `FILE:MEMBER`, `FILE@OFFSET`, URL, or - (standard input)
     file: PathBuf,
     /// Part of the array, as in NumPy: ranges and indices such as `0:2,-1,::2`
-    #[arg(long, value_name = "SLICE", value_parser = selection, allow_hyphen_values = true)]
-    #[arg(value_hint = ValueHint::Other)]
+    #[arg(long, value_name = "SLICE", allow_hyphen_values = true, value_hint = ValueHint::Other)]
     slice: Option<Selection>,
     /// Print all items, if they have at most 64 MiB, or 1024 bytes for each byte of the frame
     #[arg(long, conflicts_with_all = ["npy", "json"])]

@@ -19,8 +19,7 @@ use tempfile::NamedTempFile;
 
 use super::new_files::{Made, Maker, NewFiles};
 use crate::input::{
-    Address, Failure, Inside, Items, Location, Npy, Numbers, Paths, Selected, Selection, Target, numbers,
-    selection,
+    Address, Failure, Inside, Items, Location, Npy, Numbers, Paths, Selected, Selection, Target,
 };
 use crate::names::{folder_or_here, has_extension};
 use crate::output::change::{exists, of_either};
@@ -82,8 +81,7 @@ pub(crate) struct Convert {
 #[derive(Args)]
 struct Options {
     /// Only a part of the array, as in NumPy: ranges and indices such as 0:2,-1,:
-    #[arg(long, value_name = "SLICE", value_parser = selection, allow_hyphen_values = true)]
-    #[arg(value_hint = ValueHint::Other)]
+    #[arg(long, value_name = "SLICE", allow_hyphen_values = true, value_hint = ValueHint::Other)]
     slice: Option<Selection>,
     /// Codec: zstd, lz4, blosclz or zlib
     #[arg(long, value_parser = codec, value_hint = ValueHint::Other)]
@@ -92,22 +90,18 @@ struct Options {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(0..=9))]
     level: Option<u8>,
     /// Filters in their order, such as shuffle, bitshuffle or `trunc_prec:10,shuffle`; none for no filter
-    #[arg(long, value_parser = filters, value_hint = ValueHint::Other)]
-    filters: Option<Filters>,
+    #[arg(long, value_delimiter = ',', value_parser = filter, value_hint = ValueHint::Other)]
+    filters: Vec<Filter>,
     /// Chunk shape [default: that of FROM, or about 4 MiB]
-    #[arg(long, value_name = "ITEMS", value_parser = numbers::<i32>, value_hint = ValueHint::Other)]
+    #[arg(long, value_name = "ITEMS", value_hint = ValueHint::Other)]
     chunks: Option<Numbers<i32>>,
     /// Block shape [default: that of FROM, or about 128 KiB]
-    #[arg(long, value_name = "ITEMS", value_parser = numbers::<i32>, value_hint = ValueHint::Other)]
+    #[arg(long, value_name = "ITEMS", value_hint = ValueHint::Other)]
     blocks: Option<Numbers<i32>>,
     /// Write a sparse frame: a directory with a file for each chunk
     #[arg(long)]
     sparse: bool,
 }
-
-/// The filters of `--filters`.
-#[derive(Clone)]
-struct Filters(Vec<Filter>);
 
 /// Parses the name of a codec.
 fn codec(text: &str) -> Result<Codec, String> {
@@ -115,22 +109,17 @@ fn codec(text: &str) -> Result<Codec, String> {
     codec.ok_or_else(|| "must be zstd, lz4, blosclz or zlib".into())
 }
 
-/// Parses names of filters, each with its parameter after a colon.
-fn filters(text: &str) -> Result<Filters, String> {
-    let filter = |text: &str| {
-        let (name, meta) = text.trim().split_once(':').unwrap_or((text.trim(), "0"));
-        let id = (0..=u8::MAX).find(|&id| Filter { id, meta: 0 }.name() == Some(name));
-        let id = id.ok_or_else(|| {
-            format!("'{name}' is not a filter; use shuffle, bitshuffle, delta, bytedelta, trunc_prec:BITS, int_trunc:BITS or none")
-        })?;
-        // A negative number of bits are those that are cut off.
-        let meta = meta.parse::<u8>().or_else(|_| meta.parse::<i8>().map(i8::cast_unsigned));
-        let meta = meta.map_err(|_| format!("'{text}': the parameter must be a number from -128 to 255"))?;
-        Ok::<_, String>(Filter { id, meta })
-    };
-    let mut filters = text.split(',').map(filter).collect::<Result<Vec<_>, _>>()?;
-    filters.retain(|filter| *filter != Filter::NONE);
-    Ok(Filters(filters))
+/// Parses the name of a filter, with its parameter after a colon.
+fn filter(text: &str) -> Result<Filter, String> {
+    let (name, meta) = text.trim().split_once(':').unwrap_or((text.trim(), "0"));
+    let id = (0..=u8::MAX).find(|&id| Filter { id, meta: 0 }.name() == Some(name));
+    let id = id.ok_or(
+        "not a filter; use shuffle, bitshuffle, delta, bytedelta, trunc_prec:BITS, int_trunc:BITS or none",
+    )?;
+    // A negative number of bits are those that are cut off.
+    let meta = meta.parse::<u8>().or_else(|_| meta.parse::<i8>().map(i8::cast_unsigned));
+    let meta = meta.map_err(|_| "the parameter must be a number from -128 to 255")?;
+    Ok(Filter { id, meta })
 }
 
 impl Convert {
@@ -365,8 +354,9 @@ impl Conversions<'_> {
         if let Some(level) = *level {
             builder = builder.level(level);
         }
-        if let Some(Filters(filters)) = filters {
-            builder = builder.filters(filters);
+        if !filters.is_empty() {
+            let filters: Vec<_> = filters.iter().copied().filter(|&filter| filter != Filter::NONE).collect();
+            builder = builder.filters(&filters);
         }
         Ok(builder)
     }

@@ -9,7 +9,7 @@ use b2nd_serde::{Entry, Layout, Meta, Shapes, to_vec};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueHint};
 
-use crate::input::{Address, Failure, Numbers, dtype_as_stored, dtype_parser, numbers};
+use crate::input::{Address, Failure, Numbers, dtype_as_stored, dtype_parser};
 use crate::output::json::{line, print};
 use crate::output::record::MetaRecord;
 use crate::problem::Problem;
@@ -23,16 +23,13 @@ use crate::text::{count, hex};
   b2nd encode --shape 3,5 --chunks 2,3 --blocks 1,2 --dtype int32 | b2nd dump")]
 pub(crate) struct Encode {
     /// Array shape, such as 400,3 or 400x3; () for a scalar
-    #[arg(long, value_name = "ITEMS", value_parser = numbers::<i64>, allow_hyphen_values = true)]
-    #[arg(value_hint = ValueHint::Other)]
+    #[arg(long, value_name = "ITEMS", allow_hyphen_values = true, value_hint = ValueHint::Other)]
     shape: Numbers<i64>,
     /// Chunk shape, with as many numbers as --shape
-    #[arg(long, value_name = "ITEMS", value_parser = numbers::<i32>, allow_hyphen_values = true)]
-    #[arg(value_hint = ValueHint::Other)]
+    #[arg(long, value_name = "ITEMS", allow_hyphen_values = true, value_hint = ValueHint::Other)]
     chunks: Numbers<i32>,
     /// Block shape, with as many numbers as --shape
-    #[arg(long, value_name = "ITEMS", value_parser = numbers::<i32>, allow_hyphen_values = true)]
-    #[arg(value_hint = ValueHint::Other)]
+    #[arg(long, value_name = "ITEMS", allow_hyphen_values = true, value_hint = ValueHint::Other)]
     blocks: Numbers<i32>,
     /// NumPy dtype, such as uint8 or |u1; layout caterva does not store it
     #[arg(long, required_unless_present = "layout", value_parser = dtype_parser(), hide_possible_values = true)]

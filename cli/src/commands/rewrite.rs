@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use b2nd_frame::{Error, ErrorKind, Frame, Remedy, Rewrite as FrameRewrite};
 use clap::{Args, ValueHint};
 
-use crate::input::{Failure, Inside, Numbers, dtype_parser, given_all, numbers};
+use crate::input::{Failure, Inside, Numbers, dtype_parser, given_all};
 use crate::interrupt::Interrupts;
 use crate::output::change::{Change, ChangeReport, failure, of_either};
 use crate::terminal::{Outcome, Progress};
@@ -34,8 +34,7 @@ pub(crate) struct Rewrite {
     /// Path of the new frame
     to: PathBuf,
     /// New shape, with the same grid of chunks; after an interrupted resize, with as many chunks as the frame has
-    #[arg(long, value_name = "ITEMS", value_parser = numbers::<i64>, allow_hyphen_values = true)]
-    #[arg(value_hint = ValueHint::Other)]
+    #[arg(long, value_name = "ITEMS", allow_hyphen_values = true, value_hint = ValueHint::Other)]
     shape: Option<Numbers<i64>>,
     /// NumPy dtype, such as uint16 or <u2; required if the old layout stores none
     #[arg(long, value_parser = dtype_parser(), hide_possible_values = true)]

@@ -11,7 +11,7 @@ use b2nd_frame::{
 use clap::{Args, ValueEnum, ValueHint};
 
 use super::new_files::{Made, Maker, NewFiles};
-use crate::input::{Address, Failure, Inside, Numbers, Paths, Target, Visit, dtype_parser, is_zip, numbers};
+use crate::input::{Address, Failure, Inside, Numbers, Paths, Target, Visit, dtype_parser, is_zip};
 use crate::output::change::of_either;
 use crate::output::json::line;
 use crate::output::salvage::Salvaged;
@@ -72,16 +72,13 @@ struct Options {
     #[arg(long, value_enum, default_value_t = Fill::Zeros)]
     fill: Fill,
     /// Shape of the array, if its metalayer cannot be read or is wrong
-    #[arg(long, value_name = "ITEMS", value_parser = numbers::<i64>, allow_hyphen_values = true)]
-    #[arg(value_hint = ValueHint::Other)]
+    #[arg(long, value_name = "ITEMS", allow_hyphen_values = true, value_hint = ValueHint::Other)]
     shape: Option<Numbers<i64>>,
     /// Chunk shape, if the metalayer cannot be read or is wrong
-    #[arg(long, value_name = "ITEMS", value_parser = numbers::<i32>, allow_hyphen_values = true)]
-    #[arg(value_hint = ValueHint::Other)]
+    #[arg(long, value_name = "ITEMS", allow_hyphen_values = true, value_hint = ValueHint::Other)]
     chunks: Option<Numbers<i32>>,
     /// Block shape, if the metalayer cannot be read or is wrong
-    #[arg(long, value_name = "ITEMS", value_parser = numbers::<i32>, allow_hyphen_values = true)]
-    #[arg(value_hint = ValueHint::Other)]
+    #[arg(long, value_name = "ITEMS", allow_hyphen_values = true, value_hint = ValueHint::Other)]
     blocks: Option<Numbers<i32>>,
     /// NumPy dtype, if the metalayer cannot be read or is wrong
     #[arg(long, value_parser = dtype_parser(), hide_possible_values = true)]

@@ -7,7 +7,7 @@ use b2nd_serde::Layout;
 use clap::{ArgGroup, Args, ValueHint};
 use serde_json::Value;
 
-use crate::input::{Location, Numbers, dtype_as_stored, dtype_parser, given_all, numbers};
+use crate::input::{Location, Numbers, dtype_as_stored, dtype_parser, given_all};
 use crate::output::change::{Change, ChangeReport, failure};
 use crate::problem::Problem;
 use crate::terminal::Outcome;
@@ -33,8 +33,7 @@ pub(crate) struct Set {
     /// Frame to change: a file, or a sparse frame (directory)
     file: PathBuf,
     /// New shape, such as 400,3 or 400x3
-    #[arg(long, value_name = "ITEMS", value_parser = numbers::<i64>, allow_hyphen_values = true)]
-    #[arg(value_hint = ValueHint::Other)]
+    #[arg(long, value_name = "ITEMS", allow_hyphen_values = true, value_hint = ValueHint::Other)]
     shape: Option<Numbers<i64>>,
     /// New NumPy dtype, such as float32 or <f4
     #[arg(long, value_parser = dtype_parser(), hide_possible_values = true)]

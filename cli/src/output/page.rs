@@ -13,7 +13,7 @@ use super::record::{LayerRecord, metalayers, vlmetalayers};
 use super::store::{ColumnRecord, StoreRecord, TableRecord};
 use crate::input::{Location, View};
 use crate::terminal::{DIM, severity_style, width, wrapped};
-use crate::text::{self, ABSENT, Size, Tuple, codec, parsed_dtype, ratio, shortened};
+use crate::text::{self, ABSENT, Size, Tuple, parsed_dtype, ratio, shortened};
 
 /// The page of a frame.
 pub(crate) struct Page<'s> {
@@ -190,10 +190,14 @@ fn write_stored_chunks(f: &mut fmt::Formatter<'_>, counts: ChunkCounts) -> fmt::
 
 fn write_compression(f: &mut fmt::Formatter<'_>, header: &Header) -> fmt::Result {
     let dictionary = if header.uses_dictionary { ", with a dictionary" } else { "" };
-    let codec = codec(header.codec, header.codec_meta);
-    writeln!(f, "codec   : {codec}, level {}{dictionary}", header.level)?;
+    write!(f, "codec   : {}", header.codec)?;
+    if header.codec_meta != 0 {
+        write!(f, " ({})", header.codec_meta)?;
+    }
+    writeln!(f, ", level {}{dictionary}", header.level)?;
     writeln!(f, "split   : {}", header.split_mode)?;
-    writeln!(f, "filters : {}", text::list(&text::filters(header)))
+    let filters: Vec<_> = header.pipeline().map(|filter| filter.to_string()).collect();
+    writeln!(f, "filters : {}", text::list(&filters))
 }
 
 /// Writes all metalayers except the array's own.
