@@ -24,7 +24,6 @@ use crate::input::{
 use crate::names::{folder_or_here, has_extension};
 use crate::output::change::{exists, of_either};
 use crate::output::items::{Item, npy_header};
-use crate::output::json::line;
 use crate::pool::lock;
 use crate::problem::Problem;
 use crate::terminal::{Outcome, remark};
@@ -262,8 +261,7 @@ impl Conversions<'_> {
 
     fn made(&self, from: &Address, to: &Path, nbytes: u64, frame_len: Option<u64>) -> Made {
         let converted = Converted { from: from.location(), to: &to.to_string_lossy(), nbytes, frame_len };
-        let text = if self.files.json { line(&converted) } else { converted.to_string().into_bytes() };
-        Made { text, is_complete: true }
+        self.files.made(&converted, true)
     }
 
     /// The header of a NumPy file, with a note if its dtype is not that of the array.

@@ -15,7 +15,7 @@ use serde::Serialize;
 
 use crate::input::{
     Address, Bytes, Inside, MAX_LEN, Place, ZIP_FILE, ZIP_ON_STDIN, begins_as_zip, from_text, given_all,
-    is_zip, read_bytes, unhex_argument,
+    is_zip, read_bytes,
 };
 use crate::output::json::{begin, write};
 use crate::problem::Problem;
@@ -39,7 +39,7 @@ pub(crate) struct Dump {
     #[arg(value_name = "FILE", conflicts_with = "hex")]
     file: Option<PathBuf>,
     /// Bytes to show instead of a file, as hexadecimal digits
-    #[arg(long, value_name = "DIGITS", value_parser = unhex_argument, value_hint = ValueHint::Other)]
+    #[arg(long, value_name = "DIGITS", value_hint = ValueHint::Other)]
     hex: Option<Bytes>,
     /// Show the chunk index too, and of each chunk the header and the offsets of the first 256 blocks, but no data
     #[arg(long)]

@@ -13,7 +13,7 @@ use crate::input::{Address, Failure, Numbers, dtype_as_stored, dtype_parser};
 use crate::output::json::{line, print};
 use crate::output::record::MetaRecord;
 use crate::problem::Problem;
-use crate::terminal::{Outcome, complain, remark};
+use crate::terminal::{Outcome, complain};
 use crate::text::{count, hex};
 
 /// Make a metalayer from shapes and a dtype, if they fit together
@@ -71,7 +71,6 @@ impl Encode {
                 return Ok(ExitCode::FAILURE);
             }
         };
-        self.warn();
         let output = match (self.json, self.raw) {
             (true, _) => line(&MetaRecord { meta: &meta, bytes: &bytes }),
             (false, true) => bytes,
@@ -82,18 +81,6 @@ impl Encode {
         // The bytes of --raw may have no line break, so they would stay in the buffer.
         stdout.flush()?;
         Ok(ExitCode::SUCCESS)
-    }
-
-    /// Warns of arrays that C-Blosc2 reads but python-blosc2 does not write.
-    fn warn(&self) {
-        for (dimension, (block, chunk)) in self.blocks.0.iter().zip(&self.chunks.0).enumerate() {
-            if block > chunk {
-                remark(&format_args!(
-                    "--blocks has {block} in dimension {dimension}, more than the {chunk} of --chunks: \
-                     python-blosc2 cannot create such an array"
-                ));
-            }
-        }
     }
 
     fn encode(&self) -> Result<(Meta, Vec<u8>), Box<dyn Error>> {

@@ -4,7 +4,7 @@ use std::io::{self, BufWriter, IsTerminal, Write};
 use std::time::{Duration, Instant};
 
 use b2nd_frame::ObjectKind;
-use clap::{Args, ValueHint};
+use clap::{Args, ValueHint, value_parser};
 use serde::Serialize;
 
 use crate::input::{ArrayFilter, Failure, Location, View};
@@ -52,19 +52,14 @@ pub(super) struct Options {
     #[arg(long, value_name = "KEY", conflicts_with = "summary")]
     pub(super) sort: Option<SortBy>,
     /// With --sort, print only the first COUNT, and keep no more in memory
-    #[arg(short = 'n', long, value_name = "COUNT", value_parser = limit, value_hint = ValueHint::Other, requires = "sort")]
-    pub(super) limit: Option<usize>,
+    #[arg(short = 'n', long, value_name = "COUNT", value_parser = value_parser!(u32).range(1..), value_hint = ValueHint::Other, requires = "sort")]
+    pub(super) limit: Option<u32>,
     /// Reverse the order of --sort
     #[arg(short, long, requires = "sort")]
     reverse: bool,
     /// Print only addresses, unescaped, each followed by a NUL byte, for `xargs -0`
     #[arg(long, conflicts_with_all = ["json", "summary", "long"])]
     pub(super) print0: bool,
-}
-
-/// Parses the COUNT of --limit.
-fn limit(text: &str) -> Result<usize, &'static str> {
-    text.parse().ok().filter(|&limit| limit > 0).ok_or("must be a number of at least 1")
 }
 
 impl Options {
@@ -239,7 +234,7 @@ impl Listing {
             // Programs that read the output need no headings.
             headings: is_watched.then(|| options.format().headings()),
             summary: options.summary.then(Summary::default),
-            first: options.sort.map(|_| First::new(options.limit.unwrap_or(usize::MAX))),
+            first: options.sort.map(|_| First::new(options.limit.map_or(usize::MAX, |limit| limit as usize))),
             progress: Progress::of_files(options.sort.is_some() || options.summary),
         }
     }

@@ -73,7 +73,7 @@ impl Rewrite {
                 // FROM and TO may be the same file; then the error is about FROM.
                 let is_about_from = error.path().is_some_and(|path| path.starts_with(&from.path));
                 let is_about_to = matches!(error.kind(), ErrorKind::Io | ErrorKind::Exists) && !is_about_from;
-                failure(if is_about_to { &self.to } else { &from.path }, &error)
+                failure(if is_about_to { &self.to } else { &from.path }, error)
             };
             let before = Frame::open(&from.path).map_err(failed).map_err(with_salvage)?;
             // The rewrite may replace the file, and some systems do not replace one that is open.

@@ -13,7 +13,6 @@ use clap::{Args, ValueEnum, ValueHint};
 use super::new_files::{Made, Maker, NewFiles};
 use crate::input::{Address, Failure, Inside, Numbers, Paths, Target, Visit, dtype_parser, is_zip};
 use crate::output::change::of_either;
-use crate::output::json::line;
 use crate::output::salvage::Salvaged;
 use crate::problem::Problem;
 use crate::terminal::{Outcome, remark};
@@ -154,8 +153,7 @@ impl Maker for Salvages<'_> {
     fn make(&self, from: &Address, to: &Path) -> Result<Made, Failure> {
         let report = self.salvage(from, to)?;
         let salvaged = Salvaged::new(from.location(), to, &report, self.files.dry_run);
-        let text = if self.files.json { line(&salvaged) } else { salvaged.to_string().into_bytes() };
-        Ok(Made { text, is_complete: report.is_whole() })
+        Ok(self.files.made(&salvaged, report.is_whole()))
     }
 
     fn skips(&self, target: &Target) -> bool {

@@ -23,7 +23,7 @@ mod paths;
 mod store;
 
 pub(crate) use address::{Address, Inside, Location, bytes_of, given, given_all};
-pub(crate) use bytes::{Bytes, MAX_LEN, from_text, lines, open_or_stdin, read_bytes, unhex_argument};
+pub(crate) use bytes::{Bytes, MAX_LEN, from_text, lines, open_or_stdin, read_bytes};
 pub(crate) use failure::Failure;
 pub(crate) use filter::ArrayFilter;
 pub(crate) use items::Items;

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::process::ExitCode;
 
-use b2nd_frame::{Error, ErrorKind, FindingCode, Frame};
+use b2nd_frame::{Error, Frame};
 
 use super::json::{line, print_failure};
 use super::record::{FieldChange, Record};
@@ -43,16 +43,14 @@ impl Change {
 }
 
 /// The failure to change or write a file. The message does not repeat the path.
-pub(crate) fn failure(path: &Path, error: &Error) -> Failure {
-    let location = Location::of(path);
-    if error.kind() == ErrorKind::Exists {
-        let message = "already exists; TO must be a new path, or the same file as FROM";
-        return location.failure(Problem::new("exists", message));
+pub(crate) fn failure(path: &Path, problem: impl Into<Problem>) -> Failure {
+    let mut problem = problem.into();
+    if problem.code == "exists" {
+        problem.message = "already exists; TO must be a new path, or the same file as FROM".into();
+    } else if problem.is_not_a_frame() && is_zip(path) {
+        problem.hint = Some("; it is a zip file: `b2nd rewrite FILE:MEMBER TO` copies a frame out of it");
     }
-    let is_not_a_frame = error.finding().is_some_and(|finding| finding.code() == FindingCode::NotAFrame);
-    let hint = (is_not_a_frame && is_zip(path))
-        .then_some("; it is a zip file: `b2nd rewrite FILE:MEMBER TO` copies a frame out of it");
-    location.failure(Problem { hint, ..Problem::from(error) })
+    Location::of(path).failure(problem)
 }
 
 /// The problem of a TO at which something is already.
