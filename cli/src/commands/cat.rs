@@ -9,8 +9,7 @@ use clap::{Args, ValueHint};
 use serde::Serialize;
 
 use crate::input::{
-    Address, Failure, Inside, Items, Selected, Selection, Target, Visit, given_all, is_zip, store_at,
-    visit_files,
+    Address, Failure, Inside, Items, Selected, Selection, Target, given_all, is_zip, store_at,
 };
 use crate::output::items::{
     Edges, Item, MAX_WHOLE, ValueWriter, npy_header, why_too_many_lists, write_array,
@@ -168,17 +167,6 @@ impl Cat {
 
 /// The failure that asks for a member of a store.
 fn refuse_store(target: &Target) -> Failure {
-    let (mut has_frames, mut first) = (false, None);
-    visit_files(target, Visit::default(), &mut |view| match view {
-        Ok(_) => has_frames = true,
-        Err(failure) => {
-            first.get_or_insert(failure);
-        }
-    });
-    // Why a zip file cannot be read.
-    if let (false, Some(failure)) = (has_frames, first) {
-        return failure;
-    }
     let message = "a store: name one of its members, which `b2nd ls` lists";
     target.location().failure(Problem::new("invalid-input", message))
 }

@@ -146,7 +146,7 @@ fn write_chunks(f: &mut fmt::Formatter<'_>, view: View<'_>) -> fmt::Result {
     let stored = nchunks.map_or("an unknown number of chunks".into(), |n| text::count(n, "chunk"));
     match (&geometry, nchunks) {
         (Some(geometry), _) => {
-            writeln!(f, "grid    : {}, {stored}", Tuple(&geometry.grid_of_chunks().to_vec()))?;
+            writeln!(f, "grid    : {}, {stored}", Tuple(&geometry.grid_of_chunks()))?;
         }
         (None, None) => writeln!(f, "nchunks : not in the header, as chunks differ in length")?,
         (None, Some(0)) => writeln!(f, "nchunks : {stored}")?,

@@ -195,7 +195,9 @@ impl Summary {
         // A single further row takes no more room than "1 other".
         if let Some(rest) = counts.get(SHOWN..).filter(|rest| rest.len() > 1) {
             let mut others = Sizes::default();
-            rest.iter().for_each(|(_, sizes)| others += *sizes);
+            for (_, sizes) in rest {
+                others += *sizes;
+            }
             rows.truncate(SHOWN);
             rows.push(row(others, format!("… {} other {}", rest.len(), list.replace('_', " "))));
         }
