@@ -163,7 +163,7 @@ impl Check {
         all.print_ending(ending, options.json, depth)?;
         let has_failed = all.failures + all.with_errors > 0
             || all.is_empty()
-            || options.strict && all.with_warnings + all.partly() > 0;
+            || options.strict && all.with_warnings + all.partly > 0;
         Ok(if has_failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
     }
 }
@@ -238,18 +238,13 @@ impl CheckBatch<'_> {
         if self.options.summary {
             return;
         }
-        let mend = self.mend(view.location, &findings);
+        let mend = mend::command(view.location, &findings, self.depth);
         if self.options.json {
             let view = View { findings: &findings, ..view };
             return add_line(&mut self.text, &Record { mend, ..Record::of(view) });
         }
         self.show_all(view.location, &findings);
         self.show_mend(view.location, mend);
-    }
-
-    /// The command that mends a frame with these findings.
-    fn mend(&self, location: Location<'_>, findings: &[Finding]) -> Option<String> {
-        mend::command(location, findings, self.depth)
     }
 
     fn show_mend(&mut self, location: Location<'_>, mend: Option<String>) {
@@ -272,7 +267,8 @@ impl CheckBatch<'_> {
             return;
         }
         let location = failure.address.location();
-        let mend = failure.error.finding.as_deref().and_then(|why| self.mend(location, slice::from_ref(why)));
+        let finding = failure.error.finding.as_deref();
+        let mend = finding.and_then(|why| mend::command(location, slice::from_ref(why), self.depth));
         if self.options.json {
             return add_line(&mut self.text, &MendableFailure { failure, mend });
         }

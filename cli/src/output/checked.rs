@@ -39,7 +39,7 @@ pub(crate) struct Checked {
     pub(crate) with_warnings: u64,
     /// The frames that were not checked in full.
     #[serde(rename = "partly_checked")]
-    partly: u64,
+    pub(crate) partly: u64,
     pub(crate) failures: u64,
     #[serde(rename = "ignored_findings")]
     pub(crate) ignored: u64,
@@ -88,11 +88,6 @@ impl Checked {
     pub(crate) fn add_partly(&mut self, example: String) {
         self.partly += 1;
         self.example.get_or_insert(example);
-    }
-
-    /// The number of frames that were not checked in full.
-    pub(crate) fn partly(&self) -> u64 {
-        self.partly
     }
 
     /// Whether there was nothing to check.
