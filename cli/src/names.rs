@@ -1,6 +1,6 @@
 //! Properties of files, folders and objects by their names.
 
-use std::path::{self, Path};
+use std::path::Path;
 
 /// The extensions of frames and of zip files of frames.
 const EXTENSIONS: [&str; 7] = ["b2nd", "b2frame", "b2e", "b2f", "b2b", "b2z", "caterva"];
@@ -33,19 +33,9 @@ pub(crate) fn is_leftover(path: &Path) -> bool {
 
 /// Whether the name of a file ends with a dot and this extension, in any case. Something must be before the dot.
 pub(crate) fn has_extension(path: &Path, extension: &str) -> bool {
-    let is_separator = |byte: u8| path::is_separator(byte.into());
-    let mut path = path.as_os_str().as_encoded_bytes();
-    // The path of a folder may end with separators.
-    while let [rest @ .., byte] = path
-        && is_separator(*byte)
-    {
-        path = rest;
-    }
-    let Some((stem, end)) = path.len().checked_sub(extension.len()).map(|at| path.split_at(at)) else {
-        return false;
-    };
-    end.eq_ignore_ascii_case(extension.as_bytes())
-        && matches!(stem, [.., before, b'.'] if !is_separator(*before))
+    let name = path.file_name().unwrap_or_default().as_encoded_bytes();
+    let (stem, end) = name.split_at(name.len().saturating_sub(extension.len()));
+    end.eq_ignore_ascii_case(extension.as_bytes()) && matches!(stem, [_, .., b'.'])
 }
 
 /// The name of a file in a folder, with `/` between the folders in it.

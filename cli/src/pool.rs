@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::io;
+use std::ops::ControlFlow;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
@@ -24,6 +25,10 @@ struct Queue<I> {
     batches: usize,
 }
 
+/// Passes a part of a batch's result on before the batch is done, so that a long one is not held in memory. If results
+/// are ordered, it waits for the batch's turn. `Break` means that no more is wanted.
+pub(crate) type PassPart<'p, T> = dyn FnMut(T) -> ControlFlow<()> + 'p;
+
 /// The receiver of results, in order.
 struct Results<F, T> {
     take: F,
@@ -41,13 +46,11 @@ impl<F: FnMut(T) -> io::Result<()>, T> Results<F, T> {
         self.early.remove(&self.batches)
     }
 
-    /// Passes a result on.
+    /// Passes a result, or a part of it, on. After an error, nothing is passed on.
     fn pass(&mut self, done: T) {
         if self.result.is_ok() {
             self.result = (self.take)(done);
         }
-        // After an error, results are only counted, so that threads that wait for their turn go on.
-        self.batches += 1;
     }
 }
 
@@ -56,7 +59,7 @@ impl Pool {
     pub(crate) fn run<I, T>(
         self,
         items: I,
-        work: impl Fn(Vec<I::Item>) -> T + Sync,
+        work: impl Fn(Vec<I::Item>, &mut PassPart<'_, T>) -> T + Sync,
         take: impl FnMut(T) -> io::Result<()> + Send,
     ) -> io::Result<()>
     where
@@ -66,25 +69,32 @@ impl Pool {
         let queue = Mutex::new(Queue { items, batches: 0 });
         let results = Mutex::new(Results { take, batches: 0, early: BTreeMap::new(), result: Ok(()) });
         let turn = Condvar::new();
+        let ahead = |number: usize, most: usize| {
+            let is_ahead = |results: &mut Results<_, _>| {
+                self.is_ordered && number >= results.batches + most && results.result.is_ok()
+            };
+            turn.wait_while(lock(&results), is_ahead).unwrap_or_else(PoisonError::into_inner)
+        };
         let work_on = || {
             let _release = Release { results: &results, turn: &turn };
             while let Some((number, batch)) = self.batch(&queue) {
-                let done = work(batch);
-                let mut results = lock(&results);
+                // Kept from the first part on, so that no other result comes between the parts.
+                let mut receiver = None;
+                let done = work(batch, &mut |part| {
+                    let results = receiver.get_or_insert_with(|| ahead(number, 1));
+                    results.pass(part);
+                    if results.result.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+                });
+                // Wait while this result is too far ahead, so that `early` holds at most one result per thread.
+                let mut results = receiver.unwrap_or_else(|| ahead(number, self.jobs));
                 if self.is_ordered {
-                    // Wait while this result is too far ahead, so that `early` holds at most one result per thread.
-                    while number >= results.batches + self.jobs && results.result.is_ok() {
-                        results = turn.wait(results).unwrap_or_else(PoisonError::into_inner);
-                    }
                     results.early.insert(number, done);
-                    let before = results.batches;
                     while let Some(done) = results.next_in_order() {
                         results.pass(done);
+                        results.batches += 1;
                     }
                     // The other threads wait for this number to grow.
-                    if results.batches > before {
-                        turn.notify_all();
-                    }
+                    turn.notify_all();
                 } else {
                     results.pass(done);
                 }
@@ -146,7 +156,7 @@ mod tests {
     fn a_panic_ends_the_work_and_nobody_waits_for_it() {
         for is_ordered in [true, false] {
             let pool = Pool { jobs: 4, is_ordered, is_slow: true };
-            let work = |batch: Vec<i32>| assert!(!batch.contains(&3), "on purpose");
+            let work = |batch: Vec<i32>, _: &mut PassPart<'_, ()>| assert!(!batch.contains(&3), "on purpose");
             let run = || pool.run(0..1000, work, |()| Ok(()));
             assert!(std::panic::catch_unwind(run).is_err());
         }

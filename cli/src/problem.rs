@@ -34,6 +34,11 @@ impl Problem {
         Self { code, offset: None, message: message.into(), finding: None, file: None, hint: None }
     }
 
+    /// The same about this file, in a failure that shows its path.
+    pub(crate) fn at(self, file: &Path) -> Self {
+        Self { file: Some(Box::new((file.into(), self.message.to_string()))), ..self }
+    }
+
     /// No file can be created in a folder.
     pub(crate) fn uncreatable(folder: &Path, why: impl fmt::Display) -> Self {
         Self::new("io", format!("cannot create a file in {}: {why}", folder.display()))

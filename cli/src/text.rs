@@ -3,7 +3,7 @@
 use std::fmt::{self, Display, Write as _};
 use std::path::Path;
 
-use b2nd_frame::{Array, Codec, Header};
+use b2nd_frame::Array;
 use b2nd_serde::dtype::Dtype;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
@@ -95,16 +95,6 @@ pub(crate) fn ratio((stored_nbytes, cbytes): (i128, i128)) -> Option<f64> {
     (cbytes != 0).then(|| stored_nbytes as f64 / cbytes as f64)
 }
 
-/// A codec, with its parameter if it has one.
-pub(crate) fn codec(codec: Codec, meta: u8) -> String {
-    if meta == 0 { codec.to_string() } else { format!("{codec} ({meta})") }
-}
-
-/// The filters in use, in the order in which they are applied.
-pub(crate) fn filters(header: &Header) -> Vec<String> {
-    header.pipeline().map(|filter| filter.to_string()).collect()
-}
-
 /// Names separated by commas.
 pub(crate) fn list(names: &[String]) -> String {
     if names.is_empty() { ABSENT.into() } else { names.join(", ") }
@@ -130,7 +120,7 @@ pub(crate) fn is_unsafe(c: char) -> bool {
 /// The text, or if it is wider than this, its beginning and an ellipsis.
 pub(crate) fn shortened(text: &str, widest: usize) -> String {
     // Characters without a width, such as accents, are limited too.
-    let most = 4 * widest;
+    let most = widest.saturating_mul(4);
     if text.chars().nth(most).is_none() && text.width() <= widest {
         return text.into();
     }

@@ -9,13 +9,12 @@ use clap::{Args, ValueHint};
 use serde::Serialize;
 
 use crate::input::{
-    Address, Failure, Inside, Items, Selected, Selection, Target, Visit, given_all, is_zip, selection,
-    store_at, visit_files,
+    Address, Failure, Inside, Items, Selected, Selection, Target, given_all, is_zip, store_at,
 };
 use crate::output::items::{
     Edges, Item, MAX_WHOLE, ValueWriter, npy_header, why_too_many_lists, write_array,
 };
-use crate::output::json::{self, SCHEMA, print_failure};
+use crate::output::json::{begin, print_failure};
 use crate::problem::Problem;
 use crate::terminal::{Outcome, complain, remark};
 
@@ -33,8 +32,7 @@ pub(crate) struct Cat {
     /// FILE, sparse frame (directory), `FILE:MEMBER`, `FILE@OFFSET`, URL, or - (standard input)
     file: PathBuf,
     /// Part of the array, as in NumPy: ranges and indices such as `0:2,-1,::2`
-    #[arg(long, value_name = "SLICE", value_parser = selection, allow_hyphen_values = true)]
-    #[arg(value_hint = ValueHint::Other)]
+    #[arg(long, value_name = "SLICE", allow_hyphen_values = true, value_hint = ValueHint::Other)]
     slice: Option<Selection>,
     /// Print all items, if they have at most 64 MiB, or 1024 bytes for each byte of the frame
     #[arg(long, conflicts_with_all = ["npy", "json"])]
@@ -170,17 +168,6 @@ impl Cat {
 
 /// The failure that asks for a member of a store.
 fn refuse_store(target: &Target) -> Failure {
-    let (mut has_frames, mut first) = (false, None);
-    visit_files(target, Visit::default(), &mut |view| match view {
-        Ok(_) => has_frames = true,
-        Err(failure) => {
-            first.get_or_insert(failure);
-        }
-    });
-    // Why a zip file cannot be read.
-    if let (false, Some(failure)) = (has_frames, first) {
-        return failure;
-    }
     let message = "a store: name one of its members, which `b2nd ls` lists";
     target.location().failure(Problem::new("invalid-input", message))
 }
@@ -188,7 +175,6 @@ fn refuse_store(target: &Target) -> Failure {
 /// The fields of the JSON object before the items.
 #[derive(Serialize)]
 struct Description<'d> {
-    schema: u8,
     #[serde(flatten)]
     address: &'d Address,
     shape: &'d [usize],
@@ -206,11 +192,8 @@ fn print_json(
     if let Some(why) = why_too_many_lists(shape) {
         return Err(Problem::new("too-large", why).into());
     }
-    let description = Description { schema: SCHEMA, address, shape, dtype: item.dtype.to_string() };
-    let mut start = Vec::new();
-    json::write(&mut start, &description)?;
-    // The object stays open until its last item is written.
-    let mut start = Some([start.strip_suffix(b"}").unwrap_or_default(), b",\"values\":"].concat());
+    let description = Description { address, shape, dtype: item.dtype.to_string() };
+    let mut start = Some([&begin(&description)[..], b",\"values\":"].concat());
     let mut stdout = BufWriter::new(io::stdout().lock());
     let mut values = ValueWriter::new(&mut stdout, &item.dtype, shape);
     let read = items.read_pieces(&selected.ranges, &selected.steps, &mut |_, bytes| {

@@ -20,7 +20,7 @@ use crate::output::json::add_line;
 use crate::output::mend;
 use crate::output::record::Record;
 use crate::output::store::{StoreRecord, table_at};
-use crate::pool::lock;
+use crate::pool::{PassPart, lock};
 use crate::terminal::{BOLD, Outcome, Progress, severity_style, width, wrapped};
 use crate::text::clean;
 
@@ -45,10 +45,17 @@ use crate::text::clean;
   b2nd check --strict --ignore old-layout,high-rank data/
   b2nd check --summary data/
   b2nd check --strict --json data/ | jq -c '[.path, .error // .findings]'")]
-#[expect(clippy::struct_excessive_bools, reason = "one field per option")]
 pub(crate) struct Check {
     #[command(flatten)]
     paths: Paths,
+    #[command(flatten)]
+    options: Options,
+}
+
+/// How deep a check goes, and what is printed of it.
+#[derive(Args)]
+#[expect(clippy::struct_excessive_bools, reason = "one field per option")]
+struct Options {
     /// Check the header of every chunk too
     #[arg(long)]
     chunks: bool,
@@ -87,22 +94,24 @@ fn code() -> impl TypedValueParser<Value = FindingCode> {
     })
 }
 
-/// The filter of --only and --ignore.
-struct Wanted {
-    /// The codes to report; all codes if empty.
-    only: Vec<FindingCode>,
-    ignore: Vec<FindingCode>,
-}
-
-impl Wanted {
-    fn has(&self, code: FindingCode) -> bool {
-        (self.only.is_empty() || self.only.contains(&code)) && !self.ignore.contains(&code)
+impl Options {
+    /// The depth; a requested code can require a greater one than --chunks and --data do.
+    fn depth(&self) -> CheckDepth {
+        let asked = match (self.data, self.chunks) {
+            (true, _) => CheckDepth::ChunkData,
+            (false, true) => CheckDepth::ChunkHeaders,
+            _ => CheckDepth::Frame,
+        };
+        self.only.iter().map(|code| code.depth()).fold(asked, CheckDepth::max)
     }
 
-    /// Removes all other findings. Returns their number.
+    /// Removes all findings that --only and --ignore exclude. Returns their number.
     fn retain(&self, findings: &mut Vec<Finding>) -> u64 {
         let all = findings.len();
-        findings.retain(|finding| self.has(finding.code()));
+        findings.retain(|finding| {
+            let code = finding.code();
+            (self.only.is_empty() || self.only.contains(&code)) && !self.ignore.contains(&code)
+        });
         (all - findings.len()) as u64
     }
 }
@@ -112,20 +121,13 @@ const CHUNKS_SHOWN: u64 = 256;
 
 impl Check {
     pub(crate) fn run(self) -> Outcome {
-        let Self { paths, chunks, data, only, ignore, strict, quiet, summary, json } = self;
-        let ending = match (summary, quiet) {
+        let Self { paths, options } = self;
+        let ending = match (options.summary, options.quiet) {
             (true, _) => Ending::Summary,
             (_, true) => Ending::Totals,
             _ => Ending::Explained,
         };
-        let asked = match (data, chunks) {
-            (true, _) => CheckDepth::ChunkData,
-            (false, true) => CheckDepth::ChunkHeaders,
-            _ => CheckDepth::Frame,
-        };
-        // A requested code can require a greater depth than --chunks and --data do.
-        let depth = only.iter().map(|code| code.depth()).fold(asked, CheckDepth::max);
-        let wanted = Wanted { only, ignore };
+        let depth = options.depth();
         let reads_chunks = depth > CheckDepth::Frame;
         let progress = if reads_chunks { Progress::of_chunks() } else { Progress::of_files(false) };
         let progress = Mutex::new(progress);
@@ -139,15 +141,9 @@ impl Check {
         };
         let visit =
             Visit { depth: Some(depth), embedded: true, on_chunk: Some(&on_chunk), ..Visit::default() };
-        let work = |targets: Vec<Found>| {
-            let mut batch = CheckBatch {
-                wanted: &wanted,
-                summary,
-                json,
-                depth,
-                text: Vec::new(),
-                checked: Checked::default(),
-            };
+        let work = |targets: Vec<Found>, _: &mut PassPart<'_, _>| {
+            let (text, checked) = (Vec::new(), Checked::default());
+            let mut batch = CheckBatch { options: &options, depth, text, checked };
             for target in targets {
                 batch.visit(target, visit);
             }
@@ -164,10 +160,10 @@ impl Check {
         })?;
         // Removes the progress from the screen before the totals.
         drop(progress);
-        all.print_ending(ending, json, depth)?;
+        all.print_ending(ending, options.json, depth)?;
         let has_failed = all.failures + all.with_errors > 0
             || all.is_empty()
-            || strict && all.with_warnings + all.partly() > 0;
+            || options.strict && all.with_warnings + all.partly > 0;
         Ok(if has_failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
     }
 }
@@ -182,11 +178,8 @@ struct MendableFailure<'f> {
 }
 
 /// The findings and counts of a batch of files.
-struct CheckBatch<'w> {
-    wanted: &'w Wanted,
-    /// Whether findings are only counted.
-    summary: bool,
-    json: bool,
+struct CheckBatch<'o> {
+    options: &'o Options,
     depth: CheckDepth,
     text: Vec<u8>,
     checked: Checked,
@@ -216,13 +209,13 @@ impl CheckBatch<'_> {
         let records = store.iter().flat_map(|store| StoreRecord::all(target, store));
         for mut record in records.chain(table) {
             let all = &mut self.checked;
-            all.ignored += self.wanted.retain(&mut record.findings);
+            all.ignored += self.options.retain(&mut record.findings);
             *(if record.kind == ObjectKind::CTable { &mut all.tables } else { &mut all.stores }) += 1;
             all.add_findings(&record.findings);
-            if self.summary {
+            if self.options.summary {
                 continue;
             }
-            if self.json {
+            if self.options.json {
                 add_line(&mut self.text, &record);
             } else {
                 self.show_all(record.address.location(), &record.findings);
@@ -235,28 +228,23 @@ impl CheckBatch<'_> {
         let mut findings = view.findings.to_vec();
         let all = &mut self.checked;
         all.frames += 1;
-        all.ignored += self.wanted.retain(&mut findings);
+        all.ignored += self.options.retain(&mut findings);
         if !view.skipped.is_empty() {
             let reasons: Vec<String> = view.skipped.iter().map(ToString::to_string).collect();
             let example = format!("{}: {}", view.location, reasons.join("; "));
             all.add_partly(example);
         }
         all.add_findings(&findings);
-        if self.summary {
+        if self.options.summary {
             return;
         }
-        let mend = self.mend(view.location, &findings);
-        if self.json {
+        let mend = mend::command(view.location, &findings, self.depth);
+        if self.options.json {
             let view = View { findings: &findings, ..view };
             return add_line(&mut self.text, &Record { mend, ..Record::of(view) });
         }
         self.show_all(view.location, &findings);
         self.show_mend(view.location, mend);
-    }
-
-    /// The command that mends a frame with these findings.
-    fn mend(&self, location: Location<'_>, findings: &[Finding]) -> Option<String> {
-        mend::command(location, findings, self.depth)
     }
 
     fn show_mend(&mut self, location: Location<'_>, mend: Option<String>) {
@@ -270,17 +258,18 @@ impl CheckBatch<'_> {
     fn fail(&mut self, failure: &Failure) {
         let code = failure.error.finding.as_ref().map(|finding| finding.code());
         // An unreadable file fails whatever `--only` asks for: it could have such a finding.
-        if code.is_some_and(|code| self.wanted.ignore.contains(&code)) {
+        if code.is_some_and(|code| self.options.ignore.contains(&code)) {
             self.checked.ignored += 1;
             return;
         }
         self.checked.add_failure(failure);
-        if self.summary {
+        if self.options.summary {
             return;
         }
         let location = failure.address.location();
-        let mend = failure.error.finding.as_deref().and_then(|why| self.mend(location, slice::from_ref(why)));
-        if self.json {
+        let finding = failure.error.finding.as_deref();
+        let mend = finding.and_then(|why| mend::command(location, slice::from_ref(why), self.depth));
+        if self.options.json {
             return add_line(&mut self.text, &MendableFailure { failure, mend });
         }
         self.show(location, Severity::Error, failure.error.code, &failure.error);

@@ -14,18 +14,16 @@ use b2nd_serde::dtype::Dtype;
 use b2nd_serde::geometry::Dimensions;
 use b2nd_serde::{Geometry, Meta, Shapes};
 use clap::{Args, ValueHint};
-use serde::{Serialize, Serializer};
+use serde::Serialize;
 use tempfile::NamedTempFile;
 
 use super::new_files::{Made, Maker, NewFiles};
 use crate::input::{
-    Address, Failure, Inside, Items, Location, Npy, Numbers, Paths, Selected, Selection, Target, numbers,
-    selection,
+    Address, Failure, Inside, Items, Location, Npy, Numbers, Paths, Selected, Selection, Target,
 };
 use crate::names::{folder_or_here, has_extension};
 use crate::output::change::{exists, of_either};
 use crate::output::items::{Item, npy_header};
-use crate::output::json::line;
 use crate::pool::lock;
 use crate::problem::Problem;
 use crate::terminal::{Outcome, remark};
@@ -82,8 +80,7 @@ pub(crate) struct Convert {
 #[derive(Args)]
 struct Options {
     /// Only a part of the array, as in NumPy: ranges and indices such as 0:2,-1,:
-    #[arg(long, value_name = "SLICE", value_parser = selection, allow_hyphen_values = true)]
-    #[arg(value_hint = ValueHint::Other)]
+    #[arg(long, value_name = "SLICE", allow_hyphen_values = true, value_hint = ValueHint::Other)]
     slice: Option<Selection>,
     /// Codec: zstd, lz4, blosclz or zlib
     #[arg(long, value_parser = codec, value_hint = ValueHint::Other)]
@@ -92,22 +89,18 @@ struct Options {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(0..=9))]
     level: Option<u8>,
     /// Filters in their order, such as shuffle, bitshuffle or `trunc_prec:10,shuffle`; none for no filter
-    #[arg(long, value_parser = filters, value_hint = ValueHint::Other)]
-    filters: Option<Filters>,
+    #[arg(long, value_delimiter = ',', value_parser = filter, value_hint = ValueHint::Other)]
+    filters: Vec<Filter>,
     /// Chunk shape [default: that of FROM, or about 4 MiB]
-    #[arg(long, value_name = "ITEMS", value_parser = numbers::<i32>, value_hint = ValueHint::Other)]
+    #[arg(long, value_name = "ITEMS", value_hint = ValueHint::Other)]
     chunks: Option<Numbers<i32>>,
     /// Block shape [default: that of FROM, or about 128 KiB]
-    #[arg(long, value_name = "ITEMS", value_parser = numbers::<i32>, value_hint = ValueHint::Other)]
+    #[arg(long, value_name = "ITEMS", value_hint = ValueHint::Other)]
     blocks: Option<Numbers<i32>>,
     /// Write a sparse frame: a directory with a file for each chunk
     #[arg(long)]
     sparse: bool,
 }
-
-/// The filters of `--filters`.
-#[derive(Clone)]
-struct Filters(Vec<Filter>);
 
 /// Parses the name of a codec.
 fn codec(text: &str) -> Result<Codec, String> {
@@ -115,22 +108,17 @@ fn codec(text: &str) -> Result<Codec, String> {
     codec.ok_or_else(|| "must be zstd, lz4, blosclz or zlib".into())
 }
 
-/// Parses names of filters, each with its parameter after a colon.
-fn filters(text: &str) -> Result<Filters, String> {
-    let filter = |text: &str| {
-        let (name, meta) = text.trim().split_once(':').unwrap_or((text.trim(), "0"));
-        let id = (0..=u8::MAX).find(|&id| Filter { id, meta: 0 }.name() == Some(name));
-        let id = id.ok_or_else(|| {
-            format!("'{name}' is not a filter; use shuffle, bitshuffle, delta, bytedelta, trunc_prec:BITS, int_trunc:BITS or none")
-        })?;
-        // A negative number of bits are those that are cut off.
-        let meta = meta.parse::<u8>().or_else(|_| meta.parse::<i8>().map(i8::cast_unsigned));
-        let meta = meta.map_err(|_| format!("'{text}': the parameter must be a number from -128 to 255"))?;
-        Ok::<_, String>(Filter { id, meta })
-    };
-    let mut filters = text.split(',').map(filter).collect::<Result<Vec<_>, _>>()?;
-    filters.retain(|filter| *filter != Filter::NONE);
-    Ok(Filters(filters))
+/// Parses the name of a filter, with its parameter after a colon.
+fn filter(text: &str) -> Result<Filter, String> {
+    let (name, meta) = text.trim().split_once(':').unwrap_or((text.trim(), "0"));
+    let id = (0..=u8::MAX).find(|&id| Filter { id, meta: 0 }.name() == Some(name));
+    let id = id.ok_or(
+        "not a filter; use shuffle, bitshuffle, delta, bytedelta, trunc_prec:BITS, int_trunc:BITS or none",
+    )?;
+    // A negative number of bits are those that are cut off.
+    let meta = meta.parse::<u8>().or_else(|_| meta.parse::<i8>().map(i8::cast_unsigned));
+    let meta = meta.map_err(|_| "the parameter must be a number from -128 to 255")?;
+    Ok(Filter { id, meta })
 }
 
 impl Convert {
@@ -175,48 +163,21 @@ enum Source {
 struct Converted<'c> {
     #[serde(flatten)]
     from: Location<'c>,
-    #[serde(serialize_with = "as_text")]
-    to: &'c Path,
+    to: &'c str,
     /// The bytes of the items.
     nbytes: u64,
     /// The length of a new frame, without the chunk files of a sparse one.
     frame_len: Option<u64>,
 }
 
-fn as_text<S: Serializer>(path: &Path, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.serialize_str(&path.to_string_lossy())
-}
-
 impl Display for Converted<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { from, to, nbytes, frame_len } = self;
-        write!(f, "{from} -> {}: {}", Location::of(to), short_size(*nbytes))?;
+        write!(f, "{from} -> {}: {}", Location::of(Path::new(to)), short_size(*nbytes))?;
         match frame_len {
             Some(frame_len) => writeln!(f, " in {}", short_size(*frame_len)),
             None => writeln!(f),
         }
-    }
-}
-
-/// Why a conversion failed.
-enum Trouble {
-    /// Of FROM or TO.
-    Error(Error),
-    /// Of FROM.
-    From(Problem),
-    /// Of TO.
-    To(Problem),
-}
-
-impl From<Error> for Trouble {
-    fn from(error: Error) -> Self {
-        Self::Error(error)
-    }
-}
-
-impl From<Problem> for Trouble {
-    fn from(problem: Problem) -> Self {
-        Self::From(problem)
     }
 }
 
@@ -226,11 +187,7 @@ impl Maker for Conversions<'_> {
             Some(axis) => self.append(axis, from, to),
             None => self.convert(from, to),
         };
-        made.map_err(|trouble| match trouble {
-            Trouble::Error(error) => of_either(from, to, &error),
-            Trouble::From(problem) => from.location().failure(problem),
-            Trouble::To(problem) => Location::of(to).failure(problem),
-        })
+        made.map_err(|problem| of_either(from, to, problem))
     }
 
     fn skips(&self, _: &Target) -> bool {
@@ -243,15 +200,15 @@ impl Maker for Conversions<'_> {
 }
 
 impl Conversions<'_> {
-    fn convert(&self, from: &Address, to: &Path) -> Result<Made, Trouble> {
+    fn convert(&self, from: &Address, to: &Path) -> Result<Made, Problem> {
         let is_npy = has_extension(to, "npy");
         if !is_npy && !has_extension(to, "b2nd") {
             let message = "unknown extension: TO must end with .b2nd (an array) or .npy (a NumPy file)";
-            return Err(Trouble::To(Problem::new("invalid-input", message)));
+            return Err(Problem::new("invalid-input", message).at(to));
         }
         // Before the items are read. A dangling link counts too.
         if to.symlink_metadata().is_ok() {
-            return Err(Trouble::To(exists()));
+            return Err(exists());
         }
         let (mut source, selected) = self.open(from)?;
         let note = |what: &String| remark(&format_args!("{}: {what}", from.location()));
@@ -259,9 +216,7 @@ impl Conversions<'_> {
         let nbytes = source.nbytes(&selected);
         let written = match source {
             Source::Npy(_) if is_npy => {
-                return Err(
-                    Problem::new("invalid-input", "already a NumPy file; TO must end with .b2nd").into()
-                );
+                return Err(Problem::new("invalid-input", "already a NumPy file; TO must end with .b2nd"));
             }
             Source::Frame(mut items) if is_npy => {
                 let (header, changed) = Self::npy_header(&items, &selected)?;
@@ -273,13 +228,13 @@ impl Conversions<'_> {
                 self.files.write(|| self.write_frame(builder, source, &selected, to))
             }
         }?;
-        Ok(self.made(&Converted { from: from.location(), to, nbytes, frame_len: written }))
+        Ok(self.made(from, to, nbytes, written))
     }
 
     /// Appends to an array that exists.
-    fn append(&self, axis: usize, from: &Address, to: &Path) -> Result<Made, Trouble> {
+    fn append(&self, axis: usize, from: &Address, to: &Path) -> Result<Made, Problem> {
         let (mut source, selected) = self.open(from)?;
-        let mut array = ArrayUpdate::open(to).map_err(|error| Trouble::To(Problem::from(&error)))?;
+        let mut array = ArrayUpdate::open(to).map_err(|error| Problem::from(error).at(to))?;
         source.fits(&selected, axis, array.meta()).map_err(|why| Problem::new("invalid-input", why))?;
         let nbytes = source.nbytes(&selected);
         let mut items = source.buffer(nbytes)?;
@@ -289,8 +244,8 @@ impl Conversions<'_> {
             array.flush()?;
             Ok::<_, Error>(Frame::open(to)?.header().frame_len)
         });
-        let frame_len = frame_len.map_err(|error| Trouble::To(Problem::from(&error)))?;
-        Ok(self.made(&Converted { from: from.location(), to, nbytes, frame_len: Some(frame_len) }))
+        let frame_len = frame_len.map_err(|error| Problem::from(error).at(to))?;
+        Ok(self.made(from, to, nbytes, Some(frame_len)))
     }
 
     fn open(&self, from: &Address) -> Result<(Source, Selected), Problem> {
@@ -304,9 +259,9 @@ impl Conversions<'_> {
         Ok((source, selected))
     }
 
-    fn made(&self, converted: &Converted<'_>) -> Made {
-        let text = if self.files.json { line(converted) } else { converted.to_string().into_bytes() };
-        Made { text, is_complete: true }
+    fn made(&self, from: &Address, to: &Path, nbytes: u64, frame_len: Option<u64>) -> Made {
+        let converted = Converted { from: from.location(), to: &to.to_string_lossy(), nbytes, frame_len };
+        self.files.made(&converted, true)
     }
 
     /// The header of a NumPy file, with a note if its dtype is not that of the array.
@@ -325,14 +280,13 @@ impl Conversions<'_> {
         items: &mut Items,
         selected: &Selected,
         to: &Path,
-    ) -> Result<Option<u64>, Trouble> {
-        let failed = |error: io::Error| Trouble::To(error.into());
+    ) -> Result<Option<u64>, Problem> {
+        let failed = |error: io::Error| Problem::from(error).at(to);
         let folder = to.parent().map_or(Path::new("."), folder_or_here);
         let mut file = new_file(folder).map_err(|error| {
             // The error itself names the temporary file, which means nothing to the user.
-            Trouble::To(
-                Problem::no_folder(folder).unwrap_or_else(|| Problem::uncreatable(folder, error.kind())),
-            )
+            let problem = Problem::no_folder(folder);
+            problem.unwrap_or_else(|| Problem::uncreatable(folder, error.kind())).at(to)
         })?;
         file.write_all(header).map_err(failed)?;
         items.read_pieces(&selected.ranges, &selected.steps, &mut |_, bytes| {
@@ -342,7 +296,7 @@ impl Conversions<'_> {
         // Another process may have created a file at the path meanwhile.
         match file.persist_noclobber(to) {
             Ok(_) => Ok(None),
-            Err(error) if error.error.kind() == io::ErrorKind::AlreadyExists => Err(Trouble::To(exists())),
+            Err(error) if error.error.kind() == io::ErrorKind::AlreadyExists => Err(exists()),
             Err(error) => Err(failed(error.error)),
         }
     }
@@ -354,7 +308,7 @@ impl Conversions<'_> {
         source: Source,
         selected: &Selected,
         to: &Path,
-    ) -> Result<Option<u64>, Trouble> {
+    ) -> Result<Option<u64>, Problem> {
         let writer = if self.options.sparse { builder.create_sparse(to) } else { builder.create(to) }?;
         let mut array = writer.into_array_writer()?.threads(self.threads);
         let source = Mutex::new(source);
@@ -376,7 +330,7 @@ impl Conversions<'_> {
     }
 
     /// The header and trailer of the new frame.
-    fn builder(&self, source: &mut Source, selected: &Selected) -> Result<FrameBuilder, Trouble> {
+    fn builder(&self, source: &mut Source, selected: &Selected) -> Result<FrameBuilder, Problem> {
         let Options { codec, level, filters, .. } = &self.options;
         let mut builder = FrameBuilder::new(self.meta(source, selected)?);
         if let Source::Frame(items) = source {
@@ -398,8 +352,9 @@ impl Conversions<'_> {
         if let Some(level) = *level {
             builder = builder.level(level);
         }
-        if let Some(Filters(filters)) = filters {
-            builder = builder.filters(filters);
+        if !filters.is_empty() {
+            let filters: Vec<_> = filters.iter().copied().filter(|&filter| filter != Filter::NONE).collect();
+            builder = builder.filters(&filters);
         }
         Ok(builder)
     }
@@ -590,10 +545,10 @@ impl Source {
     }
 
     /// Reads the items of a slice, in C order.
-    fn read_into(&mut self, ranges: &[Range<u64>], items: &mut [u8]) -> Result<(), Trouble> {
+    fn read_into(&mut self, ranges: &[Range<u64>], items: &mut [u8]) -> Result<(), Problem> {
         match self {
-            Self::Npy(npy) => npy.read_into(ranges, items).map_err(|error| Trouble::From(error.into())),
-            Self::Frame(source) => Ok(source.read_into(ranges, &vec![1; ranges.len()], items)?),
+            Self::Npy(npy) => npy.read_into(ranges, items).map_err(Problem::from),
+            Self::Frame(source) => source.read_into(ranges, &vec![1; ranges.len()], items),
         }
     }
 }

@@ -8,9 +8,7 @@ use std::process::ExitCode;
 use b2nd_serde::{Meta, from_slice};
 use clap::{Args, ValueHint};
 
-use crate::input::{
-    Address, Bytes, Failure, Inside, MAX_LEN, from_text, lines, open_or_stdin, read_bytes, unhex_argument,
-};
+use crate::input::{Address, Bytes, Failure, Inside, MAX_LEN, from_text, lines, open_or_stdin, read_bytes};
 use crate::output::json::{line, print};
 use crate::output::record::MetaRecord;
 use crate::problem::Problem;
@@ -30,7 +28,7 @@ pub(crate) struct Decode {
     #[arg(value_name = "FILE", conflicts_with = "hex")]
     file: Option<PathBuf>,
     /// Bytes to decode instead of a file, as hexadecimal digits
-    #[arg(long, value_name = "DIGITS", value_parser = unhex_argument, value_hint = ValueHint::Other)]
+    #[arg(long, value_name = "DIGITS", value_hint = ValueHint::Other)]
     hex: Option<Bytes>,
     /// Print a JSON object
     #[arg(long)]
@@ -63,7 +61,11 @@ impl Decode {
                 return Ok(ExitCode::FAILURE);
             }
         };
-        let output = if self.json { line(&MetaRecord::new(&meta, &bytes)) } else { page(&meta).into_bytes() };
+        let output = if self.json {
+            line(&MetaRecord { meta: &meta, bytes: &bytes })
+        } else {
+            page(&meta).into_bytes()
+        };
         io::stdout().write_all(&output)?;
         Ok(ExitCode::SUCCESS)
     }
@@ -88,7 +90,7 @@ fn decode_lines(file: Option<PathBuf>) -> Outcome {
     let mut code = ExitCode::SUCCESS;
     for text in lines(input, b'\n') {
         match decode(text.and_then(from_text)) {
-            Ok((meta, bytes)) => print(&MetaRecord::new(&meta, &bytes))?,
+            Ok((meta, bytes)) => print(&MetaRecord { meta: &meta, bytes: &bytes })?,
             Err(error) => {
                 // The next lines may be valid.
                 code = ExitCode::FAILURE;

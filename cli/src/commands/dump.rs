@@ -1,7 +1,7 @@
 //! `b2nd dump`: the bytes of a header or metalayer, with their meaning.
 
-use std::cell::RefCell;
 use std::io::{self, BufWriter, Cursor, Read, Seek, SeekFrom, Write};
+use std::mem;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -11,14 +11,13 @@ use b2nd_frame::{Error, Frame, dump_header};
 use b2nd_serde::Deserializer;
 use b2nd_serde::dump::{Row, metalayer};
 use clap::{Args, ValueHint};
-use serde::ser::{SerializeSeq, SerializeStruct};
-use serde::{Serialize, Serializer};
+use serde::Serialize;
 
 use crate::input::{
     Address, Bytes, Inside, MAX_LEN, Place, ZIP_FILE, ZIP_ON_STDIN, begins_as_zip, from_text, given_all,
-    is_zip, read_bytes, unhex_argument,
+    is_zip, read_bytes,
 };
-use crate::output::json::write_line;
+use crate::output::json::{begin, write};
 use crate::problem::Problem;
 use crate::terminal::{BOLD, DIM, Outcome, RED, buffered_stdout, complain, remark, width, wrapped};
 use crate::text::{clean, hex};
@@ -40,7 +39,7 @@ pub(crate) struct Dump {
     #[arg(value_name = "FILE", conflicts_with = "hex")]
     file: Option<PathBuf>,
     /// Bytes to show instead of a file, as hexadecimal digits
-    #[arg(long, value_name = "DIGITS", value_parser = unhex_argument, value_hint = ValueHint::Other)]
+    #[arg(long, value_name = "DIGITS", value_hint = ValueHint::Other)]
     hex: Option<Bytes>,
     /// Show the chunk index too, and of each chunk the header and the offsets of the first 256 blocks, but no data
     #[arg(long)]
@@ -77,12 +76,7 @@ impl Dump {
         };
         let is_zip_on_stdin = bytes.as_deref().is_ok_and(begins_as_zip) && address.inside == Inside::Stdin;
         let problem = if self.json {
-            // A cell, because `Serialize` only borrows the record.
-            let report = DumpRecord { dump: &self, address: &address, bytes, problem: RefCell::new(None) };
-            let mut stdout = BufWriter::new(io::stdout().lock());
-            write_line(&mut stdout, &report)?;
-            stdout.flush()?;
-            report.problem.take()
+            self.print_json(&address, bytes)?
         } else {
             match bytes.map(|bytes| self.print(&address, &bytes)) {
                 Ok(printed) => printed?,
@@ -115,6 +109,32 @@ impl Dump {
             if written.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         });
         written.and_then(|()| stdout.flush())?;
+        Ok(problem)
+    }
+
+    /// Prints an object with all rows, one at a time. Returns the first problem.
+    fn print_json(&self, address: &Address, bytes: Result<Vec<u8>, Problem>) -> io::Result<Option<Problem>> {
+        let mut stdout = BufWriter::new(io::stdout().lock());
+        stdout.write_all(&begin(address))?;
+        let (mut written, mut before) = (Ok(()), ",\"values\":[");
+        let mut row = |row: &Row<'_>| {
+            stdout.write_all(mem::replace(&mut before, ",").as_bytes())?;
+            write(&mut stdout, &RowRecord::from(row))
+        };
+        let problem = bytes.map_or_else(Some, |bytes| {
+            self.rows(address, &bytes, &mut |next| {
+                written = row(next);
+                if written.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+            })
+        });
+        written?;
+        stdout.write_all(if before == "," { b"]" } else { b",\"values\":[]" })?;
+        if let Some(problem) = &problem {
+            stdout.write_all(b",\"error\":")?;
+            write(&mut stdout, problem)?;
+        }
+        stdout.write_all(b"}\n")?;
+        stdout.flush()?;
         Ok(problem)
     }
 
@@ -208,46 +228,6 @@ fn painted(style: Style, text: &str) -> String {
     match text.trim_start_matches(' ') {
         "" => String::new(),
         text_only => format!("{}{style}{text_only}{style:#}", &text[..text.len() - text_only.len()]),
-    }
-}
-
-/// The object of `--json`. Rows are serialized while they are read.
-struct DumpRecord<'d> {
-    dump: &'d Dump,
-    address: &'d Address,
-    bytes: Result<Vec<u8>, Problem>,
-    /// The first problem, set while the rows are written.
-    problem: RefCell<Option<Problem>>,
-}
-
-impl Serialize for DumpRecord<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut object = serializer.serialize_struct("DumpRecord", 6)?;
-        self.address.location().write(&mut object)?;
-        object.serialize_field("values", &Rows(self))?;
-        if let Some(problem) = &*self.problem.borrow() {
-            object.serialize_field("error", problem)?;
-        }
-        object.end()
-    }
-}
-
-/// The rows, as a list.
-struct Rows<'r>(&'r DumpRecord<'r>);
-
-impl Serialize for Rows<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let DumpRecord { dump, address, bytes, problem } = self.0;
-        let mut list = serializer.serialize_seq(None)?;
-        let mut written = Ok(());
-        *problem.borrow_mut() = match bytes {
-            Ok(bytes) => dump.rows(address, bytes, &mut |row| {
-                written = list.serialize_element(&RowRecord::from(row));
-                if written.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
-            }),
-            Err(problem) => Some(problem.clone()),
-        };
-        written.and_then(|()| list.end())
     }
 }
 

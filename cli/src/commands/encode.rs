@@ -9,11 +9,11 @@ use b2nd_serde::{Entry, Layout, Meta, Shapes, to_vec};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueHint};
 
-use crate::input::{Address, Failure, Numbers, dtype_as_stored, dtype_parser, numbers};
+use crate::input::{Address, Failure, Numbers, dtype_as_stored, dtype_parser};
 use crate::output::json::{line, print};
 use crate::output::record::MetaRecord;
 use crate::problem::Problem;
-use crate::terminal::{Outcome, complain, remark};
+use crate::terminal::{Outcome, complain};
 use crate::text::{count, hex};
 
 /// Make a metalayer from shapes and a dtype, if they fit together
@@ -23,16 +23,13 @@ use crate::text::{count, hex};
   b2nd encode --shape 3,5 --chunks 2,3 --blocks 1,2 --dtype int32 | b2nd dump")]
 pub(crate) struct Encode {
     /// Array shape, such as 400,3 or 400x3; () for a scalar
-    #[arg(long, value_name = "ITEMS", value_parser = numbers::<i64>, allow_hyphen_values = true)]
-    #[arg(value_hint = ValueHint::Other)]
+    #[arg(long, value_name = "ITEMS", allow_hyphen_values = true, value_hint = ValueHint::Other)]
     shape: Numbers<i64>,
     /// Chunk shape, with as many numbers as --shape
-    #[arg(long, value_name = "ITEMS", value_parser = numbers::<i32>, allow_hyphen_values = true)]
-    #[arg(value_hint = ValueHint::Other)]
+    #[arg(long, value_name = "ITEMS", allow_hyphen_values = true, value_hint = ValueHint::Other)]
     chunks: Numbers<i32>,
     /// Block shape, with as many numbers as --shape
-    #[arg(long, value_name = "ITEMS", value_parser = numbers::<i32>, allow_hyphen_values = true)]
-    #[arg(value_hint = ValueHint::Other)]
+    #[arg(long, value_name = "ITEMS", allow_hyphen_values = true, value_hint = ValueHint::Other)]
     blocks: Numbers<i32>,
     /// NumPy dtype, such as uint8 or |u1; layout caterva does not store it
     #[arg(long, required_unless_present = "layout", value_parser = dtype_parser(), hide_possible_values = true)]
@@ -74,9 +71,8 @@ impl Encode {
                 return Ok(ExitCode::FAILURE);
             }
         };
-        self.warn();
         let output = match (self.json, self.raw) {
-            (true, _) => line(&MetaRecord::new(&meta, &bytes)),
+            (true, _) => line(&MetaRecord { meta: &meta, bytes: &bytes }),
             (false, true) => bytes,
             (false, false) => (hex(&bytes) + "\n").into_bytes(),
         };
@@ -85,18 +81,6 @@ impl Encode {
         // The bytes of --raw may have no line break, so they would stay in the buffer.
         stdout.flush()?;
         Ok(ExitCode::SUCCESS)
-    }
-
-    /// Warns of arrays that C-Blosc2 reads but python-blosc2 does not write.
-    fn warn(&self) {
-        for (dimension, (block, chunk)) in self.blocks.0.iter().zip(&self.chunks.0).enumerate() {
-            if block > chunk {
-                remark(&format_args!(
-                    "--blocks has {block} in dimension {dimension}, more than the {chunk} of --chunks: \
-                     python-blosc2 cannot create such an array"
-                ));
-            }
-        }
     }
 
     fn encode(&self) -> Result<(Meta, Vec<u8>), Box<dyn Error>> {

@@ -8,7 +8,6 @@ use clap::Args;
 use crate::input::Offered;
 use crate::output::explanation::{Explanation, all, names};
 use crate::output::json::print;
-use crate::output::table::{Columns, Side};
 use crate::terminal::{Outcome, complain, width};
 use crate::text::{clean, shortened};
 
@@ -50,29 +49,13 @@ impl Explain {
     }
 }
 
-/// The narrowest terminal that has room for meanings.
-const WITH_MEANINGS: usize = 60;
-
-/// A line for each code, with the first sentence of its meaning. At a terminal it is cut at the end of the line, and
-/// omitted on a terminal narrower than `WITH_MEANINGS`.
+/// A line for each code, with the first sentence of its meaning. At a terminal it is cut at the end of the line.
 fn list(explanations: &[Explanation]) -> String {
-    let width = width(&io::stdout());
-    let is_narrow = width.is_some_and(|width| width < WITH_MEANINGS);
-    let rows = explanations.iter().map(|row| {
-        let meaning = row.meaning.split_once(". ").map_or(row.meaning, |(first, _)| first);
-        let meaning = if is_narrow { "" } else { meaning };
-        [row.code.into(), row.severity.into(), meaning.trim_end_matches('.').into()]
-    });
-    let rows: Vec<[String; 3]> = rows.collect();
-    // The last column is not padded.
-    let mut columns = Columns::new([usize::MAX, usize::MAX, 0].map(|widest| (Side::Left, widest)));
-    for row in &rows {
-        columns.fit(row);
-    }
-    rows.iter()
-        .map(|row| {
-            let line = columns.line(row);
-            width.map_or(line.clone(), |width| shortened(&line, width)) + "\n"
-        })
-        .collect()
+    let width = width(&io::stdout()).unwrap_or(usize::MAX);
+    let longest = explanations.iter().map(|row| row.code.len()).max().unwrap_or_default();
+    let line = |&Explanation { code, severity, meaning, .. }: &Explanation| {
+        let meaning = meaning.split_once(". ").map_or(meaning, |(first, _)| first).trim_end_matches('.');
+        shortened(&format!("{code:longest$}  {severity:7}  {meaning}"), width) + "\n"
+    };
+    explanations.iter().map(line).collect()
 }

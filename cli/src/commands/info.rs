@@ -100,8 +100,8 @@ impl PagePrinter {
                         }
                     };
                     let record = Record { stats: stats.as_ref(), ..Record::of(view) };
-                    let page = Page { view, record, with_path, whole };
-                    self.show(&page.record, &page)
+                    let page = Page { view, stats: stats.as_ref(), with_path, whole };
+                    self.show(&record, &page)
                 }
                 Err(failure) => self.fail(&failure),
             };

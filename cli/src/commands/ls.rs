@@ -1,15 +1,13 @@
 //! `b2nd ls`: a line for each array, or for each frame.
 
-use clap::{Args, ValueHint};
+use clap::Args;
 
+use super::listing::{Listing, ListingBatch, Options};
 use crate::input::{
-    ArrayFilter, CountChunks, Failure, Found, Paths, Stores, Target, View, Visit, files_in, is_part,
-    store_of_files,
+    CountChunks, Failure, Found, Paths, Stores, Target, View, Visit, files_in, is_part, store_of_files,
 };
-use crate::output::listing::{Form, Listing, ListingBatch, Plan};
-use crate::output::row::RowFormat;
-use crate::output::sort::{Order, SortBy};
 use crate::output::store::{StoreRecord, table_at};
+use crate::pool::PassPart;
 use crate::terminal::Outcome;
 
 /// List arrays and stores: shape, chunks, blocks, dtype, sizes
@@ -40,87 +38,34 @@ use crate::terminal::Outcome;
   b2nd ls --json data/ | jq -r 'select(.cratio and .cratio<2).address'
   b2nd ls --json data/ | duckdb -csv -c \"select address, nbytes
     from read_json('/dev/stdin') where cratio < 2\"")]
-#[expect(clippy::struct_excessive_bools, reason = "one field per option")]
 pub(crate) struct Ls {
     #[command(flatten)]
     paths: Paths,
     #[command(flatten)]
-    filter: ArrayFilter,
-    /// Find frames anywhere in each file, such as an HDF5 or ASDF file
-    #[arg(long)]
-    scan: bool,
-    /// List frames without an array too, such as super-chunks
-    #[arg(short, long, conflicts_with = "summary")]
-    all: bool,
-    /// Print a JSON object for each array or failure, one per line
-    #[arg(long)]
-    json: bool,
-    /// Print totals: sizes, in all and by codec and dtype; the numbers of frames by kind, of arrays by codec, layout,
-    /// dtype, rank, shape and chunk shape, and of failures by code
-    #[arg(long)]
-    summary: bool,
-    /// Show the ratio, codec and level, and read the chunk index to show how many of the chunks are stored
-    #[arg(short, long, conflicts_with_all = ["scan", "summary"])]
-    long: bool,
-    /// Read all items, and show their minimum and maximum, and how many are NaN, infinite and zero
-    #[arg(long, conflicts_with_all = ["summary", "print0"])]
-    stats: bool,
-    /// Show sizes as exact numbers of bytes, as --json does
-    #[arg(long, conflicts_with_all = ["json", "summary"])]
-    bytes: bool,
-    /// Sort all arrays by KEY before printing; those for which it is unknown come last
-    #[arg(long, value_name = "KEY", conflicts_with = "summary")]
-    sort: Option<SortBy>,
-    /// With --sort, print only the first COUNT, and keep no more in memory
-    #[arg(short = 'n', long, value_name = "COUNT", value_parser = limit, value_hint = ValueHint::Other, requires = "sort")]
-    limit: Option<usize>,
-    /// Reverse the order of --sort
-    #[arg(short, long, requires = "sort")]
-    reverse: bool,
-    /// Print only addresses, unescaped, each followed by a NUL byte, for `xargs -0`
-    #[arg(long, conflicts_with_all = ["json", "summary", "long"])]
-    print0: bool,
-}
-
-/// Parses the COUNT of --limit.
-fn limit(text: &str) -> Result<usize, &'static str> {
-    text.parse().ok().filter(|&limit| limit > 0).ok_or("must be a number of at least 1")
+    options: Options,
 }
 
 impl Ls {
     pub(crate) fn run(self) -> Outcome {
-        let form = match (self.summary, self.json) {
-            _ if self.print0 => Form::Addresses,
-            (true, _) => Form::Summary,
-            (_, true) => Form::Json,
-            _ => Form::Rows,
-        };
-        let plan = Plan {
-            form,
-            is_json: self.json,
-            format: RowFormat { is_long: self.long, has_stats: self.stats, is_exact: self.bytes },
-            order: self.sort.map(|by| Order { by, is_reverse: self.reverse }),
-            limit: self.limit.unwrap_or(usize::MAX),
-            all: self.all,
-            filter: &self.filter,
-        };
-        let counts = match (self.long, self.all) {
+        let Self { paths, options } = self;
+        let scan = options.scan;
+        let counts = match (options.long, options.all) {
             (true, _) => CountChunks::Always,
             (_, true) => CountChunks::IfUnknown,
             _ => CountChunks::Never,
         };
-        let visit = Visit { scan: self.scan, counts, embedded: !self.scan, ..Visit::default() };
-        let work = |targets: Vec<Found>| {
-            let mut batch = ListingBatch::new(plan, targets.len());
+        let visit = Visit { scan, counts, embedded: !scan, ..Visit::default() };
+        let work = |targets: Vec<Found>, _: &mut PassPart<'_, _>| {
+            let mut batch = ListingBatch::new(&options, targets.len());
             for target in targets {
                 take(target, visit, &mut batch);
             }
             batch
         };
-        let mut listing = Listing::new(plan, self.paths.are_ordered());
+        let mut listing = Listing::new(&options, paths.are_ordered());
         // A scan reads every file by itself, also in a store.
-        let stores = if self.scan { Stores::Folders } else { Stores::Whole };
-        self.paths.visit(stores, self.scan, work, |batch| listing.take(batch))?;
+        let stores = if scan { Stores::Folders } else { Stores::Whole };
+        paths.visit(stores, scan, work, |batch| listing.take(batch))?;
         listing.end()
     }
 }
@@ -133,7 +78,7 @@ fn take(target: Found, visit: Visit<'_>, batch: &mut ListingBatch<'_>) {
             take_store(&target, visit, batch);
         }
         Ok(target) if target.location().member().is_some() => match table_at(&target) {
-            Some(table) => batch.take_store(table),
+            Some(table) => batch.take_store(&table),
             None => visit.target(&target, &mut |view| batch.take(view)),
         },
         target => visit.found(target, &mut |view| batch.take(view)),
@@ -144,7 +89,7 @@ fn take(target: Found, visit: Visit<'_>, batch: &mut ListingBatch<'_>) {
 fn take_store(target: &Target, visit: Visit<'_>, batch: &mut ListingBatch<'_>) {
     let store = store_of_files(target);
     let records = store.iter().flat_map(|store| StoreRecord::all(target, store));
-    records.for_each(|record| batch.take_store(record));
+    records.for_each(|record| batch.take_store(&record));
     let take = |view: Result<View<'_>, Failure>, batch: &mut ListingBatch<'_>| {
         if !is_part(target, store.as_ref(), &view) {
             batch.take(view);

@@ -1,5 +1,6 @@
 //! The subcommands with their options.
 
+mod listing;
 mod new_files;
 
 mod cat;

@@ -10,6 +10,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use clap::error::ErrorKind as UsageError;
+use serde::Serialize;
 
 use crate::input::{
     Address, Failure, Found, Inside, Location, Paths, Stores, Target, given_all, is_passed_over,
@@ -17,8 +18,8 @@ use crate::input::{
 use crate::interrupt::Interrupts;
 use crate::names::{file_of, folder_or_here};
 use crate::output::change::exists;
-use crate::output::json::add_line;
-use crate::pool::lock;
+use crate::output::json::{add_line, line};
+use crate::pool::{PassPart, lock};
 use crate::problem::Problem;
 use crate::terminal::Progress;
 
@@ -36,8 +37,8 @@ pub(super) trait Maker: Sync {
 
 /// A new file, as standard output shows it.
 pub(super) struct Made {
-    pub(super) text: Vec<u8>,
-    pub(super) is_complete: bool,
+    text: Vec<u8>,
+    is_complete: bool,
 }
 
 /// The new files of a run: signals, progress and folders.
@@ -119,7 +120,7 @@ impl NewFiles {
             let (text, counts) = self.failed(&Location::of(into).failure(Problem::new("io", "not a folder")));
             return io::stdout().write_all(&text).map(|()| counts);
         }
-        let work = |targets: Vec<Found>| {
+        let work = |targets: Vec<Found>, _: &mut PassPart<'_, _>| {
             let mut batch = Batch::default();
             for target in targets {
                 let (text, counts) = self.make_target(maker, target, into);
@@ -207,6 +208,12 @@ impl NewFiles {
             // A folder with files is not removed.
             let _ = fs::remove_dir(folder);
         }
+    }
+
+    /// A new file, as text or JSON.
+    pub(super) fn made(&self, made: &(impl Serialize + ToString), is_complete: bool) -> Made {
+        let text = if self.json { line(made) } else { made.to_string().into_bytes() };
+        Made { text, is_complete }
     }
 
     fn batch(&self, made: Result<Made, Failure>) -> Batch {

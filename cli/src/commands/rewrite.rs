@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use b2nd_frame::{Error, ErrorKind, Frame, Remedy, Rewrite as FrameRewrite};
 use clap::{Args, ValueHint};
 
-use crate::input::{Failure, Inside, Numbers, dtype_parser, given_all, numbers};
+use crate::input::{Failure, Inside, Numbers, dtype_parser, given_all};
 use crate::interrupt::Interrupts;
 use crate::output::change::{Change, ChangeReport, failure, of_either};
 use crate::terminal::{Outcome, Progress};
@@ -34,8 +34,7 @@ pub(crate) struct Rewrite {
     /// Path of the new frame
     to: PathBuf,
     /// New shape, with the same grid of chunks; after an interrupted resize, with as many chunks as the frame has
-    #[arg(long, value_name = "ITEMS", value_parser = numbers::<i64>, allow_hyphen_values = true)]
-    #[arg(value_hint = ValueHint::Other)]
+    #[arg(long, value_name = "ITEMS", allow_hyphen_values = true, value_hint = ValueHint::Other)]
     shape: Option<Numbers<i64>>,
     /// NumPy dtype, such as uint16 or <u2; required if the old layout stores none
     #[arg(long, value_parser = dtype_parser(), hide_possible_values = true)]
@@ -74,7 +73,7 @@ impl Rewrite {
                 // FROM and TO may be the same file; then the error is about FROM.
                 let is_about_from = error.path().is_some_and(|path| path.starts_with(&from.path));
                 let is_about_to = matches!(error.kind(), ErrorKind::Io | ErrorKind::Exists) && !is_about_from;
-                failure(if is_about_to { &self.to } else { &from.path }, &error)
+                failure(if is_about_to { &self.to } else { &from.path }, error)
             };
             let before = Frame::open(&from.path).map_err(failed).map_err(with_salvage)?;
             // The rewrite may replace the file, and some systems do not replace one that is open.
@@ -82,7 +81,7 @@ impl Rewrite {
             return self.with(FrameRewrite::new(&from.path, &self.to), before, interrupts, failed);
         }
         let frame = from.open().map_err(|problem| with_salvage(from.location().failure(problem)))?;
-        let failed = |error: Error| of_either(&from, &self.to, &error);
+        let failed = |error: Error| of_either(&from, &self.to, error);
         // The rewrite takes the reader, so the header is parsed again for the report.
         let (before, offset) = (Frame::parse(frame.header_bytes()).map_err(failed)?, frame.offset());
         self.with(FrameRewrite::read_at(frame.into_reader(), offset, &self.to), before, interrupts, failed)

@@ -11,9 +11,8 @@ use b2nd_frame::{
 use clap::{Args, ValueEnum, ValueHint};
 
 use super::new_files::{Made, Maker, NewFiles};
-use crate::input::{Address, Failure, Inside, Numbers, Paths, Target, Visit, dtype_parser, is_zip, numbers};
+use crate::input::{Address, Failure, Inside, Numbers, Paths, Target, Visit, dtype_parser, is_zip};
 use crate::output::change::of_either;
-use crate::output::json::line;
 use crate::output::salvage::Salvaged;
 use crate::problem::Problem;
 use crate::terminal::{Outcome, remark};
@@ -72,16 +71,13 @@ struct Options {
     #[arg(long, value_enum, default_value_t = Fill::Zeros)]
     fill: Fill,
     /// Shape of the array, if its metalayer cannot be read or is wrong
-    #[arg(long, value_name = "ITEMS", value_parser = numbers::<i64>, allow_hyphen_values = true)]
-    #[arg(value_hint = ValueHint::Other)]
+    #[arg(long, value_name = "ITEMS", allow_hyphen_values = true, value_hint = ValueHint::Other)]
     shape: Option<Numbers<i64>>,
     /// Chunk shape, if the metalayer cannot be read or is wrong
-    #[arg(long, value_name = "ITEMS", value_parser = numbers::<i32>, allow_hyphen_values = true)]
-    #[arg(value_hint = ValueHint::Other)]
+    #[arg(long, value_name = "ITEMS", allow_hyphen_values = true, value_hint = ValueHint::Other)]
     chunks: Option<Numbers<i32>>,
     /// Block shape, if the metalayer cannot be read or is wrong
-    #[arg(long, value_name = "ITEMS", value_parser = numbers::<i32>, allow_hyphen_values = true)]
-    #[arg(value_hint = ValueHint::Other)]
+    #[arg(long, value_name = "ITEMS", allow_hyphen_values = true, value_hint = ValueHint::Other)]
     blocks: Option<Numbers<i32>>,
     /// NumPy dtype, if the metalayer cannot be read or is wrong
     #[arg(long, value_parser = dtype_parser(), hide_possible_values = true)]
@@ -156,9 +152,8 @@ struct Salvages<'f> {
 impl Maker for Salvages<'_> {
     fn make(&self, from: &Address, to: &Path) -> Result<Made, Failure> {
         let report = self.salvage(from, to)?;
-        let salvaged = Salvaged { from: from.location(), to, report: &report, dry_run: self.files.dry_run };
-        let text = if self.files.json { line(&salvaged.record()) } else { salvaged.to_string().into_bytes() };
-        Ok(Made { text, is_complete: report.is_whole() })
+        let salvaged = Salvaged::new(from.location(), to, &report, self.files.dry_run);
+        Ok(self.files.made(&salvaged, report.is_whole()))
     }
 
     fn skips(&self, target: &Target) -> bool {
@@ -189,7 +184,7 @@ impl Salvages<'_> {
 
     fn salvage(&self, from: &Address, to: &Path) -> Result<SalvageReport, Failure> {
         if from.inside == Inside::Whole {
-            let salvage = FrameSalvage::open(&from.path).map_err(|error| of_either(from, to, &error));
+            let salvage = FrameSalvage::open(&from.path).map_err(|error| of_either(from, to, error));
             return self.with(salvage?, from, to);
         }
         let place = from.place("the bytes of a frame").map_err(|problem| from.location().failure(problem))?;

@@ -2,12 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
-use b2nd_frame::{ArrayUpdate, Error, Frame};
+use b2nd_frame::{ArrayUpdate, Frame};
 use b2nd_serde::Layout;
 use clap::{ArgGroup, Args, ValueHint};
 use serde_json::Value;
 
-use crate::input::{Location, Numbers, dtype_as_stored, dtype_parser, given_all, numbers};
+use crate::input::{Numbers, dtype_as_stored, dtype_parser, given_all};
 use crate::output::change::{Change, ChangeReport, failure};
 use crate::problem::Problem;
 use crate::terminal::Outcome;
@@ -33,8 +33,7 @@ pub(crate) struct Set {
     /// Frame to change: a file, or a sparse frame (directory)
     file: PathBuf,
     /// New shape, such as 400,3 or 400x3
-    #[arg(long, value_name = "ITEMS", value_parser = numbers::<i64>, allow_hyphen_values = true)]
-    #[arg(value_hint = ValueHint::Other)]
+    #[arg(long, value_name = "ITEMS", allow_hyphen_values = true, value_hint = ValueHint::Other)]
     shape: Option<Numbers<i64>>,
     /// New NumPy dtype, such as float32 or <f4
     #[arg(long, value_parser = dtype_parser(), hide_possible_values = true)]
@@ -67,20 +66,14 @@ impl Set {
     pub(crate) fn run(self) -> Outcome {
         let [file] = given_all([&self.file]);
         let change = file.into_path().and_then(|file| {
-            let change = if self.is_of_vlmetalayers() {
-                self.change_vlmetalayers(&file)
-            } else {
-                self.change(&file).map(Ok)
-            };
-            change.map_err(|error| failure(&file, &error))?.map_err(|name| {
-                let message = format!("no vlmetalayer '{}'; `b2nd info` lists them", text::clean(&name));
-                Location::of(&file).failure(Problem::new("invalid-input", message))
-            })
+            let has_layers = !self.vlmeta.is_empty() || !self.remove_vlmeta.is_empty();
+            let change = if has_layers { self.change_vlmetalayers(&file) } else { self.change(&file) };
+            change.map_err(|problem| failure(&file, problem))
         });
         ChangeReport { path: &self.file, json: self.json, dry_run: self.dry_run, is_new: false }.show(change)
     }
 
-    fn change(&self, file: &Path) -> Result<Change, Error> {
+    fn change(&self, file: &Path) -> Result<Change, Problem> {
         let mut frame = Frame::open(file)?;
         // A copy of the header, which the edit changes in place.
         let before = Frame::parse(frame.header_bytes())?;
@@ -99,18 +92,14 @@ impl Set {
         Ok(Change { before, after: Frame::parse(frame.header_bytes())?, layers: Vec::new() })
     }
 
-    fn is_of_vlmetalayers(&self) -> bool {
-        !self.vlmeta.is_empty() || !self.remove_vlmeta.is_empty()
-    }
-
-    /// The inner error is the name of a vlmetalayer that is not there.
-    fn change_vlmetalayers(&self, file: &Path) -> Result<Result<Change, String>, Error> {
+    fn change_vlmetalayers(&self, file: &Path) -> Result<Change, Problem> {
         let mut update = ArrayUpdate::open(file)?;
         let before = Frame::parse(Frame::open(file)?.header_bytes())?;
         let mut layers = Vec::new();
         for name in &self.remove_vlmeta {
             if !update.remove_vlmetalayer(name) {
-                return Ok(Err(name.clone()));
+                let message = format!("no vlmetalayer '{}'; `b2nd info` lists them", text::clean(name));
+                return Err(Problem::new("invalid-input", message));
             }
             layers.push((name.clone(), "removed"));
         }
@@ -119,6 +108,6 @@ impl Set {
             layers.push((name.clone(), "set"));
         }
         update.flush()?;
-        Ok(Ok(Change { before, after: Frame::parse(Frame::open(file)?.header_bytes())?, layers }))
+        Ok(Change { before, after: Frame::parse(Frame::open(file)?.header_bytes())?, layers })
     }
 }

@@ -21,14 +21,14 @@ use std::fs;
 use std::path::{self, Component, Path, PathBuf};
 
 use b2nd_frame::{Store, is_store_folder};
-use serde::ser::SerializeStruct;
+use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 
 use crate::names::{file_of, folder_or_here, indexed_array, is_url, split_query};
 use crate::text;
 
 /// The part of a file that an address selects. `S` is the owned or borrowed name of a member.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Inside<S> {
     /// The file or folder itself.
     Whole,
@@ -60,7 +60,7 @@ impl Inside<String> {
 }
 
 /// An address as it was given.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Address {
     pub(crate) path: PathBuf,
     pub(crate) inside: Inside<String>,
@@ -295,13 +295,13 @@ impl<'p> Location<'p> {
     }
 
     /// Writes the fields of a JSON object that locate a frame, also the bytes of a path that is not UTF-8.
-    pub(crate) fn write<S: SerializeStruct>(self, fields: &mut S) -> Result<(), S::Error> {
-        fields.serialize_field("path", &self.path.to_string_lossy())?;
+    pub(crate) fn write<M: SerializeMap>(self, fields: &mut M) -> Result<(), M::Error> {
+        fields.serialize_entry("path", &self.path.to_string_lossy())?;
         if let Some(bytes) = bytes_of(self.path) {
-            fields.serialize_field("path_bytes", &bytes)?;
+            fields.serialize_entry("path_bytes", &bytes)?;
         }
-        fields.serialize_field("address", &String::from_utf8_lossy(&self.address()))?;
-        fields.serialize_field("member", &self.member())
+        fields.serialize_entry("address", &String::from_utf8_lossy(&self.address()))?;
+        fields.serialize_entry("member", &self.member())
     }
 }
 
@@ -314,7 +314,7 @@ impl fmt::Display for Location<'_> {
 
 impl Serialize for Location<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut fields = serializer.serialize_struct("Location", 4)?;
+        let mut fields = serializer.serialize_map(None)?;
         self.write(&mut fields)?;
         fields.end()
     }

@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, ErrorKind, Read};
 use std::iter;
 use std::path::Path;
+use std::str::FromStr;
 
 use crate::terminal::await_stdin;
 
@@ -91,6 +92,10 @@ fn unhex(text: &str) -> Result<Vec<u8>, String> {
     Ok(bytes)
 }
 
-pub(crate) fn unhex_argument(text: &str) -> Result<Bytes, String> {
-    unhex(text).map(Bytes)
+impl FromStr for Bytes {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        unhex(text).map(Self)
+    }
 }

@@ -24,17 +24,10 @@ impl Location<'_> {
 impl Address {
     /// The path of a frame that a command can change or write, which must be a file or folder of its own.
     pub(crate) fn into_path(self) -> Result<PathBuf, Failure> {
-        let message = match &self.inside {
-            Inside::Whole => return Ok(self.path),
-            Inside::Member(_) => {
-                "this command cannot write into a zip file, which has checksums, or into a store; extract the member first"
-            }
-            Inside::Offset(_) => {
-                "this command cannot use a frame inside a file; it needs one with a file of its own"
-            }
-            Inside::Stdin => "this command cannot use standard input or output; it needs the path of a frame",
-            Inside::Url(_) => "this command cannot use a URL; it needs the path of a frame",
-        };
+        if self.inside == Inside::Whole {
+            return Ok(self.path);
+        }
+        let message = "this command writes only to a file or folder; `b2nd rewrite` copies a frame out of a member, an offset, a URL or standard input";
         Err(self.location().failure(Problem::new("invalid-input", message)))
     }
 }

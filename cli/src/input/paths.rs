@@ -4,14 +4,14 @@ use std::io;
 use std::path::PathBuf;
 use std::thread;
 
-use clap::{Args, ValueHint};
+use clap::{Args, ValueHint, value_parser};
 
 use super::address::given;
 use super::list::listed;
 use super::target::Found;
 use super::targets::{Search, Stores, Targets};
 use crate::names::is_url;
-use crate::pool::Pool;
+use crate::pool::{PassPart, Pool};
 use crate::remote;
 
 /// More threads than cores hide the latency of a slow disk, and do not slow down a fast one.
@@ -35,13 +35,8 @@ pub(crate) struct Paths {
     #[command(flatten)]
     search: Search,
     /// Number of threads [default: number of cores, at least 16; 64 if a PATH is a URL]
-    #[arg(short, long, value_name = "N", value_parser = jobs, value_hint = ValueHint::Other)]
+    #[arg(short, long, value_name = "N", value_parser = value_parser!(u16).range(1..=1024), value_hint = ValueHint::Other)]
     jobs: Option<u16>,
-}
-
-/// Parses a number of threads.
-fn jobs(text: &str) -> Result<u16, &'static str> {
-    text.parse().ok().filter(|jobs| (1..=1024).contains(jobs)).ok_or("must be a number from 1 to 1024")
 }
 
 impl Paths {
@@ -66,7 +61,7 @@ impl Paths {
         self,
         stores: Stores,
         is_slow: bool,
-        work: impl Fn(Vec<Found>) -> T + Sync,
+        work: impl Fn(Vec<Found>, &mut PassPart<'_, T>) -> T + Sync,
         mut take: impl FnMut(T) -> io::Result<()> + Send,
     ) -> io::Result<()> {
         // Only the paths of the command line are known now, not the lines of --files-from.

@@ -1,6 +1,7 @@
 //! The slices of `--slice`.
 
 use std::ops::Range;
+use std::str::FromStr;
 
 use crate::text::count;
 
@@ -71,18 +72,23 @@ impl Selected {
 }
 
 /// Parses a slice, with or without brackets.
-pub(crate) fn selection(text: &str) -> Result<Selection, String> {
-    let inner = text.trim();
-    let inner = inner.strip_prefix('[').and_then(|inner| inner.strip_suffix(']')).unwrap_or(inner);
-    // As in Python, a comma at the end means nothing.
-    let inner = inner.trim().trim_end_matches(',');
-    if inner.is_empty() {
-        return Ok(Selection::default());
-    }
-    let subscripts: Vec<_> = inner.split(',').map(|text| subscript(text.trim())).collect::<Result<_, _>>()?;
-    match subscripts.iter().filter(|subscript| matches!(subscript, Subscript::Rest)).count() {
-        0 | 1 => Ok(Selection(subscripts)),
-        _ => Err("... may occur only once".into()),
+impl FromStr for Selection {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let inner = text.trim();
+        let inner = inner.strip_prefix('[').and_then(|inner| inner.strip_suffix(']')).unwrap_or(inner);
+        // As in Python, a comma at the end means nothing.
+        let inner = inner.trim().trim_end_matches(',');
+        if inner.is_empty() {
+            return Ok(Selection::default());
+        }
+        let subscripts: Vec<_> =
+            inner.split(',').map(|text| subscript(text.trim())).collect::<Result<_, _>>()?;
+        match subscripts.iter().filter(|subscript| matches!(subscript, Subscript::Rest)).count() {
+            0 | 1 => Ok(Selection(subscripts)),
+            _ => Err("... may occur only once".into()),
+        }
     }
 }
 
@@ -160,7 +166,7 @@ mod tests {
     #[test]
     fn a_slice_means_what_it_means_in_numpy() {
         let selected = |text: &str| {
-            let selected = selection(text).and_then(|selection| selection.of(&[4, 5, 6]))?;
+            let selected = text.parse::<Selection>().and_then(|selection| selection.of(&[4, 5, 6]))?;
             let shape: Vec<_> = selected.shape().collect();
             Ok::<_, String>((selected.ranges, shape))
         };

@@ -2,6 +2,7 @@
 
 use std::ffi::OsStr;
 use std::num::IntErrorKind;
+use std::str::FromStr;
 
 use b2nd_serde::dtype::Dtype;
 use clap::builder::{PossibleValue, StringValueParser, TypedValueParser};
@@ -12,30 +13,38 @@ use clap::{Arg, Command};
 pub(crate) struct Numbers<T>(pub(crate) Vec<T>);
 
 /// Parses numbers between commas, with or without brackets as in a Python tuple or list, or with `x` between them.
-pub(crate) fn numbers<T: TryFrom<i128>>(text: &str) -> Result<Numbers<T>, String> {
-    let inner = text.trim().trim_start_matches(['(', '[']).trim_end_matches([')', ']']);
-    // A Python tuple of one number ends with a comma.
-    let inner = inner.trim_end_matches([',', ' ']);
-    if inner.is_empty() {
-        return Ok(Numbers(Vec::new()));
-    }
-    let number = |text: &str| {
-        let text = text.trim();
-        match text.parse::<i128>().map(T::try_from) {
-            Ok(Ok(number)) => Ok(number),
-            Err(error) if !matches!(error.kind(), IntErrorKind::PosOverflow | IntErrorKind::NegOverflow) => {
-                Err(format!("'{text}' is not a whole number; write numbers between commas, such as 400,3"))
-            }
-            _ => {
-                // The limits are those of the entry's type. Negative numbers above the lower limit pass here: the
-                // library rejects them with the name of the entry.
-                let bits = 8 * size_of::<T>();
-                let max = (1_i128 << (bits - 1)) - 1;
-                Err(format!("{text} is out of range: must be 0 to {max} (int{bits})"))
-            }
+impl<T: TryFrom<i128>> FromStr for Numbers<T> {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let inner = text.trim().trim_start_matches(['(', '[']).trim_end_matches([')', ']']);
+        // A Python tuple of one number ends with a comma.
+        let inner = inner.trim_end_matches([',', ' ']);
+        if inner.is_empty() {
+            return Ok(Numbers(Vec::new()));
         }
-    };
-    inner.split([',', 'x']).map(number).collect::<Result<_, _>>().map(Numbers)
+        let number = |text: &str| {
+            let text = text.trim();
+            match text.parse::<i128>().map(T::try_from) {
+                Ok(Ok(number)) => Ok(number),
+                Err(error)
+                    if !matches!(error.kind(), IntErrorKind::PosOverflow | IntErrorKind::NegOverflow) =>
+                {
+                    Err(format!(
+                        "'{text}' is not a whole number; write numbers between commas, such as 400,3"
+                    ))
+                }
+                _ => {
+                    // The limits are those of the entry's type. Negative numbers above the lower limit pass here: the
+                    // library rejects them with the name of the entry.
+                    let bits = 8 * size_of::<T>();
+                    let max = (1_i128 << (bits - 1)) - 1;
+                    Err(format!("{text} is out of range: must be 0 to {max} (int{bits})"))
+                }
+            }
+        };
+        inner.split([',', 'x']).map(number).collect::<Result<_, _>>().map(Numbers)
+    }
 }
 
 /// A parser that accepts any text. Completions offer the texts in it.

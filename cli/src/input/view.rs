@@ -59,6 +59,11 @@ impl<'s> View<'s> {
         }
     }
 
+    /// The name of the frame type.
+    pub(crate) fn container(&self) -> &'static str {
+        if self.header.is_sparse() { "sframe" } else { "cframe" }
+    }
+
     /// The item size of the dtype if it is known, otherwise the typesize; `None` without an array.
     pub(crate) fn itemsize(self, dtype: Option<&Dtype>) -> Option<i64> {
         self.array?;

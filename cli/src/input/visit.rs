@@ -134,14 +134,23 @@ impl Visit<'_> {
         damage: Option<Finding>,
         receive: &mut ReceiveView<'_>,
     ) -> Result<(), Problem> {
-        match self.depth {
-            None => self.emit_header(location, frame, receive),
-            Some(depth) => {
-                let mut report = self.check(depth).run(frame)?;
-                report.findings.extend(damage);
-                self.emit_checked(location, frame, &report, receive);
+        let mut report = match self.depth {
+            Some(depth) => self.check(depth).run(frame)?,
+            None => frame.check_header(),
+        };
+        report.findings.extend(damage);
+        let is_counted = match self.counts {
+            CountChunks::Never => false,
+            CountChunks::IfUnknown => {
+                frame.header().nchunks().is_none() && frame.array().is_ok_and(|a| a.is_none())
             }
+            CountChunks::Always => true,
+        };
+        if is_counted {
+            report.counts = frame.count_chunks().ok();
         }
+        let trailer = self.read_trailer(frame);
+        self.emit(location, frame, &report, trailer.as_ref(), receive);
         Ok(())
     }
 
@@ -184,11 +193,12 @@ impl Visit<'_> {
                 // Without a frame there is one finding: why it cannot be opened.
                 return report.findings.into_iter().try_for_each(|finding| Err(finding.into()));
             };
-            self.emit_checked(location, &mut frame, &report, receive);
+            let trailer = self.read_trailer(&mut frame);
+            self.emit(location, &frame, &report, trailer.as_ref(), receive);
             frame
         } else {
             let mut frame = Frame::open(location.path)?;
-            self.emit_header(location, &mut frame, receive);
+            self.visit_frame(location, &mut frame, None, receive)?;
             frame
         };
         self.visit_embedded(location, frame, receive);
@@ -252,39 +262,6 @@ impl Visit<'_> {
         self.visit_frame(location, &mut frame, damage, receive)?;
         self.visit_embedded(location, frame, receive);
         Ok(())
-    }
-
-    /// Passes on a checked frame, with the values in its trailer if they are requested.
-    fn emit_checked<R: Read + Seek>(
-        self,
-        location: Location<'_>,
-        frame: &mut Frame<R>,
-        report: &Report,
-        receive: &mut ReceiveView<'_>,
-    ) {
-        let trailer = self.read_trailer(frame);
-        self.emit(location, frame, report, trailer.as_ref(), receive);
-    }
-
-    /// Passes on a frame after a check of only its header.
-    fn emit_header<R: Read + Seek>(
-        self,
-        location: Location<'_>,
-        frame: &mut Frame<R>,
-        receive: &mut ReceiveView<'_>,
-    ) {
-        let is_counted = match self.counts {
-            CountChunks::Never => false,
-            CountChunks::IfUnknown => {
-                frame.header().nchunks().is_none() && frame.array().is_ok_and(|a| a.is_none())
-            }
-            CountChunks::Always => true,
-        };
-        let mut report = frame.check_header();
-        if is_counted {
-            report.counts = frame.count_chunks().ok();
-        }
-        self.emit_checked(location, frame, &report, receive);
     }
 
     /// Reads the trailer if the frame is a store or may be a packed tensor, or if values of metalayers are requested.

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::process::ExitCode;
 
-use b2nd_frame::{Error, ErrorKind, FindingCode, Frame};
+use b2nd_frame::{Error, Frame};
 
 use super::json::{line, print_failure};
 use super::record::{FieldChange, Record};
@@ -43,16 +43,14 @@ impl Change {
 }
 
 /// The failure to change or write a file. The message does not repeat the path.
-pub(crate) fn failure(path: &Path, error: &Error) -> Failure {
-    let location = Location::of(path);
-    if error.kind() == ErrorKind::Exists {
-        let message = "already exists; TO must be a new path, or the same file as FROM";
-        return location.failure(Problem::new("exists", message));
+pub(crate) fn failure(path: &Path, problem: impl Into<Problem>) -> Failure {
+    let mut problem = problem.into();
+    if problem.code == "exists" {
+        problem.message = "already exists; TO must be a new path, or the same file as FROM".into();
+    } else if problem.is_not_a_frame() && is_zip(path) {
+        problem.hint = Some("; it is a zip file: `b2nd rewrite FILE:MEMBER TO` copies a frame out of it");
     }
-    let is_not_a_frame = error.finding().is_some_and(|finding| finding.code() == FindingCode::NotAFrame);
-    let hint = (is_not_a_frame && is_zip(path))
-        .then_some("; it is a zip file: `b2nd rewrite FILE:MEMBER TO` copies a frame out of it");
-    location.failure(Problem { hint, ..Problem::from(error) })
+    Location::of(path).failure(problem)
 }
 
 /// The problem of a TO at which something is already.
@@ -60,17 +58,15 @@ pub(crate) fn exists() -> Problem {
     Problem::new("exists", "already exists; TO must be a new path")
 }
 
-/// Assigns an error to FROM or TO, whichever caused it.
-pub(crate) fn of_either(from: &Address, to: &Path, error: &Error) -> Failure {
-    if error.kind() == ErrorKind::Exists {
+/// Assigns a problem to FROM or TO, whichever caused it.
+pub(crate) fn of_either(from: &Address, to: &Path, problem: impl Into<Problem>) -> Failure {
+    let problem = problem.into();
+    if problem.code == "exists" {
         return Location::of(to).failure(exists());
     }
-    // An error of I/O on TO names a path there. All other errors are about FROM.
-    let is_about_from = error.path().is_some_and(|path| path.starts_with(&from.path));
-    if error.kind() == ErrorKind::Io && error.path().is_some() && !is_about_from {
-        return failure(to, error);
-    }
-    from.location().failure(error)
+    // A problem of TO names a path there. All others are about FROM.
+    let is_of_to = problem.file.as_ref().is_some_and(|file| !file.0.starts_with(&from.path));
+    if is_of_to { Location::of(to).failure(problem) } else { from.location().failure(problem) }
 }
 
 /// How to report a change.

@@ -5,10 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::{self, Display};
 use std::io::{self, Write};
 
-use b2nd_frame::{CheckDepth, Finding, FindingCode, Severity};
+use b2nd_frame::{CheckDepth, Finding, Severity};
 use serde::Serialize;
 
-use super::explanation::Explanation;
+use super::explanation::{Explanation, all};
 use super::json::line;
 use super::summary::table;
 use crate::input::Failure;
@@ -39,7 +39,7 @@ pub(crate) struct Checked {
     pub(crate) with_warnings: u64,
     /// The frames that were not checked in full.
     #[serde(rename = "partly_checked")]
-    partly: u64,
+    pub(crate) partly: u64,
     pub(crate) failures: u64,
     #[serde(rename = "ignored_findings")]
     pub(crate) ignored: u64,
@@ -48,10 +48,7 @@ pub(crate) struct Checked {
     example: Option<String>,
     /// The number of frames with each code, including files that are unreadable for that reason.
     #[serde(skip)]
-    counts: BTreeMap<FindingCode, u64>,
-    /// The number of failures that are not findings, by their codes.
-    #[serde(skip)]
-    others: BTreeMap<&'static str, u64>,
+    counts: BTreeMap<&'static str, u64>,
 }
 
 impl Checked {
@@ -67,12 +64,11 @@ impl Checked {
         self.partly += other.partly;
         self.example = self.example.take().or(other.example);
         other.counts.into_iter().for_each(|(code, count)| *self.counts.entry(code).or_default() += count);
-        other.others.into_iter().for_each(|(code, count)| *self.others.entry(code).or_default() += count);
     }
 
     /// Counts the codes of a frame, or of a store, once each.
     pub(crate) fn add_findings(&mut self, findings: &[Finding]) {
-        let codes: BTreeSet<_> = findings.iter().map(Finding::code).collect();
+        let codes: BTreeSet<_> = findings.iter().map(|finding| finding.code().name()).collect();
         for code in codes {
             *self.counts.entry(code).or_default() += 1;
         }
@@ -85,21 +81,13 @@ impl Checked {
 
     pub(crate) fn add_failure(&mut self, failure: &Failure) {
         self.failures += 1;
-        match &failure.error.finding {
-            Some(finding) => *self.counts.entry(finding.code()).or_default() += 1,
-            None => *self.others.entry(failure.error.code).or_default() += 1,
-        }
+        *self.counts.entry(failure.error.code).or_default() += 1;
     }
 
     /// Adds a frame that was not checked in full, with the reasons.
     pub(crate) fn add_partly(&mut self, example: String) {
         self.partly += 1;
         self.example.get_or_insert(example);
-    }
-
-    /// The number of frames that were not checked in full.
-    pub(crate) fn partly(&self) -> u64 {
-        self.partly
     }
 
     /// Whether there was nothing to check.
@@ -130,10 +118,10 @@ impl Checked {
             Ending::Summary => return writeln!(anstream::stdout(), "{}{self}{hint}", self.table()),
             _ if json => return Ok(()),
             Ending::Explained => {
-                for &code in self.counts.keys() {
+                // A failure explains itself.
+                for (code, _) in self.explained().filter(|(code, _)| code.severity != "failure") {
                     // Standard error may be closed.
-                    let _ =
-                        writeln!(anstream::stderr(), "\n{}", Explanation::from(code).to_string().trim_end());
+                    let _ = writeln!(anstream::stderr(), "\n{}", code.to_string().trim_end());
                 }
             }
             Ending::Totals => {}
@@ -142,20 +130,19 @@ impl Checked {
         Ok(())
     }
 
-    /// The codes with their severities and counts: errors, failures that are not findings, warnings. Frequent ones are
-    /// first.
+    /// The codes with their explanations and counts.
+    fn explained(&self) -> impl Iterator<Item = (Explanation, u64)> {
+        all().filter_map(|code| Some((code, *self.counts.get(code.code)?)))
+    }
+
+    /// The codes: errors, failures that are not findings, warnings. Frequent ones are first.
     fn counted(&self) -> Vec<CountedCode> {
-        let codes = self.counts.iter().map(|(&code, &count)| CountedCode {
-            code: code.name(),
-            severity: code.severity().name(),
-            count,
-        });
-        let others =
-            self.others.iter().map(|(&code, &count)| CountedCode { code, severity: "failure", count });
-        let mut counted: Vec<_> = codes.chain(others).collect();
-        let rank = |severity| ["error", "failure", "warning"].iter().position(|&name| name == severity);
-        // The sort is stable, so equal counts stay in the order of the codes.
-        counted.sort_by_key(|counted| (rank(counted.severity), Reverse(counted.count)));
+        let counted = self.explained();
+        let mut counted: Vec<_> = counted
+            .map(|(Explanation { code, severity, .. }, count)| CountedCode { code, severity, count })
+            .collect();
+        // The severities are in the order of their names, and the sort is stable.
+        counted.sort_by_key(|counted| (counted.severity, Reverse(counted.count)));
         counted
     }
 
@@ -168,7 +155,7 @@ impl Checked {
             return String::new();
         }
         // The empty line of `table` is for tables below another text.
-        table(&["COUNT", "SEVERITY", "CODE"].map(String::from), &rows).trim_start().to_owned() + "\n"
+        table(&["COUNT", "SEVERITY", "CODE"], &rows).trim_start().to_owned() + "\n"
     }
 }
 

@@ -1,7 +1,7 @@
 //! The output of `b2nd chunks`: a line or an object for each chunk.
 
 use std::borrow::Cow;
-use std::io::{self, Write};
+use std::io;
 use std::mem;
 use std::path::{Path, PathBuf};
 
@@ -11,10 +11,11 @@ use b2nd_frame::{
 use b2nd_serde::Geometry;
 use serde::Serialize;
 
-use super::json::{add_line, line};
+use super::json::add_line;
 use super::record::FilterNames;
 use super::table::{Columns, Side};
-use crate::input::{Failure, Location, Reader, bytes_of};
+use crate::input::{Failure, Inside, Location, Reader, bytes_of};
+use crate::pool::PassPart;
 use crate::problem::Problem;
 use crate::terminal::width;
 use crate::text::Tuple;
@@ -88,15 +89,6 @@ pub(crate) enum Piece {
     Failure(Failure),
 }
 
-impl Piece {
-    pub(crate) fn of(failure: Failure, json: bool) -> Self {
-        if json { Self::Lines(line(&failure)) } else { Self::Failure(failure) }
-    }
-}
-
-/// Prints a piece of output.
-pub(crate) type Print<'p> = dyn FnMut(Piece) -> io::Result<()> + 'p;
-
 /// The counts for the exit status and the progress.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct ChunkTotals {
@@ -125,45 +117,123 @@ pub(crate) struct WantedChunks {
     pub(crate) damaged: bool,
 }
 
-/// Lists the chunks of a frame below a heading, followed by the error that ended the list, if any.
-pub(crate) fn list(
-    location: Location<'_>,
-    heading: Option<String>,
-    frame: &mut Frame<Reader>,
-    is_embedded: bool,
+/// The pieces of output of some chunks, and their counts.
+type Listed = (Vec<Piece>, ChunkTotals);
+
+/// Lists chunks, and passes the lines on when they are many.
+pub(crate) struct ChunkList<'p> {
     wanted: WantedChunks,
-    print: &mut Print<'_>,
-) -> io::Result<ChunkTotals> {
-    let mut totals = ChunkTotals::default();
-    let mut heading = heading.map(Piece::Heading);
-    // With --damaged, a frame has a heading only if it has a damaged chunk.
-    if !wanted.damaged {
-        heading.take().map_or(Ok(()), &mut *print)?;
+    pass: &'p mut PassPart<'p, Listed>,
+    pieces: Vec<Piece>,
+    lines: Vec<u8>,
+    totals: ChunkTotals,
+}
+
+impl<'p> ChunkList<'p> {
+    pub(crate) fn new(wanted: WantedChunks, pass: &'p mut PassPart<'p, Listed>) -> Self {
+        Self { wanted, pass, pieces: Vec::new(), lines: Vec::new(), totals: ChunkTotals::default() }
     }
-    // Chunks without bytes of their own cannot be damaged, and a few bytes can claim 268 million of them.
-    if wanted.damaged
-        && let Ok(counts) = frame.count_chunks()
-        && counts.stored + counts.invalid == 0
-    {
-        totals.chunks = counts.total();
-        return Ok(totals);
+
+    /// Adds a piece after the lines.
+    fn add(&mut self, piece: Piece) {
+        self.pieces.extend([Piece::Lines(mem::take(&mut self.lines)), piece]);
     }
-    let listed = ListedFrame {
-        location,
-        header: frame.header().clone(),
-        geometry: frame.array().ok().flatten().and_then(|array| array.geometry().ok()),
-        start: (!is_embedded).then_some(frame.offset()),
-        folder: frame.path().and_then(Path::parent).map(Path::to_path_buf),
-    };
-    let result = match frame.chunks() {
-        Ok(chunks) => listed.list(chunks, heading, wanted, &mut totals, print)?,
-        Err(error) => Err(error),
-    };
-    if let Err(error) = result {
-        totals.failures += 1;
-        print(Piece::of(location.failure(error), wanted.json))?;
+
+    pub(crate) fn end(&mut self) -> Listed {
+        self.pieces.push(Piece::Lines(mem::take(&mut self.lines)));
+        (mem::take(&mut self.pieces), mem::take(&mut self.totals))
     }
-    Ok(totals)
+
+    pub(crate) fn fail(&mut self, failure: Failure) {
+        self.totals.failures += 1;
+        if self.wanted.json { add_line(&mut self.lines, &failure) } else { self.add(Piece::Failure(failure)) }
+    }
+
+    /// Lists the chunks of a frame, followed by the error that ended the list, if any.
+    pub(crate) fn take(
+        &mut self,
+        location: Location<'_>,
+        mut frame: Frame<Reader>,
+        is_embedded: bool,
+        has_heading: bool,
+    ) {
+        let WantedChunks { json, damaged } = self.wanted;
+        self.totals.frames += 1;
+        // The library finds the chunk files by the path of their folder.
+        if frame.header().is_sparse() && matches!(location.inside, Inside::Url(_)) {
+            let message = "the chunk files of a sparse frame are read only from a folder; copy it to one";
+            return self.fail(location.failure(Problem::new("invalid-input", message)));
+        }
+        let mut heading = (has_heading && !json).then(|| Piece::Heading(location.to_string()));
+        // With --damaged, a frame has a heading only if it has a damaged chunk.
+        if !damaged {
+            heading.take().into_iter().for_each(|heading| self.add(heading));
+        }
+        // Chunks without bytes of their own cannot be damaged, and a few bytes can claim 268 million of them.
+        if damaged
+            && let Ok(counts) = frame.count_chunks()
+            && counts.stored + counts.invalid == 0
+        {
+            self.totals.chunks += counts.total();
+            return;
+        }
+        let listed = ListedFrame {
+            location,
+            header: frame.header().clone(),
+            geometry: frame.array().ok().flatten().and_then(|array| array.geometry().ok()),
+            start: (!is_embedded).then_some(frame.offset()),
+            folder: frame.path().and_then(Path::parent).map(Path::to_path_buf),
+        };
+        let listed = frame.chunks().and_then(|chunks| self.list(&listed, chunks, heading));
+        if let Err(error) = listed {
+            self.fail(location.failure(error));
+        }
+    }
+
+    fn list(
+        &mut self,
+        frame: &ListedFrame<'_>,
+        mut chunks: Chunks<'_, Reader>,
+        mut heading: Option<Piece>,
+    ) -> Result<(), Error> {
+        let WantedChunks { json, damaged } = self.wanted;
+        let count = chunks.size_hint().1.unwrap_or(usize::MAX) as u64;
+        let columns = frame.columns(count);
+        let mut headings = (!json && count > 0).then(|| columns.line(&COLUMNS.map(|(heading, _)| heading)));
+        let mut is_empty = true;
+        while let Some(entry) = chunks.next().transpose()? {
+            let record = frame.record(&mut chunks, &entry)?;
+            is_empty = false;
+            self.totals.chunks += 1;
+            let is_damaged = record.kind == "invalid" || record.error.is_some();
+            self.totals.damaged += u64::from(is_damaged);
+            self.totals.failures += u64::from(is_damaged);
+            if damaged && !is_damaged {
+                continue;
+            }
+            heading.take().into_iter().for_each(|heading| self.add(heading));
+            if json {
+                add_line(&mut self.lines, &record);
+            } else {
+                for line in headings.take().into_iter().chain([columns.line(&record.cells())]) {
+                    self.lines.extend(line.bytes().chain(*b"\n"));
+                }
+                if let Some(problem) = record.error {
+                    self.add(Piece::Failure(frame.location.failure(problem)));
+                }
+            }
+            if self.lines.len() > LINES_LEN {
+                let listed = self.end();
+                if (self.pass)(listed).is_break() {
+                    return Ok(());
+                }
+            }
+        }
+        if is_empty && !json && !damaged {
+            self.lines.extend(b"no chunks\n");
+        }
+        Ok(())
+    }
 }
 
 /// The frame whose chunks are listed.
@@ -178,56 +248,6 @@ struct ListedFrame<'f> {
 }
 
 impl ListedFrame<'_> {
-    fn list(
-        &self,
-        mut chunks: Chunks<'_, Reader>,
-        mut heading: Option<Piece>,
-        WantedChunks { json, damaged }: WantedChunks,
-        totals: &mut ChunkTotals,
-        print: &mut Print<'_>,
-    ) -> io::Result<Result<(), Error>> {
-        let count = chunks.size_hint().1.unwrap_or(usize::MAX) as u64;
-        let columns = self.columns(count);
-        let mut lines = Vec::new();
-        let mut headings = (!json && count > 0).then(|| columns.line(&COLUMNS.map(|(heading, _)| heading)));
-        let listed = loop {
-            let record = match self.next(&mut chunks).transpose() {
-                Ok(Some(record)) => record,
-                Ok(None) => break Ok(()),
-                Err(error) => break Err(error),
-            };
-            totals.chunks += 1;
-            let is_damaged = record.kind == "invalid" || record.error.is_some();
-            totals.damaged += u64::from(is_damaged);
-            totals.failures += u64::from(is_damaged);
-            if damaged && !is_damaged {
-                continue;
-            }
-            heading.take().map_or(Ok(()), &mut *print)?;
-            if let Some(headings) = headings.take() {
-                writeln!(lines, "{headings}")?;
-            }
-            if json {
-                add_line(&mut lines, &record);
-            } else {
-                writeln!(lines, "{}", columns.line(&record.cells()))?;
-                if let Some(problem) = record.error {
-                    // The lines before the error are printed first.
-                    print(Piece::Lines(mem::take(&mut lines)))?;
-                    print(Piece::Failure(self.location.failure(problem)))?;
-                }
-            }
-            if lines.len() > LINES_LEN {
-                print(Piece::Lines(mem::take(&mut lines)))?;
-            }
-        };
-        if !json && !damaged && listed.is_ok() && totals.chunks == 0 {
-            writeln!(lines, "no chunks")?;
-        }
-        print(Piece::Lines(lines))?;
-        Ok(listed)
-    }
-
     /// Columns that are wide enough for all lines, which are printed one by one.
     fn columns(&self, count: u64) -> Columns {
         let mut columns =
@@ -243,11 +263,6 @@ impl ListedFrame<'_> {
         // Kinds wider than `stored` need no room: only stored chunks have a codec, the column after the kind.
         columns.fit(&[&last.to_string(), &corner, &place, &longest, &longest, "stored", ""]);
         columns
-    }
-
-    /// The next chunk.
-    fn next(&self, chunks: &mut Chunks<'_, Reader>) -> Option<Result<ChunkRecord<'_>, Error>> {
-        Some(chunks.next()?.and_then(|entry| self.record(chunks, &entry)))
     }
 
     fn record(&self, chunks: &mut Chunks<'_, Reader>, entry: &ChunkEntry) -> Result<ChunkRecord<'_>, Error> {

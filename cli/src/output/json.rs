@@ -11,7 +11,7 @@ use crate::terminal::complain;
 use crate::text::is_unsafe;
 
 /// The version of the schema. It increases if a field changes its meaning or is removed; new fields do not change it.
-pub(crate) const SCHEMA: u8 = 1;
+const SCHEMA: u8 = 1;
 
 /// A printed object. Lines are filtered, split and mixed, so each has the version.
 #[derive(Serialize)]
@@ -53,16 +53,18 @@ pub(crate) fn write(writer: impl Write, value: &impl Serialize) -> io::Result<()
     Ok(value.serialize(&mut Serializer::with_formatter(writer, Escaped))?)
 }
 
-/// Writes an object on a line of its own.
-pub(crate) fn write_line(mut writer: impl Write, value: &impl Serialize) -> io::Result<()> {
-    write(&mut writer, &Versioned { schema: SCHEMA, value })?;
-    writer.write_all(b"\n")
+/// The beginning of an object with these fields, which a caller continues and ends.
+pub(crate) fn begin(value: &impl Serialize) -> Vec<u8> {
+    let mut object = line(value);
+    object.truncate(object.len().saturating_sub(b"}\n".len()));
+    object
 }
 
 /// Adds an object on a line of its own.
 pub(crate) fn add_line(lines: &mut Vec<u8>, value: &impl Serialize) {
     // Cannot fail: all keys are strings, and writing to a `Vec` does not fail.
-    let _ = write_line(lines, value);
+    let _ = write(&mut *lines, &Versioned { schema: SCHEMA, value });
+    lines.push(b'\n');
 }
 
 /// An object on a line of its own.

@@ -13,20 +13,21 @@
 
 use std::cell::Cell;
 use std::collections::HashSet;
-use std::fmt::{self, Write};
+use std::fmt;
 
 use rmp_serde::decode::Error;
 use serde::Deserialize;
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
-use serde_json::value::RawValue;
+use serde_json::value::{RawValue, Value, to_raw_value};
 
 use crate::text::hex;
 
 /// The longest text of a value, in bytes.
 pub(crate) const LONGEST: usize = 1 << 20;
 
-/// The most levels of arrays and objects. Many JSON readers, such as `serde_json`, read no more than 128.
-const DEEPEST: usize = 100;
+/// The most levels of arrays and maps. Many JSON readers, such as `serde_json`, read no more than 128, and a map can need
+/// two.
+const DEEPEST: usize = 50;
 
 /// `MessagePack` as JSON text, and other bytes as a string of digits; or the reason why the text cannot be shown.
 ///
@@ -34,169 +35,127 @@ const DEEPEST: usize = 100;
 pub(crate) fn value(bytes: &[u8], longest: usize) -> Result<Box<RawValue>, String> {
     let longest = longest.min(LONGEST);
     let too_long = || format!("a text of more than {longest} bytes is too long to show");
-    let too_deep = || format!("more than {DEEPEST} levels are too deep to show");
     let room = Cell::new(Some(longest));
     let mut deserializer = rmp_serde::Deserializer::from_read_ref(bytes);
     // Each level is a call, and a few bytes can have any depth.
     deserializer.set_max_depth(DEEPEST);
-    let shown = ToJson(&room).deserialize(&mut deserializer);
-    let json = match shown {
+    let value = match ToJson(&room).deserialize(&mut deserializer) {
         // Checked first: when the room runs out, the deserializer also returns an error, which would hide the reason.
         _ if room.get().is_none() => return Err(too_long()),
-        Ok(Shown { depth, .. }) if depth > DEEPEST => return Err(too_deep()),
-        Err(Error::DepthLimitExceeded) => return Err(too_deep()),
+        Err(Error::DepthLimitExceeded) => {
+            return Err(format!("more than {DEEPEST} levels are too deep to show"));
+        }
         // At the end of the bytes, reading the next marker fails: nothing follows the value.
-        Ok(Shown { json, .. })
+        Ok(value)
             if matches!(IgnoredAny::deserialize(&mut deserializer), Err(Error::InvalidMarkerRead(_))) =>
         {
-            json
+            value
         }
-        _ => digits(bytes, longest).ok_or_else(too_long)?,
+        _ if bytes.len() < longest / 2 => hex(bytes).into(),
+        _ => return Err(too_long()),
     };
-    RawValue::from_string(json).map_err(|error| error.to_string())
+    let text = to_raw_value(&value).map_err(|error| error.to_string())?;
+    if text.get().len() > longest { Err(too_long()) } else { Ok(text) }
 }
 
-fn digits(bytes: &[u8], longest: usize) -> Option<String> {
-    // Two digits a byte, and the quotes.
-    (bytes.len() < longest / 2).then(|| format!("\"{}\"", hex(bytes)))
-}
-
-/// A value as JSON text.
-struct Shown {
-    json: String,
-    /// The levels of arrays and objects.
-    depth: usize,
-}
-
-impl Shown {
-    /// The text as the key of an object, which must be a string; `None` for an array or object.
-    fn key(&self) -> Option<String> {
-        match self.json.bytes().next() {
-            Some(b'"') => Some(self.json.clone()),
-            Some(b'[' | b'{') => None,
-            _ => Some(format!("\"{}\"", self.json)),
-        }
-    }
-}
-
-/// Shows a value within the remaining room for text, which is `None` once it was exceeded.
+/// Reads a value within the remaining room, at most the length of its text. It is `None` once it was exceeded.
 #[derive(Clone, Copy)]
 struct ToJson<'r>(&'r Cell<Option<usize>>);
 
 impl ToJson<'_> {
-    /// Reserves room for a number of bytes.
-    fn take<E: serde::de::Error>(self, length: usize) -> Result<(), E> {
+    /// A value whose text has at least this length.
+    fn take<E: serde::de::Error>(self, length: usize, value: impl Into<Value>) -> Result<Value, E> {
         self.0.set(self.0.get().and_then(|room| room.checked_sub(length)));
-        self.0.get().map(|_| ()).ok_or_else(|| E::custom("too long"))
-    }
-
-    fn scalar<E: serde::de::Error>(self, json: String) -> Result<Shown, E> {
-        self.take(json.len())?;
-        Ok(Shown { json, depth: 0 })
+        self.0.get().map(|_| value.into()).ok_or_else(|| E::custom("too long"))
     }
 
     /// Bytes as hexadecimal digits, after a prefix for their type.
-    fn bytes<E: serde::de::Error>(self, what: fmt::Arguments<'_>, bytes: &[u8]) -> Result<Shown, E> {
-        self.take(bytes.len().saturating_mul(2))?;
-        self.scalar(format!("\"{what}:{}\"", hex(bytes)))
+    fn bytes<E: serde::de::Error>(self, what: fmt::Arguments<'_>, bytes: &[u8]) -> Result<Value, E> {
+        self.take(bytes.len().saturating_mul(2), ())?;
+        Ok(format!("{what}:{}", hex(bytes)).into())
     }
 }
 
 impl<'de> DeserializeSeed<'de> for ToJson<'_> {
-    type Value = Shown;
+    type Value = Value;
 
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Shown, D::Error> {
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
         deserializer.deserialize_any(self)
     }
 }
 
 impl<'de> Visitor<'de> for ToJson<'_> {
-    type Value = Shown;
+    type Value = Value;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("MessagePack")
     }
 
-    fn visit_unit<E: serde::de::Error>(self) -> Result<Shown, E> {
-        self.scalar("null".into())
+    fn visit_unit<E: serde::de::Error>(self) -> Result<Value, E> {
+        self.take(4, ())
     }
 
-    fn visit_bool<E: serde::de::Error>(self, value: bool) -> Result<Shown, E> {
-        self.scalar(value.to_string())
+    fn visit_bool<E: serde::de::Error>(self, value: bool) -> Result<Value, E> {
+        self.take(4, value)
     }
 
-    fn visit_i64<E: serde::de::Error>(self, value: i64) -> Result<Shown, E> {
-        self.scalar(value.to_string())
+    fn visit_i64<E: serde::de::Error>(self, value: i64) -> Result<Value, E> {
+        self.take(1, value)
     }
 
-    fn visit_u64<E: serde::de::Error>(self, value: u64) -> Result<Shown, E> {
-        self.scalar(value.to_string())
+    fn visit_u64<E: serde::de::Error>(self, value: u64) -> Result<Value, E> {
+        self.take(1, value)
     }
 
-    fn visit_f64<E: serde::de::Error>(self, value: f64) -> Result<Shown, E> {
-        if !value.is_finite() {
-            return self.scalar(format!("\"{value}\""));
-        }
-        self.scalar(serde_json::to_string(&value).map_err(E::custom)?)
+    fn visit_f64<E: serde::de::Error>(self, value: f64) -> Result<Value, E> {
+        if value.is_finite() { self.take(1, value) } else { self.take(1, value.to_string()) }
     }
 
-    fn visit_str<E: serde::de::Error>(self, value: &str) -> Result<Shown, E> {
-        self.scalar(serde_json::to_string(value).map_err(E::custom)?)
+    fn visit_str<E: serde::de::Error>(self, value: &str) -> Result<Value, E> {
+        self.take(value.len() + 1, ())?;
+        Ok(value.into())
     }
 
-    fn visit_bytes<E: serde::de::Error>(self, value: &[u8]) -> Result<Shown, E> {
+    fn visit_bytes<E: serde::de::Error>(self, value: &[u8]) -> Result<Value, E> {
         self.bytes(format_args!("bytes"), value)
     }
 
     /// An extension, in the form of `rmp_serde`.
-    fn visit_newtype_struct<D: Deserializer<'de>>(self, extension: D) -> Result<Shown, D::Error> {
+    fn visit_newtype_struct<D: Deserializer<'de>>(self, extension: D) -> Result<Value, D::Error> {
         // It passes an extension as a pair of its type and its bytes.
         let (kind, bytes) = <(i8, &[u8])>::deserialize(extension)?;
         self.bytes(format_args!("ext({kind})"), bytes)
     }
 
-    fn visit_seq<A: SeqAccess<'de>>(self, mut values: A) -> Result<Shown, A::Error> {
-        let mut json = String::from("[");
-        let mut depth = 0;
+    fn visit_seq<A: SeqAccess<'de>>(self, mut values: A) -> Result<Value, A::Error> {
+        self.take::<A::Error>(2, ())?;
+        let mut list = Vec::new();
         while let Some(value) = values.next_element_seed(self)? {
-            self.take(1)?;
-            depth = depth.max(value.depth);
-            json.extend([separator(&json), &value.json]);
+            list.push(value);
         }
-        json.push(']');
-        self.take(2)?;
-        Ok(Shown { json, depth: 1 + depth })
+        Ok(list.into())
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Shown, A::Error> {
-        // Both forms are written, because any later key can rule the object out.
-        let (mut object, mut pairs) = (String::from("{"), String::from("["));
-        let mut keys = HashSet::new();
-        let mut is_object = true;
-        let mut depth = 0;
+    fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Value, A::Error> {
+        self.take::<A::Error>(2, ())?;
+        let mut pairs = Vec::new();
         while let Some(key) = entries.next_key_seed(self)? {
-            let value = entries.next_value_seed(self)?;
-            // The brackets and commas of a pair.
-            self.take(4)?;
-            depth = depth.max(key.depth).max(value.depth);
-            // Writing to a `String` cannot fail.
-            let _ = write!(pairs, "{}[{},{}]", separator(&pairs), key.json, value.json);
-            match key.key().filter(|_| is_object) {
-                Some(key) => {
-                    let _ = write!(object, "{}{key}:{}", separator(&object), value.json);
-                    is_object = keys.insert(key);
-                }
-                None => is_object = false,
-            }
+            pairs.push((key, entries.next_value_seed(self)?));
         }
-        self.take(2)?;
-        let (mut json, end, levels) = if is_object { (object, '}', 1) } else { (pairs, ']', 2) };
-        json.push(end);
-        Ok(Shown { json, depth: levels + depth })
+        // Any key can rule the object out.
+        let keys: Option<HashSet<_>> = pairs.iter().map(|(key, _)| name(key)).collect();
+        if keys.is_some_and(|keys| keys.len() == pairs.len()) {
+            return Ok(pairs.into_iter().filter_map(|(key, value)| Some((name(&key)?, value))).collect());
+        }
+        Ok(pairs.into_iter().map(|(key, value)| Value::Array(vec![key, value])).collect())
     }
 }
 
-/// The separator of the values of an array or object.
-fn separator(before: &str) -> &'static str {
-    if before.len() > 1 { "," } else { "" }
+/// The text of a value as the key of an object; `None` for an array or object.
+fn name(key: &Value) -> Option<String> {
+    match key {
+        Value::String(text) => Some(text.clone()),
+        Value::Array(_) | Value::Object(_) => None,
+        scalar => Some(scalar.to_string()),
+    }
 }

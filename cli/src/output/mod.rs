@@ -22,4 +22,3 @@ pub(crate) mod sort;
 pub(crate) mod summary;
 
 pub(crate) mod checked;
-pub(crate) mod listing;

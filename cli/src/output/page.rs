@@ -3,21 +3,22 @@
 use std::fmt::{self, Display};
 use std::io;
 
-use b2nd_frame::{ChunkCounts, FindingCode, Header, SpecialValue};
+use b2nd_frame::{Array, ChunkCounts, FindingCode, Header, SpecialValue};
 use serde_json::value::RawValue;
 use unicode_width::UnicodeWidthStr;
 
 use super::items::Stats;
-use super::record::Record;
+use super::packed::PackedTensor;
+use super::record::{LayerRecord, metalayers, vlmetalayers};
 use super::store::{ColumnRecord, StoreRecord, TableRecord};
 use crate::input::{Location, View};
 use crate::terminal::{DIM, severity_style, width, wrapped};
-use crate::text::{self, ABSENT, Size, Tuple, codec, shortened};
+use crate::text::{self, ABSENT, Size, Tuple, parsed_dtype, ratio, shortened};
 
 /// The page of a frame.
 pub(crate) struct Page<'s> {
     pub(crate) view: View<'s>,
-    pub(crate) record: Record<'s>,
+    pub(crate) stats: Option<&'s Stats>,
     pub(crate) with_path: bool,
     /// Whether long values are shown whole.
     pub(crate) whole: bool,
@@ -26,19 +27,18 @@ pub(crate) struct Page<'s> {
 impl Display for Page<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let View { location, header, array, kind, .. } = self.view;
-        let record = &self.record;
         write_location(f, location, self.with_path)?;
         writeln!(f, "type    : {kind}")?;
-        if let Some(array) = record.index_of {
+        if let Some(array) = location.index_of() {
             writeln!(f, "index of: {}", text::clean(array))?;
         }
         if let Some(array) = array {
             writeln!(f, "shape   : {}", Tuple(array.shape()))?;
             writeln!(f, "chunks  : {}", Tuple(array.chunkshape()))?;
             writeln!(f, "blocks  : {}", Tuple(array.meta().blockshape()))?;
-            writeln!(f, "dtype   : {}", record.dtype_name.as_deref().unwrap_or(ABSENT))?;
+            writeln!(f, "dtype   : {}", text::dtype(array).unwrap_or(ABSENT.into()))?;
         } else {
-            if let Some(tensor) = &record.packed_tensor {
+            if let Some(tensor) = PackedTensor::of(self.view) {
                 writeln!(f, "tensor  : {}", text::clean(&tensor.kind))?;
                 writeln!(f, "shape   : {}", Tuple(&tensor.shape))?;
                 writeln!(f, "dtype   : {}", tensor.dtype_name())?;
@@ -54,20 +54,24 @@ impl Display for Page<'_> {
         writeln!(f, "cbytes  : {}", Size(header.cbytes))?;
         match self.view.compressed() {
             // python-blosc2 too prints 0 if nothing is stored.
-            Some(_) => writeln!(f, "cratio  : {:.2}x", record.cratio.unwrap_or(0.0))?,
+            Some(sizes) => writeln!(f, "cratio  : {:.2}x", ratio(sizes).unwrap_or(0.0))?,
             None => writeln!(f, "cratio  : unknown")?,
         }
-        if let Some(stats) = record.stats {
+        if let Some(stats) = self.stats {
             let [min, max] =
                 [&stats.min, &stats.max].map(|end| end.as_ref().map_or(ABSENT, |number| &number.text));
             let Stats { nan, infinite, zeros, .. } = stats;
             writeln!(f, "items   : {min} to {max}; {nan} NaN, {infinite} infinite, {zeros} zero")?;
         }
-        layout(record, f)?;
-        frame(record, header, f)?;
-        chunks(record, header, self.view.counts, f)?;
-        compression(record, header, f)?;
-        metalayers(record, self.whole, f)?;
+        array.map_or(Ok(()), |array| write_layout(f, array))?;
+        write!(f, "frame   : {}, {} bytes", self.view.container(), header.frame_len)?;
+        if self.view.offset > 0 {
+            write!(f, " from byte {}", self.view.offset)?;
+        }
+        writeln!(f, ", header {} bytes", header.header_len)?;
+        write_chunks(f, self.view)?;
+        write_compression(f, header)?;
+        write_layers(f, self.view, self.whole)?;
         let mut findings = self.view.findings.iter();
         findings.try_for_each(|finding| write_finding(f, finding.code(), &finding.to_string()))
     }
@@ -117,67 +121,56 @@ fn write_finding(f: &mut fmt::Formatter<'_>, code: FindingCode, message: &str) -
     writeln!(f, "{}", wrapped(&line, width(&io::stdout()), "          "))
 }
 
-/// The metalayer of the array.
-fn layout(record: &Record<'_>, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-    let (Some(layout), Some(metalayer)) = (record.layout, record.metalayer) else { return Ok(()) };
+/// Writes the metalayer of the array.
+fn write_layout(f: &mut fmt::Formatter<'_>, array: &Array<'_>) -> fmt::Result {
+    let (layout, metalayer) = (array.meta().layout().name(), array.metalayer().name());
     write!(f, "layout  : {layout}")?;
     if layout != metalayer {
         write!(f, ", metalayer {metalayer}")?;
     }
-    match record.version {
-        None | Some(0) => {}
-        Some(version) => write!(f, ", version {version}")?,
+    match array.meta().version() {
+        0 => {}
+        version => write!(f, ", version {version}")?,
     }
-    match record.dtype_format {
+    match array.meta().dtype_format() {
         None | Some(0) => {}
         Some(format) => write!(f, ", dtype format {format}")?,
     }
     writeln!(f)
 }
 
-/// The frame that the array is in.
-fn frame(record: &Record<'_>, header: &Header, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-    write!(f, "frame   : {}, {} bytes", record.container, header.frame_len)?;
-    if record.offset > 0 {
-        write!(f, " from byte {}", record.offset)?;
-    }
-    writeln!(f, ", header {} bytes", header.header_len)
-}
-
-/// The division of the items into chunks and blocks.
-fn chunks(
-    record: &Record<'_>,
-    header: &Header,
-    counts: Option<ChunkCounts>,
-    f: &mut fmt::Formatter<'_>,
-) -> fmt::Result {
-    let stored = record.nchunks.map_or("an unknown number of chunks".into(), |n| text::count(n, "chunk"));
-    match (&record.grid, record.nchunks) {
-        (Some(grid), _) => writeln!(f, "grid    : {}, {stored}", Tuple(grid))?,
+/// Writes the division of the items into chunks and blocks.
+fn write_chunks(f: &mut fmt::Formatter<'_>, view: View<'_>) -> fmt::Result {
+    let (header, nchunks) = (view.header, view.nchunks());
+    let geometry = view.array.and_then(|array| array.geometry().ok());
+    let stored = nchunks.map_or("an unknown number of chunks".into(), |n| text::count(n, "chunk"));
+    match (&geometry, nchunks) {
+        (Some(geometry), _) => {
+            writeln!(f, "grid    : {}, {stored}", Tuple(&geometry.grid_of_chunks()))?;
+        }
         (None, None) => writeln!(f, "nchunks : not in the header, as chunks differ in length")?,
         (None, Some(0)) => writeln!(f, "nchunks : {stored}")?,
         (None, Some(_)) if header.nchunks().is_none() => writeln!(f, "nchunks : {stored} of any length")?,
         (None, Some(_)) => writeln!(f, "nchunks : {stored} of {} bytes", header.chunksize)?,
     }
-    if let Some(counts) = counts {
-        stored_chunks(counts, f)?;
+    if let Some(counts) = view.counts {
+        write_stored_chunks(f, counts)?;
     }
-    if let Some(blocks) = &record.blocks_per_chunk {
+    if let Some(geometry) = &geometry {
+        let blocks = geometry.blocks_per_chunk().to_vec();
         let count = text::count(blocks.iter().product(), "block");
-        writeln!(f, "in chunk: {}, {count}", Tuple(blocks))?;
-    }
-    if let Some(padding) = record.padding {
-        writeln!(f, "padding : {:.1} % of {}", 100.0 * padding, Size(header.nbytes))?;
+        writeln!(f, "in chunk: {}, {count}", Tuple(&blocks))?;
+        writeln!(f, "padding : {:.1} % of {}", 100.0 * geometry.padding(), Size(header.nbytes))?;
     }
     // Without a valid dtype, the item size is the typesize, and has no line of its own.
-    if record.itemsize != Some(header.typesize.into()) {
+    if view.itemsize(view.array.and_then(parsed_dtype).as_ref()) != Some(header.typesize.into()) {
         writeln!(f, "typesize: {}", header.typesize)?;
     }
     Ok(())
 }
 
-/// The number of stored chunks, and of the others by kind.
-fn stored_chunks(counts: ChunkCounts, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+/// Writes the number of stored chunks, and of the others by kind.
+fn write_stored_chunks(f: &mut fmt::Formatter<'_>, counts: ChunkCounts) -> fmt::Result {
     let ChunkCounts { stored, zeros, nan, uninitialized, invalid, .. } = counts;
     if counts.total() == 0 {
         return Ok(());
@@ -195,30 +188,33 @@ fn stored_chunks(counts: ChunkCounts, f: &mut fmt::Formatter<'_>) -> fmt::Result
     writeln!(f)
 }
 
-fn compression(record: &Record<'_>, header: &Header, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+fn write_compression(f: &mut fmt::Formatter<'_>, header: &Header) -> fmt::Result {
     let dictionary = if header.uses_dictionary { ", with a dictionary" } else { "" };
-    let codec = codec(header.codec, header.codec_meta);
-    writeln!(f, "codec   : {codec}, level {}{dictionary}", record.clevel)?;
+    write!(f, "codec   : {}", header.codec)?;
+    if header.codec_meta != 0 {
+        write!(f, " ({})", header.codec_meta)?;
+    }
+    writeln!(f, ", level {}{dictionary}", header.level)?;
     writeln!(f, "split   : {}", header.split_mode)?;
-    writeln!(f, "filters : {}", text::list(&text::filters(header)))
+    let filters: Vec<_> = header.pipeline().map(|filter| filter.to_string()).collect();
+    writeln!(f, "filters : {}", text::list(&filters))
 }
 
-/// All metalayers except the array's own.
-fn metalayers(record: &Record<'_>, whole: bool, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-    let mut line = |label, name: &str, value: Option<&RawValue>, error: Option<&str>| {
+/// Writes all metalayers except the array's own.
+fn write_layers(f: &mut fmt::Formatter<'_>, view: View<'_>, whole: bool) -> fmt::Result {
+    let own = view.array.map(|array| array.metalayer().name());
+    let layers = metalayers(view).into_iter().filter(|layer| Some(layer.name) != own);
+    let layers = layers.map(|layer| ("meta", layer));
+    let vllayers = vlmetalayers(view).into_iter().flatten().map(|layer| ("vlmeta", layer));
+    for (label, LayerRecord { name, value, error, .. }) in layers.chain(vllayers) {
         let name = text::clean(name);
-        match value {
-            Some(value) if whole => writeln!(f, "{label:8}: {name} = {}", text::clean(value.get())),
-            Some(value) => writeln!(f, "{label:8}: {}", shown(&name, value)),
+        let line = match value {
+            Some(value) if whole => format!("{name} = {}", text::clean(value.get())),
+            Some(value) => shown(&name, &value),
             // The error already names the metalayer.
-            None => writeln!(f, "{label:8}: {}", text::clean(error.unwrap_or(&name))),
-        }
-    };
-    for layer in record.metalayers.iter().filter(|layer| Some(layer.name) != record.metalayer) {
-        line("meta", layer.name, layer.value.as_deref(), layer.error.as_deref())?;
-    }
-    for layer in record.vlmetalayers.iter().flatten() {
-        line("vlmeta", layer.name, layer.value.as_deref(), layer.error.as_deref())?;
+            None => text::clean(&error.unwrap_or(name)),
+        };
+        writeln!(f, "{label:8}: {line}")?;
     }
     Ok(())
 }

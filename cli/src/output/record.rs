@@ -3,12 +3,11 @@
 
 use std::path::Path;
 
-use b2nd_frame::{
-    Array, ChunkCounts, Error, Filter, Finding, Frame, FrameType, Metalayer, ObjectKind, Skipped, Trailer,
-    Vlmetalayer,
-};
+use b2nd_frame::{Array, ChunkCounts, Error, Filter, Frame, Metalayer, Skipped, Trailer, Vlmetalayer};
 use b2nd_serde::{Geometry, Meta};
-use serde::Serialize;
+use serde::ser::SerializeMap;
+use serde::{Serialize, Serializer};
+use serde_json::json;
 use serde_json::value::{RawValue, Value};
 
 use super::items::Stats;
@@ -19,186 +18,109 @@ use crate::problem::with_sources;
 use crate::text::{ABSENT, Tuple, clean, dtype_name, hex, list, parsed_dtype, ratio};
 
 /// A frame. Without an array, the fields of an array are null.
-#[derive(Serialize)]
 pub(crate) struct Record<'f> {
-    #[serde(flatten)]
-    pub(crate) location: Location<'f>,
-    pub(crate) offset: u64,
-    pub(crate) container: &'static str,
-    pub(crate) kind: ObjectKind,
-    /// The array that this frame is an index of, as the file name gives it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) index_of: Option<&'f str>,
-    /// Only for a frame without an array.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) packed_tensor: Option<PackedTensor>,
-    pub(crate) metalayer: Option<&'f str>,
-    pub(crate) layout: Option<&'static str>,
-    pub(crate) version: Option<u8>,
-    pub(crate) ndim: Option<usize>,
-    pub(crate) shape: Option<&'f [i64]>,
-    pub(crate) chunks: Option<&'f [i32]>,
-    pub(crate) blocks: Option<&'f [i32]>,
-    pub(crate) dtype_format: Option<u8>,
-    pub(crate) dtype: Option<&'f str>,
-    /// As NumPy prints it.
-    pub(crate) dtype_name: Option<String>,
-    pub(crate) itemsize: Option<i64>,
-    pub(crate) typesize: i32,
-    pub(crate) nbytes: Option<i64>,
-    pub(crate) stored_nbytes: Option<i64>,
-    pub(crate) cbytes: Option<i64>,
-    pub(crate) cratio: Option<f64>,
-    pub(crate) nchunks: Option<u64>,
-    /// Only if the chunk index was read.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) chunk_counts: Option<CountsRecord>,
-    pub(crate) grid: Option<Vec<u64>>,
-    pub(crate) blocks_per_chunk: Option<Vec<u64>>,
-    pub(crate) padding: Option<f64>,
-    pub(crate) codec: String,
-    /// The codec's parameter.
-    pub(crate) codec_meta: u8,
-    pub(crate) clevel: u8,
-    pub(crate) split: String,
-    pub(crate) dictionary: bool,
-    #[serde(flatten)]
-    pub(crate) filters: FilterNames,
-    pub(crate) header_len: usize,
-    pub(crate) frame_len: u64,
-    pub(crate) metalayers: Vec<LayerRecord<'f>>,
-    pub(crate) has_vlmetalayers: bool,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) vlmetalayers: Option<Vec<VlLayerRecord<'f>>>,
-    pub(crate) stale_bytes: Option<usize>,
+    pub(crate) view: View<'f>,
     /// Only with --stats, for items that are numbers.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) stats: Option<&'f Stats>,
-    pub(crate) findings: &'f [Finding],
-    /// The parts that the check skipped.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    #[serde(rename = "unchecked")]
-    pub(crate) skipped: Vec<SkippedRecord<'f>>,
     /// The command that mends the findings.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) mend: Option<String>,
 }
 
-/// A part of a frame that a check skipped.
-#[derive(Serialize)]
-pub(crate) struct SkippedRecord<'f> {
-    what: &'static str,
-    chunks: Option<u64>,
-    why: &'f str,
+/// Writes a field that is absent without a value.
+fn write_some<M: SerializeMap>(
+    map: &mut M,
+    name: &'static str,
+    value: Option<impl Serialize>,
+) -> Result<(), M::Error> {
+    value.map_or(Ok(()), |value| map.serialize_entry(name, &value))
 }
 
-impl<'f> From<&'f Skipped> for SkippedRecord<'f> {
-    fn from(skipped: &'f Skipped) -> Self {
-        Self { what: skipped.part.name(), chunks: skipped.count, why: &skipped.why }
+/// Writes the entries of a metalayer, which are null without one.
+fn write_meta<M: SerializeMap>(map: &mut M, meta: Option<&Meta>) -> Result<(), M::Error> {
+    map.serialize_entry("layout", &meta.map(|meta| meta.layout().name()))?;
+    map.serialize_entry("version", &meta.map(Meta::version))?;
+    map.serialize_entry("ndim", &meta.map(Meta::ndim))?;
+    map.serialize_entry("shape", &meta.map(Meta::shape))?;
+    map.serialize_entry("chunks", &meta.map(Meta::chunkshape))?;
+    map.serialize_entry("blocks", &meta.map(Meta::blockshape))?;
+    map.serialize_entry("dtype_format", &meta.map(Meta::dtype_format))?;
+    map.serialize_entry("dtype", &meta.map(Meta::dtype))
+}
+
+impl Serialize for Record<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Self { view, stats, mend } = self;
+        let View { location, header, array, .. } = *view;
+        let mut record = serializer.serialize_map(None)?;
+        location.write(&mut record)?;
+        record.serialize_entry("offset", &view.offset)?;
+        record.serialize_entry("container", view.container())?;
+        record.serialize_entry("kind", &view.kind)?;
+        write_some(&mut record, "index_of", location.index_of())?;
+        write_some(&mut record, "packed_tensor", PackedTensor::of(*view))?;
+        record.serialize_entry("metalayer", &array.map(|array| array.metalayer().name()))?;
+        write_meta(&mut record, array.map(Array::meta))?;
+        self.write_sizes(&mut record)?;
+        record.serialize_entry("codec", &header.codec.to_string())?;
+        record.serialize_entry("codec_meta", &header.codec_meta)?;
+        record.serialize_entry("clevel", &header.level)?;
+        record.serialize_entry("split", &header.split_mode.to_string())?;
+        record.serialize_entry("dictionary", &header.uses_dictionary)?;
+        let FilterNames { filters, filters_meta } = FilterNames::of(Some(header.pipeline()));
+        record.serialize_entry("filters", &filters)?;
+        record.serialize_entry("filters_meta", &filters_meta)?;
+        record.serialize_entry("header_len", &header.header_len)?;
+        record.serialize_entry("frame_len", &header.frame_len)?;
+        record.serialize_entry("metalayers", &metalayers(*view))?;
+        record.serialize_entry("has_vlmetalayers", &header.has_vlmetalayers)?;
+        write_some(&mut record, "vlmetalayers", vlmetalayers(*view))?;
+        record.serialize_entry("stale_bytes", &array.map(|array| array.stale_tail().len()))?;
+        write_some(&mut record, "stats", *stats)?;
+        record.serialize_entry("findings", view.findings)?;
+        let unchecked: Vec<_> = view.skipped.iter().map(skipped).collect();
+        write_some(&mut record, "unchecked", Some(unchecked).filter(|parts| !parts.is_empty()))?;
+        write_some(&mut record, "mend", mend.as_ref())?;
+        record.end()
     }
-}
-
-/// The number of chunks of each kind.
-#[derive(Clone, Copy, Serialize)]
-pub(crate) struct CountsRecord {
-    stored: u64,
-    zeros: u64,
-    nan: u64,
-    uninitialized: u64,
-    invalid: u64,
-}
-
-impl From<ChunkCounts> for CountsRecord {
-    fn from(counts: ChunkCounts) -> Self {
-        let ChunkCounts { stored, zeros, nan, uninitialized, invalid, .. } = counts;
-        Self { stored, zeros, nan, uninitialized, invalid }
-    }
-}
-
-/// A metalayer of the header.
-#[derive(Serialize)]
-pub(crate) struct LayerRecord<'f> {
-    pub(crate) name: &'f str,
-    pub(crate) offset: usize,
-    pub(crate) len: usize,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) value: Option<Box<RawValue>>,
-    /// The reason for a missing value.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) error: Option<String>,
-}
-
-/// A metalayer of the trailer, whose length may change.
-#[derive(Serialize)]
-pub(crate) struct VlLayerRecord<'f> {
-    pub(crate) name: &'f str,
-    pub(crate) offset: u64,
-    pub(crate) len: usize,
-    pub(crate) value: Option<Box<RawValue>>,
-    /// The reason for a missing value.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) error: Option<String>,
 }
 
 impl<'f> Record<'f> {
-    /// The record of a frame, with the values of metalayers if the view requests them.
     pub(crate) fn of(view: View<'f>) -> Self {
-        let View { location, header, array, .. } = view;
-        let geometry = array.and_then(|array| array.geometry().ok());
-        let own = array.map(|array| array.metalayer().name());
-        // Parsed once: a listing makes a record of every array.
-        let dtype = array.and_then(parsed_dtype);
-        let mut room = Room::of(view.values);
-        let mut layer = |layer: &'f Metalayer| {
-            // The record has the values of the array's own metalayer as fields.
-            LayerRecord::of(layer, room.as_mut().filter(|_| Some(layer.name()) != own))
-        };
-        Self {
-            location,
-            offset: view.offset,
-            container: if header.frame_type == FrameType::Sparse { "sframe" } else { "cframe" },
-            kind: view.kind,
-            index_of: location.index_of(),
-            packed_tensor: PackedTensor::of(view),
-            metalayer: own,
-            layout: array.map(|array| array.meta().layout().name()),
-            version: array.map(|array| array.meta().version()),
-            ndim: array.map(|array| array.shape().len()),
-            shape: array.map(Array::shape),
-            chunks: array.map(Array::chunkshape),
-            blocks: array.map(|array| array.meta().blockshape()),
-            dtype_format: array.and_then(|array| array.meta().dtype_format()),
-            dtype: array.and_then(Array::dtype),
-            dtype_name: array.and_then(|array| dtype_name(array, dtype.as_ref())),
-            itemsize: view.itemsize(dtype.as_ref()),
-            typesize: header.typesize,
-            nbytes: array.and_then(|_| view.nbytes_of(dtype.as_ref())),
-            stored_nbytes: view.stored_nbytes(),
-            cbytes: view.cbytes(),
-            cratio: view.compressed().and_then(ratio),
-            nchunks: view.nchunks(),
-            chunk_counts: view.counts.map(Into::into),
-            grid: geometry.as_ref().map(|geometry| geometry.grid_of_chunks().to_vec()),
-            blocks_per_chunk: geometry.as_ref().map(|geometry| geometry.blocks_per_chunk().to_vec()),
-            padding: geometry.as_ref().map(Geometry::padding),
-            codec: header.codec.to_string(),
-            codec_meta: header.codec_meta,
-            clevel: header.level,
-            split: header.split_mode.to_string(),
-            dictionary: header.uses_dictionary,
-            filters: FilterNames::of(Some(header.pipeline())),
-            header_len: header.header_len,
-            frame_len: header.frame_len,
-            metalayers: view.metalayers.iter().map(&mut layer).collect(),
-            has_vlmetalayers: header.has_vlmetalayers,
-            vlmetalayers: VlLayerRecord::all(view.trailer, view.values),
-            stale_bytes: array.map(|array| array.stale_tail().len()),
-            stats: None,
-            findings: view.findings,
-            skipped: view.skipped.iter().map(Into::into).collect(),
-            mend: None,
-        }
+        Self { view, stats: None, mend: None }
     }
+
+    fn write_sizes<M: SerializeMap>(&self, record: &mut M) -> Result<(), M::Error> {
+        let view = self.view;
+        // Parsed once: a listing has a record of every array.
+        let dtype = view.array.and_then(parsed_dtype);
+        let geometry = view.array.and_then(|array| array.geometry().ok());
+        let geometry = geometry.as_ref();
+        let name = view.array.and_then(|array| dtype_name(array, dtype.as_ref()));
+        record.serialize_entry("dtype_name", &name)?;
+        record.serialize_entry("itemsize", &view.itemsize(dtype.as_ref()))?;
+        record.serialize_entry("typesize", &view.header.typesize)?;
+        record.serialize_entry("nbytes", &view.array.and_then(|_| view.nbytes_of(dtype.as_ref())))?;
+        record.serialize_entry("stored_nbytes", &view.stored_nbytes())?;
+        record.serialize_entry("cbytes", &view.cbytes())?;
+        record.serialize_entry("cratio", &view.compressed().and_then(ratio))?;
+        record.serialize_entry("nchunks", &view.nchunks())?;
+        write_some(record, "chunk_counts", view.counts.map(counts))?;
+        record.serialize_entry("grid", &geometry.map(|geometry| geometry.grid_of_chunks().to_vec()))?;
+        let blocks = geometry.map(|geometry| geometry.blocks_per_chunk().to_vec());
+        record.serialize_entry("blocks_per_chunk", &blocks)?;
+        record.serialize_entry("padding", &geometry.map(Geometry::padding))
+    }
+}
+
+/// A part of a frame that a check skipped.
+fn skipped(skipped: &Skipped) -> Value {
+    json!({ "what": skipped.part.name(), "chunks": skipped.count, "why": skipped.why })
+}
+
+/// The number of chunks of each kind.
+fn counts(counts: ChunkCounts) -> Value {
+    let ChunkCounts { stored, zeros, nan, uninitialized, invalid, .. } = counts;
+    json!({ "stored": stored, "zeros": zeros, "nan": nan, "uninitialized": uninitialized, "invalid": invalid })
 }
 
 /// A field of two records that differs, with both values.
@@ -289,45 +211,62 @@ impl Room {
     }
 
     /// The value of a metalayer, or the reason why it is not shown.
-    fn value(&mut self, name: &str, bytes: &[u8]) -> ValueOrError {
+    fn value(&mut self, name: &str, bytes: &[u8]) -> Result<Box<RawValue>, String> {
         let value = messagepack::value(bytes, self.longest).map_err(|error| error + self.hint);
-        match value.and_then(|value| self.take(bytes.len(), value.get()).map(|()| value)) {
-            Ok(value) => (Some(value), None),
-            Err(error) => (None, Some(format!("metalayer {name}: {error}"))),
-        }
+        let value = value.and_then(|value| self.take(bytes.len(), value.get()).map(|()| value));
+        value.map_err(|error| format!("metalayer {name}: {error}"))
+    }
+
+    /// The value of a vlmetalayer, which is decompressed only if it can be shown.
+    fn vlvalue(&mut self, layer: &Vlmetalayer) -> Result<Box<RawValue>, String> {
+        let name = layer.name();
+        self.has(layer.nbytes().unwrap_or_default()).map_err(|error| format!("metalayer {name}: {error}"))?;
+        // The error names the metalayer.
+        layer.value().map_err(|error| with_sources(&error)).and_then(|bytes| self.value(name, &bytes))
     }
 }
 
-type ValueOrError = (Option<Box<RawValue>>, Option<String>);
+/// A metalayer of the header, or of the trailer.
+#[derive(Serialize)]
+pub(crate) struct LayerRecord<'f> {
+    pub(crate) name: &'f str,
+    offset: u64,
+    len: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) value: Option<Box<RawValue>>,
+    /// The reason for a missing value.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) error: Option<String>,
+}
 
 impl<'f> LayerRecord<'f> {
-    fn of(layer: &'f Metalayer, room: Option<&mut Room>) -> Self {
-        let (name, bytes) = (layer.name(), layer.bytes());
-        let (value, error) = room.map_or((None, None), |room| room.value(name, bytes));
-        Self { name, offset: layer.offset(), len: bytes.len(), value, error }
+    fn new(name: &'f str, offset: u64, len: usize, value: Option<Result<Box<RawValue>, String>>) -> Self {
+        let (value, error) = value.map_or((None, None), |value| (value.as_ref().ok().cloned(), value.err()));
+        Self { name, offset, len, value, error }
     }
 }
 
-impl<'f> VlLayerRecord<'f> {
-    fn all(trailer: Option<&'f Trailer>, values: ShownValues) -> Option<Vec<Self>> {
-        let mut room = Room::of(values)?;
-        let layers = trailer.map(Trailer::vlmetalayers).unwrap_or_default();
-        Some(layers.iter().map(|layer| Self::of(layer, &mut room)).collect())
-    }
+/// The metalayers of the header, with their values if the view requests them.
+pub(crate) fn metalayers<'f>(view: View<'f>) -> Vec<LayerRecord<'f>> {
+    let own = view.array.map(|array| array.metalayer().name());
+    let mut room = Room::of(view.values);
+    let record = |layer: &'f Metalayer| {
+        // The record has the values of the array's own metalayer as fields.
+        let room = room.as_mut().filter(|_| Some(layer.name()) != own);
+        let value = room.map(|room| room.value(layer.name(), layer.bytes()));
+        LayerRecord::new(layer.name(), layer.offset() as u64, layer.bytes().len(), value)
+    };
+    view.metalayers.iter().map(record).collect()
+}
 
-    fn of(layer: &'f Vlmetalayer, room: &mut Room) -> Self {
-        let name = layer.name();
-        // Before the value is decompressed.
-        let (value, error) = match room.has(layer.nbytes().unwrap_or_default()) {
-            Err(error) => (None, Some(format!("metalayer {name}: {error}"))),
-            Ok(()) => match layer.value() {
-                Ok(bytes) => room.value(name, &bytes),
-                // The error names the metalayer.
-                Err(error) => (None, Some(with_sources(&error))),
-            },
-        };
-        Self { name, offset: layer.offset(), len: layer.chunk().len(), value, error }
-    }
+/// The metalayers of the trailer, if the view requests them.
+pub(crate) fn vlmetalayers<'f>(view: View<'f>) -> Option<Vec<LayerRecord<'f>>> {
+    let mut room = Room::of(view.values)?;
+    let layers = view.trailer.map(Trailer::vlmetalayers).unwrap_or_default();
+    let record = |layer: &'f Vlmetalayer| {
+        LayerRecord::new(layer.name(), layer.offset(), layer.chunk().len(), Some(room.vlvalue(layer)))
+    };
+    Some(layers.iter().map(record).collect())
 }
 
 /// The filters in use, if they are known.
@@ -349,31 +288,16 @@ impl FilterNames {
 }
 
 /// A metalayer by itself, as `encode` and `decode` print it.
-#[derive(Serialize)]
 pub(crate) struct MetaRecord<'m> {
-    pub(crate) layout: &'static str,
-    pub(crate) version: u8,
-    pub(crate) ndim: usize,
-    pub(crate) shape: &'m [i64],
-    pub(crate) chunks: &'m [i32],
-    pub(crate) blocks: &'m [i32],
-    pub(crate) dtype_format: Option<u8>,
-    pub(crate) dtype: Option<&'m str>,
-    pub(crate) hex: String,
+    pub(crate) meta: &'m Meta,
+    pub(crate) bytes: &'m [u8],
 }
 
-impl<'m> MetaRecord<'m> {
-    pub(crate) fn new(meta: &'m Meta, bytes: &[u8]) -> Self {
-        Self {
-            layout: meta.layout().name(),
-            version: meta.version(),
-            ndim: meta.ndim(),
-            shape: meta.shape(),
-            chunks: meta.chunkshape(),
-            blocks: meta.blockshape(),
-            dtype_format: meta.dtype_format(),
-            dtype: meta.dtype(),
-            hex: hex(bytes),
-        }
+impl Serialize for MetaRecord<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut record = serializer.serialize_map(None)?;
+        write_meta(&mut record, Some(self.meta))?;
+        record.serialize_entry("hex", &hex(self.bytes))?;
+        record.end()
     }
 }

@@ -1,8 +1,8 @@
 //! A row of `ls` for a frame, a store or a table.
 
-use b2nd_frame::{Array, ObjectKind, Severity};
+use b2nd_frame::{ObjectKind, Severity};
 
-use super::items::Stats;
+use super::items::{Number, Stats};
 use super::packed::PackedTensor;
 use super::store::{StoreRecord, TableRecord};
 use super::table::{Columns, Side};
@@ -13,15 +13,6 @@ use crate::text::{self, count, ratio, short, short_size, shortened};
 /// The width of eight numbers of one digit, with the commas between them.
 const MAX_CELL_WIDTH: usize = 15;
 
-/// A column of rows.
-struct Column {
-    heading: &'static str,
-    side: Side,
-    /// `None` if the value is unknown.
-    cell: fn(Subject<'_>, RowFormat) -> Option<String>,
-    shown: Shown,
-}
-
 /// When a column is filled.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Shown {
@@ -31,99 +22,60 @@ enum Shown {
 }
 
 /// All columns, in their order.
-const COLUMNS: [Column; 15] = [
-    Column::new("SHAPE", Side::Left, shape),
-    Column::new("CHUNKS", Side::Left, |of, _| Some(short(of.array()?.chunkshape()))),
-    Column::new("BLOCKS", Side::Left, |of, _| Some(short(of.array()?.meta().blockshape()))),
-    Column::new("DTYPE", Side::Left, dtype),
-    Column::new("NBYTES", Side::Right, |of, format| Some(format.size(of.frame()?.nbytes()?))),
-    Column::new("CBYTES", Side::Right, |of, format| Some(format.size(of.frame()?.cbytes()?))),
-    Column::new("RATIO", Side::Right, compression).only(Shown::Long),
-    Column::new("CODEC", Side::Left, |of, _| Some(of.frame()?.header.codec.to_string())).only(Shown::Long),
-    Column::new("LEVEL", Side::Right, |of, _| Some(of.frame()?.header.level.to_string())).only(Shown::Long),
-    Column::new("STORED", Side::Right, stored).only(Shown::Long),
-    Column::new("MIN", Side::Right, |of, _| Some(of.stats()?.min.as_ref()?.text.clone())).only(Shown::Stats),
-    Column::new("MAX", Side::Right, |of, _| Some(of.stats()?.max.as_ref()?.text.clone())).only(Shown::Stats),
-    Column::new("NAN", Side::Right, |of, _| Some(of.stats()?.nan.to_string())).only(Shown::Stats),
-    Column::new("INFINITE", Side::Right, |of, _| Some(of.stats()?.infinite.to_string())).only(Shown::Stats),
-    Column::new("ZEROS", Side::Right, |of, _| Some(of.stats()?.zeros.to_string())).only(Shown::Stats),
+const COLUMNS: [(&str, Side, Shown); 15] = [
+    ("SHAPE", Side::Left, Shown::Always),
+    ("CHUNKS", Side::Left, Shown::Always),
+    ("BLOCKS", Side::Left, Shown::Always),
+    ("DTYPE", Side::Left, Shown::Always),
+    ("NBYTES", Side::Right, Shown::Always),
+    ("CBYTES", Side::Right, Shown::Always),
+    ("RATIO", Side::Right, Shown::Long),
+    ("CODEC", Side::Left, Shown::Long),
+    ("LEVEL", Side::Right, Shown::Long),
+    ("STORED", Side::Right, Shown::Long),
+    ("MIN", Side::Right, Shown::Stats),
+    ("MAX", Side::Right, Shown::Stats),
+    ("NAN", Side::Right, Shown::Stats),
+    ("INFINITE", Side::Right, Shown::Stats),
+    ("ZEROS", Side::Right, Shown::Stats),
 ];
 
-impl Column {
-    const fn new(
-        heading: &'static str,
-        side: Side,
-        cell: fn(Subject<'_>, RowFormat) -> Option<String>,
-    ) -> Self {
-        Self { heading, side, cell, shown: Shown::Always }
-    }
+/// The cells of a row; `None` if a value is unknown.
+type Cells = [Option<String>; COLUMNS.len()];
 
-    const fn only(self, shown: Shown) -> Self {
-        Self { shown, ..self }
-    }
-}
-
-/// The subject of a row.
-#[derive(Clone, Copy)]
-enum Subject<'s> {
-    /// A frame, its tensor if it has no array, and what its items are.
-    Frame(View<'s>, Option<&'s PackedTensor>, Option<&'s Stats>),
-    /// A store or a table, with the number of rows of a table, and of its members or columns.
-    Store { rows: Option<u64>, holds: &'s str },
-}
-
-impl<'s> Subject<'s> {
-    fn frame(self) -> Option<View<'s>> {
-        match self {
-            Self::Frame(view, ..) => Some(view),
-            Self::Store { .. } => None,
-        }
-    }
-
-    fn stats(self) -> Option<&'s Stats> {
-        match self {
-            Self::Frame(.., stats) => stats,
-            Self::Store { .. } => None,
-        }
-    }
-
-    fn array(self) -> Option<&'s Array<'s>> {
-        self.frame()?.array
-    }
-}
-
-fn shape(of: Subject<'_>, _: RowFormat) -> Option<String> {
-    match of {
-        Subject::Frame(View { array: Some(array), .. }, ..) => Some(short(array.shape())),
-        Subject::Frame(_, tensor, _) => Some(short(&tensor?.shape)),
-        Subject::Store { rows, .. } => rows.map(|rows| rows.to_string()),
-    }
-}
-
-/// The dtype; for a frame without an array or tensor, its number of chunks and item size.
-fn dtype(of: Subject<'_>, _: RowFormat) -> Option<String> {
-    match of {
-        Subject::Frame(View { array: Some(array), .. }, ..) => {
-            Some(shortened(&text::dtype(array)?, MAX_CELL_WIDTH))
-        }
-        Subject::Frame(_, Some(tensor), _) => Some(shortened(&tensor.dtype_name(), MAX_CELL_WIDTH)),
-        Subject::Frame(view, None, _) => {
+fn cells_of_frame(view: View<'_>, stats: Option<&Stats>, format: RowFormat) -> Cells {
+    let View { header, array, counts, .. } = view;
+    let tensor = PackedTensor::of(view);
+    let shape =
+        array.map(|array| short(array.shape())).or(tensor.as_ref().map(|tensor| short(&tensor.shape)));
+    let dtype = match (array, tensor) {
+        (Some(array), _) => text::dtype(array).map(|dtype| shortened(&dtype, MAX_CELL_WIDTH)),
+        (None, Some(tensor)) => Some(shortened(&tensor.dtype_name(), MAX_CELL_WIDTH)),
+        (None, None) => {
             // If chunks differ in length, only the chunk index has their number, which may be unreadable.
             let chunks = view.nchunks().map_or("chunks".into(), |chunks| count(chunks, "chunk"));
-            Some(format!("{chunks}, V{}", view.header.typesize))
+            Some(format!("{chunks}, V{}", header.typesize))
         }
-        Subject::Store { holds, .. } => Some(holds.into()),
-    }
-}
-
-fn compression(of: Subject<'_>, _: RowFormat) -> Option<String> {
-    Some(format!("{:.2}x", ratio(of.frame()?.compressed()?)?))
-}
-
-/// The number of stored chunks, and of all chunks.
-fn stored(of: Subject<'_>, _: RowFormat) -> Option<String> {
-    let counts = of.frame()?.counts?;
-    Some(format!("{}/{}", counts.stored, counts.total()))
+    };
+    let number = |number: fn(&Stats) -> u64| stats.map(|stats| number(stats).to_string());
+    let end = |end: fn(&Stats) -> &Option<Number>| Some(end(stats?).as_ref()?.text.clone());
+    [
+        shape,
+        array.map(|array| short(array.chunkshape())),
+        array.map(|array| short(array.meta().blockshape())),
+        dtype,
+        view.nbytes().map(|nbytes| format.size(nbytes)),
+        view.cbytes().map(|cbytes| format.size(cbytes)),
+        view.compressed().and_then(ratio).map(|ratio| format!("{ratio:.2}x")),
+        Some(header.codec.to_string()),
+        Some(header.level.to_string()),
+        counts.map(|counts| format!("{}/{}", counts.stored, counts.total())),
+        end(|stats| &stats.min),
+        end(|stats| &stats.max),
+        number(|stats| stats.nan),
+        number(|stats| stats.infinite),
+        number(|stats| stats.zeros),
+    ]
 }
 
 /// The columns of rows, and the form of their cells.
@@ -138,29 +90,30 @@ pub(crate) struct RowFormat {
 }
 
 impl RowFormat {
-    fn fills(self, column: &Column) -> bool {
-        match column.shown {
+    /// The cells of the columns that are filled; the others are empty.
+    fn filled<'c>(self, cells: impl IntoIterator<Item = &'c str>) -> Vec<String> {
+        let is_filled = |shown| match shown {
             Shown::Always => true,
             Shown::Long => self.is_long,
             Shown::Stats => self.has_stats,
-        }
+        };
+        let cell = |((.., shown), cell): (&(_, _, Shown), &str)| {
+            if is_filled(*shown) { cell.into() } else { String::new() }
+        };
+        COLUMNS.iter().zip(cells).map(cell).collect()
     }
 
-    /// The headings, empty for columns that are not filled.
     pub(crate) fn headings(self) -> Vec<String> {
-        let heading =
-            |column: &Column| if self.fills(column) { column.heading.into() } else { String::new() };
-        COLUMNS.iter().map(heading).collect()
+        self.filled(COLUMNS.map(|(heading, ..)| heading))
     }
 
     /// The alignment and the widest cell of each column.
     pub(crate) fn sides() -> impl Iterator<Item = (Side, usize)> {
-        COLUMNS.iter().map(|column| (column.side, MAX_CELL_WIDTH))
+        COLUMNS.iter().map(|(_, side, _)| (*side, MAX_CELL_WIDTH))
     }
 
-    fn cells(self, of: Subject<'_>) -> Vec<String> {
-        let cell = |column: &Column| (column.cell)(of, self).unwrap_or_else(|| "-".into());
-        COLUMNS.iter().map(|column| if self.fills(column) { cell(column) } else { String::new() }).collect()
+    fn cells(self, cells: &Cells) -> Vec<String> {
+        self.filled(cells.iter().map(|cell| cell.as_deref().unwrap_or("-")))
     }
 
     fn size(self, bytes: i64) -> String {
@@ -184,21 +137,24 @@ impl Row {
         let errors = view.findings.iter().filter(|finding| finding.severity() == Severity::Error);
         Self {
             address: view.location.into(),
-            cells: format.cells(Subject::Frame(view, PackedTensor::of(view).as_ref(), stats)),
+            cells: format.cells(&cells_of_frame(view, stats, format)),
             kind: Some(view.kind).filter(|&kind| kind != ObjectKind::NDArray),
             errors: errors.map(|finding| finding.code().name()).collect::<Vec<_>>().join(" "),
         }
     }
 
     /// The row of a store, with its number of members, or of a table, with its numbers of rows and columns.
-    pub(crate) fn of_store(record: StoreRecord, format: RowFormat) -> Self {
+    pub(crate) fn of_store(record: &StoreRecord, format: RowFormat) -> Self {
         let StoreRecord { address, kind, members, table, .. } = record;
         let (rows, holds) = match table {
-            Some(TableRecord { rows, columns }) => (rows, count(columns.len() as u64, "column")),
-            None => (None, count(members.unwrap_or_default().len() as u64, "member")),
+            Some(TableRecord { rows, columns }) => (*rows, count(columns.len() as u64, "column")),
+            None => (None, count(members.as_ref().map_or(0, Vec::len) as u64, "member")),
         };
-        let cells = format.cells(Subject::Store { rows, holds: &holds });
-        Self { address, cells, kind: Some(kind), errors: String::new() }
+        let mut cells = Cells::default();
+        let [shape, _, _, dtype, ..] = &mut cells;
+        (*shape, *dtype) = (rows.map(|rows| rows.to_string()), Some(holds));
+        let cells = format.cells(&cells);
+        Self { address: address.clone(), cells, kind: Some(*kind), errors: String::new() }
     }
 
     /// The line in the table.

@@ -3,7 +3,7 @@
 use std::fmt::{self, Display};
 use std::path::Path;
 
-use b2nd_frame::{ChunkRange, LostMetalayer, SalvageReport};
+use b2nd_frame::{ChunkRange, SalvageReport};
 use b2nd_serde::Geometry;
 use serde::Serialize;
 
@@ -16,17 +16,9 @@ const MAX_LISTED: u64 = 4096;
 /// The most lines per frame about lost or unverified chunks, in the text output.
 const MAX_LINES: usize = 20;
 
-/// The result of a salvage.
-pub(crate) struct Salvaged<'s> {
-    pub(crate) from: Location<'s>,
-    pub(crate) to: &'s Path,
-    pub(crate) report: &'s SalvageReport,
-    pub(crate) dry_run: bool,
-}
-
-/// The object of `--json`.
+/// The result of a salvage, as `--json` prints it.
 #[derive(Serialize)]
-struct SalvageRecord<'s> {
+pub(crate) struct Salvaged<'s> {
     #[serde(flatten)]
     from: Location<'s>,
     to: String,
@@ -41,6 +33,9 @@ struct SalvageRecord<'s> {
     lost: Vec<RangeRecord<'s>>,
     lost_metalayers: Vec<LostLayerRecord<'s>>,
     unverified: Vec<RangeRecord<'s>>,
+    /// The entries of the array's metalayer.
+    #[serde(skip)]
+    array: String,
 }
 
 /// Successive chunks, with the items of the first one.
@@ -60,51 +55,33 @@ struct LostLayerRecord<'s> {
     why: &'s str,
 }
 
-impl Salvaged<'_> {
-    /// The number of chunks of the array.
-    fn total(&self) -> u64 {
-        self.report.counts.total()
-    }
-
-    fn saved(&self) -> u64 {
-        self.total().saturating_sub(self.report.lost_count())
-    }
-
-    fn geometry(&self) -> Option<Geometry> {
-        self.report.frame.array().ok()??.geometry().ok()
-    }
-
-    /// The entries of the array's metalayer.
-    fn array(&self) -> String {
-        let array = self.report.frame.array().ok().flatten();
-        array.map_or_else(String::new, |array| {
-            let (shape, chunkshape) = (Tuple(array.shape()), Tuple(array.chunkshape()));
-            let dtype = dtype(&array).unwrap_or_else(|| ABSENT.into());
-            format!("shape {shape}, chunks {chunkshape}, dtype {dtype}")
-        })
-    }
-
-    /// The object of `--json`.
-    pub(crate) fn record(&self) -> impl Serialize {
-        let report = self.report;
-        let geometry = self.geometry();
-        let ranges = |ranges| range_records(ranges, geometry.as_ref(), MAX_LISTED);
+impl<'s> Salvaged<'s> {
+    pub(crate) fn new(from: Location<'s>, to: &Path, report: &'s SalvageReport, dry_run: bool) -> Self {
+        let (chunks, lost_chunks) = (report.counts.total(), report.lost_count());
+        let array = report.frame.array().ok().flatten();
+        let geometry = array.as_ref().and_then(|array| array.geometry().ok());
         let lost_metalayers =
             report.lost_metalayers.iter().map(|lost| LostLayerRecord { name: &lost.name, why: &lost.why });
-        SalvageRecord {
-            from: self.from,
-            to: self.to.to_string_lossy().into_owned(),
-            dry_run: self.dry_run,
+        Self {
+            from,
+            to: to.to_string_lossy().into_owned(),
+            dry_run,
             damage_found: report.found_damage(),
-            chunks: self.total(),
-            saved_chunks: self.saved(),
-            lost_chunks: report.lost_count(),
+            chunks,
+            saved_chunks: chunks.saturating_sub(lost_chunks),
+            lost_chunks,
             unverified_chunks: report.unverified_count(),
             restored: report.restored.iter().map(ToString::to_string).collect(),
             assumed: report.assumed_order.iter().map(ToString::to_string).collect(),
-            lost: ranges(&report.lost),
+            lost: range_records(&report.lost, geometry.as_ref(), MAX_LISTED),
             lost_metalayers: lost_metalayers.collect(),
-            unverified: ranges(&report.unverified),
+            // Most of them are in long ranges: all chunks beside damage.
+            unverified: range_records(&report.unverified, geometry.as_ref(), 0),
+            array: array.map_or_else(String::new, |array| {
+                let (shape, chunkshape) = (Tuple(array.shape()), Tuple(array.chunkshape()));
+                let dtype = dtype(&array).unwrap_or_else(|| ABSENT.into());
+                format!("shape {shape}, chunks {chunkshape}, dtype {dtype}")
+            }),
         }
     }
 }
@@ -112,31 +89,25 @@ impl Salvaged<'_> {
 /// A line for the frame, and below it one for each thing that was not simply copied.
 impl Display for Salvaged<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let report = self.report;
-        let (from, to) = (self.from, Location::of(self.to));
-        let (saved, total) = (self.saved(), count(self.total(), "chunk"));
-        write!(f, "{from} -> {to}: {saved} of {total} saved")?;
-        match report.unverified_count() {
+        let (from, to) = (self.from, Location::of(Path::new(&self.to)));
+        write!(f, "{from} -> {to}: {} of {} saved", self.saved_chunks, count(self.chunks, "chunk"))?;
+        match self.unverified_chunks {
             0 => writeln!(f)?,
             unverified => writeln!(f, ", {unverified} of them not verified")?,
         }
-        if !report.found_damage() {
-            writeln!(f, "  no damage found; check what nothing else in the file confirms: {}", self.array())?;
+        if !self.damage_found {
+            writeln!(f, "  no damage found; check what nothing else in the file confirms: {}", self.array)?;
         }
-        for restored in &report.restored {
-            writeln!(f, "  restored: {}", clean(&restored.to_string()))?;
+        for restored in &self.restored {
+            writeln!(f, "  restored: {}", clean(restored))?;
         }
-        if let Some(order) = report.assumed_order {
+        for order in &self.assumed {
             writeln!(f, "  assumed: {order}")?;
         }
-        for LostMetalayer { name, why, .. } in &report.lost_metalayers {
+        for LostLayerRecord { name, why } in &self.lost_metalayers {
             writeln!(f, "  lost: metalayer {}: {}", clean(name), clean(why))?;
         }
-        let geometry = self.geometry();
-        let lost = range_records(&report.lost, geometry.as_ref(), MAX_LISTED);
-        // Most of them in long ranges: all chunks beside damage.
-        let unverified = range_records(&report.unverified, geometry.as_ref(), 0);
-        for (what, records) in [("lost", lost), ("unverified", unverified)] {
+        for (what, records) in [("lost", &self.lost), ("unverified", &self.unverified)] {
             for record in records.iter().take(MAX_LINES) {
                 writeln!(f, "  {what}: {record}")?;
             }

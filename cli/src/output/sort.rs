@@ -2,12 +2,11 @@
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 
 use clap::ValueEnum;
 
 use super::store::StoreRecord;
-use crate::input::{Inside, Location, View};
+use crate::input::{Address, View};
 
 /// The value that determines the order.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -48,13 +47,13 @@ impl Order {
                 [shape.len() as i128].into_iter().chain(shape.iter().map(|&items| items.into())).collect()
             }),
         };
-        SortKey { is_reverse: self.is_reverse, value, name: name(view.location) }
+        SortKey { is_reverse: self.is_reverse, value, address: view.location.into() }
     }
 
     /// The key of a store, which has no size of its own.
     pub(crate) fn key_of_store(self, record: &StoreRecord) -> SortKey {
         let value = (self.by == SortBy::Path).then(Vec::new);
-        SortKey { is_reverse: self.is_reverse, value, name: name(record.address.location()) }
+        SortKey { is_reverse: self.is_reverse, value, address: record.address.clone() }
     }
 }
 
@@ -64,25 +63,12 @@ pub(crate) struct SortKey {
     is_reverse: bool,
     /// The smallest sorts first. An unknown value sorts last, also with --reverse.
     value: Option<Vec<i128>>,
-    name: Name,
-}
-
-/// The path, a member of a zip file, and an offset in the file.
-type Name = (PathBuf, Option<Box<str>>, u64);
-
-fn name(location: Location<'_>) -> Name {
-    let (member, offset) = match location.inside {
-        Inside::Member(member) => (Some(member.into()), 0),
-        Inside::Offset(offset) => (None, offset),
-        Inside::Url(member) => (member.map(Into::into), 0),
-        Inside::Whole | Inside::Stdin => (None, 0),
-    };
-    (location.path.into(), member, offset)
+    address: Address,
 }
 
 impl Ord for SortKey {
     fn cmp(&self, other: &Self) -> Ordering {
-        let order = self.value.cmp(&other.value).then_with(|| self.name.cmp(&other.name));
+        let order = self.value.cmp(&other.value).then_with(|| self.address.cmp(&other.address));
         let order = if self.is_reverse { order.reverse() } else { order };
         // Last in either order.
         self.value.is_none().cmp(&other.value.is_none()).then(order)

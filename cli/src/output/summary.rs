@@ -3,21 +3,18 @@
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
-use std::fmt;
-use std::hash::Hash;
+use std::fmt::{self, Display};
 use std::io;
 use std::ops::AddAssign;
 
-use b2nd_frame::{Codec, ObjectKind};
-use serde::ser::SerializeMap;
-use serde::{Serialize, Serializer};
+use serde::Serialize;
 
 use super::json::line;
 use super::table::{Columns, Side};
 use super::totals::Totals;
 use crate::input::View;
 use crate::terminal::width;
-use crate::text::{self, Size, ratio, short, short_size, shortened};
+use crate::text::{self, ABSENT, Size, ratio, short, short_size, shortened};
 
 /// The most rows of a table.
 const SHOWN: usize = 10;
@@ -25,23 +22,42 @@ const SHOWN: usize = 10;
 /// The widest cell. Only a dtype can be wider, and is shortened.
 const WIDEST: usize = 60;
 
-#[derive(Default)]
-pub(crate) struct Summary {
-    sizes: Sizes,
-    kinds: Tally<ObjectKind>,
-    /// By the codec's number.
-    codecs: Tally<u8, 2>,
-    layouts: Tally<&'static str>,
-    failures: Tally<&'static str>,
-    dtypes: Tally<Option<String>, 2>,
-    ranks: BTreeMap<usize, Rank>,
-    shapes: Tally<Vec<i64>>,
-    chunks: Tally<Vec<i32>>,
+/// The tables: the list in JSON, the name of a key in it, and whether its entries have sums of bytes.
+const TABLES: [(&str, &str, bool); 7] = [
+    ("failure_codes", "code", false),
+    ("kinds", "kind", false),
+    ("codecs", "codec", true),
+    ("layouts", "layout", false),
+    ("dtypes", "dtype", true),
+    ("shapes", "shape", false),
+    ("chunks", "chunks", false),
+];
+
+/// What a row of a table counts.
+#[derive(PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(untagged)]
+enum Key {
+    Absent,
+    Text(String),
+    Shape(Vec<i64>),
 }
 
-/// The bytes of all arrays. The sums cannot overflow, whatever the headers say.
+impl Display for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Absent => f.write_str(ABSENT),
+            Self::Text(text) => f.write_str(&shortened(text, WIDEST)),
+            Self::Shape(shape) => f.write_str(&short(shape)),
+        }
+    }
+}
+
+/// A number of frames or failures, and the bytes of the arrays among them. The sums cannot overflow, whatever the headers
+/// say.
 #[derive(Clone, Copy, Default, Serialize)]
 struct Sizes {
+    #[serde(skip)]
+    count: u64,
     nbytes: i128,
     /// With the padding of chunks and blocks.
     stored_nbytes: i128,
@@ -54,12 +70,13 @@ struct Sizes {
 impl Sizes {
     fn of(view: View<'_>) -> Self {
         let known = view.nbytes().zip(view.compressed()).map(|(nbytes, (stored_nbytes, cbytes))| Self {
+            count: 1,
             nbytes: nbytes.into(),
             stored_nbytes,
             cbytes,
             unknown: 0,
         });
-        known.unwrap_or(Self { unknown: 1, ..Self::default() })
+        known.unwrap_or(Self { count: 1, unknown: 1, ..Self::default() })
     }
 
     fn ratio(self) -> Option<f64> {
@@ -67,9 +84,19 @@ impl Sizes {
     }
 }
 
-impl fmt::Display for Sizes {
+impl AddAssign for Sizes {
+    fn add_assign(&mut self, other: Self) {
+        self.count += other.count;
+        self.nbytes += other.nbytes;
+        self.stored_nbytes += other.stored_nbytes;
+        self.cbytes += other.cbytes;
+        self.unknown += other.unknown;
+    }
+}
+
+impl Display for Sizes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { nbytes, stored_nbytes, cbytes, unknown } = *self;
+        let Self { nbytes, stored_nbytes, cbytes, unknown, .. } = *self;
         write!(f, "\nnbytes: {}", Size(nbytes))?;
         if stored_nbytes != nbytes {
             write!(f, ", with padding {}", Size(stored_nbytes))?;
@@ -84,170 +111,122 @@ impl fmt::Display for Sizes {
     }
 }
 
-/// The arrays of a rank.
-#[derive(Default, Serialize)]
+/// The arrays of a rank, with the smallest and the largest number of items along each axis.
+#[derive(Serialize)]
 struct Rank {
+    ndim: usize,
     count: u64,
-    /// The smallest and the largest number of items along each axis.
     least: Vec<i64>,
     largest: Vec<i64>,
 }
 
-impl Rank {
-    fn merge(&mut self, other: Self) {
-        // A default has no axes to compare with.
-        if self.count == 0 {
-            *self = other;
-            return;
-        }
-        self.count += other.count;
-        for (least, other) in self.least.iter_mut().zip(other.least) {
-            *least = other.min(*least);
-        }
-        for (largest, other) in self.largest.iter_mut().zip(other.largest) {
-            *largest = other.max(*largest);
-        }
-    }
-}
-
-impl AddAssign for Sizes {
+impl AddAssign for Rank {
     fn add_assign(&mut self, other: Self) {
-        self.nbytes += other.nbytes;
-        self.stored_nbytes += other.stored_nbytes;
-        self.cbytes += other.cbytes;
-        self.unknown += other.unknown;
+        self.count += other.count;
+        self.least.iter_mut().zip(other.least).for_each(|(least, other)| *least = other.min(*least));
+        self.largest
+            .iter_mut()
+            .zip(other.largest)
+            .for_each(|(largest, other)| *largest = other.max(*largest));
     }
 }
 
-/// The names of the sums.
-const SUMS: [&str; 2] = ["nbytes", "cbytes"];
-
-/// The number of arrays of each key, and the sums over them: `N` is 2, or 0 for a tally without sums.
-struct Tally<K, const N: usize = 0>(HashMap<K, (u64, [i128; N])>);
-
-impl<K, const N: usize> Default for Tally<K, N> {
-    fn default() -> Self {
-        Self(HashMap::new())
-    }
-}
-
-impl<K: Hash + Ord, const N: usize> Tally<K, N> {
-    fn add(&mut self, key: K, count: u64, sums: [i128; N]) {
-        let (known, known_sums) = self.0.entry(key).or_insert((0, [0; N]));
-        *known += count;
-        known_sums.iter_mut().zip(sums).for_each(|(known, more)| *known += more);
-    }
-
-    fn merge(&mut self, others: Self) {
-        others.0.into_iter().for_each(|(key, (count, sums))| self.add(key, count, sums));
-    }
-
-    /// The most frequent first; equally frequent ones in their own order.
-    fn sorted(self) -> Vec<(K, u64, [i128; N])> {
-        let mut counts: Vec<_> = self.0.into_iter().map(|(key, (count, sums))| (key, count, sums)).collect();
-        counts.sort_by(|(a, a_count, _), (b, b_count, _)| (Reverse(a_count), a).cmp(&(Reverse(b_count), b)));
-        counts
-    }
-
-    /// A table of the most frequent ones, with a row for the others.
-    fn table(self, heading: &str, nouns: &str, name: impl Fn(&K) -> String) -> String {
-        let row = |count: u64, sums: [i128; N], name: String| {
-            [count.to_string()].into_iter().chain(sums.map(short_size)).chain([name]).collect()
-        };
-        let counts = self.sorted();
-        let mut rows: Vec<_> =
-            counts.iter().map(|(key, count, sums)| row(*count, *sums, name(key))).collect();
-        // A single further row takes no more room than "1 other".
-        if let Some(rest) = counts.get(SHOWN..).filter(|rest| rest.len() > 1) {
-            let (mut count, mut sums) = (0, [0; N]);
-            for (_, more, more_sums) in rest {
-                count += more;
-                sums.iter_mut().zip(more_sums).for_each(|(sum, more)| *sum += more);
-            }
-            rows.truncate(SHOWN);
-            rows.push(row(count, sums, format!("… {} other {nouns}", rest.len())));
-        }
-        let names = SUMS.iter().take(N).map(|name| name.to_uppercase());
-        let headings: Vec<_> = ["COUNT".into()].into_iter().chain(names).chain([heading.into()]).collect();
-        table(&headings, &rows)
-    }
-
-    /// The list for `--json`.
-    fn counted(self, name: &'static str) -> Vec<Counted<K, N>> {
-        self.sorted().into_iter().map(|(key, count, sums)| Counted { name, key, count, sums }).collect()
-    }
+#[derive(Default)]
+pub(crate) struct Summary {
+    /// By the list of the table.
+    counts: HashMap<(&'static str, Key), Sizes>,
+    ranks: BTreeMap<usize, Rank>,
+    sizes: Sizes,
 }
 
 impl Summary {
-    pub(crate) fn add_kind(&mut self, kind: ObjectKind) {
-        self.kinds.add(kind, 1, []);
-    }
-
-    pub(crate) fn add_failure(&mut self, code: &'static str) {
-        self.failures.add(code, 1, []);
+    /// Adds a frame or failure that has no sizes.
+    pub(crate) fn add_one(&mut self, table: &'static str, key: &dyn Display) {
+        self.count(table, Key::Text(key.to_string()), Sizes { count: 1, ..Sizes::default() });
     }
 
     pub(crate) fn add(&mut self, view: View<'_>) {
-        self.add_kind(view.kind);
-        let (Some(array), header) = (view.array, view.header) else { return };
-        let shape = array.shape().to_vec();
-        let sizes = Sizes::of(view);
+        self.add_one("kinds", &view.kind);
+        let Some(array) = view.array else { return };
+        let (shape, sizes) = (array.shape(), Sizes::of(view));
+        let chunks = array.chunkshape().iter().map(|&items| items.into()).collect();
         self.sizes += sizes;
-        let sums = [sizes.nbytes, sizes.cbytes];
-        self.codecs.add(header.codec.0, 1, sums);
-        self.layouts.add(array.meta().layout().name(), 1, []);
-        self.dtypes.add(text::dtype(array), 1, sums);
-        let one = Rank { count: 1, least: shape.clone(), largest: shape.clone() };
-        self.ranks.entry(shape.len()).or_default().merge(one);
-        self.chunks.add(array.chunkshape().to_vec(), 1, []);
-        self.shapes.add(shape, 1, []);
+        self.count("codecs", Key::Text(view.header.codec.to_string()), sizes);
+        self.count("layouts", Key::Text(array.meta().layout().to_string()), sizes);
+        self.count("dtypes", text::dtype(array).map_or(Key::Absent, Key::Text), sizes);
+        self.count("shapes", Key::Shape(shape.into()), sizes);
+        self.count("chunks", Key::Shape(chunks), sizes);
+        self.add_rank(Rank { ndim: shape.len(), count: 1, least: shape.into(), largest: shape.into() });
+    }
+
+    fn count(&mut self, table: &'static str, key: Key, sizes: Sizes) {
+        *self.counts.entry((table, key)).or_default() += sizes;
+    }
+
+    fn add_rank(&mut self, rank: Rank) {
+        match self.ranks.get_mut(&rank.ndim) {
+            Some(known) => *known += rank,
+            None => drop(self.ranks.insert(rank.ndim, rank)),
+        }
     }
 
     pub(crate) fn merge(&mut self, other: Self) {
         self.sizes += other.sizes;
-        self.kinds.merge(other.kinds);
-        self.codecs.merge(other.codecs);
-        self.layouts.merge(other.layouts);
-        self.failures.merge(other.failures);
-        self.dtypes.merge(other.dtypes);
-        self.shapes.merge(other.shapes);
-        self.chunks.merge(other.chunks);
-        for (ndim, rank) in other.ranks {
-            self.ranks.entry(ndim).or_default().merge(rank);
-        }
+        other.counts.into_iter().for_each(|((table, key), sizes)| self.count(table, key, sizes));
+        other.ranks.into_values().for_each(|rank| self.add_rank(rank));
     }
 
-    pub(crate) fn text(self, totals: Totals) -> String {
+    /// The counts of a table: the most frequent first, and equally frequent ones in their own order.
+    fn sorted(&self, table: &str) -> Vec<(&Key, Sizes)> {
+        let of_table = self.counts.iter().filter(|((of, _), _)| *of == table);
+        let mut counts: Vec<_> = of_table.map(|((_, key), &sizes)| (key, sizes)).collect();
+        counts.sort_by_key(|&(key, sizes)| (Reverse(sizes.count), key));
+        counts
+    }
+
+    /// A table of the most frequent ones, with a row for the others.
+    fn table(&self, (list, name, has_sums): (&str, &str, bool)) -> String {
+        let row = |Sizes { count, nbytes, cbytes, .. }: Sizes, name: String| {
+            let sums = [nbytes, cbytes].into_iter().filter(|_| has_sums).map(short_size);
+            [count.to_string()].into_iter().chain(sums).chain([name]).collect()
+        };
+        let counts = self.sorted(list);
+        let mut rows: Vec<Vec<_>> = counts.iter().map(|(key, sizes)| row(*sizes, key.to_string())).collect();
+        // A single further row takes no more room than "1 other".
+        if let Some(rest) = counts.get(SHOWN..).filter(|rest| rest.len() > 1) {
+            let mut others = Sizes::default();
+            for (_, sizes) in rest {
+                others += *sizes;
+            }
+            rows.truncate(SHOWN);
+            rows.push(row(others, format!("… {} other {}", rest.len(), list.replace('_', " "))));
+        }
+        let sums: &[&str] = if has_sums { &["NBYTES", "CBYTES"] } else { &[] };
+        table(&[&["COUNT"], sums, &[&name.to_uppercase()]].concat(), &rows)
+    }
+
+    pub(crate) fn text(&self, totals: Totals) -> String {
         let mut text = format!("{totals}\n");
         if totals.arrays > 0 {
             text += &self.sizes.to_string();
         }
-        if !self.failures.0.is_empty() {
-            text += &self.failures.table("FAILURE", "failures", |code| (*code).into());
-        }
-        if !self.kinds.0.is_empty() {
-            text += &self.kinds.table("KIND", "kinds", ObjectKind::to_string);
-        }
-        // Without arrays, the other tables are empty.
-        if self.ranks.is_empty() {
-            return text;
-        }
-        let ranks = self.ranks.iter().map(|(ndim, rank)| {
-            vec![rank.count.to_string(), ndim.to_string(), short(&rank.least), short(&rank.largest)]
+        text.extend(TABLES.map(|of| self.table(of)));
+        let ranks = self.ranks.values().map(|Rank { ndim, count, least, largest }| {
+            vec![count.to_string(), ndim.to_string(), short(least), short(largest)]
         });
-        let ranks: Vec<_> = ranks.collect();
-        let dtype = |dtype: &Option<String>| shortened(dtype.as_deref().unwrap_or("none"), WIDEST);
-        text += &self.codecs.table("CODEC", "codecs", |&number| Codec(number).to_string());
-        text += &self.layouts.table("LAYOUT", "layouts", |layout| (*layout).into());
-        text += &self.dtypes.table("DTYPE", "dtypes", dtype);
-        text += &table(&["COUNT", "RANK", "LEAST", "LARGEST"].map(String::from), &ranks);
-        text += &self.shapes.table("SHAPE", "shapes", |shape| short(shape));
-        text + &self.chunks.table("CHUNKS", "chunk shapes", |chunks| short(chunks))
+        text + &table(&["COUNT", "RANK", "LEAST", "LARGEST"], &ranks.collect::<Vec<_>>())
     }
 
-    pub(crate) fn json(self, totals: Totals) -> Vec<u8> {
-        let codecs = self.codecs.counted("codec").into_iter();
-        let ranks = self.ranks.into_iter();
+    pub(crate) fn json(&self, totals: Totals) -> Vec<u8> {
+        let list = |(list, name, has_sums): (_, _, bool)| {
+            let entry = |(key, Sizes { count, nbytes, cbytes, .. })| Entry {
+                key: BTreeMap::from([(name, key)]),
+                count,
+                nbytes: has_sums.then_some(nbytes),
+                cbytes: has_sums.then_some(cbytes),
+            };
+            (list, self.sorted(list).into_iter().map(entry).collect())
+        };
         line(&SummaryRecord {
             arrays: totals.arrays,
             stores: totals.stores,
@@ -256,36 +235,26 @@ impl Summary {
             failures: totals.failures,
             sizes: self.sizes,
             cratio: self.sizes.ratio(),
-            failure_codes: self.failures.counted("code"),
-            kinds: self.kinds.counted("kind"),
-            codecs: codecs
-                .map(|Counted { name, key, count, sums }| Counted {
-                    name,
-                    key: Codec(key).to_string(),
-                    count,
-                    sums,
-                })
-                .collect(),
-            layouts: self.layouts.counted("layout"),
-            dtypes: self.dtypes.counted("dtype"),
-            ranks: ranks.map(|(ndim, rank)| RankRecord { ndim, rank }).collect(),
-            shapes: self.shapes.counted("shape"),
-            chunks: self.chunks.counted("chunks"),
+            lists: TABLES.map(list).into(),
+            ranks: self.ranks.values().collect(),
         })
     }
 }
 
-/// A table with counts and sizes aligned to the right.
-pub(super) fn table(headings: &[String], rows: &[Vec<String>]) -> String {
+/// A table with counts and sizes aligned to the right, below an empty line; empty without rows.
+pub(super) fn table(headings: &[&str], rows: &[Vec<String>]) -> String {
+    if rows.is_empty() {
+        return String::new();
+    }
     let is_number = |heading: &str| ["COUNT", "NBYTES", "CBYTES"].contains(&heading);
-    let side = |heading: &String| if is_number(heading) { Side::Right } else { Side::Left };
+    let side = |heading: &&str| if is_number(heading) { Side::Right } else { Side::Left };
     let columns = Columns::new(headings.iter().map(|heading| (side(heading), WIDEST)));
     format!("\n{}", columns.within(width(&io::stdout())).table(headings, rows))
 }
 
 /// The summary as `--json` prints it.
 #[derive(Serialize)]
-struct SummaryRecord {
+struct SummaryRecord<'s> {
     arrays: u64,
     stores: u64,
     tables: u64,
@@ -294,39 +263,19 @@ struct SummaryRecord {
     #[serde(flatten)]
     sizes: Sizes,
     cratio: Option<f64>,
-    failure_codes: Vec<Counted<&'static str>>,
-    kinds: Vec<Counted<ObjectKind>>,
-    codecs: Vec<Counted<String, 2>>,
-    layouts: Vec<Counted<&'static str>>,
-    dtypes: Vec<Counted<Option<String>, 2>>,
-    ranks: Vec<RankRecord>,
-    shapes: Vec<Counted<Vec<i64>>>,
-    chunks: Vec<Counted<Vec<i32>>>,
-}
-
-#[derive(Serialize)]
-struct RankRecord {
-    ndim: usize,
     #[serde(flatten)]
-    rank: Rank,
+    lists: BTreeMap<&'static str, Vec<Entry<'s>>>,
+    ranks: Vec<&'s Rank>,
 }
 
-/// An entry of a tally as JSON: the key under `name`, its count and its sums.
-struct Counted<K, const N: usize = 0> {
-    name: &'static str,
-    key: K,
+/// A row of a table as JSON.
+#[derive(Serialize)]
+struct Entry<'s> {
+    #[serde(flatten)]
+    key: BTreeMap<&'static str, &'s Key>,
     count: u64,
-    sums: [i128; N],
-}
-
-impl<K: Serialize, const N: usize> Serialize for Counted<K, N> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut object = serializer.serialize_map(None)?;
-        object.serialize_entry(self.name, &self.key)?;
-        object.serialize_entry("count", &self.count)?;
-        for (name, sum) in SUMS.iter().zip(&self.sums) {
-            object.serialize_entry(name, sum)?;
-        }
-        object.end()
-    }
+    #[serde(skip_serializing_if = "Option::is_none")]
+    nbytes: Option<i128>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cbytes: Option<i128>,
 }

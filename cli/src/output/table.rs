@@ -53,7 +53,11 @@ impl Columns {
     }
 
     /// All rows as lines, below their headings.
-    pub(crate) fn table<C: AsRef<str>>(mut self, headings: &[C], rows: &[impl AsRef<[C]>]) -> String {
+    pub(crate) fn table<C: AsRef<str>>(
+        mut self,
+        headings: &[impl AsRef<str>],
+        rows: &[impl AsRef<[C]>],
+    ) -> String {
         self.fit(headings);
         for row in rows {
             self.fit(row.as_ref());

@@ -1,7 +1,13 @@
 //! The progress line of long work.
 
 use std::fmt::Display;
+#[cfg(unix)]
+use std::fs::File;
 use std::io::{self, IsTerminal};
+#[cfg(unix)]
+use std::os::fd::AsFd;
+#[cfg(unix)]
+use std::os::unix::fs::FileTypeExt;
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
@@ -10,6 +16,17 @@ use super::messages::complain;
 
 /// The time before progress is shown.
 const LONG: Duration = Duration::from_secs(1);
+
+/// Whether standard output is a pipe. Where that is unknown, it is assumed.
+fn is_piped() -> bool {
+    #[cfg(unix)]
+    {
+        let stdout = io::stdout().as_fd().try_clone_to_owned().map(File::from);
+        stdout.and_then(|stdout| stdout.metadata()).is_ok_and(|output| output.file_type().is_fifo())
+    }
+    #[cfg(not(unix))]
+    true
+}
 
 /// A line on standard error that shows the progress, if standard error is a terminal that does not also show the
 /// output.
@@ -43,8 +60,8 @@ impl Progress {
     }
 
     fn new(is_silent: bool, template: &'static str, all: Option<u64>) -> Self {
-        // Output on the same terminal would run into the progress.
-        let is_free = is_silent || !io::stdout().is_terminal();
+        // Output on the same terminal would run into the progress, also that of a pipe's reader, such as `head`.
+        let is_free = is_silent || !io::stdout().is_terminal() && !is_piped();
         let start = (is_free && io::stderr().is_terminal()).then(Instant::now);
         Self { start, template, all, bar: None }
     }

@@ -277,16 +277,6 @@ fn encode_says_why_shapes_do_not_work_together() {
 }
 
 #[test]
-fn blocks_that_exceed_their_chunks_are_a_remark() {
-    let shapes = ["encode", "--shape", "3,5", "--chunks", "2,3", "--dtype", "<i4", "--blocks"];
-    let output = run(root(), &[&shapes[..], &["2,4"]].concat());
-    let remark = "b2nd: --blocks has 4 in dimension 1, more than the 3 of --chunks: python-blosc2 cannot create such an array\n";
-    assert_eq!((output.status.code(), text(&output.stderr)), (Some(0), remark));
-    assert!(!output.stdout.is_empty());
-    assert_eq!(text(&run(root(), &[&shapes[..], &["2,3"]].concat()).stderr), "");
-}
-
-#[test]
 fn numbers_that_cannot_be_read_are_shown_with_their_range() {
     for (chunks, expected) in [
         ("3z5", "'3z5' is not a whole number; write numbers between commas, such as 400,3"),

@@ -80,6 +80,8 @@ fn a_frame_of_many_chunks_is_listed_in_its_turn() {
     let expected = [of("a.b2nd", 4), of("b.b2nd", 10_000), of("c.b2nd", 4)].concat();
     assert_eq!(listed(&[]), expected);
     let mut unordered = listed(&["--unordered"]);
+    let changes = unordered.chunk_by(|(a, _), (b, _)| a == b).count();
+    assert_eq!(changes, 3, "no frame is listed between the chunks of another one");
     unordered.sort();
     assert_eq!(unordered, expected);
     let output = run(folder.path(), &["chunks"]);

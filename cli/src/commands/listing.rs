@@ -1,45 +1,75 @@
-//! The output of `ls`: rows, JSON objects, addresses or a summary.
+//! The listing of `ls`: rows, JSON objects, addresses or a summary.
 
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::time::{Duration, Instant};
 
 use b2nd_frame::ObjectKind;
+use clap::{Args, ValueHint, value_parser};
+use serde::Serialize;
 
-use super::items::Stats;
-use super::json::add_line;
-use super::record::Record;
-use super::row::{Row, RowFormat};
-use super::sort::{First, Order, SortKey};
-use super::store::StoreRecord;
-use super::summary::Summary;
-use super::table::Columns;
-use super::totals::Totals;
 use crate::input::{ArrayFilter, Failure, Location, View};
+use crate::output::items::Stats;
+use crate::output::json::add_line;
+use crate::output::record::Record;
+use crate::output::row::{Row, RowFormat};
+use crate::output::sort::{First, Order, SortBy, SortKey};
+use crate::output::store::StoreRecord;
+use crate::output::summary::Summary;
+use crate::output::table::Columns;
+use crate::output::totals::Totals;
 use crate::terminal::{BOLD, Outcome, Progress, remark, width};
 use crate::text::count;
 
-/// The output form of a listing.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Form {
-    Rows,
-    Json,
-    Summary,
-    Addresses,
+/// Which frames are listed, and how.
+#[derive(Args)]
+#[expect(clippy::struct_excessive_bools, reason = "one field per option")]
+pub(super) struct Options {
+    #[command(flatten)]
+    pub(super) filter: ArrayFilter,
+    /// Find frames anywhere in each file, such as an HDF5 or ASDF file
+    #[arg(long)]
+    pub(super) scan: bool,
+    /// List frames without an array too, such as super-chunks
+    #[arg(short, long, conflicts_with = "summary")]
+    pub(super) all: bool,
+    /// Print a JSON object for each array or failure, one per line
+    #[arg(long)]
+    pub(super) json: bool,
+    /// Print totals: sizes, in all and by codec and dtype; the numbers of frames by kind, of arrays by codec, layout,
+    /// dtype, rank, shape and chunk shape, and of failures by code
+    #[arg(long)]
+    pub(super) summary: bool,
+    /// Show the ratio, codec and level, and read the chunk index to show how many of the chunks are stored
+    #[arg(short, long, conflicts_with_all = ["scan", "summary"])]
+    pub(super) long: bool,
+    /// Read all items, and show their minimum and maximum, and how many are NaN, infinite and zero
+    #[arg(long, conflicts_with_all = ["summary", "print0"])]
+    pub(super) stats: bool,
+    /// Show sizes as exact numbers of bytes, as --json does
+    #[arg(long, conflicts_with_all = ["json", "summary"])]
+    bytes: bool,
+    /// Sort all arrays by KEY before printing; those for which it is unknown come last
+    #[arg(long, value_name = "KEY", conflicts_with = "summary")]
+    pub(super) sort: Option<SortBy>,
+    /// With --sort, print only the first COUNT, and keep no more in memory
+    #[arg(short = 'n', long, value_name = "COUNT", value_parser = value_parser!(u32).range(1..), value_hint = ValueHint::Other, requires = "sort")]
+    pub(super) limit: Option<u32>,
+    /// Reverse the order of --sort
+    #[arg(short, long, requires = "sort")]
+    reverse: bool,
+    /// Print only addresses, unescaped, each followed by a NUL byte, for `xargs -0`
+    #[arg(long, conflicts_with_all = ["json", "summary", "long"])]
+    pub(super) print0: bool,
 }
 
-/// The options of a listing.
-#[derive(Clone, Copy)]
-pub(crate) struct Plan<'p> {
-    pub(crate) form: Form,
-    /// Whether --json is set. A summary can be JSON too, so `form` does not tell.
-    pub(crate) is_json: bool,
-    pub(crate) format: RowFormat,
-    pub(crate) order: Option<Order>,
-    /// The number of sorted entries to print.
-    pub(crate) limit: usize,
-    /// Whether frames without an array are listed.
-    pub(crate) all: bool,
-    pub(crate) filter: &'p ArrayFilter,
+impl Options {
+    fn format(&self) -> RowFormat {
+        RowFormat { is_long: self.long, has_stats: self.stats, is_exact: self.bytes }
+    }
+
+    fn order(&self) -> Option<Order> {
+        self.sort.map(|by| Order { by, is_reverse: self.reverse })
+    }
 }
 
 /// The output for a frame or store that is sorted.
@@ -50,8 +80,8 @@ enum Sorted {
 }
 
 /// The output and the counts of a batch of files.
-pub(crate) struct ListingBatch<'p> {
-    plan: Plan<'p>,
+pub(super) struct ListingBatch<'o> {
+    options: &'o Options,
     totals: Totals,
     /// Lines of JSON, or addresses.
     bytes: Vec<u8>,
@@ -64,11 +94,11 @@ pub(crate) struct ListingBatch<'p> {
 /// The approximate length of a line of JSON, to reserve memory.
 const LINE_LEN: usize = 1024;
 
-impl<'p> ListingBatch<'p> {
-    pub(crate) fn new(plan: Plan<'p>, files: usize) -> Self {
-        let room = if plan.form == Form::Json && plan.order.is_none() { files * LINE_LEN } else { 0 };
+impl<'o> ListingBatch<'o> {
+    pub(super) fn new(options: &'o Options, files: usize) -> Self {
+        let room = if options.json && options.sort.is_none() { files * LINE_LEN } else { 0 };
         Self {
-            plan,
+            options,
             totals: Totals { files: files as u64, ..Totals::default() },
             bytes: Vec::with_capacity(room),
             rows: Vec::new(),
@@ -79,33 +109,31 @@ impl<'p> ListingBatch<'p> {
     }
 
     /// Lists a store or a table.
-    pub(crate) fn take_store(&mut self, record: StoreRecord) {
+    pub(super) fn take_store(&mut self, record: &StoreRecord) {
         // A filter is about arrays.
-        if !self.plan.filter.is_none() {
+        if !self.options.filter.is_none() {
             return;
         }
         let is_table = record.kind == ObjectKind::CTable;
         *(if is_table { &mut self.totals.tables } else { &mut self.totals.stores }) += 1;
-        let Plan { form, format, order, .. } = self.plan;
-        let key = order.map(|order| order.key_of_store(&record));
-        match form {
-            Form::Summary => self.summary.add_kind(record.kind),
-            Form::Json => self.add_bytes(key, |lines| add_line(lines, &record)),
-            Form::Addresses => self.add_bytes(key, |list| add_address(list, record.address.location())),
-            Form::Rows => self.add_row(key, Row::of_store(record, format)),
+        if self.options.summary {
+            return self.summary.add_one("kinds", &record.kind);
         }
+        let key = self.options.order().map(|order| order.key_of_store(record));
+        let location = record.address.location();
+        self.add(key, location, record, |format| Row::of_store(record, format));
     }
 
     /// Lists a frame, or the failure to read it.
-    pub(crate) fn take(&mut self, view: Result<View<'_>, Failure>) {
-        let Plan { form, format, order, all, filter, .. } = self.plan;
+    pub(super) fn take(&mut self, view: Result<View<'_>, Failure>) {
+        let Options { filter, all, summary, stats, .. } = self.options;
         let view = match view {
             Ok(view) => view,
             Err(failure) => return self.take_failure(failure),
         };
         // This frame is a store in a single file.
         if view.array.is_none() && view.kind == ObjectKind::EmbedStore {
-            return self.take_store(StoreRecord::of_file(view));
+            return self.take_store(&StoreRecord::of_file(view));
         }
         let is_array = view.array.is_some();
         if !filter.is_none() && !filter.wants(view) {
@@ -113,7 +141,14 @@ impl<'p> ListingBatch<'p> {
             return;
         }
         *(if is_array { &mut self.totals.arrays } else { &mut self.totals.others }) += 1;
-        let stats = if format.has_stats && is_array {
+        if *summary {
+            return self.summary.add(view);
+        }
+        if !is_array && !all {
+            self.totals.hides = true;
+            return;
+        }
+        let stats = if *stats && is_array {
             // The other threads have the other files.
             Stats::at(view.location, Some(1), &mut |_| {}).unwrap_or_else(|failure| {
                 self.take_failure(failure);
@@ -122,53 +157,45 @@ impl<'p> ListingBatch<'p> {
         } else {
             None
         };
-        let key = order.map(|order| order.key_of_frame(view));
-        match form {
-            Form::Summary => self.summary.add(view),
-            _ if !is_array && !all => self.totals.hides = true,
-            Form::Json => self.add_bytes(key, |lines| {
-                add_line(lines, &Record { stats: stats.as_ref(), ..Record::of(view) });
-            }),
-            Form::Addresses => self.add_bytes(key, |list| add_address(list, view.location)),
-            Form::Rows => self.add_row(key, Row::of_frame(view, stats.as_ref(), format)),
-        }
+        let key = self.options.order().map(|order| order.key_of_frame(view));
+        let record = Record { stats: stats.as_ref(), ..Record::of(view) };
+        self.add(key, view.location, &record, |format| Row::of_frame(view, stats.as_ref(), format));
     }
 
     fn take_failure(&mut self, failure: Failure) {
         self.totals.failures += 1;
-        if self.plan.form == Form::Summary {
-            self.summary.add_failure(failure.error.code);
+        if self.options.summary {
+            self.summary.add_one("failure_codes", &failure.error.code);
         }
-        if self.plan.is_json {
-            add_line(&mut self.bytes, &failure);
+        if self.options.json { add_line(&mut self.bytes, &failure) } else { self.failures.push(failure) }
+    }
+
+    /// Adds the output for a frame or store: its address, its object or its row, which are printed as they are, or sorted
+    /// first.
+    fn add(
+        &mut self,
+        key: Option<SortKey>,
+        location: Location<'_>,
+        record: &impl Serialize,
+        row: impl FnOnce(RowFormat) -> Row,
+    ) {
+        let Options { json, print0, .. } = *self.options;
+        if !json && !print0 {
+            let row = row(self.options.format());
+            return match key {
+                Some(key) => self.sorted.push((key, Sorted::Row(row.into()))),
+                None => self.rows.push(row),
+            };
+        }
+        let mut bytes = Vec::new();
+        let out = if key.is_some() { &mut bytes } else { &mut self.bytes };
+        if print0 {
+            out.extend(location.address().into_iter().chain([0]));
         } else {
-            self.failures.push(failure);
+            add_line(out, record);
         }
+        self.sorted.extend(key.map(|key| (key, Sorted::Bytes(bytes))));
     }
-
-    /// Adds bytes that are printed as they are, or sorted first.
-    fn add_bytes(&mut self, key: Option<SortKey>, write: impl FnOnce(&mut Vec<u8>)) {
-        match key {
-            Some(key) => {
-                let mut bytes = Vec::new();
-                write(&mut bytes);
-                self.sorted.push((key, Sorted::Bytes(bytes)));
-            }
-            None => write(&mut self.bytes),
-        }
-    }
-
-    fn add_row(&mut self, key: Option<SortKey>, row: Row) {
-        match key {
-            Some(key) => self.sorted.push((key, Sorted::Row(row.into()))),
-            None => self.rows.push(row),
-        }
-    }
-}
-
-fn add_address(list: &mut Vec<u8>, location: Location<'_>) {
-    list.extend(location.address());
-    list.push(0);
 }
 
 /// Rows are held back up to this number, so that their columns can be aligned.
@@ -178,7 +205,7 @@ const HELD_BACK: usize = 1000;
 const PATIENCE: Duration = Duration::from_millis(200);
 
 /// The state of the output.
-pub(crate) struct Listing {
+pub(super) struct Listing {
     is_json: bool,
     totals: Totals,
     held_back: usize,
@@ -193,11 +220,10 @@ pub(crate) struct Listing {
 }
 
 impl Listing {
-    pub(crate) fn new(plan: Plan<'_>, is_ordered: bool) -> Self {
+    pub(super) fn new(options: &Options, is_ordered: bool) -> Self {
         let is_watched = io::stdout().is_terminal();
-        let Plan { form, is_json, format, order, limit, .. } = plan;
         Self {
-            is_json,
+            is_json: options.json,
             totals: Totals::default(),
             // --unordered promises to print rows as soon as they are known.
             held_back: if is_ordered { HELD_BACK } else { 0 },
@@ -206,14 +232,14 @@ impl Listing {
             rows: Vec::new(),
             columns: Columns::new(RowFormat::sides()).within(width(&io::stdout())),
             // Programs that read the output need no headings.
-            headings: is_watched.then(|| format.headings()),
-            summary: (form == Form::Summary).then(Summary::default),
-            first: order.map(|_| First::new(limit)),
-            progress: Progress::of_files(order.is_some() || form == Form::Summary),
+            headings: is_watched.then(|| options.format().headings()),
+            summary: options.summary.then(Summary::default),
+            first: options.sort.map(|_| First::new(options.limit.map_or(usize::MAX, |limit| limit as usize))),
+            progress: Progress::of_files(options.sort.is_some() || options.summary),
         }
     }
 
-    pub(crate) fn take(&mut self, batch: ListingBatch<'_>) -> io::Result<()> {
+    pub(super) fn take(&mut self, batch: ListingBatch<'_>) -> io::Result<()> {
         self.totals.add(batch.totals);
         self.progress.show(self.totals.files);
         for failure in &batch.failures {
@@ -275,7 +301,7 @@ impl Listing {
         self.print_rows()
     }
 
-    pub(crate) fn end(mut self) -> Outcome {
+    pub(super) fn end(mut self) -> Outcome {
         // Removes the progress from the screen before the output.
         self.progress.end();
         self.print_sorted()?;
