@@ -39,8 +39,9 @@ def main():
                 items = np.frombuffer(raw, dtype).reshape(chunk)
                 blocks = [rng.randint(1, length) for length in chunk]
                 text = dtype.str if dtype.names is None else str(dtype)
-                asked = {"shape": chunk, "blockshape": blocks, "dtype": text, "items": items.tobytes().hex()}
-                asked |= {"codec": rng.choice([0, 1, 2, 4, 5]), "is_stored": rng.random() < 0.3}
+                asked = {"shape": chunk, "chunkshape": chunk, "blockshape": blocks, "dtype": text, "typesize": dtype.itemsize}
+                asked |= {"items": items.tobytes().hex(), "codec": rng.choice([0, 1, 2, 4, 5]), "is_stored": rng.random() < 0.3}
+                asked |= {"level": 5, "split_mode": 3, "filters": [1]}
                 frame = bytes.fromhex(say(asked))
                 start = [position * length for position, length in zip(at, chunk)]
                 dataset.id.write_direct_chunk(tuple(start), frame)
