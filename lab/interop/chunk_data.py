@@ -84,21 +84,13 @@ def compressed(rng):
 
 def special(rng):
     """A chunk of one value, also of more than 255 bytes, or one that was never written."""
-    typesize = typesize_of(rng)
-    count = rng.randint(1, 500)
     kind = rng.choice(["value", "zeros", "nan", "uninit"])
-    schunk = blosc2.SChunk(chunksize=typesize * count, cparams={"typesize": 8 if kind == "nan" else typesize, "nthreads": 1})
-    value = random.Random(count).randbytes(typesize)
-    if kind == "value":
-        schunk.fill_special(count, blosc2.SpecialValue.VALUE, value)
-        data = value * count
-    elif kind == "nan":
-        typesize, data = 8, np.full(count, np.nan, "<f8").tobytes()
-        schunk = blosc2.SChunk(chunksize=8 * count, cparams={"typesize": 8})
-        schunk.fill_special(count, blosc2.SpecialValue.NAN)
-    else:
-        data = bytes(typesize * count)
-        schunk.fill_special(count, blosc2.SpecialValue.ZERO if kind == "zeros" else blosc2.SpecialValue.UNINIT)
+    typesize, count = 8 if kind == "nan" else typesize_of(rng), rng.randint(1, 500)
+    value = {"value": random.Random(count).randbytes(typesize), "nan": np.float64("nan").tobytes()}.get(kind, bytes(typesize))
+    schunk = blosc2.SChunk(chunksize=typesize * count, cparams={"typesize": typesize, "nthreads": 1})
+    special = getattr(blosc2.SpecialValue, {"zeros": "ZERO"}.get(kind, kind.upper()))
+    schunk.fill_special(count, special, value if kind == "value" else None)
+    data = value * count
     return {"special": kind, "typesize": typesize}, data, schunk.get_chunk(0)
 
 

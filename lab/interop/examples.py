@@ -6,7 +6,6 @@ Prints a JSON object per line, and waits for a line after each: `{"hdf5", "chunk
 file to be written, with 0.5 times the number of each item.
 """
 
-import json
 import sys
 from pathlib import Path
 
@@ -15,10 +14,7 @@ import h5py
 import hdf5plugin
 import numpy as np
 
-
-def say(line):
-    print(json.dumps(line), flush=True)
-    sys.stdin.readline()
+from shared import say
 
 
 def main(folder):

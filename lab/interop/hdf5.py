@@ -6,13 +6,14 @@ Prints a JSON object per line: an array, `{"shape": ..., "items": ...}`, for whi
 expected. If other items are read back, the script fails with an exception.
 """
 
-import json
 import random
 import sys
 
 import h5py
 import hdf5plugin
 import numpy as np
+
+from shared import say
 
 DTYPES = ["u1", "<i2", "<i4", "<f8", "<c16", "S5", "S300", [("a", "<i4"), ("b", "<f8"), ("c", "S3")]]
 
@@ -38,10 +39,10 @@ def main():
                 items = np.frombuffer(raw, dtype).reshape(chunk)
                 blocks = [rng.randint(1, length) for length in chunk]
                 text = dtype.str if dtype.names is None else str(dtype)
-                asked = {"shape": chunk, "blockshape": blocks, "dtype": text, "items": items.tobytes().hex()}
-                asked |= {"codec": rng.choice([0, 1, 2, 4, 5]), "is_stored": rng.random() < 0.3}
-                print(json.dumps(asked), flush=True)
-                frame = bytes.fromhex(sys.stdin.readline())
+                asked = {"shape": chunk, "chunkshape": chunk, "blockshape": blocks, "dtype": text, "typesize": dtype.itemsize}
+                asked |= {"items": items.tobytes().hex(), "codec": rng.choice([0, 1, 2, 4, 5]), "is_stored": rng.random() < 0.3}
+                asked |= {"level": 5, "split_mode": 3, "filters": [1]}
+                frame = bytes.fromhex(say(asked))
                 start = [position * length for position, length in zip(at, chunk)]
                 dataset.id.write_direct_chunk(tuple(start), frame)
                 inside = tuple(slice(first, first + length) for first, length in zip(start, chunk))

@@ -13,6 +13,7 @@ import dataclasses
 import json
 import os
 import sys
+from pathlib import Path
 
 import blosc2
 import fsspec
@@ -214,24 +215,19 @@ def ctable(at):
 
 
 def remote(at):
-    memory = fsspec.filesystem("memory")
-    with open(at("ndarray.b2nd"), "rb") as file:
-        memory.pipe_file("/kinds/a.b2nd", file.read())
+    for name, address in ("ndarray.b2nd", "a.b2nd"), ("treestore.b2z", "t.b2z"), ("ctable.b2z", "c.b2z"):
+        fsspec.filesystem("memory").pipe_file(f"/kinds/{address}", Path(at(name)).read_bytes())
     array = blosc2.RemoteArray("memory://kinds/a.b2nd", cache_policy=blosc2.CachePolicy.MEMORY)
     array[:]
     array.save(at("remotearray-warm.b2nd"))
     array.save(at("remotearray-cold.b2nd"), include_cache=False)
 
-    with open(at("treestore.b2z"), "rb") as file:
-        memory.pipe_file("/kinds/t.b2z", file.read())
     cache = at("remotestore-cache")
     with blosc2.RemoteStore("memory://kinds/t.b2z", cache_dir=cache) as store:
         store["a"][:]
         store.save(at("remotestore.b2z"))
         with blosc2.TreeStore(at("treestore-remote-member.b2d"), mode="w") as tree:
             tree["/mount"] = store
-    with open(at("ctable.b2z"), "rb") as file:
-        memory.pipe_file("/kinds/c.b2z", file.read())
     blosc2.RemoteCTable("memory://kinds/c.b2z").save(at("remotectable.b2z"))
 
 

@@ -1,9 +1,10 @@
-"""Shared parts of the scripts here, of the studies and of the benchmarks: questions to python-blosc2 that may end its process, and tables."""
+"""Shared parts of the scripts here, of the studies and of the benchmarks: questions to python-blosc2 that may end its process, tables, and more."""
 
 import json
 import os
 import resource
 import signal
+import sys
 
 # The results of a question that ends its process, and the limits of that process.
 CRASH, HANG = "crash", "no answer"
@@ -52,3 +53,22 @@ def table(head, rows):
     rule = "|".join("---:" if name.endswith(":") else "---" for name in names)
     lines = [f"| {' | '.join(map(str, row))} |\n" for row in ([name.rstrip(":") for name in names], *rows)]
     return "".join([lines[0], f"|{rule}|\n", *lines[1:]])
+
+
+def say(line):
+    """Prints a line of JSON, and waits for the answer, which is a line too."""
+    print(json.dumps(line), flush=True)
+    if not (answer := sys.stdin.readline()):
+        sys.exit("nobody answers any more")
+    return answer
+
+
+def resized(old, shape):
+    """The items of an array after a resize; new ones are 0."""
+    # As above.
+    import numpy as np
+
+    new = np.zeros(shape, old.dtype)
+    common = tuple(slice(min(a, b)) for a, b in zip(old.shape, shape))
+    new[common] = old[common]
+    return new

@@ -5,7 +5,6 @@
 Prints a JSON object per line, and waits for a line after each: `{"path", "changes"}`, changes for one commit of the other side.
 """
 
-import json
 import random
 import sys
 from pathlib import Path
@@ -13,16 +12,11 @@ from pathlib import Path
 import blosc2
 import numpy as np
 
-CODECS = [blosc2.Codec.ZSTD, blosc2.Codec.LZ4, blosc2.Codec.LZ4HC, blosc2.Codec.BLOSCLZ, blosc2.Codec.ZLIB]
+import arrays
+from shared import resized, say
+
 FILTERS = [[], [blosc2.Filter.SHUFFLE], [blosc2.Filter.BITSHUFFLE]]
 DTYPES = ["u1", "<i2", ">i4", "<f4", "<f8", "|S5", "<c16"]
-
-
-def resized(old, shape):
-    new = np.zeros(shape, old.dtype)
-    common = tuple(slice(min(a, b)) for a, b in zip(old.shape, shape))
-    new[common] = old[common]
-    return new
 
 
 def items(rng, shape, dtype):
@@ -92,11 +86,6 @@ def agree(path, model, vlmeta, what):
     assert {name: array.schunk.vlmeta[name] for name in array.schunk.vlmeta.getall()} == vlmeta, what
 
 
-def say(line):
-    print(json.dumps(line), flush=True)
-    sys.stdin.readline()
-
-
 def main(folder, count, seed):
     for number in range(count):
         rng = random.Random(seed + number)
@@ -104,7 +93,7 @@ def main(folder, count, seed):
         shape = [rng.randint(1, 12) for _ in range(rng.randint(1, 3))]
         chunks = [rng.randint(1, 8) for _ in shape]
         blocks = [rng.randint(1, chunk) for chunk in chunks]
-        cparams = {"codec": rng.choice(CODECS), "filters": rng.choice(FILTERS), "nthreads": 1}
+        cparams = {"codec": rng.choice(arrays.CODECS), "filters": rng.choice(FILTERS), "nthreads": 1}
         model, vlmeta = items(rng, shape, dtype), {}
         blosc2.asarray(model, chunks=chunks, blocks=blocks, urlpath=path, contiguous=number % 3 > 0, cparams=cparams)
         for step in range(rng.randint(2, 10)):

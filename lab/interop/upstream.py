@@ -3,7 +3,7 @@
     lab/run upstream             exit status 1 if the output differs
     lab/run upstream --write     writes the output into the texts
 
-A text has at most one block of Python, and after it a block of text.
+A text has at most one block of Python or of shell, and after it a block of text.
 """
 
 import re
@@ -13,7 +13,8 @@ import tempfile
 from pathlib import Path
 
 TEXTS = Path(__file__).parent.parent.parent / "docs/upstream"
-BLOCKS = re.compile(r"```python\n(?P<code>.*?)```\n\n```text\n(?P<printed>.*?)```", re.DOTALL)
+PROGRAMS = {"python": [sys.executable], "sh": ["bash", "-e"]}
+BLOCKS = re.compile(r"```(?P<language>python|sh)\n(?P<code>.*?)```\n\n```text\n(?P<printed>.*?)```", re.DOTALL)
 
 faults = 0
 for path in sorted(TEXTS.glob("*.md")):
@@ -22,7 +23,7 @@ for path in sorted(TEXTS.glob("*.md")):
     if not block:
         continue
     with tempfile.TemporaryDirectory() as folder:
-        done = subprocess.run([sys.executable, "-c", block["code"]], cwd=folder, capture_output=True, text=True)
+        done = subprocess.run([*PROGRAMS[block["language"]], "-c", block["code"]], cwd=folder, capture_output=True, text=True)
     if done.returncode:
         sys.exit(f"{path.name}: {done.stderr}")
     if "--write" in sys.argv:

@@ -10,7 +10,6 @@ done. A difference ends the script with an exception. Array number FIRST of a se
 import ast
 import ctypes
 import itertools
-import json
 import math
 import os
 import random
@@ -21,6 +20,8 @@ import blosc2
 import ml_dtypes  # noqa: F401, gives NumPy the names of some dtypes
 import msgpack
 import numpy as np
+
+from shared import say
 
 LIBRARY = ctypes.CDLL(str(Path(blosc2.__file__).parent / "lib/libblosc2.so"))
 LIBRARY.blosc2_init()
@@ -397,12 +398,6 @@ def case(rng, path, told):
         del opened
         check_c(array, path, 0)
     say(told | {"verified": path})
-
-
-def say(line):
-    print(json.dumps(line), flush=True)
-    if not sys.stdin.readline():
-        sys.exit("nobody answers any more")
 
 
 def main():

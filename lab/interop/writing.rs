@@ -116,7 +116,9 @@ impl Asked<'_> {
         for (slot, id) in params.filters.iter_mut().rev().zip(self.filters().into_iter().rev()) {
             slot.id = id;
         }
-        compressed(params, &self.chunk(number))
+        let mut chunk = Vec::new();
+        Compressor::new(params).unwrap().compress_into(&self.chunk(number), &mut chunk).unwrap();
+        chunk
     }
 
     /// The ready-made chunk of a step, compressed by Python or by this project; `None` if it has none.
@@ -198,12 +200,6 @@ impl Asked<'_> {
     }
 }
 
-fn compressed(params: CParams, items: &[u8]) -> Vec<u8> {
-    let mut chunk = Vec::new();
-    Compressor::new(params).unwrap().compress_into(items, &mut chunk).unwrap();
-    chunk
-}
-
 /// The items of a region of an array.
 fn slice_of(items: &[u8], shape: &[u64], region: &[Range<u64>]) -> Vec<u8> {
     let Some((range, inner)) = region.split_first() else { return items.into() };
@@ -283,27 +279,12 @@ fn arrays_that_are_written_here_are_read_and_changed_elsewhere() {
 
 /// A frame of one chunk, as HDF5 has them.
 fn frame_for_hdf5(asked: &Asked) -> Vec<u8> {
-    let shape: Vec<i64> = asked.dimensions("shape");
-    let shapes = Shapes {
-        shape: &shape,
-        chunkshape: &asked.dimensions("shape"),
-        blockshape: &asked.dimensions("blockshape"),
-    };
-    let meta = Meta::new(shapes, asked.text("dtype")).unwrap();
-    let geometry = meta.geometry().unwrap();
-    let typesize = meta.parse_dtype().unwrap().unwrap().item_size();
-    let mut items = vec![0; geometry.chunk_nbytes(typesize).unwrap()];
-    geometry.chunk(0).unwrap().gather(&unhex(asked.text("items")), typesize, &mut items).unwrap();
-    if asked.0["is_stored"] == true {
-        let mut writer = FrameBuilder::new(meta).write_to(Cursor::new(Vec::new())).unwrap();
-        writer.write_uncompressed(0, &items).unwrap();
-        return writer.finish().unwrap().into_inner();
+    if asked.0["is_stored"] == false {
+        return FrameBuilder::new(asked.meta()).to_vec([asked.compressed(0)]).unwrap();
     }
-    let blocksize = usize::try_from(geometry.block_nitems()).unwrap() * typesize;
-    let mut params = CParams::new(typesize);
-    (params.blocksize, params.codec) = (blocksize, Codec(asked.number("codec")));
-    params.codec = if params.codec == Codec::LZ4HC { Codec::LZ4 } else { params.codec };
-    FrameBuilder::new(meta).to_vec([compressed(params, &items)]).unwrap()
+    let mut writer = FrameBuilder::new(asked.meta()).write_to(Cursor::new(Vec::new())).unwrap();
+    writer.write_uncompressed(0, &asked.chunk(0)).unwrap();
+    writer.finish().unwrap().into_inner()
 }
 
 #[test]

@@ -16,12 +16,14 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import NamedTuple
 
 import blosc2
 import numpy as np
 
-from shared import CRASH, HANG, answers, table
+from shared import CRASH, HANG, answers, resized, table
 from study import IS_QUICK, grouped, report, reported, scratch
 
 CHUNKS, BLOCKS, SHAPE = (4, 4), (2, 4), (12, 12)
@@ -48,16 +50,27 @@ def values(shape):
     return np.arange(1, np.prod(shape) + 1, dtype="<i4").reshape(shape)
 
 
-def resized(old, new):
-    result = np.zeros(new, old.dtype)
-    common = tuple(slice(min(a, b)) for a, b in zip(old.shape, new))
-    result[common] = old[common]
-    return result
+# The writers.
 
 
-# The writers: the data and vlmetalayers of a file before, the change, and the data and vlmetalayers after it.
+class State(NamedTuple):
+    """The data and the vlmetalayers of an array."""
 
-BEFORE_ALL = (values(SHAPE), {"unit": "kelvin"})
+    data: np.ndarray
+    vlmeta: dict
+
+
+class Writer(NamedTuple):
+    """A change of an array, which is called with the path and whether the frame is contiguous; the array before and after it."""
+
+    before: State | None
+    after: State
+    change: Callable
+
+
+KELVIN = {"unit": "kelvin"}
+SQUARE, ROW = State(values(SHAPE), KELVIN), State(values((1, 60))[0], KELVIN)
+SHORT_ROW = State(ROW.data[:36], KELVIN)
 
 
 def write(path, contiguous, data, vlmeta):
@@ -67,90 +80,60 @@ def write(path, contiguous, data, vlmeta):
         array.schunk.vlmeta[name] = value
 
 
-class Resize:
-    before = BEFORE_ALL
-
-    def __init__(self, shape):
-        self.shape = shape
-        self.after = (resized(values(SHAPE), shape), self.before[1])
-
-    def __call__(self, path, contiguous):
-        blosc2.open(path, mode="a").resize(self.shape)
+def opened(path):
+    return blosc2.open(path, mode="a")
 
 
-class Append:
-    items = values((1, 60))[0]
-    before = (items[:36], {"unit": "kelvin"})
-    after = (items, {"unit": "kelvin"})
-
-    def __call__(self, path, contiguous):
-        blosc2.open(path, mode="a").append(self.items[36:])
+def resize(shape):
+    return Writer(SQUARE, State(resized(SQUARE.data, shape), KELVIN), lambda path, _: opened(path).resize(shape))
 
 
-class Assign:
-    before = BEFORE_ALL
-    after = (values(SHAPE) + 1000, before[1])
+def set_vlmeta(name, value):
+    def change(path, contiguous):
+        array = opened(path)
+        array.schunk.vlmeta[name] = value
 
-    def __call__(self, path, contiguous):
-        blosc2.open(path, mode="a")[...] = self.after[0]
-
-
-class AsArray:
-    before = None
-    after = (values(SHAPE), {})
-
-    def __call__(self, path, contiguous):
-        write(path, contiguous, *self.after)
+    return Writer(SQUARE, State(SQUARE.data, KELVIN | {name: value}), change)
 
 
-class Vlmeta:
-    before = BEFORE_ALL
-
-    def __init__(self, name, value):
-        self.name, self.value = name, value
-        self.after = (self.before[0], self.before[1] | {name: value})
-
-    def __call__(self, path, contiguous):
-        array = blosc2.open(path, mode="a")
-        array.schunk.vlmeta[self.name] = self.value
+def assign(path, contiguous):
+    opened(path)[...] = SQUARE.data + 1000
 
 
-class Command:
+PARENT, NOWHERE = os.getpid(), os.open(os.devnull, os.O_WRONLY)
+
+
+def command(arguments, data=SHORT_ROW.data, vlmeta=KELVIN):
     """A change by `b2nd`. PATH in its arguments is the array."""
 
-    parent = os.getpid()
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    before = Append.before
-
-    def __init__(self, arguments, data=before[0], vlmeta=before[1]):
-        self.arguments, self.after = arguments, (data, vlmeta)
-
-    def __call__(self, path, contiguous):
-        command = [os.environ["B2ND"], *(path if word == "PATH" else word for word in self.arguments)]
-        if os.getpid() == self.parent:
-            subprocess.run(command, check=True, capture_output=True)
+    def change(path, contiguous):
+        words = [os.environ["B2ND"], *(path if word == "PATH" else word for word in arguments)]
+        if os.getpid() == PARENT:
+            subprocess.run(words, check=True, capture_output=True)
         else:
-            os.dup2(self.nowhere, 1)
-            os.dup2(self.nowhere, 2)
-            os.execv(command[0], command)
+            os.dup2(NOWHERE, 1)
+            os.dup2(NOWHERE, 2)
+            os.execv(words[0], words)
+
+    return Writer(SHORT_ROW, State(data, vlmeta), change)
 
 
 COMMANDS = {
-    "b2nd convert --append": Command(["convert", "--append", "0", "--slice", ":24", "PATH", "PATH"], data=np.concatenate([Append.items[:36], Append.items[:24]])),
-    "b2nd set --vlmeta": Command(["set", "--vlmeta", 'unit="celsius"', "PATH"], vlmeta={"unit": "celsius"}),
-    "b2nd set --remove-vlmeta": Command(["set", "--remove-vlmeta", "unit", "PATH"], vlmeta={}),
+    "b2nd convert --append": command(["convert", "--append", "0", "--slice", ":24", "PATH", "PATH"], data=np.append(SHORT_ROW.data, SHORT_ROW.data[:24])),
+    "b2nd set --vlmeta": command(["set", "--vlmeta", 'unit="celsius"', "PATH"], vlmeta={"unit": "celsius"}),
+    "b2nd set --remove-vlmeta": command(["set", "--remove-vlmeta", "unit", "PATH"], vlmeta={}),
 }
 WRITERS = {
-    "resize, more rows": Resize((24, 12)),
-    "resize, more columns": Resize((12, 24)),
-    "resize, fewer rows": Resize((4, 12)),
-    "resize, fewer columns": Resize((12, 4)),
-    "resize, both": Resize((24, 24)),
-    "append": Append(),
-    "a[...] = x": Assign(),
-    "asarray(urlpath=)": AsArray(),
-    "a new vlmetalayer": Vlmeta("notes", ["one", "two"] * 40),
-    "another value of a vlmetalayer": Vlmeta("unit", "celsius, or kelvin less 273.15"),
+    "resize, more rows": resize((24, 12)),
+    "resize, more columns": resize((12, 24)),
+    "resize, fewer rows": resize((4, 12)),
+    "resize, fewer columns": resize((12, 4)),
+    "resize, both": resize((24, 24)),
+    "append": Writer(SHORT_ROW, ROW, lambda path, _: opened(path).append(ROW.data[36:])),
+    "a[...] = x": Writer(SQUARE, State(SQUARE.data + 1000, KELVIN), assign),
+    "asarray(urlpath=)": Writer(None, State(SQUARE.data, {}), lambda path, contiguous: write(path, contiguous, SQUARE.data, {})),
+    "a new vlmetalayer": set_vlmeta("notes", ["one", "two"] * 40),
+    "another value of a vlmetalayer": set_vlmeta("unit", "celsius, or kelvin less 273.15"),
     **COMMANDS,
 }
 
@@ -186,7 +169,7 @@ def start(writer, path, contiguous, is_traced):
         if is_traced:
             ptrace(PTRACE_TRACEME, 0)
         os.kill(os.getpid(), signal.SIGSTOP)
-        writer(path, contiguous)
+        writer.change(path, contiguous)
         os._exit(0)
     os.waitpid(child, os.WUNTRACED)
     return child
@@ -255,15 +238,13 @@ def failing(folder, name, contiguous):
 
 
 def state(path):
-    """The data and the vlmetalayers; none of an empty super-chunk, which an array is at first."""
+    """The state of an array; None of an empty super-chunk, which it is at first."""
     array = blosc2.open(str(path), mode="r")
-    if not isinstance(array, blosc2.NDArray):
-        return None
-    return array[...], dict(array.schunk.vlmeta.getall())
+    return State(array[...], dict(array.schunk.vlmeta.getall())) if isinstance(array, blosc2.NDArray) else None
 
 
 def is_same(one, other):
-    return one[0].shape == other[0].shape and np.array_equal(one[0], other[0]) and one[1] == other[1]
+    return one.data.shape == other.data.shape and np.array_equal(one.data, other.data) and one.vlmeta == other.vlmeta
 
 
 def verdict(path, before, after):
@@ -302,7 +283,7 @@ def kills(folder, name, contiguous):
         return path
 
     begun = time.perf_counter()
-    writer(prepared("whole"), contiguous)
+    writer.change(prepared("whole"), contiguous)
     duration = time.perf_counter() - begun
     assert verdict(folder / "whole.b2nd", None, writer.after) == AFTER, name
     paths = []

@@ -156,30 +156,29 @@ def data_of(path):
     return blosc2.open(str(path), mode="r")[...]
 
 
-def header_cases(folder, name, values):
-    """A file for each byte of the header and each value."""
-    frame = headers.HeaderFrame(folder, name)
-    right = [data_of(frame.path)]
-    for at, field in enumerate(frame.fields):
-        old = frame.bytes[at]
-        for value in dict.fromkeys(value for value in values(old) if value != old):
-            write = copy(changed(frame.bytes, at, value), frame.file, frame.path)
-            yield {"name": name, "field": field, "at": at, "write": write, "right": right, "damaged": []}
-
-
-def chunk_cases(folder, name, values):
-    """A file for each byte of the header of chunk 1, and for some of its data."""
-    frame = damage.ChunkFrame(folder, name)
-    right = [data_of(frame.path)]
-    content = frame.file.read_bytes()
-    length = b2nd("chunks", "--json", frame.path)[damage.CHUNK]["cbytes"]
-    places = [*range(damage.HEADER), *random.sample(range(damage.HEADER, length), min(16, length - damage.HEADER))]
-    for at in places:
+def byte_cases(frame, name, places, values, damaged):
+    """A file for each place, which is an offset and its field, and each value."""
+    right, content = [data_of(frame.path)], frame.file.read_bytes()
+    for at, field in places:
         old = content[frame.start + at]
         for value in dict.fromkeys(value for value in values(old) if value != old):
             write = copy(changed(content, frame.start + at, value), frame.file, frame.path)
-            field = "header" if at < damage.HEADER else "data"
-            yield {"name": name, "field": field, "at": at, "write": write, "right": right, "damaged": [damage.CHUNK]}
+            yield {"name": name, "field": field, "at": at, "write": write, "right": right, "damaged": damaged}
+
+
+def header_cases(folder, name, values):
+    """Each byte of the header."""
+    frame = headers.HeaderFrame(folder, name)
+    return byte_cases(frame, name, enumerate(frame.fields), values, [])
+
+
+def chunk_cases(folder, name, values):
+    """Each byte of the header of chunk 1, and some of its data."""
+    frame = damage.ChunkFrame(folder, name)
+    length = b2nd("chunks", "--json", frame.path)[damage.CHUNK]["cbytes"]
+    of_data = random.sample(range(damage.HEADER, length), min(16, length - damage.HEADER))
+    places = [*((at, "header") for at in range(damage.HEADER)), *((at, "data") for at in of_data)]
+    return byte_cases(frame, name, places, values, [damage.CHUNK])
 
 
 def history(path, contiguous):
