@@ -1,17 +1,18 @@
 //! The `Deserializer` of an item.
 
+use alloc::borrow::Cow;
 use alloc::string::String;
 use core::marker::PhantomData;
-use core::slice;
 
-use serde::de::value::{BorrowedStrDeserializer, SeqDeserializer, StrDeserializer, U16Deserializer};
+use serde::de::value::StrDeserializer;
 use serde::de::{
     Deserialize, DeserializeSeed, Deserializer, Expected, IntoDeserializer, MapAccess, SeqAccess, Visitor,
 };
+use serde::forward_to_deserialize_any;
 
 use super::error::ItemError;
 use super::float16;
-use super::plan::{FieldPlan, Form, Plan, surplus};
+use super::plan::{Form, Parts, Plan};
 
 type Result<T> = core::result::Result<T, ItemError>;
 
@@ -36,40 +37,24 @@ macro_rules! number {
 impl<'p, 'd, 'de> ItemDeserializer<'p, 'd, 'de> {
     /// The error of a type that cannot be read from the dtype.
     #[cold]
-    fn mismatch(&self, expected: &dyn Expected) -> ItemError {
-        ItemError::new(format_args!("the dtype is {}, but the type takes {expected}", self.plan))
+    fn mismatch<T>(&self, expected: &dyn Expected) -> Result<T> {
+        Err(self.plan.mismatch("takes", expected))
     }
 
-    /// An integer of another width in the type than in the dtype.
+    /// A number of another width in the type than in the dtype.
     // Not `self`, which would be stored for each field, although the call is rare.
     #[cold]
-    fn integer<V: Visitor<'de>>(plan: &'p mut Plan<'d>, bytes: &'de [u8], visitor: V) -> Result<V::Value> {
-        let part = Self { plan, bytes };
-        match part.plan.form {
-            Form::Int(1) => visitor.visit_i8(number!(part, i8)),
-            Form::Int(2) => visitor.visit_i16(number!(part, i16)),
-            Form::Int(4) => visitor.visit_i32(number!(part, i32)),
-            Form::Int(_) => visitor.visit_i64(number!(part, i64)),
-            Form::Uint(1) => visitor.visit_u8(number!(part, u8)),
-            Form::Uint(2) => visitor.visit_u16(number!(part, u16)),
-            Form::Uint(4) => visitor.visit_u32(number!(part, u32)),
-            Form::Uint(_) => visitor.visit_u64(number!(part, u64)),
-            _ => Err(part.mismatch(&visitor)),
-        }
-    }
-
-    /// A float that is wider in the type than in the dtype.
-    #[cold]
-    fn narrow_float<V: Visitor<'de>>(
+    fn other_width<V: Visitor<'de>>(
         plan: &'p mut Plan<'d>,
         bytes: &'de [u8],
+        is_integer: bool,
         visitor: V,
     ) -> Result<V::Value> {
         let part = Self { plan, bytes };
         match part.plan.form {
-            Form::Float32 => visitor.visit_f32(number!(part, f32)),
-            Form::Float16 => visitor.visit_f32(float16::widen(number!(part, u16))),
-            _ => Err(part.mismatch(&visitor)),
+            Form::Int(_) | Form::Uint(_) if is_integer => part.deserialize_any(visitor),
+            Form::Float16 | Form::Float32 if !is_integer => part.deserialize_any(visitor),
+            _ => part.mismatch(&visitor),
         }
     }
 
@@ -77,6 +62,16 @@ impl<'p, 'd, 'de> ItemDeserializer<'p, 'd, 'de> {
     #[inline(always)]
     fn all(&self) -> Result<&'de [u8]> {
         self.bytes.get(..self.plan.size).ok_or_else(ItemError::too_short)
+    }
+
+    /// The text of an `S` or `U`.
+    #[inline(always)]
+    fn text(&self, expected: &dyn Expected) -> Result<Cow<'de, str>> {
+        match self.plan.form {
+            Form::Bytes => utf8(self.all()?).map(Cow::Borrowed),
+            Form::Text => self.utf32().map(Cow::Owned),
+            _ => self.mismatch(expected),
+        }
     }
 
     /// The text of a `U`.
@@ -98,42 +93,15 @@ impl<'p, 'd, 'de> ItemDeserializer<'p, 'd, 'de> {
         Ok(text)
     }
 
-    #[inline(never)]
-    fn text<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
-        match self.plan.form {
-            Form::Text => visitor.visit_string(self.utf32()?),
-            _ => Err(self.mismatch(&visitor)),
+    /// The values in order. `count` is the number that the type takes, if it takes a fixed one.
+    fn values<V: Visitor<'de>>(self, count: Option<usize>, visitor: V) -> Result<V::Value> {
+        let bytes = self.all()?;
+        let expected: &dyn Expected = &visitor;
+        let mut parts = Parts::by_position(self.plan, "takes", count, count.is_none(), expected)?;
+        if parts.padded().is_some() {
+            parts.length = unpadded(bytes).len();
         }
-    }
-
-    /// The values in order; `length` is the number that the type takes, if it takes a fixed one.
-    fn values<V: Visitor<'de>>(self, length: Option<usize>, visitor: V) -> Result<V::Value> {
-        let check = |found: usize| match length {
-            Some(length) if length != found => {
-                Err(ItemError::new(format_args!("the dtype has {found} values, but the type takes {length}")))
-            }
-            _ => Ok(()),
-        };
-        // A tuple takes all bytes of a text, and a list those without the padding.
-        let bytes = match self.plan.form {
-            Form::Bytes if length.is_none() => unpadded(self.all()?),
-            Form::Bytes | Form::Raw => self.all()?,
-            Form::Array { length, ref mut element } => {
-                check(length)?;
-                return Elements { element, bytes: self.bytes, length, next: 0 }.visit(visitor);
-            }
-            Form::Struct(ref mut fields) => {
-                check(fields.list.len())?;
-                fields.sort_as_in_dtype();
-                return FieldValues { fields: fields.list.iter_mut(), item: self.bytes }.visit(visitor);
-            }
-            _ => return Err(self.mismatch(&visitor)),
-        };
-        check(bytes.len())?;
-        let mut bytes = SeqDeserializer::new(bytes.iter().copied());
-        let value = visitor.visit_seq(&mut bytes)?;
-        bytes.end()?;
-        Ok(value)
+        Values { parts, bytes, names: &[] }.visit_seq(visitor)
     }
 }
 
@@ -165,35 +133,15 @@ fn utf8(bytes: &[u8]) -> Result<&str> {
 }
 
 macro_rules! numbers {
-    ($($method:ident $visit:ident $type:ident $form:pat => $other:ident,)*) => {
+    ($($method:ident $visit:ident $type:ident $form:pat, $is_integer:literal;)*) => {
         $(
             // Into the visitor of the struct: all that remains of a field is a comparison of the form, and a load.
             #[inline(always)]
             fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
                 match self.plan.form {
                     $form => visitor.$visit(number!(self, $type)),
-                    _ => Self::$other(self.plan, self.bytes, visitor),
+                    _ => Self::other_width(self.plan, self.bytes, $is_integer, visitor),
                 }
-            }
-        )*
-    };
-}
-
-macro_rules! forward {
-    ($($method:ident => $target:ident,)*) => {
-        $(
-            fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
-                self.$target(visitor)
-            }
-        )*
-    };
-}
-
-macro_rules! never {
-    ($($method:ident($($argument:ty),*),)*) => {
-        $(
-            fn $method<V: Visitor<'de>>(self, $(_: $argument,)* visitor: V) -> Result<V::Value> {
-                Err(self.mismatch(&visitor))
             }
         )*
     };
@@ -204,9 +152,18 @@ impl<'de> Deserializer<'de> for ItemDeserializer<'_, '_, 'de> {
 
     fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
         match self.plan.form {
-            Form::Bool => self.deserialize_bool(visitor),
-            Form::Int(_) | Form::Uint(_) => Self::integer(self.plan, self.bytes, visitor),
-            Form::Float16 | Form::Float32 => self.deserialize_f32(visitor),
+            // NumPy too takes any byte but 0 for true.
+            Form::Bool => visitor.visit_bool(number!(self, u8) != 0),
+            Form::Int(1) => self.deserialize_i8(visitor),
+            Form::Int(2) => self.deserialize_i16(visitor),
+            Form::Int(4) => self.deserialize_i32(visitor),
+            Form::Int(_) => self.deserialize_i64(visitor),
+            Form::Uint(1) => self.deserialize_u8(visitor),
+            Form::Uint(2) => self.deserialize_u16(visitor),
+            Form::Uint(4) => self.deserialize_u32(visitor),
+            Form::Uint(_) => self.deserialize_u64(visitor),
+            Form::Float16 => visitor.visit_f32(float16::widen(number!(self, u16))),
+            Form::Float32 => self.deserialize_f32(visitor),
             Form::Float64 => self.deserialize_f64(visitor),
             Form::Bytes if utf8(self.all()?).is_err() => self.deserialize_bytes(visitor),
             Form::Bytes | Form::Text => self.deserialize_str(visitor),
@@ -216,41 +173,30 @@ impl<'de> Deserializer<'de> for ItemDeserializer<'_, '_, 'de> {
         }
     }
 
-    #[inline]
-    fn deserialize_bool<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
-        match self.plan.form {
-            // NumPy too takes any byte but 0 for true.
-            Form::Bool => visitor.visit_bool(number!(self, u8) != 0),
-            _ => Err(self.mismatch(&visitor)),
-        }
-    }
-
     numbers! {
-        deserialize_i8 visit_i8 i8 Form::Int(1) => integer,
-        deserialize_i16 visit_i16 i16 Form::Int(2) => integer,
-        deserialize_i32 visit_i32 i32 Form::Int(4) => integer,
-        deserialize_i64 visit_i64 i64 Form::Int(8) => integer,
-        deserialize_u8 visit_u8 u8 Form::Uint(1) => integer,
-        deserialize_u16 visit_u16 u16 Form::Uint(2) => integer,
-        deserialize_u32 visit_u32 u32 Form::Uint(4) => integer,
-        deserialize_u64 visit_u64 u64 Form::Uint(8) => integer,
-        deserialize_f64 visit_f64 f64 Form::Float64 => narrow_float,
-        deserialize_f32 visit_f32 f32 Form::Float32 => narrow_float,
+        deserialize_i8 visit_i8 i8 Form::Int(1), true;
+        deserialize_i16 visit_i16 i16 Form::Int(2), true;
+        deserialize_i32 visit_i32 i32 Form::Int(4), true;
+        deserialize_i64 visit_i64 i64 Form::Int(8), true;
+        deserialize_i128 visit_i128 i128 Form::Int(16), true;
+        deserialize_u8 visit_u8 u8 Form::Uint(1), true;
+        deserialize_u16 visit_u16 u16 Form::Uint(2), true;
+        deserialize_u32 visit_u32 u32 Form::Uint(4), true;
+        deserialize_u64 visit_u64 u64 Form::Uint(8), true;
+        deserialize_u128 visit_u128 u128 Form::Uint(16), true;
+        deserialize_f32 visit_f32 f32 Form::Float32, false;
+        deserialize_f64 visit_f64 f64 Form::Float64, false;
     }
 
-    forward! {
-        deserialize_i128 => deserialize_i64,
-        deserialize_u128 => deserialize_u64,
-        deserialize_char => deserialize_str,
-        deserialize_identifier => deserialize_str,
-        deserialize_byte_buf => deserialize_bytes,
+    fn deserialize_char<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
+        self.deserialize_str(visitor)
     }
 
     #[inline(always)]
     fn deserialize_str<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
-        match self.plan.form {
-            Form::Bytes => visitor.visit_borrowed_str(utf8(self.all()?)?),
-            _ => self.text(visitor),
+        match self.text(&visitor)? {
+            Cow::Borrowed(text) => visitor.visit_borrowed_str(text),
+            Cow::Owned(text) => visitor.visit_string(text),
         }
     }
 
@@ -263,8 +209,12 @@ impl<'de> Deserializer<'de> for ItemDeserializer<'_, '_, 'de> {
         match self.plan.form {
             Form::Bytes => visitor.visit_borrowed_bytes(unpadded(self.all()?)),
             Form::Raw => visitor.visit_borrowed_bytes(self.all()?),
-            _ => Err(self.mismatch(&visitor)),
+            _ => self.mismatch(&visitor),
         }
+    }
+
+    fn deserialize_byte_buf<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
+        self.deserialize_bytes(visitor)
     }
 
     #[inline]
@@ -274,13 +224,11 @@ impl<'de> Deserializer<'de> for ItemDeserializer<'_, '_, 'de> {
 
     #[inline]
     fn deserialize_newtype_struct<V: Visitor<'de>>(self, name: &'static str, visitor: V) -> Result<V::Value> {
-        match self.plan.form {
-            // `half::f16` is a newtype of its bits.
-            Form::Float16 if name == "f16" => {
-                let bits: U16Deserializer<ItemError> = number!(self, u16).into_deserializer();
-                visitor.visit_newtype_struct(bits)
+        match self.plan.of_newtype(name) {
+            Some(mut plan) => {
+                visitor.visit_newtype_struct(ItemDeserializer { plan: &mut plan, bytes: self.bytes })
             }
-            _ => visitor.visit_newtype_struct(self),
+            None => visitor.visit_newtype_struct(self),
         }
     }
 
@@ -290,25 +238,24 @@ impl<'de> Deserializer<'de> for ItemDeserializer<'_, '_, 'de> {
     }
 
     #[inline]
-    fn deserialize_tuple<V: Visitor<'de>>(self, length: usize, visitor: V) -> Result<V::Value> {
-        self.values(Some(length), visitor)
+    fn deserialize_tuple<V: Visitor<'de>>(self, count: usize, visitor: V) -> Result<V::Value> {
+        self.values(Some(count), visitor)
     }
 
     #[inline]
     fn deserialize_tuple_struct<V: Visitor<'de>>(
         self,
         _: &'static str,
-        length: usize,
+        count: usize,
         visitor: V,
     ) -> Result<V::Value> {
-        self.values(Some(length), visitor)
+        self.values(Some(count), visitor)
     }
 
     fn deserialize_map<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
-        let Form::Struct(fields) = &mut self.plan.form else { return Err(self.mismatch(&visitor)) };
+        let Form::Struct(fields) = &mut self.plan.form else { return self.mismatch(&visitor) };
         fields.sort_as_in_dtype();
-        FieldEntries { values: FieldValues { fields: fields.list.iter_mut(), item: self.bytes }, names: &[] }
-            .visit(visitor)
+        Values { parts: Parts::of_fields(fields, "takes"), bytes: self.bytes, names: &[] }.visit_map(visitor)
     }
 
     #[inline]
@@ -318,11 +265,11 @@ impl<'de> Deserializer<'de> for ItemDeserializer<'_, '_, 'de> {
         names: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value> {
-        let Form::Struct(fields) = &mut self.plan.form else { return Err(self.mismatch(&visitor)) };
+        let Form::Struct(fields) = &mut self.plan.form else { return self.mismatch(&visitor) };
         let is_exact = fields.sort_as_in_struct(names)?;
-        let values = FieldValues { fields: fields.list.iter_mut(), item: self.bytes };
+        let values = Values { parts: Parts::of_fields(fields, "takes"), bytes: self.bytes, names };
         // Without names, which a struct would compare for each item.
-        if is_exact { values.visit(visitor) } else { FieldEntries { values, names }.visit(visitor) }
+        if is_exact { values.visit_seq(visitor) } else { values.visit_map(visitor) }
     }
 
     /// A text is the name of a variant without values.
@@ -332,16 +279,8 @@ impl<'de> Deserializer<'de> for ItemDeserializer<'_, '_, 'de> {
         _: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value> {
-        match self.plan.form {
-            Form::Bytes => visitor.visit_enum(BorrowedStrDeserializer::new(utf8(self.all()?)?)),
-            Form::Text => visitor.visit_enum(self.utf32()?.into_deserializer()),
-            _ => Err(self.mismatch(&visitor)),
-        }
-    }
-
-    never! {
-        deserialize_unit(),
-        deserialize_unit_struct(&'static str),
+        let name = self.text(&visitor)?;
+        visitor.visit_enum(name.into_deserializer())
     }
 
     fn deserialize_ignored_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
@@ -351,80 +290,42 @@ impl<'de> Deserializer<'de> for ItemDeserializer<'_, '_, 'de> {
     fn is_human_readable(&self) -> bool {
         false
     }
+
+    forward_to_deserialize_any! { bool unit unit_struct identifier }
 }
 
-/// The elements of an array.
-struct Elements<'p, 'd, 'de> {
-    element: &'p mut Plan<'d>,
-    /// From the first element on.
+/// The values of a part, one after the other, or those of its fields with their names.
+struct Values<'p, 'd, 'de> {
+    parts: Parts<'p, 'd>,
     bytes: &'de [u8],
-    length: usize,
-    next: usize,
+    /// The fields that the type has; empty if it takes any.
+    names: &'static [&'static str],
 }
 
-impl<'de> Elements<'_, '_, 'de> {
-    fn visit<V: Visitor<'de>>(mut self, visitor: V) -> Result<V::Value> {
+impl<'de> Values<'_, '_, 'de> {
+    #[inline]
+    fn visit_seq<V: Visitor<'de>>(mut self, visitor: V) -> Result<V::Value> {
         let value = visitor.visit_seq(&mut self)?;
-        if self.next < self.length {
-            let (found, taken) = (self.length, self.next);
-            return Err(ItemError::new(format_args!(
-                "the dtype has {found} values, but the type takes {taken}"
-            )));
-        }
+        self.parts.end()?;
+        Ok(value)
+    }
+
+    fn visit_map<V: Visitor<'de>>(mut self, visitor: V) -> Result<V::Value> {
+        let value = visitor.visit_map(&mut self)?;
+        self.parts.end()?;
         Ok(value)
     }
 }
 
-impl<'de> SeqAccess<'de> for &mut Elements<'_, '_, 'de> {
-    type Error = ItemError;
-
-    #[inline]
-    fn next_element_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<Option<S::Value>> {
-        let number = self.next;
-        if number == self.length {
-            return Ok(None);
-        }
-        let bytes = self.bytes.get(number * self.element.size..).ok_or_else(ItemError::too_short)?;
-        self.next += 1;
-        let value = seed.deserialize(ItemDeserializer { plan: self.element, bytes });
-        value.map(Some).map_err(|error| error.in_element(number))
-    }
-
-    fn size_hint(&self) -> Option<usize> {
-        Some(self.length - self.next)
-    }
-}
-
-/// The values of the fields of a struct.
-struct FieldValues<'p, 'd, 'de> {
-    fields: slice::IterMut<'p, FieldPlan<'d>>,
-    item: &'de [u8],
-}
-
-impl<'de> FieldValues<'_, '_, 'de> {
-    #[inline]
-    fn visit<V: Visitor<'de>>(mut self, visitor: V) -> Result<V::Value> {
-        let value = visitor.visit_seq(&mut self)?;
-        self.end()?;
-        Ok(value)
-    }
-
-    /// Fails if the type has not taken all fields.
-    #[inline]
-    fn end(mut self) -> Result<()> {
-        self.fields.next().map_or(Ok(()), |field| Err(surplus(field.field.name())))
-    }
-}
-
-impl<'de> SeqAccess<'de> for &mut FieldValues<'_, '_, 'de> {
+impl<'de> SeqAccess<'de> for &mut Values<'_, '_, 'de> {
     type Error = ItemError;
 
     #[inline(always)]
     fn next_element_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<Option<S::Value>> {
-        let Some(FieldPlan { plan, offset, field, .. }) = self.fields.next() else { return Ok(None) };
-        let bytes = self.item.get(*offset..).ok_or_else(ItemError::too_short)?;
+        let Some((plan, offset, place)) = self.parts.next() else { return Ok(None) };
+        let bytes = self.bytes.get(offset..).ok_or_else(ItemError::too_short)?;
         let value = seed.deserialize(ItemDeserializer { plan, bytes });
-        value.map(Some).map_err(|error| error.in_field(field.name()))
+        value.map(Some).map_err(|error| error.at(place))
     }
 
     #[inline(always)]
@@ -433,38 +334,18 @@ impl<'de> SeqAccess<'de> for &mut FieldValues<'_, '_, 'de> {
     }
 
     fn size_hint(&self) -> Option<usize> {
-        Some(self.fields.len())
+        Some(self.parts.length - self.parts.next)
     }
 }
 
-/// The fields of a struct with their names.
-struct FieldEntries<'p, 'd, 'de> {
-    values: FieldValues<'p, 'd, 'de>,
-    /// Those that the type has; empty if it takes any.
-    names: &'static [&'static str],
-}
-
-impl<'de> FieldEntries<'_, '_, 'de> {
-    fn visit<V: Visitor<'de>>(mut self, visitor: V) -> Result<V::Value> {
-        let value = visitor.visit_map(&mut self)?;
-        self.values.end()?;
-        Ok(value)
-    }
-}
-
-impl<'de> MapAccess<'de> for &mut FieldEntries<'_, '_, 'de> {
+impl<'de> MapAccess<'de> for &mut Values<'_, '_, 'de> {
     type Error = ItemError;
 
     fn next_key_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<Option<S::Value>> {
-        let Some(field) = self.values.fields.as_slice().first() else { return Ok(None) };
-        seed.deserialize(StrDeserializer::new(field.key(self.names))).map(Some)
+        self.parts.key(self.names).map(|key| seed.deserialize(StrDeserializer::new(key))).transpose()
     }
 
     fn next_value_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<S::Value> {
-        (&mut self.values).next_element_seed(seed)?.ok_or_else(ItemError::too_short)
-    }
-
-    fn size_hint(&self) -> Option<usize> {
-        Some(self.values.fields.len())
+        self.next_element_seed(seed)?.ok_or_else(ItemError::too_short)
     }
 }

@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 use core::fmt;
 use core::ptr;
 
-use super::error::ItemError;
+use super::error::{ItemError, Place};
 use crate::dtype::repr::excerpt;
 use crate::dtype::types::{ByteOrder, Dtype, Field, Kind};
 
@@ -113,14 +113,16 @@ impl<'d> Plan<'d> {
         Self { form, size, is_big: dtype.byte_order() == Some(ByteOrder::Big), dtype }
     }
 
-    /// The same bytes, as an unsigned integer.
-    pub(super) fn bits(&self) -> Self {
-        Self { form: Form::Uint(self.size), ..*self }
+    /// The plan of the content of a newtype if it is not this one: `half::f16` is a newtype of its bits.
+    pub(super) fn of_newtype(&self, name: &str) -> Option<Self> {
+        let is_half = name == "f16" && matches!(self.form, Form::Float16);
+        is_half.then_some(Self { form: Form::Uint(2), ..*self })
     }
 
-    /// A byte of this part.
-    pub(super) fn byte(&self) -> Self {
-        Self { form: Form::Uint(1), size: 1, ..*self }
+    /// The error of a type that takes or gives something else than the dtype.
+    #[cold]
+    pub(super) fn mismatch(&self, verb: &str, what: impl fmt::Display) -> ItemError {
+        ItemError::new(format_args!("the dtype is {self}, but the type {verb} {what}"))
     }
 
     /// The number of values, with each byte of a text as one, and the levels of nesting.
@@ -150,33 +152,138 @@ impl fmt::Display for Plan<'_> {
     }
 }
 
+/// The values of a part, one after the other. What reading and writing have in common: which values there are, where
+/// they are, and what is wrong with a type that has others.
+pub(super) struct Parts<'p, 'd> {
+    list: List<'p, 'd>,
+    pub(super) length: usize,
+    pub(super) next: usize,
+    /// Whether the last values can be padding, which the type leaves out.
+    is_padded: bool,
+    /// What the type does with values: it takes or gives them.
+    verb: &'static str,
+}
+
+enum List<'p, 'd> {
+    Elements(&'p mut Plan<'d>),
+    Fields(&'p mut Fields<'d>),
+    /// The plan of a byte.
+    Bytes(Plan<'d>),
+}
+
+impl<'p, 'd> Parts<'p, 'd> {
+    /// The values by position, for a type that has `count` of them. `is_list` if their number is not part of the type.
+    pub(super) fn by_position(
+        plan: &'p mut Plan<'d>,
+        verb: &'static str,
+        count: Option<usize>,
+        is_list: bool,
+        what: impl fmt::Display,
+    ) -> Result<Self, ItemError> {
+        let is_padded = is_list && matches!(plan.form, Form::Bytes);
+        let byte = Plan { form: Form::Uint(1), size: 1, ..*plan };
+        let (list, length) = match plan.form {
+            Form::Array { length, ref mut element } => (List::Elements(element), length),
+            Form::Bytes | Form::Raw => (List::Bytes(byte), plan.size),
+            Form::Struct(ref mut fields) => {
+                fields.sort_as_in_dtype();
+                let length = fields.list.len();
+                (List::Fields(fields), length)
+            }
+            _ => return Err(plan.mismatch(verb, what)),
+        };
+        let parts = Self { list, length, next: 0, is_padded, verb };
+        match count {
+            Some(count) if count > length || count < length && !is_padded => Err(parts.wrong_number(count)),
+            _ => Ok(parts),
+        }
+    }
+
+    /// The values of fields in their present order.
+    #[inline]
+    pub(super) fn of_fields(fields: &'p mut Fields<'d>, verb: &'static str) -> Self {
+        let length = fields.list.len();
+        Self { list: List::Fields(fields), length, next: 0, is_padded: false, verb }
+    }
+
+    /// The dtype of values that can be fewer than its bytes.
+    pub(super) fn padded(&self) -> Option<&Plan<'d>> {
+        match &self.list {
+            List::Bytes(byte) if self.is_padded => Some(byte),
+            _ => None,
+        }
+    }
+
+    #[cold]
+    pub(super) fn wrong_number(&self, count: usize) -> ItemError {
+        let Self { length, verb, .. } = self;
+        ItemError::new(format_args!("the dtype has {length} values, but the type {verb} {count}"))
+    }
+
+    /// Makes the field with this name the next value.
+    #[inline]
+    pub(super) fn select(&mut self, name: &str) -> Result<(), ItemError> {
+        match &mut self.list {
+            List::Fields(fields) => fields.select(name, self.next),
+            _ => Err(ItemError::only_in_type(name)),
+        }
+    }
+
+    /// The name of the next field for a struct with these fields.
+    pub(super) fn key(&self, names: &[&str]) -> Option<&'d str> {
+        match &self.list {
+            List::Fields(fields) => fields.list.get(self.next).map(|field| field.key(names)),
+            _ => None,
+        }
+    }
+
+    /// The plan, offset and place of the next value.
+    #[inline(always)]
+    pub(super) fn next(&mut self) -> Option<(&mut Plan<'d>, usize, Place<'d>)> {
+        let number = self.next;
+        if number == self.length {
+            return None;
+        }
+        self.next += 1;
+        let element = match &mut self.list {
+            List::Fields(fields) => {
+                let FieldPlan { plan, offset, field, .. } = fields.list.get_mut(number)?;
+                return Some((plan, *offset, Place::Field(field.name())));
+            }
+            List::Elements(element) => element,
+            List::Bytes(byte) => byte,
+        };
+        let offset = number * element.size;
+        Some((element, offset, Place::Element(number)))
+    }
+
+    /// Fails if values remain.
+    #[inline]
+    pub(super) fn end(&self) -> Result<(), ItemError> {
+        if self.next == self.length {
+            return Ok(());
+        }
+        Err(self.key(&[]).map_or_else(|| self.wrong_number(self.next), ItemError::only_in_dtype))
+    }
+}
+
 /// The fields of a struct, in the order in which the type takes them.
 #[derive(Clone, Debug)]
 pub(super) struct Fields<'d> {
-    pub(super) list: Vec<FieldPlan<'d>>,
-    order: FieldOrder,
+    list: Vec<FieldPlan<'d>>,
+    /// Whether the order is that of the dtype.
+    is_sorted: bool,
+    /// The latest struct that has these fields. If it has no others, the order is that of the struct.
+    matched: Option<&'static [&'static str]>,
 }
 
 #[derive(Clone, Debug)]
-pub(super) struct FieldPlan<'d> {
-    pub(super) field: &'d Field,
-    pub(super) plan: Plan<'d>,
-    pub(super) offset: usize,
+struct FieldPlan<'d> {
+    field: &'d Field,
+    plan: Plan<'d>,
+    offset: usize,
     /// The position in the dtype.
     position: usize,
-}
-
-/// The present order of the fields.
-#[derive(Clone, Copy, Debug)]
-enum FieldOrder {
-    /// That of the dtype.
-    Dtype,
-    /// That of a struct with exactly these fields.
-    Struct(&'static [&'static str]),
-    /// That of the dtype, of which all fields are among those of a struct.
-    Subset(&'static [&'static str]),
-    /// That in which a value was written.
-    Written,
 }
 
 impl<'d> FieldPlan<'d> {
@@ -185,7 +292,7 @@ impl<'d> FieldPlan<'d> {
     }
 
     /// The name or title by which a struct with these fields has the field.
-    pub(super) fn key(&self, names: &[&str]) -> &'d str {
+    fn key(&self, names: &[&str]) -> &'d str {
         match self.field.title() {
             Some(title) if names.contains(&title) && !names.contains(&self.field.name()) => title,
             _ => self.field.name(),
@@ -196,61 +303,54 @@ impl<'d> FieldPlan<'d> {
 impl<'d> Fields<'d> {
     fn new(fields: &'d [Field]) -> Result<Self, ItemError> {
         let plan = |(position, field): (usize, &'d Field)| {
-            let plan = Plan::of(field.dtype()).map_err(|error| error.in_field(field.name()))?;
+            let plan = Plan::of(field.dtype()).map_err(|error| error.at(Place::Field(field.name())))?;
             Ok(FieldPlan { field, plan, offset: field.offset(), position })
         };
         let list = fields.iter().enumerate().map(plan).collect::<Result<_, ItemError>>()?;
-        Ok(Self { list, order: FieldOrder::Dtype })
+        Ok(Self { list, is_sorted: true, matched: None })
     }
 
     /// Sorts the fields as in the dtype.
     #[inline]
     pub(super) fn sort_as_in_dtype(&mut self) {
-        if !matches!(self.order, FieldOrder::Dtype | FieldOrder::Subset(_)) {
+        if !self.is_sorted {
             self.list.sort_by_key(|field| field.position);
-            self.order = FieldOrder::Dtype;
+            (self.is_sorted, self.matched) = (true, None);
         }
     }
 
-    /// Sorts the fields as a struct has them. Returns whether it has exactly these fields; if not, the order is that of
-    /// the dtype, and the struct has more fields.
+    /// Sorts the fields as a struct has them. Returns whether it has no others; if it has, the order is any.
     #[inline]
     pub(super) fn sort_as_in_struct(&mut self, names: &'static [&'static str]) -> Result<bool, ItemError> {
         // The names of a type are one static slice, so its address is enough.
-        match self.order {
-            FieldOrder::Struct(known) if ptr::eq(known, names) => Ok(true),
-            FieldOrder::Subset(known) if ptr::eq(known, names) => Ok(false),
-            _ => self.match_names(names),
+        if !self.matched.is_some_and(|matched| ptr::eq(matched, names)) {
+            self.match_names(names)?;
         }
+        // Names and titles are distinct in a dtype, so as many names are all of them.
+        Ok(self.list.len() == names.len())
     }
 
     #[cold]
-    fn match_names(&mut self, names: &'static [&'static str]) -> Result<bool, ItemError> {
-        self.sort_as_in_dtype();
-        let index = |field: &FieldPlan<'_>| {
-            let key = field.key(names);
-            names.iter().position(|name| *name == key)
-        };
-        if let Some(field) = self.list.iter().find(|field| index(field).is_none()) {
-            return Err(surplus(field.field.name()));
+    fn match_names(&mut self, names: &'static [&'static str]) -> Result<(), ItemError> {
+        if let Some(field) = self.list.iter().find(|field| !names.contains(&field.key(names))) {
+            return Err(ItemError::only_in_dtype(field.field.name()));
         }
-        // Names and titles are distinct in a dtype, so as many names are all of them.
-        let is_exact = self.list.len() == names.len();
-        self.order = if is_exact { FieldOrder::Struct(names) } else { FieldOrder::Subset(names) };
-        if is_exact {
-            self.list.sort_by_cached_key(index);
+        if self.list.len() == names.len() {
+            self.list.sort_by_cached_key(|field| names.iter().position(|name| *name == field.key(names)));
+            self.is_sorted = false;
         }
-        Ok(is_exact)
+        self.matched = Some(names);
+        Ok(())
     }
 
-    /// The field to write, after `written` others. Values of a type come in the same order, which the list takes over:
-    /// the next item needs no search.
+    /// Makes the field with this name the next one, after `written` others. Values of a type come in the same order,
+    /// which the list takes over: the next item needs no search.
     #[inline]
-    pub(super) fn next(&mut self, name: &str, written: usize) -> Result<&mut FieldPlan<'d>, ItemError> {
-        if !self.list.get(written).is_some_and(|field| field.is_named(name)) {
-            self.swap_in(name, written)?;
+    fn select(&mut self, name: &str, written: usize) -> Result<(), ItemError> {
+        if self.list.get(written).is_some_and(|field| field.is_named(name)) {
+            return Ok(());
         }
-        self.list.get_mut(written).ok_or_else(ItemError::too_short)
+        self.swap_in(name, written)
     }
 
     #[cold]
@@ -258,24 +358,11 @@ impl<'d> Fields<'d> {
         match self.list.iter().position(|field| field.is_named(name)) {
             Some(index) if index >= written => {
                 self.list.swap(index, written);
-                self.order = FieldOrder::Written;
+                (self.is_sorted, self.matched) = (false, None);
                 Ok(())
             }
             Some(_) => Err(ItemError::new(format_args!("the type has the field {} twice", excerpt(name)))),
-            None => Err(ItemError::new(format_args!(
-                "the type has the field {}, which the dtype does not have",
-                excerpt(name)
-            ))),
+            None => Err(ItemError::only_in_type(name)),
         }
     }
-
-    /// Fails if fields remain after those that were written.
-    pub(super) fn end(&self, written: usize) -> Result<(), ItemError> {
-        self.list.get(written).map_or(Ok(()), |field| Err(surplus(field.field.name())))
-    }
-}
-
-#[cold]
-pub(super) fn surplus(name: &str) -> ItemError {
-    ItemError::new(format_args!("the dtype has the field {}, which the type does not have", excerpt(name)))
 }
