@@ -12,7 +12,7 @@ use serde::forward_to_deserialize_any;
 
 use super::error::ItemError;
 use super::float16;
-use super::plan::{Form, Parts, Plan};
+use super::plan::{Fields, Form, Parts, Plan};
 
 type Result<T> = core::result::Result<T, ItemError>;
 
@@ -58,6 +58,13 @@ impl<'p, 'd, 'de> ItemDeserializer<'p, 'd, 'de> {
         }
     }
 
+    /// A text that cannot be borrowed.
+    #[cold]
+    fn other_text<V: Visitor<'de>>(plan: &'p mut Plan<'d>, bytes: &'de [u8], visitor: V) -> Result<V::Value> {
+        let text = Self { plan, bytes }.text(&visitor)?;
+        visitor.visit_string(text.into_owned())
+    }
+
     /// The bytes of the part.
     #[inline(always)]
     fn all(&self) -> Result<&'de [u8]> {
@@ -65,10 +72,10 @@ impl<'p, 'd, 'de> ItemDeserializer<'p, 'd, 'de> {
     }
 
     /// The text of an `S` or `U`.
-    #[inline(always)]
+    #[inline(never)]
     fn text(&self, expected: &dyn Expected) -> Result<Cow<'de, str>> {
         match self.plan.form {
-            Form::Bytes => utf8(self.all()?).map(Cow::Borrowed),
+            Form::Bytes(_) => utf8(self.all()?).map(Cow::Borrowed),
             Form::Text => self.utf32().map(Cow::Owned),
             _ => self.mismatch(expected),
         }
@@ -165,9 +172,9 @@ impl<'de> Deserializer<'de> for ItemDeserializer<'_, '_, 'de> {
             Form::Float16 => visitor.visit_f32(float16::widen(number!(self, u16))),
             Form::Float32 => self.deserialize_f32(visitor),
             Form::Float64 => self.deserialize_f64(visitor),
-            Form::Bytes if utf8(self.all()?).is_err() => self.deserialize_bytes(visitor),
-            Form::Bytes | Form::Text => self.deserialize_str(visitor),
-            Form::Raw => self.deserialize_bytes(visitor),
+            Form::Bytes(_) if utf8(self.all()?).is_err() => self.deserialize_bytes(visitor),
+            Form::Bytes(_) | Form::Text => self.deserialize_str(visitor),
+            Form::Raw(_) => self.deserialize_bytes(visitor),
             Form::Array { .. } => self.deserialize_seq(visitor),
             Form::Struct(_) => self.deserialize_map(visitor),
         }
@@ -194,9 +201,9 @@ impl<'de> Deserializer<'de> for ItemDeserializer<'_, '_, 'de> {
 
     #[inline(always)]
     fn deserialize_str<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
-        match self.text(&visitor)? {
-            Cow::Borrowed(text) => visitor.visit_borrowed_str(text),
-            Cow::Owned(text) => visitor.visit_string(text),
+        match self.plan.form {
+            Form::Bytes(_) => visitor.visit_borrowed_str(utf8(self.all()?)?),
+            _ => Self::other_text(self.plan, self.bytes, visitor),
         }
     }
 
@@ -207,8 +214,8 @@ impl<'de> Deserializer<'de> for ItemDeserializer<'_, '_, 'de> {
 
     fn deserialize_bytes<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
         match self.plan.form {
-            Form::Bytes => visitor.visit_borrowed_bytes(unpadded(self.all()?)),
-            Form::Raw => visitor.visit_borrowed_bytes(self.all()?),
+            Form::Bytes(_) => visitor.visit_borrowed_bytes(unpadded(self.all()?)),
+            Form::Raw(_) => visitor.visit_borrowed_bytes(self.all()?),
             _ => self.mismatch(&visitor),
         }
     }
@@ -255,7 +262,7 @@ impl<'de> Deserializer<'de> for ItemDeserializer<'_, '_, 'de> {
     fn deserialize_map<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
         let Form::Struct(fields) = &mut self.plan.form else { return self.mismatch(&visitor) };
         fields.sort_as_in_dtype();
-        Values { parts: Parts::of_fields(fields, "takes"), bytes: self.bytes, names: &[] }.visit_map(visitor)
+        Values::of_fields(fields, self.bytes, &[]).visit_map(visitor)
     }
 
     #[inline]
@@ -266,10 +273,12 @@ impl<'de> Deserializer<'de> for ItemDeserializer<'_, '_, 'de> {
         visitor: V,
     ) -> Result<V::Value> {
         let Form::Struct(fields) = &mut self.plan.form else { return self.mismatch(&visitor) };
-        let is_exact = fields.sort_as_in_struct(names)?;
-        let values = Values { parts: Parts::of_fields(fields, "takes"), bytes: self.bytes, names };
-        // Without names, which a struct would compare for each item.
-        if is_exact { values.visit_seq(visitor) } else { values.visit_map(visitor) }
+        // Not one variable for both: only if the address of the values is never taken are they in registers.
+        if fields.sort_as_in_struct(names)? {
+            // Without names, which a struct would compare for each item.
+            return Values::of_fields(fields, self.bytes, &[]).visit_seq(visitor);
+        }
+        Values::of_fields(fields, self.bytes, names).visit_map(visitor)
     }
 
     /// A text is the name of a variant without values.
@@ -302,7 +311,12 @@ struct Values<'p, 'd, 'de> {
     names: &'static [&'static str],
 }
 
-impl<'de> Values<'_, '_, 'de> {
+impl<'p, 'd, 'de> Values<'p, 'd, 'de> {
+    #[inline]
+    fn of_fields(fields: &'p mut Fields<'d>, bytes: &'de [u8], names: &'static [&'static str]) -> Self {
+        Self { parts: Parts::of_fields(fields, "takes"), bytes, names }
+    }
+
     #[inline]
     fn visit_seq<V: Visitor<'de>>(mut self, visitor: V) -> Result<V::Value> {
         let value = visitor.visit_seq(&mut self)?;

@@ -9,6 +9,7 @@ use serde::de;
 use serde::ser;
 
 use crate::dtype::repr::excerpt;
+use crate::dtype::types::Field;
 
 /// The error of an item that cannot be read as a type, or of a value that cannot be written as an item.
 ///
@@ -35,7 +36,7 @@ pub struct ItemError(Box<Parts>);
 /// The place of a value in the part that contains it.
 #[derive(Clone, Copy)]
 pub(super) enum Place<'d> {
-    Field(&'d str),
+    Field(&'d Field),
     Element(usize),
 }
 
@@ -68,13 +69,18 @@ impl ItemError {
         Self::new(format_args!("the type has the field {}, which the dtype does not have", excerpt(name)))
     }
 
+    #[cold]
+    pub(super) fn wrong_number(found: usize, verb: &str, count: usize) -> Self {
+        Self::new(format_args!("the dtype has {found} values, but the type {verb} {count}"))
+    }
+
     /// Adds the place of the part that contains the error.
     #[cold]
     pub(super) fn at(mut self, place: Place<'_>) -> Self {
         let path = &self.0.path;
         let dot = if path.is_empty() || path.starts_with('[') { "" } else { "." };
         self.0.path = match place {
-            Place::Field(name) => format!("{name}{dot}{path}"),
+            Place::Field(field) => format!("{}{dot}{path}", field.name()),
             Place::Element(number) => format!("[{number}]{dot}{path}"),
         };
         self

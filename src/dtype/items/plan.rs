@@ -2,8 +2,7 @@
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
-use core::fmt;
-use core::ptr;
+use core::{fmt, mem, ptr};
 
 use super::error::{ItemError, Place};
 use crate::dtype::repr::excerpt;
@@ -38,12 +37,12 @@ pub(super) enum Form<'d> {
     Float16,
     Float32,
     Float64,
-    /// Bytes that NULs pad: `S`.
-    Bytes,
+    /// Bytes that NULs pad, with the plan of one: `S`.
+    Bytes(Box<Plan<'d>>),
     /// UTF-32 that NULs pad: `U`.
     Text,
-    /// `V`, and numbers without a type in Rust.
-    Raw,
+    /// `V`, and numbers without a type in Rust, as bytes.
+    Raw(Box<Plan<'d>>),
     /// A dimension of a subarray, or the two numbers of a complex one.
     Array {
         length: usize,
@@ -73,6 +72,7 @@ impl<'d> Plan<'d> {
 
     fn of(dtype: &'d Dtype) -> Result<Self, ItemError> {
         let size = dtype.item_size();
+        let byte = |dtype| Box::new(Self::part(dtype, Form::Uint(1), 1));
         let form = match (dtype.kind(), size) {
             (Kind::Bool, _) => Form::Bool,
             (Kind::Int | Kind::Datetime(_) | Kind::Timedelta(_), _) => Form::Int(size),
@@ -84,11 +84,11 @@ impl<'d> Plan<'d> {
                 let form = match size {
                     8 => Form::Float32,
                     16 => Form::Float64,
-                    _ => Form::Raw,
+                    _ => Form::Raw(byte(dtype)),
                 };
                 Form::Array { length: 2, element: Box::new(Self::part(dtype, form, size / 2)) }
             }
-            (Kind::Bytes, _) => Form::Bytes,
+            (Kind::Bytes, _) => Form::Bytes(byte(dtype)),
             (Kind::Str, _) => Form::Text,
             (Kind::Object, _) => {
                 return Err(ItemError::new(
@@ -104,7 +104,7 @@ impl<'d> Plan<'d> {
                 return Ok(plan);
             }
             (Kind::Struct(parts), _) => Form::Struct(Fields::new(parts.fields())?),
-            (Kind::Float | Kind::Void | Kind::Extension(_), _) => Form::Raw,
+            (Kind::Float | Kind::Void | Kind::Extension(_), _) => Form::Raw(byte(dtype)),
         };
         Ok(Self::part(dtype, form, size))
     }
@@ -166,9 +166,8 @@ pub(super) struct Parts<'p, 'd> {
 
 enum List<'p, 'd> {
     Elements(&'p mut Plan<'d>),
-    Fields(&'p mut Fields<'d>),
-    /// The plan of a byte.
-    Bytes(Plan<'d>),
+    /// The fields that remain.
+    Fields(&'p mut [FieldPlan<'d>], &'p mut FieldOrder<'d>),
 }
 
 impl<'p, 'd> Parts<'p, 'd> {
@@ -180,15 +179,14 @@ impl<'p, 'd> Parts<'p, 'd> {
         is_list: bool,
         what: impl fmt::Display,
     ) -> Result<Self, ItemError> {
-        let is_padded = is_list && matches!(plan.form, Form::Bytes);
-        let byte = Plan { form: Form::Uint(1), size: 1, ..*plan };
+        let is_padded = is_list && matches!(plan.form, Form::Bytes(_));
         let (list, length) = match plan.form {
             Form::Array { length, ref mut element } => (List::Elements(element), length),
-            Form::Bytes | Form::Raw => (List::Bytes(byte), plan.size),
+            Form::Bytes(ref mut byte) | Form::Raw(ref mut byte) => (List::Elements(byte), plan.size),
             Form::Struct(ref mut fields) => {
                 fields.sort_as_in_dtype();
                 let length = fields.list.len();
-                (List::Fields(fields), length)
+                (List::Fields(&mut fields.list, &mut fields.order), length)
             }
             _ => return Err(plan.mismatch(verb, what)),
         };
@@ -200,31 +198,40 @@ impl<'p, 'd> Parts<'p, 'd> {
     }
 
     /// The values of fields in their present order.
-    #[inline]
+    #[inline(always)]
     pub(super) fn of_fields(fields: &'p mut Fields<'d>, verb: &'static str) -> Self {
         let length = fields.list.len();
-        Self { list: List::Fields(fields), length, next: 0, is_padded: false, verb }
+        Self {
+            list: List::Fields(&mut fields.list, &mut fields.order),
+            length,
+            next: 0,
+            is_padded: false,
+            verb,
+        }
     }
 
     /// The dtype of values that can be fewer than its bytes.
     pub(super) fn padded(&self) -> Option<&Plan<'d>> {
         match &self.list {
-            List::Bytes(byte) if self.is_padded => Some(byte),
+            List::Elements(byte) if self.is_padded => Some(byte),
             _ => None,
         }
     }
 
-    #[cold]
+    /// The error of a type with another number of values.
+    // Inlined up to the call: the address of the parts must not be taken, or they are not in registers.
+    #[inline(always)]
     pub(super) fn wrong_number(&self, count: usize) -> ItemError {
-        let Self { length, verb, .. } = self;
-        ItemError::new(format_args!("the dtype has {length} values, but the type {verb} {count}"))
+        ItemError::wrong_number(self.length, self.verb, count)
     }
 
-    /// Makes the field with this name the next value.
+    /// Makes the field with this name the next value. Values of a type come in the same order, which the fields keep:
+    /// the next item needs no search.
     #[inline]
     pub(super) fn select(&mut self, name: &str) -> Result<(), ItemError> {
         match &mut self.list {
-            List::Fields(fields) => fields.select(name, self.next),
+            List::Fields([field, ..], _) if is_named(field.field, name) => Ok(()),
+            List::Fields(rest, order) => order.swap_in(name, rest),
             _ => Err(ItemError::only_in_type(name)),
         }
     }
@@ -232,7 +239,7 @@ impl<'p, 'd> Parts<'p, 'd> {
     /// The name of the next field for a struct with these fields.
     pub(super) fn key(&self, names: &[&str]) -> Option<&'d str> {
         match &self.list {
-            List::Fields(fields) => fields.list.get(self.next).map(|field| field.key(names)),
+            List::Fields([field, ..], _) => Some(field.key(names)),
             _ => None,
         }
     }
@@ -241,29 +248,30 @@ impl<'p, 'd> Parts<'p, 'd> {
     #[inline(always)]
     pub(super) fn next(&mut self) -> Option<(&mut Plan<'d>, usize, Place<'d>)> {
         let number = self.next;
-        if number == self.length {
-            return None;
-        }
-        self.next += 1;
-        let element = match &mut self.list {
-            List::Fields(fields) => {
-                let FieldPlan { plan, offset, field, .. } = fields.list.get_mut(number)?;
-                return Some((plan, *offset, Place::Field(field.name())));
+        match &mut self.list {
+            List::Fields(rest, _) => {
+                let (FieldPlan { plan, offset, field, .. }, left) = mem::take(rest).split_first_mut()?;
+                *rest = left;
+                self.next += 1;
+                Some((plan, *offset, Place::Field(field)))
             }
-            List::Elements(element) => element,
-            List::Bytes(byte) => byte,
-        };
-        let offset = number * element.size;
-        Some((element, offset, Place::Element(number)))
+            List::Elements(element) if number < self.length => {
+                self.next += 1;
+                let offset = number * element.size;
+                Some((element, offset, Place::Element(number)))
+            }
+            List::Elements(_) => None,
+        }
     }
 
     /// Fails if values remain.
-    #[inline]
+    #[inline(always)]
     pub(super) fn end(&self) -> Result<(), ItemError> {
-        if self.next == self.length {
-            return Ok(());
+        match &self.list {
+            _ if self.next == self.length => Ok(()),
+            List::Fields([FieldPlan { field, .. }, ..], _) => Err(ItemError::only_in_dtype(field.name())),
+            _ => Err(self.wrong_number(self.next)),
         }
-        Err(self.key(&[]).map_or_else(|| self.wrong_number(self.next), ItemError::only_in_dtype))
     }
 }
 
@@ -271,7 +279,13 @@ impl<'p, 'd> Parts<'p, 'd> {
 #[derive(Clone, Debug)]
 pub(super) struct Fields<'d> {
     list: Vec<FieldPlan<'d>>,
-    /// Whether the order is that of the dtype.
+    order: FieldOrder<'d>,
+}
+
+#[derive(Clone, Debug)]
+struct FieldOrder<'d> {
+    in_dtype: &'d [Field],
+    /// Whether the present order is that of the dtype.
     is_sorted: bool,
     /// The latest struct that has these fields. If it has no others, the order is that of the struct.
     matched: Option<&'static [&'static str]>,
@@ -287,10 +301,6 @@ struct FieldPlan<'d> {
 }
 
 impl<'d> FieldPlan<'d> {
-    fn is_named(&self, name: &str) -> bool {
-        self.field.name() == name || self.field.title() == Some(name)
-    }
-
     /// The name or title by which a struct with these fields has the field.
     fn key(&self, names: &[&str]) -> &'d str {
         match self.field.title() {
@@ -303,19 +313,19 @@ impl<'d> FieldPlan<'d> {
 impl<'d> Fields<'d> {
     fn new(fields: &'d [Field]) -> Result<Self, ItemError> {
         let plan = |(position, field): (usize, &'d Field)| {
-            let plan = Plan::of(field.dtype()).map_err(|error| error.at(Place::Field(field.name())))?;
+            let plan = Plan::of(field.dtype()).map_err(|error| error.at(Place::Field(field)))?;
             Ok(FieldPlan { field, plan, offset: field.offset(), position })
         };
         let list = fields.iter().enumerate().map(plan).collect::<Result<_, ItemError>>()?;
-        Ok(Self { list, is_sorted: true, matched: None })
+        Ok(Self { list, order: FieldOrder { in_dtype: fields, is_sorted: true, matched: None } })
     }
 
     /// Sorts the fields as in the dtype.
     #[inline]
     pub(super) fn sort_as_in_dtype(&mut self) {
-        if !self.is_sorted {
+        if !self.order.is_sorted {
             self.list.sort_by_key(|field| field.position);
-            (self.is_sorted, self.matched) = (true, None);
+            (self.order.is_sorted, self.order.matched) = (true, None);
         }
     }
 
@@ -323,7 +333,7 @@ impl<'d> Fields<'d> {
     #[inline]
     pub(super) fn sort_as_in_struct(&mut self, names: &'static [&'static str]) -> Result<bool, ItemError> {
         // The names of a type are one static slice, so its address is enough.
-        if !self.matched.is_some_and(|matched| ptr::eq(matched, names)) {
+        if !self.order.matched.is_some_and(|matched| ptr::eq(matched, names)) {
             self.match_names(names)?;
         }
         // Names and titles are distinct in a dtype, so as many names are all of them.
@@ -337,32 +347,28 @@ impl<'d> Fields<'d> {
         }
         if self.list.len() == names.len() {
             self.list.sort_by_cached_key(|field| names.iter().position(|name| *name == field.key(names)));
-            self.is_sorted = false;
+            self.order.is_sorted = false;
         }
-        self.matched = Some(names);
+        self.order.matched = Some(names);
         Ok(())
     }
+}
 
-    /// Makes the field with this name the next one, after `written` others. Values of a type come in the same order,
-    /// which the list takes over: the next item needs no search.
-    #[inline]
-    fn select(&mut self, name: &str, written: usize) -> Result<(), ItemError> {
-        if self.list.get(written).is_some_and(|field| field.is_named(name)) {
+fn is_named(field: &Field, name: &str) -> bool {
+    field.name() == name || field.title() == Some(name)
+}
+
+impl FieldOrder<'_> {
+    #[cold]
+    fn swap_in(&mut self, name: &str, rest: &mut [FieldPlan<'_>]) -> Result<(), ItemError> {
+        if let Some(index) = rest.iter().position(|field| is_named(field.field, name)) {
+            rest.swap(0, index);
+            (self.is_sorted, self.matched) = (false, None);
             return Ok(());
         }
-        self.swap_in(name, written)
-    }
-
-    #[cold]
-    fn swap_in(&mut self, name: &str, written: usize) -> Result<(), ItemError> {
-        match self.list.iter().position(|field| field.is_named(name)) {
-            Some(index) if index >= written => {
-                self.list.swap(index, written);
-                (self.is_sorted, self.matched) = (false, None);
-                Ok(())
-            }
-            Some(_) => Err(ItemError::new(format_args!("the type has the field {} twice", excerpt(name)))),
-            None => Err(ItemError::only_in_type(name)),
+        if self.in_dtype.iter().any(|field| is_named(field, name)) {
+            return Err(ItemError::new(format_args!("the type has the field {} twice", excerpt(name))));
         }
+        Err(ItemError::only_in_type(name))
     }
 }

@@ -205,7 +205,7 @@ impl<'p, 'd, 'b> Serializer for ItemSerializer<'p, 'd, 'b> {
     #[inline]
     fn serialize_str(self, value: &str) -> Result {
         match self.plan.form {
-            Form::Bytes => self.padded(value.as_bytes()),
+            Form::Bytes(_) => self.padded(value.as_bytes()),
             Form::Text => self.utf32(value),
             _ => self.mismatch("a string"),
         }
@@ -213,8 +213,8 @@ impl<'p, 'd, 'b> Serializer for ItemSerializer<'p, 'd, 'b> {
 
     fn serialize_bytes(self, value: &[u8]) -> Result {
         match self.plan.form {
-            Form::Bytes => self.padded(value),
-            Form::Raw if self.bytes.len() == value.len() => {
+            Form::Bytes(_) => self.padded(value),
+            Form::Raw(_) if self.bytes.len() == value.len() => {
                 self.bytes.copy_from_slice(value);
                 Ok(())
             }
