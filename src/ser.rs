@@ -210,16 +210,17 @@ macro_rules! tuple_struct {
 /// Generates the types of a [`serde::Serializer`]: its result, and what takes the elements and the fields of a value.
 macro_rules! types {
     ($ok:ty) => { types!($ok, Impossible<$ok, Error>, Impossible<$ok, Error>); };
-    ($ok:ty, $elements:ty, $fields:ty) => {
+    ($ok:ty, $elements:ty, $fields:ty) => { types!($ok, Error, $elements, $fields, Impossible<$ok, Error>); };
+    ($ok:ty, $error:ty, $elements:ty, $fields:ty, $map:ty) => {
         type Ok = $ok;
-        type Error = Error;
+        type Error = $error;
         type SerializeSeq = $elements;
         type SerializeTuple = $elements;
         type SerializeTupleStruct = $elements;
-        type SerializeTupleVariant = Impossible<$ok, Error>;
-        type SerializeMap = Impossible<$ok, Error>;
+        type SerializeTupleVariant = Impossible<$ok, $error>;
+        type SerializeMap = $map;
         type SerializeStruct = $fields;
-        type SerializeStructVariant = Impossible<$ok, Error>;
+        type SerializeStructVariant = Impossible<$ok, $error>;
     };
 }
 
@@ -317,7 +318,7 @@ macro_rules! refuse {
 }
 
 #[cfg(feature = "dtype")]
-pub(crate) use {elements, refuse};
+pub(crate) use {elements, refuse, types};
 
 /// The error for a kind of value that cannot be written in this position.
 // One function for all generated methods, so each of them is only a call.

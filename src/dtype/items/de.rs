@@ -1,13 +1,9 @@
 //! The `Deserializer` of an item.
 
-use alloc::borrow::Cow;
 use alloc::string::String;
-use core::marker::PhantomData;
 
 use serde::de::value::StrDeserializer;
-use serde::de::{
-    Deserialize, DeserializeSeed, Deserializer, Expected, IntoDeserializer, MapAccess, SeqAccess, Visitor,
-};
+use serde::de::{DeserializeSeed, Deserializer, Expected, IntoDeserializer, MapAccess, SeqAccess, Visitor};
 use serde::forward_to_deserialize_any;
 
 use super::error::ItemError;
@@ -25,44 +21,40 @@ pub(super) struct ItemDeserializer<'p, 'd, 'de> {
 
 /// Reads a number at the start of the bytes.
 macro_rules! number {
-    ($self:ident, $type:ty) => {
-        match $self.bytes.first_chunk() {
-            Some(&bytes) if $self.plan.is_big => <$type>::from_be_bytes(bytes),
+    ($bytes:expr, $plan:expr, $type:ty) => {
+        match $bytes.first_chunk() {
+            Some(&bytes) if $plan.is_big => <$type>::from_be_bytes(bytes),
             Some(&bytes) => <$type>::from_le_bytes(bytes),
             None => return Err(ItemError::too_short()),
         }
     };
 }
 
-impl<'p, 'd, 'de> ItemDeserializer<'p, 'd, 'de> {
-    /// The error of a type that cannot be read from the dtype.
-    #[cold]
-    fn mismatch<T>(&self, expected: &dyn Expected) -> Result<T> {
-        Err(self.plan.mismatch("takes", expected))
-    }
+/// The values that a type takes, of any width.
+#[derive(Clone, Copy)]
+enum Takes {
+    Integer,
+    Float,
+    Text,
+}
 
-    /// A number of another width in the type than in the dtype.
+impl<'p, 'd, 'de> ItemDeserializer<'p, 'd, 'de> {
+    /// A number of another width in the type than in the dtype, or a text that cannot be borrowed.
     // Not `self`, which would be stored for each field, although the call is rare.
     #[cold]
-    fn other_width<V: Visitor<'de>>(
+    fn other<V: Visitor<'de>>(
         plan: &'p mut Plan<'d>,
         bytes: &'de [u8],
-        is_integer: bool,
+        takes: Takes,
         visitor: V,
     ) -> Result<V::Value> {
         let part = Self { plan, bytes };
-        match part.plan.form {
-            Form::Int(_) | Form::Uint(_) if is_integer => part.deserialize_any(visitor),
-            Form::Float16 | Form::Float32 if !is_integer => part.deserialize_any(visitor),
-            _ => part.mismatch(&visitor),
+        match (takes, &part.plan.form) {
+            (Takes::Integer, Form::Int(_) | Form::Uint(_))
+            | (Takes::Float, Form::Float16 | Form::Float32)
+            | (Takes::Text, Form::Text) => part.deserialize_any(visitor),
+            _ => part.plan.mismatch(&visitor as &dyn Expected),
         }
-    }
-
-    /// A text that cannot be borrowed.
-    #[cold]
-    fn other_text<V: Visitor<'de>>(plan: &'p mut Plan<'d>, bytes: &'de [u8], visitor: V) -> Result<V::Value> {
-        let text = Self { plan, bytes }.text(&visitor)?;
-        visitor.visit_string(text.into_owned())
     }
 
     /// The bytes of the part.
@@ -71,40 +63,23 @@ impl<'p, 'd, 'de> ItemDeserializer<'p, 'd, 'de> {
         self.bytes.get(..self.plan.size).ok_or_else(ItemError::too_short)
     }
 
-    /// The text of an `S` or `U`.
-    #[inline(never)]
-    fn text(&self, expected: &dyn Expected) -> Result<Cow<'de, str>> {
-        match self.plan.form {
-            Form::Bytes(_) => utf8(self.all()?).map(Cow::Borrowed),
-            Form::Text => self.utf32().map(Cow::Owned),
-            _ => self.mismatch(expected),
-        }
-    }
-
     /// The text of a `U`.
     fn utf32(&self) -> Result<String> {
         let mut text = String::with_capacity(self.plan.size / 4);
-        let mut length = 0;
         for (number, bytes) in self.all()?.chunks_exact(4).enumerate() {
-            let Some(&bytes) = bytes.first_chunk() else { break };
-            let code = if self.plan.is_big { u32::from_be_bytes(bytes) } else { u32::from_le_bytes(bytes) };
-            let character = char::from_u32(code).ok_or_else(|| {
+            let code = number!(bytes, self.plan, u32);
+            text.push(char::from_u32(code).ok_or_else(|| {
                 ItemError::new(format_args!("character {number} is {code:#x}, which Unicode does not have"))
-            })?;
-            text.push(character);
-            if code != 0 {
-                length = text.len();
-            }
+            })?);
         }
-        text.truncate(length);
+        text.truncate(text.trim_end_matches('\0').len());
         Ok(text)
     }
 
     /// The values in order. `count` is the number that the type takes, if it takes a fixed one.
     fn values<V: Visitor<'de>>(self, count: Option<usize>, visitor: V) -> Result<V::Value> {
         let bytes = self.all()?;
-        let expected: &dyn Expected = &visitor;
-        let mut parts = Parts::by_position(self.plan, "takes", count, count.is_none(), expected)?;
+        let mut parts = Parts::by_position(self.plan, count, count.is_none(), &visitor as &dyn Expected)?;
         if parts.padded().is_some() {
             parts.length = unpadded(bytes).len();
         }
@@ -140,14 +115,14 @@ fn utf8(bytes: &[u8]) -> Result<&str> {
 }
 
 macro_rules! numbers {
-    ($($method:ident $visit:ident $type:ident $form:pat, $is_integer:literal;)*) => {
+    ($($method:ident $visit:ident $type:ident $form:pat, $takes:ident;)*) => {
         $(
             // Into the visitor of the struct: all that remains of a field is a comparison of the form, and a load.
             #[inline(always)]
             fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
                 match self.plan.form {
-                    $form => visitor.$visit(number!(self, $type)),
-                    _ => Self::other_width(self.plan, self.bytes, $is_integer, visitor),
+                    $form => visitor.$visit(number!(self.bytes, self.plan, $type)),
+                    _ => Self::other(self.plan, self.bytes, Takes::$takes, visitor),
                 }
             }
         )*
@@ -160,7 +135,7 @@ impl<'de> Deserializer<'de> for ItemDeserializer<'_, '_, 'de> {
     fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
         match self.plan.form {
             // NumPy too takes any byte but 0 for true.
-            Form::Bool => visitor.visit_bool(number!(self, u8) != 0),
+            Form::Bool => visitor.visit_bool(number!(self.bytes, self.plan, u8) != 0),
             Form::Int(1) => self.deserialize_i8(visitor),
             Form::Int(2) => self.deserialize_i16(visitor),
             Form::Int(4) => self.deserialize_i32(visitor),
@@ -169,11 +144,12 @@ impl<'de> Deserializer<'de> for ItemDeserializer<'_, '_, 'de> {
             Form::Uint(2) => self.deserialize_u16(visitor),
             Form::Uint(4) => self.deserialize_u32(visitor),
             Form::Uint(_) => self.deserialize_u64(visitor),
-            Form::Float16 => visitor.visit_f32(float16::widen(number!(self, u16))),
+            Form::Float16 => visitor.visit_f32(float16::widen(number!(self.bytes, self.plan, u16))),
             Form::Float32 => self.deserialize_f32(visitor),
             Form::Float64 => self.deserialize_f64(visitor),
             Form::Bytes(_) if utf8(self.all()?).is_err() => self.deserialize_bytes(visitor),
-            Form::Bytes(_) | Form::Text => self.deserialize_str(visitor),
+            Form::Bytes(_) => self.deserialize_str(visitor),
+            Form::Text => visitor.visit_string(self.utf32()?),
             Form::Raw(_) => self.deserialize_bytes(visitor),
             Form::Array { .. } => self.deserialize_seq(visitor),
             Form::Struct(_) => self.deserialize_map(visitor),
@@ -181,29 +157,25 @@ impl<'de> Deserializer<'de> for ItemDeserializer<'_, '_, 'de> {
     }
 
     numbers! {
-        deserialize_i8 visit_i8 i8 Form::Int(1), true;
-        deserialize_i16 visit_i16 i16 Form::Int(2), true;
-        deserialize_i32 visit_i32 i32 Form::Int(4), true;
-        deserialize_i64 visit_i64 i64 Form::Int(8), true;
-        deserialize_i128 visit_i128 i128 Form::Int(16), true;
-        deserialize_u8 visit_u8 u8 Form::Uint(1), true;
-        deserialize_u16 visit_u16 u16 Form::Uint(2), true;
-        deserialize_u32 visit_u32 u32 Form::Uint(4), true;
-        deserialize_u64 visit_u64 u64 Form::Uint(8), true;
-        deserialize_u128 visit_u128 u128 Form::Uint(16), true;
-        deserialize_f32 visit_f32 f32 Form::Float32, false;
-        deserialize_f64 visit_f64 f64 Form::Float64, false;
-    }
-
-    fn deserialize_char<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
-        self.deserialize_str(visitor)
+        deserialize_i8 visit_i8 i8 Form::Int(1), Integer;
+        deserialize_i16 visit_i16 i16 Form::Int(2), Integer;
+        deserialize_i32 visit_i32 i32 Form::Int(4), Integer;
+        deserialize_i64 visit_i64 i64 Form::Int(8), Integer;
+        deserialize_i128 visit_i128 i128 Form::Int(16), Integer;
+        deserialize_u8 visit_u8 u8 Form::Uint(1), Integer;
+        deserialize_u16 visit_u16 u16 Form::Uint(2), Integer;
+        deserialize_u32 visit_u32 u32 Form::Uint(4), Integer;
+        deserialize_u64 visit_u64 u64 Form::Uint(8), Integer;
+        deserialize_u128 visit_u128 u128 Form::Uint(16), Integer;
+        deserialize_f32 visit_f32 f32 Form::Float32, Float;
+        deserialize_f64 visit_f64 f64 Form::Float64, Float;
     }
 
     #[inline(always)]
     fn deserialize_str<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
         match self.plan.form {
             Form::Bytes(_) => visitor.visit_borrowed_str(utf8(self.all()?)?),
-            _ => Self::other_text(self.plan, self.bytes, visitor),
+            _ => Self::other(self.plan, self.bytes, Takes::Text, visitor),
         }
     }
 
@@ -216,7 +188,7 @@ impl<'de> Deserializer<'de> for ItemDeserializer<'_, '_, 'de> {
         match self.plan.form {
             Form::Bytes(_) => visitor.visit_borrowed_bytes(unpadded(self.all()?)),
             Form::Raw(_) => visitor.visit_borrowed_bytes(self.all()?),
-            _ => self.mismatch(&visitor),
+            _ => self.plan.mismatch(&visitor as &dyn Expected),
         }
     }
 
@@ -260,7 +232,9 @@ impl<'de> Deserializer<'de> for ItemDeserializer<'_, '_, 'de> {
     }
 
     fn deserialize_map<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
-        let Form::Struct(fields) = &mut self.plan.form else { return self.mismatch(&visitor) };
+        let Form::Struct(fields) = &mut self.plan.form else {
+            return self.plan.mismatch(&visitor as &dyn Expected);
+        };
         fields.sort_as_in_dtype();
         Values::of_fields(fields, self.bytes, &[]).visit_map(visitor)
     }
@@ -272,7 +246,9 @@ impl<'de> Deserializer<'de> for ItemDeserializer<'_, '_, 'de> {
         names: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value> {
-        let Form::Struct(fields) = &mut self.plan.form else { return self.mismatch(&visitor) };
+        let Form::Struct(fields) = &mut self.plan.form else {
+            return self.plan.mismatch(&visitor as &dyn Expected);
+        };
         // Not one variable for both: only if the address of the values is never taken are they in registers.
         if fields.sort_as_in_struct(names)? {
             // Without names, which a struct would compare for each item.
@@ -288,8 +264,11 @@ impl<'de> Deserializer<'de> for ItemDeserializer<'_, '_, 'de> {
         _: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value> {
-        let name = self.text(&visitor)?;
-        visitor.visit_enum(name.into_deserializer())
+        match self.plan.form {
+            Form::Bytes(_) => visitor.visit_enum(utf8(self.all()?)?.into_deserializer()),
+            Form::Text => visitor.visit_enum(self.utf32()?.into_deserializer()),
+            _ => self.plan.mismatch(&visitor as &dyn Expected),
+        }
     }
 
     fn deserialize_ignored_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
@@ -300,7 +279,7 @@ impl<'de> Deserializer<'de> for ItemDeserializer<'_, '_, 'de> {
         false
     }
 
-    forward_to_deserialize_any! { bool unit unit_struct identifier }
+    forward_to_deserialize_any! { bool char unit unit_struct identifier }
 }
 
 /// The values of a part, one after the other, or those of its fields with their names.
@@ -314,7 +293,7 @@ struct Values<'p, 'd, 'de> {
 impl<'p, 'd, 'de> Values<'p, 'd, 'de> {
     #[inline]
     fn of_fields(fields: &'p mut Fields<'d>, bytes: &'de [u8], names: &'static [&'static str]) -> Self {
-        Self { parts: Parts::of_fields(fields, "takes"), bytes, names }
+        Self { parts: Parts::of_fields(fields), bytes, names }
     }
 
     #[inline]
@@ -340,11 +319,6 @@ impl<'de> SeqAccess<'de> for &mut Values<'_, '_, 'de> {
         let bytes = self.bytes.get(offset..).ok_or_else(ItemError::too_short)?;
         let value = seed.deserialize(ItemDeserializer { plan, bytes });
         value.map(Some).map_err(|error| error.at(place))
-    }
-
-    #[inline(always)]
-    fn next_element<T: Deserialize<'de>>(&mut self) -> Result<Option<T>> {
-        self.next_element_seed(PhantomData)
     }
 
     fn size_hint(&self) -> Option<usize> {

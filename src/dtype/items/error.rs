@@ -26,7 +26,7 @@ use crate::dtype::types::Field;
 /// assert_eq!((error.item(), error.path()), (Some(1), "flags.level"));
 ///
 /// let error = dtype.read_item::<(f32, (i16,))>(&items[..10]).unwrap_err();
-/// assert_eq!(error.to_string(), "field ra: the dtype is <f8, but the type takes f32");
+/// assert_eq!(error.to_string(), "field ra: the dtype is <f8, not f32");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -70,8 +70,8 @@ impl ItemError {
     }
 
     #[cold]
-    pub(super) fn wrong_number(found: usize, verb: &str, count: usize) -> Self {
-        Self::new(format_args!("the dtype has {found} values, but the type {verb} {count}"))
+    pub(super) fn wrong_number(found: usize, count: usize) -> Self {
+        Self::new(format_args!("the dtype has {found} values, but the type has {count}"))
     }
 
     /// Adds the place of the part that contains the error.

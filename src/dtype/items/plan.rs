@@ -119,10 +119,10 @@ impl<'d> Plan<'d> {
         is_half.then_some(Self { form: Form::Uint(2), ..*self })
     }
 
-    /// The error of a type that takes or gives something else than the dtype.
+    /// The error of a type, or of a value, that the dtype does not have.
     #[cold]
-    pub(super) fn mismatch(&self, verb: &str, what: impl fmt::Display) -> ItemError {
-        ItemError::new(format_args!("the dtype is {self}, but the type {verb} {what}"))
+    pub(super) fn mismatch<T>(&self, found: impl fmt::Display) -> Result<T, ItemError> {
+        Err(ItemError::new(format_args!("the dtype is {self}, not {found}")))
     }
 
     /// The number of values, with each byte of a text as one, and the levels of nesting.
@@ -160,8 +160,6 @@ pub(super) struct Parts<'p, 'd> {
     pub(super) next: usize,
     /// Whether the last values can be padding, which the type leaves out.
     is_padded: bool,
-    /// What the type does with values: it takes or gives them.
-    verb: &'static str,
 }
 
 enum List<'p, 'd> {
@@ -174,10 +172,9 @@ impl<'p, 'd> Parts<'p, 'd> {
     /// The values by position, for a type that has `count` of them. `is_list` if their number is not part of the type.
     pub(super) fn by_position(
         plan: &'p mut Plan<'d>,
-        verb: &'static str,
         count: Option<usize>,
         is_list: bool,
-        what: impl fmt::Display,
+        found: impl fmt::Display,
     ) -> Result<Self, ItemError> {
         let is_padded = is_list && matches!(plan.form, Form::Bytes(_));
         let (list, length) = match plan.form {
@@ -188,26 +185,21 @@ impl<'p, 'd> Parts<'p, 'd> {
                 let length = fields.list.len();
                 (List::Fields(&mut fields.list, &mut fields.order), length)
             }
-            _ => return Err(plan.mismatch(verb, what)),
+            _ => return plan.mismatch(found),
         };
-        let parts = Self { list, length, next: 0, is_padded, verb };
         match count {
-            Some(count) if count > length || count < length && !is_padded => Err(parts.wrong_number(count)),
-            _ => Ok(parts),
+            Some(count) if count > length || count < length && !is_padded => {
+                Err(ItemError::wrong_number(length, count))
+            }
+            _ => Ok(Self { list, length, next: 0, is_padded }),
         }
     }
 
     /// The values of fields in their present order.
     #[inline(always)]
-    pub(super) fn of_fields(fields: &'p mut Fields<'d>, verb: &'static str) -> Self {
+    pub(super) fn of_fields(fields: &'p mut Fields<'d>) -> Self {
         let length = fields.list.len();
-        Self {
-            list: List::Fields(&mut fields.list, &mut fields.order),
-            length,
-            next: 0,
-            is_padded: false,
-            verb,
-        }
+        Self { list: List::Fields(&mut fields.list, &mut fields.order), length, next: 0, is_padded: false }
     }
 
     /// The dtype of values that can be fewer than its bytes.
@@ -218,13 +210,6 @@ impl<'p, 'd> Parts<'p, 'd> {
         }
     }
 
-    /// The error of a type with another number of values.
-    // Inlined up to the call: the address of the parts must not be taken, or they are not in registers.
-    #[inline(always)]
-    pub(super) fn wrong_number(&self, count: usize) -> ItemError {
-        ItemError::wrong_number(self.length, self.verb, count)
-    }
-
     /// Makes the field with this name the next value. Values of a type come in the same order, which the fields keep:
     /// the next item needs no search.
     #[inline]
@@ -232,7 +217,7 @@ impl<'p, 'd> Parts<'p, 'd> {
         match &mut self.list {
             List::Fields([field, ..], _) if is_named(field.field, name) => Ok(()),
             List::Fields(rest, order) => order.swap_in(name, rest),
-            _ => Err(ItemError::only_in_type(name)),
+            List::Elements(_) => Err(ItemError::only_in_type(name)),
         }
     }
 
@@ -270,7 +255,7 @@ impl<'p, 'd> Parts<'p, 'd> {
         match &self.list {
             _ if self.next == self.length => Ok(()),
             List::Fields([FieldPlan { field, .. }, ..], _) => Err(ItemError::only_in_dtype(field.name())),
-            _ => Err(self.wrong_number(self.next)),
+            _ => Err(ItemError::wrong_number(self.length, self.next)),
         }
     }
 }
@@ -296,8 +281,6 @@ struct FieldPlan<'d> {
     field: &'d Field,
     plan: Plan<'d>,
     offset: usize,
-    /// The position in the dtype.
-    position: usize,
 }
 
 impl<'d> FieldPlan<'d> {
@@ -312,11 +295,11 @@ impl<'d> FieldPlan<'d> {
 
 impl<'d> Fields<'d> {
     fn new(fields: &'d [Field]) -> Result<Self, ItemError> {
-        let plan = |(position, field): (usize, &'d Field)| {
+        let plan = |field: &'d Field| {
             let plan = Plan::of(field.dtype()).map_err(|error| error.at(Place::Field(field)))?;
-            Ok(FieldPlan { field, plan, offset: field.offset(), position })
+            Ok(FieldPlan { field, plan, offset: field.offset() })
         };
-        let list = fields.iter().enumerate().map(plan).collect::<Result<_, ItemError>>()?;
+        let list = fields.iter().map(plan).collect::<Result<_, ItemError>>()?;
         Ok(Self { list, order: FieldOrder { in_dtype: fields, is_sorted: true, matched: None } })
     }
 
@@ -324,7 +307,8 @@ impl<'d> Fields<'d> {
     #[inline]
     pub(super) fn sort_as_in_dtype(&mut self) {
         if !self.order.is_sorted {
-            self.list.sort_by_key(|field| field.position);
+            // They are one slice in the dtype, so their addresses have its order.
+            self.list.sort_by_key(|field| ptr::from_ref(field.field));
             (self.order.is_sorted, self.order.matched) = (true, None);
         }
     }

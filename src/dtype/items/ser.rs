@@ -12,7 +12,7 @@ use super::error::ItemError;
 use super::float16;
 use super::plan::{Form, Parts, Plan};
 use crate::error::ValueType;
-use crate::ser::{elements, refuse};
+use crate::ser::{elements, refuse, types};
 
 type Result<T = (), E = ItemError> = core::result::Result<T, E>;
 
@@ -24,12 +24,6 @@ pub(super) struct ItemSerializer<'p, 'd, 'b> {
 }
 
 impl<'p, 'd, 'b> ItemSerializer<'p, 'd, 'b> {
-    /// The error of a value that the dtype cannot hold.
-    #[cold]
-    fn mismatch<T>(&self, value: impl Display) -> Result<T> {
-        Err(self.plan.mismatch("gives", value))
-    }
-
     /// Writes a number of little-endian bytes.
     #[inline]
     fn number<const N: usize>(self, mut little: [u8; N]) -> Result {
@@ -41,20 +35,21 @@ impl<'p, 'd, 'b> ItemSerializer<'p, 'd, 'b> {
         Ok(())
     }
 
+    /// An integer of another width in the type than in the dtype. `None` if it has more bits than an `i128`.
     #[cold]
-    fn integer(self, value: i128) -> Result {
+    fn integer(self, value: Option<i128>, text: &dyn Display) -> Result {
         let bits = 8 * self.plan.size;
         let (min, max) = match self.plan.form {
             Form::Int(_) => (-1 << (bits - 1), (1 << (bits - 1)) - 1),
             Form::Uint(_) => (0, (1 << bits) - 1),
-            _ => return self.mismatch(format_args!("the integer {value}")),
+            _ => return self.plan.mismatch(format_args!("the integer {text}")),
         };
-        if !(min..=max).contains(&value) {
+        let Some(value) = value.filter(|value| (min..=max).contains(value)) else {
             let dtype = &self.plan;
             return Err(ItemError::new(format_args!(
-                "{value} is out of the range of {dtype}, {min} to {max}"
+                "{text} is out of the range of {dtype}, {min} to {max}"
             )));
-        }
+        };
         for (slot, byte) in self.bytes.iter_mut().zip(value.to_le_bytes()) {
             *slot = byte;
         }
@@ -62,23 +57,6 @@ impl<'p, 'd, 'b> ItemSerializer<'p, 'd, 'b> {
             self.bytes.reverse();
         }
         Ok(())
-    }
-
-    fn float32(self, value: f32) -> Result {
-        match self.plan.form {
-            Form::Float16 => match float16::narrow(value) {
-                Some(bits) => self.number(bits.to_le_bytes()),
-                None => self.mismatch(format_args!("{value}, which is not a value of it")),
-            },
-            Form::Float64 => self.number(f64::from(value).to_le_bytes()),
-            _ => self.mismatch(format_args!("the f32 {value}")),
-        }
-    }
-
-    /// Not even a value that fits into an `<f4`: what can be written would depend on the data.
-    #[cold]
-    fn float64(self, value: f64) -> Result {
-        self.mismatch(format_args!("the f64 {value}"))
     }
 
     /// Fails if a text is too long, or if it ends with NUL.
@@ -113,7 +91,7 @@ impl<'p, 'd, 'b> ItemSerializer<'p, 'd, 'b> {
 
     /// The values in order. `is_list` if their number is not part of the type.
     fn values(self, count: Option<usize>, is_list: bool) -> Result<ItemValues<'p, 'd, 'b>> {
-        let parts = Parts::by_position(self.plan, "gives", count, is_list, "a sequence")?;
+        let parts = Parts::by_position(self.plan, count, is_list, "a sequence")?;
         Ok(ItemValues { parts, bytes: self.bytes, key: String::new() })
     }
 
@@ -123,16 +101,16 @@ impl<'p, 'd, 'b> ItemSerializer<'p, 'd, 'b> {
         let Self { plan, bytes } = self;
         match plan.form {
             Form::Struct(ref mut fields) => {
-                Ok(ItemValues { parts: Parts::of_fields(fields, "gives"), bytes, key: String::new() })
+                Ok(ItemValues { parts: Parts::of_fields(fields), bytes, key: String::new() })
             }
-            _ => Err(plan.mismatch("gives", "a struct or a map")),
+            _ => plan.mismatch("a struct or a map"),
         }
     }
 }
 
 /// The error of a kind of value that no dtype holds.
 fn unsupported<T>(part: &ItemSerializer<'_, '_, '_>, found: ValueType) -> Result<T> {
-    part.mismatch(if let ValueType::Enum = found { "a variant with a value" } else { found.name() })
+    part.plan.mismatch(if let ValueType::Enum = found { "a variant with a value" } else { found.name() })
 }
 
 /// Fails if a text ends with NUL, which pads shorter ones.
@@ -145,14 +123,14 @@ fn check_last(dtype: &Plan<'_>, last: Option<u8>) -> Result {
     Err(ItemError::new(reason))
 }
 
-macro_rules! numbers {
-    ($($method:ident $type:ident $form:pat => $other:ident,)*) => {
+macro_rules! integers {
+    ($($method:ident $type:ident $form:pat,)*) => {
         $(
             #[inline]
             fn $method(self, value: $type) -> Result {
                 match self.plan.form {
                     $form => self.number(value.to_le_bytes()),
-                    _ => self.$other(value.into()),
+                    _ => self.integer(value.try_into().ok(), &value),
                 }
             }
         )*
@@ -160,41 +138,46 @@ macro_rules! numbers {
 }
 
 impl<'p, 'd, 'b> Serializer for ItemSerializer<'p, 'd, 'b> {
-    type Ok = ();
-    type Error = ItemError;
-    type SerializeSeq = ItemValues<'p, 'd, 'b>;
-    type SerializeTuple = ItemValues<'p, 'd, 'b>;
-    type SerializeTupleStruct = ItemValues<'p, 'd, 'b>;
-    type SerializeTupleVariant = Impossible<(), ItemError>;
-    type SerializeMap = ItemValues<'p, 'd, 'b>;
-    type SerializeStruct = ItemValues<'p, 'd, 'b>;
-    type SerializeStructVariant = Impossible<(), ItemError>;
+    types! { (), ItemError, ItemValues<'p, 'd, 'b>, ItemValues<'p, 'd, 'b>, ItemValues<'p, 'd, 'b> }
 
-    numbers! {
-        serialize_i8 i8 Form::Int(1) => integer,
-        serialize_i16 i16 Form::Int(2) => integer,
-        serialize_i32 i32 Form::Int(4) => integer,
-        serialize_i64 i64 Form::Int(8) => integer,
-        serialize_i128 i128 Form::Int(16) => integer,
-        serialize_u8 u8 Form::Uint(1) => integer,
-        serialize_u16 u16 Form::Uint(2) => integer,
-        serialize_u32 u32 Form::Uint(4) => integer,
-        serialize_u64 u64 Form::Uint(8) => integer,
-        serialize_f32 f32 Form::Float32 => float32,
-        serialize_f64 f64 Form::Float64 => float64,
+    integers! {
+        serialize_i8 i8 Form::Int(1),
+        serialize_i16 i16 Form::Int(2),
+        serialize_i32 i32 Form::Int(4),
+        serialize_i64 i64 Form::Int(8),
+        serialize_i128 i128 Form::Int(16),
+        serialize_u8 u8 Form::Uint(1),
+        serialize_u16 u16 Form::Uint(2),
+        serialize_u32 u32 Form::Uint(4),
+        serialize_u64 u64 Form::Uint(8),
+        serialize_u128 u128 Form::Uint(16),
     }
 
-    fn serialize_u128(self, value: u128) -> Result {
-        match value.try_into() {
-            Ok(value) => self.integer(value),
-            Err(_) => self.mismatch(format_args!("the integer {value}")),
+    fn serialize_f32(self, value: f32) -> Result {
+        match self.plan.form {
+            Form::Float16 => match float16::narrow(value) {
+                Some(bits) => self.number(bits.to_le_bytes()),
+                None => Err(ItemError::new(format_args!("{} has no value {value}", self.plan))),
+            },
+            Form::Float32 => self.number(value.to_le_bytes()),
+            Form::Float64 => self.number(f64::from(value).to_le_bytes()),
+            _ => self.plan.mismatch(format_args!("the f32 {value}")),
+        }
+    }
+
+    #[inline]
+    fn serialize_f64(self, value: f64) -> Result {
+        match self.plan.form {
+            Form::Float64 => self.number(value.to_le_bytes()),
+            // Not even a value that fits into an `<f4`: what can be written would depend on the data.
+            _ => self.plan.mismatch(format_args!("the f64 {value}")),
         }
     }
 
     fn serialize_bool(self, value: bool) -> Result {
         match self.plan.form {
             Form::Bool => self.number([value.into()]),
-            _ => self.mismatch(format_args!("the boolean {value}")),
+            _ => self.plan.mismatch(format_args!("the boolean {value}")),
         }
     }
 
@@ -207,7 +190,7 @@ impl<'p, 'd, 'b> Serializer for ItemSerializer<'p, 'd, 'b> {
         match self.plan.form {
             Form::Bytes(_) => self.padded(value.as_bytes()),
             Form::Text => self.utf32(value),
-            _ => self.mismatch("a string"),
+            _ => self.plan.mismatch("a string"),
         }
     }
 
@@ -218,7 +201,7 @@ impl<'p, 'd, 'b> Serializer for ItemSerializer<'p, 'd, 'b> {
                 self.bytes.copy_from_slice(value);
                 Ok(())
             }
-            _ => self.mismatch(format_args!("{} bytes", value.len())),
+            _ => self.plan.mismatch(format_args!("{} bytes", value.len())),
         }
     }
 
@@ -277,7 +260,7 @@ impl ItemValues<'_, '_, '_> {
     #[inline]
     fn write<T: ?Sized + Serialize>(&mut self, value: &T) -> Result {
         let Some((plan, offset, place)) = self.parts.next() else {
-            return Err(self.parts.wrong_number(self.parts.length + 1));
+            return Err(ItemError::wrong_number(self.parts.length, self.parts.length + 1));
         };
         let bytes = self.bytes.get_mut(offset..offset + plan.size).ok_or_else(ItemError::too_short)?;
         value.serialize(ItemSerializer { plan, bytes }).map_err(|error| error.at(place))
