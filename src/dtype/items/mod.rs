@@ -131,7 +131,8 @@ impl Dtype {
         let plan = Plan::new(self)?;
         let size = self.item_size();
         self.check_len(items.len(), items.len() / size.max(1))?;
-        Ok(Items { plan, bytes: items.chunks_exact(size.max(1)), next: 0, of: PhantomData })
+        let bytes = items.chunks_exact(size.max(1));
+        Ok(Items { plan, count: bytes.len(), bytes, of: PhantomData })
     }
 
     /// Serializes an item. Padding is written as zeros. After an error, the content of the item is not specified.
@@ -223,7 +224,8 @@ impl Dtype {
 pub struct Items<'a, T> {
     plan: Plan<'a>,
     bytes: ChunksExact<'a, u8>,
-    next: usize,
+    /// The number of all items.
+    count: usize,
     of: PhantomData<fn() -> T>,
 }
 
@@ -233,10 +235,8 @@ impl<'a, T: Deserialize<'a>> Iterator for Items<'a, T> {
     #[inline]
     fn next(&mut self) -> Option<Self::Item> {
         let bytes = self.bytes.next()?;
-        let number = self.next;
-        self.next += 1;
         let value = T::deserialize(ItemDeserializer { plan: &mut self.plan, bytes });
-        Some(value.map_err(|error| error.in_item(number)))
+        Some(value.map_err(|error| error.in_item(self.count - self.bytes.len() - 1)))
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {
