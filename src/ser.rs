@@ -171,24 +171,29 @@ fn shortened(bytes: Box<[u8]>, length: usize) -> Vec<u8> {
 /// Generates `is_human_readable`, and the methods of [`serde::Serializer`] for wrappers, which are written as their
 /// content.
 macro_rules! transparent {
-    () => {
+    () => { transparent! { some newtype } };
+    ($($group:ident)*) => {
+        $(transparent! { @$group })*
+
         #[inline]
-        fn serialize_some<T: serde::Serialize + ?Sized>(self, value: &T) -> Result<Self::Ok, Error> {
+        fn is_human_readable(&self) -> bool {
+            false
+        }
+    };
+    (@some) => {
+        #[inline]
+        fn serialize_some<T: serde::Serialize + ?Sized>(self, value: &T) -> Result<Self::Ok, Self::Error> {
             value.serialize(self)
         }
-
+    };
+    (@newtype) => {
         #[inline]
         fn serialize_newtype_struct<T: serde::Serialize + ?Sized>(
             self,
             _name: &'static str,
             value: &T,
-        ) -> Result<Self::Ok, Error> {
+        ) -> Result<Self::Ok, Self::Error> {
             value.serialize(self)
-        }
-
-        #[inline]
-        fn is_human_readable(&self) -> bool {
-            false
         }
     };
 }
@@ -201,7 +206,7 @@ macro_rules! tuple_struct {
             self,
             _name: &'static str,
             len: usize,
-        ) -> Result<Self::SerializeTupleStruct, Error> {
+        ) -> Result<Self::SerializeTupleStruct, Self::Error> {
             self.serialize_tuple(len)
         }
     };
@@ -318,7 +323,7 @@ macro_rules! refuse {
 }
 
 #[cfg(feature = "dtype")]
-pub(crate) use {elements, refuse, types};
+pub(crate) use {elements, refuse, transparent, tuple_struct, types};
 
 /// The error for a kind of value that cannot be written in this position.
 // One function for all generated methods, so each of them is only a call.

@@ -218,10 +218,7 @@ impl Error {
             Violation::RoundedUp { .. } => Some(Entry::Shape),
             Violation::Product { of, .. } => Some(of.entry()),
             Violation::ChunkSize { .. } => Some(Entry::Chunkshape),
-            Violation::Backward { .. }
-            | Violation::Outside { .. }
-            | Violation::TypeSize
-            | Violation::TooShort { .. } => None,
+            _ => None,
         }
     }
 
@@ -229,18 +226,13 @@ impl Error {
     #[must_use]
     pub fn dimension(&self) -> Option<usize> {
         match self.0 {
-            Violation::Version { .. }
-            | Violation::Rank { .. }
-            | Violation::DimensionCount { .. }
-            | Violation::ChunkSize { .. }
-            | Violation::TypeSize
-            | Violation::TooShort { .. } => None,
             Violation::Negative { dimension, .. }
             | Violation::Zero { dimension, .. }
             | Violation::RoundedUp { dimension, .. }
             | Violation::Product { dimension, .. }
             | Violation::Backward { dimension, .. }
             | Violation::Outside { dimension, .. } => Some(dimension.into()),
+            _ => None,
         }
     }
 }

@@ -9,8 +9,9 @@ use serde::forward_to_deserialize_any;
 use super::error::ItemError;
 use super::float16;
 use super::plan::{Fields, Form, Parts, Plan};
+use crate::de::{transparent, tuple_struct};
 
-type Result<T> = core::result::Result<T, ItemError>;
+type Result<T, E = ItemError> = core::result::Result<T, E>;
 
 /// Deserializes one item or a part of it.
 pub(super) struct ItemDeserializer<'p, 'd, 'de> {
@@ -197,11 +198,6 @@ impl<'de> Deserializer<'de> for ItemDeserializer<'_, '_, 'de> {
     }
 
     #[inline]
-    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
-        visitor.visit_some(self)
-    }
-
-    #[inline]
     fn deserialize_newtype_struct<V: Visitor<'de>>(self, name: &'static str, visitor: V) -> Result<V::Value> {
         match self.plan.of_newtype(name) {
             Some(mut plan) => {
@@ -221,15 +217,7 @@ impl<'de> Deserializer<'de> for ItemDeserializer<'_, '_, 'de> {
         self.values(Some(count), visitor)
     }
 
-    #[inline]
-    fn deserialize_tuple_struct<V: Visitor<'de>>(
-        self,
-        _: &'static str,
-        count: usize,
-        visitor: V,
-    ) -> Result<V::Value> {
-        self.values(Some(count), visitor)
-    }
+    tuple_struct! {}
 
     fn deserialize_map<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
         let Form::Struct(fields) = &mut self.plan.form else {
@@ -275,9 +263,7 @@ impl<'de> Deserializer<'de> for ItemDeserializer<'_, '_, 'de> {
         visitor.visit_unit()
     }
 
-    fn is_human_readable(&self) -> bool {
-        false
-    }
+    transparent! { option }
 
     forward_to_deserialize_any! { bool char unit unit_struct identifier }
 }

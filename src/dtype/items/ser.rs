@@ -12,7 +12,7 @@ use super::error::ItemError;
 use super::float16;
 use super::plan::{Form, Parts, Plan};
 use crate::error::ValueType;
-use crate::ser::{elements, refuse, types};
+use crate::ser::{elements, refuse, transparent, tuple_struct, types};
 
 type Result<T = (), E = ItemError> = core::result::Result<T, E>;
 
@@ -92,7 +92,7 @@ impl<'p, 'd, 'b> ItemSerializer<'p, 'd, 'b> {
     /// The values in order. `is_list` if their number is not part of the type.
     fn values(self, count: Option<usize>, is_list: bool) -> Result<ItemValues<'p, 'd, 'b>> {
         let parts = Parts::by_position(self.plan, count, is_list, "a sequence")?;
-        Ok(ItemValues { parts, bytes: self.bytes, key: String::new() })
+        Ok(ItemValues { parts, bytes: self.bytes })
     }
 
     /// The fields of a struct.
@@ -100,9 +100,7 @@ impl<'p, 'd, 'b> ItemSerializer<'p, 'd, 'b> {
     fn fields(self) -> Result<ItemValues<'p, 'd, 'b>> {
         let Self { plan, bytes } = self;
         match plan.form {
-            Form::Struct(ref mut fields) => {
-                Ok(ItemValues { parts: Parts::of_fields(fields), bytes, key: String::new() })
-            }
+            Form::Struct(ref mut fields) => Ok(ItemValues { parts: Parts::of_fields(fields), bytes }),
             _ => plan.mismatch("a struct or a map"),
         }
     }
@@ -205,10 +203,6 @@ impl<'p, 'd, 'b> Serializer for ItemSerializer<'p, 'd, 'b> {
         }
     }
 
-    fn serialize_some<T: ?Sized + Serialize>(self, value: &T) -> Result {
-        value.serialize(self)
-    }
-
     fn serialize_unit_variant(self, _: &'static str, _: u32, variant: &'static str) -> Result {
         self.serialize_str(variant)
     }
@@ -228,10 +222,6 @@ impl<'p, 'd, 'b> Serializer for ItemSerializer<'p, 'd, 'b> {
         self.values(Some(count), false)
     }
 
-    fn serialize_tuple_struct(self, _: &'static str, count: usize) -> Result<Self::SerializeTupleStruct> {
-        self.values(Some(count), false)
-    }
-
     fn serialize_map(self, _: Option<usize>) -> Result<Self::SerializeMap> {
         self.fields()
     }
@@ -241,9 +231,9 @@ impl<'p, 'd, 'b> Serializer for ItemSerializer<'p, 'd, 'b> {
         self.fields()
     }
 
-    fn is_human_readable(&self) -> bool {
-        false
-    }
+    tuple_struct! {}
+
+    transparent! { some }
 
     refuse! { none unit variants_with_content }
 }
@@ -252,8 +242,6 @@ impl<'p, 'd, 'b> Serializer for ItemSerializer<'p, 'd, 'b> {
 pub(super) struct ItemValues<'p, 'd, 'b> {
     parts: Parts<'p, 'd>,
     bytes: &'b mut [u8],
-    /// The latest key of a map.
-    key: String,
 }
 
 impl ItemValues<'_, '_, '_> {
@@ -264,12 +252,6 @@ impl ItemValues<'_, '_, '_> {
         };
         let bytes = self.bytes.get_mut(offset..offset + plan.size).ok_or_else(ItemError::too_short)?;
         value.serialize(ItemSerializer { plan, bytes }).map_err(|error| error.at(place))
-    }
-
-    #[inline]
-    fn write_field<T: ?Sized + Serialize>(&mut self, name: &str, value: &T) -> Result {
-        self.parts.select(name)?;
-        self.write(value)
     }
 
     #[inline]
@@ -291,7 +273,8 @@ impl SerializeStruct for ItemValues<'_, '_, '_> {
 
     #[inline]
     fn serialize_field<T: ?Sized + Serialize>(&mut self, name: &'static str, value: &T) -> Result {
-        self.write_field(name, value)
+        self.parts.select(name)?;
+        self.write(value)
     }
 
     fn end(self) -> Result {
@@ -304,16 +287,13 @@ impl SerializeMap for ItemValues<'_, '_, '_> {
     type Error = ItemError;
 
     fn serialize_key<T: ?Sized + Serialize>(&mut self, key: &T) -> Result {
-        self.key.clear();
-        write!(self.key, "{}", Key(key)).map_err(|_| ItemError::new("a key of the map is not a string"))
+        let mut name = String::new();
+        write!(name, "{}", Key(key)).map_err(|_| ItemError::new("a key of the map is not a string"))?;
+        self.parts.select(&name)
     }
 
     fn serialize_value<T: ?Sized + Serialize>(&mut self, value: &T) -> Result {
-        let key = core::mem::take(&mut self.key);
-        self.write_field(&key, value)?;
-        // The next key takes its memory.
-        self.key = key;
-        Ok(())
+        self.write(value)
     }
 
     fn end(self) -> Result {
