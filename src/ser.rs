@@ -171,24 +171,29 @@ fn shortened(bytes: Box<[u8]>, length: usize) -> Vec<u8> {
 /// Generates `is_human_readable`, and the methods of [`serde::Serializer`] for wrappers, which are written as their
 /// content.
 macro_rules! transparent {
-    () => {
+    () => { transparent! { some newtype } };
+    ($($group:ident)*) => {
+        $(transparent! { @$group })*
+
         #[inline]
-        fn serialize_some<T: serde::Serialize + ?Sized>(self, value: &T) -> Result<Self::Ok, Error> {
+        fn is_human_readable(&self) -> bool {
+            false
+        }
+    };
+    (@some) => {
+        #[inline]
+        fn serialize_some<T: serde::Serialize + ?Sized>(self, value: &T) -> Result<Self::Ok, Self::Error> {
             value.serialize(self)
         }
-
+    };
+    (@newtype) => {
         #[inline]
         fn serialize_newtype_struct<T: serde::Serialize + ?Sized>(
             self,
             _name: &'static str,
             value: &T,
-        ) -> Result<Self::Ok, Error> {
+        ) -> Result<Self::Ok, Self::Error> {
             value.serialize(self)
-        }
-
-        #[inline]
-        fn is_human_readable(&self) -> bool {
-            false
         }
     };
 }
@@ -201,7 +206,7 @@ macro_rules! tuple_struct {
             self,
             _name: &'static str,
             len: usize,
-        ) -> Result<Self::SerializeTupleStruct, Error> {
+        ) -> Result<Self::SerializeTupleStruct, Self::Error> {
             self.serialize_tuple(len)
         }
     };
@@ -210,40 +215,49 @@ macro_rules! tuple_struct {
 /// Generates the types of a [`serde::Serializer`]: its result, and what takes the elements and the fields of a value.
 macro_rules! types {
     ($ok:ty) => { types!($ok, Impossible<$ok, Error>, Impossible<$ok, Error>); };
-    ($ok:ty, $elements:ty, $fields:ty) => {
+    ($ok:ty, $elements:ty, $fields:ty) => { types!($ok, Error, $elements, $fields, Impossible<$ok, Error>); };
+    ($ok:ty, $error:ty, $elements:ty, $fields:ty, $map:ty) => {
         type Ok = $ok;
-        type Error = Error;
+        type Error = $error;
         type SerializeSeq = $elements;
         type SerializeTuple = $elements;
         type SerializeTupleStruct = $elements;
-        type SerializeTupleVariant = Impossible<$ok, Error>;
-        type SerializeMap = Impossible<$ok, Error>;
+        type SerializeTupleVariant = Impossible<$ok, $error>;
+        type SerializeMap = $map;
         type SerializeStruct = $fields;
-        type SerializeStructVariant = Impossible<$ok, Error>;
+        type SerializeStructVariant = Impossible<$ok, $error>;
     };
 }
 
-/// Generates a trait of serde for a type that takes elements one by one, by two of its methods.
+/// Generates the traits of serde for a type that takes elements one by one, by two of its methods.
 macro_rules! elements {
-    (#[$inline:meta] $trait:ident::$method:ident, [$($generics:tt)*] $type:ty = $ok:ty, $element:ident, $end:ident) => {
+    (#[$inline:meta] [$($generics:tt)*] $type:ty => $ok:ty, $error:ty, $element:ident, $end:ident) => {
+        elements! { @traits #[$inline] [[$($generics)*] $type => $ok, $error, $element, $end]
+            SerializeSeq::serialize_element SerializeTuple::serialize_element SerializeTupleStruct::serialize_field }
+    };
+    (@traits #[$inline:meta] $implementation:tt $($trait:ident::$method:ident)*) => {
+        $( elements! { @trait #[$inline] $implementation $trait::$method } )*
+    };
+    (@trait #[$inline:meta] [[$($generics:tt)*] $type:ty => $ok:ty, $error:ty, $element:ident, $end:ident]
+        $trait:ident::$method:ident) => {
         impl<$($generics)*> $trait for $type {
             type Ok = $ok;
-            type Error = Error;
+            type Error = $error;
 
             #[$inline]
-            fn $method<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), Error> {
+            fn $method<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), $error> {
                 self.$element(value)
             }
 
             #[$inline]
-            fn end(self) -> Result<$ok, Error> {
+            fn end(self) -> Result<$ok, $error> {
                 self.$end()
             }
         }
     };
 }
 
-/// Generates methods of [`serde::Serializer`] that reject a value, by groups.
+/// Generates methods of [`serde::Serializer`] that reject a value, by groups. They call the `unsupported` of the module.
 macro_rules! refuse {
     ($($group:ident)*) => { $(refuse!(@$group);)* };
 
@@ -260,8 +274,8 @@ macro_rules! refuse {
         refuse! { @display }
     };
     (@display) => {
-        fn collect_str<T: core::fmt::Display + ?Sized>(self, _: &T) -> Result<Self::Ok, Error> {
-            unsupported(ValueType::Str)
+        fn collect_str<T: core::fmt::Display + ?Sized>(self, _: &T) -> Result<Self::Ok, Self::Error> {
+            unsupported(&self, ValueType::Str)
         }
     };
     (@bytes) => { refuse! { @methods Bytes: serialize_bytes(&[u8]) } };
@@ -294,24 +308,27 @@ macro_rules! refuse {
             _: u32,
             _: &'static str,
             _: &T,
-        ) -> Result<Self::Ok, Error> {
-            unsupported(ValueType::Enum)
+        ) -> Result<Self::Ok, Self::Error> {
+            unsupported(&self, ValueType::Enum)
         }
     };
 
     (@methods $found:ident: $($method:ident($($argument:ty),*) $(-> $compound:ty)?)*) => { $(
-        fn $method(self, $(_: $argument),*) -> Result<refuse!(@ok $($compound)?), Error> {
-            unsupported(ValueType::$found)
+        fn $method(self, $(_: $argument),*) -> Result<refuse!(@ok $($compound)?), Self::Error> {
+            unsupported(&self, ValueType::$found)
         }
     )* };
     (@ok) => { Self::Ok };
     (@ok $compound:ty) => { $compound };
 }
 
+#[cfg(feature = "dtype")]
+pub(crate) use {elements, refuse, transparent, tuple_struct, types};
+
 /// The error for a kind of value that cannot be written in this position.
 // One function for all generated methods, so each of them is only a call.
 #[cold]
-fn unsupported<T>(found: ValueType) -> Result<T, Error> {
+fn unsupported<S, T>(_: &S, found: ValueType) -> Result<T, Error> {
     Err(Error::new(Detail::Unsupported(found)))
 }
 
@@ -519,10 +536,7 @@ fn wrong_count(layout: Layout, gives: u8) -> Error {
     LayoutFault::Gives { layout, gives: gives.into() }.error()
 }
 
-// Only `inline`: the length of a sequence is not known at compile time, and `inline(always)` gave no measurable gain.
-elements! { #[inline] SerializeSeq::serialize_element, [B: Buffer] Entries<B> = B::Filled, entry, finish }
-elements! { #[inline(always)] SerializeTuple::serialize_element, [B: Buffer] Entries<B> = B::Filled, entry, finish }
-elements! { #[inline(always)] SerializeTupleStruct::serialize_field, [B: Buffer] Entries<B> = B::Filled, entry, finish }
+elements! { #[inline(always)] [B: Buffer] Entries<B> => B::Filled, Error, entry, finish }
 
 impl<B: Buffer> SerializeStruct for Entries<B> {
     type Ok = B::Filled;
@@ -730,18 +744,7 @@ impl<W: FixedInt + Width> SerializeVector<'_, W> {
     }
 }
 
-elements! {
-    #[inline] SerializeSeq::serialize_element,
-    [W: FixedInt + Width] SerializeVector<'_, W> = (), element, finish
-}
-elements! {
-    #[inline] SerializeTuple::serialize_element,
-    [W: FixedInt + Width] SerializeVector<'_, W> = (), element, finish
-}
-elements! {
-    #[inline] SerializeTupleStruct::serialize_field,
-    [W: FixedInt + Width] SerializeVector<'_, W> = (), element, finish
-}
+elements! { #[inline] [W: FixedInt + Width] SerializeVector<'_, W> => (), Error, element, finish }
 
 /// Takes a string, UTF-8 bytes, or a value that is serialized through its `Display`. Writes to the front of the slice,
 /// and returns the number of bytes, including those that did not fit.

@@ -119,13 +119,23 @@ pub fn from_reader<R: std::io::Read, T: de::DeserializeOwned>(reader: R) -> Resu
 /// Generates `is_human_readable`, and the methods of [`serde::Deserializer`] for wrappers, which are read as their
 /// content.
 macro_rules! transparent {
-    () => {
+    () => { transparent! { option newtype } };
+    ($($group:ident)*) => {
+        $(transparent! { @$group })*
+
+        #[inline]
+        fn is_human_readable(&self) -> bool {
+            false
+        }
+    };
+    (@option) => {
         // Always `Some`: the format has no marker for an absent value. `None` comes from serde, for a missing field.
         #[inline]
         fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Self::Error> {
             visitor.visit_some(self)
         }
-
+    };
+    (@newtype) => {
         #[inline]
         fn deserialize_newtype_struct<V: Visitor<'de>>(
             self,
@@ -134,13 +144,26 @@ macro_rules! transparent {
         ) -> Result<V::Value, Self::Error> {
             visitor.visit_newtype_struct(self)
         }
+    };
+}
 
+/// Generates the method of [`serde::Deserializer`] for a tuple struct, which is read as a tuple.
+macro_rules! tuple_struct {
+    () => {
         #[inline]
-        fn is_human_readable(&self) -> bool {
-            false
+        fn deserialize_tuple_struct<V: Visitor<'de>>(
+            self,
+            _name: &'static str,
+            len: usize,
+            visitor: V,
+        ) -> Result<V::Value, Self::Error> {
+            self.deserialize_tuple(len, visitor)
         }
     };
 }
+
+#[cfg(feature = "dtype")]
+pub(crate) use {transparent, tuple_struct};
 
 /// Generates methods of [`serde::Deserializer`] that reject the requested type. The types in parentheses are the
 /// arguments.
@@ -166,15 +189,7 @@ macro_rules! whole {
             self.take(Takes::Count(len), visitor)
         }
 
-        #[inline]
-        fn deserialize_tuple_struct<V: Visitor<'de>>(
-            self,
-            _name: &'static str,
-            len: usize,
-            visitor: V,
-        ) -> Result<V::Value, Error> {
-            self.take(Takes::Count(len), visitor)
-        }
+        tuple_struct! {}
 
         #[inline]
         fn deserialize_struct<V: Visitor<'de>>(
@@ -733,15 +748,7 @@ impl<'de, W: FixedInt + Visit<'de>, F: ReadError> serde::Deserializer<'de> for V
         self.tuple(len, visitor)
     }
 
-    #[inline]
-    fn deserialize_tuple_struct<V: Visitor<'de>>(
-        self,
-        _name: &'static str,
-        len: usize,
-        visitor: V,
-    ) -> Result<V::Value, F> {
-        self.tuple(len, visitor)
-    }
+    tuple_struct! {}
 
     transparent! {}
 

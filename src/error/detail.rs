@@ -63,7 +63,7 @@ pub(crate) enum ValueType {
 }
 
 impl ValueType {
-    pub(super) fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Bool => "a bool",
             Self::Integer => "an integer",

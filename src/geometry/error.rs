@@ -223,11 +223,7 @@ impl Error {
             Violation::RoundedUp { .. } => Some(Entry::Shape),
             Violation::Product { of, .. } => Some(of.entry()),
             Violation::ChunkSize { .. } => Some(Entry::Chunkshape),
-            Violation::Backward { .. }
-            | Violation::Outside { .. }
-            | Violation::Step { .. }
-            | Violation::TypeSize
-            | Violation::TooShort { .. } => None,
+            _ => None,
         }
     }
 
@@ -235,12 +231,6 @@ impl Error {
     #[must_use]
     pub fn dimension(&self) -> Option<usize> {
         match self.0 {
-            Violation::Version { .. }
-            | Violation::Rank { .. }
-            | Violation::DimensionCount { .. }
-            | Violation::ChunkSize { .. }
-            | Violation::TypeSize
-            | Violation::TooShort { .. } => None,
             Violation::Negative { dimension, .. }
             | Violation::Zero { dimension, .. }
             | Violation::RoundedUp { dimension, .. }
@@ -248,6 +238,7 @@ impl Error {
             | Violation::Backward { dimension, .. }
             | Violation::Outside { dimension, .. }
             | Violation::Step { dimension } => Some(dimension.into()),
+            _ => None,
         }
     }
 }

@@ -269,6 +269,8 @@ fn nothing_is_lost_in_writing_without_an_error_that_names_the_field() {
         unwritten("V2", [1_u8]),
         unwritten("u1", None::<u8>),
         unwritten("u1", "1"),
+        unwritten("u1", Ok::<u8, u8>(1)),
+        unwritten("<i4", 0.5_f32),
         unwritten(POINT, X { x: 1 }),
         unwritten(POINT, Xyz { x: 1, y: 1.0, z: 1 }),
         unwritten(POINT, (1,)),

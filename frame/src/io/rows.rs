@@ -43,7 +43,7 @@ impl<'f, R: Read + Seek> Slice<'f, R> {
     /// assert_eq!(frame.slice(&[1..2, 0..3]).read_rows::<u8>()?, [5, 6, 7]);
     ///
     /// let error = frame.slice(&[1..2, 0..3]).read_rows::<Cell>().unwrap_err();
-    /// let message = "item 0 of the slice: the dtype is <i4, but the type takes struct Cell";
+    /// let message = "item 0 of the slice: the dtype is <i4, not struct Cell";
     /// assert_eq!(error.to_string(), message);
     /// # Ok::<(), b2nd_frame::Error>(())
     /// ```

@@ -8,6 +8,9 @@ use core::fmt::{self, Display};
 use serde::de;
 use serde::ser;
 
+use crate::dtype::repr::excerpt;
+use crate::dtype::types::Field;
+
 /// The error of an item that cannot be read as a type, or of a value that cannot be written as an item.
 ///
 /// The text has the number of the item, if there are several, the path of the field, what it holds, and what was
@@ -23,12 +26,19 @@ use serde::ser;
 /// assert_eq!((error.item(), error.path()), (Some(1), "flags.level"));
 ///
 /// let error = dtype.read_item::<(f32, (i16,))>(&items[..10]).unwrap_err();
-/// assert_eq!(error.to_string(), "field ra: the dtype is <f8, but the type takes f32");
+/// assert_eq!(error.to_string(), "field ra: the dtype is <f8, not f32");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 // A box, so a `Result` with it stays small.
 pub struct ItemError(Box<Parts>);
+
+/// The place of a value in the part that contains it.
+#[derive(Clone, Copy)]
+pub(super) enum Place<'d> {
+    Field(&'d Field),
+    Element(usize),
+}
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Parts {
@@ -49,22 +59,30 @@ impl ItemError {
         Self::new("the item is shorter than its dtype")
     }
 
-    /// Adds the field that contains the error.
     #[cold]
-    pub(super) fn in_field(self, name: &str) -> Self {
-        self.inside(format_args!("{name}"))
+    pub(super) fn only_in_dtype(name: &str) -> Self {
+        Self::new(format_args!("the dtype has the field {}, which the type does not have", excerpt(name)))
     }
 
-    /// Adds the element of an array that contains the error.
     #[cold]
-    pub(super) fn in_element(self, number: usize) -> Self {
-        self.inside(format_args!("[{number}]"))
+    pub(super) fn only_in_type(name: &str) -> Self {
+        Self::new(format_args!("the type has the field {}, which the dtype does not have", excerpt(name)))
     }
 
-    fn inside(mut self, place: fmt::Arguments<'_>) -> Self {
+    #[cold]
+    pub(super) fn wrong_number(found: usize, count: usize) -> Self {
+        Self::new(format_args!("the dtype has {found} values, but the type has {count}"))
+    }
+
+    /// Adds the place of the part that contains the error.
+    #[cold]
+    pub(super) fn at(mut self, place: Place<'_>) -> Self {
         let path = &self.0.path;
         let dot = if path.is_empty() || path.starts_with('[') { "" } else { "." };
-        self.0.path = format!("{place}{dot}{path}");
+        self.0.path = match place {
+            Place::Field(field) => format!("{}{dot}{path}", field.name()),
+            Place::Element(number) => format!("[{number}]{dot}{path}"),
+        };
         self
     }
 
@@ -106,12 +124,6 @@ impl Display for ItemError {
     }
 }
 
-impl fmt::Debug for ItemError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Debug::fmt(&self.0, f)
-    }
-}
-
 impl core::error::Error for ItemError {}
 
 impl de::Error for ItemError {
@@ -122,7 +134,7 @@ impl de::Error for ItemError {
 
     #[cold]
     fn missing_field(name: &'static str) -> Self {
-        Self::new(format_args!("the type has the field {name}, which the dtype does not have"))
+        Self::only_in_type(name)
     }
 }
 

@@ -67,7 +67,6 @@
 //! Reading many items compiles the dtype once, and compares the names of the fields of a type once. Items of fixed types
 //! are read and written without an allocation.
 
-use core::fmt;
 use core::marker::PhantomData;
 use core::slice::ChunksExact;
 
@@ -104,7 +103,7 @@ impl Dtype {
     /// assert_eq!(dtype.read_item::<f64>(&1.5_f64.to_be_bytes())?, 1.5);
     ///
     /// let error = dtype.read_item::<f32>(&[0; 8]).unwrap_err();
-    /// assert_eq!(error.to_string(), "the dtype is >f8, but the type takes f32");
+    /// assert_eq!(error.to_string(), "the dtype is >f8, not f32");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn read_item<'de, T: Deserialize<'de>>(&self, item: &'de [u8]) -> Result<T, ItemError> {
@@ -132,7 +131,8 @@ impl Dtype {
         let plan = Plan::new(self)?;
         let size = self.item_size();
         self.check_len(items.len(), items.len() / size.max(1))?;
-        Ok(Items { plan, bytes: items.chunks_exact(size.max(1)), next: 0, of: PhantomData })
+        let bytes = items.chunks_exact(size.max(1));
+        Ok(Items { plan, count: bytes.len(), bytes, of: PhantomData })
     }
 
     /// Serializes an item. Padding is written as zeros. After an error, the content of the item is not specified.
@@ -220,11 +220,12 @@ impl Dtype {
 /// assert_eq!(names.next(), None);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct Items<'a, T> {
     plan: Plan<'a>,
     bytes: ChunksExact<'a, u8>,
-    next: usize,
+    /// The number of all items.
+    count: usize,
     of: PhantomData<fn() -> T>,
 }
 
@@ -234,10 +235,8 @@ impl<'a, T: Deserialize<'a>> Iterator for Items<'a, T> {
     #[inline]
     fn next(&mut self) -> Option<Self::Item> {
         let bytes = self.bytes.next()?;
-        let number = self.next;
-        self.next += 1;
         let value = T::deserialize(ItemDeserializer { plan: &mut self.plan, bytes });
-        Some(value.map_err(|error| error.in_item(number)))
+        Some(value.map_err(|error| error.in_item(self.count - self.bytes.len() - 1)))
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {
@@ -246,12 +245,3 @@ impl<'a, T: Deserialize<'a>> Iterator for Items<'a, T> {
 }
 
 impl<'a, T: Deserialize<'a>> ExactSizeIterator for Items<'a, T> {}
-
-impl<T> fmt::Debug for Items<'_, T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Items")
-            .field("next", &self.next)
-            .field("left", &self.bytes.len())
-            .finish_non_exhaustive()
-    }
-}

@@ -2,10 +2,9 @@
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
-use core::fmt;
-use core::ptr;
+use core::{fmt, mem, ptr};
 
-use super::error::ItemError;
+use super::error::{ItemError, Place};
 use crate::dtype::repr::excerpt;
 use crate::dtype::types::{ByteOrder, Dtype, Field, Kind};
 
@@ -38,12 +37,12 @@ pub(super) enum Form<'d> {
     Float16,
     Float32,
     Float64,
-    /// Bytes that NULs pad: `S`.
-    Bytes,
+    /// Bytes that NULs pad, with the plan of one: `S`.
+    Bytes(Box<Plan<'d>>),
     /// UTF-32 that NULs pad: `U`.
     Text,
-    /// `V`, and numbers without a type in Rust.
-    Raw,
+    /// `V`, and numbers without a type in Rust, as bytes.
+    Raw(Box<Plan<'d>>),
     /// A dimension of a subarray, or the two numbers of a complex one.
     Array {
         length: usize,
@@ -73,6 +72,7 @@ impl<'d> Plan<'d> {
 
     fn of(dtype: &'d Dtype) -> Result<Self, ItemError> {
         let size = dtype.item_size();
+        let byte = |dtype| Box::new(Self::part(dtype, Form::Uint(1), 1));
         let form = match (dtype.kind(), size) {
             (Kind::Bool, _) => Form::Bool,
             (Kind::Int | Kind::Datetime(_) | Kind::Timedelta(_), _) => Form::Int(size),
@@ -84,11 +84,11 @@ impl<'d> Plan<'d> {
                 let form = match size {
                     8 => Form::Float32,
                     16 => Form::Float64,
-                    _ => Form::Raw,
+                    _ => Form::Raw(byte(dtype)),
                 };
                 Form::Array { length: 2, element: Box::new(Self::part(dtype, form, size / 2)) }
             }
-            (Kind::Bytes, _) => Form::Bytes,
+            (Kind::Bytes, _) => Form::Bytes(byte(dtype)),
             (Kind::Str, _) => Form::Text,
             (Kind::Object, _) => {
                 return Err(ItemError::new(
@@ -104,7 +104,7 @@ impl<'d> Plan<'d> {
                 return Ok(plan);
             }
             (Kind::Struct(parts), _) => Form::Struct(Fields::new(parts.fields())?),
-            (Kind::Float | Kind::Void | Kind::Extension(_), _) => Form::Raw,
+            (Kind::Float | Kind::Void | Kind::Extension(_), _) => Form::Raw(byte(dtype)),
         };
         Ok(Self::part(dtype, form, size))
     }
@@ -113,14 +113,16 @@ impl<'d> Plan<'d> {
         Self { form, size, is_big: dtype.byte_order() == Some(ByteOrder::Big), dtype }
     }
 
-    /// The same bytes, as an unsigned integer.
-    pub(super) fn bits(&self) -> Self {
-        Self { form: Form::Uint(self.size), ..*self }
+    /// The plan of the content of a newtype if it is not this one: `half::f16` is a newtype of its bits.
+    pub(super) fn of_newtype(&self, name: &str) -> Option<Self> {
+        let is_half = name == "f16" && matches!(self.form, Form::Float16);
+        is_half.then_some(Self { form: Form::Uint(2), ..*self })
     }
 
-    /// A byte of this part.
-    pub(super) fn byte(&self) -> Self {
-        Self { form: Form::Uint(1), size: 1, ..*self }
+    /// The error of a type, or of a value, that the dtype does not have.
+    #[cold]
+    pub(super) fn mismatch<T>(&self, found: impl fmt::Display) -> Result<T, ItemError> {
+        Err(ItemError::new(format_args!("the dtype is {self}, not {found}")))
     }
 
     /// The number of values, with each byte of a text as one, and the levels of nesting.
@@ -150,42 +152,140 @@ impl fmt::Display for Plan<'_> {
     }
 }
 
+/// The values of a part, one after the other. What reading and writing have in common: which values there are, where
+/// they are, and what is wrong with a type that has others.
+pub(super) struct Parts<'p, 'd> {
+    list: List<'p, 'd>,
+    pub(super) length: usize,
+    pub(super) next: usize,
+    /// Whether the last values can be padding, which the type leaves out.
+    is_padded: bool,
+}
+
+enum List<'p, 'd> {
+    Elements(&'p mut Plan<'d>),
+    /// The fields that remain.
+    Fields(&'p mut [FieldPlan<'d>], &'p mut FieldOrder<'d>),
+}
+
+impl<'p, 'd> Parts<'p, 'd> {
+    /// The values by position, for a type that has `count` of them. `is_list` if their number is not part of the type.
+    pub(super) fn by_position(
+        plan: &'p mut Plan<'d>,
+        count: Option<usize>,
+        is_list: bool,
+        found: impl fmt::Display,
+    ) -> Result<Self, ItemError> {
+        let is_padded = is_list && matches!(plan.form, Form::Bytes(_));
+        let (list, length) = match plan.form {
+            Form::Array { length, ref mut element } => (List::Elements(element), length),
+            Form::Bytes(ref mut byte) | Form::Raw(ref mut byte) => (List::Elements(byte), plan.size),
+            Form::Struct(ref mut fields) => {
+                fields.sort_as_in_dtype();
+                let length = fields.list.len();
+                (List::Fields(&mut fields.list, &mut fields.order), length)
+            }
+            _ => return plan.mismatch(found),
+        };
+        match count {
+            Some(count) if count > length || count < length && !is_padded => {
+                Err(ItemError::wrong_number(length, count))
+            }
+            _ => Ok(Self { list, length, next: 0, is_padded }),
+        }
+    }
+
+    /// The values of fields in their present order.
+    #[inline(always)]
+    pub(super) fn of_fields(fields: &'p mut Fields<'d>) -> Self {
+        let length = fields.list.len();
+        Self { list: List::Fields(&mut fields.list, &mut fields.order), length, next: 0, is_padded: false }
+    }
+
+    /// The dtype of values that can be fewer than its bytes.
+    pub(super) fn padded(&self) -> Option<&Plan<'d>> {
+        match &self.list {
+            List::Elements(byte) if self.is_padded => Some(byte),
+            _ => None,
+        }
+    }
+
+    /// Makes the field with this name the next value. Values of a type come in the same order, which the fields keep:
+    /// the next item needs no search.
+    #[inline]
+    pub(super) fn select(&mut self, name: &str) -> Result<(), ItemError> {
+        match &mut self.list {
+            List::Fields([field, ..], _) if is_named(field.field, name) => Ok(()),
+            List::Fields(rest, order) => order.swap_in(name, rest),
+            List::Elements(_) => Err(ItemError::only_in_type(name)),
+        }
+    }
+
+    /// The name of the next field for a struct with these fields.
+    pub(super) fn key(&self, names: &[&str]) -> Option<&'d str> {
+        match &self.list {
+            List::Fields([field, ..], _) => Some(field.key(names)),
+            _ => None,
+        }
+    }
+
+    /// The plan, offset and place of the next value.
+    #[inline(always)]
+    pub(super) fn next(&mut self) -> Option<(&mut Plan<'d>, usize, Place<'d>)> {
+        let number = self.next;
+        match &mut self.list {
+            List::Fields(rest, _) => {
+                let (FieldPlan { plan, offset, field, .. }, left) = mem::take(rest).split_first_mut()?;
+                *rest = left;
+                self.next += 1;
+                Some((plan, *offset, Place::Field(field)))
+            }
+            List::Elements(element) if number < self.length => {
+                self.next += 1;
+                let offset = number * element.size;
+                Some((element, offset, Place::Element(number)))
+            }
+            List::Elements(_) => None,
+        }
+    }
+
+    /// Fails if values remain.
+    #[inline(always)]
+    pub(super) fn end(&self) -> Result<(), ItemError> {
+        match &self.list {
+            _ if self.next == self.length => Ok(()),
+            List::Fields([FieldPlan { field, .. }, ..], _) => Err(ItemError::only_in_dtype(field.name())),
+            _ => Err(ItemError::wrong_number(self.length, self.next)),
+        }
+    }
+}
+
 /// The fields of a struct, in the order in which the type takes them.
 #[derive(Clone, Debug)]
 pub(super) struct Fields<'d> {
-    pub(super) list: Vec<FieldPlan<'d>>,
-    order: FieldOrder,
+    list: Vec<FieldPlan<'d>>,
+    order: FieldOrder<'d>,
 }
 
 #[derive(Clone, Debug)]
-pub(super) struct FieldPlan<'d> {
-    pub(super) field: &'d Field,
-    pub(super) plan: Plan<'d>,
-    pub(super) offset: usize,
-    /// The position in the dtype.
-    position: usize,
+struct FieldOrder<'d> {
+    in_dtype: &'d [Field],
+    /// Whether the present order is that of the dtype.
+    is_sorted: bool,
+    /// The latest struct that has these fields. If it has no others, the order is that of the struct.
+    matched: Option<&'static [&'static str]>,
 }
 
-/// The present order of the fields.
-#[derive(Clone, Copy, Debug)]
-enum FieldOrder {
-    /// That of the dtype.
-    Dtype,
-    /// That of a struct with exactly these fields.
-    Struct(&'static [&'static str]),
-    /// That of the dtype, of which all fields are among those of a struct.
-    Subset(&'static [&'static str]),
-    /// That in which a value was written.
-    Written,
+#[derive(Clone, Debug)]
+struct FieldPlan<'d> {
+    field: &'d Field,
+    plan: Plan<'d>,
+    offset: usize,
 }
 
 impl<'d> FieldPlan<'d> {
-    fn is_named(&self, name: &str) -> bool {
-        self.field.name() == name || self.field.title() == Some(name)
-    }
-
     /// The name or title by which a struct with these fields has the field.
-    pub(super) fn key(&self, names: &[&str]) -> &'d str {
+    fn key(&self, names: &[&str]) -> &'d str {
         match self.field.title() {
             Some(title) if names.contains(&title) && !names.contains(&self.field.name()) => title,
             _ => self.field.name(),
@@ -195,87 +295,64 @@ impl<'d> FieldPlan<'d> {
 
 impl<'d> Fields<'d> {
     fn new(fields: &'d [Field]) -> Result<Self, ItemError> {
-        let plan = |(position, field): (usize, &'d Field)| {
-            let plan = Plan::of(field.dtype()).map_err(|error| error.in_field(field.name()))?;
-            Ok(FieldPlan { field, plan, offset: field.offset(), position })
+        let plan = |field: &'d Field| {
+            let plan = Plan::of(field.dtype()).map_err(|error| error.at(Place::Field(field)))?;
+            Ok(FieldPlan { field, plan, offset: field.offset() })
         };
-        let list = fields.iter().enumerate().map(plan).collect::<Result<_, ItemError>>()?;
-        Ok(Self { list, order: FieldOrder::Dtype })
+        let list = fields.iter().map(plan).collect::<Result<_, ItemError>>()?;
+        Ok(Self { list, order: FieldOrder { in_dtype: fields, is_sorted: true, matched: None } })
     }
 
     /// Sorts the fields as in the dtype.
     #[inline]
     pub(super) fn sort_as_in_dtype(&mut self) {
-        if !matches!(self.order, FieldOrder::Dtype | FieldOrder::Subset(_)) {
-            self.list.sort_by_key(|field| field.position);
-            self.order = FieldOrder::Dtype;
+        if !self.order.is_sorted {
+            // They are one slice in the dtype, so their addresses have its order.
+            self.list.sort_by_key(|field| ptr::from_ref(field.field));
+            (self.order.is_sorted, self.order.matched) = (true, None);
         }
     }
 
-    /// Sorts the fields as a struct has them. Returns whether it has exactly these fields; if not, the order is that of
-    /// the dtype, and the struct has more fields.
+    /// Sorts the fields as a struct has them. Returns whether it has no others; if it has, the order is any.
     #[inline]
     pub(super) fn sort_as_in_struct(&mut self, names: &'static [&'static str]) -> Result<bool, ItemError> {
         // The names of a type are one static slice, so its address is enough.
-        match self.order {
-            FieldOrder::Struct(known) if ptr::eq(known, names) => Ok(true),
-            FieldOrder::Subset(known) if ptr::eq(known, names) => Ok(false),
-            _ => self.match_names(names),
-        }
-    }
-
-    #[cold]
-    fn match_names(&mut self, names: &'static [&'static str]) -> Result<bool, ItemError> {
-        self.sort_as_in_dtype();
-        let index = |field: &FieldPlan<'_>| {
-            let key = field.key(names);
-            names.iter().position(|name| *name == key)
-        };
-        if let Some(field) = self.list.iter().find(|field| index(field).is_none()) {
-            return Err(surplus(field.field.name()));
+        if !self.order.matched.is_some_and(|matched| ptr::eq(matched, names)) {
+            self.match_names(names)?;
         }
         // Names and titles are distinct in a dtype, so as many names are all of them.
-        let is_exact = self.list.len() == names.len();
-        self.order = if is_exact { FieldOrder::Struct(names) } else { FieldOrder::Subset(names) };
-        if is_exact {
-            self.list.sort_by_cached_key(index);
-        }
-        Ok(is_exact)
-    }
-
-    /// The field to write, after `written` others. Values of a type come in the same order, which the list takes over:
-    /// the next item needs no search.
-    #[inline]
-    pub(super) fn next(&mut self, name: &str, written: usize) -> Result<&mut FieldPlan<'d>, ItemError> {
-        if !self.list.get(written).is_some_and(|field| field.is_named(name)) {
-            self.swap_in(name, written)?;
-        }
-        self.list.get_mut(written).ok_or_else(ItemError::too_short)
+        Ok(self.list.len() == names.len())
     }
 
     #[cold]
-    fn swap_in(&mut self, name: &str, written: usize) -> Result<(), ItemError> {
-        match self.list.iter().position(|field| field.is_named(name)) {
-            Some(index) if index >= written => {
-                self.list.swap(index, written);
-                self.order = FieldOrder::Written;
-                Ok(())
-            }
-            Some(_) => Err(ItemError::new(format_args!("the type has the field {} twice", excerpt(name)))),
-            None => Err(ItemError::new(format_args!(
-                "the type has the field {}, which the dtype does not have",
-                excerpt(name)
-            ))),
+    fn match_names(&mut self, names: &'static [&'static str]) -> Result<(), ItemError> {
+        if let Some(field) = self.list.iter().find(|field| !names.contains(&field.key(names))) {
+            return Err(ItemError::only_in_dtype(field.field.name()));
         }
-    }
-
-    /// Fails if fields remain after those that were written.
-    pub(super) fn end(&self, written: usize) -> Result<(), ItemError> {
-        self.list.get(written).map_or(Ok(()), |field| Err(surplus(field.field.name())))
+        if self.list.len() == names.len() {
+            self.list.sort_by_cached_key(|field| names.iter().position(|name| *name == field.key(names)));
+            self.order.is_sorted = false;
+        }
+        self.order.matched = Some(names);
+        Ok(())
     }
 }
 
-#[cold]
-pub(super) fn surplus(name: &str) -> ItemError {
-    ItemError::new(format_args!("the dtype has the field {}, which the type does not have", excerpt(name)))
+fn is_named(field: &Field, name: &str) -> bool {
+    field.name() == name || field.title() == Some(name)
+}
+
+impl FieldOrder<'_> {
+    #[cold]
+    fn swap_in(&mut self, name: &str, rest: &mut [FieldPlan<'_>]) -> Result<(), ItemError> {
+        if let Some(index) = rest.iter().position(|field| is_named(field.field, name)) {
+            rest.swap(0, index);
+            (self.is_sorted, self.matched) = (false, None);
+            return Ok(());
+        }
+        if self.in_dtype.iter().any(|field| is_named(field, name)) {
+            return Err(ItemError::new(format_args!("the type has the field {} twice", excerpt(name))));
+        }
+        Err(ItemError::only_in_type(name))
+    }
 }
