@@ -79,9 +79,9 @@
 //! unless you write for old programs.
 //!
 //! When reading, the first byte determines the layout, and the type must take the same number of entries. But a struct
-//! with all seven fields also reads shorter layouts, by the names of its fields, and so does one with six if each has the
-//! name of an entry. A field without an entry then becomes `None` or its `default`; a field that has neither gives
-//! the error "missing field". So one struct can read and write all layouts:
+//! with all seven fields also reads shorter layouts, by the names of its fields. So does a struct with six fields, if
+//! each has the name of an entry. A field without an entry then becomes `None` or its `default`; without these, the error
+//! is "missing field". So one struct can read and write all layouts:
 //!
 //! ```
 //! # use serde::{Deserialize, Serialize};
