@@ -111,8 +111,8 @@
     doc = "[`Meta`] is a ready-made struct for all layouts. It writes every metalayer back byte for byte as it was read."
 )]
 //!
-//! When writing, and when the layout has an entry for each field, the position of a field decides its entry, not its
-//! name. Two fields in the wrong order would therefore be swapped silently. To prevent this, a field that has the name
+//! The position of a field decides its entry, not its name, when writing, and when reading a layout with an entry for
+//! each field. Two fields in the wrong order would therefore be swapped silently. To prevent this, a field that has the name
 //! of an entry must be in the position of that entry. `chunks` and `chunk_shape` count as names of `chunkshape`,
 //! `blocks` and `block_shape` as names of `blockshape`.
 //!

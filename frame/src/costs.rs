@@ -3,8 +3,8 @@
 //! Time and memory are bounded by the length of the input, not by the sizes that the input claims. In an undamaged
 //! frame each byte is read a few times at most.
 //!
-//! The entries of a chunk index can all point to the same bytes. A [`Check`](crate::Check) of chunks therefore ends after
-//! chunks with twice the stored size of all chunks, and [reports this](crate::Report::skipped). A read of a chunk header
+//! The entries of a chunk index can all point to the same bytes. A [`Check`](crate::Check) of chunks therefore stops
+//! when it has read twice the stored size of all chunks, and [reports this](crate::Report::skipped). A read of a chunk header
 //! can take more bytes than the header; in all, a check reads at most 64 times the length of the frame.
 //!
 //! Iterating over [`Frame::chunks`](crate::Frame::chunks) or [`Frame::dump_chunks`](crate::Frame::dump_chunks) takes a

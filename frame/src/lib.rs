@@ -42,7 +42,7 @@
 //!
 //! # What to call
 //!
-//! The pages of all these have examples, and the [`cookbook`] has recipes. A *frame* is a file of Blosc2; a *sparse* frame
+//! Each of these has an example on its page, and the [`cookbook`] has recipes. A *frame* is a file of Blosc2; a *sparse* frame
 //! is a directory.
 //!
 //! | to open | call |
