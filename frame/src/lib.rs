@@ -42,8 +42,8 @@
 //!
 //! # What to call
 //!
-//! Each of these has an example on its page, and the [`cookbook`] has recipes. A *frame* is a file of Blosc2; a *sparse* frame
-//! is a directory.
+//! Each function below has an example on its page, and the [`cookbook`] has recipes. A *frame* is a file of Blosc2; a
+//! *sparse* frame is a directory.
 //!
 //! | to open | call |
 //! |---|---|
