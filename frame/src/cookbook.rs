@@ -1,7 +1,8 @@
 //! Recipes for common tasks. This module has documentation only.
 //!
-//! **Items:** [a slice, or the whole array](#a-slice-or-the-whole-array), [rows as structs](#rows-as-structs),
-//! [a large array](#an-array-that-does-not-fit-in-memory), [the bytes of an item](#which-bytes-hold-item-i-j-k),
+//! **Items:** [a slice, or the whole array](#a-slice-or-the-whole-array), [a slice by HTTP](#a-slice-by-http),
+//! [rows as structs](#rows-as-structs), [a large array](#an-array-that-does-not-fit-in-memory),
+//! [the bytes of an item](#which-bytes-hold-item-i-j-k),
 //! [the chunks of a slice](#the-chunks-of-a-slice-for-another-decompressor).
 //!
 //! **Writing:** [a new file](#a-new-array-file), [by regions](#an-array-by-regions), [append](#append-to-an-array),
@@ -23,7 +24,8 @@
 //! # A slice, or the whole array
 //!
 //! `Frame::slice` and `Frame::whole` select items. `read` returns their bytes (feature `decompress`), `read_array` an
-//! `ndarray` (feature `ndarray`). The example `read_slice` is a whole program.
+//! `ndarray` (feature `ndarray`). `steps` skips items, and `s!` of ndarray counts from the end too. The example
+//! `read_slice` is a whole program.
 //!
 //! ```
 //! # #[cfg(feature = "ndarray")] {
@@ -32,9 +34,40 @@
 //! let mut frame = Frame::open("tests/data/int32_3x5.b2nd")?;
 //! let slice = frame.slice(&[0..2, 1..5]).read_array::<i32>()?;
 //! assert_eq!(slice, ndarray::array![[1, 2, 3, 4], [6, 7, 8, 9]].into_dyn());
+//! let last = frame.slice(ndarray::s![-1, ..;2]).read_array::<i32>()?;
+//! assert_eq!(last, ndarray::array![10, 12, 14].into_dyn());
 //! assert_eq!(frame.whole().read_array::<i32>()?.sum(), (0..15).sum());
 //! # }
 //! # Ok::<(), b2nd_frame::Error>(())
+//! ```
+//!
+//! # A slice by HTTP
+//!
+//! `Slice::plan` (feature `decompress`) gives the byte ranges of a slice, and reads nothing. Any client can request
+//! them, also an async one, several at a time. The ranges come in waves: those of a wave follow from the bytes of the one
+//! before it. [The first bytes from a server](#the-first-bytes-from-a-server) shows what to do if the header is longer
+//! than 512 bytes.
+//!
+//! ```
+//! # #[cfg(feature = "decompress")] {
+//! use b2nd_frame::{Error, Frame};
+//!
+//! /// `get(start, end)` requests the bytes `start..end`, in HTTP with `Range: bytes={start}-{end - 1}`.
+//! fn slice(get: impl Fn(u64, u64) -> Vec<u8>) -> Result<Vec<u8>, Error> {
+//!     let mut frame = Frame::parse(&get(0, 512))?;
+//!     let mut plan = frame.slice(&[1..3, 2..5]).plan()?;
+//!     while !plan.ranges().is_empty() {
+//!         let wave: Vec<_> = plan.ranges().iter().map(|range| get(range.start, range.end)).collect();
+//!         plan.take(wave)?;
+//!     }
+//!     plan.finish()
+//! }
+//!
+//! let file = std::fs::read("tests/data/int32_3x5.b2nd")?;
+//! let items = slice(|start, end| file[start as usize..file.len().min(end as usize)].to_vec())?;
+//! assert_eq!(items, [7_i32, 8, 9, 12, 13, 14].map(i32::to_le_bytes).concat());
+//! # }
+//! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
 //! # Rows as structs
@@ -73,23 +106,22 @@
 //!
 //! # An array that does not fit in memory
 //!
-//! Read some rows at a time. If their number is a multiple of the chunk shape, each chunk is decompressed once.
+//! `Slice::pieces` divides an array into pieces of some 32 MiB. If possible, they end at blocks, so that no block is
+//! decompressed twice.
 //!
 //! ```
 //! # #[cfg(feature = "decompress")] {
 //! use b2nd_frame::Frame;
 //!
 //! let mut frame = Frame::open("tests/data/int32_3x5.b2nd")?;
-//! let geometry = frame.array()?.expect("an array").geometry()?;
-//! let (rows, columns, step) = (geometry.shape()[0], geometry.shape()[1], geometry.chunkshape()[0]);
 //! let mut sum = 0;
-//! for start in (0..rows).step_by(step as usize) {
-//!     let items = frame.slice(&[start..rows.min(start + step), 0..columns]).read()?;
-//!     sum += items.chunks_exact(4).map(|item| i32::from_le_bytes(item.try_into().unwrap())).sum::<i32>();
+//! for piece in frame.whole().pieces()? {
+//!     let items = frame.slice(&piece).read()?;
+//!     sum += items.as_chunks().0.iter().map(|&item| i32::from_le_bytes(item)).sum::<i32>();
 //! }
 //! assert_eq!(sum, 105);
 //! # }
-//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! # Ok::<(), b2nd_frame::Error>(())
 //! ```
 //!
 //! # Which bytes hold item (i, j, k)

@@ -30,6 +30,7 @@
 //! | [`Chunks::compressed`](crate::Chunks::compressed) | one chunk | 2 |
 //! | `Chunks::decompressed` | one chunk | 1, and its decompressed size, at most 2 GiB |
 //! | `Frame::slice` | the blocks of the slice and the tables of blocks, or whole chunks with a dictionary or the delta filter; chunks are refused if they together have more bytes than the frame, or share a file | the size of the slice, plus 20 per byte of a table of blocks and 32 for each chunk file, plus one decompressed block for each thread (a whole chunk if it has a dictionary or the delta filter). Such a block has at most 1024 per byte, 64 MiB or the size of the slice, whichever is largest |
+//! | `Slice::plan` | nothing: you read the ranges | as `Frame::slice`, and the bytes of a wave: at most 64 MiB, or one block or chunk that is longer |
 //! | [`Check`](crate::Check) of [chunk headers](crate::CheckDepth::ChunkHeaders) | as a `check`, and the header and the table of blocks of each chunk | as a `check`, and 192 MiB in all |
 //! | [`Check`](crate::Check) of [chunk data](crate::CheckDepth::ChunkData) | the whole frame, chunk by chunk | as above, and one chunk or vlmetalayer: 1024 per byte, or 64 MiB; the time grows with the decompressed size |
 //! | [`Store::open`](crate::Store::open) | the names in a folder or zip file, the keys in its data, the trailers of tables | 16, and 16 MiB for the keys |

@@ -60,7 +60,9 @@
 //! |---|---|
 //! | shape, chunk shape, block shape and dtype | [`Frame::array`] |
 //! | the class with which python-blosc2 opens the frame | [`Frame::kind`] |
-//! | the items of a slice, decompressed | `Frame::slice`, `Frame::whole`: `read`, `read_array`, `read_rows` |
+//! | the items of a slice, decompressed | `Frame::slice`, `Frame::whole`: `read`, `read_array`, `read_as`, `read_rows` |
+//! | a slice that does not fit in memory | `Slice::pieces`, `Slice::rows` |
+//! | a slice from a server, or in async code: the byte ranges to request | `Slice::plan` |
 //! | the attributes of the array: vlmetalayers | [`Frame::trailer`] |
 //! | the places of the chunks, and their bytes | [`Frame::chunks`], [`Chunks::compressed`], `Chunks::decompressed` |
 //! | the faults and oddities of a file | [`check`]; [`Check`] also reads the chunks |
