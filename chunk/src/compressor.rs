@@ -203,7 +203,7 @@ impl FilteredBlock {
     }
 }
 
-/// The value that all items have, if there is more than one.
+/// The common value of all items, if there are several items.
 fn constant(data: &[u8], typesize: usize) -> Option<&[u8]> {
     let (value, others) = data.split_at_checked(typesize)?;
     let is_constant = !others.is_empty() && others.len() % typesize == 0 && data.starts_with(others);

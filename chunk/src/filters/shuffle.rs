@@ -65,7 +65,7 @@ pub(crate) fn unbitshuffle(itemsize: usize, src: &[u8], dst: &mut [u8]) {
     }
 }
 
-/// Copies what follows the last whole multiple of items. Returns the number of items before it, with their bytes in both
+/// Copies the bytes after the last whole multiple of items. Returns the number of items before it, with their bytes in both
 /// slices; `None` if there are no items.
 fn copy_rest<'a>(
     itemsize: usize,
@@ -126,7 +126,7 @@ fn unbitshuffle_tiles<S: Simd, const W: usize>(
             for (row, bytes) in (column..).zip(&mut bytes) {
                 let mut tile = [u8x16::splat(simd, 0); 8];
                 for bit in 0..8 {
-                    // Lanes after the end of a row are of no item.
+                    // Lanes after the end of a row belong to no item.
                     tile[bit] = load(simd, rows, (8 * row + bit) * length + first);
                 }
                 let tile = perfect_shuffles(3, transpose_bits(tile));

@@ -272,7 +272,7 @@ impl ChunkScan {
         Ok(())
     }
 
-    /// Adds findings for chunks that share bytes, and for chunks before a hole whose last block does not end where the
+    /// Adds findings for chunks that share bytes. Before a hole, also checks that the last block of a chunk ends where its
     /// header says.
     fn compare<R: Read + Seek>(
         &mut self,
@@ -406,7 +406,7 @@ mod tests {
             assert_eq!(scan.take(&mut chunks, &entry, &mut findings).unwrap(), None);
         }
         assert_eq!(scan.files, [0, 1].into());
-        // What a listed folder has under the name of a chunk file is opened once, also a directory.
+        // In a listed folder, an entry with the name of a chunk file is opened once, even a directory.
         scan.is_listed = true;
         let entry = ChunkEntry { number: 0, nbytes: None, place: ChunkPlace::File(100) };
         assert_eq!(scan.take(&mut chunks, &entry, &mut findings).unwrap(), None);

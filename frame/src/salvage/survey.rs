@@ -432,7 +432,7 @@ impl Survey {
         Ok((survey, notes))
     }
 
-    /// The values and metalayers from which the headers of both frames are built, the old and the new one.
+    /// The values and metalayers for the headers of the old and the new frame.
     pub(super) fn draft(&self) -> Draft<'_> {
         Draft { compression: &self.compression, layers: &self.layers, is_sparse: self.is_sparse }
     }
@@ -446,7 +446,7 @@ impl Survey {
         let end = index.as_ref().map_or(file.len, |index| index.start);
         let mut head = self.draft().head(sizes, header_len, end, file.len)?;
         if index.is_none() {
-            // With an `nbytes` of 0, `chunks` does not try to read the index, which is lost.
+            // The index is lost: with an `nbytes` of 0, `chunks` does not read it.
             head.header.nbytes = 0;
         }
         Ok(file.frame(head))
@@ -504,7 +504,7 @@ fn place<R: Read + Seek>(
     let nchunks = metadata.nchunks;
     if let Some(&sizes) = metadata.sizes.first().filter(|_| nchunks == 0) {
         let header_len = metadata.header_lens.first().copied().unwrap_or_default() as u64;
-        // Without chunks, the trailer is there.
+        // In a frame without chunks, the trailer follows the header.
         if begins_chunk(&file.read(header_len, ChunkHeader::MAX_LEN as u64)?, 0) {
             let why = contradiction(values, &sizes).map_or_else(String::new, |why| format!("; {why}"));
             return Err(Error::array_unknown(format_args!(
@@ -516,7 +516,7 @@ fn place<R: Read + Seek>(
     if let Some(parts) = find_parts(file, values, metadata, draft)? {
         return Ok((parts, None));
     }
-    // Chunks that cannot be found often mean that the array is not the one of the metalayer.
+    // If chunks cannot be found, the metalayer often describes another array.
     let contradiction = metadata.sizes.first().and_then(|sizes| contradiction(values, sizes));
     if let (Some(why), Some(indexed)) = (&contradiction, other_count(file, values, metadata)?) {
         let indexed = counted(indexed, "chunk");
@@ -598,7 +598,7 @@ fn order_unknown(found: usize, nchunks: u64, contradiction: Option<String>) -> E
     ))
 }
 
-/// The first size in the header that is not the one of the array.
+/// The first header size that contradicts the array.
 fn contradiction(values: &Values, sizes: &Sizes) -> Option<String> {
     let is_wrong = |(field, right): &(HeaderField, i64)| values.number(*field) != *right;
     let (field, right) = in_header(sizes).into_iter().find(is_wrong).filter(|_| !values.is_lost)?;

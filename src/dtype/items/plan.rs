@@ -173,9 +173,9 @@ enum FieldOrder {
     Dtype,
     /// That of a struct with exactly these fields.
     Struct(&'static [&'static str]),
-    /// That of the dtype, of which all fields are among those of a struct.
+    /// That of the dtype; a struct has all its fields and more.
     Subset(&'static [&'static str]),
-    /// That in which a value was written.
+    /// That of the values as written.
     Written,
 }
 
@@ -184,7 +184,7 @@ impl<'d> FieldPlan<'d> {
         self.field.name() == name || self.field.title() == Some(name)
     }
 
-    /// The name or title by which a struct with these fields has the field.
+    /// The name of the field in a struct with these fields: its name or title in the dtype.
     pub(super) fn key(&self, names: &[&str]) -> &'d str {
         match self.field.title() {
             Some(title) if names.contains(&title) && !names.contains(&self.field.name()) => title,
@@ -243,8 +243,8 @@ impl<'d> Fields<'d> {
         Ok(is_exact)
     }
 
-    /// The field to write, after `written` others. Values of a type come in the same order, which the list takes over:
-    /// the next item needs no search.
+    /// The field to write, after `written` others. Values of a type always come in the same order. The list takes
+    /// it over, so the next item needs no search.
     #[inline]
     pub(super) fn next(&mut self, name: &str, written: usize) -> Result<&mut FieldPlan<'d>, ItemError> {
         if !self.list.get(written).is_some_and(|field| field.is_named(name)) {
