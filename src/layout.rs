@@ -222,7 +222,7 @@ macro_rules! layouts {
                 }
             }
 
-            /// The layout in which a value with this number of entries is written: the first with that number.
+            /// The layout for writing a value with this number of entries: the first with that number.
             #[inline]
             pub(crate) const fn of_entries(count: usize) -> Option<Self> {
                 $( if count == Self::$layout.entries().len() {

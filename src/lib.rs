@@ -79,9 +79,9 @@
 //! unless you write for old programs.
 //!
 //! When reading, the first byte determines the layout, and the type must take the same number of entries. But a struct
-//! with all seven fields also reads shorter layouts, by the names of its fields, and so does one with six if each has the
-//! name of an entry. A field without an entry then becomes `None` or its `default`; a field that has neither gives
-//! the error "missing field". So one struct can read and write all layouts:
+//! with all seven fields also reads shorter layouts, by the names of its fields. So does a struct with six fields, if
+//! each has the name of an entry. A field without an entry then becomes `None` or its `default`; without these, the error
+//! is "missing field". So one struct can read and write all layouts:
 //!
 //! ```
 //! # use serde::{Deserialize, Serialize};
@@ -111,8 +111,8 @@
     doc = "[`Meta`] is a ready-made struct for all layouts. It writes every metalayer back byte for byte as it was read."
 )]
 //!
-//! When writing, and when the layout has an entry for each field, the position of a field decides its entry, not its
-//! name. Two fields in the wrong order would therefore be swapped silently. To prevent this, a field that has the name
+//! The position of a field decides its entry, not its name, when writing, and when reading a layout with an entry for
+//! each field. Two fields in the wrong order would therefore be swapped silently. To prevent this, a field that has the name
 //! of an entry must be in the position of that entry. `chunks` and `chunk_shape` count as names of `chunkshape`,
 //! `blocks` and `block_shape` as names of `blockshape`.
 //!

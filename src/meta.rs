@@ -53,12 +53,12 @@ impl<const ROOM: usize> Arrays<ROOM> {
 }
 
 /// Three shapes of the same number of dimensions.
-// Not an enum, with which reading one dimension took longer.
+// Not an enum: reading one dimension took longer with it.
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct OwnedShapes {
-    /// The dimensions if they are at most [`INLINE`], else 0.
+    /// The shapes if there are at most [`INLINE`] dimensions, else zeros.
     inline: Arrays<INLINE>,
-    /// The dimensions if they are more than [`INLINE`].
+    /// The shapes if there are more than [`INLINE`] dimensions.
     heap: Option<Box<Arrays<{ MAX_NDIM as usize }>>>,
     ndim: u8,
 }

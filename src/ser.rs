@@ -492,7 +492,7 @@ impl<B: Buffer> Entries<B> {
     fn write<T: Serialize + ?Sized>(&mut self, entry: Entry, value: &T) -> Result<(), Error> {
         let output = &mut self.output;
         match entry {
-            // Written together with `ndim`, from which a new buffer computes its size.
+            // Written together with `ndim`: a new buffer computes its size from it.
             Entry::Version => self.version = fixint(value)?,
             Entry::DtypeFormat => output.fixint(fixint(value)?),
             Entry::Ndim => {

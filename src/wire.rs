@@ -283,7 +283,7 @@ impl<'de> Input<'de> {
         self.bytes.get(self.position..).unwrap_or_default()
     }
 
-    /// The layout of the metalayer at the position, which does not change.
+    /// The layout of the metalayer at the position, without moving the position.
     ///
     /// After `96` the byte after the block shape decides. The bytes before it are checked on the way.
     // Such a metalayer is therefore read twice. This is acceptable: these files were written during a few days of 2023.

@@ -23,7 +23,7 @@ const MAX_LITERALS: usize = 32;
 /// The number of bytes that are copied at once.
 const STEP: usize = 16;
 
-/// The distance from which on a u16 is added to it.
+/// From this distance on, a u16 is added to the distance.
 const FAR_DISTANCE: usize = 8192;
 
 /// Decompresses a stream, and returns the number of bytes; `None` if the stream is damaged or the data is longer than

@@ -67,8 +67,8 @@ impl Decompressor {
     /// Decompresses a chunk to the start of `out`, and returns the number of bytes, [`ChunkHeader::nbytes`]. Items that
     /// were never written become zeros. Bytes after the chunk are ignored.
     ///
-    /// Takes time in the number of bytes read and written, and memory for four blocks, which are not longer than the
-    /// data. `out` is at least as long as the data, so a chunk of a few bytes cannot claim memory.
+    /// Time grows with the bytes read and written. Memory is that of four blocks, at most as long as the data. `out` is
+    /// at least as long as the data, so a chunk of a few bytes cannot claim memory.
     ///
     /// # Errors
     ///

@@ -198,7 +198,7 @@ parts! {
         /// The codec; `None` if the data is not compressed, or if the header refers to the codec of the frame. `lz4`
         /// also means `lz4hc`, which has the same format.
         pub codec: Option<Codec>,
-        /// The filters, in the order in which they are applied. An id of 0 means no filter.
+        /// The filters, in order of application. An id of 0 means no filter.
         pub filters: [Filter; 6],
         /// Whether blocks have different sizes.
         pub has_variable_blocks: bool,
@@ -378,7 +378,7 @@ impl ChunkHeader {
         self.pipeline().any(|filter| filter.id == Filter::DELTA.id)
     }
 
-    /// The filters in use, in the order in which they are applied.
+    /// The filters in use, in order of application.
     pub(crate) fn pipeline(&self) -> impl DoubleEndedIterator<Item = Filter> {
         let count = if self.is_of_alpha() { 5 } else { 6 };
         self.filters.into_iter().take(count).filter(|filter| filter.id != 0)

@@ -1,16 +1,18 @@
-//! The chunks of Blosc2: checks their headers, decompresses and makes them, without C.
+//! Decompresses and makes the chunks of Blosc2, and checks their headers, without C.
 //!
 //! A chunk is what a Blosc2 compressor returns. Frames (`.b2nd` and `.b2frame` files) hold many of them; Zarr and HDF5
 //! files can, too. The crate `b2nd-frame` reads frames.
 //!
 //! ```text
-//! 0            header        16 or 32 bytes: sizes, codec, filters ([`ChunkHeader`])
-//! header_len   table         the offset of each block (int32, from the start of the chunk); a dictionary, if there is one
-//!              blocks        compressed apart from each other, each as one stream or as one per byte of an item
+//! 0           header  16 or 32 bytes: sizes, codec, filters
+//! header_len  table   the offset of each block (int32, from the start
+//!                     of the chunk); a dictionary, if there is one
+//!             blocks  each compressed on its own, as one stream or as
+//!                     one stream per byte of an item
 //! cbytes
 //! ```
 //!
-//! A chunk that is not compressed has its data after the header, and a chunk of one value has that value.
+//! After the header, an uncompressed chunk holds its data, and a constant chunk its value.
 //!
 //! ```
 //! use b2nd_chunk::{ChunkHeader, Codec};
@@ -43,17 +45,15 @@
 //!
 //! # What is compressed
 //!
-//! The same filters, and the codecs BloscLZ, LZ4, zlib and zstd. The encoder of zstd has the levels 1 to 4 of zstd, so
-//! levels above 4 have the result of 4: on float32 and CT images as small as that of C-Blosc2 within 4 %, on label
-//! images, which compress 200 times, up to 1.3 times as large. LZ4 has one level. On big-endian
-//! machines the encoder of zstd makes no valid stream, so its streams are stored. LZ4HC, plugins and dictionaries are
-//! read but not written.
+//! The same filters, and the codecs BloscLZ, LZ4, zlib and zstd. LZ4 has one level, zstd has levels 1 to 4: a higher level
+//! gives the result of 4. Its size is within 4 % of that of C-Blosc2 on float32 and CT images, but up to 1.3 times as
+//! large on label images, which compress 200 times. On big-endian machines the encoder of zstd makes no valid stream, so
+//! the data is stored uncompressed. LZ4HC, plugins and dictionaries are read but not written.
 //!
 //! # Limits of time and memory
 //!
-//! No input makes this crate panic. The caller provides the memory of the data. Beside it, a `Decompressor` keeps memory
-//! for four blocks, which are not longer than the data, and some tables of the codecs. Time is bounded by the bytes read
-//! and written.
+//! No input makes this crate panic. The caller provides the memory of the data. A `Decompressor` also keeps memory for four
+//! blocks, at most as long as the data, and for some tables of the codecs. Time is bounded by the bytes read and written.
 
 #![no_std]
 #![cfg_attr(docsrs, feature(doc_cfg))]

@@ -44,7 +44,7 @@ pub struct CParams {
     pub blocksize: usize,
     /// Whether blocks are split into one stream per byte of an item.
     pub splitmode: SplitMode,
-    /// The filters, in the order in which they are applied; by default only a shuffle, as the last one.
+    /// The filters, in order of application; by default only a shuffle, as the last one.
     /// `trunc_prec` and `int_trunc` must be before other filters, and `delta` before shuffles.
     pub filters: [Filter; 6],
 }

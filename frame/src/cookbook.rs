@@ -1,179 +1,364 @@
 //! Recipes for common tasks. This module has documentation only.
 //!
-//! **The bytes:** [your own struct](#your-own-struct), [only the shape](#only-the-shape),
-//! [borrowed](#without-copying), [all layouts](#one-struct-for-all-layouts), [`no_std`](#without-std-or-an-allocator),
-//! [JSON](#json-and-back).
-//!
-//! **Files:** [an array file](#the-array-in-a-file), [a zip](#a-member-of-a-zip-or-b2z),
-//! [HDF5](#a-chunk-in-hdf5), [a range request](#the-first-bytes-from-a-server).
-//!
-//! **Items:** [the bytes of an item](#which-bytes-hold-item-i-j-k), [a slice](#a-slice-of-an-array),
+//! **Items:** [a slice, or the whole array](#a-slice-or-the-whole-array), [a slice by HTTP](#a-slice-by-http),
 //! [rows as structs](#rows-as-structs), [a large array](#an-array-that-does-not-fit-in-memory),
+//! [the bytes of an item](#which-bytes-hold-item-i-j-k),
 //! [the chunks of a slice](#the-chunks-of-a-slice-for-another-decompressor).
 //!
-//! **Meaning:** [each byte](#the-meaning-of-each-byte), [the dtype](#the-meaning-of-the-dtype),
-//! [an unfinished file](#detect-an-unfinished-file).
+//! **Writing:** [a new file](#a-new-array-file), [by regions](#an-array-by-regions), [append](#append-to-an-array),
+//! [repack](#repack-other-chunks-or-another-codec), [finished chunks](#a-file-of-finished-chunks),
+//! [another shape](#change-a-shape-in-place), [a Caterva file](#convert-a-caterva-file),
+//! [a damaged file](#save-a-damaged-file).
 //!
-//! **Writing:** [a new file](#a-new-array-file), [by regions](#an-array-by-regions), [finished
-//! chunks](#a-file-of-finished-chunks), [images that arrive](#images-that-arrive-one-by-one), [another
-//! shape](#change-a-shape-in-place), [a Caterva file](#convert-a-caterva-file), [a damaged file](#save-a-damaged-file).
+//! **Files:** [an array file](#the-array-in-a-file), [a zip](#a-member-of-a-zip-or-b2z), [HDF5](#a-chunk-in-hdf5),
+//! [a server](#the-first-bytes-from-a-server), [an unfinished file](#detect-an-unfinished-file).
 //!
-//! The folder `examples` has whole programs: they read a slice into an `ndarray`, rows into structs, write an array,
+//! **The metalayer:** [your own struct](#your-own-struct), [only the shape](#only-the-shape),
+//! [borrowed](#without-copying), [all layouts](#one-struct-for-all-layouts),
+//! [`no_std`](#without-std-or-an-allocator), [JSON](#json-and-back), [the dtype](#the-meaning-of-the-dtype),
+//! [each byte](#the-meaning-of-each-byte).
+//!
+//! The folder `examples` has whole programs. They read a slice into an `ndarray` and rows into structs, write an array,
 //! list a folder, find the chunks in an HDF5 file, and ask a web server for the first 512 bytes of each file.
 //!
-//! # Your own struct
+//! # A slice, or the whole array
 //!
-//! The struct has seven fields in this order. You choose the types: any integer that holds the numbers, any list for
-//! the dimensions, any string.
+//! `Frame::slice` and `Frame::whole` select items. `read` returns their bytes (feature `decompress`), `read_array` an
+//! `ndarray` (feature `ndarray`). `steps` skips items, and `s!` of ndarray counts from the end too. The example
+//! `read_slice` is a whole program.
 //!
 //! ```
-//! use serde::{Deserialize, Serialize};
+//! # #[cfg(feature = "ndarray")] {
+//! use b2nd_frame::Frame;
 //!
-//! #[derive(Serialize, Deserialize)]
-//! struct Metalayer {
-//!     version: u8,
-//!     ndim: u8,
-//!     shape: Vec<u64>,
-//!     chunkshape: Vec<u32>,
-//!     blockshape: Vec<u32>,
-//!     dtype_format: u8,
-//!     dtype: String,
+//! let mut frame = Frame::open("tests/data/int32_3x5.b2nd")?;
+//! let slice = frame.slice(&[0..2, 1..5]).read_array::<i32>()?;
+//! assert_eq!(slice, ndarray::array![[1, 2, 3, 4], [6, 7, 8, 9]].into_dyn());
+//! let last = frame.slice(ndarray::s![-1, ..;2]).read_array::<i32>()?;
+//! assert_eq!(last, ndarray::array![10, 12, 14].into_dyn());
+//! assert_eq!(frame.whole().read_array::<i32>()?.sum(), (0..15).sum());
+//! # }
+//! # Ok::<(), b2nd_frame::Error>(())
+//! ```
+//!
+//! # A slice by HTTP
+//!
+//! `Slice::plan` (feature `decompress`) gives the byte ranges of a slice, and reads nothing. Any client can request
+//! them, also an async one, several at a time. The ranges come in waves: those of a wave follow from the bytes of the one
+//! before it. [The first bytes from a server](#the-first-bytes-from-a-server) shows what to do if the header is longer
+//! than 512 bytes.
+//!
+//! ```
+//! # #[cfg(feature = "decompress")] {
+//! use b2nd_frame::{Error, Frame};
+//!
+//! /// `get(start, end)` requests the bytes `start..end`, in HTTP with `Range: bytes={start}-{end - 1}`.
+//! fn slice(get: impl Fn(u64, u64) -> Vec<u8>) -> Result<Vec<u8>, Error> {
+//!     let mut frame = Frame::parse(&get(0, 512))?;
+//!     let mut plan = frame.slice(&[1..3, 2..5]).plan()?;
+//!     while !plan.ranges().is_empty() {
+//!         let wave: Vec<_> = plan.ranges().iter().map(|range| get(range.start, range.end)).collect();
+//!         plan.take(wave)?;
+//!     }
+//!     plan.finish()
 //! }
 //!
-//! let plane = Metalayer {
-//!     version: 0,
-//!     ndim: 2,
-//!     shape: vec![600, 400],
-//!     chunkshape: vec![200, 200],
-//!     blockshape: vec![50, 50],
-//!     dtype_format: 0,
-//!     dtype: "<f8".into(),
-//! };
-//! let bytes = b2nd_serde::to_vec(&plane)?;
-//! let read: Metalayer = b2nd_serde::from_slice(&bytes)?;
-//! assert_eq!(read.shape, [600, 400]);
-//! # Ok::<(), b2nd_serde::Error>(())
+//! let file = std::fs::read("tests/data/int32_3x5.b2nd")?;
+//! let items = slice(|start, end| file[start as usize..file.len().min(end as usize)].to_vec())?;
+//! assert_eq!(items, [7_i32, 8, 9, 12, 13, 14].map(i32::to_le_bytes).concat());
+//! # }
+//! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! Do not forget `dtype_format`: without it the struct is written in the layout
-//! [`B2ndSix`](b2nd_serde::Layout::B2ndSix), which no released version of C-Blosc2 opens.
+//! # Rows as structs
 //!
-//! # Only the shape
-//!
-//! A type must take all entries, but it can ignore some. Ignored entries are checked like the others.
-//!
-//! ```
-//! use serde::de::IgnoredAny as Any;
-//!
-//! # let bytes = b"\x97\x00\x01\x91\xd3\0\0\0\0\0\0\0\x06\x91\xd2\0\0\0\x04\x91\xd2\0\0\0\x02\
-//! #     \x00\xdb\0\0\0\x03|u1";
-//! let (_, _, shape, ..): (Any, Any, Vec<u64>, Any, Any, Any, Any) = b2nd_serde::from_slice(bytes)?;
-//! assert_eq!(shape, [6]);
-//! # Ok::<(), b2nd_serde::Error>(())
-//! ```
-//!
-//! # Without copying
-//!
-//! The dtype can be borrowed from the bytes, as in any serde format. If the number of dimensions is fixed, arrays hold
-//! the dimensions without an allocation.
+//! The items of a structured dtype become structs of your own, by the names of their fields (feature `decompress`).
+//! `ArrayWriter::write_rows` writes such structs (feature `compress`). The page of [`items`](b2nd_serde::dtype::items)
+//! lists the types for each dtype.
 //!
 //! ```
+//! # #[cfg(feature = "decompress")] {
+//! use b2nd_frame::Frame;
 //! use serde::Deserialize;
 //!
 //! #[derive(Deserialize)]
-//! struct Line<'a> {
-//!     version: u8,
-//!     ndim: u8,
-//!     shape: [u64; 1],
-//!     chunkshape: [u32; 1],
-//!     blockshape: [u32; 1],
-//!     dtype_format: u8,
-//!     dtype: &'a str,
+//! struct Star {
+//!     name: String,
+//!     ra: f64,
+//!     dec: f64,
+//!     magnitude: f32,
+//!     system: (u8, bool), // fields by position
 //! }
 //!
-//! # let bytes = b"\x97\x00\x01\x91\xd3\0\0\0\0\0\0\0\x06\x91\xd2\0\0\0\x04\x91\xd2\0\0\0\x02\
-//! #     \x00\xdb\0\0\0\x03|u1";
-//! let line: Line<'_> = b2nd_serde::from_slice(bytes)?;
-//! assert_eq!((line.shape, line.dtype), ([6], "|u1"));
-//! # Ok::<(), b2nd_serde::Error>(())
-//! ```
+//! let mut frame = Frame::open("tests/data/stars/stars.b2nd")?;
+//! let stars: Vec<Star> = frame.slice(&[0..4]).read_rows()?;
+//! assert_eq!((stars[3].name.as_str(), stars[3].ra), ("Vega", 279.235));
 //!
-//! # One struct for all layouts
-//!
-//! Files of Caterva lack the dtype and the dtype format, and some files of February 2023 lack the dtype format. A
-//! struct whose last two fields are an `Option` reads all layouts, and writes the layout that it read, but `B2nd` for
-//! `B2ndMismarked`.
-//!
-//! ```
-//! use serde::{Deserialize, Serialize};
-//!
-//! #[derive(Serialize, Deserialize)]
-//! struct Metalayer {
-//!     version: u8,
-//!     ndim: u8,
-//!     shape: Vec<i64>,
-//!     chunkshape: Vec<i32>,
-//!     blockshape: Vec<i32>,
-//!     #[serde(skip_serializing_if = "Option::is_none")]
-//!     dtype_format: Option<u8>,
-//!     #[serde(skip_serializing_if = "Option::is_none")]
-//!     dtype: Option<String>,
+//! // One after the other, if they do not fit in memory:
+//! let mut brightest = f32::INFINITY;
+//! for star in frame.slice(&[0..6]).rows::<Star>()? {
+//!     brightest = brightest.min(star?.magnitude);
 //! }
-//!
-//! let caterva = b"\x95\x00\x01\x91\xd3\0\0\0\0\0\0\0\x06\x91\xd2\0\0\0\x04\x91\xd2\0\0\0\x02";
-//! let read: Metalayer = b2nd_serde::from_slice(caterva)?;
-//! assert_eq!((read.shape.as_slice(), &read.dtype), (&[6][..], &None));
-//! assert_eq!(b2nd_serde::to_vec(&read)?, caterva);
-//! # Ok::<(), b2nd_serde::Error>(())
+//! assert_eq!(brightest, -1.46);
+//! # }
+//! # Ok::<(), b2nd_frame::Error>(())
 //! ```
 //!
-//! [`Meta`](b2nd_serde::Meta) is a ready-made struct of this kind. It tells all four layouts apart.
+//! # An array that does not fit in memory
 //!
-//! # Without `std` or an allocator
-//!
-//! With `default-features = false`, use slices and arrays. [`dims`](b2nd_serde::dims) is for arrays whose length is a
-//! const generic.
+//! `Slice::pieces` divides an array into pieces of some 32 MiB. If possible, they end at blocks, so that no block is
+//! decompressed twice.
 //!
 //! ```
-//! use serde::{Deserialize, Serialize};
+//! # #[cfg(feature = "decompress")] {
+//! use b2nd_frame::Frame;
 //!
-//! #[derive(Serialize, Deserialize)]
-//! struct Metalayer<'a, const N: usize> {
-//!     version: u8,
-//!     ndim: u8,
-//!     #[serde(with = "b2nd_serde::dims")]
-//!     shape: [i64; N],
-//!     #[serde(with = "b2nd_serde::dims")]
-//!     chunkshape: [i32; N],
-//!     #[serde(with = "b2nd_serde::dims")]
-//!     blockshape: [i32; N],
-//!     dtype_format: u8,
-//!     dtype: &'a str,
+//! let mut frame = Frame::open("tests/data/int32_3x5.b2nd")?;
+//! let mut sum = 0;
+//! for piece in frame.whole().pieces()? {
+//!     let items = frame.slice(&piece).read()?;
+//!     sum += items.as_chunks().0.iter().map(|&item| i32::from_le_bytes(item)).sum::<i32>();
 //! }
-//!
-//! let (shape, chunkshape, blockshape) = ([5, 4, 3], [1, 4, 3], [1, 2, 3]);
-//! let (version, ndim, dtype_format, dtype) = (0, 3, 0, "<f4");
-//! let cube = Metalayer { version, ndim, shape, chunkshape, blockshape, dtype_format, dtype };
-//! let mut buffer = [0; 128];
-//! let bytes = b2nd_serde::to_slice(&cube, &mut buffer)?;
-//! assert_eq!(b2nd_serde::from_slice::<Metalayer<'_, 3>>(bytes)?.shape, [5, 4, 3]);
-//! # Ok::<(), b2nd_serde::Error>(())
+//! assert_eq!(sum, 105);
+//! # }
+//! # Ok::<(), b2nd_frame::Error>(())
 //! ```
 //!
-//! # JSON and back
+//! # Which bytes hold item (i, j, k)
 //!
-//! `Meta` works with any serde format. In any format other than that of the metalayer, it is a struct with named
-//! fields.
+//! [`Geometry`](b2nd_serde::Geometry) gives the chunk of the item, and the offset in the decompressed chunk.
+//! [`Frame::chunks`](crate::Frame::chunks) gives the place of the chunk in the file. The item itself is in the
+//! file only if the chunk is not compressed.
 //!
 //! ```
+//! use b2nd_frame::{ChunkPlace, Frame};
+//!
+//! let path = "tests/data/int32_3x5.b2nd";
+//! let mut frame = Frame::open(path)?;
+//! let geometry = frame.array()?.expect("an array").geometry()?;
+//!
+//! let position = geometry.position(&[1, 2]).expect("an item within the shape");
+//! let byte = geometry.byte_offset(position, 4).expect("a byte of the chunk");
+//! assert_eq!((position.chunk, byte), (0, 24));
+//!
+//! let mut chunks = frame.chunks()?;
+//! let entry = chunks.get(position.chunk)?.expect("a chunk");
+//! let header = chunks.header(&entry)?.expect("a stored chunk");
+//! if let (ChunkPlace::Frame(start), true) = (entry.place, header.is_uncompressed) {
+//!     let at = start as usize + header.header_len + byte;
+//!     // The item at (1, 2) is 7.
+//!     assert_eq!(std::fs::read(path)?[at..at + 4], [7, 0, 0, 0]);
+//! }
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # The chunks of a slice, for another decompressor
+//!
+//! The geometry lists the chunks that a slice needs. [`Chunks::compressed`](crate::Chunks::compressed) reads the
+//! compressed bytes of a chunk, for any Blosc2 decompressor.
+//!
+//! ```
+//! use b2nd_frame::Frame;
+//!
+//! let mut frame = Frame::open("tests/data/int32_3x5.b2nd")?;
+//! let geometry = frame.array()?.expect("an array").geometry()?;
+//! let mut chunks = frame.chunks()?;
+//! for part in geometry.chunks_in(&[0..2, 1..5])? {
+//!     let entry = chunks.get(part.number())?.expect("a chunk");
+//!     match chunks.compressed(&entry)? {
+//!         // Decompress it here. Then `part.scatter` copies the items that belong to the slice.
+//!         Some(compressed) => assert_eq!(compressed.len(), 64),
+//!         None => println!("not stored: all items are {:?}", entry.place),
+//!     }
+//! }
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # A new array file
+//!
+//! This compresses an array of the crate ndarray (features `ndarray` and `compress`): first with default parameters, then
+//! with other ones. [`FrameBuilder`](crate::FrameBuilder) has all parameters of python-blosc2's `asarray`.
+//!
+//! ```
+//! # #[cfg(all(feature = "compress", feature = "ndarray"))] {
+//! use b2nd_frame::{Codec, FrameBuilder};
+//! use b2nd_serde::Meta;
+//! use ndarray::Array;
+//!
+//! # let folder = tempfile::tempdir()?;
+//! # let [plain, other] = ["plain.b2nd", "other.b2nd"].map(|name| folder.path().join(name));
+//! let waves = Array::linspace(0.0, 100.0, 60_000).sin().into_shape_with_order((300, 200))?;
+//! b2nd_frame::write_array(&plain, waves.view())?;
+//!
+//! let meta = Meta::with_default_shapes(&[300, 200], 8, "<f8")?;
+//! let builder = FrameBuilder::new(meta).codec(Codec::LZ4).level(9).vlmetalayer("unit", "metre");
+//! builder.write_array(&other, waves.view())?;
+//! # }
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # An array by regions
+//!
+//! The items come in pieces, here row by row. A chunk is compressed as soon as its last item arrives.
+//!
+//! ```
+//! # #[cfg(feature = "compress")] {
+//! use b2nd_frame::FrameBuilder;
 //! use b2nd_serde::Meta;
 //!
-//! # let bytes = b"\x97\x00\x01\x91\xd3\0\0\0\0\0\0\0\x06\x91\xd2\0\0\0\x04\x91\xd2\0\0\0\x02\
-//! #     \x00\xdb\0\0\0\x03|u1";
-//! let meta: Meta = b2nd_serde::from_slice(bytes)?;
-//! let json = serde_json::to_string(&meta)?;
-//! assert!(json.starts_with(r#"{"layout":"b2nd","version":0,"ndim":1,"shape":[6],"#));
-//! assert_eq!(b2nd_serde::to_vec(&serde_json::from_str::<Meta>(&json)?)?, bytes);
+//! # let folder = tempfile::tempdir()?;
+//! # let path = folder.path().join("rows.b2nd");
+//! let meta = Meta::with_default_shapes(&[1000, 64], 2, "<i2")?;
+//! let mut array = FrameBuilder::new(meta).create(&path)?.into_array_writer()?.threads(2);
+//! for row in 0..1000 {
+//!     let items: Vec<u8> = (0..64).flat_map(|column: i16| (column * 3).to_le_bytes()).collect();
+//!     array.write(&[row..row + 1, 0..64], &items)?;
+//! }
+//! let mut frame = array.finish()?.persist()?;
+//! assert_eq!(frame.slice(&[999..1000, 63..64]).read()?, 189_i16.to_le_bytes());
+//! # }
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # Append to an array
+//!
+//! Here a camera delivers images, and `flush` commits them to the file. Each commit compresses the last, unfinished
+//! chunk again, so commit when a chunk is full, or when the images must be safe. If the process is killed, the file has
+//! all committed images. Other programs can read it meanwhile. Old chunks leave holes in the file: to close them, repack
+//! it.
+//!
+//! ```
+//! # #[cfg(feature = "compress")] {
+//! use b2nd_frame::{ArrayUpdate, Frame, FrameBuilder};
+//! use b2nd_serde::{Meta, Shapes};
+//!
+//! # let folder = tempfile::tempdir()?;
+//! # let path = folder.path().join("camera.b2nd");
+//! // A chunk holds 8 images. There are none yet.
+//! let shapes = Shapes { shape: &[0, 48, 64], chunkshape: &[8, 48, 64], blockshape: &[1, 48, 64] };
+//! FrameBuilder::new(Meta::new(shapes, "<u2")?).create(&path)?.into_array_writer()?.finish()?.persist()?;
+//! let mut camera = ArrayUpdate::open(&path)?;
+//! for number in 0_u16..20 {
+//!     let image = number.to_le_bytes().repeat(48 * 64);
+//!     camera.append(0, &image)?;
+//!     if camera.meta().shape()[0] % 8 == 0 {
+//!         camera.flush()?;
+//!     }
+//! }
+//! camera.set_vlmetalayer("exposure", &0.02)?;
+//! camera.flush()?;
+//! let mut frame = Frame::open(&path)?;
+//! assert_eq!(frame.slice(&[18..20, 7..8, 9..10]).read_rows::<u16>()?, [18, 19]);
+//! # }
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # Repack: other chunks, or another codec
+//!
+//! Each new chunk reads its items when it is compressed, so memory does not depend on the size of the array. Metalayers
+//! and vlmetalayers are copied as they are. `b2nd convert` does the same in a shell.
+//!
+//! ```
+//! # #[cfg(feature = "compress")] {
+//! use std::sync::Mutex;
+//! use b2nd_frame::{Codec, Frame, FrameBuilder};
+//! use b2nd_serde::{Meta, Shapes};
+//!
+//! # let folder = tempfile::tempdir()?;
+//! # let path = folder.path().join("new.b2nd");
+//! let mut old = Frame::open("tests/data/vlmetalayers.b2nd")?;
+//! let trailer = old.trailer()?;
+//! let array = old.array()?.expect("an array");
+//! let shapes = Shapes { chunkshape: &[4], blockshape: &[2], ..array.meta().shapes() };
+//! let meta = Meta::new(shapes, array.dtype().expect("a dtype"))?;
+//! let mut builder = FrameBuilder::new(meta).codec(Codec::LZ4);
+//! for layer in old.metalayers().iter().filter(|layer| layer.name() != "b2nd") {
+//!     builder = builder.metalayer_bytes(layer.name(), layer.bytes());
+//! }
+//! for layer in trailer.vlmetalayers() {
+//!     builder = builder.vlmetalayer_chunk(layer.name(), layer.chunk());
+//! }
+//! let mut writer = builder.create(&path)?.into_array_writer()?;
+//! let old = Mutex::new(old);
+//! writer.write_from(&[0..6], |ranges, items| old.lock().expect("no panic").slice(ranges).read_into(items))?;
+//! let new = writer.finish()?.persist()?;
+//! assert_eq!(new.array()?.expect("an array").chunkshape(), [4]);
+//! # }
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # A file of finished chunks
+//!
+//! `write_chunk` takes a chunk of any Blosc2 compressor. Here the first chunk is stored uncompressed, and the second
+//! is all zeros, which takes no bytes.
+//!
+//! ```
+//! use b2nd_frame::{FrameBuilder, SpecialValue};
+//! use b2nd_serde::{Meta, Shapes};
+//!
+//! # let folder = tempfile::tempdir()?;
+//! # let path = folder.path().join("new.b2nd");
+//! let meta = Meta::new(Shapes { shape: &[8], chunkshape: &[4], blockshape: &[4] }, "|u1")?;
+//! let mut writer = FrameBuilder::new(meta).create(&path)?;
+//! writer.write_uncompressed(0, &[1, 2, 3, 4])?;
+//! writer.fill_missing(SpecialValue::Zeros)?;
+//! let frame = writer.finish()?.persist()?;
+//! assert_eq!(frame.array()?.expect("an array").shape(), [8]);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # Change a shape in place
+//!
+//! An array can grow and shrink within its last chunks. This takes one write of a few bytes.
+//!
+//! ```
+//! use b2nd_frame::Frame;
+//!
+//! # let folder = tempfile::tempdir()?;
+//! # let path = folder.path().join("array.b2nd");
+//! # std::fs::copy("tests/data/int32_3x5.b2nd", &path)?;
+//! let mut frame = Frame::open(&path)?;
+//! frame.edit().shape(&[4, 6]).apply()?;
+//! assert_eq!(Frame::open(&path)?.array()?.expect("an array").shape(), [4, 6]);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! If the bytes of the file are in memory, overwrite the metalayer with [`to_slice`](b2nd_serde::to_slice()). Its
+//! length depends only on the rank and the dtype.
+//!
+//! # Convert a Caterva file
+//!
+//! C-Blosc2 3 opens such a file as chunks without a shape. A rewrite copies the chunks unchanged, and restores the
+//! shape. Caterva did not store the dtype, so you must give it.
+//!
+//! ```
+//! use b2nd_frame::Rewrite;
+//!
+//! # let folder = tempfile::tempdir()?;
+//! # let new = folder.path().join("new.b2nd");
+//! let frame = Rewrite::new("tests/data/uint16_6x8.caterva", &new).dtype("uint16").apply()?;
+//! let array = frame.array()?.expect("an array");
+//! assert_eq!((array.shape(), array.dtype()), (&[6, 8][..], Some("<u2")));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # Save a damaged file
+//!
+//! A salvage writes the undamaged parts to a new file. A truncated file has no chunk index, so the positions of the
+//! chunks are unknown. Only if you allow it, the salvage assumes that they are in order.
+//!
+//! ```
+//! use b2nd_frame::{ErrorKind, Salvage};
+//!
+//! # let folder = tempfile::tempdir()?;
+//! # let (cut, new) = (folder.path().join("cut.b2nd"), folder.path().join("new.b2nd"));
+//! # std::fs::write(&cut, &std::fs::read("tests/data/int32_3x5.b2nd")?[..360])?;
+//! let (frame, report) = match Salvage::open(&cut)?.apply(&new) {
+//!     Err(error) if error.kind() == ErrorKind::OrderUnknown => Salvage::open(&cut)?.assume_order().apply(&new)?,
+//!     result => result?,
+//! };
+//! assert_eq!(frame.array()?.expect("an array").shape(), [3, 5]);
+//! assert_eq!((report.lost[0].first, report.lost_count()), (3, 1));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
@@ -259,8 +444,8 @@
 //!
 //! # The first bytes from a server
 //!
-//! Ask for the first 512 bytes of the file. If the header is longer, the error gives the number of bytes that it needs.
-//! This can be up to 64 MiB, so set a limit for your downloads. If no more bytes come, the file ends within its header.
+//! Request the first 512 bytes of the file. If the header is longer, the error gives the number of bytes that it needs:
+//! up to 64 MiB, so limit your downloads. If no more bytes come, the file ends within its header.
 //!
 //! ```
 //! use b2nd_frame::{Error, ErrorKind, Frame};
@@ -286,141 +471,180 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! # Which bytes hold item (i, j, k)
+//! # Detect an unfinished file
 //!
-//! [`Geometry`](b2nd_serde::Geometry) gives the chunk of the item, and the offset in the decompressed chunk.
-//! [`Frame::chunks`](crate::Frame::chunks) gives the place of the chunk in the file. The item itself has a place in the
-//! file only if the chunk is not compressed.
-//!
-//! ```
-//! use b2nd_frame::{ChunkPlace, Frame};
-//!
-//! let path = "tests/data/int32_3x5.b2nd";
-//! let mut frame = Frame::open(path)?;
-//! let geometry = frame.array()?.expect("an array").geometry()?;
-//!
-//! let position = geometry.position(&[1, 2]).expect("an item within the shape");
-//! let byte = geometry.byte_offset(position, 4).expect("a byte of the chunk");
-//! assert_eq!((position.chunk, byte), (0, 24));
-//!
-//! let mut chunks = frame.chunks()?;
-//! let entry = chunks.get(position.chunk)?.expect("a chunk");
-//! let header = chunks.header(&entry)?.expect("a stored chunk");
-//! if let (ChunkPlace::Frame(start), true) = (entry.place, header.is_uncompressed) {
-//!     let at = start as usize + header.header_len + byte;
-//!     // The item at (1, 2) is 7.
-//!     assert_eq!(std::fs::read(path)?[at..at + 4], [7, 0, 0, 0]);
-//! }
-//! # Ok::<(), Box<dyn std::error::Error>>(())
-//! ```
-//!
-//! # A slice of an array, or the whole of it
-//!
-//! With the feature `decompress`, `Frame::slice` and `Frame::whole` select items, and `read` returns their bytes. With the
-//! feature `ndarray`, `read_array` returns an `ndarray`. The example `read_slice` is a whole program.
+//! Nothing in a frame marks it as unfinished. But after a writer was killed, the header contradicts the chunks, or some
+//! chunks were never written. [`check`](crate::check()) reports the first as an error. The second is only a warning,
+//! because an array can be empty on purpose.
 //!
 //! ```
-//! # #[cfg(feature = "ndarray")] {
-//! use b2nd_frame::Frame;
+//! use b2nd_frame::{FindingCode, Severity, check};
 //!
-//! let mut frame = Frame::open("tests/data/int32_3x5.b2nd")?;
-//! let slice = frame.slice(&[0..2, 1..5]).read_array::<i32>()?;
-//! assert_eq!(slice, ndarray::array![[1, 2, 3, 4], [6, 7, 8, 9]].into_dyn());
-//! assert_eq!(frame.whole().read_array::<i32>()?.sum(), (0..15).sum());
-//! # }
+//! let report = check("tests/data/peers/special_uninit.b2nd")?;
+//! let is_damaged = report.findings.iter().any(|finding| finding.severity() == Severity::Error);
+//! let has_gaps = report.findings.iter().any(|finding| {
+//!     matches!(finding.code(), FindingCode::NoData | FindingCode::NeverWritten)
+//! });
+//! assert_eq!((is_damaged, has_gaps), (false, true));
 //! # Ok::<(), b2nd_frame::Error>(())
 //! ```
 //!
-//! # Rows as structs
+//! If a writer may be at work at this moment, use [`Frame::open_stable`](crate::Frame::open_stable): it waits until the
+//! header and the array's metalayer agree.
 //!
-//! The items of a structured dtype are structs of your own, with the names of the fields. It needs the feature
-//! `decompress`; `ArrayWriter::write_rows` (feature `compress`) writes them. The page of [`items`](b2nd_serde::dtype::items) has a table of the types that a dtype takes.
+//! # Your own struct
+//!
+//! The struct needs these seven fields in this order. You choose the types: any integer type for numbers, any list for
+//! dimensions, any string.
 //!
 //! ```
-//! # #[cfg(feature = "decompress")] {
-//! use b2nd_frame::Frame;
+//! use serde::{Deserialize, Serialize};
+//!
+//! #[derive(Serialize, Deserialize)]
+//! struct Metalayer {
+//!     version: u8,
+//!     ndim: u8,
+//!     shape: Vec<u64>,
+//!     chunkshape: Vec<u32>,
+//!     blockshape: Vec<u32>,
+//!     dtype_format: u8,
+//!     dtype: String,
+//! }
+//!
+//! let plane = Metalayer {
+//!     version: 0,
+//!     ndim: 2,
+//!     shape: vec![600, 400],
+//!     chunkshape: vec![200, 200],
+//!     blockshape: vec![50, 50],
+//!     dtype_format: 0,
+//!     dtype: "<f8".into(),
+//! };
+//! let bytes = b2nd_serde::to_vec(&plane)?;
+//! let read: Metalayer = b2nd_serde::from_slice(&bytes)?;
+//! assert_eq!(read.shape, [600, 400]);
+//! # Ok::<(), b2nd_serde::Error>(())
+//! ```
+//!
+//! Do not forget `dtype_format`: without it the struct is written in the layout
+//! [`B2ndSix`](b2nd_serde::Layout::B2ndSix), which no released version of C-Blosc2 opens.
+//!
+//! # Only the shape
+//!
+//! A type must take all entries, but it can ignore some. Ignored entries are checked like the others.
+//!
+//! ```
+//! use serde::de::IgnoredAny as Any;
+//!
+//! # let bytes = b"\x97\x00\x01\x91\xd3\0\0\0\0\0\0\0\x06\x91\xd2\0\0\0\x04\x91\xd2\0\0\0\x02\
+//! #     \x00\xdb\0\0\0\x03|u1";
+//! let (_, _, shape, ..): (Any, Any, Vec<u64>, Any, Any, Any, Any) = b2nd_serde::from_slice(bytes)?;
+//! assert_eq!(shape, [6]);
+//! # Ok::<(), b2nd_serde::Error>(())
+//! ```
+//!
+//! # Without copying
+//!
+//! The dtype can be borrowed from the bytes, as in any serde format. If the number of dimensions is fixed, arrays hold
+//! the dimensions without an allocation.
+//!
+//! ```
 //! use serde::Deserialize;
 //!
 //! #[derive(Deserialize)]
-//! struct Star {
-//!     name: String,
-//!     ra: f64,
-//!     dec: f64,
-//!     magnitude: f32,
-//!     system: (u8, bool), // fields by position
+//! struct Line<'a> {
+//!     version: u8,
+//!     ndim: u8,
+//!     shape: [u64; 1],
+//!     chunkshape: [u32; 1],
+//!     blockshape: [u32; 1],
+//!     dtype_format: u8,
+//!     dtype: &'a str,
 //! }
 //!
-//! let mut frame = Frame::open("tests/data/stars/stars.b2nd")?;
-//! let stars: Vec<Star> = frame.slice(&[0..4]).read_rows()?;
-//! assert_eq!((stars[3].name.as_str(), stars[3].ra), ("Vega", 279.235));
-//!
-//! // In pieces, for what does not fit in memory:
-//! let mut brightest = f32::INFINITY;
-//! for star in frame.slice(&[0..6]).rows::<Star>()? {
-//!     brightest = brightest.min(star?.magnitude);
-//! }
-//! assert_eq!(brightest, -1.46);
-//! # }
-//! # Ok::<(), b2nd_frame::Error>(())
+//! # let bytes = b"\x97\x00\x01\x91\xd3\0\0\0\0\0\0\0\x06\x91\xd2\0\0\0\x04\x91\xd2\0\0\0\x02\
+//! #     \x00\xdb\0\0\0\x03|u1";
+//! let line: Line<'_> = b2nd_serde::from_slice(bytes)?;
+//! assert_eq!((line.shape, line.dtype), ([6], "|u1"));
+//! # Ok::<(), b2nd_serde::Error>(())
 //! ```
 //!
-//! # An array that does not fit in memory
+//! # One struct for all layouts
 //!
-//! Read a part of the first dimension at a time. If the step is a multiple of the chunk shape, each chunk is
-//! decompressed once.
+//! Files of Caterva lack the dtype and the dtype format, and some files of February 2023 lack the dtype format. With
+//! an `Option` for these two fields, a struct reads all layouts. It writes the layout that it read, except that
+//! `B2ndMismarked` becomes `B2nd`.
 //!
 //! ```
-//! # #[cfg(feature = "decompress")] {
-//! use b2nd_frame::Frame;
+//! use serde::{Deserialize, Serialize};
 //!
-//! let mut frame = Frame::open("tests/data/int32_3x5.b2nd")?;
-//! let geometry = frame.array()?.expect("an array").geometry()?;
-//! let (rows, columns, step) = (geometry.shape()[0], geometry.shape()[1], geometry.chunkshape()[0]);
-//! let mut sum = 0;
-//! for start in (0..rows).step_by(step as usize) {
-//!     let items = frame.slice(&[start..rows.min(start + step), 0..columns]).read()?;
-//!     sum += items.chunks_exact(4).map(|item| i32::from_le_bytes(item.try_into().unwrap())).sum::<i32>();
+//! #[derive(Serialize, Deserialize)]
+//! struct Metalayer {
+//!     version: u8,
+//!     ndim: u8,
+//!     shape: Vec<i64>,
+//!     chunkshape: Vec<i32>,
+//!     blockshape: Vec<i32>,
+//!     #[serde(skip_serializing_if = "Option::is_none")]
+//!     dtype_format: Option<u8>,
+//!     #[serde(skip_serializing_if = "Option::is_none")]
+//!     dtype: Option<String>,
 //! }
-//! assert_eq!(sum, 105);
-//! # }
+//!
+//! let caterva = b"\x95\x00\x01\x91\xd3\0\0\0\0\0\0\0\x06\x91\xd2\0\0\0\x04\x91\xd2\0\0\0\x02";
+//! let read: Metalayer = b2nd_serde::from_slice(caterva)?;
+//! assert_eq!((read.shape.as_slice(), &read.dtype), (&[6][..], &None));
+//! assert_eq!(b2nd_serde::to_vec(&read)?, caterva);
+//! # Ok::<(), b2nd_serde::Error>(())
+//! ```
+//!
+//! [`Meta`](b2nd_serde::Meta) is a ready-made struct of this kind. It tells all four layouts apart.
+//!
+//! # Without `std` or an allocator
+//!
+//! With `default-features = false`, use slices and arrays. [`dims`](b2nd_serde::dims) reads and writes arrays of a const
+//! generic length.
+//!
+//! ```
+//! use serde::{Deserialize, Serialize};
+//!
+//! #[derive(Serialize, Deserialize)]
+//! struct Metalayer<'a, const N: usize> {
+//!     version: u8,
+//!     ndim: u8,
+//!     #[serde(with = "b2nd_serde::dims")]
+//!     shape: [i64; N],
+//!     #[serde(with = "b2nd_serde::dims")]
+//!     chunkshape: [i32; N],
+//!     #[serde(with = "b2nd_serde::dims")]
+//!     blockshape: [i32; N],
+//!     dtype_format: u8,
+//!     dtype: &'a str,
+//! }
+//!
+//! let (shape, chunkshape, blockshape) = ([5, 4, 3], [1, 4, 3], [1, 2, 3]);
+//! let (version, ndim, dtype_format, dtype) = (0, 3, 0, "<f4");
+//! let cube = Metalayer { version, ndim, shape, chunkshape, blockshape, dtype_format, dtype };
+//! let mut buffer = [0; 128];
+//! let bytes = b2nd_serde::to_slice(&cube, &mut buffer)?;
+//! assert_eq!(b2nd_serde::from_slice::<Metalayer<'_, 3>>(bytes)?.shape, [5, 4, 3]);
+//! # Ok::<(), b2nd_serde::Error>(())
+//! ```
+//!
+//! # JSON and back
+//!
+//! `Meta` works with any serde format. In formats other than the metalayer, it is a struct with named fields.
+//!
+//! ```
+//! use b2nd_serde::Meta;
+//!
+//! # let bytes = b"\x97\x00\x01\x91\xd3\0\0\0\0\0\0\0\x06\x91\xd2\0\0\0\x04\x91\xd2\0\0\0\x02\
+//! #     \x00\xdb\0\0\0\x03|u1";
+//! let meta: Meta = b2nd_serde::from_slice(bytes)?;
+//! let json = serde_json::to_string(&meta)?;
+//! assert!(json.starts_with(r#"{"layout":"b2nd","version":0,"ndim":1,"shape":[6],"#));
+//! assert_eq!(b2nd_serde::to_vec(&serde_json::from_str::<Meta>(&json)?)?, bytes);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
-//! ```
-//!
-//! # The chunks of a slice, for another decompressor
-//!
-//! The geometry lists the chunks that a slice needs. [`Chunks::compressed`](crate::Chunks::compressed) reads the
-//! compressed bytes of a chunk, for any Blosc2 decompressor.
-//!
-//! ```
-//! use b2nd_frame::Frame;
-//!
-//! let mut frame = Frame::open("tests/data/int32_3x5.b2nd")?;
-//! let geometry = frame.array()?.expect("an array").geometry()?;
-//! let mut chunks = frame.chunks()?;
-//! for part in geometry.chunks_in(&[0..2, 1..5])? {
-//!     let entry = chunks.get(part.number())?.expect("a chunk");
-//!     match chunks.compressed(&entry)? {
-//!         // Decompress it here. Then `part.scatter` copies the items that belong to the slice.
-//!         Some(compressed) => assert_eq!(compressed.len(), 64),
-//!         None => println!("not stored: all items are {:?}", entry.place),
-//!     }
-//! }
-//! # Ok::<(), Box<dyn std::error::Error>>(())
-//! ```
-//!
-//! # The meaning of each byte
-//!
-//! A dump shows each value with its bytes, its type and its name.
-//!
-//! ```
-//! let text = b2nd_serde::dump::metalayer(b"\x97\x00\x01\x91\xd3\0\0\0\0\0\0\0\x06").to_string();
-//! assert!(text.contains("d3 00 00 00 00 00 00 00 06      int64       shape[0]       6"));
-//!
-//! // A whole header, with its metalayers:
-//! let header = std::fs::read("tests/data/int32_3x5.b2nd")?;
-//! let text = b2nd_frame::dump_header(&header).to_string();
-//! assert!(text.contains("shape[1]"));
-//! # Ok::<(), std::io::Error>(())
 //! ```
 //!
 //! # The meaning of the dtype
@@ -438,210 +662,17 @@
 //! # Ok::<(), b2nd_serde::dtype::Error>(())
 //! ```
 //!
-//! # Detect an unfinished file
+//! # The meaning of each byte
 //!
-//! A frame has no mark for this. After a writer was killed, the header does not agree with the chunks, or some chunks
-//! were never written. [`check`](crate::check()) looks for both. An error means that the file is damaged. A warning
-//! does not: the array may be empty on purpose.
+//! A dump shows each value with its bytes, its type and its name.
 //!
 //! ```
-//! use b2nd_frame::{FindingCode, Severity, check};
+//! let text = b2nd_serde::dump::metalayer(b"\x97\x00\x01\x91\xd3\0\0\0\0\0\0\0\x06").to_string();
+//! assert!(text.contains("d3 00 00 00 00 00 00 00 06      int64       shape[0]       6"));
 //!
-//! let report = check("tests/data/peers/special_uninit.b2nd")?;
-//! let is_damaged = report.findings.iter().any(|finding| finding.severity() == Severity::Error);
-//! let has_gaps = report.findings.iter().any(|finding| {
-//!     matches!(finding.code(), FindingCode::NoData | FindingCode::NeverWritten)
-//! });
-//! assert_eq!((is_damaged, has_gaps), (false, true));
-//! # Ok::<(), b2nd_frame::Error>(())
-//! ```
-//!
-//! If a writer may be at work at this moment, use [`Frame::open_stable`](crate::Frame::open_stable): it waits until the
-//! header and the array's metalayer agree.
-//!
-//! # A new array file
-//!
-//! The functions compress an array of the crate ndarray (features `ndarray` and `compress`). The first one needs no
-//! other parameters; [`FrameBuilder`](crate::FrameBuilder) has those of python-blosc2's `asarray`.
-//!
-//! ```
-//! # #[cfg(all(feature = "compress", feature = "ndarray"))] {
-//! use b2nd_frame::{Codec, FrameBuilder};
-//! use b2nd_serde::Meta;
-//! use ndarray::Array;
-//!
-//! # let folder = tempfile::tempdir()?;
-//! # let [plain, other] = ["plain.b2nd", "other.b2nd"].map(|name| folder.path().join(name));
-//! let waves = Array::linspace(0.0, 100.0, 60_000).sin().into_shape_with_order((300, 200))?;
-//! b2nd_frame::write_array(&plain, waves.view())?;
-//!
-//! let meta = Meta::with_default_shapes(&[300, 200], 8, "<f8")?;
-//! let builder = FrameBuilder::new(meta).codec(Codec::LZ4).level(9).vlmetalayer("unit", "metre");
-//! builder.write_array(&other, waves.view())?;
-//! # }
-//! # Ok::<(), Box<dyn std::error::Error>>(())
-//! ```
-//!
-//! # An array by regions
-//!
-//! The items come in pieces, here row by row. A chunk is compressed when its last item has come.
-//!
-//! ```
-//! # #[cfg(feature = "compress")] {
-//! use b2nd_frame::FrameBuilder;
-//! use b2nd_serde::Meta;
-//!
-//! # let folder = tempfile::tempdir()?;
-//! # let path = folder.path().join("rows.b2nd");
-//! let meta = Meta::with_default_shapes(&[1000, 64], 2, "<i2")?;
-//! let mut array = FrameBuilder::new(meta).create(&path)?.into_array_writer()?.threads(2);
-//! for row in 0..1000 {
-//!     let items: Vec<u8> = (0..64).flat_map(|column: i16| (column * 3).to_le_bytes()).collect();
-//!     array.write(&[row..row + 1, 0..64], &items)?;
-//! }
-//! let mut frame = array.finish()?.persist()?;
-//! assert_eq!(frame.slice(&[999..1000, 63..64]).read()?, 189_i16.to_le_bytes());
-//! # }
-//! # Ok::<(), Box<dyn std::error::Error>>(())
-//! ```
-//!
-//! # An array with other chunks, or another codec
-//!
-//! The items of each new chunk are read when it is compressed, so memory does not depend on the size of the array. The
-//! old metalayers are copied as they are. The command for it is `b2nd convert`.
-//!
-//! ```
-//! # #[cfg(feature = "compress")] {
-//! use std::sync::Mutex;
-//! use b2nd_frame::{Codec, Frame, FrameBuilder};
-//! use b2nd_serde::{Meta, Shapes};
-//!
-//! # let folder = tempfile::tempdir()?;
-//! # let path = folder.path().join("new.b2nd");
-//! let mut old = Frame::open("tests/data/vlmetalayers.b2nd")?;
-//! let trailer = old.trailer()?;
-//! let array = old.array()?.expect("an array");
-//! let shapes = Shapes { chunkshape: &[4], blockshape: &[2], ..array.meta().shapes() };
-//! let meta = Meta::new(shapes, array.dtype().expect("a dtype"))?;
-//! let mut builder = FrameBuilder::new(meta).codec(Codec::LZ4);
-//! for layer in old.metalayers().iter().filter(|layer| layer.name() != "b2nd") {
-//!     builder = builder.metalayer_bytes(layer.name(), layer.bytes());
-//! }
-//! for layer in trailer.vlmetalayers() {
-//!     builder = builder.vlmetalayer_chunk(layer.name(), layer.chunk());
-//! }
-//! let mut writer = builder.create(&path)?.into_array_writer()?;
-//! let old = Mutex::new(old);
-//! writer.write_from(&[0..6], |ranges, items| old.lock().expect("no panic").slice(ranges).read_into(items))?;
-//! let new = writer.finish()?.persist()?;
-//! assert_eq!(new.array()?.expect("an array").chunkshape(), [4]);
-//! # }
-//! # Ok::<(), Box<dyn std::error::Error>>(())
-//! ```
-//!
-//! # A file of finished chunks
-//!
-//! The chunks come from any Blosc2 compressor, or are stored without compression, as the first one here: four items in
-//! one block. The second one is all zeros, which takes no bytes.
-//!
-//! ```
-//! use b2nd_frame::{FrameBuilder, SpecialValue};
-//! use b2nd_serde::{Meta, Shapes};
-//!
-//! # let folder = tempfile::tempdir()?;
-//! # let path = folder.path().join("new.b2nd");
-//! let meta = Meta::new(Shapes { shape: &[8], chunkshape: &[4], blockshape: &[4] }, "|u1")?;
-//! let mut writer = FrameBuilder::new(meta).create(&path)?;
-//! writer.write_uncompressed(0, &[1, 2, 3, 4])?;
-//! writer.fill_missing(SpecialValue::Zeros)?;
-//! let frame = writer.finish()?.persist()?;
-//! assert_eq!(frame.array()?.expect("an array").shape(), [8]);
-//! # Ok::<(), Box<dyn std::error::Error>>(())
-//! ```
-//!
-//! # Images that arrive one by one
-//!
-//! Each commit compresses the chunk that is not yet full again, so commit once for many images: when a chunk is full, or
-//! when they must be safe. What the process had committed stays readable if it is killed; other programs can read the
-//! file meanwhile, as it was when they opened it. `b2nd convert` closes the holes at the end.
-//!
-//! ```
-//! # #[cfg(feature = "compress")] {
-//! use b2nd_frame::{ArrayUpdate, Frame, FrameBuilder};
-//! use b2nd_serde::{Meta, Shapes};
-//!
-//! # let folder = tempfile::tempdir()?;
-//! # let path = folder.path().join("camera.b2nd");
-//! // Chunks of 8 images, of which there are none yet.
-//! let shapes = Shapes { shape: &[0, 48, 64], chunkshape: &[8, 48, 64], blockshape: &[1, 48, 64] };
-//! FrameBuilder::new(Meta::new(shapes, "<u2")?).create(&path)?.into_array_writer()?.finish()?.persist()?;
-//! let mut camera = ArrayUpdate::open(&path)?;
-//! for number in 0_u16..20 {
-//!     let image = number.to_le_bytes().repeat(48 * 64);
-//!     camera.append(0, &image)?;
-//!     if camera.meta().shape()[0] % 8 == 0 {
-//!         camera.flush()?;
-//!     }
-//! }
-//! camera.set_vlmetalayer("exposure", &0.02)?;
-//! camera.flush()?;
-//! let mut frame = Frame::open(&path)?;
-//! assert_eq!(frame.slice(&[18..20, 7..8, 9..10]).read_rows::<u16>()?, [18, 19]);
-//! # }
-//! # Ok::<(), Box<dyn std::error::Error>>(())
-//! ```
-//!
-//! # Change a shape in place
-//!
-//! An array can grow and shrink within its last chunks. This takes one write of a few bytes.
-//!
-//! ```
-//! use b2nd_frame::Frame;
-//!
-//! # let folder = tempfile::tempdir()?;
-//! # let path = folder.path().join("array.b2nd");
-//! # std::fs::copy("tests/data/int32_3x5.b2nd", &path)?;
-//! let mut frame = Frame::open(&path)?;
-//! frame.edit().shape(&[4, 6]).apply()?;
-//! assert_eq!(Frame::open(&path)?.array()?.expect("an array").shape(), [4, 6]);
-//! # Ok::<(), Box<dyn std::error::Error>>(())
-//! ```
-//!
-//! If the bytes of the file are in memory, overwrite the metalayer with [`to_slice`](b2nd_serde::to_slice()). Its
-//! length depends only on the rank and the dtype.
-//!
-//! # Convert a Caterva file
-//!
-//! C-Blosc2 3 opens such a file as chunks without a shape. A rewrite copies the chunks unchanged and gives the array
-//! its shape again. Caterva did not store the dtype, so you have to know it.
-//!
-//! ```
-//! use b2nd_frame::Rewrite;
-//!
-//! # let folder = tempfile::tempdir()?;
-//! # let new = folder.path().join("new.b2nd");
-//! let frame = Rewrite::new("tests/data/uint16_6x8.caterva", &new).dtype("uint16").apply()?;
-//! let array = frame.array()?.expect("an array");
-//! assert_eq!((array.shape(), array.dtype()), (&[6, 8][..], Some("<u2")));
-//! # Ok::<(), Box<dyn std::error::Error>>(())
-//! ```
-//!
-//! # Save a damaged file
-//!
-//! A salvage writes what is undamaged to a new file. Without the chunk index, as in a file that was cut off, it does
-//! not know the positions of the chunks, and asks before it assumes their order.
-//!
-//! ```
-//! use b2nd_frame::{ErrorKind, Salvage};
-//!
-//! # let folder = tempfile::tempdir()?;
-//! # let (cut, new) = (folder.path().join("cut.b2nd"), folder.path().join("new.b2nd"));
-//! # std::fs::write(&cut, &std::fs::read("tests/data/int32_3x5.b2nd")?[..360])?;
-//! let (frame, report) = match Salvage::open(&cut)?.apply(&new) {
-//!     Err(error) if error.kind() == ErrorKind::OrderUnknown => Salvage::open(&cut)?.assume_order().apply(&new)?,
-//!     result => result?,
-//! };
-//! assert_eq!(frame.array()?.expect("an array").shape(), [3, 5]);
-//! assert_eq!((report.lost[0].first, report.lost_count()), (3, 1));
-//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! // A whole header, with its metalayers:
+//! let header = std::fs::read("tests/data/int32_3x5.b2nd")?;
+//! let text = b2nd_frame::dump_header(&header).to_string();
+//! assert!(text.contains("shape[1]"));
+//! # Ok::<(), std::io::Error>(())
 //! ```

@@ -3,10 +3,9 @@
 //! Time and memory are bounded by the length of the input, not by the sizes that the input claims. In an undamaged
 //! frame each byte is read a few times at most.
 //!
-//! The entries of a chunk index can all point to the same bytes. A [`Check`](crate::Check) of chunks therefore ends
-//! when the sizes of the chunks that it has read add up to twice the stored size of all chunks, and [reports
-//! this](crate::Report::skipped). To read the header of a chunk, it can read more bytes than the header has. In all, it
-//! reads at most 64 times the length of the frame.
+//! The entries of a chunk index can all point to the same bytes. A [`Check`](crate::Check) of chunks therefore stops
+//! when it has read twice the stored size of all chunks, and [reports this](crate::Report::skipped). A read of a chunk header
+//! can take more bytes than the header; in all, a check reads at most 64 times the length of the frame.
 //!
 //! Iterating over [`Frame::chunks`](crate::Frame::chunks) or [`Frame::dump_chunks`](crate::Frame::dump_chunks) takes a
 //! step for each entry. A dump also reads the start of the entry's chunk each time, even if many entries point to the
@@ -19,7 +18,7 @@
 //! |---|---|---|
 //! | [`from_slice`](crate::b2nd_serde::from_slice()), [`from_reader`](crate::b2nd_serde::from_reader()) | its input | 4, or the size of the value |
 //! | [`dump::metalayer`](crate::b2nd_serde::dump::metalayer()), [`dump_header`](crate::dump_header()) | its input, up to the end of the header | 8 |
-//! | [`Frame::dump_trailer`](crate::Frame::dump_trailer), [`Frame::dump_chunks`](crate::Frame::dump_chunks) | the trailer; the chunk index, and of each chunk the header and the offsets of its blocks | 8; a piece of at most 16 MiB |
+//! | [`Frame::dump_trailer`](crate::Frame::dump_trailer), [`Frame::dump_chunks`](crate::Frame::dump_chunks) | the trailer; the chunk index, and the header and block offsets of each chunk | 8; a piece of at most 16 MiB |
 //! | a [`Dtype`](crate::b2nd_serde::dtype::Dtype) | its text | 64 |
 //! | [`Frame::parse`](crate::Frame::parse) | its input, up to the end of the header | 4 |
 //! | [`Frame::open`](crate::Frame::open), [`read_at`](crate::Frame::read_at), [`open_stable`](crate::Frame::open_stable), [`edit`](crate::Frame::edit) | the header, of at most 64 MiB; `open_stable` until its patience ends | 8 |
@@ -30,7 +29,8 @@
 //! | [`Frame::chunks`](crate::Frame::chunks), [`Frame::count_chunks`](crate::Frame::count_chunks) | the chunk index, piece by piece | a piece of at most 16 MiB |
 //! | [`Chunks::compressed`](crate::Chunks::compressed) | one chunk | 2 |
 //! | `Chunks::decompressed` | one chunk | 1, and its decompressed size, at most 2 GiB |
-//! | `Frame::slice` | the blocks of the slice and the tables of blocks, or whole chunks with a dictionary or the delta filter; chunks that have more bytes together than the frame, or are in one file, are refused | the size of the slice, plus 20 per byte of a table of blocks and 32 for each chunk file, plus one decompressed block for each thread (a whole chunk if it has a dictionary or the delta filter). Such a block has at most 1024 per byte, 64 MiB or the size of the slice, whichever is largest |
+//! | `Frame::slice` | the blocks of the slice and the tables of blocks, or whole chunks with a dictionary or the delta filter; chunks are refused if they together have more bytes than the frame, or share a file | the size of the slice, plus 20 per byte of a table of blocks and 32 for each chunk file, plus one decompressed block for each thread (a whole chunk if it has a dictionary or the delta filter). Such a block has at most 1024 per byte, 64 MiB or the size of the slice, whichever is largest |
+//! | `Slice::plan` | nothing: you read the ranges | as `Frame::slice`, and the bytes of a wave: at most 64 MiB, or one block or chunk that is longer |
 //! | [`Check`](crate::Check) of [chunk headers](crate::CheckDepth::ChunkHeaders) | as a `check`, and the header and the table of blocks of each chunk | as a `check`, and 192 MiB in all |
 //! | [`Check`](crate::Check) of [chunk data](crate::CheckDepth::ChunkData) | the whole frame, chunk by chunk | as above, and one chunk or vlmetalayer: 1024 per byte, or 64 MiB; the time grows with the decompressed size |
 //! | [`Store::open`](crate::Store::open) | the names in a folder or zip file, the keys in its data, the trailers of tables | 16, and 16 MiB for the keys |

@@ -144,7 +144,7 @@ impl Finding {
         Self { text, ..self }
     }
 
-    /// The same fault in a frame that is not written because of it, where no offset can be looked up.
+    /// The same fault in a frame that is therefore not written, so the finding has no offset.
     pub(crate) fn in_new_frame(self) -> Self {
         let text = format!("the new frame would have the same error: {}", self.text);
         Self { offset: None, text, ..self }

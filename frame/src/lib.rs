@@ -1,54 +1,100 @@
-//! Reads, checks, changes, salvages and writes frames, the file format of Blosc2.
+//! Reads, checks, changes, repairs and writes the files of Blosc2 N-dimensional arrays (`.b2nd`), without the C library.
 //!
-//! ```text
-//! 0                      header     values at fixed bytes: lengths, codec, filters; then the metalayers, named byte
-//!                                   strings; the metalayer of an array, `b2nd`, has its shape, chunk shape, block
-//!                                   shape and dtype
-//! header_len             chunks     one after the other, each with a header of its own and its blocks
-//! header_len + cbytes    index      the place of each chunk, or the single value of its items
-//!                        trailer    the vlmetalayers, which can change their length; the length of the trailer
-//! frame_len
-//! ```
-//!
-//! A *sparse* frame is a directory: each chunk is a file, and `chunks.b2frame` has the rest. The shape and the dtype of
-//! an array are in the header. This crate reads frames without the C library.
+//! With the feature `ndarray`, this reads a slice:
 //!
 //! ```
+//! # #[cfg(feature = "ndarray")] {
 //! use b2nd_frame::Frame;
-//!
-//! let frame = Frame::open("tests/data/int32_3x5.b2nd")?;
-//! let array = frame.array()?.expect("an array");
-//! assert_eq!(array.shape(), [3, 5]);
-//! assert_eq!(array.dtype(), Some("<i4"));
+//! let mut frame = Frame::open("tests/data/int32_3x5.b2nd")?;
+//! let items = frame.slice(&[1..3, 2..5]).read_array::<i32>()?;
+//! # assert_eq!(items, ndarray::array![[7, 8, 9], [12, 13, 14]].into_dyn());
+//! # }
 //! # Ok::<(), b2nd_frame::Error>(())
 //! ```
 //!
-//! | place of the frame | function |
+//! With `compress` too, this writes an array, and appends a row:
+//!
+//! ```
+//! # #[cfg(all(feature = "compress", feature = "ndarray"))] {
+//! # let folder = tempfile::tempdir()?;
+//! # let path = folder.path().join("new.b2nd");
+//! use b2nd_frame::{ArrayUpdate, write_array};
+//! use ndarray::array;
+//!
+//! write_array(&path, array![[1, 2, 3], [4, 5, 6]].view())?;
+//! let mut update = ArrayUpdate::open(&path)?;
+//! update.append_array(0, array![[7, 8, 9]].view())?;
+//! update.flush()?;
+//! # assert_eq!(b2nd_frame::Frame::open(&path)?.whole().read_array::<i32>()?.sum(), 45);
+//! # }
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! Without features, shape and dtype can be read, and everything else that is not compressed:
+//!
+//! ```
+//! # use b2nd_frame::Frame;
+//! let frame = Frame::open("tests/data/int32_3x5.b2nd")?;
+//! let array = frame.array()?.expect("an array");
+//! assert_eq!((array.shape(), array.dtype()), (&[3, 5][..], Some("<i4")));
+//! # Ok::<(), b2nd_frame::Error>(())
+//! ```
+//!
+//! # What to call
+//!
+//! Each function below has an example on its page, and the [`cookbook`] has recipes. A *frame* is a file of Blosc2; a
+//! *sparse* frame is a directory.
+//!
+//! | to open | call |
 //! |---|---|
 //! | a file, or the directory of a sparse frame | [`Frame::open`] |
 //! | the same, while another process writes it | [`Frame::open_stable`] |
-//! | another file, at a known offset | [`Frame::read_at`] |
-//! | bytes that you have read yourself | [`Frame::parse`], [`Trailer::parse`] |
-//! | a `.b2z` or another zip file | [`zip_members`], [`zip_member`] |
-//! | a store of python-blosc2, a `.b2d` or `.b2z` | [`Store::open`] |
-//! | the compressed data of a store, a `.b2e` or `embed.b2e` | `EmbeddedFrames` |
-//! | an unknown place in an HDF5, ASDF or other file | [`scan`] |
+//! | an array in bytes from a server | [`Frame::parse`] |
+//! | a frame at a known offset of another file | [`Frame::read_at`] |
+//! | a frame in an HDF5, ASDF or other file | [`scan`] |
+//! | a member of a `.b2z` or another zip file | [`zip_member`], [`zip_members`] |
+//! | the arrays in a store of python-blosc2: a folder `.b2d` or a zip file `.b2z` | [`Store::open`] |
+//! | the arrays in the compressed data of a store: a `.b2e` or `embed.b2e` | `EmbeddedFrames` |
 //!
-//! [`Frame::kind`] is the kind of object in a frame: an array, or another object of python-blosc2. [`Frame::chunks`]
-//! iterates over the places of the chunks, [`Chunks::header`] reads the header of a chunk, and [`Chunks::compressed`]
-//! its stored bytes. `Frame::slice` reads the items of a slice, as bytes or as an array of the crate `ndarray`, and
-//! `Chunks::decompressed` a whole chunk.
+//! | to read | call |
+//! |---|---|
+//! | shape, chunk shape, block shape and dtype | [`Frame::array`] |
+//! | the class with which python-blosc2 opens the frame | [`Frame::kind`] |
+//! | the items of a slice, decompressed | `Frame::slice`, `Frame::whole`: `read`, `read_array`, `read_as`, `read_rows` |
+//! | a slice that does not fit in memory | `Slice::pieces`, `Slice::rows` |
+//! | a slice from a server, or in async code: the byte ranges to request | `Slice::plan` |
+//! | the attributes of the array: vlmetalayers | [`Frame::trailer`] |
+//! | the places of the chunks, and their bytes | [`Frame::chunks`], [`Chunks::compressed`], `Chunks::decompressed` |
+//! | the faults and oddities of a file | [`check`]; [`Check`] also reads the chunks |
+//! | the meaning of each byte | [`dump_header`], [`Frame::dump_trailer`], [`Frame::dump_chunks`] |
 //!
-//! [`check`] finds the faults and oddities of the frame in a file, even if its header cannot be read. A [`Check`] can
-//! also read the chunks.
+//! | to write | call |
+//! |---|---|
+//! | a new file of an array of the crate ndarray | `write_array` |
+//! | a new file of items that come by regions | [`FrameBuilder`], `ArrayWriter` |
+//! | a new file of finished chunks, of any Blosc2 compressor | [`FrameBuilder`], [`FrameWriter`] |
+//! | other items, more items, another size, other vlmetalayers | `ArrayUpdate` |
+//! | another dtype, another shape within the last chunks | [`Frame::edit`] |
+//! | a copy of an old file in the current format | [`Rewrite`] |
+//! | a new frame of the undamaged parts of a damaged one | [`Salvage`] |
 //!
-//! [`Frame::edit`] changes a frame in its file: the shape within the last chunks, or the dtype or any metalayer if its
-//! length stays the same. [`Rewrite`] converts an older frame to the present format, adds a missing dtype, and converts
-//! between sparse and contiguous frames. [`Salvage`] makes a new frame of the undamaged parts of a damaged one.
+//! # The format
 //!
-//! [`FrameBuilder`] makes a new frame from an array's [`Meta`](b2nd_serde::Meta). An `ArrayWriter` takes its items by
-//! regions and compresses them; `write_array` does so for an array of the crate ndarray. A [`FrameWriter`] takes finished
-//! chunks: of any Blosc2 compressor, uncompressed, or of a single value.
+//! ```text
+//! 0                    header   values at fixed bytes, such as lengths and
+//!                               codec; then the metalayers, named byte
+//!                               strings: that of an array, `b2nd`, has its
+//!                               shape, chunk shape, block shape and dtype
+//! header_len           chunks   one after the other, each with a header
+//!                               of its own and its blocks
+//! header_len + cbytes  index    the place of each chunk, or the single
+//!                               value of its items
+//!                      trailer  the vlmetalayers, metalayers that can
+//!                               change their length
+//! frame_len
+//! ```
+//!
+//! In a sparse frame, each chunk is a file, and `chunks.b2frame` has the rest.
 //!
 //! # Features
 //!

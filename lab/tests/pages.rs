@@ -23,10 +23,12 @@ fn words(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// A line of `promises.txt` is the file and the name of a test, and the text of a README.
+/// A line of `promises.txt` is the file and the name of a test, and the text of a README or of the first page of
+/// `b2nd-frame`.
 #[test]
 fn each_promise_of_a_readme_has_a_test() {
-    let readmes = words(&["README.md", "frame/README.md", "cli/README.md"].map(page).join("\n"));
+    let readmes =
+        words(&["README.md", "frame/README.md", "cli/README.md", "frame/src/lib.rs"].map(page).join("\n"));
     let promises = page("lab/tests/promises.txt");
     assert!(promises.lines().count() > 20, "{promises}");
     for line in promises.lines() {

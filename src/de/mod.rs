@@ -86,7 +86,7 @@ pub fn take_from_slice<'de, T: Deserialize<'de>>(bytes: &'de [u8]) -> Result<(T,
     }
 }
 
-/// The most bytes that are read of a reader: more than the longest dtype and all other entries.
+/// The maximum number of bytes read: more than the longest dtype and all other entries.
 #[cfg(feature = "std")]
 const MAX_READ: u64 = (1 << 31) + (1 << 10);
 
@@ -223,7 +223,7 @@ enum Takes {
     Count(usize),
     /// An entry for each of these fields. Serde lists aliases as fields too, so the entries can be fewer.
     Fields(&'static [&'static str]),
-    /// The bytes, of which a `Meta` takes the entries itself.
+    /// The bytes: a `Meta` takes the entries itself.
     Bytes,
     /// A map, which is always an error.
     Map,
@@ -511,7 +511,7 @@ impl<'m, 'de, F: ReadError> InOrder<'m, 'de, F> {
         };
         match value {
             Ok(value) => Ok(value),
-            // Numbers instead of the metalayer itself, whose address would keep it out of registers.
+            // Only numbers: the address of the metalayer would keep it out of registers.
             Err(error) => Err(F::in_entry(error, entry, layout, ndim, self.start)),
         }
     }

@@ -234,7 +234,7 @@ pub(crate) enum Detail {
 }
 
 /// The text of an error that a type raised itself. It is kept if there is a heap.
-// One variant of `Detail` and not two: a second one with a heap slows down each read of vectors by 100 instructions.
+// One variant of `Detail`: a second one on the heap adds 100 instructions to each read of vectors.
 pub(crate) struct CustomText {
     /// Whether it was raised by serde's `invalid_length`.
     pub(super) is_length: bool,

@@ -60,7 +60,7 @@ impl Geometry {
             let block = blocks.next().map_or(1, |block| (*block).max(1));
             let nblocks = part(items.div_ceil(block), left);
             left = (left / nblocks).max(1);
-            // A chunk of all blocks ends with the array, if that has items.
+            // If a chunk has all blocks, it ends with the array. An array without items keeps whole blocks.
             if nblocks.saturating_mul(block) < items || items == 0 { nblocks * block } else { items }
         })
     }
@@ -71,7 +71,7 @@ fn items(nbytes: u64, typesize: usize) -> u64 {
     nbytes.checked_div(typesize as u64).unwrap_or(nbytes).max(1)
 }
 
-/// Makes a part of each dimension, from the last one to the first.
+/// Applies `part` to each dimension, from the last one to the first.
 fn parts(shape: &[u64], mut part: impl FnMut(u64) -> u64) -> Dimensions {
     let mut parts = Dimensions::collect(shape.iter().copied());
     parts.numbers_mut().rev().for_each(|items| *items = part(*items));

@@ -259,7 +259,7 @@ impl ChunkScan {
         Ok(())
     }
 
-    /// Adds findings for chunks that share bytes, and for chunks before a hole whose last block does not end where the
+    /// Adds findings for chunks that share bytes. Before a hole, also checks that the last block of a chunk ends where its
     /// header says.
     fn compare<R: Read + Seek>(
         &mut self,

@@ -42,8 +42,7 @@ impl ArrayUpdate {
         self.write(region, &items)
     }
 
-    /// Makes the array longer along a dimension, and writes the items of an array there, which has the same shape in the
-    /// other dimensions.
+    /// Appends the items of an array along a dimension. The array must have the same shape in the other dimensions.
     ///
     /// # Errors
     ///

@@ -47,15 +47,14 @@ const MIN_HOLES: u64 = 1 << 16;
 /// Changes the items, the shape and the vlmetalayers of an array in its file.
 ///
 /// Changes gather in memory, and [`flush`](Self::flush) writes all of them at once: a *commit*. A process that is killed
-/// at any moment leaves the array as it was before the commit, or as it is after it. Without a last `flush`, the changes
-/// since the one before are lost.
+/// at any moment leaves the array as it was before the commit, or as it is after it. Changes since the
+/// last `flush` are lost when the value is dropped.
 ///
 /// A commit writes the changed chunks, the chunk index and the trailer behind the frame, and then the header in a single
 /// write. What they replace becomes a hole, which [`check`](crate::check()) recognizes, and which counts in
 /// [`cbytes`](crate::Header::cbytes). When the holes have more bytes than the chunks, and 64 KiB, the commit writes a new
 /// file instead, and renames it. So it does if the header fields that change are not within 4 KiB, and if the array had no
-/// items or will have none. The chunks of a sparse frame are files, of which a commit adds new ones and removes the old
-/// ones.
+/// items or will have none. For a sparse frame, a commit adds new chunk files and removes the old ones.
 ///
 /// The lock of C-Blosc2 is held until the value is dropped. A program that has the array open without locks, as is usual
 /// with python-blosc2, sees the new array after a commit to a contiguous frame. In a sparse frame it may miss the commit,
@@ -392,7 +391,7 @@ impl ArrayUpdate {
         Ok(())
     }
 
-    /// The chunks of the file that stay as they are: their numbers there, by their new numbers.
+    /// The unchanged chunks: their numbers in the file, by their new numbers.
     fn kept(&self) -> BTreeMap<u64, u64> {
         let numbered = (0..).zip(self.origins.iter().copied());
         numbered

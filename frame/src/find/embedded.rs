@@ -84,7 +84,7 @@ impl<R: Read + Seek> EmbeddedFrames<R> {
         self.in_order().into_iter().map(|(_, key)| key.into()).collect()
     }
 
-    /// Selects the frame whose bytes are read from now on, by its key. Returns whether there is such a frame.
+    /// Selects the frame to read, by its key. Returns whether there is such a frame.
     ///
     /// # Errors
     ///

@@ -95,7 +95,7 @@ impl Store {
         let mut embed = Frame::open(path.join(Store::FILE))?;
         let Some(kind) = store_kind(path, &embed) else { return Ok(None) };
         let names = files(path).map_err(|error| Error::io("read", path, error))?;
-        // As in a zip file, a member that is damaged is no table, and does not hide the others.
+        // A damaged member does not count as a table, and does not hide the others (as in a zip file).
         let trailer_of = |name: &str| match Frame::open(path.join(name)) {
             Err(error) if error.kind() == ErrorKind::Io && path.join(name).is_file() => Err(error),
             opened => Ok(opened.ok().and_then(|mut frame| frame.trailer().ok())),

@@ -110,7 +110,7 @@ pub struct Header {
     pub has_vlmetalayers: bool,
     /// The number of filters in the header, at most 6 if it is valid. A filter with number 0 is not in use.
     pub nfilters: u8,
-    /// The filters for new chunks, in the order in which they are applied.
+    /// The filters for new chunks, in order of application.
     pub filters: [Filter; 6],
 }
 
@@ -148,7 +148,7 @@ impl Header {
         self.frame_type == FrameType::Sparse
     }
 
-    /// The filters in use, in the order in which they are applied.
+    /// The filters in use, in order of application.
     pub fn pipeline(&self) -> impl Iterator<Item = Filter> + '_ {
         self.filters.iter().take(self.nfilters.into()).copied().filter(|filter| filter.id != 0)
     }

@@ -24,7 +24,7 @@ pub(crate) struct Compression {
     /// At most 15, because the flags have 4 bits for it. Writers use 0 to 9.
     pub(crate) level: u8,
     pub(crate) split_mode: SplitMode,
-    /// At most 6, in the order in which they are applied.
+    /// At most 6, in order of application.
     pub(crate) filters: Vec<Filter>,
     pub(crate) uses_dictionary: bool,
 }

@@ -187,7 +187,7 @@ pub(crate) struct Section {
 /// The limits of a section.
 pub(crate) struct SectionRules {
     pub(crate) max_count: u16,
-    /// The offset in the section from which the size of the index counts.
+    /// Where the size of the index starts to count: an offset in the section.
     index_start: usize,
 }
 

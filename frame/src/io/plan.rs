@@ -66,8 +66,8 @@ enum State {
 }
 
 impl<R> Slice<'_, R> {
-    /// Plans the byte ranges of the slice. Nothing is read, so a frame that was [parsed](Frame::parse) from bytes is
-    /// enough.
+    /// Plans the byte ranges of the slice. Nothing is read, so a frame that was [parsed](crate::Frame::parse) from
+    /// bytes is enough.
     ///
     /// # Errors
     ///

@@ -56,8 +56,7 @@ impl<'f, R: Read + Seek> Slice<'f, R> {
     ///
     /// # Errors
     ///
-    /// The errors of [`read_rows`](Self::read_rows), except those of the chunks and items, which the iterator gives. It
-    /// ends after an error.
+    /// The errors of [`read_rows`](Self::read_rows). Errors of chunks and items come from the iterator, which then ends.
     ///
     /// ```
     /// use b2nd_frame::Frame;

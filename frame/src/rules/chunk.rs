@@ -34,7 +34,7 @@ impl ChunkRules {
         }
         Self {
             typesize: Some(typesize_byte(header.typesize)),
-            // A type size of 1 may be a lost one.
+            // A type size of 1 can mean that the writer lost it.
             itemsize: usize::try_from(header.typesize).ok().filter(|&size| size > 1),
             blocksize: header.blocksize.and_then(|size| usize::try_from(size).ok()),
             filters: Some(header.pipeline().collect()),

@@ -181,8 +181,8 @@ impl IndexScan {
     }
 
     /// The warning that data may never have been written.
-    // A killed writer leaves no certain trace, so this is a warning. Stored chunks followed by special ones only are
-    // typical of it; a special chunk among stored ones is typical of a mask with empty borders.
+    // A killed writer leaves no certain trace, so this is a warning. It typically leaves stored
+    // chunks, then special ones only. A mask with empty borders has special chunks among stored ones.
     pub(crate) fn unwritten(
         &self,
         header: &Header,

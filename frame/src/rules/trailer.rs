@@ -44,7 +44,7 @@ fn chunk(layer: &Vlmetalayer) -> Option<Finding> {
     let (name, length) = (Escaped(layer.name()), layer.chunk().len());
     let text = match layer.chunk_header() {
         _ if !layer.has_name_in_utf8() => {
-            // C-Blosc2 takes any bytes for a name, so it may be another program's.
+            // C-Blosc2 takes any bytes for a name, so another program may have written this one.
             let text = format!("the name of vlmetalayer {name} is not UTF-8");
             return Some(about(FindingCode::VlmetalayerValue, layer, text));
         }

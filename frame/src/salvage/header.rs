@@ -193,8 +193,7 @@ fn read_array(content: &[u8]) -> Option<ArrayMetalayer> {
     read_any_array(content).filter(|(meta, _)| is_valid(meta))
 }
 
-/// Reads the metalayer of an array with any geometry and dtype format: those of its entries that are wrong can be
-/// given.
+/// Reads the metalayer of an array with any geometry and dtype format: the caller can replace wrong entries.
 fn read_any_array(content: &[u8]) -> Option<ArrayMetalayer> {
     let (meta, rest) = take_from_slice::<Meta>(content).ok()?;
     let bytes = content.get(..content.len() - rest.len())?;
@@ -602,7 +601,7 @@ pub(super) fn in_header(sizes: &Sizes) -> [(HeaderField, i64); 4] {
     ]
 }
 
-/// The sizes for each possible typesize: the one of the dtype, and the one of the header.
+/// The sizes for each possible type size: that of the dtype, and that of the header.
 fn possible_sizes(meta: &Meta, dtype: Option<&Dtype>, values: &Values) -> Result<Vec<Sizes>, Error> {
     let stated = usize::try_from(values.number(HeaderField::Typesize)).ok();
     let typesizes = [dtype.map(Dtype::item_size), stated];

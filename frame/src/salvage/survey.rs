@@ -311,7 +311,7 @@ impl Survey {
         let end = index.as_ref().map_or(file.len, |index| index.start);
         let mut head = self.header.head(sizes, header_len, end, file.len)?;
         if index.is_none() {
-            // With an `nbytes` of 0, `chunks` does not try to read the index, which is lost.
+            // The index is lost: with an `nbytes` of 0, `chunks` does not read it.
             head.header.nbytes = 0;
         }
         Ok(file.frame(head))

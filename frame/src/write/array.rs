@@ -97,8 +97,7 @@ impl<W: Write + Seek> FrameWriter<W> {
     ///
     /// # Errors
     ///
-    /// [`InvalidInput`](crate::ErrorKind::InvalidInput) if this crate cannot compress so: lz4hc, plugins and dictionaries
-    /// are only read.
+    /// [`InvalidInput`](crate::ErrorKind::InvalidInput) for lz4hc, plugins and dictionaries, which this crate cannot write.
     ///
     /// ```
     /// use b2nd_frame::{Codec, FrameBuilder};
@@ -225,7 +224,7 @@ impl<W: Write + Seek + Send> ArrayWriter<W> {
                 *items = zeroed(nbytes)?;
             }
             read(&ranges, items)?;
-            // The part as a slice of its own, which is what the items are.
+            // The items are those of `ranges`, so the part is computed within them.
             let gathered = geometry.chunks_in(&ranges).and_then(|mut parts| {
                 parts.next().map_or(Ok(()), |part| part.gather(items, typesize, chunk))
             });

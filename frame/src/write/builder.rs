@@ -136,7 +136,7 @@ impl FrameBuilder {
         self
     }
 
-    /// Sets the filters for chunks that are added later: at most 6, in the order in which they are applied.
+    /// Sets the filters for chunks that are added later: at most 6, in order of application.
     ///
     /// ```
     /// use b2nd_frame::{Filter, Frame, FrameBuilder};

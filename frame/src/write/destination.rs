@@ -232,7 +232,7 @@ fn unwritable(to: &Path, error: io::Error) -> Error {
     }
 }
 
-/// Gives a new file the name of another one, and removes it if that fails.
+/// Renames a new file over another one, and removes it if that fails.
 #[cfg(not(windows))]
 fn replace(new: NamedTempFile, to: &Path) -> io::Result<File> {
     new.persist(to).map_err(|error| error.error)

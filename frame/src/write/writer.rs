@@ -209,7 +209,7 @@ impl<W: Write + Seek> FrameWriter<W> {
         Ok(())
     }
 
-    /// Records a special value for all chunks that have not been given. No other chunk can be given afterwards.
+    /// Records a special value for all missing chunks. No other chunk can be written afterwards.
     ///
     /// # Errors
     ///
