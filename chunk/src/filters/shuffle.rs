@@ -67,7 +67,7 @@ pub(crate) fn unbitshuffle(itemsize: usize, src: &[u8], dst: &mut [u8]) {
     }
 }
 
-/// Copies the bytes after the last whole multiple of items. Returns the number of items before it, with their bytes in both
+/// Copies what follows the last whole multiple of items. Returns the number of items before it, with their bytes in both
 /// slices; `None` if there are no items.
 fn copy_rest<'a>(
     itemsize: usize,

@@ -49,9 +49,9 @@
 //! | a struct | a struct or map by the names of the fields, in any order; a tuple, array or sequence by their positions |
 //! | `O` | error |
 //!
-//! - **Nothing is lost silently**, except through `deserialize_any`, below. A field of only the dtype or only the type is an error, and so is a value that
+//! - **Nothing is lost silently**, except through `deserialize_any`, below. A field that only the dtype or only the type has is an error, and so is a value that
 //!   does not fit: an `<f8` for an `f32`, an integer out of range, a text that is too long. `serde`'s `IgnoredAny` reads
-//!   and ignores any field, and a field with `#[serde(default)]` or of an `Option` need not exist.
+//!   and ignores any field, a field with `#[serde(default)]` or of an `Option` need not exist.
 //! - A newtype struct, and an option with a value, are their content. None, units and other variants are errors.
 //! - A field can also have its title as name.
 //! - NULs pad texts, so a text cannot end with one. `[u8; N]` takes and gives the padding of an `S` too; `Vec<u8>` and
