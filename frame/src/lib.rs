@@ -127,11 +127,22 @@ mod error;
 
 mod progress;
 
-mod format;
+mod chunk_file;
 
-mod rules;
+mod messagepack;
 
-mod io;
+mod header;
+
+mod chunk;
+
+mod index;
+
+mod trailer;
+
+mod read;
+
+#[cfg(feature = "decompress")]
+mod slice;
 
 mod find;
 
@@ -156,14 +167,17 @@ pub use b2nd_chunk;
 pub use b2nd_chunk::{ChunkHeader, Codec, Filter, SpecialValue, SplitMode};
 /// The crate of the metalayer. With this re-export, a program needs only one dependency.
 pub use b2nd_serde;
-pub use check::report::{Report, Skipped, SkippedPart};
+pub use check::check_report::{Report, Skipped, SkippedPart};
 pub use check::{Check, check};
+pub use chunk::entry::{ChunkCounts, ChunkEntry, ChunkPlace};
+pub use chunk::expansion::expansion_limit;
+pub use chunk_file::SPARSE_INDEX;
 pub use code::{CheckDepth, FindingCode, ParseFindingCodeError, Remedy, Severity};
 pub use dump::dump_header;
+#[cfg(feature = "compress")]
+pub use edit::array_update::ArrayUpdate;
 pub use edit::change::Edit;
 pub use edit::rewrite::Rewrite;
-#[cfg(feature = "compress")]
-pub use edit::update::ArrayUpdate;
 pub use error::{Error, ErrorKind};
 #[cfg(feature = "decompress")]
 pub use find::embedded::EmbeddedFrames;
@@ -171,40 +185,37 @@ pub use find::scan::{Scan, scan};
 pub use find::store::{Store, is_store_folder};
 pub use find::zip::{MemberContent, ZipMember, zip_member, zip_members};
 pub use finding::{Finding, Place};
-pub use format::array::Array;
-pub use format::chunk_file::SPARSE_INDEX;
-pub use format::decompress::expansion_limit;
-pub use format::fields::{Generation, HeaderField};
-pub use format::flags::FrameType;
-pub use format::frame::Frame;
-pub use format::header::Header;
-pub use format::index::{ChunkCounts, ChunkEntry, ChunkPlace};
-pub use format::object_kind::ObjectKind;
-pub use format::section::Metalayer;
-pub use format::trailer::{Trailer, Vlmetalayer};
-pub use io::chunks::Chunks;
+pub use header::array::Array;
+pub use header::fields::{Generation, HeaderField};
+pub use header::flags::FrameType;
+pub use header::frame::Frame;
+pub use header::frame_header::Header;
+pub use header::object_kind::ObjectKind;
+pub use header::section::Metalayer;
+pub use read::chunks::Chunks;
+pub use read::open::is_sparse_frame;
+pub use salvage::options::{Fill, Salvage};
+pub use salvage::salvage_report::{AssumedOrder, ChunkRange, LostMetalayer, Restored, SalvageReport};
 #[cfg(feature = "ndarray")]
-pub use io::item::Item;
-pub use io::open::is_sparse_frame;
+pub use slice::ndarray_items::Item;
 #[cfg(feature = "decompress")]
-pub use io::pieces::Pieces;
+pub use slice::pieces::Pieces;
 #[cfg(feature = "decompress")]
-pub use io::plan::SlicePlan;
+pub use slice::plan::SlicePlan;
 #[cfg(feature = "decompress")]
-pub use io::rows::Rows;
+pub use slice::rows::Rows;
 #[cfg(feature = "decompress")]
-pub use io::slice::Slice;
+pub use slice::slice_reader::Slice;
 #[cfg(feature = "decompress")]
-pub use io::subscripts::Subscripts;
-pub use salvage::from::{Fill, Salvage};
-pub use salvage::report::{AssumedOrder, ChunkRange, LostMetalayer, Restored, SalvageReport};
+pub use slice::subscripts::Subscripts;
+pub use trailer::frame_trailer::{Trailer, Vlmetalayer};
 #[cfg(feature = "compress")]
-pub use write::array::ArrayWriter;
-pub use write::builder::FrameBuilder;
+pub use write::array_writer::ArrayWriter;
 pub use write::destination::NewFrame;
+pub use write::frame_builder::FrameBuilder;
+pub use write::frame_writer::FrameWriter;
 #[cfg(all(feature = "compress", feature = "ndarray"))]
-pub use write::items::write_array;
-pub use write::writer::FrameWriter;
+pub use write::whole_array::write_array;
 
 /// The examples of the README are tests; one needs `ndarray`.
 #[cfg(all(doctest, feature = "ndarray"))]

@@ -8,9 +8,9 @@ use b2nd_chunk::blocks::block_starts;
 #[cfg(feature = "decompress")]
 use b2nd_chunk::header::INT32;
 
+use crate::chunk::chunk_rules::{check_known_methods, check_support};
 #[cfg(feature = "decompress")]
-use crate::format::decompress::max_data;
-use crate::rules::chunk::{check_known_methods, check_support};
+use crate::chunk::expansion::max_data;
 
 /// Why a chunk could not be decompressed.
 pub(crate) enum NotDecompressed {

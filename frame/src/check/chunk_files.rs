@@ -1,4 +1,4 @@
-//! The check of the [chunk files](crate::format::chunk_file) in the directory of a sparse frame.
+//! The check of the [chunk files](crate::chunk_file) in the directory of a sparse frame.
 //!
 //! An empty file without an entry in the chunk index is valid: C-Blosc2 leaves one when a chunk becomes special. Other
 //! files without an entry are reported by `unowned`.
@@ -9,9 +9,9 @@ use std::path::Path;
 
 use b2nd_chunk::ChunkHeader;
 
+use crate::chunk_file::{name, number};
 use crate::error::Error;
-use crate::format::chunk_file::{name, number};
-use crate::io::open::open_chunk_file;
+use crate::read::open::open_chunk_file;
 
 /// The maximum number of files that are opened without listing the folder first.
 // A chunk index of a few hundred bytes can name a million files that do not exist. With a list, a missing name costs a

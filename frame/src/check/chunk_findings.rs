@@ -1,10 +1,10 @@
 //! The findings about chunks, limited in number: a damaged file can have a million.
 
-use crate::check::report::{Report, Skipped, SkippedPart};
+use crate::check::check_report::{Report, Skipped, SkippedPart};
+use crate::chunk::entry::ChunkEntry;
 use crate::code::FindingCode;
 use crate::finding::{Finding, Place};
-use crate::format::index::ChunkEntry;
-use crate::rules::index::MAX_COMPARED;
+use crate::index::index_rules::MAX_COMPARED;
 
 /// The maximum number of findings per code about single chunks.
 const MAX_FINDINGS: usize = 20;
@@ -75,7 +75,7 @@ impl ChunkFindings {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::format::index::ChunkPlace;
+    use crate::chunk::entry::ChunkPlace;
 
     #[test]
     fn chunks_that_are_too_many_to_be_compared_are_not_passed_over_in_silence() {

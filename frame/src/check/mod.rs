@@ -6,26 +6,27 @@ use std::path::Path;
 
 use crate::code::{CheckDepth, FindingCode};
 use crate::error::Error;
-use crate::format::frame::Frame;
+use crate::header::array_rules;
+use crate::header::frame::Frame;
+use crate::header::header_rules;
 use crate::progress::Progress;
-use crate::rules;
-use report::Report;
+use check_report::Report;
 
 // Each module imports only from those above it.
-pub(crate) mod report;
+pub(crate) mod check_report;
 
 pub(crate) mod chunk_data;
 pub(crate) mod chunk_files;
 mod chunk_findings;
 mod unowned;
 
-pub(crate) mod chunks;
-mod index;
+pub(crate) mod chunk_walk;
+mod index_check;
 
-mod frame;
+mod frame_check;
 
-mod stable;
-mod values;
+mod repeated_check;
+mod vlmeta_values;
 
 /// A check of a frame, with its depth and progress callback.
 ///
@@ -155,7 +156,7 @@ impl<'p> Check<'p> {
     /// [`Stopped`]: crate::ErrorKind::Stopped
     pub fn run_path(mut self, path: impl AsRef<Path>) -> Result<Report, Error> {
         let path = path.as_ref();
-        stable::repeat(path, || self.open_and_run(path))
+        repeated_check::repeat(path, || self.open_and_run(path))
     }
 
     fn open_and_run(&mut self, path: &Path) -> Result<Report, Error> {
@@ -196,18 +197,18 @@ impl<'p> Check<'p> {
 
     fn once<R: Read + Seek>(&mut self, frame: &mut Frame<R>) -> Result<Report, Error> {
         let mut report = frame.check_header();
-        match frame::check(frame, &mut self.progress, &mut report) {
+        match frame_check::check(frame, &mut self.progress, &mut report) {
             // The file has become shorter. The check of its length below reports it.
             Err(error) if error.is_about(FindingCode::Truncated) => {}
             done => done?,
         }
         let available = frame.available()?;
-        report.findings.extend(rules::header::file_length(frame.header(), frame.offset() > 0, available));
+        report.findings.extend(header_rules::file_length(frame.header(), frame.offset() > 0, available));
         if self.depth >= CheckDepth::ChunkHeaders {
-            chunks::check(frame, self.depth, &mut self.progress, &mut report)?;
+            chunk_walk::check(frame, self.depth, &mut self.progress, &mut report)?;
         }
         if self.depth >= CheckDepth::ChunkData {
-            values::check(frame, &mut report)?;
+            vlmeta_values::check(frame, &mut report)?;
         }
         // Last, because a writer may have changed the frame meanwhile. The findings would then mix two states.
         frame.check_unchanged().map(|()| report)
@@ -226,8 +227,8 @@ impl<R> Frame<R> {
     /// ```
     #[must_use]
     pub fn check_header(&self) -> Report {
-        let mut findings = rules::header::check(self);
-        findings.extend(rules::array::check(self));
+        let mut findings = header_rules::check(self);
+        findings.extend(array_rules::check(self));
         Report::new(findings)
     }
 }

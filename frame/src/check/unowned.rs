@@ -4,11 +4,11 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
+use crate::chunk_file::name;
 use crate::code::FindingCode;
 use crate::error::Error;
 use crate::finding::{Finding, Place};
-use crate::format::chunk_file::name;
-use crate::rules::index::{ChunkSpan, gaps};
+use crate::index::index_rules::{ChunkSpan, gaps};
 
 /// The finding for bytes of the frame between `start` and `end` outside of these spans, which are sorted by their
 /// starts. Marked holes are no finding; `hole` gives the length of one that begins at an offset.

@@ -9,11 +9,11 @@ use core::ops::ControlFlow;
 use b2nd_serde::dump::{self, Printable, Row};
 use b2nd_serde::{Meta, take_from_slice};
 
-use super::value::Value;
+use super::value_rows::Value;
 use crate::finding::{Finding, counted};
-use crate::format::cursor::{Cursor, Part};
-use crate::format::marker::{Marker, ValueType};
-use crate::format::section::ARRAY_NAMES;
+use crate::header::section::ARRAY_NAMES;
+use crate::messagepack::cursor::{Cursor, Part};
+use crate::messagepack::marker::{Marker, ValueType};
 
 /// The deepest nesting of values with rows of their own. Deeper values are shown as bytes.
 // Real metalayers are nested a few levels deep. Without a limit, each byte of a hostile one could open a level.

@@ -1,13 +1,13 @@
 //! Annotated bytes of a frame.
 
-mod value;
+mod value_rows;
 
 mod annotator;
 
-mod header;
+mod header_rows;
 
-mod chunks;
+mod chunk_rows;
 
-mod trailer;
+mod trailer_rows;
 
-pub use header::dump_header;
+pub use header_rows::dump_header;

@@ -3,7 +3,7 @@
 use std::fs::{self, File, Metadata};
 use std::path::{Path, PathBuf};
 
-use crate::format::chunk_file::folder_of;
+use crate::chunk_file::folder_of;
 use crate::write::destination::NewFrame;
 
 /// The path of the old frame, whose attributes a new one gets.

@@ -11,14 +11,14 @@ use b2nd_serde::{Layout, Meta, to_vec};
 use crate::code::FindingCode;
 use crate::error::Error;
 use crate::finding::{Escaped, first_error};
-use crate::format::array::Array;
-use crate::format::frame::Frame;
-use crate::format::header::Header;
-use crate::format::section::{CONTENT_HEADER, Metalayer};
-use crate::io::lock::ExclusiveLock;
-use crate::io::open::open_at_once;
-use crate::io::source::{available, read_up_to};
-use crate::rules::array::{agreement, refuse_objects, valid_geometry};
+use crate::header::array::Array;
+use crate::header::array_rules::{agreement, refuse_objects, valid_geometry};
+use crate::header::frame::Frame;
+use crate::header::frame_header::Header;
+use crate::header::section::{CONTENT_HEADER, Metalayer};
+use crate::read::lock::ExclusiveLock;
+use crate::read::open::open_at_once;
+use crate::read::source::{available, read_up_to};
 
 /// A change of a frame in its file: a new shape, dtype or metalayer, from [`Frame::edit`].
 ///

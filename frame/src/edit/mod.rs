@@ -6,12 +6,12 @@ pub(crate) mod change;
 pub(crate) mod attributes;
 mod rewritten;
 
-mod job;
+mod locked_file;
 
 pub(crate) mod rewrite;
 
 #[cfg(feature = "compress")]
-pub(crate) mod update;
+pub(crate) mod array_update;
 
 #[cfg(all(feature = "compress", feature = "ndarray"))]
-mod items;
+mod ndarray_update;

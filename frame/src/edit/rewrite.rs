@@ -5,10 +5,10 @@ use std::fs::File;
 use std::io::{Read, Seek};
 use std::path::PathBuf;
 
-use crate::edit::job::{Job, Origin};
+use crate::edit::locked_file::{Job, Origin};
 use crate::edit::rewritten::FrameChanges;
 use crate::error::Error;
-use crate::format::frame::Frame;
+use crate::header::frame::Frame;
 use crate::progress::Progress;
 
 /// A rewrite of a frame in the present format, where the array has a metalayer `b2nd` of layout `b2nd`.

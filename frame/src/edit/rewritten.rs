@@ -7,20 +7,20 @@ use b2nd_serde::dtype::Dtype;
 use b2nd_serde::{Layout, to_vec};
 
 use crate::check::Check;
+use crate::chunk::chunk_rules::ChunkRules;
+use crate::chunk::entry::{ChunkPlace, EntryValue};
 use crate::code::{CheckDepth, FindingCode, Severity};
 use crate::edit::change::{check_dtype, check_shape, no_array, wrong_dtype};
 use crate::error::Error;
-use crate::format::array::Array;
-use crate::format::fields::{Generation, HeaderField};
-use crate::format::frame::Frame;
-use crate::format::header::Header;
-use crate::format::header_builder::{HeaderBuilder, VERSION};
-use crate::format::index::{ChunkPlace, EntryValue};
-use crate::format::section::{ARRAY_NAME, Section, SectionRules};
-use crate::format::trailer::Trailer;
-use crate::rules::array::valid_geometry;
-use crate::rules::chunk::ChunkRules;
-use crate::write::index::NewIndex;
+use crate::header::array::Array;
+use crate::header::array_rules::valid_geometry;
+use crate::header::fields::{Generation, HeaderField};
+use crate::header::frame::Frame;
+use crate::header::frame_header::Header;
+use crate::header::header_builder::{HeaderBuilder, VERSION};
+use crate::header::section::{ARRAY_NAME, Section, SectionRules};
+use crate::index::index_writer::NewIndex;
+use crate::trailer::frame_trailer::Trailer;
 
 /// The requested changes of a rewrite.
 #[derive(Debug, Default)]

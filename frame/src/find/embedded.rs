@@ -4,11 +4,11 @@ use core::ops::Range;
 use std::collections::BTreeMap;
 use std::io::{self, Read, Seek, SeekFrom};
 
+use crate::chunk::expansion::expansion_limit;
 use crate::error::Error;
 use crate::finding::Escaped;
-use crate::format::decompress::expansion_limit;
-use crate::format::embed_list::EmbedPlace;
-use crate::format::frame::Frame;
+use crate::header::frame::Frame;
+use crate::trailer::embed_list::EmbedPlace;
 
 /// Reads the frames in the compressed data of a store, one at a time: those of a `.b2e`, or of the `embed.b2e` in a
 /// folder or zip file. [`Trailer::embedded`](crate::Trailer::embedded) lists all frames, including those whose data is

@@ -4,9 +4,9 @@ use std::io::{self, Read, Seek, SeekFrom};
 
 use memchr::memmem;
 
-use crate::format::frame::Frame;
-use crate::format::header::{MAGIC, MAGIC_OFFSET, START_LEN, Start};
-use crate::io::source::{available, read_up_to};
+use crate::header::frame::Frame;
+use crate::header::frame_header::{MAGIC, MAGIC_OFFSET, START_LEN, Start};
+use crate::read::source::{available, read_up_to};
 
 /// The number of bytes searched at a time.
 const WINDOW: u64 = 1 << 16;

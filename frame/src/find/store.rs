@@ -18,11 +18,11 @@ use serde::{Deserialize, Deserializer};
 
 use crate::error::{Error, ErrorKind};
 use crate::find::zip::members_to_read;
-use crate::format::frame::Frame;
-use crate::format::object_kind::ObjectKind;
-use crate::format::section::{map_value, values_of};
-use crate::format::trailer::Trailer;
-use crate::io::open::{is_sparse_frame, not_a_file, open_at_once};
+use crate::header::frame::Frame;
+use crate::header::object_kind::ObjectKind;
+use crate::header::section::{map_value, values_of};
+use crate::read::open::{is_sparse_frame, not_a_file, open_at_once};
+use crate::trailer::frame_trailer::Trailer;
 
 /// The kind of a table, where python-blosc2 writes it.
 const TABLE_KIND: &str = "ctable";

@@ -9,9 +9,9 @@ use crate::code::FindingCode;
 use crate::error::Error;
 use crate::find::scan::MAX_HEADER;
 use crate::finding::{Escaped, Finding, Place};
-use crate::format::frame::Frame;
-use crate::io::open::read;
-use crate::io::source::available;
+use crate::header::frame::Frame;
+use crate::read::open::read;
+use crate::read::source::available;
 
 /// The longest directory of a zip file that is read: 16 MiB, enough for 100,000 members with names of 100 characters.
 /// In memory it takes several times as much.

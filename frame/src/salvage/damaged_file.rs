@@ -8,14 +8,14 @@ use std::path::{Path, PathBuf};
 use memchr::memmem;
 
 use crate::check::chunk_files;
+use crate::chunk_file::sparse_folder;
 use crate::error::Error;
-use crate::format::chunk_file::sparse_folder;
-use crate::format::fields::{FRAME_TYPE, HeaderField};
-use crate::format::frame::Frame;
-use crate::format::header::{MAGIC, MAGIC_OFFSET};
-use crate::io::open::{file_with_header, not_a_file, open_at_once};
-use crate::io::source::{available, read_up_to};
+use crate::header::fields::{FRAME_TYPE, HeaderField};
+use crate::header::frame::Frame;
+use crate::header::frame_header::{MAGIC, MAGIC_OFFSET};
 use crate::progress::Progress;
+use crate::read::open::{file_with_header, not_a_file, open_at_once};
+use crate::read::source::{available, read_up_to};
 
 /// The number of bytes searched at a time.
 const PIECE: u64 = 1 << 20;

@@ -1,18 +1,18 @@
 //! Saves the undamaged parts of a damaged frame into a new frame.
 
 // Each module imports only from those above it.
-pub(crate) mod report;
+pub(crate) mod salvage_report;
 
 mod damaged_file;
 
 mod order;
 
-mod header;
+mod header_repair;
 
 mod survey;
 
 mod scan;
 
-mod job;
+mod saved_frame;
 
-pub(crate) mod from;
+pub(crate) mod options;

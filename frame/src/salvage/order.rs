@@ -6,10 +6,10 @@ use b2nd_chunk::ChunkHeader;
 use b2nd_chunk::header::{self, typesize_byte};
 
 use crate::check::chunk_files;
+use crate::chunk::chunk_rules::ChunkRules;
 use crate::error::Error;
-use crate::rules::chunk::ChunkRules;
 use crate::salvage::damaged_file::{DamagedFile, Search};
-use crate::write::plan::Sizes;
+use crate::write::frame_plan::Sizes;
 
 /// The offset of the typesize in a chunk header. The [`signature`] begins with the typesize.
 pub(super) const TYPESIZE: u64 = header::TYPESIZE as u64;

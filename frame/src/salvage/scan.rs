@@ -5,14 +5,14 @@ use std::io::{Read, Seek};
 
 use b2nd_chunk::{ChunkHeader, Filter};
 
+use crate::chunk::chunk_rules::ChunkRules;
+use crate::chunk::entry::{ChunkEntry, ChunkPlace, chunks_len, index_start};
 use crate::error::{Error, ErrorKind};
-use crate::format::frame::Frame;
-use crate::format::index::{ChunkEntry, ChunkPlace, chunks_len, index_start};
-use crate::io::blocks::{FIRST_READ, streams_end};
-use crate::io::chunks::Chunks;
+use crate::header::frame::Frame;
+use crate::index::index_rules::{ChunkSpan, MAX_COMPARED, gaps};
 use crate::progress::{ENTRIES_BETWEEN_STOPS, Progress};
-use crate::rules::chunk::ChunkRules;
-use crate::rules::index::{ChunkSpan, MAX_COMPARED, gaps};
+use crate::read::blocks::{FIRST_READ, streams_end};
+use crate::read::chunks::Chunks;
 use crate::salvage::survey::Survey;
 
 /// Chunks with one entry, or without a known place.

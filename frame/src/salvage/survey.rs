@@ -7,26 +7,26 @@ use std::io::{Read, Seek};
 use b2nd_chunk::ChunkHeader;
 use b2nd_chunk::header::{clear_false_dictionary, typesize_byte};
 
+use crate::chunk::chunk_rules::{ChunkRules, check_in_trailer};
+use crate::chunk::entry::{ChunkPlace, ENTRY_LEN};
+use crate::chunk::expansion;
 use crate::error::Error;
 use crate::finding::{Escaped, counted};
-use crate::format::decompress;
-use crate::format::fields::{Generation, HeaderField};
-use crate::format::frame::Frame;
-use crate::format::index::{ChunkPlace, ENTRY_LEN};
-use crate::format::marker::Marker;
-use crate::format::salvage_note::{SALVAGE_NAME, SalvageNote};
-use crate::format::section::SectionRules;
-use crate::format::trailer::{END_LEN, HEAD_LEN, MAX_TRAILER_LEN};
+use crate::header::fields::{Generation, HeaderField};
+use crate::header::frame::Frame;
+use crate::header::section::SectionRules;
+use crate::messagepack::marker::Marker;
+use crate::messagepack::value_rules::check_value;
 use crate::progress::Progress;
-use crate::rules::chunk::{ChunkRules, check_in_trailer};
-use crate::rules::messagepack::check_value;
 use crate::salvage::damaged_file::{DamagedFile, Search};
-use crate::salvage::header::{
+use crate::salvage::header_repair::{
     ArrayEntries, DamagedHeader, Layers, TRAILER_START, begins_chunk, in_header, is_trailer,
 };
 use crate::salvage::order::{self, NumberedChunks, Order, TYPESIZE};
-use crate::salvage::report::{AssumedOrder, Notes, Restored};
-use crate::write::plan::Sizes;
+use crate::salvage::salvage_report::{AssumedOrder, Notes, Restored};
+use crate::trailer::frame_trailer::{END_LEN, HEAD_LEN, MAX_TRAILER_LEN};
+use crate::trailer::salvage_note::{SALVAGE_NAME, SalvageNote};
+use crate::write::frame_plan::Sizes;
 
 /// The maximum number of possible places of the chunk index. If there are more, the last ones in the file are tried,
 /// because the index follows the chunks.
@@ -245,7 +245,7 @@ fn check_chunk(chunk: &[u8]) -> Result<(), String> {
     if header.stored(chunk).is_none() && cfg!(not(feature = "decompress")) {
         return Ok(());
     }
-    let value = decompress::value(header, chunk).map_err(|why| format!("cannot be decompressed: {why}"))?;
+    let value = expansion::value(header, chunk).map_err(|why| format!("cannot be decompressed: {why}"))?;
     check_value(&value).map_err(|why| format!("does not hold MessagePack: {why}"))
 }
 

@@ -7,11 +7,11 @@ use std::path::{self, Path, PathBuf};
 use tempfile::{Builder, NamedTempFile, TempDir};
 
 use crate::check::Check;
+use crate::chunk_file::SPARSE_INDEX;
+use crate::chunk_file::folder_of;
 use crate::error::Error;
 use crate::finding::{Finding, first_error};
-use crate::format::chunk_file::SPARSE_INDEX;
-use crate::format::chunk_file::folder_of;
-use crate::format::frame::Frame;
+use crate::header::frame::Frame;
 
 /// The destination of a new frame.
 #[derive(Debug)]

@@ -1,23 +1,21 @@
 //! New frames: their headers, and the files that they are written into.
 
 // Each module imports only from those above it.
-pub(crate) mod index;
-
-pub(crate) mod plan;
+pub(crate) mod frame_plan;
 
 pub(crate) mod destination;
 
 pub(crate) mod output;
 
-pub(crate) mod writer;
+pub(crate) mod frame_writer;
 
 #[cfg(feature = "compress")]
-pub(crate) mod array;
+pub(crate) mod array_writer;
 
 #[cfg(feature = "compress")]
-mod rows;
+mod row_writer;
 
-pub(crate) mod builder;
+pub(crate) mod frame_builder;
 
 #[cfg(all(feature = "compress", feature = "ndarray"))]
-pub(crate) mod items;
+pub(crate) mod whole_array;

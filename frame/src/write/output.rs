@@ -5,10 +5,10 @@ use std::fs::{self, File};
 use std::io::{self, BufWriter, ErrorKind, Read, Seek, SeekFrom, Write};
 use std::path::PathBuf;
 
+use crate::chunk_file;
 use crate::error::Error;
-use crate::format::chunk_file;
+use crate::index::index_writer::{NewIndex, Stop};
 use crate::write::destination::NewFrame;
-use crate::write::index::{NewIndex, Stop};
 
 /// The number of bytes collected before a write. A longer chunk is written at once.
 const BUFFER: usize = 1 << 16;

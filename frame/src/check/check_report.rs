@@ -1,0 +1,106 @@
+//! The result of a check.
+
+use core::fmt;
+
+use crate::chunk::entry::ChunkCounts;
+use crate::finding::{Finding, counted};
+use crate::header::frame::Frame;
+
+/// The result of a check: the findings about a frame, the counts of its chunks, and the skipped parts.
+///
+/// ```
+/// use b2nd_frame::check;
+///
+/// let report = check("tests/data/rank16.b2nd")?;
+/// let frame = report.frame.expect("a header that can be read");
+/// assert_eq!(frame.array()?.expect("an array").shape().len(), 16);
+/// assert_eq!(report.findings[0].code().name(), "high-rank");
+/// assert_eq!(report.counts.expect("a chunk index that can be read").total(), 2);
+/// # Ok::<(), b2nd_frame::Error>(())
+/// ```
+#[derive(Debug, Default)]
+#[non_exhaustive]
+pub struct Report {
+    /// The frame that a check of a path has opened. `None` if the header cannot be read (then the report has one
+    /// finding, with the reason), or if the caller opened the frame.
+    pub frame: Option<Frame>,
+    /// All errors and warnings.
+    pub findings: Vec<Finding>,
+    /// The numbers of stored and special chunks. `None` if the chunk index was not read, or cannot be read.
+    pub counts: Option<ChunkCounts>,
+    /// The skipped parts of the check. Nothing is known about them.
+    pub skipped: Vec<Skipped>,
+}
+
+impl Report {
+    pub(crate) fn new(findings: Vec<Finding>) -> Self {
+        Self { findings, ..Self::default() }
+    }
+}
+
+/// A skipped part of a check: this crate cannot read it although other readers may, or there are too many chunks.
+///
+/// ```
+/// use b2nd_frame::{Check, CheckDepth, Frame, SkippedPart};
+///
+/// // The bytes of a sparse frame, without the files of its chunks.
+/// let file = std::fs::File::open("tests/data/sparse.b2nd/chunks.b2frame")?;
+/// let report = Check::new(CheckDepth::ChunkHeaders).run(&mut Frame::read_at(file, 0)?)?;
+/// assert_eq!((report.skipped[0].part, report.skipped[0].count), (SkippedPart::Chunks, None));
+/// assert_eq!(
+///     report.skipped[0].to_string(),
+///     "chunks not checked: the chunk files of a sparse frame are read only from a folder; open the frame by its path",
+/// );
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Skipped {
+    /// The part.
+    pub part: SkippedPart,
+    /// The number of chunks or vlmetalayers, if it is known.
+    pub count: Option<u64>,
+    /// The reason, or one of several reasons.
+    pub why: String,
+}
+
+/// The part of a check that was [`Skipped`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum SkippedPart {
+    /// All checks of these chunks.
+    Chunks,
+    /// The decompression of these chunks. Their headers were checked.
+    Data,
+    /// The comparison of these chunks with the others, which finds shared bytes.
+    SharedBytes,
+    /// The values of these vlmetalayers.
+    Values,
+}
+
+impl SkippedPart {
+    /// The name of the part: `chunks`, `data`, `shared-bytes` or `values`.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Chunks => "chunks",
+            Self::Data => "data",
+            Self::SharedBytes => "shared-bytes",
+            Self::Values => "values",
+        }
+    }
+}
+
+impl fmt::Display for Skipped {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { part, count, why } = self;
+        let (noun, what) = match part {
+            SkippedPart::Chunks => ("chunk", "checked"),
+            SkippedPart::Data => ("chunk", "decompressed"),
+            SkippedPart::SharedBytes => ("chunk", "compared with the others"),
+            SkippedPart::Values => ("value", "checked"),
+        };
+        let counted = count.map_or_else(|| format!("{noun}s"), |count| counted(count, noun));
+        write!(f, "{counted} not {what}: {why}")
+    }
+}

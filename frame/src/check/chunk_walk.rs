@@ -1,0 +1,399 @@
+//! Checks each chunk: compares its header with the frame and with the other chunks, and decompresses its data on
+//! request.
+
+use std::collections::BTreeSet;
+use std::io::{Read, Seek};
+
+use b2nd_chunk::ChunkHeader;
+
+use crate::check::check_report::{Report, Skipped, SkippedPart};
+use crate::check::chunk_data::{self, NotDecompressed};
+use crate::check::chunk_files;
+use crate::check::chunk_findings::ChunkFindings;
+use crate::check::unowned;
+use crate::chunk::chunk_rules::{
+    ChunkRules, about, damaged, list, not_a_chunk, with_false_dictionary, wrong,
+};
+use crate::chunk::entry::{ChunkEntry, ChunkPlace, chunks_len, index_start};
+use crate::chunk::hole::{MARK_LEN, hole_len};
+use crate::code::{CheckDepth, FindingCode};
+use crate::error::{Error, ErrorKind};
+use crate::finding::{Finding, Place};
+use crate::header::frame::Frame;
+use crate::header::frame_header::Header;
+use crate::index::index_rules::{ChunkSpan, MAX_COMPARED};
+use crate::progress::Progress;
+use crate::read::blocks::{FIRST_READ, PIECE, check_stored_table, streams_end};
+use crate::read::chunks::Chunks;
+
+/// The limit of bytes read, as a multiple of the size of all chunks. Chunks that claim more than all chunks together
+/// must share bytes, and reading them all could take forever. The factor is 2, so one chunk with a length that is too
+/// large does not prevent the check of the others.
+const MAX_LOOKS: u64 = 2;
+
+/// Adds the findings about chunks to a report. Findings about the index are not repeated.
+pub(super) fn check<R: Read + Seek>(
+    frame: &mut Frame<R>,
+    depth: CheckDepth,
+    progress: &mut Progress<'_>,
+    report: &mut Report,
+) -> Result<(), Error> {
+    match walk(frame, depth, progress) {
+        Ok(findings) => findings.report(report),
+        Err(error) if error.kind() == ErrorKind::Malformed => {}
+        Err(error) if matches!(error.kind(), ErrorKind::Unsupported | ErrorKind::TooLarge) => {
+            let (part, why) = (SkippedPart::Chunks, error.to_string());
+            report.skipped.push(Skipped { part, count: None, why });
+        }
+        Err(error) => return Err(error),
+    }
+    Ok(())
+}
+
+fn walk<R: Read + Seek>(
+    frame: &mut Frame<R>,
+    depth: CheckDepth,
+    progress: &mut Progress<'_>,
+) -> Result<ChunkFindings, Error> {
+    let header = frame.header().clone();
+    let mut scan = ChunkScan::new(frame, depth);
+    let mut chunks = frame.chunks()?;
+    if header.is_sparse() && chunks.frame.directory().is_none() {
+        return Err(Error::unsupported(
+            "the chunk files of a sparse frame are read only from a folder; open the frame by its path",
+        ));
+    }
+    // Before the loop, because after an error there are no entries.
+    let nchunks = chunks.len();
+    let mut findings = ChunkFindings::default();
+    while let Some(entry) = chunks.next() {
+        let entry = match entry {
+            // The check of the index reports it.
+            Err(error) if error.kind() == ErrorKind::Malformed => {
+                scan.knows_all = false;
+                break;
+            }
+            entry => entry?,
+        };
+        let finding = scan.take(&mut chunks, &entry, &mut findings)?;
+        findings.extend(finding);
+        if scan.is_over {
+            findings.not_looked_at(&entry, nchunks);
+            break;
+        }
+        progress.show(entry.number + 1)?;
+        // One entry stands for all. A few bytes can claim millions of them.
+        if chunks.is_repeated() {
+            break;
+        }
+    }
+    scan.finish(&mut chunks, nchunks, &header, &mut findings)?;
+    findings.extend(scan.unowned(chunks.frame)?);
+    Ok(findings)
+}
+
+/// The sums and limits over the headers of all chunks.
+struct ChunkScan {
+    depth: CheckDepth,
+    rules: ChunkRules,
+    /// The byte ranges of chunks in a contiguous frame, at most [`MAX_COMPARED`].
+    spans: Vec<ChunkSpan>,
+    /// The number of chunks in a contiguous frame, including those without a recorded range.
+    nstored: u64,
+    /// The number of entries that were read and should lead to a byte range in the frame.
+    nplaces: u64,
+    /// The number of stored chunks with a valid header.
+    nvalid: u64,
+    /// The size of their data.
+    nbytes: u64,
+    /// Chunks with other filters than the frame: their count, the first one, and its filters.
+    other_filters: Option<(u64, u64, String)>,
+    /// Whether every entry of the index was read, and no byte range is wrong.
+    knows_all: bool,
+    /// The number of bytes that may still be read of chunks in the frame.
+    left: u64,
+    /// The chunk files in the directory of a sparse frame, in ascending order, so that a missing file is not opened.
+    // Listed once, because an index can name a million files that do not exist.
+    listed: Option<Vec<u64>>,
+    /// The files that have been opened.
+    files: BTreeSet<u64>,
+    /// Whether the limit of bytes has been reached.
+    is_over: bool,
+}
+
+impl ChunkScan {
+    fn new<R>(frame: &Frame<R>, depth: CheckDepth) -> Self {
+        let mut rules = ChunkRules::new(frame.header(), frame.is_array());
+        // A cache has the chunks of its source, which may have other filters.
+        if !frame.kind().holds_data() {
+            rules.filters = None;
+        }
+        Self {
+            depth,
+            rules,
+            spans: Vec::new(),
+            nstored: 0,
+            nplaces: 0,
+            nvalid: 0,
+            nbytes: 0,
+            other_filters: None,
+            knows_all: true,
+            left: chunks_len(frame.header()).saturating_mul(MAX_LOOKS),
+            listed: frame.directory().and_then(|directory| chunk_files::list(directory).ok()),
+            files: BTreeSet::new(),
+            is_over: false,
+        }
+    }
+
+    /// Reads a chunk, and returns the finding about its header.
+    fn take<R: Read + Seek>(
+        &mut self,
+        chunks: &mut Chunks<'_, R>,
+        entry: &ChunkEntry,
+        findings: &mut ChunkFindings,
+    ) -> Result<Option<Finding>, Error> {
+        if matches!(entry.place, ChunkPlace::Frame(_) | ChunkPlace::Invalid(_)) {
+            self.nplaces += 1;
+        }
+        let has_own_file = matches!(entry.place, ChunkPlace::File(_));
+        // The check of the index reports missing files, and two entries with the same file.
+        let is_again = match (entry.place, &self.listed) {
+            (ChunkPlace::File(number), Some(listed)) => {
+                listed.binary_search(&number).is_err() || !self.files.insert(number)
+            }
+            (ChunkPlace::File(number), None) => self.files.contains(&number),
+            _ => false,
+        };
+        if !entry.is_stored() || is_again || !self.may_look(entry, ChunkHeader::MAX_LEN) {
+            return Ok(None);
+        }
+        // Each read of a chunk file opens it. If the data will be read anyway, a longer first read saves the separate
+        // read of the table.
+        let length =
+            if self.depth >= CheckDepth::ChunkData && has_own_file { PIECE as u64 } else { FIRST_READ };
+        let Some(first) = chunks.bytes(entry, 0, length)? else { return Ok(None) };
+        // In a folder that cannot be listed, an index can name a million files that do not exist.
+        if let ChunkPlace::File(number) = entry.place {
+            self.files.insert(number);
+        }
+        let Some(header) = ChunkHeader::parse(&first.bytes) else { return Ok(Some(not_a_chunk(entry))) };
+        if let Err(why) = self.rules.check(&header, entry.nbytes, first.room) {
+            return Ok(Some(wrong(entry, &why)));
+        }
+        if !self.may_look(entry, header.cbytes.saturating_sub(ChunkHeader::MAX_LEN)) {
+            return Ok(None);
+        }
+        if let Err(why) = check_stored_table(chunks, entry, &header, &first.bytes)? {
+            return Ok(Some(wrong(entry, &why)));
+        }
+        self.record(entry, &header);
+        if header.has_false_dictionary() {
+            findings.push(with_false_dictionary(entry));
+        }
+        // A file longer than its chunk: cbytes may be damaged, or old bytes follow the chunk. In a contiguous frame,
+        // `compare` does this.
+        if has_own_file && header.cbytes as u64 != first.room {
+            let cbytes = header.cbytes as u64;
+            let end = streams_end(chunks, entry, &header, &first.bytes)?;
+            if let Some(end) = end.filter(|&end| end != cbytes) {
+                return Ok(Some(wrong_end(entry, cbytes, end)));
+            }
+        }
+        if self.depth >= CheckDepth::ChunkData {
+            check_data(chunks, entry, &header, findings)?;
+        }
+        Ok(None)
+    }
+
+    /// Whether this number of bytes of a chunk may be read. A chunk file is read once, without a limit.
+    fn may_look(&mut self, entry: &ChunkEntry, bytes: usize) -> bool {
+        if matches!(entry.place, ChunkPlace::Frame(_)) {
+            let left = self.left.checked_sub(bytes as u64);
+            self.is_over = left.is_none();
+            self.left = left.unwrap_or_default();
+        }
+        !self.is_over
+    }
+
+    /// Records a valid header.
+    fn record(&mut self, entry: &ChunkEntry, header: &ChunkHeader) {
+        self.nvalid += 1;
+        self.nbytes = self.nbytes.saturating_add(header.nbytes as u64);
+        if let Some(filters) = self.rules.other_filters(header) {
+            self.other_filters.get_or_insert((0, entry.number, filters)).0 += 1;
+        }
+        if let ChunkPlace::Frame(start) = entry.place {
+            let end = start.saturating_add(header.cbytes as u64);
+            self.keep(ChunkSpan { start, end, number: entry.number });
+        }
+    }
+
+    /// Records a chunk's byte range for the overlap check, for at most `MAX_COMPARED` chunks.
+    fn keep(&mut self, span: ChunkSpan) {
+        self.nstored += 1;
+        if self.spans.len() < MAX_COMPARED {
+            self.spans.push(span);
+        }
+    }
+
+    /// Adds the findings about all chunks together.
+    fn finish<R: Read + Seek>(
+        &mut self,
+        chunks: &mut Chunks<'_, R>,
+        nchunks: u64,
+        header: &Header,
+        findings: &mut ChunkFindings,
+    ) -> Result<(), Error> {
+        // First, because findings beyond the limit per code are not reported.
+        findings.extend(self.total(nchunks, header));
+        self.compare(chunks, findings)?;
+        findings.not_compared(self.nstored);
+        if let Some((count, number, filters)) = &self.other_filters {
+            let first = format!("chunk {number} has {filters}");
+            let text = match &self.rules.filters {
+                Some(filters) => {
+                    format!("{first}, but the frame has {}; such chunks: {count}", list(filters.iter()))
+                }
+                None => format!("{first}, which is not known; such chunks: {count}"),
+            };
+            findings.push(Finding::new(FindingCode::ChunkFilters, Place::Chunk).in_chunk(*number).text(text));
+        }
+        Ok(())
+    }
+
+    /// Adds findings for chunks that share bytes. Before a hole, also checks that the last block of a chunk ends where its
+    /// header says.
+    fn compare<R: Read + Seek>(
+        &mut self,
+        chunks: &mut Chunks<'_, R>,
+        findings: &mut ChunkFindings,
+    ) -> Result<(), Error> {
+        self.spans.sort_unstable_by_key(|span| span.start);
+        let last = chunks.end();
+        for (index, span) in self.spans.iter().enumerate() {
+            let next = self.spans.get(index + 1);
+            let next_start = next.map_or(last, |next| next.start);
+            // The check of the index reports the same offset twice.
+            if next.is_some() && next_start == span.start {
+                continue;
+            }
+            let entry =
+                ChunkEntry { number: span.number, nbytes: None, place: ChunkPlace::Frame(span.start) };
+            if let Some(next) = next.filter(|next| next.start < span.end) {
+                let (number, other) = (span.number, next.number);
+                let text = format!(
+                    "chunk {number} ends at byte {}, but chunk {other} begins at {}",
+                    span.end, next.start
+                );
+                findings
+                    .push(about(FindingCode::ChunkOverlap, &entry).numbers(next.start, span.end).text(text));
+                self.knows_all = false;
+            } else if next_start > span.end {
+                let cbytes = span.end - span.start;
+                let Some(first) = chunks.bytes(&entry, 0, FIRST_READ)? else { continue };
+                let Some(header) = ChunkHeader::parse(&first.bytes) else { continue };
+                let end = streams_end(chunks, &entry, &header, &first.bytes)?;
+                if let Some(end) = end.filter(|&end| end != cbytes) {
+                    findings.push(wrong_end(&entry, cbytes, end));
+                    self.knows_all = false;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The finding for bytes or chunk files that no entry of the index refers to. The byte ranges are already sorted.
+    fn unowned<R: Read + Seek>(&self, frame: &mut Frame<R>) -> Result<Option<Finding>, Error> {
+        if !self.knows_all || self.nplaces > self.nstored {
+            return Ok(None);
+        }
+        if frame.header().is_sparse() {
+            let sparse = frame.directory().zip(self.listed.as_deref());
+            return Ok(sparse.and_then(|(directory, listed)| unowned::files(directory, listed, &self.files)));
+        }
+        // Without items there is no index, and python-blosc2 leaves the old cbytes.
+        let header = frame.header();
+        if self.nstored > self.spans.len() as u64 || header.nbytes == 0 {
+            return Ok(None);
+        }
+        let (start, end) = (header.header_len as u64, index_start(header));
+        unowned::bytes(&self.spans, start, end, |start| {
+            // The index follows the chunks, so these bytes are there.
+            frame.read_range(start, MARK_LEN as u64).map(|bytes| hole_len(&bytes))
+        })
+    }
+
+    /// The finding for chunks of different sizes whose decompressed sizes do not add up to `nbytes`.
+    fn total(&self, nchunks: u64, header: &Header) -> Option<Finding> {
+        let is_known = self.nvalid == nchunks && header.nchunks().is_none();
+        let (expected, found) = (u64::try_from(header.nbytes).ok()?, self.nbytes);
+        (is_known && expected != found).then(|| {
+            let text = format!("the chunks have {found} bytes of data, but nbytes is {expected}");
+            Finding::new(FindingCode::ChunkHeader, Place::Chunk).numbers(expected, found).text(text)
+        })
+    }
+}
+
+/// Decompresses a chunk with a valid header and table of blocks. A failure does not undo the record of its header.
+fn check_data<R: Read + Seek>(
+    chunks: &mut Chunks<'_, R>,
+    entry: &ChunkEntry,
+    header: &ChunkHeader,
+    findings: &mut ChunkFindings,
+) -> Result<(), Error> {
+    if !header.has_table() {
+        return Ok(());
+    }
+    let checked = match chunk_data::check_methods(header) {
+        Ok(()) => match chunks.bytes(entry, 0, header.cbytes as u64)? {
+            Some(chunk) => chunk_data::check(header, &chunk.bytes),
+            None => Ok(()),
+        },
+        refused => refused,
+    };
+    match checked {
+        Ok(()) => {}
+        Err(NotDecompressed::Damaged(why)) => {
+            findings.push(damaged(entry, &why));
+        }
+        Err(NotDecompressed::NotTried(why)) => findings.not_decompressed(entry, &why),
+    }
+    Ok(())
+}
+
+/// The finding for a chunk whose last block does not end where its header says.
+fn wrong_end(entry: &ChunkEntry, cbytes: u64, end: u64) -> Finding {
+    wrong(entry, &format!("has {cbytes} bytes, but its last block ends at byte {end} of it"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_any_number_of_chunks_192_mebibytes_are_kept() {
+        let file = std::fs::read("tests/data/int32_3x5.b2nd").unwrap();
+        let mut scan = ChunkScan::new(&Frame::parse(&file).unwrap(), CheckDepth::ChunkHeaders);
+        let count = MAX_COMPARED as u64 + 1;
+        (0..count).for_each(|number| scan.keep(ChunkSpan { start: number, end: number, number }));
+        assert_eq!((scan.spans.len(), scan.nstored), (MAX_COMPARED, count));
+        assert_eq!(size_of_val(&scan.spans[..]), 192 << 20);
+    }
+
+    #[test]
+    fn files_that_cannot_be_found_take_no_memory() {
+        let mut frame = Frame::open("tests/data/sparse.b2nd").unwrap();
+        let mut scan = ChunkScan { listed: None, ..ChunkScan::new(&frame, CheckDepth::ChunkHeaders) };
+        let (mut chunks, mut findings) = (frame.chunks().unwrap(), ChunkFindings::default());
+        for number in [0, 1, 100, 101] {
+            let entry = ChunkEntry { number: 0, nbytes: None, place: ChunkPlace::File(number) };
+            assert_eq!(scan.take(&mut chunks, &entry, &mut findings).unwrap(), None);
+        }
+        assert_eq!(scan.files, [0, 1].into());
+        // What a listed folder has under the name of a chunk file is opened once, also a directory.
+        scan.listed = Some(vec![100]);
+        let entry = ChunkEntry { number: 0, nbytes: None, place: ChunkPlace::File(100) };
+        assert_eq!(scan.take(&mut chunks, &entry, &mut findings).unwrap(), None);
+        assert!(scan.files.contains(&100));
+    }
+}

@@ -1,0 +1,76 @@
+//! The check of the entries of the chunk index.
+
+use std::io::{Read, Seek};
+use std::path::Path;
+
+use crate::check::chunk_files;
+use crate::chunk::entry::ChunkCounts;
+use crate::chunk_file;
+use crate::code::FindingCode;
+use crate::error::{Error, ErrorKind};
+use crate::finding::Finding;
+use crate::header::frame::Frame;
+use crate::header::frame_header::Header;
+use crate::index::index_rules::{IndexScan, about};
+use crate::progress::{ENTRIES_BETWEEN_STOPS, Progress};
+
+/// The findings and the counts of the index. An index that this crate cannot read is not a fault.
+pub(super) fn check<R: Read + Seek>(
+    frame: &mut Frame<R>,
+    progress: &mut Progress<'_>,
+) -> Result<(Vec<Finding>, Option<ChunkCounts>), Error> {
+    let mut scan = match scan(frame, progress) {
+        Ok(scan) => scan,
+        Err(error) if error.kind() == ErrorKind::Stopped => return Err(error),
+        Err(error) if matches!(error.kind(), ErrorKind::Unsupported | ErrorKind::TooLarge) => {
+            return Ok((Vec::new(), None));
+        }
+        Err(error) => return Ok(([error.into_finding()?].into(), None)),
+    };
+    scan.stored.sort_unstable();
+    let header = frame.header();
+    let mut findings: Vec<Finding> = scan.wrong_offset(header).into_iter().collect();
+    if header.is_sparse() && findings.is_empty() {
+        if let Some(directory) = frame.directory() {
+            scan.stored.dedup();
+            findings.extend(files(&scan.stored, directory, header)?);
+        }
+    }
+    findings.extend(scan.lost_length(header));
+    // A lazy or remote object has no stored chunks until its data has been computed or fetched.
+    if frame.kind().holds_data() {
+        let geometry = || frame.read_array().ok().flatten().and_then(|array| array.geometry().ok());
+        findings.extend(scan.unwritten(header, geometry));
+    }
+    Ok((findings, Some(scan.counts)))
+}
+
+fn scan<R: Read + Seek>(frame: &mut Frame<R>, progress: &mut Progress<'_>) -> Result<IndexScan, Error> {
+    let header = frame.header().clone();
+    let mut chunks = frame.chunks()?;
+    let (len, is_repeated) = (chunks.len(), chunks.is_repeated());
+    let mut scan = IndexScan::default();
+    // If all entries are equal, two are enough: the second one reveals a repeated offset.
+    let most = if is_repeated { 2 } else { u64::MAX };
+    while let Some(entry) = chunks.next().transpose()?.filter(|entry| entry.number < most) {
+        scan.take(&entry, chunks.other_bits(&entry), &header);
+        if entry.number % ENTRIES_BETWEEN_STOPS == ENTRIES_BETWEEN_STOPS - 1 {
+            progress.show(0)?;
+        }
+        if is_repeated {
+            *scan.counts.of(entry.place) = len;
+        }
+    }
+    Ok(scan)
+}
+
+/// The finding for chunk files that are missing or incomplete, so C-Blosc2 cannot read their chunks.
+fn files(numbers: &[u64], directory: &Path, header: &Header) -> Result<Option<Finding>, Error> {
+    let faults = chunk_files::faults(numbers, directory)?;
+    Ok(faults.first.map(|(number, why)| {
+        let (all, whole) = (numbers.len(), numbers.len() - faults.count);
+        let name = chunk_file::name(number);
+        let text = format!("only {whole} of {all} chunk files are whole; for example {name} {why}");
+        about(FindingCode::ChunkFile, header).numbers(all, whole).text(text)
+    }))
+}

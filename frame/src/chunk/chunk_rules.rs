@@ -1,0 +1,254 @@
+//! The rules of a chunk header: its own, and its agreement with the frame.
+
+use b2nd_chunk::Filter;
+use b2nd_chunk::header::{MAX_BLOCKSIZE, typesize_byte};
+use b2nd_chunk::{ChunkHeader, SpecialValue};
+
+use crate::chunk::entry::{ChunkEntry, ChunkPlace};
+use crate::code::FindingCode;
+#[cfg(feature = "decompress")]
+use crate::error::Error;
+use crate::finding::{Finding, Place};
+use crate::header::frame_header::Header;
+
+/// The values that a frame requires in the headers of its chunks. They are known only for an array: chunks of any
+/// origin can be appended to other frames.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct ChunkRules {
+    /// The item size in the form of a chunk header: a single byte.
+    pub(crate) typesize: Option<u8>,
+    /// The full item size.
+    pub(crate) itemsize: Option<usize>,
+    pub(crate) blocksize: Option<usize>,
+    /// The filters in use. Other filters are only unusual, because python-blosc2 can change those of a frame between
+    /// two chunks.
+    pub(crate) filters: Option<Vec<Filter>>,
+    /// Whether a chunk may be shorter than the longest header.
+    pub(crate) may_be_short: bool,
+}
+
+impl ChunkRules {
+    pub(crate) fn new(header: &Header, is_array: bool) -> Self {
+        if !is_array {
+            return Self { may_be_short: header.is_sparse(), ..Self::default() };
+        }
+        Self {
+            typesize: Some(typesize_byte(header.typesize)),
+            // A type size of 1 can mean that the writer lost it.
+            itemsize: usize::try_from(header.typesize).ok().filter(|&size| size > 1),
+            blocksize: header.blocksize.and_then(|size| usize::try_from(size).ok()),
+            filters: Some(header.pipeline().collect()),
+            may_be_short: header.is_sparse(),
+        }
+    }
+
+    /// Checks the header of a chunk of `expected` decompressed and at most `room` stored bytes. An error completes the
+    /// sentence "the chunk …".
+    pub(crate) fn check(&self, header: &ChunkHeader, expected: Option<u64>, room: u64) -> Result<(), String> {
+        self.check_sizes(header, expected, room)?;
+        check_body(header)?;
+        self.check_value(header)
+    }
+
+    /// Like [`check`](Self::check), without the rules about the bytes after the header.
+    pub(crate) fn check_sizes(
+        &self,
+        header: &ChunkHeader,
+        expected: Option<u64>,
+        room: u64,
+    ) -> Result<(), String> {
+        let ChunkHeader { nbytes, blocksize, cbytes, typesize, .. } = *header;
+        // The sizes first: every later rule and the decompressor rely on them.
+        if let Some(expected) = expected.filter(|&expected| expected != nbytes as u64) {
+            return Err(format!("has {nbytes} bytes of data, but must have {expected}"));
+        }
+        if cbytes as u64 > room {
+            return Err(format!("has {cbytes} bytes, but at most {room} are left for it"));
+        }
+        // C-Blosc2 always reads 32 bytes of a chunk in a contiguous frame, even if its header has only 16.
+        if cbytes < ChunkHeader::MAX_LEN && !self.may_be_short {
+            let least = ChunkHeader::MAX_LEN;
+            return Err(format!("has {cbytes} bytes, but C-Blosc2 reads none of less than {least}"));
+        }
+        if typesize == 0 || self.typesize.is_some_and(|expected| expected != typesize) {
+            let expected = self.typesize.unwrap_or(1);
+            return Err(format!("has items of {typesize} bytes, but must have {expected}"));
+        }
+        if blocksize == 0 || blocksize > MAX_BLOCKSIZE {
+            return Err(format!("has blocks of {blocksize} bytes, but must have 1 to {MAX_BLOCKSIZE}"));
+        }
+        match self.blocksize {
+            Some(expected) if header.has_variable_blocks => Err(format!(
+                "has {blocksize} blocks of different sizes, but must have blocks of {expected} bytes"
+            )),
+            Some(expected) if blocksize != expected => {
+                Err(format!("has blocks of {blocksize} bytes, but must have {expected}"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Checks that the value of a constant chunk is one item.
+    // C-Blosc2 reads a whole item from the value, however long the value is.
+    fn check_value(&self, header: &ChunkHeader) -> Result<(), String> {
+        let body = header.cbytes.saturating_sub(header.header_len);
+        match self.itemsize {
+            Some(itemsize) if header.special == Some(SpecialValue::Value) && itemsize != body => {
+                Err(format!("repeats a value of {body} bytes, but items have {itemsize}"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The filters of a chunk, if they are not those of the frame or not known.
+    pub(crate) fn other_filters(&self, header: &ChunkHeader) -> Option<String> {
+        if !header.has_table() || header.header_len < ChunkHeader::MAX_LEN {
+            return None;
+        }
+        let filters = || header.filters.iter().filter(|filter| filter.id != 0);
+        let is_other = match &self.filters {
+            Some(expected) => !filters().eq(expected),
+            None => filters().any(|filter| filter.is_unknown()),
+        };
+        is_other.then(|| list(filters()))
+    }
+}
+
+/// The result of a rule of the crate of chunks, with the message of its error.
+pub(crate) fn rule(checked: Result<(), b2nd_chunk::Error>) -> Result<(), String> {
+    checked.map_err(|error| error.message().to_string())
+}
+
+/// Checks that the flags of a chunk do not contradict each other, and that C-Blosc2 can read a chunk with them.
+pub(crate) fn check_flags(header: &ChunkHeader) -> Result<(), String> {
+    rule(header.check_flags())?;
+    // C-Blosc2 looks for a special value in these bits of every chunk, also of Blosc 1, where they are data.
+    match header.false_special() {
+        Some(bits) => Err(format!("has the special value {bits} to C-Blosc2, which cannot read it")),
+        None => Ok(()),
+    }
+}
+
+/// Refuses a chunk that is read here, but not by C-Blosc2: it takes the first bytes of the data for the length of a
+/// dictionary.
+// Not one of `check_flags`, because a chunk of data is read in spite of it.
+pub(crate) fn check_dictionary(header: &ChunkHeader) -> Result<(), String> {
+    if header.has_false_dictionary() {
+        return Err("has a dictionary, but is not compressed: bit 0 of its byte 31 must be 0".into());
+    }
+    Ok(())
+}
+
+/// Checks the chunk of a vlmetalayer. Unlike a chunk of data, it is stored even if it is special.
+pub(crate) fn check_in_trailer(header: &ChunkHeader, chunk: &[u8]) -> Result<(), String> {
+    let (rules, room) = (ChunkRules { may_be_short: true, ..ChunkRules::default() }, chunk.len() as u64);
+    // For data, a chunk of zeros, NaN or uninitialized items is only an index entry. Vlmetalayers have no index, so
+    // such a chunk is stored.
+    if header.special.is_some_and(|special| special != SpecialValue::Value) {
+        rules.check_sizes(header, None, room)?;
+        check_flags(header)?;
+        let has_body = header.cbytes > header.header_len;
+        return if has_body { Err("has one value, but also data".into()) } else { Ok(()) };
+    }
+    rules.check(header, None, room)?;
+    rule(header.check_table(chunk))?;
+    check_dictionary(header)
+}
+
+/// Checks that the bytes after a header fit it.
+fn check_body(header: &ChunkHeader) -> Result<(), String> {
+    check_flags(header)?;
+    match header.special {
+        None | Some(SpecialValue::Value) => rule(header.check()),
+        // Writers record these values in the chunk index, and store no chunk.
+        Some(special) => Err(format!("is stored, but has no data: it is of the kind {}", special.name())),
+    }
+}
+
+/// Refuses a chunk with a table of blocks that cannot be decompressed here, though it may be well-formed.
+pub(crate) fn check_support(header: &ChunkHeader) -> Result<(), String> {
+    if cfg!(not(feature = "decompress")) {
+        return Err("is compressed; build with the feature `decompress`".into());
+    }
+    rule(header.check_support())
+}
+
+/// Refuses a chunk with a table of blocks whose codec or filter belongs neither to C-Blosc2, nor to a plugin, nor to a
+/// user, so that no reader can decompress it.
+pub(crate) fn check_known_methods(header: &ChunkHeader) -> Result<(), String> {
+    let codec = header.unknown_codec().map(|codec| format!("codec {codec}"));
+    let filter = || header.filters.iter().find(|filter| filter.is_unknown()).map(ToString::to_string);
+    match codec.or_else(filter).filter(|_| header.has_table()) {
+        Some(unknown) => Err(format!("{unknown} is neither one of C-Blosc2 nor one of its plugins")),
+        None => Ok(()),
+    }
+}
+
+pub(crate) fn list<'f>(filters: impl Iterator<Item = &'f Filter>) -> String {
+    let names: Vec<String> = filters.map(ToString::to_string).collect();
+    if names.is_empty() { "no filter".into() } else { names.join(", ") }
+}
+
+/// A finding about a stored chunk.
+pub(crate) fn about(code: FindingCode, entry: &ChunkEntry) -> Finding {
+    let finding = Finding::new(code, Place::Chunk).in_chunk(entry.number);
+    match entry.place {
+        ChunkPlace::Frame(start) => finding.at(start),
+        _ => finding,
+    }
+}
+
+/// The finding for bytes that are not the header of a chunk.
+pub(crate) fn not_a_chunk(entry: &ChunkEntry) -> Finding {
+    let where_ = entry.file_name().map_or("here".into(), |name| format!("in {name}"));
+    let text = format!(
+        "chunk {} should begin {where_}, but these bytes are not the header of a chunk",
+        entry.number
+    );
+    about(FindingCode::ChunkHeader, entry).text(text)
+}
+
+/// The finding for a chunk whose file is missing.
+pub(crate) fn missing(entry: &ChunkEntry) -> Finding {
+    let name = entry.file_name().unwrap_or_default();
+    about(FindingCode::ChunkFile, entry)
+        .text(format!("chunk {} should be in {name}, which is missing", entry.number))
+}
+
+/// The finding for a chunk whose data is damaged.
+pub(crate) fn damaged(entry: &ChunkEntry, why: &str) -> Finding {
+    about(FindingCode::ChunkData, entry).text(format!("chunk {} {why}", entry.number))
+}
+
+/// The finding for a chunk whose header is invalid.
+pub(crate) fn wrong(entry: &ChunkEntry, why: &str) -> Finding {
+    about(FindingCode::ChunkHeader, entry).text(sentence(entry, why))
+}
+
+/// The finding for a chunk whose entry in the chunk index is invalid.
+#[cfg(feature = "decompress")]
+pub(crate) fn wrong_place(entry: &ChunkEntry, value: i64) -> Finding {
+    wrong(entry, &format!("has the entry {value} in the chunk index, which is not a valid place"))
+}
+
+/// The error of a chunk that is not read, whether damaged or not.
+#[cfg(feature = "decompress")]
+pub(crate) fn unread(entry: &ChunkEntry, why: &str) -> Error {
+    Error::unsupported(format_args!("chunk {} {why}", entry.number))
+}
+
+/// The finding for an uncompressed chunk whose header has the dictionary flag.
+pub(crate) fn with_false_dictionary(entry: &ChunkEntry) -> Finding {
+    let why = "is not compressed, but its header has the dictionary flag: C-Blosc2 takes the first 4 bytes of the data \
+               for a dictionary's length, and refuses the chunk unless they happen to be a valid length; the data itself is \
+               whole, and this crate reads it";
+    about(FindingCode::ChunkDictionary, entry).text(sentence(entry, why))
+}
+
+/// A sentence about a chunk, with the name of its file if it has one.
+fn sentence(entry: &ChunkEntry, why: &str) -> String {
+    match entry.file_name() {
+        Some(name) => format!("chunk {}, in {name}, {why}", entry.number),
+        None => format!("chunk {} {why}", entry.number),
+    }
+}

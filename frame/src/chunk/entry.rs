@@ -1,0 +1,230 @@
+//! The chunk index: a Blosc2 chunk with the place of each chunk of the frame, as a little-endian int64.
+//!
+//! | value | place of the chunk |
+//! |---|---|
+//! | 0 and above | in a contiguous frame, this number of bytes after the header; in a sparse frame, the file of this number |
+//! | bit 63 and bit 56 | not stored: all items are zero |
+//! | bit 63 and bit 58, not bit 56 | not stored: its items were never written |
+//! | bit 63 and bit 57, neither bit 56 nor bit 58 | not stored: all items are NaN |
+//! | bit 63 alone | invalid |
+//!
+//! Writers set no other bits, so the last byte of a special entry is `81`, `84` or `82`. The index begins after the
+//! chunks, in a sparse frame after the header, and ends at the start of the trailer. A frame without chunks has no
+//! index.
+//!
+//! C-Blosc2 stores a short index uncompressed, and compresses a long one in blocks of 16 KiB. If all chunks are the
+//! same special value, the index is that value, once. An index can therefore be read in pieces, with only one piece in
+//! memory.
+
+use b2nd_chunk::{ChunkHeader, SpecialValue};
+
+use crate::chunk_file;
+use crate::header::frame_header::Header;
+
+/// The number of bytes of an entry.
+pub(crate) const ENTRY_LEN: usize = 8;
+
+/// An entry of the chunk index: the place of a chunk.
+///
+/// ```
+/// use b2nd_frame::{ChunkPlace, Frame, SpecialValue};
+///
+/// let mut frame = Frame::open("tests/data/peers/special_some.b2nd")?;
+/// let mut stored = 0;
+/// for entry in frame.chunks()? {
+///     let entry = entry?;
+///     match entry.place {
+///         ChunkPlace::Frame(byte) => stored += 1,
+///         ChunkPlace::Special(SpecialValue::Zeros) => println!("chunk {} is all zeros", entry.number),
+///         _ => {}
+///     }
+/// }
+/// # assert!(stored > 0);
+/// # Ok::<(), b2nd_frame::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ChunkEntry {
+    /// The number of the chunk, in the order of the data.
+    pub number: u64,
+    /// The decompressed size of the chunk in bytes; `None` if chunks have different sizes, which only their headers
+    /// record.
+    pub nbytes: Option<u64>,
+    /// The place of the chunk.
+    pub place: ChunkPlace,
+}
+
+/// The place of a chunk.
+///
+/// ```
+/// use b2nd_frame::{ChunkPlace, Frame};
+///
+/// let mut frame = Frame::open("tests/data/sparse.b2nd")?;
+/// let first = frame.chunks()?.next().expect("a chunk")?;
+/// assert_eq!(first.place, ChunkPlace::File(0));
+/// assert_eq!(first.file_name().as_deref(), Some("00000000.chunk"));
+/// # Ok::<(), b2nd_frame::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ChunkPlace {
+    /// In the frame, from this byte on. Its offset in the file is [`Frame::offset`](crate::Frame::offset) more.
+    Frame(u64),
+    /// In the file of this number in the directory of a sparse frame.
+    File(u64),
+    /// A special chunk: not stored, because all items have one value. It is never [`SpecialValue::Value`], whose chunk
+    /// is stored.
+    Special(SpecialValue),
+    /// Unknown: the number in the index is an offset outside the chunks, or an unknown special value.
+    Invalid(i64),
+}
+
+impl ChunkEntry {
+    /// Whether the chunk is stored, in the frame or in a file of its own.
+    #[must_use]
+    pub fn is_stored(&self) -> bool {
+        matches!(self.place, ChunkPlace::Frame(_) | ChunkPlace::File(_))
+    }
+
+    /// The name of the chunk's file in the directory of a sparse frame.
+    #[must_use]
+    pub fn file_name(&self) -> Option<String> {
+        match self.place {
+            ChunkPlace::File(number) => Some(chunk_file::name(number)),
+            _ => None,
+        }
+    }
+}
+
+/// The numbers of stored and of special chunks of a frame, from its chunk index.
+///
+/// ```
+/// use b2nd_frame::Frame;
+///
+/// let mut frame = Frame::open("tests/data/peers/special_some.b2nd")?;
+/// let counts = frame.count_chunks()?;
+/// println!("{} of {} chunks are stored", counts.stored, counts.total());
+/// # assert!(counts.stored > 0 && counts.stored < counts.total());
+/// # Ok::<(), b2nd_frame::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ChunkCounts {
+    /// Chunks in the frame, or in files of their own.
+    pub stored: u64,
+    /// Chunks with only zeros.
+    pub zeros: u64,
+    /// Chunks with only NaN.
+    pub nan: u64,
+    /// Chunks whose items were never written.
+    pub uninitialized: u64,
+    /// Chunks with an invalid entry.
+    pub invalid: u64,
+}
+
+impl ChunkCounts {
+    /// The number of all chunks.
+    #[must_use]
+    pub fn total(&self) -> u64 {
+        self.stored + self.zeros + self.nan + self.uninitialized + self.invalid
+    }
+
+    /// The number of special chunks, which are constant and not stored.
+    pub(crate) fn special(&self) -> u64 {
+        self.zeros + self.nan + self.uninitialized
+    }
+
+    /// The count of chunks in this kind of place.
+    pub(crate) fn of(&mut self, place: ChunkPlace) -> &mut u64 {
+        match place {
+            ChunkPlace::Frame(_) | ChunkPlace::File(_) => &mut self.stored,
+            ChunkPlace::Special(SpecialValue::Zeros) => &mut self.zeros,
+            ChunkPlace::Special(SpecialValue::Nan) => &mut self.nan,
+            ChunkPlace::Special(SpecialValue::Uninitialized) => &mut self.uninitialized,
+            // No entry stands for a repeated value, because such a chunk is stored.
+            ChunkPlace::Special(SpecialValue::Value) | ChunkPlace::Invalid(_) => &mut self.invalid,
+        }
+    }
+}
+
+impl ChunkEntry {
+    /// The entry of a chunk, from its value in the index.
+    pub(crate) fn new(number: u64, value: i64, is_last: bool, header: &Header) -> Self {
+        let place = match EntryValue::of(value) {
+            EntryValue::Special(special) => ChunkPlace::Special(special),
+            EntryValue::Stored(number) if header.is_sparse() => ChunkPlace::File(number),
+            EntryValue::Stored(offset) if max_offset(header).is_some_and(|most| offset <= most) => {
+                ChunkPlace::Frame((header.header_len as u64).saturating_add(offset))
+            }
+            EntryValue::Stored(_) | EntryValue::Invalid => ChunkPlace::Invalid(value),
+        };
+        Self { number, nbytes: nbytes(header, is_last), place }
+    }
+}
+
+/// The decompressed size of a chunk, if all chunks have the same size.
+fn nbytes(header: &Header, is_last: bool) -> Option<u64> {
+    let chunksize = u64::try_from(header.chunksize).ok().filter(|&chunksize| chunksize > 0)?;
+    // The last chunk of a super-chunk can be shorter; all chunks of an array have the same size.
+    let rest = u64::try_from(header.nbytes).ok()? % chunksize;
+    Some(if is_last && rest > 0 { rest } else { chunksize })
+}
+
+/// The value of an entry in the chunk index.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum EntryValue {
+    /// An offset, or the number of a file.
+    Stored(u64),
+    Special(SpecialValue),
+    Invalid,
+}
+
+impl EntryValue {
+    pub(crate) fn of(value: i64) -> Self {
+        if let Ok(stored) = u64::try_from(value) {
+            return Self::Stored(stored);
+        }
+        let has = |bit: u32| value >> bit & 1 == 1;
+        // In C-Blosc2's order, which matters if a damaged entry has several of the bits.
+        if has(56) {
+            Self::Special(SpecialValue::Zeros)
+        } else if has(58) {
+            Self::Special(SpecialValue::Uninitialized)
+        } else if has(57) {
+            Self::Special(SpecialValue::Nan)
+        } else {
+            Self::Invalid
+        }
+    }
+
+    /// The value of the entry. A constant chunk of any other value is stored, so it has no special entry.
+    pub(crate) fn value(self) -> i64 {
+        let bit = match self {
+            Self::Stored(stored) => return i64::try_from(stored).unwrap_or(MISSING),
+            Self::Special(SpecialValue::Zeros) => 56,
+            Self::Special(SpecialValue::Nan) => 57,
+            Self::Special(SpecialValue::Uninitialized) => 58,
+            Self::Special(SpecialValue::Value) | Self::Invalid => return MISSING,
+        };
+        MISSING | 1 << bit
+    }
+}
+
+/// A placeholder for an entry that is not known yet. No writer sets bit 63 alone.
+pub(crate) const MISSING: i64 = i64::MIN;
+
+/// The offset of the chunk index. In a sparse frame no chunks precede it, because they are in other files.
+pub(crate) fn index_start(header: &Header) -> u64 {
+    (header.header_len as u64).saturating_add(chunks_len(header))
+}
+
+/// The number of bytes of the chunks in the frame itself.
+pub(crate) fn chunks_len(header: &Header) -> u64 {
+    if header.is_sparse() { 0 } else { u64::try_from(header.cbytes).unwrap_or_default() }
+}
+
+/// The largest offset of a chunk, counted from the end of the header; `None` if no chunk fits.
+// C-Blosc2 opens a frame only if every offset leaves room for a header of 32 bytes.
+pub(crate) fn max_offset(header: &Header) -> Option<u64> {
+    chunks_len(header).checked_sub(ChunkHeader::MAX_LEN as u64)
+}

@@ -1,0 +1,12 @@
+//! A chunk in a frame: its entry in the chunk index, its size when decompressed, and the rules for it.
+
+// Each module imports only from those above it.
+pub(crate) mod special_item;
+
+pub(crate) mod expansion;
+
+pub(crate) mod hole;
+
+pub(crate) mod entry;
+
+pub(crate) mod chunk_rules;

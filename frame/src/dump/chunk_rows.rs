@@ -1,0 +1,332 @@
+//! Annotated bytes of a frame's chunk headers, with the tables of their blocks, and of its chunk index.
+
+use core::fmt;
+use core::ops::ControlFlow;
+use std::io::{Read, Seek};
+
+use b2nd_chunk::ChunkHeader;
+use b2nd_chunk::Codec;
+use b2nd_chunk::header::{INT32, PARTS};
+use b2nd_serde::dump::{self, Row};
+
+use super::annotator::{Annotator, Receive, Stop, until_break};
+use super::header_rows::filter_part;
+use crate::chunk::chunk_rules::{missing, not_a_chunk};
+use crate::chunk::entry::{ChunkEntry, ChunkPlace, ENTRY_LEN};
+use crate::code::FindingCode;
+use crate::error::Error;
+use crate::finding::{Place, counted};
+use crate::header::frame::Frame;
+use crate::messagepack::cursor::Part;
+use crate::read::chunks::{ChunkBytes, Chunks};
+
+impl<R: Read + Seek> Frame<R> {
+    /// Passes the annotated bytes of the chunk headers and of the chunk index to a function, row by row, until it
+    /// returns `Break`.
+    ///
+    /// The chunks come first, each with its header, the offsets of its first 256 blocks, and the length of its data. In
+    /// a chunk file, offsets count from the start of that file. The entries of the index follow; the entries of a
+    /// compressed index have no bytes. If bytes are not a chunk header, a chunk file is missing, or the offset of a
+    /// block is outside of its chunk, the row has a [`fault`](Row::fault), and the next row or chunk follows. A frame
+    /// without chunks has no rows.
+    ///
+    /// A chunk has fewer than 300 rows, but a small damaged or hostile file can claim 268 million chunks, all at one
+    /// place. The rows come one by one, so memory does not grow with them; return `Break` to stop.
+    ///
+    /// # Errors
+    ///
+    /// The errors of [`chunks`](Self::chunks) and its iterator, and an error if a chunk file cannot be read, or its
+    /// path is not known. In that case the rows of the index are still passed on, before the error is returned.
+    ///
+    /// ```
+    /// use std::ops::ControlFlow;
+    /// use b2nd_frame::Frame;
+    ///
+    /// let mut rows = Vec::new();
+    /// Frame::open("tests/data/int32_3x5.b2nd")?.dump_chunks(|row| {
+    ///     rows.push(format!("{}: {} {}", row.offset, row.field, row.value));
+    ///     ControlFlow::Continue(())
+    /// })?;
+    /// assert_eq!((&*rows[0], &*rows[5]), ("165: chunk 0 byte 165", "169: nbytes 32"));
+    /// assert_eq!(rows.last().expect("the entry of the last chunk"), "477: chunk 3 byte 357");
+    /// # Ok::<(), b2nd_frame::Error>(())
+    /// ```
+    pub fn dump_chunks(&mut self, mut receive: impl FnMut(&Row<'_>) -> ControlFlow<()>) -> Result<(), Error> {
+        let receive = &mut until_break(&mut receive);
+        let end = self.header().frame_len;
+        let codec = self.header().codec;
+        let mut chunks = self.chunks()?;
+        let mut result = Ok(());
+        while let Some(entry) = chunks.next() {
+            match entry.and_then(|entry| Ok((entry, bytes_shown(&mut chunks, &entry)?))) {
+                Ok((entry, bytes)) => {
+                    if write_chunk(&entry, bytes.as_deref(), codec, end, receive).is_err() {
+                        // The receiver has stopped the dump.
+                        return Ok(());
+                    }
+                }
+                Err(error) => {
+                    result = Err(error);
+                    break;
+                }
+            }
+        }
+        // A second pass over the index, because keeping the entries of the first would take memory for each chunk.
+        let mut chunks = self.chunks()?;
+        let Some(index) = chunks.index() else { return result };
+        let (start, header) = (index.start(), *index.header());
+        let bytes = chunks.frame.read_range(start, length_shown(index.bytes()) as u64)?;
+        // An index of one value has no entries to show, whatever else its header says.
+        if write_index(&bytes, &header, start, end, receive).is_err() || header.special.is_some() {
+            return result;
+        }
+        // No byte in the file belongs to a single entry of a compressed index, so such an entry has no bytes.
+        let (kind, length) = if header.is_uncompressed { ("int64 le", ENTRY_LEN) } else { ("", 0) };
+        let before = if header.is_uncompressed { header.header_len } else { bytes.len() };
+        let mut offset = start.saturating_add(before as u64);
+        while let Some(entry) = chunks.next() {
+            let entry = match entry {
+                Ok(entry) => entry,
+                // The first pass over the index has put its error into `result`. Another error can only mean that this
+                // second read failed.
+                Err(error) => return result.and(Err(error)),
+            };
+            let name = format!("chunk {}", entry.number);
+            let bytes = chunks.entry_bytes(entry.number);
+            let mut rows = dump::Annotator::new(&bytes, receive).within(offset, end);
+            rows.depth = 1;
+            if rows.value(length, kind, &name, place(&entry)).is_err() {
+                break;
+            }
+            offset = rows.offset();
+        }
+        result
+    }
+}
+
+impl<R: Read + Seek> Frame<R> {
+    /// Passes the annotated bytes of one chunk header to a function, row by row, like
+    /// [`dump_chunks`](Self::dump_chunks).
+    ///
+    /// # Errors
+    ///
+    /// As [`dump_chunks`](Self::dump_chunks), and of the kind [`InvalidInput`](crate::ErrorKind::InvalidInput) if the
+    /// frame has no chunk of this number.
+    ///
+    /// ```
+    /// use std::ops::ControlFlow;
+    /// use b2nd_frame::Frame;
+    ///
+    /// let mut rows = Vec::new();
+    /// Frame::open("tests/data/int32_3x5.b2nd")?.dump_chunk(3, |row| {
+    ///     rows.push(format!("{}: {} {}", row.offset, row.field, row.value));
+    ///     ControlFlow::Continue(())
+    /// })?;
+    /// assert_eq!((&*rows[0], &*rows[5]), ("357: chunk 3 byte 357", "361: nbytes 32"));
+    /// # Ok::<(), b2nd_frame::Error>(())
+    /// ```
+    pub fn dump_chunk(
+        &mut self,
+        number: u64,
+        mut receive: impl FnMut(&Row<'_>) -> ControlFlow<()>,
+    ) -> Result<(), Error> {
+        let (end, codec) = (self.header().frame_len, self.header().codec);
+        let mut chunks = self.chunks()?;
+        let Some(entry) = chunks.get(number)? else {
+            let count = counted(chunks.len(), "chunk");
+            return Err(Error::invalid_input(format_args!(
+                "there is no chunk {number}: the frame has {count}"
+            )));
+        };
+        let bytes = bytes_shown(&mut chunks, &entry)?;
+        // An error only means that the function returned `Break`.
+        let _ = write_chunk(&entry, bytes.as_deref(), codec, end, &mut until_break(&mut receive));
+        Ok(())
+    }
+}
+
+/// The bytes of a chunk that are shown; `None` if the chunk is not stored, or its file is missing.
+fn bytes_shown<R: Read + Seek>(
+    chunks: &mut Chunks<'_, R>,
+    entry: &ChunkEntry,
+) -> Result<Option<Vec<u8>>, Error> {
+    if !entry.is_stored() {
+        return Ok(None);
+    }
+    let first = chunks.bytes(entry, 0, ChunkHeader::MAX_LEN as u64)?;
+    let Some(ChunkBytes { mut bytes, .. }) = first else { return Ok(None) };
+    let length = length_shown(&bytes);
+    if bytes.len() < length {
+        bytes = chunks.bytes(entry, 0, length as u64)?.map_or(bytes, |longer| longer.bytes);
+    }
+    bytes.truncate(length);
+    Ok(Some(bytes))
+}
+
+/// The maximum number of bytes of a table of blocks that are shown. Each block has a row, and a hostile index can name
+/// the same chunk in every entry.
+const MAX_TABLE_SHOWN: usize = 256 * INT32;
+
+/// The number of bytes shown of the chunk at the start of `bytes`: its header and the first part of the table of
+/// blocks. If the whole table is shown, also the length of the chunk's dictionary. Bytes after the chunk are never
+/// shown.
+fn length_shown(bytes: &[u8]) -> usize {
+    ChunkHeader::parse(bytes)
+        .map_or(ChunkHeader::MAX_LEN, |header| (header.header_len + parts_shown(&header)).min(header.cbytes))
+}
+
+/// The number of bytes of the table of blocks and of the length of the dictionary.
+fn parts(header: &ChunkHeader) -> usize {
+    let dictionary = if header.has_table() && header.has_dictionary { INT32 } else { 0 };
+    header.table_len().unwrap_or_default().saturating_add(dictionary)
+}
+
+fn parts_shown(header: &ChunkHeader) -> usize {
+    let is_whole = header.table_len().unwrap_or_default() <= MAX_TABLE_SHOWN;
+    if is_whole { parts(header) } else { MAX_TABLE_SHOWN }
+}
+
+/// The fault of an incomplete table of blocks: the bytes end within the shown part, or the chunk ends within the rest.
+fn short_table(bytes: &[u8], header: &ChunkHeader) -> Option<(usize, String)> {
+    let is_shown = bytes.len() >= header.header_len + parts_shown(header);
+    let found = if is_shown { header.cbytes } else { bytes.len() };
+    let lacking = header.header_len.saturating_add(parts(header)).saturating_sub(found);
+    (lacking > 0)
+        .then(|| (bytes.len(), format!("the offsets of the blocks end {} early", counted(lacking, "byte"))))
+}
+
+/// Shows a chunk. `bytes` are its first bytes; `None` if the chunk is not stored, or its file is missing.
+fn write_chunk(
+    entry: &ChunkEntry,
+    bytes: Option<&[u8]>,
+    codec: Codec,
+    end: u64,
+    receive: &mut Receive<'_>,
+) -> fmt::Result {
+    let offset = if let ChunkPlace::Frame(offset) = entry.place { offset } else { 0 };
+    let shown = bytes.unwrap_or_default();
+    let mut rows = dump::Annotator::new(shown, receive).within(offset, end);
+    rows.value(0, "", format_args!("chunk {}", entry.number), place(entry))?;
+    if !entry.is_stored() {
+        return Ok(());
+    }
+    rows.depth += 1;
+    if bytes.is_none() {
+        return rows.fault(&missing(entry).message());
+    }
+    match ChunkHeader::parse(shown) {
+        Some(mut header) => {
+            header.codec = header.codec.or(Some(codec));
+            Annotator::new(part(offset), rows, short_table(shown, &header)).run(|rows| rows.chunk(&header))
+        }
+        None => rows.fault(&not_a_chunk(entry).message()),
+    }
+}
+
+/// Shows the chunk index, without its entries.
+fn write_index(
+    bytes: &[u8],
+    header: &ChunkHeader,
+    start: u64,
+    end: u64,
+    receive: &mut Receive<'_>,
+) -> fmt::Result {
+    let count = counted(header.nbytes / ENTRY_LEN, "chunk");
+    let mut rows = dump::Annotator::new(bytes, receive).within(start, end);
+    rows.value(0, "", "chunk index", &count)?;
+    rows.depth += 1;
+    Annotator::new(part(start), rows, short_table(bytes, header)).run(|rows| rows.chunk(header))
+}
+
+/// The part of a frame for a cursor over a chunk. Its codes do not matter, because the findings of this cursor are not
+/// shown.
+fn part(start: u64) -> Part {
+    Part { place: Place::Chunk, start, code: FindingCode::ChunkHeader }
+}
+
+/// The place of a chunk.
+fn place(entry: &ChunkEntry) -> String {
+    match entry.place {
+        ChunkPlace::Frame(start) => format!("byte {start}"),
+        ChunkPlace::File(_) => format!("in {}", entry.file_name().unwrap_or_default()),
+        ChunkPlace::Special(value) => value.name().into(),
+        ChunkPlace::Invalid(number) => format!("nowhere: {number}"),
+    }
+}
+
+/// The stored size of the data of a chunk.
+pub(super) fn stored(header: &ChunkHeader) -> String {
+    counted(header.cbytes - header.header_len, "byte")
+}
+
+/// The form in which the data of a chunk is stored.
+fn form(header: &ChunkHeader) -> String {
+    match (header.special, header.codec) {
+        (Some(value), _) => value.name().into(),
+        _ if header.is_uncompressed => "uncompressed".into(),
+        (None, Some(codec)) => format!("{codec}, {}", if header.is_split() { "split" } else { "unsplit" }),
+        (None, None) => "compressed".into(),
+    }
+}
+
+impl Annotator<'_, '_> {
+    /// Shows the header of a chunk, the offsets of its blocks, and the length of its data.
+    fn chunk(&mut self, header: &ChunkHeader) -> Result<(), Stop> {
+        self.chunk_header(header)?;
+        let table = header.table_len().unwrap_or_default();
+        let shown = table.min(MAX_TABLE_SHOWN);
+        let ends = format!("the chunk has {}", counted(header.cbytes, "byte"));
+        for number in 0..shown / INT32 {
+            let start = i32::from_le_bytes(self.cursor.array()?);
+            let is_inside = usize::try_from(start).is_ok_and(|start| start < header.cbytes);
+            let fault = (!is_inside).then_some(&ends as &dyn fmt::Display);
+            let name = format!("block {number}");
+            self.row_with("int32 le", &name, format_args!("byte {start} of the chunk"), fault)?;
+        }
+        if table > shown {
+            self.note("blocks", &format_args!("{} more", (table - shown) / INT32))?;
+        }
+        let mut before = header.header_len.saturating_add(parts(header));
+        if before > header.cbytes {
+            return Err(Stop::Fault);
+        }
+        let mut name = "data";
+        if parts_shown(header) > shown {
+            let length = i32::from_le_bytes(self.cursor.array()?);
+            let inside = usize::try_from(length).ok().filter(|&length| length <= header.cbytes - before);
+            let fault = inside.is_none().then_some(&ends as &dyn fmt::Display);
+            self.row_with("int32 le", "dictionary", format_args!("{length} bytes"), fault)?;
+            before += inside.unwrap_or_default();
+        } else if parts(header) > table {
+            name = "dictionary and data";
+        }
+        Ok(self.note(name, &counted(header.cbytes - before, "byte"))?)
+    }
+
+    /// Shows the header of a chunk.
+    pub(super) fn chunk_header(&mut self, header: &ChunkHeader) -> Result<(), Stop> {
+        for &(name, _, len) in PARTS.iter().filter(|&&(_, offset, _)| offset < header.header_len) {
+            let bytes = self.cursor.take(len)?;
+            let number = bytes.first_chunk().copied().map(i32::from_le_bytes);
+            let first = bytes.first().copied().unwrap_or_default();
+            let (kind, value) = match (name, number) {
+                ("flags", _) => ("", form(header)),
+                ("nbytes" | "blocksize" | "cbytes", Some(number)) => ("int32 le", number.to_string()),
+                ("block_flags", _) if header.has_variable_blocks => ("", "blocks of any size".into()),
+                ("more_flags", _) => ("", more_flags(header, first)),
+                _ => ("", filter_part(name, bytes)),
+            };
+            self.row(kind, name, &value)?;
+        }
+        Ok(())
+    }
+}
+
+/// The meaning of the last byte of a chunk header.
+fn more_flags(header: &ChunkHeader, byte: u8) -> String {
+    match (header.special, header.has_dictionary) {
+        (Some(value), _) => value.name().into(),
+        (None, true) => "dictionary".into(),
+        (None, false) => byte.to_string(),
+    }
+}

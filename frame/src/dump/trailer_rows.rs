@@ -1,0 +1,108 @@
+//! Annotated bytes of a frame's trailer.
+
+use core::fmt;
+use core::ops::ControlFlow;
+use std::io::{Read, Seek};
+
+use b2nd_chunk::ChunkHeader;
+use b2nd_serde::dump::{self, Row};
+
+use super::annotator::{Annotator, Receive, Stop, until_break};
+use super::chunk_rows::stored;
+use crate::error::Error;
+use crate::finding::Finding;
+use crate::header::fields::Generation;
+use crate::header::frame::Frame;
+use crate::header::frame_header::Header;
+use crate::messagepack::marker::ValueType;
+use crate::trailer::frame_trailer::{END_LEN, Trailer, length, part};
+
+impl<R: Read + Seek> Frame<R> {
+    /// Passes the annotated bytes of the trailer to a function, row by row, until it returns `Break`.
+    ///
+    /// If the bytes are not a trailer, the rows end at the first invalid byte, with an error message.
+    ///
+    /// # Errors
+    ///
+    /// [`Io`](crate::ErrorKind::Io) if the file cannot be read.
+    ///
+    /// ```
+    /// use std::ops::ControlFlow;
+    /// use b2nd_frame::Frame;
+    ///
+    /// let mut fields = Vec::new();
+    /// Frame::open("tests/data/int32_3x5.b2nd")?.dump_trailer(|row| {
+    ///     fields.push(format!("{}: {}", row.offset, row.field));
+    ///     ControlFlow::Continue(())
+    /// })?;
+    /// assert_eq!(fields[..2], ["485: trailer", "486: version"]);
+    /// # Ok::<(), b2nd_frame::Error>(())
+    /// ```
+    pub fn dump_trailer(
+        &mut self,
+        mut receive: impl FnMut(&Row<'_>) -> ControlFlow<()>,
+    ) -> Result<(), Error> {
+        let end = self.last_bytes(END_LEN)?;
+        let (bytes, fault) = match length(self.header(), &end) {
+            Ok(length) => (self.last_bytes(length)?, None),
+            Err(error) => (end, Some(error.into_finding()?)),
+        };
+        // An error only means that the receiver has stopped the dump.
+        let _ = write(self.header(), &bytes, fault, &mut until_break(&mut receive));
+        Ok(())
+    }
+}
+
+/// Writes the rows of a trailer, or of the last bytes of a frame without a valid trailer.
+fn write(header: &Header, bytes: &[u8], fault: Option<Finding>, receive: &mut Receive<'_>) -> fmt::Result {
+    let offset = header.frame_len.saturating_sub(bytes.len() as u64);
+    let is_found = fault.is_none();
+    let fault =
+        fault.or_else(|| Trailer::parse(header, bytes).err().and_then(|error| error.into_finding().ok()));
+    let fault = fault.map(|finding| {
+        let at = finding.offset().and_then(|at| usize::try_from(at.saturating_sub(offset)).ok());
+        (at.unwrap_or_default(), finding.message().to_string())
+    });
+    let rows = dump::Annotator::new(bytes, receive).within(offset, header.frame_len);
+    Annotator::new(part(offset), rows, fault)
+        .run(|rows| if is_found { rows.trailer(header.generation) } else { Err(Stop::Fault) })
+}
+
+impl Annotator<'_, '_> {
+    fn trailer(&mut self, generation: Generation) -> Result<(), Stop> {
+        let marker = self.marker()?;
+        self.row(ValueType(marker), "trailer", "")?;
+        let version = self.marker()?;
+        self.row(ValueType(version), "version", version.to_u8())?;
+        if generation == Generation::Present {
+            self.section("vlmetalayers", |rows, _, content| rows.vlmetalayer(content))?;
+        } else {
+            self.content(self.rows.shown(), &[], &mut |rows, _, content| rows.vlmetalayer(content))?;
+        }
+        // The length of the trailer is at a fixed place before the end; bytes before it may belong to no vlmetalayer.
+        let end = self.cursor.bytes().len().saturating_sub(END_LEN);
+        self.inside(|rows| rows.raw_until(end))?;
+        self.cursor = self.cursor.at(end);
+        self.value("trailer_len")?;
+        let marker = self.marker()?;
+        let kind = self.cursor.byte()?;
+        self.row(ValueType(marker), "fingerprint", format_args!("kind {kind}"))?;
+        Ok(self.inside(|rows| rows.raw_until(usize::MAX))?)
+    }
+
+    /// Shows the content of a vlmetalayer, which is a chunk.
+    fn vlmetalayer(&mut self, content: &[u8]) -> Result<(), Stop> {
+        let end = self.rows.shown() + content.len();
+        if let Some(header) = ChunkHeader::parse(content).filter(|header| header.cbytes == content.len()) {
+            // The caller's cursor is already behind the content. Move it back, to show the chunk header value by value.
+            self.cursor = self.cursor.at(self.rows.shown());
+            self.chunk_header(&header)?;
+            self.note("data", &stored(&header))?;
+            if header.stored(content).is_some() {
+                self.inside(|rows| rows.values(end))?;
+            }
+            self.cursor = self.cursor.at(end);
+        }
+        Ok(self.inside(|rows| rows.raw_until(end))?)
+    }
+}

@@ -1,0 +1,665 @@
+//! Changes of the items, the shape and the vlmetalayers of an array.
+
+use core::fmt;
+use core::ops::Range;
+use std::collections::BTreeMap;
+use std::fs::{self, File, OpenOptions};
+use std::io::{Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+
+use b2nd_chunk::{Codec, Compressor, SpecialValue};
+use b2nd_serde::geometry::Chunk;
+use b2nd_serde::{Geometry, Layout, Meta, to_vec};
+use serde::Serialize;
+
+use crate::check::Check;
+use crate::chunk::entry::{ChunkEntry, ChunkPlace, EntryValue, index_start};
+use crate::chunk::expansion::{expansion_limit, zeroed};
+use crate::chunk::hole::{MARK_LEN, mark};
+use crate::chunk_file;
+use crate::edit::attributes::{OldFrame, keep};
+use crate::edit::change::{no_array, overwrite};
+use crate::edit::rewritten::section;
+use crate::error::Error;
+use crate::finding::first_error;
+use crate::header::fields::{Generation, HeaderField};
+use crate::header::frame::Frame;
+use crate::header::header_builder::HeaderBuilder;
+use crate::header::section::ARRAY_NAME;
+use crate::index::index_writer::NewIndex;
+use crate::messagepack::marker::Marker;
+use crate::read::lock::ExclusiveLock;
+use crate::read::source::read_up_to;
+use crate::trailer::frame_trailer::Trailer;
+use crate::write::array_writer::{check_region, is_whole, params};
+use crate::write::destination::{Destination, NewFrame};
+use crate::write::frame_builder::vlmetalayer_chunk;
+use crate::write::frame_plan::{MAX_VLMETALAYERS, Plan, Sizes, can_be_nan, check_name};
+use crate::write::frame_writer::FrameWriter;
+use crate::write::output::Output;
+
+/// A write within a page of this size is never half done when a process is killed.
+const PAGE_LEN: usize = 4096;
+
+/// Up to this many bytes of holes a frame is changed in place, however small its chunks are.
+const MIN_HOLES: u64 = 1 << 16;
+
+/// Changes the items, the shape and the vlmetalayers of an array in its file.
+///
+/// Changes gather in memory, and [`flush`](Self::flush) writes all of them at once: a *commit*. A process that is killed
+/// at any moment leaves the array as it was before the commit, or as it is after it. Changes since the
+/// last `flush` are lost when the value is dropped.
+///
+/// A commit writes the changed chunks, the chunk index and the trailer behind the frame, and then the header in a single
+/// write. What they replace becomes a hole, which [`check`](crate::check()) recognizes, and which counts in
+/// [`cbytes`](crate::Header::cbytes). When the holes have more bytes than the chunks, and 64 KiB, the commit writes a new
+/// file instead, and renames it. So it does if the header fields that change are not within 4 KiB, and if the array had no
+/// items or will have none. For a sparse frame, a commit adds new chunk files and removes the old ones.
+///
+/// The lock of C-Blosc2 is held until the value is dropped. A program that has the array open without locks, as is usual
+/// with python-blosc2, sees the new array after a commit to a contiguous frame. In a sparse frame it may miss the commit,
+/// and then gets errors for chunks that were replaced, until it opens the array again: the numbers of removed chunk files
+/// are used again as late as possible.
+///
+/// New chunks are compressed with the codec, level and filters of the header; lz4 stands in for lz4hc, which is only read.
+///
+/// ```
+/// use b2nd_frame::{ArrayUpdate, Frame, FrameBuilder};
+/// use b2nd_serde::Meta;
+///
+/// # let folder = tempfile::tempdir()?;
+/// # let path = folder.path().join("log.b2nd");
+/// let meta = Meta::with_default_shapes(&[0, 3], 2, "<i2")?;
+/// FrameBuilder::new(meta).create(&path)?.into_array_writer()?.finish()?.persist()?;
+///
+/// let mut log = ArrayUpdate::open(&path)?;
+/// for row in [[1, 2, 3], [4, 5, 6]] {
+///     log.append(0, &row.map(i16::to_le_bytes).concat())?;
+/// }
+/// log.write(&[0..1, 1..2], &[0, 0])?;
+/// log.set_vlmetalayer("unit", "metre")?;
+/// log.flush()?;
+/// drop(log);
+///
+/// let mut frame = Frame::open(&path)?;
+/// let items = frame.whole().read_rows::<i16>()?;
+/// assert_eq!(items, [1, 0, 3, 4, 5, 6]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[must_use = "nothing is changed without `flush`"]
+pub struct ArrayUpdate {
+    path: PathBuf,
+    /// The frame as it is in the file.
+    frame: Frame<()>,
+    lock: Option<ExclusiveLock>,
+    compressor: Compressor,
+    typesize: usize,
+    /// With the new shape.
+    meta: Meta,
+    geometry: Geometry,
+    /// For each chunk of the new shape its number in the file, or `NEW`: a chunk of zeros.
+    origins: Vec<u64>,
+    /// The changed chunks, decompressed, by their numbers in the new shape.
+    pending: BTreeMap<u64, Vec<u8>>,
+    /// Names and chunks.
+    vlmetalayers: Vec<(Vec<u8>, Vec<u8>)>,
+    is_changed: bool,
+}
+
+/// The origin of a chunk that is not in the file.
+const NEW: u64 = u64::MAX;
+
+impl ArrayUpdate {
+    /// Opens an array to change it: a file, or the directory of a sparse frame.
+    ///
+    /// # Errors
+    ///
+    /// - [`Unsupported`](crate::ErrorKind::Unsupported) if the frame has no array, an old layout, which
+    ///   [`Rewrite`](crate::Rewrite) converts, or a codec or filters with which this crate cannot compress.
+    /// - [`Malformed`](crate::ErrorKind::Malformed) if the header or the chunk headers have an error.
+    /// - [`Locked`](crate::ErrorKind::Locked) if another process has the lock of the frame.
+    /// - [`Io`](crate::ErrorKind::Io) if the file cannot be read.
+    pub fn open(path: impl AsRef<Path>) -> Result<Self, Error> {
+        let mut frame = Frame::open(path)?;
+        let path = frame.path().ok_or_else(no_array)?.to_path_buf();
+        let lock = ExclusiveLock::take(&path, frame.header().is_sparse())?;
+        if let Some(error) = first_error(&Check::default().run(&mut frame)?.findings) {
+            return Err(Error::malformed(error.clone()));
+        }
+        let array = frame.array()?.ok_or_else(no_array)?;
+        let layout = array.meta().layout();
+        if frame.header().generation != Generation::Present || layout != Layout::B2nd {
+            return Err(Error::unsupported(format_args!(
+                "layout {layout} of an old version is not changed; a rewrite converts it to the present one"
+            )));
+        }
+        let meta = array.meta().clone();
+        let geometry = meta.geometry().map_err(Error::geometry)?;
+        let typesize = usize::try_from(frame.header().typesize).unwrap_or_default();
+        let sizes = Sizes::new(&meta, typesize)?;
+        let mut params = params(frame.header(), &sizes);
+        if params.codec == Codec::LZ4HC {
+            params.codec = Codec::LZ4;
+        }
+        let compressor = Compressor::new(params).map_err(Error::unsupported)?;
+        let limit = expansion_limit(frame.header().frame_len);
+        if sizes.nchunks.saturating_mul(size_of::<u64>() as u64) > limit {
+            let nchunks = sizes.nchunks;
+            return Err(Error::too_large(format_args!(
+                "{nchunks} chunks are too many for a frame of this length"
+            )));
+        }
+        let layers = frame.trailer()?;
+        let layers = layers.vlmetalayers().iter();
+        let vlmetalayers = layers.map(|layer| (layer.raw_name().to_vec(), layer.chunk().to_vec())).collect();
+        Ok(Self {
+            path,
+            frame: frame.map_reader(drop),
+            lock,
+            compressor,
+            typesize,
+            meta,
+            origins: (0..geometry.nchunks()).collect(),
+            geometry,
+            pending: BTreeMap::new(),
+            vlmetalayers,
+            is_changed: false,
+        })
+    }
+
+    /// The array's metalayer, with all changes of the shape.
+    #[must_use]
+    pub fn meta(&self) -> &Meta {
+        &self.meta
+    }
+
+    #[cfg(feature = "ndarray")]
+    pub(super) fn is_swapped<T: crate::slice::ndarray_items::Item>(&self) -> Result<bool, Error> {
+        crate::slice::ndarray_items::is_swapped::<T>(Some(&self.meta), self.typesize, "written from")
+    }
+
+    /// Writes the items of a region, in C order. The chunks that it touches are in memory until the next
+    /// [`flush`](Self::flush).
+    ///
+    /// # Errors
+    ///
+    /// [`InvalidInput`](crate::ErrorKind::InvalidInput) if the ranges do not fit the shape, or the number of bytes not the
+    /// region. [`Malformed`](crate::ErrorKind::Malformed) if a chunk cannot be decompressed. Nothing is changed then.
+    pub fn write(&mut self, region: &[Range<u64>], items: &[u8]) -> Result<(), Error> {
+        check_region(&self.geometry, region, self.typesize, items.len())?;
+        let parts = self.geometry.chunks_in(region).map_err(Error::geometry)?;
+        let numbers: Vec<_> = parts.map(|part| (part.number(), is_whole(&part))).collect();
+        // What can fail comes first.
+        self.load(&numbers)?;
+        let Self { geometry, typesize, pending, .. } = self;
+        for part in geometry.chunks_in(region).map_err(Error::geometry)? {
+            if let Some(chunk) = pending.get_mut(&part.number()) {
+                part.gather(items, *typesize, chunk).map_err(Error::geometry)?;
+            }
+        }
+        self.is_changed = true;
+        Ok(())
+    }
+
+    /// Makes the array longer along a dimension, and writes the new items, in C order.
+    ///
+    /// # Errors
+    ///
+    /// The errors of [`resize`](Self::resize) and [`write`](Self::write), and
+    /// [`InvalidInput`](crate::ErrorKind::InvalidInput) if there is no such dimension, or if the bytes are not a whole
+    /// number of indices along it.
+    pub fn append(&mut self, axis: usize, items: &[u8]) -> Result<(), Error> {
+        let mut shape = self.meta.shape().to_vec();
+        let others = shape.iter().enumerate().filter(|&(dimension, _)| dimension != axis);
+        let index = others.fold(self.typesize, |nbytes, (_, &items)| {
+            nbytes.saturating_mul(usize::try_from(items).unwrap_or(usize::MAX))
+        });
+        let ndim = shape.len();
+        let Some(length) = shape.get_mut(axis) else {
+            return Err(Error::invalid_input(format_args!(
+                "axis is {axis}, but the array has {ndim} dimensions"
+            )));
+        };
+        let found = items.len();
+        let Some(more) = found.checked_div(index).filter(|more| more * index == found) else {
+            return Err(Error::invalid_input(format_args!(
+                "an index along dimension {axis} has {index} bytes of items, but {found} are given"
+            )));
+        };
+        let start = length.unsigned_abs();
+        *length = length.saturating_add(i64::try_from(more).unwrap_or(i64::MAX));
+        let mut region: Vec<Range<u64>> = shape.iter().map(|items| 0..items.unsigned_abs()).collect();
+        if let Some(range) = region.get_mut(axis) {
+            range.start = start;
+        }
+        self.resize(&shape)?;
+        self.write(&region, items)
+    }
+
+    /// Changes the shape. The array grows and shrinks at its end. New items are zeros, also where items were before the
+    /// array shrank (C-Blosc2 shows these again).
+    ///
+    /// # Errors
+    ///
+    /// [`InvalidInput`](crate::ErrorKind::InvalidInput) if the shape has another number of dimensions, or is not valid.
+    /// [`TooLarge`](crate::ErrorKind::TooLarge) if it has more chunks than a frame can have.
+    pub fn resize(&mut self, shape: &[i64]) -> Result<(), Error> {
+        let meta = self.meta.clone().with_shape(shape).map_err(Error::invalid_input)?;
+        let before = self.geometry.clone();
+        let resize = before.resize(shape).map_err(Error::geometry)?;
+        let after = resize.after();
+        // Fails if the new numbers do not fit the format.
+        let sizes = Sizes::new(&meta, self.typesize)?;
+        NewIndex::new(sizes.nchunks)?;
+        let grown = |&(old, new): &(u64, u64)| {
+            let ends = before.chunk(old).zip(after.chunk(new));
+            ends.is_some_and(|(old, new)| {
+                old.extent().stop().iter().zip(new.extent().stop().iter()).any(|(old, new)| old < new)
+            })
+        };
+        let (kept, grown): (Vec<_>, Vec<_>) =
+            (resize.kept_chunks().collect(), resize.kept_chunks().filter(grown).collect());
+        // What becomes visible of these may be old items.
+        self.load(&grown.iter().map(|&(old, _)| (old, false)).collect::<Vec<_>>())?;
+        for (old, _) in grown {
+            let zeros = zeroed(self.chunk_nbytes())?;
+            if let (Some(part), Some(chunk)) = (before.chunk(old), self.pending.get_mut(&old)) {
+                let items = std::mem::replace(chunk, zeros);
+                copy_items(&part, self.typesize, &items, chunk);
+            }
+        }
+        let mut origins = Vec::new();
+        let count = usize::try_from(sizes.nchunks).map_err(Error::too_large)?;
+        origins.try_reserve_exact(count).map_err(Error::too_large)?;
+        origins.resize(count, NEW);
+        let mut pending = BTreeMap::new();
+        for (old, new) in kept {
+            if let (Some(from), Some(to)) = (place(&self.origins, old), slot(&mut origins, new)) {
+                *to = from;
+            }
+            if let Some(chunk) = self.pending.remove(&old) {
+                pending.insert(new, chunk);
+            }
+        }
+        self.geometry = after.clone();
+        (self.meta, self.origins, self.pending, self.is_changed) = (meta, origins, pending, true);
+        Ok(())
+    }
+
+    /// Sets a vlmetalayer to a value as `MessagePack`, as [`FrameBuilder::vlmetalayer`](crate::FrameBuilder::vlmetalayer)
+    /// does. One of the same name is replaced.
+    ///
+    /// # Errors
+    ///
+    /// [`Encode`](crate::ErrorKind::Encode) if the value cannot be written as `MessagePack`,
+    /// [`InvalidInput`](crate::ErrorKind::InvalidInput) if the name is too long or has a NUL, and
+    /// [`TooLarge`](crate::ErrorKind::TooLarge) if the value is too long or there are too many vlmetalayers.
+    pub fn set_vlmetalayer(&mut self, name: &str, value: &(impl Serialize + ?Sized)) -> Result<(), Error> {
+        check_name("vlmetalayer", name)?;
+        let chunk = vlmetalayer_chunk(name, value)?;
+        let is_full = self.vlmetalayers.len() >= MAX_VLMETALAYERS;
+        match self.vlmetalayers.iter_mut().find(|(other, _)| other == name.as_bytes()) {
+            Some((_, old)) => *old = chunk,
+            None if is_full => {
+                return Err(Error::too_large(format_args!(
+                    "the frame has {MAX_VLMETALAYERS} vlmetalayers, the most that it can have"
+                )));
+            }
+            None => self.vlmetalayers.push((name.into(), chunk)),
+        }
+        self.is_changed = true;
+        Ok(())
+    }
+
+    /// Removes a vlmetalayer. Returns whether there was one of this name.
+    pub fn remove_vlmetalayer(&mut self, name: &str) -> bool {
+        let before = self.vlmetalayers.len();
+        self.vlmetalayers.retain(|(other, _)| other != name.as_bytes());
+        let is_removed = self.vlmetalayers.len() < before;
+        self.is_changed |= is_removed;
+        is_removed
+    }
+
+    /// Writes all changes to the file in one commit. Without a change, nothing is written.
+    ///
+    /// # Errors
+    ///
+    /// The array in the file is then as before, and the changes are still in memory, so the call can be repeated.
+    ///
+    /// - [`Changing`](crate::ErrorKind::Changing) if another process has changed the frame.
+    /// - [`TooLarge`](crate::ErrorKind::TooLarge) if a length exceeds the format.
+    /// - [`Io`](crate::ErrorKind::Io) if the file cannot be read or written.
+    pub fn flush(&mut self) -> Result<(), Error> {
+        if !self.is_changed {
+            return Ok(());
+        }
+        let mut frame = self.opened()?;
+        let plan = self.plan()?;
+        let mut old = OldChunks::read(&mut frame, &self.kept())?;
+        if self.frame.header().is_sparse() {
+            let too_high: Vec<_> = old.files().filter(|&(_, file)| is_too_high(file, old.nbytes)).collect();
+            if !too_high.is_empty() {
+                // As if they were changed, so they get files with other numbers.
+                self.load(&too_high.iter().map(|&(number, _)| (number, false)).collect::<Vec<_>>())?;
+                old = OldChunks::read(&mut frame, &self.kept())?;
+            }
+            self.flush_sparse(frame, plan, &old)
+        } else if self.is_in_place(&frame, &plan, &old) {
+            self.flush_in_place(plan, &old)
+        } else {
+            self.flush_to_new_file(frame, plan)
+        }?;
+        // The file as it is now is the start of the next commit.
+        self.frame = Frame::open(&self.path)?.map_reader(drop);
+        self.origins = (0..self.geometry.nchunks()).collect();
+        self.pending.clear();
+        self.is_changed = false;
+        Ok(())
+    }
+
+    /// Opens the frame, unless it has changed.
+    fn opened(&self) -> Result<Frame, Error> {
+        let frame = Frame::open(&self.path)?;
+        if frame.header_bytes() == self.frame.header_bytes() { Ok(frame) } else { Err(Error::changing(None)) }
+    }
+
+    fn chunk_nbytes(&self) -> usize {
+        usize::try_from(self.geometry.padded_chunk_nitems())
+            .unwrap_or(usize::MAX)
+            .saturating_mul(self.typesize)
+    }
+
+    /// Decompresses chunks into `pending`. Those that will be overwritten are zeros.
+    fn load(&mut self, numbers: &[(u64, bool)]) -> Result<(), Error> {
+        if numbers.iter().all(|(number, _)| self.pending.contains_key(number)) {
+            return Ok(());
+        }
+        let mut frame = self.opened()?;
+        let mut chunks = frame.chunks()?;
+        for &(number, is_overwritten) in numbers {
+            if self.pending.contains_key(&number) {
+                continue;
+            }
+            let origin = place(&self.origins, number).filter(|&origin| origin != NEW && !is_overwritten);
+            let entry = origin.map(|origin| chunks.get(origin)).transpose()?.flatten();
+            let chunk = match entry {
+                Some(entry) => chunks.decompressed(&entry)?,
+                None => zeroed(self.chunk_nbytes())?,
+            };
+            self.pending.insert(number, chunk);
+        }
+        Ok(())
+    }
+
+    /// The unchanged chunks: their numbers in the file, by their new numbers.
+    fn kept(&self) -> BTreeMap<u64, u64> {
+        let numbered = (0..).zip(self.origins.iter().copied());
+        numbered
+            .filter(|(number, origin)| *origin != NEW && !self.pending.contains_key(number))
+            .map(|(number, origin)| (origin, number))
+            .collect()
+    }
+
+    /// The header, trailer and index of the new frame, without its chunks.
+    fn plan(&self) -> Result<Plan, Error> {
+        let too_large = || Error::too_large("the new header or trailer is longer than the format allows");
+        let sizes = Sizes::new(&self.meta, self.typesize)?;
+        let mut header = HeaderBuilder::new();
+        header.copy(self.frame.header(), self.frame.header_bytes());
+        header.set(HeaderField::Nbytes, &sizes.nbytes.to_be_bytes());
+        let flag = if self.vlmetalayers.is_empty() { Marker::False } else { Marker::True };
+        header.set(HeaderField::HasVlmetalayers, &[flag.to_u8()]);
+        let array = to_vec(&self.meta).map_err(|error| Error::encode(ARRAY_NAME, error))?;
+        let section = section(&self.frame, header.len(), Some(&array));
+        let layers: Vec<_> = self.vlmetalayers.iter().map(|(name, chunk)| (&name[..], &chunk[..])).collect();
+        Ok(Plan {
+            header,
+            section: section.ok_or_else(too_large)?,
+            trailer: Trailer::build(&layers, <_>::default()).ok_or_else(too_large)?,
+            index: NewIndex::new(sizes.nchunks)?,
+            sizes,
+            is_sparse: self.frame.header().is_sparse(),
+            can_be_nan: can_be_nan(&self.meta.parse_dtype(), sizes.typesize),
+        })
+    }
+}
+
+impl ArrayUpdate {
+    /// Whether the commit can be written behind the frame. Otherwise it needs a new file.
+    fn is_in_place(&self, frame: &Frame, plan: &Plan, old: &OldChunks) -> bool {
+        let header = self.frame.header();
+        let holes = header.frame_len.saturating_sub(header.header_len as u64).saturating_sub(old.nbytes);
+        let array_end =
+            frame.array_metalayer().map_or(usize::MAX, |layer| layer.offset() + layer.bytes().len());
+        // Without items there is no index, and the trailer has another place.
+        let has_index = header.nbytes > 0 && plan.sizes.nbytes > 0;
+        has_index && array_end <= PAGE_LEN && holes <= old.nbytes.max(MIN_HOLES)
+    }
+
+    /// Writes the chunks that stay as they are, and the changed ones.
+    fn write_chunks<W: Write + Seek>(
+        &mut self,
+        writer: &mut FrameWriter<W>,
+        mut keep: impl FnMut(&mut FrameWriter<W>) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        keep(writer)?;
+        let mut compressed = Vec::new();
+        for (&number, chunk) in &self.pending {
+            self.compressor.compress_into(chunk, &mut compressed).map_err(Error::too_large)?;
+            writer.write_compressed(number, &compressed)?;
+        }
+        writer.fill_missing(SpecialValue::Zeros)
+    }
+
+    /// Writes a commit behind the frame.
+    fn flush_in_place(&mut self, plan: Plan, old: &OldChunks) -> Result<(), Error> {
+        let header = self.frame.header();
+        let (header_len, frame_len) = (header.header_len as u64, header.frame_len);
+        let path = self.path.clone();
+        let unwritable = |error| Error::io("write", &path, error);
+        let mut file = OpenOptions::new().read(true).write(true).open(&path).map_err(unwritable)?;
+        self.check_end(&mut file)?;
+        let output = Output::behind(
+            file.try_clone().map_err(unwritable)?,
+            header_len,
+            frame_len - header_len,
+            path.clone(),
+        );
+        let mut writer = FrameWriter::new(output, plan);
+        let written = self
+            .write_chunks(&mut writer, |writer| {
+                // What follows is known as ours if this process is killed before the header is written.
+                writer.put_hole(&mark(MARK_LEN as u64))?;
+                old.kept.iter().try_for_each(|&(number, entry)| writer.keep(number, entry))
+            })
+            .and_then(|()| writer.finish_behind());
+        let header = written.and_then(|header| file.sync_all().map_err(unwritable).map(|()| header));
+        // The old frame is whole without the bytes behind it, also if they cannot be removed.
+        let header = header.inspect_err(|_| drop(file.set_len(frame_len)))?;
+        if let Some(lock) = &mut self.lock {
+            lock.raise_counter()?;
+        }
+        // One write within a page, so a killed process leaves the old frame or the new one.
+        overwrite(&mut file, self.frame.header_bytes(), &header).map_err(unwritable)?;
+        // The commit is done, so an error is none of it: without its mark, a hole is only a warning of `check`.
+        let index = index_start(self.frame.header());
+        for (start, len) in old.gone.iter().copied().chain([(index, frame_len - index)]) {
+            let _ = file.seek(SeekFrom::Start(start)).and_then(|_| file.write_all(&mark(len)));
+        }
+        Ok(())
+    }
+
+    /// Checks that the frame is the whole file, and removes what a killed commit left behind it.
+    fn check_end(&self, file: &mut File) -> Result<(), Error> {
+        let frame_len = self.frame.header().frame_len;
+        if self.frame.check_same(&self.path)? > frame_len {
+            let unreadable = |error| Error::io("read", &self.path, error);
+            let mut start = Vec::new();
+            file.seek(SeekFrom::Start(frame_len))
+                .and_then(|_| read_up_to(file, MARK_LEN as u64, &mut start))
+                .map_err(unreadable)?;
+            if mark(MARK_LEN as u64).starts_with(&start) {
+                file.set_len(frame_len).map_err(|error| Error::io("write", &self.path, error))?;
+            }
+        }
+        self.frame.check_whole(&self.path)
+    }
+
+    /// Writes the whole frame to a new file, which replaces the old one.
+    fn flush_to_new_file(&mut self, mut frame: Frame, plan: Plan) -> Result<(), Error> {
+        let new = Destination::taken(&self.path)?.begin(false)?;
+        let kept = self.kept();
+        let mut writer = FrameWriter::new(Output::begin(new, plan.header_len())?, plan);
+        let mut chunks = frame.chunks()?;
+        self.write_chunks(&mut writer, |writer| {
+            for (&origin, &number) in &kept {
+                let Some(entry) = chunks.get(origin)? else { continue };
+                match chunks.compressed(&entry)? {
+                    Some(chunk) => writer.put(number, [&chunk, &[]])?,
+                    None => writer.keep(number, entry_value(&entry, 0)?)?,
+                }
+            }
+            Ok(())
+        })?;
+        let new = writer.finish()?;
+        self.replace(frame, new)
+    }
+
+    /// Writes new chunk files, and then a new file with the header and the index, which replaces the old one.
+    fn flush_sparse(&mut self, frame: Frame, plan: Plan, old: &OldChunks) -> Result<(), Error> {
+        let directory = frame.directory().unwrap_or(Path::new(".")).to_path_buf();
+        // The files of the present index stay until it is replaced.
+        let kept = || old.files().map(|(_, file)| file);
+        let taken = kept().chain(old.gone.iter().map(|&(number, _)| number)).collect();
+        let output = Output::sparse(
+            Destination::taken(&self.path)?.begin(false)?,
+            directory.clone(),
+            taken,
+            old.nbytes,
+        );
+        let mut writer = FrameWriter::new(output, plan);
+        let written = self.write_chunks(&mut writer, |writer| {
+            old.kept.iter().try_for_each(|&(number, entry)| writer.keep(number, entry))
+        });
+        let (files, cbytes) = (writer.output.files().to_vec(), writer.output.len);
+        let written = written.and_then(|()| match kept().chain(files.iter().copied()).max() {
+            Some(last) if is_too_high(last, cbytes) => Err(Error::too_large(format_args!(
+                "chunk file {last} has a higher number than C-Blosc2 opens with {cbytes} bytes of chunks; \
+                 make the array smaller in a commit of its own"
+            ))),
+            _ => Ok(()),
+        });
+        let remove = |numbers: &[u64]| {
+            for &number in numbers {
+                // A file that stays is harmless: no entry of the index has its number.
+                let _ = fs::remove_file(directory.join(chunk_file::name(number)));
+            }
+        };
+        let renamed = written.and_then(|()| writer.finish()).and_then(|new| self.replace(frame, new));
+        renamed.inspect_err(|_| remove(&files))?;
+        remove(&old.gone.iter().map(|&(number, _)| number).collect::<Vec<_>>());
+        Ok(())
+    }
+
+    /// Gives a new file the attributes and the path of the old one.
+    fn replace(&mut self, old: Frame, new: NewFrame) -> Result<(), Error> {
+        keep(&new, &OldFrame { source: self.path.clone(), is_in_place: true, is_sparse: false }, false);
+        new.sync()?;
+        self.frame.check_same(&self.path)?;
+        if let Some(lock) = &mut self.lock {
+            lock.raise_counter()?;
+        }
+        // Some systems do not replace a file that is open.
+        drop(old);
+        new.rename().map(drop)
+    }
+}
+
+/// The chunks of the file.
+struct OldChunks {
+    /// The numbers and entries of those that stay as they are, in the new index.
+    kept: Vec<(u64, EntryValue)>,
+    /// The stored bytes of these.
+    nbytes: u64,
+    /// The places and lengths of the others: offsets in the file, or numbers of chunk files.
+    gone: Vec<(u64, u64)>,
+}
+
+impl OldChunks {
+    /// The chunks of a sparse frame that stay, and the numbers of their files.
+    fn files(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
+        self.kept.iter().filter_map(|&(number, entry)| match entry {
+            EntryValue::Stored(file) => Some((number, file)),
+            _ => None,
+        })
+    }
+
+    /// `kept` has the new number of each chunk that stays.
+    fn read(frame: &mut Frame, kept: &BTreeMap<u64, u64>) -> Result<Self, Error> {
+        let header_len = frame.header().header_len as u64;
+        let mut old = Self { kept: Vec::new(), nbytes: 0, gone: Vec::new() };
+        let mut chunks = frame.chunks()?;
+        while let Some(entry) = chunks.next().transpose()? {
+            let len = chunks.header(&entry)?.map_or(0, |header| header.cbytes as u64);
+            let value = entry_value(&entry, header_len)?;
+            match (kept.get(&entry.number), entry.place) {
+                (Some(&number), _) => {
+                    old.kept.push((number, value));
+                    old.nbytes += len;
+                }
+                (None, ChunkPlace::Frame(place) | ChunkPlace::File(place)) => old.gone.push((place, len)),
+                (None, _) => {}
+            }
+        }
+        Ok(old)
+    }
+}
+
+/// The value of an entry in the index. Offsets are counted from the end of the header.
+fn entry_value(entry: &ChunkEntry, header_len: u64) -> Result<EntryValue, Error> {
+    Ok(match entry.place {
+        ChunkPlace::Frame(place) => EntryValue::Stored(place.saturating_sub(header_len)),
+        ChunkPlace::File(number) => EntryValue::Stored(number),
+        ChunkPlace::Special(special) => EntryValue::Special(special),
+        ChunkPlace::Invalid(value) => {
+            let number = entry.number;
+            return Err(Error::unsupported(format_args!(
+                "chunk {number} has the entry {value:#018x} in the chunk index, which is not valid"
+            )));
+        }
+    })
+}
+
+impl fmt::Debug for ArrayUpdate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { path, meta, pending, is_changed, .. } = self;
+        f.debug_struct("ArrayUpdate")
+            .field("path", path)
+            .field("shape", &meta.shape())
+            .field("pending", &pending.len())
+            .field("is_changed", is_changed)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Copies the items of a part of a chunk to the same places of another one.
+fn copy_items(part: &Chunk<'_>, typesize: usize, from: &[u8], to: &mut [u8]) {
+    for range in part.blocks().flat_map(|block| block.runs()).filter_map(|run| run.source(typesize)) {
+        if let (Some(from), Some(to)) = (from.get(range.clone()), to.get_mut(range)) {
+            to.copy_from_slice(from);
+        }
+    }
+}
+
+/// Whether C-Blosc2 does not open this chunk file, with this many bytes of chunks.
+fn is_too_high(file: u64, cbytes: u64) -> bool {
+    i128::from(file) > chunk_file::last_number(i64::try_from(cbytes).unwrap_or(i64::MAX)).into()
+}
+
+fn place(origins: &[u64], number: u64) -> Option<u64> {
+    origins.get(usize::try_from(number).ok()?).copied()
+}
+
+fn slot(origins: &mut [u64], number: u64) -> Option<&mut u64> {
+    origins.get_mut(usize::try_from(number).ok()?)
+}

@@ -1,0 +1,337 @@
+//! The work of a rewrite.
+
+use core::ops::Range;
+use std::fs::{self, File};
+use std::io::{self, ErrorKind, Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use crate::check::Check;
+use crate::chunk::entry::EntryValue;
+use crate::chunk_file;
+use crate::chunk_file::folder_of;
+use crate::edit::attributes::{OldFrame, keep, keep_attributes};
+use crate::edit::rewritten::{Body, FrameChanges, Rewritten};
+use crate::error::Error;
+use crate::finding::first_error;
+use crate::header::frame::Frame;
+use crate::index::index_writer::NewIndex;
+use crate::progress::Progress;
+use crate::read::lock::{ExclusiveLock, Lock};
+use crate::read::open::{file_with_header, open_at_once};
+use crate::write::destination::{Destination, NewFrame, real};
+use crate::write::output::Output;
+
+/// The number of bytes copied between two calls of the progress callback.
+const PIECE: u64 = 1 << 22;
+
+/// Whether `to` is the header file `source` under any path, or the directory of a sparse frame that contains it.
+fn is_same(source: &Path, to: &Path) -> bool {
+    let real = |path: &Path| real(path).ok();
+    file_with_header(to).is_ok_and(|to| real(&to).is_some() && real(&to) == real(source))
+}
+
+/// The place of the old frame.
+#[derive(Debug)]
+pub(super) enum Origin<R> {
+    Path(PathBuf),
+    Reader { reader: R, offset: u64 },
+}
+
+/// A reader of the old frame: a file, or the reader of the caller.
+pub(super) trait FrameReader: Read + Seek {}
+
+impl<R: Read + Seek> FrameReader for R {}
+
+impl<R: Read + Seek> Origin<R> {
+    pub(super) fn open(&mut self) -> Result<Frame<Box<dyn FrameReader + '_>>, Error> {
+        Ok(match self {
+            Self::Path(path) => Frame::open(path)?.map_reader(|file| Box::new(file) as _),
+            Self::Reader { reader, offset } => {
+                Frame::read_at(reader, *offset)?.map_reader(|reader| Box::new(reader) as _)
+            }
+        })
+    }
+}
+
+/// A rewrite with checked paths.
+pub(super) struct Job<'p> {
+    /// `None` if the old frame is not opened by a path.
+    old: Option<OldFrame>,
+    to: &'p Path,
+    changes: &'p FrameChanges,
+}
+
+/// The locks of the old frame.
+type Locks = (Option<ExclusiveLock>, Option<Lock>);
+
+impl<'p> Job<'p> {
+    /// Checks both paths of a rewrite, and that the new file can be written.
+    pub(super) fn new<R: Read + Seek>(
+        from: &mut Origin<R>,
+        to: &'p Path,
+        changes: &'p FrameChanges,
+    ) -> Result<(Self, Destination), Error> {
+        let was_sparse = from.open()?.header().is_sparse();
+        let is_sparse = changes.is_sparse.unwrap_or(was_sparse);
+        let source = match from {
+            Origin::Path(path) => Some(file_with_header(path)?),
+            Origin::Reader { .. } if was_sparse => {
+                return Err(Error::invalid_input(
+                    "a sparse frame is rewritten by its path, where its chunks are",
+                ));
+            }
+            Origin::Reader { .. } => None,
+        };
+        let replaced = source.as_ref().filter(|source| is_same(source, to));
+        let is_in_place = replaced.is_some();
+        let destination = match replaced {
+            None => Destination::free(to, is_sparse)?,
+            Some(source) if is_sparse == was_sparse => Destination::taken(source)?,
+            Some(_) => {
+                return Err(Error::invalid_input(
+                    "a frame of another type cannot replace the old one: give a new path",
+                ));
+            }
+        };
+        let old = source.map(|source| OldFrame { source, is_in_place, is_sparse: was_sparse });
+        Ok((Self { old, to, changes }, destination))
+    }
+
+    fn is_in_place(&self) -> bool {
+        self.old.as_ref().is_some_and(|old| old.is_in_place)
+    }
+
+    /// Takes the lock of the old frame: to replace it, or to copy it.
+    pub(super) fn lock(&self) -> Result<Locks, Error> {
+        match &self.old {
+            None => Ok((None, None)),
+            Some(OldFrame { source, is_sparse, is_in_place: true, .. }) => {
+                Ok((ExclusiveLock::take(source, *is_sparse)?, None))
+            }
+            Some(OldFrame { source, is_sparse, .. }) => {
+                // The deadline has already passed: it tries once, and does not wait.
+                Ok((None, Lock::take_shared(source, *is_sparse, Some(Instant::now()))?))
+            }
+        }
+    }
+
+    /// The new header and body, and the new frame parsed from that header. Nothing is written yet. The new frame is
+    /// checked too, because the rules for an older generation do not cover all errors.
+    pub(super) fn read<R: Read + Seek>(&self, frame: &mut Frame<R>) -> Result<(Rewritten, Frame<()>), Error> {
+        let rewritten = Rewritten::new(frame, self.changes)?;
+        self.check_old(frame)?;
+        let after = Frame::parse(&rewritten.header)?;
+        let Rewritten { header, body: Body::Kept(kept), trailer } = &rewritten else {
+            return Ok((rewritten, after));
+        };
+        // As if it were at the path of the old one: a directory must hold a sparse frame.
+        let (path, by_directory) = (frame.path.clone(), frame.by_directory);
+        let new = NewFrameReader { header, kept, trailer, frame, position: 0 };
+        let mut seen = Frame { path, by_directory, ..after.clone() }.map_reader(|()| new);
+        match first_error(&Check::default().run(&mut seen)?.findings) {
+            None => Ok((rewritten, after)),
+            Some(wrong) => Err(Error::malformed(wrong.clone().in_new_frame())),
+        }
+    }
+
+    /// Checks that the old frame has not changed since it was read. In place, it must also be the whole file, because
+    /// the rest would be lost.
+    fn check_old<R: Read + Seek>(&self, frame: &mut Frame<R>) -> Result<(), Error> {
+        match &self.old {
+            None => frame.check_unchanged(),
+            Some(OldFrame { source, is_in_place: true, .. }) => frame.check_whole(source),
+            Some(OldFrame { source, .. }) => frame.check_same(source).map(drop),
+        }
+    }
+
+    /// Writes the new frame, while the locks of the old one are held.
+    pub(super) fn apply<R: Read + Seek>(
+        self,
+        mut frame: Frame<R>,
+        (mut exclusive, _shared): Locks,
+        destination: Destination,
+        progress: &mut Progress<'_>,
+    ) -> Result<Frame, Error> {
+        let (rewritten, after) = self.read(&mut frame)?;
+        let new = destination.begin(self.old.is_none())?;
+        progress.advance(0)?;
+        let Rewritten { header, body, trailer } = &rewritten;
+        let new = match body {
+            Body::Kept(kept) => {
+                if let (Some(directory), Some(old)) = (new.directory(), &self.old) {
+                    copy_chunks(folder_of(&old.source), &new, directory, progress)?;
+                }
+                new.file().write_all(header).map_err(|error| new.unwritable(error))?;
+                let (path, position) = (frame.path.clone(), header.len() as u64);
+                let mut rest = NewFrameReader { header, kept, trailer, frame: &mut frame, position };
+                if copy_bytes(&mut rest, path.as_deref(), &new, &mut new.file(), progress)?
+                    != rest.len() - position
+                {
+                    return Err(Error::changing(None));
+                }
+                new
+            }
+            Body::Moved(index) => move_chunks(&mut frame, new, (header, index, trailer), progress)?,
+        };
+        if let Some(old) = &self.old {
+            keep(&new, old, old.is_sparse);
+        }
+        new.sync()?;
+        // Again: without a lock file, a writer can have changed the old frame while it was copied.
+        self.check_old(&mut frame)?;
+        // The plan had no errors, but the old frame or a chunk file can have changed since.
+        if let wrong @ Some(_) = new.first_error(Check::default(), after.clone())? {
+            return Err(Error::changing(wrong));
+        }
+        // The path as given, which may be a link.
+        let given = self.is_in_place().then(|| file_with_header(self.to)).transpose()?;
+        // The last call of the progress callback: from here on the rewrite cannot be stopped.
+        progress.advance(0)?;
+        // Before the rename, because after it nothing may fail. A raised counter only makes other processes read the
+        // header again.
+        if let Some(lock) = &mut exclusive {
+            lock.raise_counter()?;
+        }
+        // Some systems do not replace a file that is open.
+        drop(frame);
+        let (file, path) = new.rename()?;
+        Ok(Frame { path: Some(given.unwrap_or(path)), ..after.map_reader(|()| file) })
+    }
+}
+
+/// Copies the files of the chunks of a sparse frame.
+fn copy_chunks(from: &Path, new: &NewFrame, to: &Path, progress: &mut Progress<'_>) -> Result<(), Error> {
+    let unwritable = |error| new.unwritable(error);
+    for entry in fs::read_dir(from).map_err(|error| Error::io("read", from, error))? {
+        let entry = entry.map_err(|error| Error::io("read", from, error))?;
+        let path = entry.path();
+        // Other files in the directory, such as the lock file, are not part of the frame.
+        if chunk_file::number(&entry.file_name()).is_some() && path.is_file() {
+            let unreadable = |error| Error::io("read", &path, error);
+            let mut old = open_at_once(&path).map_err(unreadable)?;
+            let file = File::options().write(true).create_new(true).open(to.join(entry.file_name()));
+            let mut file = file.map_err(unwritable)?;
+            copy_bytes(&mut old, Some(&path), new, &mut file, progress)?;
+            keep_attributes(&file, &old.metadata().map_err(unreadable)?, false);
+            file.sync_all().map_err(unwritable)?;
+        }
+    }
+    Ok(())
+}
+
+/// Copies all bytes of a reader, and returns their number. Unlike with `io::copy`, an error names the file that failed.
+fn copy_bytes(
+    old: &mut impl Read,
+    path: Option<&Path>,
+    new: &NewFrame,
+    to: &mut impl Write,
+    progress: &mut Progress<'_>,
+) -> Result<u64, Error> {
+    let (mut piece, mut copied) = (Vec::new(), 0);
+    loop {
+        piece.clear();
+        let read = old.by_ref().take(PIECE).read_to_end(&mut piece);
+        let read = read.map_err(|error| Error::reading(error).at(path))? as u64;
+        if read == 0 {
+            return Ok(copied);
+        }
+        to.write_all(&piece).map_err(|error| new.unwritable(error))?;
+        copied += read;
+        progress.advance(read)?;
+    }
+}
+
+/// Writes a frame of another type with the chunks of the old one. They must be unchanged since the new index was made.
+fn move_chunks<R: Read + Seek>(
+    frame: &mut Frame<R>,
+    new: NewFrame,
+    (header, index, trailer): (&[u8], &NewIndex, &[u8]),
+    progress: &mut Progress<'_>,
+) -> Result<NewFrame, Error> {
+    let mut output = Output::begin(new, header.len() as u64)?;
+    let mut chunks = frame.chunks()?;
+    while let Some(entry) = chunks.next().transpose()? {
+        let Some(chunk) = chunks.header(&entry)? else {
+            if chunks.is_repeated() {
+                break;
+            }
+            continue;
+        };
+        let len = chunk.cbytes as u64;
+        let put = output.put(|out| {
+            let mut copied = 0;
+            while copied < len {
+                let piece = chunks.bytes(&entry, copied, PIECE.min(len - copied))?;
+                let piece = piece.map_or_else(Vec::new, |piece| piece.bytes);
+                if piece.is_empty() {
+                    return Err(Error::changing(None));
+                }
+                out.write_all(&piece).map_err(Error::writing)?;
+                copied += piece.len() as u64;
+                progress.advance(piece.len() as u64)?;
+            }
+            Ok(len)
+        })?;
+        if !index.has(entry.number, EntryValue::Stored(put)) {
+            return Err(Error::changing(None));
+        }
+    }
+    output.finish(header, index, trailer, || progress.advance(0))
+}
+
+/// A reader of a new frame before it is written, so it can be checked.
+struct NewFrameReader<'j, R> {
+    header: &'j [u8],
+    /// The bytes of the old frame after the header.
+    kept: &'j Range<u64>,
+    trailer: &'j [u8],
+    frame: &'j mut Frame<R>,
+    position: u64,
+}
+
+impl<R> NewFrameReader<'_, R> {
+    /// The offset of the trailer.
+    fn kept_end(&self) -> u64 {
+        (self.header.len() as u64).saturating_add(self.kept.end.saturating_sub(self.kept.start))
+    }
+
+    fn len(&self) -> u64 {
+        self.kept_end().saturating_add(self.trailer.len() as u64)
+    }
+}
+
+impl<R: Read + Seek> Read for NewFrameReader<'_, R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let (position, kept_end) = (self.position, self.kept_end());
+        let after_header = position.checked_sub(self.header.len() as u64);
+        let read = match (after_header, position.checked_sub(kept_end)) {
+            (None, _) => rest(self.header, position).read(buffer),
+            (_, Some(after_kept)) => rest(self.trailer, after_kept).read(buffer),
+            (Some(after_header), None) => {
+                let start = self.frame.offset().saturating_add(self.kept.start).saturating_add(after_header);
+                self.frame.reader.seek(SeekFrom::Start(start))?;
+                self.frame.reader.by_ref().take(kept_end - position).read(buffer)
+            }
+        }?;
+        self.position = position.saturating_add(read as u64);
+        Ok(read)
+    }
+}
+
+impl<R> Seek for NewFrameReader<'_, R> {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        let position = match to {
+            SeekFrom::Start(position) => Some(position),
+            SeekFrom::End(offset) => self.len().checked_add_signed(offset),
+            SeekFrom::Current(offset) => self.position.checked_add_signed(offset),
+        };
+        self.position = position.ok_or(ErrorKind::InvalidInput)?;
+        Ok(self.position)
+    }
+}
+
+/// The bytes from an offset on.
+fn rest(bytes: &[u8], offset: u64) -> &[u8] {
+    usize::try_from(offset).ok().and_then(|offset| bytes.get(offset..)).unwrap_or_default()
+}

@@ -1,0 +1,92 @@
+//! Changes of arrays from arrays of the crate ndarray.
+
+use core::ops::Range;
+
+use ndarray::{ArrayView, Dimension};
+
+use crate::chunk::expansion::zeroed;
+use crate::edit::array_update::ArrayUpdate;
+use crate::error::Error;
+use crate::slice::ndarray_items::Item;
+use crate::write::whole_array::{check_shape, copy_items};
+
+impl ArrayUpdate {
+    /// Writes a region from an array of its shape. The items are converted to the byte order of the dtype.
+    ///
+    /// # Errors
+    ///
+    /// The errors of [`write`](Self::write). [`InvalidInput`](crate::ErrorKind::InvalidInput) if the shape is not that of
+    /// the region, or if items of the dtype cannot be read as `T` (see [`Item`]).
+    ///
+    /// ```
+    /// use b2nd_frame::{ArrayUpdate, Frame, write_array};
+    /// use ndarray::{Array, array, s};
+    ///
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = folder.path().join("labels.b2nd");
+    /// write_array(&path, Array::<u8, _>::zeros((3, 4)).view())?;
+    /// let mut labels = ArrayUpdate::open(&path)?;
+    /// labels.write_array(&[1..2, 1..3], array![[7_u8, 8]].view())?;
+    /// labels.flush()?;
+    /// assert_eq!(Frame::open(&path)?.slice(&[1..2, 0..4]).read()?, [0, 7, 8, 0]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[expect(clippy::needless_pass_by_value, reason = "a view is passed as in the crate ndarray")]
+    pub fn write_array<T: Item, D: Dimension>(
+        &mut self,
+        region: &[Range<u64>],
+        array: ArrayView<'_, T, D>,
+    ) -> Result<(), Error> {
+        check_shape(region, array.shape())?;
+        let items = self.bytes_of(&array)?;
+        self.write(region, &items)
+    }
+
+    /// Appends the items of an array along a dimension. The array must have the same shape in the other dimensions.
+    ///
+    /// # Errors
+    ///
+    /// The errors of [`append`](Self::append). [`InvalidInput`](crate::ErrorKind::InvalidInput) if the shapes differ in
+    /// another dimension, or if items of the dtype cannot be read as `T` (see [`Item`]).
+    ///
+    /// ```
+    /// use b2nd_frame::{ArrayUpdate, Frame, write_array};
+    /// use ndarray::array;
+    ///
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = folder.path().join("log.b2nd");
+    /// write_array(&path, array![[1.0, 2.0]].view())?;
+    /// let mut log = ArrayUpdate::open(&path)?;
+    /// log.append_array(0, array![[3.0, 4.0], [5.0, 6.0]].view())?;
+    /// log.flush()?;
+    /// let all = Frame::open(&path)?.slice(&[0..3, 0..2]).read_array::<f64>()?;
+    /// assert_eq!(all, array![[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]].into_dyn());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[expect(clippy::needless_pass_by_value, reason = "a view is passed as in the crate ndarray")]
+    pub fn append_array<T: Item, D: Dimension>(
+        &mut self,
+        axis: usize,
+        array: ArrayView<'_, T, D>,
+    ) -> Result<(), Error> {
+        let (shape, found) = (self.meta().shape(), array.shape());
+        let mut pairs = shape.iter().zip(found).enumerate();
+        let is_same = |(dimension, (&length, &found)): (usize, (&i64, &usize))| {
+            dimension == axis || length.unsigned_abs() == found as u64
+        };
+        if shape.len() != found.len() || !pairs.all(is_same) {
+            return Err(Error::invalid_input(format_args!(
+                "an array of shape {found:?} cannot be appended to one of shape {shape:?} along dimension {axis}"
+            )));
+        }
+        let items = self.bytes_of(&array)?;
+        self.append(axis, &items)
+    }
+
+    fn bytes_of<T: Item, D: Dimension>(&self, array: &ArrayView<'_, T, D>) -> Result<Vec<u8>, Error> {
+        let is_swapped = self.is_swapped::<T>()?;
+        let mut bytes = zeroed(array.len().saturating_mul(size_of::<T>()))?;
+        copy_items(array, is_swapped, &mut bytes);
+        Ok(bytes)
+    }
+}

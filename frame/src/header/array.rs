@@ -1,0 +1,112 @@
+//! The array of a frame: its metalayer `b2nd`, or `caterva`, the former name.
+
+use crate::code::FindingCode;
+use crate::finding::{Finding, Place};
+use crate::header::fields::Generation;
+use crate::header::section::Metalayer;
+use b2nd_serde::{Error, Geometry, Meta, Shapes, geometry, take_from_slice};
+
+/// The array of a frame: its shape, dtype and layout, as recorded in the metalayer.
+///
+/// ```
+/// use b2nd_frame::Frame;
+///
+/// let frame = Frame::open("tests/data/squeezed.caterva")?;
+/// let array = frame.array()?.expect("an array");
+/// assert_eq!(array.meta().layout().name(), "caterva");
+/// assert_eq!((array.shape(), array.chunkshape(), array.dtype()), (&[6, 8][..], &[4, 5][..], None));
+/// assert_eq!(array.stale_tail().len(), 38);
+/// # Ok::<(), b2nd_frame::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct Array<'f> {
+    meta: Meta,
+    has_blocks: bool,
+    metalayer: &'f Metalayer,
+    stale_tail: &'f [u8],
+}
+
+impl<'f> Array<'f> {
+    pub(crate) fn read(metalayer: &'f Metalayer, generation: Generation) -> Result<Self, Finding> {
+        let (meta, stale_tail) =
+            take_from_slice(metalayer.bytes()).map_err(|error| malformed(metalayer, &error))?;
+        let has_blocks = generation == Generation::Present || blocks_are_set(&meta);
+        Ok(Self { meta, has_blocks, metalayer, stale_tail })
+    }
+
+    /// The entries of the array's metalayer, and its layout.
+    #[must_use]
+    pub fn meta(&self) -> &Meta {
+        &self.meta
+    }
+
+    /// The number of items along each dimension.
+    #[must_use]
+    pub fn shape(&self) -> &[i64] {
+        self.meta.shape()
+    }
+
+    /// The number of items of a chunk along each dimension.
+    #[must_use]
+    pub fn chunkshape(&self) -> &[i32] {
+        self.meta.chunkshape()
+    }
+
+    /// The dtype as text; `None` if the layout has no dtype.
+    #[must_use]
+    pub fn dtype(&self) -> Option<&str> {
+        self.meta.dtype()
+    }
+
+    /// Whether the array has blocks. If not, do not use the [block shape](Meta::blockshape): Caterva 0.2 stored
+    /// uninitialized memory there, and Caterva 0.3 zeros.
+    ///
+    /// Two facts identify such an array: the frame is of a beta release of C-Blosc2, and the block shape is below 1 or
+    /// larger than the chunk shape in some dimension.
+    #[must_use]
+    pub fn has_blocks(&self) -> bool {
+        self.has_blocks
+    }
+
+    /// The metalayer that the array was read from.
+    #[must_use]
+    pub fn metalayer(&self) -> &'f Metalayer {
+        self.metalayer
+    }
+
+    /// Stale bytes after the array's entries, usually empty. Some writers left them there when `squeeze` removed
+    /// dimensions of length 1.
+    #[must_use]
+    pub fn stale_tail(&self) -> &'f [u8] {
+        self.stale_tail
+    }
+
+    /// The [`Geometry`] of the array: the positions of its items. Without blocks, each chunk counts as one block.
+    ///
+    /// # Errors
+    ///
+    /// The errors of [`Meta::geometry`].
+    pub fn geometry(&self) -> Result<Geometry, geometry::Error> {
+        // `Meta::geometry` also rejects an unknown version, whatever the blocks are.
+        if self.has_blocks || self.meta.version() != 0 {
+            return self.meta.geometry();
+        }
+        Geometry::new(Shapes { blockshape: self.chunkshape(), ..self.meta.shapes() })
+    }
+}
+
+fn blocks_are_set(meta: &Meta) -> bool {
+    meta.blockshape().iter().zip(meta.chunkshape()).all(|(&block, &chunk)| block > 0 && block <= chunk)
+}
+
+/// The finding for an invalid metalayer of an array.
+fn malformed(metalayer: &Metalayer, error: &Error) -> Finding {
+    // A later version may have other entries.
+    let code =
+        if error.version().is_some() { FindingCode::UnknownVersion } else { FindingCode::DamagedArray };
+    let at = metalayer.offset().saturating_add(error.offset().unwrap_or_default());
+    // The message without its own offset, which counts from the start of the metalayer. The finding has the offset in
+    // the frame.
+    let text = format!("metalayer {}: {}", metalayer.name(), error.message());
+    Finding::new(code, Place::Array).at(at as u64).text(text)
+}

@@ -1,0 +1,192 @@
+//! The kinds of object that python-blosc2 stores in a frame, and the metalayers that identify them.
+
+use core::fmt;
+
+use serde::{Serialize, Serializer};
+
+use crate::header::section::{ARRAY_NAME, Metalayer, map_value};
+
+macro_rules! kinds {
+    ($($variant:ident $name:literal, $action:expr, $what:literal)*) => {
+        /// The kind of object in a frame or a store, by the classes of python-blosc2.
+        ///
+        /// The name of a kind does not change between releases. [`Display`](fmt::Display) and serde use it.
+        ///
+        /// ```
+        /// use b2nd_frame::{Frame, ObjectKind};
+        ///
+        /// let kind = Frame::open("tests/data/peers/lazy_expression.b2nd")?.kind();
+        /// assert_eq!((kind, kind.name()), (ObjectKind::LazyExpr, "LazyExpr"));
+        /// assert!(kind.is_active() && !kind.holds_data());
+        /// # Ok::<(), b2nd_frame::Error>(())
+        /// ```
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        #[non_exhaustive]
+        pub enum ObjectKind {
+            $(#[doc = $what] $variant,)*
+        }
+
+        impl ObjectKind {
+            /// All kinds.
+            ///
+            /// ```
+            /// use b2nd_frame::ObjectKind;
+            ///
+            /// assert!(ObjectKind::ALL.contains(&ObjectKind::BatchArray));
+            /// ```
+            pub const ALL: &[Self] = &[$(Self::$variant),*];
+
+            /// The name of its class in python-blosc2, such as `NDArray`.
+            #[must_use]
+            pub fn name(self) -> &'static str {
+                match self {
+                    $(Self::$variant => $name,)*
+                }
+            }
+
+            /// The action that a reader needs to get the data, if reading the file is not enough.
+            pub(crate) fn action(self) -> Option<&'static str> {
+                match self {
+                    $(Self::$variant => $action,)*
+                }
+            }
+        }
+    };
+}
+
+// The class in python-blosc2; the action that a reader needs to get the data.
+kinds! {
+    NDArray "NDArray", None,
+        "An array, including arrays of Caterva, which C-Blosc2 3 and later open as plain chunks."
+    SChunk "SChunk", None,
+        "Chunks of bytes, without a shape."
+    LazyExpr "LazyExpr", Some("evaluate an expression in the file, and open the arrays that it names"),
+        "An expression that is evaluated when it is read."
+    LazyUdf "LazyUDF", Some("run a function in the file, and open the arrays that it names"),
+        "A user-defined function that computes the data when it is read."
+    Proxy "Proxy", Some("open the array that it names, or fetch from it"),
+        "A cache in front of another array."
+    RemoteArray "RemoteArray", Some("fetch from the source that it names"),
+        "An array in a remote file."
+    C2Array "C2Array", Some("fetch from the server that it names"),
+        "An array on a Caterva2 server."
+    UnknownObject "UnknownObject", Some("support this kind of object"),
+        "An object of python-blosc2 whose kind is not one of these."
+    ObjectArray "ObjectArray", None,
+        "Python objects, one in each chunk."
+    BatchArray "BatchArray", None,
+        "Batches of Python objects, one batch in each chunk."
+    ListArray "ListArray", None,
+        "Lists of items of one type."
+    EmbedStore "EmbedStore", None,
+        "A store whose members are frames in the compressed data of this frame."
+    DictStore "DictStore", None,
+        "A dictionary of frames, in a folder or zip file that contains this frame as `embed.b2e`."
+    TreeStore "TreeStore", None,
+        "A tree of frames: a folder or zip file, of which this frame is `embed.b2e`."
+    RemoteStore "RemoteStore", Some("fetch from the source that it names"),
+        "A remote tree of frames. A local folder or zip file contains this frame as `embed.b2e`."
+    CTable "CTable", None,
+        "A table: a tree of frames, one or more for each column. Only a [`Store`](crate::Store) is of this kind."
+    RemoteCTable "RemoteCTable", Some("fetch from the source that it names"),
+        "A remote table. Only a [`Store`](crate::Store) is of this kind."
+}
+
+impl ObjectKind {
+    /// Whether it has data of its own. Otherwise the data is computed or remote, and the frame has at most a cache of
+    /// some of it.
+    #[must_use]
+    pub fn holds_data(self) -> bool {
+        !self.is_active()
+    }
+
+    /// Whether a reader must run code, open other files or fetch remote data to get the items.
+    #[must_use]
+    pub fn is_active(self) -> bool {
+        self.action().is_some()
+    }
+
+    /// Whether it is a store, a collection of other frames.
+    ///
+    /// ```
+    /// use b2nd_frame::{Frame, ObjectKind};
+    ///
+    /// let kind = Frame::open("tests/data/peers/store.b2e")?.kind();
+    /// assert!(kind == ObjectKind::EmbedStore && kind.is_store());
+    /// # Ok::<(), b2nd_frame::Error>(())
+    /// ```
+    #[must_use]
+    pub fn is_store(self) -> bool {
+        matches!(
+            self,
+            Self::EmbedStore
+                | Self::DictStore
+                | Self::TreeStore
+                | Self::RemoteStore
+                | Self::CTable
+                | Self::RemoteCTable
+        )
+    }
+}
+
+impl fmt::Display for ObjectKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+impl Serialize for ObjectKind {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.name())
+    }
+}
+
+/// The metalayers that identify a kind. If there are several, python-blosc2 uses the first in this order.
+// Only the header decides here, never the file name. python-blosc2 looks for a store only in a file that is named
+// `embed.b2e` or has the extension `b2e`, so in any other file another metalayer wins. Hence the stores come last.
+const TELLING: &[(&str, Tell)] = &[
+    ("proxy-source", |_| ObjectKind::Proxy),
+    ("b2o", object),
+    ("listarray", |_| ObjectKind::ListArray),
+    ("vlarray", |_| ObjectKind::ObjectArray),
+    ("batcharray", |_| ObjectKind::BatchArray),
+    (LAZY_ARRAY, lazy_array),
+    ("b2remote_store", |_| ObjectKind::RemoteStore),
+    ("b2embed", |_| ObjectKind::EmbedStore),
+    ("b2dict", |_| ObjectKind::DictStore),
+    ("b2tree", |_| ObjectKind::TreeStore),
+];
+
+/// Reads the kind from the metalayer that identifies it.
+type Tell = fn(&Metalayer) -> ObjectKind;
+
+/// The metalayer of a lazy array of python-blosc2 3. It counts only beside the metalayer `b2nd`.
+const LAZY_ARRAY: &str = "LazyArray";
+
+/// The kind of an object that records its kind in a map.
+fn object(layer: &Metalayer) -> ObjectKind {
+    match map_value::<String>(layer.bytes(), "kind").as_deref() {
+        Some("lazyexpr") => ObjectKind::LazyExpr,
+        Some("lazyudf") => ObjectKind::LazyUdf,
+        Some("remote_array") => ObjectKind::RemoteArray,
+        Some("c2array") => ObjectKind::C2Array,
+        // python-blosc2 does not open an unknown kind either.
+        _ => ObjectKind::UnknownObject,
+    }
+}
+
+fn lazy_array(layer: &Metalayer) -> ObjectKind {
+    match layer.decode() {
+        Ok(0) => ObjectKind::LazyExpr,
+        Ok(1) => ObjectKind::LazyUdf,
+        _ => ObjectKind::UnknownObject,
+    }
+}
+
+/// The kind of a frame that is more than an array or chunks, and the metalayer that identifies it.
+pub(crate) fn told_kind(metalayers: &[Metalayer]) -> Option<(ObjectKind, &Metalayer)> {
+    let find = |name: &str| metalayers.iter().find(|layer| layer.name() == name);
+    let counts = |name: &str| name != LAZY_ARRAY || find(ARRAY_NAME).is_some();
+    let mut telling = TELLING.iter().filter(|(name, _)| counts(name));
+    telling.find_map(|(name, kind)| find(name).map(|layer| (kind(layer), layer)))
+}

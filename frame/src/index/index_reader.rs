@@ -1,0 +1,232 @@
+//! The chunk index, read in pieces, so memory does not grow with the number of chunks.
+
+use core::fmt;
+
+#[cfg(feature = "decompress")]
+use b2nd_chunk::Decompressor;
+use b2nd_chunk::header as chunk_header;
+use b2nd_chunk::{ChunkHeader, SpecialValue};
+
+use crate::chunk::chunk_rules::check_support;
+use crate::chunk::entry::{ChunkEntry, ENTRY_LEN, index_start};
+use crate::chunk::expansion::max_data;
+use crate::code::FindingCode;
+use crate::error::Error;
+use crate::finding::{Finding, Place};
+use crate::header::fields::Generation;
+use crate::header::frame_header::Header;
+use crate::index::index_rules::{index_flags, index_header};
+
+/// The number of bytes read at a time from an uncompressed index.
+const PIECE_LEN: usize = 1 << 16;
+
+/// The longest block of a compressed index that is read. Real ones have 16 KiB to a few MiB.
+const MAX_BLOCK_LEN: usize = 1 << 24;
+
+/// The chunk index of a frame, read piece by piece.
+#[derive(Clone, Debug)]
+pub(crate) struct Index {
+    /// Its offset in the frame.
+    start: u64,
+    bytes: Vec<u8>,
+    header: ChunkHeader,
+    form: Form,
+}
+
+/// The form in which the index is stored.
+#[derive(Clone, Copy, Debug)]
+enum Form {
+    Uncompressed,
+    /// All entries have this value.
+    Repeated([u8; ENTRY_LEN]),
+    Blocks,
+}
+
+impl Index {
+    /// The number of bytes of the first read: the chunk header, and the value if all entries are equal.
+    pub(crate) const FIRST_READ: usize = ChunkHeader::MAX_LEN + ENTRY_LEN;
+
+    /// The index of a frame. `bytes` are its first bytes, at least as many as those of the first read.
+    pub(crate) fn parse(frame: &Header, mut bytes: Vec<u8>) -> Result<Self, Error> {
+        if frame.generation != Generation::Present {
+            return Err(Error::unsupported(
+                "the chunk index of a frame older than C-Blosc2 2.0.0-rc1 is not read",
+            ));
+        }
+        let header = index_header(&bytes, frame, frame.frame_len).map_err(Error::malformed)?;
+        if let Some(finding) = index_flags(&header, frame) {
+            return Err(Error::malformed(finding));
+        }
+        let start = index_start(frame);
+        // The rest is read again, a piece at a time.
+        bytes.truncate(header.cbytes.min(Self::FIRST_READ));
+        let form = match header.special {
+            // All entries are 0, so every chunk would begin right after the header.
+            Some(SpecialValue::Zeros) => Form::Repeated([0; ENTRY_LEN]),
+            Some(SpecialValue::Value) => {
+                let value = bytes.get(header.header_len..).unwrap_or_default();
+                let length = header.cbytes - header.header_len;
+                let wrong = || damaged(start, &format_args!("it repeats a value of {length} bytes, not 8"));
+                let value = value.try_into().ok().filter(|_| length == ENTRY_LEN);
+                Form::Repeated(value.ok_or_else(wrong)?)
+            }
+            Some(special) => return Err(damaged(start, &format_args!("its entries are {}", special.name()))),
+            None if header.is_uncompressed => {
+                let (nbytes, room) = (header.nbytes, header.cbytes - header.header_len);
+                if nbytes != room {
+                    return Err(damaged(
+                        start,
+                        &format_args!("it should have {nbytes} uncompressed bytes, but has {room}"),
+                    ));
+                }
+                Form::Uncompressed
+            }
+            None => {
+                check_blocks(&header)?;
+                Form::Blocks
+            }
+        };
+        Ok(Self { start, bytes, header, form })
+    }
+
+    /// The entry of a chunk, from the bytes of its piece.
+    pub(crate) fn entry(&self, number: u64, piece: &[u8], frame: &Header) -> ChunkEntry {
+        let value = i64::from_le_bytes(self.entry_bytes(number, piece));
+        ChunkEntry::new(number, value, number + 1 == self.len(), frame)
+    }
+
+    /// The bytes of an entry in a piece.
+    pub(crate) fn entry_bytes(&self, number: u64, piece: &[u8]) -> [u8; ENTRY_LEN] {
+        let within = usize::try_from(number % self.piece_len()).unwrap_or_default() * ENTRY_LEN;
+        piece.get(within..).and_then(<[u8]>::first_chunk).copied().unwrap_or_default()
+    }
+
+    /// Its offset in the frame.
+    pub(crate) fn start(&self) -> u64 {
+        self.start
+    }
+
+    /// Its first bytes, at least the header.
+    pub(crate) fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// Its chunk header.
+    pub(crate) fn header(&self) -> &ChunkHeader {
+        &self.header
+    }
+
+    /// The number of entries.
+    pub(crate) fn len(&self) -> u64 {
+        (self.header.nbytes / ENTRY_LEN) as u64
+    }
+
+    /// Whether all entries are equal.
+    pub(crate) fn is_repeated(&self) -> bool {
+        matches!(self.form, Form::Repeated(_))
+    }
+
+    /// The number of entries in a piece; the last one may have fewer.
+    pub(crate) fn piece_len(&self) -> u64 {
+        let bytes = match self.form {
+            Form::Uncompressed | Form::Repeated(_) => PIECE_LEN,
+            Form::Blocks => self.header.blocksize,
+        };
+        (bytes / ENTRY_LEN) as u64
+    }
+
+    /// The entries of a piece, as bytes. `read` reads bytes of the frame, from an offset on.
+    pub(crate) fn piece<E: From<Error>>(
+        &self,
+        number: u64,
+        mut read: impl FnMut(u64, u64) -> Result<Vec<u8>, E>,
+    ) -> Result<Vec<u8>, E> {
+        let first = number.saturating_mul(self.piece_len());
+        let entries = self.len().saturating_sub(first).min(self.piece_len());
+        let length = entries * ENTRY_LEN as u64;
+        let bytes = match self.form {
+            Form::Repeated(value) => value.repeat(usize::try_from(entries).unwrap_or_default()),
+            Form::Uncompressed => {
+                let at =
+                    (self.header.header_len as u64).saturating_add(first.saturating_mul(ENTRY_LEN as u64));
+                read(self.start.saturating_add(at), length)?
+            }
+            Form::Blocks => self.block(number, length, read)?,
+        };
+        match bytes.len() as u64 {
+            found if found == length => Ok(bytes),
+            found => {
+                Err(damaged(self.start, &format_args!("block {number} has {found} bytes, not {length}"))
+                    .into())
+            }
+        }
+    }
+
+    /// A block of a compressed index, which decompresses to `length` bytes.
+    fn block<E: From<Error>>(
+        &self,
+        number: u64,
+        length: u64,
+        mut read: impl FnMut(u64, u64) -> Result<Vec<u8>, E>,
+    ) -> Result<Vec<u8>, E> {
+        const INT32: u64 = chunk_header::INT32 as u64;
+        let header = &self.header;
+        let at = (header.header_len as u64).saturating_add(number.saturating_mul(INT32));
+        let start = read(self.start.saturating_add(at), INT32)?;
+        let start = start.first_chunk().and_then(|&start| u64::try_from(i32::from_le_bytes(start)).ok());
+        let left = start.and_then(|start| (header.cbytes as u64).checked_sub(start));
+        let (Some(start), Some(left)) = (start, left) else {
+            return Err(damaged(self.start, &format_args!("block {number} begins outside of it")).into());
+        };
+        let length = usize::try_from(length).unwrap_or_default();
+        let longest = header.longest_block(length) as u64;
+        let block = read(self.start.saturating_add(start), longest.min(left))?;
+        decompressed_block(header, number, &block, length).map_err(|why| damaged(self.start, &why).into())
+    }
+}
+
+#[cfg(feature = "decompress")]
+fn decompressed_block(
+    header: &ChunkHeader,
+    number: u64,
+    block: &[u8],
+    length: usize,
+) -> Result<Vec<u8>, String> {
+    let mut data = vec![0; length];
+    let number = usize::try_from(number).unwrap_or(usize::MAX);
+    let result = Decompressor::new().decompress_block_bytes(header, number, block, &mut data);
+    result.map(|_| data).map_err(|error| format!("it {}", error.message()))
+}
+
+#[cfg(not(feature = "decompress"))]
+fn decompressed_block(_: &ChunkHeader, _: u64, _: &[u8], _: usize) -> Result<Vec<u8>, String> {
+    // `unsupported` refuses such an index.
+    Err("it is compressed".into())
+}
+
+fn damaged(start: u64, why: &dyn fmt::Display) -> Error {
+    let text = format!("the chunk index cannot be read: {why}");
+    Error::malformed(Finding::new(FindingCode::DamagedIndex, Place::ChunkIndex).at(start).text(text))
+}
+
+/// Refuses a compressed index that cannot be read piece by piece, though it may be well-formed.
+fn check_blocks(header: &ChunkHeader) -> Result<(), Error> {
+    let unread = |why: String| format!("the chunk index cannot be read: it {why}");
+    check_support(header).map_err(|why| Error::unsupported(unread(why)))?;
+    if header.needs_other_blocks() {
+        return Err(Error::unsupported(unread("has blocks that cannot be decompressed one by one".into())));
+    }
+    let (nbytes, cbytes, length) = (header.nbytes, header.cbytes, header.blocksize);
+    let longest = max_data(cbytes);
+    if nbytes > longest {
+        return Err(Error::too_large(unread(format!(
+            "claims {nbytes} bytes of data in {cbytes} stored bytes, but may have at most {longest}"
+        ))));
+    }
+    if length % ENTRY_LEN != 0 || length > MAX_BLOCK_LEN {
+        return Err(Error::unsupported(unread(format!(
+            "has blocks of {length} bytes, but must have a multiple of {ENTRY_LEN} up to {MAX_BLOCK_LEN}"
+        ))));
+    }
+    Ok(())
+}

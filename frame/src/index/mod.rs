@@ -1,0 +1,8 @@
+//! The chunk index of a frame: its rules, its reader and its writer. An entry of it is in `chunk`.
+
+// Each module imports only from those above it.
+pub(crate) mod index_rules;
+
+pub(crate) mod index_reader;
+
+pub(crate) mod index_writer;

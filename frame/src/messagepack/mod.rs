@@ -1,0 +1,10 @@
+//! MessagePack of frames: markers, tokens, a cursor over bytes, and the rule for values.
+
+// Each module imports only from those above it.
+pub(crate) mod marker;
+
+pub(crate) mod token;
+
+pub(crate) mod cursor;
+
+pub(crate) mod value_rules;

@@ -1,0 +1,64 @@
+//! Whether bytes are a `MessagePack` value that python-blosc2 reads.
+
+use crate::messagepack::token::{Token, take};
+
+/// The deepest nesting of arrays and maps that python-blosc2 reads.
+// The size of the stack in msgpack for Python (`MSGPACK_EMBED_STACK_SIZE`).
+const MAX_DEPTH: usize = 1024;
+
+/// An array or a map whose items are not all read.
+struct Open {
+    /// The number of items that are left. In a map, keys and values take turns.
+    left: u64,
+    is_map: bool,
+}
+
+/// Checks that bytes are a value that python-blosc2 reads. The value must be complete, its texts UTF-8, and its keys
+/// text or bytes.
+pub(crate) fn check_value(bytes: &[u8]) -> Result<(), String> {
+    let mut rest = bytes;
+    let mut open: Vec<Open> = Vec::new();
+    loop {
+        let at = bytes.len() - rest.len();
+        let Some((token, after)) = take(rest) else {
+            return Err(format!("the value at byte {at} has an unknown marker, or does not end"));
+        };
+        rest = after;
+        // A map begins with an even number of items left, so an even number means that a key is next.
+        let is_key = open.last().is_some_and(|open| open.is_map && open.left % 2 == 0);
+        if is_key && !matches!(token, Token::Text(_) | Token::Binary(_)) {
+            return Err(format!("the key at byte {at} is neither text nor bytes"));
+        }
+        match token {
+            Token::Text(text) if core::str::from_utf8(text).is_err() => {
+                return Err(format!("the text at byte {at} is not UTF-8"));
+            }
+            Token::Text(_) | Token::Binary(_) | Token::Extension(_) | Token::Number(_) => {}
+            Token::Array(_) | Token::Map(_) if open.len() == MAX_DEPTH => {
+                return Err(format!("more than {MAX_DEPTH} arrays and maps are inside one another"));
+            }
+            // One more than its items, because `ends_item` below first counts off the marker of the container. The
+            // container counts as an item of its parent when it is complete.
+            Token::Array(left) => open.push(Open { left: left + 1, is_map: false }),
+            Token::Map(pairs) => open.push(Open { left: 2 * pairs + 1, is_map: true }),
+        }
+        if !ends_item(&mut open) {
+            continue;
+        }
+        let end = bytes.len() - rest.len();
+        let is_whole = rest.is_empty();
+        return if is_whole { Ok(()) } else { Err(format!("it ends at byte {end} of {}", bytes.len())) };
+    }
+}
+
+/// Counts an item, and closes each array or map that it completes. Returns whether the outermost value is complete.
+fn ends_item(open: &mut Vec<Open>) -> bool {
+    while let Some(last) = open.last_mut() {
+        last.left -= 1;
+        if last.left > 0 {
+            return false;
+        }
+        open.pop();
+    }
+    true
+}

@@ -1,0 +1,137 @@
+//! Reading the table of blocks of a chunk.
+
+use std::io::{Read, Seek};
+
+use b2nd_chunk::ChunkHeader;
+use b2nd_chunk::blocks::{BlockTable, block_starts, stream_len};
+use b2nd_chunk::header::INT32;
+
+use crate::chunk::chunk_rules::rule;
+use crate::chunk::entry::ChunkEntry;
+use crate::error::Error;
+use crate::read::chunks::Chunks;
+
+/// The number of bytes of the first read of a chunk: its header, and the table of up to 56 blocks.
+pub(crate) const FIRST_READ: u64 = 256;
+
+/// The number of bytes read at a time from a longer table of blocks.
+pub(crate) const PIECE: usize = 1 << 16;
+
+/// Checks the table of blocks of a stored chunk, read in pieces. The inner error is a fault of the table. `first` are
+/// the first bytes of the chunk.
+pub(crate) fn check_stored_table<R: Read + Seek>(
+    chunks: &mut Chunks<'_, R>,
+    entry: &ChunkEntry,
+    header: &ChunkHeader,
+    first: &[u8],
+) -> Result<Result<(), String>, Error> {
+    let after = (header.header_len + header.table_len().unwrap_or_default()) as u64;
+    let dictionary = if header.has_dictionary { chunks.bytes(entry, after, INT32 as u64)? } else { None };
+    let mut table = BlockTable::new(header, &dictionary.map(|read| read.bytes).unwrap_or_default());
+    if header.has_table() {
+        each_piece(chunks, entry, header, first, |piece| table.extend(piece))?;
+    }
+    Ok(rule(table.finish()))
+}
+
+/// The end of the last block in a compressed chunk; `None` if it is not known. The header and the first bytes of the
+/// chunk need not be those of the file.
+pub(crate) fn streams_end<R: Read + Seek>(
+    chunks: &mut Chunks<'_, R>,
+    entry: &ChunkEntry,
+    header: &ChunkHeader,
+    first: &[u8],
+) -> Result<Option<u64>, Error> {
+    if !header.has_table() || header.has_variable_blocks || header.nbytes == 0 {
+        return Ok(None);
+    }
+    let (mut last, mut number) = ((0, 0), 0);
+    each_piece(chunks, entry, header, first, |piece| {
+        for start in block_starts(piece) {
+            last = last.max((start, number));
+            number += 1;
+        }
+    })?;
+    let (start, number) = last;
+    // Only the last block of the data can be shorter. It need not be the last one in the chunk.
+    let before = header.blocksize.saturating_mul(number);
+    let length = header.nbytes.saturating_sub(before).min(header.blocksize);
+    let Ok(mut end) = u64::try_from(start) else { return Ok(None) };
+    for _ in 0..header.nstreams(length) {
+        let Some(length) = chunks.bytes(entry, end, INT32 as u64)? else { return Ok(None) };
+        let Some(&length) = length.bytes.first_chunk() else { return Ok(None) };
+        end = end.saturating_add((INT32 + stream_len(i32::from_le_bytes(length))) as u64);
+    }
+    Ok(Some(end))
+}
+
+/// Passes the table of blocks to a function in pieces, up to the end of the table or of the file.
+fn each_piece<R: Read + Seek>(
+    chunks: &mut Chunks<'_, R>,
+    entry: &ChunkEntry,
+    header: &ChunkHeader,
+    first: &[u8],
+    mut receive: impl FnMut(&[u8]),
+) -> Result<(), Error> {
+    let length = header.table_len().unwrap_or_default() as u64;
+    let start = header.header_len as u64;
+    let at_hand =
+        usize::try_from(length).ok().and_then(|length| first.get(header.header_len..)?.get(..length));
+    if let Some(table) = at_hand {
+        receive(table);
+        return Ok(());
+    }
+    // A damaged header can claim a table of gigabytes. So it is read in pieces, and not beyond the end of the file.
+    for done in (0..length).step_by(PIECE) {
+        let piece = (PIECE as u64).min(length - done);
+        match chunks.bytes(entry, start + done, piece)? {
+            Some(piece) if !piece.bytes.is_empty() => receive(&piece.bytes),
+            _ => break,
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::io::{self, Cursor};
+
+    use super::*;
+    use crate::chunk::entry::ChunkPlace;
+    use crate::header::frame::Frame;
+
+    /// A file that counts its seeks.
+    struct Counting<'f> {
+        file: Cursor<&'f [u8]>,
+        count: usize,
+    }
+
+    impl Read for Counting<'_> {
+        fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+            self.file.read(buffer)
+        }
+    }
+
+    impl Seek for Counting<'_> {
+        fn seek(&mut self, to: io::SeekFrom) -> io::Result<u64> {
+            self.count += 1;
+            self.file.seek(to)
+        }
+    }
+
+    #[test]
+    fn a_table_of_blocks_is_read_to_the_end_of_the_file_and_no_further() {
+        let file = fs::read("tests/data/int32_3x5.b2nd").unwrap();
+        let entry = ChunkEntry { number: 0, nbytes: None, place: ChunkPlace::Frame(165) };
+        let (nbytes, blocksize, cbytes) = (1_u32 << 28, 1_u32, 1_u32 << 30);
+        let sizes = [nbytes, blocksize, cbytes].map(u32::to_le_bytes).concat();
+        let bytes = [&[5, 1, 5, 1], &sizes[..], &[0; 16]].concat();
+        let header = ChunkHeader::parse(&bytes).unwrap();
+        assert_eq!(header.table_len(), Some(1 << 30));
+        let mut frame = Frame::read_at(Counting { file: Cursor::new(&file), count: 0 }, 0).unwrap();
+        each_piece(&mut frame.chunks().unwrap(), &entry, &header, &bytes, |_| {}).unwrap();
+        let count = frame.reader.count;
+        assert!(count < 20, "{count}");
+    }
+}

@@ -1,0 +1,457 @@
+//! The chunks of a frame: their places, headers and bytes.
+
+use core::iter::FusedIterator;
+use core::ops::Range;
+use std::io::{Read, Seek, SeekFrom};
+
+use b2nd_chunk::ChunkHeader;
+
+use crate::chunk::chunk_rules::{ChunkRules, missing, not_a_chunk, wrong};
+use crate::chunk::entry::{ChunkCounts, ChunkEntry, ChunkPlace, ENTRY_LEN, EntryValue, index_start};
+use crate::chunk_file;
+use crate::error::Error;
+use crate::header::fields::Generation;
+use crate::header::frame::Frame;
+use crate::index::index_reader::Index;
+use crate::read::open::open_chunk_file;
+use crate::read::source::read_up_to;
+
+/// An iterator over the chunk index, from [`Frame::chunks`]. After an error it ends.
+///
+/// ```
+/// use b2nd_frame::Frame;
+///
+/// let mut frame = Frame::open("tests/data/int32_3x5.b2nd")?;
+/// let mut chunks = frame.chunks()?;
+/// // `header` needs the iterator between two entries, so this cannot be a `for` loop.
+/// while let Some(entry) = chunks.next().transpose()? {
+///     if let Some(header) = chunks.header(&entry)? {
+///         println!("chunk {}: {} bytes", entry.number, header.cbytes);
+///     }
+/// }
+/// # Ok::<(), b2nd_frame::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct Chunks<'f, R> {
+    pub(crate) frame: &'f mut Frame<R>,
+    /// `None` if there are no chunks, or after an error.
+    index: Option<Index>,
+    next: u64,
+    piece: Vec<u8>,
+    /// The number of the piece; `None` before the first one.
+    piece_number: Option<u64>,
+    lookahead: Lookahead,
+    /// The rules for chunk headers, created on first use.
+    rules: Option<ChunkRules>,
+}
+
+/// The bytes that were read last. Where small chunks lie near each other, one read has the headers of many.
+#[derive(Debug, Default)]
+struct Lookahead {
+    start: u64,
+    bytes: Vec<u8>,
+    /// The highest end of all reads in advance. Bytes before it are never read in advance again, whatever the order of
+    /// the chunks.
+    furthest: u64,
+}
+
+impl Lookahead {
+    /// The largest distance between two reads for which the second one reads more than requested.
+    // Chunks that lie further apart are long: what a longer read would add is their data, not the next headers.
+    const DISTANCE: u64 = 1 << 11;
+
+    /// The number of bytes of such a read.
+    // It holds the headers of at least 16 chunks at that distance, and costs hardly more than a read of 32 bytes.
+    const LEN: u64 = 1 << 15;
+
+    fn get(&self, start: u64, length: u64) -> Option<&[u8]> {
+        let from = usize::try_from(start.checked_sub(self.start)?).ok()?;
+        self.bytes.get(from..)?.get(..usize::try_from(length).ok()?)
+    }
+
+    /// The number of bytes to read at an offset.
+    fn length(&self, start: u64, length: u64) -> u64 {
+        let end = self.start.saturating_add(self.bytes.len() as u64);
+        let is_near = start >= self.start && start <= end.saturating_add(Self::DISTANCE);
+        let is_new = start.saturating_add(length) > self.furthest;
+        if is_near && is_new { length.max(Self::LEN) } else { length }
+    }
+}
+
+/// Bytes of a chunk.
+pub(crate) struct ChunkBytes {
+    pub(crate) bytes: Vec<u8>,
+    /// The number of bytes from the start of the chunk to the end of all chunks, or of its file.
+    pub(crate) room: u64,
+}
+
+impl<R: Read + Seek> Frame<R> {
+    /// Reads the chunk index, with the place or the special value of each chunk.
+    ///
+    /// The index is read in pieces, so memory does not grow with the number of chunks. [`Chunks::get`] reads an entry
+    /// without the ones before it. The chunks themselves are not read; [`Chunks::header`] reads the header of one.
+    ///
+    /// # Errors
+    ///
+    /// [`Malformed`](crate::ErrorKind::Malformed) if the index is not at the place that the header gives, or does not
+    /// have an entry for each chunk, [`Io`](crate::ErrorKind::Io) if it cannot be read.
+    /// [`Unsupported`](crate::ErrorKind::Unsupported) if the index is compressed and the feature `decompress` is off,
+    /// and for frames older than C-Blosc2 2.0.0-rc1. [`TooLarge`](crate::ErrorKind::TooLarge) if the index claims more
+    /// bytes than the [expansion limit](crate::expansion_limit()). The iterator returns an error if a piece of the
+    /// index is damaged.
+    ///
+    /// ```
+    /// use b2nd_frame::{ChunkPlace, Frame};
+    ///
+    /// // To read the bytes of the third chunk with any Blosc2 decompressor.
+    /// let mut frame = Frame::open("tests/data/int32_3x5.b2nd")?;
+    /// let mut chunks = frame.chunks()?;
+    /// let third = chunks.get(2)?.expect("a chunk");
+    /// let header = chunks.header(&third)?.expect("a stored chunk");
+    /// let ChunkPlace::Frame(start) = third.place else { panic!("not in the frame") };
+    /// let file = std::fs::read("tests/data/int32_3x5.b2nd")?;
+    /// let chunk = &file[start as usize..][..header.cbytes];
+    /// assert_eq!((chunk[0], header.nbytes), (5, 32));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn chunks(&mut self) -> Result<Chunks<'_, R>, Error> {
+        let index = if self.header().nbytes > 0 { Some(self.open_index()?) } else { None };
+        Ok(Chunks {
+            frame: self,
+            index,
+            next: 0,
+            piece: Vec::new(),
+            piece_number: None,
+            lookahead: Lookahead::default(),
+            rules: None,
+        })
+    }
+
+    /// Counts the stored and the special chunks.
+    ///
+    /// # Errors
+    ///
+    /// The errors of [`chunks`](Self::chunks) and its iterator.
+    pub fn count_chunks(&mut self) -> Result<ChunkCounts, Error> {
+        let mut counts = ChunkCounts::default();
+        let mut chunks = self.chunks()?;
+        let (len, is_repeated) = (chunks.len(), chunks.is_repeated());
+        while let Some(entry) = chunks.next().transpose()? {
+            let count = counts.of(entry.place);
+            if is_repeated {
+                *count = len;
+                break;
+            }
+            *count += 1;
+        }
+        Ok(counts)
+    }
+
+    fn open_index(&mut self) -> Result<Index, Error> {
+        let first = match self.header().generation {
+            Generation::Present => self.index_bytes(self.header().frame_len)?,
+            // Refused below.
+            _ => Vec::new(),
+        };
+        Index::parse(self.header(), first)
+    }
+
+    /// Bytes of a chunk file of a sparse frame; `None` if the file is missing.
+    pub(crate) fn file_bytes(
+        &self,
+        number: u64,
+        from: u64,
+        length: u64,
+    ) -> Result<Option<ChunkBytes>, Error> {
+        let Some(directory) = self.directory() else {
+            return Err(Error::invalid_input(
+                "the chunks of a sparse frame are only found if it was opened by its path",
+            ));
+        };
+        let path = directory.join(chunk_file::name(number));
+        let unreadable = |error| Error::io("read", &path, error);
+        let Some((mut file, room)) = open_chunk_file(&path).map_err(unreadable)? else { return Ok(None) };
+        let mut bytes = Vec::new();
+        file.seek(SeekFrom::Start(from))
+            .and_then(|_| read_up_to(&mut file, length.min(room.saturating_sub(from)), &mut bytes))
+            .map_err(unreadable)?;
+        Ok(Some(ChunkBytes { bytes, room }))
+    }
+
+    /// The first bytes of the chunk index, which must end at `end` or before.
+    pub(crate) fn index_bytes(&mut self, end: u64) -> Result<Vec<u8>, Error> {
+        let start = index_start(self.header());
+        let length = end.saturating_sub(start).min(Index::FIRST_READ as u64);
+        if length > 0 { self.read_range(start, length) } else { Ok(Vec::new()) }
+    }
+}
+
+impl<R: Read + Seek> Chunks<'_, R> {
+    /// Reads the entry of a chunk by its number; `None` if there are fewer chunks. The position of the iterator does
+    /// not change.
+    ///
+    /// The numbers may be in any order. Each call reads a piece of the index, unless the entry is in the piece that was
+    /// read before.
+    ///
+    /// # Errors
+    ///
+    /// [`Malformed`](crate::ErrorKind::Malformed) if the piece of the index is damaged. After an error there are no
+    /// more entries.
+    ///
+    /// ```
+    /// use b2nd_frame::Frame;
+    ///
+    /// let mut frame = Frame::open("tests/data/int32_3x5.b2nd")?;
+    /// let mut chunks = frame.chunks()?;
+    /// let third = chunks.get(2)?.expect("a chunk");
+    /// let second = chunks.get(1)?.expect("a chunk");
+    /// assert_eq!((third.number, second.number), (2, 1));
+    /// assert_eq!(chunks.get(4)?, None);
+    /// # Ok::<(), b2nd_frame::Error>(())
+    /// ```
+    pub fn get(&mut self, number: u64) -> Result<Option<ChunkEntry>, Error> {
+        let entry = self.entry(number);
+        if entry.is_err() {
+            self.index = None;
+        }
+        entry
+    }
+
+    /// Reads the header of a chunk; `None` if the chunk is not stored. Its values may be wrong: [`checked_header`]
+    /// compares them with the frame.
+    ///
+    /// [`checked_header`]: Self::checked_header
+    ///
+    /// # Errors
+    ///
+    /// [`Malformed`](crate::ErrorKind::Malformed) if the bytes are not a chunk header, or the chunk file of a sparse
+    /// frame is missing. [`InvalidInput`](crate::ErrorKind::InvalidInput) for a sparse frame that was not opened by its
+    /// path.
+    ///
+    /// ```
+    /// use b2nd_frame::{Frame, SpecialValue};
+    ///
+    /// let mut frame = Frame::open("tests/data/peers/special_full.b2nd")?;
+    /// let mut chunks = frame.chunks()?;
+    /// while let Some(entry) = chunks.next().transpose()? {
+    ///     let header = chunks.header(&entry)?.expect("a stored chunk");
+    ///     assert_eq!(header.special, Some(SpecialValue::Value));
+    /// }
+    /// # Ok::<(), b2nd_frame::Error>(())
+    /// ```
+    pub fn header(&mut self, entry: &ChunkEntry) -> Result<Option<ChunkHeader>, Error> {
+        if !entry.is_stored() {
+            return Ok(None);
+        }
+        self.unchecked_header(entry).map(|(header, _)| Some(header))
+    }
+
+    /// Reads the header of a stored chunk, with the room for the chunk.
+    fn unchecked_header(&mut self, entry: &ChunkEntry) -> Result<(ChunkHeader, u64), Error> {
+        let ChunkBytes { bytes, room } = self.stored_bytes(entry, ChunkHeader::MAX_LEN as u64)?;
+        let header = ChunkHeader::parse(&bytes).ok_or_else(|| Error::malformed(not_a_chunk(entry)))?;
+        Ok((header, room))
+    }
+
+    /// Reads the header of a chunk, as [`header`](Self::header) does, and compares it with the frame.
+    ///
+    /// # Errors
+    ///
+    /// The errors of [`header`](Self::header), and [`Malformed`](crate::ErrorKind::Malformed) if the sizes in the
+    /// header contradict the frame or each other. The finding is that of a check with depth
+    /// [`CheckDepth::ChunkHeaders`](crate::CheckDepth::ChunkHeaders).
+    ///
+    /// ```
+    /// use std::io::Cursor;
+    /// use b2nd_frame::Frame;
+    ///
+    /// // Chunk 1 of this file begins at byte 229, and its length is 12 bytes later.
+    /// let mut file = std::fs::read("tests/data/int32_3x5.b2nd")?;
+    /// file[229 + 15] = 0x40;
+    /// let mut frame = Frame::read_at(Cursor::new(file), 0)?;
+    /// let mut chunks = frame.chunks()?;
+    /// let second = chunks.get(1)?.expect("a chunk");
+    /// assert_eq!(chunks.header(&second)?.expect("a stored chunk").cbytes, 1073741888);
+    /// let error = chunks.checked_header(&second).unwrap_err();
+    /// let finding = error.finding().expect("what is wrong");
+    /// assert_eq!(finding.message(), "chunk 1 has 1073741888 bytes, but at most 192 are left for it");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn checked_header(&mut self, entry: &ChunkEntry) -> Result<Option<ChunkHeader>, Error> {
+        if !entry.is_stored() {
+            return Ok(None);
+        }
+        // Kept, so the array's metalayer is parsed once for any number of calls.
+        let frame = &*self.frame;
+        let rules = self.rules.take().unwrap_or_else(|| ChunkRules::new(frame.header(), frame.is_array()));
+        let header = self.valid_header(entry, &rules);
+        self.rules = Some(rules);
+        header.map(Some)
+    }
+
+    /// Reads the header of a stored chunk, and checks it against the rules.
+    pub(crate) fn valid_header(
+        &mut self,
+        entry: &ChunkEntry,
+        rules: &ChunkRules,
+    ) -> Result<ChunkHeader, Error> {
+        let (header, room) = self.unchecked_header(entry)?;
+        let wrong = |why: String| Error::malformed(wrong(entry, &why));
+        rules.check(&header, entry.nbytes, room).map(|()| header).map_err(wrong)
+    }
+
+    /// Reads the stored bytes of a chunk, for a Blosc2 decompressor; `None` if the chunk is not stored: it is special,
+    /// or its entry in the chunk index is invalid.
+    ///
+    /// The header has been compared with the frame, as by [`checked_header`](Self::checked_header). The bytes after the
+    /// header may be damaged.
+    ///
+    /// # Errors
+    ///
+    /// The errors of [`checked_header`](Self::checked_header), also if the file became shorter since it was opened.
+    ///
+    /// ```
+    /// use b2nd_frame::Frame;
+    ///
+    /// let mut frame = Frame::open("tests/data/sparse.b2nd")?;
+    /// let mut chunks = frame.chunks()?;
+    /// let first = chunks.next().expect("a chunk")?;
+    /// let chunk = chunks.compressed(&first)?.expect("a stored chunk");
+    /// assert_eq!(chunk, std::fs::read("tests/data/sparse.b2nd/00000000.chunk")?);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn compressed(&mut self, entry: &ChunkEntry) -> Result<Option<Vec<u8>>, Error> {
+        let Some(ChunkHeader { cbytes, .. }) = self.checked_header(entry)? else { return Ok(None) };
+        self.range(entry, 0..cbytes, cbytes).map(Some)
+    }
+
+    /// A byte range of a stored chunk whose header has been read, and gave it `cbytes` bytes.
+    pub(super) fn range(
+        &mut self,
+        entry: &ChunkEntry,
+        range: Range<usize>,
+        cbytes: usize,
+    ) -> Result<Vec<u8>, Error> {
+        let read = self.bytes(entry, range.start as u64, range.len() as u64)?;
+        let bytes = read.ok_or_else(|| Error::malformed(missing(entry)))?.bytes;
+        if bytes.len() < range.len() {
+            let found = range.start + bytes.len();
+            let why = format!("has {cbytes} bytes, but only {found} can be read");
+            return Err(Error::malformed(wrong(entry, &why)));
+        }
+        Ok(bytes)
+    }
+
+    /// The first bytes of a stored chunk, whose file must be there.
+    pub(crate) fn stored_bytes(&mut self, entry: &ChunkEntry, length: u64) -> Result<ChunkBytes, Error> {
+        self.bytes(entry, 0, length)?.ok_or_else(|| Error::malformed(missing(entry)))
+    }
+
+    /// Up to `length` bytes of a stored chunk from its byte `from` on; `None` if its file is missing.
+    pub(crate) fn bytes(
+        &mut self,
+        entry: &ChunkEntry,
+        from: u64,
+        length: u64,
+    ) -> Result<Option<ChunkBytes>, Error> {
+        match entry.place {
+            ChunkPlace::Frame(start) => {
+                let room = self.end().saturating_sub(start);
+                let length = length.min(room.saturating_sub(from));
+                Ok(Some(ChunkBytes { bytes: self.near(start.saturating_add(from), length)?, room }))
+            }
+            ChunkPlace::File(number) => self.frame.file_bytes(number, from, length),
+            ChunkPlace::Special(_) | ChunkPlace::Invalid(_) => {
+                Ok(Some(ChunkBytes { bytes: Vec::new(), room: 0 }))
+            }
+        }
+    }
+
+    /// Bytes of the frame that are before the end of the chunks.
+    fn near(&mut self, start: u64, length: u64) -> Result<Vec<u8>, Error> {
+        if let Some(bytes) = self.lookahead.get(start, length) {
+            return Ok(bytes.to_vec());
+        }
+        let longest = self.lookahead.length(start, length).min(self.end().saturating_sub(start));
+        let bytes = self.frame.read_range(start, longest)?;
+        // Not kept: to copy that many bytes costs more than to read the next header.
+        if length > Lookahead::LEN {
+            return Ok(bytes);
+        }
+        let furthest = self.lookahead.furthest.max(if longest > length { start + longest } else { 0 });
+        self.lookahead = Lookahead { start, bytes, furthest };
+        Ok(self.lookahead.get(start, length).unwrap_or_default().to_vec())
+    }
+
+    /// The number of chunks.
+    pub(crate) fn len(&self) -> u64 {
+        self.index.as_ref().map_or(0, Index::len)
+    }
+
+    /// Whether all entries are the same.
+    pub(crate) fn is_repeated(&self) -> bool {
+        self.index.as_ref().is_some_and(Index::is_repeated)
+    }
+
+    /// The byte of the frame at which the chunks end.
+    pub(crate) fn end(&self) -> u64 {
+        index_start(self.frame.header())
+    }
+
+    /// The chunk index; `None` if there are no chunks.
+    pub(crate) fn index(&self) -> Option<&Index> {
+        self.index.as_ref()
+    }
+
+    /// The bytes of an entry in the piece that was read last.
+    pub(crate) fn entry_bytes(&self, number: u64) -> [u8; ENTRY_LEN] {
+        self.index.as_ref().map(|index| index.entry_bytes(number, &self.piece)).unwrap_or_default()
+    }
+
+    /// The value of a special entry with other bits besides those of its special value; `None` for any other entry. It
+    /// must be the entry that was read last.
+    // No writer sets such bits, and C-Blosc2 does not look at them: the entry of a stored chunk, whose high byte was
+    // damaged, is read as a special chunk.
+    pub(crate) fn other_bits(&self, entry: &ChunkEntry) -> Option<i64> {
+        let ChunkPlace::Special(special) = entry.place else { return None };
+        let value = i64::from_le_bytes(self.entry_bytes(entry.number));
+        (EntryValue::Special(special).value() != value).then_some(value)
+    }
+
+    fn entry(&mut self, number: u64) -> Result<Option<ChunkEntry>, Error> {
+        let Some(index) = &self.index else { return Ok(None) };
+        if number >= index.len() {
+            return Ok(None);
+        }
+        let piece_number = number / index.piece_len();
+        // The last piece only, so memory does not grow with the index.
+        if self.piece_number != Some(piece_number) {
+            self.piece = index.piece(piece_number, |start, length| self.frame.read_range(start, length))?;
+            self.piece_number = Some(piece_number);
+        }
+        Ok(Some(index.entry(number, &self.piece, self.frame.header())))
+    }
+}
+
+impl<R: Read + Seek> Iterator for Chunks<'_, R> {
+    type Item = Result<ChunkEntry, Error>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let entry = self.get(self.next).transpose();
+        self.next = self.next.saturating_add(1);
+        entry
+    }
+
+    fn nth(&mut self, count: usize) -> Option<Self::Item> {
+        self.next = self.next.saturating_add(count as u64);
+        self.next()
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        let left = self.index.as_ref().map_or(0, |index| index.len().saturating_sub(self.next));
+        // An error is the last item.
+        (usize::from(left > 0), usize::try_from(left).ok())
+    }
+}
+
+impl<R: Read + Seek> FusedIterator for Chunks<'_, R> {}

@@ -1,0 +1,70 @@
+//! Chunks, decompressed.
+
+use std::io::{Read, Seek};
+
+use b2nd_chunk::{ChunkHeader, Decompressor};
+
+use crate::chunk::entry::{ChunkEntry, ChunkPlace};
+use crate::chunk::expansion::{repeated, zeroed};
+use crate::chunk::special_item::one_item;
+use crate::error::Error;
+use crate::read::chunks::Chunks;
+
+use crate::chunk::chunk_rules::{check_support, damaged, not_a_chunk, rule, unread, wrong, wrong_place};
+
+impl<R: Read + Seek> Chunks<'_, R> {
+    /// Reads the data of a chunk, decompressed: block after block, as [`Block`](b2nd_serde::geometry::Block) describes
+    /// it. The items of a constant chunk are generated; items that were never written become zeros.
+    ///
+    /// To read items of an array, use [`Frame::slice`](crate::Frame::slice). A chunk of a few stored bytes can
+    /// decompress to 2 GiB. [`ChunkEntry::nbytes`] and [`ChunkHeader::nbytes`] give the size in advance.
+    ///
+    /// # Errors
+    ///
+    /// The errors of [`compressed`](Self::compressed). [`Malformed`](crate::ErrorKind::Malformed) if the chunk is
+    /// damaged, or its entry in the chunk index is invalid. [`Unsupported`](crate::ErrorKind::Unsupported) if its codec
+    /// or a filter is a plugin, or if its size is not known. [`TooLarge`](crate::ErrorKind::TooLarge) if there is not
+    /// enough memory.
+    ///
+    /// ```
+    /// use b2nd_frame::Frame;
+    ///
+    /// let mut frame = Frame::open("tests/data/int32_3x5.b2nd")?;
+    /// let mut chunks = frame.chunks()?;
+    /// let first = chunks.get(0)?.expect("a chunk");
+    /// let data = chunks.decompressed(&first)?;
+    /// // Each block has two items of four bytes.
+    /// assert_eq!((data.len(), &data[..8]), (32, &[0, 0, 0, 0, 1, 0, 0, 0][..]));
+    /// # Ok::<(), b2nd_frame::Error>(())
+    /// ```
+    pub fn decompressed(&mut self, entry: &ChunkEntry) -> Result<Vec<u8>, Error> {
+        let item = match entry.place {
+            ChunkPlace::Frame(_) | ChunkPlace::File(_) => return self.decompressed_bytes(entry),
+            ChunkPlace::Special(special) => {
+                let typesize = usize::try_from(self.frame.header().typesize).unwrap_or(1);
+                one_item(special, typesize).map_err(|why| unread(entry, &why))?
+            }
+            ChunkPlace::Invalid(value) => return Err(Error::malformed(wrong_place(entry, value))),
+        };
+        let nbytes = entry.nbytes.and_then(|nbytes| usize::try_from(nbytes).ok());
+        let unknown = || unread(entry, "repeats one value, but its number of items is not stored");
+        repeated(&item, nbytes.ok_or_else(unknown)?)
+    }
+
+    /// The data of a stored chunk.
+    fn decompressed_bytes(&mut self, entry: &ChunkEntry) -> Result<Vec<u8>, Error> {
+        let chunk = self.compressed(entry)?.unwrap_or_default();
+        let header = ChunkHeader::parse(&chunk).ok_or_else(|| Error::malformed(not_a_chunk(entry)))?;
+        rule(header.check_table(&chunk)).map_err(|why| Error::malformed(wrong(entry, &why)))?;
+        if header.special.is_some() {
+            return repeated(chunk.get(header.header_len..).unwrap_or_default(), header.nbytes);
+        }
+        if header.has_table() {
+            check_support(&header).map_err(|why| unread(entry, &why))?;
+        }
+        let mut data = zeroed(header.nbytes)?;
+        let decompressed = Decompressor::new().decompress_into(&chunk, &mut data);
+        decompressed.map_err(|error| Error::malformed(damaged(entry, &error.message().to_string())))?;
+        Ok(data)
+    }
+}

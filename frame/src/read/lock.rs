@@ -1,0 +1,161 @@
+//! The lock file that serializes access to a frame.
+//!
+//! C-Blosc2 takes a `flock` on the file `NAME.b2lock` beside a frame, or on `.b2lock` in the directory of a sparse
+//! frame: shared to read, exclusive to write. The file remains after the lock is released.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+#[cfg(not(target_family = "wasm"))]
+use fs4::{FileExt, TryLockError};
+#[cfg(target_family = "wasm")]
+use without::{FileExt, TryLockError};
+
+use crate::error::Error;
+use crate::read::open::{PAUSE, open_at_once};
+use crate::read::source::read_up_to;
+
+const SUFFIX: &str = ".b2lock";
+
+/// The offset in the lock file of the counter of writes: 8 bytes in the byte order of the machine.
+const COUNTER_AT: u64 = 8;
+
+/// The lock file of a frame with its header in the file `path`. It is beside the file itself, not beside a symbolic
+/// link.
+pub(crate) fn sidecar(path: &Path, is_sparse: bool) -> PathBuf {
+    let target = path.is_symlink().then(|| fs::canonicalize(path).ok()).flatten();
+    let path = target.as_deref().unwrap_or(path);
+    if is_sparse {
+        return path.with_file_name(SUFFIX);
+    }
+    let mut name = path.as_os_str().to_owned();
+    name.push(SUFFIX);
+    name.into()
+}
+
+/// Whether there is a deadline, and it has passed.
+pub(crate) fn is_over(deadline: Option<Instant>) -> bool {
+    deadline.is_some_and(|deadline| Instant::now() >= deadline)
+}
+
+/// A locked lock file. Dropping it releases the lock.
+#[derive(Debug)]
+pub(crate) struct Lock(File);
+
+impl Drop for Lock {
+    /// Unlocks the file. Closing it is not enough, because a child process can still have it open.
+    fn drop(&mut self) {
+        // An error has no remedy. The system releases the lock when no process has the file open.
+        let _ = FileExt::unlock(&self.0);
+    }
+}
+
+impl Lock {
+    /// Takes the lock of a reader if there is a lock file, and waits for it until the deadline. Without a deadline it
+    /// waits forever.
+    pub(crate) fn take_shared(
+        path: &Path,
+        is_sparse: bool,
+        deadline: Option<Instant>,
+    ) -> Result<Option<Self>, Error> {
+        let path = sidecar(path, is_sparse);
+        // Without a lock file, or permission to read it, the frame can still be read.
+        let Ok(sidecar) = open_at_once(&path) else { return Ok(None) };
+        loop {
+            // `File::try_lock_shared` of the standard library needs a newer compiler than our `rust-version`.
+            match FileExt::try_lock_shared(&sidecar) {
+                Ok(()) => return Ok(Some(Self(sidecar))),
+                Err(TryLockError::WouldBlock) if !is_over(deadline) => std::thread::sleep(PAUSE),
+                Err(TryLockError::WouldBlock) => return Err(Error::locked(path)),
+                // A system without locks can still read the frame.
+                Err(TryLockError::Error(error)) if error.kind() == io::ErrorKind::Unsupported => {
+                    return Ok(None);
+                }
+                Err(TryLockError::Error(error)) => return Err(Error::io("lock", &path, error)),
+            }
+        }
+    }
+}
+
+/// The lock of a writer, held until this is dropped.
+#[derive(Debug)]
+pub(crate) struct ExclusiveLock {
+    lock: Lock,
+    path: PathBuf,
+}
+
+impl ExclusiveLock {
+    /// Takes the lock if there is a lock file. It never waits.
+    pub(crate) fn take(path: &Path, is_sparse: bool) -> Result<Option<Self>, Error> {
+        let path = sidecar(path, is_sparse);
+        let sidecar = match OpenOptions::new().read(true).write(true).open(&path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound || is_too_long(&error) => return Ok(None),
+            file => file.map_err(|error| Error::io("open the lock file", &path, error))?,
+        };
+        match FileExt::try_lock(&sidecar) {
+            Ok(()) => Ok(Some(Self { lock: Lock(sidecar), path })),
+            Err(TryLockError::WouldBlock) => Err(Error::locked(path)),
+            Err(TryLockError::Error(error)) => Err(Error::io("lock", &path, error)),
+        }
+    }
+
+    /// Increments the counter, so other processes read the frame again. In a file that is too short the counter is 0.
+    pub(crate) fn raise_counter(&mut self) -> Result<(), Error> {
+        let Self { lock: Lock(sidecar), path } = self;
+        raise_counter(sidecar).map_err(|error| Error::io("write the lock file", path, error))
+    }
+}
+
+fn raise_counter(sidecar: &mut File) -> io::Result<()> {
+    let mut counter = Vec::new();
+    sidecar.seek(SeekFrom::Start(COUNTER_AT))?;
+    read_up_to(sidecar, 8, &mut counter)?;
+    let counter = counter.try_into().map_or(0, u64::from_ne_bytes);
+    let raised = counter.wrapping_add(1);
+    sidecar.seek(SeekFrom::Start(COUNTER_AT))?;
+    sidecar.write_all(&raised.to_ne_bytes())
+}
+
+/// Whether the name of the lock file is longer than the system allows, so the file cannot exist.
+fn is_too_long(error: &io::Error) -> bool {
+    #[cfg(unix)]
+    let too_long = libc::ENAMETOOLONG;
+    // ERROR_INVALID_NAME: the name is too long. (A path that is too long gives `NotFound` on Windows.)
+    #[cfg(not(unix))]
+    let too_long = 123;
+    error.raw_os_error() == Some(too_long)
+}
+
+/// A system without locks: a frame with a lock file can be read, but not written. A write despite a lock of other
+/// processes would be worse than an error.
+#[cfg(target_family = "wasm")]
+mod without {
+    use std::fs::File;
+    use std::io::{self, ErrorKind};
+
+    /// The same type as in fs4. Without locks, only `Error` occurs.
+    #[derive(Debug)]
+    #[allow(dead_code, reason = "the same as where there are locks")]
+    pub(super) enum TryLockError {
+        Error(io::Error),
+        WouldBlock,
+    }
+
+    pub(super) trait FileExt {
+        fn try_lock(&self) -> Result<(), TryLockError> {
+            Err(TryLockError::Error(ErrorKind::Unsupported.into()))
+        }
+
+        fn try_lock_shared(&self) -> Result<(), TryLockError> {
+            Err(TryLockError::Error(ErrorKind::Unsupported.into()))
+        }
+
+        fn unlock(&self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    impl FileExt for File {}
+}

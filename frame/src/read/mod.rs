@@ -1,0 +1,17 @@
+//! An opened frame: its bytes, its chunks, and the lock beside it.
+
+// Each module imports only from those above it.
+pub(crate) mod source;
+
+pub(crate) mod open;
+
+pub(crate) mod chunks;
+
+pub(crate) mod blocks;
+
+#[cfg(feature = "decompress")]
+mod decompressed;
+
+pub(crate) mod lock;
+
+pub(crate) mod stable_read;

@@ -1,0 +1,295 @@
+//! Opening a frame with few reads, often a single one of 512 bytes.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, ErrorKind, Read, Seek, SeekFrom};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use crate::chunk_file::SPARSE_INDEX;
+use crate::code::FindingCode;
+use crate::error::Error;
+use crate::finding::Place;
+use crate::header::frame::Frame;
+use crate::header::frame_header::{HEADER_LEN_OFFSET, cut_short, not_a_frame, too_long};
+use crate::read::source::{available, read_once, read_up_to};
+
+/// The number of bytes of the first read, enough for the header of every ordinary array.
+const FIRST_READ: u64 = 512;
+
+impl<R> Frame<R> {
+    /// The stored bytes of the frame: its length, or the lengths of all files in the folder of a sparse frame.
+    ///
+    /// ```
+    /// use b2nd_frame::Frame;
+    ///
+    /// assert_eq!(Frame::open("tests/data/int32_3x5.b2nd")?.stored_len(), 520);
+    /// let sparse = Frame::open("tests/data/sparse.b2nd")?;
+    /// assert!(sparse.stored_len() > sparse.header().frame_len);
+    /// # Ok::<(), b2nd_frame::Error>(())
+    /// ```
+    #[must_use]
+    pub fn stored_len(&self) -> u64 {
+        let folder = self.path().and_then(Path::parent).filter(|_| self.header().is_sparse());
+        let files = folder.and_then(|folder| fs::read_dir(folder).ok()).into_iter().flatten();
+        let lengths = files.filter_map(|file| Some(file.ok()?.metadata().ok()?.len()));
+        lengths.fold(self.header().frame_len, u64::saturating_add)
+    }
+}
+
+/// The pause between two attempts to read while a writer is at work.
+pub(crate) const PAUSE: Duration = Duration::from_millis(1);
+
+impl Frame {
+    /// Reads the header of a frame in a file, or in the directory of a sparse frame.
+    ///
+    /// It reads 512 bytes, and the rest if the header is longer. If another process is writing the file, the header may
+    /// be half-written; [`open_stable`](Self::open_stable) avoids this.
+    ///
+    /// The frames in a zip file are listed by [`zip_members`](crate::zip_members), those of a store by
+    /// [`Store::open`](crate::Store::open).
+    ///
+    /// # Errors
+    ///
+    /// - [`Io`](crate::ErrorKind::Io) if the file cannot be read. A pipe or a device gives this error, and never makes
+    ///   the call wait.
+    /// - [`Malformed`](crate::ErrorKind::Malformed) if it is not a frame, or is shorter than its frame in two reads.
+    /// - [`Changing`](crate::ErrorKind::Changing) if it becomes shorter while it is read.
+    ///
+    /// ```
+    /// use b2nd_frame::Frame;
+    ///
+    /// let frame = Frame::open("tests/data/sparse.b2nd")?;
+    /// assert!(frame.header().is_sparse());
+    /// assert_eq!(frame.path().unwrap().file_name().unwrap(), "chunks.b2frame");
+    /// # Ok::<(), b2nd_frame::Error>(())
+    /// ```
+    pub fn open(path: impl AsRef<Path>) -> Result<Self, Error> {
+        let path = path.as_ref();
+        match Self::open_file(path) {
+            // Only after a failure, because for a file this call would be wasted.
+            Err(_) if path.is_dir() => {
+                let advice = "; `Store::open` opens the folder of a store";
+                let file = file_with_header(path).map_err(|error| error.advise(advice))?;
+                let frame = Self::open_file(&file)?;
+                Ok(Self { by_directory: true, ..frame })
+            }
+            result => result,
+        }
+    }
+
+    fn open_file(path: &Path) -> Result<Self, Error> {
+        let read = |file: File| {
+            let prefix = read_once(FIRST_READ, |bytes| read_start(&file, bytes)).map_err(Error::reading)?;
+            Self::begin_with(prefix, file, 0)
+        };
+        match open_at_once(path).map_err(Error::reading).and_then(read) {
+            Ok(frame) => Ok(Self { path: Some(path.into()), ..frame }),
+            // Only if a file cannot be read, ask whether it is a pipe or a device.
+            Err(_) if fs::metadata(path).is_ok_and(|metadata| !metadata.is_file() && !metadata.is_dir()) => {
+                Err(not_a_file(path))
+            }
+            Err(error) => Err(error.at(Some(path))),
+        }
+    }
+
+    /// This frame with its whole file in memory, if a single read covers it. The file is read again, so its header may
+    /// differ by now.
+    pub(crate) fn in_memory(&self) -> Result<Option<Frame<io::Cursor<Vec<u8>>>>, Error> {
+        if self.header().frame_len >= FIRST_READ {
+            return Ok(None);
+        }
+        let read = read_once(FIRST_READ, |bytes| read_start(&self.reader, bytes));
+        let file = read.map_err(|error| self.unreadable(error))?;
+        // The buffer is full, so the file may go on after it.
+        if file.len() as u64 == FIRST_READ {
+            return Ok(None);
+        }
+        let Self { ref header, ref bytes, ref section, offset, ref path, by_directory, reader: _ } = *self;
+        let (header, bytes, section, path) = (header.clone(), bytes.clone(), section.clone(), path.clone());
+        Ok(Some(Frame { header, bytes, section, offset, path, by_directory, reader: io::Cursor::new(file) }))
+    }
+}
+
+/// The error of a path that names a pipe, a socket or a device.
+pub(crate) fn not_a_file(path: &Path) -> Error {
+    Error::io("read", path, io::Error::new(ErrorKind::InvalidInput, "neither a file nor a directory"))
+}
+
+/// Opens a file for reading without blocking, so a FIFO cannot hang us.
+pub(crate) fn open_at_once(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.read(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::custom_flags(&mut options, libc::O_NONBLOCK);
+    match options.open(path) {
+        // The content must first be fetched, for example from tape. Wait for it.
+        Err(error) if error.kind() == ErrorKind::WouldBlock => File::open(path),
+        file => file,
+    }
+}
+
+/// Opens a chunk file, and returns its length; `None` if it is missing. A directory or a pipe is not a chunk file,
+/// whatever its name.
+pub(crate) fn open_chunk_file(path: &Path) -> io::Result<Option<(File, u64)>> {
+    match open_at_once(path).and_then(|file| Ok((file.metadata()?, file))) {
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        // Windows does not open a directory as a file.
+        Err(_) if path.is_dir() => Ok(None),
+        opened => opened.map(|(metadata, file)| metadata.is_file().then_some((file, metadata.len()))),
+    }
+}
+
+/// Reads the first bytes of a file by position. A pipe has no positions and gives an error.
+// One system call, where a seek and a read would be two.
+fn read_start(file: &File, bytes: &mut [u8]) -> io::Result<usize> {
+    #[cfg(unix)]
+    return std::os::unix::fs::FileExt::read_at(file, bytes, 0);
+    #[cfg(not(unix))]
+    {
+        let mut file = file;
+        file.seek(SeekFrom::Start(0))?;
+        file.read(bytes)
+    }
+}
+
+/// Whether a path is the directory of a sparse frame.
+///
+/// ```
+/// use b2nd_frame::is_sparse_frame;
+///
+/// assert!(is_sparse_frame("tests/data/sparse.b2nd"));
+/// assert!(!is_sparse_frame("tests/data"));
+/// assert!(!is_sparse_frame("tests/data/int32_3x5.b2nd"));
+/// ```
+pub fn is_sparse_frame(path: impl AsRef<Path>) -> bool {
+    path.as_ref().join(SPARSE_INDEX).is_file()
+}
+
+/// The path itself, or for a directory the file with the header in it.
+pub(crate) fn file_with_header(path: &Path) -> Result<PathBuf, Error> {
+    if !path.is_dir() {
+        return Ok(path.into());
+    }
+    let file = path.join(SPARSE_INDEX);
+    if file.exists() {
+        return Ok(file);
+    }
+    let text = format!("a directory without {SPARSE_INDEX}, so not a sparse frame");
+    Err(Error::io("read", path, io::Error::new(ErrorKind::NotFound, text)))
+}
+
+impl<R: Read + Seek> Frame<R> {
+    /// Reads the header of a frame that begins at an offset of a file, such as a member of a zip.
+    ///
+    /// The frame keeps the reader, to read its chunks and trailer later; a `&mut` reader works too. This function reads
+    /// as many bytes as [`open`](Frame::open).
+    ///
+    /// # Errors
+    ///
+    /// As [`open`](Frame::open).
+    ///
+    /// ```
+    /// use b2nd_frame::Frame;
+    ///
+    /// let mut bytes = b"something before ".to_vec();
+    /// let offset = bytes.len() as u64;
+    /// bytes.extend(std::fs::read("tests/data/int32_3x5.b2nd")?);
+    ///
+    /// let frame = Frame::read_at(std::io::Cursor::new(bytes), offset)?;
+    /// assert_eq!(frame.array()?.expect("an array").shape(), [3, 5]);
+    /// assert_eq!(frame.offset(), offset);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn read_at(mut reader: R, offset: u64) -> Result<Self, Error> {
+        let prefix = read_first(&mut reader, offset, FIRST_READ)?;
+        Self::begin_with(prefix, reader, offset)
+    }
+
+    /// Reads the rest of a header.
+    fn begin_with(prefix: Vec<u8>, mut reader: R, offset: u64) -> Result<Self, Error> {
+        let is_zip = prefix.starts_with(b"PK");
+        let frame = match read_on(prefix, &mut reader, offset, u64::MAX, u64::MAX) {
+            // A writer may have written the new header, but not yet the rest of the file.
+            Err(error) if error.is_about(FindingCode::Truncated) => {
+                read(&mut reader, offset, u64::MAX, u64::MAX)
+            }
+            Err(error) if is_zip => Err(error.advise("; `zip_members` lists the frames in a zip file")),
+            result => result,
+        }?;
+        Ok(frame.map_reader(|()| reader))
+    }
+}
+
+/// Reads a header of at most `longest` bytes, and checks that the frame fits the rest of the file, or the next `limit`
+/// bytes.
+pub(crate) fn read(
+    reader: &mut (impl Read + Seek),
+    offset: u64,
+    limit: u64,
+    longest: u64,
+) -> Result<Frame<()>, Error> {
+    let prefix = read_first(reader, offset, FIRST_READ.min(limit))?;
+    read_on(prefix, reader, offset, limit, longest)
+}
+
+/// Continues [`read`] after the first bytes.
+fn read_on(
+    mut prefix: Vec<u8>,
+    reader: &mut (impl Read + Seek),
+    offset: u64,
+    limit: u64,
+    longest: u64,
+) -> Result<Frame<()>, Error> {
+    let mut parsed = Frame::parse(&prefix);
+    match &parsed {
+        // The first read has the whole frame, so nothing can be cut off.
+        Ok(frame) if frame.header().frame_len <= prefix.len() as u64 => {
+            return parsed.map(|frame| Frame { offset, ..frame });
+        }
+        Err(error) if error.needed().is_none() => return parsed,
+        _ => {}
+    }
+    // Asking for the length of the file costs a call, so it comes only here.
+    let available = available(reader, offset).map_err(Error::reading)?.min(limit);
+    while let Some(needed) = parsed.as_ref().err().and_then(Error::needed) {
+        if needed as u64 > longest {
+            let longest = usize::try_from(longest).unwrap_or(usize::MAX);
+            return Err(Error::malformed(too_long(Place::Header, HEADER_LEN_OFFSET as u64, longest, needed)));
+        }
+        if needed as u64 > available || available == 0 {
+            break;
+        }
+        reader
+            .seek(SeekFrom::Start(offset.saturating_add(prefix.len() as u64)))
+            .and_then(|_| read_up_to(reader, needed as u64, &mut prefix))
+            .map_err(Error::reading)?;
+        if prefix.len() < needed {
+            // The file has become shorter since it was measured.
+            return Err(Error::changing(None));
+        }
+        parsed = Frame::parse(&prefix);
+    }
+    let (bound, expected) = match &parsed {
+        Ok(frame) => ("", frame.header().frame_len),
+        Err(error) => match error.needed() {
+            Some(_) if available == 0 => {
+                let why = if offset == 0 { "the file is empty" } else { "the file ends before it" };
+                return Err(Error::malformed(not_a_frame(why)));
+            }
+            Some(needed) => ("at least ", needed as u64),
+            None => return parsed,
+        },
+    };
+    if expected > available {
+        return Err(Error::malformed(cut_short(bound, expected, available)));
+    }
+    parsed.map(|frame| Frame { offset, ..frame })
+}
+
+/// Reads up to `length` bytes at an offset with one call.
+fn read_first(reader: &mut (impl Read + Seek), offset: u64, length: u64) -> Result<Vec<u8>, Error> {
+    reader
+        .seek(SeekFrom::Start(offset))
+        .and_then(|_| read_once(length, |bytes| reader.read(bytes)))
+        .map_err(Error::reading)
+}

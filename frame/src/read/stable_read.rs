@@ -1,0 +1,78 @@
+//! Reading the header of a frame that another process may be writing.
+
+use std::path::Path;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::code::FindingCode;
+use crate::error::{Error, ErrorKind};
+use crate::finding::{Finding, first_error};
+use crate::header::array_rules::agreement;
+use crate::header::frame::Frame;
+use crate::read::lock::{Lock, is_over};
+use crate::read::open::{PAUSE, file_with_header};
+
+impl Frame {
+    /// Reads the header of a frame that another process may be writing. It reads until two reads agree, and the array's
+    /// metalayer agrees with the header.
+    ///
+    /// A single read can give a half-written shape or, more often, a shape whose chunks are not all written yet. If the
+    /// frame has a `.b2lock` file, which C-Blosc2 creates if locking is on, its shared lock is held during the reads.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Changing`] if this takes longer than `patience`: another process is writing, or was interrupted.
+    /// [`check`](crate::check()) distinguishes the two. [`ErrorKind::Locked`] if another process holds the lock for
+    /// that time. Also the errors of [`open`](Self::open).
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use b2nd_frame::Frame;
+    ///
+    /// let frame = Frame::open_stable("tests/data/int32_3x5.b2nd", Duration::from_secs(1))?;
+    /// assert_eq!(frame.array()?.expect("an array").shape(), [3, 5]);
+    /// # Ok::<(), b2nd_frame::Error>(())
+    /// ```
+    pub fn open_stable(path: impl AsRef<Path>, patience: Duration) -> Result<Self, Error> {
+        let path = path.as_ref();
+        // No deadline if `patience` is longer than the clock can represent.
+        let deadline = Instant::now().checked_add(patience);
+        // The frame type determines the lock file, and no writer changes it. If the header cannot be read yet, a
+        // directory must be a sparse frame.
+        let is_sparse = Self::open(path).map_or(path.is_dir(), |frame| frame.header().is_sparse());
+        let file = file_with_header(path)?;
+        let _lock = Lock::take_shared(&file, is_sparse, deadline)?;
+        let mut before: Option<Self> = None;
+        loop {
+            let (frame, error) = match Self::open(path) {
+                Ok(frame) => {
+                    let error = frame.disagreement();
+                    let is_same = before.as_ref().is_some_and(|before| before.bytes == frame.bytes);
+                    if is_same && error.is_none() {
+                        return Ok(frame);
+                    }
+                    (Some(frame), error)
+                }
+                Err(error) if error.is_about(FindingCode::NotAFrame) => return Err(error),
+                Err(error) if error.kind() == ErrorKind::Changing => (None, None),
+                Err(error) => (None, Some(error.into_finding()?)),
+            };
+            let is_first = before.is_none() && frame.is_some();
+            before = frame;
+            match error {
+                // Without a writer two reads are enough, even with a patience of 0.
+                None if is_first => {}
+                error if is_over(deadline) => return Err(Error::changing(error)),
+                _ => thread::sleep(PAUSE),
+            }
+        }
+    }
+
+    /// The first error in the array's metalayer, or in its agreement with the header.
+    fn disagreement(&self) -> Option<Finding> {
+        match self.read_array() {
+            Ok(array) => first_error(&agreement(&array?, self.header())).cloned(),
+            Err(finding) => Some(finding),
+        }
+    }
+}

@@ -1,0 +1,628 @@
+//! The header of a damaged frame: its values, its metalayers and the array, as far as they can be read or restored.
+
+use core::cmp::Reverse;
+use core::fmt;
+use core::ops::Range;
+use std::io::{Read, Seek};
+
+use b2nd_serde::dtype::Dtype;
+use b2nd_serde::{MAX_NDIM, Meta, Shapes, take_from_slice, to_vec};
+use memchr::memmem;
+
+use b2nd_chunk::header::VERSIONS;
+use b2nd_chunk::{ChunkHeader, Filter};
+
+use crate::error::Error;
+use crate::finding::Escaped;
+use crate::header::fields::{Generation, HeaderField};
+use crate::header::frame::Frame;
+use crate::header::frame_header::{MAGIC, MAGIC_OFFSET, MAX_HEADER_LEN, not_a_frame};
+use crate::header::header_builder::{Compression, HeaderBuilder};
+use crate::header::header_rules::MAX_PARAMETER;
+use crate::header::section::{
+    ARRAY_NAME, ARRAY_NAMES, CONTENT_HEADER, INDEX_HEADER, LIST_HEADER, MAX_NAME_LEN, OFFSET_LEN, Section,
+    SectionRules,
+};
+use crate::messagepack::marker::Marker;
+use crate::salvage::damaged_file::DamagedFile;
+use crate::salvage::order::{TYPESIZE, signature};
+use crate::salvage::salvage_report::{MAGIC_NAME, Notes, Restored};
+use crate::trailer::frame_trailer::VERSION;
+use crate::write::frame_plan::{self, Sizes, check_compression};
+
+/// The longest header that is searched if its length is not known.
+const FIRST_READ: u64 = 1 << 16;
+
+/// The first bytes of a trailer: its marker, its version, and the marker of its section.
+pub(super) const TRAILER_START: [u8; 3] = [Marker::FixArray(4).to_u8(), VERSION, Marker::FixArray(3).to_u8()];
+
+/// Whether bytes begin like a trailer, with at most one damaged byte.
+pub(super) fn is_trailer(bytes: &[u8]) -> bool {
+    let agreeing = bytes.iter().zip(TRAILER_START).filter(|&(&byte, right)| byte == right);
+    agreeing.count() + 1 >= TRAILER_START.len()
+}
+
+/// A metalayer with a readable name.
+pub(super) struct Layer {
+    pub(super) name: Vec<u8>,
+    /// The possible byte ranges of its content, the most likely one first.
+    pub(super) contents: Vec<Range<usize>>,
+}
+
+/// The metalayers of a section.
+pub(super) struct Layers {
+    pub(super) layers: Vec<Layer>,
+    /// The offset of the end of the last content.
+    pub(super) end: usize,
+}
+
+/// An entry of the index of metalayers.
+struct LayerEntry {
+    name: Range<usize>,
+    offset: usize,
+}
+
+impl Layers {
+    /// Reads the section that begins at `start`. Offsets count from the first byte.
+    pub(super) fn read(bytes: &[u8], start: usize, most: usize) -> Self {
+        let mut entries = Vec::new();
+        let mut at = start + INDEX_HEADER;
+        while let Some(entry) = layer_entry(bytes, at).filter(|_| entries.len() < most) {
+            at = entry.name.end + OFFSET_LEN;
+            entries.push(entry);
+        }
+        let mut end = at + LIST_HEADER;
+        let mut layers = Vec::new();
+        for (number, entry) in entries.iter().enumerate() {
+            let next = entries.get(number + 1).map(|next| next.offset);
+            let contents = contents(bytes, [entry.offset, end], next);
+            end = contents.first().map_or(end, |content| content.end);
+            let name = bytes.get(entry.name.clone()).unwrap_or_default();
+            // A name ends before a NUL, as in C.
+            let name = name.split(|&byte| byte == 0).next().unwrap_or_default().to_vec();
+            layers.push(Layer { name, contents });
+        }
+        Self { layers, end }
+    }
+}
+
+/// Reads an entry, if its name, its marker or its offset identifies one.
+fn layer_entry(bytes: &[u8], at: usize) -> Option<LayerEntry> {
+    let read = |len: usize| {
+        let name = at + 1..at + 1 + len;
+        let offset = bytes.get(name.end + 1..)?.first_chunk().map(|&offset| i32::from_be_bytes(offset))?;
+        Some(LayerEntry { name, offset: usize::try_from(offset).unwrap_or(usize::MAX) })
+    };
+    let has_marker = |entry: &LayerEntry| bytes.get(entry.name.end) == Some(&Marker::I32.to_u8());
+    let has_content = |entry: &LayerEntry| bytes.get(entry.offset) == Some(&Marker::Bin32.to_u8());
+    let stated = match Marker::from_u8(*bytes.get(at)?) {
+        Marker::FixStr(len) => read(len.into()),
+        _ => None,
+    };
+    let is_entry = |entry: &LayerEntry| has_marker(entry) || has_content(entry);
+    // The length of the name may be damaged. Then each length is tried, and both the marker of the offset and the
+    // marker of the content must be right.
+    stated
+        .filter(is_entry)
+        .or_else(|| (0..=MAX_NAME_LEN).filter_map(read).find(|entry| has_marker(entry) && has_content(entry)))
+}
+
+/// The possible byte ranges of a metalayer's content. It starts at its offset or at the end of the content before it,
+/// and has its stated length or ends at the next content or at the end of the bytes.
+fn contents(bytes: &[u8], starts: [usize; 2], next: Option<usize>) -> Vec<Range<usize>> {
+    let mut found = Vec::new();
+    let has_marker = |&start: &usize| bytes.get(start) == Some(&Marker::Bin32.to_u8());
+    let [stated, after] = starts;
+    // Without a marker, a place counts only if the offset and the end of the content before agree on it.
+    let starts = starts.into_iter().filter(|start| has_marker(start) || stated == after);
+    for start in starts {
+        let begin = start.saturating_add(CONTENT_HEADER);
+        let length = bytes.get(start.saturating_add(1)..).and_then(<[u8]>::first_chunk);
+        let length = length.and_then(|&length| usize::try_from(i32::from_be_bytes(length)).ok());
+        let stated = length.map(|length| begin.saturating_add(length));
+        let ends = [stated, next, Some(bytes.len())].into_iter().flatten();
+        for end in ends.filter(|&end| end >= begin && end <= bytes.len()) {
+            if !found.contains(&(begin..end)) {
+                found.push(begin..end);
+            }
+        }
+    }
+    found
+}
+
+/// Entries of the array's metalayer that the caller knows.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct ArrayEntries {
+    pub(crate) shape: Option<Vec<i64>>,
+    pub(crate) chunkshape: Option<Vec<i32>>,
+    pub(crate) blockshape: Option<Vec<i32>>,
+    pub(crate) dtype: Option<String>,
+}
+
+impl ArrayEntries {
+    /// Whether no entry is given.
+    pub(super) fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// The metalayer with the given entries, and the old ones for the rest.
+    pub(super) fn apply(&self, old: Option<&Meta>) -> Result<Meta, Error> {
+        let Self { shape, chunkshape, blockshape, dtype } = self;
+        if let Some(old) = old.filter(|_| self.is_empty()) {
+            return Ok(old.clone());
+        }
+        let shapes = old.map(Meta::shapes);
+        let dtype = dtype.clone().or_else(|| Some(old?.dtype()?.to_owned()));
+        let shape = shape.as_deref().or(shapes.map(|shapes| shapes.shape));
+        let chunkshape = chunkshape.as_deref().or(shapes.map(|shapes| shapes.chunkshape));
+        let blockshape = blockshape.as_deref().or(shapes.map(|shapes| shapes.blockshape));
+        let (Some(shape), Some(chunkshape), Some(blockshape), Some(dtype)) =
+            (shape, chunkshape, blockshape, dtype)
+        else {
+            return Err(Error::array_unknown(
+                "the array's metalayer cannot be read: give its shape, chunk shape, block shape and dtype",
+            ));
+        };
+        // NumPy's names such as `uint16` become type strings. A text that is not a dtype is refused later.
+        let dtype = dtype.parse::<Dtype>().map_or(dtype, |dtype| dtype.type_string().to_string());
+        Meta::new(Shapes { shape, chunkshape, blockshape }, &dtype).map_err(Error::array_unknown)
+    }
+}
+
+/// The entries that are given, such as `shape [3, 5]`.
+impl fmt::Display for ArrayEntries {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { shape, chunkshape, blockshape, dtype } = self;
+        let entries = [
+            shape.as_ref().map(|shape| format!("shape {shape:?}")),
+            chunkshape.as_ref().map(|chunkshape| format!("chunkshape {chunkshape:?}")),
+            blockshape.as_ref().map(|blockshape| format!("blockshape {blockshape:?}")),
+            dtype.as_ref().map(|dtype| format!("dtype {dtype}")),
+        ];
+        f.write_str(&entries.into_iter().flatten().collect::<Vec<_>>().join(", "))
+    }
+}
+
+/// The metalayer of an array, and its bytes.
+type ArrayMetalayer = (Meta, Vec<u8>);
+
+/// Reads the metalayer of an array, if it has a valid geometry. Stale bytes after its entries are dropped.
+fn read_array(content: &[u8]) -> Option<ArrayMetalayer> {
+    let is_valid =
+        |meta: &Meta| meta.geometry().is_ok() && meta.dtype_format().is_none_or(|format| format == 0);
+    read_any_array(content).filter(|(meta, _)| is_valid(meta))
+}
+
+/// Reads the metalayer of an array with any geometry and dtype format: the caller can replace wrong entries.
+fn read_any_array(content: &[u8]) -> Option<ArrayMetalayer> {
+    let (meta, rest) = take_from_slice::<Meta>(content).ok()?;
+    let bytes = content.get(..content.len() - rest.len())?;
+    Some((meta, bytes.to_vec()))
+}
+
+/// Reads the metalayer of an array after restoring its markers and counts. The number of dimensions is the one with
+/// which most of these bytes are right already.
+fn restore_array(content: &[u8]) -> Option<ArrayMetalayer> {
+    let mut restored: Vec<(usize, Vec<u8>)> =
+        (0..=MAX_NDIM).filter_map(|rank| with_markers(content, rank)).collect();
+    restored.sort_by_key(|&(nwrong, _)| nwrong);
+    restored.into_iter().find_map(|(_, bytes)| read_array(&bytes))
+}
+
+/// The metalayer of layout `b2nd` with all markers and counts overwritten, and how many of them were wrong; `None` if
+/// most were.
+// Widths are fixed, so every marker and count follows from the number of dimensions and from the length of the content.
+// They are the bytes that do not depend on the values.
+fn with_markers(content: &[u8], rank: u8) -> Option<(usize, Vec<u8>)> {
+    let metalayer = |value: i8, dtype: &str| {
+        let (shape, chunkshape) = (vec![i64::from(value); rank.into()], vec![i32::from(value); rank.into()]);
+        to_vec(&(0_u8, rank, shape, &chunkshape, &chunkshape, 0_u8, dtype)).ok()
+    };
+    let dtype_len = content.len().checked_sub(metalayer(0, "")?.len())?;
+    let [first, second] = [metalayer(0, &"a".repeat(dtype_len))?, metalayer(-1, &"b".repeat(dtype_len))?];
+    let (mut nmarkers, mut nwrong, mut bytes) = (0, 0, content.to_vec());
+    let markers = bytes.iter_mut().zip(&first).zip(&second).filter(|((_, first), second)| first == second);
+    for ((byte, &right), _) in markers {
+        nmarkers += 1;
+        nwrong += usize::from(*byte != right);
+        *byte = right;
+    }
+    (nwrong * 2 <= nmarkers).then_some((nwrong, bytes))
+}
+
+/// The values of a header: for each field, the bytes at its place.
+pub(super) struct Values {
+    bytes: Vec<u8>,
+    /// Whether more than half of the fixed bytes are wrong. Then no value of the header is used.
+    pub(super) is_lost: bool,
+}
+
+/// The fixed bytes of a header: offset, value and the name of the part.
+fn fixed(generation: Generation) -> impl Iterator<Item = (usize, u8, &'static str)> {
+    let array = (0, generation.marker().to_u8(), "the header");
+    let markers = HeaderField::ALL.iter().filter_map(move |&field| {
+        let encoding = field.encoding();
+        Some((field.offset(generation)?.checked_sub(1)?, encoding.marker?, encoding.name))
+    });
+    let magic =
+        MAGIC.iter().zip(HeaderField::Magic.present_offset()..).map(|(&byte, at)| (at, byte, MAGIC_NAME));
+    [array].into_iter().chain(markers).chain(magic)
+}
+
+/// The generation whose fixed bytes agree best with a damaged header; the present one in case of a tie.
+fn generation(prefix: &[u8]) -> Generation {
+    let right = |&generation: &Generation| {
+        fixed(generation).filter(|&(at, byte, _)| prefix.get(at) == Some(&byte)).count()
+    };
+    // In a tie, `max_by_key` returns the last one, the present generation.
+    Generation::ALL.into_iter().max_by_key(right).unwrap_or(Generation::Present)
+}
+
+impl Values {
+    /// Reads the values of the header at the start of `prefix`, and adds the restored bytes to `restored`.
+    fn read(prefix: &[u8], restored: &mut Vec<Restored>) -> Self {
+        let mut bytes = prefix.to_vec();
+        bytes.resize(Generation::Present.head_len(), 0);
+        let fixed = || fixed(Generation::Present);
+        let wrong: Vec<_> = fixed().filter(|&(at, byte, _)| bytes.get(at) != Some(&byte)).collect();
+        if wrong.len() * 2 > fixed().count() {
+            restored.push(Restored::Header);
+            return Self { bytes: Vec::new(), is_lost: true };
+        }
+        for (at, byte, what) in wrong {
+            if let Some(slot) = bytes.get_mut(at) {
+                restored.push(Restored::Byte { part: what, offset: at, bytes: [*slot, byte] });
+                *slot = byte;
+            }
+        }
+        Self { bytes, is_lost: false }
+    }
+
+    /// The header that begins with these values, if nothing else in it is damaged.
+    fn head(&self, prefix: &[u8]) -> Option<Frame<()>> {
+        let rest = prefix.get(self.bytes.len()..)?;
+        Frame::parse(&[&self.bytes, rest].concat()).ok()
+    }
+
+    /// A value that is an integer; 0 if the header is lost.
+    pub(super) fn number(&self, field: HeaderField) -> i64 {
+        let at = field.present_offset();
+        let bytes = self.bytes.get(at..at + field.encoding().len).unwrap_or_default();
+        // Sign extension: the values are big-endian integers of 2, 4 or 8 bytes.
+        let start = if bytes.first().is_some_and(|&byte| byte > 0x7f) { -1 } else { 0 };
+        bytes.iter().fold(start, |number, &byte| number << 8 | i64::from(byte))
+    }
+
+    /// A length in the header; 0 if it is negative.
+    pub(super) fn length(&self, field: HeaderField) -> u64 {
+        u64::try_from(self.number(field)).unwrap_or_default()
+    }
+
+    /// Whether the header says that there are vlmetalayers.
+    pub(super) fn has_vlmetalayers(&self) -> bool {
+        self.bytes.get(HeaderField::HasVlmetalayers.present_offset()) == Some(&Marker::True.to_u8())
+    }
+
+    /// The compression of new chunks; the defaults of python-blosc2 if a reader rejects any parameter.
+    fn compression(&self, restored: &mut Vec<Restored>) -> Compression {
+        let header = self.alone().and_then(|header| Frame::parse(&header).ok());
+        let compression = header.map(|Frame { header, .. }| Compression {
+            codec: header.codec,
+            codec_meta: header.codec_meta,
+            level: header.level,
+            split_mode: header.split_mode,
+            filters: header.pipeline().collect(),
+            uses_dictionary: header.uses_dictionary,
+        });
+        let is_read = |compression: &Compression| {
+            let is_short = |filter: &Filter| filter.meta <= MAX_PARAMETER;
+            check_compression(compression).is_ok() && compression.filters.iter().all(is_short)
+        };
+        compression.filter(is_read).unwrap_or_else(|| {
+            if !self.is_lost {
+                restored.push(Restored::Compression);
+            }
+            Compression::default()
+        })
+    }
+
+    /// The values as a header without metalayers.
+    fn alone(&self) -> Option<Vec<u8>> {
+        let mut builder = HeaderBuilder::new();
+        for &field in HeaderField::ALL {
+            let at = field.present_offset();
+            builder.set(field, self.bytes.get(at..at + field.encoding().len)?);
+        }
+        builder.set(HeaderField::HasVlmetalayers, &[Marker::False.to_u8()]);
+        let section = Section::build(&SectionRules::HEADER, builder.len(), &[])?;
+        builder.finish(&section, 0)
+    }
+}
+
+/// A damaged header, with an array that is known and the values that could be restored.
+pub(super) struct DamagedHeader {
+    /// The first bytes of the file, which must stay the same.
+    pub(super) prefix: Vec<u8>,
+    pub(super) values: Values,
+    pub(super) dtype: Option<Dtype>,
+    pub(super) compression: Compression,
+    /// The names and the contents of the metalayers that the new frame keeps.
+    layers: Vec<(Vec<u8>, Vec<u8>)>,
+    pub(super) is_sparse: bool,
+    /// The possible lengths of the header, the most likely one first.
+    pub(super) header_lens: Vec<u64>,
+    /// The sizes of items, blocks and chunks for each possible typesize, the most likely one first.
+    pub(super) sizes: Vec<Sizes>,
+    /// The number of chunks, which is the same for all typesizes.
+    pub(super) nchunks: u64,
+}
+
+impl DamagedHeader {
+    /// Reads the header at the start of a file, with the entries of the array that are `given`.
+    pub(super) fn read<R: Read + Seek>(
+        file: &mut DamagedFile<'_, R>,
+        given: &ArrayEntries,
+        notes: &mut Notes,
+    ) -> Result<Self, Error> {
+        let mut prefix = file.read(0, FIRST_READ)?;
+        if generation(&prefix) != Generation::Present {
+            return Err(Error::unsupported("frames older than C-Blosc2 2.0.0-rc1 cannot be salvaged"));
+        }
+        let values = Values::read(&prefix, &mut notes.restored);
+        let stated = values.length(HeaderField::HeaderLen);
+        if stated > FIRST_READ && stated <= MAX_HEADER_LEN as u64 {
+            prefix = file.read(0, stated)?;
+        }
+        if prefix.is_empty() {
+            return Err(Error::malformed(not_a_frame("the file is empty")));
+        }
+        let stated = usize::try_from(stated).ok();
+        let stated = stated.filter(|len| (Generation::Present.head_len()..=MAX_HEADER_LEN).contains(len));
+        let mut found = find(&prefix, stated, values.is_lost, notes);
+        let meta = match given.apply(found.array.as_ref()) {
+            Err(_) if values.is_lost && given.is_empty() => {
+                return Err(Error::malformed(not_a_frame(
+                    "its first bytes are not those of a header; if they are lost, give the shape, chunk shape, block \
+                     shape and dtype of the array",
+                )));
+            }
+            Err(_) if values.head(&prefix).is_some_and(|head| head.array_metalayer().is_none()) => {
+                return Err(Error::unsupported("the frame has no array, so it cannot be salvaged"));
+            }
+            meta => meta?,
+        };
+        let geometry = meta.geometry().map_err(|error| {
+            Error::array_unknown(format_args!("the array's metalayer: {error}; give the entry that is wrong"))
+        })?;
+        if found.array.as_ref() != Some(&meta) {
+            notes.restored.push(Restored::Array(given.to_string()));
+            let bytes = to_vec(&meta).map_err(|error| Error::encode(ARRAY_NAME, error))?;
+            found.layers.retain(|(name, _)| !is_array_name(name));
+            found.layers.insert(0, (ARRAY_NAME.into(), bytes));
+        }
+        let dtype = dtype_with_items(&meta)?;
+        let sizes = possible_sizes(&meta, dtype.as_ref(), &values)?;
+        if let (Some(_), Some(dtype), Some(first)) = (&given.dtype, &dtype, sizes.first()) {
+            let (found, expected) = (dtype.item_size(), first.typesize as usize);
+            // The sizes of the header show which dtypes are impossible, and a wrong one makes garbage of all items.
+            if found != expected {
+                return Err(Error::invalid_input(format_args!(
+                    "dtype {dtype} has items of {found} bytes, but by its header the array has items of {expected}"
+                )));
+            }
+        }
+        let found_len = (found.end > 0).then_some(found.end);
+        let mut header_lens: Vec<u64> =
+            [stated, found_len].into_iter().flatten().map(|len| len as u64).collect();
+        header_lens.dedup();
+        if header_lens.is_empty() {
+            // The offset of the first chunk.
+            for sizes in &sizes {
+                header_lens.extend(file.search(TYPESIZE, &signature(sizes))?.map(|first| first - TYPESIZE));
+            }
+        }
+        let compression = values.compression(&mut notes.restored);
+        let (layers, nchunks, is_sparse) = (found.layers, geometry.nchunks(), file.directory().is_some());
+        Ok(Self { prefix, values, dtype, compression, layers, is_sparse, header_lens, sizes, nchunks })
+    }
+
+    /// The values and the metalayers of a header with these sizes, of the old frame or of the new one.
+    pub(super) fn build(&self, sizes: &Sizes) -> Result<(HeaderBuilder, Vec<u8>), Error> {
+        let builder = frame_plan::header(sizes, self.is_sparse, &self.compression, false);
+        let layers: Vec<_> = self.layers.iter().map(|(name, content)| (&name[..], &content[..])).collect();
+        let section = Section::build(&SectionRules::HEADER, builder.len(), &layers);
+        section.map(|section| (builder, section)).ok_or_else(too_large)
+    }
+
+    /// The header of a frame whose chunks are between `header_len` and `end`.
+    pub(super) fn head(
+        &self,
+        sizes: &Sizes,
+        header_len: u64,
+        end: u64,
+        frame_len: u64,
+    ) -> Result<Frame<()>, Error> {
+        let (builder, section) = self.build(sizes)?;
+        let mut head = Frame::parse(&builder.finish(&section, frame_len).ok_or_else(too_large)?)?;
+        head.header.header_len = usize::try_from(header_len).unwrap_or(usize::MAX);
+        head.header.frame_len = frame_len;
+        // In a sparse frame, the bytes of the chunks are not in this file.
+        let cbytes = if self.is_sparse { u64::MAX } else { end.saturating_sub(header_len) };
+        head.header.cbytes = i64::try_from(cbytes).unwrap_or(i64::MAX);
+        Ok(head)
+    }
+
+    /// The first size in the header that contradicts the array.
+    pub(super) fn contradiction(&self, sizes: &Sizes) -> Option<String> {
+        let is_wrong = |(field, right): &(HeaderField, i64)| self.values.number(*field) != *right;
+        let (field, right) = in_header(sizes).into_iter().find(is_wrong).filter(|_| !self.values.is_lost)?;
+        let (name, found) = (field.encoding().name, self.values.number(field));
+        Some(format!(
+            "{name} is {found} in the header, but the array needs {right}: if a shape is wrong, give the right one"
+        ))
+    }
+}
+
+/// The dtype of an array, which must be known and without Python objects.
+fn dtype_with_items(meta: &Meta) -> Result<Option<Dtype>, Error> {
+    let dtype = meta.parse_dtype().map_err(|error| {
+        Error::array_unknown(format_args!(
+            "dtype: {error}; no reader opens an array of an unknown dtype, so give the dtype"
+        ))
+    })?;
+    if dtype.as_ref().is_some_and(Dtype::has_objects) {
+        return Err(Error::unsupported(
+            "the items are Python objects (|O): the file holds their addresses in a process that has ended",
+        ));
+    }
+    Ok(dtype)
+}
+
+fn too_large() -> Error {
+    Error::too_large("the metalayers are too long for a header")
+}
+
+/// The array, and the metalayers that can be read.
+#[derive(Default)]
+struct FoundMetalayers {
+    array: Option<Meta>,
+    layers: Vec<(Vec<u8>, Vec<u8>)>,
+    /// The end of the last metalayer.
+    end: usize,
+}
+
+fn is_array_name(name: &[u8]) -> bool {
+    ARRAY_NAMES.iter().any(|array| array.as_bytes() == name)
+}
+
+/// Finds the metalayers by their index. If the index does not lead to the array's metalayer, it searches for the bytes
+/// of that metalayer.
+fn find(prefix: &[u8], stated: Option<usize>, is_lost: bool, notes: &mut Notes) -> FoundMetalayers {
+    let start = Generation::Present.head_len();
+    // Another frame in the file has metalayers too: bytes from its magic on do not belong to this frame.
+    let next = prefix.get(start..).and_then(|rest| memmem::find(rest, MAGIC));
+    let own = prefix.get(..next.map_or(prefix.len(), |at| start + at - MAGIC_OFFSET)).unwrap_or(prefix);
+    // The header's own length may be wrong, and cut off the last metalayer. So all bytes of the frame are tried too.
+    let mut limits = [stated.filter(|&len| len <= prefix.len()), Some(own.len())];
+    let by_contents = Layers::read(own, start, SectionRules::HEADER.max_count.into()).end;
+    if begins_chunk(prefix, by_contents) && stated.is_some_and(|stated| !begins_chunk(prefix, stated)) {
+        // A chunk begins after the contents, but none at the stated length: that length is wrong, so try it last.
+        limits.reverse();
+    }
+    // A metalayer that can be read unchanged, with either length, is better than a restored one, and that is better
+    // than one with wrong entries.
+    let readings: [Reading; 3] = [read_array, restore_array, read_any_array];
+    for read in readings {
+        for bytes in limits.into_iter().flatten().filter_map(|limit| prefix.get(..limit)) {
+            if let Some(found) = find_by_index(bytes, read, notes) {
+                return found;
+            }
+        }
+    }
+    // If the header is lost, the bytes found may belong to another frame, such as another member of a zip.
+    let Some((meta, content, end)) = search(own, start).filter(|_| !is_lost) else {
+        return FoundMetalayers::default();
+    };
+    notes.restored.push(Restored::MetalayerIndex);
+    FoundMetalayers { array: Some(meta), layers: [(ARRAY_NAME.into(), content)].into(), end }
+}
+
+/// Finds the metalayers by their index; `None` if none of them describes the array.
+fn find_by_index(bytes: &[u8], read: Reading, notes: &mut Notes) -> Option<FoundMetalayers> {
+    let Layers { layers, end } =
+        Layers::read(bytes, Generation::Present.head_len(), SectionRules::HEADER.max_count.into());
+    let (number, (meta, array)) = array_of(bytes, &layers, read)?;
+    let mut found = Vec::new();
+    for (at, Layer { mut name, contents }) in layers.into_iter().enumerate() {
+        let mut contents = contents.into_iter().filter_map(|range| bytes.get(range));
+        if at == number {
+            if !is_array_name(&name) {
+                notes.restored.push(Restored::ArrayName);
+                name = ARRAY_NAME.into();
+            }
+            if !contents.any(|content| content.starts_with(&array)) {
+                notes.restored.push(Restored::ArrayMarkers);
+            }
+            found.push((name, array.clone()));
+        } else if let Some(content) = contents.next() {
+            found.push((name, content.to_vec()));
+        } else {
+            let name = Escaped(&String::from_utf8_lossy(&name)).to_string();
+            notes.lose_metalayer(name, "its content cannot be found in the header");
+        }
+    }
+    Some(FoundMetalayers { array: Some(meta), layers: found, end })
+}
+
+/// Whether a chunk of a version that C-Blosc2 has written to frames begins here.
+pub(super) fn begins_chunk(prefix: &[u8], at: usize) -> bool {
+    let header = prefix.get(at..).and_then(ChunkHeader::parse);
+    header.is_some_and(|header| VERSIONS.contains(&header.version))
+}
+
+/// A way to read the bytes of an array's metalayer: unchanged or restored.
+type Reading = fn(&[u8]) -> Option<ArrayMetalayer>;
+
+/// The metalayer that describes the array: its number, the array and its bytes. A metalayer with another name counts
+/// only if none with the right name can be read.
+fn array_of(bytes: &[u8], layers: &[Layer], read: Reading) -> Option<(usize, ArrayMetalayer)> {
+    let of_name = |is_named: bool| {
+        let layers = layers.iter().enumerate().filter(|(_, layer)| is_array_name(&layer.name) == is_named);
+        let mut contents =
+            layers.flat_map(|(number, layer)| layer.contents.iter().map(move |range| (number, range)));
+        contents.find_map(|(number, range)| Some((number, read(bytes.get(range.clone())?)?)))
+    };
+    of_name(true).or_else(|| of_name(false))
+}
+
+/// Looks for the bytes of an array's metalayer. Returns the array, its bytes, and their end.
+fn search(prefix: &[u8], start: usize) -> Option<(Meta, Vec<u8>, usize)> {
+    (start..prefix.len()).find_map(|at| {
+        let bytes = prefix.get(at..)?;
+        // A short test before the long one, as it runs at each byte: a fixarray, version 0, the rank, and a fixarray
+        // of that length.
+        let [marker, 0, rank, vector, ..] = *bytes else { return None };
+        if marker & 0xf0 != 0x90 || vector.checked_sub(rank) != Some(0x90) {
+            return None;
+        }
+        let (meta, rest) = take_from_slice::<Meta>(bytes).ok()?;
+        let content = bytes.get(..bytes.len() - rest.len())?;
+        meta.geometry().ok().map(|_| (meta, content.to_vec(), at + content.len()))
+    })
+}
+
+/// The values of an array with these sizes in a header. `nbytes` is the last one, as it follows from the others.
+pub(super) fn in_header(sizes: &Sizes) -> [(HeaderField, i64); 4] {
+    [
+        (HeaderField::Typesize, sizes.typesize.into()),
+        (HeaderField::Blocksize, sizes.blocksize.into()),
+        (HeaderField::Chunksize, sizes.chunksize.into()),
+        (HeaderField::Nbytes, sizes.nbytes),
+    ]
+}
+
+/// The sizes for each possible type size: that of the dtype, and that of the header.
+fn possible_sizes(meta: &Meta, dtype: Option<&Dtype>, values: &Values) -> Result<Vec<Sizes>, Error> {
+    let stated = usize::try_from(values.number(HeaderField::Typesize)).ok();
+    let typesizes = [dtype.map(Dtype::item_size), stated];
+    let mut possible = Vec::new();
+    let mut error = None;
+    for typesize in typesizes.into_iter().flatten().filter(|&typesize| typesize > 0) {
+        match Sizes::new(meta, typesize) {
+            Ok(sizes) => possible.push(sizes),
+            Err(why) => error = error.or(Some(why)),
+        }
+    }
+    // Each size in the header that agrees is a vote. The sort keeps the order of equals, so the dtype wins a tie.
+    possible.sort_by_key(|sizes| {
+        let is_right = |&(field, right): &(HeaderField, i64)| values.number(field) == right;
+        Reverse(in_header(sizes).into_iter().filter(is_right).count())
+    });
+    possible.dedup_by_key(|sizes| sizes.typesize);
+    if possible.is_empty() {
+        let unknown =
+            || Error::array_unknown("neither the dtype nor the header says how many bytes an item has");
+        return Err(error.map_or_else(unknown, Error::array_unknown));
+    }
+    Ok(possible)
+}

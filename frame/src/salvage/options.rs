@@ -1,0 +1,299 @@
+//! The salvage of a damaged frame.
+
+use core::ops::ControlFlow;
+use std::fs::File;
+use std::io::{self, Read, Seek};
+use std::path::Path;
+use std::time::Instant;
+
+use b2nd_chunk::SpecialValue;
+
+use crate::check::Check;
+use crate::edit::attributes::{OldFrame, keep};
+use crate::error::Error;
+use crate::header::array_rules::can_be_nan;
+use crate::header::frame::Frame;
+use crate::progress::Progress;
+use crate::read::lock::Lock;
+use crate::salvage::damaged_file::DamagedFile;
+use crate::salvage::header_repair::ArrayEntries;
+use crate::salvage::salvage_report::{Notes, SalvageReport};
+use crate::salvage::saved_frame::{plan, save};
+use crate::salvage::survey::Survey;
+use crate::write::destination::Destination;
+use crate::write::frame_writer::FrameWriter;
+use crate::write::output::Output;
+
+/// A salvage: a new frame of the undamaged parts of a damaged one.
+///
+/// The damaged frame is never changed. It must hold an array, and be no older than C-Blosc2 2.0.0-rc1.
+///
+/// | damaged part | treatment |
+/// |---|---|
+/// | header | Markers at known places are restored, and sizes are computed from the rest of the frame. |
+/// | array's metalayer | Its markers are restored. Entries that cannot be read or are wrong must be [given](Self::shape). |
+/// | chunk index | It is searched for in the whole file. An entry is accepted if it leads to a valid chunk. Without an index, the positions of chunks are not known: see [`assume_order`](Self::assume_order). |
+/// | chunks | Each one is decompressed, and copied as it is. A size in its header is restored if the chunk is whole with it, and so is a filter if the chunk then has those of the other chunks; the chunk is then reported as [unverified](SalvageReport::unverified). So is every uncompressed chunk, if other bytes of the chunks or of their index are damaged. The dictionary flag is cleared if the data is not compressed. Any other damaged chunk is lost, and [filled](Self::fill). |
+/// | trailer | Vlmetalayers that can be read are kept. |
+///
+/// A chunk that this crate cannot decompress, because its codec or filter is a plugin, is copied, and
+/// [reported](SalvageReport::unverified). Without the feature `decompress`, that is every compressed chunk.
+///
+/// If chunks are lost, the new frame records it: the vlmetalayer `b2nd_salvage` lists them, and a
+/// [`check`](crate::check()) warns of it ([`Salvaged`](crate::FindingCode::Salvaged)).
+///
+/// It needs memory for one chunk and its blocks, as [`CheckDepth::ChunkData`](crate::CheckDepth::ChunkData) does, for four
+/// copies of the header and the trailer, 64 bytes for each chunk of the array, and a text for each range of lost or
+/// restored chunks.
+///
+/// ```
+/// use b2nd_frame::{Frame, Salvage};
+///
+/// # let folder = tempfile::tempdir()?;
+/// # let (damaged, new) = (folder.path().join("damaged.b2nd"), folder.path().join("new.b2nd"));
+/// // A size in the header, and the flags of chunk 1, which begins at byte 229.
+/// let mut file = std::fs::read("tests/data/int32_3x5.b2nd")?;
+/// file[61] = 7;
+/// file[229 + 2] = 0x95;
+/// std::fs::write(&damaged, file)?;
+///
+/// let (frame, report) = Salvage::open(&damaged)?.apply(&new)?;
+/// assert_eq!(frame.array()?.expect("an array").shape(), [3, 5]);
+/// assert_eq!(report.restored[0].to_string(), "chunksize was 7, and is 32");
+/// assert_eq!((report.lost[0].first, report.lost_count()), (1, 1));
+/// assert_eq!(report.lost[0].why, "it has block 0 at byte 3 of it, but must have it at 48 or after, and before 64");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+#[must_use = "nothing is written without `apply`"]
+pub struct Salvage<'p, R = File> {
+    file: DamagedFile<'p, R>,
+    given: ArrayEntries,
+    fill: Fill,
+    assumes_order: bool,
+}
+
+/// The value of the items of lost chunks.
+// Not a `SpecialValue`: a repeated item would need its value, and python-blosc2 shows the content of uninitialized
+// memory for items that were never written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Fill {
+    /// Zero.
+    #[default]
+    Zeros,
+    /// NaN: only for the dtypes `<f4` and `<f8`, where all readers agree on its bytes.
+    Nan,
+}
+
+impl Fill {
+    pub(super) fn special(self) -> SpecialValue {
+        match self {
+            Self::Zeros => SpecialValue::Zeros,
+            Self::Nan => SpecialValue::Nan,
+        }
+    }
+}
+
+impl Salvage<'_> {
+    /// Opens the damaged frame in a file, or in the directory of a sparse frame, for a salvage.
+    ///
+    /// # Errors
+    ///
+    /// [`Io`](crate::ErrorKind::Io) if the file cannot be read.
+    pub fn open(path: impl AsRef<Path>) -> Result<Self, Error> {
+        DamagedFile::open(path.as_ref()).map(Self::new)
+    }
+}
+
+impl<'p, R: Read + Seek> Salvage<'p, R> {
+    fn new(file: DamagedFile<'p, R>) -> Self {
+        Self { file, given: ArrayEntries::default(), fill: Fill::default(), assumes_order: false }
+    }
+
+    /// Opens the damaged frame at an offset of a file, such as a member of a zip file, for a salvage. The chunks of a
+    /// sparse frame are found only if it is opened by its path, with [`open`](Salvage::open).
+    ///
+    /// At an offset above 0, the frame is taken to end where the next frame in the file begins. Otherwise the chunk
+    /// index of the next frame could be mistaken for the index of this one.
+    ///
+    /// # Errors
+    ///
+    /// [`Io`](crate::ErrorKind::Io) if the file cannot be read.
+    pub fn read_at(reader: R, offset: u64) -> Result<Self, Error> {
+        let file = DamagedFile::new(reader, offset)?;
+        Ok(Self::new(if offset == 0 { file } else { file.up_to_next_frame()? }))
+    }
+
+    /// Sets the shape of the array, instead of the one in its metalayer.
+    ///
+    /// If the metalayer cannot be read at all, [`chunkshape`](Self::chunkshape), [`blockshape`](Self::blockshape) and
+    /// [`dtype`](Self::dtype) are needed too. The shape must have as many chunks as the chunk index. After an
+    /// interrupted resize, give the old or the new shape, whichever has that many chunks.
+    pub fn shape(mut self, shape: &[i64]) -> Self {
+        self.given.shape = Some(shape.into());
+        self
+    }
+
+    /// Sets the chunk shape, instead of the one in the metalayer.
+    pub fn chunkshape(mut self, chunkshape: &[i32]) -> Self {
+        self.given.chunkshape = Some(chunkshape.into());
+        self
+    }
+
+    /// Sets the block shape, instead of the one in the metalayer.
+    pub fn blockshape(mut self, blockshape: &[i32]) -> Self {
+        self.given.blockshape = Some(blockshape.into());
+        self
+    }
+
+    /// Sets the dtype, instead of the one in the metalayer.
+    pub fn dtype(mut self, dtype: impl Into<String>) -> Self {
+        self.given.dtype = Some(dtype.into());
+        self
+    }
+
+    /// Sets the value of the items of lost chunks.
+    pub fn fill(mut self, fill: Fill) -> Self {
+        self.fill = fill;
+        self
+    }
+
+    /// If there is no chunk index, uses the n-th chunk of the file as chunk n of the array.
+    ///
+    /// Writers store the chunks in this order at first. But a special chunk takes no bytes in the file, so every chunk
+    /// after it gets a wrong place. Replaced and inserted chunks are at the end of the file. Without this call, a frame
+    /// without a chunk index is an error, [`OrderUnknown`](crate::ErrorKind::OrderUnknown), so no chunk gets a wrong
+    /// place.
+    ///
+    /// Damaged bytes between two chunks count as at least one lost chunk. Long ones count as several, if the array has
+    /// that many chunks.
+    ///
+    /// The files of a sparse frame are numbered in the order in which C-Blosc2 first stored the chunks. The numbers are
+    /// not the positions of the chunks: a chunk of zeros has no file, and gets the next free number when it is stored.
+    /// A gap in the file numbers counts as a lost chunk. But if any file number is not below the number of chunks, the
+    /// numbers are ignored, and the files are taken in order.
+    pub fn assume_order(mut self) -> Self {
+        self.assumes_order = true;
+        self
+    }
+
+    /// Sets a progress callback. It receives the number of chunk bytes saved so far, and can stop the salvage, as with
+    /// [`Rewrite::on_progress`](crate::Rewrite::on_progress).
+    pub fn on_progress(mut self, report: impl FnMut(u64) -> ControlFlow<()> + 'p) -> Self {
+        self.file.progress = Progress::new(report);
+        self
+    }
+
+    /// Finds the array and the places of its chunks. The chunks are not read, and nothing is written.
+    ///
+    /// # Errors
+    ///
+    /// The errors of [`preview`](Self::preview), except those about chunks.
+    ///
+    /// ```
+    /// use b2nd_frame::{ErrorKind, Salvage};
+    /// use std::io::Cursor;
+    ///
+    /// let mut cut = std::fs::read("tests/data/int32_3x5.b2nd")?;
+    /// cut.truncate(400);
+    /// let salvage = || Salvage::read_at(Cursor::new(&cut), 0);
+    /// assert_eq!(salvage()?.locate().unwrap_err().kind(), ErrorKind::OrderUnknown);
+    /// salvage()?.assume_order().locate()?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn locate(mut self) -> Result<(), Error> {
+        let survey = self.survey(&mut Notes::default())?;
+        plan(&survey).map(drop)
+    }
+
+    /// Reads and decompresses all chunks, and reports what [`apply`](Self::apply) would save. Nothing is written.
+    ///
+    /// # Errors
+    ///
+    /// The errors of [`apply`](Self::apply), except those about the lock and about writing.
+    pub fn preview(mut self) -> Result<SalvageReport, Error> {
+        let mut notes = Notes::default();
+        let survey = self.survey(&mut notes)?;
+        let plan = plan(&survey)?;
+        // `apply` uses the same writer. Here it writes into nothing, so a preview cannot differ.
+        let output = Output::contiguous(io::empty(), plan.header_len())?;
+        let mut writer = FrameWriter::new(output, plan);
+        save(&mut self.file, &survey, self.fill.special(), &mut writer, &mut notes)?;
+        Ok(notes.report(Frame::parse(&writer.header()?)?))
+    }
+
+    /// Writes the new frame to a path that must not exist yet, and opens it. The frame type stays the same.
+    ///
+    /// The frame is written under a temporary name, checked, and renamed, as by a [`Rewrite`](crate::Rewrite). If
+    /// nothing can be saved, nothing is written.
+    ///
+    /// # Errors
+    ///
+    /// - [`ArrayUnknown`] if the array's metalayer cannot be read or is wrong, and the right entries were not given.
+    /// - [`OrderUnknown`] if there is no chunk index, and the order was not assumed.
+    /// - [`InvalidInput`] if the dtype or the fill value does not fit the array.
+    /// - [`Unsupported`] if nothing can be saved, the frame has no array, or the items are Python objects (`|O`).
+    /// - [`TooLarge`] if the new frame would be larger than the format or the limits of this crate allow.
+    /// - [`Malformed`] if it is not a frame, or the new frame would be damaged too.
+    /// - [`Exists`] if the path exists.
+    /// - [`Locked`] if another process holds the lock of the damaged frame.
+    /// - [`Changing`] if the damaged frame was changed during the salvage.
+    /// - [`Stopped`] if the callback of [`on_progress`](Self::on_progress) stopped it.
+    /// - [`Io`] if a file cannot be read or written.
+    ///
+    /// [`ArrayUnknown`]: crate::ErrorKind::ArrayUnknown
+    /// [`OrderUnknown`]: crate::ErrorKind::OrderUnknown
+    /// [`InvalidInput`]: crate::ErrorKind::InvalidInput
+    /// [`Unsupported`]: crate::ErrorKind::Unsupported
+    /// [`TooLarge`]: crate::ErrorKind::TooLarge
+    /// [`Malformed`]: crate::ErrorKind::Malformed
+    /// [`Exists`]: crate::ErrorKind::Exists
+    /// [`Locked`]: crate::ErrorKind::Locked
+    /// [`Changing`]: crate::ErrorKind::Changing
+    /// [`Stopped`]: crate::ErrorKind::Stopped
+    /// [`Io`]: crate::ErrorKind::Io
+    pub fn apply(mut self, to: impl AsRef<Path>) -> Result<(Frame, SalvageReport), Error> {
+        let is_sparse = self.file.directory().is_some();
+        // First, so a path that exists does not make a long salvage fail at its end.
+        let destination = Destination::free(to.as_ref(), is_sparse)?;
+        // A deadline that has already passed: the lock is tried once, without waiting.
+        let now = Some(Instant::now());
+        let path = self.file.path.clone();
+        let _lock = path.as_deref().map(|path| Lock::take_shared(path, is_sparse, now)).transpose()?;
+        let mut notes = Notes::default();
+        let survey = self.survey(&mut notes)?;
+        let plan = plan(&survey)?;
+        let new = destination.begin(path.is_none())?;
+        let mut writer = FrameWriter::new(Output::begin(new, plan.header_len())?, plan);
+        save(&mut self.file, &survey, self.fill.special(), &mut writer, &mut notes)?;
+        let progress = &mut self.file.progress;
+        let new = writer.finish_unless(|| progress.advance(0))?;
+        if let Some(source) = path {
+            keep(&new, &OldFrame { source, is_in_place: false, is_sparse }, false);
+        }
+        let progress = &mut self.file.progress;
+        let check = Check::default().on_progress(|_| match progress.advance(0) {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(_) => ControlFlow::Break(()),
+        });
+        if let Some(wrong) = new.first_error(check, Frame::read_at(new.file(), 0)?.map_reader(drop))? {
+            return Err(Error::malformed(wrong.in_new_frame()));
+        }
+        // A writer without a lock can have changed the old frame meanwhile.
+        if !self.file.is_unchanged(&survey.header.prefix)? {
+            return Err(Error::changing(None));
+        }
+        self.file.progress.advance(0)?;
+        let frame = new.persist()?;
+        let after = Frame::parse(frame.header_bytes())?;
+        Ok((frame, notes.report(after)))
+    }
+
+    fn survey(&mut self, notes: &mut Notes) -> Result<Survey, Error> {
+        let survey = Survey::new(&mut self.file, &self.given, self.assumes_order, notes)?;
+        if self.fill == Fill::Nan && !survey.header.dtype.as_ref().is_some_and(can_be_nan) {
+            return Err(Error::invalid_input("only chunks of the dtypes <f4 and <f8 can be filled with NaN"));
+        }
+        Ok(survey)
+    }
+}

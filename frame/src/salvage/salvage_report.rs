@@ -1,0 +1,232 @@
+//! The report of a salvage.
+
+use core::fmt;
+
+use crate::chunk::entry::ChunkCounts;
+use crate::finding::counted;
+use crate::header::frame::Frame;
+use crate::header::section::ARRAY_NAME;
+
+/// The report of a [`Salvage`](crate::Salvage): what it restored, and what it lost.
+///
+/// Offsets in the texts are those of the old frame. The wording can change in later releases.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct SalvageReport {
+    /// The header of the new frame.
+    pub frame: Frame<()>,
+    /// The parts that were restored from the rest of the frame: of the header, the chunk index, the trailer and the
+    /// chunk headers.
+    pub restored: Vec<Restored>,
+    /// The order of the chunks, if it was [assumed](crate::Salvage::assume_order).
+    pub assumed_order: Option<AssumedOrder>,
+    /// The lost chunks, in order.
+    pub lost: Vec<ChunkRange>,
+    /// The chunks that were copied, but whose data may be wrong, in order: this crate cannot decompress them, they have
+    /// other filters than the rest of the frame, their header was restored, or they are not compressed and other bytes
+    /// of the file are damaged.
+    pub unverified: Vec<ChunkRange>,
+    /// The lost metalayers and vlmetalayers.
+    pub lost_metalayers: Vec<LostMetalayer>,
+    /// The chunks of the new frame, counted by their place. A lost chunk counts as the fill value that replaces it.
+    pub counts: ChunkCounts,
+}
+
+/// The report without the new frame.
+#[derive(Default)]
+pub(super) struct Notes {
+    pub(super) restored: Vec<Restored>,
+    pub(super) assumed_order: Option<AssumedOrder>,
+    pub(super) lost: Vec<ChunkRange>,
+    pub(super) unverified: Vec<ChunkRange>,
+    pub(super) lost_metalayers: Vec<LostMetalayer>,
+    pub(super) counts: ChunkCounts,
+}
+
+impl Notes {
+    pub(super) fn report(self, frame: Frame<()>) -> SalvageReport {
+        let Self { restored, assumed_order, lost, unverified, lost_metalayers, counts } = self;
+        SalvageReport { frame, restored, assumed_order, lost, unverified, lost_metalayers, counts }
+    }
+
+    pub(super) fn lose_metalayer(&mut self, name: impl Into<String>, why: impl Into<String>) {
+        self.lost_metalayers.push(LostMetalayer { name: name.into(), why: why.into() });
+    }
+}
+
+/// Consecutive chunks with the same reason.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ChunkRange {
+    /// The number of the first chunk.
+    pub first: u64,
+    /// The number of chunks.
+    pub count: u64,
+    /// The reason why they are lost or unverified.
+    pub why: String,
+}
+
+/// The name of the magic as a part of the header.
+pub(super) const MAGIC_NAME: &str = "the magic";
+
+/// A part of a frame that was restored. Its text says what it was, and what it is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Restored {
+    /// The whole header: more than half of its fixed bytes were wrong.
+    Header,
+    /// A byte of the header that has only one right value.
+    Byte {
+        /// The value that it is the marker of, or the magic.
+        part: &'static str,
+        /// The offset in the frame.
+        offset: usize,
+        /// The byte before, and now.
+        bytes: [u8; 2],
+    },
+    /// A number of the header.
+    Number {
+        /// The name of the value.
+        name: &'static str,
+        /// The number before, and now.
+        numbers: [i128; 2],
+    },
+    /// The codec and the filters of new chunks, which are the defaults of python-blosc2 now.
+    Compression,
+    /// The entries of the array's metalayer that were given, such as `shape [3, 5]`.
+    Array(String),
+    /// The name of the array's metalayer.
+    ArrayName,
+    /// Markers or lengths in the array's metalayer.
+    ArrayMarkers,
+    /// The index of metalayers. Only the array's metalayer was found.
+    MetalayerIndex,
+    /// The chunk index, of one chunk.
+    ChunkIndex,
+    /// The trailer. According to the header, it has no vlmetalayers.
+    Trailer,
+    /// The length or markers of the trailer.
+    TrailerMarkers,
+    /// The flags of the chunk of the vlmetalayer with this name.
+    Vlmetalayer(String),
+    /// Chunk headers; the reason says how.
+    Chunks(ChunkRange),
+}
+
+/// The order of chunks without a chunk index: that of the file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct AssumedOrder {
+    /// The number of chunks that were found.
+    pub found: u64,
+    /// The number of chunks that are missing before the last one found.
+    pub missing: u64,
+    /// The number of chunks of the array.
+    pub nchunks: u64,
+}
+
+/// A metalayer or vlmetalayer that is not in the new frame.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct LostMetalayer {
+    /// The name.
+    pub name: String,
+    /// The reason why it is lost.
+    pub why: String,
+}
+
+impl fmt::Display for Restored {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Header => {
+                f.write_str("the whole header, because more than half of its fixed bytes are wrong")
+            }
+            Self::Byte { part, offset, bytes: [old, new] } => {
+                let what = if *part == MAGIC_NAME { "a byte of" } else { "the marker of" };
+                write!(f, "{what} {part}: byte {offset} was {old:#04x}, and is {new:#04x}")
+            }
+            Self::Number { name, numbers: [old, new] } => write!(f, "{name} was {old}, and is {new}"),
+            Self::Compression => {
+                f.write_str("the codec and the filters of new chunks: those of python-blosc2")
+            }
+            Self::Array(given) => write!(f, "the array's metalayer, as given: {given}"),
+            Self::ArrayName => write!(f, "the name {ARRAY_NAME} of the array's metalayer"),
+            Self::ArrayMarkers => f.write_str("markers or lengths in the array's metalayer"),
+            Self::MetalayerIndex => {
+                f.write_str("the index of metalayers; only the array's metalayer was found")
+            }
+            Self::ChunkIndex => f.write_str("the chunk index, of one chunk"),
+            Self::Trailer => f.write_str("the trailer, which has no vlmetalayers according to the header"),
+            Self::TrailerMarkers => f.write_str("the length or markers of the trailer"),
+            Self::Vlmetalayer(name) => write!(f, "vlmetalayer {name}: {CLEARED}"),
+            Self::Chunks(ChunkRange { first, count: 1, why }) => write!(f, "chunk {first}: {why}"),
+            Self::Chunks(ChunkRange { first, count, why }) => {
+                write!(f, "chunks {first} to {}: {why}", first.saturating_add(count - 1))
+            }
+        }
+    }
+}
+
+impl fmt::Display for AssumedOrder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { found, missing, nchunks } = *self;
+        f.write_str("the order of the chunks: ")?;
+        if missing > 0 {
+            return write!(
+                f,
+                "{found} of {nchunks} were found, and {missing} are missing before the last one found"
+            );
+        }
+        write!(f, "the {} in the file come first of {nchunks}", counted(found, "chunk"))?;
+        match found.checked_sub(nchunks) {
+            Some(more @ 1..) => write!(f, "; the last {more} are left out"),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl SalvageReport {
+    /// The number of lost chunks.
+    #[must_use]
+    pub fn lost_count(&self) -> u64 {
+        count(&self.lost)
+    }
+
+    /// The number of unverified chunks.
+    #[must_use]
+    pub fn unverified_count(&self) -> u64 {
+        count(&self.unverified)
+    }
+
+    /// Whether any damage was found. If not, the file is whole, or the damage is in what nothing else in the file
+    /// confirms: the shape within its grid of chunks, the chunk shape within whole blocks, the dtype, and the data.
+    #[must_use]
+    pub fn found_damage(&self) -> bool {
+        let Self { restored, assumed_order, unverified, .. } = self;
+        !(restored.is_empty() && assumed_order.is_none() && unverified.is_empty() && self.is_whole())
+    }
+
+    /// Whether all chunks and all metalayers are in the new frame, with those that are [unverified](Self::unverified).
+    #[must_use]
+    pub fn is_whole(&self) -> bool {
+        self.lost.is_empty() && self.lost_metalayers.is_empty()
+    }
+}
+
+/// The text for a restored chunk.
+pub(super) const CLEARED: &str = "the dictionary flag is cleared, because the data is not compressed";
+
+fn count(ranges: &[ChunkRange]) -> u64 {
+    ranges.iter().fold(0, |sum, range| sum.saturating_add(range.count))
+}
+
+/// Adds chunks to the ranges. They extend the last range if they follow it and have the same reason.
+pub(super) fn add(ranges: &mut Vec<ChunkRange>, first: u64, count: u64, why: String) {
+    match ranges.last_mut() {
+        Some(last) if last.first.saturating_add(last.count) == first && last.why == why => {
+            last.count += count;
+        }
+        _ if count == 0 => {}
+        _ => ranges.push(ChunkRange { first, count, why }),
+    }
+}

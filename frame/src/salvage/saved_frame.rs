@@ -1,0 +1,354 @@
+//! The work of a salvage: it verifies each chunk, and copies it into the new frame.
+
+use std::io::{Read, Seek, Write};
+
+use b2nd_chunk::header::{HeaderSize, clear_false_dictionary, set_filter};
+use b2nd_chunk::{ChunkHeader, SpecialValue};
+
+use crate::check::chunk_data::{self, NotDecompressed};
+use crate::chunk::chunk_rules::{ChunkRules, list};
+use crate::chunk::entry::{ChunkEntry, ChunkPlace};
+use crate::chunk::expansion::expansion_limit;
+use crate::chunk::special_item::stored_chunk;
+use crate::error::{Error, ErrorKind};
+use crate::index::index_writer::NewIndex;
+use crate::progress::Progress;
+use crate::read::blocks::{FIRST_READ, check_stored_table, streams_end};
+use crate::read::chunks::{ChunkBytes, Chunks};
+use crate::salvage::damaged_file::DamagedFile;
+use crate::salvage::salvage_report::{CLEARED, ChunkRange, Notes, Restored, add};
+use crate::salvage::scan::{ChunkRun, HeaderScan, each};
+use crate::salvage::survey::Survey;
+use crate::trailer::frame_trailer::Trailer;
+use crate::trailer::salvage_note::SALVAGE_NAME;
+use crate::write::frame_plan::Plan;
+use crate::write::frame_writer::FrameWriter;
+
+/// A chunk that can be copied.
+struct SavedChunk {
+    bytes: Vec<u8>,
+    /// Why it could not be verified.
+    doubt: Option<String>,
+    /// The number in its header that was restored.
+    restored: Option<String>,
+}
+
+/// Why a chunk cannot be copied.
+enum ChunkError {
+    Damaged(String),
+    Other(Error),
+}
+
+impl From<String> for ChunkError {
+    fn from(why: String) -> Self {
+        Self::Damaged(why)
+    }
+}
+
+impl From<Error> for ChunkError {
+    fn from(error: Error) -> Self {
+        match error.kind() {
+            // A disk sector that cannot be read costs only the chunks in it.
+            ErrorKind::Io => Self::Damaged(error.to_string()),
+            _ => Self::Other(error),
+        }
+    }
+}
+
+/// A stored chunk to verify.
+struct StoredChunk<'s, 'c, R> {
+    chunks: &'s mut Chunks<'c, R>,
+    entry: &'s ChunkEntry,
+    scan: &'s HeaderScan,
+}
+
+impl<R: Read + Seek> StoredChunk<'_, '_, R> {
+    /// Reads and decompresses the chunk. If it is damaged, a number in its header is restored.
+    fn read(&mut self) -> Result<SavedChunk, ChunkError> {
+        let Some(mut first) = self.chunks.bytes(self.entry, 0, FIRST_READ)? else {
+            return Err("its file is missing".to_owned().into());
+        };
+        let verified = if self.scan.wrong_lengths.contains(&self.entry.number) {
+            Err("it shares bytes with the next chunk".to_owned().into())
+        } else {
+            self.verify(&first)
+        };
+        // A restored chunk must not share bytes with another one. This also bounds the bytes that are read again.
+        first.room = first.room.min(self.scan.room(self.entry));
+        let Err(ChunkError::Damaged(_)) = &verified else { return verified };
+        // The chunk with one number of its header restored, if it is sound then.
+        for (bytes, restored, doubt) in self.restored_headers(&first)? {
+            match self.verify(&ChunkBytes { bytes, room: first.room }) {
+                Ok(SavedChunk { bytes, doubt: None, .. }) => {
+                    return Ok(SavedChunk { bytes, doubt: Some(doubt), restored: Some(restored) });
+                }
+                Ok(_) | Err(ChunkError::Damaged(_)) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        verified
+    }
+
+    /// Verifies a chunk with these first bytes, which need not be those of the file.
+    fn verify(&mut self, first: &ChunkBytes) -> Result<SavedChunk, ChunkError> {
+        let it = |why: String| format!("it {why}");
+        let header = ChunkHeader::parse(&first.bytes);
+        let header = header.ok_or_else(|| "its first bytes are not the header of a chunk".to_owned())?;
+        self.scan.rules.check(&header, self.entry.nbytes, first.room).map_err(it)?;
+        check_stored_table(self.chunks, self.entry, &header, &first.bytes)?.map_err(it)?;
+        let mut bytes = match self.chunks.bytes(self.entry, 0, header.cbytes as u64)? {
+            Some(chunk) if chunk.bytes.len() == header.cbytes => chunk.bytes,
+            _ => return Err("its file has become shorter".to_owned().into()),
+        };
+        bytes.iter_mut().zip(&first.bytes).for_each(|(byte, &right)| *byte = right);
+        let mut doubt = doubt(&header, &self.scan.rules);
+        if header.has_table() {
+            // As in a check of the data, which would otherwise find errors in the new frame.
+            let checked = chunk_data::check_methods(&header);
+            match checked.and_then(|()| chunk_data::check(&header, &bytes)) {
+                Ok(()) => {}
+                Err(NotDecompressed::Damaged(why)) => return Err(it(why).into()),
+                Err(NotDecompressed::NotTried(why)) => doubt = Some(it(why)),
+            }
+        }
+        Ok(SavedChunk { bytes, doubt, restored: None })
+    }
+
+    /// The first bytes of a chunk, each time with one number of the header restored, what was restored, and why the data
+    /// may be wrong all the same. The array has all sizes but `cbytes`, which follows from the blocks, or from the data
+    /// if it is not compressed.
+    fn restored_headers(&mut self, first: &ChunkBytes) -> Result<Vec<(Vec<u8>, String, String)>, Error> {
+        let known = [
+            (HeaderSize::Typesize, self.scan.rules.typesize.map(usize::from)),
+            (HeaderSize::Nbytes, self.entry.nbytes.and_then(|nbytes| usize::try_from(nbytes).ok())),
+            (HeaderSize::Blocksize, self.scan.rules.blocksize),
+            (HeaderSize::Cbytes, self.cbytes(first)?),
+        ];
+        let mut headers = Vec::new();
+        for (size, right) in known {
+            let (Some(right), mut bytes) = (right, first.bytes.clone()) else { continue };
+            if let Some(old) = size.replace(&mut bytes, right).filter(|_| bytes != first.bytes) {
+                let restored = format!("{} in its header was {old}, and is {right}", size.name());
+                // Data that decompresses can be damaged all the same.
+                headers.push((bytes, restored, "its header was damaged, so its data may be too".into()));
+            }
+        }
+        headers.extend(self.restored_filter(&first.bytes));
+        Ok(headers)
+    }
+
+    /// Replaces the one filter that differs from those of the other chunks; `None` if more than one does.
+    // Only in a damaged chunk: python-blosc2 can change the filters of a frame between two chunks.
+    fn restored_filter(&self, first: &[u8]) -> Option<(Vec<u8>, String, String)> {
+        let (header, rules) = (ChunkHeader::parse(first)?, &self.scan.rules);
+        rules.other_filters(&header)?;
+        let ids = rules.filters.as_ref()?.iter().map(|filter| filter.id).chain([0]);
+        let mut candidates = (0..)
+            .zip(&header.filters)
+            .flat_map(|(at, filter)| ids.clone().map(move |id| (at, filter.id, id)));
+        candidates.find_map(|(at, old, id)| {
+            let mut bytes = first.to_vec();
+            set_filter(&mut bytes, at, id);
+            rules.other_filters(&ChunkHeader::parse(&bytes)?).is_none().then(|| {
+                let restored = format!("filter {at} in its header was {old}, and is {id}");
+                let doubt = format!("it had the filter {old}, and has the filters of the other chunks now");
+                (bytes, restored, doubt)
+            })
+        })
+    }
+
+    /// The size of a chunk, without the one in its header.
+    fn cbytes(&mut self, first: &ChunkBytes) -> Result<Option<usize>, Error> {
+        let mut bytes = first.bytes.clone();
+        // Any size that is not too small for a header.
+        HeaderSize::Cbytes.replace(&mut bytes, ChunkHeader::MAX_LEN);
+        // The other sizes must be right: they bound the table of blocks, which is read here.
+        let is_known = |header: &ChunkHeader| {
+            self.scan.rules.blocksize == Some(header.blocksize)
+                && self.entry.nbytes == Some(header.nbytes as u64)
+        };
+        let Some(header) = ChunkHeader::parse(&bytes).filter(is_known) else { return Ok(None) };
+        let is_room = |length: usize| header.header_len as u64 + length as u64 <= first.room;
+        if header.table_len().is_some_and(is_room) && header.has_table() {
+            let end = streams_end(self.chunks, self.entry, &header, &bytes)?;
+            return Ok(end.and_then(|end| usize::try_from(end).ok()));
+        }
+        // Decompression cannot verify such a chunk, so it must end where the next one begins.
+        let cbytes = header.is_uncompressed.then(|| header.header_len.checked_add(header.nbytes)).flatten();
+        Ok(cbytes.filter(|&cbytes| first.room == cbytes as u64))
+    }
+}
+
+/// Why a chunk that decompresses may still differ from the written data.
+fn doubt(header: &ChunkHeader, rules: &ChunkRules) -> Option<String> {
+    let version = header.version;
+    if let Some(filters) = rules.other_filters(header) {
+        let usual = rules.filters.as_ref().map(|filters| list(filters.iter())).unwrap_or_default();
+        return Some(format!("it has {filters}, but the frame has {usual}"));
+    }
+    if header.has_unknown_flags() {
+        return Some("it has flags that no writer stores, so a byte of its header is damaged".into());
+    }
+    header
+        .is_of_alpha()
+        .then(|| format!("its chunk format has version {version}, which ignores the last filter"))
+}
+
+/// The new frame before its chunks are written.
+pub(super) fn plan(survey: &Survey) -> Result<Plan, Error> {
+    let (sizes, is_sparse) = (survey.parts.sizes, survey.header.is_sparse);
+    let (header, section) = survey.header.build(&sizes)?;
+    let index = NewIndex::new(sizes.nchunks)?;
+    // The trailer lists the lost chunks, so it is set last. The fill value has been checked against the dtype, and copied
+    // entries may have any special value.
+    Ok(Plan { header, section, trailer: Vec::new(), index, sizes, is_sparse, can_be_nan: true })
+}
+
+/// Writes the saved chunks, the special value for the lost ones, and the trailer.
+pub(super) fn save<R: Read + Seek, W: Write + Seek>(
+    damaged: &mut DamagedFile<'_, R>,
+    survey: &Survey,
+    fill: SpecialValue,
+    writer: &mut FrameWriter<W>,
+    notes: &mut Notes,
+) -> Result<(), Error> {
+    let (stored, nchunks) = (damaged.len, survey.parts.sizes.nchunks);
+    let (mut frame, progress) = survey.frame(damaged)?;
+    let mut scan = HeaderScan::new(&mut frame, survey, progress)?;
+    let is_damaged = survey.order.is_some();
+    let (restored, uncompressed) = (Vec::new(), Vec::new());
+    let mut copier = ChunkCopier { writer, progress, notes, restored, uncompressed, is_damaged };
+    each(&mut frame, survey, &mut |chunks, run| copier.copy(chunks, &mut scan, run))?;
+    let ChunkCopier { restored, uncompressed, is_damaged, .. } = copier;
+    notes.restored.extend(restored.into_iter().map(Restored::Chunks));
+    // Damage seldom ends with a chunk, but with a file.
+    if !survey.header.is_sparse && (is_damaged || !notes.lost.is_empty()) {
+        notes.unverified.extend(uncompressed);
+        notes.unverified.sort_by_key(|range| range.first);
+    }
+    writer.fill_missing(fill)?;
+    let (index_len, most) = (writer.index_len(), expansion_limit(stored));
+    if index_len > most {
+        return Err(Error::too_large(format_args!(
+            "the chunk index of {nchunks} chunks would have {index_len} bytes, but at most {most} are written for a file \
+             of {stored} bytes; if the shape is wrong, give the right one"
+        )));
+    }
+    let lost: u64 = notes.lost.iter().map(|range| range.count).sum();
+    // A frame of fill values alone has nothing of the old one.
+    if let Some(first) = notes.lost.first().filter(|_| lost == nchunks) {
+        let why = &first.why;
+        return Err(Error::unsupported(format_args!(
+            "nothing could be saved; the first chunk is lost because {why}"
+        )));
+    }
+    *notes.counts.of(ChunkPlace::Special(fill)) += lost;
+    let (trailer, has_vlmetalayers) = trailer(survey, notes, fill).ok_or_else(|| {
+        Error::too_large("the vlmetalayers and the list of lost chunks are too long for a trailer")
+    })?;
+    writer.set_trailer(trailer, has_vlmetalayers);
+    Ok(())
+}
+
+/// The trailer with the kept vlmetalayers, and with the note about the losses. Also returns whether it has
+/// vlmetalayers.
+fn trailer(survey: &Survey, notes: &Notes, fill: SpecialValue) -> Option<(Vec<u8>, bool)> {
+    let mut note = survey.before.clone();
+    note.add(notes.lost.iter().map(|range| (range.first, range.count)));
+    note.has_assumed_order |= notes.assumed_order.is_some();
+    // If this salvage lost nothing, the note keeps the fill value of the earlier one.
+    if !notes.lost.is_empty() || note.fill.is_empty() {
+        note.fill = fill.name().into();
+    }
+    let note_chunk = if !note.lost.is_empty() || note.has_assumed_order {
+        Some(stored_chunk(&note.write()?)?)
+    } else {
+        None
+    };
+    let kept = survey.vlmetalayers.iter().map(|(name, chunk)| (&name[..], &chunk[..]));
+    let note = note_chunk.as_deref().map(|chunk| (SALVAGE_NAME.as_bytes(), chunk));
+    let layers: Vec<_> = kept.chain(note).collect();
+    Some((Trailer::build(&layers, Default::default())?, !layers.is_empty()))
+}
+
+/// Copies chunks into the new frame.
+struct ChunkCopier<'w, 'p, W: Write> {
+    writer: &'w mut FrameWriter<W>,
+    progress: &'w mut Progress<'p>,
+    notes: &'w mut Notes,
+    /// The chunks whose header was restored.
+    restored: Vec<ChunkRange>,
+    /// The saved chunks that are not compressed: other bytes in them leave no trace.
+    uncompressed: Vec<ChunkRange>,
+    /// Whether the bytes of the chunks are damaged anywhere.
+    is_damaged: bool,
+}
+
+impl<W: Write + Seek> ChunkCopier<'_, '_, W> {
+    fn copy<R: Read + Seek>(
+        &mut self,
+        chunks: &mut Chunks<'_, R>,
+        scan: &mut HeaderScan,
+        run: ChunkRun,
+    ) -> Result<(), Error> {
+        let ChunkRun { first, count, entry } = run;
+        let copied = entry.map_err(ChunkError::Damaged).and_then(|entry| match entry.place {
+            _ if count == 1 && entry.is_stored() => self.copy_stored(chunks, scan, &entry),
+            ChunkPlace::Special(special) if chunks.other_bits(&entry).is_none() => {
+                *self.notes.counts.of(entry.place) += count;
+                if scan.has_unowned {
+                    let why =
+                        "its entry says that it is a single value, but the file has bytes of a chunk without an entry";
+                    add(&mut self.notes.unverified, first, count, why.into());
+                }
+                let written = match count {
+                    1 => self.writer.write_special(first, special),
+                    _ => self.writer.fill_missing(special),
+                };
+                written.map_err(ChunkError::Other)
+            }
+            _ if count > 1 => Err("all entries of the chunk index are the same".to_owned().into()),
+            _ => Err("its entry in the chunk index is neither a place nor a special value".to_owned().into()),
+        });
+        match copied {
+            Err(ChunkError::Other(error)) => return Err(error),
+            Err(ChunkError::Damaged(why)) => add(&mut self.notes.lost, first, count, why),
+            Ok(()) => {}
+        }
+        Ok(())
+    }
+
+    fn copy_stored<R: Read + Seek>(
+        &mut self,
+        chunks: &mut Chunks<'_, R>,
+        scan: &mut HeaderScan,
+        entry: &ChunkEntry,
+    ) -> Result<(), ChunkError> {
+        let number = entry.number;
+        // Before the verification, which both chunks may pass.
+        if scan.is_sharing(chunks, entry) {
+            let why = "it shares bytes with another chunk, so one of the two places is wrong";
+            return Err(why.to_owned().into());
+        }
+        let SavedChunk { mut bytes, doubt, restored } = StoredChunk { chunks, entry, scan }.read()?;
+        let is_cleared = clear_false_dictionary(&mut bytes);
+        match self.writer.write_chunk(number, &bytes) {
+            // The new frame does not take this chunk. The others are not affected.
+            Err(error) if error.kind() == ErrorKind::InvalidInput => return Err(error.to_string().into()),
+            written => written.map_err(ChunkError::Other)?,
+        }
+        let notes = &mut *self.notes;
+        notes.counts.stored += 1;
+        self.is_damaged |= restored.is_some();
+        for why in restored.into_iter().chain(is_cleared.then(|| CLEARED.into())) {
+            add(&mut self.restored, number, 1, why);
+        }
+        if let Some(why) = doubt {
+            add(&mut notes.unverified, number, 1, why);
+        } else if ChunkHeader::parse(&bytes).is_none_or(|header| !header.has_table()) {
+            let why = "damage to uncompressed data leaves no trace, and other bytes of the file are damaged";
+            add(&mut self.uncompressed, number, 1, why.into());
+        }
+        self.progress.advance(bytes.len() as u64).map_err(ChunkError::Other)
+    }
+}

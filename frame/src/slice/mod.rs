@@ -1,0 +1,27 @@
+//! Slices of arrays: the items that are selected, the byte ranges that they need, and their values.
+
+// Each module imports only from those above it.
+pub(crate) mod subscripts;
+
+mod selection;
+
+mod shared_slice;
+
+mod stored_piece;
+
+mod stored_chunk;
+
+mod waves;
+
+pub(crate) mod threads;
+
+pub(crate) mod slice_reader;
+
+pub(crate) mod plan;
+
+pub(crate) mod pieces;
+
+pub(crate) mod rows;
+
+#[cfg(feature = "ndarray")]
+pub(crate) mod ndarray_items;

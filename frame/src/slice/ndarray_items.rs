@@ -1,0 +1,330 @@
+//! Slices as arrays of the crate ndarray.
+
+use std::io::{Read, Seek};
+
+use b2nd_serde::Meta;
+use b2nd_serde::dtype::{ByteOrder, Dtype, Kind};
+use bytemuck::{NoUninit, Pod, allocation::try_zeroed_vec, cast_slice_mut};
+use half::f16;
+use ndarray::{ArrayD, Axis};
+use num_complex::Complex;
+
+use crate::error::Error;
+use crate::header::array::Array;
+use crate::slice::slice_reader::Slice;
+use crate::slice::subscripts::AxisForm;
+
+/// A type that items of an array can be read as, with [`Slice::read_array`], and written from, with the feature
+/// `compress`.
+///
+/// | type | kinds of dtypes with the same size, in either byte order |
+/// |---|---|
+/// | `bool` | `b` |
+/// | `i8` to `i64`, `u8` to `u64` | `i`, `u` |
+/// | `i64` | `M`, `m`: datetimes and durations, counted in their unit |
+/// | `f16` of the crate half, `f32`, `f64` | `f` |
+/// | `Complex<f32>`, `Complex<f64>` of the crate num-complex | `c` |
+/// | `[u8; N]` | `S`, `U`, `V`, structs and any other dtype with items of `N` bytes, unchanged; also items without a dtype |
+pub trait Item: Stored {}
+
+/// The stored form of an item. It is not public, so no other crate can implement [`Item`].
+pub trait Stored: NoUninit + Send + Sync {
+    /// A type of the same size for which all bytes are valid.
+    type Raw: Pod;
+
+    /// The number of bytes that are swapped together to change the byte order.
+    const WIDTH: usize;
+
+    /// The name of the type in a message.
+    fn name() -> String;
+
+    /// The dtype of new arrays, little-endian.
+    #[cfg(feature = "compress")]
+    fn dtype() -> String;
+
+    /// Whether items of this kind can be read as this type. The size is checked separately.
+    fn has_kind(kind: &Kind) -> bool;
+
+    /// The items, or the index of the first invalid one.
+    fn items(raw: Vec<Self::Raw>) -> Result<Vec<Self>, usize>;
+
+    /// The types all of whose values this type has.
+    const NARROWER: &'static [&'static str] = &[];
+
+    /// Reads items of one of these types, and converts them; `None` for another type.
+    fn read_narrower<R: Read + Seek>(_: Slice<'_, R>, _: &str) -> Option<Result<ArrayD<Self>, Error>> {
+        None
+    }
+}
+
+/// The conversions of `read_as`.
+macro_rules! narrower {
+    ($($source:ty, $convert:expr;)*) => {
+        const NARROWER: &'static [&'static str] = &[$(stringify!($source)),*];
+
+        fn read_narrower<R: Read + Seek>(slice: Slice<'_, R>, source: &str) -> Option<Result<ArrayD<Self>, Error>> {
+            match source {
+                $(stringify!($source) => Some(slice.read_array::<$source>().map(|array| array.mapv($convert))),)*
+                _ => None,
+            }
+        }
+    };
+}
+
+macro_rules! items {
+    ($($type:ty, $width:literal, $dtype:literal => $kinds:pat, from [$($source:ty),*];)*) => {
+        $(
+            impl Item for $type {}
+
+            impl Stored for $type {
+                type Raw = Self;
+
+                const WIDTH: usize = $width;
+
+                fn name() -> String {
+                    stringify!($type).into()
+                }
+
+                #[cfg(feature = "compress")]
+                fn dtype() -> String {
+                    $dtype.into()
+                }
+
+                fn has_kind(kind: &Kind) -> bool {
+                    matches!(kind, $kinds)
+                }
+
+                fn items(raw: Vec<Self>) -> Result<Vec<Self>, usize> {
+                    Ok(raw)
+                }
+
+                narrower! { $($source, Self::from;)* }
+            }
+        )*
+
+        /// The type whose items have this dtype, if it is a number or a bool.
+        fn type_of(dtype: &Dtype) -> Option<&'static str> {
+            let is = |is_kind: bool, size| is_kind && dtype.item_size() == size;
+            if matches!(dtype.kind(), Kind::Bool) {
+                return Some("bool");
+            }
+            $(
+                if is(matches!(dtype.kind(), $kinds), size_of::<$type>()) {
+                    return Some(stringify!($type));
+                }
+            )*
+            None
+        }
+    };
+}
+
+items! {
+    i8, 1, "|i1" => Kind::Int, from [bool];
+    i16, 2, "<i2" => Kind::Int, from [bool, i8, u8];
+    i32, 4, "<i4" => Kind::Int, from [bool, i8, i16, u8, u16];
+    // NumPy stores a date or a duration as a count in 64 bits.
+    i64, 8, "<i8" => Kind::Int | Kind::Datetime(_) | Kind::Timedelta(_), from [bool, i8, i16, i32, u8, u16, u32];
+    u8, 1, "|u1" => Kind::Uint, from [bool];
+    u16, 2, "<u2" => Kind::Uint, from [bool, u8];
+    u32, 4, "<u4" => Kind::Uint, from [bool, u8, u16];
+    u64, 8, "<u8" => Kind::Uint, from [bool, u8, u16, u32];
+    f16, 2, "<f2" => Kind::Float, from [i8, u8];
+    f32, 4, "<f4" => Kind::Float, from [i8, i16, u8, u16, f16];
+    f64, 8, "<f8" => Kind::Float, from [i8, i16, i32, u8, u16, u32, f16, f32];
+    Complex<f32>, 4, "<c8" => Kind::Complex, from [f32];
+    Complex<f64>, 8, "<c16" => Kind::Complex, from [f64];
+}
+
+impl Item for bool {}
+
+impl Stored for bool {
+    type Raw = u8;
+
+    const WIDTH: usize = 1;
+
+    fn name() -> String {
+        "bool".into()
+    }
+
+    #[cfg(feature = "compress")]
+    fn dtype() -> String {
+        "|b1".into()
+    }
+
+    fn has_kind(kind: &Kind) -> bool {
+        matches!(kind, Kind::Bool)
+    }
+
+    fn items(raw: Vec<u8>) -> Result<Vec<Self>, usize> {
+        // A `bool` of Rust has no other values.
+        match raw.iter().position(|&byte| byte > 1) {
+            Some(index) => Err(index),
+            None => Ok(raw.into_iter().map(|byte| byte == 1).collect()),
+        }
+    }
+}
+
+impl<const N: usize> Item for [u8; N] {}
+
+impl<const N: usize> Stored for [u8; N] {
+    type Raw = Self;
+
+    const WIDTH: usize = 1;
+
+    fn name() -> String {
+        format!("[u8; {N}]")
+    }
+
+    #[cfg(feature = "compress")]
+    fn dtype() -> String {
+        format!("|V{N}")
+    }
+
+    fn has_kind(kind: &Kind) -> bool {
+        // Texts, raw bytes and structs: they have no type in Rust.
+        use Kind::{Bool, Complex, Datetime, Float, Int, Timedelta, Uint};
+        !matches!(kind, Bool | Int | Uint | Float | Complex | Datetime(_) | Timedelta(_))
+    }
+
+    fn items(raw: Vec<Self>) -> Result<Vec<Self>, usize> {
+        Ok(raw)
+    }
+}
+
+impl<R: Read + Seek> Slice<'_, R> {
+    /// Reads the items into an array of the crate ndarray, in C order, with the byte order of the machine.
+    ///
+    /// With the subscripts of [`ndarray::s!`], the array is what `array.slice(s![..])` of the whole array would be.
+    ///
+    /// # Errors
+    ///
+    /// The errors of [`read`](Self::read). [`InvalidInput`](crate::ErrorKind::InvalidInput) if the dtype does not fit
+    /// `T` (see [`Item`]), if its size is not the type size of the frame, or if a bool is neither 0 nor 1.
+    ///
+    /// ```
+    /// use b2nd_frame::Frame;
+    /// use ndarray::{array, s};
+    ///
+    /// let mut frame = Frame::open("tests/data/int32_3x5.b2nd")?;
+    /// let items = frame.slice(&[1..3, 2..5]).read_array::<i32>()?;
+    /// assert_eq!(items, array![[7, 8, 9], [12, 13, 14]].into_dyn());
+    /// let items = frame.slice(s![-1, ..;2]).read_array::<i32>()?;
+    /// assert_eq!(items, array![10, 12, 14].into_dyn());
+    ///
+    /// let error = frame.slice(&[1..3, 2..5]).read_array::<f32>().unwrap_err();
+    /// assert_eq!(error.to_string(), "items of dtype <i4 cannot be read as f32; use i32");
+    /// let error = frame.whole().read_array::<f64>().unwrap_err();
+    /// assert_eq!(error.to_string(), "items of dtype <i4 cannot be read as f64; use i32, or `read_as`");
+    /// # Ok::<(), b2nd_frame::Error>(())
+    /// ```
+    pub fn read_array<T: Item>(self) -> Result<ArrayD<T>, Error> {
+        let selection = self.selection()?;
+        let array = self.frame.array()?;
+        let is_swapped = is_swapped::<T>(array.as_ref().map(Array::meta), selection.typesize, "read as")?;
+        let shape: Result<Vec<usize>, _> = selection.lengths().map(usize::try_from).collect();
+        let shape = shape.map_err(Error::too_large)?;
+        let nitems = selection.nbytes / selection.typesize;
+        let no_memory = |()| Error::too_large(format_args!("there is no memory for {nitems} items"));
+        let mut raw: Vec<T::Raw> = try_zeroed_vec(nitems).map_err(no_memory)?;
+        self.fill(&selection, cast_slice_mut(&mut raw), true)?;
+        if is_swapped {
+            swap::<T>(cast_slice_mut(&mut raw));
+        }
+        let items = T::items(raw).map_err(|index| {
+            Error::invalid_input(format_args!(
+                "item {index} of the slice is not a valid {}: its byte must be 0 or 1",
+                T::name()
+            ))
+        })?;
+        let mut array = ArrayD::from_shape_vec(shape, items).map_err(Error::too_large)?;
+        let mut axis = 0;
+        for form in &selection.axes {
+            match form {
+                AxisForm::Kept => {}
+                AxisForm::Reversed => array.invert_axis(Axis(axis)),
+                AxisForm::New => array = array.insert_axis(Axis(axis)),
+                AxisForm::Removed => {
+                    array = array.index_axis_move(Axis(axis), 0);
+                    continue;
+                }
+            }
+            axis += 1;
+        }
+        Ok(array)
+    }
+
+    /// Reads the items into an array of a wider type, where it has all values of the stored type: `u8` as `i32`, `f16` as
+    /// `f32`, `bool` as `u8`, and each type as itself.
+    ///
+    /// During the conversion, both arrays are in memory.
+    ///
+    /// # Errors
+    ///
+    /// The errors of [`read_array`](Self::read_array), where `T` also fits if it is wider.
+    ///
+    /// ```
+    /// use b2nd_frame::Frame;
+    /// use ndarray::array;
+    ///
+    /// let mut frame = Frame::open("tests/data/int32_3x5.b2nd")?;
+    /// let items = frame.slice(&[1..3, 2..5]).read_as::<f64>()?;
+    /// assert_eq!(items, array![[7.0, 8.0, 9.0], [12.0, 13.0, 14.0]].into_dyn());
+    ///
+    /// let error = frame.slice(&[1..3, 2..5]).read_as::<i16>().unwrap_err();
+    /// assert_eq!(error.to_string(), "items of dtype <i4 cannot be read as i16; use i32");
+    /// # Ok::<(), b2nd_frame::Error>(())
+    /// ```
+    pub fn read_as<T: Item>(self) -> Result<ArrayD<T>, Error> {
+        let array = self.frame.array()?;
+        // An array without a valid dtype is the error of `read_array`.
+        let dtype = array.and_then(|array| array.meta().parse_dtype().ok().flatten());
+        match dtype.and_then(|dtype| type_of(&dtype)) {
+            Some(source) if T::NARROWER.contains(&source) => {
+                // The table of conversions has each of these.
+                T::read_narrower(self, source).unwrap_or_else(|| Err(Error::unsupported(source)))
+            }
+            _ => self.read_array(),
+        }
+    }
+}
+
+/// Changes the byte order of items.
+pub(crate) fn swap<T: Item>(items: &mut [u8]) {
+    items.chunks_exact_mut(T::WIDTH).for_each(<[u8]>::reverse);
+}
+
+/// Whether the items have another byte order than the machine, after a check that they can be `T`. `how` is "read as" or
+/// "written from".
+pub(crate) fn is_swapped<T: Item>(meta: Option<&Meta>, typesize: usize, how: &str) -> Result<bool, Error> {
+    let (name, size) = (T::name(), size_of::<T::Raw>());
+    let dtype: Option<Dtype> = match meta.map_or(Ok(None), Meta::parse_dtype) {
+        Ok(dtype) => dtype,
+        Err(error) => {
+            return Err(Error::invalid_input(format_args!(
+                "the items cannot be {how} {name}: dtype: {error}"
+            )));
+        }
+    };
+    let Some(dtype) = dtype else {
+        // Without a dtype, every type except raw bytes would be a guess.
+        let is_bytes = T::has_kind(&Kind::Void) && size == typesize;
+        let why = format!("items without a dtype are {how} [u8; {typesize}], not {name}");
+        return if is_bytes { Ok(false) } else { Err(Error::invalid_input(why)) };
+    };
+    let found = dtype.item_size();
+    if !T::has_kind(dtype.kind()) || found != size {
+        let fitting = type_of(&dtype).map_or_else(|| format!("[u8; {found}]"), Into::into);
+        let is_wider = how == "read as" && T::NARROWER.contains(&fitting.as_str());
+        let or = if is_wider { ", or `read_as`" } else { "" };
+        return Err(Error::invalid_input(format_args!(
+            "items of dtype {dtype} cannot be {how} {name}; use {fitting}{or}"
+        )));
+    }
+    if found != typesize {
+        let why =
+            format!("items of dtype {dtype} have {found} bytes, but items of the frame have {typesize}");
+        return Err(Error::invalid_input(format_args!("{why}: they cannot be {how} {name}")));
+    }
+    let native = if cfg!(target_endian = "big") { ByteOrder::Big } else { ByteOrder::Little };
+    Ok(T::WIDTH > 1 && dtype.byte_order().is_some_and(|order| order != native))
+}

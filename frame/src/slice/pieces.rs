@@ -1,0 +1,149 @@
+//! Slices, divided into pieces that fit in memory.
+
+use core::ops::Range;
+
+use crate::chunk::expansion::expansion_limit;
+use crate::error::Error;
+use crate::slice::selection::Selection;
+use crate::slice::slice_reader::Slice;
+
+/// The target size of a piece, in bytes.
+const TARGET: u64 = 1 << 25;
+
+impl<R> Slice<'_, R> {
+    /// Divides the slice into pieces of some 32 MiB, so that memory does not depend on its size: the ranges of each piece,
+    /// in C order. Pieces end at blocks, so that none is decompressed twice, unless a row of blocks exceeds the
+    /// [expansion limit](crate::expansion_limit()) of the [stored bytes](crate::Frame::stored_len).
+    ///
+    /// Each piece is a slice to read, with the same [`steps`](Self::steps).
+    ///
+    /// # Errors
+    ///
+    /// The errors of [`nbytes`](Self::nbytes).
+    ///
+    /// ```
+    /// use b2nd_frame::Frame;
+    ///
+    /// let mut frame = Frame::open("tests/data/int32_3x5.b2nd")?;
+    /// let mut items = Vec::new();
+    /// let mut buffer = Vec::new();
+    /// for piece in frame.slice(&[1..3, 2..5]).pieces()? {
+    ///     let piece = frame.slice(&piece);
+    ///     buffer.resize(piece.nbytes()?, 0);
+    ///     piece.read_into(&mut buffer)?;
+    ///     items.extend_from_slice(&buffer);
+    /// }
+    /// assert_eq!(items, [7_i32, 8, 9, 12, 13, 14].map(i32::to_le_bytes).concat());
+    /// # Ok::<(), b2nd_frame::Error>(())
+    /// ```
+    pub fn pieces(&self) -> Result<Pieces, Error> {
+        let selection = self.selection()?;
+        selection.check_forward()?;
+        Ok(Pieces::new(&selection, expansion_limit(self.frame.stored_len())))
+    }
+}
+
+/// Divides a slice into pieces in C order, from [`Slice::pieces`].
+///
+/// ```
+/// use b2nd_frame::Frame;
+///
+/// let mut frame = Frame::open("tests/data/int32_3x5.b2nd")?;
+/// // A small slice is one piece.
+/// assert!(frame.slice(&[1..3, 2..5]).pieces()?.eq([[1..3, 2..5]]));
+/// # Ok::<(), b2nd_frame::Error>(())
+/// ```
+// A piece has one index of each dimension before `dimension`, some of this one, and all of those after it.
+#[derive(Clone, Debug)]
+pub struct Pieces {
+    ranges: Vec<Range<u64>>,
+    steps: Vec<u64>,
+    dimension: usize,
+    /// The indices along `dimension` in a piece of the target size.
+    target: u64,
+    chunk: u64,
+    block: u64,
+    /// Whether pieces end at blocks, even if they are larger than the target.
+    has_block_rows: bool,
+    /// The start of the next piece along each dimension up to `dimension`; `None` at the end.
+    next: Option<Vec<u64>>,
+}
+
+impl Pieces {
+    fn new(selection: &Selection, limit: u64) -> Self {
+        let (ranges, steps) = (selection.ranges.clone(), selection.steps.clone());
+        let (chunkshape, blockshape) = (selection.geometry.chunkshape(), selection.geometry.blockshape());
+        let size =
+            |sizes: &[u64], dimension: usize| -> u64 { sizes.get(dimension).copied().unwrap_or(1).max(1) };
+        let lengths: Vec<u64> = selection.lengths().collect();
+        // The bytes of one index along a dimension, and whether a row of blocks is within the limit.
+        let row = |dimension: usize| {
+            let below = lengths.iter().skip(dimension + 1);
+            below.fold(selection.typesize as u64, |nbytes, &length| nbytes.saturating_mul(length)).max(1)
+        };
+        let has_block_rows = |dimension| {
+            let in_block = size(&blockshape, dimension).div_ceil(size(&steps, dimension));
+            row(dimension).saturating_mul(in_block.min(size(&lengths, dimension))) <= limit
+        };
+        let last = ranges.len().saturating_sub(1);
+        let fits = |&dimension: &usize| row(dimension) <= TARGET || has_block_rows(dimension);
+        let dimension = (0..last).find(fits).unwrap_or(last);
+        let starts = ranges.iter().take(dimension + 1).map(|range| range.start).collect();
+        Self {
+            dimension,
+            target: (TARGET / row(dimension)).max(1),
+            chunk: size(&chunkshape, dimension),
+            block: size(&blockshape, dimension),
+            has_block_rows: has_block_rows(dimension),
+            next: (selection.nbytes > 0).then_some(starts),
+            ranges,
+            steps,
+        }
+    }
+
+    /// Ends after the present piece.
+    pub(super) fn stop(&mut self) {
+        self.next = None;
+    }
+
+    /// The end of a piece along `dimension`.
+    fn end(&self, start: u64, step: u64) -> u64 {
+        let target = start.saturating_add(self.target.saturating_mul(step));
+        let chunk_start = |index: u64| index / self.chunk * self.chunk;
+        let block_start = |index: u64| chunk_start(index) + index % self.chunk / self.block * self.block;
+        match block_start(target) {
+            block if block > start => block,
+            _ if !self.has_block_rows => target,
+            // The end of the block that contains the start.
+            _ => (block_start(start) + self.block).min(chunk_start(start) + self.chunk),
+        }
+    }
+}
+
+impl Iterator for Pieces {
+    type Item = Vec<Range<u64>>;
+
+    fn next(&mut self) -> Option<Vec<Range<u64>>> {
+        let mut starts = self.next.take()?;
+        let mut piece = self.ranges.clone();
+        let starts_and_steps = starts.iter().zip(&self.steps).enumerate();
+        for (part, (dimension, (&start, &step))) in piece.iter_mut().zip(starts_and_steps) {
+            let end = if dimension == self.dimension { self.end(start, step) } else { start + 1 };
+            *part = start..end.min(part.end);
+        }
+        // The next start: the last of the dimensions changes first.
+        let wholes = piece.iter().zip(&self.ranges).zip(&self.steps);
+        for (start, ((part, whole), &step)) in starts.iter_mut().zip(wholes).rev() {
+            // The first selected index after the piece.
+            let next = (part.end - whole.start).checked_next_multiple_of(step);
+            let next = next.and_then(|next| whole.start.checked_add(next));
+            if let Some(next) = next.filter(|&next| next < whole.end) {
+                *start = next;
+                self.next = Some(starts);
+                break;
+            }
+            *start = whole.start;
+        }
+        Some(piece)
+    }
+}

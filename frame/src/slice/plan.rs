@@ -1,0 +1,199 @@
+//! The plan of a slice, for programs that read byte ranges themselves.
+
+use core::fmt;
+use core::ops::Range;
+use std::sync::Arc;
+
+use crate::chunk::expansion::zeroed;
+use crate::chunk_file;
+use crate::error::Error;
+use crate::slice::selection::Selection;
+use crate::slice::shared_slice::SharedSlice;
+use crate::slice::slice_reader::Slice;
+use crate::slice::threads::in_threads;
+use crate::slice::waves::{WaveLimits, Waves};
+
+/// The byte ranges that a slice needs, and its items, without reading: for async code, object stores, WebAssembly. From
+/// [`Slice::plan`].
+///
+/// The ranges come in waves: first the chunk index, then the first bytes of the chunks, then their blocks. A program reads
+/// all [`ranges`](Self::ranges) of a wave, side by side if it can, and gives their bytes to [`take`](Self::take). A wave has
+/// at most 64 MiB, unless a single block, or a chunk that must be read whole, is longer. Ranges with up to 64 KiB between
+/// them are one.
+///
+/// ```
+/// use std::io::{Read, Seek, SeekFrom};
+/// use b2nd_frame::Frame;
+///
+/// let mut file = std::fs::File::open("tests/data/int32_3x5.b2nd")?;
+/// let mut first = vec![0; 200];
+/// file.read_exact(&mut first)?;
+/// let mut frame = Frame::parse(&first)?;
+///
+/// let mut plan = frame.slice(&[1..3, 2..5]).plan()?;
+/// while !plan.ranges().is_empty() {
+///     let mut wave = Vec::new();
+///     for range in plan.ranges() {
+///         let mut bytes = vec![0; (range.end - range.start) as usize];
+///         file.seek(SeekFrom::Start(range.start))?;
+///         file.read_exact(&mut bytes)?;
+///         wave.push(bytes);
+///     }
+///     plan.take(wave)?;
+/// }
+/// let items = plan.finish()?;
+/// assert_eq!(items, [7_i32, 8, 9, 12, 13, 14].map(i32::to_le_bytes).concat());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[must_use = "nothing is read before `take` has the bytes of the ranges"]
+pub struct SlicePlan {
+    selection: Arc<Selection>,
+    waves: Waves,
+    /// Where the frame begins in its file.
+    offset: u64,
+    threads: usize,
+    /// The ranges of the present wave.
+    ranges: Vec<Range<u64>>,
+    items: Vec<u8>,
+    state: State,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Reading,
+    Done,
+    Failed,
+}
+
+impl<R> Slice<'_, R> {
+    /// Plans the byte ranges of the slice. Nothing is read, so a frame that was [parsed](crate::Frame::parse) from
+    /// bytes is enough.
+    ///
+    /// # Errors
+    ///
+    /// The errors of [`read`](Self::read) that are found without reading a chunk.
+    ///
+    /// ```
+    /// use b2nd_frame::Frame;
+    ///
+    /// let file = std::fs::read("tests/data/int32_3x5.b2nd")?;
+    /// let mut frame = Frame::parse(&file)?;
+    /// let plan = frame.slice(&[0..3, 0..5]).plan()?;
+    /// // The chunk index comes first.
+    /// assert_eq!(plan.ranges(), [421..520]);
+    ///
+    /// let error = frame.slice(&[0..3, 4..6]).plan().unwrap_err();
+    /// assert_eq!(error.to_string(), "slice[1] stops at 6, but shape[1] is 5");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn plan(self) -> Result<SlicePlan, Error> {
+        let selection = self.selection()?;
+        selection.check_forward()?;
+        let mut plan = SlicePlan {
+            waves: Waves::new(self.frame, Arc::clone(&selection), WaveLimits::REMOTE),
+            offset: self.frame.offset,
+            threads: self.threads,
+            ranges: Vec::new(),
+            items: zeroed(selection.nbytes)?,
+            state: State::Reading,
+            selection,
+        };
+        plan.advance(Vec::new())?;
+        Ok(plan)
+    }
+}
+
+impl SlicePlan {
+    /// The byte ranges of the present wave, in the file of the frame; empty if the plan is at its end. Of a sparse frame,
+    /// ranges can be in chunk files: see [`chunk_file`](Self::chunk_file).
+    #[must_use]
+    pub fn ranges(&self) -> &[Range<u64>] {
+        &self.ranges
+    }
+
+    /// The name of the file of a range, by its number in [`ranges`](Self::ranges): a chunk file in the directory of a
+    /// sparse frame. `None` if it is the file with the frame's header.
+    ///
+    /// ```
+    /// use b2nd_frame::Frame;
+    ///
+    /// let mut frame = Frame::open("tests/data/sparse.b2nd")?;
+    /// let index = std::fs::read("tests/data/sparse.b2nd/chunks.b2frame")?;
+    /// let mut plan = frame.slice(&[0..3, 3..5]).plan()?;
+    /// assert_eq!(plan.chunk_file(0), None);
+    /// let range = plan.ranges()[0].clone();
+    /// plan.take([&index[range.start as usize..range.end as usize]])?;
+    /// assert_eq!(plan.chunk_file(0).as_deref(), Some("00000000.chunk"));
+    /// assert_eq!(plan.chunk_file(1).as_deref(), Some("00000003.chunk"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn chunk_file(&self, number: usize) -> Option<String> {
+        self.waves.requests().get(number)?.file.map(chunk_file::name)
+    }
+
+    /// Takes the bytes of all ranges of the present wave, in their order, and decompresses what is complete. The bytes of
+    /// a chunk file may be fewer if the file ends before the range.
+    ///
+    /// # Errors
+    ///
+    /// The errors of [`Slice::read`](crate::Slice::read) except those of the reader, and
+    /// [`InvalidInput`](crate::ErrorKind::InvalidInput) for another number of ranges. After an error there are no more
+    /// ranges.
+    pub fn take(&mut self, wave: impl IntoIterator<Item: Into<Vec<u8>>>) -> Result<(), Error> {
+        if self.state != State::Reading {
+            return Err(self.out_of_order());
+        }
+        self.advance(wave.into_iter().map(Into::into).collect())
+    }
+
+    /// The items in C order, as [`Slice::read`](crate::Slice::read) returns them.
+    ///
+    /// # Errors
+    ///
+    /// [`InvalidInput`](crate::ErrorKind::InvalidInput) if ranges are left, or after an error of [`take`](Self::take).
+    pub fn finish(self) -> Result<Vec<u8>, Error> {
+        if self.state == State::Done { Ok(self.items) } else { Err(self.out_of_order()) }
+    }
+
+    fn out_of_order(&self) -> Error {
+        Error::invalid_input(match self.state {
+            State::Reading => format!("{} byte ranges of the slice were not read", self.ranges.len()),
+            State::Done => "the slice has no more byte ranges".into(),
+            State::Failed => "the slice could not be read: an earlier call has failed".into(),
+        })
+    }
+
+    fn advance(&mut self, wave: Vec<Vec<u8>>) -> Result<(), Error> {
+        let Self { selection, waves, threads, items, .. } = self;
+        let target = SharedSlice::new(items, selection.typesize, true, *threads);
+        let mut has_more = false;
+        let result = in_threads(*threads, selection, &target, |receive| {
+            has_more = waves.advance(wave, receive)?;
+            Ok(())
+        });
+        self.ranges.clear();
+        self.state = match &result {
+            Ok(()) if has_more => State::Reading,
+            Ok(()) => State::Done,
+            Err(_) => State::Failed,
+        };
+        if self.state == State::Reading {
+            let requests = self.waves.requests().iter();
+            self.ranges.extend(requests.map(|request| {
+                let offset = if request.file.is_none() { self.offset } else { 0 };
+                request.range.start.saturating_add(offset)..request.range.end.saturating_add(offset)
+            }));
+        }
+        result
+    }
+}
+
+impl fmt::Debug for SlicePlan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SlicePlan")
+            .field("ranges", &self.ranges)
+            .field("state", &self.state)
+            .finish_non_exhaustive()
+    }
+}

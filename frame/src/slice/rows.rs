@@ -1,0 +1,192 @@
+//! Slices as rows: each item as a value of a type with serde.
+
+use core::fmt;
+use core::ops::Range;
+use std::io::{Read, Seek};
+use std::vec;
+
+use b2nd_serde::Dtype;
+use b2nd_serde::dtype::items::ItemError;
+use serde::de::DeserializeOwned;
+
+use crate::error::Error;
+use crate::header::frame::Frame;
+use crate::slice::pieces::Pieces;
+use crate::slice::slice_reader::Slice;
+
+/// The number of rows that are deserialized at once. Rows can be much longer than their items.
+const BATCH: usize = 1024;
+
+impl<'f, R: Read + Seek> Slice<'f, R> {
+    /// Reads each item as a value of a type with serde, in C order. The page of
+    /// [`items`](b2nd_serde::dtype::items) says which types a dtype takes.
+    ///
+    /// All rows are in memory at once; [`rows`](Self::rows) reads them in pieces.
+    ///
+    /// # Errors
+    ///
+    /// The errors of [`read`](Self::read). [`Unsupported`](crate::ErrorKind::Unsupported) if the array has no dtype, or
+    /// one of another size than the frame's typesize. [`InvalidInput`](crate::ErrorKind::InvalidInput) if an item does
+    /// not fit the type.
+    ///
+    /// ```
+    /// use b2nd_frame::Frame;
+    /// use serde::Deserialize;
+    ///
+    /// #[derive(Debug, PartialEq, Deserialize)]
+    /// struct Cell {
+    ///     a: i32,
+    ///     b: f64,
+    /// }
+    ///
+    /// let mut frame = Frame::open("tests/data/int32_3x5.b2nd")?;
+    /// assert_eq!(frame.slice(&[1..2, 0..3]).read_rows::<u8>()?, [5, 6, 7]);
+    ///
+    /// let error = frame.slice(&[1..2, 0..3]).read_rows::<Cell>().unwrap_err();
+    /// let message = "item 0 of the slice: the dtype is <i4, not struct Cell";
+    /// assert_eq!(error.to_string(), message);
+    /// # Ok::<(), b2nd_frame::Error>(())
+    /// ```
+    pub fn read_rows<T: DeserializeOwned>(self) -> Result<Vec<T>, Error> {
+        self.rows()?.collect()
+    }
+
+    /// Reads each item as a value of a type with serde, in C order and in [`pieces`](Self::pieces), so that memory does not
+    /// depend on the size of the slice.
+    ///
+    /// # Errors
+    ///
+    /// The errors of [`read_rows`](Self::read_rows). Errors of chunks and items come from the iterator, which then ends.
+    ///
+    /// ```
+    /// use b2nd_frame::Frame;
+    ///
+    /// let mut frame = Frame::open("tests/data/int32_3x5.b2nd")?;
+    /// let mut sum = 0;
+    /// for item in frame.slice(&[0..3, 0..5]).rows::<i64>()? {
+    ///     sum += item?;
+    /// }
+    /// assert_eq!(sum, 105);
+    /// # Ok::<(), b2nd_frame::Error>(())
+    /// ```
+    pub fn rows<T: DeserializeOwned>(self) -> Result<Rows<'f, R, T>, Error> {
+        let selection = self.selection()?;
+        let array = self.frame.array()?;
+        let dtype = array.map_or(Ok(None), |array| array.meta().parse_dtype()).map_err(Error::unsupported)?;
+        let dtype =
+            dtype.ok_or_else(|| Error::unsupported("the array has no dtype, so its items have no fields"))?;
+        let (found, typesize) = (dtype.item_size(), selection.typesize);
+        if found != typesize {
+            return Err(Error::unsupported(format_args!(
+                "items of dtype {dtype} have {found} bytes, but items of the frame have {typesize}"
+            )));
+        }
+        // Some dtypes fit no type.
+        dtype.read_items::<T>(&[]).map_err(Error::invalid_input)?;
+        let pieces = self.pieces()?;
+        let Slice { frame, threads, .. } = self;
+        let (items, batch) = (Vec::new(), Vec::new().into_iter());
+        Ok(Rows {
+            frame,
+            steps: selection.steps.clone(),
+            threads,
+            dtype,
+            pieces,
+            items,
+            start: 0,
+            batch,
+            nread: 0,
+        })
+    }
+}
+
+/// Reads the items of a slice as rows, from [`Slice::rows`].
+///
+/// ```
+/// use b2nd_frame::Frame;
+///
+/// let mut frame = Frame::open("tests/data/int32_3x5.b2nd")?;
+/// let mut rows = frame.slice(&[2..3, 3..5]).rows::<u64>()?;
+/// assert_eq!(rows.next().transpose()?, Some(13));
+/// assert_eq!(rows.next().transpose()?, Some(14));
+/// assert!(rows.next().is_none());
+/// # Ok::<(), b2nd_frame::Error>(())
+/// ```
+#[must_use = "nothing is read before the first row is taken"]
+pub struct Rows<'f, R, T> {
+    frame: &'f mut Frame<R>,
+    steps: Vec<u64>,
+    threads: usize,
+    dtype: Dtype,
+    pieces: Pieces,
+    /// The items of the latest piece, from `start` on not yet deserialized.
+    items: Vec<u8>,
+    start: usize,
+    batch: vec::IntoIter<T>,
+    /// The number of items that were deserialized.
+    nread: u64,
+}
+
+impl<R: Read + Seek, T: DeserializeOwned> Iterator for Rows<'_, R, T> {
+    type Item = Result<T, Error>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            if let Some(row) = self.batch.next() {
+                return Some(Ok(row));
+            }
+            let result = if self.start < self.items.len() {
+                self.deserialize()
+            } else {
+                let ranges = self.pieces.next()?;
+                self.read(&ranges)
+            };
+            if let Err(error) = result {
+                self.pieces.stop();
+                self.items.clear();
+                return Some(Err(error));
+            }
+        }
+    }
+}
+
+impl<R: Read + Seek, T: DeserializeOwned> Rows<'_, R, T> {
+    fn read(&mut self, ranges: &[Range<u64>]) -> Result<(), Error> {
+        self.start = 0;
+        let slice = self.frame.slice(ranges).steps(&self.steps).threads(self.threads);
+        self.items.resize(slice.nbytes()?, 0);
+        slice.read_into(&mut self.items)
+    }
+
+    /// Deserializes the next items of the piece.
+    fn deserialize(&mut self) -> Result<(), Error> {
+        let rest = self.items.get(self.start..).unwrap_or_default();
+        let batch = BATCH.saturating_mul(self.dtype.item_size()).min(rest.len());
+        let batch = rest.get(..batch).unwrap_or_default();
+        let before = self.nread;
+        let items = self.dtype.read_items(batch).map_err(Error::invalid_input)?;
+        let mut rows = Vec::with_capacity(items.len());
+        for row in items {
+            rows.push(row.map_err(|error| misfit("slice", before, &error))?);
+        }
+        self.start += batch.len();
+        self.nread += rows.len() as u64;
+        self.batch = rows.into_iter();
+        Ok(())
+    }
+}
+
+/// The error of an item, by its number in the slice or region.
+#[cold]
+pub(crate) fn misfit(of: &str, before: u64, error: &ItemError) -> Error {
+    let item = before + error.item().unwrap_or_default() as u64;
+    let (path, reason) = (error.path().escape_debug(), error.reason());
+    let field = if error.path().is_empty() { "" } else { ", field " };
+    Error::invalid_input(format_args!("item {item} of the {of}{field}{path}: {reason}"))
+}
+
+impl<R, T> fmt::Debug for Rows<'_, R, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Rows").field("dtype", &self.dtype).field("nread", &self.nread).finish_non_exhaustive()
+    }
+}

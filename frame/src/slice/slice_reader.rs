@@ -1,0 +1,183 @@
+//! Slices of arrays: their items, decompressed.
+
+use core::ops::Range;
+use std::io::{Read, Seek};
+use std::sync::Arc;
+
+use crate::chunk::expansion::zeroed;
+use crate::error::Error;
+use crate::header::frame::Frame;
+use crate::slice::selection::Selection;
+use crate::slice::shared_slice::SharedSlice;
+use crate::slice::subscripts::{Subscript, Subscripts};
+use crate::slice::threads::{MAX_THREADS, in_threads};
+use crate::slice::waves::{Request, WaveLimits, Waves};
+
+/// A slice of an array that is about to be read, from [`Frame::slice`].
+///
+/// ```
+/// use b2nd_frame::Frame;
+///
+/// let mut frame = Frame::open("tests/data/int32_3x5.b2nd")?;
+/// let mut items = [0; 24];
+/// frame.slice(&[1..3, 2..5]).threads(2).read_into(&mut items)?;
+/// let items = items.as_chunks().0.iter().map(|&item| i32::from_le_bytes(item));
+/// assert!(items.eq([7, 8, 9, 12, 13, 14]));
+/// # Ok::<(), b2nd_frame::Error>(())
+/// ```
+#[derive(Debug)]
+#[must_use = "nothing is read before `read` or `read_into`"]
+pub struct Slice<'f, R> {
+    pub(super) frame: &'f mut Frame<R>,
+    /// `None` for the whole array.
+    subscripts: Option<Vec<Subscript>>,
+    pub(super) steps: Option<Vec<u64>>,
+    pub(super) threads: usize,
+}
+
+impl<R> Frame<R> {
+    /// Selects a slice of the array, with a range for each dimension, or with the [`Subscripts`] of ndarray. An array
+    /// without dimensions takes `&[]`.
+    ///
+    /// ```
+    /// use b2nd_frame::Frame;
+    ///
+    /// let mut frame = Frame::open("tests/data/int32_3x5.b2nd")?;
+    /// let row = frame.slice(&[1..2, 0..5]).read()?;
+    /// assert_eq!(row.len(), 5 * 4);
+    /// assert_eq!(row[..4], 5_i32.to_le_bytes());
+    ///
+    /// let error = frame.slice(&[0..3, 4..6]).read().unwrap_err();
+    /// assert_eq!(error.to_string(), "slice[1] stops at 6, but shape[1] is 5");
+    /// # Ok::<(), b2nd_frame::Error>(())
+    /// ```
+    pub fn slice(&mut self, subscripts: impl Subscripts) -> Slice<'_, R> {
+        Slice { frame: self, subscripts: Some(subscripts.list()), steps: None, threads: 1 }
+    }
+
+    /// Selects the whole array.
+    ///
+    /// ```
+    /// use b2nd_frame::Frame;
+    ///
+    /// let mut frame = Frame::open("tests/data/int32_3x5.b2nd")?;
+    /// assert_eq!(frame.whole().read()?.len(), 3 * 5 * 4);
+    /// # Ok::<(), b2nd_frame::Error>(())
+    /// ```
+    pub fn whole(&mut self) -> Slice<'_, R> {
+        Slice { frame: self, subscripts: None, steps: None, threads: 1 }
+    }
+}
+
+impl<R> Slice<'_, R> {
+    /// Selects the first of every `step` indices, with a step of at least 1 for each dimension. Chunks and blocks between
+    /// two indices are not read.
+    ///
+    /// ```
+    /// use b2nd_frame::Frame;
+    ///
+    /// let mut frame = Frame::open("tests/data/int32_3x5.b2nd")?;
+    /// let items = frame.slice(&[0..3, 1..5]).steps(&[2, 3]).read()?;
+    /// assert_eq!(items, [1_i32, 4, 11, 14].map(i32::to_le_bytes).concat());
+    /// # Ok::<(), b2nd_frame::Error>(())
+    /// ```
+    pub fn steps(self, steps: &[u64]) -> Self {
+        Self { steps: Some(steps.into()), ..self }
+    }
+
+    /// Sets the number of threads that decompress, from 1 to 256; other numbers are clamped. The default is 1. The
+    /// calling thread is one of them, and only it reads the file.
+    pub fn threads(self, threads: usize) -> Self {
+        Self { threads: threads.clamp(1, MAX_THREADS), ..self }
+    }
+
+    /// The size of the items in bytes.
+    ///
+    /// # Errors
+    ///
+    /// The errors of [`read`](Self::read) that are found without reading a chunk.
+    pub fn nbytes(&self) -> Result<usize, Error> {
+        self.selection().map(|selection| selection.nbytes)
+    }
+
+    pub(super) fn selection(&self) -> Result<Arc<Selection>, Error> {
+        Selection::new(self.frame, self.subscripts.as_deref(), self.steps.as_deref()).map(Arc::new)
+    }
+}
+
+impl<R: Read + Seek> Slice<'_, R> {
+    /// Reads the items in C order. Each has the size of the header's typesize and the byte order of the dtype.
+    ///
+    /// Only chunks with items of the slice are read, and only the blocks with such items are decompressed, unless the
+    /// chunk has a dictionary or the delta filter. Items that were never written are zeros.
+    ///
+    /// # Errors
+    ///
+    /// - [`InvalidInput`](crate::ErrorKind::InvalidInput) if the subscripts do not fit the shape, or a step is not
+    ///   positive.
+    /// - [`Unsupported`](crate::ErrorKind::Unsupported) if the frame has no array, or its data is computed or in other
+    ///   files; if the items are Python objects; if a chunk has a codec or filter of a plugin.
+    /// - [`TooLarge`](crate::ErrorKind::TooLarge) if the slice does not fit in memory, or a needed block claims more
+    ///   bytes than the [expansion limit](crate::expansion_limit()) and the slice.
+    /// - [`Malformed`](crate::ErrorKind::Malformed) if the header of the frame or of a needed chunk breaks a rule of
+    ///   [`check`](crate::check()), if a needed block cannot be decompressed, or if two chunks share bytes or a file.
+    /// - [`Io`](crate::ErrorKind::Io) if the file cannot be read.
+    ///
+    /// Also the errors of [`chunks`](Frame::chunks).
+    pub fn read(self) -> Result<Vec<u8>, Error> {
+        let selection = self.selection()?;
+        selection.check_forward()?;
+        let mut items = zeroed(selection.nbytes)?;
+        self.fill(&selection, &mut items, true)?;
+        Ok(items)
+    }
+
+    /// Reads the items into a buffer of exactly [`nbytes`](Self::nbytes) bytes. After an error its content is not
+    /// specified.
+    ///
+    /// # Errors
+    ///
+    /// The errors of [`read`](Self::read), and [`InvalidInput`](crate::ErrorKind::InvalidInput) if the buffer has
+    /// another length.
+    pub fn read_into(self, items: &mut [u8]) -> Result<(), Error> {
+        let selection = self.selection()?;
+        selection.check_forward()?;
+        if selection.nbytes != items.len() {
+            let (nbytes, found) = (selection.nbytes, items.len());
+            return Err(Error::invalid_input(format_args!(
+                "the slice has {nbytes} bytes, but the buffer {found}"
+            )));
+        }
+        self.fill(&selection, items, false)
+    }
+
+    pub(super) fn fill(
+        self,
+        selection: &Arc<Selection>,
+        items: &mut [u8],
+        is_zeroed: bool,
+    ) -> Result<(), Error> {
+        let Self { frame, threads, .. } = self;
+        let target = SharedSlice::new(items, selection.typesize, is_zeroed, threads);
+        let mut waves = Waves::new(frame, Arc::clone(selection), WaveLimits::FILE);
+        in_threads(threads, selection, &target, |receive| {
+            let mut answers = Vec::new();
+            while waves.advance(answers, receive)? {
+                let read = |request| frame.read_request(request)?.ok_or_else(|| waves.missing(request));
+                answers = waves.requests().iter().map(read).collect::<Result<_, _>>()?;
+            }
+            Ok(())
+        })
+    }
+}
+
+impl<R: Read + Seek> Frame<R> {
+    /// Reads a byte range; `None` if its chunk file is missing.
+    fn read_request(&mut self, request: &Request) -> Result<Option<Vec<u8>>, Error> {
+        let Range { start, end } = request.range;
+        match request.file {
+            Some(number) => Ok(self.file_bytes(number, start, end - start)?.map(|read| read.bytes)),
+            None => self.read_range(start, end - start).map(Some),
+        }
+    }
+}

@@ -1,0 +1,158 @@
+//! What a slice needs of a stored chunk: its first bytes, then its blocks.
+
+use core::ops::Range;
+use std::collections::HashSet;
+
+use b2nd_chunk::ChunkHeader;
+use b2nd_chunk::blocks::block_starts;
+use b2nd_serde::geometry::{Block, Chunk};
+
+use crate::chunk::chunk_rules::{about, check_support, damaged, rule, unread, wrong};
+use crate::chunk::entry::{ChunkEntry, ChunkPlace};
+use crate::chunk_file::name;
+use crate::code::FindingCode;
+use crate::error::Error;
+use crate::slice::stored_piece::StoredBlock;
+
+/// The largest gap between two blocks that one piece covers. A longer gap costs a second read.
+// A trade-off between reading bytes that are not needed and a second call.
+const MAX_GAP: usize = 1 << 14;
+
+/// The size, stored or decompressed, at which a piece ends and the next one begins. Several threads share a large chunk
+/// this way.
+// Long enough that passing a piece to a thread costs little beside decompressing it.
+const PIECE_LEN: usize = 1 << 20;
+
+/// Refuses chunks that have more bytes together than the frame, and two chunks in one file. With them, a small file
+/// could make a slice take any time.
+pub(super) struct DistinctChunks {
+    /// The number of bytes that further chunks of a contiguous frame can have.
+    left: u64,
+    /// The files of a sparse frame that were read.
+    files: HashSet<u64>,
+}
+
+impl DistinctChunks {
+    pub(super) fn new(frame_len: u64) -> Self {
+        Self { left: frame_len, files: HashSet::new() }
+    }
+
+    pub(super) fn take(&mut self, entry: &ChunkEntry, cbytes: usize) -> Result<(), Error> {
+        if let ChunkPlace::File(file) = entry.place {
+            if self.files.insert(file) {
+                return Ok(());
+            }
+            let text = format!("chunk {} is in {}, as is a chunk before it", entry.number, name(file));
+            return Err(Error::malformed(about(FindingCode::ChunkOffset, entry).text(text)));
+        }
+        let left = self.left.checked_sub(cbytes as u64);
+        self.left = left.unwrap_or_default();
+        left.map(drop).ok_or_else(|| {
+            let number = entry.number;
+            let text = format!(
+                "up to chunk {number}, the chunks of the slice have more bytes than the frame, so some share bytes"
+            );
+            Error::malformed(about(FindingCode::ChunkOverlap, entry).text(text))
+        })
+    }
+}
+
+/// The number of bytes from the start of a chunk that must be read before its items can be: the header alone, with the
+/// table of blocks or the value, or the whole chunk.
+pub(super) fn start_len(entry: &ChunkEntry, header: &ChunkHeader) -> Result<usize, Error> {
+    if header.special.is_some() {
+        return Ok(header.cbytes);
+    }
+    if header.is_uncompressed {
+        return Ok(header.header_len);
+    }
+    check_support(header).map_err(|why| unread(entry, &why))?;
+    if header.needs_other_blocks() {
+        return Ok(header.cbytes);
+    }
+    Ok(header.header_len + header.table_len().unwrap_or_default())
+}
+
+/// The needed blocks of a chunk, in the order of the file, in groups that are read at once. `start` are the first bytes
+/// of the chunk.
+pub(super) fn groups(
+    entry: &ChunkEntry,
+    header: &ChunkHeader,
+    start: &[u8],
+    chunk: &Chunk<'_>,
+) -> Result<Vec<Vec<StoredBlock>>, Error> {
+    if header.is_uncompressed {
+        // There is no table of blocks: they follow the header one after another.
+        let blocks = needed(chunk).map(|(index, number)| {
+            // All blocks have this size, because the chunks of an array are padded to whole blocks.
+            let start = header.header_len + number * header.blocksize;
+            StoredBlock { index, number, range: start..start + header.blocksize }
+        });
+        return Ok(grouped(header, blocks));
+    }
+    rule(header.check_table(start)).map_err(|why| Error::malformed(wrong(entry, &why)))?;
+    let blocks = located(header, start, chunk).map_err(|why| Error::malformed(damaged(entry, &why)))?;
+    Ok(grouped(header, blocks.into_iter()))
+}
+
+/// The byte range of a group, from its first block to its last one.
+pub(super) fn extent(group: &[StoredBlock]) -> Range<usize> {
+    match (group.first(), group.last()) {
+        (Some(first), Some(last)) => first.range.start..last.range.end,
+        _ => 0..0,
+    }
+}
+
+/// The blocks of a chunk that a slice needs: for each one its index among them, and its number in the chunk.
+fn needed(chunk: &Chunk<'_>) -> impl Iterator<Item = (usize, usize)> {
+    let number = |block: Block<'_>| usize::try_from(block.number()).unwrap_or(usize::MAX);
+    chunk.blocks().map(number).enumerate()
+}
+
+/// The needed blocks with their byte ranges, in the order of the file. A block ends where the next one begins, or at its
+/// largest stored size if that is before.
+fn located(header: &ChunkHeader, table: &[u8], chunk: &Chunk<'_>) -> Result<Vec<StoredBlock>, String> {
+    let table = table.get(header.header_len..).unwrap_or_default();
+    let starts: Vec<_> =
+        block_starts(table).map(|start| usize::try_from(start).unwrap_or_default()).collect();
+    let mut sorted = starts.clone();
+    sorted.sort_unstable();
+    let twice = sorted.windows(2).find_map(|pair| match pair {
+        [a, b] if a == b => Some(*a),
+        _ => None,
+    });
+    if let Some(start) = twice {
+        return Err(format!("cannot be decompressed: two blocks begin at byte {start} of it"));
+    }
+    let longest = header.longest_block(header.blocksize);
+    let mut blocks: Vec<_> = needed(chunk)
+        .filter_map(|(index, number)| {
+            let start = *starts.get(number)?;
+            let next = sorted.get(sorted.partition_point(|&other| other <= start));
+            let end = start.saturating_add(longest).min(next.copied().unwrap_or(header.cbytes));
+            Some(StoredBlock { index, number, range: start..end })
+        })
+        .collect();
+    blocks.sort_unstable_by_key(|block| block.range.start);
+    Ok(blocks)
+}
+
+/// Neighbouring blocks, together. The blocks must come in the order of the file.
+fn grouped(header: &ChunkHeader, blocks: impl Iterator<Item = StoredBlock>) -> Vec<Vec<StoredBlock>> {
+    let mut groups: Vec<Vec<StoredBlock>> = Vec::new();
+    for block in blocks {
+        match groups.last_mut() {
+            Some(group) if fits(header, group, &block) => group.push(block),
+            _ => groups.push(vec![block]),
+        }
+    }
+    groups
+}
+
+/// Whether one read should cover a block and those before it.
+fn fits(header: &ChunkHeader, group: &[StoredBlock], block: &StoredBlock) -> bool {
+    let Range { start, end } = extent(group);
+    let stored = block.range.end.saturating_sub(start);
+    let data = (group.len() + 1).saturating_mul(header.blocksize);
+    block.range.start.saturating_sub(end) <= MAX_GAP && stored.max(data) <= PIECE_LEN
+}

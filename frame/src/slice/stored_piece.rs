@@ -1,0 +1,224 @@
+//! Pieces: parts of chunks whose stored bytes are in memory. Copying decompresses their items into the slice, in any
+//! thread.
+
+use core::ops::Range;
+use std::sync::Arc;
+
+use b2nd_chunk::header::INT32;
+use b2nd_chunk::{ChunkHeader, Decompressor};
+use b2nd_serde::geometry::{Block, Chunk, Run};
+
+use crate::chunk::chunk_rules::{damaged, unread};
+use crate::chunk::entry::ChunkEntry;
+use crate::chunk::expansion::{max_data, zeroed};
+use crate::error::Error;
+use crate::slice::selection::Selection;
+use crate::slice::shared_slice::{SharedSlice, SliceWriter};
+
+/// Bytes of a chunk, in bytes that were read at once. Other pieces can have other parts of them.
+#[derive(Clone)]
+pub(super) struct Window {
+    pub(super) read: Arc<Vec<u8>>,
+    /// Where the bytes begin in `read`.
+    pub(super) at: usize,
+    /// Where they begin in the chunk.
+    pub(super) from: usize,
+}
+
+impl Window {
+    /// A byte range of the chunk.
+    pub(super) fn get(&self, range: Range<usize>) -> Option<&[u8]> {
+        let within = |byte: usize| byte.checked_sub(self.from)?.checked_add(self.at);
+        self.read.get(within(range.start)?..within(range.end)?)
+    }
+
+    /// The bytes up to the end of what was read.
+    pub(super) fn rest(&self) -> &[u8] {
+        self.read.get(self.at..).unwrap_or_default()
+    }
+}
+
+/// A part of a chunk, with the stored bytes of its items.
+pub(super) struct Piece {
+    pub(super) entry: ChunkEntry,
+    /// The number of the chunk in the slice.
+    pub(super) part: usize,
+    pub(super) data: PieceData,
+}
+
+/// Receives pieces, in the order of reading.
+pub(super) type ReceivePiece<'r> = dyn FnMut(Piece) -> Result<(), Error> + 'r;
+
+/// The stored bytes of a piece.
+pub(super) enum PieceData {
+    /// All items of the chunk have this value.
+    Value(Vec<u8>),
+    /// Blocks that can be decompressed one by one.
+    Blocks { header: ChunkHeader, list: Vec<StoredBlock>, bytes: Window },
+    /// A whole chunk, because its blocks cannot be decompressed one by one.
+    Whole { header: ChunkHeader, bytes: Window },
+}
+
+/// The place of a block in its chunk.
+pub(super) struct StoredBlock {
+    /// The index among the blocks that the slice needs.
+    pub(super) index: usize,
+    /// The index among all blocks of the chunk.
+    pub(super) number: usize,
+    pub(super) range: Range<usize>,
+}
+
+/// Memory of a thread for decompressing blocks.
+#[derive(Default)]
+pub(super) struct Scratch {
+    decompressor: Decompressor,
+    /// The decompressed block.
+    block: Vec<u8>,
+}
+
+impl Piece {
+    /// Copies the items into a slice. Each thread passes its own `scratch` for every piece, and so allocates once.
+    pub(super) fn copy(
+        &self,
+        selection: &Selection,
+        target: &SharedSlice<'_>,
+        scratch: &mut Scratch,
+    ) -> Result<(), Error> {
+        let chunk = selection.chunk(self.part).ok_or_else(|| self.misfit())?;
+        match &self.data {
+            PieceData::Value(value) => repeat(runs(&chunk), value, target).ok_or_else(|| self.misfit()),
+            PieceData::Blocks { header, list, bytes } => {
+                self.blocks(&chunk, header, list, bytes, target, scratch)
+            }
+            PieceData::Whole { header, bytes } => self.whole(&chunk, header, bytes, target, scratch),
+        }
+    }
+
+    fn misfit(&self) -> Error {
+        unread(&self.entry, "does not fit the slice")
+    }
+
+    fn damaged(&self, error: &b2nd_chunk::Error) -> Error {
+        Error::malformed(damaged(&self.entry, &error.message().to_string()))
+    }
+
+    fn whole(
+        &self,
+        chunk: &Chunk<'_>,
+        header: &ChunkHeader,
+        bytes: &Window,
+        target: &SharedSlice<'_>,
+        scratch: &mut Scratch,
+    ) -> Result<(), Error> {
+        self.bound(header.nbytes, header.cbytes, target)?;
+        let stored = bytes.get(0..header.cbytes).ok_or_else(|| self.misfit())?;
+        let mut data = zeroed(header.nbytes)?;
+        scratch.decompressor.decompress_into(stored, &mut data).map_err(|error| self.damaged(&error))?;
+        scatter(runs(chunk), &data, 0, target).ok_or_else(|| self.misfit())
+    }
+
+    fn blocks(
+        &self,
+        chunk: &Chunk<'_>,
+        header: &ChunkHeader,
+        list: &[StoredBlock],
+        bytes: &Window,
+        target: &SharedSlice<'_>,
+        scratch: &mut Scratch,
+    ) -> Result<(), Error> {
+        let (length, misfit) = (header.blocksize, || self.misfit());
+        for &StoredBlock { index, number, ref range } in list {
+            let block = chunk.blocks().nth(index).ok_or_else(misfit)?;
+            let first = block.byte_offset(target.typesize).ok_or_else(misfit)?;
+            let bytes = bytes.get(range.clone()).ok_or_else(misfit)?;
+            if header.is_uncompressed {
+                // The stored bytes are the items: no copy in between.
+                scatter(block.runs(), bytes, first, target).ok_or_else(misfit)?;
+                continue;
+            }
+            // A block that reaches beyond the chunk is refused by the decompressor.
+            let streams = header.block_bytes(bytes, length).unwrap_or(bytes);
+            // The length of each stream is 0, which stands for zeros. Such a block is not bound by its stored size, as
+            // nothing is decompressed.
+            if streams.len() == header.nstreams(length) * INT32 && streams.iter().all(|&byte| byte == 0) {
+                repeat(block.runs(), &[0], target).ok_or_else(misfit)?;
+                continue;
+            }
+            self.bound(length, streams.len(), target)?;
+            let Scratch { decompressor, block: buffer } = &mut *scratch;
+            let mut decompress = |data: &mut [u8]| {
+                let result = decompressor.decompress_block_bytes(header, number, streams, data);
+                result.map_err(|error| self.damaged(&error))
+            };
+            // If all items of the block lie together in the slice, they are decompressed in place and not copied.
+            if let Some(run) = only_run(&block, length, target) {
+                let mut writer = SliceWriter::new(target);
+                let run =
+                    writer.at(run.start).and_then(|items| items.get_mut(..length)).ok_or_else(misfit)?;
+                decompress(run)?;
+                continue;
+            }
+            if buffer.len() < length {
+                *buffer = zeroed(length)?;
+            }
+            let data = buffer.get_mut(..length).ok_or_else(misfit)?;
+            decompress(data)?;
+            scatter(block.runs(), data, first, target).ok_or_else(misfit)?;
+        }
+        Ok(())
+    }
+
+    /// Refuses a decompressed size beyond both the expansion limit and the size of the slice, because a few bytes could
+    /// claim gigabytes.
+    fn bound(&self, length: usize, from: usize, target: &SharedSlice<'_>) -> Result<(), Error> {
+        let most = max_data(from).max(target.nbytes);
+        if length <= most {
+            return Ok(());
+        }
+        let number = self.entry.number;
+        Err(Error::too_large(format_args!(
+            "chunk {number} claims {length} bytes of data in {from} stored bytes, but at most {most} are decompressed"
+        )))
+    }
+}
+
+fn runs(chunk: &Chunk<'_>) -> impl Iterator<Item = Run> {
+    chunk.blocks().flat_map(|block| block.runs())
+}
+
+/// The byte range of the slice that takes the whole block, if its items lie together there. `None` with several
+/// threads: decompressing in place would hold the lock of a region, and others would wait.
+fn only_run(block: &Block<'_>, length: usize, target: &SharedSlice<'_>) -> Option<Range<usize>> {
+    let run = block.runs().next().filter(|_| !target.is_shared())?;
+    run.target(target.typesize).filter(|range| range.len() == length)
+}
+
+/// Fills runs of the slice with a value. `None` if the slice is too short.
+fn repeat(runs: impl Iterator<Item = Run>, value: &[u8], target: &SharedSlice<'_>) -> Option<()> {
+    // Zeros stay untouched, so they cost no memory: the system provides a page when it is first changed.
+    if target.is_zeroed && value.iter().all(|&byte| byte == 0) {
+        return Some(());
+    }
+    let mut writer = SliceWriter::new(target);
+    for run in runs {
+        writer.fill(run.target(target.typesize)?, value)?;
+    }
+    Some(())
+}
+
+/// Copies runs into the slice. `data` is the decompressed chunk from byte `first` on. `None` if `data` or the slice is
+/// too short.
+fn scatter(
+    runs: impl Iterator<Item = Run>,
+    data: &[u8],
+    first: usize,
+    target: &SharedSlice<'_>,
+) -> Option<()> {
+    let mut writer = SliceWriter::new(target);
+    for run in runs {
+        let source = run.source(target.typesize)?;
+        let data = data.get(source.start.checked_sub(first)?..source.end.checked_sub(first)?)?;
+        writer.copy(run.target(target.typesize)?.start, data)?;
+    }
+    Some(())
+}

@@ -1,0 +1,468 @@
+//! The byte ranges that a slice needs, in waves: the chunk index, the first bytes of the chunks, their blocks. Each wave
+//! follows from the bytes of the one before it. Nothing here reads.
+
+use core::ops::Range;
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+
+use b2nd_chunk::ChunkHeader;
+
+use crate::chunk::chunk_rules::{ChunkRules, missing, not_a_chunk, rule, unread, wrong, wrong_place};
+use crate::chunk::entry::{ChunkEntry, ChunkPlace, ENTRY_LEN, index_start};
+use crate::chunk::special_item::one_item;
+use crate::error::Error;
+use crate::header::frame::Frame;
+use crate::header::frame_header::{Header, cut_short};
+use crate::index::index_reader::Index;
+use crate::slice::selection::Selection;
+use crate::slice::stored_chunk::{DistinctChunks, extent, groups, start_len};
+use crate::slice::stored_piece::{Piece, PieceData, ReceivePiece, StoredBlock, Window};
+
+/// The number of bytes of the first read of the chunk index, and of a chunk. It holds the header and the table, and
+/// often all of a short index and of a small chunk.
+// A longer read would be wasted on a slice of a few items; a shorter one would often miss a part of the table.
+const FIRST_READ: u64 = 1 << 14;
+
+/// The most entries of the chunk index in memory, in bytes; one piece of it at least.
+const INDEX_LEN: usize = 1 << 22;
+
+/// The bytes of memory that a block in a wave takes, beside its stored bytes.
+const BLOCK_WEIGHT: u64 = 64;
+
+/// How much is read at once.
+#[derive(Clone, Copy)]
+pub(super) struct WaveLimits {
+    /// The bytes of a wave. A single range can be longer.
+    wave: u64,
+    /// The longest gap between two ranges that are read as one.
+    gap: u64,
+}
+
+impl WaveLimits {
+    /// For files: threads decompress a wave while the next one is read.
+    pub(super) const FILE: Self = Self { wave: 1 << 20, gap: 1 << 14 };
+
+    /// For object stores: a request takes as long as sending some hundred kilobytes.
+    pub(super) const REMOTE: Self = Self { wave: 1 << 26, gap: 1 << 16 };
+}
+
+/// A byte range to read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Request {
+    /// The number of the chunk file; `None` for the frame itself.
+    pub(super) file: Option<u64>,
+    /// In the frame, or in the chunk file.
+    pub(super) range: Range<u64>,
+}
+
+/// The waves of a slice.
+pub(super) struct Waves {
+    selection: Arc<Selection>,
+    limits: WaveLimits,
+    frame: Header,
+    rules: ChunkRules,
+    distinct: DistinctChunks,
+    /// `None` before the first wave.
+    index: Option<Index>,
+    /// The bytes of the index that were read, by their offset in the frame.
+    index_bytes: BTreeMap<u64, Vec<u8>>,
+    /// The pieces of the index with the entries of the next chunks.
+    pieces: BTreeMap<u64, Vec<u8>>,
+    /// The number of the next chunk in the slice.
+    next: usize,
+    /// Chunks whose first bytes are known.
+    open_chunks: VecDeque<OpenChunk>,
+    /// What the bytes of the present wave are for.
+    planned: Vec<PlannedRead>,
+    requests: Vec<Request>,
+}
+
+/// A chunk of the slice that is stored.
+#[derive(Clone, Copy)]
+struct StoredChunk {
+    entry: ChunkEntry,
+    /// The number of the chunk in the slice.
+    part: usize,
+}
+
+/// A chunk whose header is known.
+struct OpenChunk {
+    chunk: StoredChunk,
+    header: ChunkHeader,
+    next: NextRead,
+}
+
+/// What is read next of a chunk.
+enum NextRead {
+    /// Its first bytes, this many.
+    Start(usize),
+    /// Its blocks. The bytes are those before them.
+    Blocks(Vec<u8>),
+    Groups(VecDeque<Vec<StoredBlock>>),
+}
+
+/// A byte range, and what it is for.
+struct PlannedRead {
+    purpose: Purpose,
+    file: Option<u64>,
+    range: Range<u64>,
+    /// The index of the request that covers it.
+    request: usize,
+}
+
+enum Purpose {
+    Index,
+    /// The first bytes of a chunk. The header, if it has been read before.
+    Start(StoredChunk, Option<ChunkHeader>),
+    Blocks(StoredChunk, ChunkHeader, Vec<StoredBlock>),
+}
+
+/// Why a piece of the index is not at hand.
+enum NotRead {
+    Needs(Range<u64>),
+    Failed(Error),
+}
+
+impl From<Error> for NotRead {
+    fn from(error: Error) -> Self {
+        Self::Failed(error)
+    }
+}
+
+impl Waves {
+    pub(super) fn new<R>(frame: &Frame<R>, selection: Arc<Selection>, limits: WaveLimits) -> Self {
+        let header = frame.header();
+        Self {
+            limits,
+            rules: ChunkRules::new(header, true),
+            distinct: DistinctChunks::new(header.frame_len),
+            frame: header.clone(),
+            index: None,
+            index_bytes: BTreeMap::new(),
+            pieces: BTreeMap::new(),
+            next: 0,
+            open_chunks: VecDeque::new(),
+            planned: Vec::new(),
+            requests: Vec::new(),
+            selection,
+        }
+    }
+
+    /// The byte ranges of the present wave, in order and apart from each other.
+    pub(super) fn requests(&self) -> &[Request] {
+        &self.requests
+    }
+
+    /// Takes the bytes of the present wave, passes on the pieces in them, and goes to the next wave. Only the bytes of a
+    /// chunk file may be shorter than requested. Returns whether there is another wave. The first call takes nothing.
+    pub(super) fn advance(
+        &mut self,
+        answers: Vec<Vec<u8>>,
+        receive: &mut ReceivePiece<'_>,
+    ) -> Result<bool, Error> {
+        if self.selection.nbytes == 0 {
+            return Ok(false);
+        }
+        let (given, expected) = (answers.len(), self.requests.len());
+        if given != expected {
+            return Err(Error::invalid_input(format_args!(
+                "{expected} byte ranges were requested, not {given}"
+            )));
+        }
+        let answers: Vec<_> = answers.into_iter().map(Arc::new).collect();
+        let requests = std::mem::take(&mut self.requests);
+        for PlannedRead { purpose, request, range, file } in std::mem::take(&mut self.planned) {
+            let (Some(read), Some(request)) = (answers.get(request), requests.get(request)) else { continue };
+            let end = request.range.start.saturating_add(read.len() as u64);
+            if file.is_none() && end < range.end {
+                let frame_len = self.frame.frame_len;
+                return Err(Error::malformed(cut_short("", frame_len, end.min(frame_len))));
+            }
+            let at = usize::try_from(range.start - request.range.start).unwrap_or(usize::MAX);
+            let window = Window { read: Arc::clone(read), at, from: 0 };
+            match purpose {
+                Purpose::Index => self.take_index(range.start, &window)?,
+                Purpose::Start(chunk, header) => self.take_start(chunk, header, window, receive)?,
+                Purpose::Blocks(chunk, header, list) => {
+                    let from = extent(&list).start;
+                    let bytes = Window { from, ..window };
+                    pass_blocks(chunk, header, list, bytes, receive)?;
+                }
+            }
+        }
+        self.request_more(receive)?;
+        self.join();
+        Ok(!self.requests.is_empty())
+    }
+
+    /// The error of a chunk file that is missing.
+    pub(super) fn missing(&self, request: &Request) -> Error {
+        let of = self.planned.iter().find(|planned| planned.file == request.file);
+        match of.map(|planned| &planned.purpose) {
+            Some(Purpose::Start(chunk, _) | Purpose::Blocks(chunk, ..)) => {
+                Error::malformed(missing(&chunk.entry))
+            }
+            Some(Purpose::Index) | None => Error::changing(None),
+        }
+    }
+
+    fn take_index(&mut self, start: u64, window: &Window) -> Result<(), Error> {
+        if self.index.is_none() {
+            self.index = Some(Index::parse(&self.frame, window.rest().to_vec())?);
+        }
+        self.index_bytes.insert(start, window.rest().to_vec());
+        Ok(())
+    }
+
+    /// Takes the first bytes of a chunk: those of the first read, or as many as its header asks for.
+    fn take_start(
+        &mut self,
+        chunk: StoredChunk,
+        header: Option<ChunkHeader>,
+        window: Window,
+        receive: &mut ReceivePiece<'_>,
+    ) -> Result<(), Error> {
+        let entry = &chunk.entry;
+        let bytes = window.rest();
+        let is_first = header.is_none();
+        let header = match header {
+            Some(header) => header,
+            None => {
+                let header = ChunkHeader::parse(bytes).ok_or_else(|| Error::malformed(not_a_chunk(entry)))?;
+                // The numbers of the header are used from here on, so the rules come first.
+                let checked = self.rules.check(&header, entry.nbytes, self.room(entry, bytes));
+                checked.map_err(|why| Error::malformed(wrong(entry, &why)))?;
+                self.distinct.take(entry, header.cbytes)?;
+                header
+            }
+        };
+        let length = start_len(entry, &header)?;
+        let Some(start) = bytes.get(..length) else {
+            if !is_first {
+                return Err(too_short(entry, &header, bytes.len()));
+            }
+            self.open_chunks.push_back(OpenChunk { chunk, header, next: NextRead::Start(length) });
+            return Ok(());
+        };
+        let StoredChunk { entry, part } = chunk;
+        if header.special.is_some() {
+            let value = start.get(header.header_len..).unwrap_or_default().to_vec();
+            let (found, typesize) = (value.len(), self.selection.typesize);
+            if found != typesize {
+                let why = format!("repeats a value of {found} bytes, but items have {typesize}");
+                return Err(Error::malformed(wrong(&entry, &why)));
+            }
+            return receive(Piece { entry, part, data: PieceData::Value(value) });
+        }
+        if !header.is_uncompressed && header.needs_other_blocks() {
+            rule(header.check_table(start)).map_err(|why| Error::malformed(wrong(&entry, &why)))?;
+            return receive(Piece { entry, part, data: PieceData::Whole { header, bytes: window } });
+        }
+        if bytes.len() < header.cbytes {
+            let start = start.to_vec();
+            self.open_chunks.push_back(OpenChunk { chunk, header, next: NextRead::Blocks(start) });
+            return Ok(());
+        }
+        // The whole chunk is at hand.
+        for list in self.groups(chunk, &header, start)? {
+            pass_blocks(chunk, header, list, window.clone(), receive)?;
+        }
+        Ok(())
+    }
+
+    /// The room for a chunk. That of a chunk file is known if the first read has all of it.
+    fn room(&self, entry: &ChunkEntry, first: &[u8]) -> u64 {
+        match entry.place {
+            ChunkPlace::Frame(start) => index_start(&self.frame).saturating_sub(start),
+            _ if (first.len() as u64) < FIRST_READ => first.len() as u64,
+            _ => u64::MAX,
+        }
+    }
+
+    fn groups(
+        &self,
+        chunk: StoredChunk,
+        header: &ChunkHeader,
+        start: &[u8],
+    ) -> Result<Vec<Vec<StoredBlock>>, Error> {
+        let Some(part) = self.selection.chunk(chunk.part) else { return Ok(Vec::new()) };
+        groups(&chunk.entry, header, start, &part)
+    }
+
+    /// Fills the next wave: with the blocks of the chunks that are begun, then with the first bytes of others.
+    fn request_more(&mut self, receive: &mut ReceivePiece<'_>) -> Result<(), Error> {
+        let mut weight = 0;
+        while let Some(OpenChunk { chunk, header, next }) = self.open_chunks.pop_front() {
+            let mut groups: VecDeque<_> = match next {
+                NextRead::Start(length) if weight > 0 && weight + length as u64 > self.limits.wave => {
+                    self.open_chunks.push_front(OpenChunk { chunk, header, next });
+                    return Ok(());
+                }
+                NextRead::Start(length) => {
+                    weight += length as u64;
+                    self.plan(Purpose::Start(chunk, Some(header)), &chunk.entry, 0..length);
+                    continue;
+                }
+                NextRead::Blocks(start) => self.groups(chunk, &header, &start)?.into(),
+                NextRead::Groups(groups) => groups,
+            };
+            while let Some(list) = groups.pop_front() {
+                let range = extent(&list);
+                let more = (range.len() as u64).max(list.len() as u64 * BLOCK_WEIGHT);
+                if weight > 0 && weight + more > self.limits.wave {
+                    groups.push_front(list);
+                    self.open_chunks.push_front(OpenChunk { chunk, header, next: NextRead::Groups(groups) });
+                    return Ok(());
+                }
+                weight += more;
+                self.plan(Purpose::Blocks(chunk, header, list), &chunk.entry, range);
+            }
+        }
+        self.begin_chunks(self.limits.wave.saturating_sub(weight) / 4, receive)
+    }
+
+    /// Requests the first bytes of the next chunks, up to `most` bytes, or the index that they are in.
+    fn begin_chunks(&mut self, most: u64, receive: &mut ReceivePiece<'_>) -> Result<(), Error> {
+        let start = index_start(&self.frame);
+        let Some(index) = &self.index else {
+            let end = start.saturating_add(FIRST_READ).min(self.frame.frame_len);
+            if end <= start {
+                return Index::parse(&self.frame, Vec::new()).map(drop);
+            }
+            self.planned.push(PlannedRead {
+                purpose: Purpose::Index,
+                file: None,
+                range: start..end,
+                request: 0,
+            });
+            return Ok(());
+        };
+        let (index, selection) = (index.clone(), self.selection.clone());
+        let mut weight = 0;
+        for chunk in selection.chunks_from(self.next) {
+            let number = chunk.number();
+            if number >= index.len() {
+                return Err(Error::unsupported(format_args!("the chunk index has no chunk {number}")));
+            }
+            let piece = number / index.piece_len();
+            if !self.pieces.contains_key(&piece) && self.plan_pieces(&index, &selection)? {
+                break;
+            }
+            let bytes = self.pieces.get(&piece).map(Vec::as_slice).unwrap_or_default();
+            let chunk = StoredChunk { entry: index.entry(number, bytes, &self.frame), part: self.next };
+            let StoredChunk { entry, part } = chunk;
+            let end = match entry.place {
+                ChunkPlace::Frame(place) => start.saturating_sub(place).min(FIRST_READ),
+                ChunkPlace::File(_) => FIRST_READ,
+                ChunkPlace::Special(special) => {
+                    let value = one_item(special, selection.typesize).map_err(|why| unread(&entry, &why))?;
+                    receive(Piece { entry, part, data: PieceData::Value(value) })?;
+                    0
+                }
+                ChunkPlace::Invalid(value) => return Err(Error::malformed(wrong_place(&entry, value))),
+            };
+            if end > 0 {
+                if weight > most {
+                    break;
+                }
+                weight += end;
+                self.plan(Purpose::Start(chunk, None), &entry, 0..usize::try_from(end).unwrap_or_default());
+            }
+            self.next += 1;
+        }
+        Ok(())
+    }
+
+    /// Keeps the pieces of the index with the entries of the next chunks, or requests them. Returns whether it did.
+    fn plan_pieces(&mut self, index: &Index, selection: &Selection) -> Result<bool, Error> {
+        self.pieces.clear();
+        let (mut length, mut last, mut is_planned) = (0, None, false);
+        for chunk in selection.chunks_from(self.next) {
+            let number = chunk.number() / index.piece_len();
+            if last == Some(number) {
+                continue;
+            }
+            if length >= INDEX_LEN || chunk.number() >= index.len() {
+                break;
+            }
+            last = Some(number);
+            let known = &self.index_bytes;
+            let at_hand = index.piece(number, |start, length| {
+                let end = start.saturating_add(length);
+                let (&from, bytes) = known.range(..=start).next_back().ok_or(NotRead::Needs(start..end))?;
+                let within = |byte: u64| usize::try_from(byte - from).unwrap_or(usize::MAX);
+                let bytes = bytes.get(within(start)..within(end));
+                bytes.map(<[u8]>::to_vec).ok_or(NotRead::Needs(start..end))
+            });
+            match at_hand {
+                Ok(piece) => {
+                    length += piece.len();
+                    self.pieces.insert(number, piece);
+                }
+                Err(NotRead::Needs(range)) => {
+                    length += usize::try_from(index.piece_len()).unwrap_or(INDEX_LEN) * ENTRY_LEN;
+                    is_planned = true;
+                    self.planned.push(PlannedRead { purpose: Purpose::Index, file: None, range, request: 0 });
+                }
+                Err(NotRead::Failed(error)) => return Err(error),
+            }
+        }
+        if !is_planned {
+            // The first bytes also have the places of other pieces.
+            let first = index.start();
+            self.index_bytes.retain(|&start, _| start == first);
+        }
+        Ok(is_planned)
+    }
+
+    fn plan(&mut self, purpose: Purpose, entry: &ChunkEntry, range: Range<usize>) {
+        let (file, start) = match entry.place {
+            ChunkPlace::File(number) => (Some(number), 0),
+            ChunkPlace::Frame(start) => (None, start),
+            ChunkPlace::Special(_) | ChunkPlace::Invalid(_) => return,
+        };
+        let range = start.saturating_add(range.start as u64)..start.saturating_add(range.end as u64);
+        self.planned.push(PlannedRead { purpose, file, range, request: 0 });
+    }
+
+    /// Joins the planned ranges to requests: ranges that overlap, and those with a small gap, while the gaps fit the wave.
+    fn join(&mut self) {
+        let mut order: Vec<&mut PlannedRead> = self.planned.iter_mut().collect();
+        order.sort_by_key(|planned| (planned.file, planned.range.start));
+        let WaveLimits { wave, gap } = self.limits;
+        let length = |range: &Range<u64>| range.end - range.start;
+        let mut left = wave.saturating_sub(order.iter().map(|planned| length(&planned.range)).sum());
+        for planned in order {
+            let Range { start, end } = planned.range;
+            match self.requests.last_mut().filter(|last| last.file == planned.file) {
+                Some(last) if start.saturating_sub(last.range.end) <= gap.min(left) => {
+                    left -= start.saturating_sub(last.range.end);
+                    last.range.end = last.range.end.max(end);
+                }
+                _ => self.requests.push(Request { file: planned.file, range: start..end }),
+            }
+            planned.request = self.requests.len() - 1;
+        }
+    }
+}
+
+fn pass_blocks(
+    chunk: StoredChunk,
+    header: ChunkHeader,
+    list: Vec<StoredBlock>,
+    bytes: Window,
+    receive: &mut ReceivePiece<'_>,
+) -> Result<(), Error> {
+    let StoredChunk { entry, part } = chunk;
+    if bytes.get(extent(&list)).is_none() {
+        let found = bytes.from + bytes.rest().len();
+        return Err(too_short(&entry, &header, found));
+    }
+    receive(Piece { entry, part, data: PieceData::Blocks { header, list, bytes } })
+}
+
+/// The error of a chunk that ends before its header says.
+fn too_short(entry: &ChunkEntry, header: &ChunkHeader, found: usize) -> Error {
+    let why = format!("has {} bytes, but only {found} can be read", header.cbytes);
+    Error::malformed(wrong(entry, &why))
+}

@@ -1,0 +1,358 @@
+//! The trailer of a frame: its vlmetalayers, and a fingerprint that no writer has ever filled in.
+//!
+//! | bytes | meaning |
+//! |---|---|
+//! | `94` | array of 4: version, vlmetalayers, length, fingerprint |
+//! | `01` | the version |
+//! | `93` … | the vlmetalayers: a [section](super::section), whose offsets count from the `94` |
+//! | `ce` + 4 | the length of the trailer |
+//! | `d8` + 1 + 16 | the fingerprint, with its kind: all zeros |
+//!
+//! A trailer without vlmetalayers has 35 bytes. In the older generation a single unnamed content replaces the
+//! section: `c6`, a length of 4 bytes, and the content.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use b2nd_chunk::ChunkHeader;
+use serde::de::DeserializeOwned;
+
+use crate::chunk::expansion;
+use crate::code::FindingCode;
+use crate::error::Error;
+use crate::finding::{Finding, Place};
+use crate::header::fields::Generation;
+use crate::header::frame_header::{Header, too_long};
+use crate::header::section::{CONTENT_HEADER, Metalayer, Section, SectionRules, SharedBytes, map_value};
+use crate::messagepack::cursor::{Cursor, Part};
+use crate::messagepack::marker::Marker;
+use crate::trailer::embed_list::{EMBED_LIST_NAME, EmbedPlace};
+
+/// The number of bytes before the vlmetalayers.
+pub(crate) const HEAD_LEN: usize = 2;
+
+/// The number of bytes of the length, with its marker.
+const LENGTH_LEN: usize = 5;
+
+/// The number of bytes of the fingerprint, with its marker.
+const FINGERPRINT_LEN: usize = 18;
+
+/// The number of bytes after the vlmetalayers, in every generation.
+pub(crate) const END_LEN: usize = LENGTH_LEN + FINGERPRINT_LEN;
+
+/// The number of bytes of the shortest trailer, which is of the older generation and has no content.
+const MIN_TRAILER_LEN: usize = HEAD_LEN + CONTENT_HEADER + END_LEN;
+
+/// The longest trailer that is read: 8192 vlmetalayers of 32 KiB. The format allows 4 GiB, but a hostile length must
+/// not make us allocate that much.
+pub(crate) const MAX_TRAILER_LEN: usize = 1 << 28;
+
+/// The longest list of a store's keys or objects that is read, enough for some 200,000 keys. In memory it takes several
+/// times as much.
+pub(crate) const MAX_KEYS_LEN: usize = 1 << 24;
+
+/// The version of the trailer's format that is written.
+pub(crate) const VERSION: u8 = 1;
+
+/// The trailer of a frame, which has the vlmetalayers.
+///
+/// ```
+/// use b2nd_frame::Frame;
+///
+/// let mut frame = Frame::open("tests/data/int32_3x5.b2nd")?;
+/// let trailer = frame.trailer()?;
+/// assert_eq!(trailer.bytes().len(), 35);
+/// assert_eq!(trailer.offset() + 35, frame.header().frame_len);
+/// assert!(trailer.vlmetalayers().is_empty());
+/// # Ok::<(), b2nd_frame::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Trailer {
+    offset: u64,
+    bytes: SharedBytes,
+    version: u8,
+    vlmetalayers: Vec<Vlmetalayer>,
+}
+
+/// A vlmetalayer: a named value in the trailer, whose length can change.
+///
+/// The value is `MessagePack` in a Blosc2 chunk. Writers compress all but the shortest values. Reading a compressed
+/// value needs the feature `decompress`.
+///
+/// ```
+/// use b2nd_frame::Frame;
+///
+/// let trailer = Frame::open("tests/data/vlmetalayers.b2nd")?.trailer()?;
+/// let [short, long] = trailer.vlmetalayers() else { panic!("not two") };
+/// assert_eq!(short.name(), "unit");
+/// assert_eq!(short.decode::<String>()?, "kelvin");
+/// assert_eq!((long.chunk().len(), long.nbytes()), (61, Some(1003)));
+/// if cfg!(feature = "decompress") {
+///     assert_eq!(long.decode::<String>()?, "x".repeat(1000));
+/// }
+/// # Ok::<(), b2nd_frame::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Vlmetalayer {
+    /// Its offsets count from the start of the trailer.
+    metalayer: Metalayer,
+    trailer_offset: u64,
+}
+
+impl Trailer {
+    /// Reads the trailer from the last bytes of a frame. There may be more bytes before it.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Incomplete`](crate::ErrorKind::Incomplete) if more of the last bytes are needed,
+    /// [`ErrorKind::Malformed`](crate::ErrorKind::Malformed) if they are not a trailer.
+    ///
+    /// ```
+    /// use b2nd_frame::{Frame, Trailer};
+    ///
+    /// let file = std::fs::read("tests/data/int32_3x5.b2nd")?;
+    /// let frame = Frame::parse(&file)?;
+    /// let last = |length| &file[file.len() - length..];
+    /// assert_eq!(Trailer::parse(frame.header(), last(20)).unwrap_err().needed(), Some(23));
+    /// assert_eq!(Trailer::parse(frame.header(), last(23)).unwrap_err().needed(), Some(35));
+    /// assert_eq!(Trailer::parse(frame.header(), last(35))?.version(), 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn parse(header: &Header, suffix: &[u8]) -> Result<Self, Error> {
+        let length = length(header, suffix)?;
+        let start = suffix.len().checked_sub(length);
+        let bytes = start.and_then(|start| suffix.get(start..)).ok_or_else(|| Error::incomplete(length))?;
+        Self::parse_whole(header, bytes.to_vec()).map_err(Error::malformed)
+    }
+
+    /// Reads a whole trailer.
+    // The section is parsed without the length and the fingerprint after it, so no content can extend into them.
+    pub(crate) fn parse_whole(header: &Header, bytes: Vec<u8>) -> Result<Self, Finding> {
+        let offset = header.frame_len.saturating_sub(bytes.len() as u64);
+        let shared = Arc::new(bytes);
+        let inner = shared.get(..shared.len().saturating_sub(END_LEN)).unwrap_or_default();
+        let mut cursor = Cursor::new(inner, part(offset));
+        cursor.marker(START_MARKER, "the trailer")?;
+        let version = cursor.byte()?;
+        let metalayers = if header.generation == Generation::Present {
+            Section::parse(&mut cursor, &shared, &SectionRules::TRAILER)?.metalayers
+        } else {
+            let unnamed = Metalayer::unnamed(&mut cursor, &shared)?;
+            // Older trailers always have this content. An empty one holds no metadata.
+            (!unnamed.bytes().is_empty()).then_some(unnamed).into_iter().collect()
+        };
+        let vlmetalayers = metalayers
+            .into_iter()
+            .map(|metalayer| Vlmetalayer { metalayer, trailer_offset: offset })
+            .collect();
+        Ok(Self { offset, bytes: shared, version, vlmetalayers })
+    }
+
+    /// The bytes of a trailer of the present generation, with these names and chunks; `None` if it is too long for a
+    /// reader, or a number does not fit. The fingerprint begins with its kind.
+    pub(crate) fn build(
+        vlmetalayers: &[(&[u8], &[u8])],
+        fingerprint: [u8; FINGERPRINT_LEN - 1],
+    ) -> Option<Vec<u8>> {
+        let mut bytes = [START_MARKER.to_u8(), VERSION].to_vec();
+        bytes.extend(Section::build(&SectionRules::TRAILER, HEAD_LEN, vlmetalayers)?);
+        let len = bytes.len() + END_LEN;
+        let len = u32::try_from(len).ok().filter(|_| len <= MAX_TRAILER_LEN)?;
+        bytes.push(Marker::U32.to_u8());
+        bytes.extend(len.to_be_bytes());
+        bytes.push(Marker::FixExt16.to_u8());
+        bytes.extend(fingerprint);
+        Some(bytes)
+    }
+
+    /// The fingerprint, which begins with its kind.
+    pub(crate) fn fingerprint(&self) -> [u8; FINGERPRINT_LEN - 1] {
+        self.bytes.last_chunk().copied().unwrap_or_default()
+    }
+
+    /// The offset of the trailer, counted from the start of the frame.
+    #[must_use]
+    pub fn offset(&self) -> u64 {
+        self.offset
+    }
+
+    /// The bytes of the trailer.
+    #[must_use]
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// The version of the trailer's format, which is 1.
+    #[must_use]
+    pub fn version(&self) -> u8 {
+        self.version
+    }
+
+    /// All vlmetalayers, in the order of the trailer. The older generations have at most one, without a name.
+    #[must_use]
+    pub fn vlmetalayers(&self) -> &[Vlmetalayer] {
+        &self.vlmetalayers
+    }
+
+    /// The vlmetalayer with this name; `None` if there is none. If several have the name, it is the first one.
+    ///
+    /// ```
+    /// use b2nd_frame::Frame;
+    ///
+    /// let trailer = Frame::open("tests/data/vlmetalayers.b2nd")?.trailer()?;
+    /// let unit = trailer.vlmetalayer("unit").expect("a vlmetalayer");
+    /// assert_eq!(unit.decode::<String>()?, "kelvin");
+    /// assert!(trailer.vlmetalayer("color").is_none());
+    /// # Ok::<(), b2nd_frame::Error>(())
+    /// ```
+    #[must_use]
+    pub fn vlmetalayer(&self, name: &str) -> Option<&Vlmetalayer> {
+        self.vlmetalayers.iter().find(|layer| layer.name() == name)
+    }
+
+    /// The keys of the frames inside the compressed data of a [store](crate::ObjectKind::is_store), and of the arrays
+    /// on a server that it lists; empty if the frame is not a store, or if the list of keys cannot be read.
+    ///
+    /// ```
+    /// use b2nd_frame::Frame;
+    ///
+    /// let trailer = Frame::open("tests/data/peers/store.b2e")?.trailer()?;
+    /// # #[cfg(feature = "decompress")]
+    /// assert_eq!(trailer.embedded(), ["/node"]);
+    /// # Ok::<(), b2nd_frame::Error>(())
+    /// ```
+    #[must_use]
+    pub fn embedded(&self) -> Vec<String> {
+        self.embed_map().unwrap_or_default().into_keys().collect()
+    }
+
+    /// The places in the [list](super::embed_list) of embedded frames, by key; `None` if the list cannot be read.
+    pub(crate) fn embed_map(&self) -> Option<BTreeMap<String, EmbedPlace>> {
+        map_value(&self.list(EMBED_LIST_NAME)?, "embed_map")
+    }
+
+    /// The value of a vlmetalayer with a list; `None` if it is missing, too long, or cannot be read.
+    pub(crate) fn list(&self, name: &str) -> Option<Cow<'_, [u8]>> {
+        let layer = self.vlmetalayer(name)?;
+        layer.nbytes().filter(|&nbytes| nbytes <= MAX_KEYS_LEN)?;
+        layer.value().ok()
+    }
+}
+
+/// The first byte of a trailer.
+const START_MARKER: Marker = Marker::FixArray(4);
+
+pub(crate) fn part(start: u64) -> Part {
+    Part { place: Place::Trailer, start, code: FindingCode::DamagedTrailer }
+}
+
+/// The length of the trailer at the end of these bytes.
+// The length is the only way to find the start of a trailer. It is 22 bytes before the end in every generation.
+pub(crate) fn length(header: &Header, suffix: &[u8]) -> Result<usize, Error> {
+    let most = header.frame_len.saturating_sub(header.header_len as u64);
+    if most < MIN_TRAILER_LEN as u64 {
+        let text =
+            format!("{most} bytes are left after the header, but a trailer needs at least {MIN_TRAILER_LEN}");
+        let finding = Finding::new(FindingCode::DamagedTrailer, Place::Trailer).at(header.header_len as u64);
+        return Err(Error::malformed(finding.numbers(MIN_TRAILER_LEN, most).text(text)));
+    }
+    let end = suffix.last_chunk::<END_LEN>().ok_or_else(|| Error::incomplete(END_LEN))?;
+    let start = header.frame_len.saturating_sub(END_LEN as u64);
+    let mut cursor = Cursor::new(end, part(start));
+    let len = cursor.value(Marker::U32, "the length of the trailer").map_err(Error::malformed)?;
+    let len = u32::from_be_bytes(len);
+    Err(Error::malformed(match usize::try_from(len) {
+        Ok(len) if len >= MIN_TRAILER_LEN && len as u64 <= most => {
+            if len <= MAX_TRAILER_LEN {
+                return Ok(len);
+            }
+            too_long(Place::Trailer, start.saturating_add(1), MAX_TRAILER_LEN, len)
+        }
+        _ => {
+            let text = format!("the length of the trailer is {len}, but must be {MIN_TRAILER_LEN} to {most}");
+            cursor.finding(1).numbers(most, len).text(text)
+        }
+    }))
+}
+
+impl Vlmetalayer {
+    /// The name of the vlmetalayer, at most 31 bytes. Bytes that are not UTF-8 are replaced.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        self.metalayer.name()
+    }
+
+    /// The bytes of the name, which may not be UTF-8.
+    #[cfg(feature = "compress")]
+    pub(crate) fn raw_name(&self) -> &[u8] {
+        self.metalayer.raw_name()
+    }
+
+    /// Whether python-blosc2 can read its name.
+    pub(crate) fn has_name_in_utf8(&self) -> bool {
+        core::str::from_utf8(self.metalayer.raw_name()).is_ok()
+    }
+
+    /// The offset of its chunk, counted from the start of the frame.
+    #[must_use]
+    pub fn offset(&self) -> u64 {
+        self.trailer_offset.saturating_add(self.metalayer.offset() as u64)
+    }
+
+    /// The chunk that holds the value.
+    #[must_use]
+    pub fn chunk(&self) -> &[u8] {
+        self.metalayer.bytes()
+    }
+
+    /// The length of the value in bytes, decompressed; `None` if the bytes are not a chunk.
+    #[must_use]
+    pub fn nbytes(&self) -> Option<usize> {
+        self.chunk_header().map(|header| header.nbytes)
+    }
+
+    /// The value as `MessagePack` bytes, decompressed.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Decode`](crate::ErrorKind::Decode) if the chunk is damaged, if the value is too long, or if it is
+    /// compressed and the feature `decompress` is off. A few bytes can claim gigabytes, so a compressed value may have
+    /// at most 1 MiB plus 1024 bytes per byte of its chunk, and never more than 256 MiB.
+    ///
+    /// ```
+    /// use b2nd_frame::Frame;
+    ///
+    /// let trailer = Frame::open("tests/data/vlmetalayers.b2nd")?.trailer()?;
+    /// let unit = trailer.vlmetalayer("unit").expect("a unit");
+    /// // As MessagePack, a short string is its length and its bytes.
+    /// assert_eq!(*unit.value()?, *b"\xa6kelvin");
+    /// assert_eq!(unit.decode::<String>()?, "kelvin");
+    /// # Ok::<(), b2nd_frame::Error>(())
+    /// ```
+    pub fn value(&self) -> Result<Cow<'_, [u8]>, Error> {
+        let header = self.chunk_header().ok_or_else(|| "not a Blosc2 chunk".into());
+        let value = header.and_then(|header| expansion::value(header, self.chunk()));
+        value.map_err(|reason| Error::decode(self.name(), reason))
+    }
+
+    /// Reads the value into a type. Bytes after the value are ignored.
+    ///
+    /// The memory that this takes depends on the type: each byte of a value can be an item of a `Vec`.
+    ///
+    /// # Errors
+    ///
+    /// The errors of [`value`](Self::value), and an error if the value does not fit the type.
+    pub fn decode<T: DeserializeOwned>(&self) -> Result<T, Error> {
+        rmp_serde::from_slice(&self.value()?).map_err(|error| Error::decode(self.name(), error))
+    }
+
+    /// The expansion limit of its value, in bytes.
+    pub(crate) fn longest_value(&self) -> usize {
+        expansion::longest_value(self.chunk())
+    }
+
+    pub(crate) fn chunk_header(&self) -> Option<ChunkHeader> {
+        ChunkHeader::parse(self.chunk()).filter(|header| header.cbytes == self.chunk().len())
+    }
+}

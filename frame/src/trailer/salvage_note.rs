@@ -1,0 +1,93 @@
+//! The vlmetalayer of a salvaged frame, which records the losses as a `MessagePack` map.
+//!
+//! | key | value |
+//! |---|---|
+//! | `lost` | ranges of lost chunks, as an array of pairs: the number of the first chunk, and the number of chunks |
+//! | `fill` | the value of the items of lost chunks: `zeros` or `nan` |
+//! | `assumed_order` | whether the chunks were placed in the order of the file, because the chunk index was lost |
+
+use b2nd_chunk::{ChunkHeader, SpecialValue};
+use rmp::encode;
+
+use crate::chunk::expansion;
+use crate::header::section::map_value;
+
+/// The name of the vlmetalayer.
+pub(crate) const SALVAGE_NAME: &str = "b2nd_salvage";
+
+/// The longest note that is read. In memory it takes several times as much.
+const MAX_NOTE_LEN: usize = 1 << 24;
+
+/// The losses of a salvaged frame.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct SalvageNote {
+    /// The first chunk and the number of chunks of each range.
+    pub(crate) lost: Vec<(u64, u64)>,
+    pub(crate) fill: String,
+    pub(crate) has_assumed_order: bool,
+}
+
+impl SalvageNote {
+    /// Reads the value of the vlmetalayer.
+    fn read(value: &[u8]) -> Option<Self> {
+        let fill: String = map_value(value, "fill")?;
+        // The text becomes a part of a finding, so it must be one that a salvage writes.
+        if ![SpecialValue::Zeros, SpecialValue::Nan].iter().any(|special| special.name() == fill) {
+            return None;
+        }
+        Some(Self {
+            lost: map_value(value, "lost")?,
+            fill,
+            has_assumed_order: map_value(value, "assumed_order")?,
+        })
+    }
+
+    /// Reads the chunk of the vlmetalayer, which another program may have compressed.
+    pub(crate) fn of_chunk(chunk: &[u8]) -> Option<Self> {
+        let is_note = |header: &ChunkHeader| header.cbytes == chunk.len() && header.nbytes <= MAX_NOTE_LEN;
+        let header = ChunkHeader::parse(chunk).filter(is_note)?;
+        Self::read(&expansion::value(header, chunk).ok()?)
+    }
+
+    /// The value of the vlmetalayer; `None` if there are too many ranges.
+    pub(crate) fn write(&self) -> Option<Vec<u8>> {
+        let mut value = Vec::new();
+        encode::write_map_len(&mut value, 3).ok()?;
+        encode::write_str(&mut value, "lost").ok()?;
+        encode::write_array_len(&mut value, u32::try_from(self.lost.len()).ok()?).ok()?;
+        for &(first, count) in &self.lost {
+            encode::write_array_len(&mut value, 2).ok()?;
+            encode::write_uint(&mut value, first).ok()?;
+            encode::write_uint(&mut value, count).ok()?;
+        }
+        encode::write_str(&mut value, "fill").ok()?;
+        encode::write_str(&mut value, &self.fill).ok()?;
+        encode::write_str(&mut value, "assumed_order").ok()?;
+        encode::write_bool(&mut value, self.has_assumed_order).ok()?;
+        Some(value)
+    }
+
+    /// The number of lost chunks.
+    pub(crate) fn count(&self) -> u64 {
+        self.lost.iter().fold(0, |sum, &(_, count)| sum.saturating_add(count))
+    }
+
+    /// Adds ranges of lost chunks, then sorts and merges all ranges. A frame that is salvaged again keeps its former
+    /// losses.
+    pub(crate) fn add(&mut self, ranges: impl Iterator<Item = (u64, u64)>) {
+        self.lost.extend(ranges);
+        self.lost.sort_unstable();
+        let mut merged: Vec<(u64, u64)> = Vec::new();
+        for &(first, count) in &self.lost {
+            match merged.last_mut() {
+                // Ranges that touch become one.
+                Some((before, length)) if before.saturating_add(*length) >= first => {
+                    let end = first.saturating_add(count).max(before.saturating_add(*length));
+                    *length = end.saturating_sub(*before);
+                }
+                _ => merged.push((first, count)),
+            }
+        }
+        self.lost = merged;
+    }
+}

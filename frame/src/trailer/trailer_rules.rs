@@ -1,0 +1,166 @@
+//! The trailer, and its vlmetalayers.
+
+use core::error::Error as _;
+use core::ops::Range;
+use std::collections::BTreeMap;
+
+use crate::chunk::chunk_rules::{check_in_trailer, check_known_methods, check_support};
+use crate::code::FindingCode;
+use crate::finding::{Escaped, Finding, Place};
+use crate::header::fields::HeaderField;
+use crate::header::frame_header::Header;
+use crate::header::section::map_value;
+use crate::messagepack::value_rules::check_value;
+use crate::trailer::embed_list::{EMBED_LIST_NAME, EmbedPlace};
+use crate::trailer::frame_trailer::{MAX_KEYS_LEN, Trailer, Vlmetalayer};
+use crate::trailer::salvage_note::{SALVAGE_NAME, SalvageNote};
+
+/// The faults and oddities of a trailer.
+pub(crate) fn check(header: &Header, trailer: &Trailer) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    let (expected, found) = (header.header_len as u64, trailer.offset());
+    // Without chunks there is no index between the two. Otherwise the rules of the index find a wrong place.
+    if header.nbytes == 0 && expected != found {
+        let text = format!(
+            "the frame has no chunks, so the trailer must begin at byte {expected}, but it begins at {found}"
+        );
+        let finding = Finding::new(FindingCode::DamagedTrailer, Place::Trailer).at(found);
+        findings.push(finding.numbers(expected, found).text(text));
+    }
+    let count = trailer.vlmetalayers().len();
+    if header.has_vlmetalayers == (count == 0) {
+        let flag = header.has_vlmetalayers;
+        let text = format!("has_vlmeta is {flag}, but the trailer has {count} vlmetalayers");
+        let finding = header.finding(FindingCode::IgnoredBytes, HeaderField::HasVlmetalayers);
+        findings.push(finding.text(text));
+    }
+    findings.extend(trailer.vlmetalayer(SALVAGE_NAME).map(salvaged));
+    findings.extend(trailer.vlmetalayers().iter().filter_map(chunk));
+    findings
+}
+
+/// The finding for the chunk of a vlmetalayer, without decompressing its value.
+fn chunk(layer: &Vlmetalayer) -> Option<Finding> {
+    let (name, length) = (Escaped(layer.name()), layer.chunk().len());
+    let text = match layer.chunk_header() {
+        _ if !layer.has_name_in_utf8() => {
+            // C-Blosc2 takes any bytes for a name, so another program may have written this one.
+            let text = format!("the name of vlmetalayer {name} is not UTF-8");
+            return Some(about(FindingCode::VlmetalayerValue, layer, text));
+        }
+        None => format!("the {length} bytes of vlmetalayer {name} are not a Blosc2 chunk"),
+        Some(header) => {
+            let why = check_in_trailer(&header, layer.chunk()).err()?;
+            format!("the chunk of vlmetalayer {name} {why}")
+        }
+    };
+    Some(about(FindingCode::VlmetalayerChunk, layer, text))
+}
+
+/// The finding for the value of a vlmetalayer with a valid chunk. An error gives the reason why the value cannot be
+/// checked.
+pub(crate) fn value(layer: &Vlmetalayer) -> Result<Option<Finding>, String> {
+    let Some(header) = layer.chunk_header().filter(|_| chunk(layer).is_none()) else { return Ok(None) };
+    let name = Escaped(layer.name());
+    let undecodable = |why: &str| {
+        let text = format!("the value of vlmetalayer {name} cannot be decompressed: {why}");
+        Ok(Some(about(FindingCode::VlmetalayerChunk, layer, text)))
+    };
+    if let Err(why) = check_known_methods(&header) {
+        return undecodable(&why);
+    }
+    let is_compressed = header.stored(layer.chunk()).is_none();
+    if is_compressed && cfg!(not(feature = "decompress")) {
+        return Err("is compressed; build with the feature `decompress`".into());
+    }
+    // A constant chunk has no codec, and one without data needs none.
+    if is_compressed && header.has_table() {
+        check_support(&header)?;
+    }
+    let (nbytes, most) = (header.nbytes, layer.longest_value());
+    if is_compressed && nbytes > most {
+        return Err(format!("has {nbytes} bytes, of which at most {most} are decompressed"));
+    }
+    match layer.value() {
+        Err(error) => undecodable(&error.source().map_or_else(|| error.to_string(), ToString::to_string)),
+        Ok(value) => Ok(check_value(&value).err().map(|why| {
+            let text =
+                format!("the value of vlmetalayer {name} is not MessagePack that python-blosc2 reads: {why}");
+            about(FindingCode::VlmetalayerValue, layer, text)
+        })),
+    }
+}
+
+/// The finding for a list of embedded frames that python-blosc2 cannot read, or that leads outside of the data. An
+/// error gives the reason why the list is not read.
+pub(crate) fn embed_list(trailer: &Trailer, header: &Header) -> Result<Option<Finding>, String> {
+    let Some(layer) = trailer.vlmetalayer(EMBED_LIST_NAME) else { return Ok(None) };
+    // `value` reports or skips a value that cannot be read.
+    if let Some(nbytes) = layer.nbytes().filter(|&nbytes| nbytes > MAX_KEYS_LEN) {
+        return if nbytes > layer.longest_value() {
+            Ok(None)
+        } else {
+            Err(format!("has {nbytes} bytes, of which at most {MAX_KEYS_LEN} are read as a list of frames"))
+        };
+    }
+    let Ok(value) = layer.value() else { return Ok(None) };
+    let text = match (map_value(&value, "embed_map"), map_value::<u64>(&value, "current_offset")) {
+        (None, _) => "has no map of frames, `embed_map`".into(),
+        (_, None) => "has no end of the data, `current_offset`".into(),
+        // python-blosc2 reads items.
+        _ if header.typesize != 1 => {
+            format!("counts bytes, but items of the store have {} bytes", header.typesize)
+        }
+        (Some(places), Some(end)) if i64::try_from(end).is_ok_and(|end| end <= header.nbytes) => {
+            match check_places(places, end) {
+                Err(text) => text,
+                Ok(()) => return Ok(None),
+            }
+        }
+        (_, Some(end)) => {
+            format!("says that the data ends at byte {end}, but the store has {} bytes", header.nbytes)
+        }
+    };
+    let text = format!("vlmetalayer {EMBED_LIST_NAME} {text}");
+    Ok(Some(about(FindingCode::VlmetalayerValue, layer, text)))
+}
+
+/// Checks that each key of a store leads to a frame before `end`.
+fn check_places(places: BTreeMap<String, EmbedPlace>, end: u64) -> Result<(), String> {
+    places.into_iter().try_for_each(|(key, place)| {
+        let key = Escaped(&key);
+        match place {
+            EmbedPlace::Data(range) if range.end > end => {
+                let Range { start, end: after } = range;
+                Err(format!("has {key} at bytes {start} to {after}, but the data ends at byte {end}"))
+            }
+            EmbedPlace::Unknown => Err(format!("has neither an offset and a length nor a URL for {key}")),
+            EmbedPlace::Data(_) | EmbedPlace::Server => Ok(()),
+        }
+    })
+}
+
+fn about(code: FindingCode, layer: &Vlmetalayer, text: String) -> Finding {
+    Finding::new(code, Place::Trailer).at(layer.offset()).text(text)
+}
+
+/// The finding for a salvaged frame, from its vlmetalayer `b2nd_salvage`.
+fn salvaged(layer: &Vlmetalayer) -> Finding {
+    let finding = Finding::new(FindingCode::Salvaged, Place::Trailer).at(layer.offset());
+    let Some(note) = SalvageNote::of_chunk(layer.chunk()) else {
+        return finding
+            .text(format!("the frame was salvaged, but vlmetalayer {SALVAGE_NAME} cannot be read"));
+    };
+    let lost = match note.lost.as_slice() {
+        [] => "no chunk was lost".into(),
+        [(first, _), ..] => {
+            let fill = Escaped(&note.fill);
+            match note.count() {
+                1 => format!("chunk {first} was lost, and is {fill} now"),
+                count => format!("{count} chunks were lost, from chunk {first} on, and are {fill} now"),
+            }
+        }
+    };
+    let order = if note.has_assumed_order { "; the order of the chunks was assumed" } else { "" };
+    finding.text(format!("the frame was salvaged: {lost}{order}"))
+}

@@ -1,0 +1,492 @@
+//! The writer of the items of a new array.
+
+use core::fmt;
+use core::ops::Range;
+use std::collections::BTreeMap;
+use std::io::{Seek, Write};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread;
+
+use b2nd_chunk::{CParams, Compressor, SpecialValue};
+use b2nd_serde::geometry::{Chunk, Chunks};
+use b2nd_serde::{Geometry, Meta};
+
+use crate::chunk::expansion::zeroed;
+use crate::error::Error;
+use crate::header::frame::Frame;
+use crate::header::frame_header::Header;
+#[cfg(feature = "ndarray")]
+use crate::slice::ndarray_items::{self, Item};
+use crate::slice::threads::MAX_THREADS;
+use crate::write::frame_plan::Sizes;
+use crate::write::frame_writer::FrameWriter;
+
+const BITS: usize = u64::BITS as usize;
+
+/// Writes the items of a new array by regions, and compresses its chunks. It comes from
+/// [`FrameWriter::into_array_writer`].
+///
+/// A region has any shape, and regions come in any order. A chunk is compressed and written as soon as all its items
+/// have come. Until then it is *open*, and stays in memory. Whole chunks keep none open, and regions along the first
+/// dimension one row of chunks. In another order, up to all chunks can be open, so set a limit with
+/// [`max_open_chunks`](Self::max_open_chunks).
+///
+/// The codec, level, filters and split mode are those of the [`FrameBuilder`](crate::FrameBuilder). Chunks of zeros, of
+/// NaN, or of another value take no more than a header and the value.
+///
+/// ```
+/// use std::io::Cursor;
+/// use b2nd_frame::{Frame, FrameBuilder};
+/// use b2nd_serde::{Meta, Shapes};
+///
+/// let meta = Meta::new(Shapes { shape: &[3, 5], chunkshape: &[2, 3], blockshape: &[1, 2] }, "|u1")?;
+/// let mut array = FrameBuilder::new(meta).write_to(Cursor::new(Vec::new()))?.into_array_writer()?;
+/// // Row by row, in C order.
+/// array.write(&[0..1, 0..5], &[0, 1, 2, 3, 4])?;
+/// array.write(&[1..3, 0..5], &[5, 6, 7, 8, 9, 10, 11, 12, 13, 14])?;
+///
+/// let mut frame = Frame::read_at(array.finish()?, 0)?;
+/// assert_eq!(frame.slice(&[1..3, 2..4]).read()?, [7, 8, 12, 13]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[must_use = "nothing is a frame before `finish`"]
+pub struct ArrayWriter<W: Write> {
+    frame: FrameWriter<W>,
+    meta: Meta,
+    geometry: Geometry,
+    params: CParams,
+    /// One for each thread.
+    workers: Vec<Worker>,
+    open: BTreeMap<u64, OpenChunk>,
+    max_open: usize,
+}
+
+/// The memory of a thread: its compressor, the items of a part in C order, those of its chunk, and the compressed chunk.
+struct Worker {
+    compressor: Compressor,
+    part: Vec<u8>,
+    items: Vec<u8>,
+    chunk: Vec<u8>,
+}
+
+/// A chunk of which some items have come.
+struct OpenChunk {
+    items: Vec<u8>,
+    /// A bit for each item, set when it has come.
+    written: Vec<u64>,
+    nwritten: u64,
+}
+
+/// A function that copies the items of a part of a region into the decompressed chunk. It can use the memory of a thread
+/// for the items of the part.
+type Gather<'g, E> = dyn Fn(&Chunk<'_>, &mut Vec<u8>, &mut [u8]) -> Result<(), E> + Sync + 'g;
+
+/// The chunks of a region, which threads take in order and write in order.
+struct Queue<'q, W: Write, E> {
+    parts: Chunks<'q>,
+    ntaken: u64,
+    nwritten: u64,
+    frame: &'q mut FrameWriter<W>,
+    open: &'q mut BTreeMap<u64, OpenChunk>,
+    result: Result<(), E>,
+}
+
+impl<W: Write + Seek> FrameWriter<W> {
+    /// Turns this into a writer of items, which compresses chunks with the codec, level, filters and split mode of the
+    /// [`FrameBuilder`](crate::FrameBuilder). No chunk must have been given.
+    ///
+    /// # Errors
+    ///
+    /// [`InvalidInput`](crate::ErrorKind::InvalidInput) for lz4hc, plugins and dictionaries, which this crate cannot write.
+    ///
+    /// ```
+    /// use b2nd_frame::{Codec, FrameBuilder};
+    /// use b2nd_serde::{Meta, Shapes};
+    ///
+    /// let meta = Meta::new(Shapes { shape: &[4], chunkshape: &[2], blockshape: &[2] }, "|u1")?;
+    /// let writer = FrameBuilder::new(meta).codec(Codec::LZ4HC).write_to(std::io::Cursor::new(Vec::new()))?;
+    /// let error = writer.into_array_writer().unwrap_err();
+    /// assert!(error.to_string().contains("lz4hc is only decompressed"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn into_array_writer(self) -> Result<ArrayWriter<W>, Error> {
+        let bytes = self.header_so_far()?;
+        let header = Frame::parse(&bytes)?;
+        let array = header.array()?.ok_or_else(|| Error::invalid_input("the frame has no array"))?;
+        let meta = array.meta().clone();
+        let geometry = meta.geometry().map_err(Error::geometry)?;
+        if header.header().uses_dictionary {
+            return Err(Error::invalid_input("chunks are not compressed with dictionaries here"));
+        }
+        let params = params(header.header(), &self.plan.sizes);
+        let workers = vec![Worker::new(params)?];
+        Ok(ArrayWriter {
+            frame: self,
+            meta,
+            geometry,
+            params,
+            workers,
+            open: BTreeMap::new(),
+            max_open: usize::MAX,
+        })
+    }
+}
+
+impl<W: Write + Seek + Send> ArrayWriter<W> {
+    /// Sets the number of threads that compress, from 1 to 256; other numbers are clamped. The default is 1. The calling
+    /// thread is one of them. Each needs memory for two chunks. The file does not depend on their number.
+    pub fn threads(mut self, threads: usize) -> Self {
+        self.workers.truncate(1);
+        // A first compressor exists, so its parameters are valid.
+        self.workers.extend((1..threads.min(MAX_THREADS)).filter_map(|_| Worker::new(self.params).ok()));
+        self
+    }
+
+    /// Sets how many chunks can be open at once. A region that would leave more open is refused. There is no limit by
+    /// default.
+    ///
+    /// ```
+    /// # use b2nd_frame::FrameBuilder;
+    /// # use b2nd_serde::{Meta, Shapes};
+    /// let meta = Meta::new(Shapes { shape: &[4, 4], chunkshape: &[2, 2], blockshape: &[2, 2] }, "|u1")?;
+    /// let writer = FrameBuilder::new(meta).write_to(std::io::Cursor::new(Vec::new()))?;
+    /// let mut array = writer.into_array_writer()?.max_open_chunks(1);
+    /// // A row is in two chunks.
+    /// let error = array.write(&[0..1, 0..4], &[1, 2, 3, 4]).unwrap_err();
+    /// assert_eq!(error.to_string(), "2 chunks of 4 bytes would be open, but the limit is 1");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn max_open_chunks(self, max_open: usize) -> Self {
+        Self { max_open, ..self }
+    }
+
+    /// Writes the items of a region, in C order, with the item size and byte order of the dtype. The region has a range
+    /// for each dimension.
+    ///
+    /// Items of an open chunk can be written again; the last ones count.
+    ///
+    /// # Errors
+    ///
+    /// - [`InvalidInput`](crate::ErrorKind::InvalidInput) if the ranges do not fit the shape, if the number of bytes is
+    ///   not that of the region, or if one of its chunks is complete. Nothing is written then.
+    /// - [`TooLarge`](crate::ErrorKind::TooLarge) if too many chunks would be open, or there is no memory for them.
+    /// - [`Io`](crate::ErrorKind::Io) if a chunk cannot be written. The array then cannot be finished.
+    pub fn write(&mut self, region: &[Range<u64>], items: &[u8]) -> Result<(), Error> {
+        let typesize = self.frame.plan.sizes.typesize as usize;
+        check_region(&self.geometry, region, typesize, items.len())?;
+        self.write_parts(region, &|part, _, chunk| {
+            part.gather(items, typesize, chunk).map_err(Error::geometry)
+        })
+    }
+
+    /// Writes the items of a region that a function reads from elsewhere, chunk by chunk. Neither the array nor the region
+    /// has to fit in memory.
+    ///
+    /// For each chunk, `read` gets the ranges of the items in the array, and puts them into the buffer, in C order. All
+    /// [threads](Self::threads) call it at once. Each then needs memory for three chunks.
+    ///
+    /// # Errors
+    ///
+    /// The first error of `read`, after which the array cannot be finished, and the errors of [`write`](Self::write).
+    ///
+    /// ```
+    /// use std::io::Cursor;
+    /// use std::sync::Mutex;
+    /// use b2nd_frame::{Error, Frame, FrameBuilder};
+    /// use b2nd_serde::Meta;
+    ///
+    /// // A copy with other chunks.
+    /// let source = Frame::open("tests/data/int32_3x5.b2nd")?;
+    /// let old = source.array()?.expect("an array").meta().clone();
+    /// let meta = Meta::with_default_shapes(old.shape(), 4, old.dtype().expect("a dtype"))?;
+    ///
+    /// let mut array = FrameBuilder::new(meta).write_to(Cursor::new(Vec::new()))?.into_array_writer()?.threads(2);
+    /// let source = Mutex::new(source);
+    /// array.write_from(&[0..3, 0..5], |ranges, items| {
+    ///     source.lock().expect("no panic").slice(ranges).read_into(items)
+    /// })?;
+    /// let mut copy = Frame::read_at(array.finish()?, 0)?;
+    /// assert_eq!(copy.slice(&[1..2, 0..1]).read()?, [5, 0, 0, 0]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn write_from<E: From<Error> + Send>(
+        &mut self,
+        region: &[Range<u64>],
+        read: impl Fn(&[Range<u64>], &mut [u8]) -> Result<(), E> + Sync,
+    ) -> Result<(), E> {
+        let (typesize, geometry) = (self.frame.plan.sizes.typesize as usize, self.geometry.clone());
+        self.write_parts(region, &|part, items, chunk| {
+            let ranges: Vec<Range<u64>> = part.extent().ranges().collect();
+            // No more than the bytes of the chunk, which are in memory.
+            let nitems = usize::try_from(part.extent().nitems()).map_err(Error::too_large)?;
+            let nbytes = nitems * typesize;
+            if items.len() != nbytes {
+                *items = zeroed(nbytes)?;
+            }
+            read(&ranges, items)?;
+            // The items are those of `ranges`, so the part is computed within them.
+            let gathered = geometry.chunks_in(&ranges).and_then(|mut parts| {
+                parts.next().map_or(Ok(()), |part| part.gather(items, typesize, chunk))
+            });
+            Ok(gathered.map_err(Error::geometry)?)
+        })
+    }
+
+    /// Writes zeros for all items that have not come.
+    ///
+    /// # Errors
+    ///
+    /// [`Io`](crate::ErrorKind::Io) if a chunk cannot be written.
+    ///
+    /// ```
+    /// # use std::io::Cursor;
+    /// # use b2nd_frame::{Frame, FrameBuilder};
+    /// # use b2nd_serde::{Meta, Shapes};
+    /// let meta = Meta::new(Shapes { shape: &[6], chunkshape: &[4], blockshape: &[2] }, "|u1")?;
+    /// let mut array = FrameBuilder::new(meta).write_to(Cursor::new(Vec::new()))?.into_array_writer()?;
+    /// array.write(&[1..3], &[7, 8])?;
+    /// array.fill_with_zeros()?;
+    /// let mut frame = Frame::read_at(array.finish()?, 0)?;
+    /// assert_eq!(frame.whole().read()?, [0, 7, 8, 0, 0, 0]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn fill_with_zeros(&mut self) -> Result<(), Error> {
+        while let Some((number, open)) = self.open.pop_first() {
+            let Some(worker) = self.workers.first_mut() else { break };
+            worker.compress(&open)?;
+            self.frame.write_compressed(number, &worker.chunk)?;
+        }
+        self.frame.fill_missing(SpecialValue::Zeros)
+    }
+
+    /// Writes the rest of the frame, as [`FrameWriter::finish`] does.
+    ///
+    /// # Errors
+    ///
+    /// The errors of `FrameWriter::finish`, and [`InvalidInput`](crate::ErrorKind::InvalidInput) if an item has not come.
+    pub fn finish(self) -> Result<W, Error> {
+        if let Some((number, open)) = self.open.first_key_value() {
+            let nitems = self.geometry.chunk(*number).map_or(0, |chunk| chunk.extent().nitems());
+            let written = open.nwritten;
+            return Err(Error::invalid_input(format_args!(
+                "chunk {number} is not complete: {written} of its {nitems} items have been written"
+            )));
+        }
+        self.frame.finish()
+    }
+
+    /// Whether the items have another byte order than the machine, after a check that they can be written from `T`.
+    #[cfg(feature = "ndarray")]
+    pub(super) fn is_swapped<T: Item>(&self) -> Result<bool, Error> {
+        let typesize = self.frame.plan.sizes.typesize as usize;
+        ndarray_items::is_swapped::<T>(Some(&self.meta), typesize, "written from")
+    }
+
+    pub(super) fn meta(&self) -> &Meta {
+        &self.meta
+    }
+
+    /// Writes the chunks of a region, each gathered by a function.
+    fn write_parts<E: From<Error> + Send>(
+        &mut self,
+        region: &[Range<u64>],
+        gather: &Gather<'_, E>,
+    ) -> Result<(), E> {
+        let Self { frame, geometry, workers, open, max_open, .. } = self;
+        let parts = geometry.chunks_in(region).map_err(Error::geometry)?;
+        let mut nopen = open.len();
+        for part in parts.clone() {
+            let number = part.number();
+            frame.check_number(number)?;
+            nopen += usize::from(!open.contains_key(&number) && !is_whole(&part));
+        }
+        if nopen > *max_open {
+            let nbytes = frame.chunk_nbytes();
+            return Err(Error::too_large(format_args!(
+                "{nopen} chunks of {nbytes} bytes would be open, but the limit is {max_open}"
+            ))
+            .into());
+        }
+        // A thread without a chunk would only be started.
+        let nthreads = parts.clone().take(workers.len()).count().max(1);
+        let workers = workers.get_mut(..nthreads).unwrap_or_default();
+        let queue = Mutex::new(Queue { parts, ntaken: 0, nwritten: 0, frame, open, result: Ok(()) });
+        let turn = Condvar::new();
+        thread::scope(|scope| {
+            let mut workers = workers.iter_mut();
+            let first = workers.next();
+            for worker in workers {
+                scope.spawn(|| worker.run(&queue, &turn, gather));
+            }
+            if let Some(first) = first {
+                first.run(&queue, &turn, gather);
+            }
+        });
+        queue.into_inner().unwrap_or_else(PoisonError::into_inner).result
+    }
+}
+
+impl Worker {
+    fn new(params: CParams) -> Result<Self, Error> {
+        let compressor = Compressor::new(params).map_err(Error::invalid_input)?;
+        Ok(Self { compressor, part: Vec::new(), items: Vec::new(), chunk: Vec::new() })
+    }
+
+    /// Takes chunk after chunk of the queue.
+    fn run<W: Write + Seek, E: From<Error>>(
+        &mut self,
+        queue: &Mutex<Queue<'_, W, E>>,
+        turn: &Condvar,
+        gather: &Gather<'_, E>,
+    ) {
+        let _release = Release { queue, turn };
+        let mut locked = lock(queue);
+        while locked.result.is_ok()
+            && let Some(part) = locked.parts.next()
+        {
+            let (number, sizes) = (part.number(), locked.frame.plan.sizes);
+            let open = locked.open.remove(&number);
+            let place = locked.ntaken;
+            locked.ntaken += 1;
+            drop(locked);
+            let gathered = self.gather(&part, open, sizes, gather);
+            // Chunks are written in order, so the file does not depend on the number of threads.
+            let is_waiting = |queue: &mut Queue<'_, W, E>| queue.nwritten != place && queue.result.is_ok();
+            locked = turn.wait_while(lock(queue), is_waiting).unwrap_or_else(PoisonError::into_inner);
+            if locked.result.is_ok() {
+                locked.nwritten += 1;
+                locked.result = gathered.and_then(|open| match open {
+                    Some(open) => {
+                        locked.open.insert(number, open);
+                        Ok(())
+                    }
+                    None => Ok(locked.frame.write_compressed(number, &self.chunk)?),
+                });
+            }
+            turn.notify_all();
+        }
+    }
+
+    /// Copies the items of a part into its chunk, and compresses the chunk if it is complete. Returns the chunk if it
+    /// stays open.
+    fn gather<E: From<Error>>(
+        &mut self,
+        part: &Chunk<'_>,
+        open: Option<OpenChunk>,
+        sizes: Sizes,
+        gather: &Gather<'_, E>,
+    ) -> Result<Option<OpenChunk>, E> {
+        let nbytes = sizes.chunksize as usize;
+        if is_whole(part) {
+            if self.items.len() == nbytes {
+                // What is padding here had items of the chunk before.
+                self.items.fill(0);
+            } else {
+                self.items = zeroed(nbytes)?;
+            }
+            gather(part, &mut self.part, &mut self.items)?;
+            let compressed = self.compressor.compress_into(&self.items, &mut self.chunk);
+            return Ok(compressed.map_err(Error::too_large).map(|()| None)?);
+        }
+        let mut open = open.map_or_else(|| OpenChunk::new(nbytes, nbytes / sizes.typesize as usize), Ok)?;
+        gather(part, &mut self.part, &mut open.items)?;
+        open.mark(part);
+        if open.nwritten < part.whole().extent().nitems() {
+            return Ok(Some(open));
+        }
+        self.compress(&open)?;
+        Ok(None)
+    }
+
+    fn compress(&mut self, open: &OpenChunk) -> Result<(), Error> {
+        self.compressor.compress_into(&open.items, &mut self.chunk).map_err(Error::too_large)
+    }
+}
+
+/// Stops the other threads if this one panics in a function of the caller, because they wait for its chunk.
+struct Release<'r, 'q, W: Write, E: From<Error>> {
+    queue: &'r Mutex<Queue<'q, W, E>>,
+    turn: &'r Condvar,
+}
+
+impl<W: Write, E: From<Error>> Drop for Release<'_, '_, W, E> {
+    fn drop(&mut self) {
+        if thread::panicking() {
+            lock(self.queue).result = Err(Error::stopped().into());
+            self.turn.notify_all();
+        }
+    }
+}
+
+impl OpenChunk {
+    fn new(nbytes: usize, nitems: usize) -> Result<Self, Error> {
+        let mut written = Vec::new();
+        written.try_reserve_exact(nitems.div_ceil(BITS)).map_err(Error::too_large)?;
+        written.resize(nitems.div_ceil(BITS), 0);
+        Ok(Self { items: zeroed(nbytes)?, written, nwritten: 0 })
+    }
+
+    /// Records the items of a part.
+    fn mark(&mut self, part: &Chunk<'_>) {
+        for run in part.blocks().flat_map(|block| block.runs()) {
+            let Range { mut start, end } = run.source(1).unwrap_or_default();
+            while start < end {
+                let (word, first) = (start / BITS, start % BITS);
+                let count = (BITS - first).min(end - start);
+                let bits = u64::MAX >> (BITS - count) << first;
+                if let Some(word) = self.written.get_mut(word) {
+                    self.nwritten += u64::from((bits & !*word).count_ones());
+                    *word |= bits;
+                }
+                start += count;
+            }
+        }
+    }
+}
+
+/// Checks that a region is inside of an array, and that this is the number of bytes of its items.
+pub(crate) fn check_region(
+    geometry: &Geometry,
+    region: &[Range<u64>],
+    typesize: usize,
+    found: usize,
+) -> Result<(), Error> {
+    geometry.chunks_in(region).map_err(Error::geometry)?;
+    let nitems = region.iter().fold(1, |nitems: u64, range| nitems.saturating_mul(range.end - range.start));
+    let needed = nitems.saturating_mul(typesize as u64);
+    if needed == found as u64 {
+        return Ok(());
+    }
+    Err(Error::invalid_input(format_args!(
+        "the region has {nitems} items of {typesize} bytes, {needed} in all, but {found} are given"
+    )))
+}
+
+/// Whether a region has all items of this chunk.
+pub(crate) fn is_whole(part: &Chunk<'_>) -> bool {
+    part.extent() == part.whole().extent()
+}
+
+fn lock<'l, 'q, W: Write, E>(queue: &'l Mutex<Queue<'q, W, E>>) -> MutexGuard<'l, Queue<'q, W, E>> {
+    queue.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The parameters of the compressor that a header records.
+pub(crate) fn params(header: &Header, sizes: &Sizes) -> CParams {
+    let mut params = CParams::new(sizes.typesize as usize);
+    (params.codec, params.clevel, params.splitmode) = (header.codec, header.level, header.split_mode);
+    (params.blocksize, params.filters) = (sizes.blocksize as usize, header.filters);
+    params
+}
+
+impl<W: Write> fmt::Debug for ArrayWriter<W> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { frame, params, open, .. } = self;
+        let mut fields = f.debug_struct("ArrayWriter");
+        fields
+            .field("frame", frame)
+            .field("params", params)
+            .field("open", &open.len())
+            .finish_non_exhaustive()
+    }
+}

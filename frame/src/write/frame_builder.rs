@@ -1,0 +1,349 @@
+//! The builder of a new frame.
+
+use std::io::{Cursor, Seek, Write};
+use std::path::Path;
+
+use b2nd_chunk::ChunkHeader;
+use b2nd_chunk::header::MAX_BLOCKSIZE;
+use b2nd_chunk::{Codec, Filter, SplitMode};
+use b2nd_serde::Meta;
+use serde::Serialize;
+
+use crate::chunk::chunk_rules::check_in_trailer;
+use crate::chunk::special_item::stored_chunk;
+use crate::error::Error;
+use crate::header::header_builder::Compression;
+use crate::write::destination::{Destination, NewFrame};
+use crate::write::frame_plan::{Contents, Plan};
+use crate::write::frame_writer::FrameWriter;
+use crate::write::output::Output;
+
+/// The header and trailer of a new frame.
+///
+/// A builder starts with the array's [`Meta`]. [`create`](Self::create), [`create_sparse`](Self::create_sparse) or
+/// [`write_to`](Self::write_to) then starts writing, and the [`FrameWriter`] takes the chunks. [`to_vec`](Self::to_vec)
+/// makes a small frame in memory. The chunks come from a Blosc2 compressor, or are stored uncompressed. With the feature
+/// `compress`, `FrameWriter::into_array_writer` takes items instead of chunks.
+///
+/// ```
+/// use b2nd_frame::{Check, FrameBuilder, SpecialValue};
+/// use b2nd_serde::{Meta, Shapes};
+///
+/// # let folder = tempfile::tempdir()?;
+/// # let path = folder.path().join("new.b2nd");
+/// #[derive(serde_derive::Serialize)]
+/// struct Vendor {
+///     serial: u8,
+/// }
+///
+/// let meta = Meta::new(Shapes { shape: &[3, 5], chunkshape: &[2, 3], blockshape: &[1, 2] }, "<i4")?;
+/// let builder = FrameBuilder::new(meta);
+/// let builder = builder.metalayer("vendor", &Vendor { serial: 7 }).vlmetalayer("unit", "kelvin");
+/// let mut writer = builder.create(&path)?;
+/// // Items in the order of the blocks, with the padding of each chunk.
+/// let first = [0, 1, 2, 0, 5, 6, 7, 0_i32];
+/// let first: Vec<u8> = first.iter().flat_map(|item| item.to_le_bytes()).collect();
+/// writer.write_uncompressed(0, &first)?;
+/// writer.write_repeated(3, &9_i32.to_le_bytes())?;
+/// writer.fill_missing(SpecialValue::Zeros)?;
+/// let mut frame = writer.finish()?.persist()?;
+///
+/// assert_eq!(frame.array()?.expect("an array").shape(), [3, 5]);
+/// assert_eq!(frame.trailer()?.vlmetalayer("unit").expect("a unit").decode::<String>()?, "kelvin");
+/// assert_eq!(frame.count_chunks()?.stored, 2);
+/// assert_eq!(Check::default().run(&mut frame)?.findings, []);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// The codec, level and filters in the header do not apply to finished chunks, because each records its own. Programs use
+/// them to compress items, now or later. The defaults are those of
+/// python-blosc2: zstd at level 5, after a shuffle.
+///
+/// All numbers are checked when writing starts.
+#[derive(Debug)]
+#[must_use = "nothing is written without `create`, `write_to` or `to_vec`"]
+pub struct FrameBuilder(Contents);
+
+impl FrameBuilder {
+    /// A frame with the array that `meta` describes. Its layout must be [`Layout::B2nd`](b2nd_serde::Layout::B2nd).
+    ///
+    /// An array without items may have chunks without items, as C-Blosc2 makes them. python-blosc2 cannot resize such
+    /// an array, so a chunk shape of at least 1 is better.
+    pub fn new(meta: Meta) -> Self {
+        Self(Contents {
+            meta,
+            typesize: None,
+            compression: Compression::default(),
+            metalayers: Vec::new(),
+            vlmetalayers: Vec::new(),
+        })
+    }
+
+    /// Sets the size of an item in bytes, 1 to 536866816. It is needed only if this crate does not know the dtype, for
+    /// example because the dtype format is not NumPy's.
+    ///
+    /// ```
+    /// use b2nd_frame::FrameBuilder;
+    /// use b2nd_serde::{Meta, Shapes};
+    ///
+    /// let meta = Meta::new(Shapes { shape: &[0], chunkshape: &[4], blockshape: &[4] }, "int33")?;
+    /// let none: [&[u8]; 0] = [];
+    /// assert!(FrameBuilder::new(meta.clone()).to_vec(none).is_err());
+    /// assert!(FrameBuilder::new(meta).typesize(5).to_vec(none).is_ok());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn typesize(mut self, typesize: usize) -> Self {
+        self.0.typesize = Some(typesize);
+        self
+    }
+
+    /// Sets the codec for chunks that are added later.
+    ///
+    /// ```
+    /// use b2nd_frame::{Codec, Frame, FrameBuilder, SplitMode};
+    /// use b2nd_serde::{Meta, Shapes};
+    ///
+    /// let meta = Meta::new(Shapes { shape: &[0], chunkshape: &[4], blockshape: &[4] }, "<f4")?;
+    /// // Chunks that are appended later are compressed with lz4 at level 9, and their blocks not split.
+    /// let builder = FrameBuilder::new(meta).codec(Codec::LZ4).level(9).split_mode(SplitMode::Never);
+    /// let bytes = builder.to_vec([] as [&[u8]; 0])?;
+    /// let frame = Frame::parse(&bytes)?;
+    /// let header = frame.header();
+    /// assert_eq!((header.codec.to_string().as_str(), header.level), ("lz4", 9));
+    /// assert_eq!(header.split_mode, SplitMode::Never);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn codec(mut self, codec: Codec) -> Self {
+        self.0.compression.codec = codec;
+        self
+    }
+
+    /// Sets the parameter of the codec. The default is 0.
+    pub fn codec_meta(mut self, codec_meta: u8) -> Self {
+        self.0.compression.codec_meta = codec_meta;
+        self
+    }
+
+    /// Sets the compression level for chunks that are added later, 0 to 9.
+    pub fn level(mut self, level: u8) -> Self {
+        self.0.compression.level = level;
+        self
+    }
+
+    /// Sets the split mode of the blocks of chunks that are added later. The default is [`SplitMode::Auto`].
+    pub fn split_mode(mut self, split_mode: SplitMode) -> Self {
+        self.0.compression.split_mode = split_mode;
+        self
+    }
+
+    /// Sets the filters for chunks that are added later: at most 6, in order of application.
+    ///
+    /// ```
+    /// use b2nd_frame::{Filter, Frame, FrameBuilder};
+    /// use b2nd_serde::{Meta, Shapes};
+    ///
+    /// let meta = Meta::new(Shapes { shape: &[0], chunkshape: &[4], blockshape: &[2] }, "<f4")?;
+    /// // trunc_prec with 10 bits, then shuffle.
+    /// let filters = [Filter { meta: 10, ..Filter::TRUNC_PREC }, Filter::SHUFFLE];
+    /// let bytes = FrameBuilder::new(meta).filters(&filters).to_vec([] as [&[u8]; 0])?;
+    /// assert!(Frame::parse(&bytes)?.header().pipeline().eq(filters));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn filters(mut self, filters: &[Filter]) -> Self {
+        self.0.compression.filters = filters.into();
+        self
+    }
+
+    /// Sets whether chunks that are added later are compressed with a dictionary.
+    pub fn uses_dictionary(mut self, uses_dictionary: bool) -> Self {
+        self.0.compression.uses_dictionary = uses_dictionary;
+        self
+    }
+
+    /// Adds a metalayer: a value as `MessagePack`, in which a struct is a map. At most 15 can be added to that of the
+    /// array. The length of a metalayer cannot change later. Its name has at most 31 bytes, and is neither `b2nd` nor
+    /// `caterva`.
+    pub fn metalayer(mut self, name: &str, value: &(impl Serialize + ?Sized)) -> Self {
+        self.0.metalayers.push((name.into(), messagepack(name, value)));
+        self
+    }
+
+    /// Adds a metalayer with the given bytes, for example those of another frame.
+    ///
+    /// ```
+    /// use b2nd_frame::{Frame, FrameBuilder};
+    /// use b2nd_serde::{Meta, Shapes};
+    ///
+    /// let meta = Meta::new(Shapes { shape: &[0], chunkshape: &[4], blockshape: &[4] }, "|u1")?;
+    /// let bytes = FrameBuilder::new(meta).metalayer_bytes("vendor", b"\xa4acme").to_vec([] as [&[u8]; 0])?;
+    /// let frame = Frame::parse(&bytes)?;
+    /// assert_eq!(frame.metalayer("vendor").expect("a metalayer").decode::<String>()?, "acme");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn metalayer_bytes(mut self, name: &str, bytes: &[u8]) -> Self {
+        self.0.metalayers.push((name.into(), Ok(bytes.into())));
+        self
+    }
+
+    /// Adds a vlmetalayer: a value as `MessagePack`, in which a struct is a map, in an uncompressed chunk. Its name has
+    /// at most 31 bytes. At most 16 can be added.
+    pub fn vlmetalayer(mut self, name: &str, value: &(impl Serialize + ?Sized)) -> Self {
+        self.0.vlmetalayers.push((name.into(), vlmetalayer_chunk(name, value)));
+        self
+    }
+
+    /// Adds a vlmetalayer with its value in a chunk, compressed or not, for example one of another frame.
+    ///
+    /// ```
+    /// use b2nd_frame::{Frame, FrameBuilder};
+    ///
+    /// let mut old = Frame::open("tests/data/vlmetalayers.b2nd")?;
+    /// let meta = old.array()?.expect("an array").meta().clone();
+    /// let mut builder = FrameBuilder::new(meta);
+    /// for layer in old.trailer()?.vlmetalayers() {
+    ///     builder = builder.vlmetalayer_chunk(layer.name(), layer.chunk());
+    /// }
+    /// # assert!(format!("{builder:?}").contains("note"));
+    /// # Ok::<(), b2nd_frame::Error>(())
+    /// ```
+    pub fn vlmetalayer_chunk(mut self, name: &str, chunk: &[u8]) -> Self {
+        let length = chunk.len();
+        let header = ChunkHeader::parse(chunk).filter(|header| header.cbytes == length);
+        let checked = header
+            .ok_or_else(|| format!("has {length} bytes, which are not a Blosc2 chunk"))
+            .and_then(|header| check_in_trailer(&header, chunk));
+        let wrong = |why| Error::invalid_input(format_args!("the chunk of vlmetalayer `{name}` {why}"));
+        self.0.vlmetalayers.push((name.into(), checked.map(|()| chunk.into()).map_err(wrong)));
+        self
+    }
+
+    /// Starts writing a contiguous frame to a path that must not exist yet.
+    ///
+    /// The frame is written under a temporary name in the same folder (`.b2nd-XXXXXX.tmp`), and [`NewFrame::persist`]
+    /// renames it. No other process ever sees a partial frame. If the frame is dropped before that, nothing is left; if
+    /// the process is killed, at most the temporary file is left.
+    ///
+    /// # Errors
+    ///
+    /// - [`InvalidInput`] if the dtype is unknown or has Python objects, the layout is not `b2nd`, a shape, the codec,
+    ///   level or a filter is invalid, or a metalayer has an invalid name.
+    /// - [`TooLarge`] if a size or a number of metalayers is too large for the format. The message has the numbers.
+    /// - [`Encode`] if a value cannot be written as a metalayer.
+    /// - [`Exists`] if the path exists.
+    /// - [`Io`] if the file cannot be created.
+    ///
+    /// [`InvalidInput`]: crate::ErrorKind::InvalidInput
+    /// [`TooLarge`]: crate::ErrorKind::TooLarge
+    /// [`Encode`]: crate::ErrorKind::Encode
+    /// [`Exists`]: crate::ErrorKind::Exists
+    /// [`Io`]: crate::ErrorKind::Io
+    pub fn create(self, path: impl AsRef<Path>) -> Result<FrameWriter<NewFrame>, Error> {
+        self.create_at(path.as_ref(), false)
+    }
+
+    /// Starts writing a sparse frame: a directory with a file for each stored chunk.
+    ///
+    /// The directory has a temporary name until [`NewFrame::persist`]. If the frame is dropped before, nothing is left;
+    /// if the process is killed in `persist`, an empty directory can be left at the path. The chunk files are not
+    /// synced, because syncing a file takes as long as writing it. After a power failure, [`check`](crate::check())
+    /// finds incomplete files.
+    ///
+    /// # Errors
+    ///
+    /// The errors of [`create`](Self::create).
+    ///
+    /// ```
+    /// use b2nd_frame::{FrameBuilder, SpecialValue, is_sparse_frame};
+    /// use b2nd_serde::{Meta, Shapes};
+    ///
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = folder.path().join("new.b2nd");
+    /// let meta = Meta::new(Shapes { shape: &[4], chunkshape: &[2], blockshape: &[2] }, "|u1")?;
+    /// let mut writer = FrameBuilder::new(meta).create_sparse(&path)?;
+    /// writer.write_uncompressed(1, &[3, 4])?;
+    /// assert!(!path.exists());
+    /// writer.fill_missing(SpecialValue::Zeros)?;
+    /// writer.finish()?.persist()?;
+    /// assert!(is_sparse_frame(&path) && path.join("00000000.chunk").exists());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn create_sparse(self, path: impl AsRef<Path>) -> Result<FrameWriter<NewFrame>, Error> {
+        self.create_at(path.as_ref(), true)
+    }
+
+    fn create_at(self, path: &Path, is_sparse: bool) -> Result<FrameWriter<NewFrame>, Error> {
+        let plan = Plan::new(self.0, is_sparse)?;
+        let new = Destination::free(path, is_sparse)?.begin(true)?;
+        Ok(FrameWriter::new(Output::begin(new, plan.header_len())?, plan))
+    }
+
+    /// Starts writing a contiguous frame to a writer that can seek, from its position on.
+    ///
+    /// The header is written last, over zeros, so the writer must be able to go back. A file opened for appending
+    /// cannot. [`finish`](FrameWriter::finish) returns the writer, with its position after the frame.
+    ///
+    /// # Errors
+    ///
+    /// The errors of [`create`](Self::create), except [`Exists`](crate::ErrorKind::Exists).
+    ///
+    /// ```
+    /// use std::io::Cursor;
+    /// use b2nd_frame::{Frame, FrameBuilder, SpecialValue};
+    /// use b2nd_serde::{Meta, Shapes};
+    ///
+    /// let mut to = Cursor::new(b"something before ".to_vec());
+    /// let offset = to.get_ref().len() as u64;
+    /// to.set_position(offset);
+    ///
+    /// let meta = Meta::new(Shapes { shape: &[4], chunkshape: &[2], blockshape: &[2] }, "|u1")?;
+    /// let mut writer = FrameBuilder::new(meta).write_to(to)?;
+    /// writer.write_uncompressed(0, &[1, 2])?;
+    /// writer.write_uncompressed(1, &[3, 4])?;
+    /// let frame = Frame::read_at(writer.finish()?, offset)?;
+    /// assert_eq!(frame.array()?.expect("an array").shape(), [4]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn write_to<W: Write + Seek>(self, to: W) -> Result<FrameWriter<W>, Error> {
+        let plan = Plan::new(self.0, false)?;
+        Ok(FrameWriter::new(Output::contiguous(to, plan.header_len())?, plan))
+    }
+
+    /// Makes a contiguous frame in memory, with the given chunks in order. A Blosc2 chunk inside HDF5 is such a frame
+    /// with a single chunk.
+    ///
+    /// # Errors
+    ///
+    /// The errors of [`write_to`](Self::write_to), [`FrameWriter::write_chunk`] and [`FrameWriter::finish`].
+    ///
+    /// ```
+    /// use b2nd_frame::{Frame, FrameBuilder};
+    /// use b2nd_serde::{Meta, Shapes};
+    ///
+    /// # fn compress(_: &[u8]) -> Vec<u8> {
+    /// #     [&b"\x05\x01\x07\x01\x04\0\0\0\x02\0\0\0\x24\0\0\0"[..], &[0; 16], &[1, 2, 3, 4]].concat()
+    /// # }
+    /// let meta = Meta::new(Shapes { shape: &[4], chunkshape: &[4], blockshape: &[2] }, "|u1")?;
+    /// let bytes = FrameBuilder::new(meta).to_vec([compress(&[1, 2, 3, 4])])?;
+    /// assert_eq!(Frame::parse(&bytes)?.header().frame_len, bytes.len() as u64);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn to_vec(self, chunks: impl IntoIterator<Item: AsRef<[u8]>>) -> Result<Vec<u8>, Error> {
+        let mut writer = self.write_to(Cursor::new(Vec::new()))?;
+        for (number, chunk) in (0..).zip(chunks) {
+            writer.write_chunk(number, chunk.as_ref())?;
+        }
+        writer.finish().map(Cursor::into_inner)
+    }
+}
+
+fn messagepack(name: &str, value: &(impl Serialize + ?Sized)) -> Result<Vec<u8>, Error> {
+    rmp_serde::to_vec_named(value).map_err(|error| Error::encode(name, error))
+}
+
+/// The chunk of a vlmetalayer with a value as `MessagePack`.
+pub(crate) fn vlmetalayer_chunk(name: &str, value: &(impl Serialize + ?Sized)) -> Result<Vec<u8>, Error> {
+    let value = messagepack(name, value)?;
+    let too_long =
+        |len| format!("vlmetalayer `{name}` has {len} bytes, but can have at most {MAX_BLOCKSIZE}");
+    stored_chunk(&value).ok_or_else(|| Error::too_large(too_long(value.len())))
+}
