@@ -5,17 +5,17 @@
 //!     frame/tests/data/int32_3x5.b2nd 0..2 1..5 | od -A n -t d4 -w16
 //! ```
 //!
-//! The store here is the file system. Those of clouds have the same functions, and so has every reader with
-//! `get_byte_ranges`, as `parquet` and `async-tiff` call it: `async |ranges| reader.get_byte_ranges(ranges).await`.
+//! The store here is the file system; those of clouds have the same functions. For a reader that has `get_byte_ranges`, as
+//! those of `parquet` and `async-tiff`, a wave is `plan.take(reader.get_byte_ranges(plan.ranges().to_vec()).await?)?`.
 
 use std::error::Error;
 use std::io::{self, Write};
 use std::ops::Range;
 
 use b2nd_frame::Frame;
-use object_store::ObjectStore;
 use object_store::local::LocalFileSystem;
 use object_store::path::Path;
+use object_store::{ObjectStore, ObjectStoreExt};
 
 type AnyError = Box<dyn Error + Send + Sync>;
 
@@ -25,8 +25,7 @@ async fn main() -> Result<(), AnyError> {
     let mut arguments = std::env::args().skip(1);
     let path = Path::from_filesystem_path(arguments.next().ok_or(usage)?)?;
     let slice: Vec<_> = arguments.map(|text| range(&text).ok_or(usage)).collect::<Result<_, _>>()?;
-    let store = LocalFileSystem::new();
-    let items = read_object(async |ranges| store.get_ranges(&path, &ranges).await, &slice).await?;
+    let items = read_object(&LocalFileSystem::new(), &path, &slice).await?;
     Ok(io::stdout().write_all(&items)?)
 }
 
@@ -35,23 +34,24 @@ fn range(text: &str) -> Option<Range<u64>> {
     Some(start.parse().ok()?..stop.parse().ok()?)
 }
 
-/// The items of a slice, by a function that gives the bytes of ranges, as far as the object has them.
-pub async fn read_object<B: Into<Vec<u8>>, E: Into<AnyError>>(
-    mut get_ranges: impl AsyncFnMut(Vec<Range<u64>>) -> Result<Vec<B>, E>,
+/// The items of a slice, in C order.
+pub async fn read_object(
+    store: &dyn ObjectStore,
+    path: &Path,
     slice: &[Range<u64>],
 ) -> Result<Vec<u8>, AnyError> {
     let mut len = 8192;
     let mut frame = loop {
-        let first = get_ranges(vec![0..len as u64]).await.map_err(E::into)?;
-        match Frame::parse(&first.into_iter().flat_map(B::into).collect::<Vec<u8>>()) {
-            // The header is longer.
+        // As far as the object has these bytes.
+        match Frame::parse(&store.get_range(path, 0..len as u64).await?) {
+            // A longer header.
             Err(error) if error.needed() > Some(len) => len = error.needed().unwrap_or(len),
             frame => break frame?,
         }
     };
     let mut plan = frame.slice(slice).plan()?;
     while !plan.ranges().is_empty() {
-        plan.take(get_ranges(plan.ranges().to_vec()).await.map_err(E::into)?)?;
+        plan.take(store.get_ranges(path, plan.ranges()).await?)?;
     }
     Ok(plan.finish()?)
 }

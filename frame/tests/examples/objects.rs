@@ -1,4 +1,4 @@
-//! `read_object` reads the items that `Slice::read` does, whatever gives the bytes.
+//! `read_object` reads the items that `Slice::read` does, and so does a reader of another kind by the same plan.
 
 #[path = "../../examples/read_object.rs"]
 #[expect(dead_code, unreachable_pub, reason = "it is a program")]
@@ -6,98 +6,89 @@ mod read_object;
 
 use std::fs;
 use std::future::ready;
+use std::io;
 use std::ops::Range;
+use std::path::Path;
 
 use b2nd_frame::b2nd_serde::{Meta, Shapes};
 use b2nd_frame::{Frame, FrameBuilder};
+use object_store::ObjectStoreExt;
 use object_store::memory::InMemory;
-use object_store::path::Path;
-use object_store::{ObjectStore, ObjectStoreExt};
+use object_store::path::Path as Key;
 
 use super::data;
 
-/// A reader with the method of `parquet`'s `AsyncFileReader`.
-struct Reader {
-    file: Vec<u8>,
-    waves: Vec<Vec<Range<u64>>>,
-}
+/// A reader with the method of `AsyncFileReader` in `parquet`, which also is that of `async-tiff`.
+struct Reader(Vec<u8>);
 
 impl Reader {
-    fn get_byte_ranges(
-        &mut self,
-        ranges: Vec<Range<u64>>,
-    ) -> impl Future<Output = std::io::Result<Vec<Vec<u8>>>> {
-        let place = |place: u64| usize::try_from(place).unwrap().min(self.file.len());
-        let wave =
-            ranges.iter().map(|range| self.file[place(range.start)..place(range.end)].to_vec()).collect();
-        self.waves.push(ranges);
-        ready(Ok(wave))
+    fn get_byte_ranges(&mut self, ranges: Vec<Range<u64>>) -> impl Future<Output = io::Result<Vec<Vec<u8>>>> {
+        let place = |offset| usize::try_from(offset).unwrap();
+        let bytes = |range: Range<u64>| self.0.get(place(range.start)..place(range.end)).map(<[u8]>::to_vec);
+        let wave: Option<_> = ranges.into_iter().map(bytes).collect();
+        ready(wave.ok_or_else(|| io::ErrorKind::UnexpectedEof.into()))
     }
 }
 
-/// Compares a slice that is read by waves with that of the file, and returns the waves.
-async fn waves(file: &std::path::Path, slice: &[Range<u64>]) -> Vec<Vec<Range<u64>>> {
-    let expected = Frame::open(file).unwrap().slice(&slice.to_vec()).read().unwrap();
+/// Reads a slice of a file in both ways, compares it with `Slice::read`, and returns the ranges of each wave.
+async fn is_read(file: &Path, slice: &[Range<u64>]) -> Vec<usize> {
+    let expected = Frame::open(file).unwrap().slice(slice).read().unwrap();
     let bytes = fs::read(file).unwrap();
 
-    let (store, path) = (InMemory::new(), Path::from("folder/array.b2nd"));
-    store.put(&path, bytes.clone().into()).await.unwrap();
-    let slice_of_task = slice.to_vec();
-    // A server does this in any of its threads.
-    let task = tokio::spawn(async move {
-        read_object::read_object(async |ranges| store.get_ranges(&path, &ranges).await, &slice_of_task).await
-    });
-    assert!(task.await.unwrap().unwrap() == expected, "object_store: {slice:?} of {file:?}");
+    let (store, key) = (InMemory::new(), Key::from("folder/array.b2nd"));
+    store.put(&key, bytes.clone().into()).await.unwrap();
+    let slice = slice.to_vec();
+    let mut plan = Frame::parse(&bytes).unwrap().slice(&slice).plan().unwrap();
+    // A task that may go on in another thread, as those of servers.
+    let task = tokio::spawn(async move { read_object::read_object(&store, &key, &slice).await });
+    assert!(task.await.unwrap().unwrap() == expected, "object_store: {}", file.display());
 
-    let mut reader = Reader { file: bytes, waves: Vec::new() };
-    let read = read_object::read_object(async |ranges| reader.get_byte_ranges(ranges).await, slice).await;
-    assert!(read.unwrap() == expected, "get_byte_ranges: {slice:?} of {file:?}");
-    reader.waves
+    let (mut reader, mut waves) = (Reader(bytes), Vec::new());
+    while !plan.ranges().is_empty() {
+        waves.push(plan.ranges().len());
+        plan.take(reader.get_byte_ranges(plan.ranges().to_vec()).await.unwrap()).unwrap();
+    }
+    assert!(plan.finish().unwrap() == expected, "get_byte_ranges: {}", file.display());
+    waves
 }
 
 #[tokio::test]
-async fn the_items_are_those_of_the_file() {
+async fn the_items_of_an_object_are_those_of_the_file() {
     for name in ["int32_3x5.b2nd", "rank16.b2nd", "scalar.b2nd", "struct_long.b2nd", "stars/stars.b2nd"] {
         let file = data().join(name);
         let shape = Frame::open(&file).unwrap().array().unwrap().unwrap().shape().to_vec();
-        let whole: Vec<_> = shape.iter().map(|&len| 0..len).collect();
-        let middle: Vec<_> = shape.iter().map(|&len| len / 3..len.div_ceil(2)).collect();
-        for slice in [whole, middle] {
-            waves(&file, &slice).await;
-        }
+        let whole: Vec<Range<u64>> = shape.iter().map(|&len| 0..len.cast_unsigned()).collect();
+        let middle: Vec<_> = whole.iter().map(|range| range.end / 3..range.end.div_ceil(2)).collect();
+        is_read(&file, &whole).await;
+        is_read(&file, &middle).await;
     }
 }
 
 #[tokio::test]
-async fn a_long_header_is_read_again_and_distant_chunks_side_by_side() {
+async fn a_long_header_is_read_again_and_distant_chunks_are_of_one_wave() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("new.b2nd");
     let shapes = Shapes { shape: &[400, 400], chunkshape: &[200, 200], blockshape: &[50, 200] };
-    let meta = Meta::new(shapes, "<u4").unwrap();
-    let builder = FrameBuilder::new(meta).metalayer("notes", &"long ".repeat(2000));
-    let mut writer = builder.create(&path).unwrap();
-    for chunk in 0..4 {
-        let items = (0..200 * 200_u32).map(|item| item * 7 + chunk);
-        let bytes: Vec<u8> = items.flat_map(u32::to_le_bytes).collect();
-        writer.write_uncompressed(chunk.into(), &bytes).unwrap();
+    let builder = FrameBuilder::new(Meta::new(shapes, "<u4").unwrap());
+    let mut writer = builder.metalayer("notes", &"long ".repeat(2000)).create(&path).unwrap();
+    for chunk in 0..4_u32 {
+        let items: Vec<u8> = (chunk..chunk + 200 * 200).flat_map(u32::to_le_bytes).collect();
+        writer.write_uncompressed(chunk.into(), &items).unwrap();
     }
     let frame = writer.finish().unwrap().persist().unwrap();
-    let header_len = frame.header().header_len;
+    assert!(frame.header().header_len > 8192, "{}", frame.header().header_len);
 
-    let waves = waves(&path, &[0..400, 3..4]).await;
-    assert_eq!(waves[0], [0..8192]);
-    assert_eq!(waves[1], [0..header_len as u64]);
-    assert!(waves.iter().any(|ranges| ranges.len() > 1), "{waves:?}");
+    let waves = is_read(&path, &[0..400, 3..4]).await;
+    assert!(waves.iter().any(|&ranges| ranges > 1), "{waves:?}");
 }
 
 #[tokio::test]
-async fn what_is_no_array_ends_with_its_error() {
-    for (file, expected) in [
-        (&b""[..], "the frame has only 0 bytes"),
-        (b"text that is longer than the first fields of a header", "not a frame"),
-    ] {
-        let mut reader = Reader { file: file.into(), waves: Vec::new() };
-        let read = read_object::read_object(async |ranges| reader.get_byte_ranges(ranges).await, &[]).await;
-        assert_eq!(read.unwrap_err().to_string(), expected);
-    }
+async fn a_cut_or_absent_object_is_an_error() {
+    let (store, key) = (InMemory::new(), Key::from("cut.b2nd"));
+    let file = fs::read(data().join("int32_3x5.b2nd")).unwrap();
+    store.put(&key, file[..100].to_vec().into()).await.unwrap();
+    let error = read_object::read_object(&store, &key, &[0..1, 0..1]).await.unwrap_err();
+    assert_eq!(error.to_string(), "incomplete: at least 165 bytes are needed");
+    let error = read_object::read_object(&store, &"nowhere".into(), &[]).await.unwrap_err();
+    assert!(error.to_string().contains("nowhere"), "{error}");
 }
