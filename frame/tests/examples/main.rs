@@ -6,6 +6,8 @@ mod catalogue;
 #[path = "../../examples/hdf5_chunk.rs"]
 #[expect(dead_code, unreachable_pub, reason = "it is a program")]
 mod hdf5_chunk;
+#[cfg(feature = "decompress")]
+mod objects;
 #[path = "../../examples/range_requests.rs"]
 #[expect(dead_code, unreachable_pub, reason = "it is a program")]
 mod range_requests;

@@ -1,5 +1,8 @@
 //! Reads frames and slices from bytes, and from a file on systems with files.
 
+#[cfg(target_os = "unknown")]
+mod fetched;
+
 use std::io::Cursor;
 use std::time::Duration;
 

@@ -1,0 +1,57 @@
+//! Reads a slice of an array in an object store, all byte ranges of a wave at once, and prints its bytes:
+//!
+//! ```sh
+//! cargo run -p b2nd-frame --example read_object --features decompress -- \
+//!     frame/tests/data/int32_3x5.b2nd 0..2 1..5 | od -A n -t d4 -w16
+//! ```
+//!
+//! The store here is the file system; those of clouds have the same functions. For a reader that has `get_byte_ranges`, as
+//! those of `parquet` and `async-tiff`, a wave is `plan.take(reader.get_byte_ranges(plan.ranges().to_vec()).await?)?`.
+
+use std::error::Error;
+use std::io::{self, Write};
+use std::ops::Range;
+
+use b2nd_frame::Frame;
+use object_store::local::LocalFileSystem;
+use object_store::path::Path;
+use object_store::{ObjectStore, ObjectStoreExt};
+
+type AnyError = Box<dyn Error + Send + Sync>;
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> Result<(), AnyError> {
+    let usage = "usage: read_object FILE START..STOP...";
+    let mut arguments = std::env::args().skip(1);
+    let path = Path::from_filesystem_path(arguments.next().ok_or(usage)?)?;
+    let slice: Vec<_> = arguments.map(|text| range(&text).ok_or(usage)).collect::<Result<_, _>>()?;
+    let items = read_object(&LocalFileSystem::new(), &path, &slice).await?;
+    Ok(io::stdout().write_all(&items)?)
+}
+
+fn range(text: &str) -> Option<Range<u64>> {
+    let (start, stop) = text.split_once("..")?;
+    Some(start.parse().ok()?..stop.parse().ok()?)
+}
+
+/// The items of a slice, in C order.
+pub async fn read_object(
+    store: &dyn ObjectStore,
+    path: &Path,
+    slice: &[Range<u64>],
+) -> Result<Vec<u8>, AnyError> {
+    let mut len = 8192;
+    let mut frame = loop {
+        // As far as the object has these bytes.
+        match Frame::parse(&store.get_range(path, 0..len as u64).await?) {
+            // A longer header.
+            Err(error) if error.needed() > Some(len) => len = error.needed().unwrap_or(len),
+            frame => break frame?,
+        }
+    };
+    let mut plan = frame.slice(slice).plan()?;
+    while !plan.ranges().is_empty() {
+        plan.take(store.get_ranges(path, plan.ranges()).await?)?;
+    }
+    Ok(plan.finish()?)
+}
