@@ -95,7 +95,7 @@ impl Geometry {
         self.chunks_of(slice, Dimensions::collect(steps.iter().copied()))
     }
 
-    fn chunks_of(&self, slice: &[Range<u64>], step: Dimensions) -> Result<Chunks<'_>, Error> {
+    fn chunks_of(&self, slice: &[Range<u64>], steps: Dimensions) -> Result<Chunks<'_>, Error> {
         check_count(None, slice.len(), self.ndim())?;
         for (dimension, (range, axis)) in (0..).zip(slice.iter().zip(self.axes())) {
             let (start, stop) = (range.start, range.end);
@@ -109,7 +109,7 @@ impl Geometry {
         }
         let start = Dimensions::collect(slice.iter().map(|range| range.start));
         let stop = Dimensions::collect(slice.iter().map(|range| range.end));
-        Ok(Chunks::new(self, Extent::new(start, stop, step)))
+        Ok(Chunks::new(self, Extent::new(start, stop, steps)))
     }
 
     /// The whole array.

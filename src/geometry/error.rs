@@ -249,9 +249,8 @@ impl fmt::Display for Error {
             Violation::Version { found } => write!(f, "version is {found}, but only version 0 is known"),
             Violation::Rank { found } => write!(f, "ndim is {found}, but must be at most {MAX_NDIM}"),
             Violation::DimensionCount { entry, found, ndim } => {
-                let plural = if found == 1 { "" } else { "s" };
-                let name = entry.map_or("the slice", Entry::name);
-                write!(f, "{name} has {found} dimension{plural}, but ndim is {ndim}")
+                let (name, s) = (entry.map_or("the slice", Entry::name), plural(found));
+                write!(f, "{name} has {found} dimension{s}, but ndim is {ndim}")
             }
             Violation::Negative { entry, dimension, found } => {
                 write!(f, "{entry}[{dimension}] is {found}, but must be at least 0")
@@ -280,10 +279,10 @@ impl fmt::Display for Error {
                 write!(f, "{before} x {items} items are more than {most} ({integer})")
             }
             Violation::ChunkSize { items, typesize } => {
-                let plural = if typesize == 1 { "" } else { "s" };
+                let s = plural(typesize);
                 write!(
                     f,
-                    "chunkshape: a chunk has {items} items of {typesize} byte{plural}, padding included, \
+                    "chunkshape: a chunk has {items} items of {typesize} byte{s}, padding included, \
                      but can hold at most {MAX_CHUNK_NBYTES} bytes"
                 )
             }
@@ -293,20 +292,23 @@ impl fmt::Display for Error {
             Violation::Outside { dimension, stop, items } => {
                 write!(f, "slice[{dimension}] stops at {stop}, but shape[{dimension}] is {items}")
             }
-            Violation::Step { dimension } => {
-                write!(f, "the step of slice[{dimension}] is 0, but must be at least 1")
+            Violation::Step { dimension: at } => {
+                write!(f, "the step of slice[{at}] is 0, but must be at least 1")
             }
             Violation::TypeSize => f.write_str("the type size is 0, but must be at least 1"),
             Violation::TooShort { of, found, needed } => {
-                let plural = if found == 1 { "" } else { "s" };
                 let buffer = match of {
                     Buffer::Chunk => "chunk",
                     Buffer::Array => "array",
                 };
-                write!(f, "the {buffer} has {found} byte{plural}, but a whole one has {needed}")
+                write!(f, "the {buffer} has {found} byte{}, but a whole one has {needed}", plural(found))
             }
         }
     }
+}
+
+fn plural(count: usize) -> &'static str {
+    if count == 1 { "" } else { "s" }
 }
 
 impl fmt::Debug for Error {

@@ -32,19 +32,18 @@ pub struct Extent {
 }
 
 impl Extent {
-    /// A box of the first of every `step` items. `start` must not be after `stop` in any dimension, and no step may be 0.
-    pub(super) fn new(start: Dimensions, stop: Dimensions, mut step: Dimensions) -> Self {
-        let mut last = stop;
-        for (stop, (start, step)) in last.numbers_mut().zip(start.iter().zip(step.numbers_mut())) {
+    /// A box of the first of every so many items. `start` must not be after `stop` in any dimension, and no step may be 0.
+    pub(super) fn new(start: Dimensions, mut stop: Dimensions, mut steps: Dimensions) -> Self {
+        for (end, (first, step)) in stop.numbers_mut().zip(start.iter().zip(steps.numbers_mut())) {
             // Without a division for the usual step.
-            if *step > 1 && *stop > *start {
-                *stop -= (*stop - start - 1) % *step;
+            if *step > 1 && *end > *first {
+                *end -= (*end - first - 1) % *step;
             }
-            if *stop - start <= 1 {
+            if *end - first <= 1 {
                 *step = 1;
             }
         }
-        Self { start, stop: last, step }
+        Self { start, stop, step: steps }
     }
 
     /// The coordinate of the first item.

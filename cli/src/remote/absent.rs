@@ -15,8 +15,8 @@ pub(crate) type Objects = iter::Empty<Result<PathBuf, Problem>>;
 pub(crate) enum Object {}
 
 impl Object {
-    pub(crate) fn fetch_all(&self, _: &[(Option<String>, Range<u64>)]) -> Result<Vec<Vec<u8>>, Problem> {
-        match *self {}
+    pub(crate) fn fetch_all(self, _: &[(Option<String>, Range<u64>)]) -> Result<Vec<Vec<u8>>, Problem> {
+        match self {}
     }
 }
 

@@ -99,7 +99,9 @@ impl Indices {
     /// The whole array.
     pub(super) fn whole(shape: &[u64]) -> Self {
         let mut indices = Self::default();
-        shape.iter().for_each(|&items| indices.push(0..items, 1, AxisForm::Kept));
+        for &items in shape {
+            indices.push(0..items, 1, AxisForm::Kept);
+        }
         indices
     }
 

@@ -227,14 +227,7 @@ impl Waves {
         let is_first = header.is_none();
         let header = match header {
             Some(header) => header,
-            None => {
-                let header = ChunkHeader::parse(bytes).ok_or_else(|| Error::malformed(not_a_chunk(entry)))?;
-                // The numbers of the header are used from here on, so the rules come first.
-                let checked = self.rules.check(&header, entry.nbytes, self.room(entry, bytes));
-                checked.map_err(|why| Error::malformed(wrong(entry, &why)))?;
-                self.distinct.take(entry, header.cbytes)?;
-                header
-            }
+            None => self.valid_header(entry, bytes)?,
         };
         let length = start_len(entry, &header)?;
         let Some(start) = bytes.get(..length) else {
@@ -268,6 +261,15 @@ impl Waves {
             pass_blocks(chunk, header, list, window.clone(), receive)?;
         }
         Ok(())
+    }
+
+    /// The header at the start of a chunk. Its numbers are used from here on, so the rules come first.
+    fn valid_header(&mut self, entry: &ChunkEntry, bytes: &[u8]) -> Result<ChunkHeader, Error> {
+        let header = ChunkHeader::parse(bytes).ok_or_else(|| Error::malformed(not_a_chunk(entry)))?;
+        let checked = self.rules.check(&header, entry.nbytes, self.room(entry, bytes));
+        checked.map_err(|why| Error::malformed(wrong(entry, &why)))?;
+        self.distinct.take(entry, header.cbytes)?;
+        Ok(header)
     }
 
     /// The room for a chunk. That of a chunk file is known if the first read has all of it.

@@ -82,7 +82,7 @@ impl Stats {
                 Some(threads) => items.threads(threads),
                 None => items,
             };
-            Ok(Self::of(&mut items, on_progress)?)
+            Self::of(&mut items, on_progress)
         });
         match stats {
             Err(problem) if problem.code == "unsupported" => Ok(None),
