@@ -27,7 +27,12 @@ pub(crate) struct Items {
     pub(crate) limit: u64,
     /// The items of the latest read. Its memory serves the next one.
     buffer: Vec<u8>,
+    /// The first wave of the latest slice of an object, which is the chunk index: the next slice begins with it, too.
+    index: Option<(Wave, Vec<Vec<u8>>)>,
 }
+
+/// Byte ranges, and the names of the files that have them.
+type Wave = Vec<(Option<String>, Range<u64>)>;
 
 /// Receives items, and how many times each one counts.
 pub(crate) type ReceiveRepeated<'r, E> = dyn FnMut(&[u8], u64) -> Result<(), E> + 'r;
@@ -58,7 +63,7 @@ impl Items {
             return Err(Problem::new("too-large", message));
         }
         let threads = thread::available_parallelism().map_or(1, usize::from);
-        Ok(Self { frame, geometry, typesize, threads, limit, buffer: Vec::new() })
+        Ok(Self { frame, geometry, typesize, threads, limit, buffer: Vec::new(), index: None })
     }
 
     /// With this number of threads. The default is one per processor.
@@ -187,13 +192,22 @@ impl Items {
     /// Reads a slice of an object, with all requests of a wave side by side.
     fn read_object(&mut self, ranges: &[Range<u64>], steps: &[u64]) -> Result<Vec<u8>, Problem> {
         let mut plan = self.slice(ranges, steps).plan()?;
+        let mut is_first = true;
         while !plan.ranges().is_empty() {
             let files = (0..).map(|number| plan.chunk_file(number));
-            let wave: Vec<_> = files.zip(plan.ranges().iter().cloned()).collect();
-            // It is there: `read_into` has looked.
-            let Some(object) = self.frame.reader_mut().object() else { break };
-            let wave = object.fetch_all(&wave)?;
-            plan.take(wave)?;
+            let wave: Wave = files.zip(plan.ranges().iter().cloned()).collect();
+            let answers = match &self.index {
+                Some((known, answers)) if *known == wave => answers.clone(),
+                _ => {
+                    // It is there: `read_into` has looked.
+                    let Some(object) = self.frame.reader_mut().object() else { break };
+                    object.fetch_all(&wave)?
+                }
+            };
+            if mem::take(&mut is_first) {
+                self.index = Some((wave, answers.clone()));
+            }
+            plan.take(answers)?;
         }
         Ok(plan.finish()?)
     }

@@ -28,6 +28,9 @@ const MAX_LEN: u64 = 1 << 20;
 /// The most requests side by side.
 const MOST_REQUESTS: usize = 64;
 
+/// The most bytes of a request beside others: servers limit the speed of a connection.
+const MOST_AT_ONCE: u64 = 1 << 22;
+
 /// Bytes of an object, and their offset.
 #[derive(Default)]
 struct Window {
@@ -118,7 +121,7 @@ impl Object {
     /// Requests byte ranges side by side: of the object, or of the object with this name beside it.
     pub(crate) fn fetch_all(&self, ranges: &[(Option<String>, Range<u64>)]) -> Result<Vec<Vec<u8>>, Problem> {
         let folder = self.url.key.parts().collect::<Vec<_>>();
-        let request = |(file, range): &(Option<String>, Range<u64>)| {
+        let request = |(number, file, range): (usize, &Option<String>, Range<u64>)| {
             let key = match file {
                 // The last part of the key is the name of the index of a sparse frame.
                 Some(name) => folder
@@ -129,16 +132,27 @@ impl Object {
                     .collect(),
                 None => self.url.key.clone(),
             };
-            let (is_own, range) = (file.is_none(), range.clone());
+            let is_own = file.is_none();
             async move {
                 let answer = self.request(&key, range).await?;
                 if is_own && (answer.len, &answer.tag) != (self.len, &self.tag) {
                     return Err(Problem::new("changing", CHANGED));
                 }
-                Ok(answer.bytes)
+                Ok((number, answer.bytes))
             }
         };
-        self.wait_for(stream::iter(ranges).map(request).buffered(MOST_REQUESTS).try_collect())?
+        let parts = ranges.iter().enumerate().flat_map(|(number, (file, range))| {
+            // A chunk file can end before the range, and a part behind its end would be an error.
+            let length = if file.is_none() { MOST_AT_ONCE } else { u64::MAX };
+            let starts = range.clone().step_by(usize::try_from(length).unwrap_or(usize::MAX));
+            starts.map(move |start| (number, file, start..start.saturating_add(length).min(range.end)))
+        });
+        let parts = stream::iter(parts).map(request).buffered(MOST_REQUESTS).try_collect::<Vec<_>>();
+        let mut answers = vec![Vec::new(); ranges.len()];
+        for (number, bytes) in self.wait_for(parts)?? {
+            answers.get_mut(number).into_iter().for_each(|answer| answer.extend_from_slice(&bytes));
+        }
+        Ok(answers)
     }
 
     /// Waits for requests, unless the server has failed too often.

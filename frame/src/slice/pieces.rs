@@ -111,8 +111,10 @@ impl Pieces {
         let target = start.saturating_add(self.target.saturating_mul(step));
         let chunk_start = |index: u64| index / self.chunk * self.chunk;
         let block_start = |index: u64| chunk_start(index) + index % self.chunk / self.block * self.block;
-        match block_start(target) {
-            block if block > start => block,
+        match (chunk_start(target), block_start(target)) {
+            // A chunk in one piece is read at once.
+            (chunk, _) if chunk > start => chunk,
+            (_, block) if block > start => block,
             _ if !self.has_block_rows => target,
             // The end of the block that contains the start.
             _ => (block_start(start) + self.block).min(chunk_start(start) + self.chunk),

@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use b2nd_chunk::ChunkHeader;
+use b2nd_serde::geometry::Chunk;
 
 use crate::chunk::chunk_rules::{ChunkRules, missing, not_a_chunk, rule, unread, wrong, wrong_place};
 use crate::chunk::entry::{ChunkEntry, ChunkPlace, ENTRY_LEN, index_start};
@@ -36,14 +37,16 @@ pub(super) struct WaveLimits {
     wave: u64,
     /// The longest gap between two ranges that are read as one.
     gap: u64,
+    /// Whether a chunk of which each block is needed, or that is no longer than a gap, is read in one wave instead of two.
+    reads_whole: bool,
 }
 
 impl WaveLimits {
     /// For files: threads decompress a wave while the next one is read.
-    pub(super) const FILE: Self = Self { wave: 1 << 20, gap: 1 << 14 };
+    pub(super) const FILE: Self = Self { wave: 1 << 20, gap: 1 << 14, reads_whole: false };
 
     /// For object stores: a request takes as long as sending some hundred kilobytes.
-    pub(super) const REMOTE: Self = Self { wave: 1 << 26, gap: 1 << 16 };
+    pub(super) const REMOTE: Self = Self { wave: 1 << 26, gap: 1 << 16, reads_whole: true };
 }
 
 /// A byte range to read.
@@ -68,6 +71,8 @@ pub(super) struct Waves {
     index_bytes: BTreeMap<u64, Vec<u8>>,
     /// The pieces of the index with the entries of the next chunks.
     pieces: BTreeMap<u64, Vec<u8>>,
+    /// The offsets of the chunks of these pieces, in order, if chunks are read whole: a chunk ends where the next one begins.
+    starts: Vec<u64>,
     /// The number of the next chunk in the slice.
     next: usize,
     /// Chunks whose first bytes are known.
@@ -140,6 +145,7 @@ impl Waves {
             index: None,
             index_bytes: BTreeMap::new(),
             pieces: BTreeMap::new(),
+            starts: Vec::new(),
             next: 0,
             open_chunks: VecDeque::new(),
             planned: Vec::new(),
@@ -320,7 +326,9 @@ impl Waves {
                 self.plan(Purpose::Blocks(chunk, header, list), &chunk.entry, range);
             }
         }
-        self.begin_chunks(self.limits.wave.saturating_sub(weight) / 4, receive)
+        // The blocks of these chunks come in another wave.
+        let left = self.limits.wave.saturating_sub(weight);
+        self.begin_chunks(if self.limits.reads_whole { left } else { left / 4 }, receive)
     }
 
     /// Requests the first bytes of the next chunks, up to `most` bytes, or the index that they are in.
@@ -351,10 +359,12 @@ impl Waves {
                 break;
             }
             let bytes = self.pieces.get(&piece).map(Vec::as_slice).unwrap_or_default();
-            let chunk = StoredChunk { entry: index.entry(number, bytes, &self.frame), part: self.next };
-            let StoredChunk { entry, part } = chunk;
+            let entry = index.entry(number, bytes, &self.frame);
+            let part = self.next;
             let end = match entry.place {
-                ChunkPlace::Frame(place) => start.saturating_sub(place).min(FIRST_READ),
+                ChunkPlace::Frame(place) => {
+                    self.first_read(&entry, place, &chunk).min(start.saturating_sub(place))
+                }
                 ChunkPlace::File(_) => FIRST_READ,
                 ChunkPlace::Special(special) => {
                     let value = one_item(special, selection.typesize).map_err(|why| unread(&entry, &why))?;
@@ -364,15 +374,31 @@ impl Waves {
                 ChunkPlace::Invalid(value) => return Err(Error::malformed(wrong_place(&entry, value))),
             };
             if end > 0 {
-                if weight > most {
+                if !self.planned.is_empty() && weight + end > most {
                     break;
                 }
                 weight += end;
-                self.plan(Purpose::Start(chunk, None), &entry, 0..usize::try_from(end).unwrap_or_default());
+                self.plan(
+                    Purpose::Start(StoredChunk { entry, part }, None),
+                    &entry,
+                    0..usize::try_from(end).unwrap_or_default(),
+                );
             }
             self.next += 1;
         }
         Ok(())
+    }
+
+    /// The number of bytes to read first of a chunk in the frame.
+    fn first_read(&self, entry: &ChunkEntry, place: u64, chunk: &Chunk<'_>) -> u64 {
+        let next = self.starts.get(self.starts.partition_point(|&start| start <= place));
+        // A chunk that does not compress is stored with a header.
+        let longest = entry.nbytes.unwrap_or_default().saturating_add(ChunkHeader::MAX_LEN as u64);
+        let stored = next.copied().unwrap_or(u64::MAX).saturating_sub(place).min(longest);
+        let is_short = stored <= self.limits.gap;
+        let is_needed =
+            || stored <= self.limits.wave && chunk.blocks().count() == chunk.whole().blocks().count();
+        if self.limits.reads_whole && (is_short || is_needed()) { stored } else { FIRST_READ }
     }
 
     /// Keeps the pieces of the index with the entries of the next chunks, or requests them. Returns whether it did.
@@ -409,6 +435,12 @@ impl Waves {
                 Err(NotRead::Failed(error)) => return Err(error),
             }
         }
+        if !is_planned && self.limits.reads_whole {
+            let values = self.pieces.values().flat_map(|piece| piece.as_chunks().0);
+            let offsets = values.filter_map(|&value| u64::try_from(i64::from_le_bytes(value)).ok());
+            self.starts = offsets.map(|offset| offset.saturating_add(self.frame.header_len as u64)).collect();
+            self.starts.sort_unstable();
+        }
         if !is_planned {
             // The first bytes also have the places of other pieces.
             let first = index.start();
@@ -431,7 +463,7 @@ impl Waves {
     fn join(&mut self) {
         let mut order: Vec<&mut PlannedRead> = self.planned.iter_mut().collect();
         order.sort_by_key(|planned| (planned.file, planned.range.start));
-        let WaveLimits { wave, gap } = self.limits;
+        let WaveLimits { wave, gap, .. } = self.limits;
         let length = |range: &Range<u64>| range.end - range.start;
         let mut left = wave.saturating_sub(order.iter().map(|planned| length(&planned.range)).sum());
         for planned in order {
