@@ -67,7 +67,8 @@ impl Extent {
     /// // The items 1, 4 and 7.
     /// let chunk = geometry.chunks_in_steps(&[1..9], &[3])?.nth(1).unwrap();
     /// assert!(chunk.extent().ranges().eq([4..8]));
-    /// assert_eq!((*chunk.extent().step(), chunk.extent().shape()), ([3], [2]));
+    /// assert_eq!(*chunk.extent().step(), [3]);
+    /// assert_eq!(chunk.extent().shape(), [2]);
     /// # Ok::<(), b2nd_serde::geometry::Error>(())
     /// ```
     #[must_use]
