@@ -37,6 +37,8 @@
 //! let last = frame.slice(ndarray::s![-1, ..;2]).read_array::<i32>()?;
 //! assert_eq!(last, ndarray::array![10, 12, 14].into_dyn());
 //! assert_eq!(frame.whole().read_array::<i32>()?.sum(), (0..15).sum());
+//! // A wider type, in which each value of the stored one fits.
+//! assert_eq!(frame.whole().read_as::<f64>()?.mean(), Some(7.0));
 //! # }
 //! # Ok::<(), b2nd_frame::Error>(())
 //! ```
@@ -182,7 +184,7 @@
 //! ```
 //! # #[cfg(all(feature = "compress", feature = "ndarray"))] {
 //! use b2nd_frame::{Codec, FrameBuilder};
-//! use b2nd_serde::Meta;
+//! use b2nd_frame::b2nd_serde::Meta;
 //! use ndarray::Array;
 //!
 //! # let folder = tempfile::tempdir()?;
@@ -199,12 +201,13 @@
 //!
 //! # An array by regions
 //!
-//! The items come in pieces, here row by row. A chunk is compressed as soon as its last item arrives.
+//! The items come in pieces, here row by row. A chunk is compressed as soon as its last item arrives. `write_array` takes a
+//! view of ndarray in the place of bytes (feature `ndarray`).
 //!
 //! ```
 //! # #[cfg(feature = "compress")] {
 //! use b2nd_frame::FrameBuilder;
-//! use b2nd_serde::Meta;
+//! use b2nd_frame::b2nd_serde::Meta;
 //!
 //! # let folder = tempfile::tempdir()?;
 //! # let path = folder.path().join("rows.b2nd");
@@ -230,7 +233,7 @@
 //! ```
 //! # #[cfg(feature = "compress")] {
 //! use b2nd_frame::{ArrayUpdate, Frame, FrameBuilder};
-//! use b2nd_serde::{Meta, Shapes};
+//! use b2nd_frame::b2nd_serde::{Meta, Shapes};
 //!
 //! # let folder = tempfile::tempdir()?;
 //! # let path = folder.path().join("camera.b2nd");
@@ -262,7 +265,7 @@
 //! # #[cfg(feature = "compress")] {
 //! use std::sync::Mutex;
 //! use b2nd_frame::{Codec, Frame, FrameBuilder};
-//! use b2nd_serde::{Meta, Shapes};
+//! use b2nd_frame::b2nd_serde::{Meta, Shapes};
 //!
 //! # let folder = tempfile::tempdir()?;
 //! # let path = folder.path().join("new.b2nd");
@@ -294,7 +297,7 @@
 //!
 //! ```
 //! use b2nd_frame::{FrameBuilder, SpecialValue};
-//! use b2nd_serde::{Meta, Shapes};
+//! use b2nd_frame::b2nd_serde::{Meta, Shapes};
 //!
 //! # let folder = tempfile::tempdir()?;
 //! # let path = folder.path().join("new.b2nd");
@@ -636,7 +639,7 @@
 //! `Meta` works with any serde format. In formats other than the metalayer, it is a struct with named fields.
 //!
 //! ```
-//! use b2nd_serde::Meta;
+//! use b2nd_frame::b2nd_serde::Meta;
 //!
 //! # let bytes = b"\x97\x00\x01\x91\xd3\0\0\0\0\0\0\0\x06\x91\xd2\0\0\0\x04\x91\xd2\0\0\0\x02\
 //! #     \x00\xdb\0\0\0\x03|u1";
@@ -652,7 +655,7 @@
 //! A parsed dtype knows the size of an item, and the offset, kind and byte order of each field.
 //!
 //! ```
-//! use b2nd_serde::dtype::{ByteOrder, Dtype, Kind};
+//! use b2nd_frame::b2nd_serde::dtype::{ByteOrder, Dtype, Kind};
 //!
 //! let dtype: Dtype = "[('time', '<M8[s]'), ('value', '>f4')]".parse()?;
 //! assert_eq!(dtype.item_size(), 12);

@@ -233,6 +233,10 @@ impl Conversions<'_> {
 
     /// Appends to an array that exists.
     fn append(&self, axis: usize, from: &Address, to: &Path) -> Result<Made, Problem> {
+        if !to.exists() {
+            let message = "no such array: --append adds to one that exists; convert without it makes one";
+            return Err(Problem::new("invalid-input", message).at(to));
+        }
         let (mut source, selected) = self.open(from)?;
         let mut array = ArrayUpdate::open(to).map_err(|error| Problem::from(error).at(to))?;
         source.fits(&selected, axis, array.meta()).map_err(|why| Problem::new("invalid-input", why))?;

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
+use std::iter;
 use std::ops::Range;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -23,14 +24,16 @@ use crate::text::{ABSENT, clean, count, shortened};
 
 /// Show how two frames differ, with --data also in their items
 ///
-/// One line per difference: shape, chunks, blocks, dtype, compression, metalayers. The length of the frames is not compared, and the items only with --data: the line then says
-/// how many differ, the index of the first one, and its values. Chunks, codecs, byte orders and widths of numbers may
-/// differ. NaN is equal to NaN. Metalayers are compared by their values.
+/// One line per difference: shape, chunks, blocks, dtype, compression, metalayers. Items are compared only with --data: the
+/// line then says how many differ, the index of the first one, and its values. Chunks, codecs, byte orders and widths of
+/// numbers may differ. NaN is equal to NaN. Metalayers are compared by their values; the length of the frames is not
+/// compared.
 #[derive(Args)]
 #[command(after_help = "Examples:
   b2nd diff a.b2nd b.b2nd
   b2nd diff --data --tolerance 1e-6 a.b2nd b.b2nd
   b2nd diff --json a.b2nd b.b2nd | jq -r '.differences[].field'
+  cd before; for a in *; do b2nd diff --data $a ../after/$a; done
 
 Exit status:
   0  no difference
@@ -329,10 +332,14 @@ fn table([a, b]: [String; 2], differences: &[Difference]) -> String {
     let mut headings = [String::new(), a, b];
     let mut rows: Vec<_> = differences.iter().map(|difference| difference.texts.clone()).collect();
     if let Some(width) = width(&io::stdout()) {
-        // Three columns, and two gaps of two spaces.
-        let widest = width.saturating_sub(4) / 3;
-        for cell in headings.iter_mut().chain(rows.iter_mut().flatten()) {
-            *cell = shortened(cell, widest);
+        // The first column says what differs, so at most the values are cut, unless a metalayer has a long name. Between
+        // the columns are two gaps of two spaces.
+        let longest = rows.iter().map(|[what, ..]| what.chars().count()).max().unwrap_or_default();
+        let first = longest.min(width / 2);
+        let value = width.saturating_sub(4 + first) / 2;
+        for [what, a, b] in iter::once(&mut headings).chain(&mut rows) {
+            *what = shortened(what, first);
+            [a, b].into_iter().for_each(|cell| *cell = shortened(cell, value));
         }
     }
     Columns::new([(Side::Left, WIDEST); 3]).table(&headings, &rows)

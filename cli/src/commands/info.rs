@@ -29,7 +29,7 @@ pub(crate) struct Info {
     /// Show the full values of metalayers; without it, each is cut to a line, and JSON has no values longer than 64 KiB
     #[arg(long)]
     meta: bool,
-    /// Read all items, and show their minimum and maximum, and how many are NaN, infinite and zero
+    /// Read all items, and show the minimum and maximum of the finite ones, and how many are NaN, infinite and zero
     #[arg(long)]
     stats: bool,
     /// Print a JSON object for each frame, one per line

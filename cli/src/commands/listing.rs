@@ -42,7 +42,7 @@ pub(super) struct Options {
     /// Show the ratio, codec and level, and read the chunk index to show how many of the chunks are stored
     #[arg(short, long, conflicts_with_all = ["scan", "summary"])]
     pub(super) long: bool,
-    /// Read all items, and show their minimum and maximum, and how many are NaN, infinite and zero
+    /// Read all items, and show the minimum and maximum of the finite ones, and how many are NaN, infinite and zero
     #[arg(long, conflicts_with_all = ["summary", "print0"])]
     pub(super) stats: bool,
     /// Show sizes as exact numbers of bytes, as --json does

@@ -232,6 +232,8 @@ fn other_bytes(prefix: &[u8]) -> Finding {
     let is_zeroed = prefix.iter().take(START_LEN).all(|&byte| byte == 0);
     not_a_frame(if is_zeroed {
         "it begins with zeros: never written, or lost"
+    } else if prefix.starts_with(b"\x93NUMPY") {
+        "it is a NumPy file (.npy)"
     } else {
         "no b2frame magic at byte 2"
     })

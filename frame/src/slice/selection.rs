@@ -35,6 +35,12 @@ impl Selection {
         let array = array_with_data(frame)?;
         let geometry = valid_geometry(&array)?;
         let whole = Indices::whole(&geometry.shape());
+        if let Some(list) = subscripts {
+            // The error of another number of dimensions comes first.
+            let dimensions = list.iter().filter(|subscript| !matches!(subscript, Subscript::NewAxis));
+            let ranges: Vec<_> = dimensions.map(|_| 0..0).collect();
+            geometry.chunks_in(&ranges).map_err(Error::geometry)?;
+        }
         let indices = subscripts.map_or(Ok(whole), |list| Indices::new(list, steps, &geometry.shape()))?;
         let Indices { ranges, steps, axes } = indices;
         geometry.chunks_in_steps(&ranges, &steps).map_err(Error::geometry)?;

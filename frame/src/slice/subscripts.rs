@@ -105,7 +105,7 @@ impl Indices {
         indices
     }
 
-    /// The indices of subscripts. `steps` are those of [`Slice::steps`](crate::Slice::steps).
+    /// The indices of subscripts, one for each dimension of the shape except new axes. `steps` are those of [`Slice::steps`](crate::Slice::steps).
     pub(super) fn new(list: &[Subscript], steps: Option<&[u64]>, shape: &[u64]) -> Result<Self, Error> {
         let mut indices = Self::default();
         for subscript in list {
@@ -127,9 +127,8 @@ impl Indices {
 
     fn add(&mut self, subscript: &Subscript, shape: &[u64]) -> Result<(), Error> {
         let dimension = self.ranges.len();
-        // Another number of dimensions is an error of the geometry.
         let items = shape.get(dimension).copied().unwrap_or_default();
-        let place = |number: i64, most: u64| {
+        let place = |number: i64, most: u64, verb: &str| {
             let place = if number < 0 {
                 items.checked_sub(number.unsigned_abs())
             } else {
@@ -145,12 +144,13 @@ impl Indices {
             // The geometry compares it with the shape.
             Subscript::Range(ref range) => self.push(range.clone(), 1, AxisForm::Kept),
             Subscript::Index(index) => {
-                let index = place(index, items.saturating_sub(1))?;
+                let index = place(index, items.saturating_sub(1), "has the index")?;
                 self.push(index..index + 1, 1, AxisForm::Removed);
             }
             Subscript::NewAxis => self.axes.push(AxisForm::New),
             Subscript::Slice { start, end, step } => {
-                let (start, end) = (place(start, items)?, end.map_or(Ok(items), |end| place(end, items))?);
+                let start = place(start, items, "starts at")?;
+                let end = end.map_or(Ok(items), |end| place(end, items, "stops at"))?;
                 let (end, width) = (end.max(start), step.unsigned_abs());
                 if step < 0 {
                     // The last item of the range comes first.
