@@ -135,8 +135,7 @@ impl Indices {
                 u64::try_from(number).ok()
             };
             place.filter(|&place| place <= most).ok_or_else(|| {
-                let why =
-                    format!("slice[{dimension}] has the index {number}, but shape[{dimension}] is {items}");
+                let why = format!("slice[{dimension}] {verb} {number}, but shape[{dimension}] is {items}");
                 Error::invalid_input(why)
             })
         };
