@@ -1,4 +1,5 @@
-//! Reads a slice of an array in an object store, all byte ranges of a wave at once, and prints its bytes:
+//! Reads a slice of an array in an object store (in one file, not sparse), all byte ranges of a wave at once, and prints its
+//! bytes:
 //!
 //! ```sh
 //! cargo run -p b2nd-frame --example read_object --features decompress -- \

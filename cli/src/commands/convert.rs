@@ -36,7 +36,7 @@ const MAX_ZSTD_LEVEL: u8 = 4;
 ///
 /// The extension of TO says what it becomes: a NumPy file (.npy) or an array (.b2nd). FROM is told by its content. From
 /// .b2nd to .b2nd, the items are compressed anew, with the codec, filters, chunks and blocks that the options give, or
-/// else with those of FROM; metalayers and vlmetalayers are copied. `b2nd rewrite` copies the compressed chunks
+/// else with those of FROM, but without filters that drop bits; metalayers and vlmetalayers are copied. `b2nd rewrite` copies the compressed chunks
 /// unchanged instead, and reads old formats.
 ///
 /// A new array is compressed with zstd at level 5 after a shuffle, in chunks of about 4 MiB and blocks of 128 KiB. TO
@@ -340,7 +340,10 @@ impl Conversions<'_> {
         if let Source::Frame(items) = source {
             let trailer = items.frame.trailer()?;
             let header = items.frame.header();
-            let filters: Vec<Filter> = header.pipeline().collect();
+            // Filters that drop bits would change items: python-blosc2 keeps them beside chunks that it stored as they were.
+            let drops_bits =
+                |filter: &Filter| [Filter::TRUNC_PREC, Filter::INT_TRUNC].iter().any(|of| of.id == filter.id);
+            let filters: Vec<Filter> = header.pipeline().filter(|filter| !drops_bits(filter)).collect();
             builder = builder.codec(header.codec).level(header.level).filters(&filters);
             builder = builder.split_mode(header.split_mode);
             for layer in items.frame.metalayers().iter().filter(|layer| !is_of_array(layer.name())) {

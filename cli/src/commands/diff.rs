@@ -339,7 +339,9 @@ fn table([a, b]: [String; 2], differences: &[Difference]) -> String {
         let value = width.saturating_sub(4 + first) / 2;
         for [what, a, b] in iter::once(&mut headings).chain(&mut rows) {
             *what = shortened(what, first);
-            [a, b].into_iter().for_each(|cell| *cell = shortened(cell, value));
+            for cell in [a, b] {
+                *cell = shortened(cell, value);
+            }
         }
     }
     Columns::new([(Side::Left, WIDEST); 3]).table(&headings, &rows)

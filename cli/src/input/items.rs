@@ -183,7 +183,12 @@ impl Items {
         items: &mut [u8],
     ) -> Result<(), Problem> {
         if self.frame.reader_mut().object().is_some() {
-            items.copy_from_slice(&self.read_object(ranges, steps)?);
+            let read = self.read_object(ranges, steps)?;
+            if items.len() != read.len() {
+                let why = format!("the slice has {} bytes, but the buffer {}", read.len(), items.len());
+                return Err(Problem::new("invalid-input", why));
+            }
+            items.copy_from_slice(&read);
             return Ok(());
         }
         Ok(self.slice(ranges, steps).read_into(items)?)

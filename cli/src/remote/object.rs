@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::path::Path;
 
 use b2nd_frame::SPARSE_INDEX;
-use futures_util::{StreamExt, TryStreamExt, stream};
+use futures_util::{StreamExt, TryStreamExt, future, stream};
 use object_store::path::Path as Key;
 use object_store::{Error, GetOptions, GetRange};
 
@@ -120,39 +120,39 @@ impl Object {
 
     /// Requests byte ranges side by side: of the object, or of the object with this name beside it.
     pub(crate) fn fetch_all(&self, ranges: &[(Option<String>, Range<u64>)]) -> Result<Vec<Vec<u8>>, Problem> {
-        let folder = self.url.key.parts().collect::<Vec<_>>();
+        let parts: Vec<_> = self.url.key.parts().collect();
+        let folder = parts.strip_suffix(&[SPARSE_INDEX.into()]);
         let request = |(number, file, range): (usize, &Option<String>, Range<u64>)| {
-            let key = match file {
-                // The last part of the key is the name of the index of a sparse frame.
-                Some(name) => folder
-                    .iter()
-                    .take(folder.len().saturating_sub(1))
-                    .cloned()
-                    .chain([name.as_str().into()])
-                    .collect(),
-                None => self.url.key.clone(),
-            };
-            let is_own = file.is_none();
+            let (file, folder) = (file.clone(), folder.map(<[_]>::to_vec));
             async move {
-                let answer = self.request(&key, range).await?;
-                if is_own && (answer.len, &answer.tag) != (self.len, &self.tag) {
-                    return Err(Problem::new("changing", CHANGED));
-                }
-                Ok((number, answer.bytes))
+                let Some(name) = file else {
+                    let answer = self.request(&self.url.key, range).await?;
+                    if (answer.len, &answer.tag) != (self.len, &self.tag) {
+                        return Err(Problem::new("changing", CHANGED));
+                    }
+                    return Ok((number, answer.bytes));
+                };
+                let Some(mut key) = folder else {
+                    let message = "the chunks of a sparse frame are only found beside its index, in a folder";
+                    return Err(Problem::new("unsupported", message));
+                };
+                key.push(name.as_str().into());
+                let answer = self.request(&key.into_iter().collect(), range).await;
+                answer.map(|answer| (number, answer.bytes)).map_err(|problem| problem.at(Path::new(&name)))
             }
         };
-        let parts = ranges.iter().enumerate().flat_map(|(number, (file, range))| {
+        let requests = ranges.iter().enumerate().flat_map(|(number, (file, range))| {
             // A chunk file can end before the range, and a part behind its end would be an error.
             let length = if file.is_none() { MOST_AT_ONCE } else { u64::MAX };
             let starts = range.clone().step_by(usize::try_from(length).unwrap_or(usize::MAX));
             starts.map(move |start| (number, file, start..start.saturating_add(length).min(range.end)))
         });
-        let parts = stream::iter(parts).map(request).buffered(MOST_REQUESTS).try_collect::<Vec<_>>();
-        let mut answers = vec![Vec::new(); ranges.len()];
-        for (number, bytes) in self.wait_for(parts)?? {
+        let answers = stream::iter(requests).map(request).buffered(MOST_REQUESTS);
+        let answers = answers.try_fold(vec![Vec::new(); ranges.len()], |mut answers, (number, bytes)| {
             answers.get_mut(number).into_iter().for_each(|answer| answer.extend_from_slice(&bytes));
-        }
-        Ok(answers)
+            future::ready(Ok(answers))
+        });
+        self.wait_for(answers)?
     }
 
     /// Waits for requests, unless the server has failed too often.
@@ -188,8 +188,11 @@ impl Object {
         };
         let (answer, expected) = match request.await {
             Ok(answer) => answer,
-            // An empty object has no range at all, so its answer is an error.
-            Err(error) if start == 0 && FailedRequest::from(&error).status() == Some(416) => {
+            // An empty object has no range at all, and a chunk file can end before the range: an error, but no bytes.
+            Err(error)
+                if (start == 0 || *key != self.url.key)
+                    && FailedRequest::from(&error).status() == Some(416) =>
+            {
                 return Ok(Answer::default());
             }
             Err(error) => return Err(self.url.problem(&error)),

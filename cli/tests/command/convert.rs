@@ -54,6 +54,21 @@ fn an_array_becomes_the_file_that_numpy_writes_and_an_array_again() {
 }
 
 #[test]
+fn a_repack_changes_no_item_whatever_filters_the_header_has() {
+    let folder = folder();
+    let items: Vec<u8> = (0..400_i32).flat_map(|item| (f64::from(item) / 3.0).to_be_bytes()).collect();
+    let shapes = Shapes { shape: &[400], chunkshape: &[400], blockshape: &[100] };
+    let truncating = [Filter { meta: 10, ..Filter::TRUNC_PREC }, Filter::SHUFFLE];
+    // Nothing is truncated, as the chunk is stored uncompressed.
+    let builder = FrameBuilder::new(Meta::new(shapes, ">f8").unwrap()).level(0).filters(&truncating);
+    let mut writer = builder.create(folder.path().join("old.b2nd")).unwrap().into_array_writer().unwrap();
+    writer.write(std::slice::from_ref(&(0..400)), &items).unwrap();
+    writer.finish().unwrap().persist().unwrap();
+    assert!(converted(folder.path(), &["old.b2nd", "new.b2nd"]) == items);
+    assert!(converted(folder.path(), &["--level", "7", "old.b2nd", "other.b2nd"]) == items);
+}
+
+#[test]
 fn a_repacked_array_has_what_the_options_say_and_else_what_it_had() {
     let folder = folder();
     let old = folder.path().join("old.b2nd");

@@ -254,7 +254,7 @@ impl<R: Read + Seek> Slice<'_, R> {
     }
 
     /// Reads the items into an array of a wider type, where it has all values of the stored type: `u8` as `i32`, `f16` as
-    /// `f32`, `bool` as `u8`, and each type as itself.
+    /// `f32`, `bool` as `u8`, a float as complex of the same width, and each type as itself.
     ///
     /// During the conversion, both arrays are in memory.
     ///

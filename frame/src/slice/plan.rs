@@ -16,7 +16,8 @@ use crate::slice::waves::{WaveLimits, Waves};
 /// The byte ranges that a slice needs, and its items, without reading: for async code, object stores, WebAssembly. From
 /// [`Slice::plan`].
 ///
-/// The ranges come in waves: first the chunk index, then the first bytes of the chunks, then their blocks. A program reads
+/// The plan has the memory of all items; [`Slice::pieces`] divides a slice that is too large for that. The ranges come in
+/// waves: first the chunk index, then the first bytes of the chunks, then their blocks. A program reads
 /// all [`ranges`](Self::ranges) of a wave, side by side if it can, and gives their bytes to [`take`](Self::take). A wave has
 /// at most 64 MiB, unless a single block, or a chunk that must be read whole, is longer. Ranges with up to 64 KiB between
 /// them are one.
@@ -87,10 +88,14 @@ impl<R> Slice<'_, R> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn plan(self) -> Result<SlicePlan, Error> {
+        self.plan_with(WaveLimits::REMOTE)
+    }
+
+    fn plan_with(self, limits: WaveLimits) -> Result<SlicePlan, Error> {
         let selection = self.selection()?;
         selection.check_forward()?;
         let mut plan = SlicePlan {
-            waves: Waves::new(self.frame, Arc::clone(&selection), WaveLimits::REMOTE),
+            waves: Waves::new(self.frame, Arc::clone(&selection), limits),
             offset: self.frame.offset,
             threads: self.threads,
             ranges: Vec::new(),
@@ -104,7 +109,7 @@ impl<R> Slice<'_, R> {
 }
 
 impl SlicePlan {
-    /// The byte ranges of the present wave, in the file of the frame; empty if the plan is at its end. Of a sparse frame,
+    /// The byte ranges of the present wave, in the file of the frame; empty at the end, and after a failure. Of a sparse frame,
     /// ranges can be in chunk files: see [`chunk_file`](Self::chunk_file).
     #[must_use]
     pub fn ranges(&self) -> &[Range<u64>] {
@@ -132,19 +137,33 @@ impl SlicePlan {
         self.waves.requests().get(number)?.file.map(chunk_file::name)
     }
 
-    /// Takes the bytes of all ranges of the present wave, in their order, and decompresses what is complete. The bytes of
-    /// a chunk file may be fewer if the file ends before the range.
+    /// Takes the bytes of all ranges of the present wave, in their order, and decompresses what is complete. Each range has
+    /// exactly its length in bytes; only a chunk file can end earlier, or be missing, which is no bytes.
     ///
     /// # Errors
     ///
-    /// The errors of [`Slice::read`](crate::Slice::read) except those of the reader, and
-    /// [`InvalidInput`](crate::ErrorKind::InvalidInput) for another number of ranges. After an error there are no more
+    /// [`InvalidInput`](crate::ErrorKind::InvalidInput) for another number of ranges or of bytes, which leaves the plan as it
+    /// was. Also the errors of [`Slice::read`](crate::Slice::read) except those of the reader; after them there are no more
     /// ranges.
     pub fn take(&mut self, wave: impl IntoIterator<Item: Into<Vec<u8>>>) -> Result<(), Error> {
         if self.state != State::Reading {
             return Err(self.out_of_order());
         }
-        self.advance(wave.into_iter().map(Into::into).collect())
+        let wave: Vec<Vec<u8>> = wave.into_iter().map(Into::into).collect();
+        if wave.len() != self.ranges.len() {
+            let (found, ranges) = (wave.len(), self.ranges.len());
+            return Err(Error::invalid_input(format_args!("the wave has {ranges} byte ranges, not {found}")));
+        }
+        for (number, (bytes, range)) in wave.iter().zip(&self.ranges).enumerate() {
+            let (found, length) = (bytes.len() as u64, range.end - range.start);
+            let is_cut = found < length && self.chunk_file(number).is_some();
+            if found != length && !is_cut {
+                return Err(Error::invalid_input(format_args!(
+                    "byte range {number} of the wave has {length} bytes, not {found}"
+                )));
+            }
+        }
+        self.advance(wave)
     }
 
     /// The items in C order, as [`Slice::read`](crate::Slice::read) returns them.
@@ -158,7 +177,9 @@ impl SlicePlan {
 
     fn out_of_order(&self) -> Error {
         Error::invalid_input(match self.state {
-            State::Reading => format!("{} byte ranges of the slice were not read", self.ranges.len()),
+            State::Reading => {
+                format!("byte ranges of the slice are left, {} in this wave", self.ranges.len())
+            }
             State::Done => "the slice has no more byte ranges".into(),
             State::Failed => "the slice could not be read: an earlier call has failed".into(),
         })
@@ -195,5 +216,70 @@ impl fmt::Debug for SlicePlan {
             .field("ranges", &self.ranges)
             .field("state", &self.state)
             .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::io::Cursor;
+    use std::path::Path;
+
+    use super::*;
+    use crate::header::frame::Frame;
+
+    fn followed(mut plan: SlicePlan, file: &[u8]) -> Vec<u8> {
+        while !plan.ranges().is_empty() {
+            let bytes = |range: &Range<u64>| {
+                let [start, end] = [range.start, range.end].map(|byte| usize::try_from(byte).unwrap());
+                file[start..end].to_vec()
+            };
+            let wave: Vec<_> = plan.ranges().iter().map(bytes).collect();
+            plan.take(wave).unwrap();
+        }
+        plan.finish().unwrap()
+    }
+
+    /// With real limits, all of a small file is one wave.
+    #[test]
+    fn waves_of_any_size_give_the_same_items() {
+        let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data");
+        let mut count = 0;
+        for folder in [data.clone(), data.join("geometry"), data.join("peers")] {
+            for entry in fs::read_dir(folder).unwrap() {
+                let Ok(file) = fs::read(entry.unwrap().path()) else { continue };
+                let Ok(mut frame) = Frame::read_at(Cursor::new(&file), 0) else { continue };
+                let Ok(items) = frame.whole().read() else { continue };
+                for (wave, gap, reads_whole) in
+                    [(1, 0, false), (200, 8, false), (200, 8, true), (5000, 100, true)]
+                {
+                    let limits = WaveLimits { wave, gap, reads_whole };
+                    let plan = frame.whole().threads(1 + count % 2).plan_with(limits).unwrap();
+                    assert!(followed(plan, &file) == items, "waves of {wave} bytes");
+                }
+                count += 1;
+            }
+        }
+        assert!(count > 30, "{count}");
+    }
+
+    #[test]
+    fn a_wave_is_taken_as_a_whole_or_not_at_all() {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/int32_3x5.b2nd");
+        let file = fs::read(path).unwrap();
+        let mut frame = Frame::parse(&file).unwrap();
+        let mut plan = frame.whole().plan().unwrap();
+        let range = plan.ranges()[0].clone();
+        let [start, end] = [range.start, range.end].map(|byte| usize::try_from(byte).unwrap());
+        let index = &file[start..end];
+        let mut refused = |wave: Vec<&[u8]>| plan.take(wave).unwrap_err().to_string();
+        assert_eq!(refused(Vec::new()), "the wave has 1 byte ranges, not 0");
+        assert_eq!(refused(vec![&file]), "byte range 0 of the wave has 123 bytes, not 520");
+        assert_eq!(refused(vec![&index[1..]]), "byte range 0 of the wave has 123 bytes, not 122");
+        plan.take([index]).unwrap();
+        let error = frame.whole().plan().unwrap().finish().unwrap_err();
+        assert_eq!(error.to_string(), "byte ranges of the slice are left, 1 in this wave");
+        assert!(plan.take([vec![0; 1]]).is_err());
+        assert_eq!(followed(plan, &file), frame.whole().plan().map(|plan| followed(plan, &file)).unwrap());
     }
 }

@@ -95,6 +95,7 @@ impl<'f, R: Read + Seek> Slice<'f, R> {
             items,
             start: 0,
             batch,
+            failed: None,
             nread: 0,
         })
     }
@@ -123,6 +124,8 @@ pub struct Rows<'f, R, T> {
     items: Vec<u8>,
     start: usize,
     batch: vec::IntoIter<T>,
+    /// The error of the item after the batch.
+    failed: Option<Error>,
     /// The number of items that were deserialized.
     nread: u64,
 }
@@ -135,7 +138,9 @@ impl<R: Read + Seek, T: DeserializeOwned> Iterator for Rows<'_, R, T> {
             if let Some(row) = self.batch.next() {
                 return Some(Ok(row));
             }
-            let result = if self.start < self.items.len() {
+            let result = if let Some(error) = self.failed.take() {
+                Err(error)
+            } else if self.start < self.items.len() {
                 self.deserialize()
             } else {
                 let ranges = self.pieces.next()?;
@@ -167,7 +172,13 @@ impl<R: Read + Seek, T: DeserializeOwned> Rows<'_, R, T> {
         let items = self.dtype.read_items(batch).map_err(Error::invalid_input)?;
         let mut rows = Vec::with_capacity(items.len());
         for row in items {
-            rows.push(row.map_err(|error| misfit("slice", before, &error))?);
+            match row {
+                Ok(row) => rows.push(row),
+                Err(error) => {
+                    self.failed = Some(misfit("slice", before, &error));
+                    break;
+                }
+            }
         }
         self.start += batch.len();
         self.nread += rows.len() as u64;

@@ -34,15 +34,13 @@ impl Selection {
     ) -> Result<Self, Error> {
         let array = array_with_data(frame)?;
         let geometry = valid_geometry(&array)?;
-        let whole = Indices::whole(&geometry.shape());
         if let Some(list) = subscripts {
             // The error of another number of dimensions comes first.
             let dimensions = list.iter().filter(|subscript| !matches!(subscript, Subscript::NewAxis));
             let ranges: Vec<_> = dimensions.map(|_| 0..0).collect();
             geometry.chunks_in(&ranges).map_err(Error::geometry)?;
         }
-        let indices = subscripts.map_or(Ok(whole), |list| Indices::new(list, steps, &geometry.shape()))?;
-        let Indices { ranges, steps, axes } = indices;
+        let Indices { ranges, steps, axes } = Indices::new(subscripts, steps, &geometry.shape())?;
         geometry.chunks_in_steps(&ranges, &steps).map_err(Error::geometry)?;
         // At least 1, or `array_with_data` has failed.
         let typesize = usize::try_from(frame.header().typesize).unwrap_or_default();

@@ -71,7 +71,7 @@ impl<R> Frame<R> {
 
 impl<R> Slice<'_, R> {
     /// Selects the first of every `step` indices, with a step of at least 1 for each dimension. Chunks and blocks between
-    /// two indices are not read.
+    /// two indices are not read. Another number of steps, or a step of 0, is the error of the call that reads.
     ///
     /// ```
     /// use b2nd_frame::Frame;

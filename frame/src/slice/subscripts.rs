@@ -96,20 +96,21 @@ impl Indices {
         self.axes.push(axis);
     }
 
-    /// The whole array.
-    pub(super) fn whole(shape: &[u64]) -> Self {
+    /// The indices of subscripts, one for each dimension of the shape except new axes; `None` is the whole array. `steps` are
+    /// those of [`Slice::steps`](crate::Slice::steps).
+    pub(super) fn new(
+        list: Option<&[Subscript]>,
+        steps: Option<&[u64]>,
+        shape: &[u64],
+    ) -> Result<Self, Error> {
         let mut indices = Self::default();
-        for &items in shape {
-            indices.push(0..items, 1, AxisForm::Kept);
-        }
-        indices
-    }
-
-    /// The indices of subscripts, one for each dimension of the shape except new axes. `steps` are those of [`Slice::steps`](crate::Slice::steps).
-    pub(super) fn new(list: &[Subscript], steps: Option<&[u64]>, shape: &[u64]) -> Result<Self, Error> {
-        let mut indices = Self::default();
-        for subscript in list {
-            indices.add(subscript, shape)?;
+        match list {
+            Some(list) => list.iter().try_for_each(|subscript| indices.add(subscript, shape))?,
+            None => {
+                for &items in shape {
+                    indices.push(0..items, 1, AxisForm::Kept);
+                }
+            }
         }
         let Some(steps) = steps else { return Ok(indices) };
         if indices.steps.iter().any(|&step| step != 1) || indices.axes.contains(&AxisForm::Reversed) {
@@ -118,7 +119,7 @@ impl Indices {
         if steps.len() != indices.steps.len() {
             let (found, ndim) = (steps.len(), indices.steps.len());
             return Err(Error::invalid_input(format_args!(
-                "the slice has {ndim} dimensions, but {found} steps"
+                "ndim is {ndim}, but the slice has {found} steps"
             )));
         }
         indices.steps = steps.to_vec();

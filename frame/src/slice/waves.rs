@@ -27,18 +27,19 @@ const FIRST_READ: u64 = 1 << 14;
 /// The most entries of the chunk index in memory, in bytes; one piece of it at least.
 const INDEX_LEN: usize = 1 << 22;
 
-/// The bytes of memory that a block in a wave takes, beside its stored bytes.
+/// The bytes of memory that a planned read takes at least, and each block in it. A small file can claim millions of both.
+const READ_WEIGHT: u64 = 256;
 const BLOCK_WEIGHT: u64 = 64;
 
 /// How much is read at once.
 #[derive(Clone, Copy)]
 pub(super) struct WaveLimits {
     /// The bytes of a wave. A single range can be longer.
-    wave: u64,
+    pub(super) wave: u64,
     /// The longest gap between two ranges that are read as one.
-    gap: u64,
+    pub(super) gap: u64,
     /// Whether a chunk of which each block is needed, or that is no longer than a gap, is read in one wave instead of two.
-    reads_whole: bool,
+    pub(super) reads_whole: bool,
 }
 
 impl WaveLimits {
@@ -68,10 +69,11 @@ pub(super) struct Waves {
     /// `None` before the first wave.
     index: Option<Index>,
     /// The bytes of the index that were read, by their offset in the frame.
-    index_bytes: BTreeMap<u64, Vec<u8>>,
+    index_bytes: BTreeMap<u64, Window>,
     /// The pieces of the index with the entries of the next chunks.
     pieces: BTreeMap<u64, Vec<u8>>,
-    /// The offsets of the chunks of these pieces, in order, if chunks are read whole: a chunk ends where the next one begins.
+    /// The offsets of the chunks of these pieces, in order, and that of the index if it is next; empty unless chunks are read
+    /// whole. A chunk ends where the next one begins.
     starts: Vec<u64>,
     /// The number of the next chunk in the slice.
     next: usize,
@@ -159,8 +161,8 @@ impl Waves {
         &self.requests
     }
 
-    /// Takes the bytes of the present wave, passes on the pieces in them, and goes to the next wave. Only the bytes of a
-    /// chunk file may be shorter than requested. Returns whether there is another wave. The first call takes nothing.
+    /// Takes the bytes of the present wave, passes on the pieces in them, and goes to the next wave. Of a file that ends
+    /// early, the bytes are fewer than requested. Returns whether there is another wave. The first call takes nothing.
     pub(super) fn advance(
         &mut self,
         answers: Vec<Vec<u8>>,
@@ -168,12 +170,6 @@ impl Waves {
     ) -> Result<bool, Error> {
         if self.selection.nbytes == 0 {
             return Ok(false);
-        }
-        let (given, expected) = (answers.len(), self.requests.len());
-        if given != expected {
-            return Err(Error::invalid_input(format_args!(
-                "{expected} byte ranges were requested, not {given}"
-            )));
         }
         let answers: Vec<_> = answers.into_iter().map(Arc::new).collect();
         let requests = std::mem::take(&mut self.requests);
@@ -187,7 +183,7 @@ impl Waves {
             let at = usize::try_from(range.start - request.range.start).unwrap_or(usize::MAX);
             let window = Window { read: Arc::clone(read), at, from: 0 };
             match purpose {
-                Purpose::Index => self.take_index(range.start, &window)?,
+                Purpose::Index => self.take_index(range.start, window)?,
                 Purpose::Start(chunk, header) => self.take_start(chunk, header, window, receive)?,
                 Purpose::Blocks(chunk, header, list) => {
                     let from = extent(&list).start;
@@ -212,11 +208,11 @@ impl Waves {
         }
     }
 
-    fn take_index(&mut self, start: u64, window: &Window) -> Result<(), Error> {
+    fn take_index(&mut self, start: u64, window: Window) -> Result<(), Error> {
         if self.index.is_none() {
             self.index = Some(Index::parse(&self.frame, window.rest().to_vec())?);
         }
-        self.index_bytes.insert(start, window.rest().to_vec());
+        self.index_bytes.insert(start, window);
         Ok(())
     }
 
@@ -316,7 +312,7 @@ impl Waves {
             };
             while let Some(list) = groups.pop_front() {
                 let range = extent(&list);
-                let more = (range.len() as u64).max(list.len() as u64 * BLOCK_WEIGHT);
+                let more = (range.len() as u64).max(READ_WEIGHT + list.len() as u64 * BLOCK_WEIGHT);
                 if weight > 0 && weight + more > self.limits.wave {
                     groups.push_front(list);
                     self.open_chunks.push_front(OpenChunk { chunk, header, next: NextRead::Groups(groups) });
@@ -333,16 +329,16 @@ impl Waves {
 
     /// Requests the first bytes of the next chunks, up to `most` bytes, or the index that they are in.
     fn begin_chunks(&mut self, most: u64, receive: &mut ReceivePiece<'_>) -> Result<(), Error> {
-        let start = index_start(&self.frame);
+        let index_at = index_start(&self.frame);
         let Some(index) = &self.index else {
-            let end = start.saturating_add(FIRST_READ).min(self.frame.frame_len);
-            if end <= start {
+            let end = index_at.saturating_add(FIRST_READ).min(self.frame.frame_len);
+            if end <= index_at {
                 return Index::parse(&self.frame, Vec::new()).map(drop);
             }
             self.planned.push(PlannedRead {
                 purpose: Purpose::Index,
                 file: None,
-                range: start..end,
+                range: index_at..end,
                 request: 0,
             });
             return Ok(());
@@ -355,15 +351,18 @@ impl Waves {
                 return Err(Error::unsupported(format_args!("the chunk index has no chunk {number}")));
             }
             let piece = number / index.piece_len();
-            if !self.pieces.contains_key(&piece) && self.plan_pieces(&index, &selection)? {
-                break;
+            if !self.pieces.contains_key(&piece) {
+                // The index has a wave of its own, so that its bytes need no place beside others.
+                if !self.planned.is_empty() || self.plan_pieces(&index, &selection)? {
+                    break;
+                }
             }
             let bytes = self.pieces.get(&piece).map(Vec::as_slice).unwrap_or_default();
             let entry = index.entry(number, bytes, &self.frame);
             let part = self.next;
-            let end = match entry.place {
+            let length = match entry.place {
                 ChunkPlace::Frame(place) => {
-                    self.first_read(&entry, place, &chunk).min(start.saturating_sub(place))
+                    self.first_len(&entry, place, &chunk).min(index_at.saturating_sub(place))
                 }
                 ChunkPlace::File(_) => FIRST_READ,
                 ChunkPlace::Special(special) => {
@@ -373,15 +372,16 @@ impl Waves {
                 }
                 ChunkPlace::Invalid(value) => return Err(Error::malformed(wrong_place(&entry, value))),
             };
-            if end > 0 {
-                if !self.planned.is_empty() && weight + end > most {
+            if length > 0 {
+                let more = length.max(READ_WEIGHT);
+                if !self.planned.is_empty() && weight + more > most {
                     break;
                 }
-                weight += end;
+                weight += more;
                 self.plan(
                     Purpose::Start(StoredChunk { entry, part }, None),
                     &entry,
-                    0..usize::try_from(end).unwrap_or_default(),
+                    0..usize::try_from(length).unwrap_or_default(),
                 );
             }
             self.next += 1;
@@ -390,15 +390,16 @@ impl Waves {
     }
 
     /// The number of bytes to read first of a chunk in the frame.
-    fn first_read(&self, entry: &ChunkEntry, place: u64, chunk: &Chunk<'_>) -> u64 {
+    fn first_len(&self, entry: &ChunkEntry, place: u64, chunk: &Chunk<'_>) -> u64 {
         let next = self.starts.get(self.starts.partition_point(|&start| start <= place));
         // A chunk that does not compress is stored with a header.
         let longest = entry.nbytes.unwrap_or_default().saturating_add(ChunkHeader::MAX_LEN as u64);
-        let stored = next.copied().unwrap_or(u64::MAX).saturating_sub(place).min(longest);
+        let stored = next.map_or(u64::MAX, |next| (next - place).min(longest));
         let is_short = stored <= self.limits.gap;
         let is_needed =
             || stored <= self.limits.wave && chunk.blocks().count() == chunk.whole().blocks().count();
-        if self.limits.reads_whole && (is_short || is_needed()) { stored } else { FIRST_READ }
+        // At least the usual number: the next chunk can begin within this one in a damaged file.
+        if is_short || is_needed() { stored.max(FIRST_READ) } else { FIRST_READ }
     }
 
     /// Keeps the pieces of the index with the entries of the next chunks, or requests them. Returns whether it did.
@@ -419,7 +420,7 @@ impl Waves {
                 let end = start.saturating_add(length);
                 let (&from, bytes) = known.range(..=start).next_back().ok_or(NotRead::Needs(start..end))?;
                 let within = |byte: u64| usize::try_from(byte - from).unwrap_or(usize::MAX);
-                let bytes = bytes.get(within(start)..within(end));
+                let bytes = bytes.rest().get(within(start)..within(end));
                 bytes.map(<[u8]>::to_vec).ok_or(NotRead::Needs(start..end))
             });
             match at_hand {
@@ -436,9 +437,13 @@ impl Waves {
             }
         }
         if !is_planned && self.limits.reads_whole {
-            let values = self.pieces.values().flat_map(|piece| piece.as_chunks().0);
-            let offsets = values.filter_map(|&value| u64::try_from(i64::from_le_bytes(value)).ok());
+            let values = self.pieces.values().flat_map(|piece| piece.chunks_exact(ENTRY_LEN));
+            let value = |value: &[u8]| u64::try_from(i64::from_le_bytes(value.try_into().ok()?)).ok();
+            let offsets = values.filter_map(value);
             self.starts = offsets.map(|offset| offset.saturating_add(self.frame.header_len as u64)).collect();
+            let is_all =
+                self.pieces.values().map(Vec::len).sum::<usize>() as u64 / ENTRY_LEN as u64 == index.len();
+            self.starts.extend(is_all.then(|| index.start()));
             self.starts.sort_unstable();
         }
         if !is_planned {
