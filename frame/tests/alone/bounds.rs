@@ -612,6 +612,44 @@ fn one_chunk_for_all(count: usize, row: usize, cbytes: usize) -> Vec<u8> {
     file
 }
 
+/// Each entry of the index is a block of it, so that a slice needs as many pieces of the index as it has chunks.
+#[cfg(feature = "decompress")]
+#[test]
+fn a_slice_takes_memory_for_the_bytes_of_the_index_once() {
+    const COUNT: usize = 20_000;
+    let mut file = one_chunk_for_all(COUNT, 1, 64);
+    let start = Frame::parse(&file).unwrap().header().header_len + 64;
+    // The index has 8 bytes for each entry: here 4 in the table of blocks, and 4 for a stream of zeros.
+    file[start + 2] = 0x35;
+    file[start + 8..start + 12].copy_from_slice(&8_u32.to_le_bytes());
+    let mut offsets = (0..COUNT).map(|block| u32::try_from(32 + 4 * (COUNT + block)).unwrap());
+    for at in file[start + 32..].chunks_exact_mut(4).take(2 * COUNT) {
+        at.copy_from_slice(&offsets.next().unwrap_or_default().to_le_bytes());
+    }
+    let count = COUNT as u64;
+    for plans in [false, true] {
+        // The place of each block, beside its bytes.
+        bounded("a slice", file.len(), 60, || {
+            let mut frame = Frame::read_at(Cursor::new(&file), 0).unwrap();
+            let slice = frame.slice(&[0..count, 0..1]);
+            let result = if plans { planned(slice.plan().unwrap(), &file) } else { slice.read() };
+            assert_eq!(result.unwrap_err().finding().unwrap().code(), FindingCode::ChunkOverlap);
+        });
+    }
+}
+
+/// The items of a plan that gets the ranges of a file.
+#[cfg(feature = "decompress")]
+fn planned(mut plan: b2nd_frame::SlicePlan, file: &[u8]) -> Result<Vec<u8>, b2nd_frame::Error> {
+    while !plan.ranges().is_empty() {
+        let at = |byte: u64| usize::try_from(byte).unwrap();
+        let wave: Vec<_> =
+            plan.ranges().iter().map(|range| file[at(range.start)..at(range.end)].to_vec()).collect();
+        plan.take(wave)?;
+    }
+    plan.finish()
+}
+
 #[cfg(feature = "decompress")]
 #[test]
 fn a_slice_reads_each_byte_a_few_times_whatever_chunks_share() {
