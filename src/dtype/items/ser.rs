@@ -64,8 +64,9 @@ impl<'p, 'd, 'b> ItemSerializer<'p, 'd, 'b> {
     fn check_text(&self, text: &[u8], found: usize, most: usize, units: &str) -> Result {
         let dtype = &self.plan;
         if found > most {
-            let reason = format_args!("{found} {units} are too long for {dtype}, which has {most}");
-            return Err(ItemError::new(reason));
+            return Err(ItemError::new(format_args!(
+                "{found} {units} are too long for {dtype}, which has {most}"
+            )));
         }
         check_last(dtype, text.last().copied())
     }
@@ -117,8 +118,7 @@ fn check_last(dtype: &Plan<'_>, last: Option<u8>) -> Result {
     if last != Some(0) {
         return Ok(());
     }
-    let reason = format_args!("the value ends with NUL, which a reader of {dtype} takes for padding");
-    Err(ItemError::new(reason))
+    Err(ItemError::new(format_args!("the value ends with NUL, which a reader of {dtype} takes for padding")))
 }
 
 macro_rules! integers {
