@@ -32,7 +32,8 @@ pub struct Extent {
 }
 
 impl Extent {
-    /// A box of the first of every so many items. `start` must not be after `stop` in any dimension, and no step may be 0.
+    /// A box of items with a distance of `steps` between them, from `start` on. `start` must not be after `stop` in any
+    /// dimension, and no step may be 0.
     pub(super) fn new(start: Dimensions, mut stop: Dimensions, mut steps: Dimensions) -> Self {
         for (end, (first, step)) in stop.numbers_mut().zip(start.iter().zip(steps.numbers_mut())) {
             // Without a division for the usual step.

@@ -197,7 +197,7 @@ impl Items {
     /// Reads a slice of an object, with all requests of a wave side by side.
     fn read_object(&mut self, ranges: &[Range<u64>], steps: &[u64]) -> Result<Vec<u8>, Problem> {
         let mut plan = self.slice(ranges, steps).plan()?;
-        let mut is_first = true;
+        let mut is_index = true;
         while !plan.ranges().is_empty() {
             let files = (0..).map(|number| plan.chunk_file(number));
             let wave: Wave = files.zip(plan.ranges().iter().cloned()).collect();
@@ -206,12 +206,14 @@ impl Items {
                 _ => {
                     // It is there: `read_into` has looked.
                     let Some(object) = self.frame.reader_mut().object() else { break };
-                    object.fetch_all(&wave)?
+                    let answers = object.fetch_all(&wave)?;
+                    if is_index {
+                        self.index = Some((wave, answers.clone()));
+                    }
+                    answers
                 }
             };
-            if mem::take(&mut is_first) {
-                self.index = Some((wave, answers.clone()));
-            }
+            is_index = false;
             plan.take(answers)?;
         }
         Ok(plan.finish()?)

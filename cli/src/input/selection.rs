@@ -23,7 +23,7 @@ enum Subscript {
 #[derive(Debug)]
 pub(crate) struct Selected {
     pub(crate) ranges: Vec<Range<u64>>,
-    /// Of every so many indices of a range, the first one is selected.
+    /// The distance between two selected indices of each range, at least 1.
     pub(crate) steps: Vec<u64>,
     kept: Vec<bool>,
 }

@@ -10,7 +10,7 @@ use crate::problem::Problem;
 /// No objects.
 pub(crate) type Objects = iter::Empty<Result<PathBuf, Problem>>;
 
-/// An object, of which there is none.
+/// An object. Without the feature, no value of it exists.
 #[derive(Clone, Copy)]
 pub(crate) enum Object {}
 

@@ -38,7 +38,7 @@ pub(super) struct WaveLimits {
     pub(super) wave: u64,
     /// The longest gap between two ranges that are read as one.
     pub(super) gap: u64,
-    /// Whether a chunk of which each block is needed, or that is no longer than a gap, is read in one wave instead of two.
+    /// Whether some chunks are read in one wave instead of two: those no longer than a gap, and those with no block to skip.
     pub(super) reads_whole: bool,
 }
 
