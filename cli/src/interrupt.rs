@@ -1,4 +1,4 @@
-//! Signals that end a process, deferred while there is a temporary file to remove.
+//! Defers termination signals while there is a temporary file to remove.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
@@ -16,10 +16,10 @@ const SIGNALS: &[i32] = &[SIGINT, SIGTERM, SIGHUP, SIGXCPU];
 #[cfg(not(unix))]
 const SIGNALS: &[i32] = &[SIGINT, SIGTERM];
 
-/// The signals, which end the process unless work has deferred them.
+/// The termination signals. They end the process unless work defers them.
 pub(crate) struct Interrupts {
     signals: Vec<Signal>,
-    /// The number of pieces of work that defer the signals now.
+    /// The number of calls of `defer` that are running.
     deferring: Mutex<usize>,
 }
 
@@ -33,9 +33,9 @@ struct Signal {
 impl Signal {
     fn new(number: i32) -> Self {
         let signal = Self { number, ends: Arc::new(AtomicBool::new(true)), is_caught: Arc::default() };
-        // If this fails, the signal ends the process, as it does by default.
-        // The order matters: the first deferred signal must find `ends` unset. It sets it, so the second one of the
-        // same kind ends the process.
+        // If a registration fails, the signal ends the process, as it does by default. The order matters: the first
+        // deferred signal must find `ends` unset. The last handler then sets `ends`, so a second signal of the same
+        // kind ends the process.
         let _ = flag::register_conditional_default(number, signal.ends.clone());
         let _ = flag::register(number, signal.is_caught.clone());
         let _ = flag::register(number, signal.ends.clone());
@@ -53,8 +53,9 @@ impl Interrupts {
         Self { signals: signals.collect(), deferring: Mutex::default() }
     }
 
-    /// Defers the signals during work that makes and removes a temporary file. At any other time they end the process,
-    /// which may be waiting for a terminal or a server. A second signal of the same kind always ends it.
+    /// Defers the signals during work that makes and removes a temporary file. At any other time a signal ends the
+    /// process, even while it waits for a terminal or a server. A second signal of the same kind always ends the
+    /// process.
     pub(crate) fn defer<T>(&self, work: impl FnOnce() -> T) -> T {
         let mut deferring = lock(&self.deferring);
         *deferring += 1;
@@ -77,8 +78,8 @@ impl Interrupts {
         self.signals.iter().any(|signal| signal.is_caught.load(Ordering::SeqCst))
     }
 
-    /// Ends the process by the caught signal, if any, after a last call. If other threads still defer the signal, one of
-    /// them does so later.
+    /// Ends the process with the caught signal, if any, after a call of `last`. If other threads still defer signals,
+    /// one of them ends the process later.
     pub(crate) fn raise_caught(&self, last: impl FnOnce()) {
         // The lock is held, so that no other thread begins work meanwhile.
         let deferring = lock(&self.deferring);
@@ -91,8 +92,8 @@ impl Interrupts {
     }
 }
 
-/// Whether the process was started with this signal ignored, as `nohup` does with SIGHUP: it must stay ignored. Without
-/// /proc, only SIGHUP is assumed to be ignored.
+/// Whether the process was started with this signal ignored, as `nohup` does with SIGHUP. Such a signal must stay
+/// ignored. Without /proc, only SIGHUP is assumed to be ignored.
 fn is_ignored(signal: i32) -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));

@@ -1,6 +1,6 @@
 //! The command `b2nd`: lists, shows, checks, reads, changes and salvages Blosc2 arrays.
 
-// A module imports only from those declared above it, here and in each folder. A blank line separates levels.
+// A module imports only from modules declared above it, here and in each folder. A blank line separates levels.
 mod names;
 mod pool;
 mod text;

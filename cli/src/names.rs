@@ -10,8 +10,8 @@ pub(crate) fn is_named_blosc2(path: &Path) -> bool {
     EXTENSIONS.into_iter().any(|name| has_extension(path, name))
 }
 
-/// The extensions that `mlarray` and `med-blosc2` give to frames. Other programs use them too, so only an empty file
-/// counts as a damaged frame.
+/// The extensions that `mlarray` and `med-blosc2` give to frames. Other programs use them too, so a file that is not a
+/// frame counts as damaged only if it is empty.
 const EXTENSIONS_OF_OTHERS: [&str; 2] = ["mla", "mb2nd"];
 
 /// Whether a file has an extension that another program gives to frames.
@@ -19,7 +19,8 @@ pub(crate) fn may_be_blosc2(path: &Path) -> bool {
     EXTENSIONS_OF_OTHERS.into_iter().any(|name| has_extension(path, name))
 }
 
-/// The array that a file is an index of, by its name: python-blosc2 writes those of `a.b2nd` to `a.__index__.….b2nd`.
+/// The name of the array that a file indexes, taken from the file name: python-blosc2 writes the indexes of `a.b2nd` to
+/// `a.__index__.….b2nd`.
 pub(crate) fn indexed_array(path: &Path) -> Option<&str> {
     let (array, rest) = path.file_name()?.to_str()?.split_once(".__index__.")?;
     (!array.is_empty() && has_extension(Path::new(rest), "b2nd")).then_some(array)
@@ -31,14 +32,14 @@ pub(crate) fn is_leftover(path: &Path) -> bool {
         && path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b".b2nd-"))
 }
 
-/// Whether the name of a file ends with a dot and this extension, in any case. Something must be before the dot.
+/// Whether a file has this extension, in upper or lower case. The dot must not be the first character of the name.
 pub(crate) fn has_extension(path: &Path, extension: &str) -> bool {
     let name = path.file_name().unwrap_or_default().as_encoded_bytes();
     let (stem, end) = name.split_at(name.len().saturating_sub(extension.len()));
     end.eq_ignore_ascii_case(extension.as_bytes()) && matches!(stem, [_, .., b'.'])
 }
 
-/// The name of a file in a folder, with `/` between the folders in it.
+/// The path of a file relative to a folder, with `/` as the separator.
 pub(crate) fn name_in(folder: &Path, file: &Path) -> String {
     let name = file.strip_prefix(folder).unwrap_or(file);
     let parts: Vec<_> = name.iter().map(|part| part.to_string_lossy()).collect();
@@ -58,8 +59,7 @@ pub(crate) fn ends_with_slash(url: &Path) -> bool {
     url.as_os_str().as_encoded_bytes().ends_with(b"/")
 }
 
-/// Whether a URL may be a prefix of objects. A URL without a slash may be one only in an object store: web servers have
-/// no listing.
+/// Whether a URL may be a prefix of objects. On a web server, which has no listing, a prefix must end with a slash.
 pub(crate) fn may_be_prefix(url: &Path) -> bool {
     let is_web = is_web(url.as_os_str().as_encoded_bytes());
     !is_named_blosc2(file_of(url)) && (ends_with_slash(url) || !is_web)
@@ -71,17 +71,17 @@ fn is_web(url: &[u8]) -> bool {
 
 /// Splits a URL before its query or fragment, which only http(s) URLs have.
 pub(crate) fn split_query(url: &str) -> (&str, &str) {
-    // In an object store, these are characters of a key.
+    // In an object store, `?` and `#` are characters of a key.
     let end = url.find(['?', '#']).filter(|_| is_web(url.as_bytes())).unwrap_or(url.len());
     url.split_at(end)
 }
 
-/// The path, or the URL without its query, which ends with the file extension.
+/// The path, or the URL without its query, so that it ends with the file extension.
 pub(crate) fn file_of(path: &Path) -> &Path {
     path.to_str().map_or(path, |url| Path::new(split_query(url).0))
 }
 
-/// A folder as a path that names it: the folder above a bare name is empty, and stands for the current one.
+/// The folder, or `.` for an empty path, which is the parent of a bare file name.
 pub(crate) fn folder_or_here(folder: &Path) -> &Path {
     if folder.as_os_str().is_empty() { Path::new(".") } else { folder }
 }

@@ -1,4 +1,4 @@
-//! Worker threads that process a list in batches, and pass the results on in order or as they come.
+//! Worker threads: they process a list in batches, and pass on the results in order or as they finish.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
-/// The most items of a batch. Each batch takes two locks, so short ones would cost more.
+/// The maximum number of items in a batch. Each batch takes two locks, so shorter batches would cost more.
 const BATCH: usize = 64;
 
 /// The number of threads, and the way they share the work.
@@ -25,8 +25,8 @@ struct Queue<I> {
     batches: usize,
 }
 
-/// Passes a part of a batch's result on before the batch is done, so that a long one is not held in memory. If results
-/// are ordered, it waits for the batch's turn. `Break` means that no more is wanted.
+/// Passes on a part of a batch's result before the batch is done, so that a long result is not held in memory. If
+/// results are ordered, the call waits for the batch's turn. It returns `Break` if no more parts are wanted.
 pub(crate) type PassPart<'p, T> = dyn FnMut(T) -> ControlFlow<()> + 'p;
 
 /// The receiver of results, in order.
@@ -78,7 +78,7 @@ impl Pool {
         let work_on = || {
             let _release = Release { results: &results, turn: &turn };
             while let Some((number, batch)) = self.batch(&queue) {
-                // Kept from the first part on, so that no other result comes between the parts.
+                // The lock is held from the first part on, so that no other result comes between the parts.
                 let mut receiver = None;
                 let done = work(batch, &mut |part| {
                     let results = receiver.get_or_insert_with(|| ahead(number, 1));

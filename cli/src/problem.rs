@@ -1,4 +1,4 @@
-//! An error with its code, and with the finding if it comes from one.
+//! An error with its code, and with the finding that caused it, if any.
 
 use std::fmt;
 use std::io;
@@ -18,10 +18,10 @@ pub(crate) struct Problem {
     /// The offset of the error in the frame or in the input bytes.
     pub(crate) offset: Option<u64>,
     pub(crate) message: Box<str>,
-    /// The finding from which the error comes.
+    /// The finding that caused the error.
     #[serde(skip)]
     pub(crate) finding: Option<Box<Finding>>,
-    /// The file of an I/O error, and the message that names it: used if the failure shows another path.
+    /// The file of an I/O error, and a message that names the file, for a failure that shows another path.
     #[serde(skip)]
     pub(crate) file: Option<Box<(PathBuf, String)>>,
     /// A hint at the end of the message, with the punctuation before it.
@@ -39,12 +39,12 @@ impl Problem {
         Self { file: Some(Box::new((file.into(), self.message.to_string()))), ..self }
     }
 
-    /// No file can be created in a folder.
+    /// The problem that no file can be created in a folder.
     pub(crate) fn uncreatable(folder: &Path, why: impl fmt::Display) -> Self {
         Self::new("io", format!("cannot create a file in {}: {why}", folder.display()))
     }
 
-    /// No file can be created in a folder, because it is none; `None` if it is one.
+    /// The problem that a path is missing or not a folder; `None` if it is a folder.
     pub(crate) fn no_folder(folder: &Path) -> Option<Self> {
         let why = if folder.exists() { "not a folder" } else { "no such folder" };
         (!folder.is_dir()).then(|| Self::uncreatable(folder, why))
@@ -97,7 +97,7 @@ impl From<&Error> for Problem {
     }
 }
 
-/// The problem of a reader that makes its own errors: of objects in an object store, or of frames in a store's data.
+/// The problem inside an I/O error. A reader of an object, or of a frame in a store's data, puts one there.
 fn inside(error: &io::Error) -> Option<Problem> {
     let inner = error.get_ref()?;
     let of_store = || inner.downcast_ref::<Error>().map(Problem::from);
@@ -124,7 +124,7 @@ impl From<io::Error> for Problem {
 
 impl std::error::Error for Problem {}
 
-/// The message with its byte, safe to print on a terminal.
+/// The message with the offset, safe to print on a terminal.
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let message = match (&self.finding, self.offset) {

@@ -89,7 +89,7 @@ pub(crate) fn dtype_name(array: &Array<'_>, dtype: Option<&Dtype>) -> Option<Str
     name.or_else(|| array.dtype().map(clean))
 }
 
-/// The compression ratio; `None` without compressed bytes.
+/// The compression ratio; `None` if there are no compressed bytes.
 #[expect(clippy::cast_precision_loss, reason = "a ratio is not exact")]
 pub(crate) fn ratio((stored_nbytes, cbytes): (i128, i128)) -> Option<f64> {
     (cbytes != 0).then(|| stored_nbytes as f64 / cbytes as f64)
@@ -112,12 +112,12 @@ pub(crate) fn clean(text: &str) -> String {
 
 /// Whether a character controls a terminal or reverses its text.
 pub(crate) fn is_unsafe(c: char) -> bool {
-    // Unicode's marks and overrides of the direction of text.
+    // Unicode's direction marks and overrides.
     let turns = |c| matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
     c.is_control() || turns(c)
 }
 
-/// The text, or if it is wider than this, its beginning and an ellipsis.
+/// The text; if it is wider than `widest`, its beginning and an ellipsis.
 pub(crate) fn shortened(text: &str, widest: usize) -> String {
     // Characters without a width, such as accents, are limited too.
     let most = widest.saturating_mul(4);

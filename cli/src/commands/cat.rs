@@ -34,7 +34,7 @@ pub(crate) struct Cat {
     /// Part of the array, as in NumPy: ranges and indices such as `0:2,-1,::2`
     #[arg(long, value_name = "SLICE", allow_hyphen_values = true, value_hint = ValueHint::Other)]
     slice: Option<Selection>,
-    /// Print all items, if they have at most 64 MiB, or 1024 bytes for each byte of the frame
+    /// Print all items, if they take at most 64 MiB or 1024 times the size of the frame
     #[arg(long, conflicts_with_all = ["npy", "json"])]
     full: bool,
     /// Write a NumPy file to standard output, which must not be a terminal
@@ -92,7 +92,7 @@ impl Cat {
 
     fn show(&self, address: &Address) -> Result<(), Trouble> {
         let target = Target::given(address.clone());
-        // These have members, so one of them must be named.
+        // Stores and zip files have members, one of which must be named.
         if target.is_named_zip()
             || target.inside == Inside::Whole && is_zip(&target.path)
             || store_at(&target).map_err(Trouble::Failure)?.is_some()
@@ -197,7 +197,7 @@ fn print_json(
     let mut stdout = BufWriter::new(io::stdout().lock());
     let mut values = ValueWriter::new(&mut stdout, &item.dtype, shape);
     let read = items.read_pieces(&selected.ranges, &selected.steps, &mut |_, bytes| {
-        // Written with the first items, so that an array that cannot be read prints only its failure.
+        // The start is written with the first items, so an unreadable array prints only its failure.
         if let Some(start) = start.take() {
             values.begin(&start)?;
         }
@@ -211,7 +211,7 @@ fn print_json(
         }
         return Err(trouble);
     }
-    // Without items there was no piece.
+    // An array without items has no pieces, so the start is not written yet.
     if let Some(start) = start {
         values.begin(&start)?;
     }

@@ -52,7 +52,7 @@ pub(crate) struct Check {
     options: Options,
 }
 
-/// How deep a check goes, and what is printed of it.
+/// The depth of a check, and its output.
 #[derive(Args)]
 #[expect(clippy::struct_excessive_bools, reason = "one field per option")]
 struct Options {
@@ -95,7 +95,7 @@ fn code() -> impl TypedValueParser<Value = FindingCode> {
 }
 
 impl Options {
-    /// The depth; a requested code can require a greater one than --chunks and --data do.
+    /// The depth that --chunks and --data ask for, or a greater one if a code of --only requires it.
     fn depth(&self) -> CheckDepth {
         let asked = match (self.data, self.chunks) {
             (true, _) => CheckDepth::ChunkData,
@@ -116,7 +116,7 @@ impl Options {
     }
 }
 
-/// The number of chunks between two updates of the progress, which take a lock.
+/// The number of chunks between two updates of the progress display. Each update takes a lock.
 const CHUNKS_SHOWN: u64 = 256;
 
 impl Check {
@@ -201,7 +201,7 @@ impl CheckBatch<'_> {
         }
     }
 
-    /// Adds the findings about a store or a table in it. Returns whether the target is such a table.
+    /// Adds the findings about a store and its tables. Returns whether the target is a table in a store.
     fn take_store(&mut self, target: &Target) -> bool {
         let is_member = target.location().member().is_some();
         let table = if is_member { table_at(target) } else { None };
@@ -257,7 +257,7 @@ impl CheckBatch<'_> {
 
     fn fail(&mut self, failure: &Failure) {
         let code = failure.error.finding.as_ref().map(|finding| finding.code());
-        // An unreadable file fails whatever `--only` asks for: it could have such a finding.
+        // An unreadable file fails even with `--only`: it could have one of the requested findings.
         if code.is_some_and(|code| self.options.ignore.contains(&code)) {
             self.checked.ignored += 1;
             return;
@@ -284,7 +284,7 @@ impl CheckBatch<'_> {
 
     fn show(&mut self, location: Location<'_>, severity: Severity, code: &str, what: &dyn Display) {
         let style = severity_style(severity);
-        // Messages quote names from the file, which can have any characters.
+        // Messages quote names from the file, which can contain any character.
         let what = clean(&what.to_string());
         let line = format!("{location}: {style}{severity}{style:#}: {code}: {what}");
         let line = wrapped(&line, width(&io::stdout()), "    ");

@@ -63,7 +63,7 @@ impl Chunks {
                     }
                     Piece::Lines(lines) => io::stdout().write_all(&lines)?,
                     Piece::Failure(failure) => {
-                        // Standard output must not be behind standard error.
+                        // The failure must appear after all lines that were printed before it.
                         io::stdout().flush()?;
                         progress.complain(&failure);
                     }
@@ -94,7 +94,7 @@ fn take(target: &Target, is_one: bool, list: &mut ChunkList<'_>) {
         Err(problem) if target.inside != Inside::Whole && !target.is_zip_object() => {
             list.fail(location.failure(problem));
         }
-        // It may be a zip file, or no frame at all.
+        // The target may be a zip file, or not a frame at all.
         Err(_) => Visit::default().target(target, &mut |view| {
             let opened = view.and_then(|view| match open(view) {
                 Ok(frame) => Ok((view.location, frame)),

@@ -1,4 +1,4 @@
-//! `b2nd completions`: a script with which a shell completes command lines.
+//! `b2nd completions`: a shell script that completes command lines.
 
 use std::io::{self, Write};
 use std::process::ExitCode;

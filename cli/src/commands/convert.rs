@@ -1,4 +1,4 @@
-//! `b2nd convert`: NumPy files to arrays and back, and arrays compressed anew.
+//! `b2nd convert`: conversion between NumPy files and arrays, and recompression.
 
 use std::fmt::{self, Display};
 #[cfg(unix)]
@@ -29,22 +29,22 @@ use crate::problem::Problem;
 use crate::terminal::{Outcome, remark};
 use crate::text::{self, Tuple, count, more_counts, short_size};
 
-/// The highest level at which zstd compresses here.
+/// The highest zstd level of this program.
 const MAX_ZSTD_LEVEL: u8 = 4;
 
 /// Convert between NumPy files and arrays, or compress anew
 ///
-/// The extension of TO says what it becomes: a NumPy file (.npy) or an array (.b2nd). FROM is told by its content. From
-/// .b2nd to .b2nd, the items are compressed anew, with the codec, filters, chunks and blocks that the options give, or
-/// else with those of FROM, but without filters that drop bits; metalayers and vlmetalayers are copied. `b2nd rewrite` copies the compressed chunks
-/// unchanged instead, and reads old formats.
+/// The extension of TO determines its format: a NumPy file (.npy) or an array (.b2nd). The format of FROM is detected
+/// from its content. From .b2nd to .b2nd, the items are compressed anew. Options set the codec, filters, chunks and
+/// blocks; without them, those of FROM are used, but no filters that drop bits. Metalayers and vlmetalayers are copied.
+/// `b2nd rewrite` copies the compressed chunks unchanged instead, and reads old formats.
 ///
 /// A new array is compressed with zstd at level 5 after a shuffle, in chunks of about 4 MiB and blocks of 128 KiB. TO
 /// must not exist. Memory is needed for four chunks per thread, whatever the size of the array. With --into, each file
 /// has one thread.
 ///
-/// With --append, the array TO exists and grows: the items of FROM, all of which are in memory, become its last ones along
-/// a dimension. A process that is killed leaves the old array or the longer one.
+/// With --append, the array TO must exist. The items of FROM are read into memory and added at its end along a
+/// dimension. If the process is killed, TO is the old array or the longer one.
 #[derive(Args)]
 #[command(
     override_usage = "b2nd convert [OPTIONS] FROM TO\n       b2nd convert [OPTIONS] --into <DIR> [PATH]..."
@@ -115,7 +115,7 @@ fn filter(text: &str) -> Result<Filter, String> {
     let id = id.ok_or(
         "not a filter; use shuffle, bitshuffle, delta, bytedelta, trunc_prec:BITS, int_trunc:BITS or none",
     )?;
-    // A negative number of bits are those that are cut off.
+    // A negative parameter is the number of bits to cut off.
     let meta = meta.parse::<u8>().or_else(|_| meta.parse::<i8>().map(i8::cast_unsigned));
     let meta = meta.map_err(|_| "the parameter must be a number from -128 to 255")?;
     Ok(Filter { id, meta })
@@ -206,7 +206,7 @@ impl Conversions<'_> {
             let message = "unknown extension: TO must end with .b2nd (an array) or .npy (a NumPy file)";
             return Err(Problem::new("invalid-input", message).at(to));
         }
-        // Before the items are read. A dangling link counts too.
+        // Checked before the items are read. A dangling link counts as an existing file.
         if to.symlink_metadata().is_ok() {
             return Err(exists());
         }
@@ -231,10 +231,10 @@ impl Conversions<'_> {
         Ok(self.made(from, to, nbytes, written))
     }
 
-    /// Appends to an array that exists.
+    /// Appends to an existing array.
     fn append(&self, axis: usize, from: &Address, to: &Path) -> Result<Made, Problem> {
         if !to.exists() {
-            let message = "no such array: --append adds to one that exists; convert without it makes one";
+            let message = "no such array: --append needs an existing one; without it, `b2nd convert` makes a new one";
             return Err(Problem::new("invalid-input", message).at(to));
         }
         let (mut source, selected) = self.open(from)?;
@@ -340,7 +340,8 @@ impl Conversions<'_> {
         if let Source::Frame(items) = source {
             let trailer = items.frame.trailer()?;
             let header = items.frame.header();
-            // Filters that drop bits would change items: python-blosc2 keeps them beside chunks that it stored as they were.
+            // Filters that drop bits would change items: python-blosc2 leaves them in a header even if it stored chunks
+            // unfiltered.
             let drops_bits =
                 |filter: &Filter| [Filter::TRUNC_PREC, Filter::INT_TRUNC].iter().any(|of| of.id == filter.id);
             let filters: Vec<Filter> = header.pipeline().filter(|filter| !drops_bits(filter)).collect();
@@ -463,12 +464,12 @@ impl Source {
         }
     }
 
-    /// The number of bytes of the items of a slice.
+    /// The total size of the items of a slice.
     fn nbytes(&self, selected: &Selected) -> u64 {
         selected.shape().fold(self.typesize() as u64, u64::saturating_mul)
     }
 
-    /// Memory for all items, unless the bytes of FROM do not account for them.
+    /// Allocates memory for all items. Items of a frame are refused beyond its `Items::limit`.
     fn buffer(&self, nbytes: u64) -> Result<Vec<u8>, Problem> {
         let limit = match self {
             Self::Npy(_) => u64::MAX,
@@ -482,7 +483,8 @@ impl Source {
         )
     }
 
-    /// Why the items cannot be appended to an array along a dimension. They can have one dimension less: a single index.
+    /// Refuses items that cannot be appended to an array along a dimension. Items without this dimension become a
+    /// single index of it.
     fn fits(&self, selected: &Selected, axis: usize, to: &Meta) -> Result<(), String> {
         let dtype = self.dtype().map_err(|problem| problem.to_string())?;
         let wanted = to.dtype().unwrap_or_default();
@@ -513,7 +515,7 @@ impl Source {
         ))
     }
 
-    /// What of FROM is not in TO.
+    /// Notes about the parts of FROM that are not converted.
     fn notes(&mut self, is_npy: bool) -> Result<Vec<String>, Error> {
         let mut notes = Vec::new();
         match self {
@@ -537,7 +539,7 @@ impl Source {
         Ok(notes)
     }
 
-    /// Refuses chunks for which the bytes of FROM do not account.
+    /// Refuses chunks larger than the `Items::limit` of a frame.
     fn check_chunk(&self, nbytes: usize) -> Result<(), Problem> {
         match self {
             Self::Frame(items) if nbytes as u64 > items.limit => {
@@ -560,12 +562,12 @@ impl Source {
     }
 }
 
-/// A temporary file with the mode of other new files.
+/// Creates a temporary file with the default mode of new files.
 fn new_file(folder: &Path) -> io::Result<NamedTempFile> {
     let mut builder = tempfile::Builder::new();
     builder.prefix(".b2nd-").suffix(".tmp");
     #[cfg(unix)]
-    // Other temporary files are private. The umask limits this mode.
+    // `tempfile` makes private files by default. The umask limits this mode.
     builder.permissions(<Permissions as std::os::unix::fs::PermissionsExt>::from_mode(0o666));
     builder.tempfile_in(folder)
 }

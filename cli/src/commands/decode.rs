@@ -43,7 +43,7 @@ impl Decode {
         if self.lines {
             return decode_lines(self.file);
         }
-        let address = address_of(self.file);
+        let address = file_or_stdin(self.file);
         let bytes = match self.hex {
             Some(Bytes(bytes)) => Ok(bytes),
             None => read_bytes(&address.path, MAX_LEN),
@@ -72,14 +72,14 @@ impl Decode {
 }
 
 /// The address of a file, or of standard input.
-fn address_of(file: Option<PathBuf>) -> Address {
+fn file_or_stdin(file: Option<PathBuf>) -> Address {
     file.filter(|file| file != Path::new("-")).map_or_else(Address::stdin, Address::of)
 }
 
 /// Prints an object for each line as soon as it is read, so that another program can send lines one at a time and wait
 /// for each answer.
 fn decode_lines(file: Option<PathBuf>) -> Outcome {
-    let address = address_of(file);
+    let address = file_or_stdin(file);
     let input = match open_or_stdin(&address.path, "lines of hexadecimal digits") {
         Ok(input) => input,
         Err(error) => {
@@ -114,7 +114,7 @@ fn decode(bytes: io::Result<Vec<u8>>) -> Result<(Meta, Vec<u8>), Problem> {
 
 fn malformed(error: &b2nd_serde::Error) -> Problem {
     let offset = error.offset().map(|offset| offset as u64);
-    // `Problem` shows the byte by itself, so the message is without it.
+    // `Problem` shows the offset itself, so the message must not contain it.
     Problem { offset, ..Problem::new("malformed", error.message().to_string()) }
 }
 

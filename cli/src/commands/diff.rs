@@ -87,7 +87,7 @@ const FIELDS: [&str; 17] = [
     "filters_meta",
 ];
 
-/// The sizes of a frame without an array, in which no shape implies them.
+/// The sizes of a frame without an array, where no shape determines them.
 const SIZES: [&str; 2] = ["nchunks", "stored_nbytes"];
 
 /// A metalayer, or the chunk of a vlmetalayer.
@@ -118,7 +118,7 @@ struct Difference {
     a: Option<Box<RawValue>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     b: Option<Box<RawValue>>,
-    /// Only for the data: the index of the item of which `a` and `b` are the values.
+    /// Only for the data: the index of the first item that differs. `a` and `b` are its values.
     #[serde(skip_serializing_if = "Option::is_none")]
     index: Option<Vec<u64>>,
     /// Only for the data: how many items differ.
@@ -158,7 +158,7 @@ impl Diff {
         Ok(if differences.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
     }
 
-    /// `note` becomes what the user should know of a comparison that is not whole.
+    /// Sets `note` to a remark for the user if the items were not compared.
     fn differences(
         &self,
         a: &Address,
@@ -216,7 +216,7 @@ impl From<Problem> for Unread {
     }
 }
 
-/// The difference of the items. Without one, why they were not compared, if they were not.
+/// The difference of the items, if any; or else the reason why they were not compared, if any.
 fn compare_items(
     [mut a, mut b]: [Items; 2],
     tolerance: f64,
@@ -264,7 +264,7 @@ fn compare_items(
     Ok((difference, None))
 }
 
-/// The index in the array of an item in a part of it.
+/// The index in the array of item `number` of a part.
 fn index_in(part: &[Range<u64>], mut number: u64) -> Vec<u64> {
     let mut index: Vec<_> = part
         .iter()
@@ -284,7 +284,7 @@ impl Compared {
     fn open(address: &Address) -> Result<Self, Failure> {
         let location = address.location();
         let mut frame = address.open().map_err(|problem| location.failure(problem))?;
-        // An error here is told with this frame's address.
+        // An error here is reported with this frame's address.
         frame.array().map(drop).map_err(|error| location.failure(error))?;
         let trailer = frame.trailer().map_err(|error| location.failure(error))?;
         Ok(Self { frame, trailer })
@@ -318,7 +318,7 @@ fn differences_of_layers(a: &Compared, b: &Compared, mut room: Room) -> Vec<Diff
     for layer in a.layers() {
         compare(Some(layer), others.remove(&(layer.field, layer.name)));
     }
-    // Then the metalayers of the second frame only, in its order.
+    // The remaining metalayers are only in the second frame; its order is kept.
     for layer in b.layers() {
         if let Some(layer) = others.remove(&(layer.field, layer.name)) {
             compare(None, Some(layer));
@@ -332,8 +332,8 @@ fn table([a, b]: [String; 2], differences: &[Difference]) -> String {
     let mut headings = [String::new(), a, b];
     let mut rows: Vec<_> = differences.iter().map(|difference| difference.texts.clone()).collect();
     if let Some(width) = width(&io::stdout()) {
-        // The first column says what differs, so at most the values are cut, unless a metalayer has a long name. Between
-        // the columns are two gaps of two spaces.
+        // The first column says what differs, so it is cut only if a metalayer has a long name. Two gaps of two spaces
+        // separate the columns.
         let longest = rows.iter().map(|[what, ..]| what.chars().count()).max().unwrap_or_default();
         let first = longest.min(width / 2);
         let value = width.saturating_sub(4 + first) / 2;
@@ -348,7 +348,7 @@ fn table([a, b]: [String; 2], differences: &[Difference]) -> String {
 }
 
 impl Difference {
-    /// `None` for a version of 0 that only one layout stores.
+    /// `None` for a version that is 0 in one frame and absent in the other, because only one layout stores it.
     fn of_fields(change: FieldChange) -> Option<Self> {
         let [a_text, b_text] = change.texts();
         let FieldChange { field, values: [a, b] } = change;
@@ -386,7 +386,7 @@ impl Difference {
     }
 }
 
-/// A value as JSON and as text, both within the remaining room.
+/// A value as JSON and as text, both limited to the remaining room.
 fn shown(value: Option<Box<RawValue>>, room: &mut Room) -> (Option<Box<RawValue>>, String) {
     let Some(value) = value else { return (None, ABSENT.into()) };
     if room.take(0, value.get()).is_ok() {
@@ -399,7 +399,7 @@ fn shown(value: Option<Box<RawValue>>, room: &mut Room) -> (Option<Box<RawValue>
 }
 
 impl Layer<'_> {
-    /// A value that is unreadable or too long is compared by its bytes.
+    /// The value as JSON, or a digest of the bytes if it is unreadable or too long.
     fn value(self) -> Box<RawValue> {
         let longest = messagepack::LONGEST;
         let value = match self.in_trailer {

@@ -142,7 +142,7 @@ impl Dump {
     fn rows(&self, address: &Address, bytes: &[u8], receive: &mut ReceiveRow<'_>) -> Option<Problem> {
         let (mut fault, mut is_over) = (None, false);
         let result = self.each(address, bytes, &mut |row| {
-            // The dump of the trailer begins even if the receiver has ended that of the chunks.
+            // The dump of the trailer begins even if the receiver has ended the dump of the chunks.
             if is_over {
                 return ControlFlow::Break(());
             }
@@ -181,8 +181,8 @@ impl Dump {
         if !self.needs_frame() || is_bad {
             return Ok(());
         }
-        // `bytes` may have only the header, so the rest is read from the file. Hexadecimal digits and standard input
-        // are whole in `bytes`.
+        // `bytes` may hold only the header, so the rest is read from the file. For hexadecimal digits and standard
+        // input, `bytes` is the whole input.
         let in_file = if address.inside == Inside::Stdin { None } else { Some(address.open()) };
         match in_file {
             Some(Ok(frame)) => self.rest(frame, receive)?,
@@ -272,7 +272,7 @@ fn read(address: &Address) -> Result<Vec<u8>, Problem> {
     let mut bytes = Vec::new();
     Read::by_ref(&mut file).take(FIRST_LEN).read_to_end(&mut bytes)?;
     if let Err(error) = Frame::parse(&bytes) {
-        // Without the length of a header, this may be a metalayer, or digits.
+        // If no header length is found, the bytes may be a metalayer, or digits.
         let rest = error
             .needed()
             .map_or(MAX_LEN, |needed| (needed as u64).min(MAX_LEN).saturating_sub(bytes.len() as u64));

@@ -46,7 +46,7 @@ pub(crate) struct Encode {
     json: bool,
 }
 
-/// A layout by its name, with all names for help and completions.
+/// Parses the name of a layout. Help and completions list all names.
 fn layouts() -> impl TypedValueParser<Value = Layout> {
     PossibleValuesParser::new(Layout::ALL.iter().map(|layout| layout.name()))
         .try_map(|name| name.parse::<Layout>())
@@ -63,7 +63,7 @@ impl Encode {
             Err(error) => {
                 if self.json {
                     let error = Problem::new("invalid-input", error.to_string());
-                    // There is no input, but a failure has an address.
+                    // A failure needs an address, although there is no input.
                     print(&Failure { address: Address::stdin().into(), error })?;
                 } else {
                     complain(&error);

@@ -29,7 +29,7 @@ pub(crate) struct Explain {
 
 impl Explain {
     pub(crate) fn run(self) -> Outcome {
-        // Not checked by clap, whose message would list all codes.
+        // Checked here, because clap's message would list all codes.
         if let Some(unknown) = self.codes.iter().find(|code| !names().contains(&code.as_str())) {
             complain(&format_args!("there is no code '{}'; `b2nd explain` lists all", clean(unknown)));
             return Ok(2.into());

@@ -92,7 +92,7 @@ impl PagePrinter {
                 Ok(_) if written.is_err() => return,
                 Ok(view) => {
                     let with_path = several || view.location.member().is_some();
-                    let stats = match self.stats_of(view) {
+                    let stats = match self.read_stats(view) {
                         Ok(stats) => stats,
                         Err(error) => {
                             written = Err(error);
@@ -115,8 +115,8 @@ impl PagePrinter {
         written
     }
 
-    /// What the items are, with --stats. Prints why they cannot be read.
-    fn stats_of(&mut self, view: View<'_>) -> io::Result<Option<Stats>> {
+    /// The statistics of the items, with --stats. Prints the failure if they cannot be read.
+    fn read_stats(&mut self, view: View<'_>) -> io::Result<Option<Stats>> {
         if !self.stats || view.array.is_none() {
             return Ok(None);
         }
@@ -130,7 +130,7 @@ impl PagePrinter {
         }
     }
 
-    /// Prints an object, or a page, after an empty line unless it is the first.
+    /// Prints a JSON object, or a page. An empty line separates pages.
     fn show(&mut self, object: &impl Serialize, page: &impl Display) -> io::Result<()> {
         if self.json {
             return print(object);

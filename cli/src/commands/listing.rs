@@ -48,7 +48,7 @@ pub(super) struct Options {
     /// Show sizes as exact numbers of bytes, as --json does
     #[arg(long, conflicts_with_all = ["json", "summary"])]
     bytes: bool,
-    /// Sort all arrays by KEY before printing; those for which it is unknown come last
+    /// Sort all arrays by KEY before printing; arrays with an unknown KEY come last
     #[arg(long, value_name = "KEY", conflicts_with = "summary")]
     pub(super) sort: Option<SortBy>,
     /// With --sort, print only the first COUNT, and keep no more in memory
@@ -72,7 +72,7 @@ impl Options {
     }
 }
 
-/// The output for a frame or store that is sorted.
+/// The output for a frame or store, kept until all are sorted.
 enum Sorted {
     Row(Box<Row>),
     /// A line of JSON, or an address.
@@ -110,7 +110,7 @@ impl<'o> ListingBatch<'o> {
 
     /// Lists a store or a table.
     pub(super) fn take_store(&mut self, record: &StoreRecord) {
-        // A filter is about arrays.
+        // A filter selects only arrays.
         if !self.options.filter.is_none() {
             return;
         }
@@ -149,7 +149,7 @@ impl<'o> ListingBatch<'o> {
             return;
         }
         let stats = if *stats && is_array {
-            // The other threads have the other files.
+            // The other threads read other files.
             Stats::at(view.location, Some(1), &mut |_| {}).unwrap_or_else(|failure| {
                 self.take_failure(failure);
                 None
@@ -170,8 +170,8 @@ impl<'o> ListingBatch<'o> {
         if self.options.json { add_line(&mut self.bytes, &failure) } else { self.failures.push(failure) }
     }
 
-    /// Adds the output for a frame or store: its address, its object or its row, which are printed as they are, or sorted
-    /// first.
+    /// Adds the output for a frame or store: its address, its JSON object or its row. With a `key`, it is sorted before
+    /// printing.
     fn add(
         &mut self,
         key: Option<SortKey>,

@@ -26,7 +26,7 @@ use clap::Subcommand;
 
 use crate::terminal::Outcome;
 
-/// A line of `overview`: a command, or several and what they do.
+/// A line of `overview`: a command, or several with a description.
 type Line = (&'static str, Option<&'static str>);
 
 /// The groups of `overview`.

@@ -1,4 +1,4 @@
-//! What `salvage` and `convert` share: a new file TO of FROM, or with `--into` one of each input in a folder.
+//! The new files of `salvage` and `convert`: TO from FROM, or with `--into`, a file in a folder for each input.
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -25,13 +25,13 @@ use crate::terminal::Progress;
 
 /// Makes new files.
 pub(super) trait Maker: Sync {
-    /// Makes the file TO, which must not exist yet, of FROM.
+    /// Makes the file TO from FROM. TO must not exist yet, except for `convert --append`.
     fn make(&self, from: &Address, to: &Path) -> Result<Made, Failure>;
 
-    /// Whether an input of `--into` is passed over and counted.
+    /// Whether an input of `--into` is skipped, and counted as skipped.
     fn skips(&self, target: &Target) -> bool;
 
-    /// The name of the new file in the folder of `--into`, for the name of the input.
+    /// Turns the name of an input into the name of its new file in the folder of `--into`.
     fn name(&self, name: PathBuf) -> PathBuf;
 }
 
@@ -71,11 +71,11 @@ impl Counts {
     }
 }
 
-/// The output of an input, and what it counts as.
+/// The output for some inputs, and their counts.
 type Batch = (Vec<u8>, Counts);
 
 impl NewFiles {
-    /// `is_pair` means FROM TO, of which nothing is printed before the end.
+    /// `is_pair`: FROM and TO are given, so nothing is printed before the end.
     pub(super) fn new(is_pair: bool, dry_run: bool, json: bool) -> Self {
         Self {
             dry_run,
@@ -115,7 +115,7 @@ impl NewFiles {
 
     fn make_all(&self, maker: &impl Maker, paths: Paths, into: &Path) -> io::Result<Counts> {
         let mut all = Counts::default();
-        // Once, and not for each file.
+        // Checked once, not for each file.
         if into.exists() && !into.is_dir() {
             let (text, counts) = self.failed(&Location::of(into).failure(Problem::new("io", "not a folder")));
             return io::stdout().write_all(&text).map(|()| counts);
@@ -142,7 +142,7 @@ impl NewFiles {
             Ok(target) => target,
             Err(failure) => return self.failed(&failure),
         };
-        // New files are passed over, and after a signal all remaining ones.
+        // New files are skipped, and after a signal all remaining inputs.
         if self.interrupts.is_caught() || is_output(&target, into) {
             return Batch::default();
         }
@@ -150,7 +150,7 @@ impl NewFiles {
             return (Vec::new(), Counts { skipped: 1, ..Counts::default() });
         }
         let from = Address { path: target.path.clone(), inside: target.inside.clone() };
-        let to = into.join(maker.name(name_of(&target)));
+        let to = into.join(maker.name(new_name(&target)));
         if !self.dry_run
             && let Some(folder) = to.parent()
             && let Err(error) = self.create_folder(folder)
@@ -163,7 +163,7 @@ impl NewFiles {
         }
     }
 
-    /// Checks the path of a new file for a preview, as it is otherwise checked when the file is written.
+    /// Checks the path of a new file for a preview. Without a preview, writing the file makes the same check.
     fn check(&self, to: &Path, creates_folders: bool) -> Result<(), Failure> {
         match unusable(to, creates_folders) {
             Some(problem) if self.dry_run => Err(Location::of(to).failure(problem)),
@@ -182,8 +182,8 @@ impl NewFiles {
     pub(super) fn write<T>(&self, write: impl FnOnce() -> T) -> T {
         let written = self.interrupts.defer(write);
         if self.interrupts.is_caught() {
-            // The temporary file has been removed. The last thread with one ends the process, because the others may be
-            // waiting for a list or a server.
+            // The temporary file has been removed. The last thread that had one ends the process, because the other
+            // threads may be waiting for a list or a server.
             self.interrupts.raise_caught(|| self.end());
         }
         written
@@ -200,7 +200,7 @@ impl NewFiles {
         lock(&self.progress).show(self.done.load(Ordering::Relaxed));
     }
 
-    /// Removes the progress from the screen, and the new folders that are empty: their inputs gave no file.
+    /// Removes the progress from the screen, and the new folders that stayed empty.
     fn end(&self) {
         lock(&self.progress).end();
         // In reverse order, a folder comes before its parent.
@@ -237,15 +237,15 @@ impl NewFiles {
     }
 }
 
-/// Whether a file was found in the folder of the new files, which is below a searched folder.
+/// Whether a file was found in the folder of the new files, below a searched folder.
 fn is_output(target: &Target, into: &Path) -> bool {
     let Ok(into) = fs::canonicalize(into) else { return false };
-    // Without the searched folder itself: the folder of the new files may be that, or above it.
+    // The searched folder itself is not compared: the folder of the new files may be the same, or above it.
     let mut folders = target.path.ancestors().skip(1).take(target.depth.saturating_sub(1));
     folders.any(|folder| fs::canonicalize(folder).is_ok_and(|folder| folder == into))
 }
 
-/// Why no file can be written at a path. With `creates_folders`, its folder need not be there.
+/// The problem that no file can be written at a path. With `creates_folders`, its folder may be missing.
 fn unusable(to: &Path, creates_folders: bool) -> Option<Problem> {
     if to.symlink_metadata().is_ok() {
         return Some(exists());
@@ -256,14 +256,14 @@ fn unusable(to: &Path, creates_folders: bool) -> Option<Problem> {
 }
 
 /// The name of the new file for a target: its path below the folder or URL in which it was found, or its own name.
-fn name_of(target: &Target) -> PathBuf {
+fn new_name(target: &Target) -> PathBuf {
     match &target.inside {
         Inside::Member(member) | Inside::Url(Some(member)) => last_names(Path::new(member), 1),
         Inside::Offset(offset) => format!("{}@{offset}.b2nd", last_names(&target.path, 1).display()).into(),
         Inside::Stdin => "stdin.b2nd".into(),
         Inside::Whole | Inside::Url(None) => {
             let path = file_of(&target.path);
-            // A sparse frame that is named by `.` or `..` has its name in its full path.
+            // For a sparse frame given as `.` or `..`, the full path contains the name.
             match path.file_name().is_none().then(|| path.canonicalize()) {
                 Some(Ok(path)) => last_names(&path, 1),
                 _ => last_names(path, target.depth.max(1)),

@@ -130,16 +130,16 @@ impl Rewrite {
     }
 }
 
-/// Adds a hint to `b2nd salvage`, if the finding can be salvaged.
+/// Adds a hint at `b2nd salvage`, if it is the remedy for the finding.
 fn with_salvage(mut failure: Failure) -> Failure {
     let remedy = failure.error.finding.as_ref().and_then(|finding| finding.code().remedy());
     if remedy == Some(Remedy::Salvage) {
-        failure.error.hint = Some("; `b2nd salvage` makes a new frame of what is not damaged");
+        failure.error.hint = Some("; `b2nd salvage` saves the undamaged parts in a new frame");
     }
     failure
 }
 
-/// Whether a rewrite of the frame must be given a dtype.
+/// Whether a rewrite of the frame needs --dtype.
 fn needs_dtype(frame: &Frame<()>) -> bool {
     frame.array().is_ok_and(|array| array.is_some_and(|array| array.dtype().is_none()))
 }

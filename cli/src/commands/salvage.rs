@@ -26,9 +26,9 @@ use crate::text::{count, more_counts};
 /// not exist; it is written only if something can be saved. Standard output lists what was restored, assumed or lost,
 /// and what could not be verified, such as chunks compressed with a plugin codec.
 ///
-/// Without a chunk index, as in a truncated file, chunks can be found, but their numbers are unknown: chunks of zeros
-/// take no bytes, and replaced chunks are at the end. --assume-order uses the n-th chunk of the file as chunk n of the
-/// array. Without this option, such a file is refused, so no chunk is misplaced.
+/// Without a chunk index, as in a truncated file, the position of each chunk in the array is unknown: chunks of zeros
+/// take no bytes in the file, and replaced chunks are at its end. --assume-order uses the n-th chunk of the file as
+/// chunk n of the array. Without this option, such a file is refused, so no chunk is misplaced.
 ///
 /// The members of a zip file are salvaged one by one, by their addresses, `FILE:MEMBER`.
 #[derive(Args)]
@@ -48,7 +48,7 @@ pub(crate) struct Salvage {
     /// Salvage every PATH into a new file of the same name in this folder, which is not searched itself
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     into: Option<PathBuf>,
-    /// With --into, pass over the frames in which `b2nd check --data` finds no error
+    /// With --into, skip frames in which `b2nd check --data` finds no error
     #[arg(long, requires = "into")]
     damaged: bool,
     #[command(flatten)]
@@ -145,7 +145,7 @@ impl Salvage {
 struct Salvages<'f> {
     files: &'f NewFiles,
     options: Options,
-    /// Whether frames without errors are passed over.
+    /// Whether frames without errors are skipped.
     damaged: bool,
 }
 
@@ -167,10 +167,10 @@ impl Maker for Salvages<'_> {
 }
 
 impl Salvages<'_> {
-    /// Whether a file has frames, and none of them an error.
+    /// Whether a file has frames, and all are without errors.
     fn is_undamaged(&self, target: &Target) -> bool {
         let (mut frames, mut damaged) = (0, 0);
-        // A check makes no bytes, but can take long, so it shows those that were made so far.
+        // A check saves no bytes, but can take long, so the progress shows the bytes saved so far.
         let on_chunk = || self.files.show_progress();
         let visit =
             Visit { depth: Some(CheckDepth::ChunkData), on_chunk: Some(&on_chunk), ..Visit::default() };
@@ -210,14 +210,14 @@ impl Salvages<'_> {
         } else {
             self.files.write(|| salvage.apply(to)).map(|(_, report)| report)
         };
-        report.map_err(|error| failure_of(from, to, &error))
+        report.map_err(|error| failure_with_hint(from, to, &error))
     }
 }
 
-/// The failure of a salvage, with the options for what its error asks for.
-fn failure_of(from: &Address, to: &Path, error: &Error) -> Failure {
+/// The failure of a salvage, with a hint at the options that would help.
+fn failure_with_hint(from: &Address, to: &Path, error: &Error) -> Failure {
     let is_lost = error.finding().is_some_and(|finding| finding.code() == FindingCode::NotAFrame);
-    // A zip file has no damaged header. As for the other commands, the message asks for a member.
+    // A zip file is not a frame with a damaged header. As in the other commands, the message asks for a member.
     if is_lost
         && from.inside == Inside::Whole
         && is_zip(&from.path)
@@ -225,7 +225,7 @@ fn failure_of(from: &Address, to: &Path, error: &Error) -> Failure {
     {
         return from.location().failure(problem);
     }
-    // What an empty file had cannot be given.
+    // The options cannot help with an empty file.
     let is_lost = is_lost && !fs::metadata(&from.path).is_ok_and(|file| file.is_file() && file.len() == 0);
     let hint = match error.kind() {
         ErrorKind::OrderUnknown => Some(" (--assume-order)"),

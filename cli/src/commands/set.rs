@@ -16,12 +16,12 @@ use crate::text;
 /// Change the shape, dtype or vlmetalayers of an array in place
 ///
 /// Its data is not touched. The new shape must need the same chunks as the old one: none is added or removed. If the array grows, the new items
-/// have the values that the padding held: mostly zeros, but also the fill value of an array that was made with one, or
-/// old items if the array was larger before. The new dtype must have the same item size, and a type string of the same
+/// have the values that the padding held: usually zeros, but the fill value if the array was made with one, or old
+/// items if the array was larger before. The new dtype must have the same item size, and a type string of the same
 /// length, such as <i4 and <f4. No other program should have the file open.
 ///
-/// Vlmetalayers are values of any length with a name: the attributes of the array. All changes of a run are made together,
-/// and a process that is killed leaves the old values or the new ones.
+/// Vlmetalayers are named values of any length: the attributes of the array. All changes of a run are made together: a
+/// process that is killed leaves either the old values or the new ones.
 #[derive(Args)]
 #[command(group(ArgGroup::new("change").required(true).multiple(true)
     .args(["shape", "dtype", "vlmeta", "remove_vlmeta"])))]
@@ -38,7 +38,7 @@ pub(crate) struct Set {
     /// New NumPy dtype, such as float32 or <f4
     #[arg(long, value_parser = dtype_parser(), hide_possible_values = true)]
     dtype: Option<String>,
-    /// Set a vlmetalayer to a JSON value; a text has quotes. May be given several times
+    /// Set a vlmetalayer to a JSON value; a string needs quotes. May be given several times
     #[arg(long, value_name = "NAME=JSON", value_parser = vlmetalayer, value_hint = ValueHint::Other)]
     #[arg(conflicts_with_all = ["shape", "dtype", "dry_run"])]
     vlmeta: Vec<(String, Value)>,
@@ -58,7 +58,7 @@ pub(crate) struct Set {
 fn vlmetalayer(text: &str) -> Result<(String, Value), String> {
     let (name, value) = text.split_once('=').ok_or("must be NAME=JSON")?;
     let value = serde_json::from_str(value)
-        .map_err(|error| format!("the value is not JSON: {error}; a text has double quotes"))?;
+        .map_err(|error| format!("the value is not JSON: {error}; a string needs double quotes"))?;
     Ok((name.into(), value))
 }
 
