@@ -319,7 +319,7 @@ impl Conversions<'_> {
         let whole: Vec<Range<u64>> = selected.shape().map(|items| 0..items).collect();
         array.write_from(&whole, |part, items| {
             self.advance(items.len())?;
-            lock(&source).read_into(&selected.place_of(part), items)
+            lock(&source).read_into(&selected.array_ranges_of_kept(part), items)
         })?;
         Ok(Some(array.finish()?.persist()?.header().frame_len))
     }

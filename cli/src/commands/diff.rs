@@ -239,7 +239,7 @@ fn compare_items(
     let mut progress = Progress::of_bytes(nitems.saturating_mul(a.typesize as u64));
     let (mut done, mut different, mut first) = (0, 0, None);
     a.read_pieces(&whole, &ones, &mut |ranges, a| {
-        let b = b.read_again(ranges, &ones).map_err(Unread::B)?;
+        let b = b.read_reusing(ranges, &ones).map_err(Unread::B)?;
         let (count, number) = comparison.count(a, b);
         different += count;
         if let (None, Some(number)) = (&first, number) {

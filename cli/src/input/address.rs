@@ -4,7 +4,7 @@
 //! |---|---|
 //! | `PATH` | a file, a sparse frame or a folder |
 //! | `FILE:MEMBER` | a member of a zip file, by its name or its key in a store |
-//! | `FOLDER:/KEY` | a member of a store in a folder: the address of its file, or an array in the data of `embed.b2e` |
+//! | `FOLDER:/KEY` | a member of a store in a folder: the path of its file, or an array in the data of `embed.b2e` |
 //! | `FILE.b2e:/KEY` | an array in the data of a store in a single file |
 //! | `FILE@OFFSET` | a frame at this byte of any file |
 //! | `-` | standard input |
@@ -41,7 +41,7 @@ pub(crate) enum Inside<S> {
 }
 
 impl<S> Inside<S> {
-    /// The same with another type of name.
+    /// Converts the name of a member to another type.
     fn map<'s, T>(&'s self, name: impl FnOnce(&'s S) -> T) -> Inside<T> {
         match self {
             Self::Whole => Inside::Whole,
@@ -59,7 +59,7 @@ impl Inside<String> {
     }
 }
 
-/// An address as it was given.
+/// A parsed address.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Address {
     pub(crate) path: PathBuf,
@@ -115,11 +115,11 @@ impl Address {
         if !bytes.iter().any(|byte| b":@".contains(byte)) || fs::symlink_metadata(&text).is_ok() {
             return Self::of(text);
         }
-        // From the end: the longest file name wins.
+        // Splits are tried from the end: the longest file name wins.
         let place = (drive_len(&text) + 1..bytes.len()).rev().find_map(|at| {
             let (path, rest) = bytes.split_at(at);
             let inside = inside(rest)?;
-            let path = path_of(path.to_vec());
+            let path = path_from_bytes(path.to_vec());
             match inside {
                 inside if path.is_file() => Some(Self { path, inside }),
                 Inside::Member(key) => Self::in_store(path, key),
@@ -132,7 +132,7 @@ impl Address {
     /// The address of a member of a store in a folder, by its key.
     fn in_store(folder: PathBuf, key: String) -> Option<Self> {
         let name = key.strip_prefix('/').filter(|_| is_store_folder(&folder))?;
-        // Without an extension the key may be a table, which is a folder.
+        // A key without an extension may be a table, which is a folder.
         let file = Store::file_names(&key)
             .chain([name.into()])
             .map(|name| folder.join(name))
@@ -140,7 +140,7 @@ impl Address {
         Some(file.map_or(Self { path: folder, inside: Inside::Member(key) }, Self::of))
     }
 
-    /// The address of a URL. Only zip files and stores have members; their names are before the query.
+    /// The address of a URL. Only zip files and stores have members. The name of a member precedes the query.
     fn url(text: PathBuf) -> Self {
         const ENDS: [&str; 2] = [".b2z:", ".b2e:"];
         let Some((scheme, rest)) = text.to_str().and_then(|url| url.split_once("://")) else {
@@ -166,7 +166,7 @@ fn starts_as_path(text: &[u8]) -> bool {
     matches!(text, [b'.', separator, ..] if path::is_separator(char::from(*separator)))
 }
 
-/// The length of the drive at the start of a Windows path, whose `:` is not that of a member.
+/// The length of the drive at the start of a Windows path. Its `:` does not begin a member.
 fn drive_len(path: &Path) -> usize {
     match path.components().next() {
         Some(Component::Prefix(drive)) => drive.as_os_str().len(),
@@ -187,19 +187,19 @@ fn inside(rest: &[u8]) -> Option<Inside<String>> {
     }
 }
 
-/// The bytes of a path that is not UTF-8, as hexadecimal digits.
-pub(crate) fn bytes_of(path: &Path) -> Option<String> {
+/// The bytes of a path as hexadecimal digits; `None` if the path is UTF-8.
+pub(crate) fn path_hex(path: &Path) -> Option<String> {
     path.to_str().is_none().then(|| text::hex(path.as_os_str().as_encoded_bytes()))
 }
 
 #[cfg(unix)]
-pub(crate) fn path_of(bytes: Vec<u8>) -> PathBuf {
+pub(crate) fn path_from_bytes(bytes: Vec<u8>) -> PathBuf {
     use std::os::unix::ffi::OsStringExt;
     OsString::from_vec(bytes).into()
 }
 
 #[cfg(not(unix))]
-pub(crate) fn path_of(bytes: Vec<u8>) -> PathBuf {
+pub(crate) fn path_from_bytes(bytes: Vec<u8>) -> PathBuf {
     OsString::from(String::from_utf8_lossy(&bytes).into_owned()).into()
 }
 
@@ -234,8 +234,8 @@ impl<'p> Location<'p> {
         }
     }
 
-    /// A frame in the data of the store at this location, by its key; `None` if the frame has no address. `is_alone`
-    /// means that the store is this file only, and not the folder around it.
+    /// The frame with this key in the data of the store at this location; `None` if it has no address. `is_alone` means
+    /// that the store is only this file, not the folder around it.
     pub(crate) fn in_store(self, key: &'p str, is_alone: bool) -> Option<Self> {
         let is_store_file = |name: &Path| name.file_name().is_some_and(|name| name == Store::FILE);
         let inside = match self.inside {
@@ -259,12 +259,13 @@ impl<'p> Location<'p> {
         }
     }
 
-    /// The array to which the file or member is a python-blosc2 index (`a.__index__.….b2nd`).
-    pub(crate) fn index_of(self) -> Option<&'p str> {
+    /// The name of the array that this file or member indexes, if it is an index of python-blosc2
+    /// (`a.__index__.….b2nd`).
+    pub(crate) fn indexed_array(self) -> Option<&'p str> {
         indexed_array(self.member().map_or_else(|| file_of(self.path), Path::new))
     }
 
-    /// The argument that is parsed back to this location, for any file name.
+    /// The argument for this location. Parsing it returns the same location, for any file name.
     pub(crate) fn address(self) -> Vec<u8> {
         let path = self.path.as_os_str().as_encoded_bytes();
         // Paths that would be read as an option, standard input or a URL.
@@ -279,8 +280,8 @@ impl<'p> Location<'p> {
             Inside::Member(name) => format!(":{name}"),
             Inside::Offset(offset) => format!("@{offset}"),
         };
-        // A `./` is removed, because `:MEMBER` and `@OFFSET` are not parsed after it. Special names become absolute
-        // paths, on Windows also those that would be read as a drive.
+        // A `./` is removed, because `:MEMBER` and `@OFFSET` are not parsed in an argument that begins with it. Special
+        // names become absolute paths; on Windows, so do names that would be read as a drive.
         let path =
             if starts_as_path(path) { self.path.strip_prefix(".").unwrap_or(self.path) } else { self.path };
         let is_drive =
@@ -294,10 +295,10 @@ impl<'p> Location<'p> {
         [path.as_os_str().as_encoded_bytes(), rest.as_bytes()].concat()
     }
 
-    /// Writes the fields of a JSON object that locate a frame, also the bytes of a path that is not UTF-8.
+    /// Writes the JSON fields that locate a frame, with the bytes of the path if it is not UTF-8.
     pub(crate) fn write<M: SerializeMap>(self, fields: &mut M) -> Result<(), M::Error> {
         fields.serialize_entry("path", &self.path.to_string_lossy())?;
-        if let Some(bytes) = bytes_of(self.path) {
+        if let Some(bytes) = path_hex(self.path) {
             fields.serialize_entry("path_bytes", &bytes)?;
         }
         fields.serialize_entry("address", &String::from_utf8_lossy(&self.address()))?;
@@ -327,7 +328,7 @@ mod tests {
     #[test]
     fn an_address_is_a_path_first_and_then_the_longest_file() {
         let folder = tempfile::tempdir().unwrap();
-        // Not by `join`, which on Windows would take `a:` for a drive.
+        // `join` would take `a:` for a drive on Windows.
         let at = |name: &str| PathBuf::from(format!("{}/{name}", folder.path().display()));
         // Windows allows no `:` in the name of a file.
         let has_colons = cfg!(unix);

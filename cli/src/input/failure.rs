@@ -11,7 +11,7 @@ use crate::problem::Problem;
 impl Location<'_> {
     pub(crate) fn failure(self, error: impl Into<Problem>) -> Failure {
         let mut error: Problem = error.into();
-        // The failure shows its own path, so a message names only another file.
+        // The failure shows its own path, so the message names a file only if it is another one.
         if let Some((file, message)) = error.file.take().map(|file| *file)
             && file != self.path
         {

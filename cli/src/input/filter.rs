@@ -9,11 +9,11 @@ use super::values::dtype_parser;
 use super::view::View;
 use crate::text::parsed_dtype;
 
-/// Conditions on arrays. An array must meet each option; of several values of an option, any one suffices.
+/// Conditions on arrays. An array must match every option, and at least one value of each option.
 #[derive(Args, Default)]
 pub(crate) struct ArrayFilter {
-    /// List only arrays of this dtype. A name such as float32 matches both byte orders, <f4 only one. Several,
-    /// separated by commas, match any of them
+    /// List only arrays of this dtype, or of one of several, such as int8,int16. A name such as float32 matches both
+    /// byte orders, <f4 only one
     #[arg(long, value_parser = dtypes(), hide_possible_values = true)]
     dtype: Vec<WantedDtypes>,
     /// List only arrays with this number of dimensions, or one of several, such as 2,3
@@ -62,7 +62,7 @@ fn dtypes() -> impl TypedValueParser<Value = WantedDtypes> {
     dtype_parser().try_map(|text| wanted_dtypes(&text))
 }
 
-/// Parses one dtype, which can have commas in it, or several between commas.
+/// Parses one dtype, which may contain commas, or several dtypes separated by commas.
 fn wanted_dtypes(text: &str) -> Result<WantedDtypes, String> {
     let one = wanted_dtype(text).map(|wanted| vec![wanted]);
     one.or_else(|_| text.split(',').map(wanted_dtype).collect()).map(WantedDtypes)

@@ -11,10 +11,10 @@ use super::selection::Selected;
 use super::source::Reader;
 use crate::problem::Problem;
 
-/// The most items to read for the edges of an array: 6 per dimension are 6^16 for 16 dimensions.
+/// The maximum number of items to read for the edges of an array. With 6 per dimension, 16 dimensions have 6^16.
 const MOST_EDGES: usize = 1 << 22;
 
-/// The most bytes of the edges of an array. A few hundred bytes of a file can claim any number.
+/// The maximum size of these items in bytes. A file of a few hundred bytes can claim items of any size.
 const MOST_EDGE_BYTES: usize = 1 << 28;
 
 /// An array whose items can be read.
@@ -23,18 +23,19 @@ pub(crate) struct Items {
     pub(crate) geometry: Geometry,
     pub(crate) typesize: usize,
     threads: usize,
-    /// The most bytes of items in memory at once: the expansion limit for the stored size of the frame.
+    /// The maximum number of bytes of items in memory at once: the expansion limit for the stored size of the frame.
     pub(crate) limit: u64,
-    /// The items of the latest read. Its memory serves the next one.
+    /// The items of the latest read. The next read reuses the memory.
     buffer: Vec<u8>,
-    /// The first wave of the latest slice of an object, which is the chunk index: the next slice begins with it, too.
+    /// The byte ranges and the bytes of the chunk index, kept from the latest slice of an object: the first wave of the
+    /// next slice asks for the same.
     index: Option<(Wave, Vec<Vec<u8>>)>,
 }
 
-/// Byte ranges, and the names of the files that have them.
+/// Byte ranges, each with the name of its file; `None` is the frame itself.
 type Wave = Vec<(Option<String>, Range<u64>)>;
 
-/// Receives items, and how many times each one counts.
+/// Receives items, and the number of times that each item counts.
 pub(crate) type ReceiveRepeated<'r, E> = dyn FnMut(&[u8], u64) -> Result<(), E> + 'r;
 
 /// Receives a piece of a slice: its ranges, and the bytes of its items.
@@ -66,7 +67,7 @@ impl Items {
         Ok(Self { frame, geometry, typesize, threads, limit, buffer: Vec::new(), index: None })
     }
 
-    /// With this number of threads. The default is one per processor.
+    /// Sets the number of threads. The default is one per processor.
     pub(crate) fn threads(self, threads: usize) -> Self {
         Self { threads, ..self }
     }
@@ -106,7 +107,7 @@ impl Items {
         let mut edges = vec![0; nbytes];
         let corners: usize = ends.iter().map(Vec::len).product();
         for corner in 0..corners {
-            // A corner takes one end of each dimension: its number has a digit per dimension.
+            // A corner combines one end of each dimension. Its number has a digit per dimension, which selects the end.
             let mut rest = corner;
             let places = ends.iter().filter_map(|ends| {
                 let place = ends.get(rest % ends.len());
@@ -115,7 +116,7 @@ impl Items {
             });
             let (part, starts): (Vec<_>, Vec<_>) = places.cloned().unzip();
             let typesize = self.typesize;
-            let bytes = self.read_again(&selected.ranges_of(&part), &selected.steps)?;
+            let bytes = self.read_reusing(&selected.array_ranges(&part), &selected.steps)?;
             let places: Vec<_> = part
                 .iter()
                 .zip(starts)
@@ -126,14 +127,14 @@ impl Items {
         Ok(edges)
     }
 
-    /// Reads all items, in any order. Of special chunks of a kind, one item is read.
+    /// Reads all items, in any order. For all special chunks with the same value, only one item is read.
     pub(crate) fn read_chunks<E: From<Problem>>(
         &mut self,
         receive: &mut ReceiveRepeated<'_, E>,
     ) -> Result<(), E> {
         let geometry = self.geometry.clone();
         let ones = vec![1; geometry.ndim()];
-        // The first chunk of each special value, and the number of items.
+        // Each special value, with its first chunk and its number of items.
         let mut special: Vec<(SpecialValue, u64, u64)> = Vec::new();
         let mut stored = Vec::new();
         let mut chunks = self.frame.chunks().map_err(Problem::from)?;
@@ -160,13 +161,13 @@ impl Items {
         for (_, number, count) in special {
             let Some(chunk) = geometry.chunk(number) else { continue };
             let first: Vec<_> = chunk.extent().ranges().map(|range| range.start..range.start + 1).collect();
-            receive(self.read_again(&first, &ones)?, count)?;
+            receive(self.read_reusing(&first, &ones)?, count)?;
         }
         Ok(())
     }
 
-    /// Reads a slice into memory that serves the next read.
-    pub(crate) fn read_again(&mut self, ranges: &[Range<u64>], steps: &[u64]) -> Result<&[u8], Problem> {
+    /// Reads a slice into a buffer that the next call reuses.
+    pub(crate) fn read_reusing(&mut self, ranges: &[Range<u64>], steps: &[u64]) -> Result<&[u8], Problem> {
         let nbytes = self.slice(ranges, steps).nbytes()?;
         let mut buffer = mem::take(&mut self.buffer);
         buffer.resize(nbytes, 0);
@@ -204,7 +205,7 @@ impl Items {
             let answers = match &self.index {
                 Some((known, answers)) if *known == wave => answers.clone(),
                 _ => {
-                    // It is there: `read_into` has looked.
+                    // The reader is an object: `read_into` has checked this.
                     let Some(object) = self.frame.reader_mut().object() else { break };
                     let answers = object.fetch_all(&wave)?;
                     if is_index {
@@ -246,7 +247,7 @@ impl Items {
     ) -> Result<(), E> {
         let pieces = self.slice(ranges, steps).pieces().map_err(Problem::from)?;
         for piece in pieces {
-            receive(&piece, self.read_again(&piece, steps)?)?;
+            receive(&piece, self.read_reusing(&piece, steps)?)?;
         }
         Ok(())
     }

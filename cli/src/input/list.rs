@@ -3,7 +3,7 @@
 use std::iter;
 use std::path::PathBuf;
 
-use super::address::{Address, Inside, Location, path_of};
+use super::address::{Address, Inside, Location, path_from_bytes};
 use super::bytes::{lines, open_or_stdin};
 use super::failure::Failure;
 use crate::problem::Problem;
@@ -30,7 +30,7 @@ pub(crate) fn listed(list: PathBuf, end: u8) -> Roots {
 
 /// Parses a line of a list as an address. Lines of `find` are read as paths, because they exist.
 fn listed_address(line: Vec<u8>) -> Result<Address, Failure> {
-    let address = Address::read(path_of(line));
+    let address = Address::read(path_from_bytes(line));
     if address.inside == Inside::Stdin {
         let message =
             "standard input must be given as an argument, not in a list; a file of this name is ./-";

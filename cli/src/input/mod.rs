@@ -22,7 +22,7 @@ mod visit;
 mod paths;
 mod store;
 
-pub(crate) use address::{Address, Inside, Location, bytes_of, given, given_all};
+pub(crate) use address::{Address, Inside, Location, given, given_all, path_hex};
 pub(crate) use bytes::{Bytes, MAX_LEN, from_text, lines, open_or_stdin, read_bytes};
 pub(crate) use failure::Failure;
 pub(crate) use filter::ArrayFilter;
@@ -32,7 +32,7 @@ pub(crate) use paths::Paths;
 pub(crate) use selection::{Selected, Selection};
 pub(crate) use source::{Place, Reader, ZIP_FILE, ZIP_ON_STDIN, begins_as_zip, is_zip};
 pub(crate) use store::{files_in, is_part, store_at, store_of_files, visit_files, visit_table};
-pub(crate) use target::{Found, Target, table_of};
+pub(crate) use target::{Found, Target, find_table};
 pub(crate) use targets::Stores;
 pub(crate) use values::{Numbers, Offered, dtype_as_stored, dtype_parser};
 pub(crate) use view::{ShownValues, View};

@@ -11,10 +11,10 @@ use crate::text::Tuple;
 
 const MAGIC: &[u8; 6] = b"\x93NUMPY";
 
-/// The most bytes of a header. NumPy itself reads at most 10000 from a file that it does not trust.
+/// The maximum length of a header. NumPy itself reads at most 10000 bytes from an untrusted file.
 const MAX_HEADER_LEN: u32 = 1 << 20;
 
-/// Short runs of items are read together with what is between them.
+/// The size of the read buffer. Short runs of items are read together with the bytes between them.
 const BUFFER_LEN: usize = 1 << 16;
 
 /// An array in a NumPy file.
@@ -27,12 +27,12 @@ pub(crate) struct Npy {
     /// The offset of the first item.
     start: u64,
     reader: BufReader<Reader>,
-    /// Items of a file in Fortran order. The memory serves the next ones.
+    /// The latest items of a file in Fortran order. The next read reuses the memory.
     buffer: Vec<u8>,
 }
 
 impl Npy {
-    /// Reads the header, if the bytes begin as those of a NumPy file.
+    /// Reads the header, if the bytes begin like a NumPy file.
     pub(crate) fn read(place: &mut Place) -> Result<Option<Header>, Problem> {
         let reader = &mut place.reader;
         reader.seek(SeekFrom::Start(place.offset))?;
@@ -91,7 +91,7 @@ impl Npy {
     /// Reads a slice of an array in C order.
     fn read_c_order(&mut self, shape: &[u64], ranges: &[Range<u64>], items: &mut [u8]) -> io::Result<()> {
         let mut run = self.dtype.item_size() as u64;
-        // The last dimensions, as far as they are whole, and one more are contiguous.
+        // The last dimensions that are read whole, and the one before them, are contiguous in the file.
         let mut outer = ranges.len();
         while let Some((range, &length)) =
             outer.checked_sub(1).and_then(|at| ranges.get(at).zip(shape.get(at)))
@@ -110,7 +110,7 @@ impl Npy {
         for items in items.chunks_exact_mut(run) {
             let offset: u64 = index.iter().zip(&strides).map(|(index, stride)| index * stride).sum();
             let target = self.start + first + offset;
-            // Both are offsets in a file, so they fit. The buffer stays if the target is in it.
+            // Both are offsets in a file, so they fit. `seek_relative` keeps the buffer if the target is in it.
             self.reader.seek_relative(target.cast_signed().wrapping_sub(position.cast_signed()))?;
             self.reader.read_exact(items)?;
             position = target + run as u64;
@@ -120,7 +120,7 @@ impl Npy {
     }
 }
 
-/// The bytes from an index of each dimension to the next one, in C order.
+/// The number of bytes from one index to the next in each dimension, in C order.
 fn strides(shape: &[u64], item_size: usize) -> Vec<u64> {
     let mut stride = item_size as u64;
     let mut strides: Vec<u64> = shape
@@ -168,12 +168,12 @@ pub(crate) struct Header {
     dtype: Dtype,
     shape: Vec<u64>,
     is_fortran: bool,
-    /// With the magic.
+    /// The length, with the magic bytes.
     len: u64,
 }
 
 impl Header {
-    /// Reads what follows the magic. The outer error is one of the reader.
+    /// Reads the header after the magic bytes. The outer error comes from the reader.
     fn read(reader: &mut Reader) -> io::Result<Result<Self, Problem>> {
         let mut version = [0; 2];
         reader.read_exact(&mut version)?;
@@ -229,7 +229,7 @@ fn parse(text: &str) -> Result<(Dtype, Vec<u64>, bool), String> {
             }
             (Some("'shape'"), Some(text), None) => {
                 shape =
-                    Some(numbers_of(text).ok_or_else(|| format!("shape: {text} is not a tuple of numbers"))?);
+                    Some(read_tuple(text).ok_or_else(|| format!("shape: {text} is not a tuple of numbers"))?);
             }
             (Some("'fortran_order'"), Some("True"), None) => is_fortran = Some(true),
             (Some("'fortran_order'"), Some("False"), None) => is_fortran = Some(false),
@@ -245,7 +245,7 @@ fn parse(text: &str) -> Result<(Dtype, Vec<u64>, bool), String> {
 }
 
 /// The numbers of a tuple such as `(3, 5)`, `(3,)` or `()`.
-fn numbers_of(text: &str) -> Option<Vec<u64>> {
+fn read_tuple(text: &str) -> Option<Vec<u64>> {
     let inner = text.strip_prefix('(')?.strip_suffix(')')?.trim();
     let inner = inner.strip_suffix(',').unwrap_or(inner);
     // Python 2 wrote long integers as `3L`.
@@ -253,7 +253,7 @@ fn numbers_of(text: &str) -> Option<Vec<u64>> {
     if inner.is_empty() { Some(Vec::new()) } else { inner.split(',').map(number).collect() }
 }
 
-/// Splits the text of a Python literal at a separator that is in no brackets and no string.
+/// Splits the text of a Python literal at each separator outside brackets and strings.
 fn split(text: &str, separator: char) -> impl Iterator<Item = &str> {
     let (mut depth, mut quote, mut is_escaped) = (0_usize, None, false);
     text.split(move |c| {

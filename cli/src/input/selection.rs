@@ -40,8 +40,8 @@ impl Selected {
         self.ranges.iter().zip(steps).map(|(range, &step)| (range.end - range.start).div_ceil(step))
     }
 
-    /// The ranges in the array of a part of the selection, which has a range of each dimension.
-    pub(crate) fn ranges_of(&self, part: &[Range<u64>]) -> Vec<Range<u64>> {
+    /// The ranges in the array for a part of the selection. The part has a range for each dimension of the array.
+    pub(crate) fn array_ranges(&self, part: &[Range<u64>]) -> Vec<Range<u64>> {
         let all = self.ranges.iter().zip(&self.steps).zip(part);
         all.map(|((whole, step), part)| {
             let last = part.end.saturating_sub(1).max(part.start);
@@ -60,8 +60,8 @@ impl Selected {
         values.into_iter().zip(&self.kept).filter(|(_, kept)| **kept).map(|(value, _)| value)
     }
 
-    /// The place in the array of a part of the selection.
-    pub(crate) fn place_of(&self, part: &[Range<u64>]) -> Vec<Range<u64>> {
+    /// The ranges in the array for a part with ranges only for the kept dimensions. Steps are ignored.
+    pub(crate) fn array_ranges_of_kept(&self, part: &[Range<u64>]) -> Vec<Range<u64>> {
         let mut part = part.iter();
         let place = |(whole, &kept): (&Range<u64>, &bool)| match kept.then(|| part.next()).flatten() {
             Some(part) => whole.start + part.start..whole.start + part.end,
@@ -112,7 +112,8 @@ fn subscript(text: &str) -> Result<Subscript, String> {
 }
 
 impl Selection {
-    /// The slice of an array of this shape. Bounds are clipped to the shape, as in NumPy; an index must be within it.
+    /// Applies the slice to an array of this shape. As in NumPy, bounds are clipped to the shape, but an index must be
+    /// within it.
     pub(crate) fn of(&self, shape: &[u64]) -> Result<Selected, String> {
         let Self(subscripts) = self;
         let given = subscripts.iter().filter(|subscript| !matches!(subscript, Subscript::Rest)).count();

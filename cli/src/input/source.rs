@@ -18,7 +18,7 @@ use crate::terminal::await_stdin;
 pub(crate) type Reader = Box<dyn ReadSeek>;
 
 pub(crate) trait ReadSeek: Read + Seek + Send {
-    /// The object in an object store, whose ranges are better read side by side.
+    /// The object in an object store, if the reader is one. Its ranges are better read side by side.
     fn object(&mut self) -> Option<&mut remote::Object> {
         None
     }
@@ -28,7 +28,7 @@ impl ReadSeek for File {}
 
 impl ReadSeek for Cursor<Vec<u8>> {}
 
-/// The bytes of such a frame are not those of a file.
+/// A frame in the data of a store: its bytes are decompressed, so they are not in any file.
 impl ReadSeek for EmbeddedFrames<Reader> {}
 
 impl ReadSeek for remote::Object {
@@ -47,7 +47,7 @@ impl ReadSeek for Reader {
 pub(crate) struct Place {
     pub(crate) reader: Reader,
     pub(crate) offset: u64,
-    /// The member of a zip file with these bytes.
+    /// The zip member that contains these bytes.
     member: Option<ZipMember>,
     /// Whether the bytes are in the compressed data of a store, so that they have no offset in a file.
     is_embedded: bool,
@@ -58,7 +58,7 @@ impl Place {
         Self { reader: Box::new(reader), offset, member: None, is_embedded: false }
     }
 
-    /// The offset of the end of the bytes, as far as it is known without a frame: of the member, or of the file.
+    /// The end offset of the zip member or of the file. The end of the frame itself is not known here.
     pub(crate) fn end(&mut self) -> io::Result<u64> {
         match &self.member {
             Some(member) => Ok(member.offset() + member.len()),
@@ -138,8 +138,8 @@ impl Address {
     }
 }
 
-/// A member of a zip file, by its name or its key in a store, which has no extension.
-fn member_of(zip: &mut (impl Read + Seek), name: &str) -> Result<Option<ZipMember>, Problem> {
+/// Finds a member of a zip file by its name, or by its key in a store, which has no extension.
+fn find_member(zip: &mut (impl Read + Seek), name: &str) -> Result<Option<ZipMember>, Problem> {
     let mut found = zip_member(&mut *zip, name)?;
     for name in Store::file_names(name).filter(|_| name.starts_with('/')) {
         if found.is_none() {
@@ -156,7 +156,7 @@ fn member(mut reader: Reader, name: &str) -> Result<Place, Problem> {
         let message = "the store has no such member; `b2nd info` shows its keys";
         return embedded(reader, 0, name)?.ok_or_else(|| Problem::new("io", message));
     }
-    let Some(member) = member_of(&mut reader, name)? else {
+    let Some(member) = find_member(&mut reader, name)? else {
         let file = if name.starts_with('/') { zip_member(&mut reader, Store::FILE)? } else { None };
         let place = file.map(|file| embedded(reader, file.offset(), name)).transpose()?.flatten();
         let message = "the zip file has no such member; `b2nd ls` lists the arrays in it";
@@ -173,7 +173,7 @@ fn member(mut reader: Reader, name: &str) -> Result<Place, Problem> {
     }
 }
 
-/// The bytes of a frame in the data of a store that begins at an offset.
+/// The bytes of the frame with this key, in the data of the store at `offset`.
 fn embedded(reader: Reader, offset: u64, key: &str) -> Result<Option<Place>, Problem> {
     let mut frames = EmbeddedFrames::new(Frame::read_at(reader, offset)?)?;
     let is_there = frames.select(key)?;

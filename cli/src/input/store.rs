@@ -35,8 +35,8 @@ pub(crate) fn store_of_files(target: &Target) -> Option<Store> {
     store_at(target).ok().flatten()
 }
 
-/// The files in a store's folder, without those that are a part of a table or of the store itself. The store's own file
-/// stays, because its data can have members.
+/// The files in a store's folder, except the parts of tables and of the store itself. The store's own file is included,
+/// because its data can have members.
 pub(crate) fn files_in(target: &Target, store: Option<&Store>) -> impl Iterator<Item = Found> {
     Targets::in_store(&target.path).filter(move |found| {
         let name = found.as_ref().map(|found| name_in(&target.path, &found.path));

@@ -14,7 +14,7 @@ use crate::names::{file_of, folder_or_here, has_extension, is_named_blosc2, name
 pub(crate) struct Target {
     pub(crate) path: PathBuf,
     pub(crate) inside: Inside<String>,
-    /// The number of names in its path below the folder or URL in which it was found; 0 if the user named it.
+    /// The number of path components below the searched folder or URL; 0 if the user named the target.
     pub(crate) depth: usize,
     pub(crate) is_sparse: bool,
     pub(crate) is_store: bool,
@@ -39,7 +39,7 @@ impl Target {
         Some(Self::given(Address { path: self.path.clone(), inside }))
     }
 
-    /// Whether the user named it; otherwise it was found in a folder or below a URL.
+    /// Whether the user named the target. Otherwise it was found in a folder or below a URL.
     pub(crate) fn is_given(&self) -> bool {
         self.depth == 0
     }
@@ -75,9 +75,9 @@ pub(crate) fn is_sparse(path: &Path) -> bool {
     is_sparse_frame(path) || is_remnant()
 }
 
-/// The address of a table by its folder; `None` if the folder is not a table in a store. The store is looked for in the
-/// given path, which may begin inside of it only at its top.
-pub(crate) fn table_of(folder: &Path) -> Option<Address> {
+/// The address of the table in a folder; `None` if the folder is not a table in a store. The store must be a parent
+/// folder in the path, or the current folder for a relative path.
+pub(crate) fn find_table(folder: &Path) -> Option<Address> {
     if !folder.join(Store::TABLE_FILE).is_file() {
         return None;
     }

@@ -10,7 +10,7 @@ use walkdir::{DirEntry, WalkDir};
 
 use super::address::{Inside, Location};
 use super::list::Roots;
-use super::target::{Found, Target, is_sparse, table_of};
+use super::target::{Found, Target, find_table, is_sparse};
 use crate::names::{ends_with_slash, has_extension, is_leftover, is_named_blosc2, may_be_prefix};
 use crate::problem::Problem;
 use crate::remote::{self, Objects};
@@ -72,7 +72,7 @@ impl Search {
 struct Prefix {
     url: PathBuf,
     objects: Objects,
-    /// Whether there was nothing so far, neither an object nor an error.
+    /// Whether no object and no error was found so far.
     is_empty: bool,
 }
 
@@ -83,7 +83,7 @@ pub(crate) struct Targets {
     stores: Stores,
     walk: Option<walkdir::IntoIter>,
     objects: Option<Prefix>,
-    /// Whether the folder is `.`, whose name is omitted from the paths.
+    /// Whether the searched folder is `.`, which is omitted from the paths.
     is_here: bool,
     /// The number of symbolic links in folders that were not followed. `None` in a store, where links are never
     /// followed.
@@ -176,7 +176,7 @@ impl Targets {
         let is_folder = metadata.is_dir() && !is_sparse && !is_store;
         if is_folder
             && self.stores != Stores::Folders
-            && let Some(table) = table_of(&path)
+            && let Some(table) = find_table(&path)
         {
             return Some(Ok(Target::given(table)));
         }
@@ -230,7 +230,7 @@ impl Targets {
         let is_folder = entry.file_type().is_dir();
         let is_sparse = is_folder && is_sparse(entry.path());
         let is_store = is_folder && !is_sparse && is_wanted && self.is_store(entry.path());
-        // The chunk files of a sparse frame are a part of one target.
+        // A sparse frame is one target with its chunk files, and a store may be one with its files.
         if is_sparse || is_store && self.stores == Stores::Whole {
             self.walk.as_mut()?.skip_current_dir();
         }
@@ -242,8 +242,8 @@ impl Targets {
         })
     }
 
-    /// The next object below a URL, if it is to be visited. Each object costs a request, so it needs a Blosc2
-    /// extension, or one of --ext.
+    /// The next object below a URL, if it is to be visited. Each object costs a request, so only those with a Blosc2
+    /// extension, or one of --ext, are visited.
     fn next_object(&mut self) -> Option<Found> {
         let object = |path: PathBuf, depth, is_sparse| {
             Some(Ok(Target { path, inside: Inside::Url(None), depth, is_sparse, is_store: false }))
@@ -252,7 +252,7 @@ impl Targets {
         let Some(path) = prefix.objects.next() else {
             let Prefix { url, is_empty, .. } = self.objects.take()?;
             return match (is_empty, ends_with_slash(&url)) {
-                // Nothing is below it, so the URL is read as that of an object.
+                // Nothing is below the URL, so it must name an object.
                 (true, false) => object(url, 0, false),
                 (true, true) => {
                     let problem = Problem::new("io", "there is no object below it");
@@ -277,7 +277,7 @@ impl Targets {
         } else {
             self.search.wants(&path)
         };
-        // The object of a sparse frame can be the URL itself.
+        // A sparse frame can be at the URL itself, with no component below it.
         let depth = path.strip_prefix(&prefix.url).map_or(1, |name| name.components().count().max(1));
         if is_wanted { object(path, depth, is_sparse) } else { None }
     }

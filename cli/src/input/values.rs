@@ -47,7 +47,7 @@ impl<T: TryFrom<i128>> FromStr for Numbers<T> {
     }
 }
 
-/// A parser that accepts any text. Completions offer the texts in it.
+/// A parser that accepts any text, with the texts that completions offer.
 #[derive(Clone)]
 pub(crate) struct Offered(pub(crate) Vec<&'static str>);
 

@@ -73,11 +73,11 @@ impl<'s> View<'s> {
 
     /// The size of all items, if it is known. For a frame without an array, the size of its chunks.
     pub(crate) fn nbytes(self) -> Option<i64> {
-        self.nbytes_of(self.array.and_then(parsed_dtype).as_ref())
+        self.nbytes_with(self.array.and_then(parsed_dtype).as_ref())
     }
 
     /// `nbytes` for a caller that has already parsed the dtype.
-    pub(crate) fn nbytes_of(self, dtype: Option<&Dtype>) -> Option<i64> {
+    pub(crate) fn nbytes_with(self, dtype: Option<&Dtype>) -> Option<i64> {
         match self.array.zip(self.itemsize(dtype)) {
             Some((array, itemsize)) => nbytes(array.shape(), itemsize).filter(|_| !self.has_wrong_sizes()),
             None => self.stored_nbytes(),
@@ -101,13 +101,13 @@ impl<'s> View<'s> {
         Some((self.stored_nbytes()?.into(), self.cbytes()?.into()))
     }
 
-    /// Whether findings make the sizes uncertain. Sums leave such a frame out, because one damaged number would dominate
+    /// Whether findings make the sizes uncertain. Sums omit such a frame, because one damaged number would dominate
     /// them.
     fn has_wrong_sizes(self) -> bool {
         self.findings.iter().any(|finding| finding.code().makes_sizes_uncertain())
     }
 
-    /// The number of chunks. If chunks differ in length, only the chunk index has it.
+    /// The number of chunks. If chunks differ in length, only the chunk index has this number.
     pub(crate) fn nchunks(self) -> Option<u64> {
         self.header.nchunks().or(self.counts.map(|counts| counts.total()))
     }
@@ -118,9 +118,9 @@ impl<'s> View<'s> {
     }
 }
 
-/// The size of all items, if it fits.
+/// The size of all items, if it fits an `i64`.
 fn nbytes(shape: &[i64], itemsize: i64) -> Option<i64> {
-    // First, because the product of the other dimensions may overflow.
+    // Checked first, because the product of the other dimensions may overflow.
     if shape.contains(&0) {
         return Some(0);
     }

@@ -24,7 +24,7 @@ use crate::remote;
 pub(crate) enum CountChunks {
     #[default]
     Never,
-    /// Frames without an array, if their header does not have the number of chunks.
+    /// Frames without an array, if their header does not record the number of chunks.
     IfUnknown,
     Always,
 }
@@ -70,11 +70,11 @@ impl Visit<'_> {
                 _ => {}
             };
         }
-        // The structure of a sparse frame or a .b2z file says where the frames are.
+        // The structure of a sparse frame or a .b2z file shows where the frames are, so it is not scanned.
         if self.scan && !target.is_sparse && (!target.is_named_zip() || is_without_directory(&target.path)) {
             return scan_file(target, location, receive);
         }
-        // As a frame first, which most files are.
+        // The file is read as a frame first, because most files are frames.
         let problem = match self.visit_file(location, receive) {
             Ok(()) => return,
             Err(problem) => problem,
@@ -126,7 +126,8 @@ impl Visit<'_> {
         self.depth.is_some_and(|depth| depth >= CheckDepth::ChunkData)
     }
 
-    /// Visits a frame that no writer can be changing. `damage` is a finding about its bytes as a zip member.
+    /// Visits an open frame, which is read once even if a writer changes it. `damage` is a finding about its bytes as a
+    /// zip member.
     fn visit_frame<R: Read + Seek>(
         self,
         location: Location<'_>,
@@ -210,7 +211,7 @@ impl Visit<'_> {
         Self: 'c,
     {
         Check::new(depth).on_progress(move |chunks| {
-            // 0 while the chunk index is read.
+            // `chunks` is 0 while the chunk index is read.
             self.on_chunk.filter(|_| chunks > 0).inspect(|on_chunk| on_chunk());
             ControlFlow::Continue(())
         })
@@ -306,7 +307,8 @@ pub(crate) fn is_passed_over(target: &Target, problem: &Problem) -> bool {
     is_other && !target.is_given() && !target.is_named_blosc2() && !is_unwritten()
 }
 
-/// Whether a zip file has no directory that can be read: it is at the end of the file, and has a limit.
+/// Whether the directory of a zip file cannot be read: it is at the end of the file, which may be missing, or it
+/// exceeds a limit.
 fn is_without_directory(path: &Path) -> bool {
     path.is_file() && File::open(path).is_ok_and(|mut file| zip_members(&mut file).is_err())
 }
@@ -367,7 +369,7 @@ fn scan_file(target: &Target, location: Location<'_>, receive: &mut ReceiveView<
             visit.emit(location, &frame, &frame.check_header(), None, receive);
         }
     }
-    // The name promises a frame, so the reason why there is none is a failure.
+    // The extension promises a frame, so a file without one is a failure.
     if found == 0
         && target.is_named_blosc2()
         && let Err(error) = Frame::open(&target.path)

@@ -14,7 +14,7 @@ use serde::Serialize;
 use super::json::add_line;
 use super::record::FilterNames;
 use super::table::{Columns, Side};
-use crate::input::{Failure, Inside, Location, Reader, bytes_of};
+use crate::input::{Failure, Inside, Location, Reader, path_hex};
 use crate::pool::PassPart;
 use crate::problem::Problem;
 use crate::terminal::width;
@@ -282,7 +282,7 @@ impl ListedFrame<'_> {
             chunk: entry.number,
             coordinate: self.coordinate(entry.number),
             file: file.as_deref().map(|file| file.to_string_lossy().into_owned()),
-            file_bytes: file.as_deref().and_then(bytes_of),
+            file_bytes: file.as_deref().and_then(path_hex),
             file_name: entry.file_name(),
             offset,
             cbytes: found.map(|found| found.cbytes),

@@ -29,7 +29,7 @@ impl Display for Page<'_> {
         let View { location, header, array, kind, .. } = self.view;
         write_location(f, location, self.with_path)?;
         writeln!(f, "type    : {kind}")?;
-        if let Some(array) = location.index_of() {
+        if let Some(array) = location.indexed_array() {
             writeln!(f, "index of: {}", text::clean(array))?;
         }
         if let Some(array) = array {

@@ -56,7 +56,7 @@ impl Serialize for Record<'_> {
         record.serialize_entry("offset", &view.offset)?;
         record.serialize_entry("container", view.container())?;
         record.serialize_entry("kind", &view.kind)?;
-        write_some(&mut record, "index_of", location.index_of())?;
+        write_some(&mut record, "index_of", location.indexed_array())?;
         write_some(&mut record, "packed_tensor", PackedTensor::of(*view))?;
         record.serialize_entry("metalayer", &array.map(|array| array.metalayer().name()))?;
         write_meta(&mut record, array.map(Array::meta))?;
@@ -99,7 +99,7 @@ impl<'f> Record<'f> {
         record.serialize_entry("dtype_name", &name)?;
         record.serialize_entry("itemsize", &view.itemsize(dtype.as_ref()))?;
         record.serialize_entry("typesize", &view.header.typesize)?;
-        record.serialize_entry("nbytes", &view.array.and_then(|_| view.nbytes_of(dtype.as_ref())))?;
+        record.serialize_entry("nbytes", &view.array.and_then(|_| view.nbytes_with(dtype.as_ref())))?;
         record.serialize_entry("stored_nbytes", &view.stored_nbytes())?;
         record.serialize_entry("cbytes", &view.cbytes())?;
         record.serialize_entry("cratio", &view.compressed().and_then(ratio))?;

@@ -166,7 +166,7 @@ impl Row {
     /// The end of a line: the kind, the indexed array, and the codes of errors.
     fn end(&self) -> String {
         let kind = self.kind.map(|kind| format!("  {kind}"));
-        let index = self.address.location().index_of();
+        let index = self.address.location().indexed_array();
         let index = index.map(|array| format!("  index of {}", text::clean(array)));
         let kind = [kind, index].into_iter().flatten().collect::<String>();
         if self.errors.is_empty() { kind } else { format!("{kind}  {RED}{}{RED:#}", self.errors) }

@@ -5,7 +5,7 @@ use std::path::Path;
 use b2nd_frame::{Finding, FindingCode, ObjectKind, Store, Trailer};
 use serde::{Deserialize, Serialize};
 
-use crate::input::{Address, Inside, Location, Target, View, Visit, store_of_files, table_of, visit_files};
+use crate::input::{Address, Inside, Location, Target, View, Visit, find_table, store_of_files, visit_files};
 use crate::names::{is_named_blosc2, name_in};
 
 /// A store, or a table in one.
@@ -179,7 +179,7 @@ fn elsewhere(key: &String) -> Finding {
 pub(crate) fn table_at(target: &Target) -> Option<StoreRecord> {
     let name = match &target.inside {
         Inside::Whole if !target.is_sparse && !target.is_store => {
-            return table_at(&Target::given(table_of(&target.path)?));
+            return table_at(&Target::given(find_table(&target.path)?));
         }
         // A member with a Blosc2 extension is not a table, so the store need not be opened.
         Inside::Member(name) | Inside::Url(Some(name)) if !is_named_blosc2(Path::new(name)) => name,

@@ -7,21 +7,22 @@ use futures_util::StreamExt;
 use object_store::client::{HttpError, HttpErrorKind, HttpResponse};
 use reqwest::StatusCode;
 
-/// The most bytes read of the answer to a failed request. Object stores send some 400.
+/// The maximum number of bytes to read of the answer to a failed request. Object stores send about 400.
 const MAX_REFUSAL: usize = 16 << 10;
 
-/// The most bytes of an answer without a range: a page of a listing, or credentials. The longest page of any store,
-/// 5000 keys of 1024 characters, is shorter.
+/// The maximum length of the answer to a request without a range: a page of a listing, or credentials. The longest page
+/// of any store, 5000 keys of 1024 characters, is shorter.
 const MAX_PAGE: usize = 16 << 20;
 
-/// The most bytes of a value in such an answer: between two tags, or in quotes. A key has at most 1024 characters, and
-/// a token for the next page a few more. `object_store` panics if a token does not fit a URL of 64 KiB, with escapes.
+/// The maximum length of a value in such an answer, between two tags or in quotes. A key has at most 1024 characters, a
+/// token for the next page a few more. `object_store` panics if an escaped token does not fit a URL of 64 KiB.
 const MAX_VALUE: usize = 16 << 10;
 
-/// The bytes in which the `<?` of an XML declaration begins: it is at byte 0, or at byte 3 after a byte order mark.
+/// The `<?` of an XML declaration begins before this offset: at byte 0, or at byte 3 after a byte order mark.
 const FIRST_TAG: usize = 4;
 
-/// The most characters of an error's code, so no other text is printed as a code. The longest code of S3 has 51.
+/// The maximum length of an error code, so that no other text is printed as a code. The longest code of S3 has 51
+/// characters.
 const MAX_CODE: usize = 64;
 
 /// An answer that is not a success.
@@ -37,7 +38,7 @@ pub(super) struct Refusal {
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Redirect {
     None,
-    /// To an unnamed place: the bucket is in another region.
+    /// Without a location: the bucket is in another region.
     Unnamed,
     /// To another server, or beyond the limit of redirects.
     TooFar,
@@ -51,16 +52,17 @@ impl fmt::Display for Refusal {
 
 impl Error for Refusal {}
 
-/// Why a request cannot be used, whatever its status.
+/// Why a request has no usable answer, whatever the status.
 #[derive(Debug)]
 pub(super) enum Unusable {
     /// An answer, or a value in it, is longer than its limit.
     TooLong { what: &'static str, max: usize },
-    /// A page has a comment or the like.
+    /// A page contains an XML comment or instruction.
     Comment,
-    /// A request for a range has the whole object as its answer.
+    /// The server answers a range request with the whole object.
     WholeObject,
-    /// Without credentials, `object_store` looks for those of a machine at Amazon, Google or Microsoft: there are none.
+    /// No credentials are set. `object_store` then asks for those of a machine at Amazon, Google or Microsoft, but
+    /// there are none.
     NoCredentials,
 }
 
@@ -71,7 +73,7 @@ impl fmt::Display for Unusable {
                 write!(f, "the server sent {what} of more than {max} bytes, which no object store does")
             }
             Self::Comment => f.write_str(
-                "the server sent a page with comments or instructions, as web pages have, and object stores have not",
+                "the server sent a page with comments or instructions, like a web page; object stores send none",
             ),
             Self::WholeObject => f.write_str("the server ignores byte ranges"),
             Self::NoCredentials => f.write_str("there are no credentials"),
@@ -99,7 +101,7 @@ pub(super) async fn whole(answer: HttpResponse) -> Result<HttpResponse, HttpErro
     if start.has_more {
         return too_long("a page", MAX_PAGE);
     }
-    // Comments and the like would hide the length of a value, as the parser joins what is around them.
+    // Comments and instructions would hide the length of a value, because the parser joins the text around them.
     let after_first = start.bytes.get(FIRST_TAG..).unwrap_or_default();
     if start.bytes.windows(2).any(|pair| pair == b"<!") || after_first.windows(2).any(|pair| pair == b"<?") {
         return Err(Unusable::Comment.into());
@@ -110,12 +112,13 @@ pub(super) async fn whole(answer: HttpResponse) -> Result<HttpResponse, HttpErro
     Ok(HttpResponse::from_parts(parts, start.bytes.into()))
 }
 
-/// The length of the longest value: a text between two tags of XML, or in quotes of JSON, as credentials are.
+/// The length of the longest value: the text between two tags in XML, or between quotes in JSON, the format of
+/// credentials.
 fn longest_value(page: &[u8]) -> usize {
     let is_json = page.trim_ascii_start().starts_with(b"{");
     let (mut longest, mut start, mut before) = (0, 0, 0);
     for (at, &byte) in page.iter().enumerate() {
-        // In JSON, a quote after a backslash is a part of the value. In XML, any quote of a text is.
+        // In JSON, a quote after a backslash is a part of the value. In XML, every quote is.
         let is_end = if is_json { byte == b'"' && before != b'\\' } else { b"<>".contains(&byte) };
         if is_end {
             longest = longest.max(at - start);
@@ -126,25 +129,25 @@ fn longest_value(page: &[u8]) -> usize {
     longest.max(page.len() - start)
 }
 
-/// The answer with the first bytes of its body.
-pub(super) async fn start_of(answer: HttpResponse) -> HttpResponse {
+/// Cuts the body of an answer to its first bytes.
+pub(super) async fn truncated(answer: HttpResponse) -> HttpResponse {
     let (parts, body) = answer.into_parts();
     let bytes = Start::of(body, MAX_REFUSAL).await.bytes;
     HttpResponse::from_parts(parts, bytes.into())
 }
 
-/// The error for an answer that is not a success. Of the body only the code is kept, and only from the server that was
-/// asked: another one can send any text.
+/// The error for an answer that is not a success. Only the code in the body is kept, and only from the server that was
+/// asked: another server could send any text.
 pub(super) async fn refusal(answer: HttpResponse, redirect: Redirect, is_from_origin: bool) -> HttpError {
     let status = answer.status();
     let start = Start::of(answer.into_body(), MAX_REFUSAL).await;
     let code =
         Some(start.bytes).filter(|_| is_from_origin).and_then(|bytes| code(&bytes)).unwrap_or_default();
-    HttpError::new(kind_of(status), Refusal { status: status.as_u16(), code, redirect })
+    HttpError::new(error_kind(status), Refusal { status: status.as_u16(), code, redirect })
 }
 
-/// The kind of error for a status, by which `object_store` decides whether to retry.
-pub(super) fn kind_of(status: StatusCode) -> HttpErrorKind {
+/// The error kind for a status. `object_store` uses it to decide whether to retry.
+pub(super) fn error_kind(status: StatusCode) -> HttpErrorKind {
     // 408 is a timeout, 429 asks for fewer requests.
     let may_change = status.is_server_error() || matches!(status.as_u16(), 408 | 429);
     if may_change { HttpErrorKind::Request } else { HttpErrorKind::Unknown }

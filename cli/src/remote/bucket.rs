@@ -20,10 +20,10 @@ use crate::problem::Problem;
 use crate::terminal::remark;
 use crate::text;
 
-/// The number of failed requests in a row, each with its retries, after which a server is not asked again.
+/// After this number of failed requests in a row, each with its retries, a server gets no more requests.
 pub(super) const MOST_FAILURES: u32 = 64;
 
-/// The time without an answer after which a server is named on a terminal.
+/// After this time without an answer, a remark at a terminal names the server.
 const SILENCE: Duration = Duration::from_secs(2);
 
 /// The buckets used so far, by URL, so connections are reused.
@@ -33,14 +33,14 @@ static BUCKETS: Mutex<BTreeMap<String, Arc<Bucket>>> = Mutex::new(BTreeMap::new(
 pub(super) struct Bucket {
     pub(super) service: Service,
     pub(super) objects: Box<dyn ObjectStore>,
-    /// Whether it has answered, or the user has been told that it has not.
+    /// Whether the server has answered, or the user has been told that it is slow.
     has_reported: AtomicBool,
     /// The number of failures since the last answer.
     failures: AtomicU32,
 }
 
 impl Bucket {
-    /// The bucket at this URL, always the same one.
+    /// The bucket at this URL. Each call returns the same one.
     fn at(url: &str, service: Service) -> Result<Arc<Self>, Problem> {
         let mut buckets = lock(&BUCKETS);
         if let Some(bucket) = buckets.get(url) {
@@ -56,7 +56,7 @@ impl Bucket {
         runtime()?;
         let objects = service.connect(url).map_err(|error| {
             let message = match service {
-                // No variable has credentials for a web server.
+                // No environment variable sets credentials for a web server.
                 Service::Web => innermost(&error),
                 _ => format!("{}: {}", innermost(&error), service.login()),
             };
@@ -131,7 +131,7 @@ impl ObjectUrl {
             (Key::parse(path), "")
         };
         let key = key.map_err(|error| invalid(format!("not the name of an object: {error}")))?;
-        // The query of a signed URL is valid for one object only, so its server is not kept.
+        // The query of a signed URL is valid for one object only, so its bucket is not kept.
         let bucket = match query {
             "" => Bucket::at(&root, service)?,
             query => Arc::new(Bucket::new(&format!("{root}/?{query}"), service)?),

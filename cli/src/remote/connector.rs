@@ -10,10 +10,10 @@ use object_store::{ClientConfigKey, ClientOptions, Error};
 use reqwest::header::{LOCATION, RANGE};
 use reqwest::{Certificate, Client, Method, NoProxy, Proxy, StatusCode, Url};
 
-use super::answer::{Redirect, Unusable, kind_of, refusal, start_of, whole};
+use super::answer::{Redirect, Unusable, error_kind, refusal, truncated, whole};
 use super::runtime::TIMEOUT;
 
-/// The most redirects of a request.
+/// The maximum number of redirects of a request.
 const MAX_REDIRECTS: u32 = 10;
 
 /// The hosts that give a machine at Amazon, Google or Microsoft its credentials.
@@ -34,7 +34,7 @@ impl HttpConnector for Connector {
     }
 }
 
-/// The time limit of an attempt, half of that of a request: one that hangs is retried once.
+/// The time limit of an attempt: half the time limit of a request, so that an attempt that hangs is retried once.
 fn attempt_limit() -> Duration {
     Duration::from_millis(*TIMEOUT * 500)
 }
@@ -82,7 +82,7 @@ impl HttpService for Connection {
         Self: 'f,
     {
         Box::pin(async {
-            // The limit of the client is that of each redirect.
+            // The client applies its own limit to each redirect anew, so this one limits all of them together.
             let answer = tokio::time::timeout(attempt_limit(), self.answer(request)).await;
             answer.unwrap_or_else(|late| Err(HttpError::new(HttpErrorKind::Timeout, late)))
         })
@@ -99,7 +99,7 @@ impl Connection {
         loop {
             let answer = HttpService::call(&self.client, request.clone()).await;
             let answer = answer.map_err(|error| match error.kind() {
-                // The kind stays, so that `object_store` retries what can be a passing failure.
+                // The kind is kept, so that `object_store` retries failures that may be temporary.
                 kind if is_for_credentials => HttpError::new(kind, Unusable::NoCredentials),
                 _ => error,
             })?;
@@ -111,14 +111,14 @@ impl Connection {
                     (false, _) => whole(answer).await,
                 };
             }
-            // `object_store` uses this method to ask the service of Amazon's machines for a token. It acts on a refusal
-            // only with this variable.
+            // `object_store` uses PUT to ask the metadata service of Amazon's machines for a token. It handles a
+            // refusal only if this variable is set.
             let has_fallback = || std::env::var_os("AWS_IMDSV1_FALLBACK").is_some();
             if request.method() == Method::PUT && (!is_for_credentials || has_fallback()) {
-                return Ok(start_of(answer).await);
+                return Ok(truncated(answer).await);
             }
             if is_for_credentials {
-                return Err(HttpError::new(kind_of(answer.status()), Unusable::NoCredentials));
+                return Err(HttpError::new(error_kind(answer.status()), Unusable::NoCredentials));
             }
             if !answer.status().is_redirection() {
                 return Err(refusal(answer, Redirect::None, is_from_origin).await);
@@ -130,7 +130,7 @@ impl Connection {
             let stays = |target: &Url| asked.as_ref().is_some_and(|url| url.origin() == target.origin());
             let is_allowed = |target: &Url| {
                 redirects < MAX_REDIRECTS
-                    // Another method could have an effect at each server.
+                    // A method other than GET could have an effect at each server.
                     && request.method() == Method::GET
                     && (stays(target) || self.may_leave && ["http", "https"].contains(&target.scheme()))
             };

@@ -12,7 +12,7 @@ use crate::text::shortened;
 /// The code of a missing object. A URL without an object may still be a prefix or a sparse frame.
 pub(super) const MISSING: &str = "missing";
 
-/// The widest message with text of a server.
+/// The maximum width of a message that quotes a server.
 const MAX_QUOTED: usize = 200;
 
 pub(super) const CHANGED: &str = "the object was changed while it was read; try again";
@@ -66,7 +66,7 @@ impl FailedRequest<'_> {
         self.refusal.map_or(&Redirect::None, |refusal| &refusal.redirect)
     }
 
-    /// A reason of more than a status.
+    /// The reason, if something more exact than the status is known.
     fn by_type(&self, service: Service, root: &str) -> Option<(&'static str, String)> {
         // The order matters: the first reasons are more exact than the later ones, and all are more exact than a
         // status.

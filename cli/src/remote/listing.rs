@@ -12,13 +12,13 @@ use super::runtime::{runtime, wait};
 use crate::problem::Problem;
 use crate::text;
 
-/// The most keys in the queue: a page of S3, so the next page is fetched while this one is used.
+/// The maximum number of keys in the queue: one page of S3, so that the next page is fetched while this one is used.
 const QUEUE_LEN: usize = 1000;
 
 /// The URLs of the objects below a prefix, in the order of the store. They are fetched on demand.
 pub(crate) struct Objects {
     prefix: ObjectUrl,
-    /// The queue. `None` marks the end; a queue without it was interrupted.
+    /// The queue. `None` marks the end; a queue that ends without this mark was interrupted.
     keys: mpsc::Receiver<Result<Option<Key>, Error>>,
     /// The number of URLs so far.
     count: u64,

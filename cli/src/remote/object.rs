@@ -15,20 +15,20 @@ use super::runtime::wait;
 use crate::names::ends_with_slash;
 use crate::problem::Problem;
 
-/// The number of bytes of the first request. All headers of 348 real frames fit; the longest has 3144 bytes.
+/// The length of the first request. All headers of 348 real frames fit; the longest has 3144 bytes.
 const FIRST_LEN: u64 = 4096;
 
-/// The least number of bytes of a later request. A round trip takes longer than sending them. The chunk index is before
-/// the trailer, so a single request at the end of an object mostly covers both.
+/// The minimum length of a later request. A round trip takes longer than sending these bytes. The chunk index precedes
+/// the trailer, so one request at the end of an object usually covers both.
 const MIN_LEN: u64 = 16 << 10;
 
-/// The most bytes of a request. Sequential requests double up to this number.
+/// The maximum length of a request that reads ahead. Sequential requests double in length up to this limit.
 const MAX_LEN: u64 = 1 << 20;
 
-/// The most requests side by side.
+/// The maximum number of requests side by side.
 const MOST_REQUESTS: usize = 64;
 
-/// The most bytes of a request beside others: servers limit the speed of a connection.
+/// The maximum length of one of these requests: servers limit the speed of a connection.
 const MOST_AT_ONCE: u64 = 1 << 22;
 
 /// Bytes of an object, and their offset.
@@ -65,7 +65,7 @@ pub(crate) struct Object {
     len: u64,
     /// The `ETag`, if the server sends one. A changed object is an error.
     tag: Option<String>,
-    /// Its first bytes, kept because a check reads them twice.
+    /// The first bytes of the object, kept because a check reads them twice.
     head: Window,
     last: Window,
     position: u64,
@@ -75,8 +75,8 @@ fn is_missing(problem: &Problem) -> bool {
     problem.code == MISSING
 }
 
-/// Opens an object with one request for its first bytes. A URL that ends with a slash, or is missing, may be a sparse
-/// frame.
+/// Opens an object with one request for its first bytes. A URL that ends with a slash, or has no object, may be a
+/// sparse frame.
 pub(crate) fn open(url: &Path) -> Result<Object, Problem> {
     let object = ObjectUrl::parse(url)?;
     let sparse = object.index_of_sparse_frame();
@@ -118,7 +118,7 @@ impl Object {
         Ok(Window { start, bytes: answer.bytes })
     }
 
-    /// Requests byte ranges side by side: of the object, or of the object with this name beside it.
+    /// Requests byte ranges side by side. Each is from this object, or from the named object in the same folder.
     pub(crate) fn fetch_all(&self, ranges: &[(Option<String>, Range<u64>)]) -> Result<Vec<Vec<u8>>, Problem> {
         let parts: Vec<_> = self.url.key.parts().collect();
         let folder = parts.strip_suffix(&[SPARSE_INDEX.into()]);
@@ -142,7 +142,8 @@ impl Object {
             }
         };
         let requests = ranges.iter().enumerate().flat_map(|(number, (file, range))| {
-            // A chunk file can end before the range, and a part behind its end would be an error.
+            // The range of a chunk file is not split: the file can end before it, and a request beyond the end is an
+            // error.
             let length = if file.is_none() { MOST_AT_ONCE } else { u64::MAX };
             let starts = range.clone().step_by(usize::try_from(length).unwrap_or(usize::MAX));
             starts.map(move |start| (number, file, start..start.saturating_add(length).min(range.end)))
@@ -188,7 +189,8 @@ impl Object {
         };
         let (answer, expected) = match request.await {
             Ok(answer) => answer,
-            // An empty object has no range at all, and a chunk file can end before the range: an error, but no bytes.
+            // This status means that the bytes end before the range: the object is empty, or the chunk file is too
+            // short. So the answer is no bytes, not a failure.
             Err(error)
                 if (start == 0 || *key != self.url.key)
                     && FailedRequest::from(&error).status() == Some(416) =>
@@ -213,7 +215,7 @@ impl Read for Object {
             return Ok(0);
         }
         if self.head.from(position).is_none() && self.last.from(position).is_none() {
-            // Only sequential reads will need much more of the object.
+            // Only sequential reads will need many more bytes of the object.
             let goes_on = position == self.last.end();
             let ahead =
                 if goes_on { (2 * self.last.bytes.len() as u64).clamp(MIN_LEN, MAX_LEN) } else { MIN_LEN };

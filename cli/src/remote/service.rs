@@ -23,7 +23,7 @@ pub(super) enum Service {
 impl Service {
     pub(super) const fn of(scheme: &str) -> Option<Self> {
         Some(match scheme.as_bytes() {
-            // Some names are those of Hadoop and fsspec.
+            // Some of these schemes come from Hadoop and fsspec.
             b"s3" | b"s3a" => Self::S3,
             b"gs" => Self::Google,
             b"az" | b"azure" | b"abfs" | b"abfss" | b"adl" => Self::Azure,
@@ -73,7 +73,7 @@ impl Service {
     /// The bucket or server at a URL, with the settings of the environment and the time limit of a request.
     pub(super) fn connect(self, url: &str) -> Result<Box<dyn ObjectStore>, Error> {
         let retry = RetryConfig { retry_timeout: Duration::from_secs(*TIMEOUT), ..RetryConfig::default() };
-        // Requests to the web have no credentials.
+        // Requests to the web have no credentials, so redirects to other servers are safe.
         let connector = Connector { may_leave: self == Self::Web };
         // TLS is optional only for an endpoint that the user has set.
         let (is_without_tls, allowed) = (ClientConfigKey::AllowHttp, "true");

@@ -23,8 +23,8 @@ pub(crate) fn severity_style(severity: Severity) -> Style {
 /// The style of secondary text: labels, offsets, types.
 pub(crate) const DIM: Style = Style::new().dimmed();
 
-/// Buffered standard output for styled text. Where styles are removed, that is done before the buffer: otherwise each
-/// piece of text between two styles would be a write of its own.
+/// Buffered standard output for styled text. If styles are removed, this happens before the buffer; otherwise each
+/// piece of text between two styles would be a separate write.
 pub(crate) fn buffered_stdout() -> Box<dyn Write> {
     let styled = anstream::stdout();
     if styled.current_choice() == ColorChoice::Never {
@@ -56,7 +56,7 @@ pub(crate) fn width(stream: &impl IsTerminal) -> Option<usize> {
 }
 
 /// The text in lines that fit the width, broken between words. `indent` begins all lines but the first one. Without a
-/// width it stays one line, which a program can read.
+/// width, the text stays on one line, which a program can read.
 pub(crate) fn wrapped(text: &str, width: Option<usize>, indent: &str) -> String {
     let Some(width) = width else { return text.into() };
     // Words stay whole, so that a path can be copied.

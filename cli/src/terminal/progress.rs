@@ -17,7 +17,7 @@ use super::messages::complain;
 /// The time before progress is shown.
 const LONG: Duration = Duration::from_secs(1);
 
-/// Whether standard output is a pipe. Where that is unknown, it is assumed.
+/// Whether standard output is a pipe. On systems where this is unknown, a pipe is assumed.
 fn is_piped() -> bool {
     #[cfg(unix)]
     {
@@ -60,7 +60,8 @@ impl Progress {
     }
 
     fn new(is_silent: bool, template: &'static str, all: Option<u64>) -> Self {
-        // Output on the same terminal would run into the progress, also that of a pipe's reader, such as `head`.
+        // Output on the same terminal would mix with the progress line. The reader of a pipe, such as `head`, may also
+        // print there.
         let is_free = is_silent || !io::stdout().is_terminal() && !is_piped();
         let start = (is_free && io::stderr().is_terminal()).then(Instant::now);
         Self { start, template, all, bar: None }
