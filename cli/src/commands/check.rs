@@ -88,9 +88,7 @@ fn code() -> impl TypedValueParser<Value = FindingCode> {
     let names = FindingCode::ALL.iter().map(|code| code.name());
     Offered(names.collect()).try_map(|name| {
         let code = name.parse::<FindingCode>();
-        code.map_err(|error| {
-            format!("{error}; `b2nd explain` lists the codes, of which those of failures are not findings")
-        })
+        code.map_err(|error| format!("{error}; `b2nd explain` lists the codes; failures are not findings"))
     })
 }
 

@@ -234,7 +234,8 @@ impl Conversions<'_> {
     /// Appends to an existing array.
     fn append(&self, axis: usize, from: &Address, to: &Path) -> Result<Made, Problem> {
         if !to.exists() {
-            let message = "no such array: --append needs an existing one; without it, `b2nd convert` makes a new one";
+            let message =
+                "no such array: --append needs an existing one; without it, `b2nd convert` makes a new one";
             return Err(Problem::new("invalid-input", message).at(to));
         }
         let (mut source, selected) = self.open(from)?;

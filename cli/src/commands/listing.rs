@@ -35,8 +35,8 @@ pub(super) struct Options {
     /// Print a JSON object for each array or failure, one per line
     #[arg(long)]
     pub(super) json: bool,
-    /// Print totals: sizes, in all and by codec and dtype; the numbers of frames by kind, of arrays by codec, layout,
-    /// dtype, rank, shape and chunk shape, and of failures by code
+    /// Print totals: sizes (overall, by codec, by dtype) and counts (frames by kind; arrays by codec, layout, dtype,
+    /// rank, shape and chunk shape; failures by code)
     #[arg(long)]
     pub(super) summary: bool,
     /// Show the ratio, codec and level, and read the chunk index to show how many of the chunks are stored

@@ -16,11 +16,11 @@ use crate::text;
 /// The fields of a record that a change can affect.
 const FIELDS: [&str; 7] = ["shape", "blocks", "dtype", "layout", "container", "header_len", "frame_len"];
 
-/// A frame before and after.
+/// A frame before and after a change.
 pub(crate) struct Change {
     pub(crate) before: Frame<()>,
     pub(crate) after: Frame<()>,
-    /// The names of vlmetalayers, and what was done.
+    /// The names of changed vlmetalayers, each with `set` or `removed`.
     pub(crate) layers: Vec<(String, &'static str)>,
 }
 
@@ -53,7 +53,7 @@ pub(crate) fn failure(path: &Path, problem: impl Into<Problem>) -> Failure {
     Location::of(path).failure(problem)
 }
 
-/// The problem of a TO at which something is already.
+/// The problem that TO already exists.
 pub(crate) fn exists() -> Problem {
     Problem::new("exists", "already exists; TO must be a new path")
 }
@@ -64,7 +64,7 @@ pub(crate) fn of_either(from: &Address, to: &Path, problem: impl Into<Problem>) 
     if problem.code == "exists" {
         return Location::of(to).failure(exists());
     }
-    // A problem of TO names a path there. All others are about FROM.
+    // A problem of TO names a file outside FROM. All others are about FROM.
     let is_of_to = problem.file.as_ref().is_some_and(|file| !file.0.starts_with(&from.path));
     if is_of_to { Location::of(to).failure(problem) } else { from.location().failure(problem) }
 }

@@ -141,7 +141,7 @@ impl Checked {
         let mut counted: Vec<_> = counted
             .map(|(Explanation { code, severity, .. }, count)| CountedCode { code, severity, count })
             .collect();
-        // The severities are in the order of their names, and the sort is stable.
+        // Severities sort by name: error, failure, warning. The sort is stable.
         counted.sort_by_key(|counted| (counted.severity, Reverse(counted.count)));
         counted
     }
@@ -154,7 +154,7 @@ impl Checked {
         if rows.is_empty() {
             return String::new();
         }
-        // The empty line of `table` is for tables below another text.
+        // `table` begins with an empty line, for tables below other text.
         table(&["COUNT", "SEVERITY", "CODE"], &rows).trim_start().to_owned() + "\n"
     }
 }
@@ -166,7 +166,7 @@ struct CheckedRecord<'c> {
     codes: Vec<CountedCode>,
 }
 
-/// A code with the number of its frames.
+/// A code, and the number of frames with it.
 #[derive(Serialize)]
 struct CountedCode {
     code: &'static str,

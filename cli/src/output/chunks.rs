@@ -27,21 +27,21 @@ struct ChunkRecord<'c> {
     location: Location<'c>,
     chunk: u64,
     coordinate: Option<Vec<u64>>,
-    /// The file that has the chunk; `None` if there is nothing to read, or it is in the compressed data of a store.
+    /// The file that contains the chunk; `None` if the chunk has no bytes, or is in the compressed data of a store.
     file: Option<String>,
     /// The bytes of `file` in hexadecimal, if it is not UTF-8.
     #[serde(skip_serializing_if = "Option::is_none")]
     file_bytes: Option<String>,
-    /// The name of its own file, in a sparse frame.
+    /// The name of the chunk's own file, in a sparse frame.
     #[serde(skip)]
     file_name: Option<String>,
-    /// Where it begins in that file.
+    /// The offset of the chunk in `file`.
     offset: Option<u64>,
     cbytes: Option<usize>,
     nbytes: Option<u64>,
     kind: &'static str,
     typesize: Option<u8>,
-    /// `None` too if blocks have different sizes.
+    /// Also `None` if blocks differ in size.
     blocksize: Option<usize>,
     /// `None`, like the filters, if the chunk is not compressed.
     codec: Option<String>,
@@ -78,7 +78,7 @@ impl ChunkRecord<'_> {
     }
 }
 
-/// Lines are passed on when they have this many bytes.
+/// Lines are passed on when they exceed this number of bytes.
 const LINES_LEN: usize = 1 << 16;
 
 /// A piece of output.
@@ -120,7 +120,7 @@ pub(crate) struct WantedChunks {
 /// The pieces of output of some chunks, and their counts.
 type Listed = (Vec<Piece>, ChunkTotals);
 
-/// Lists chunks, and passes the lines on when they are many.
+/// Lists chunks, and passes the lines on when there are many.
 pub(crate) struct ChunkList<'p> {
     wanted: WantedChunks,
     pass: &'p mut PassPart<'p, Listed>,
@@ -258,7 +258,7 @@ impl ListedFrame<'_> {
         let corner = self.coordinate(last).map_or(String::new(), |corner| Tuple(&corner).to_string());
         let end = self.header.frame_len.saturating_add(self.start.unwrap_or_default());
         let place = if self.header.is_sparse() { "00000000.chunk".into() } else { end.to_string() };
-        // A stored chunk is longer than its data by less than 64 bytes, the length of two headers.
+        // A stored chunk exceeds its data by less than 64 bytes, the length of two headers.
         let longest = (u64::from(self.header.chunksize.max(0).unsigned_abs()) + 64).to_string();
         // Kinds wider than `stored` need no room: only stored chunks have a codec, the column after the kind.
         columns.fit(&[&last.to_string(), &corner, &place, &longest, &longest, "stored", ""]);

@@ -20,12 +20,12 @@ pub(crate) struct Explanation {
     remedy: Option<&'static str>,
 }
 
-/// A failure that is not a finding.
+/// The failures that are not findings.
 const FAILURES: [Explanation; 18] = [
     failure(
         "io",
-        "A file or folder cannot be read or written. Most messages are the operating system's.",
-        "It does not exist, belongs to somebody else, or is on a disk or network that fails.",
+        "A file or folder cannot be read or written. Most messages come from the operating system.",
+        "The path does not exist, belongs to another user, or is on a failing disk or network.",
         "Check the path and its permissions.",
     ),
     failure(
@@ -37,7 +37,7 @@ const FAILURES: [Explanation; 18] = [
     failure(
         "malformed",
         "The bytes are not a valid frame or metalayer. The message says where and why.",
-        "They are cut off or damaged, or are something else.",
+        "The bytes are cut off or damaged, or have another format.",
         "`b2nd dump` shows the first wrong byte.",
     ),
     failure(
@@ -67,12 +67,12 @@ const FAILURES: [Explanation; 18] = [
     failure(
         "unsupported",
         "This program cannot do this with this file. Nothing was written.",
-        "The chunks need a plugin of Blosc2, the items are Python objects or elsewhere, or the frame has no array.",
+        "The chunks need a Blosc2 plugin, the items are Python objects or elsewhere, or the frame has no array.",
         "Use another program, such as python-blosc2.",
     ),
     failure(
         "too-large",
-        "More is needed than memory, a limit of this program, or the format allows. Nothing was written.",
+        "The input exceeds the memory, or a limit of this program or the format. Nothing was written.",
         "The array or the slice is large, or a few damaged bytes claim that it is.",
         "Ask for a smaller slice. If the file should be small, check it: `b2nd check --data`.",
     ),
@@ -91,14 +91,14 @@ const FAILURES: [Explanation; 18] = [
     failure(
         "exists",
         "The path of the new file already exists.",
-        "Another file has the name.",
+        "Another file has this name.",
         "Give another path.",
     ),
     failure(
         "stopped",
         "The command was interrupted. An unfinished new file was removed.",
         "Ctrl-C, or a signal that terminates the process.",
-        "Start it again.",
+        "Start the command again.",
     ),
     failure(
         "missing",
@@ -164,7 +164,7 @@ impl Explanation {
     pub(crate) fn page(&self) -> String {
         let mended = match self.remedy {
             Some(command) => format!("    Mended by: b2nd {command}\n"),
-            // These failures are not findings: no command changes what they are about.
+            // A failure is not a finding in a file, so no command can mend it.
             None if self.severity == "failure" => String::new(),
             None => "    Mended by: no command\n".into(),
         };
@@ -186,7 +186,7 @@ impl Display for Explanation {
         let Self { code, severity, meaning, cause, advice, remedy: _ } = self;
         let style = if *severity == "warning" { YELLOW } else { RED };
         writeln!(f, "{BOLD}{code}{BOLD:#} ({style}{severity}{style:#})")?;
-        // Text is hard to read in lines as wide as a wide terminal.
+        // Very wide lines are hard to read.
         let options = textwrap::Options::new(textwrap::termwidth().min(80));
         let options = options.initial_indent("    ").subsequent_indent("    ");
         // Names such as C-Blosc2 stay whole.

@@ -13,7 +13,7 @@ use crate::text::is_unsafe;
 /// The version of the schema. It increases if a field changes its meaning or is removed; new fields do not change it.
 const SCHEMA: u8 = 1;
 
-/// A printed object. Lines are filtered, split and mixed, so each has the version.
+/// A printed object. Each line has the version, because users filter, split and mix lines.
 #[derive(Serialize)]
 struct Versioned<'v, T> {
     schema: u8,
@@ -26,8 +26,8 @@ struct Escaped;
 
 impl Formatter for Escaped {
     fn write_string_fragment<W: ?Sized + Write>(&mut self, writer: &mut W, text: &str) -> io::Result<()> {
-        // Most text is ASCII, in which serde_json has escaped every control character except DEL. The search below
-        // would take a third of the time of a listing.
+        // Most text is ASCII, in which serde_json has escaped every control character except DEL. For such text, the
+        // search below would take a third of the time of a listing.
         if text.bytes().max() < Some(b'\x7f') {
             return writer.write_all(text.as_bytes());
         }

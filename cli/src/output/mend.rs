@@ -12,13 +12,13 @@ use crate::input::{Address, Inside, Location};
 use crate::names::is_named_blosc2;
 use crate::text::{count, short};
 
-/// The command that mends the findings of a frame; `None` if there is none, or if the new file that it would write is
-/// there already: the frame was probably mended before. A rewrite is returned only if its preview succeeds. A salvage
-/// is previewed as far as the depth of the check goes.
+/// The command that mends the findings of a frame; `None` if no command does, or if its new file already exists,
+/// because the frame was probably mended before. A rewrite is returned only if its preview succeeds. A salvage is
+/// previewed only as deep as the check went.
 pub(crate) fn command(location: Location<'_>, findings: &[Finding], depth: CheckDepth) -> Option<String> {
     let path = location.path;
     let has = |remedy| findings.iter().any(|finding| finding.code().remedy() == Some(remedy));
-    // The rest of a file that has lost its start can be whole.
+    // A file that has lost its start can be undamaged otherwise.
     let has_lost_start = findings.iter().any(|finding| finding.code() == FindingCode::NotAFrame);
     // A rewrite would refuse a damaged frame.
     if has(Remedy::Salvage) || has_lost_start && is_named_blosc2(path) {
@@ -35,8 +35,8 @@ pub(crate) fn command(location: Location<'_>, findings: &[Finding], depth: Check
     if has(Remedy::Rewrite) { rewrite(path) } else { None }
 }
 
-/// A salvage into a new file: beside the damaged one, or for a frame inside a file in the current folder. The rest of the
-/// line, a shell comment, lists the losses.
+/// A salvage into a new file beside the damaged one; for a frame inside a file, in the current folder. A shell comment
+/// at the end of the line lists the losses.
 fn salvage(location: Location<'_>, findings: &[Finding], depth: CheckDepth) -> Option<String> {
     let path = location.path;
     let to = match location.inside {
@@ -64,12 +64,12 @@ fn salvage(location: Location<'_>, findings: &[Finding], depth: CheckDepth) -> O
         Ok(None) => return Some(format!("{command}  # --dry-run tells what is lost")),
         Err(error) => {
             return match error.kind() {
-                // A file with a wrong shape has other chunks than it should.
+                // If the shape is wrong, the chunks in the file are not those that the shape requires.
                 ErrorKind::OrderUnknown if has_wrong_sizes => None,
                 ErrorKind::OrderUnknown => Some(format!(
                     "{command} --assume-order  # without a chunk index, chunks can get wrong positions"
                 )),
-                // Only the user knows the right value: run unchanged, the command fails.
+                // Only the user knows the right value. Until it is filled in, the command fails.
                 ErrorKind::ArrayUnknown if location.inside != Inside::Whole => None,
                 ErrorKind::ArrayUnknown => wrong_entry(path).map(|option| format!("{command} {option}")),
                 _ => None,
@@ -84,8 +84,8 @@ fn salvage(location: Location<'_>, findings: &[Finding], depth: CheckDepth) -> O
     })
 }
 
-/// The report of a salvage. A preview decompresses all chunks, which only a check of the data does anyway; for other
-/// checks, the array and the places of its chunks must be found.
+/// The report of a salvage; `None` unless the check reads the data, because a preview decompresses all chunks. For
+/// other checks, only the array and the places of its chunks must be found.
 fn preview<R: Read + Seek>(
     salvage: Salvage<'_, R>,
     depth: CheckDepth,
@@ -93,7 +93,7 @@ fn preview<R: Read + Seek>(
     if depth < CheckDepth::ChunkData { salvage.locate().map(|()| None) } else { salvage.preview().map(Some) }
 }
 
-/// The option of `b2nd salvage` for the entry of the metalayer that is invalid.
+/// The option of `b2nd salvage` for the invalid entry of the metalayer.
 fn wrong_entry(path: &Path) -> Option<&'static str> {
     let frame = Frame::open(path).ok()?;
     let typesize = usize::try_from(frame.header().typesize).ok()?;
@@ -106,8 +106,8 @@ fn wrong_entry(path: &Path) -> Option<&'static str> {
     }
 }
 
-/// An edit of the shape, which the user must know: run unchanged, the command fails. The rest of the line, a shell
-/// comment, has the number of chunks that the shape must have.
+/// An edit of the shape. Only the user knows the new shape; until it is filled in, the command fails. A shell comment
+/// at the end of the line has the number of chunks that the shape must have.
 fn edit(path: &Path) -> Option<String> {
     let frame = Frame::open(path).ok()?;
     let header = frame.header();
@@ -118,8 +118,8 @@ fn edit(path: &Path) -> Option<String> {
     (nchunks > 0).then_some(command)
 }
 
-/// A rewrite. The new file has the extension `b2nd`, and replaces the old one if that has it too. If another file
-/// already has the new name, there is no command: the frame was probably mended before.
+/// A rewrite. The new file has the extension `b2nd`, so it replaces an old file with the same extension. If another
+/// file already has the new name, there is no command: the frame was probably mended before.
 fn rewrite(path: &Path) -> Option<String> {
     let frame = Frame::open(path).ok()?;
     let lacks_dtype = frame.array().ok()?.is_some_and(|array| array.dtype().is_none());
@@ -130,8 +130,8 @@ fn rewrite(path: &Path) -> Option<String> {
     rewrite.preview().ok()?;
     let command = format!("b2nd rewrite {} {}", quoted(path), quoted(&to));
     Some(if lacks_dtype {
-        // Only the user knows the dtype. Run unchanged, the command fails, which is better than a guess that changes
-        // the meaning of the bytes. The rest of the line is a shell comment.
+        // Only the user knows the dtype. Until it is filled in, the command fails, because a guess could change the
+        // meaning of the bytes. The rest of the line is a shell comment.
         format!("{command} --dtype DTYPE  # of {typesize} bytes")
     } else {
         command

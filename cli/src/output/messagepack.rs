@@ -25,11 +25,12 @@ use crate::text::hex;
 /// The longest text of a value, in bytes.
 pub(crate) const LONGEST: usize = 1 << 20;
 
-/// The most levels of arrays and maps. Many JSON readers, such as `serde_json`, read no more than 128, and a map can need
-/// two.
+/// The maximum depth of arrays and maps. Many JSON readers, such as `serde_json`, read at most 128 levels, and a map
+/// can need two levels of JSON.
 const DEEPEST: usize = 50;
 
-/// `MessagePack` as JSON text, and other bytes as a string of digits; or the reason why the text cannot be shown.
+/// Converts `MessagePack` to JSON text, and other bytes to a string of hexadecimal digits. The error is the reason why
+/// the text cannot be shown.
 ///
 /// A text longer than `longest` or `LONGEST` is not shown.
 pub(crate) fn value(bytes: &[u8], longest: usize) -> Result<Box<RawValue>, String> {
@@ -37,7 +38,7 @@ pub(crate) fn value(bytes: &[u8], longest: usize) -> Result<Box<RawValue>, Strin
     let too_long = || format!("a text of more than {longest} bytes is too long to show");
     let room = Cell::new(Some(longest));
     let mut deserializer = rmp_serde::Deserializer::from_read_ref(bytes);
-    // Each level is a call, and a few bytes can have any depth.
+    // Each level is a nested call, and a few bytes can have any depth.
     deserializer.set_max_depth(DEEPEST);
     let value = match ToJson(&room).deserialize(&mut deserializer) {
         // Checked first: when the room runs out, the deserializer also returns an error, which would hide the reason.
@@ -45,7 +46,7 @@ pub(crate) fn value(bytes: &[u8], longest: usize) -> Result<Box<RawValue>, Strin
         Err(Error::DepthLimitExceeded) => {
             return Err(format!("more than {DEEPEST} levels are too deep to show"));
         }
-        // At the end of the bytes, reading the next marker fails: nothing follows the value.
+        // Reading the next marker must fail at the end of the bytes: nothing may follow the value.
         Ok(value)
             if matches!(IgnoredAny::deserialize(&mut deserializer), Err(Error::InvalidMarkerRead(_))) =>
         {
@@ -58,12 +59,12 @@ pub(crate) fn value(bytes: &[u8], longest: usize) -> Result<Box<RawValue>, Strin
     if text.get().len() > longest { Err(too_long()) } else { Ok(text) }
 }
 
-/// Reads a value within the remaining room, at most the length of its text. It is `None` once it was exceeded.
+/// Reads a value as JSON. The cell has the remaining room for its text, or `None` once the room was exceeded.
 #[derive(Clone, Copy)]
 struct ToJson<'r>(&'r Cell<Option<usize>>);
 
 impl ToJson<'_> {
-    /// A value whose text has at least this length.
+    /// Returns the value, after subtracting the minimum length of its text from the room.
     fn take<E: serde::de::Error>(self, length: usize, value: impl Into<Value>) -> Result<Value, E> {
         self.0.set(self.0.get().and_then(|room| room.checked_sub(length)));
         self.0.get().map(|_| value.into()).ok_or_else(|| E::custom("too long"))
@@ -122,7 +123,7 @@ impl<'de> Visitor<'de> for ToJson<'_> {
 
     /// An extension, in the form of `rmp_serde`.
     fn visit_newtype_struct<D: Deserializer<'de>>(self, extension: D) -> Result<Value, D::Error> {
-        // It passes an extension as a pair of its type and its bytes.
+        // `rmp_serde` passes an extension as a pair of its type and its bytes.
         let (kind, bytes) = <(i8, &[u8])>::deserialize(extension)?;
         self.bytes(format_args!("ext({kind})"), bytes)
     }
@@ -142,7 +143,7 @@ impl<'de> Visitor<'de> for ToJson<'_> {
         while let Some(key) = entries.next_key_seed(self)? {
             pairs.push((key, entries.next_value_seed(self)?));
         }
-        // Any key can rule the object out.
+        // A single key can rule out an object.
         let keys: Option<HashSet<_>> = pairs.iter().map(|(key, _)| name(key)).collect();
         if keys.is_some_and(|keys| keys.len() == pairs.len()) {
             return Ok(pairs.into_iter().filter_map(|(key, value)| Some((name(&key)?, value))).collect());

@@ -40,7 +40,7 @@ impl PackedTensor {
             layer.nbytes().filter(|&nbytes| nbytes <= LONGEST)?;
             layer.value().ok()?
         };
-        // JSON is longer than the MessagePack.
+        // The JSON text is longer than the MessagePack.
         let value = messagepack::value(&bytes, 2 * LONGEST).ok()?;
         let [kind, shape, dtype] = items(serde_json::from_str(value.get()).ok()?)?.try_into().ok()?;
         Some(Self {

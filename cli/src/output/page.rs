@@ -162,7 +162,7 @@ fn write_chunks(f: &mut fmt::Formatter<'_>, view: View<'_>) -> fmt::Result {
         writeln!(f, "in chunk: {}, {count}", Tuple(&blocks))?;
         writeln!(f, "padding : {:.1} % of {}", 100.0 * geometry.padding(), Size(header.nbytes))?;
     }
-    // Without a valid dtype, the item size is the typesize, and has no line of its own.
+    // The typesize has a line only if it differs from the item size. Without a valid dtype, both are the same.
     if view.itemsize(view.array.and_then(parsed_dtype).as_ref()) != Some(header.typesize.into()) {
         writeln!(f, "typesize: {}", header.typesize)?;
     }

@@ -26,7 +26,7 @@ pub(crate) struct Record<'f> {
     pub(crate) mend: Option<String>,
 }
 
-/// Writes a field that is absent without a value.
+/// Writes a field, or nothing if it has no value.
 fn write_some<M: SerializeMap>(
     map: &mut M,
     name: &'static str,
@@ -35,7 +35,7 @@ fn write_some<M: SerializeMap>(
     value.map_or(Ok(()), |value| map.serialize_entry(name, &value))
 }
 
-/// Writes the entries of a metalayer, which are null without one.
+/// Writes the entries of a metalayer. Without a metalayer, they are null.
 fn write_meta<M: SerializeMap>(map: &mut M, meta: Option<&Meta>) -> Result<(), M::Error> {
     map.serialize_entry("layout", &meta.map(|meta| meta.layout().name()))?;
     map.serialize_entry("version", &meta.map(Meta::version))?;
@@ -136,7 +136,7 @@ impl FieldChange {
         after: &Frame<S>,
         fields: &[&'static str],
     ) -> Result<Vec<Self>, Error> {
-        let (before, after) = (fields_of(before)?, fields_of(after)?);
+        let (before, after) = (frame_fields(before)?, frame_fields(after)?);
         let change = |&field| {
             let values = [&before, &after].map(|record| record.get(field).cloned().unwrap_or_default());
             Self { field, values }
@@ -145,24 +145,24 @@ impl FieldChange {
     }
 
     pub(crate) fn texts(&self) -> [String; 2] {
-        self.values.each_ref().map(text_of)
+        self.values.each_ref().map(value_text)
     }
 }
 
 /// The record of a frame, without its address and its findings, as JSON.
-fn fields_of<R>(frame: &Frame<R>) -> Result<Value, Error> {
+fn frame_fields<R>(frame: &Frame<R>) -> Result<Value, Error> {
     let array = frame.array()?;
     let view = View::new(Location::of(Path::new("")), frame, array.as_ref(), &[]);
     Ok(serde_json::to_value(Record::of(view)).unwrap_or_default())
 }
 
 /// A value of a record as text.
-fn text_of(value: &Value) -> String {
+fn value_text(value: &Value) -> String {
     match value {
         Value::Null => ABSENT.into(),
         Value::String(text) => clean(text),
         Value::Array(values) if values.first().is_some_and(Value::is_string) => {
-            list(&values.iter().map(text_of).collect::<Vec<_>>())
+            list(&values.iter().map(value_text).collect::<Vec<_>>())
         }
         Value::Array(values) => Tuple(values).to_string(),
         value => value.to_string(),
@@ -171,7 +171,7 @@ fn text_of(value: &Value) -> String {
 
 /// A limit on the shown values of metalayers, because a few compressed bytes can expand to any size.
 pub(crate) struct Room {
-    /// The most bytes of a value, decompressed or as text.
+    /// The maximum number of bytes of a value, decompressed or as text.
     longest: usize,
     /// The bytes left for all further values.
     left: usize,
@@ -181,7 +181,7 @@ pub(crate) struct Room {
 
 impl Room {
     pub(crate) const SHORT: Self = Self { longest: 1 << 16, left: 1 << 20, hint: " without --meta" };
-    /// The limit where each value has one line.
+    /// The limit if each value is shown on one line.
     pub(crate) const LINE: Self = Self { longest: Self::LINE_LEN, left: usize::MAX, hint: "" };
     pub(crate) const LINE_LEN: usize = 200;
     pub(crate) const ALL: Self = Self { longest: messagepack::LONGEST, left: 1 << 24, hint: "" };
@@ -251,7 +251,7 @@ pub(crate) fn metalayers<'f>(view: View<'f>) -> Vec<LayerRecord<'f>> {
     let own = view.array.map(|array| array.metalayer().name());
     let mut room = Room::of(view.values);
     let record = |layer: &'f Metalayer| {
-        // The record has the values of the array's own metalayer as fields.
+        // The values of the array's own metalayer are fields of the record.
         let room = room.as_mut().filter(|_| Some(layer.name()) != own);
         let value = room.map(|room| room.value(layer.name(), layer.bytes()));
         LayerRecord::new(layer.name(), layer.offset() as u64, layer.bytes().len(), value)

@@ -52,7 +52,7 @@ fn cells_of_frame(view: View<'_>, stats: Option<&Stats>, format: RowFormat) -> C
         (Some(array), _) => text::dtype(array).map(|dtype| shortened(&dtype, MAX_CELL_WIDTH)),
         (None, Some(tensor)) => Some(shortened(&tensor.dtype_name(), MAX_CELL_WIDTH)),
         (None, None) => {
-            // If chunks differ in length, only the chunk index has their number, which may be unreadable.
+            // If chunks differ in length, only the chunk index has their number, and it may be unreadable.
             let chunks = view.nchunks().map_or("chunks".into(), |chunks| count(chunks, "chunk"));
             Some(format!("{chunks}, V{}", header.typesize))
         }

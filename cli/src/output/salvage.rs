@@ -10,10 +10,10 @@ use serde::Serialize;
 use crate::input::Location;
 use crate::text::{ABSENT, Tuple, clean, count, dtype};
 
-/// Up to this many chunks are listed one by one; if there are more, one entry per range.
+/// Up to this number, chunks are listed one by one; beyond it, each range is one entry.
 const MAX_LISTED: u64 = 4096;
 
-/// The most lines per frame about lost or unverified chunks, in the text output.
+/// The maximum number of lines per frame about lost or unverified chunks, in the text output.
 const MAX_LINES: usize = 20;
 
 /// The result of a salvage, as `--json` prints it.
@@ -38,7 +38,7 @@ pub(crate) struct Salvaged<'s> {
     array: String,
 }
 
-/// Successive chunks, with the items of the first one.
+/// Successive chunks, with the coordinate and the items of the first one.
 #[derive(Serialize)]
 struct RangeRecord<'s> {
     first: u64,
@@ -75,7 +75,7 @@ impl<'s> Salvaged<'s> {
             assumed: report.assumed_order.iter().map(ToString::to_string).collect(),
             lost: range_records(&report.lost, geometry.as_ref(), MAX_LISTED),
             lost_metalayers: lost_metalayers.collect(),
-            // Most of them are in long ranges: all chunks beside damage.
+            // Always as ranges, because these are long: often all chunks that are not damaged.
             unverified: range_records(&report.unverified, geometry.as_ref(), 0),
             array: array.map_or_else(String::new, |array| {
                 let (shape, chunkshape) = (Tuple(array.shape()), Tuple(array.chunkshape()));
@@ -86,7 +86,7 @@ impl<'s> Salvaged<'s> {
     }
 }
 
-/// A line for the frame, and below it one for each thing that was not simply copied.
+/// A line for the frame, and below it a line for each part that was not simply copied.
 impl Display for Salvaged<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (from, to) = (self.from, Location::of(Path::new(&self.to)));
@@ -96,7 +96,11 @@ impl Display for Salvaged<'_> {
             unverified => writeln!(f, ", {unverified} of them not verified")?,
         }
         if !self.damage_found {
-            writeln!(f, "  no damage found; check what nothing else in the file confirms: {}", self.array)?;
+            writeln!(
+                f,
+                "  no damage found; check these values, which nothing else in the file confirms: {}",
+                self.array
+            )?;
         }
         for restored in &self.restored {
             writeln!(f, "  restored: {}", clean(restored))?;
@@ -133,7 +137,7 @@ impl Display for RangeRecord<'_> {
     }
 }
 
-/// The ranges with the coordinates of their chunks: each chunk by itself, unless there are more than `most`.
+/// The records of some ranges: one per chunk, or one per range if there are more than `most` chunks.
 fn range_records<'s>(
     ranges: &'s [ChunkRange],
     geometry: Option<&Geometry>,

@@ -38,7 +38,8 @@ impl Order {
             SortBy::Nbytes => view.nbytes().map(|nbytes| vec![-i128::from(nbytes)]),
             SortBy::Cbytes => view.cbytes().map(|cbytes| vec![-i128::from(cbytes)]),
             SortBy::Ratio => {
-                // Fixed point with 62 bits: ratios that differ in print differ here, and the numbers fit.
+                // A fixed-point number with 62 fractional bits: ratios that differ as printed differ here too, and the
+                // numbers fit.
                 let ratio = view.compressed().and_then(|(nbytes, cbytes)| (nbytes << 62).checked_div(cbytes));
                 ratio.map(|ratio| vec![-ratio])
             }
@@ -70,7 +71,7 @@ impl Ord for SortKey {
     fn cmp(&self, other: &Self) -> Ordering {
         let order = self.value.cmp(&other.value).then_with(|| self.address.cmp(&other.address));
         let order = if self.is_reverse { order.reverse() } else { order };
-        // Last in either order.
+        // An unknown value is last in either order.
         self.value.is_none().cmp(&other.value.is_none()).then(order)
     }
 }
@@ -102,7 +103,7 @@ impl<T> First<T> {
         }
     }
 
-    /// All that were kept, in their order.
+    /// The kept entries, in their order.
     pub(crate) fn into_sorted(self) -> impl Iterator<Item = T> {
         self.kept.into_values()
     }

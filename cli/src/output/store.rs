@@ -31,7 +31,7 @@ pub(crate) struct TableRecord {
     pub(crate) columns: Vec<ColumnRecord>,
 }
 
-/// A column, as `--json` prints it and as the JSON of python-blosc2 has it.
+/// A column, read from the JSON of python-blosc2 and printed by `--json`.
 #[derive(Deserialize, Serialize)]
 pub(crate) struct ColumnRecord {
     pub(crate) name: String,
@@ -43,7 +43,7 @@ pub(crate) struct ColumnRecord {
     dtype_str: Option<String>,
     #[serde(skip_serializing)]
     dtype: Option<String>,
-    /// The shape of each of its items; empty for a single value.
+    /// The shape of each item; empty for a single value.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) item_shape: Vec<i64>,
 }
@@ -70,7 +70,7 @@ impl ColumnRecord {
     }
 }
 
-/// The most bytes of a schema that are read: a few compressed bytes can claim any number.
+/// The maximum length of a schema that is read: a few compressed bytes can claim any length.
 const LONGEST_SCHEMA: usize = 1 << 24;
 
 impl From<Schema> for TableRecord {

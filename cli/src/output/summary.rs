@@ -1,5 +1,5 @@
-//! `b2nd ls --summary`: the sizes of all arrays, in all and by codec and dtype; the numbers of frames by kind, of
-//! arrays by codec, layout, dtype, rank, shape and chunk shape, and of failures by code.
+//! `b2nd ls --summary`: the sizes of all arrays, also by codec and dtype, and tables that count frames, arrays and
+//! failures.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
@@ -16,13 +16,13 @@ use crate::input::View;
 use crate::terminal::width;
 use crate::text::{self, ABSENT, Size, ratio, short, short_size, shortened};
 
-/// The most rows of a table.
+/// The maximum number of rows of a table.
 const SHOWN: usize = 10;
 
 /// The widest cell. Only a dtype can be wider, and is shortened.
 const WIDEST: usize = 60;
 
-/// The tables: the list in JSON, the name of a key in it, and whether its entries have sums of bytes.
+/// The tables: the name of the list in JSON, the name of its keys, and whether its entries have sums of bytes.
 const TABLES: [(&str, &str, bool); 7] = [
     ("failure_codes", "code", false),
     ("kinds", "kind", false),
@@ -33,7 +33,7 @@ const TABLES: [(&str, &str, bool); 7] = [
     ("chunks", "chunks", false),
 ];
 
-/// What a row of a table counts.
+/// The value that a row of a table counts.
 #[derive(PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(untagged)]
 enum Key {
@@ -62,7 +62,7 @@ struct Sizes {
     /// With the padding of chunks and blocks.
     stored_nbytes: i128,
     cbytes: i128,
-    /// Arrays without sizes, which are in no sum.
+    /// The number of arrays with uncertain sizes, which are in no sum.
     #[serde(rename = "without_sizes")]
     unknown: u64,
 }
@@ -133,7 +133,7 @@ impl AddAssign for Rank {
 
 #[derive(Default)]
 pub(crate) struct Summary {
-    /// By the list of the table.
+    /// Counts by list and key.
     counts: HashMap<(&'static str, Key), Sizes>,
     ranks: BTreeMap<usize, Rank>,
     sizes: Sizes,
@@ -184,7 +184,7 @@ impl Summary {
         counts
     }
 
-    /// A table of the most frequent ones, with a row for the others.
+    /// A table of the most frequent keys, with a row for the others.
     fn table(&self, (list, name, has_sums): (&str, &str, bool)) -> String {
         let row = |Sizes { count, nbytes, cbytes, .. }: Sizes, name: String| {
             let sums = [nbytes, cbytes].into_iter().filter(|_| has_sums).map(short_size);

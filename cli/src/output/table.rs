@@ -26,7 +26,7 @@ pub(crate) struct Columns {
     room: Option<usize>,
 }
 
-/// The beginning of the further lines of a row.
+/// The indent of the continuation lines of a row.
 const INDENT: &str = "    ";
 
 impl Columns {

@@ -7,7 +7,7 @@ use crate::run::{b2nd, folder, objects, run, run_with, screen, snapshot, text, t
 use b2nd_lab::{copy_tree, data};
 use serde_json::Value;
 
-/// The addresses that a listing prints, by its JSON.
+/// The addresses in the JSON of a listing.
 fn addresses(folder: &Path, arguments: &[&str]) -> Vec<Value> {
     let output = run(folder, &[&["ls", "--json"], arguments].concat());
     objects(&output).into_iter().filter(|object| object.get("error").is_none()).collect()

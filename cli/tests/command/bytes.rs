@@ -352,7 +352,7 @@ fn a_line_without_an_end_is_not_kept_for_ever() {
         (&["ls", "--json", "--files-from", "-"], "\n"),
         (&["ls", "--json", "-0", "--files-from", "-"], "\0"),
     ] {
-        // Wine takes a path of a multiple of 2^15 UTF-16 units for its folder, so not all characters are ASCII.
+        // Wine opens the folder instead of a path of a multiple of 2^15 UTF-16 units, so not all characters are ASCII.
         let line = "x".to_owned() + &"名".repeat(longest / 3);
         assert_eq!(line.len(), longest);
         for (input, is_too_long) in [(line.clone() + end + &line, false), (line + "x" + end + "x", true)] {

@@ -71,7 +71,7 @@ fn of_many_items_only_the_edges_are_read() {
     assert_eq!(objects(&all)[0]["values"].as_array().unwrap().len(), 40);
 }
 
-/// As `str` of a complex number in Python, which leaves out a real part of 0, but not of -0.
+/// As Python's `str` of a complex number, which omits a real part of 0, but not of -0.
 #[test]
 fn a_complex_number_by_itself_is_as_in_python() {
     let folder = tempfile::tempdir().unwrap();
@@ -102,7 +102,7 @@ fn memory_does_not_depend_on_what_a_small_file_claims() {
     use std::process::Stdio;
 
     let folder = tempfile::tempdir().unwrap();
-    // Many chunks, rows that are long, and blocks that are long.
+    // Many chunks, long rows, and long blocks.
     write_zeros(&folder.path().join("chunks.b2nd"), &[1 << 36], &[1 << 30], &[1 << 20]);
     write_zeros(&folder.path().join("rows.b2nd"), &[4, 2, 1 << 34], &[2, 1, 1 << 29], &[2, 1, 1 << 20]);
     write_zeros(&folder.path().join("blocks.b2nd"), &[1 << 30], &[1 << 30], &[1 << 28]);
@@ -192,7 +192,7 @@ fn no_character_of_json_controls_a_terminal() {
     assert_eq!(objects(&output)[0]["values"][0][unsafe_text], unsafe_text);
 }
 
-/// `lab/interop/values.py` compares random ones with NumPy.
+/// `lab/interop/values.py` compares random slices with NumPy.
 #[test]
 fn a_slice_can_have_steps() {
     for (slice, printed) in [

@@ -69,7 +69,7 @@ fn what_cannot_be_changed_says_why_and_stays() {
             }
         }
     }
-    // Windows says of a path below a file only that nothing is there, so the last case fails a step later.
+    // For a path below a file, Windows reports only that nothing is there, so the last case fails a step later.
     let last = ("cannot create a file in there: not a directory\n", "Not a directory (os error 20)\n");
     snapshot("set_refused", &as_on_linux(&messages).replace(last.0, last.1));
     assert_eq!(fs::read(folder.path().join("int32_3x5.b2nd")).unwrap(), before);
@@ -272,7 +272,7 @@ fn what_json_prints_is_as_the_schema_says() {
     }
 }
 
-/// Writes a frame of this length, most of which is a hole in the file.
+/// Writes a frame of this length; most of the file is a hole.
 #[cfg(target_os = "linux")]
 fn with_hole(path: &std::path::Path, length: u64) {
     use std::io::{Seek, SeekFrom, Write};
@@ -285,8 +285,8 @@ fn with_hole(path: &std::path::Path, length: u64) {
     file.write_all(trailer).unwrap();
 }
 
-/// The frame is read from a server, which holds its answer back until the signal was sent: so the signal comes in the middle
-/// of the copy, however slow the machine is.
+/// The server of the frame holds its answer back until the signal was sent, so the signal comes in the middle of the
+/// copy, however slow the machine is.
 #[cfg(all(unix, feature = "remote"))]
 #[test]
 fn a_new_file_whose_writer_is_interrupted_is_not_there() {

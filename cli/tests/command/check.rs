@@ -7,7 +7,7 @@ use crate::json::schema;
 use crate::run::{as_on_linux, folder, objects, run, screen, snapshot, text};
 use b2nd_lab::{corpus, data};
 
-/// Without the quotes that a path with `\` gets on Windows.
+/// Removes the quotes that a path with `\` gets on Windows.
 fn unquoted(text: &str) -> String {
     if cfg!(windows) { text.replace('"', "") } else { text.into() }
 }
@@ -261,7 +261,7 @@ fn every_released_package_wrote_files_without_errors() {
         if errors {
             with_errors.push(object["path"].as_str().unwrap());
         }
-        // Of the frames of 2019, C-Blosc2 2.0 beta 1 and Caterva 0.1, nothing is read.
+        // Frames of 2019, by C-Blosc2 2.0 beta 1 and Caterva 0.1, cannot be read.
         let is_of_2019 = object["path"].as_str().unwrap().contains("caterva-c-v0.1.");
         let is_known = |error: &serde_json::Value| error["kind"] == "not-a-frame" || is_of_2019;
         assert!(object.get("error").is_none_or(is_known), "{object}");

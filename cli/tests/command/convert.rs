@@ -1,4 +1,4 @@
-//! `convert`: NumPy files to arrays and back, and arrays compressed anew.
+//! `convert`: conversion between NumPy files and arrays, and recompression.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -223,7 +223,7 @@ fn all_files_of_a_folder_are_converted_into_another_one() {
     for name in names {
         read(&folder.path().join("new").join(name).with_extension("b2nd"));
     }
-    // Again: what is there stays.
+    // A second run overwrites no existing file.
     let again = convert(&["--into", "new", "images"]);
     assert_eq!(again.status.code(), Some(1));
     assert_eq!(text(&again.stdout), "");

@@ -41,7 +41,7 @@ fn the_items_are_not_compared_without_data() {
     );
 }
 
-/// Arrays of items with other chunks, byte orders and widths. `lab/interop/values.py` compares random ones with NumPy.
+/// Arrays with different chunks, byte orders and widths. `lab/interop/values.py` compares random arrays with NumPy.
 #[test]
 fn items_are_compared_by_their_values() {
     let folder = tempfile::tempdir().unwrap();

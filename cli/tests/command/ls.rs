@@ -130,7 +130,7 @@ fn long_lines_have_ratio_codec_level_and_stored_chunks() {
     snapshot("ls_long", &screen(&run(folder.path(), &[&["ls", "--long"], &paths[..]].concat())));
 }
 
-/// `lab/interop/values.py` compares those of random arrays with NumPy.
+/// `lab/interop/values.py` compares the statistics of random arrays with NumPy.
 #[test]
 fn stats_are_the_ends_and_counts_of_all_items() {
     let folder = tempfile::tempdir().unwrap();

@@ -18,7 +18,7 @@ use b2nd_lab::data;
 /// Objects by their paths, such as `bucket/folder/array.b2nd`.
 pub(crate) type Objects = BTreeMap<String, Vec<u8>>;
 
-/// The first and the last byte that are asked for.
+/// The first and the last requested byte.
 pub(crate) type Range = Option<(usize, usize)>;
 
 /// The answer of a server to a request.
@@ -80,7 +80,7 @@ pub(crate) fn answer(objects: &Objects, page: usize, path: &str, range: Range) -
 
 pub(crate) struct Server {
     pub(crate) host: String,
-    /// Paths and ranges, in the order in which they were asked for.
+    /// Paths and ranges, in the order of the requests.
     requests: Arc<Mutex<Vec<String>>>,
     /// All header lines of the requests.
     heads: Arc<Mutex<Vec<String>>>,

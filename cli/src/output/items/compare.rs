@@ -25,10 +25,10 @@ impl<'d> Comparison<'d> {
         are_comparable(a, b).then_some(Self { dtypes, tolerance })
     }
 
-    /// The number of different items among these, and the first one.
+    /// The number of items that differ, and the position of the first one.
     pub(crate) fn count(&self, a: &[u8], b: &[u8]) -> (u64, Option<usize>) {
         let [a_dtype, b_dtype] = self.dtypes;
-        // NaN, too, is equal to the same NaN.
+        // Equal bytes are equal items, even NaN.
         if a_dtype == b_dtype && a == b {
             return (0, None);
         }
@@ -68,7 +68,7 @@ impl<'d> Comparison<'d> {
             }
             _ => match (numbers(a_dtype, a), numbers(b_dtype, b)) {
                 (Some(a), Some(b)) => a.into_iter().zip(b).all(|(a, b)| a.is_within(b, self.tolerance)),
-                // Equal texts and times of another width or byte order have other bytes.
+                // Equal texts and times have different bytes if the width or byte order differs.
                 _ => {
                     a_dtype != b_dtype && Value::read(a_dtype, a).quoted() == Value::read(b_dtype, b).quoted()
                 }
@@ -95,7 +95,7 @@ fn are_comparable(a: &Dtype, b: &Dtype) -> bool {
     }
 }
 
-/// Whether items are numbers on a line.
+/// Whether items are real numbers that can be compared.
 fn is_real(dtype: &Dtype) -> bool {
     match dtype.kind() {
         Kind::Bool | Kind::Int | Kind::Uint => true,
@@ -104,7 +104,7 @@ fn is_real(dtype: &Dtype) -> bool {
     }
 }
 
-/// The number that an item is, with its imaginary part; `None` for other items.
+/// An item as a number, with its imaginary part; `None` if it is not a number.
 fn numbers(dtype: &Dtype, item: &[u8]) -> Option<[Number; 2]> {
     let zero = Number::Integer(0);
     Some(match (dtype.kind(), dtype.item_size()) {

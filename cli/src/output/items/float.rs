@@ -11,7 +11,7 @@ pub(super) fn of_f32(number: f32) -> f64 {
     number.to_string().parse().unwrap_or(number.into())
 }
 
-/// The same for an `f16`, whose own text has the digits of an `f32`.
+/// The same for an `f16`, whose `Display` text has the digits of an `f32`.
 pub(super) fn of_f16(number: f16) -> f64 {
     let texts = (0..5).map(|digits| format!("{number:.digits$e}", number = number.to_f64()));
     let mut floats = texts.filter_map(|text| text.parse().ok());
@@ -23,14 +23,14 @@ pub(super) fn scalar(float: f64) -> String {
     if float.is_nan() { "nan".into() } else { with_sign(format!("{float:?}"), 2) }
 }
 
-/// The number with a sign and this many digits at least in its exponent, if it has one.
+/// Gives the exponent of a number, if it has one, a sign and at least `least` digits.
 fn with_sign(text: String, least: usize) -> String {
     let Some((mantissa, exponent)) = text.split_once('e') else { return text };
     let (sign, digits) = exponent.strip_prefix('-').map_or(('+', exponent), |digits| ('-', digits));
     format!("{mantissa}e{sign}{digits:0>least$}")
 }
 
-/// The layout of the floats of an array, in which all have the same width.
+/// The format of the floats of an array, in which all have the same width.
 #[derive(Default)]
 pub(super) struct FloatFormat {
     /// Whether a number that is not negative has a plus.
@@ -50,7 +50,7 @@ impl FloatFormat {
         // NumPy's conditions for float64.
         let has_exponents = most >= 1e8 || least < 1e-4 || most / least > 1000.0;
         let decimals = |size: f64| {
-            // The shortest digits, and the rounded ones, of which the last can be zeros.
+            // The shortest digits, and the rounded digits, which can end with zeros.
             let texts = [format!("{size:e}"), format!("{size:.PRECISION$e}")];
             let digits = texts.iter().filter_map(|text| text.split('e').next());
             digits.map(|digits| digits.trim_end_matches('0').len().saturating_sub(2)).min()

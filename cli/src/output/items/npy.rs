@@ -8,7 +8,7 @@ use b2nd_serde::dtype::{Dtype, Kind};
 use super::value::{list_count, printed_len};
 use crate::input::Items;
 
-/// The most empty lists, and bytes of overlapping fields, that are printed for an item.
+/// The maximum number of empty lists and of repeated bytes of overlapping fields that are printed for an item.
 const MAX_EXCESS: u64 = 1 << 20;
 
 /// The dtype of the items in the output, with a note if it is not the array's.
@@ -61,8 +61,8 @@ impl Item {
         )
     }
 
-    /// The items as a NumPy file has them: their own dimensions follow those of the array, and a dtype that it cannot have
-    /// is replaced by raw bytes, `|V`.
+    /// Converts the dtype and shape to those of a NumPy file. Dimensions of the dtype follow those of the array, and a
+    /// dtype that the file cannot have becomes raw bytes, `|V`.
     pub(crate) fn for_npy(mut self, shape: &mut Vec<usize>) -> Self {
         self.unfold(shape);
         if descr(&self.dtype).is_some() {
@@ -116,8 +116,8 @@ pub(crate) fn npy_header(dtype: &Dtype, shape: &[usize]) -> Vec<u8> {
     header
 }
 
-/// A dtype as NumPy files store it; `None` if they cannot: for fields that overlap, or are not in the order of their
-/// offsets.
+/// A dtype as NumPy files store it; `None` if they cannot store it, for example with fields that overlap, or are not in
+/// the order of their offsets.
 fn descr(dtype: &Dtype) -> Option<Cow<'static, str>> {
     match dtype.kind() {
         Kind::Struct(parts) => {

@@ -7,7 +7,7 @@ use b2nd_serde::dtype::{Dtype, Kind};
 use super::float::FloatFormat;
 use super::value::Value;
 
-/// NumPy's default `threshold`: of an array with more items, only the edges are printed.
+/// NumPy's default `threshold`. If an array has more items, only the edges are printed.
 pub(crate) const MAX_WHOLE: u64 = 1000;
 
 /// NumPy's default `linewidth`.
@@ -22,7 +22,7 @@ pub(crate) struct Edges {
 }
 
 impl Edges {
-    /// NumPy's default `edgeitems`: the items at each end of a dimension.
+    /// NumPy's default `edgeitems`: the number of items at each end of a dimension.
     pub(crate) const LEN: usize = 3;
 
     /// Whether only the ends of a dimension of this length are printed.
@@ -35,7 +35,8 @@ impl Edges {
         if self.cuts(length) { 2 * Self::LEN } else { length }
     }
 
-    /// The indices along a dimension of this length in the printed part; `None` is the ellipsis between the edges.
+    /// The printed indices along a dimension of this length, as positions among the printed items. `None` is the
+    /// ellipsis between the edges.
     fn indices(&self, length: usize) -> impl Iterator<Item = Option<usize>> {
         let ellipsis = self.cuts(length).then_some(Self::LEN);
         (0..self.shown(length)).flat_map(move |index| {
@@ -45,7 +46,7 @@ impl Edges {
     }
 }
 
-/// Writes an array with a line break at its end. `items` are the printed ones, in C order.
+/// Writes an array and a line break. `items` are the printed items, in C order.
 pub(crate) fn write_array(
     out: &mut impl Write,
     dtype: &Dtype,
@@ -73,8 +74,8 @@ struct ArrayText<'a> {
 }
 
 impl ArrayText<'_> {
-    /// Writes the subarray of `dimension` that begins at item `first`. Lines after the first one are indented by the
-    /// brackets before it.
+    /// Writes the subarray of `dimension` that begins at item `first`. Lines after the first are indented by one space
+    /// per open bracket.
     fn write(&self, out: &mut impl Write, dimension: usize, first: usize) -> io::Result<()> {
         let Some((&length, below)) = self.edges.shape.get(dimension..).and_then(<[_]>::split_first) else {
             return Ok(());
@@ -83,7 +84,7 @@ impl ArrayText<'_> {
         let indent = " ".repeat(dimension + 1);
         // Room for the closing brackets; the dtype of an array can add any number of dimensions.
         let width = WIDTH.saturating_sub(self.edges.shape.len());
-        // The brackets before the first line are its indent.
+        // On the first line, the brackets take the place of the indent.
         out.write_all(b"[")?;
         let (mut line, mut start) = (indent.clone(), indent.len());
         for (number, index) in self.edges.indices(length).enumerate() {
@@ -95,7 +96,7 @@ impl ArrayText<'_> {
             // NumPy counts characters, however wide they are. A word that is longer than a line stays whole.
             let is_full = line.chars().count() + 1 + word.chars().count() > width;
             if number > 0 && (is_full || !below.is_empty()) {
-                // Of more than two dimensions, empty lines separate the subarrays.
+                // With more than two dimensions, empty lines separate the subarrays.
                 let breaks = "\n".repeat(below.len().max(1));
                 write!(out, "{}{breaks}", line.get(start..).unwrap_or_default().trim_end())?;
                 (line, start) = (indent.clone(), 0);
@@ -132,7 +133,7 @@ impl Format {
     fn new(dtype: &Dtype, items: &[u8]) -> Self {
         let values = || items.chunks_exact(dtype.item_size().max(1)).map(|bytes| Value::read(dtype, bytes));
         match dtype.kind() {
-            // The width of False, also without one.
+            // The width of `False`, even if no item is false.
             Kind::Bool => Self::Wide(5),
             Kind::Int | Kind::Uint | Kind::Datetime(_) | Kind::Timedelta(_) => {
                 Self::Wide(values().map(|value| value.quoted().len()).max().unwrap_or_default())

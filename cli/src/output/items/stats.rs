@@ -11,10 +11,10 @@ use crate::input::{Address, Failure, Items, Location};
 use crate::problem::Problem;
 use crate::text::clean;
 
-/// What the items of an array are, if they are numbers.
+/// Statistics of the items of an array.
 #[derive(Serialize)]
 pub(crate) struct Stats {
-    /// Of the finite numbers; `None` if there is none.
+    /// The smallest finite number; `None` if there is none.
     pub(crate) min: Option<Number>,
     pub(crate) max: Option<Number>,
     pub(crate) nan: u64,
@@ -70,8 +70,8 @@ impl Real for f64 {
 }
 
 impl Stats {
-    /// Reads all items of an array; `None` if they are no numbers, or not in this frame. Without `threads`, there is one
-    /// for each processor. `on_progress` gets the number of bytes so far.
+    /// Reads all items of an array; `None` if they are not numbers, or not in this frame. The default of `threads` is
+    /// one per processor. `on_progress` gets the number of bytes so far.
     pub(crate) fn at(
         location: Location<'_>,
         threads: Option<usize>,
@@ -92,7 +92,7 @@ impl Stats {
 
     fn of(items: &mut Items, on_progress: &mut dyn FnMut(u64)) -> Result<Option<Self>, Problem> {
         let mut item = Item::of(items)?;
-        // Each number in an item counts.
+        // Each number in a subarray item counts.
         item.unfold(&mut Vec::new());
         let dtype = item.dtype;
         match (dtype.kind(), dtype.item_size()) {

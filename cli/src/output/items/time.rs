@@ -8,7 +8,7 @@ const DAY: i128 = 86_400;
 /// The ISO 8601 form of a datetime, which is a count of a unit since 1970.
 pub(super) fn datetime(count: i64, unit: TimeUnit) -> String {
     let count = i128::from(count) * i128::from(unit.count());
-    // The digits of a fraction of a second, and the seconds of a longer unit.
+    // The number of digits in a fraction of a second, and the number of seconds in a longer unit.
     let (digits, seconds) = match unit.symbol() {
         "Y" => return year(1970 + count),
         "M" => return format!("{}-{:02}", year(1970 + count.div_euclid(12)), count.rem_euclid(12) + 1),

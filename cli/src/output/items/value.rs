@@ -12,7 +12,7 @@ use super::time::datetime;
 pub(crate) enum Value<'b> {
     Bool(bool),
     Integer(i128),
-    /// A float of any width, as the `f64` with its digits.
+    /// A float of any width, as the `f64` with the same shortest digits.
     Float(f64),
     Complex(f64, f64),
     /// `None` is `NaT`.
@@ -95,7 +95,7 @@ impl<'b> Value<'b> {
         let value = match (dtype.kind(), dtype.item_size()) {
             (Kind::Bool, _) => dtype.read_item(bytes).map(Self::Bool),
             (Kind::Int | Kind::Uint, _) => dtype.read_item(bytes).map(Self::Integer),
-            // Every `f32` of a float16 is one.
+            // `read_item` returns a float16 as an `f32`, so no digits are lost here.
             (Kind::Float, 2) => dtype.read_item(bytes).map(|half| Self::Float(of_f16(f16::from_f32(half)))),
             (Kind::Float, 4) => dtype.read_item(bytes).map(|single| Self::Float(of_f32(single))),
             (Kind::Float, _) => dtype.read_item(bytes).map(Self::Float),
@@ -125,7 +125,7 @@ impl<'b> Value<'b> {
         if list.shape.is_empty() { Self::read(list.base, list.bytes) } else { Self::List(list) }
     }
 
-    /// The item by itself.
+    /// The text of the item by itself.
     pub(crate) fn scalar(&self) -> String {
         match self {
             Self::Str(text) => text.clone(),
@@ -135,7 +135,7 @@ impl<'b> Value<'b> {
         }
     }
 
-    /// The item in an array or struct: texts and datetimes have quotes.
+    /// The text of the item in an array or struct: texts and datetimes have quotes.
     pub(super) fn quoted(&self) -> String {
         match self {
             Self::Bool(value) => if *value { "True" } else { "False" }.into(),
@@ -186,7 +186,7 @@ fn known(count: i64) -> Option<i64> {
     Some(count).filter(|&count| count != i64::MIN)
 }
 
-/// A text of UTF-32 with code points that Unicode does not have.
+/// Decodes UTF-32, and replaces code points that Unicode does not have.
 fn with_replacements(dtype: &Dtype, bytes: &[u8]) -> String {
     let code = |&bytes: &[u8; 4]| match dtype.byte_order() {
         Some(ByteOrder::Big) => u32::from_be_bytes(bytes),
