@@ -29,7 +29,7 @@ use crate::text::count;
 pub(crate) struct Chunks {
     #[command(flatten)]
     paths: Paths,
-    /// List only chunks with a damaged header, or missing ones
+    /// List only missing chunks and chunks with a damaged header
     #[arg(long)]
     damaged: bool,
     /// Print a JSON object for each chunk or failure, one per line

@@ -216,7 +216,7 @@ impl From<Problem> for Unread {
     }
 }
 
-/// The difference of the items, if any; or else the reason why they were not compared, if any.
+/// The difference of the items, or the reason why they were not compared. Both are `None` if the items are equal.
 fn compare_items(
     [mut a, mut b]: [Items; 2],
     tolerance: f64,

@@ -27,8 +27,8 @@ pub(crate) struct Items {
     pub(crate) limit: u64,
     /// The items of the latest read. The next read reuses the memory.
     buffer: Vec<u8>,
-    /// The byte ranges and the bytes of the chunk index, kept from the latest slice of an object: the first wave of the
-    /// next slice asks for the same.
+    /// The byte ranges and bytes of the chunk index, kept from the latest slice of an object. The first wave of the
+    /// next slice needs the same bytes.
     index: Option<(Wave, Vec<Vec<u8>>)>,
 }
 

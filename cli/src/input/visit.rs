@@ -307,8 +307,8 @@ pub(crate) fn is_passed_over(target: &Target, problem: &Problem) -> bool {
     is_other && !target.is_given() && !target.is_named_blosc2() && !is_unwritten()
 }
 
-/// Whether the directory of a zip file cannot be read: it is at the end of the file, which may be missing, or it
-/// exceeds a limit.
+/// Whether the directory of a zip file cannot be read. It is at the end of the file, so it may be cut off, and its size
+/// is limited.
 fn is_without_directory(path: &Path) -> bool {
     path.is_file() && File::open(path).is_ok_and(|mut file| zip_members(&mut file).is_err())
 }

@@ -72,7 +72,7 @@ const FAILURES: [Explanation; 18] = [
     ),
     failure(
         "too-large",
-        "The input exceeds the memory, or a limit of this program or the format. Nothing was written.",
+        "The operation exceeds the memory, or a limit of this program or the format. Nothing was written.",
         "The array or the slice is large, or a few damaged bytes claim that it is.",
         "Ask for a smaller slice. If the file should be small, check it: `b2nd check --data`.",
     ),

@@ -61,7 +61,7 @@ pub(super) enum Unusable {
     Comment,
     /// The server answers a range request with the whole object.
     WholeObject,
-    /// No credentials are set. `object_store` then asks for those of a machine at Amazon, Google or Microsoft, but
+    /// No credentials are set. `object_store` then looks for those of a machine at Amazon, Google or Microsoft, but
     /// there are none.
     NoCredentials,
 }
