@@ -41,7 +41,7 @@ pub(crate) struct Dump {
     /// Bytes to show instead of a file, as hexadecimal digits
     #[arg(long, value_name = "DIGITS", value_hint = ValueHint::Other)]
     hex: Option<Bytes>,
-    /// Show the chunk index too, and of each chunk the header and the offsets of the first 256 blocks, but no data
+    /// Show the chunk index too, and for each chunk the header and the offsets of the first 256 blocks, but no data
     #[arg(long)]
     chunks: bool,
     /// Show only chunk number N
