@@ -137,8 +137,12 @@ impl Object {
                     return Err(Problem::new("unsupported", message));
                 };
                 key.push(name.as_str().into());
-                let answer = self.request(&key.into_iter().collect(), range).await;
-                answer.map(|answer| (number, answer.bytes)).map_err(|problem| problem.at(Path::new(&name)))
+                match self.request(&key.into_iter().collect(), range).await {
+                    Ok(answer) => Ok((number, answer.bytes)),
+                    // The library names the chunk whose file is missing.
+                    Err(problem) if is_missing(&problem) => Ok((number, Vec::new())),
+                    Err(problem) => Err(problem.at(Path::new(&name))),
+                }
             }
         };
         let requests = ranges.iter().enumerate().flat_map(|(number, (file, range))| {

@@ -143,6 +143,34 @@ fn cat_fetches_only_the_chunks_of_the_slice() {
 }
 
 #[test]
+fn cat_fetches_the_chunk_files_of_a_sparse_frame() {
+    let folder = data().join("sparse.b2nd");
+    let mut objects: Objects = fs::read_dir(&folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .map(|path| {
+            (path.strip_prefix(data()).unwrap().to_str().unwrap().to_owned(), fs::read(&path).unwrap())
+        })
+        .map(|(name, bytes)| (format!("bucket/{name}"), bytes))
+        .collect();
+    let local = b2nd(&data(), &["cat", "sparse.b2nd"]).output().unwrap();
+    assert!(local.status.success());
+    let server = Server::with(objects.clone());
+    let output = server.run(&["cat", "s3://bucket/sparse.b2nd/"]);
+    assert_eq!(text(&output.stdout), text(&local.stdout), "{}", stderr(&output));
+    let requests = server.requests();
+    for name in objects.keys() {
+        assert!(requests.iter().any(|request| request.starts_with(name)), "{name}: {requests:?}");
+    }
+
+    objects.remove("bucket/sparse.b2nd/00000002.chunk");
+    let output = Server::with(objects).run(&["cat", "s3://bucket/sparse.b2nd/"]);
+    assert_eq!(output.status.code(), Some(1));
+    let said = "chunk 2 should be in 00000002.chunk, which is missing";
+    assert!(stderr(&output).contains(said), "{}", stderr(&output));
+}
+
+#[test]
 fn a_rewrite_reads_an_object_and_standard_input() {
     let folder = tempfile::tempdir().unwrap();
     let new = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();

@@ -163,6 +163,15 @@ impl SlicePlan {
                 )));
             }
         }
+        let mut requests = self.waves.requests().iter().zip(&wave);
+        if let Some((request, _)) =
+            requests.find(|(request, bytes)| request.file.is_some() && bytes.is_empty())
+        {
+            let error = self.waves.missing(request);
+            self.ranges.clear();
+            self.state = State::Failed;
+            return Err(error);
+        }
         self.advance(wave)
     }
 
