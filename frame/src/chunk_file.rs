@@ -1,7 +1,7 @@
 //! The names of the files in the directory of a sparse frame: one with the header, and one per stored chunk.
 //!
-//! C-Blosc2 names a chunk file by a number of eight hexadecimal digits. The chunk index has this number instead of an
-//! offset. It is not the position of the chunk, because chunks can be inserted and deleted.
+//! C-Blosc2 names a chunk file by a number of eight hexadecimal digits. The chunk index records this number instead of
+//! an offset. The number is not the position of the chunk, because chunks can be inserted and deleted.
 
 use std::ffi::OsStr;
 use std::path::Path;
@@ -22,7 +22,7 @@ pub(crate) fn name(number: u64) -> String {
 pub(crate) fn number(file: &OsStr) -> Option<u64> {
     let file = file.to_str()?;
     let number = u64::from_str_radix(file.strip_suffix(SUFFIX)?, 16).ok()?;
-    // Only in C-Blosc2's spelling, so `1.chunk` is not taken for `00000001.chunk`.
+    // Accept only C-Blosc2's spelling: `1.chunk` is not `00000001.chunk`.
     (name(number) == file).then_some(number)
 }
 
@@ -32,7 +32,7 @@ pub(crate) fn last_number(cbytes: i64) -> i64 {
     cbytes.saturating_sub_unsigned(ChunkHeader::MAX_LEN as u64)
 }
 
-/// The directory of the sparse frame whose header is in this file; `None` if the file has another name.
+/// The directory of a sparse frame, from the path of its header file; `None` if the file has another name.
 pub(crate) fn sparse_folder(path: &Path) -> Option<&Path> {
     path.ends_with(SPARSE_INDEX).then(|| folder_of(path))
 }

@@ -24,7 +24,7 @@
 //! # A slice, or the whole array
 //!
 //! `Frame::slice` and `Frame::whole` select items. `read` returns their bytes (feature `decompress`), `read_array` an
-//! `ndarray` (feature `ndarray`). `steps` skips items, and `s!` of ndarray counts from the end too. The example
+//! `ndarray` (feature `ndarray`). `steps` skips items, and `s!` of ndarray can also count from the end. The example
 //! `read_slice` is a whole program.
 //!
 //! ```
@@ -37,7 +37,7 @@
 //! let last = frame.slice(ndarray::s![-1, ..;2]).read_array::<i32>()?;
 //! assert_eq!(last, ndarray::array![10, 12, 14].into_dyn());
 //! assert_eq!(frame.whole().read_array::<i32>()?.sum(), (0..15).sum());
-//! // A wider type, in which each value of the stored one fits.
+//! // A wider type, which holds each value of the stored type.
 //! assert_eq!(frame.whole().read_as::<f64>()?.mean(), Some(7.0));
 //! # }
 //! # Ok::<(), b2nd_frame::Error>(())
@@ -45,10 +45,10 @@
 //!
 //! # A slice by HTTP
 //!
-//! `Slice::plan` (feature `decompress`) gives the byte ranges of a slice, and reads nothing. Any client can request
-//! them, also an async one, several at a time. The ranges come in waves: those of a wave follow from the bytes of the one
-//! before it. [The first bytes from a server](#the-first-bytes-from-a-server) shows what to do if the header is longer
-//! than 512 bytes.
+//! `Slice::plan` (feature `decompress`) computes the byte ranges of a slice, and reads nothing. Any client, also an
+//! async one, can request several ranges at a time. The ranges come in waves: the bytes of a wave determine the ranges
+//! of the next wave. [The first bytes from a server](#the-first-bytes-from-a-server) shows what to do if the header is
+//! longer than 512 bytes.
 //!
 //! ```
 //! # #[cfg(feature = "decompress")] {
@@ -74,7 +74,7 @@
 //!
 //! # Rows as structs
 //!
-//! The items of a structured dtype become structs of your own, by the names of their fields (feature `decompress`).
+//! The items of a structured dtype become your own structs, by the names of the fields (feature `decompress`).
 //! `ArrayWriter::write_rows` writes such structs (feature `compress`). The page of [`items`](b2nd_serde::dtype::items)
 //! lists the types for each dtype.
 //!
@@ -96,7 +96,7 @@
 //! let stars: Vec<Star> = frame.slice(&[0..4]).read_rows()?;
 //! assert_eq!((stars[3].name.as_str(), stars[3].ra), ("Vega", 279.235));
 //!
-//! // One after the other, if they do not fit in memory:
+//! // Row by row, if they do not fit in memory:
 //! let mut brightest = f32::INFINITY;
 //! for star in frame.slice(&[0..6]).rows::<Star>()? {
 //!     brightest = brightest.min(star?.magnitude);
@@ -178,8 +178,8 @@
 //!
 //! # A new array file
 //!
-//! This compresses an array of the crate ndarray (features `ndarray` and `compress`): first with default parameters, then
-//! with other ones. [`FrameBuilder`](crate::FrameBuilder) has all parameters of python-blosc2's `asarray`.
+//! This compresses an array of the crate ndarray (features `ndarray` and `compress`): first with default parameters,
+//! then with others. [`FrameBuilder`](crate::FrameBuilder) has all parameters of python-blosc2's `asarray`.
 //!
 //! ```
 //! # #[cfg(all(feature = "compress", feature = "ndarray"))] {
@@ -201,8 +201,8 @@
 //!
 //! # An array by regions
 //!
-//! The items come in pieces, here row by row. A chunk is compressed as soon as its last item arrives. `write_array` takes a
-//! view of ndarray in the place of bytes (feature `ndarray`).
+//! The items come in pieces, here row by row. A chunk is compressed as soon as its last item arrives. `write_array`
+//! takes an ndarray view instead of bytes (feature `ndarray`).
 //!
 //! ```
 //! # #[cfg(feature = "compress")] {
@@ -227,8 +227,8 @@
 //!
 //! Here a camera delivers images, and `flush` commits them to the file. Each commit compresses the last, unfinished
 //! chunk again, so commit when a chunk is full, or when the images must be safe. If the process is killed, the file has
-//! all committed images. Other programs can read it meanwhile. Old chunks leave holes in the file: to close them, repack
-//! it.
+//! all committed images. Other programs can read it meanwhile. Replaced chunks leave holes in the file; a repack
+//! removes the holes.
 //!
 //! ```
 //! # #[cfg(feature = "compress")] {
@@ -258,8 +258,8 @@
 //!
 //! # Repack: other chunks, or another codec
 //!
-//! Each new chunk reads its items when it is compressed, so memory does not depend on the size of the array. Metalayers
-//! and vlmetalayers are copied as they are. `b2nd convert` does the same in a shell.
+//! The items of a new chunk are read when it is compressed, so memory does not depend on the size of the array.
+//! Metalayers and vlmetalayers are copied as they are. `b2nd convert` does the same in a shell.
 //!
 //! ```
 //! # #[cfg(feature = "compress")] {
@@ -292,7 +292,7 @@
 //!
 //! # A file of finished chunks
 //!
-//! `write_chunk` takes a chunk of any Blosc2 compressor. Here the first chunk is stored uncompressed, and the second
+//! `write_chunk` takes a chunk from any Blosc2 compressor. Here the first chunk is stored uncompressed, and the second
 //! is all zeros, which takes no bytes.
 //!
 //! ```
@@ -348,7 +348,7 @@
 //! # Save a damaged file
 //!
 //! A salvage writes the undamaged parts to a new file. A truncated file has no chunk index, so the positions of the
-//! chunks are unknown. Only if you allow it, the salvage assumes that they are in order.
+//! chunks are unknown. If you allow it, the salvage assumes that they are in order.
 //!
 //! ```
 //! use b2nd_frame::{ErrorKind, Salvage};
@@ -396,7 +396,7 @@
 //!
 //! Caterva and python-blosc2 2.1 to 3.10 sometimes left old bytes after the entries. `decode` ignores them. To read the
 //! [`bytes`](crate::Metalayer::bytes) yourself, use [`take_from_slice`](b2nd_serde::take_from_slice()), which returns
-//! them; [`from_slice`](b2nd_serde::from_slice()) rejects them.
+//! the old bytes; [`from_slice`](b2nd_serde::from_slice()) rejects them.
 //!
 //! The attributes of an array are vlmetalayers: see [`Trailer::vlmetalayer`](crate::Trailer::vlmetalayer).
 //!
@@ -447,8 +447,8 @@
 //!
 //! # The first bytes from a server
 //!
-//! Request the first 512 bytes of the file. If the header is longer, the error gives the number of bytes that it needs:
-//! up to 64 MiB, so limit your downloads. If no more bytes come, the file ends within its header.
+//! Request the first 512 bytes of the file. If the header is longer, the error gives the number of bytes to request.
+//! This can be up to 64 MiB, so limit your downloads. If no more bytes come, the file ends within its header.
 //!
 //! ```
 //! use b2nd_frame::{Error, ErrorKind, Frame};
@@ -477,8 +477,8 @@
 //! # Detect an unfinished file
 //!
 //! Nothing in a frame marks it as unfinished. But after a writer was killed, the header contradicts the chunks, or some
-//! chunks were never written. [`check`](crate::check()) reports the first as an error. The second is only a warning,
-//! because an array can be empty on purpose.
+//! chunks were never written. [`check`](crate::check()) reports a contradiction as an error. Chunks that were never
+//! written are only a warning, because an array can be empty on purpose.
 //!
 //! ```
 //! use b2nd_frame::{FindingCode, Severity, check};

@@ -1,18 +1,18 @@
-//! The time and memory that each function can cost. This module has documentation only.
+//! The time and memory that each function takes. This module has documentation only.
 //!
 //! Time and memory are bounded by the length of the input, not by the sizes that the input claims. In an undamaged
 //! frame each byte is read a few times at most.
 //!
 //! The entries of a chunk index can all point to the same bytes. A [`Check`](crate::Check) of chunks therefore stops
-//! when it has read twice the stored size of all chunks, and [reports this](crate::Report::skipped). A read of a chunk header
-//! can take more bytes than the header; in all, a check reads at most 64 times the length of the frame.
+//! when it has read twice the stored size of all chunks, and [reports this](crate::Report::skipped). A read of a chunk
+//! header can return more bytes than the header. In all, a check reads at most 64 times the length of the frame.
 //!
 //! Iterating over [`Frame::chunks`](crate::Frame::chunks) or [`Frame::dump_chunks`](crate::Frame::dump_chunks) takes a
 //! step for each entry. A dump also reads the start of the entry's chunk each time, even if many entries point to the
 //! same chunk. A compressed chunk index may expand to 64 MiB or to 1024 times its size, whichever is larger. An index
-//! of a single value has 40 bytes for up to 268 million chunks; a check looks at it once.
+//! of a single value takes 40 bytes for up to 268 million chunks; a check reads it once.
 //!
-//! The memory in bytes per byte read, in addition to some 100 kB:
+//! The memory of each function, in bytes per byte that it reads, plus some 100 kB:
 //!
 //! | function | reads | memory per byte |
 //! |---|---|---|
@@ -21,7 +21,7 @@
 //! | [`Frame::dump_trailer`](crate::Frame::dump_trailer), [`Frame::dump_chunks`](crate::Frame::dump_chunks) | the trailer; the chunk index, and the header and block offsets of each chunk | 8; a piece of at most 16 MiB |
 //! | a [`Dtype`](crate::b2nd_serde::dtype::Dtype) | its text | 64 |
 //! | [`Frame::parse`](crate::Frame::parse) | its input, up to the end of the header | 4 |
-//! | [`Frame::open`](crate::Frame::open), [`read_at`](crate::Frame::read_at), [`open_stable`](crate::Frame::open_stable), [`edit`](crate::Frame::edit) | the header, of at most 64 MiB; `open_stable` until its patience ends | 8 |
+//! | [`Frame::open`](crate::Frame::open), [`read_at`](crate::Frame::read_at), [`open_stable`](crate::Frame::open_stable), [`edit`](crate::Frame::edit) | the header, of at most 64 MiB; `open_stable` reads it repeatedly until its patience ends | 8 |
 //! | [`Frame::trailer`](crate::Frame::trailer), [`Trailer::parse`](crate::Trailer::parse) | the trailer, of at most 256 MiB | 8 |
 //! | [`Vlmetalayer::value`](crate::Vlmetalayer::value) | its chunk | if it is compressed: 1024 per byte, plus 1 MiB; at most 256 MiB in all |
 //! | `decode` of a metalayer | the metalayer | the size of the value |

@@ -14,7 +14,7 @@ use crate::finding::{Escaped, Finding};
 ///
 /// It has the size of a pointer. The kinds [`Decode`](ErrorKind::Decode) and [`Encode`](ErrorKind::Encode) have a
 /// [`source`](error::Error::source), which the message does not repeat. The message of [`Io`](ErrorKind::Io) includes
-/// that of the [`io_error`](Self::io_error).
+/// the message of the [`io_error`](Self::io_error).
 ///
 /// ```
 /// use b2nd_frame::{FindingCode, ErrorKind, Finding, Frame};
@@ -56,26 +56,27 @@ pub enum ErrorKind {
     Incomplete,
     /// The bytes are not a frame, or violate a rule that readers must enforce. [`Error::finding`] has the details.
     Malformed,
-    /// A metalayer cannot be read as the requested type, or cannot be decompressed. The source has the reason.
+    /// A metalayer cannot be read as the requested type, or cannot be decompressed. The source gives the reason.
     Decode,
-    /// A value cannot be written as a metalayer. The source has the reason.
+    /// A value cannot be written as a metalayer. The source gives the reason.
     Encode,
     /// Another process holds the lock of the frame. The same call may succeed later.
     Locked,
-    /// The frame was changed during reading or afterwards. Open it again. If [`Error::finding`] has a finding, it is
-    /// the fault of the frame when it was last read. If every attempt gives the same finding, a writer was interrupted.
+    /// The frame was changed during reading or afterwards. Open it again. If [`Error::finding`] is `Some`, it describes
+    /// the fault that the last read found. If every attempt gives the same finding, a writer was interrupted.
     Changing,
     /// An argument does not fit the frame or the format, such as a slice outside the shape. Another argument can
     /// succeed. The call has changed no file.
     InvalidInput,
-    /// This crate cannot do this with this frame, or not without the feature `decompress`: it has a codec of a plugin,
-    /// items that are Python objects, or no array. Another program may be able to. The call has changed no file.
+    /// This crate does not support this call for this frame. Its codec is a plugin, its items are Python objects, it
+    /// has no array, or it needs the feature `decompress`. Another program may support it. The call has changed no
+    /// file.
     Unsupported,
-    /// More is needed than memory, a limit of this crate, or the numbers of the format allow. A smaller slice or array
+    /// A size exceeds the available memory, a limit of this crate, or a limit of the format. A smaller slice or array
     /// can succeed. The call has changed no file.
     TooLarge,
-    /// A [`Salvage`](crate::Salvage) needs entries of the array's metalayer, such as its
-    /// [shape](crate::Salvage::shape).
+    /// A [`Salvage`](crate::Salvage) cannot restore the array's metalayer on its own. Give it the missing entries, such
+    /// as the [shape](crate::Salvage::shape).
     ArrayUnknown,
     /// A [`Salvage`](crate::Salvage) does not know the positions of the chunks, unless it may
     /// [assume their order](crate::Salvage::assume_order).
@@ -179,7 +180,7 @@ impl Error {
         Self::text(ErrorKind::TooLarge, why)
     }
 
-    /// The shapes or ranges that a caller gives are invalid.
+    /// The error for invalid shapes or ranges of a caller.
     pub(crate) fn geometry(error: geometry::Error) -> Self {
         match error.kind() {
             geometry::ErrorKind::Overflow | geometry::ErrorKind::ChunkSize => Self::too_large(error),
@@ -204,7 +205,7 @@ impl Error {
         Self::text(ErrorKind::Stopped, "stopped")
     }
 
-    /// Adds the name of the file that is malformed, or cannot be read or written, if it is known and the error has none.
+    /// Adds a path to an `Io` or `Malformed` error, if the path is known and the error has none.
     pub(crate) fn at(mut self, file: Option<&Path>) -> Self {
         if matches!(self.0.kind, ErrorKind::Io | ErrorKind::Malformed) && self.0.path.is_none() {
             self.0.path = file.map(Into::into);
@@ -218,7 +219,7 @@ impl Error {
         self
     }
 
-    /// Whether it has a finding of this code.
+    /// Whether the error has a finding with this code.
     pub(crate) fn is_about(&self, code: FindingCode) -> bool {
         self.finding().is_some_and(|finding| finding.code() == code)
     }
@@ -274,9 +275,9 @@ impl Error {
         }
     }
 
-    /// The file or folder that the error is about, if it is known. For [`ErrorKind::Malformed`] it holds the fault, for
-    /// [`ErrorKind::Io`] it cannot be read or written,
-    /// for [`ErrorKind::Locked`] it is the lock file, for [`ErrorKind::Exists`] it already exists.
+    /// The file or folder that the error is about, if it is known: the file with the fault ([`ErrorKind::Malformed`]),
+    /// the file that cannot be read or written ([`ErrorKind::Io`]), the lock file ([`ErrorKind::Locked`]), or the file
+    /// that already exists ([`ErrorKind::Exists`]).
     ///
     /// ```
     /// use std::path::Path;

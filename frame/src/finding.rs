@@ -51,7 +51,7 @@ pub struct Finding {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Place {
-    /// The file that the frame is in.
+    /// The file that contains the frame.
     File,
     /// The header, up to its metalayers.
     Header,
@@ -68,7 +68,7 @@ pub enum Place {
 }
 
 impl Place {
-    /// The name of the place, such as `chunk-index`, which serde also writes.
+    /// The name of the place, such as `chunk-index`. Serde writes it too.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -109,10 +109,10 @@ impl Finding {
         Self { code, place, chunk: None, offset: None, numbers: None, text: String::new() }
     }
 
-    /// A finding about a whole file, for programs with checks of their own, such as of the members of a store.
+    /// A finding about a whole file, for programs with their own checks, such as a check of a store's members.
     ///
-    /// The code determines the severity and the advice, so choose one whose [meaning](FindingCode::meaning) is true of
-    /// the file, such as [`FindingCode::UnclosedTable`] or [`FindingCode::ActiveObject`]. Codes about the bytes of a
+    /// The code determines the severity and the advice, so choose a code whose [meaning](FindingCode::meaning) applies
+    /// to the file, such as [`FindingCode::UnclosedTable`] or [`FindingCode::ActiveObject`]. Codes about the bytes of a
     /// frame, such as [`FindingCode::ChunkHeader`], do not fit, because this finding has neither an offset nor a chunk.
     ///
     /// ```
@@ -135,7 +135,7 @@ impl Finding {
         Self { offset: Some(offset), ..self }
     }
 
-    // As `i128`, the one type that has room for both a negative length and a large `u64`.
+    // An `i128` holds both a negative length and a large `u64`.
     pub(crate) fn numbers(self, expected: impl TryInto<i128>, found: impl TryInto<i128>) -> Self {
         Self { numbers: expected.try_into().ok().zip(found.try_into().ok()), ..self }
     }
@@ -144,7 +144,7 @@ impl Finding {
         Self { text, ..self }
     }
 
-    /// The same fault in a frame that is therefore not written, so the finding has no offset.
+    /// The same fault in a new frame, which is then not written. So the finding has no offset.
     pub(crate) fn in_new_frame(self) -> Self {
         let text = format!("the new frame would have the same error: {}", self.text);
         Self { offset: None, text, ..self }
@@ -168,8 +168,8 @@ impl Finding {
         self.place
     }
 
-    /// The number of the chunk, in the order of the data; the first one if the finding is about several. `None` if it
-    /// is not about particular chunks.
+    /// The number of the chunk, in the order of the data. If the finding is about several chunks, the number of the
+    /// first one; `None` if it is not about particular chunks.
     ///
     /// ```
     /// use std::io::Cursor;
@@ -250,7 +250,7 @@ pub(crate) fn counted<N: Copy + fmt::Display + From<u8> + PartialEq>(count: N, n
     format!("{count} {noun}{end}")
 }
 
-/// A name in a message, with escapes: a name in a damaged file may have line breaks.
+/// A name, escaped for a message: in a damaged file it can contain line breaks.
 // A wrapper instead of an escaped string, so a name costs nothing until a message is formatted.
 pub(crate) struct Escaped<'n>(pub(crate) &'n str);
 

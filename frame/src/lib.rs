@@ -30,7 +30,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! Without features, shape and dtype can be read, and everything else that is not compressed:
+//! Without features, this reads shape, dtype and everything else that is not compressed:
 //!
 //! ```
 //! # use b2nd_frame::Frame;
@@ -49,7 +49,7 @@
 //! |---|---|
 //! | a file, or the directory of a sparse frame | [`Frame::open`] |
 //! | the same, while another process writes it | [`Frame::open_stable`] |
-//! | an array in bytes from a server | [`Frame::parse`] |
+//! | a file on a server, from its first bytes | [`Frame::parse`] |
 //! | a frame at a known offset of another file | [`Frame::read_at`] |
 //! | a frame in an HDF5, ASDF or other file | [`scan`] |
 //! | a member of a `.b2z` or another zip file | [`zip_member`], [`zip_members`] |
@@ -70,37 +70,37 @@
 //!
 //! | to write | call |
 //! |---|---|
-//! | a new file of an array of the crate ndarray | `write_array` |
-//! | a new file of items that come by regions | [`FrameBuilder`], `ArrayWriter` |
-//! | a new file of finished chunks, of any Blosc2 compressor | [`FrameBuilder`], [`FrameWriter`] |
-//! | other items, more items, another size, other vlmetalayers | `ArrayUpdate` |
+//! | a new file from an array of the crate ndarray | `write_array` |
+//! | a new file, region by region | [`FrameBuilder`], `ArrayWriter` |
+//! | a new file of finished chunks, from any Blosc2 compressor | [`FrameBuilder`], [`FrameWriter`] |
+//! | changes to the items, shape and vlmetalayers of a file | `ArrayUpdate` |
 //! | another dtype, another shape within the last chunks | [`Frame::edit`] |
 //! | a copy of an old file in the current format | [`Rewrite`] |
-//! | a new frame of the undamaged parts of a damaged one | [`Salvage`] |
+//! | a new frame from the undamaged parts of a damaged frame | [`Salvage`] |
 //!
 //! # The format
 //!
 //! ```text
-//! 0                    header   values at fixed bytes, such as lengths and
-//!                               codec; then the metalayers, named byte
-//!                               strings: that of an array, `b2nd`, has its
-//!                               shape, chunk shape, block shape and dtype
-//! header_len           chunks   one after the other, each with a header
-//!                               of its own and its blocks
+//! 0                    header   values at fixed offsets, such as lengths
+//!                               and codec; then the metalayers, which are
+//!                               named byte strings: `b2nd` records shape,
+//!                               chunk shape, block shape and dtype
+//! header_len           chunks   one after the other, each with its own
+//!                               header and its blocks
 //! header_len + cbytes  index    the place of each chunk, or the single
 //!                               value of its items
-//!                      trailer  the vlmetalayers, metalayers that can
-//!                               change their length
+//!                      trailer  the vlmetalayers: metalayers whose length
+//!                               can change
 //! frame_len
 //! ```
 //!
-//! In a sparse frame, each chunk is a file, and `chunks.b2frame` has the rest.
+//! In a sparse frame, each chunk is a file, and `chunks.b2frame` holds the rest.
 //!
 //! # Features
 //!
 //! | feature | lowest Rust | adds |
 //! |---|---|---|
-//! | | 1.85 | all but the rows below |
+//! | | 1.85 | everything except the rows below |
 //! | `decompress` | 1.89 | compressed chunk indexes and vlmetalayers; `Frame::slice`, `Chunks::decompressed`, `EmbeddedFrames`, [`CheckDepth::ChunkData`] |
 //! | `compress` | 1.89 | `ArrayWriter`; it includes `decompress` |
 //! | `ndarray` | 1.89 | `Slice::read_array`, and with `compress` `write_array`; it includes `decompress` |
@@ -111,7 +111,7 @@
 //! # Limits of time and memory
 //!
 //! No input makes this crate panic. Time and memory are bounded by the length of the input, not by the sizes that the
-//! input claims. The page [`costs`] has the memory of each function.
+//! input claims. The page [`costs`] lists the memory that each function takes.
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]
@@ -162,10 +162,10 @@ pub mod cookbook;
 #[cfg(doc)]
 pub mod costs;
 
-/// The crate of the chunks.
+/// The crate that reads and writes single chunks.
 pub use b2nd_chunk;
 pub use b2nd_chunk::{ChunkHeader, Codec, Filter, SpecialValue, SplitMode};
-/// The crate of the metalayer. With this re-export, a program needs only one dependency.
+/// The crate for the metalayer. With this re-export, a program needs only one dependency.
 pub use b2nd_serde;
 pub use check::check_report::{Report, Skipped, SkippedPart};
 pub use check::{Check, check};

@@ -1,4 +1,4 @@
-//! The rules of a chunk header: its own, and its agreement with the frame.
+//! The rules for a chunk header itself, and for its agreement with the frame.
 
 use b2nd_chunk::Filter;
 use b2nd_chunk::header::{MAX_BLOCKSIZE, typesize_byte};
@@ -11,8 +11,8 @@ use crate::error::Error;
 use crate::finding::{Finding, Place};
 use crate::header::frame_header::Header;
 
-/// The values that a frame requires in the headers of its chunks. They are known only for an array: chunks of any
-/// origin can be appended to other frames.
+/// The values that a frame requires in the headers of its chunks. Only an array requires them: other frames accept any
+/// chunk.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ChunkRules {
     /// The item size in the form of a chunk header: a single byte.
@@ -20,8 +20,8 @@ pub(crate) struct ChunkRules {
     /// The full item size.
     pub(crate) itemsize: Option<usize>,
     pub(crate) blocksize: Option<usize>,
-    /// The filters in use. Other filters are only unusual, because python-blosc2 can change those of a frame between
-    /// two chunks.
+    /// The filters in use. Other filters in a chunk are unusual, but valid: python-blosc2 can change a frame's filters
+    /// between two chunks.
     pub(crate) filters: Option<Vec<Filter>>,
     /// Whether a chunk may be shorter than the longest header.
     pub(crate) may_be_short: bool,
@@ -68,7 +68,7 @@ impl ChunkRules {
         // C-Blosc2 always reads 32 bytes of a chunk in a contiguous frame, even if its header has only 16.
         if cbytes < ChunkHeader::MAX_LEN && !self.may_be_short {
             let least = ChunkHeader::MAX_LEN;
-            return Err(format!("has {cbytes} bytes, but C-Blosc2 reads none of less than {least}"));
+            return Err(format!("has {cbytes} bytes, but C-Blosc2 reads no chunk of less than {least}"));
         }
         if typesize == 0 || self.typesize.is_some_and(|expected| expected != typesize) {
             let expected = self.typesize.unwrap_or(1);
@@ -100,7 +100,7 @@ impl ChunkRules {
         }
     }
 
-    /// The filters of a chunk, if they are not those of the frame or not known.
+    /// The filters of a chunk, if they differ from the frame's or are unknown.
     pub(crate) fn other_filters(&self, header: &ChunkHeader) -> Option<String> {
         if !header.has_table() || header.header_len < ChunkHeader::MAX_LEN {
             return None;
@@ -114,7 +114,7 @@ impl ChunkRules {
     }
 }
 
-/// The result of a rule of the crate of chunks, with the message of its error.
+/// Converts the result of a rule of `b2nd_chunk`: an error becomes its message.
 pub(crate) fn rule(checked: Result<(), b2nd_chunk::Error>) -> Result<(), String> {
     checked.map_err(|error| error.message().to_string())
 }
@@ -122,16 +122,16 @@ pub(crate) fn rule(checked: Result<(), b2nd_chunk::Error>) -> Result<(), String>
 /// Checks that the flags of a chunk do not contradict each other, and that C-Blosc2 can read a chunk with them.
 pub(crate) fn check_flags(header: &ChunkHeader) -> Result<(), String> {
     rule(header.check_flags())?;
-    // C-Blosc2 looks for a special value in these bits of every chunk, also of Blosc 1, where they are data.
+    // C-Blosc2 looks for a special value in these bits of every chunk, even of a Blosc 1 chunk, where they are data.
     match header.false_special() {
-        Some(bits) => Err(format!("has the special value {bits} to C-Blosc2, which cannot read it")),
+        Some(bits) => Err(format!("has the special-value bits {bits}, so C-Blosc2 cannot read it")),
         None => Ok(()),
     }
 }
 
-/// Refuses a chunk that is read here, but not by C-Blosc2: it takes the first bytes of the data for the length of a
-/// dictionary.
-// Not one of `check_flags`, because a chunk of data is read in spite of it.
+/// Refuses an uncompressed chunk with the dictionary flag. This crate reads it, but C-Blosc2 takes the first bytes of
+/// the data for the length of a dictionary.
+// Not a part of `check_flags`, because this crate reads a data chunk in spite of this fault.
 pub(crate) fn check_dictionary(header: &ChunkHeader) -> Result<(), String> {
     if header.has_false_dictionary() {
         return Err("has a dictionary, but is not compressed: bit 0 of its byte 31 must be 0".into());
@@ -165,7 +165,7 @@ fn check_body(header: &ChunkHeader) -> Result<(), String> {
     }
 }
 
-/// Refuses a chunk with a table of blocks that cannot be decompressed here, though it may be well-formed.
+/// Refuses a chunk with a table of blocks if this build cannot decompress it, even if it is well-formed.
 pub(crate) fn check_support(header: &ChunkHeader) -> Result<(), String> {
     if cfg!(not(feature = "decompress")) {
         return Err("is compressed; build with the feature `decompress`".into());
@@ -173,13 +173,13 @@ pub(crate) fn check_support(header: &ChunkHeader) -> Result<(), String> {
     rule(header.check_support())
 }
 
-/// Refuses a chunk with a table of blocks whose codec or filter belongs neither to C-Blosc2, nor to a plugin, nor to a
-/// user, so that no reader can decompress it.
+/// Refuses a chunk with a table of blocks if no reader can decompress it: its codec or filter has an unknown number,
+/// below the range for users.
 pub(crate) fn check_known_methods(header: &ChunkHeader) -> Result<(), String> {
     let codec = header.unknown_codec().map(|codec| format!("codec {codec}"));
     let filter = || header.filters.iter().find(|filter| filter.is_unknown()).map(ToString::to_string);
     match codec.or_else(filter).filter(|_| header.has_table()) {
-        Some(unknown) => Err(format!("{unknown} is neither one of C-Blosc2 nor one of its plugins")),
+        Some(unknown) => Err(format!("{unknown} belongs neither to C-Blosc2 nor to a plugin")),
         None => Ok(()),
     }
 }
@@ -231,7 +231,7 @@ pub(crate) fn wrong_place(entry: &ChunkEntry, value: i64) -> Finding {
     wrong(entry, &format!("has the entry {value} in the chunk index, which is not a valid place"))
 }
 
-/// The error of a chunk that is not read, whether damaged or not.
+/// The error for a chunk that this crate does not read, damaged or not.
 #[cfg(feature = "decompress")]
 pub(crate) fn unread(entry: &ChunkEntry, why: &str) -> Error {
     Error::unsupported(format_args!("chunk {} {why}", entry.number))

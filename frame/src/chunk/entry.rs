@@ -9,12 +9,12 @@
 //! | bit 63 alone | invalid |
 //!
 //! Writers set no other bits, so the last byte of a special entry is `81`, `84` or `82`. The index begins after the
-//! chunks, in a sparse frame after the header, and ends at the start of the trailer. A frame without chunks has no
+//! chunks (in a sparse frame, after the header), and ends at the start of the trailer. A frame without chunks has no
 //! index.
 //!
-//! C-Blosc2 stores a short index uncompressed, and compresses a long one in blocks of 16 KiB. If all chunks are the
-//! same special value, the index is that value, once. An index can therefore be read in pieces, with only one piece in
-//! memory.
+//! C-Blosc2 stores a short index uncompressed, and compresses a long one in blocks of 16 KiB. If all chunks have the
+//! same special value, the index stores this value once. In each of these forms, an index can be read in pieces, with
+//! only one piece in memory.
 
 use b2nd_chunk::{ChunkHeader, SpecialValue};
 
@@ -68,11 +68,11 @@ pub struct ChunkEntry {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ChunkPlace {
-    /// In the frame, from this byte on. Its offset in the file is [`Frame::offset`](crate::Frame::offset) more.
+    /// In the frame, at this offset. The offset in the file is larger by [`Frame::offset`](crate::Frame::offset).
     Frame(u64),
-    /// In the file of this number in the directory of a sparse frame.
+    /// In the chunk file with this number, in the directory of a sparse frame.
     File(u64),
-    /// A special chunk: not stored, because all items have one value. It is never [`SpecialValue::Value`], whose chunk
+    /// A special chunk: not stored, because all items have one value. It is never [`SpecialValue::Value`]: such a chunk
     /// is stored.
     Special(SpecialValue),
     /// Unknown: the number in the index is an offset outside the chunks, or an unknown special value.

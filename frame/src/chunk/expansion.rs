@@ -34,12 +34,12 @@ pub fn expansion_limit(stored: u64) -> u64 {
     stored.saturating_mul(MAX_RATIO as u64).max(ALWAYS_DECOMPRESSED)
 }
 
-/// The same for bytes in memory.
+/// [`expansion_limit`] for bytes in memory.
 pub(crate) fn max_data(stored: usize) -> usize {
     usize::try_from(expansion_limit(stored as u64)).unwrap_or(usize::MAX)
 }
 
-/// The value in the chunk of a vlmetalayer, or why it cannot be read.
+/// The value in the chunk of a vlmetalayer. An error gives the reason why it cannot be read.
 pub(crate) fn value(header: ChunkHeader, chunk: &[u8]) -> Result<Cow<'_, [u8]>, String> {
     // An uncompressed value is as long as its bytes, so it needs no limit.
     if let Some(data) = header.stored(chunk) {
@@ -49,7 +49,7 @@ pub(crate) fn value(header: ChunkHeader, chunk: &[u8]) -> Result<Cow<'_, [u8]>, 
     if header.nbytes > longest {
         let (nbytes, len) = (header.nbytes, chunk.len());
         return Err(format!(
-            "the value has {nbytes} bytes, but its chunk of {len} may have at most {longest}"
+            "the value has {nbytes} bytes, but a chunk of {len} bytes may expand to at most {longest}"
         ));
     }
     decompressed(header, chunk).map(Cow::Owned)
@@ -79,7 +79,7 @@ pub(crate) fn longest_value(chunk: &[u8]) -> usize {
     chunk.len().saturating_mul(MAX_RATIO).saturating_add(VALUE_LEN).min(MAX_VALUE_LEN)
 }
 
-/// The data of a whole chunk of bounded size.
+/// Decompresses a whole chunk. The caller has limited its size.
 #[cfg(feature = "decompress")]
 fn decompressed(header: ChunkHeader, chunk: &[u8]) -> Result<Vec<u8>, String> {
     let mut data = vec![0; header.nbytes];

@@ -11,7 +11,7 @@ pub(crate) fn stored_chunk(bytes: &[u8]) -> Option<Vec<u8>> {
     Some([&header[..], bytes].concat())
 }
 
-/// The item of a special chunk, or why Blosc2 defines none.
+/// The repeated item of a special chunk. The error says why Blosc2 defines none.
 #[cfg(feature = "decompress")]
 pub(crate) fn one_item(special: SpecialValue, typesize: usize) -> Result<Vec<u8>, String> {
     match (special, typesize) {
@@ -19,7 +19,7 @@ pub(crate) fn one_item(special: SpecialValue, typesize: usize) -> Result<Vec<u8>
         (SpecialValue::Nan, 4) => Ok(f32::NAN.to_le_bytes().into()),
         (SpecialValue::Nan, 8) => Ok(f64::NAN.to_le_bytes().into()),
         (SpecialValue::Nan, _) => Err(format!("is all NaN, but Blosc2 has no NaN of {typesize} bytes")),
-        // One byte stands for any number of them: a header without an array can claim items of 2 GiB.
+        // One zero byte stands for an item of any size: a header without an array can claim items of 2 GiB.
         _ => Ok(vec![0]),
     }
 }

@@ -46,7 +46,7 @@ impl Serialize for Severity {
     }
 }
 
-/// The depth of a [`Check`](crate::Check). Each depth includes the ones before it.
+/// The depth of a [`Check`](crate::Check). Each depth includes the depths before it.
 ///
 /// ```
 /// use b2nd_frame::CheckDepth;
@@ -56,12 +56,12 @@ impl Serialize for Severity {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum CheckDepth {
-    /// The header, the chunk index, the trailer, and the length of the file. In a sparse frame, also whether the chunk
-    /// files exist and are complete.
+    /// The header, the chunk index, the trailer, and the length of the file. For a sparse frame, the check includes
+    /// that all chunk files exist and are complete.
     #[default]
     Frame,
-    /// The header of every chunk: its sizes compared with those of the frame, the offsets of its blocks, bytes shared
-    /// with another chunk, and bytes of no chunk. It takes a small read for each chunk.
+    /// The header of every chunk and the offsets of its blocks, compared with the header of the frame. The check also
+    /// finds bytes that two chunks share, and bytes of no chunk. It takes a small read for each chunk.
     ChunkHeaders,
     /// The data of every chunk and the values of vlmetalayers, which are decompressed and discarded. This needs the
     /// feature `decompress`.
@@ -217,7 +217,7 @@ mod table;
 pub use table::FindingCode;
 
 impl FindingCode {
-    /// Whether the sizes of the frame are uncertain: a number that they are computed from is invalid, or two of them
+    /// Whether the sizes of the frame are uncertain, because a number that determines them is invalid, or two of them
     /// disagree.
     ///
     /// ```

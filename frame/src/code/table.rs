@@ -11,11 +11,11 @@ codes! {
     // The file and the header.
     NotAFrame "not-a-frame" Error Frame -
         "The file does not begin with the magic bytes of a frame."
-        "It is a file of another kind, or its first bytes were never written or are lost."
+        "It is another kind of file, or its first bytes were never written or are lost."
         "Check whether the file has another format. The frames in a zip file can be listed, and a scan finds the \
          frames in any other file."
     Truncated "truncated" Error Frame Salvage
-        "The file is shorter than the frame, whose length is in its header."
+        "The file is shorter than the length in the header of the frame."
         "A copy or download was stopped, the disk was full, or a writer was killed."
         "Copy or download the file again. If that is not possible, salvage it: without its index, the order of the \
          chunks must be assumed."
@@ -24,14 +24,14 @@ codes! {
         "Something was appended, or the frame was written over a longer file."
         "Nothing, if the bytes were appended on purpose. A rewrite into another file drops them."
     TooLong "too-long" Error Frame -
-        "The header is longer than 64 MiB (in a zip file 1 MiB), or the trailer longer than 256 MiB. Real ones have a \
-         few KiB. This crate does not read headers or trailers of this length, because a damaged file could claim any \
+        "The header is longer than 64 MiB (in a zip file 1 MiB), or the trailer is longer than 256 MiB. Real headers \
+         and trailers have a few KiB. This crate does not read longer ones, because a damaged file could claim any \
          amount of memory."
         DAMAGE
         "Check whether the file is damaged. If it is intact, read it with C-Blosc2."
     DamagedZip "damaged-zip" Error Frame -
-        "The file is not a zip file, or its directory, which is at the end, is damaged or cut off; or a member has a \
-         damaged local header, or shares bytes with another member."
+        "The file is not a zip file, or the directory at its end is damaged or cut off. Or a member has a damaged \
+         local header, or shares bytes with another member."
         "A copy or download was stopped, or bytes were damaged."
         "Copy or download the file again. A scan finds the frames in it."
     ZipChecksum "zip-checksum" Error ChunkData -
@@ -47,8 +47,8 @@ codes! {
         DAMAGE
         "Salvage the file: damaged values are computed from the rest of the frame, where this is possible."
     UnknownVersion "unknown-version" Error Frame -
-        "The version of the frame format is above 3, or that of the array's metalayer is not 0: no other versions are \
-         known."
+        "The version of the frame format is above 3, or the version of the array's metalayer is not 0. Such versions \
+         are unknown."
         "A newer program wrote the file, or the byte is damaged."
         "Read the file with a newer C-Blosc2 or a newer version of this crate. The other findings may be wrong."
     FrameType "frame-type" Error Frame -
@@ -118,8 +118,8 @@ codes! {
         "Salvage the file. If values are damaged and not only markers, give the right shape, chunk shape, block shape and \
          dtype, as far as you know them."
     StaleTail "stale-tail" Warning Frame -
-        "Old bytes follow the array's metalayer: the end of the longer one that it had before dimensions were \
-         removed."
+        "Old bytes follow the array's metalayer. It was longer before dimensions were removed, and its old end is \
+         still there."
         "python-blosc2 2.1 to 3.10 or python-caterva 0.5 to 0.7 removed dimensions of length 1 (squeeze)."
         "Nothing. A rewrite removes them."
     OldLayout "old-layout" Warning Frame Rewrite
@@ -131,8 +131,8 @@ codes! {
     // The array's metalayer: its meaning.
     InvalidShape "invalid-shape" Error Frame Salvage
         "The shapes of the array are impossible: a dimension is negative, a chunk or block is 0 in a dimension with \
-         items, there are more items than int64 counts, or a decompressed chunk would be larger than Blosc2 allows, \
-         about 2 GiB."
+         items, there are more items than an int64 can count, or a decompressed chunk would be larger than Blosc2 \
+         allows, about 2 GiB."
         DAMAGE
         "Salvage the file with the right shape, chunk shape, block shape and dtype, as far as you know them."
     UnsetBlockshape "unset-blockshape" Warning Frame Rewrite
@@ -156,19 +156,19 @@ codes! {
         "Do not trust the shape. If python-caterva removed dimensions, restore them."
     InterruptedResize "interrupted-resize" Error Frame Edit
         "nbytes, the size of all chunks, does not fit the shape: a resize is under way or was interrupted, or nbytes \
-         or a dimension is damaged. C-Blosc2 opens the file all the same; its items may be right, wrong or zero."
+         or a dimension is damaged. C-Blosc2 still opens the file, but the items may be right, wrong or zero."
         "A program that resized the array was killed during the resize, or is still at work: it writes the sizes and \
          the shape one after the other."
         "Check again, in case a writer is at work. Otherwise set the former shape, or any shape with the existing \
          number of chunks, and check that the items are plausible."
     DtypeMismatch "dtype-mismatch" Warning Frame -
-        "The item size of the dtype is not the typesize of the frame, which alone determines how the data is laid \
-         out."
+        "The item size of the dtype is not the typesize of the frame. Only the typesize determines how the data is \
+         laid out."
         "The writer stated a dtype that does not fit the data."
         "Treat the items as opaque bytes, or set a dtype whose item size is the typesize."
     UnknownDtype "unknown-dtype" Warning Frame -
-        "The dtype is not one of NumPy or ml_dtypes, or its format is not 0 (NumPy), the only known one. So the type of \
-         the items is unknown."
+        "Neither NumPy nor ml_dtypes has the dtype, or its format is not 0 (NumPy), the only known format. So the \
+         type of the items is unknown."
         "A library with dtypes of its own or a newer program wrote the file, or bytes are damaged."
         "Treat the items as opaque bytes, or set a known dtype. The data does not depend on it."
     ObjectDtype "object-dtype" Error Frame -
@@ -181,7 +181,7 @@ codes! {
 
     // The chunk index and the trailer.
     DamagedIndex "damaged-index" Error Frame Salvage
-        "The chunk index, which is itself a Blosc2 chunk, is not between the chunks and the trailer, has a damaged \
+        "The chunk index is not between the chunks and the trailer. Or the Blosc2 chunk that stores it has a damaged \
          header, cannot be decompressed, or does not hold offsets. C-Blosc2 does not open such a file."
         "A writer was killed or is still at work, or bytes were damaged."
         "Restore the file from another copy. If there is none, salvage it: the chunks that the index still leads to are \
@@ -193,10 +193,10 @@ codes! {
          the shape that the array had before."
     ChunkOffset "chunk-offset" Error Frame Salvage
         "An offset in the chunk index is outside the chunks, so C-Blosc2 does not open the file; or two chunks have \
-         the same offset, so C-Blosc2 reads the same data for both. In a sparse frame, the number of a chunk file must \
-         be at most cbytes - 32, because C-Blosc2 checks it like an offset. An entry with an unknown special value has \
-         this code too. So has an entry with a special value and other bits: C-Blosc2 reads zeros or NaN, even if the \
-         chunk is stored."
+         the same offset, so C-Blosc2 reads the same data for both. In a sparse frame, the number of a chunk file \
+         must be at most cbytes - 32, because C-Blosc2 checks it like an offset. An entry with an unknown special \
+         value also gets this code, as does an entry with a special value and extra bits: C-Blosc2 reads zeros or \
+         NaN, even if the chunk is stored."
         DAMAGE
         "Restore the file from another copy. If there is none, salvage it: the chunks that the index still leads to \
          are saved."
@@ -238,8 +238,8 @@ codes! {
         "C-Blosc2 was told to use a dictionary, and the data of the chunk could not be compressed; or a byte was damaged."
         "Salvage the file. This clears the flag, and no data is lost."
     ChunkData "chunk-data" Error ChunkData Salvage
-        "The data of a chunk cannot be decompressed: its bytes are damaged, or its header has a codec or filter that \
-         neither C-Blosc2 nor a plugin has. C-Blosc2 cannot read the chunk, or not all of its blocks."
+        "The data of a chunk cannot be decompressed: its bytes are damaged, or neither C-Blosc2 nor a plugin has the \
+         codec or filter in its header. C-Blosc2 cannot read the chunk, or not all of its blocks."
         DAMAGE
         "Restore the file from another copy. If there is none, salvage it: all other chunks are saved."
     ChunkOverlap "chunk-overlap" Error ChunkHeaders Salvage
@@ -275,8 +275,9 @@ codes! {
         DAMAGE
         "Salvage the file: the data and all vlmetalayers that can be read are saved."
     VlmetalayerValue "vlmetalayer-value" Warning Frame Salvage
-        "The name of a vlmetalayer is not UTF-8. A check of the data also reports a value that is not MessagePack, and a \
-         list of frames in a store that leads to none. C-Blosc2 reads the value, but python-blosc2 does not."
+        "The name of a vlmetalayer is not UTF-8. A check of the data also reports a value that is not MessagePack, \
+         and the list of frames of a store if an entry leads to no frame. C-Blosc2 reads the value, but python-blosc2 \
+         does not."
         "A program other than python-blosc2 wrote the value, or bytes were damaged."
         "Nothing, if another program wrote the value. Otherwise set the vlmetalayer again, or salvage the file without it."
 }

@@ -10,13 +10,13 @@ use crate::finding::Escaped;
 use crate::header::frame::Frame;
 use crate::trailer::embed_list::EmbedPlace;
 
-/// Reads the frames in the compressed data of a store, one at a time: those of a `.b2e`, or of the `embed.b2e` in a
-/// folder or zip file. [`Trailer::embedded`](crate::Trailer::embedded) lists all frames, including those whose data is
-/// elsewhere.
+/// Reads the frames in the compressed data of a store, one at a time. The store is a file `.b2e`, or the `embed.b2e` in
+/// a folder or zip file. [`Trailer::embedded`](crate::Trailer::embedded) lists all frames, including those whose data
+/// is elsewhere.
 ///
 /// As a reader, it returns the bytes of the [selected](Self::select) frame, which begins at offset 0. It decompresses
-/// one chunk of the store at a time. In all it decompresses at most as many bytes as the
-/// [expansion limit](expansion_limit()) of the store.
+/// one chunk of the store at a time. In all, it decompresses no more bytes than the [expansion
+/// limit](expansion_limit()) of the store.
 ///
 /// ```
 /// use b2nd_frame::{EmbeddedFrames, Frame};
@@ -105,7 +105,7 @@ impl<R: Read + Seek> EmbeddedFrames<R> {
         Err(Error::unsupported(format_args!("the data of {} {why}", Escaped(key))))
     }
 
-    /// Reads bytes of the selected frame, as many as there are.
+    /// Reads bytes of the selected frame, until the buffer is full or the frame ends.
     fn read_data(&mut self, buffer: &mut [u8]) -> Result<usize, Error> {
         let Self { store, selected, position, chunk, left, .. } = self;
         let header = store.header();

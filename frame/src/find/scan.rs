@@ -91,7 +91,7 @@ impl<R: Read + Seek> Scan<R> {
     /// Searches up to the next magic bytes, or to the end of the window.
     fn step(&mut self) -> io::Result<Option<Frame<()>>> {
         let rest = self.window.get(self.position..).unwrap_or_default();
-        // A frame whose start is cut off by the end of the window is whole in the next one.
+        // If the end of the window cuts off the start of a frame, the next window covers it.
         let end = (rest.len() + MAGIC_OFFSET + MAGIC.len()).saturating_sub(START_LEN);
         let magic = rest.get(MAGIC_OFFSET..end).unwrap_or_default();
         let Some(found) = memmem::find(magic, MAGIC) else {
@@ -100,12 +100,12 @@ impl<R: Read + Seek> Scan<R> {
         };
         let position = self.position + found;
         let frame = self.frame_at(position)?;
-        // After a false header, the search continues at the next byte: the true one may overlap it.
+        // After a false header, the search continues at the next byte: a true header may overlap the false one.
         self.position = position + frame.as_ref().map_or(1, |frame| frame.header().header_len);
         Ok(frame)
     }
 
-    /// Reads the next window. It overlaps the current one, so the start of every frame is whole in one of them.
+    /// Reads the next window. It overlaps the current window, so that one of the two covers the start of every frame.
     fn advance(&mut self) -> io::Result<()> {
         let overlap = self.window.len().saturating_sub(self.position).min(START_LEN - 1);
         let behind = self.position.max(self.window.len()) - overlap;

@@ -24,7 +24,7 @@ use crate::header::section::{map_value, values_of};
 use crate::read::open::{is_sparse_frame, not_a_file, open_at_once};
 use crate::trailer::frame_trailer::Trailer;
 
-/// The kind of a table, where python-blosc2 writes it.
+/// The kind of a table, as python-blosc2 writes it.
 const TABLE_KIND: &str = "ctable";
 
 /// The extensions of members.
@@ -59,10 +59,11 @@ impl Store {
     /// The file that marks its folder in a tree as a table.
     pub const TABLE_FILE: &'static str = "_meta.b2f";
 
-    /// Opens a store by the path of its folder or zip file; `None` if it has no `embed.b2e`, or if neither that file
-    /// nor the extension (`.b2d`, `.b2z`) identifies a store. If `embed.b2e` holds an
-    /// [`EmbedStore`](ObjectKind::EmbedStore), the result is `None`: that store is the single file itself, and can be
-    /// in any folder.
+    /// Opens a store by the path of its folder or zip file; `None` if it is not a store.
+    ///
+    /// A store has a file `embed.b2e`, and that file or the extension (`.b2d`, `.b2z`) identifies its kind. If
+    /// `embed.b2e` holds an [`EmbedStore`](ObjectKind::EmbedStore), the result is `None`: this single file is a store
+    /// by itself, in any folder.
     ///
     /// It reads `embed.b2e` and, to recognize tables, each `_meta.b2f`. Other members are found by their names.
     ///
@@ -121,7 +122,7 @@ impl Store {
     /// ```
     pub fn read_zip<R: Read + Seek>(mut reader: R, name: impl AsRef<Path>) -> Result<Option<Self>, Error> {
         let members = members_to_read(&mut reader, |name| name == Store::FILE || table_key(name).is_some())?;
-        // The last one if several have the name, as in `zip_member`.
+        // If several members have the name, the last one counts, as in `zip_member`.
         let by_name: HashMap<_, _> = members.iter().map(|member| (member.name(), member)).collect();
         let frame = |name: &str| by_name.get(name).and_then(|member| member.frame());
         let Some(embed) = frame(Store::FILE) else { return Ok(None) };
@@ -132,8 +133,8 @@ impl Store {
         Self::new(kind, trailer.as_ref(), &names, |name| Ok(trailer_of(name))).map(Some)
     }
 
-    /// The store of this kind with these files, including `embed.b2e`. `trailer` is that of `embed.b2e`; `None` if it
-    /// is damaged, which hides the embedded members, but not the others.
+    /// The store of this kind with these files, including `embed.b2e`. `trailer` is the trailer of `embed.b2e`; `None`
+    /// if it is damaged. This hides only the embedded members.
     fn new(
         kind: ObjectKind,
         trailer: Option<&Trailer>,
@@ -162,7 +163,7 @@ impl Store {
         };
         let mut members: Vec<String> = names.iter().filter_map(key).collect();
         if kind != ObjectKind::CTable && !tables.is_empty() {
-            // The columns of a table are not members: the table itself is one.
+            // The table itself is a member, but its columns are not.
             members.retain(|key| !is_in_table(&tables, key));
             members.extend(tables.keys().cloned());
         }
@@ -258,7 +259,7 @@ impl Store {
 }
 
 /// Whether a folder is a [`Store`]: it has a file `embed.b2e`, and that file or the extension `.b2d` or `.b2z` of the
-/// folder identifies one. Only the header of that file is read. If this fails, the result is false.
+/// folder identifies a store. Only the header of that file is read. If this fails, the result is false.
 ///
 /// ```
 /// use b2nd_frame::is_store_folder;
@@ -270,7 +271,7 @@ pub fn is_store_folder(path: impl AsRef<Path>) -> bool {
     embed.is_file() && Frame::open(embed).is_ok_and(|embed| store_kind(path, &embed).is_some())
 }
 
-/// The kind of store that `embed.b2e` identifies. As in python-blosc2, an embed store in a folder identifies none.
+/// The kind of store that `embed.b2e` identifies. As in python-blosc2, an embed store does not make its folder a store.
 fn store_kind<R>(path: &Path, embed: &Frame<R>) -> Option<ObjectKind> {
     let has_extension = |extension| path.extension().is_some_and(|own| own.eq_ignore_ascii_case(extension));
     match embed.kind() {
@@ -283,7 +284,7 @@ fn store_kind<R>(path: &Path, embed: &Frame<R>) -> Option<ObjectKind> {
     }
 }
 
-/// Whether this is the name, without its extension, of a file with attributes.
+/// Whether a file with this name (without its extension) has attributes.
 fn is_attributes(stem: &str) -> bool {
     stem.strip_suffix(ATTRIBUTES).is_some_and(|folder| folder.is_empty() || folder.ends_with('/'))
 }
@@ -304,7 +305,7 @@ fn table_key(name: &str) -> Option<String> {
     }
 }
 
-/// The texts that are read of a map: the kind of an object, the path of a mounted group, the schema of a table.
+/// The texts that are read from a map: the kind of an object, the path of a mounted group, the schema of a table.
 struct MapTexts {
     kind: Option<String>,
     dataset: Option<String>,
@@ -330,7 +331,7 @@ fn mounts(trailer: &Trailer) -> Vec<String> {
 
 /// The content of a remote store.
 struct Manifest {
-    /// Whether it is one table.
+    /// Whether the store is a single table.
     is_table: bool,
     /// The schema of that table.
     schema: Option<String>,
@@ -394,7 +395,7 @@ fn is_table(trailer: &Trailer) -> bool {
     kind.is_some_and(|kind| kind == TABLE_KIND)
 }
 
-/// The names of all files below a folder, with `/` between folders. A sparse frame is a single name.
+/// The names of all files below a folder, with `/` between folders. A sparse frame counts as one file.
 fn files(root: &Path) -> io::Result<Vec<String>> {
     let mut names = Vec::new();
     let mut folders = vec![(root.to_path_buf(), String::new())];
@@ -402,7 +403,7 @@ fn files(root: &Path) -> io::Result<Vec<String>> {
         for entry in fs::read_dir(folder)? {
             let entry = entry?;
             let name = format!("{prefix}{}", entry.file_name().to_string_lossy());
-            // Links to folders are not followed, because they can lead back.
+            // Links to folders are not followed, because they can form a cycle.
             if entry.file_type()?.is_dir() && !is_sparse_frame(entry.path()) {
                 folders.push((entry.path(), format!("{name}/")));
             } else {

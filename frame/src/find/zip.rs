@@ -17,13 +17,14 @@ use crate::read::source::available;
 /// In memory it takes several times as much.
 const MAX_DIRECTORY: u64 = 1 << 24;
 
-/// The most bytes of headers that are kept of the members of a zip file. A server can make members as they are read.
+/// The maximum size of the headers that are kept, for all members of a zip file. A server can generate members while
+/// they are read.
 const MAX_HEADERS: usize = 1 << 27;
 
-/// The offset, in a record of the directory, of the byte with the needed version of the zip format.
+/// The offset of the needed zip version in a record of the directory: one byte.
 const VERSION_NEEDED: u64 = 6;
 
-/// The offsets, in a local header, of the length of the name (uint16, little-endian) and of the name.
+/// The offsets of two values in a local header: the length of the name (uint16, little-endian), and the name.
 const NAME_LENGTH: u64 = 26;
 const LOCAL_HEADER_LEN: u64 = 30;
 
@@ -31,7 +32,7 @@ const LOCAL_HEADER_LEN: u64 = 30;
 const END_LEN: usize = 22;
 const LOCATOR_LEN: usize = 20;
 
-/// The offsets in that record of the size and the offset of the directory (uint32, little-endian).
+/// The offsets of two values in the end record: the size and the offset of the directory (uint32, little-endian).
 const DIRECTORY_SIZE: usize = 12;
 const DIRECTORY_OFFSET: usize = 16;
 
@@ -71,9 +72,9 @@ struct Directory {
 }
 
 impl Directory {
-    /// Why other programs do not find the directory: the end record gives another place. This crate finds it if the
-    /// size or the offset in the record is right. For a long zip file the result is `None`, because its zip64 records
-    /// apply instead.
+    /// Checks the place of the directory in the end record, and returns a message if it is wrong: other programs then
+    /// do not find the directory. This crate finds it if the size or the offset in the record is right. For a long zip
+    /// file the result is `None`, because its zip64 records apply instead.
     fn wrong_end(self, reader: &mut (impl Read + Seek)) -> Result<Option<String>, Error> {
         const LOCATOR: &[u8] = b"PK\x06\x07";
         let Some(before) = self.end.checked_sub(LOCATOR_LEN as u64) else { return Ok(None) };
@@ -223,7 +224,7 @@ impl ZipMember {
         Ok(None)
     }
 
-    /// Whether its local header is damaged, or it shares bytes. Its CRC-32 says nothing then.
+    /// Whether the local header is damaged, or the member shares bytes. Then the CRC-32 proves nothing.
     fn is_misplaced(&self) -> bool {
         matches!(&self.content, MemberContent::Broken(finding) if finding.code() == FindingCode::DamagedZip)
     }
@@ -255,11 +256,11 @@ fn crc32_of(reader: &mut (impl Read + Seek), start: u64, length: u64) -> Result<
     }
 }
 
-/// Lists the files in a zip file, with the frames among them.
+/// Lists the members of a zip file, with the header of each frame.
 ///
 /// It reads the directory of the zip file, of at most 16 MiB, and then the start of each member, as [`Frame::open`]
-/// does with a file. A header may have at most 1 MiB here, and all together at most 128 MiB. A damaged member does not
-/// prevent the listing of others. If two members share bytes, only the first one is read.
+/// does with a file. A header may have at most 1 MiB here, and all headers together at most 128 MiB. A damaged member
+/// does not prevent the listing of others. If two members share bytes, only the first one is read.
 ///
 /// # Errors
 ///
@@ -287,8 +288,7 @@ pub fn zip_members<R: Read + Seek>(reader: R) -> Result<Vec<ZipMember>, Error> {
     members_to_read(reader, |_| true)
 }
 
-/// The member of a zip file with this name; `None` if there is none. If several have the name, it is the last one, as
-/// in other programs.
+/// The last member of a zip file with this name, as in other programs; `None` if there is none.
 ///
 /// It reads the directory of the zip file, and then the start of this member only.
 ///
@@ -324,7 +324,7 @@ pub(crate) fn members_to_read<R: Read + Seek>(
     }
     // A failure of the reader takes precedence, because rawzip may report it as a damaged zip file.
     let failure = Cell::new(None);
-    let listed = list(Listening { reader, failure: &failure });
+    let listed = list(RecordingReader { reader, failure: &failure });
     if let Some(error) = failure.take() {
         return Err(Error::reading(error));
     }
@@ -348,7 +348,7 @@ pub(crate) fn members_to_read<R: Read + Seek>(
 }
 
 /// Lists the members of a zip file without reading them.
-fn list<R: Read + Seek>(reader: Listening<'_, R>) -> Result<(Vec<ZipMember>, R), Error> {
+fn list<R: Read + Seek>(reader: RecordingReader<'_, R>) -> Result<(Vec<ZipMember>, R), Error> {
     let mut buffer = vec![0; RECOMMENDED_BUFFER_SIZE];
     let archive = ZipArchive::from_seekable(reader, &mut buffer).map_err(|error| not_a_zip(&error))?;
     // The reader may be a server that sends records without end, so the length of the directory is checked first.
@@ -388,12 +388,12 @@ fn list<R: Read + Seek>(reader: Listening<'_, R>) -> Result<(Vec<ZipMember>, R),
 }
 
 /// A reader that records its errors, because rawzip treats some of them as the end of the file.
-struct Listening<'f, R> {
+struct RecordingReader<'f, R> {
     reader: R,
     failure: &'f Cell<Option<io::Error>>,
 }
 
-impl<R> Listening<'_, R> {
+impl<R> RecordingReader<'_, R> {
     /// Records the error of a call, and returns only its kind.
     fn keep<T>(&self, result: io::Result<T>) -> io::Result<T> {
         result.map_err(|error| {
@@ -404,7 +404,7 @@ impl<R> Listening<'_, R> {
     }
 }
 
-impl<R: Read> Read for Listening<'_, R> {
+impl<R: Read> Read for RecordingReader<'_, R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         loop {
             match self.reader.read(buffer) {
@@ -415,7 +415,7 @@ impl<R: Read> Read for Listening<'_, R> {
     }
 }
 
-impl<R: Seek> Seek for Listening<'_, R> {
+impl<R: Seek> Seek for RecordingReader<'_, R> {
     fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
         match self.reader.seek(to) {
             // No file has an offset above `i64::MAX`: the zip file is damaged, and the reader has not failed. The kind

@@ -105,7 +105,7 @@ fn malformed(metalayer: &Metalayer, error: &Error) -> Finding {
     let code =
         if error.version().is_some() { FindingCode::UnknownVersion } else { FindingCode::DamagedArray };
     let at = metalayer.offset().saturating_add(error.offset().unwrap_or_default());
-    // The message without its own offset, which counts from the start of the metalayer. The finding has the offset in
+    // Without the offset in the message, which counts from the start of the metalayer: the finding gives the offset in
     // the frame.
     let text = format!("metalayer {}: {}", metalayer.name(), error.message());
     Finding::new(code, Place::Array).at(at as u64).text(text)

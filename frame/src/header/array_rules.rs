@@ -1,4 +1,4 @@
-//! The rules of the array's metalayer: its own, and its agreement with the header.
+//! The rules for the array's metalayer itself, and for its agreement with the header.
 
 use b2nd_serde::dtype::Dtype;
 use b2nd_serde::{Geometry, Layout, Shapes, geometry};
@@ -15,7 +15,7 @@ use crate::header::section::Metalayer;
 /// The maximum number of dimensions in readers before C-Blosc2 2.21.3.
 const OLD_MAX_RANK: usize = 8;
 
-/// The largest item size that fits C-Blosc2's compression context, which has a byte for it.
+/// The largest item size in C-Blosc2's compression context, which stores it in one byte.
 const MAX_CONTEXT_TYPESIZE: usize = 255;
 
 /// The faults and oddities of the array of a frame.
@@ -37,7 +37,7 @@ pub(crate) fn check<R>(frame: &Frame<R>) -> Vec<Finding> {
     }
 }
 
-/// The finding for a metalayer that describes the array, but has another name, so readers see plain chunks.
+/// The finding for an array's metalayer with a wrong name. Readers then see plain chunks.
 fn misnamed(header: &Header, layers: &[Metalayer]) -> Option<Finding> {
     // Other bytes can parse as an array by chance, so all numbers must agree with the header.
     let is_array = |array: &Array<'_>| array.stale_tail().is_empty() && agreement(array, header).is_empty();
@@ -136,13 +136,13 @@ pub(crate) fn can_be_nan(dtype: &Dtype) -> bool {
 pub(crate) fn refuse_objects(dtype: &Dtype) -> Result<(), Error> {
     if dtype.has_objects() {
         return Err(Error::invalid_input(format_args!(
-            "dtype `{dtype}` has Python objects, of which a file could only hold addresses in memory"
+            "dtype `{dtype}` has Python objects: a file could only store their addresses in memory"
         )));
     }
     Ok(())
 }
 
-/// The errors of an array's numbers, and of their agreement with the header.
+/// The errors in the numbers of an array, and the contradictions between these numbers and the header.
 pub(crate) fn agreement(array: &Array<'_>, header: &Header) -> Vec<Finding> {
     let geometry = match array.geometry() {
         Ok(geometry) => geometry,
@@ -163,7 +163,7 @@ pub(crate) fn agreement(array: &Array<'_>, header: &Header) -> Vec<Finding> {
     }
 }
 
-/// An array without items: there are no chunks, but `chunksize` may already have the size of future ones.
+/// The findings for an array without items. It has no chunks, but `chunksize` may already be the size of future chunks.
 fn without_items(header: &Header, chunksize: usize) -> Vec<Finding> {
     let mut findings = Vec::new();
     let found = header.nbytes;
@@ -237,7 +237,7 @@ fn block_nbytes(geometry: &Geometry, typesize: i128) -> i128 {
 }
 
 /// Checks the size of all chunks.
-// With `chunksize` from the header, even if that is wrong: the number of chunks may still be right.
+// Computed with the `chunksize` of the header, even if it is wrong: the number of chunks may still be right.
 fn nbytes(geometry: &Geometry, header: &Header) -> Option<Finding> {
     let (chunksize, found) = (i128::from(header.chunksize), header.nbytes);
     let nchunks = geometry.nchunks();

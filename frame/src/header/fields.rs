@@ -122,7 +122,7 @@ macro_rules! fields {
             }
         }
 
-        /// The offsets in `filters` of its parts.
+        /// The offset of each part within `filters`.
         pub(crate) mod filters {
             $(pub(crate) const $part: usize = $part_offset - super::FILTERS_OFFSET;)*
         }
@@ -176,7 +176,7 @@ fields! {
     [
         COUNT "nfilters" 70 1 "the number of filters"
         IDS "filters" 71 6 "the number of each filter, in the order in which they are applied"
-        CODEC "codec" 77 1 "the codec, if the flags say 6"
+        CODEC "codec" 77 1 "the codec, if the codec in the flags is 6"
         CODEC_META "codec_meta" 78 1 "the codec's parameter"
         METAS "filters_meta" 79 6 "a parameter for each filter"
         MORE_FLAGS "more_flags" 85 1 "bit 0: chunks are compressed with a dictionary"

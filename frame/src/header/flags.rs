@@ -2,7 +2,7 @@
 
 use b2nd_chunk::SplitMode;
 
-/// The type of a frame: chunks in one file, or in a file each.
+/// The type of a frame: all chunks in one file, or a file for each chunk.
 ///
 /// ```
 /// use b2nd_frame::{Frame, FrameType};
@@ -18,14 +18,14 @@ pub enum FrameType {
     Contiguous,
     /// An SFrame: a directory with a file for each chunk, and one file for the rest of the frame.
     Sparse,
-    /// Another number. Its meaning is not known.
+    /// Another number, with an unknown meaning.
     Unknown(u8),
 }
 
-/// The most filters of a frame.
+/// The maximum number of filters of a frame.
 pub(crate) const MAX_FILTERS: u8 = 6;
 
-/// The split mode of the header with these bits.
+/// The split mode for these bits of the header.
 pub(crate) fn split_mode(bits: u8) -> SplitMode {
     match bits & 3 {
         0 => SplitMode::Always,

@@ -1,4 +1,4 @@
-//! `Frame`: the header of a frame, and a reader for the rest, which the modules that read use.
+//! `Frame`: the header of a frame, and a reader with which other modules read the rest.
 
 use std::fs::File;
 use std::io;
@@ -11,7 +11,7 @@ use crate::error::Error;
 use crate::finding::{Finding, Place};
 use crate::header::array::Array;
 use crate::header::frame_header::{self, Header, Start};
-use crate::header::object_kind::{ObjectKind, told_kind};
+use crate::header::object_kind::{ObjectKind, metalayer_kind};
 use crate::header::section::{ARRAY_NAMES, Metalayer, Section, SectionRules, SharedBytes};
 use crate::messagepack::cursor::{Cursor, Part};
 
@@ -42,12 +42,12 @@ pub struct Frame<R = File> {
 }
 
 impl Frame<()> {
-    /// Reads the header from the first bytes of a frame. There may be more bytes after it.
+    /// Reads the header from the first bytes of a frame. The bytes may go on after the header.
     ///
     /// # Errors
     ///
     /// [`ErrorKind::Incomplete`](crate::ErrorKind::Incomplete) if more bytes are needed,
-    /// [`ErrorKind::Malformed`](crate::ErrorKind::Malformed) if no further bytes can make them a frame.
+    /// [`ErrorKind::Malformed`](crate::ErrorKind::Malformed) if the bytes cannot be the start of a frame.
     ///
     /// ```
     /// use b2nd_frame::Frame;
@@ -100,7 +100,7 @@ impl<R> Frame<R> {
         &self.section.metalayers
     }
 
-    /// The metalayer with this name; `None` if there is none. If several have the name, it is the first one.
+    /// The first metalayer with this name; `None` if there is none.
     ///
     /// ```
     /// use b2nd_frame::Frame;
@@ -165,7 +165,7 @@ impl<R> Frame<R> {
     /// ```
     #[must_use]
     pub fn kind(&self) -> ObjectKind {
-        match told_kind(self.metalayers()) {
+        match metalayer_kind(self.metalayers()) {
             Some((kind, _)) => kind,
             None if self.array_metalayer().is_some() => ObjectKind::NDArray,
             None => ObjectKind::SChunk,
@@ -178,8 +178,8 @@ impl<R> Frame<R> {
         self.offset
     }
 
-    /// The path of the file that was opened; for a sparse frame, that of `chunks.b2frame`. `None` if the frame was not
-    /// opened by a path.
+    /// The path of the file that was opened; for a sparse frame, the path of `chunks.b2frame`. `None` if the frame was
+    /// not opened by a path.
     #[must_use]
     pub fn path(&self) -> Option<&Path> {
         self.path.as_deref()

@@ -29,14 +29,14 @@ pub(crate) const START_LEN: usize =
 /// hostile length must not make us allocate that much.
 pub(crate) const MAX_HEADER_LEN: usize = 1 << 26;
 
-/// The codec number in the flags which means: the codec is in the byte `codec` of the field `filters`.
+/// The codec number in the flags that refers to the byte `codec` of the field `filters`.
 // The flags have 4 bits for a codec, and plugins have numbers from 32 on.
 pub(super) const CODEC_WITH_FILTERS: u8 = 6;
 
-/// In the first byte of flags: chunks may have different sizes.
+/// A bit in the first byte of flags: chunks may have different sizes.
 pub(super) const HAS_VARIABLE_CHUNKS: u8 = 0x40;
 
-/// In the first byte of flags: blocks have different sizes.
+/// A bit in the first byte of flags: blocks have different sizes.
 const HAS_VARIABLE_BLOCKS: u8 = 0x80;
 
 /// The values of a frame's header, without its metalayers.
@@ -78,7 +78,7 @@ pub struct Header {
     pub has_variable_chunks: bool,
     /// Whether blocks have different sizes. No array has such blocks.
     pub has_variable_blocks: bool,
-    /// The frame type: chunks in one file, or in a file each.
+    /// The frame type: all chunks in one file, or a file for each chunk.
     pub frame_type: FrameType,
     /// The codec for new chunks.
     pub codec: Codec,
@@ -86,7 +86,7 @@ pub struct Header {
     pub codec_meta: u8,
     /// The compression level for new chunks, 0 to 9 in a valid header.
     pub level: u8,
-    /// The split mode of the blocks of new chunks. Writers from before split modes existed wrote 0, which now means
+    /// The split mode of the blocks of new chunks. Writers that predate split modes wrote 0, which now means
     /// [`SplitMode::Always`].
     pub split_mode: SplitMode,
     /// Whether new chunks are compressed with a dictionary.
@@ -177,8 +177,8 @@ pub(crate) struct Start {
 
 impl Start {
     pub(crate) fn parse(prefix: &[u8]) -> Result<Self, Error> {
-        // The magic before the first byte: without it the bytes are not a frame at all, and the message must not blame
-        // a marker.
+        // Check the magic before the first byte: without the magic, the bytes are not a frame at all, and the message
+        // must not blame a marker.
         let magic = prefix.get(MAGIC_OFFSET..).unwrap_or_default();
         let len = magic.len().min(MAGIC.len());
         if magic.get(..len) != MAGIC.get(..len) {
@@ -249,7 +249,8 @@ pub(crate) fn too_long(place: Place, offset: u64, longest: usize, length: usize)
     Finding::new(FindingCode::TooLong, place).at(offset).numbers(longest, length).text(text)
 }
 
-/// The finding for a frame that is longer than its file. `bound` precedes a length that is not known exactly.
+/// The finding for a frame that is longer than its file. `bound` is put before `frame_len`, such as "at least " for a
+/// length that is not known exactly.
 pub(crate) fn cut_short(bound: &str, frame_len: u64, available: u64) -> Finding {
     let text = format!("cut short: the frame has {bound}{frame_len} bytes, but the file only {available}");
     Finding::new(FindingCode::Truncated, Place::File).numbers(frame_len, available).text(text)
@@ -273,7 +274,7 @@ fn boolean(field: HeaderField, cursor: &mut Cursor<'_>) -> Result<bool, Finding>
 }
 
 /// Reads the header after its start, up to the metalayers.
-// The rows of `HeaderField` in their order. A value that the generation does not have is skipped.
+// Takes the values in the order of `HeaderField`, without a value that the generation does not have.
 pub(crate) fn parse(bytes: &[u8], start: Start) -> Result<Header, Finding> {
     let Start { generation, header_len, frame_len } = start;
     let cursor = &mut cursor(bytes).at(START_LEN);

@@ -7,13 +7,13 @@ use crate::header::flags::{MAX_FILTERS, split_mode_bits};
 use crate::header::frame_header::{CODEC_WITH_FILTERS, HAS_VARIABLE_CHUNKS, Header, MAGIC, MAX_HEADER_LEN};
 use crate::messagepack::marker::Marker;
 
-/// The version that is written.
+/// The format version of new frames.
 pub(crate) const VERSION: u8 = 2;
 
-/// The version that is written if chunks may have different sizes.
+/// The format version of new frames whose chunks may have different sizes.
 const VARIABLE_VERSION: u8 = 3;
 
-/// In the first byte of flags: offsets have 64 bits. All writers set it.
+/// A bit in the first byte of flags: offsets have 64 bits. All writers set it.
 const HAS_64_BIT_OFFSETS: u8 = 0x10;
 
 /// The compression of new chunks, as the header records it.
@@ -64,7 +64,7 @@ impl HeaderBuilder {
         builder
     }
 
-    /// Copies all values of another header with these bytes.
+    /// Copies all values of another header. `bytes` are the bytes of that header.
     // The other header may be of an older generation. Values that it does not have stay 0, so the caller sets the flags
     // and the block size.
     pub(crate) fn copy(&mut self, header: &Header, bytes: &[u8]) {
@@ -75,7 +75,7 @@ impl HeaderBuilder {
         }
     }
 
-    /// Sets the bytes of a value. If fewer are given, the others stay.
+    /// Sets the bytes of a value. If `value` is shorter, the remaining bytes stay.
     pub(crate) fn set(&mut self, field: HeaderField, value: &[u8]) {
         let slot = self.bytes.iter_mut().skip(field.present_offset()).take(field.encoding().len);
         slot.zip(value).for_each(|(slot, &byte)| *slot = byte);
@@ -93,7 +93,7 @@ impl HeaderBuilder {
         let mut slots = [Filter::NONE; MAX_FILTERS as usize];
         slots.iter_mut().rev().zip(filters.iter().rev()).for_each(|(slot, &filter)| *slot = filter);
         let version = if has_variable_chunks { VARIABLE_VERSION | HAS_VARIABLE_CHUNKS } else { VERSION };
-        // Codecs from 6 on have no room in the flags.
+        // Codec numbers from 6 on do not fit in the flags.
         let codec_flag = codec.0.min(CODEC_WITH_FILTERS);
         let flags = [
             version | HAS_64_BIT_OFFSETS,

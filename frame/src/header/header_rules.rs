@@ -7,7 +7,7 @@ use crate::header::fields::{FRAME_TYPE, Generation, HeaderField, filters};
 use crate::header::flags::{FrameType, MAX_FILTERS};
 use crate::header::frame::Frame;
 use crate::header::frame_header::{Header, cut_short};
-use crate::header::object_kind::told_kind;
+use crate::header::object_kind::metalayer_kind;
 use crate::header::section::{CONTENT_HEADER, Metalayer, Section};
 use crate::messagepack::marker::Marker;
 
@@ -185,9 +185,9 @@ fn duplicates(layers: &[Metalayer]) -> impl Iterator<Item = Finding> {
     layers.iter().enumerate().filter_map(again)
 }
 
-/// The finding for an object whose data needs an action of the reader, beyond reading the file.
+/// The finding for an object whose data a reader cannot get by reading the file alone.
 fn active_object(layers: &[Metalayer]) -> Option<Finding> {
-    let (kind, layer) = told_kind(layers)?;
+    let (kind, layer) = metalayer_kind(layers)?;
     let action = kind.action()?;
     let name = layer.name();
     let text =

@@ -1,4 +1,4 @@
-//! The header of a frame: from its bytes to values and back, and the rules for them. Nothing is read from a file here.
+//! Parses, builds and checks the header of a frame, without reading from a file.
 
 // Each module imports only from those above it.
 pub(crate) mod fields;

@@ -71,7 +71,7 @@ kinds! {
     C2Array "C2Array", Some("fetch from the server that it names"),
         "An array on a Caterva2 server."
     UnknownObject "UnknownObject", Some("support this kind of object"),
-        "An object of python-blosc2 whose kind is not one of these."
+        "An object of python-blosc2 of an unknown kind."
     ObjectArray "ObjectArray", None,
         "Python objects, one in each chunk."
     BatchArray "BatchArray", None,
@@ -83,7 +83,7 @@ kinds! {
     DictStore "DictStore", None,
         "A dictionary of frames, in a folder or zip file that contains this frame as `embed.b2e`."
     TreeStore "TreeStore", None,
-        "A tree of frames: a folder or zip file, of which this frame is `embed.b2e`."
+        "A tree of frames, in a folder or zip file that contains this frame as `embed.b2e`."
     RemoteStore "RemoteStore", Some("fetch from the source that it names"),
         "A remote tree of frames. A local folder or zip file contains this frame as `embed.b2e`."
     CTable "CTable", None,
@@ -93,8 +93,8 @@ kinds! {
 }
 
 impl ObjectKind {
-    /// Whether it has data of its own. Otherwise the data is computed or remote, and the frame has at most a cache of
-    /// some of it.
+    /// Whether it has data of its own. Otherwise the data is computed or remote, and the frame caches at most a part of
+    /// it.
     #[must_use]
     pub fn holds_data(self) -> bool {
         !self.is_active()
@@ -144,7 +144,7 @@ impl Serialize for ObjectKind {
 /// The metalayers that identify a kind. If there are several, python-blosc2 uses the first in this order.
 // Only the header decides here, never the file name. python-blosc2 looks for a store only in a file that is named
 // `embed.b2e` or has the extension `b2e`, so in any other file another metalayer wins. Hence the stores come last.
-const TELLING: &[(&str, Tell)] = &[
+const KIND_METALAYERS: &[(&str, ReadKind)] = &[
     ("proxy-source", |_| ObjectKind::Proxy),
     ("b2o", object),
     ("listarray", |_| ObjectKind::ListArray),
@@ -158,7 +158,7 @@ const TELLING: &[(&str, Tell)] = &[
 ];
 
 /// Reads the kind from the metalayer that identifies it.
-type Tell = fn(&Metalayer) -> ObjectKind;
+type ReadKind = fn(&Metalayer) -> ObjectKind;
 
 /// The metalayer of a lazy array of python-blosc2 3. It counts only beside the metalayer `b2nd`.
 const LAZY_ARRAY: &str = "LazyArray";
@@ -184,9 +184,9 @@ fn lazy_array(layer: &Metalayer) -> ObjectKind {
 }
 
 /// The kind of a frame that is more than an array or chunks, and the metalayer that identifies it.
-pub(crate) fn told_kind(metalayers: &[Metalayer]) -> Option<(ObjectKind, &Metalayer)> {
+pub(crate) fn metalayer_kind(metalayers: &[Metalayer]) -> Option<(ObjectKind, &Metalayer)> {
     let find = |name: &str| metalayers.iter().find(|layer| layer.name() == name);
     let counts = |name: &str| name != LAZY_ARRAY || find(ARRAY_NAME).is_some();
-    let mut telling = TELLING.iter().filter(|(name, _)| counts(name));
-    telling.find_map(|(name, kind)| find(name).map(|layer| (kind(layer), layer)))
+    let mut candidates = KIND_METALAYERS.iter().filter(|(name, _)| counts(name));
+    candidates.find_map(|(name, kind)| find(name).map(|layer| (kind(layer), layer)))
 }

@@ -59,7 +59,7 @@ pub struct Metalayer {
 }
 
 impl Metalayer {
-    /// Takes the single content of a trailer of an older generation. It has no name.
+    /// Takes the single content of a trailer of the older generation. It has no name.
     pub(crate) fn unnamed(cursor: &mut Cursor<'_>, shared: &SharedBytes) -> Result<Self, Finding> {
         let content = content(cursor, "")?;
         Ok(Self { name: String::new(), shared: shared.clone(), raw_name: 0..0, content })
@@ -92,7 +92,7 @@ impl Metalayer {
     /// # Errors
     ///
     /// [`Decode`](crate::ErrorKind::Decode) if the content does not fit the type. The source is the error of the
-    /// format.
+    /// deserializer.
     ///
     /// ```
     /// # #[derive(serde_derive::Deserialize)]
@@ -187,7 +187,7 @@ pub(crate) struct Section {
 /// The limits of a section.
 pub(crate) struct SectionRules {
     pub(crate) max_count: u16,
-    /// Where the size of the index starts to count: an offset in the section.
+    /// The offset in the section from which the size of the index counts.
     index_start: usize,
 }
 
@@ -247,8 +247,8 @@ impl Section {
         self.list + LIST_HEADER
     }
 
-    /// The bytes of a section with these names and contents, at offset `start` of its header or trailer; `None` if there
-    /// are too many, or if a number does not fit.
+    /// The bytes of a section with these names and contents, at offset `start` of its header or trailer; `None` if
+    /// there are too many metalayers, or if a number does not fit.
     pub(crate) fn build(
         rules: &SectionRules,
         start: usize,
@@ -324,13 +324,14 @@ fn content(cursor: &mut Cursor<'_>, name: &str) -> Result<Range<usize>, Finding>
     }
 }
 
-/// The value of a key, if the MessagePack is a map. If the key occurs more than once, the last value.
+/// The value of a key in a MessagePack map; `None` if it cannot be read. If the key occurs more than once, the last
+/// value counts.
 pub(crate) fn map_value<'m, T: Deserialize<'m>>(bytes: &'m [u8], key: &str) -> Option<T> {
     let [value] = values_of([key], &mut rmp_serde::Deserializer::from_read_ref(bytes)).ok()?;
     value
 }
 
-/// The values of keys, if the deserializer reads a map.
+/// The values of these keys in a map.
 // Other values are skipped unread, so a large map costs no memory.
 pub(crate) fn values_of<'m, const N: usize, T: Deserialize<'m>, D: Deserializer<'m>>(
     keys: [&str; N],

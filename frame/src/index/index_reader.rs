@@ -46,7 +46,7 @@ impl Index {
     /// The number of bytes of the first read: the chunk header, and the value if all entries are equal.
     pub(crate) const FIRST_READ: usize = ChunkHeader::MAX_LEN + ENTRY_LEN;
 
-    /// The index of a frame. `bytes` are its first bytes, at least as many as those of the first read.
+    /// The index of a frame. `bytes` are the whole index, or at least its first [`FIRST_READ`](Self::FIRST_READ) bytes.
     pub(crate) fn parse(frame: &Header, mut bytes: Vec<u8>) -> Result<Self, Error> {
         if frame.generation != Generation::Present {
             return Err(Error::unsupported(
@@ -126,7 +126,7 @@ impl Index {
         matches!(self.form, Form::Repeated(_))
     }
 
-    /// The number of entries in a piece; the last one may have fewer.
+    /// The number of entries in a piece; the last piece may have fewer.
     pub(crate) fn piece_len(&self) -> u64 {
         let bytes = match self.form {
             Form::Uncompressed | Form::Repeated(_) => PIECE_LEN,
@@ -135,7 +135,7 @@ impl Index {
         (bytes / ENTRY_LEN) as u64
     }
 
-    /// The entries of a piece, as bytes. `read` reads bytes of the frame, from an offset on.
+    /// The entries of a piece, as bytes. `read` takes an offset in the frame and a length.
     pub(crate) fn piece<E: From<Error>>(
         &self,
         number: u64,
@@ -200,7 +200,7 @@ fn decompressed_block(
 
 #[cfg(not(feature = "decompress"))]
 fn decompressed_block(_: &ChunkHeader, _: u64, _: &[u8], _: usize) -> Result<Vec<u8>, String> {
-    // `unsupported` refuses such an index.
+    // `check_blocks` refuses such an index.
     Err("it is compressed".into())
 }
 
@@ -209,7 +209,7 @@ fn damaged(start: u64, why: &dyn fmt::Display) -> Error {
     Error::malformed(Finding::new(FindingCode::DamagedIndex, Place::ChunkIndex).at(start).text(text))
 }
 
-/// Refuses a compressed index that cannot be read piece by piece, though it may be well-formed.
+/// Refuses a compressed index that cannot be read piece by piece, even if it is well-formed.
 fn check_blocks(header: &ChunkHeader) -> Result<(), Error> {
     let unread = |why: String| format!("the chunk index cannot be read: it {why}");
     check_support(header).map_err(|why| Error::unsupported(unread(why)))?;

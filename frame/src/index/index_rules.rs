@@ -50,7 +50,7 @@ pub(crate) fn index_header(bytes: &[u8], header: &Header, end: u64) -> Result<Ch
         };
         return Err(about(FindingCode::DamagedIndex, header).text(text));
     };
-    // For chunks of different sizes, only the index has the number of chunks.
+    // If chunks have different sizes, only the index records their number.
     let is_other = |nchunks: &u64| nchunks.checked_mul(ENTRY_LEN as u64) != Some(index.nbytes as u64);
     if let Some(nchunks) = header.nchunks().filter(is_other) {
         let (found, rest) = (index.nbytes / ENTRY_LEN, index.nbytes % ENTRY_LEN);
@@ -62,7 +62,7 @@ pub(crate) fn index_header(bytes: &[u8], header: &Header, end: u64) -> Result<Ch
     Ok(index)
 }
 
-/// The finding for invalid flags in the chunk header of the chunk index, whose place and length are valid.
+/// The finding for invalid flags in the chunk header of the chunk index. Its place and length are valid.
 pub(crate) fn index_flags(index: &ChunkHeader, header: &Header) -> Option<Finding> {
     let why = check_index_flags(index).err()?;
     Some(about(FindingCode::DamagedIndex, header).text(format!("the chunk index {why}")))
@@ -82,7 +82,7 @@ fn check_index_flags(index: &ChunkHeader) -> Result<(), String> {
     rules.check_sizes(index, None, u64::MAX)?;
     check_flags(index)?;
     if index.has_variable_blocks {
-        return Err("has blocks of any length, but must have blocks of one".into());
+        return Err("has blocks of different sizes, but must have one size".into());
     }
     check_dictionary(index)?;
     // If the block size exceeds the size of the data, C-Blosc2 reads the data as one block.
@@ -111,12 +111,12 @@ pub(crate) struct IndexScan {
     is_mixed: bool,
     /// The largest invalid entry.
     invalid: Option<i64>,
-    /// The first chunk whose special entry has other bits besides, and the entry's value.
+    /// The first chunk whose special entry has extra bits, and the value of the entry.
     other_bits: Option<(u64, i64)>,
 }
 
 impl IndexScan {
-    /// Takes an entry. `other_bits` is its value if it is special and has other bits besides.
+    /// Takes an entry. `other_bits` is the value of the entry if it is special and has extra bits.
     pub(crate) fn take(&mut self, entry: &ChunkEntry, other_bits: Option<i64>, header: &Header) {
         match entry.place {
             ChunkPlace::Frame(offset) => self.store(offset.saturating_sub(header.header_len as u64)),
@@ -139,7 +139,7 @@ impl IndexScan {
         }
     }
 
-    /// The finding for an entry that C-Blosc2 does not accept or misreads. `stored` must be in ascending order.
+    /// The finding for an entry that C-Blosc2 rejects or misreads. `stored` must be in ascending order.
     pub(crate) fn wrong_offset(&self, header: &Header) -> Option<Finding> {
         let finding = about(FindingCode::ChunkOffset, header);
         if let Some(value) = self.invalid {
@@ -175,14 +175,14 @@ impl IndexScan {
         let (special, total) = (self.counts.special(), self.counts.total());
         (header.nchunks().is_none() && special > 0).then(|| {
             about(FindingCode::LostChunkLength, header).text(format!(
-                "{special} of {total} chunks are one value, but how many items they have is not stored"
+                "{special} of {total} chunks repeat one value, but their number of items is not stored"
             ))
         })
     }
 
     /// The warning that data may never have been written.
-    // A killed writer leaves no certain trace, so this is a warning. It typically leaves stored
-    // chunks, then special ones only. A mask with empty borders has special chunks among stored ones.
+    // A killed writer leaves no certain trace, so this is a warning. Typically, stored chunks come first, and then only
+    // special ones. A mask with empty borders has special chunks among stored ones.
     pub(crate) fn unwritten(
         &self,
         header: &Header,
@@ -228,7 +228,7 @@ fn invalid(value: i64, header: &Header, finding: Finding) -> Finding {
         (Ok(offset), None) => {
             let length = header.cbytes;
             let text = format!(
-                "a chunk has the offset {offset}, but all chunks have {length} bytes, too few for one"
+                "a chunk has the offset {offset}, but the chunks have {length} bytes in all, too few for one"
             );
             finding.text(text)
         }

@@ -12,7 +12,7 @@ use crate::chunk::entry::{ENTRY_LEN, EntryValue, MISSING};
 use crate::error::Error;
 use crate::progress::ENTRIES_BETWEEN_STOPS;
 
-/// The largest number of chunks. The index is itself a chunk, which has a limit of 2 GiB.
+/// The largest number of chunks. The index is itself a chunk, so it has at most 2 GiB.
 const MAX_CHUNKS: u64 = ((i32::MAX as usize - ChunkHeader::MAX_LEN) / ENTRY_LEN) as u64;
 
 /// The size of a block of a new index, as in C-Blosc2.
@@ -21,18 +21,18 @@ const BLOCK_LEN: usize = 1 << 14;
 /// The number of entries of a page, which is 16 KiB.
 const PAGE_LEN: u16 = 2048;
 
-/// A function that stops the writing of an index by an error.
+/// A function that is called while an index is written. Its error stops the writing.
 pub(crate) type Stop<'s> = dyn FnMut() -> Result<(), Error> + 's;
 
 /// The chunk index of a new frame, in pages. A page is allocated when one of its entries is set.
-// An array can have millions of chunks with only a few of them stored, and they come in any order.
+// An array can have millions of chunks but only a few stored ones, and these are written in any order.
 #[derive(Debug)]
 pub(crate) struct NewIndex {
     /// Pages by their numbers. An entry that is not set is `MISSING`.
     pages: BTreeMap<u64, Box<[i64]>>,
     /// The number of chunks.
     len: u64,
-    /// The number of set entries, and the first entry that is not set. No entry is ever unset, so both only grow.
+    /// The number of set entries, and the first entry that is not set. Entries are never unset, so both only grow.
     nset: u64,
     first: u64,
     /// The value of all entries that are not set.
@@ -142,8 +142,8 @@ impl NewIndex {
     }
 
     /// Writes the index as an uncompressed chunk. A frame without chunks has no index.
-    // One repeated value is written once, as `blosc2.zeros` does. Nothing else is compressed, whatever features are
-    // enabled.
+    // One repeated value is written once, as `blosc2.zeros` does. Any other index is uncompressed, whatever features
+    // are enabled.
     pub(crate) fn write(&self, to: &mut dyn Write, stop: &mut Stop<'_>) -> Result<(), Error> {
         if self.len == 0 {
             return Ok(());

@@ -1,4 +1,4 @@
-//! The chunk index of a frame: its rules, its reader and its writer. An entry of it is in `chunk`.
+//! The chunk index of a frame: its rules, its reader and its writer. The type of an entry is in `chunk`.
 
 // Each module imports only from those above it.
 pub(crate) mod index_rules;

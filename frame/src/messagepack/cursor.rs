@@ -14,13 +14,13 @@ pub(crate) struct Cursor<'a> {
     part: Part,
 }
 
-/// The part of a frame that the bytes belong to, and the code of its faults.
+/// The part of a frame with the bytes of a cursor, and the finding code for its faults.
 #[derive(Clone, Copy)]
 pub(crate) struct Part {
     pub(crate) place: Place,
-    /// The offset in the frame of the first byte.
+    /// The offset of the first byte in the frame.
     pub(crate) start: u64,
-    /// The code of an invalid value.
+    /// The finding code for an invalid value.
     pub(crate) code: FindingCode,
 }
 

@@ -16,7 +16,7 @@ pub(crate) enum Token<'b> {
     Map(u64),
 }
 
-/// Takes a token, and returns the bytes after it; `None` if its marker is unknown, or its bytes are not all there.
+/// Takes a token, and returns the bytes after it; `None` if its marker is unknown or its bytes are incomplete.
 pub(crate) fn take(bytes: &[u8]) -> Option<(Token<'_>, &[u8])> {
     let (&marker, rest) = bytes.split_first()?;
     let number = |len: usize| split(rest, len).map(|(bytes, rest)| (Token::Number(bytes), rest));

@@ -1,4 +1,4 @@
-//! Whether bytes are a `MessagePack` value that python-blosc2 reads.
+//! Checks that bytes are a `MessagePack` value that python-blosc2 reads.
 
 use crate::messagepack::token::{Token, take};
 
@@ -6,9 +6,9 @@ use crate::messagepack::token::{Token, take};
 // The size of the stack in msgpack for Python (`MSGPACK_EMBED_STACK_SIZE`).
 const MAX_DEPTH: usize = 1024;
 
-/// An array or a map whose items are not all read.
+/// An array or a map with unread items.
 struct Open {
-    /// The number of items that are left. In a map, keys and values take turns.
+    /// The number of items that are left. In a map, keys and values alternate.
     left: u64,
     is_map: bool,
 }
@@ -37,8 +37,8 @@ pub(crate) fn check_value(bytes: &[u8]) -> Result<(), String> {
             Token::Array(_) | Token::Map(_) if open.len() == MAX_DEPTH => {
                 return Err(format!("more than {MAX_DEPTH} arrays and maps are inside one another"));
             }
-            // One more than its items, because `ends_item` below first counts off the marker of the container. The
-            // container counts as an item of its parent when it is complete.
+            // One more than its items, because `ends_item` below also counts the marker of the container. A complete
+            // container then counts as an item of its parent.
             Token::Array(left) => open.push(Open { left: left + 1, is_map: false }),
             Token::Map(pairs) => open.push(Open { left: 2 * pairs + 1, is_map: true }),
         }

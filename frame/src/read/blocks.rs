@@ -1,4 +1,4 @@
-//! Reading the table of blocks of a chunk.
+//! Reads the table of blocks of a chunk.
 
 use std::io::{Read, Seek};
 
@@ -34,8 +34,8 @@ pub(crate) fn check_stored_table<R: Read + Seek>(
     Ok(rule(table.finish()))
 }
 
-/// The end of the last block in a compressed chunk; `None` if it is not known. The header and the first bytes of the
-/// chunk need not be those of the file.
+/// The end of the last block in a compressed chunk; `None` if it is not known. The header and the first bytes may
+/// differ from those in the file, as after a repair in memory.
 pub(crate) fn streams_end<R: Read + Seek>(
     chunks: &mut Chunks<'_, R>,
     entry: &ChunkEntry,
@@ -53,7 +53,7 @@ pub(crate) fn streams_end<R: Read + Seek>(
         }
     })?;
     let (start, number) = last;
-    // Only the last block of the data can be shorter. It need not be the last one in the chunk.
+    // Only the last block of the data can be shorter. In the file, its bytes may be before those of other blocks.
     let before = header.blocksize.saturating_mul(number);
     let length = header.nbytes.saturating_sub(before).min(header.blocksize);
     let Ok(mut end) = u64::try_from(start) else { return Ok(None) };

@@ -45,22 +45,22 @@ pub struct Chunks<'f, R> {
     rules: Option<ChunkRules>,
 }
 
-/// The bytes that were read last. Where small chunks lie near each other, one read has the headers of many.
+/// The bytes that were read last. If small chunks are near each other, one read covers the headers of many.
 #[derive(Debug, Default)]
 struct Lookahead {
     start: u64,
     bytes: Vec<u8>,
-    /// The highest end of all reads in advance. Bytes before it are never read in advance again, whatever the order of
-    /// the chunks.
+    /// The highest end of all reads ahead. Bytes before it are never read ahead again, whatever the order of the
+    /// chunks.
     furthest: u64,
 }
 
 impl Lookahead {
     /// The largest distance between two reads for which the second one reads more than requested.
-    // Chunks that lie further apart are long: what a longer read would add is their data, not the next headers.
+    // Chunks that lie further apart are long, so a longer read would add their data, not the next headers.
     const DISTANCE: u64 = 1 << 11;
 
-    /// The number of bytes of such a read.
+    /// The number of bytes of a read ahead.
     // It holds the headers of at least 16 chunks at that distance, and costs hardly more than a read of 32 bytes.
     const LEN: u64 = 1 << 15;
 
@@ -88,8 +88,8 @@ pub(crate) struct ChunkBytes {
 impl<R: Read + Seek> Frame<R> {
     /// Reads the chunk index, with the place or the special value of each chunk.
     ///
-    /// The index is read in pieces, so memory does not grow with the number of chunks. [`Chunks::get`] reads an entry
-    /// without the ones before it. The chunks themselves are not read; [`Chunks::header`] reads the header of one.
+    /// The index is read in pieces, so memory does not grow with the number of chunks. [`Chunks::get`] reads a single
+    /// entry. The chunks themselves are not read; [`Chunks::header`] reads the header of one.
     ///
     /// # Errors
     ///
@@ -103,7 +103,7 @@ impl<R: Read + Seek> Frame<R> {
     /// ```
     /// use b2nd_frame::{ChunkPlace, Frame};
     ///
-    /// // To read the bytes of the third chunk with any Blosc2 decompressor.
+    /// // Get the bytes of the third chunk, for any Blosc2 decompressor.
     /// let mut frame = Frame::open("tests/data/int32_3x5.b2nd")?;
     /// let mut chunks = frame.chunks()?;
     /// let third = chunks.get(2)?.expect("a chunk");
@@ -258,7 +258,7 @@ impl<R: Read + Seek> Chunks<'_, R> {
     /// # Errors
     ///
     /// The errors of [`header`](Self::header), and [`Malformed`](crate::ErrorKind::Malformed) if the sizes in the
-    /// header contradict the frame or each other. The finding is that of a check with depth
+    /// header contradict the frame or each other. The finding is the same as that of a check with depth
     /// [`CheckDepth::ChunkHeaders`](crate::CheckDepth::ChunkHeaders).
     ///
     /// ```
@@ -325,7 +325,7 @@ impl<R: Read + Seek> Chunks<'_, R> {
         self.range(entry, 0..cbytes, cbytes).map(Some)
     }
 
-    /// A byte range of a stored chunk whose header has been read, and gave it `cbytes` bytes.
+    /// A byte range of a stored chunk. `cbytes` is the chunk's length in its header.
     pub(super) fn range(
         &mut self,
         entry: &ChunkEntry,
@@ -342,7 +342,7 @@ impl<R: Read + Seek> Chunks<'_, R> {
         Ok(bytes)
     }
 
-    /// The first bytes of a stored chunk, whose file must be there.
+    /// The first bytes of a stored chunk. A missing chunk file is an error.
     pub(crate) fn stored_bytes(&mut self, entry: &ChunkEntry, length: u64) -> Result<ChunkBytes, Error> {
         self.bytes(entry, 0, length)?.ok_or_else(|| Error::malformed(missing(entry)))
     }
@@ -374,7 +374,7 @@ impl<R: Read + Seek> Chunks<'_, R> {
         }
         let longest = self.lookahead.length(start, length).min(self.end().saturating_sub(start));
         let bytes = self.frame.read_range(start, longest)?;
-        // Not kept: to copy that many bytes costs more than to read the next header.
+        // Not kept: copying this many bytes costs more than reading the next header.
         if length > Lookahead::LEN {
             return Ok(bytes);
         }
@@ -393,7 +393,7 @@ impl<R: Read + Seek> Chunks<'_, R> {
         self.index.as_ref().is_some_and(Index::is_repeated)
     }
 
-    /// The byte of the frame at which the chunks end.
+    /// The offset in the frame at which the chunks end.
     pub(crate) fn end(&self) -> u64 {
         index_start(self.frame.header())
     }
@@ -408,10 +408,10 @@ impl<R: Read + Seek> Chunks<'_, R> {
         self.index.as_ref().map(|index| index.entry_bytes(number, &self.piece)).unwrap_or_default()
     }
 
-    /// The value of a special entry with other bits besides those of its special value; `None` for any other entry. It
-    /// must be the entry that was read last.
-    // No writer sets such bits, and C-Blosc2 does not look at them: the entry of a stored chunk, whose high byte was
-    // damaged, is read as a special chunk.
+    /// The value of a special entry with extra bits; `None` for any other entry. `entry` must be the entry that was
+    /// read last.
+    // No writer sets such bits, and C-Blosc2 ignores them. So if the high byte of a stored chunk's entry was damaged,
+    // C-Blosc2 reads a special chunk.
     pub(crate) fn other_bits(&self, entry: &ChunkEntry) -> Option<i64> {
         let ChunkPlace::Special(special) = entry.place else { return None };
         let value = i64::from_le_bytes(self.entry_bytes(entry.number));

@@ -13,8 +13,9 @@ use crate::read::chunks::Chunks;
 use crate::chunk::chunk_rules::{check_support, damaged, not_a_chunk, rule, unread, wrong, wrong_place};
 
 impl<R: Read + Seek> Chunks<'_, R> {
-    /// Reads the data of a chunk, decompressed: block after block, as [`Block`](b2nd_serde::geometry::Block) describes
-    /// it. The items of a constant chunk are generated; items that were never written become zeros.
+    /// Reads and decompresses the data of a chunk. Its blocks follow one another, as
+    /// [`Block`](b2nd_serde::geometry::Block) describes. The items of a constant chunk are generated; items that were
+    /// never written become zeros.
     ///
     /// To read items of an array, use [`Frame::slice`](crate::Frame::slice). A chunk of a few stored bytes can
     /// decompress to 2 GiB. [`ChunkEntry::nbytes`] and [`ChunkHeader::nbytes`] give the size in advance.

@@ -22,8 +22,8 @@ const SUFFIX: &str = ".b2lock";
 /// The offset in the lock file of the counter of writes: 8 bytes in the byte order of the machine.
 const COUNTER_AT: u64 = 8;
 
-/// The lock file of a frame with its header in the file `path`. It is beside the file itself, not beside a symbolic
-/// link.
+/// The path of the lock file of a frame, whose header is in the file `path`. The lock file is beside the target of a
+/// symbolic link, not beside the link.
 pub(crate) fn sidecar(path: &Path, is_sparse: bool) -> PathBuf {
     let target = path.is_symlink().then(|| fs::canonicalize(path).ok()).flatten();
     let path = target.as_deref().unwrap_or(path);
@@ -101,7 +101,8 @@ impl ExclusiveLock {
         }
     }
 
-    /// Increments the counter, so other processes read the frame again. In a file that is too short the counter is 0.
+    /// Increments the counter, so other processes read the frame again. If the file is too short, the counter is taken
+    /// as 0.
     pub(crate) fn raise_counter(&mut self) -> Result<(), Error> {
         let Self { lock: Lock(sidecar), path } = self;
         raise_counter(sidecar).map_err(|error| Error::io("write the lock file", path, error))

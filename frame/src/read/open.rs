@@ -17,7 +17,7 @@ use crate::read::source::{available, read_once, read_up_to};
 const FIRST_READ: u64 = 512;
 
 impl<R> Frame<R> {
-    /// The stored bytes of the frame: its length, or the lengths of all files in the folder of a sparse frame.
+    /// The number of stored bytes: the length of the frame, or of all files in the directory of a sparse frame.
     ///
     /// ```
     /// use b2nd_frame::Frame;
@@ -52,8 +52,9 @@ impl Frame {
     ///
     /// - [`Io`](crate::ErrorKind::Io) if the file cannot be read. A pipe or a device gives this error, and never makes
     ///   the call wait.
-    /// - [`Malformed`](crate::ErrorKind::Malformed) if it is not a frame, or is shorter than its frame in two reads.
-    /// - [`Changing`](crate::ErrorKind::Changing) if it becomes shorter while it is read.
+    /// - [`Malformed`](crate::ErrorKind::Malformed) if the file is not a frame, or if two reads find it shorter than
+    ///   its frame.
+    /// - [`Changing`](crate::ErrorKind::Changing) if the file becomes shorter while it is read.
     ///
     /// ```
     /// use b2nd_frame::Frame;
@@ -84,7 +85,7 @@ impl Frame {
         };
         match open_at_once(path).map_err(Error::reading).and_then(read) {
             Ok(frame) => Ok(Self { path: Some(path.into()), ..frame }),
-            // Only if a file cannot be read, ask whether it is a pipe or a device.
+            // Ask only after a failure whether the path is a pipe or a device.
             Err(_) if fs::metadata(path).is_ok_and(|metadata| !metadata.is_file() && !metadata.is_dir()) => {
                 Err(not_a_file(path))
             }
@@ -249,7 +250,7 @@ fn read_on(
         Err(error) if error.needed().is_none() => return parsed,
         _ => {}
     }
-    // Asking for the length of the file costs a call, so it comes only here.
+    // Asking for the length of the file costs a call, so it is asked only here.
     let available = available(reader, offset).map_err(Error::reading)?.min(limit);
     while let Some(needed) = parsed.as_ref().err().and_then(Error::needed) {
         if needed as u64 > longest {

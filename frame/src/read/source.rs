@@ -1,4 +1,4 @@
-//! Reading byte ranges.
+//! Reads byte ranges.
 
 use std::io::{self, ErrorKind, Read, Seek, SeekFrom};
 
@@ -66,7 +66,7 @@ impl<R: Read + Seek> Frame<R> {
         let frame_len = self.header().frame_len;
         match self.available()? {
             available if available < frame_len => Err(Error::malformed(cut_short("", frame_len, available))),
-            // It has become longer again.
+            // The file has become longer again.
             _ => Err(Error::changing(None)),
         }
     }
@@ -83,7 +83,7 @@ pub(crate) fn available(reader: &mut impl Seek, offset: u64) -> io::Result<u64> 
 pub(crate) fn read_up_to(reader: &mut impl Read, length: u64, bytes: &mut Vec<u8>) -> io::Result<()> {
     let start = bytes.len();
     let length = usize::try_from(length).map_err(|_| ErrorKind::OutOfMemory)?;
-    // The length can come from a damaged file: more than the memory is an error, not an abort.
+    // The length can come from a damaged file. If it exceeds the memory, this is an error, not an abort.
     bytes.try_reserve_exact(length.saturating_sub(start)).map_err(|_| ErrorKind::OutOfMemory)?;
     bytes.resize(length.max(start), 0);
     let mut filled = start;

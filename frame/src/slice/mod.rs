@@ -1,4 +1,4 @@
-//! Slices of arrays: the items that are selected, the byte ranges that they need, and their values.
+//! Slices of arrays: the selected items, their byte ranges, and their values.
 
 // Each module imports only from those above it.
 pub(crate) mod subscripts;

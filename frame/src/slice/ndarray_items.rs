@@ -14,8 +14,8 @@ use crate::header::array::Array;
 use crate::slice::slice_reader::Slice;
 use crate::slice::subscripts::AxisForm;
 
-/// A type that items of an array can be read as, with [`Slice::read_array`], and written from, with the feature
-/// `compress`.
+/// A Rust type for the items of an array. [`Slice::read_array`] reads items as this type. With the feature `compress`,
+/// this type can also be written.
 ///
 /// | type | kinds of dtypes with the same size, in either byte order |
 /// |---|---|
@@ -29,7 +29,7 @@ pub trait Item: Stored {}
 
 /// The stored form of an item. It is not public, so no other crate can implement [`Item`].
 pub trait Stored: NoUninit + Send + Sync {
-    /// A type of the same size for which all bytes are valid.
+    /// A type of the same size for which any bytes are valid.
     type Raw: Pod;
 
     /// The number of bytes that are swapped together to change the byte order.
@@ -45,10 +45,10 @@ pub trait Stored: NoUninit + Send + Sync {
     /// Whether items of this kind can be read as this type. The size is checked separately.
     fn has_kind(kind: &Kind) -> bool;
 
-    /// The items, or the index of the first invalid one.
+    /// Converts items. The error is the index of the first invalid item.
     fn items(raw: Vec<Self::Raw>) -> Result<Vec<Self>, usize>;
 
-    /// The types all of whose values this type has.
+    /// The types that this type can represent without loss.
     const NARROWER: &'static [&'static str] = &[];
 
     /// Reads items of one of these types, and converts them; `None` for another type.
@@ -102,7 +102,7 @@ macro_rules! items {
             }
         )*
 
-        /// The type whose items have this dtype, if it is a number or a bool.
+        /// The Rust type for this dtype, if it is a number, a date, a duration or a bool.
         fn type_of(dtype: &Dtype) -> Option<&'static str> {
             let is = |is_kind: bool, size| is_kind && dtype.item_size() == size;
             if matches!(dtype.kind(), Kind::Bool) {
@@ -156,7 +156,7 @@ impl Stored for bool {
     }
 
     fn items(raw: Vec<u8>) -> Result<Vec<Self>, usize> {
-        // A `bool` of Rust has no other values.
+        // A `bool` of Rust is 0 or 1.
         match raw.iter().position(|&byte| byte > 1) {
             Some(index) => Err(index),
             None => Ok(raw.into_iter().map(|byte| byte == 1).collect()),
@@ -181,7 +181,7 @@ impl<const N: usize> Stored for [u8; N] {
     }
 
     fn has_kind(kind: &Kind) -> bool {
-        // Texts, raw bytes and structs: they have no type in Rust.
+        // Texts, raw bytes and structs, which have no Rust type in the table above.
         use Kind::{Bool, Complex, Datetime, Float, Int, Timedelta, Uint};
         !matches!(kind, Bool | Int | Uint | Float | Complex | Datetime(_) | Timedelta(_))
     }
@@ -194,7 +194,7 @@ impl<const N: usize> Stored for [u8; N] {
 impl<R: Read + Seek> Slice<'_, R> {
     /// Reads the items into an array of the crate ndarray, in C order, with the byte order of the machine.
     ///
-    /// With the subscripts of [`ndarray::s!`], the array is what `array.slice(s![..])` of the whole array would be.
+    /// With the subscripts of [`ndarray::s!`], the result equals the same slice of the whole array.
     ///
     /// # Errors
     ///
@@ -253,14 +253,15 @@ impl<R: Read + Seek> Slice<'_, R> {
         Ok(array)
     }
 
-    /// Reads the items into an array of a wider type, where it has all values of the stored type: `u8` as `i32`, `f16` as
-    /// `f32`, `bool` as `u8`, a float as complex of the same width, and each type as itself.
+    /// Reads the items into an array of a wider type, which can represent each value of the stored type: `u8` as `i32`,
+    /// `f16` as `f32`, `bool` as `u8`, or a float as a complex number of the same width. Each type can also be read as
+    /// itself.
     ///
     /// During the conversion, both arrays are in memory.
     ///
     /// # Errors
     ///
-    /// The errors of [`read_array`](Self::read_array), where `T` also fits if it is wider.
+    /// The errors of [`read_array`](Self::read_array), except for a wider `T`.
     ///
     /// ```
     /// use b2nd_frame::Frame;
@@ -276,11 +277,11 @@ impl<R: Read + Seek> Slice<'_, R> {
     /// ```
     pub fn read_as<T: Item>(self) -> Result<ArrayD<T>, Error> {
         let array = self.frame.array()?;
-        // An array without a valid dtype is the error of `read_array`.
+        // `read_array` reports an invalid dtype.
         let dtype = array.and_then(|array| array.meta().parse_dtype().ok().flatten());
         match dtype.and_then(|dtype| type_of(&dtype)) {
             Some(source) if T::NARROWER.contains(&source) => {
-                // The table of conversions has each of these.
+                // The table of conversions covers all types in `NARROWER`.
                 T::read_narrower(self, source).unwrap_or_else(|| Err(Error::unsupported(source)))
             }
             _ => self.read_array(),
@@ -293,8 +294,8 @@ pub(crate) fn swap<T: Item>(items: &mut [u8]) {
     items.chunks_exact_mut(T::WIDTH).for_each(<[u8]>::reverse);
 }
 
-/// Whether the items have another byte order than the machine, after a check that they can be `T`. `how` is "read as" or
-/// "written from".
+/// Checks that the items can be `T`, and returns whether their byte order differs from the machine's. `how` is "read
+/// as" or "written from".
 pub(crate) fn is_swapped<T: Item>(meta: Option<&Meta>, typesize: usize, how: &str) -> Result<bool, Error> {
     let (name, size) = (T::name(), size_of::<T::Raw>());
     let dtype: Option<Dtype> = match meta.map_or(Ok(None), Meta::parse_dtype) {

@@ -11,8 +11,10 @@ use crate::slice::slice_reader::Slice;
 const TARGET: u64 = 1 << 25;
 
 impl<R> Slice<'_, R> {
-    /// Divides the slice into pieces of some 32 MiB, so that memory does not depend on its size: the ranges of each piece,
-    /// in C order. Pieces end at blocks, so that none is decompressed twice, unless a row of blocks exceeds the
+    /// Divides the slice into pieces of some 32 MiB, so that memory does not depend on the size of the slice. The
+    /// iterator returns the ranges of each piece, in C order.
+    ///
+    /// Pieces end at blocks, so that no block is decompressed twice. They do not if a row of blocks exceeds the
     /// [expansion limit](crate::expansion_limit()) of the [stored bytes](crate::Frame::stored_len).
     ///
     /// Each piece is a slice to read, with the same [`steps`](Self::steps).
@@ -53,13 +55,14 @@ impl<R> Slice<'_, R> {
 /// assert!(frame.slice(&[1..3, 2..5]).pieces()?.eq([[1..3, 2..5]]));
 /// # Ok::<(), b2nd_frame::Error>(())
 /// ```
-// A piece has one index of each dimension before `dimension`, some of this one, and all of those after it.
+// A piece has one index of each dimension before `dimension`, a range of `dimension`, and all indices of the later
+// ones.
 #[derive(Clone, Debug)]
 pub struct Pieces {
     ranges: Vec<Range<u64>>,
     steps: Vec<u64>,
     dimension: usize,
-    /// The indices along `dimension` in a piece of the target size.
+    /// The number of indices along `dimension` in a piece of the target size.
     target: u64,
     chunk: u64,
     block: u64,
@@ -101,7 +104,7 @@ impl Pieces {
         }
     }
 
-    /// Ends after the present piece.
+    /// Ends the iteration after the present piece.
     pub(super) fn stop(&mut self) {
         self.next = None;
     }
@@ -112,7 +115,7 @@ impl Pieces {
         let chunk_start = |index: u64| index / self.chunk * self.chunk;
         let block_start = |index: u64| chunk_start(index) + index % self.chunk / self.block * self.block;
         match (chunk_start(target), block_start(target)) {
-            // A chunk in one piece is read at once.
+            // Chunk borders come first: a whole chunk in one piece is read at once.
             (chunk, _) if chunk > start => chunk,
             (_, block) if block > start => block,
             _ if !self.has_block_rows => target,

@@ -13,14 +13,14 @@ use crate::slice::slice_reader::Slice;
 use crate::slice::threads::in_threads;
 use crate::slice::waves::{WaveLimits, Waves};
 
-/// The byte ranges that a slice needs, and its items, without reading: for async code, object stores, WebAssembly. From
+/// The byte ranges of a slice, for programs that read them on their own: async code, object stores, WebAssembly. From
 /// [`Slice::plan`].
 ///
-/// The plan has the memory of all items; [`Slice::pieces`] divides a slice that is too large for that. The ranges come in
-/// waves: first the chunk index, then the first bytes of the chunks, then their blocks. A program reads
-/// all [`ranges`](Self::ranges) of a wave, side by side if it can, and gives their bytes to [`take`](Self::take). A wave has
-/// at most 64 MiB, unless a single block, or a chunk that must be read whole, is longer. Ranges with up to 64 KiB between
-/// them are one.
+/// The plan allocates memory for all items; [`Slice::pieces`] divides a slice that is too large for that. The ranges
+/// come in waves: first the chunk index, then the first bytes of the chunks, then their blocks. A program reads all
+/// [`ranges`](Self::ranges) of a wave, in parallel if it can, and passes their bytes to [`take`](Self::take). A wave
+/// has at most 64 MiB, unless a single block, or a chunk that must be read whole, is longer. Ranges with gaps of up to
+/// 64 KiB are joined.
 ///
 /// ```
 /// use std::io::{Read, Seek, SeekFrom};
@@ -50,7 +50,7 @@ use crate::slice::waves::{WaveLimits, Waves};
 pub struct SlicePlan {
     selection: Arc<Selection>,
     waves: Waves,
-    /// Where the frame begins in its file.
+    /// The offset of the frame in its file.
     offset: u64,
     threads: usize,
     /// The ranges of the present wave.
@@ -109,15 +109,15 @@ impl<R> Slice<'_, R> {
 }
 
 impl SlicePlan {
-    /// The byte ranges of the present wave, in the file of the frame; empty at the end, and after a failure. Of a sparse frame,
-    /// ranges can be in chunk files: see [`chunk_file`](Self::chunk_file).
+    /// The byte ranges of the present wave, in the file of the frame; empty at the end, and after a failure. For a
+    /// sparse frame, a range can be in a chunk file: see [`chunk_file`](Self::chunk_file).
     #[must_use]
     pub fn ranges(&self) -> &[Range<u64>] {
         &self.ranges
     }
 
-    /// The name of the file of a range, by its number in [`ranges`](Self::ranges): a chunk file in the directory of a
-    /// sparse frame. `None` if it is the file with the frame's header.
+    /// The name of the chunk file that a range of a sparse frame is in, by the number of the range in
+    /// [`ranges`](Self::ranges). `None` if the range is in the file with the frame's header.
     ///
     /// ```
     /// use b2nd_frame::Frame;
@@ -137,14 +137,15 @@ impl SlicePlan {
         self.waves.requests().get(number)?.file.map(chunk_file::name)
     }
 
-    /// Takes the bytes of all ranges of the present wave, in their order, and decompresses what is complete. Each range has
-    /// exactly its length in bytes; only a chunk file can end earlier, or be missing, which is no bytes.
+    /// Takes the bytes of all ranges of the present wave, in the order of the ranges, and decompresses the complete
+    /// blocks. The bytes of a range must have exactly its length. If a chunk file ends earlier, give the bytes up to
+    /// its end; if it is missing, give no bytes for the range.
     ///
     /// # Errors
     ///
-    /// [`InvalidInput`](crate::ErrorKind::InvalidInput) for another number of ranges or of bytes, which leaves the plan as it
-    /// was. Also the errors of [`Slice::read`](crate::Slice::read) except those of the reader; after them there are no more
-    /// ranges.
+    /// [`InvalidInput`](crate::ErrorKind::InvalidInput) for a wrong number of ranges or bytes; the plan is then
+    /// unchanged. Also the errors of [`Slice::read`](crate::Slice::read), except those of the reader; after such an
+    /// error there are no more ranges.
     pub fn take(&mut self, wave: impl IntoIterator<Item: Into<Vec<u8>>>) -> Result<(), Error> {
         if self.state != State::Reading {
             return Err(self.out_of_order());
@@ -249,7 +250,7 @@ mod tests {
         plan.finish().unwrap()
     }
 
-    /// With real limits, all of a small file is one wave.
+    /// With the real limits, a small file fits in one wave.
     #[test]
     fn waves_of_any_size_give_the_same_items() {
         let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data");

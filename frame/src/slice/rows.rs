@@ -1,4 +1,4 @@
-//! Slices as rows: each item as a value of a type with serde.
+//! Slices as rows: each item is deserialized with serde.
 
 use core::fmt;
 use core::ops::Range;
@@ -14,20 +14,20 @@ use crate::header::frame::Frame;
 use crate::slice::pieces::Pieces;
 use crate::slice::slice_reader::Slice;
 
-/// The number of rows that are deserialized at once. Rows can be much longer than their items.
+/// The number of rows that are deserialized at once. Rows can take much more memory than their items.
 const BATCH: usize = 1024;
 
 impl<'f, R: Read + Seek> Slice<'f, R> {
-    /// Reads each item as a value of a type with serde, in C order. The page of
-    /// [`items`](b2nd_serde::dtype::items) says which types a dtype takes.
+    /// Reads each item into a type with serde, in C order. The page of [`items`](b2nd_serde::dtype::items) lists the
+    /// types for each dtype.
     ///
     /// All rows are in memory at once; [`rows`](Self::rows) reads them in pieces.
     ///
     /// # Errors
     ///
     /// The errors of [`read`](Self::read). [`Unsupported`](crate::ErrorKind::Unsupported) if the array has no dtype, or
-    /// one of another size than the frame's typesize. [`InvalidInput`](crate::ErrorKind::InvalidInput) if an item does
-    /// not fit the type.
+    /// if the size of its dtype is not the frame's typesize. [`InvalidInput`](crate::ErrorKind::InvalidInput) if an
+    /// item does not fit the type.
     ///
     /// ```
     /// use b2nd_frame::Frame;
@@ -51,8 +51,8 @@ impl<'f, R: Read + Seek> Slice<'f, R> {
         self.rows()?.collect()
     }
 
-    /// Reads each item as a value of a type with serde, in C order and in [`pieces`](Self::pieces), so that memory does not
-    /// depend on the size of the slice.
+    /// Reads each item into a type with serde, in C order. It reads the items in [`pieces`](Self::pieces), so that
+    /// memory does not depend on the size of the slice.
     ///
     /// # Errors
     ///
@@ -81,7 +81,7 @@ impl<'f, R: Read + Seek> Slice<'f, R> {
                 "items of dtype {dtype} have {found} bytes, but items of the frame have {typesize}"
             )));
         }
-        // Some dtypes fit no type.
+        // Some dtypes fit no type: report this before the first read.
         dtype.read_items::<T>(&[]).map_err(Error::invalid_input)?;
         let pieces = self.pieces()?;
         let Slice { frame, threads, .. } = self;
@@ -120,7 +120,7 @@ pub struct Rows<'f, R, T> {
     threads: usize,
     dtype: Dtype,
     pieces: Pieces,
-    /// The items of the latest piece, from `start` on not yet deserialized.
+    /// The items of the latest piece. Those from `start` on are not deserialized yet.
     items: Vec<u8>,
     start: usize,
     batch: vec::IntoIter<T>,

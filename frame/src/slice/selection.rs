@@ -1,4 +1,4 @@
-//! The slice of an array that is to be read.
+//! The validated slice of an array.
 
 use core::ops::Range;
 
@@ -14,7 +14,7 @@ use crate::header::header_rules;
 use crate::header::object_kind::ObjectKind;
 use crate::slice::subscripts::{AxisForm, Indices, Subscript};
 
-/// A slice of the array of a frame, which can be read.
+/// A slice of the array of a frame. All checks that need no read have passed.
 pub(super) struct Selection {
     pub(super) geometry: Geometry,
     pub(super) ranges: Vec<Range<u64>>,
@@ -35,14 +35,14 @@ impl Selection {
         let array = array_with_data(frame)?;
         let geometry = valid_geometry(&array)?;
         if let Some(list) = subscripts {
-            // The error of another number of dimensions comes first.
+            // A wrong number of dimensions is reported first.
             let dimensions = list.iter().filter(|subscript| !matches!(subscript, Subscript::NewAxis));
             let ranges: Vec<_> = dimensions.map(|_| 0..0).collect();
             geometry.chunks_in(&ranges).map_err(Error::geometry)?;
         }
         let Indices { ranges, steps, axes } = Indices::new(subscripts, steps, &geometry.shape())?;
         geometry.chunks_in_steps(&ranges, &steps).map_err(Error::geometry)?;
-        // At least 1, or `array_with_data` has failed.
+        // At least 1: otherwise `array_with_data` has failed.
         let typesize = usize::try_from(frame.header().typesize).unwrap_or_default();
         let mut selection = Self { geometry, ranges, steps, axes, typesize, nbytes: 0 };
         // An empty slice has 0 bytes, even where the product of its other lengths overflows.
@@ -63,7 +63,7 @@ impl Selection {
         self.ranges.iter().zip(&self.steps).map(|(range, &step)| (range.end - range.start).div_ceil(step))
     }
 
-    /// Refuses negative steps, for readers of bytes and rows.
+    /// Refuses negative steps: only `read_array` and `read_as` support them.
     pub(super) fn check_forward(&self) -> Result<(), Error> {
         let axes = self.axes.iter().filter(|axis| **axis != AxisForm::New);
         match axes.enumerate().find(|(_, axis)| **axis == AxisForm::Reversed) {
@@ -74,12 +74,12 @@ impl Selection {
         }
     }
 
-    /// A chunk with items of the slice, by its number among these.
+    /// A chunk with items of the slice, by its number among all such chunks.
     pub(super) fn chunk(&self, part: usize) -> Option<Chunk<'_>> {
         self.chunks_from(part).next()
     }
 
-    /// The chunks with items of the slice, from one on.
+    /// The chunks with items of the slice, from number `part` on.
     pub(super) fn chunks_from(&self, part: usize) -> impl Iterator<Item = Chunk<'_>> {
         let mut chunks = self.geometry.chunks_in_steps(&self.ranges, &self.steps).ok();
         // One step, where `skip` would take one for each chunk.

@@ -22,7 +22,7 @@ pub(super) struct SharedSlice<'s> {
 }
 
 impl<'s> SharedSlice<'s> {
-    /// A single region if only one thread writes.
+    /// Divides the buffer into regions. If only one thread writes, it is a single region.
     pub(crate) fn new(items: &'s mut [u8], typesize: usize, is_zeroed: bool, threads: usize) -> Self {
         let nbytes = items.len();
         let region_len = match threads {

@@ -13,7 +13,7 @@ use crate::slice::subscripts::{Subscript, Subscripts};
 use crate::slice::threads::{MAX_THREADS, in_threads};
 use crate::slice::waves::{Request, WaveLimits, Waves};
 
-/// A slice of an array that is about to be read, from [`Frame::slice`].
+/// A slice of an array, not read yet, from [`Frame::slice`].
 ///
 /// ```
 /// use b2nd_frame::Frame;
@@ -70,8 +70,8 @@ impl<R> Frame<R> {
 }
 
 impl<R> Slice<'_, R> {
-    /// Selects the first of every `step` indices, with a step of at least 1 for each dimension. Chunks and blocks between
-    /// two indices are not read. Another number of steps, or a step of 0, is the error of the call that reads.
+    /// Selects the first of every `step` indices, with a step of at least 1 for each dimension. Chunks and blocks
+    /// between two selected indices are not read. A wrong number of steps, or a step of 0, makes the reading call fail.
     ///
     /// ```
     /// use b2nd_frame::Frame;
@@ -106,7 +106,7 @@ impl<R> Slice<'_, R> {
 }
 
 impl<R: Read + Seek> Slice<'_, R> {
-    /// Reads the items in C order. Each has the size of the header's typesize and the byte order of the dtype.
+    /// Reads the items in C order. Each item has the size of the header's typesize and the byte order of the dtype.
     ///
     /// Only chunks with items of the slice are read, and only the blocks with such items are decompressed, unless the
     /// chunk has a dictionary or the delta filter. Items that were never written are zeros.
@@ -117,8 +117,8 @@ impl<R: Read + Seek> Slice<'_, R> {
     ///   positive.
     /// - [`Unsupported`](crate::ErrorKind::Unsupported) if the frame has no array, or its data is computed or in other
     ///   files; if the items are Python objects; if a chunk has a codec or filter of a plugin.
-    /// - [`TooLarge`](crate::ErrorKind::TooLarge) if the slice does not fit in memory, or a needed block claims more
-    ///   bytes than the [expansion limit](crate::expansion_limit()) and the slice.
+    /// - [`TooLarge`](crate::ErrorKind::TooLarge) if the slice does not fit in memory, or if a needed block claims more
+    ///   bytes than both the [expansion limit](crate::expansion_limit()) and the slice have.
     /// - [`Malformed`](crate::ErrorKind::Malformed) if the header of the frame or of a needed chunk breaks a rule of
     ///   [`check`](crate::check()), if a needed block cannot be decompressed, or if two chunks share bytes or a file.
     /// - [`Io`](crate::ErrorKind::Io) if the file cannot be read.
@@ -132,8 +132,8 @@ impl<R: Read + Seek> Slice<'_, R> {
         Ok(items)
     }
 
-    /// Reads the items into a buffer of exactly [`nbytes`](Self::nbytes) bytes. After an error its content is not
-    /// specified.
+    /// Reads the items into a buffer of exactly [`nbytes`](Self::nbytes) bytes. After an error, the content of the
+    /// buffer is not specified.
     ///
     /// # Errors
     ///

@@ -1,4 +1,4 @@
-//! What a slice needs of a stored chunk: its first bytes, then its blocks.
+//! The byte ranges of a stored chunk that a slice needs: its first bytes, then its blocks.
 
 use core::ops::Range;
 use std::collections::HashSet;
@@ -18,13 +18,12 @@ use crate::slice::stored_piece::StoredBlock;
 // A trade-off between reading bytes that are not needed and a second call.
 const MAX_GAP: usize = 1 << 14;
 
-/// The size, stored or decompressed, at which a piece ends and the next one begins. Several threads share a large chunk
-/// this way.
+/// The maximum size of a piece of several blocks, stored or decompressed. It divides a large chunk among threads.
 // Long enough that passing a piece to a thread costs little beside decompressing it.
 const PIECE_LEN: usize = 1 << 20;
 
-/// Refuses chunks that have more bytes together than the frame, and two chunks in one file. With them, a small file
-/// could make a slice take any time.
+/// Refuses chunks that together have more bytes than the frame, and two chunks in one file. Otherwise, a slice of a
+/// small file could take any amount of time.
 pub(super) struct DistinctChunks {
     /// The number of bytes that further chunks of a contiguous frame can have.
     left: u64,
@@ -57,8 +56,8 @@ impl DistinctChunks {
     }
 }
 
-/// The number of bytes from the start of a chunk that must be read before its items can be: the header alone, with the
-/// table of blocks or the value, or the whole chunk.
+/// The number of bytes to read first from the start of a chunk. They are the header alone, the header with the table of
+/// blocks or the value, or the whole chunk.
 pub(super) fn start_len(entry: &ChunkEntry, header: &ChunkHeader) -> Result<usize, Error> {
     if header.special.is_some() {
         return Ok(header.cbytes);
@@ -82,7 +81,7 @@ pub(super) fn groups(
     chunk: &Chunk<'_>,
 ) -> Result<Vec<Vec<StoredBlock>>, Error> {
     if header.is_uncompressed {
-        // There is no table of blocks: they follow the header one after another.
+        // There is no table of blocks: the blocks follow the header one after another.
         let blocks = needed(chunk).map(|(index, number)| {
             // All blocks have this size, because the chunks of an array are padded to whole blocks.
             let start = header.header_len + number * header.blocksize;
@@ -103,14 +102,14 @@ pub(super) fn extent(group: &[StoredBlock]) -> Range<usize> {
     }
 }
 
-/// The blocks of a chunk that a slice needs: for each one its index among them, and its number in the chunk.
+/// The blocks of a chunk that a slice needs, each with its index among these blocks and its number in the chunk.
 fn needed(chunk: &Chunk<'_>) -> impl Iterator<Item = (usize, usize)> {
     let number = |block: Block<'_>| usize::try_from(block.number()).unwrap_or(usize::MAX);
     chunk.blocks().map(number).enumerate()
 }
 
-/// The needed blocks with their byte ranges, in the order of the file. A block ends where the next one begins, or at its
-/// largest stored size if that is before.
+/// The needed blocks with their byte ranges, in the order of the file. A block ends where the next one begins, or at
+/// its largest stored size, whichever comes first.
 fn located(header: &ChunkHeader, table: &[u8], chunk: &Chunk<'_>) -> Result<Vec<StoredBlock>, String> {
     let table = table.get(header.header_len..).unwrap_or_default();
     let starts: Vec<_> =
@@ -137,7 +136,7 @@ fn located(header: &ChunkHeader, table: &[u8], chunk: &Chunk<'_>) -> Result<Vec<
     Ok(blocks)
 }
 
-/// Neighbouring blocks, together. The blocks must come in the order of the file.
+/// Groups neighbouring blocks. The blocks must come in the order of the file.
 fn grouped(header: &ChunkHeader, blocks: impl Iterator<Item = StoredBlock>) -> Vec<Vec<StoredBlock>> {
     let mut groups: Vec<Vec<StoredBlock>> = Vec::new();
     for block in blocks {
@@ -149,7 +148,7 @@ fn grouped(header: &ChunkHeader, blocks: impl Iterator<Item = StoredBlock>) -> V
     groups
 }
 
-/// Whether one read should cover a block and those before it.
+/// Whether one read should cover a group and the next block.
 fn fits(header: &ChunkHeader, group: &[StoredBlock], block: &StoredBlock) -> bool {
     let Range { start, end } = extent(group);
     let stored = block.range.end.saturating_sub(start);

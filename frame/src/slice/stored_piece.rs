@@ -1,5 +1,5 @@
-//! Pieces: parts of chunks whose stored bytes are in memory. Copying decompresses their items into the slice, in any
-//! thread.
+//! Pieces: parts of chunks, with their stored bytes in memory. `Piece::copy` decompresses the items into the slice, in
+//! any thread.
 
 use core::ops::Range;
 use std::sync::Arc;
@@ -15,13 +15,13 @@ use crate::error::Error;
 use crate::slice::selection::Selection;
 use crate::slice::shared_slice::{SharedSlice, SliceWriter};
 
-/// Bytes of a chunk, in bytes that were read at once. Other pieces can have other parts of them.
+/// Bytes of a chunk within the bytes of one read. Other pieces can share the read.
 #[derive(Clone)]
 pub(super) struct Window {
     pub(super) read: Arc<Vec<u8>>,
-    /// Where the bytes begin in `read`.
+    /// The offset of the bytes in `read`.
     pub(super) at: usize,
-    /// Where they begin in the chunk.
+    /// The offset of the bytes in the chunk.
     pub(super) from: usize,
 }
 
@@ -32,7 +32,7 @@ impl Window {
         self.read.get(within(range.start)?..within(range.end)?)
     }
 
-    /// The bytes up to the end of what was read.
+    /// The bytes up to the end of the read.
     pub(super) fn rest(&self) -> &[u8] {
         self.read.get(self.at..).unwrap_or_default()
     }
@@ -77,7 +77,8 @@ pub(super) struct Scratch {
 }
 
 impl Piece {
-    /// Copies the items into a slice. Each thread passes its own `scratch` for every piece, and so allocates once.
+    /// Copies the items into a slice. Each thread passes its own `scratch` for every piece, so that it allocates only
+    /// once.
     pub(super) fn copy(
         &self,
         selection: &Selection,
@@ -138,7 +139,7 @@ impl Piece {
             }
             // A block that reaches beyond the chunk is refused by the decompressor.
             let streams = header.block_bytes(bytes, length).unwrap_or(bytes);
-            // The length of each stream is 0, which stands for zeros. Such a block is not bound by its stored size, as
+            // If the length of each stream is 0, the block is all zeros. The expansion limit does not apply, because
             // nothing is decompressed.
             if streams.len() == header.nstreams(length) * INT32 && streams.iter().all(|&byte| byte == 0) {
                 repeat(block.runs(), &[0], target).ok_or_else(misfit)?;
@@ -186,8 +187,8 @@ fn runs(chunk: &Chunk<'_>) -> impl Iterator<Item = Run> {
     chunk.blocks().flat_map(|block| block.runs())
 }
 
-/// The byte range of the slice that takes the whole block, if its items lie together there. `None` with several
-/// threads: decompressing in place would hold the lock of a region, and others would wait.
+/// The byte range of the slice for the whole block, if its items lie together there. `None` with several threads:
+/// decompressing in place would hold the lock of a region, and others would wait.
 fn only_run(block: &Block<'_>, length: usize, target: &SharedSlice<'_>) -> Option<Range<usize>> {
     let run = block.runs().next().filter(|_| !target.is_shared())?;
     run.target(target.typesize).filter(|range| range.len() == length)

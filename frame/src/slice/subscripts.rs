@@ -7,8 +7,8 @@ use ndarray::{Dimension, SliceInfo, SliceInfoElem};
 
 use crate::error::Error;
 
-/// What [`Frame::slice`](crate::Frame::slice) takes: `&[Range<u64>]`, an array or a `Vec` of ranges, or, with the feature
-/// `ndarray`, the subscripts of [`ndarray::s!`].
+/// The argument of [`Frame::slice`](crate::Frame::slice): `&[Range<u64>]`, an array or a `Vec` of ranges, or, with the
+/// feature `ndarray`, the subscripts of [`ndarray::s!`].
 ///
 /// ```
 /// use b2nd_frame::Frame;
@@ -22,12 +22,13 @@ use crate::error::Error;
 /// ```
 // No other crate can implement it, as `Subscript` has no public path.
 pub trait Subscripts {
-    /// One for each dimension.
+    /// One for each dimension, and for each new axis.
     #[doc(hidden)]
     fn list(self) -> Vec<Subscript>;
 }
 
-/// The items along a dimension. All but `Range` are as in [`ndarray::s!`]: a negative number counts from the end.
+/// The selected items along a dimension. All variants except `Range` work as in [`ndarray::s!`]: a negative number
+/// counts from the end.
 #[derive(Clone, Debug)]
 pub enum Subscript {
     Range(Range<u64>),
@@ -70,14 +71,14 @@ impl<T: AsRef<[SliceInfoElem]>, In: Dimension, Out: Dimension> Subscripts for Sl
     }
 }
 
-/// What becomes of a dimension of the array in the array that is read.
+/// How a dimension of the array appears in the result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum AxisForm {
     Kept,
     Reversed,
-    /// A single index removes it.
+    /// Removed by a single index.
     Removed,
-    /// It is new, with one item.
+    /// A new dimension of one item.
     New,
 }
 
@@ -96,8 +97,8 @@ impl Indices {
         self.axes.push(axis);
     }
 
-    /// The indices of subscripts, one for each dimension of the shape except new axes; `None` is the whole array. `steps` are
-    /// those of [`Slice::steps`](crate::Slice::steps).
+    /// The indices that the subscripts select; `None` selects the whole array. Besides new axes, there is a subscript
+    /// for each dimension of the shape. `steps` are those of [`Slice::steps`](crate::Slice::steps).
     pub(super) fn new(
         list: Option<&[Subscript]>,
         steps: Option<&[u64]>,
@@ -114,7 +115,7 @@ impl Indices {
         }
         let Some(steps) = steps else { return Ok(indices) };
         if indices.steps.iter().any(|&step| step != 1) || indices.axes.contains(&AxisForm::Reversed) {
-            return Err(Error::invalid_input("the slice has steps of its own, so it takes no others"));
+            return Err(Error::invalid_input("the subscripts already have steps, so the slice takes no others"));
         }
         if steps.len() != indices.steps.len() {
             let (found, ndim) = (steps.len(), indices.steps.len());
@@ -141,7 +142,7 @@ impl Indices {
             })
         };
         match *subscript {
-            // The geometry compares it with the shape.
+            // The geometry compares the range with the shape.
             Subscript::Range(ref range) => self.push(range.clone(), 1, AxisForm::Kept),
             Subscript::Index(index) => {
                 let index = place(index, items.saturating_sub(1), "has the index")?;

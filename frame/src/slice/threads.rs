@@ -1,4 +1,4 @@
-//! Several threads that decompress pieces of a slice.
+//! Decompresses the pieces of a slice in several threads.
 
 use std::sync::mpsc::{self, Receiver, TrySendError};
 use std::sync::{Mutex, MutexGuard, PoisonError};

@@ -1,5 +1,5 @@
-//! The byte ranges that a slice needs, in waves: the chunk index, the first bytes of the chunks, their blocks. Each wave
-//! follows from the bytes of the one before it. Nothing here reads.
+//! The byte ranges that a slice needs, in waves: the chunk index, the first bytes of the chunks, their blocks. The
+//! bytes of a wave determine the next wave. Nothing here reads.
 
 use core::ops::Range;
 use std::collections::{BTreeMap, VecDeque};
@@ -19,26 +19,28 @@ use crate::slice::selection::Selection;
 use crate::slice::stored_chunk::{DistinctChunks, extent, groups, start_len};
 use crate::slice::stored_piece::{Piece, PieceData, ReceivePiece, StoredBlock, Window};
 
-/// The number of bytes of the first read of the chunk index, and of a chunk. It holds the header and the table, and
-/// often all of a short index and of a small chunk.
+/// The number of bytes of the first read of the chunk index, and of a chunk. This read covers the header and the table,
+/// and often the whole of a short index or a small chunk.
 // A longer read would be wasted on a slice of a few items; a shorter one would often miss a part of the table.
 const FIRST_READ: u64 = 1 << 14;
 
-/// The most entries of the chunk index in memory, in bytes; one piece of it at least.
+/// The maximum size in bytes of the index entries in memory. At least one piece of the index is kept.
 const INDEX_LEN: usize = 1 << 22;
 
-/// The bytes of memory that a planned read takes at least, and each block in it. A small file can claim millions of both.
+/// The bytes of memory that a planned read takes at least, and that each block in it takes. A small file can claim
+/// millions of both.
 const READ_WEIGHT: u64 = 256;
 const BLOCK_WEIGHT: u64 = 64;
 
-/// How much is read at once.
+/// The limits of a wave.
 #[derive(Clone, Copy)]
 pub(super) struct WaveLimits {
-    /// The bytes of a wave. A single range can be longer.
+    /// The maximum number of bytes of a wave. A single range can be longer.
     pub(super) wave: u64,
     /// The longest gap between two ranges that are read as one.
     pub(super) gap: u64,
-    /// Whether some chunks are read in one wave instead of two: those no longer than a gap, and those with no block to skip.
+    /// Whether some chunks are read in one wave instead of two: chunks no longer than a gap, and chunks with no block
+    /// to skip.
     pub(super) reads_whole: bool,
 }
 
@@ -72,14 +74,14 @@ pub(super) struct Waves {
     index_bytes: BTreeMap<u64, Window>,
     /// The pieces of the index with the entries of the next chunks.
     pieces: BTreeMap<u64, Vec<u8>>,
-    /// The offsets of the chunks of these pieces, in order, and that of the index if it is next; empty unless chunks are read
-    /// whole. A chunk ends where the next one begins.
+    /// The offsets of the chunks of these pieces, in ascending order, because a chunk ends where the next one begins.
+    /// If the pieces are the whole index, the offset of the index comes last. Empty unless `reads_whole`.
     starts: Vec<u64>,
     /// The number of the next chunk in the slice.
     next: usize,
     /// Chunks whose first bytes are known.
     open_chunks: VecDeque<OpenChunk>,
-    /// What the bytes of the present wave are for.
+    /// The reads that the present wave covers.
     planned: Vec<PlannedRead>,
     requests: Vec<Request>,
 }
@@ -99,16 +101,16 @@ struct OpenChunk {
     next: NextRead,
 }
 
-/// What is read next of a chunk.
+/// The next read of a chunk.
 enum NextRead {
-    /// Its first bytes, this many.
+    /// This number of its first bytes.
     Start(usize),
-    /// Its blocks. The bytes are those before them.
+    /// Its blocks. The `Vec` has the bytes before them.
     Blocks(Vec<u8>),
     Groups(VecDeque<Vec<StoredBlock>>),
 }
 
-/// A byte range, and what it is for.
+/// A byte range and its purpose.
 struct PlannedRead {
     purpose: Purpose,
     file: Option<u64>,
@@ -119,12 +121,12 @@ struct PlannedRead {
 
 enum Purpose {
     Index,
-    /// The first bytes of a chunk. The header, if it has been read before.
+    /// The first bytes of a chunk, and its header if that was read before.
     Start(StoredChunk, Option<ChunkHeader>),
     Blocks(StoredChunk, ChunkHeader, Vec<StoredBlock>),
 }
 
-/// Why a piece of the index is not at hand.
+/// The reason why a piece of the index is not in memory.
 enum NotRead {
     Needs(Range<u64>),
     Failed(Error),
@@ -156,13 +158,13 @@ impl Waves {
         }
     }
 
-    /// The byte ranges of the present wave, in order and apart from each other.
+    /// The byte ranges of the present wave, sorted and without overlap.
     pub(super) fn requests(&self) -> &[Request] {
         &self.requests
     }
 
-    /// Takes the bytes of the present wave, passes on the pieces in them, and goes to the next wave. Of a file that ends
-    /// early, the bytes are fewer than requested. Returns whether there is another wave. The first call takes nothing.
+    /// Takes the bytes of the present wave, passes on their pieces, and plans the next wave. If a file ends early, an
+    /// answer is shorter than requested. Returns whether there is another wave. The first call takes no answers.
     pub(super) fn advance(
         &mut self,
         answers: Vec<Vec<u8>>,
@@ -197,7 +199,7 @@ impl Waves {
         Ok(!self.requests.is_empty())
     }
 
-    /// The error of a chunk file that is missing.
+    /// The error for a missing chunk file.
     pub(super) fn missing(&self, request: &Request) -> Error {
         let of = self.planned.iter().find(|planned| planned.file == request.file);
         match of.map(|planned| &planned.purpose) {
@@ -265,7 +267,7 @@ impl Waves {
         Ok(())
     }
 
-    /// The header at the start of a chunk. Its numbers are used from here on, so the rules come first.
+    /// The header at the start of a chunk, after a check: its numbers are used from here on.
     fn valid_header(&mut self, entry: &ChunkEntry, bytes: &[u8]) -> Result<ChunkHeader, Error> {
         let header = ChunkHeader::parse(bytes).ok_or_else(|| Error::malformed(not_a_chunk(entry)))?;
         let checked = self.rules.check(&header, entry.nbytes, self.room(entry, bytes));
@@ -274,7 +276,7 @@ impl Waves {
         Ok(header)
     }
 
-    /// The room for a chunk. That of a chunk file is known if the first read has all of it.
+    /// The room for a chunk. The room in a chunk file is known only if the first read covers the whole file.
     fn room(&self, entry: &ChunkEntry, first: &[u8]) -> u64 {
         match entry.place {
             ChunkPlace::Frame(start) => index_start(&self.frame).saturating_sub(start),
@@ -293,7 +295,7 @@ impl Waves {
         groups(&chunk.entry, header, start, &part)
     }
 
-    /// Fills the next wave: with the blocks of the chunks that are begun, then with the first bytes of others.
+    /// Fills the next wave, first with the blocks of open chunks, then with the first bytes of further chunks.
     fn request_more(&mut self, receive: &mut ReceivePiece<'_>) -> Result<(), Error> {
         let mut weight = 0;
         while let Some(OpenChunk { chunk, header, next }) = self.open_chunks.pop_front() {
@@ -322,12 +324,12 @@ impl Waves {
                 self.plan(Purpose::Blocks(chunk, header, list), &chunk.entry, range);
             }
         }
-        // The blocks of these chunks come in another wave.
+        // The blocks of these chunks come in a later wave.
         let left = self.limits.wave.saturating_sub(weight);
         self.begin_chunks(if self.limits.reads_whole { left } else { left / 4 }, receive)
     }
 
-    /// Requests the first bytes of the next chunks, up to `most` bytes, or the index that they are in.
+    /// Requests the first bytes of the next chunks, up to `most` bytes, or the part of the index with their entries.
     fn begin_chunks(&mut self, most: u64, receive: &mut ReceivePiece<'_>) -> Result<(), Error> {
         let index_at = index_start(&self.frame);
         let Some(index) = &self.index else {
@@ -352,7 +354,7 @@ impl Waves {
             }
             let piece = number / index.piece_len();
             if !self.pieces.contains_key(&piece) {
-                // The index has a wave of its own, so that its bytes need no place beside others.
+                // The index has its own wave, so that its bytes are not in memory together with others.
                 if !self.planned.is_empty() || self.plan_pieces(&index, &selection)? {
                     break;
                 }
@@ -389,7 +391,7 @@ impl Waves {
         Ok(())
     }
 
-    /// The number of bytes to read first of a chunk in the frame.
+    /// The number of bytes of the first read of a chunk in the frame.
     fn first_len(&self, entry: &ChunkEntry, place: u64, chunk: &Chunk<'_>) -> u64 {
         let next = self.starts.get(self.starts.partition_point(|&start| start <= place));
         // A chunk that does not compress is stored with a header.
@@ -398,11 +400,12 @@ impl Waves {
         let is_short = stored <= self.limits.gap;
         let is_needed =
             || stored <= self.limits.wave && chunk.blocks().count() == chunk.whole().blocks().count();
-        // At least the usual number: the next chunk can begin within this one in a damaged file.
+        // At least the usual number: in a damaged file, the next chunk can begin within this one.
         if is_short || is_needed() { stored.max(FIRST_READ) } else { FIRST_READ }
     }
 
-    /// Keeps the pieces of the index with the entries of the next chunks, or requests them. Returns whether it did.
+    /// Keeps the pieces of the index with the entries of the next chunks, or requests them. Returns whether it
+    /// requested any.
     fn plan_pieces(&mut self, index: &Index, selection: &Selection) -> Result<bool, Error> {
         self.pieces.clear();
         let (mut length, mut last, mut is_planned) = (0, None, false);
@@ -447,7 +450,7 @@ impl Waves {
             self.starts.sort_unstable();
         }
         if !is_planned {
-            // The first bytes also have the places of other pieces.
+            // The first bytes stay, because they have the places of other pieces.
             let first = index.start();
             self.index_bytes.retain(|&start, _| start == first);
         }
@@ -464,7 +467,8 @@ impl Waves {
         self.planned.push(PlannedRead { purpose, file, range, request: 0 });
     }
 
-    /// Joins the planned ranges to requests: ranges that overlap, and those with a small gap, while the gaps fit the wave.
+    /// Joins planned ranges into requests: ranges that overlap, and ranges with a small gap, as long as the gaps fit in
+    /// the wave.
     fn join(&mut self) {
         let mut order: Vec<&mut PlannedRead> = self.planned.iter_mut().collect();
         order.sort_by_key(|planned| (planned.file, planned.range.start));
@@ -500,7 +504,7 @@ fn pass_blocks(
     receive(Piece { entry, part, data: PieceData::Blocks { header, list, bytes } })
 }
 
-/// The error of a chunk that ends before its header says.
+/// The error for a chunk that is shorter than its header says.
 fn too_short(entry: &ChunkEntry, header: &ChunkHeader, found: usize) -> Error {
     let why = format!("has {} bytes, but only {found} can be read", header.cbytes);
     Error::malformed(wrong(entry, &why))

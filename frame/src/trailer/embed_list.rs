@@ -22,7 +22,7 @@ pub(crate) enum EmbedPlace {
     /// A frame in the data of the store.
     Data(Range<u64>),
     Server,
-    /// Neither place is complete.
+    /// Neither a range in the data nor an address on a server is complete.
     Unknown,
 }
 
@@ -40,7 +40,7 @@ impl<'m> Deserialize<'m> for EmbedPlace {
     }
 }
 
-/// An unsigned number, or a value of any other kind.
+/// An unsigned number; `None` for a value of any other kind.
 struct Item(Option<u64>);
 
 impl<'m> Deserialize<'m> for Item {

@@ -41,7 +41,7 @@ const FINGERPRINT_LEN: usize = 18;
 /// The number of bytes after the vlmetalayers, in every generation.
 pub(crate) const END_LEN: usize = LENGTH_LEN + FINGERPRINT_LEN;
 
-/// The number of bytes of the shortest trailer, which is of the older generation and has no content.
+/// The number of bytes of the shortest trailer: one of the older generation, without content.
 const MIN_TRAILER_LEN: usize = HEAD_LEN + CONTENT_HEADER + END_LEN;
 
 /// The longest trailer that is read: 8192 vlmetalayers of 32 KiB. The format allows 4 GiB, but a hostile length must
@@ -52,10 +52,10 @@ pub(crate) const MAX_TRAILER_LEN: usize = 1 << 28;
 /// times as much.
 pub(crate) const MAX_KEYS_LEN: usize = 1 << 24;
 
-/// The version of the trailer's format that is written.
+/// The version of the trailer's format in new frames.
 pub(crate) const VERSION: u8 = 1;
 
-/// The trailer of a frame, which has the vlmetalayers.
+/// The trailer of a frame, which holds the vlmetalayers.
 ///
 /// ```
 /// use b2nd_frame::Frame;
@@ -101,12 +101,12 @@ pub struct Vlmetalayer {
 }
 
 impl Trailer {
-    /// Reads the trailer from the last bytes of a frame. There may be more bytes before it.
+    /// Reads the trailer from the last bytes of a frame. The bytes may begin before the trailer.
     ///
     /// # Errors
     ///
     /// [`ErrorKind::Incomplete`](crate::ErrorKind::Incomplete) if more of the last bytes are needed,
-    /// [`ErrorKind::Malformed`](crate::ErrorKind::Malformed) if they are not a trailer.
+    /// [`ErrorKind::Malformed`](crate::ErrorKind::Malformed) if they do not end with a trailer.
     ///
     /// ```
     /// use b2nd_frame::{Frame, Trailer};
@@ -149,8 +149,8 @@ impl Trailer {
         Ok(Self { offset, bytes: shared, version, vlmetalayers })
     }
 
-    /// The bytes of a trailer of the present generation, with these names and chunks; `None` if it is too long for a
-    /// reader, or a number does not fit. The fingerprint begins with its kind.
+    /// The bytes of a trailer of the present generation, with these names and chunks. `None` if it is longer than
+    /// readers accept, or if a number does not fit. The fingerprint begins with its kind.
     pub(crate) fn build(
         vlmetalayers: &[(&[u8], &[u8])],
         fingerprint: [u8; FINGERPRINT_LEN - 1],
@@ -189,13 +189,14 @@ impl Trailer {
         self.version
     }
 
-    /// All vlmetalayers, in the order of the trailer. The older generations have at most one, without a name.
+    /// All vlmetalayers, in the order of the trailer. A trailer of the older generation has at most one, without a
+    /// name.
     #[must_use]
     pub fn vlmetalayers(&self) -> &[Vlmetalayer] {
         &self.vlmetalayers
     }
 
-    /// The vlmetalayer with this name; `None` if there is none. If several have the name, it is the first one.
+    /// The first vlmetalayer with this name; `None` if there is none.
     ///
     /// ```
     /// use b2nd_frame::Frame;
@@ -211,8 +212,8 @@ impl Trailer {
         self.vlmetalayers.iter().find(|layer| layer.name() == name)
     }
 
-    /// The keys of the frames inside the compressed data of a [store](crate::ObjectKind::is_store), and of the arrays
-    /// on a server that it lists; empty if the frame is not a store, or if the list of keys cannot be read.
+    /// The keys of the frames in the compressed data of a [store](crate::ObjectKind::is_store), and of its arrays on a
+    /// server. The list is empty if the frame is not a store, or if its keys cannot be read.
     ///
     /// ```
     /// use b2nd_frame::Frame;
@@ -289,7 +290,7 @@ impl Vlmetalayer {
         self.metalayer.raw_name()
     }
 
-    /// Whether python-blosc2 can read its name.
+    /// Whether the name is UTF-8, so python-blosc2 can read it.
     pub(crate) fn has_name_in_utf8(&self) -> bool {
         core::str::from_utf8(self.metalayer.raw_name()).is_ok()
     }
@@ -317,8 +318,8 @@ impl Vlmetalayer {
     /// # Errors
     ///
     /// [`ErrorKind::Decode`](crate::ErrorKind::Decode) if the chunk is damaged, if the value is too long, or if it is
-    /// compressed and the feature `decompress` is off. A few bytes can claim gigabytes, so a compressed value may have
-    /// at most 1 MiB plus 1024 bytes per byte of its chunk, and never more than 256 MiB.
+    /// compressed and the feature `decompress` is off. A few bytes can claim gigabytes. So a compressed value may have
+    /// at most 1 MiB, plus 1024 bytes per byte of its chunk, and never more than 256 MiB.
     ///
     /// ```
     /// use b2nd_frame::Frame;
@@ -342,7 +343,8 @@ impl Vlmetalayer {
     ///
     /// # Errors
     ///
-    /// The errors of [`value`](Self::value), and an error if the value does not fit the type.
+    /// The errors of [`value`](Self::value), and [`ErrorKind::Decode`](crate::ErrorKind::Decode) if the value does not
+    /// fit the type.
     pub fn decode<T: DeserializeOwned>(&self) -> Result<T, Error> {
         rmp_serde::from_slice(&self.value()?).map_err(|error| Error::decode(self.name(), error))
     }

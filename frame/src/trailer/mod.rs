@@ -1,4 +1,4 @@
-//! The trailer of a frame: from its bytes to values and back, and the rules for it.
+//! Parses, builds and checks the trailer of a frame.
 
 // Each module imports only from those above it.
 pub(crate) mod embed_list;

@@ -31,7 +31,7 @@ impl SalvageNote {
     /// Reads the value of the vlmetalayer.
     fn read(value: &[u8]) -> Option<Self> {
         let fill: String = map_value(value, "fill")?;
-        // The text becomes a part of a finding, so it must be one that a salvage writes.
+        // The text becomes a part of a finding, so only the texts that a salvage writes are accepted.
         if ![SpecialValue::Zeros, SpecialValue::Nan].iter().any(|special| special.name() == fill) {
             return None;
         }

@@ -1,4 +1,4 @@
-//! The trailer, and its vlmetalayers.
+//! The rules for the trailer and its vlmetalayers.
 
 use core::error::Error as _;
 use core::ops::Range;
@@ -19,7 +19,8 @@ use crate::trailer::salvage_note::{SALVAGE_NAME, SalvageNote};
 pub(crate) fn check(header: &Header, trailer: &Trailer) -> Vec<Finding> {
     let mut findings = Vec::new();
     let (expected, found) = (header.header_len as u64, trailer.offset());
-    // Without chunks there is no index between the two. Otherwise the rules of the index find a wrong place.
+    // Without chunks, no index is between the header and the trailer. Otherwise the rules of the index detect a wrong
+    // place.
     if header.nbytes == 0 && expected != found {
         let text = format!(
             "the frame has no chunks, so the trailer must begin at byte {expected}, but it begins at {found}"
@@ -39,12 +40,12 @@ pub(crate) fn check(header: &Header, trailer: &Trailer) -> Vec<Finding> {
     findings
 }
 
-/// The finding for the chunk of a vlmetalayer, without decompressing its value.
+/// The finding for an invalid chunk of a vlmetalayer. The value is not decompressed.
 fn chunk(layer: &Vlmetalayer) -> Option<Finding> {
     let (name, length) = (Escaped(layer.name()), layer.chunk().len());
     let text = match layer.chunk_header() {
         _ if !layer.has_name_in_utf8() => {
-            // C-Blosc2 takes any bytes for a name, so another program may have written this one.
+            // C-Blosc2 accepts any bytes as a name, so another program may have written this name.
             let text = format!("the name of vlmetalayer {name} is not UTF-8");
             return Some(about(FindingCode::VlmetalayerValue, layer, text));
         }
@@ -73,7 +74,7 @@ pub(crate) fn value(layer: &Vlmetalayer) -> Result<Option<Finding>, String> {
     if is_compressed && cfg!(not(feature = "decompress")) {
         return Err("is compressed; build with the feature `decompress`".into());
     }
-    // A constant chunk has no codec, and one without data needs none.
+    // A constant chunk has no codec, and an empty chunk needs none.
     if is_compressed && header.has_table() {
         check_support(&header)?;
     }
@@ -107,7 +108,7 @@ pub(crate) fn embed_list(trailer: &Trailer, header: &Header) -> Result<Option<Fi
     let text = match (map_value(&value, "embed_map"), map_value::<u64>(&value, "current_offset")) {
         (None, _) => "has no map of frames, `embed_map`".into(),
         (_, None) => "has no end of the data, `current_offset`".into(),
-        // python-blosc2 reads items.
+        // python-blosc2 reads ranges of items, so each item must be one byte.
         _ if header.typesize != 1 => {
             format!("counts bytes, but items of the store have {} bytes", header.typesize)
         }

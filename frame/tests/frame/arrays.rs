@@ -462,7 +462,7 @@ mod from_ndarray {
             (frame.slice(s![.., ..40]).read_array::<i32>(), "the slice has 2 dimensions, but ndim is 3"),
             (
                 frame.slice(s![..;2, .., ..]).steps(&[2, 1, 1]).read_array::<i32>(),
-                "the slice has steps of its own, so it takes no others",
+                "the subscripts already have steps, so the slice takes no others",
             ),
         ] {
             assert_eq!(says(error.unwrap_err()), (ErrorKind::InvalidInput, why.into()));

@@ -200,7 +200,7 @@ fn a_dtype_of_the_same_length_and_size_takes_the_place_of_the_old_one() {
             "the new dtype must be as long as the old one (3 bytes), but `uint32` has 6; a rewrite can change its \
              length",
         ),
-        ("|O4", "dtype `|O` has Python objects, of which a file could only hold addresses in memory"),
+        ("|O4", "dtype `|O` has Python objects: a file could only store their addresses in memory"),
         ("<q4", &format!("dtype: {}", "<q4".parse::<Dtype>().unwrap_err())),
         ("", &format!("dtype: {}", "".parse::<Dtype>().unwrap_err())),
     ] {

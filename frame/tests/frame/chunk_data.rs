@@ -159,7 +159,7 @@ fn a_codec_that_nobody_knows_is_damage() {
     file[start + 2] = file[start + 2] & 0x1f | 0xc0;
     file[start + 22] = 41;
     let report = report(file);
-    let says = "chunk 1 cannot be decompressed: codec 41 is neither one of C-Blosc2 nor one of its plugins";
+    let says = "chunk 1 cannot be decompressed: codec 41 belongs neither to C-Blosc2 nor to a plugin";
     let found: Vec<_> = report.findings.iter().map(|finding| (finding.code(), finding.message())).collect();
     assert_eq!(found, [(FindingCode::ChunkData, says)]);
 }

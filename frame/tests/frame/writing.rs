@@ -518,7 +518,7 @@ fn a_chunk_that_does_not_fit_is_refused_and_can_be_given_again() {
             chunk[32..36].copy_from_slice(&47_i32.to_le_bytes());
             chunk
         }),
-        ("has 18 bytes, but C-Blosc2 reads none of less than 32", {
+        ("has 18 bytes, but C-Blosc2 reads no chunk of less than 32", {
             b"\x02\x01\x02\x04\x20\0\0\0\x08\0\0\0\x12\0\0\0ab".to_vec()
         }),
     ];
