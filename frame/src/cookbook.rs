@@ -18,8 +18,9 @@
 //! [`no_std`](#without-std-or-an-allocator), [JSON](#json-and-back), [the dtype](#the-meaning-of-the-dtype),
 //! [each byte](#the-meaning-of-each-byte).
 //!
-//! The folder `examples` has whole programs. They read a slice into an `ndarray` and rows into structs, write an array,
-//! list a folder, find the chunks in an HDF5 file, and ask a web server for the first 512 bytes of each file.
+//! The folder `examples` has whole programs. They read a slice into an `ndarray`, read rows into structs, and write an
+//! array. Others list a folder, find the chunks in an HDF5 file, or ask a web server for the first 512 bytes of each
+//! file.
 //!
 //! # A slice, or the whole array
 //!

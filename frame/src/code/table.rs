@@ -101,8 +101,8 @@ codes! {
          files, or fetch remote data. python-blosc2 4.14.1 and later refuse to open most such frames unless they are \
          told to trust them."
         "A lazy expression, a proxy or a reference to a remote array was saved on purpose."
-        "Open it only if you trust its source. In python-blosc2, pass deserialize=\"full\". Shape and dtype can be \
-         read all the same."
+        "Open it only if you trust its source. In python-blosc2, pass deserialize=\"full\". Shape and dtype can \
+         still be read."
     UnclosedTable "unclosed-table" Warning Frame -
         "A table of python-blosc2 does not record its number of rows, which is written when the table is closed. Its \
          columns may have room for more rows than were written; _valid_rows.b2nd records the rows that were written."
@@ -138,7 +138,7 @@ codes! {
     UnsetBlockshape "unset-blockshape" Warning Frame Rewrite
         "The block shape was never set: Caterva 0.2 and 0.3 did not divide chunks into blocks."
         "Caterva 0.2 or 0.3 wrote the file."
-        "Use the chunk shape as the block shape, or rewrite the file, which does so."
+        "Use the chunk shape as the block shape. A rewrite of the file does the same."
     LargeBlock "large-block" Warning Frame -
         "A block is larger than a chunk in some dimension, so most of each chunk can be padding. C-Blosc2 reads such an \
          array, but python-blosc2 refuses to create one."
@@ -248,8 +248,8 @@ codes! {
         "Restore the file from another copy. If there is none, salvage it: all other chunks are saved."
     UnownedBytes "unowned-bytes" Warning ChunkHeaders -
         "Bytes of chunks, or in a sparse frame a chunk file that is not empty, belong to no entry of the chunk index. \
-         Chunks that were replaced or deleted leave them. A damaged entry has the same effect: it can say that a \
-         stored chunk is all zeros, and the chunk then reads as zeros without an error."
+         Replaced or deleted chunks leave such bytes. A damaged entry has the same effect: it can mark a stored chunk \
+         as all zeros, and the chunk then reads as zeros without an error."
         "Chunks were replaced or deleted, or the entry of a chunk was damaged."
         "Nothing, if chunks were replaced or deleted: `b2nd convert` makes a copy without the bytes. Otherwise check \
          that the items of the chunks that are not stored are plausible."

@@ -14,8 +14,8 @@ const WINDOW: u64 = 1 << 16;
 /// The longest header that is read inside another file.
 pub(crate) const MAX_HEADER: u64 = 1 << 20;
 
-/// The longest header that is read after many false ones. Without this limit, a file full of magic bytes would make us
-/// read 1 MiB at each of them. 512 bytes cover every ordinary array.
+/// The longest header that is read after many false headers. Without this limit, a file full of magic bytes would make
+/// us read 1 MiB at each of them. 512 bytes cover every ordinary array.
 const MAX_HEADER_LATER: u64 = 512;
 
 /// The number of bytes of false headers after which only short headers are read.

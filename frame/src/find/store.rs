@@ -258,8 +258,9 @@ impl Store {
     }
 }
 
-/// Whether a folder is a [`Store`]: it has a file `embed.b2e`, and that file or the extension `.b2d` or `.b2z` of the
-/// folder identifies a store. Only the header of that file is read. If this fails, the result is false.
+/// Whether a folder is a [`Store`]. The folder of a store has a file `embed.b2e`, and this file or the extension of the
+/// folder (`.b2d`, `.b2z`) identifies the store. Only the header of that file is read. If this fails, the result is
+/// false.
 ///
 /// ```
 /// use b2nd_frame::is_store_folder;
@@ -338,8 +339,8 @@ struct Manifest {
     members: Vec<String>,
 }
 
-/// Reads the manifest that python-blosc2 saves for a remote store: the path of the mounted group (`source.dataset`),
-/// and the kind of each object by its path (`nodes`).
+/// Reads the manifest that python-blosc2 saves for a remote store. In it, `source.dataset` is the path of the mounted
+/// group, and `nodes` has the kind of each object by its path.
 fn manifest(trailer: &Trailer) -> Option<Manifest> {
     /// An object: a list with its kind, and for a table its schema. The list begins with `__tuple__` if it was a tuple
     /// in Python.

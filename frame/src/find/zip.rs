@@ -258,9 +258,9 @@ fn crc32_of(reader: &mut (impl Read + Seek), start: u64, length: u64) -> Result<
 
 /// Lists the members of a zip file, with the header of each frame.
 ///
-/// It reads the directory of the zip file, of at most 16 MiB, and then the start of each member, as [`Frame::open`]
-/// does with a file. A header may have at most 1 MiB here, and all headers together at most 128 MiB. A damaged member
-/// does not prevent the listing of others. If two members share bytes, only the first one is read.
+/// It reads the directory of the zip file, of at most 16 MiB. Then it reads the start of each member, as
+/// [`Frame::open`] does with a file. A header may have at most 1 MiB here, and all headers together at most 128 MiB. A
+/// damaged member does not prevent the listing of others. If two members share bytes, only the first one is read.
 ///
 /// # Errors
 ///

@@ -61,8 +61,8 @@ impl<'f> Array<'f> {
     /// Whether the array has blocks. If not, do not use the [block shape](Meta::blockshape): Caterva 0.2 stored
     /// uninitialized memory there, and Caterva 0.3 zeros.
     ///
-    /// Two facts identify such an array: the frame is of a beta release of C-Blosc2, and the block shape is below 1 or
-    /// larger than the chunk shape in some dimension.
+    /// An array without blocks is in a frame of a beta release of C-Blosc2. In some dimension, its block shape is below
+    /// 1 or larger than the chunk shape.
     #[must_use]
     pub fn has_blocks(&self) -> bool {
         self.has_blocks

@@ -114,7 +114,7 @@ fn dtype(array: &Array<'_>, header: &Header) -> Option<Finding> {
     };
     if dtype.has_objects() {
         let text = format!(
-            "items of dtype {dtype} hold the addresses of Python objects, which only their writer had"
+            "items of dtype {dtype} hold memory addresses of Python objects, which only existed in the writer"
         );
         let finding = Finding::new(FindingCode::ObjectDtype, Place::Array);
         return Some(finding.at(array.metalayer().offset() as u64).text(text));
@@ -126,8 +126,8 @@ fn dtype(array: &Array<'_>, header: &Header) -> Option<Finding> {
     })
 }
 
-/// Whether a special chunk of NaN has the same meaning for every reader of this dtype: C-Blosc2 fills NaN in the byte
-/// order of the processor.
+/// Whether a special chunk of NaN gives every reader of this dtype the same items. C-Blosc2 fills NaN in the byte order
+/// of the processor.
 pub(crate) fn can_be_nan(dtype: &Dtype) -> bool {
     ["<f4", "<f8"].contains(&&*dtype.type_string().to_string())
 }

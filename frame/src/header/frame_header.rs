@@ -73,8 +73,8 @@ pub struct Header {
     pub flags: [u8; 4],
     /// The version of the format: 2, or 3 if chunks or blocks may have different sizes. The older generation has 1 or 4.
     pub version: u8,
-    /// Whether chunks may have different sizes. C-Blosc2 also sets it if `chunksize` is 0, so arrays without items can
-    /// have it too.
+    /// Whether chunks may have different sizes. C-Blosc2 also sets it if `chunksize` is 0, so it can be true for arrays
+    /// without items.
     pub has_variable_chunks: bool,
     /// Whether blocks have different sizes. No array has such blocks.
     pub has_variable_blocks: bool,
@@ -153,8 +153,8 @@ impl Header {
         self.filters.iter().take(self.nfilters.into()).copied().filter(|filter| filter.id != 0)
     }
 
-    /// The number of chunks, computed from `nbytes` and `chunksize`. `None` if chunks have different sizes, or if one
-    /// of the two is negative.
+    /// The number of chunks, computed from `nbytes` and `chunksize`. `None` if chunks have different sizes, or if
+    /// `nbytes` or `chunksize` is negative.
     #[must_use]
     pub fn nchunks(&self) -> Option<u64> {
         let nbytes = u64::try_from(self.nbytes).ok()?;
@@ -177,7 +177,7 @@ pub(crate) struct Start {
 
 impl Start {
     pub(crate) fn parse(prefix: &[u8]) -> Result<Self, Error> {
-        // Check the magic before the first byte: without the magic, the bytes are not a frame at all, and the message
+        // Check the magic before the first byte. Without the magic, the bytes are not a frame at all, so the message
         // must not blame a marker.
         let magic = prefix.get(MAGIC_OFFSET..).unwrap_or_default();
         let len = magic.len().min(MAGIC.len());

@@ -112,8 +112,8 @@ fn check_frame_type<R>(frame: &Frame<R>) -> Result<(), String> {
     }
 }
 
-/// The finding for the first filter parameter above [`MAX_PARAMETER`]. python-blosc2 stores each of the six in an int8,
-/// also those of unused filters.
+/// The finding for the first filter parameter above [`MAX_PARAMETER`]. python-blosc2 stores all six parameters as int8,
+/// even those of unused filters.
 fn filter_parameter(header: &Header) -> Option<Finding> {
     let index = header.filters.iter().position(|filter| filter.meta > MAX_PARAMETER)?;
     let (filter, at) =
@@ -190,8 +190,7 @@ fn active_object(layers: &[Metalayer]) -> Option<Finding> {
     let (kind, layer) = metalayer_kind(layers)?;
     let action = kind.action()?;
     let name = layer.name();
-    let text =
-        format!("by metalayer {name}, the frame is of kind {kind}: to get its data, a reader must {action}");
+    let text = format!("metalayer {name} marks the frame as {kind}: to get its data, a reader must {action}");
     Some(Finding::new(FindingCode::ActiveObject, Place::Metalayers).at(layer.offset() as u64).text(text))
 }
 

@@ -247,7 +247,7 @@ impl Section {
         self.list + LIST_HEADER
     }
 
-    /// The bytes of a section with these names and contents, at offset `start` of its header or trailer; `None` if
+    /// The bytes of a section with these names and contents, at offset `start` of its header or trailer. `None` if
     /// there are too many metalayers, or if a number does not fit.
     pub(crate) fn build(
         rules: &SectionRules,

@@ -200,7 +200,7 @@ impl IndexScan {
             };
             let text = match geometry().as_ref().and_then(|geometry| geometry.chunk(nfirst)) {
                 Some(chunk) => {
-                    format!("{text}, none from coordinate {:?} of the grid on", chunk.coordinate())
+                    format!("{text}, but none from grid coordinate {:?} on", chunk.coordinate())
                 }
                 None => text,
             };

@@ -94,7 +94,7 @@ impl<R: Read + Seek> Frame<R> {
     /// # Errors
     ///
     /// [`Malformed`](crate::ErrorKind::Malformed) if the index is not at the place that the header gives, or does not
-    /// have an entry for each chunk, [`Io`](crate::ErrorKind::Io) if it cannot be read.
+    /// have an entry for each chunk. [`Io`](crate::ErrorKind::Io) if it cannot be read.
     /// [`Unsupported`](crate::ErrorKind::Unsupported) if the index is compressed and the feature `decompress` is off,
     /// and for frames older than C-Blosc2 2.0.0-rc1. [`TooLarge`](crate::ErrorKind::TooLarge) if the index claims more
     /// bytes than the [expansion limit](crate::expansion_limit()). The iterator returns an error if a piece of the
@@ -300,8 +300,8 @@ impl<R: Read + Seek> Chunks<'_, R> {
         rules.check(&header, entry.nbytes, room).map(|()| header).map_err(wrong)
     }
 
-    /// Reads the stored bytes of a chunk, for a Blosc2 decompressor; `None` if the chunk is not stored: it is special,
-    /// or its entry in the chunk index is invalid.
+    /// Reads the stored bytes of a chunk, for a Blosc2 decompressor; `None` if the chunk is not stored. A chunk is not
+    /// stored if it is special, or if its entry in the chunk index is invalid.
     ///
     /// The header has been compared with the frame, as by [`checked_header`](Self::checked_header). The bytes after the
     /// header may be damaged.

@@ -1,7 +1,7 @@
 //! The lock file that serializes access to a frame.
 //!
 //! C-Blosc2 takes a `flock` on the file `NAME.b2lock` beside a frame, or on `.b2lock` in the directory of a sparse
-//! frame: shared to read, exclusive to write. The file remains after the lock is released.
+//! frame. The lock is shared for reading, and exclusive for writing. The file remains after the lock is released.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Seek, SeekFrom, Write};

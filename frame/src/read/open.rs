@@ -45,8 +45,8 @@ impl Frame {
     /// It reads 512 bytes, and the rest if the header is longer. If another process is writing the file, the header may
     /// be half-written; [`open_stable`](Self::open_stable) avoids this.
     ///
-    /// The frames in a zip file are listed by [`zip_members`](crate::zip_members), those of a store by
-    /// [`Store::open`](crate::Store::open).
+    /// [`zip_members`](crate::zip_members) lists the frames in a zip file, and [`Store::open`](crate::Store::open) the
+    /// frames of a store.
     ///
     /// # Errors
     ///

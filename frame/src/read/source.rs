@@ -15,7 +15,7 @@ impl<R: Read + Seek> Frame<R> {
     ///
     /// # Errors
     ///
-    /// [`Io`](crate::ErrorKind::Io) if the file cannot be read, [`Malformed`](crate::ErrorKind::Malformed) if no valid
+    /// [`Io`](crate::ErrorKind::Io) if the file cannot be read. [`Malformed`](crate::ErrorKind::Malformed) if no valid
     /// trailer is at the end of the frame, or if the file has become shorter since it was opened.
     ///
     /// ```

@@ -51,7 +51,7 @@ pub trait Stored: NoUninit + Send + Sync {
     /// The types that this type can represent without loss.
     const NARROWER: &'static [&'static str] = &[];
 
-    /// Reads items of one of these types, and converts them; `None` for another type.
+    /// Reads items of the narrower type with this name, and converts them; `None` for another name.
     fn read_narrower<R: Read + Seek>(_: Slice<'_, R>, _: &str) -> Option<Result<ArrayD<Self>, Error>> {
         None
     }
@@ -253,9 +253,10 @@ impl<R: Read + Seek> Slice<'_, R> {
         Ok(array)
     }
 
-    /// Reads the items into an array of a wider type, which can represent each value of the stored type: `u8` as `i32`,
-    /// `f16` as `f32`, `bool` as `u8`, or a float as a complex number of the same width. Each type can also be read as
-    /// itself.
+    /// Reads the items into an array of a wider type, which can represent each value of the stored type.
+    ///
+    /// So `u8` can be read as `i32`, `f16` as `f32`, `bool` as `u8`, and a float as a complex number of the same width.
+    /// Each type can also be read as itself.
     ///
     /// During the conversion, both arrays are in memory.
     ///

@@ -108,8 +108,8 @@ impl<R> Slice<'_, R> {
 impl<R: Read + Seek> Slice<'_, R> {
     /// Reads the items in C order. Each item has the size of the header's typesize and the byte order of the dtype.
     ///
-    /// Only chunks with items of the slice are read, and only the blocks with such items are decompressed, unless the
-    /// chunk has a dictionary or the delta filter. Items that were never written are zeros.
+    /// Only chunks with items of the slice are read. Only blocks with such items are decompressed, unless the chunk has
+    /// a dictionary or the delta filter. Items that were never written are zeros.
     ///
     /// # Errors
     ///
@@ -118,7 +118,7 @@ impl<R: Read + Seek> Slice<'_, R> {
     /// - [`Unsupported`](crate::ErrorKind::Unsupported) if the frame has no array, or its data is computed or in other
     ///   files; if the items are Python objects; if a chunk has a codec or filter of a plugin.
     /// - [`TooLarge`](crate::ErrorKind::TooLarge) if the slice does not fit in memory, or if a needed block claims more
-    ///   bytes than both the [expansion limit](crate::expansion_limit()) and the slice have.
+    ///   bytes than the [expansion limit](crate::expansion_limit()) and more than the slice.
     /// - [`Malformed`](crate::ErrorKind::Malformed) if the header of the frame or of a needed chunk breaks a rule of
     ///   [`check`](crate::check()), if a needed block cannot be decompressed, or if two chunks share bytes or a file.
     /// - [`Io`](crate::ErrorKind::Io) if the file cannot be read.

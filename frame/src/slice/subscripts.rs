@@ -115,7 +115,9 @@ impl Indices {
         }
         let Some(steps) = steps else { return Ok(indices) };
         if indices.steps.iter().any(|&step| step != 1) || indices.axes.contains(&AxisForm::Reversed) {
-            return Err(Error::invalid_input("the subscripts already have steps, so the slice takes no others"));
+            return Err(Error::invalid_input(
+                "the subscripts already have steps, so the slice takes no others",
+            ));
         }
         if steps.len() != indices.steps.len() {
             let (found, ndim) = (steps.len(), indices.steps.len());

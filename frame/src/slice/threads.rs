@@ -39,7 +39,7 @@ pub(super) fn in_threads(
                     errors.record(number, piece.copy(selection, target, &mut scratch));
                 }
             };
-            // The system has no more threads. Those that started, or the calling thread alone, do the work.
+            // The system has no more threads. The threads that started, or the calling thread alone, do the work.
             if thread::Builder::new().spawn_scoped(scope, work).is_err() {
                 break;
             }

@@ -80,7 +80,7 @@ pub(crate) fn value(layer: &Vlmetalayer) -> Result<Option<Finding>, String> {
     }
     let (nbytes, most) = (header.nbytes, layer.longest_value());
     if is_compressed && nbytes > most {
-        return Err(format!("has {nbytes} bytes, of which at most {most} are decompressed"));
+        return Err(format!("has {nbytes} bytes, but at most {most} are decompressed"));
     }
     match layer.value() {
         Err(error) => undecodable(&error.source().map_or_else(|| error.to_string(), ToString::to_string)),
@@ -101,7 +101,7 @@ pub(crate) fn embed_list(trailer: &Trailer, header: &Header) -> Result<Option<Fi
         return if nbytes > layer.longest_value() {
             Ok(None)
         } else {
-            Err(format!("has {nbytes} bytes, of which at most {MAX_KEYS_LEN} are read as a list of frames"))
+            Err(format!("has {nbytes} bytes, but at most {MAX_KEYS_LEN} are read as a list of frames"))
         };
     }
     let Ok(value) = layer.value() else { return Ok(None) };

@@ -148,7 +148,7 @@ fn a_list_that_python_blosc2_cannot_read_is_found() {
     }
     let long = json!({"embed_map": {"/a": place}, "current_offset": 8, "more": "x".repeat(1 << 24)});
     let [skipped] = &of_items(1, &long)[..] else { panic!("not one") };
-    assert!(skipped.contains("of which at most 16777216 are read as a list of frames"), "{skipped}");
+    assert!(skipped.contains("but at most 16777216 are read as a list of frames"), "{skipped}");
     let text = "vlmetalayer estore_metadata counts bytes, but items of the store have 2 bytes";
     assert_eq!(of_items(2, &sound), [text]);
 }
