@@ -233,7 +233,10 @@ fn a_chunk_that_only_a_sparse_frame_may_have_does_not_get_into_a_contiguous_one(
     fs::write(path.join("00000000.chunk"), &short).unwrap();
     assert_eq!(check(&path).unwrap().findings, []);
     let error = Rewrite::new(&path, &new).sparse(false).apply().unwrap_err().to_string();
-    assert_eq!(error, "chunk 0, in 00000000.chunk, has 24 bytes, but C-Blosc2 reads no chunk of less than 32");
+    assert_eq!(
+        error,
+        "chunk 0, in 00000000.chunk, has 24 bytes, but C-Blosc2 reads no chunk of less than 32"
+    );
     assert!(!new.exists());
 }
 
