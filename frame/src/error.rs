@@ -68,9 +68,9 @@ pub enum ErrorKind {
     /// An argument does not fit the frame or the format, such as a slice outside the shape. Another argument can
     /// succeed. The call has changed no file.
     InvalidInput,
-    /// This crate does not support this call for this frame. Its codec is a plugin, its items are Python objects, it
-    /// has no array, or it needs the feature `decompress`. Another program may support it. The call has changed no
-    /// file.
+    /// This crate does not support this call for this frame. For example, its codec is a plugin, its items are Python
+    /// objects, it has no array, or it needs the feature `decompress`. Another program may support it. The call has
+    /// changed no file.
     Unsupported,
     /// A size exceeds the available memory, a limit of this crate, or a limit of the format. A smaller slice or array
     /// can succeed. The call has changed no file.
@@ -83,7 +83,7 @@ pub enum ErrorKind {
     OrderUnknown,
     /// The path of the new file already exists.
     Exists,
-    /// The progress callback stopped a rewrite, a salvage or a check. Nothing of a new file is left.
+    /// The progress callback stopped a rewrite, a salvage or a check. No part of a new file is left.
     Stopped,
 }
 
@@ -258,7 +258,7 @@ impl Error {
         }
     }
 
-    /// Why a file cannot be read or written; `None` if the kind is not [`ErrorKind::Io`].
+    /// The reason why a file cannot be read or written; `None` if the kind is not [`ErrorKind::Io`].
     ///
     /// ```
     /// use std::io;

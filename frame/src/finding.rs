@@ -9,7 +9,7 @@ use crate::code::{FindingCode, Severity};
 
 /// A fault or an oddity of a frame, with its place and the numbers that show it.
 ///
-/// Serialized, it is a struct of `code`, `severity`, `place`, `chunk`, `offset`, `expected`, `found` and `message`.
+/// It serializes as a struct of `code`, `severity`, `place`, `chunk`, `offset`, `expected`, `found` and `message`.
 ///
 /// ```
 /// use b2nd_frame::{Check, FindingCode, Frame, Severity};
@@ -83,7 +83,7 @@ impl Place {
     }
 }
 
-/// Prints the place for a sentence, such as `the chunk index`.
+/// Prints the place as a part of a sentence, such as `the chunk index`.
 impl fmt::Display for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
@@ -175,7 +175,7 @@ impl Finding {
     /// use std::io::Cursor;
     /// use b2nd_frame::{Check, CheckDepth, Frame};
     ///
-    /// // Chunk 1 of this file begins at byte 229, and its length is 12 bytes later.
+    /// // Chunk 1 of this file begins at byte 229. Bytes 12 to 15 of a chunk are its length.
     /// let mut file = std::fs::read("tests/data/int32_3x5.b2nd")?;
     /// file[229 + 15] = 0x40;
     /// let mut frame = Frame::read_at(Cursor::new(file), 0)?;

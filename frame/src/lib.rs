@@ -103,7 +103,7 @@
 //! | | 1.85 | everything except the rows below |
 //! | `decompress` | 1.89 | compressed chunk indexes and vlmetalayers; `Frame::slice`, `Chunks::decompressed`, `EmbeddedFrames`, [`CheckDepth::ChunkData`] |
 //! | `compress` | 1.89 | `ArrayWriter`; it includes `decompress` |
-//! | `ndarray` | 1.89 | `Slice::read_array`, and with `compress` `write_array`; it includes `decompress` |
+//! | `ndarray` | 1.89 | `Slice::read_array`, and `write_array` if `compress` is on too; it includes `decompress` |
 //!
 //! No feature is on by default. Without `decompress`, a frame with a compressed chunk index can be opened, but its
 //! chunks cannot be read: most writers compress the index.

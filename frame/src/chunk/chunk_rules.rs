@@ -58,7 +58,7 @@ impl ChunkRules {
         room: u64,
     ) -> Result<(), String> {
         let ChunkHeader { nbytes, blocksize, cbytes, typesize, .. } = *header;
-        // The sizes first: every later rule and the decompressor rely on them.
+        // Check the sizes first: every later rule and the decompressor rely on them.
         if let Some(expected) = expected.filter(|&expected| expected != nbytes as u64) {
             return Err(format!("has {nbytes} bytes of data, but must have {expected}"));
         }
@@ -155,7 +155,7 @@ pub(crate) fn check_in_trailer(header: &ChunkHeader, chunk: &[u8]) -> Result<(),
     check_dictionary(header)
 }
 
-/// Checks that the bytes after a header fit it.
+/// Checks that the bytes after a header agree with the header.
 fn check_body(header: &ChunkHeader) -> Result<(), String> {
     check_flags(header)?;
     match header.special {
@@ -173,8 +173,8 @@ pub(crate) fn check_support(header: &ChunkHeader) -> Result<(), String> {
     rule(header.check_support())
 }
 
-/// Refuses a chunk with a table of blocks if no reader can decompress it: its codec or filter has an unknown number,
-/// below the range for users.
+/// Refuses a chunk with a table of blocks if no reader can decompress it: its codec or filter has an unknown number
+/// below the user-defined ones.
 pub(crate) fn check_known_methods(header: &ChunkHeader) -> Result<(), String> {
     let codec = header.unknown_codec().map(|codec| format!("codec {codec}"));
     let filter = || header.filters.iter().find(|filter| filter.is_unknown()).map(ToString::to_string);

@@ -185,7 +185,7 @@ impl EntryValue {
             return Self::Stored(stored);
         }
         let has = |bit: u32| value >> bit & 1 == 1;
-        // In C-Blosc2's order, which matters if a damaged entry has several of the bits.
+        // In C-Blosc2's order, because a damaged entry can have several of the bits.
         if has(56) {
             Self::Special(SpecialValue::Zeros)
         } else if has(58) {

@@ -18,7 +18,8 @@ const MAX_VALUE_LEN: usize = 1 << 28;
 /// The decompressed size that is allowed for any number of stored bytes. For an index, this is 8 million chunks.
 const ALWAYS_DECOMPRESSED: u64 = 1 << 26;
 
-/// The expansion limit beyond that, in bytes per stored byte. Real chunk indexes expand up to 800 times.
+/// The expansion limit above [`ALWAYS_DECOMPRESSED`], in bytes per stored byte. Real chunk indexes expand up to 800
+/// times.
 const MAX_RATIO: usize = 1024;
 
 /// The expansion limit: the number of bytes that `stored` bytes may decompress to. It is 1024 for each byte, and at

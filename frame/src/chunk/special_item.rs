@@ -15,7 +15,8 @@ pub(crate) fn stored_chunk(bytes: &[u8]) -> Option<Vec<u8>> {
 #[cfg(feature = "decompress")]
 pub(crate) fn one_item(special: SpecialValue, typesize: usize) -> Result<Vec<u8>, String> {
     match (special, typesize) {
-        // Little-endian for every dtype: C-Blosc2 fills NaN in the byte order of the processor, not of the dtype.
+        // NaN is little-endian for every dtype: C-Blosc2 fills NaN in the byte order of the processor, not of the
+        // dtype.
         (SpecialValue::Nan, 4) => Ok(f32::NAN.to_le_bytes().into()),
         (SpecialValue::Nan, 8) => Ok(f64::NAN.to_le_bytes().into()),
         (SpecialValue::Nan, _) => Err(format!("is all NaN, but Blosc2 has no NaN of {typesize} bytes")),

@@ -56,7 +56,7 @@ impl Serialize for Severity {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum CheckDepth {
-    /// The header, the chunk index, the trailer, and the length of the file. For a sparse frame, the check includes
+    /// The header, the chunk index, the trailer, and the length of the file. In a sparse frame, the check also verifies
     /// that all chunk files exist and are complete.
     #[default]
     Frame,
@@ -74,7 +74,7 @@ pub enum CheckDepth {
 pub enum Remedy {
     /// A [`Rewrite`](crate::Rewrite).
     Rewrite,
-    /// An [`Edit`](crate::Edit). The right value must be known.
+    /// An [`Edit`](crate::Edit). You must know the right value.
     Edit,
     /// A [`Salvage`](crate::Salvage), which saves the undamaged parts.
     Salvage,
@@ -211,7 +211,7 @@ macro_rules! codes {
     };
 }
 
-// After the macro that it uses.
+// This line comes after the macro that the module uses.
 mod table;
 
 pub use table::FindingCode;

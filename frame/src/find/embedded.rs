@@ -10,7 +10,7 @@ use crate::finding::Escaped;
 use crate::header::frame::Frame;
 use crate::trailer::embed_list::EmbedPlace;
 
-/// Reads the frames in the compressed data of a store, one at a time. The store is a file `.b2e`, or the `embed.b2e` in
+/// Reads the frames in the compressed data of a store, one at a time. The store is a `.b2e` file, or the `embed.b2e` in
 /// a folder or zip file. [`Trailer::embedded`](crate::Trailer::embedded) lists all frames, including those whose data
 /// is elsewhere.
 ///

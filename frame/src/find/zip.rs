@@ -166,9 +166,9 @@ impl ZipMember {
     }
 
     /// Compares all bytes of the member with the CRC-32 in the directory of the zip file. Blosc2 itself has no checksum
-    /// of chunks. It then checks fields that the CRC-32 does not cover: the place of the directory, the zip version
-    /// that the member needs, and the name in its local header. A finding has the code [`FindingCode::ZipChecksum`].
-    /// The result for a compressed or damaged member is `None`.
+    /// of chunks. The call then checks fields that the CRC-32 does not cover: the place of the directory, the zip
+    /// version that the member needs, and the name in its local header. A finding has the code
+    /// [`FindingCode::ZipChecksum`]. The result for a compressed or damaged member is `None`.
     ///
     /// # Errors
     ///
@@ -193,7 +193,8 @@ impl ZipMember {
         }
         let name = Escaped(&self.name);
         let finding = Finding::new(FindingCode::ZipChecksum, Place::File);
-        // First, because a tool that repairs the other fields also recomputes the CRC-32, and would hide this damage.
+        // The CRC-32 comes first: a tool that repairs the other fields also recomputes the CRC-32, and would hide this
+        // damage.
         let (expected, found) = (self.crc32, crc32_of(&mut reader, self.offset, self.len)?);
         if expected != found {
             let text = format!(
@@ -204,7 +205,7 @@ impl ZipMember {
         if let Some(text) = self.directory.wrong_end(&mut reader)? {
             return Ok(Some(finding.text(text)));
         }
-        // Fields that the CRC-32 does not cover. Python opens no member where one of them is wrong.
+        // The CRC-32 does not cover the next fields. Python does not open a member if one of these fields is wrong.
         let [version] = bytes_at(&mut reader, self.record.saturating_add(VERSION_NEEDED))?;
         if version > LAST_VERSION {
             let text = format!(
@@ -430,7 +431,7 @@ impl<R: Seek> Seek for RecordingReader<'_, R> {
 // Without this, a small file could make us read the same long header any number of times.
 fn refuse_overlaps(members: &mut [ZipMember], directory: u64) {
     let mut by_offset: Vec<&mut ZipMember> = members.iter_mut().filter(|member| member.len > 0).collect();
-    // By offset, because the directory may list the members in any order.
+    // Sorted by offset, because the directory may list the members in any order.
     by_offset.sort_by_key(|member| member.offset);
     let mut free = 0;
     for member in by_offset {
@@ -472,7 +473,8 @@ fn not_kept(member: &ZipMember) -> Finding {
 }
 
 fn not_a_zip(error: &rawzip::Error) -> Error {
-    // The messages of rawzip begin with a capital letter; ours do not. They have no other capitals, except in UTF-8.
+    // The messages of rawzip begin with a capital letter, but ours do not. They have no other capitals, except in
+    // UTF-8.
     let text = format!("not a zip file, or cut short: {error}").to_lowercase();
     Error::malformed(Finding::new(FindingCode::DamagedZip, Place::File).text(text))
 }

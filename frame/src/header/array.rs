@@ -105,8 +105,8 @@ fn malformed(metalayer: &Metalayer, error: &Error) -> Finding {
     let code =
         if error.version().is_some() { FindingCode::UnknownVersion } else { FindingCode::DamagedArray };
     let at = metalayer.offset().saturating_add(error.offset().unwrap_or_default());
-    // Without the offset in the message, which counts from the start of the metalayer: the finding gives the offset in
-    // the frame.
+    // The error's own offset counts from the start of the metalayer, so this text omits it. The finding gives the
+    // offset in the frame.
     let text = format!("metalayer {}: {}", metalayer.name(), error.message());
     Finding::new(code, Place::Array).at(at as u64).text(text)
 }

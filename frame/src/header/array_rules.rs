@@ -154,7 +154,8 @@ pub(crate) fn agreement(array: &Array<'_>, header: &Header) -> Vec<Finding> {
     };
     match geometry.chunk_nbytes(typesize) {
         Ok(chunksize) if geometry.nitems() == 0 => without_items(header, chunksize),
-        // First, because after a lost type size the sizes of chunks and blocks seem wrong too. One finding is enough.
+        // This comes first: after a lost type size, the sizes of chunks and blocks seem wrong too. One finding is
+        // enough.
         Ok(chunksize) => match lost_typesize(array, &geometry, header) {
             Some(finding) => [finding].into_iter().chain(nbytes(&geometry, header)).collect(),
             None => with_items(&geometry, header, chunksize),

@@ -45,7 +45,7 @@ impl Generation {
     }
 
     /// The number of bytes before the metalayers.
-    // Constants, because `start` is a loop over the table.
+    // Constants, so that the loop in `start` runs at compile time.
     pub(crate) const fn head_len(self) -> usize {
         match self {
             Self::Beta2 => const { HeaderField::Metalayers.start(Self::Beta2) },

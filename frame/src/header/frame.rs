@@ -225,7 +225,7 @@ impl<R> Frame<R> {
         &mut self.reader
     }
 
-    /// Replaces the reader, for code that takes frames from readers of several types.
+    /// Replaces the reader, for code that needs one type for frames with different readers.
     ///
     /// The new reader must have the same bytes. The frame keeps its [`path`](Self::path).
     ///

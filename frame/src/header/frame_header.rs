@@ -274,7 +274,7 @@ fn boolean(field: HeaderField, cursor: &mut Cursor<'_>) -> Result<bool, Finding>
 }
 
 /// Reads the header after its start, up to the metalayers.
-// Takes the values in the order of `HeaderField`, without a value that the generation does not have.
+// Takes the values in the order of `HeaderField`, and skips a value that the generation does not have.
 pub(crate) fn parse(bytes: &[u8], start: Start) -> Result<Header, Finding> {
     let Start { generation, header_len, frame_len } = start;
     let cursor = &mut cursor(bytes).at(START_LEN);

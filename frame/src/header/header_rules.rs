@@ -172,7 +172,7 @@ fn list(section: &Section, header_len: usize) -> Option<Finding> {
 }
 
 fn duplicates(layers: &[Metalayer]) -> impl Iterator<Item = Finding> {
-    // At most 16 metalayers, so comparing each with those before it costs nothing.
+    // There are at most 16 metalayers, so comparing each with those before it costs nothing.
     let again = move |(index, layer): (usize, &'_ Metalayer)| {
         let before = layers.iter().take(index).any(|other| other.name() == layer.name());
         before.then(|| {

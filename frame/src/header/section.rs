@@ -3,7 +3,7 @@
 //! | bytes | meaning |
 //! |---|---|
 //! | `93` | array of 3: the size of the index, the index, the contents |
-//! | `cd` + 2 | the size of the index in bytes, below; readers ignore it |
+//! | `cd` + 2 | the size of the index in bytes (see below); readers ignore it |
 //! | `de` + 2 | the number of metalayers, then for each one: |
 //! | `a0` + n, n | its name, of at most 31 bytes |
 //! | `d2` + 4 | the offset of its content, counted from the start of the header or trailer |

@@ -58,7 +58,7 @@ impl Index {
             return Err(Error::malformed(finding));
         }
         let start = index_start(frame);
-        // The rest is read again, a piece at a time.
+        // The rest is read when it is needed, a piece at a time.
         bytes.truncate(header.cbytes.min(Self::FIRST_READ));
         let form = match header.special {
             // All entries are 0, so every chunk would begin right after the header.

@@ -18,7 +18,7 @@ const MAX_CHUNKS: u64 = ((i32::MAX as usize - ChunkHeader::MAX_LEN) / ENTRY_LEN)
 /// The size of a block of a new index, as in C-Blosc2.
 const BLOCK_LEN: usize = 1 << 14;
 
-/// The number of entries of a page, which is 16 KiB.
+/// The number of entries of a page of 16 KiB.
 const PAGE_LEN: u16 = 2048;
 
 /// A function that is called while an index is written. Its error stops the writing.

@@ -1,8 +1,8 @@
-//! The tokens of `MessagePack`: values without the items of an array or a map.
+//! The tokens of `MessagePack`: single values, and the beginnings of arrays and maps.
 
 use crate::messagepack::marker::Marker;
 
-/// A value without the items of an array or a map.
+/// A single value; of an array or a map, only the number of its items.
 pub(crate) enum Token<'b> {
     /// The bytes after the marker of a number, of nil or of a boolean.
     Number(&'b [u8]),
@@ -59,7 +59,7 @@ pub(crate) fn take(bytes: &[u8]) -> Option<(Token<'_>, &[u8])> {
     }
 }
 
-/// Takes a length of this many bytes.
+/// Takes a length that is stored in `size` bytes.
 fn length(bytes: &[u8], size: usize) -> Option<(usize, &[u8])> {
     let (length, rest) = bytes.split_at_checked(size)?;
     Some((length.iter().fold(0, |number, &byte| number << 8 | usize::from(byte)), rest))

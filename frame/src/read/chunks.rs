@@ -50,8 +50,8 @@ pub struct Chunks<'f, R> {
 struct Lookahead {
     start: u64,
     bytes: Vec<u8>,
-    /// The highest end of all reads ahead. Bytes before it are never read ahead again, whatever the order of the
-    /// chunks.
+    /// The highest end of all look-ahead reads. Only a read that ends after it looks ahead again, whatever the order of
+    /// the chunks.
     furthest: u64,
 }
 
@@ -60,7 +60,7 @@ impl Lookahead {
     // Chunks that lie further apart are long, so a longer read would add their data, not the next headers.
     const DISTANCE: u64 = 1 << 11;
 
-    /// The number of bytes of a read ahead.
+    /// The number of bytes of a look-ahead read.
     // It holds the headers of at least 16 chunks at that distance, and costs hardly more than a read of 32 bytes.
     const LEN: u64 = 1 << 15;
 
@@ -265,7 +265,7 @@ impl<R: Read + Seek> Chunks<'_, R> {
     /// use std::io::Cursor;
     /// use b2nd_frame::Frame;
     ///
-    /// // Chunk 1 of this file begins at byte 229, and its length is 12 bytes later.
+    /// // Chunk 1 of this file begins at byte 229. Bytes 12 to 15 of a chunk are its length.
     /// let mut file = std::fs::read("tests/data/int32_3x5.b2nd")?;
     /// file[229 + 15] = 0x40;
     /// let mut frame = Frame::read_at(Cursor::new(file), 0)?;
@@ -367,7 +367,7 @@ impl<R: Read + Seek> Chunks<'_, R> {
         }
     }
 
-    /// Bytes of the frame that are before the end of the chunks.
+    /// Bytes of the frame before the end of the chunks.
     fn near(&mut self, start: u64, length: u64) -> Result<Vec<u8>, Error> {
         if let Some(bytes) = self.lookahead.get(start, length) {
             return Ok(bytes.to_vec());

@@ -19,7 +19,7 @@ use crate::read::source::read_up_to;
 
 const SUFFIX: &str = ".b2lock";
 
-/// The offset in the lock file of the counter of writes: 8 bytes in the byte order of the machine.
+/// The offset of the write counter in the lock file: 8 bytes in the byte order of the machine.
 const COUNTER_AT: u64 = 8;
 
 /// The path of the lock file of a frame, whose header is in the file `path`. The lock file is beside the target of a
@@ -47,7 +47,7 @@ pub(crate) struct Lock(File);
 impl Drop for Lock {
     /// Unlocks the file. Closing it is not enough, because a child process can still have it open.
     fn drop(&mut self) {
-        // An error has no remedy. The system releases the lock when no process has the file open.
+        // An error cannot be handled here. The system releases the lock when no process has the file open.
         let _ = FileExt::unlock(&self.0);
     }
 }

@@ -67,7 +67,7 @@ impl Frame {
     pub fn open(path: impl AsRef<Path>) -> Result<Self, Error> {
         let path = path.as_ref();
         match Self::open_file(path) {
-            // Only after a failure, because for a file this call would be wasted.
+            // Check for a directory only after a failure: for a file, this call would be wasted.
             Err(_) if path.is_dir() => {
                 let advice = "; `Store::open` opens the folder of a store";
                 let file = file_with_header(path).map_err(|error| error.advise(advice))?;
@@ -166,7 +166,7 @@ pub fn is_sparse_frame(path: impl AsRef<Path>) -> bool {
     path.as_ref().join(SPARSE_INDEX).is_file()
 }
 
-/// The path itself, or for a directory the file with the header in it.
+/// The path itself; for a directory, the path of the file with the header in it.
 pub(crate) fn file_with_header(path: &Path) -> Result<PathBuf, Error> {
     if !path.is_dir() {
         return Ok(path.into());

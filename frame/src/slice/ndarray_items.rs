@@ -295,8 +295,8 @@ pub(crate) fn swap<T: Item>(items: &mut [u8]) {
     items.chunks_exact_mut(T::WIDTH).for_each(<[u8]>::reverse);
 }
 
-/// Checks that the items can be `T`, and returns whether their byte order differs from the machine's. `how` is "read
-/// as" or "written from".
+/// Checks that the items can be read or written as `T`, and returns whether their byte order differs from the
+/// machine's. `how` is "read as" or "written from".
 pub(crate) fn is_swapped<T: Item>(meta: Option<&Meta>, typesize: usize, how: &str) -> Result<bool, Error> {
     let (name, size) = (T::name(), size_of::<T::Raw>());
     let dtype: Option<Dtype> = match meta.map_or(Ok(None), Meta::parse_dtype) {

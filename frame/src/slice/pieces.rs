@@ -66,7 +66,7 @@ pub struct Pieces {
     target: u64,
     chunk: u64,
     block: u64,
-    /// Whether pieces end at blocks, even if they are larger than the target.
+    /// Whether pieces end at blocks, even if the pieces are then larger than the target.
     has_block_rows: bool,
     /// The start of the next piece along each dimension up to `dimension`; `None` at the end.
     next: Option<Vec<u64>>,

@@ -116,8 +116,8 @@ impl SlicePlan {
         &self.ranges
     }
 
-    /// The name of the chunk file that a range of a sparse frame is in, by the number of the range in
-    /// [`ranges`](Self::ranges). `None` if the range is in the file with the frame's header.
+    /// The name of the chunk file with a range of a sparse frame. `number` is the index of the range in
+    /// [`ranges`](Self::ranges). The result is `None` if the range is in the file with the frame's header.
     ///
     /// ```
     /// use b2nd_frame::Frame;

@@ -19,7 +19,7 @@ use crate::slice::stored_piece::StoredBlock;
 const MAX_GAP: usize = 1 << 14;
 
 /// The maximum size of a piece of several blocks, stored or decompressed. It divides a large chunk among threads.
-// Long enough that passing a piece to a thread costs little beside decompressing it.
+// Long enough that passing a piece to a thread costs little compared with decompressing it.
 const PIECE_LEN: usize = 1 << 20;
 
 /// Refuses chunks that together have more bytes than the frame, and two chunks in one file. Otherwise, a slice of a

@@ -9,7 +9,7 @@ use crate::slice::selection::Selection;
 use crate::slice::shared_slice::SharedSlice;
 use crate::slice::stored_piece::{Piece, ReceivePiece, Scratch};
 
-/// The maximum number of threads of a read. More do not help, and each takes a place in the queue.
+/// The maximum number of threads of a read. More threads do not help, and each takes a place in the queue.
 pub(crate) const MAX_THREADS: usize = 256;
 
 /// A piece and its number in the order of reading.

@@ -27,8 +27,8 @@ const FIRST_READ: u64 = 1 << 14;
 /// The maximum size in bytes of the index entries in memory. At least one piece of the index is kept.
 const INDEX_LEN: usize = 1 << 22;
 
-/// The bytes of memory that a planned read takes at least, and that each block in it takes. A small file can claim
-/// millions of both.
+/// The minimum memory of a planned read in bytes, and the memory of each block in it. A small file can claim millions
+/// of both.
 const READ_WEIGHT: u64 = 256;
 const BLOCK_WEIGHT: u64 = 64;
 
@@ -48,7 +48,7 @@ impl WaveLimits {
     /// For files: threads decompress a wave while the next one is read.
     pub(super) const FILE: Self = Self { wave: 1 << 20, gap: 1 << 14, reads_whole: false };
 
-    /// For object stores: a request takes as long as sending some hundred kilobytes.
+    /// For object stores: a request takes as long as the transfer of some hundred kilobytes.
     pub(super) const REMOTE: Self = Self { wave: 1 << 26, gap: 1 << 16, reads_whole: true };
 }
 

@@ -139,7 +139,7 @@ impl Trailer {
             Section::parse(&mut cursor, &shared, &SectionRules::TRAILER)?.metalayers
         } else {
             let unnamed = Metalayer::unnamed(&mut cursor, &shared)?;
-            // Older trailers always have this content. An empty one holds no metadata.
+            // Older trailers always have this content. An empty content holds no metadata.
             (!unnamed.bytes().is_empty()).then_some(unnamed).into_iter().collect()
         };
         let vlmetalayers = metalayers
