@@ -38,7 +38,7 @@ impl Report {
     }
 }
 
-/// A skipped part of a check: this crate cannot read it although other readers may, or there are too many chunks.
+/// A part of a frame that a check skipped: this crate cannot read it (other readers may), or there are too many chunks.
 ///
 /// ```
 /// use b2nd_frame::{Check, CheckDepth, Frame, SkippedPart};

@@ -19,7 +19,7 @@ pub(crate) enum NotDecompressed {
     NotTried(String),
 }
 
-/// Refuses a codec or a filter that cannot be undone.
+/// Refuses a codec or a filter that is unknown, or that this crate does not support.
 pub(crate) fn check_methods(header: &ChunkHeader) -> Result<(), NotDecompressed> {
     check_known_methods(header)
         .map_err(|why| NotDecompressed::Damaged(format!("cannot be decompressed: {why}")))?;
@@ -91,7 +91,7 @@ fn blocks(header: &ChunkHeader, chunk: &[u8]) -> Result<(), NotDecompressed> {
         let result = decompressor.decompress_block_bytes(header, number, block, &mut data);
         result.map_err(|error| damaged(&error))?;
     }
-    // After the blocks, so a damaged block is reported as such, and not as an overlap.
+    // Overlaps are searched last, so a damaged block is reported as damaged, and not as an overlap.
     spans.sort_unstable();
     let shared = spans.windows(2).find_map(|pair| match pair {
         [(_, end, a), (start, _, b)] if start < end => Some((a, b)),

@@ -30,8 +30,8 @@ pub(super) struct FileFaults {
     pub(super) count: usize,
 }
 
-/// The faults of the files with these numbers, in ascending order. It tries to open at most [`MAX_UNLISTED`] files that
-/// do not exist.
+/// Finds the faults of the files with these numbers, which must be in ascending order. Tries to open at most
+/// [`MAX_UNLISTED`] missing files.
 pub(super) fn faults(numbers: &[u64], directory: &Path) -> Result<FileFaults, Error> {
     let listed = match (numbers.len() > MAX_UNLISTED).then(|| list(directory)).transpose() {
         // Without permission to list the directory, nothing is known about its files.
@@ -54,7 +54,7 @@ pub(crate) fn list(directory: &Path) -> io::Result<Vec<u64>> {
     Ok(listed)
 }
 
-/// Checks the files with these numbers, without opening those known to be missing.
+/// Checks the files with these numbers. If there is a list, files that are not in it are not opened.
 fn collect(
     numbers: &[u64],
     listed: Option<&[u64]>,

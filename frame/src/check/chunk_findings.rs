@@ -1,4 +1,4 @@
-//! The findings about chunks, limited in number: a damaged file can have a million.
+//! The findings about chunks, limited in number because a damaged file can cause a million.
 
 use crate::check::check_report::{Report, Skipped, SkippedPart};
 use crate::chunk::entry::ChunkEntry;
@@ -61,7 +61,7 @@ impl ChunkFindings {
         }
     }
 
-    /// Adds all to a report.
+    /// Adds the findings and the skipped checks to a report.
     pub(super) fn report(self, report: &mut Report) {
         report.findings.extend(self.kept);
         report.findings.extend(self.left_out.into_iter().map(|(code, count)| {

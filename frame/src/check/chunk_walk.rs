@@ -27,8 +27,8 @@ use crate::read::blocks::{FIRST_READ, PIECE, check_stored_table, streams_end};
 use crate::read::chunks::Chunks;
 
 /// The limit of bytes read, as a multiple of the size of all chunks. Chunks that claim more than all chunks together
-/// must share bytes, and reading them all could take forever. The factor is 2, so one chunk with a length that is too
-/// large does not prevent the check of the others.
+/// must share bytes, and reading them all could take forever. The factor is 2, so that one oversized length does not
+/// prevent the check of the other chunks.
 const MAX_LOOKS: u64 = 2;
 
 /// Adds the findings about chunks to a report. Findings about the index are not repeated.
@@ -63,12 +63,12 @@ fn walk<R: Read + Seek>(
             "the chunk files of a sparse frame are read only from a folder; open the frame by its path",
         ));
     }
-    // Before the loop, because after an error there are no entries.
+    // Read before the loop, because after an error no entries are left.
     let nchunks = chunks.len();
     let mut findings = ChunkFindings::default();
     while let Some(entry) = chunks.next() {
         let entry = match entry {
-            // The check of the index reports it.
+            // The check of the index reports this error.
             Err(error) if error.kind() == ErrorKind::Malformed => {
                 scan.knows_all = false;
                 break;
@@ -82,7 +82,7 @@ fn walk<R: Read + Seek>(
             break;
         }
         progress.show(entry.number + 1)?;
-        // One entry stands for all. A few bytes can claim millions of them.
+        // This entry stands for all others. A few bytes can claim millions of entries.
         if chunks.is_repeated() {
             break;
         }
@@ -100,11 +100,11 @@ struct ChunkScan {
     spans: Vec<ChunkSpan>,
     /// The number of chunks in a contiguous frame, including those without a recorded range.
     nstored: u64,
-    /// The number of entries that were read and should lead to a byte range in the frame.
+    /// The number of entries read so far that should point to a byte range in the frame.
     nplaces: u64,
     /// The number of stored chunks with a valid header.
     nvalid: u64,
-    /// The size of their data.
+    /// The decompressed size of these chunks.
     nbytes: u64,
     /// Chunks with other filters than the frame: their count, the first one, and its filters.
     other_filters: Option<(u64, u64, String)>,
@@ -172,7 +172,7 @@ impl ChunkScan {
         let length =
             if self.depth >= CheckDepth::ChunkData && has_own_file { PIECE as u64 } else { FIRST_READ };
         let Some(first) = chunks.bytes(entry, 0, length)? else { return Ok(None) };
-        // In a folder that cannot be listed, an index can name a million files that do not exist.
+        // Only files that exist are recorded. Without a list of the folder, an index could name a million others.
         if let ChunkPlace::File(number) = entry.place {
             self.files.insert(number);
         }
@@ -190,8 +190,8 @@ impl ChunkScan {
         if header.has_false_dictionary() {
             findings.push(with_false_dictionary(entry));
         }
-        // A file longer than its chunk: cbytes may be damaged, or old bytes follow the chunk. In a contiguous frame,
-        // `compare` does this.
+        // The file is longer than its chunk: cbytes may be damaged, or old bytes follow the chunk. In a contiguous
+        // frame, `compare` makes this check.
         if has_own_file && header.cbytes as u64 != first.room {
             let cbytes = header.cbytes as u64;
             let end = streams_end(chunks, entry, &header, &first.bytes)?;
@@ -244,7 +244,7 @@ impl ChunkScan {
         header: &Header,
         findings: &mut ChunkFindings,
     ) -> Result<(), Error> {
-        // First, because findings beyond the limit per code are not reported.
+        // The total comes first, because findings beyond the limit per code are left out.
         findings.extend(self.total(nchunks, header));
         self.compare(chunks, findings)?;
         findings.not_compared(self.nstored);
@@ -273,7 +273,7 @@ impl ChunkScan {
         for (index, span) in self.spans.iter().enumerate() {
             let next = self.spans.get(index + 1);
             let next_start = next.map_or(last, |next| next.start);
-            // The check of the index reports the same offset twice.
+            // The check of the index reports two chunks with the same offset.
             if next.is_some() && next_start == span.start {
                 continue;
             }
@@ -318,7 +318,7 @@ impl ChunkScan {
         }
         let (start, end) = (header.header_len as u64, index_start(header));
         unowned::bytes(&self.spans, start, end, |start| {
-            // The index follows the chunks, so these bytes are there.
+            // The index follows the chunks, so these bytes exist.
             frame.read_range(start, MARK_LEN as u64).map(|bytes| hole_len(&bytes))
         })
     }
@@ -390,7 +390,7 @@ mod tests {
             assert_eq!(scan.take(&mut chunks, &entry, &mut findings).unwrap(), None);
         }
         assert_eq!(scan.files, [0, 1].into());
-        // What a listed folder has under the name of a chunk file is opened once, also a directory.
+        // Whatever has the name of a chunk file in a listed folder is opened once, even a directory.
         scan.listed = Some(vec![100]);
         let entry = ChunkEntry { number: 0, nbytes: None, place: ChunkPlace::File(100) };
         assert_eq!(scan.take(&mut chunks, &entry, &mut findings).unwrap(), None);

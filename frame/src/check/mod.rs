@@ -198,7 +198,7 @@ impl<'p> Check<'p> {
     fn once<R: Read + Seek>(&mut self, frame: &mut Frame<R>) -> Result<Report, Error> {
         let mut report = frame.check_header();
         match frame_check::check(frame, &mut self.progress, &mut report) {
-            // The file has become shorter. The check of its length below reports it.
+            // The file has become shorter. The check of the length below reports this.
             Err(error) if error.is_about(FindingCode::Truncated) => {}
             done => done?,
         }
@@ -210,7 +210,7 @@ impl<'p> Check<'p> {
         if self.depth >= CheckDepth::ChunkData {
             vlmeta_values::check(frame, &mut report)?;
         }
-        // Last, because a writer may have changed the frame meanwhile. The findings would then mix two states.
+        // The last step, because a writer may have changed the frame meanwhile. The findings would then mix two states.
         frame.check_unchanged().map(|()| report)
     }
 }

@@ -1,4 +1,4 @@
-//! Bytes of chunks that no entry of the chunk index refers to.
+//! Bytes and chunk files that no entry of the chunk index refers to.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -10,8 +10,8 @@ use crate::error::Error;
 use crate::finding::{Finding, Place};
 use crate::index::index_rules::{ChunkSpan, gaps};
 
-/// The finding for bytes of the frame between `start` and `end` outside of these spans, which are sorted by their
-/// starts. Marked holes are no finding; `hole` gives the length of one that begins at an offset.
+/// The finding for bytes of the frame between `start` and `end`, but outside the spans, which must be sorted by start.
+/// Marked holes are not a finding: `hole` returns the length of the marked hole at an offset.
 pub(super) fn bytes(
     spans: &[ChunkSpan],
     start: u64,
@@ -37,8 +37,8 @@ pub(super) fn bytes(
     Ok(first.map(finding))
 }
 
-/// The finding for chunk files that no entry refers to, among those `listed` in ascending order. C-Blosc2 leaves an
-/// empty file after a chunk became special, which is not a finding.
+/// The finding for chunk files that no entry refers to, among those `listed` in ascending order. An empty file is not a
+/// finding: C-Blosc2 leaves one when a chunk becomes special.
 pub(super) fn files(directory: &Path, listed: &[u64], owned: &BTreeSet<u64>) -> Option<Finding> {
     let is_not_empty = |number: &&u64| {
         let metadata = fs::symlink_metadata(directory.join(name(**number)));

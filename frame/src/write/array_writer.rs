@@ -23,16 +23,16 @@ use crate::write::frame_writer::FrameWriter;
 
 const BITS: usize = u64::BITS as usize;
 
-/// Writes the items of a new array by regions, and compresses its chunks. It comes from
+/// Writes the items of a new array by regions, and compresses its chunks. Created by
 /// [`FrameWriter::into_array_writer`].
 ///
-/// A region has any shape, and regions come in any order. A chunk is compressed and written as soon as all its items
-/// have come. Until then it is *open*, and stays in memory. Whole chunks keep none open, and regions along the first
-/// dimension one row of chunks. In another order, up to all chunks can be open, so set a limit with
-/// [`max_open_chunks`](Self::max_open_chunks).
+/// Regions can have any shape, and can be written in any order. A chunk is compressed and written as soon as it has all
+/// its items. Until then it is *open*, and stays in memory. If regions consist of whole chunks, no chunk is open; if
+/// regions follow each other along the first dimension, at most one row of chunks is. In another order, all chunks can
+/// be open at once, so set a limit with [`max_open_chunks`](Self::max_open_chunks).
 ///
-/// The codec, level, filters and split mode are those of the [`FrameBuilder`](crate::FrameBuilder). Chunks of zeros, of
-/// NaN, or of another value take no more than a header and the value.
+/// The codec, level, filters and split mode are those of the [`FrameBuilder`](crate::FrameBuilder). A chunk that
+/// repeats one value, such as zero or NaN, takes at most the bytes of a header and of the value.
 ///
 /// ```
 /// use std::io::Cursor;
@@ -61,7 +61,8 @@ pub struct ArrayWriter<W: Write> {
     max_open: usize,
 }
 
-/// The memory of a thread: its compressor, the items of a part in C order, those of its chunk, and the compressed chunk.
+/// The compressor and the buffers of a thread: the items of a part in C order, the items of its chunk, and the
+/// compressed chunk.
 struct Worker {
     compressor: Compressor,
     part: Vec<u8>,
@@ -69,19 +70,19 @@ struct Worker {
     chunk: Vec<u8>,
 }
 
-/// A chunk of which some items have come.
+/// An incomplete chunk, with the items written so far.
 struct OpenChunk {
     items: Vec<u8>,
-    /// A bit for each item, set when it has come.
+    /// A bit for each item, set once the item is written.
     written: Vec<u64>,
     nwritten: u64,
 }
 
-/// A function that copies the items of a part of a region into the decompressed chunk. It can use the memory of a thread
-/// for the items of the part.
+/// A function that copies the items of a part into its decompressed chunk. The `Vec` is a buffer of the thread for
+/// these items.
 type Gather<'g, E> = dyn Fn(&Chunk<'_>, &mut Vec<u8>, &mut [u8]) -> Result<(), E> + Sync + 'g;
 
-/// The chunks of a region, which threads take in order and write in order.
+/// The chunks of a region. Threads take them in order, and write them in order.
 struct Queue<'q, W: Write, E> {
     parts: Chunks<'q>,
     ntaken: u64,
@@ -93,7 +94,7 @@ struct Queue<'q, W: Write, E> {
 
 impl<W: Write + Seek> FrameWriter<W> {
     /// Turns this into a writer of items, which compresses chunks with the codec, level, filters and split mode of the
-    /// [`FrameBuilder`](crate::FrameBuilder). No chunk must have been given.
+    /// [`FrameBuilder`](crate::FrameBuilder). Call it before you write any chunk.
     ///
     /// # Errors
     ///
@@ -133,16 +134,17 @@ impl<W: Write + Seek> FrameWriter<W> {
 }
 
 impl<W: Write + Seek + Send> ArrayWriter<W> {
-    /// Sets the number of threads that compress, from 1 to 256; other numbers are clamped. The default is 1. The calling
-    /// thread is one of them. Each needs memory for two chunks. The file does not depend on their number.
+    /// Sets the number of threads that compress, from 1 to 256; other numbers are clamped. The default is 1. The
+    /// calling thread is one of them. Each thread needs memory for two chunks. The file does not depend on the number
+    /// of threads.
     pub fn threads(mut self, threads: usize) -> Self {
         self.workers.truncate(1);
-        // A first compressor exists, so its parameters are valid.
+        // The first compressor exists, so the parameters are valid.
         self.workers.extend((1..threads.min(MAX_THREADS)).filter_map(|_| Worker::new(self.params).ok()));
         self
     }
 
-    /// Sets how many chunks can be open at once. A region that would leave more open is refused. There is no limit by
+    /// Sets the maximum number of open chunks. A region that would leave more open is refused. There is no limit by
     /// default.
     ///
     /// ```
@@ -163,12 +165,12 @@ impl<W: Write + Seek + Send> ArrayWriter<W> {
     /// Writes the items of a region, in C order, with the item size and byte order of the dtype. The region has a range
     /// for each dimension.
     ///
-    /// Items of an open chunk can be written again; the last ones count.
+    /// Items of an open chunk can be written again; the last values count.
     ///
     /// # Errors
     ///
     /// - [`InvalidInput`](crate::ErrorKind::InvalidInput) if the ranges do not fit the shape, if the number of bytes is
-    ///   not that of the region, or if one of its chunks is complete. Nothing is written then.
+    ///   not that of the region, or if a chunk of the region is complete. Nothing is written then.
     /// - [`TooLarge`](crate::ErrorKind::TooLarge) if too many chunks would be open, or there is no memory for them.
     /// - [`Io`](crate::ErrorKind::Io) if a chunk cannot be written. The array then cannot be finished.
     pub fn write(&mut self, region: &[Range<u64>], items: &[u8]) -> Result<(), Error> {
@@ -182,8 +184,9 @@ impl<W: Write + Seek + Send> ArrayWriter<W> {
     /// Writes the items of a region that a function reads from elsewhere, chunk by chunk. Neither the array nor the region
     /// has to fit in memory.
     ///
-    /// For each chunk, `read` gets the ranges of the items in the array, and puts them into the buffer, in C order. All
-    /// [threads](Self::threads) call it at once. Each then needs memory for three chunks.
+    /// For each chunk, `read` gets the ranges of its items in the array, and puts these items into the buffer, in C
+    /// order. All [threads](Self::threads) call `read` at the same time. Each thread then needs memory for three
+    /// chunks.
     ///
     /// # Errors
     ///
@@ -217,14 +220,14 @@ impl<W: Write + Seek + Send> ArrayWriter<W> {
         let (typesize, geometry) = (self.frame.plan.sizes.typesize as usize, self.geometry.clone());
         self.write_parts(region, &|part, items, chunk| {
             let ranges: Vec<Range<u64>> = part.extent().ranges().collect();
-            // No more than the bytes of the chunk, which are in memory.
+            // A part is not larger than its chunk, which is in memory.
             let nitems = usize::try_from(part.extent().nitems()).map_err(Error::too_large)?;
             let nbytes = nitems * typesize;
             if items.len() != nbytes {
                 *items = zeroed(nbytes)?;
             }
             read(&ranges, items)?;
-            // The items are those of `ranges`, so the part is computed within them.
+            // The buffer has only the items of `ranges`, so the part is computed again, relative to `ranges`.
             let gathered = geometry.chunks_in(&ranges).and_then(|mut parts| {
                 parts.next().map_or(Ok(()), |part| part.gather(items, typesize, chunk))
             });
@@ -232,7 +235,7 @@ impl<W: Write + Seek + Send> ArrayWriter<W> {
         })
     }
 
-    /// Writes zeros for all items that have not come.
+    /// Writes zeros for all items that have not been written.
     ///
     /// # Errors
     ///
@@ -263,7 +266,8 @@ impl<W: Write + Seek + Send> ArrayWriter<W> {
     ///
     /// # Errors
     ///
-    /// The errors of `FrameWriter::finish`, and [`InvalidInput`](crate::ErrorKind::InvalidInput) if an item has not come.
+    /// The errors of `FrameWriter::finish`, and [`InvalidInput`](crate::ErrorKind::InvalidInput) if an item has not
+    /// been written.
     pub fn finish(self) -> Result<W, Error> {
         if let Some((number, open)) = self.open.first_key_value() {
             let nitems = self.geometry.chunk(*number).map_or(0, |chunk| chunk.extent().nitems());
@@ -275,7 +279,8 @@ impl<W: Write + Seek + Send> ArrayWriter<W> {
         self.frame.finish()
     }
 
-    /// Whether the items have another byte order than the machine, after a check that they can be written from `T`.
+    /// Checks that the items can be written from `T`. Returns whether their byte order differs from that of the
+    /// machine.
     #[cfg(feature = "ndarray")]
     pub(super) fn is_swapped<T: Item>(&self) -> Result<bool, Error> {
         let typesize = self.frame.plan.sizes.typesize as usize;
@@ -286,7 +291,7 @@ impl<W: Write + Seek + Send> ArrayWriter<W> {
         &self.meta
     }
 
-    /// Writes the chunks of a region, each gathered by a function.
+    /// Writes the chunks of a region. `gather` copies the items of each.
     fn write_parts<E: From<Error> + Send>(
         &mut self,
         region: &[Range<u64>],
@@ -307,7 +312,7 @@ impl<W: Write + Seek + Send> ArrayWriter<W> {
             ))
             .into());
         }
-        // A thread without a chunk would only be started.
+        // A thread without a chunk would be started for nothing.
         let nthreads = parts.clone().take(workers.len()).count().max(1);
         let workers = workers.get_mut(..nthreads).unwrap_or_default();
         let queue = Mutex::new(Queue { parts, ntaken: 0, nwritten: 0, frame, open, result: Ok(()) });
@@ -332,7 +337,7 @@ impl Worker {
         Ok(Self { compressor, part: Vec::new(), items: Vec::new(), chunk: Vec::new() })
     }
 
-    /// Takes chunk after chunk of the queue.
+    /// Takes chunks from the queue until it is empty or a thread fails.
     fn run<W: Write + Seek, E: From<Error>>(
         &mut self,
         queue: &Mutex<Queue<'_, W, E>>,
@@ -379,7 +384,7 @@ impl Worker {
         let nbytes = sizes.chunksize as usize;
         if is_whole(part) {
             if self.items.len() == nbytes {
-                // What is padding here had items of the chunk before.
+                // The padding may still hold items of the previous chunk.
                 self.items.fill(0);
             } else {
                 self.items = zeroed(nbytes)?;
@@ -426,7 +431,7 @@ impl OpenChunk {
         Ok(Self { items: zeroed(nbytes)?, written, nwritten: 0 })
     }
 
-    /// Records the items of a part.
+    /// Marks the items of a part as written.
     fn mark(&mut self, part: &Chunk<'_>) {
         for run in part.blocks().flat_map(|block| block.runs()) {
             let Range { mut start, end } = run.source(1).unwrap_or_default();
@@ -444,7 +449,7 @@ impl OpenChunk {
     }
 }
 
-/// Checks that a region is inside of an array, and that this is the number of bytes of its items.
+/// Checks that a region is inside an array, and that its items have `found` bytes.
 pub(crate) fn check_region(
     geometry: &Geometry,
     region: &[Range<u64>],
@@ -462,7 +467,7 @@ pub(crate) fn check_region(
     )))
 }
 
-/// Whether a region has all items of this chunk.
+/// Whether a part of a region is a whole chunk.
 pub(crate) fn is_whole(part: &Chunk<'_>) -> bool {
     part.extent() == part.whole().extent()
 }
@@ -471,7 +476,7 @@ fn lock<'l, 'q, W: Write, E>(queue: &'l Mutex<Queue<'q, W, E>>) -> MutexGuard<'l
     queue.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The parameters of the compressor that a header records.
+/// The compression parameters in a header.
 pub(crate) fn params(header: &Header, sizes: &Sizes) -> CParams {
     let mut params = CParams::new(sizes.typesize as usize);
     (params.codec, params.clevel, params.splitmode) = (header.codec, header.level, header.split_mode);

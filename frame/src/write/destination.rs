@@ -28,7 +28,7 @@ pub(crate) struct Destination {
 }
 
 impl Destination {
-    /// A path that must not exist yet, of a file or of the directory of a sparse frame.
+    /// A destination that must not exist yet: a file, or the directory of a sparse frame.
     pub(crate) fn free(to: &Path, is_sparse: bool) -> Result<Self, Error> {
         let absolute = path::absolute(to).map_err(|error| Error::io("create", to, error))?;
         // The metadata of the link itself: a dangling link also occupies the path.
@@ -46,17 +46,17 @@ impl Destination {
         Ok(Self { to: to.into(), absolute, replaces: false, is_directory: is_sparse, folder })
     }
 
-    /// The path of a file that will be replaced. A link stays, and its target is replaced.
+    /// The destination of an existing file, which will be replaced. A link stays, and its target is replaced.
     pub(crate) fn taken(to: &Path) -> Result<Self, Error> {
-        // The system would allow the rename, but a file that may not be written must not be replaced either.
+        // The system would allow the rename, but a read-only file must not be replaced.
         let absolute = real(to).and_then(|target| File::options().write(true).open(&target).map(|_| target));
         let absolute = absolute.map_err(|error| Error::io("write", to, error))?;
         let folder = Folder::containing(&absolute)?;
         Ok(Self { to: to.into(), absolute, replaces: true, is_directory: false, folder })
     }
 
-    /// Creates the temporary file, or the directory of a sparse frame. With `is_usual` it gets the default mode of new
-    /// files; otherwise only its owner may read it.
+    /// Creates the temporary file, or the directory of a sparse frame. With `is_usual`, the mode is the default for new
+    /// files; otherwise only the owner may read.
     pub(crate) fn begin(self, is_usual: bool) -> Result<NewFrame, Error> {
         let mut builder = Builder::new();
         builder.prefix(".b2nd-").suffix(".tmp");
@@ -128,9 +128,9 @@ impl NewFrame {
         }
     }
 
-    /// The first error that this check finds in the new frame with this header, before its rename.
-    // A new directory is checked where it is. A file is checked as if it had its final path, because that of a sparse
-    // frame has its chunk files beside it.
+    /// Checks the new frame before its rename, and returns the first error.
+    // A new directory is checked under its temporary name. A file is checked as if it had its final path, because the
+    // chunk files of a sparse frame are beside that path.
     pub(crate) fn first_error(&self, check: Check<'_>, header: Frame<()>) -> Result<Option<Finding>, Error> {
         let path =
             self.directory().map_or_else(|| self.path().into(), |directory| directory.join(SPARSE_INDEX));
@@ -143,14 +143,14 @@ impl NewFrame {
         &self.destination.to
     }
 
-    /// The error of writing. The final path may exist by now.
+    /// Converts an error of writing or renaming. The final path may exist by now.
     pub(crate) fn unwritable(&self, error: io::Error) -> Error {
         unwritable(&self.destination.to, error)
     }
 
     /// Syncs the file, or the directory and its file with the header, but not the chunks.
-    // Syncing costs a millisecond per chunk file, and python-blosc2 does not do it either. A killed process leaves no
-    // partial frame without it; a power failure can, and `check` reports it.
+    // Syncing costs a millisecond per chunk file, and python-blosc2 does not sync them either. Unsynced, a killed
+    // process still leaves no partial frame. A power failure can leave one, which `check` reports.
     pub(crate) fn sync(&self) -> Result<(), Error> {
         let synced = self.file().sync_all().and_then(|()| match self.directory() {
             Some(directory) => sync(File::open(directory).ok().as_ref()),
@@ -170,7 +170,7 @@ impl NewFrame {
     pub fn persist(self) -> Result<Frame, Error> {
         // Opened before the rename, so nothing can fail after it.
         let frame = Frame::read_at(self.file(), 0)?.map_reader(drop);
-        // A chunk that failed can have left bytes after the end of the frame.
+        // A failed write of a chunk can leave bytes after the end of the frame.
         self.file().set_len(frame.header().frame_len).map_err(|error| self.unwritable(error))?;
         self.sync()?;
         let (file, path) = self.rename()?;
@@ -232,14 +232,14 @@ fn unwritable(to: &Path, error: io::Error) -> Error {
     }
 }
 
-/// Renames a new file over another one, and removes it if that fails.
+/// Renames a new file over another one. If that fails, the new file is removed.
 #[cfg(not(windows))]
 fn replace(new: NamedTempFile, to: &Path) -> io::Result<File> {
     new.persist(to).map_err(|error| error.error)
 }
 
-/// tempfile's `persist` does not replace a file that is open anywhere, but the rename of the standard library does,
-/// since Windows 10: the frame of an earlier rewrite may still be open.
+/// tempfile's `persist` does not replace an open file, and the frame of an earlier rewrite may still be open. The
+/// rename of the standard library replaces it, since Windows 10.
 #[cfg(windows)]
 fn replace(new: NamedTempFile, to: &Path) -> io::Result<File> {
     let (file, new) = new.keep()?;
@@ -256,7 +256,7 @@ fn rename_directory(new: &Path, to: &Path) -> io::Result<()> {
     // exists, so the rename replaces only our own. A process that is killed between the two leaves an empty directory.
     fs::create_dir(to)?;
     fs::rename(new, to).inspect_err(|_| {
-        // Fails, and is meant to, if another process has put something into the directory.
+        // This fails, as intended, if another process has put something into the directory.
         let _ = fs::remove_dir(to);
     })
 }
@@ -268,7 +268,7 @@ fn rename_directory(new: &Path, to: &Path) -> io::Result<()> {
     tempfile::TempPath::try_from_path(new)?.persist_noclobber(to).map_err(|error| error.error)
 }
 
-/// The error of creating a temporary file, without the temporary name, which means nothing to the user.
+/// Removes the temporary name from the error, because it means nothing to the user.
 fn unnamed(error: io::Error) -> io::Error {
     use ErrorKind::{PermissionDenied, QuotaExceeded, ReadOnlyFilesystem, StorageFull};
     match error.kind() {
@@ -298,7 +298,7 @@ impl Folder {
     }
 }
 
-/// The absolute path without links. Windows does not know it on every drive, for example not on all RAM disks.
+/// The absolute path without links. Windows cannot determine it on every drive, for example on some RAM disks.
 pub(crate) fn real(path: &Path) -> io::Result<PathBuf> {
     fs::canonicalize(path).or_else(|error| if path.is_symlink() { Err(error) } else { path::absolute(path) })
 }

@@ -55,9 +55,9 @@ use crate::write::output::Output;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// The codec, level and filters in the header do not apply to finished chunks, because each records its own. Programs use
-/// them to compress items, now or later. The defaults are those of
-/// python-blosc2: zstd at level 5, after a shuffle.
+/// The codec, level and filters in the header do not apply to finished chunks, because each chunk records its own.
+/// Programs use them to compress items, now or later. The defaults are those of python-blosc2: zstd at level 5, after a
+/// shuffle.
 ///
 /// All numbers are checked when writing starts.
 #[derive(Debug)]
@@ -104,7 +104,7 @@ impl FrameBuilder {
     /// use b2nd_serde::{Meta, Shapes};
     ///
     /// let meta = Meta::new(Shapes { shape: &[0], chunkshape: &[4], blockshape: &[4] }, "<f4")?;
-    /// // Chunks that are appended later are compressed with lz4 at level 9, and their blocks not split.
+    /// // Chunks that are appended later are compressed with lz4 at level 9, and their blocks are not split.
     /// let builder = FrameBuilder::new(meta).codec(Codec::LZ4).level(9).split_mode(SplitMode::Never);
     /// let bytes = builder.to_vec([] as [&[u8]; 0])?;
     /// let frame = Frame::parse(&bytes)?;
@@ -160,7 +160,7 @@ impl FrameBuilder {
         self
     }
 
-    /// Adds a metalayer: a value as `MessagePack`, in which a struct is a map. At most 15 can be added to that of the
+    /// Adds a metalayer: a value as `MessagePack`, with structs as maps. At most 15 can be added beside that of the
     /// array. The length of a metalayer cannot change later. Its name has at most 31 bytes, and is neither `b2nd` nor
     /// `caterva`.
     pub fn metalayer(mut self, name: &str, value: &(impl Serialize + ?Sized)) -> Self {
@@ -185,14 +185,15 @@ impl FrameBuilder {
         self
     }
 
-    /// Adds a vlmetalayer: a value as `MessagePack`, in which a struct is a map, in an uncompressed chunk. Its name has
-    /// at most 31 bytes. At most 16 can be added.
+    /// Adds a vlmetalayer: a value as `MessagePack`, with structs as maps, in an uncompressed chunk. Its name has at
+    /// most 31 bytes. At most 16 can be added.
     pub fn vlmetalayer(mut self, name: &str, value: &(impl Serialize + ?Sized)) -> Self {
         self.0.vlmetalayers.push((name.into(), vlmetalayer_chunk(name, value)));
         self
     }
 
-    /// Adds a vlmetalayer with its value in a chunk, compressed or not, for example one of another frame.
+    /// Adds a vlmetalayer whose value is already in a chunk, for example from another frame. The chunk may be
+    /// compressed.
     ///
     /// ```
     /// use b2nd_frame::{Frame, FrameBuilder};
@@ -340,7 +341,7 @@ fn messagepack(name: &str, value: &(impl Serialize + ?Sized)) -> Result<Vec<u8>,
     rmp_serde::to_vec_named(value).map_err(|error| Error::encode(name, error))
 }
 
-/// The chunk of a vlmetalayer with a value as `MessagePack`.
+/// Makes the chunk of a vlmetalayer from a value, as `MessagePack`.
 pub(crate) fn vlmetalayer_chunk(name: &str, value: &(impl Serialize + ?Sized)) -> Result<Vec<u8>, Error> {
     let value = messagepack(name, value)?;
     let too_long =

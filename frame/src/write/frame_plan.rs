@@ -23,7 +23,7 @@ pub(crate) const MAX_VLMETALAYERS: usize = 16;
 
 const MAX_LEVEL: u8 = 9;
 
-/// The first number of codecs of plugins and users.
+/// The first codec number for plugins and users.
 const FIRST_CODEC_OF_PLUGINS: u8 = 32;
 
 /// A named metalayer, or the deferred error of encoding it. The bytes of a vlmetalayer are its chunk.
@@ -50,7 +50,7 @@ pub(crate) struct Sizes {
     pub(crate) nchunks: u64,
 }
 
-/// The parts of a new frame around its chunks. The index, and in a salvage the trailer, follow from the chunks.
+/// The parts of a new frame around its chunks. The index depends on the chunks, and in a salvage also the trailer.
 // The length of the header follows from the metalayers, so chunks are written to their final place at once.
 pub(crate) struct Plan {
     pub(crate) header: HeaderBuilder,
@@ -115,8 +115,8 @@ impl Plan {
             itemsize: Some(self.sizes.typesize as usize),
             blocksize: Some(self.sizes.blocksize as usize),
             filters: None,
-            // Also in a sparse frame, where a shorter chunk is valid: a rewrite could not move it into a contiguous
-            // one.
+            // Not in a sparse frame either, where a shorter chunk is valid: a rewrite could not move such a chunk into
+            // a contiguous frame.
             may_be_short: false,
         }
     }
@@ -150,7 +150,7 @@ pub(crate) fn header(
 }
 
 impl Sizes {
-    /// The sizes computed from the item size.
+    /// Computes the sizes from the shapes and the item size.
     pub(crate) fn new(meta: &Meta, typesize: usize) -> Result<Self, Error> {
         let geometry = meta.geometry().map_err(Error::geometry)?;
         let chunksize = geometry.chunk_nbytes(typesize).map_err(Error::geometry)?;
@@ -165,7 +165,7 @@ impl Sizes {
         let nbytes = i64::try_from(u128::from(nchunks) * chunksize as u128);
         let nbytes = nbytes.map_err(|_| {
             Error::too_large(format_args!(
-                "{nchunks} chunks of {chunksize} bytes have more than the format can count"
+                "{nchunks} chunks of {chunksize} bytes have more bytes than the format can count"
             ))
         })?;
         // The header has signed integers.
@@ -177,7 +177,7 @@ impl Sizes {
     }
 }
 
-/// Whether chunks can be NaN in the index. An unknown dtype may be a float, so the caller decides.
+/// Whether the index may record chunks as NaN. An unknown dtype may be a float, so the caller decides.
 pub(crate) fn can_be_nan(dtype: &Result<Option<Dtype>, dtype::Error>, typesize: u32) -> bool {
     match dtype {
         Ok(Some(dtype)) => array_rules::can_be_nan(dtype),
@@ -223,7 +223,7 @@ pub(crate) fn check_compression(compression: &Compression) -> Result<(), Error> 
         };
         if uses_dictionary && !codec.takes_dictionary() {
             return Err(Error::invalid_input(format_args!(
-                "{name} has no dictionaries; lz4, lz4hc and zstd have"
+                "{name} does not support dictionaries; lz4, lz4hc and zstd do"
             )));
         }
     }
@@ -241,7 +241,7 @@ fn layers(layers: Vec<NewMetalayer>, what: &str, taken: &[&str]) -> Result<Vec<(
         check_name(what, &name)?;
         if taken.contains(&&*name) {
             return Err(Error::invalid_input(format_args!(
-                "{what} `{name}` is that of the array, which the frame has already"
+                "{what} `{name}` is reserved for the array"
             )));
         }
         if checked.iter().any(|(other, _)| *other == name) {
@@ -262,7 +262,7 @@ pub(crate) fn check_name(what: &str, name: &str) -> Result<(), Error> {
     }
     if name.contains('\0') {
         return Err(Error::invalid_input(format_args!(
-            "the name {name:?} of a {what} has a NUL, at which it would end"
+            "the name {name:?} of a {what} contains a NUL, which would end the name"
         )));
     }
     Ok(())

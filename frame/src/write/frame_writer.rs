@@ -14,8 +14,7 @@ use crate::messagepack::marker::Marker;
 use crate::write::frame_plan::{Plan, Sizes};
 use crate::write::output::Output;
 
-/// Writes the chunks of a new frame, in any order by their numbers. It comes from a
-/// [`FrameBuilder`](crate::FrameBuilder).
+/// Writes the chunks of a new frame by number, in any order. Created by a [`FrameBuilder`](crate::FrameBuilder).
 ///
 /// [`Geometry`](b2nd_serde::Geometry) computes the items of each chunk. Each chunk must be given once. Its number, its
 /// length and its header are checked before it is written. After an error about a chunk, the frame is unchanged, and
@@ -74,7 +73,7 @@ impl<W: Write + Seek> FrameWriter<W> {
     /// let meta = Meta::new(Shapes { shape: &[6], chunkshape: &[2], blockshape: &[2] }, "|u1")?;
     /// let mut writer = FrameBuilder::new(meta).write_to(std::io::Cursor::new(Vec::new()))?;
     /// writer.write_uncompressed(1, &[3, 4])?;
-    /// // Chunks come in any order. Those that have not come are filled in here.
+    /// // Chunks can be written in any order. This loop fills in the missing ones.
     /// while let Some(number) = writer.first_missing() {
     ///     writer.write_repeated(number, &[9])?;
     /// }
@@ -203,7 +202,7 @@ impl<W: Write + Seek> FrameWriter<W> {
     pub fn write_special(&mut self, number: u64, special: SpecialValue) -> Result<(), Error> {
         self.check_number(number)?;
         self.check_special(special).map_err(|why| misfit(number, why))?;
-        // Memory first: after it nothing can fail, so an error leaves the frame unchanged.
+        // Memory is reserved first, and nothing after it can fail. So an error leaves the frame unchanged.
         self.reserve(number)?;
         self.plan.index.set(number, EntryValue::Special(special));
         Ok(())
@@ -220,7 +219,7 @@ impl<W: Write + Seek> FrameWriter<W> {
     /// use b2nd_frame::{Frame, FrameBuilder, SpecialValue};
     /// use b2nd_serde::{Meta, Shapes};
     ///
-    /// // A million chunks, of which one is stored.
+    /// // A million chunks, but only one is stored.
     /// let meta = Meta::new(Shapes { shape: &[2_000_000], chunkshape: &[2], blockshape: &[2] }, "<f4")?;
     /// let mut writer = FrameBuilder::new(meta).write_to(Cursor::new(Vec::new()))?;
     /// writer.write_uncompressed(7, &[0; 8])?;
@@ -236,7 +235,8 @@ impl<W: Write + Seek> FrameWriter<W> {
         Ok(())
     }
 
-    /// Writes a chunk of the compressor, whose constant chunks do not tell NaN from another value.
+    /// Writes a chunk from the compressor. In its constant chunks, NaN is a value like any other; here it becomes a
+    /// special chunk.
     #[cfg(feature = "compress")]
     pub(crate) fn write_compressed(&mut self, number: u64, chunk: &[u8]) -> Result<(), Error> {
         let header = ChunkHeader::parse(chunk).filter(|header| header.special == Some(SpecialValue::Value));
@@ -266,7 +266,7 @@ impl<W: Write + Seek> FrameWriter<W> {
         put.map(drop)
     }
 
-    /// Writes the rest of the frame, except its header, which is returned.
+    /// Writes the rest of the frame except its header, and returns the header.
     #[cfg(feature = "compress")]
     pub(crate) fn finish_behind(self) -> Result<Vec<u8>, Error> {
         let header = self.header()?;
@@ -354,7 +354,7 @@ impl<W: Write + Seek> FrameWriter<W> {
     /// Checks that chunks of this array can have a special value.
     fn check_special(&self, special: SpecialValue) -> Result<(), &'static str> {
         match special {
-            SpecialValue::Value => Err("cannot repeat a value without it; `write_repeated` takes it"),
+            SpecialValue::Value => Err("cannot repeat a value that is not given; `write_repeated` takes one"),
             SpecialValue::Nan if !self.plan.can_be_nan => {
                 Err("cannot be NaN: only little-endian floats of 4 or 8 bytes can")
             }

@@ -1,4 +1,4 @@
-//! New frames: their headers, and the files that they are written into.
+//! New frames: their headers and their files.
 
 // Each module imports only from those above it.
 pub(crate) mod frame_plan;

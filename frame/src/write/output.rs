@@ -34,8 +34,8 @@ enum WrittenChunks {
         /// Whether a part of a failed chunk may have been written. The next chunk overwrites it.
         is_astray: bool,
     },
-    /// Each in a file of its own, with the next number that is not taken. Files are not numbered by chunk: C-Blosc2
-    /// checks a file number as if it were an offset, and opens none above the size of all chunks.
+    /// Each chunk in a file of its own, with the next free number. Files are not numbered by chunk: C-Blosc2 checks a
+    /// file number as if it were an offset, and opens no file with a number above the size of all chunks.
     Sparse { directory: PathBuf, files: Vec<u64>, taken: BTreeSet<u64>, next: u64 },
 }
 
@@ -51,12 +51,12 @@ impl Output<NewFrame> {
         Ok(Self { path: Some(path), ..output })
     }
 
-    /// Starts an index file of a sparse frame with chunk files of `len` bytes in the directory. The numbers of the
-    /// files that must stay are taken; another file is replaced, as by C-Blosc2.
+    /// Starts a new index file of a sparse frame, with `len` bytes of chunk files in its directory. `taken` has the
+    /// numbers of the files that must stay; other files are replaced, as by C-Blosc2.
     pub(crate) fn sparse(new: NewFrame, directory: PathBuf, taken: BTreeSet<u64>, len: u64) -> Self {
         let path = Some(new.path().to_path_buf());
-        // A program that has the old index finds no file rather than another chunk. The numbers begin anew before they are
-        // too high for C-Blosc2.
+        // New files get the highest numbers, so a program with the old index finds no file rather than a wrong chunk.
+        // The numbers start again at 0 before they are too high for C-Blosc2.
         let most = u64::try_from(chunk_file::last_number(i64::try_from(len).unwrap_or(i64::MAX))).ok();
         let next = taken.last().map(|last| last + 1).filter(|next| most.is_some_and(|most| *next <= most));
         let next = next.unwrap_or_default();
@@ -67,7 +67,7 @@ impl Output<NewFrame> {
 
 #[cfg(feature = "compress")]
 impl Output<File> {
-    /// Starts after a contiguous frame, with `len` bytes after its header.
+    /// Starts writing behind a contiguous frame with `len` bytes after its header.
     pub(crate) fn behind(file: File, header_len: u64, len: u64, path: PathBuf) -> Self {
         // The position of the file is not known.
         let chunks = WrittenChunks::Contiguous { start: 0, header_len, is_astray: true };
@@ -110,8 +110,8 @@ impl<W: Write + Seek> Output<W> {
         self.out.write_all(trailer).map_err(Error::writing)
     }
 
-    /// Starts a contiguous frame at the position of a writer. Until the header is written, zeros take its place, which
-    /// no program reads as a frame.
+    /// Starts a contiguous frame at the position of a writer. Until the header is written, zeros take its place, so no
+    /// program reads the file as a frame.
     pub(crate) fn contiguous(mut out: W, header_len: u64) -> Result<Self, Error> {
         let start = out.stream_position().map_err(Error::writing)?;
         let mut out = BufWriter::with_capacity(BUFFER, out);
@@ -120,8 +120,8 @@ impl<W: Write + Seek> Output<W> {
         Ok(Self { out, chunks, len: 0, path: None })
     }
 
-    /// Lets a function write a chunk and return its length. Returns the value for the chunk index: the offset, or the
-    /// number of the file. After an error, the output is as before the call.
+    /// Calls `write`, which writes a chunk and returns its length. Returns the value for the chunk index: the offset,
+    /// or the number of the file. After an error, the output is as before the call.
     pub(crate) fn put(
         &mut self,
         write: impl FnOnce(&mut dyn Write) -> Result<u64, Error>,
@@ -151,7 +151,7 @@ impl<W: Write + Seek> Output<W> {
     }
 
     /// Writes the index, the trailer, and last the header. The position is then after the frame. `stop` is called while
-    /// the index is written, which can have 2 GiB.
+    /// the index is written, because an index can have 2 GiB.
     pub(crate) fn finish(
         mut self,
         header: &[u8],
@@ -200,7 +200,7 @@ fn write_before(out: &mut (impl Write + Seek), start: u64, header: &[u8], header
     out.seek(SeekFrom::Start(after)).map(drop)
 }
 
-/// Lets a function write a chunk into a file of its own and return its length.
+/// Creates a chunk file and calls `write`, which writes the chunk and returns its length.
 fn put_file(path: PathBuf, write: impl FnOnce(&mut dyn Write) -> Result<u64, Error>) -> Result<u64, Error> {
     let mut file = File::create(&path).map_err(Error::writing)?;
     write(&mut file).inspect_err(|_| {

@@ -1,4 +1,4 @@
-//! New arrays from rows: values with serde.
+//! Writing rows (values with serde) to a new array.
 
 use core::ops::Range;
 use std::io::{Seek, Write};
@@ -11,8 +11,8 @@ use crate::slice::rows::misfit;
 use crate::write::array_writer::ArrayWriter;
 
 impl<W: Write + Seek + Send> ArrayWriter<W> {
-    /// Writes a region from a value with serde for each item, in C order. The page of
-    /// [`items`](b2nd_serde::dtype::items) says which types a dtype takes.
+    /// Writes a region from values with serde, one for each item, in C order. The page of
+    /// [`items`](b2nd_serde::dtype::items) lists the types for each dtype.
     ///
     /// # Errors
     ///

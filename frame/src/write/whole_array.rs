@@ -18,10 +18,11 @@ use crate::write::frame_builder::FrameBuilder;
 /// Writes an array to a path that must not exist yet, as a contiguous frame, and opens it.
 ///
 /// The dtype follows from the item type (`f32` is `<f4`, `[u8; 16]` is `|V16`), and the chunk and block shapes from the
-/// shape and the item size ([`Geometry::default_blockshape`](b2nd_serde::Geometry::default_blockshape) has a table). Chunks are compressed by zstd at level 5, after a shuffle,
-/// in one thread. [`FrameBuilder::write_array`] takes other parameters.
+/// shape and the item size ([`Geometry::default_blockshape`](b2nd_serde::Geometry::default_blockshape) has a table).
+/// Chunks are compressed by zstd at level 5, after a shuffle, in one thread. To choose other parameters, use
+/// [`FrameBuilder::write_array`].
 ///
-/// The memory of two chunks is enough beside the array; three, if the array is not in C order.
+/// Beside the array, this needs memory for two chunks, or for three if the array is not in C order.
 ///
 /// # Errors
 ///
@@ -81,7 +82,7 @@ impl FrameBuilder {
 }
 
 impl<W: Write + Seek + Send> ArrayWriter<W> {
-    /// Writes a region from an array of its shape. The items are converted to the byte order of the dtype.
+    /// Writes a region from an array of the same shape. The items are converted to the byte order of the dtype.
     ///
     /// # Errors
     ///
@@ -141,7 +142,7 @@ pub(crate) fn copy_items<T: Item, D: Dimension>(
     }
 }
 
-/// Refuses an array that has not the shape of the region.
+/// Refuses an array whose shape differs from that of the region.
 pub(crate) fn check_shape(region: &[Range<u64>], found: &[usize]) -> Result<(), Error> {
     let lengths = region.iter().map(|range| range.end.saturating_sub(range.start));
     if lengths.eq(found.iter().map(|&items| items as u64)) {

@@ -540,7 +540,7 @@ fn items_that_do_not_fit_are_refused_and_can_be_given_again() {
         (writer.write_repeated(2, &[0; 8]), "chunk 2 needs an item of 4 bytes, but 8 are given"),
         (
             writer.write_special(2, SpecialValue::Value),
-            "chunk 2 cannot repeat a value without it; `write_repeated` takes it",
+            "chunk 2 cannot repeat a value that is not given; `write_repeated` takes one",
         ),
         (writer.write_uncompressed(4, &[0; 32]), "chunk 4 does not exist: the array has 4 chunks, from 0 on"),
         (
@@ -549,7 +549,7 @@ fn items_that_do_not_fit_are_refused_and_can_be_given_again() {
         ),
         (
             writer.fill_missing(SpecialValue::Value),
-            "the other chunks cannot repeat a value without it; `write_repeated` takes it",
+            "the other chunks cannot repeat a value that is not given; `write_repeated` takes one",
         ),
     ];
     for (result, message) in refusals {
@@ -675,7 +675,7 @@ fn codecs_and_dictionaries_are_those_of_c_blosc2() {
     }
     assert_eq!(
         build(0, true).unwrap_err().to_string(),
-        "blosclz has no dictionaries; lz4, lz4hc and zstd have"
+        "blosclz does not support dictionaries; lz4, lz4hc and zstd do"
     );
 }
 
@@ -741,7 +741,7 @@ fn what_cannot_be_a_frame_is_refused() {
         (
             array(&[i64::MAX], &[1], &[1], "<f8"),
             ErrorKind::TooLarge,
-            "9223372036854775807 chunks of 8 bytes have more than the format can count",
+            "9223372036854775807 chunks of 8 bytes have more bytes than the format can count",
         ),
         (
             array(&[4, 9], &[4, 2], &[4, 3], "|u1"),
@@ -774,7 +774,7 @@ fn what_cannot_be_a_frame_is_refused() {
         (
             builder().metalayer("b2nd", &1),
             ErrorKind::InvalidInput,
-            "metalayer `b2nd` is that of the array, which the frame has already",
+            "metalayer `b2nd` is reserved for the array",
         ),
         (
             builder().metalayer("m", &1).metalayer("m", &2),
@@ -794,7 +794,7 @@ fn what_cannot_be_a_frame_is_refused() {
         (
             builder().vlmetalayer("a\0b", &1),
             ErrorKind::InvalidInput,
-            "the name \"a\\0b\" of a vlmetalayer has a NUL, at which it would end",
+            "the name \"a\\0b\" of a vlmetalayer contains a NUL, which would end the name",
         ),
         (
             builder().vlmetalayer_chunk("v", b"kelvin"),
