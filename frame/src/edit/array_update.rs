@@ -41,27 +41,29 @@ use crate::write::output::Output;
 /// A write within a page of this size is never half done when a process is killed.
 const PAGE_LEN: usize = 4096;
 
-/// Up to this many bytes of holes a frame is changed in place, however small its chunks are.
+/// A frame with at most this many bytes of holes is changed in place, even if its chunks have fewer bytes.
 const MIN_HOLES: u64 = 1 << 16;
 
 /// Changes the items, the shape and the vlmetalayers of an array in its file.
 ///
-/// Changes gather in memory, and [`flush`](Self::flush) writes all of them at once: a *commit*. A process that is killed
-/// at any moment leaves the array as it was before the commit, or as it is after it. Changes since the
+/// Changes gather in memory, and [`flush`](Self::flush) writes all of them at once: a *commit*. If the process is
+/// killed, at any moment, the array is as it was before the commit, or as it is after the commit. Changes since the
 /// last `flush` are lost when the value is dropped.
 ///
-/// A commit writes the changed chunks, the chunk index and the trailer behind the frame, and then the header in a single
-/// write. What they replace becomes a hole, which [`check`](crate::check()) recognizes, and which counts in
-/// [`cbytes`](crate::Header::cbytes). When the holes have more bytes than the chunks, and 64 KiB, the commit writes a new
-/// file instead, and renames it. So it does if the header fields that change are not within 4 KiB, and if the array had no
-/// items or will have none. For a sparse frame, a commit adds new chunk files and removes the old ones.
+/// A commit writes the changed chunks, the chunk index and the trailer behind the frame, and then the header in a
+/// single write. The replaced bytes become holes, which [`check`](crate::check()) recognizes, and
+/// [`cbytes`](crate::Header::cbytes) includes. If the holes have more bytes than the chunks that stay, and more than 64
+/// KiB, the commit writes a new file instead, and renames it. It does the same if the array's metalayer is not within
+/// the first 4 KiB, and if the array had no items or will have none. For a sparse frame, a commit adds new chunk files
+/// and removes the old ones.
 ///
-/// The lock of C-Blosc2 is held until the value is dropped. A program that has the array open without locks, as is usual
-/// with python-blosc2, sees the new array after a commit to a contiguous frame. In a sparse frame it may miss the commit,
-/// and then gets errors for chunks that were replaced, until it opens the array again: the numbers of removed chunk files
-/// are used again as late as possible.
+/// The lock of C-Blosc2 is held until the value is dropped. A program that has the array open without locks, as is
+/// usual with python-blosc2, sees the new array after a commit to a contiguous frame. In a sparse frame, the program
+/// may miss the commit. It then gets errors for replaced chunks until it opens the array again, because the numbers of
+/// removed chunk files are reused as late as possible.
 ///
-/// New chunks are compressed with the codec, level and filters of the header; lz4 stands in for lz4hc, which is only read.
+/// New chunks are compressed with the codec, level and filters of the header; lz4 replaces lz4hc, which this crate only
+/// decompresses.
 ///
 /// ```
 /// use b2nd_frame::{ArrayUpdate, Frame, FrameBuilder};
@@ -94,14 +96,14 @@ pub struct ArrayUpdate {
     lock: Option<ExclusiveLock>,
     compressor: Compressor,
     typesize: usize,
-    /// With the new shape.
+    /// The array's metalayer with the new shape.
     meta: Meta,
     geometry: Geometry,
-    /// For each chunk of the new shape its number in the file, or `NEW`: a chunk of zeros.
+    /// For each chunk of the new shape, its number in the file, or `NEW` for a chunk of zeros.
     origins: Vec<u64>,
     /// The changed chunks, decompressed, by their numbers in the new shape.
     pending: BTreeMap<u64, Vec<u8>>,
-    /// Names and chunks.
+    /// The names and the chunks of the vlmetalayers.
     vlmetalayers: Vec<(Vec<u8>, Vec<u8>)>,
     is_changed: bool,
 }
@@ -114,8 +116,8 @@ impl ArrayUpdate {
     ///
     /// # Errors
     ///
-    /// - [`Unsupported`](crate::ErrorKind::Unsupported) if the frame has no array, an old layout, which
-    ///   [`Rewrite`](crate::Rewrite) converts, or a codec or filters with which this crate cannot compress.
+    /// - [`Unsupported`](crate::ErrorKind::Unsupported) if the frame has no array, an old layout (which
+    ///   [`Rewrite`](crate::Rewrite) converts), or a codec or filters that this crate cannot apply.
     /// - [`Malformed`](crate::ErrorKind::Malformed) if the header or the chunk headers have an error.
     /// - [`Locked`](crate::ErrorKind::Locked) if another process has the lock of the frame.
     /// - [`Io`](crate::ErrorKind::Io) if the file cannot be read.
@@ -130,7 +132,7 @@ impl ArrayUpdate {
         let layout = array.meta().layout();
         if frame.header().generation != Generation::Present || layout != Layout::B2nd {
             return Err(Error::unsupported(format_args!(
-                "layout {layout} of an old version is not changed; a rewrite converts it to the present one"
+                "layout {layout} of an old version cannot be changed; a rewrite converts it to the present one"
             )));
         }
         let meta = array.meta().clone();
@@ -178,18 +180,19 @@ impl ArrayUpdate {
         crate::slice::ndarray_items::is_swapped::<T>(Some(&self.meta), self.typesize, "written from")
     }
 
-    /// Writes the items of a region, in C order. The chunks that it touches are in memory until the next
+    /// Writes the items of a region, in C order. The chunks of the region stay in memory until the next
     /// [`flush`](Self::flush).
     ///
     /// # Errors
     ///
-    /// [`InvalidInput`](crate::ErrorKind::InvalidInput) if the ranges do not fit the shape, or the number of bytes not the
-    /// region. [`Malformed`](crate::ErrorKind::Malformed) if a chunk cannot be decompressed. Nothing is changed then.
+    /// [`InvalidInput`](crate::ErrorKind::InvalidInput) if the ranges do not fit the shape, or the number of bytes does
+    /// not fit the region. [`Malformed`](crate::ErrorKind::Malformed) if a chunk cannot be decompressed. Nothing is
+    /// changed then.
     pub fn write(&mut self, region: &[Range<u64>], items: &[u8]) -> Result<(), Error> {
         check_region(&self.geometry, region, self.typesize, items.len())?;
         let parts = self.geometry.chunks_in(region).map_err(Error::geometry)?;
         let numbers: Vec<_> = parts.map(|part| (part.number(), is_whole(&part))).collect();
-        // What can fail comes first.
+        // Everything that can fail comes first.
         self.load(&numbers)?;
         let Self { geometry, typesize, pending, .. } = self;
         for part in geometry.chunks_in(region).map_err(Error::geometry)? {
@@ -206,8 +209,8 @@ impl ArrayUpdate {
     /// # Errors
     ///
     /// The errors of [`resize`](Self::resize) and [`write`](Self::write), and
-    /// [`InvalidInput`](crate::ErrorKind::InvalidInput) if there is no such dimension, or if the bytes are not a whole
-    /// number of indices along it.
+    /// [`InvalidInput`](crate::ErrorKind::InvalidInput) if there is no such dimension, or if the bytes do not fill a
+    /// whole number of indices along it.
     pub fn append(&mut self, axis: usize, items: &[u8]) -> Result<(), Error> {
         let mut shape = self.meta.shape().to_vec();
         let others = shape.iter().enumerate().filter(|&(dimension, _)| dimension != axis);
@@ -236,8 +239,8 @@ impl ArrayUpdate {
         self.write(&region, items)
     }
 
-    /// Changes the shape. The array grows and shrinks at its end. New items are zeros, also where items were before the
-    /// array shrank (C-Blosc2 shows these again).
+    /// Changes the shape. The array grows and shrinks at its end. New items are zeros, even in places that had items
+    /// before the array shrank. (C-Blosc2 shows the old items again.)
     ///
     /// # Errors
     ///
@@ -248,7 +251,7 @@ impl ArrayUpdate {
         let before = self.geometry.clone();
         let resize = before.resize(shape).map_err(Error::geometry)?;
         let after = resize.after();
-        // Fails if the new numbers do not fit the format.
+        // This fails if the new numbers do not fit the format.
         let sizes = Sizes::new(&meta, self.typesize)?;
         NewIndex::new(sizes.nchunks)?;
         let grown = |&(old, new): &(u64, u64)| {
@@ -259,7 +262,7 @@ impl ArrayUpdate {
         };
         let (kept, grown): (Vec<_>, Vec<_>) =
             (resize.kept_chunks().collect(), resize.kept_chunks().filter(grown).collect());
-        // What becomes visible of these may be old items.
+        // The parts of these chunks that become visible may hold old items.
         self.load(&grown.iter().map(|&(old, _)| (old, false)).collect::<Vec<_>>())?;
         for (old, _) in grown {
             let zeros = zeroed(self.chunk_nbytes())?;
@@ -286,8 +289,9 @@ impl ArrayUpdate {
         Ok(())
     }
 
-    /// Sets a vlmetalayer to a value as `MessagePack`, as [`FrameBuilder::vlmetalayer`](crate::FrameBuilder::vlmetalayer)
-    /// does. One of the same name is replaced.
+    /// Sets a vlmetalayer to a value as `MessagePack`, as
+    /// [`FrameBuilder::vlmetalayer`](crate::FrameBuilder::vlmetalayer) does. A vlmetalayer of the same name is
+    /// replaced.
     ///
     /// # Errors
     ///
@@ -302,7 +306,7 @@ impl ArrayUpdate {
             Some((_, old)) => *old = chunk,
             None if is_full => {
                 return Err(Error::too_large(format_args!(
-                    "the frame has {MAX_VLMETALAYERS} vlmetalayers, the most that it can have"
+                    "the frame already has {MAX_VLMETALAYERS} vlmetalayers, and cannot have more"
                 )));
             }
             None => self.vlmetalayers.push((name.into(), chunk)),
@@ -324,10 +328,11 @@ impl ArrayUpdate {
     ///
     /// # Errors
     ///
-    /// The array in the file is then as before, and the changes are still in memory, so the call can be repeated.
+    /// After an error, the array in the file is as before, and the changes are still in memory, so the call can be
+    /// repeated.
     ///
     /// - [`Changing`](crate::ErrorKind::Changing) if another process has changed the frame.
-    /// - [`TooLarge`](crate::ErrorKind::TooLarge) if a length exceeds the format.
+    /// - [`TooLarge`](crate::ErrorKind::TooLarge) if a length is too large for the format.
     /// - [`Io`](crate::ErrorKind::Io) if the file cannot be read or written.
     pub fn flush(&mut self) -> Result<(), Error> {
         if !self.is_changed {
@@ -339,7 +344,7 @@ impl ArrayUpdate {
         if self.frame.header().is_sparse() {
             let too_high: Vec<_> = old.files().filter(|&(_, file)| is_too_high(file, old.nbytes)).collect();
             if !too_high.is_empty() {
-                // As if they were changed, so they get files with other numbers.
+                // These chunks are treated as changed, so they get files with other numbers.
                 self.load(&too_high.iter().map(|&(number, _)| (number, false)).collect::<Vec<_>>())?;
                 old = OldChunks::read(&mut frame, &self.kept())?;
             }
@@ -349,7 +354,7 @@ impl ArrayUpdate {
         } else {
             self.flush_to_new_file(frame, plan)
         }?;
-        // The file as it is now is the start of the next commit.
+        // The next commit starts from the file as it is now.
         self.frame = Frame::open(&self.path)?.map_reader(drop);
         self.origins = (0..self.geometry.nchunks()).collect();
         self.pending.clear();
@@ -369,7 +374,7 @@ impl ArrayUpdate {
             .saturating_mul(self.typesize)
     }
 
-    /// Decompresses chunks into `pending`. Those that will be overwritten are zeros.
+    /// Decompresses chunks into `pending`. Chunks that will be overwritten become zeros.
     fn load(&mut self, numbers: &[(u64, bool)]) -> Result<(), Error> {
         if numbers.iter().all(|(number, _)| self.pending.contains_key(number)) {
             return Ok(());
@@ -391,7 +396,7 @@ impl ArrayUpdate {
         Ok(())
     }
 
-    /// The unchanged chunks: their numbers in the file, by their new numbers.
+    /// The new numbers of the unchanged chunks, by their numbers in the file.
     fn kept(&self) -> BTreeMap<u64, u64> {
         let numbered = (0..).zip(self.origins.iter().copied());
         numbered
@@ -436,7 +441,7 @@ impl ArrayUpdate {
         has_index && array_end <= PAGE_LEN && holes <= old.nbytes.max(MIN_HOLES)
     }
 
-    /// Writes the chunks that stay as they are, and the changed ones.
+    /// Writes the unchanged chunks with `keep`, and then the changed ones.
     fn write_chunks<W: Write + Seek>(
         &mut self,
         writer: &mut FrameWriter<W>,
@@ -468,20 +473,21 @@ impl ArrayUpdate {
         let mut writer = FrameWriter::new(output, plan);
         let written = self
             .write_chunks(&mut writer, |writer| {
-                // What follows is known as ours if this process is killed before the header is written.
+                // With this mark, the next commit removes the bytes if this process is killed before the header is
+                // written.
                 writer.put_hole(&mark(MARK_LEN as u64))?;
                 old.kept.iter().try_for_each(|&(number, entry)| writer.keep(number, entry))
             })
             .and_then(|()| writer.finish_behind());
         let header = written.and_then(|header| file.sync_all().map_err(unwritable).map(|()| header));
-        // The old frame is whole without the bytes behind it, also if they cannot be removed.
+        // The old frame is complete without the bytes behind it, so they may stay if they cannot be removed.
         let header = header.inspect_err(|_| drop(file.set_len(frame_len)))?;
         if let Some(lock) = &mut self.lock {
             lock.raise_counter()?;
         }
         // One write within a page, so a killed process leaves the old frame or the new one.
         overwrite(&mut file, self.frame.header_bytes(), &header).map_err(unwritable)?;
-        // The commit is done, so an error is none of it: without its mark, a hole is only a warning of `check`.
+        // The commit is complete, so errors are ignored: a hole without its mark only causes a warning of `check`.
         let index = index_start(self.frame.header());
         for (start, len) in old.gone.iter().copied().chain([(index, frame_len - index)]) {
             let _ = file.seek(SeekFrom::Start(start)).and_then(|_| file.write_all(&mark(len)));
@@ -489,7 +495,7 @@ impl ArrayUpdate {
         Ok(())
     }
 
-    /// Checks that the frame is the whole file, and removes what a killed commit left behind it.
+    /// Removes the bytes that a killed commit left behind the frame, and checks that the frame is the whole file.
     fn check_end(&self, file: &mut File) -> Result<(), Error> {
         let frame_len = self.frame.header().frame_len;
         if self.frame.check_same(&self.path)? > frame_len {
@@ -575,18 +581,18 @@ impl ArrayUpdate {
     }
 }
 
-/// The chunks of the file.
+/// The chunks in the file, before a commit.
 struct OldChunks {
-    /// The numbers and entries of those that stay as they are, in the new index.
+    /// The unchanged chunks: their numbers and entries in the new index.
     kept: Vec<(u64, EntryValue)>,
-    /// The stored bytes of these.
+    /// The stored size of the unchanged chunks.
     nbytes: u64,
-    /// The places and lengths of the others: offsets in the file, or numbers of chunk files.
+    /// The places and lengths of all other chunks: offsets in the file, or numbers of chunk files.
     gone: Vec<(u64, u64)>,
 }
 
 impl OldChunks {
-    /// The chunks of a sparse frame that stay, and the numbers of their files.
+    /// The unchanged chunks of a sparse frame: their new numbers, and the numbers of their files.
     fn files(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
         self.kept.iter().filter_map(|&(number, entry)| match entry {
             EntryValue::Stored(file) => Some((number, file)),
@@ -594,7 +600,7 @@ impl OldChunks {
         })
     }
 
-    /// `kept` has the new number of each chunk that stays.
+    /// `kept` maps the old number of each unchanged chunk to its new number.
     fn read(frame: &mut Frame, kept: &BTreeMap<u64, u64>) -> Result<Self, Error> {
         let header_len = frame.header().header_len as u64;
         let mut old = Self { kept: Vec::new(), nbytes: 0, gone: Vec::new() };
@@ -642,7 +648,7 @@ impl fmt::Debug for ArrayUpdate {
     }
 }
 
-/// Copies the items of a part of a chunk to the same places of another one.
+/// Copies the items of a part of a chunk to the same places in another chunk.
 fn copy_items(part: &Chunk<'_>, typesize: usize, from: &[u8], to: &mut [u8]) {
     for range in part.blocks().flat_map(|block| block.runs()).filter_map(|run| run.source(typesize)) {
         if let (Some(from), Some(to)) = (from.get(range.clone()), to.get_mut(range)) {
@@ -651,7 +657,7 @@ fn copy_items(part: &Chunk<'_>, typesize: usize, from: &[u8], to: &mut [u8]) {
     }
 }
 
-/// Whether C-Blosc2 does not open this chunk file, with this many bytes of chunks.
+/// Whether the number of a chunk file is too high for C-Blosc2 in a frame with `cbytes` bytes of chunks.
 fn is_too_high(file: u64, cbytes: u64) -> bool {
     i128::from(file) > chunk_file::last_number(i64::try_from(cbytes).unwrap_or(i64::MAX)).into()
 }

@@ -11,7 +11,7 @@ pub(crate) struct OldFrame {
     /// The file with the header.
     pub(crate) source: PathBuf,
     pub(crate) is_in_place: bool,
-    /// The old frame type, which determines the place of its lock. No writer changes it.
+    /// The old frame type, which determines the place of its lock. No writer changes the type of a frame.
     pub(crate) is_sparse: bool,
 }
 
@@ -39,19 +39,19 @@ pub(crate) fn keep_attributes(new: &File, old: &Metadata, is_in_place: bool) {
     #[cfg(unix)]
     if is_in_place {
         use std::os::unix::fs::{MetadataExt, PermissionsExt, fchown};
-        // Not root: a group of the process can still be set.
+        // Without root permissions, a process can still set one of its own groups.
         if fchown(new, Some(old.uid()), Some(old.gid())).is_err() {
             let _ = fchown(new, None, Some(old.gid()));
         }
         if new.metadata().map_or(true, |new| new.gid() != old.gid()) {
-            // Another group must not get what the old one was allowed, only what everybody is.
+            // Another group must not get the permissions of the old group, only those of everybody.
             let mode = old.mode();
             permissions.set_mode(mode & !0o070 | (mode & 0o007) << 3);
         }
     }
     #[cfg(not(unix))]
     let _ = is_in_place;
-    // After the owner, because a change of owner clears some bits of the mode.
+    // The mode comes after the owner, because a change of owner clears some bits of the mode.
     let _ = new.set_permissions(permissions);
 }
 

@@ -122,7 +122,7 @@ impl<R> Edit<'_, R> {
     ///
     /// In the array's metalayer, the layout, chunk shape and block shape must stay the same; only `b2nd-mismarked` may
     /// become `b2nd`. A new shape or dtype in it is checked as in [`shape`](Self::shape) and [`dtype`](Self::dtype). If
-    /// those methods are called too, their values replace the ones in this value.
+    /// those methods are called too, their values take precedence.
     ///
     /// ```
     /// use b2nd_frame::Frame;
@@ -175,7 +175,7 @@ impl<R> Edit<'_, R> {
         Ok(after)
     }
 
-    /// Checks that the file still has this frame, and nothing else. Before a resize is undone, the chunk index must
+    /// Checks that the file still holds this frame, and nothing else. Before a resize is undone, the chunk index must
     /// have the number of chunks in the header.
     fn check_file(&self, path: &Path) -> Result<(), Error> {
         self.frame.check_whole(path)?;
@@ -256,7 +256,7 @@ impl Edit<'_, File> {
     pub fn apply(self) -> Result<(), Error> {
         let after = self.after()?;
         let path = self.frame.path().ok_or_else(not_opened)?;
-        // The lock before the checks, so nothing can change between them and the write.
+        // The lock comes before the checks, so nothing can change between the checks and the write.
         let mut lock = ExclusiveLock::take(path, self.frame.header().is_sparse())?;
         let unwritable = |error| Error::io("write", path, error);
         let mut file = OpenOptions::new().read(true).write(true).open(path).map_err(unwritable)?;
@@ -330,15 +330,16 @@ impl Frame<()> {
         self.with_meta(&array, &array.meta().clone().with_dtype(dtype).map_err(wrong_dtype)?)
     }
 
-    /// The frame with another metalayer of its array, of the same length. A stale tail stays.
-    // The whole metalayer is written again: every accepted one comes back byte for byte, so only the value differs.
+    /// The frame with a new metalayer of the array, of the same length. A stale tail stays.
+    // The whole metalayer is serialized again. Unchanged entries come back byte for byte, so only the new value
+    // differs.
     fn with_meta(&self, array: &Array<'_>, meta: &Meta) -> Result<Self, Error> {
         let layer = array.metalayer();
         let bytes = to_vec(meta).map_err(|error| Error::encode(layer.name(), error))?;
         self.replaced(layer, &[&bytes, array.stale_tail()].concat())
     }
 
-    /// The frame with another value of one of its metalayers.
+    /// The frame with a new value for one of its metalayers.
     fn replaced(&self, layer: &Metalayer, value: &[u8]) -> Result<Self, Error> {
         let (expected, found) = (layer.bytes().len(), value.len());
         if expected != found {
@@ -358,7 +359,7 @@ impl Frame<()> {
         if let Some(slot) = bytes.get_mut(layer.offset()..layer.offset() + value.len()) {
             slot.copy_from_slice(value);
         }
-        // Parsed again, so no edit can write a header that this crate would not read.
+        // The header is parsed again, so no edit can write a header that this crate would not read.
         let after = Self::parse(&bytes)?;
         if self.array_metalayer() == Some(layer) {
             let before = self.array()?.ok_or_else(no_array)?;
@@ -464,7 +465,7 @@ pub(crate) fn check_dtype(dtype: &Dtype, typesize: i32) -> Result<(), Error> {
 }
 
 /// Overwrites the start of a file, from the first to the last byte that differs.
-// In one write, so a killed process leaves the change whole or not at all.
+// In one write, so a killed process leaves the complete change or none.
 pub(crate) fn overwrite(file: &mut File, before: &[u8], after: &[u8]) -> io::Result<()> {
     let differs = |(before, after)| before != after;
     let Some(first) = before.iter().zip(after).position(differs) else { return Ok(()) };

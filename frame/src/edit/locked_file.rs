@@ -78,7 +78,7 @@ impl<'p> Job<'p> {
             Origin::Path(path) => Some(file_with_header(path)?),
             Origin::Reader { .. } if was_sparse => {
                 return Err(Error::invalid_input(
-                    "a sparse frame is rewritten by its path, where its chunks are",
+                    "a sparse frame must be rewritten by its path, because its chunks are beside it",
                 ));
             }
             Origin::Reader { .. } => None,
@@ -102,7 +102,7 @@ impl<'p> Job<'p> {
         self.old.as_ref().is_some_and(|old| old.is_in_place)
     }
 
-    /// Takes the lock of the old frame: to replace it, or to copy it.
+    /// Takes the lock of the old frame: exclusive to replace the frame, shared to copy it.
     pub(super) fn lock(&self) -> Result<Locks, Error> {
         match &self.old {
             None => Ok((None, None)),
@@ -110,7 +110,7 @@ impl<'p> Job<'p> {
                 Ok((ExclusiveLock::take(source, *is_sparse)?, None))
             }
             Some(OldFrame { source, is_sparse, .. }) => {
-                // The deadline has already passed: it tries once, and does not wait.
+                // The deadline has already passed, so the lock is tried once, without waiting.
                 Ok((None, Lock::take_shared(source, *is_sparse, Some(Instant::now()))?))
             }
         }
@@ -125,7 +125,7 @@ impl<'p> Job<'p> {
         let Rewritten { header, body: Body::Kept(kept), trailer } = &rewritten else {
             return Ok((rewritten, after));
         };
-        // As if it were at the path of the old one: a directory must hold a sparse frame.
+        // The new frame is read as if it were at the path of the old one, because a directory must hold a sparse frame.
         let (path, by_directory) = (frame.path.clone(), frame.by_directory);
         let new = NewFrameReader { header, kept, trailer, frame, position: 0 };
         let mut seen = Frame { path, by_directory, ..after.clone() }.map_reader(|()| new);
@@ -242,7 +242,8 @@ fn copy_bytes(
     }
 }
 
-/// Writes a frame of another type with the chunks of the old one. They must be unchanged since the new index was made.
+/// Writes a frame of another type with the chunks of the old one. The chunks must not have changed since the new index
+/// was made.
 fn move_chunks<R: Read + Seek>(
     frame: &mut Frame<R>,
     new: NewFrame,
@@ -280,7 +281,7 @@ fn move_chunks<R: Read + Seek>(
     output.finish(header, index, trailer, || progress.advance(0))
 }
 
-/// A reader of a new frame before it is written, so it can be checked.
+/// Reads a new frame that is not written yet, so that it can be checked.
 struct NewFrameReader<'j, R> {
     header: &'j [u8],
     /// The bytes of the old frame after the header.

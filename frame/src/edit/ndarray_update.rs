@@ -11,7 +11,7 @@ use crate::slice::ndarray_items::Item;
 use crate::write::whole_array::{check_shape, copy_items};
 
 impl ArrayUpdate {
-    /// Writes a region from an array of its shape. The items are converted to the byte order of the dtype.
+    /// Writes a region from an array of the same shape. The items are converted to the byte order of the dtype.
     ///
     /// # Errors
     ///

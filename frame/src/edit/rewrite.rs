@@ -139,8 +139,8 @@ impl<'p, R: Read + Seek> Rewrite<'p, R> {
         self
     }
 
-    /// Sets the shape of the array, which must keep its chunks, as in [`Edit::shape`](crate::Edit::shape). After an
-    /// [interrupted resize](crate::FindingCode::InterruptedResize), any shape with the existing number of chunks is
+    /// Sets the shape of the array. It must keep the grid of chunks, as in [`Edit::shape`](crate::Edit::shape). After
+    /// an [interrupted resize](crate::FindingCode::InterruptedResize), any shape with the existing number of chunks is
     /// possible.
     pub fn shape(mut self, shape: &[i64]) -> Self {
         self.changes.shape = Some(shape.into());
@@ -150,7 +150,8 @@ impl<'p, R: Read + Seek> Rewrite<'p, R> {
     /// Makes the new frame sparse, or contiguous if `is_sparse` is false. The default is the type of the old frame.
     ///
     /// The chunks are copied one by one, without decompression. Holes between chunks, which C-Blosc2 leaves after it
-    /// replaces or deletes a chunk, are not copied. The frame needs no array. The new path must be another one.
+    /// replaces or deletes a chunk, are not copied. The frame needs no array. The new path must differ from the old
+    /// one.
     ///
     /// ```
     /// use b2nd_frame::{Frame, Rewrite, is_sparse_frame};
@@ -176,7 +177,7 @@ impl<'p, R: Read + Seek> Rewrite<'p, R> {
     /// MiB, and the last one before the rename. The last number is approximately the header's
     /// [`cbytes`](crate::Header::cbytes).
     ///
-    /// If it returns `ControlFlow::Break`, the unfinished new file is removed, and the error is
+    /// If the callback returns `ControlFlow::Break`, the unfinished new file is removed, and the error is
     /// [`ErrorKind::Stopped`](crate::ErrorKind::Stopped).
     ///
     /// ```
@@ -226,8 +227,8 @@ impl<'p, R: Read + Seek> Rewrite<'p, R> {
     ///
     /// # Errors
     ///
-    /// - [`InvalidInput`] if a new shape, dtype or frame type does not fit the frame, or it cannot be rewritten in
-    ///   place.
+    /// - [`InvalidInput`] if a new shape, dtype or frame type does not fit the frame, or the frame cannot be rewritten
+    ///   in place.
     /// - [`Unsupported`] if the frame has no array, or content that the present format cannot store.
     /// - [`TooLarge`] if the new header would be larger than the format allows.
     /// - [`Malformed`] if the frame has an error.

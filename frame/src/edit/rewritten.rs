@@ -94,7 +94,7 @@ impl Rewritten {
     }
 }
 
-/// The metalayers of a frame after the first `start` bytes of its header, with another metalayer of the array.
+/// Builds the metalayers of a header, after its first `start` bytes. `array` replaces the array's metalayer.
 pub(super) fn section<R>(frame: &Frame<R>, start: usize, array: Option<&[u8]>) -> Option<Vec<u8>> {
     let of_array = frame.array_metalayer().zip(array);
     let layers = frame.metalayers().iter().map(|layer| match of_array {
@@ -104,13 +104,13 @@ pub(super) fn section<R>(frame: &Frame<R>, start: usize, array: Option<&[u8]>) -
     Section::build(&SectionRules::HEADER, start, &layers.collect::<Vec<_>>())
 }
 
-/// The type size of a frame without errors, or the right one if it was lost. The check includes the headers of chunks,
-/// because a damaged chunk would be copied.
+/// Checks a frame, and returns its type size, or the right type size if it was lost. The check includes the headers of
+/// chunks, because a damaged chunk would be copied.
 fn checked_typesize<R: Read + Seek>(frame: &mut Frame<R>, has_shape: bool) -> Result<i32, Error> {
     let mut typesize = frame.header().typesize;
     for finding in Check::new(CheckDepth::ChunkHeaders).run(frame)?.findings {
         match (finding.code(), finding.expected().map(i32::try_from)) {
-            // The one error that a rewrite repairs, because everything else in the frame shows the right size.
+            // A rewrite repairs only this error, because everything else in the frame shows the right size.
             (FindingCode::LostTypesize, Some(Ok(size))) => typesize = size,
             // `check_shape` compares the new shape with the number of chunks.
             (FindingCode::InterruptedResize, _) if has_shape => {}
@@ -121,7 +121,7 @@ fn checked_typesize<R: Read + Seek>(frame: &mut Frame<R>, has_shape: bool) -> Re
     Ok(typesize)
 }
 
-/// The chunk index in a frame of another type, and the stored size of all chunks.
+/// The chunk index for a frame of the other type, and the stored size of all chunks.
 // The new header must be known before anything is written, so a preview can show it. Hence the chunks are read twice,
 // first only their headers.
 fn moved<R: Read + Seek>(frame: &mut Frame<R>, is_sparse: bool) -> Result<(NewIndex, u64), Error> {

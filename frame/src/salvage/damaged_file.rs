@@ -24,7 +24,7 @@ const PIECE: u64 = 1 << 20;
 #[derive(Debug)]
 pub(crate) struct DamagedFile<'p, R> {
     reader: R,
-    /// Here, because a search for lost parts reads the whole file.
+    /// It is here because a search for lost parts reads the whole file.
     pub(crate) progress: Progress<'p>,
     offset: u64,
     /// The number of bytes that can belong to the frame.
@@ -37,7 +37,7 @@ pub(crate) struct DamagedFile<'p, R> {
 }
 
 impl DamagedFile<'_, File> {
-    /// Opens the file of a frame, or that in the directory of a sparse frame.
+    /// Opens the file of a frame, or the header file in the directory of a sparse frame.
     pub(crate) fn open(given: &Path) -> Result<Self, Error> {
         let path = file_with_header(given)?;
         let file = open_at_once(&path).map_err(|error| Error::io("read", &path, error))?;
@@ -45,8 +45,8 @@ impl DamagedFile<'_, File> {
             return Err(not_a_file(&path));
         }
         let mut file = Self::new(file, 0).map_err(|error| error.at(Some(&path)))?;
-        // A directory must hold a sparse frame. A file of that name can also be a contiguous frame, but the frame type
-        // may be damaged.
+        // A directory must hold a sparse frame. A file named `chunks.b2frame` can also be a contiguous frame, but its
+        // frame type may be damaged.
         if let Some(directory) = sparse_folder(&path) {
             let frame_type = file.read((HeaderField::Flags.present_offset() + FRAME_TYPE) as u64, 1)?;
             let has_chunk_files = || chunk_files::list(directory).map_or(true, |files| !files.is_empty());
@@ -72,7 +72,7 @@ impl<'p, R: Read + Seek> DamagedFile<'p, R> {
         Ok(self)
     }
 
-    /// The first offset of these bytes from `start` on.
+    /// Finds the first offset of `bytes`, from `start` on.
     pub(crate) fn search(&mut self, start: u64, bytes: &[u8]) -> Result<Option<u64>, Error> {
         Search::new(bytes).next(self, start)
     }
@@ -97,14 +97,14 @@ impl<'p, R: Read + Seek> DamagedFile<'p, R> {
         if (bytes.len() as u64) < length { Err(Error::changing(None)) } else { Ok(bytes) }
     }
 
-    /// The frame of these bytes with this header, and the progress of the work on it.
+    /// The damaged frame with this header, and the progress of the salvage.
     pub(crate) fn frame(&mut self, header: Frame<()>) -> (Frame<&mut R>, &mut Progress<'p>) {
         let (offset, path) = (self.offset, self.path.clone());
         let frame = Frame { offset, path, ..header }.map_reader(|()| &mut self.reader);
         (frame, &mut self.progress)
     }
 
-    /// Whether the file still has this length and these first bytes.
+    /// Whether the file still has its length and these first bytes.
     pub(crate) fn is_unchanged(&mut self, prefix: &[u8]) -> Result<bool, Error> {
         let now = available(&mut self.reader, self.offset);
         let now = now.map_err(|error| Error::reading(error).at(self.path.as_deref()))?;
@@ -115,7 +115,7 @@ impl<'p, R: Read + Seek> DamagedFile<'p, R> {
 /// A search for bytes in a damaged file, which reads each piece of the file once.
 pub(crate) struct Search<'b> {
     bytes: &'b [u8],
-    /// The offsets in the last piece.
+    /// The offsets in the last piece that were not returned yet.
     found: VecDeque<u64>,
     /// All bytes before this offset have been searched.
     searched: u64,

@@ -86,7 +86,7 @@ impl Layers {
     }
 }
 
-/// Reads an entry, if its name, its marker or its offset identifies one.
+/// Reads the entry at an offset; `None` if too few of its markers are right.
 fn layer_entry(bytes: &[u8], at: usize) -> Option<LayerEntry> {
     let read = |len: usize| {
         let name = at + 1..at + 1 + len;
@@ -107,8 +107,8 @@ fn layer_entry(bytes: &[u8], at: usize) -> Option<LayerEntry> {
         .or_else(|| (0..=MAX_NAME_LEN).filter_map(read).find(|entry| has_marker(entry) && has_content(entry)))
 }
 
-/// The possible byte ranges of a metalayer's content. It starts at its offset or at the end of the content before it,
-/// and has its stated length or ends at the next content or at the end of the bytes.
+/// The possible byte ranges of a metalayer's content. It starts at its offset, or at the end of the content before it.
+/// It has its stated length, or ends at the next content or at the end of the bytes.
 fn contents(bytes: &[u8], starts: [usize; 2], next: Option<usize>) -> Vec<Range<usize>> {
     let mut found = Vec::new();
     let has_marker = |&start: &usize| bytes.get(start) == Some(&Marker::Bin32.to_u8());
@@ -200,8 +200,8 @@ fn read_any_array(content: &[u8]) -> Option<ArrayMetalayer> {
     Some((meta, bytes.to_vec()))
 }
 
-/// Reads the metalayer of an array after restoring its markers and counts. The number of dimensions is the one with
-/// which most of these bytes are right already.
+/// Reads the metalayer of an array after restoring its markers and counts. Uses the number of dimensions for which most
+/// markers and counts are already right.
 fn restore_array(content: &[u8]) -> Option<ArrayMetalayer> {
     let mut restored: Vec<(usize, Vec<u8>)> =
         (0..=MAX_NDIM).filter_map(|rank| with_markers(content, rank)).collect();
@@ -209,8 +209,8 @@ fn restore_array(content: &[u8]) -> Option<ArrayMetalayer> {
     restored.into_iter().find_map(|(_, bytes)| read_array(&bytes))
 }
 
-/// The metalayer of layout `b2nd` with all markers and counts overwritten, and how many of them were wrong; `None` if
-/// most were.
+/// Overwrites all markers and counts of a metalayer of layout `b2nd`. Also returns how many were wrong; `None` if most
+/// were.
 // Widths are fixed, so every marker and count follows from the number of dimensions and from the length of the content.
 // They are the bytes that do not depend on the values.
 fn with_markers(content: &[u8], rank: u8) -> Option<(usize, Vec<u8>)> {
@@ -339,9 +339,9 @@ impl Values {
     }
 }
 
-/// A damaged header, with an array that is known and the values that could be restored.
+/// A damaged header with a known array, and with the values that could be restored.
 pub(super) struct DamagedHeader {
-    /// The first bytes of the file, which must stay the same.
+    /// The first bytes of the file. They must not change during the salvage.
     pub(super) prefix: Vec<u8>,
     pub(super) values: Values,
     pub(super) dtype: Option<Dtype>,
@@ -404,7 +404,8 @@ impl DamagedHeader {
         let sizes = possible_sizes(&meta, dtype.as_ref(), &values)?;
         if let (Some(_), Some(dtype), Some(first)) = (&given.dtype, &dtype, sizes.first()) {
             let (found, expected) = (dtype.item_size(), first.typesize as usize);
-            // The sizes of the header show which dtypes are impossible, and a wrong one makes garbage of all items.
+            // The sizes in the header show which dtypes are impossible. A wrong dtype would turn all items into
+            // garbage.
             if found != expected {
                 return Err(Error::invalid_input(format_args!(
                     "dtype {dtype} has items of {found} bytes, but by its header the array has items of {expected}"
@@ -416,7 +417,7 @@ impl DamagedHeader {
             [stated, found_len].into_iter().flatten().map(|len| len as u64).collect();
         header_lens.dedup();
         if header_lens.is_empty() {
-            // The offset of the first chunk.
+            // The header ends where the first chunk begins.
             for sizes in &sizes {
                 header_lens.extend(file.search(TYPESIZE, &signature(sizes))?.map(|first| first - TYPESIZE));
             }
@@ -426,7 +427,7 @@ impl DamagedHeader {
         Ok(Self { prefix, values, dtype, compression, layers, is_sparse, header_lens, sizes, nchunks })
     }
 
-    /// The values and the metalayers of a header with these sizes, of the old frame or of the new one.
+    /// The values and the metalayers of a header with these sizes, for the old or the new frame.
     pub(super) fn build(&self, sizes: &Sizes) -> Result<(HeaderBuilder, Vec<u8>), Error> {
         let builder = frame_plan::header(sizes, self.is_sparse, &self.compression, false);
         let layers: Vec<_> = self.layers.iter().map(|(name, content)| (&name[..], &content[..])).collect();
@@ -495,8 +496,8 @@ fn is_array_name(name: &[u8]) -> bool {
     ARRAY_NAMES.iter().any(|array| array.as_bytes() == name)
 }
 
-/// Finds the metalayers by their index. If the index does not lead to the array's metalayer, it searches for the bytes
-/// of that metalayer.
+/// Finds the metalayers by their index. If the index does not lead to the array's metalayer, searches for the bytes of
+/// that metalayer.
 fn find(prefix: &[u8], stated: Option<usize>, is_lost: bool, notes: &mut Notes) -> FoundMetalayers {
     let start = Generation::Present.head_len();
     // Another frame in the file has metalayers too: bytes from its magic on do not belong to this frame.
@@ -509,8 +510,8 @@ fn find(prefix: &[u8], stated: Option<usize>, is_lost: bool, notes: &mut Notes) 
         // A chunk begins after the contents, but none at the stated length: that length is wrong, so try it last.
         limits.reverse();
     }
-    // A metalayer that can be read unchanged, with either length, is better than a restored one, and that is better
-    // than one with wrong entries.
+    // First choice is a metalayer that can be read unchanged, with either length. Then comes a restored metalayer, and
+    // last one with wrong entries.
     let readings: [Reading; 3] = [read_array, restore_array, read_any_array];
     for read in readings {
         for bytes in limits.into_iter().flatten().filter_map(|limit| prefix.get(..limit)) {
@@ -554,7 +555,7 @@ fn find_by_index(bytes: &[u8], read: Reading, notes: &mut Notes) -> Option<Found
     Some(FoundMetalayers { array: Some(meta), layers: found, end })
 }
 
-/// Whether a chunk of a version that C-Blosc2 has written to frames begins here.
+/// Whether a chunk begins here, with a version that C-Blosc2 has written to frames.
 pub(super) fn begins_chunk(prefix: &[u8], at: usize) -> bool {
     let header = prefix.get(at..).and_then(ChunkHeader::parse);
     header.is_some_and(|header| VERSIONS.contains(&header.version))
@@ -579,8 +580,8 @@ fn array_of(bytes: &[u8], layers: &[Layer], read: Reading) -> Option<(usize, Arr
 fn search(prefix: &[u8], start: usize) -> Option<(Meta, Vec<u8>, usize)> {
     (start..prefix.len()).find_map(|at| {
         let bytes = prefix.get(at..)?;
-        // A short test before the long one, as it runs at each byte: a fixarray, version 0, the rank, and a fixarray
-        // of that length.
+        // A short test comes before the long one, because it runs at each byte: a fixarray, version 0, the rank, and a
+        // fixarray of that length.
         let [marker, 0, rank, vector, ..] = *bytes else { return None };
         if marker & 0xf0 != 0x90 || vector.checked_sub(rank) != Some(0x90) {
             return None;
@@ -591,7 +592,7 @@ fn search(prefix: &[u8], start: usize) -> Option<(Meta, Vec<u8>, usize)> {
     })
 }
 
-/// The values of an array with these sizes in a header. `nbytes` is the last one, as it follows from the others.
+/// The header fields for these sizes. `nbytes` comes last, because it follows from the others.
 pub(super) fn in_header(sizes: &Sizes) -> [(HeaderField, i64); 4] {
     [
         (HeaderField::Typesize, sizes.typesize.into()),

@@ -33,18 +33,18 @@ use crate::write::output::Output;
 /// | header | Markers at known places are restored, and sizes are computed from the rest of the frame. |
 /// | array's metalayer | Its markers are restored. Entries that cannot be read or are wrong must be [given](Self::shape). |
 /// | chunk index | It is searched for in the whole file. An entry is accepted if it leads to a valid chunk. Without an index, the positions of chunks are not known: see [`assume_order`](Self::assume_order). |
-/// | chunks | Each one is decompressed, and copied as it is. A size in its header is restored if the chunk is whole with it, and so is a filter if the chunk then has those of the other chunks; the chunk is then reported as [unverified](SalvageReport::unverified). So is every uncompressed chunk, if other bytes of the chunks or of their index are damaged. The dictionary flag is cleared if the data is not compressed. Any other damaged chunk is lost, and [filled](Self::fill). |
+/// | chunks | Each one is decompressed, and copied unchanged. A wrong size in its header is restored if the chunk is then valid. A wrong filter is restored if the chunk then has the filters of the other chunks. Restored chunks are reported as [unverified](SalvageReport::unverified). Uncompressed chunks are reported too, if other bytes of the chunks or of their index are damaged. The dictionary flag is cleared if the data is not compressed. Any other damaged chunk is lost, and [filled](Self::fill). |
 /// | trailer | Vlmetalayers that can be read are kept. |
 ///
 /// A chunk that this crate cannot decompress, because its codec or filter is a plugin, is copied, and
 /// [reported](SalvageReport::unverified). Without the feature `decompress`, that is every compressed chunk.
 ///
-/// If chunks are lost, the new frame records it: the vlmetalayer `b2nd_salvage` lists them, and a
-/// [`check`](crate::check()) warns of it ([`Salvaged`](crate::FindingCode::Salvaged)).
+/// If chunks are lost, the new frame records this: the vlmetalayer `b2nd_salvage` lists the lost chunks, and a
+/// [`check`](crate::check()) warns of them ([`Salvaged`](crate::FindingCode::Salvaged)).
 ///
-/// It needs memory for one chunk and its blocks, as [`CheckDepth::ChunkData`](crate::CheckDepth::ChunkData) does, for four
-/// copies of the header and the trailer, 64 bytes for each chunk of the array, and a text for each range of lost or
-/// restored chunks.
+/// A salvage needs memory for one chunk and its blocks (as [`CheckDepth::ChunkData`](crate::CheckDepth::ChunkData)
+/// does) and for four copies of the header and the trailer. It also needs 64 bytes for each chunk of the array, and a
+/// text for each range of lost or restored chunks.
 ///
 /// ```
 /// use b2nd_frame::{Frame, Salvage};
@@ -170,8 +170,8 @@ impl<'p, R: Read + Seek> Salvage<'p, R> {
     ///
     /// The files of a sparse frame are numbered in the order in which C-Blosc2 first stored the chunks. The numbers are
     /// not the positions of the chunks: a chunk of zeros has no file, and gets the next free number when it is stored.
-    /// A gap in the file numbers counts as a lost chunk. But if any file number is not below the number of chunks, the
-    /// numbers are ignored, and the files are taken in order.
+    /// A gap in the file numbers counts as a lost chunk. But if any file number is too high for the number of chunks,
+    /// the numbers are ignored, and the files are taken in order.
     pub fn assume_order(mut self) -> Self {
         self.assumes_order = true;
         self
@@ -215,7 +215,7 @@ impl<'p, R: Read + Seek> Salvage<'p, R> {
         let mut notes = Notes::default();
         let survey = self.survey(&mut notes)?;
         let plan = plan(&survey)?;
-        // `apply` uses the same writer. Here it writes into nothing, so a preview cannot differ.
+        // `apply` uses the same writer, so a preview cannot differ. Here, the output is discarded.
         let output = Output::contiguous(io::empty(), plan.header_len())?;
         let mut writer = FrameWriter::new(output, plan);
         save(&mut self.file, &survey, self.fill.special(), &mut writer, &mut notes)?;
@@ -254,7 +254,7 @@ impl<'p, R: Read + Seek> Salvage<'p, R> {
     /// [`Io`]: crate::ErrorKind::Io
     pub fn apply(mut self, to: impl AsRef<Path>) -> Result<(Frame, SalvageReport), Error> {
         let is_sparse = self.file.directory().is_some();
-        // First, so a path that exists does not make a long salvage fail at its end.
+        // The destination comes first: otherwise a long salvage could fail at its end because the path exists.
         let destination = Destination::free(to.as_ref(), is_sparse)?;
         // A deadline that has already passed: the lock is tried once, without waiting.
         let now = Some(Instant::now());

@@ -67,7 +67,7 @@ impl Order {
         // The largest remainder method: each hole gets its share rounded down, but at least `least`. The holes with the
         // largest remainders get one more.
         let least: Vec<u64> = self.holes.iter().map(|hole| hole.traces.max(1)).collect();
-        // If the holes need more chunks than are lost, some holes are only old bytes, and nothing tells which. So no
+        // If the holes need more chunks than are lost, some holes are only old bytes, and nothing shows which. So no
         // hole counts as lost chunks.
         if least.iter().sum::<u64>() > lost {
             return vec![0; least.len()];
@@ -85,7 +85,7 @@ impl Order {
             shares.push((rest, count.max(*least)));
         }
         let sum = shares.iter().fold(0_u64, |sum, (_, count)| sum.saturating_add(*count));
-        // The minimums raised the sum above the number of lost chunks, so every hole gets only its minimum.
+        // If the minimums raise the sum above the number of lost chunks, every hole gets only its minimum.
         if sum > lost {
             return least;
         }
@@ -98,7 +98,7 @@ impl Order {
 }
 
 /// Finds the chunks that follow one another from `start` on, or the chunk files. Each chunk has a valid header. After a
-/// damaged chunk, it searches for the next valid one.
+/// damaged chunk, searches for the next valid one.
 pub(super) fn find<R: Read + Seek>(
     file: &mut DamagedFile<'_, R>,
     start: u64,
@@ -136,8 +136,8 @@ pub(super) fn find<R: Read + Seek>(
     Ok(order)
 }
 
-/// Whether these bytes are those of a chunk with a damaged header: its sizes are right, or its length leads to the next
-/// chunk.
+/// Whether these bytes belong to a chunk with a damaged header: either its sizes are right, or its length leads to the
+/// next chunk.
 fn is_trace(bytes: &[u8], signature: &[u8], distance: u64) -> bool {
     let has_sizes = bytes.get(header::TYPESIZE..).is_some_and(|sizes| sizes.starts_with(signature));
     let cbytes = bytes.get(header::CBYTES..).and_then(<[u8]>::first_chunk);
@@ -154,7 +154,7 @@ pub(super) fn signature(sizes: &Sizes) -> Vec<u8> {
 mod tests {
     use super::*;
 
-    /// Two chunks of 100 bytes, a hole of this length and these traces, two more, and another hole.
+    /// Five chunks of 100 bytes. The holes after the second and the fourth have these lengths and traces.
     fn order(holes: [(u64, u64); 2]) -> Order {
         let hole = |before, (len, traces)| Hole { before, len, traces };
         let holes = [hole(2, holes[0]), hole(4, holes[1])].into_iter().filter(|hole| hole.len > 0).collect();

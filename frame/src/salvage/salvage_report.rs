@@ -22,9 +22,9 @@ pub struct SalvageReport {
     pub assumed_order: Option<AssumedOrder>,
     /// The lost chunks, in order.
     pub lost: Vec<ChunkRange>,
-    /// The chunks that were copied, but whose data may be wrong, in order: this crate cannot decompress them, they have
-    /// other filters than the rest of the frame, their header was restored, or they are not compressed and other bytes
-    /// of the file are damaged.
+    /// The copied chunks whose data may be wrong, in order. This crate cannot decompress them, they have other filters
+    /// than the rest of the frame, their header was restored, or they are not compressed and other bytes of the file
+    /// are damaged.
     pub unverified: Vec<ChunkRange>,
     /// The lost metalayers and vlmetalayers.
     pub lost_metalayers: Vec<LostMetalayer>,
@@ -54,7 +54,7 @@ impl Notes {
     }
 }
 
-/// Consecutive chunks with the same reason.
+/// Consecutive chunks that are lost, unverified or restored for the same reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ChunkRange {
@@ -62,7 +62,7 @@ pub struct ChunkRange {
     pub first: u64,
     /// The number of chunks.
     pub count: u64,
-    /// The reason why they are lost or unverified.
+    /// The reason, or what was restored.
     pub why: String,
 }
 
@@ -77,7 +77,7 @@ pub enum Restored {
     Header,
     /// A byte of the header that has only one right value.
     Byte {
-        /// The value that it is the marker of, or the magic.
+        /// The value whose marker this byte is, or the magic.
         part: &'static str,
         /// The offset in the frame.
         offset: usize,
@@ -91,7 +91,7 @@ pub enum Restored {
         /// The number before, and now.
         numbers: [i128; 2],
     },
-    /// The codec and the filters of new chunks, which are the defaults of python-blosc2 now.
+    /// The codec and the filters of new chunks. They are now the defaults of python-blosc2.
     Compression,
     /// The entries of the array's metalayer that were given, such as `shape [3, 5]`.
     Array(String),
@@ -101,7 +101,7 @@ pub enum Restored {
     ArrayMarkers,
     /// The index of metalayers. Only the array's metalayer was found.
     MetalayerIndex,
-    /// The chunk index, of one chunk.
+    /// The chunk index of a frame with one chunk.
     ChunkIndex,
     /// The trailer. According to the header, it has no vlmetalayers.
     Trailer,
@@ -109,11 +109,11 @@ pub enum Restored {
     TrailerMarkers,
     /// The flags of the chunk of the vlmetalayer with this name.
     Vlmetalayer(String),
-    /// Chunk headers; the reason says how.
+    /// Values in chunk headers. `why` describes the change.
     Chunks(ChunkRange),
 }
 
-/// The order of chunks without a chunk index: that of the file.
+/// The order of chunks without a chunk index: the order of the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct AssumedOrder {
@@ -198,15 +198,16 @@ impl SalvageReport {
         count(&self.unverified)
     }
 
-    /// Whether any damage was found. If not, the file is whole, or the damage is in what nothing else in the file
-    /// confirms: the shape within its grid of chunks, the chunk shape within whole blocks, the dtype, and the data.
+    /// Whether any damage was found. If not, the file is undamaged, or the damage is in values that nothing else in the
+    /// file confirms: the shape within its grid of chunks, the chunk shape within whole blocks, the dtype, and the
+    /// data.
     #[must_use]
     pub fn found_damage(&self) -> bool {
         let Self { restored, assumed_order, unverified, .. } = self;
         !(restored.is_empty() && assumed_order.is_none() && unverified.is_empty() && self.is_whole())
     }
 
-    /// Whether all chunks and all metalayers are in the new frame, with those that are [unverified](Self::unverified).
+    /// Whether all chunks and all metalayers are in the new frame, including [unverified](Self::unverified) chunks.
     #[must_use]
     pub fn is_whole(&self) -> bool {
         self.lost.is_empty() && self.lost_metalayers.is_empty()

@@ -27,7 +27,7 @@ use crate::write::frame_writer::FrameWriter;
 /// A chunk that can be copied.
 struct SavedChunk {
     bytes: Vec<u8>,
-    /// Why it could not be verified.
+    /// Why the chunk could not be verified.
     doubt: Option<String>,
     /// The number in its header that was restored.
     restored: Option<String>,
@@ -76,7 +76,7 @@ impl<R: Read + Seek> StoredChunk<'_, '_, R> {
         // A restored chunk must not share bytes with another one. This also bounds the bytes that are read again.
         first.room = first.room.min(self.scan.room(self.entry));
         let Err(ChunkError::Damaged(_)) = &verified else { return verified };
-        // The chunk with one number of its header restored, if it is sound then.
+        // Tries the chunk again, each time with one number of its header restored.
         for (bytes, restored, doubt) in self.restored_headers(&first)? {
             match self.verify(&ChunkBytes { bytes, room: first.room }) {
                 Ok(SavedChunk { bytes, doubt: None, .. }) => {
@@ -89,7 +89,7 @@ impl<R: Read + Seek> StoredChunk<'_, '_, R> {
         verified
     }
 
-    /// Verifies a chunk with these first bytes, which need not be those of the file.
+    /// Verifies a chunk with these first bytes, which may differ from those in the file.
     fn verify(&mut self, first: &ChunkBytes) -> Result<SavedChunk, ChunkError> {
         let it = |why: String| format!("it {why}");
         let header = ChunkHeader::parse(&first.bytes);
@@ -103,7 +103,7 @@ impl<R: Read + Seek> StoredChunk<'_, '_, R> {
         bytes.iter_mut().zip(&first.bytes).for_each(|(byte, &right)| *byte = right);
         let mut doubt = doubt(&header, &self.scan.rules);
         if header.has_table() {
-            // As in a check of the data, which would otherwise find errors in the new frame.
+            // The same tests as in a check of the data, which would otherwise find errors in the new frame.
             let checked = chunk_data::check_methods(&header);
             match checked.and_then(|()| chunk_data::check(&header, &bytes)) {
                 Ok(()) => {}
@@ -114,9 +114,9 @@ impl<R: Read + Seek> StoredChunk<'_, '_, R> {
         Ok(SavedChunk { bytes, doubt, restored: None })
     }
 
-    /// The first bytes of a chunk, each time with one number of the header restored, what was restored, and why the data
-    /// may be wrong all the same. The array has all sizes but `cbytes`, which follows from the blocks, or from the data
-    /// if it is not compressed.
+    /// Proposes first bytes of a chunk, each with one number of the header restored. Each also has a text about the
+    /// restored number, and the reason why the data may still be wrong. The array determines all sizes except `cbytes`,
+    /// which follows from the blocks, or from the data if it is not compressed.
     fn restored_headers(&mut self, first: &ChunkBytes) -> Result<Vec<(Vec<u8>, String, String)>, Error> {
         let known = [
             (HeaderSize::Typesize, self.scan.rules.typesize.map(usize::from)),
@@ -129,7 +129,7 @@ impl<R: Read + Seek> StoredChunk<'_, '_, R> {
             let (Some(right), mut bytes) = (right, first.bytes.clone()) else { continue };
             if let Some(old) = size.replace(&mut bytes, right).filter(|_| bytes != first.bytes) {
                 let restored = format!("{} in its header was {old}, and is {right}", size.name());
-                // Data that decompresses can be damaged all the same.
+                // Data that decompresses can still be damaged.
                 headers.push((bytes, restored, "its header was damaged, so its data may be too".into()));
             }
         }
@@ -157,7 +157,7 @@ impl<R: Read + Seek> StoredChunk<'_, '_, R> {
         })
     }
 
-    /// The size of a chunk, without the one in its header.
+    /// The stored size of a chunk, computed without the size in its header.
     fn cbytes(&mut self, first: &ChunkBytes) -> Result<Option<usize>, Error> {
         let mut bytes = first.bytes.clone();
         // Any size that is not too small for a header.
@@ -221,7 +221,7 @@ pub(super) fn save<R: Read + Seek, W: Write + Seek>(
     each(&mut frame, survey, &mut |chunks, run| copier.copy(chunks, &mut scan, run))?;
     let ChunkCopier { restored, uncompressed, is_damaged, .. } = copier;
     notes.restored.extend(restored.into_iter().map(Restored::Chunks));
-    // Damage seldom ends with a chunk, but with a file.
+    // Damage often extends beyond a chunk, but not beyond a file.
     if !survey.header.is_sparse && (is_damaged || !notes.lost.is_empty()) {
         notes.unverified.extend(uncompressed);
         notes.unverified.sort_by_key(|range| range.first);
@@ -235,7 +235,7 @@ pub(super) fn save<R: Read + Seek, W: Write + Seek>(
         )));
     }
     let lost: u64 = notes.lost.iter().map(|range| range.count).sum();
-    // A frame of fill values alone has nothing of the old one.
+    // A frame with only fill values would keep nothing of the old frame.
     if let Some(first) = notes.lost.first().filter(|_| lost == nchunks) {
         let why = &first.why;
         return Err(Error::unsupported(format_args!(
@@ -256,7 +256,7 @@ fn trailer(survey: &Survey, notes: &Notes, fill: SpecialValue) -> Option<(Vec<u8
     let mut note = survey.before.clone();
     note.add(notes.lost.iter().map(|range| (range.first, range.count)));
     note.has_assumed_order |= notes.assumed_order.is_some();
-    // If this salvage lost nothing, the note keeps the fill value of the earlier one.
+    // If this salvage lost nothing, the note keeps the fill value of the earlier salvage.
     if !notes.lost.is_empty() || note.fill.is_empty() {
         note.fill = fill.name().into();
     }
@@ -278,7 +278,7 @@ struct ChunkCopier<'w, 'p, W: Write> {
     notes: &'w mut Notes,
     /// The chunks whose header was restored.
     restored: Vec<ChunkRange>,
-    /// The saved chunks that are not compressed: other bytes in them leave no trace.
+    /// The saved chunks that are not compressed, so damage in them leaves no trace.
     uncompressed: Vec<ChunkRange>,
     /// Whether the bytes of the chunks are damaged anywhere.
     is_damaged: bool,
@@ -325,7 +325,7 @@ impl<W: Write + Seek> ChunkCopier<'_, '_, W> {
         entry: &ChunkEntry,
     ) -> Result<(), ChunkError> {
         let number = entry.number;
-        // Before the verification, which both chunks may pass.
+        // This comes before the verification, because both chunks may pass it.
         if scan.is_sharing(chunks, entry) {
             let why = "it shares bytes with another chunk, so one of the two places is wrong";
             return Err(why.to_owned().into());
@@ -333,7 +333,7 @@ impl<W: Write + Seek> ChunkCopier<'_, '_, W> {
         let SavedChunk { mut bytes, doubt, restored } = StoredChunk { chunks, entry, scan }.read()?;
         let is_cleared = clear_false_dictionary(&mut bytes);
         match self.writer.write_chunk(number, &bytes) {
-            // The new frame does not take this chunk. The others are not affected.
+            // The writer refuses this chunk. The others are not affected.
             Err(error) if error.kind() == ErrorKind::InvalidInput => return Err(error.to_string().into()),
             written => written.map_err(ChunkError::Other)?,
         }

@@ -15,7 +15,7 @@ use crate::read::blocks::{FIRST_READ, streams_end};
 use crate::read::chunks::Chunks;
 use crate::salvage::survey::Survey;
 
-/// Chunks with one entry, or without a known place.
+/// Consecutive chunks with the same entry, or without a known place.
 pub(super) struct ChunkRun {
     pub(super) first: u64,
     pub(super) count: u64,
@@ -23,10 +23,10 @@ pub(super) struct ChunkRun {
     pub(super) entry: Result<ChunkEntry, String>,
 }
 
-/// The receiver of chunks.
+/// A function that receives chunks.
 pub(super) type Receive<'t, R> = dyn FnMut(&mut Chunks<'_, &mut R>, ChunkRun) -> Result<(), Error> + 't;
 
-/// Passes on the chunks with their places, in the order of their numbers.
+/// Passes the chunks and their places to `receive`, in the order of the chunk numbers.
 pub(super) fn each<R: Read + Seek>(
     frame: &mut Frame<&mut R>,
     survey: &Survey,
@@ -83,7 +83,7 @@ pub(super) struct HeaderScan {
     places: Vec<u64>,
     /// The first stored chunk that is not compared with the others.
     first_uncompared: Option<u64>,
-    /// The number of bytes that the chunks which are not compared can have together.
+    /// The number of bytes that are left for all chunks that are not compared.
     left: u64,
     /// The number of the last chunk file that was not compared.
     last_file: Option<u64>,
@@ -131,7 +131,8 @@ impl HeaderScan {
             spans.retain(|span| !wrong_lengths.contains(&span.number));
             sharing = overlapping(&spans);
         }
-        // The majority of the chunks, because the header with the filters may be damaged. The header decides a tie.
+        // The filters of most chunks are the usual ones, because those in the header may be damaged. The header decides
+        // a tie.
         let is_stated = |filters: &[Filter]| frame.header().pipeline().eq(filters.iter().copied());
         let usual = pipelines.into_iter().max_by_key(|(filters, count)| (*count, is_stated(filters)));
         rules.filters = usual.map(|(filters, _)| filters);
@@ -151,7 +152,7 @@ impl HeaderScan {
     }
 
     /// Whether a chunk shares bytes with another one, and nothing shows which of the two places is wrong. Call it once
-    /// for each chunk, because the bytes of those that are not compared are summed up.
+    /// for each chunk, because it sums up the bytes of chunks that are not compared.
     pub(super) fn is_sharing<R: Read + Seek>(
         &mut self,
         chunks: &mut Chunks<'_, R>,
@@ -159,8 +160,9 @@ impl HeaderScan {
     ) -> bool {
         let (ChunkPlace::Frame(place) | ChunkPlace::File(place)) = entry.place else { return false };
         if self.first_uncompared.is_some_and(|first| entry.number >= first) {
-            // The chunks have no more bytes than the file, unless they share some. Otherwise a small file could make
-            // any number of large copies. Twice as many, so that a damaged length does not cost the chunks after it.
+            // Chunks that share no bytes are together no longer than the file. Without a limit, a small file could
+            // produce any number of large copies. The limit is twice as high, so that a damaged length does not cost
+            // the chunks after it.
             let header = chunks.header(entry).unwrap_or_default();
             let cbytes = header.map_or(ChunkHeader::MAX_LEN, |header| header.cbytes);
             return match (entry.place, self.left.checked_sub(cbytes as u64)) {
@@ -181,7 +183,7 @@ impl HeaderScan {
     }
 
     /// The number of bytes up to the next chunk or the end of the chunks; 0 if the next chunk is not known. In a sparse
-    /// frame, each chunk has a file.
+    /// frame there is no limit, because each chunk has a file.
     pub(super) fn room(&self, entry: &ChunkEntry) -> u64 {
         let ChunkPlace::Frame(start) = entry.place else { return u64::MAX };
         if self.first_uncompared.is_some() {
@@ -192,7 +194,7 @@ impl HeaderScan {
     }
 }
 
-/// The bytes of a stored chunk. In a sparse frame, the numbers of the files stand for bytes.
+/// The byte range of a stored chunk. In a sparse frame, the number of its file takes the place of the offset.
 fn span(entry: &ChunkEntry, header: &ChunkHeader) -> Option<ChunkSpan> {
     let (start, len) = match entry.place {
         ChunkPlace::Frame(start) => (start, header.cbytes as u64),
@@ -248,15 +250,15 @@ fn wrong_lengths<R: Read + Seek>(
 /// spans and the places of all chunks must be sorted.
 fn has_unowned(survey: &Survey, spans: &[ChunkSpan], places: &[u64]) -> bool {
     let Some(index) = survey.parts.index.as_ref().filter(|_| !survey.header.is_sparse) else { return false };
-    // A chunk with a damaged header is in no span, but its bytes have an entry.
+    // A chunk with a damaged header has no span, but its bytes have an entry.
     gaps(spans, survey.parts.header_len, index.start)
         .any(|(start, len)| len >= ChunkHeader::MAX_LEN as u64 && places.binary_search(&start).is_err())
 }
 
 /// Counts the filter pipeline of a compressed chunk.
 fn count(pipelines: &mut Vec<(Vec<Filter>, u64)>, header: &ChunkHeader) {
-    // Chunks without compressed blocks or with a header of Blosc 1 say nothing about the filters, and neither do those
-    // with damaged ones.
+    // Chunks without compressed blocks or with a header of Blosc 1 say nothing about the filters, and neither do chunks
+    // with damaged filters.
     let is_blosc1 = header.header_len < ChunkHeader::MAX_LEN;
     if !header.has_table() || is_blosc1 || header.unknown_filter().is_some() {
         return;
@@ -295,7 +297,7 @@ mod tests {
         let mut chunks = frame.chunks().unwrap();
         let entry = chunks.get(0).unwrap().unwrap();
         let mut shares = |number, place| scan.is_sharing(&mut chunks, &ChunkEntry { number, place, ..entry });
-        // A chunk of 64 bytes, of four.
+        // One of four chunks of 64 bytes.
         let frame = ChunkPlace::Frame(165);
         assert_eq!(
             [1, 2, 3, 4, 5, 6, 1].map(|n| shares(n, frame)),

@@ -44,7 +44,7 @@ pub(super) struct FrameParts {
     pub(super) index: Option<Range<u64>>,
 }
 
-/// Finds the parts of a frame. The possible chunk index whose entries lead to most chunks wins.
+/// Finds the parts of a frame. Of all possible chunk indexes, the one whose entries lead to the most chunks wins.
 fn find_parts<R: Read + Seek>(
     file: &mut DamagedFile<'_, R>,
     header: &DamagedHeader,
@@ -93,7 +93,7 @@ fn find_parts<R: Read + Seek>(
 
 /// The agreement of a possible chunk index with the chunks.
 struct IndexAgreement {
-    /// Entries that are exactly a special value, or lead to a chunk header, each to a different one.
+    /// The number of entries that are exactly a special value, or lead to a chunk header that no other entry leads to.
     agreeing: usize,
     nwrong: usize,
     /// The end of the index.
@@ -123,7 +123,7 @@ fn compare_index<R: Read + Seek>(frame: &mut Frame<&mut R>) -> Option<IndexAgree
         };
         *if is_right { &mut agreeing } else { &mut nwrong } += 1;
     }
-    // Stored entries that lead to no chunk at all are not an index.
+    // If there are stored entries, but none leads to a chunk, this is not an index.
     (nstored == 0 || !places.is_empty()).then_some(IndexAgreement { agreeing, nwrong, end })
 }
 
@@ -144,7 +144,7 @@ fn places<R: Read + Seek>(file: &mut DamagedFile<'_, R>, nchunks: u64) -> Result
     Ok(found)
 }
 
-/// The type sizes of the chunks of vlmetalayers: python-blosc2 asks for 1 in a file, and C-Blosc2 takes 8 in memory.
+/// The type sizes of the chunks of vlmetalayers: python-blosc2 sets 1 in a file, and C-Blosc2 sets 8 in memory.
 const TYPESIZES: [u8; 2] = [1, 8];
 
 /// Finds the trailer and returns its bytes, and perhaps more after them; `None` if there is no trailer. The last bytes
@@ -182,7 +182,7 @@ fn find_trailer<R: Read + Seek>(
     file.read(start, MAX_TRAILER_LEN as u64).map(Some)
 }
 
-/// Reads the vlmetalayers of a trailer. More bytes may follow it. Those that cannot be read are lost.
+/// Reads the vlmetalayers of a trailer. More bytes may follow the trailer. Vlmetalayers that cannot be read are lost.
 fn vlmetalayers(bytes: &[u8], notes: &mut Notes) -> Vec<(Vec<u8>, Vec<u8>)> {
     let mut kept = Vec::new();
     // Undamaged contents share no bytes, so together they are no longer than the trailer. Twice that leaves room for
@@ -205,8 +205,8 @@ fn vlmetalayers(bytes: &[u8], notes: &mut Notes) -> Vec<(Vec<u8>, Vec<u8>)> {
     kept
 }
 
-/// The first of these contents that is an intact chunk, and whether a flag of it was restored. The error is that of the
-/// first content, because the index refers to it. The contents may have `left` bytes together.
+/// Returns the first content that is an intact chunk, and whether one of its flags was restored. An error is about the
+/// first content, because the index refers to it. Together, the contents may have at most `left` bytes.
 fn intact<'b>(contents: impl Iterator<Item = &'b [u8]>, left: &mut usize) -> Result<(Vec<u8>, bool), String> {
     let mut first = None;
     for content in contents {
@@ -233,7 +233,8 @@ fn intact<'b>(contents: impl Iterator<Item = &'b [u8]>, left: &mut usize) -> Res
 fn check_chunk(chunk: &[u8]) -> Result<(), String> {
     let header = ChunkHeader::parse(chunk).ok_or("has no header")?;
     check_in_trailer(&header, chunk)?;
-    // The filter moves bytes by the type size, so a damaged one gives another text, which is MessagePack too.
+    // The filter moves bytes by the type size, so a damaged type size gives another text, which can be valid
+    // MessagePack too.
     let is_usual = header.is_uncompressed || TYPESIZES.contains(&header.typesize);
     if !is_usual || header.has_unknown_flags() {
         return Err("has the header of another kind of chunk".into());
@@ -256,7 +257,7 @@ pub(super) struct Survey {
     pub(super) vlmetalayers: Vec<(Vec<u8>, Vec<u8>)>,
     /// The losses of an earlier salvage.
     pub(super) before: SalvageNote,
-    /// The numbers and places of the chunks, if there is no chunk index. Chunks that are not in it are lost.
+    /// The numbers and places of the chunks, if there is no chunk index. Chunks that are not in this list are lost.
     pub(super) order: Option<NumberedChunks>,
 }
 
@@ -302,7 +303,7 @@ impl Survey {
         Ok(Self { header, parts, vlmetalayers, before, order })
     }
 
-    /// The old frame, with a header made from the restored values, and the progress of the work on it.
+    /// The old frame with a header made from the restored values, and the progress of the salvage.
     pub(super) fn frame<'s, 'p, R: Read + Seek>(
         &self,
         file: &'s mut DamagedFile<'p, R>,
@@ -318,8 +319,8 @@ impl Survey {
     }
 }
 
-/// Finds the parts of the frame. Without an index, it determines the order of the chunks, if the caller allows to
-/// assume it.
+/// Finds the parts of the frame. Without an index, determines the order of the chunks, if the caller allows an assumed
+/// order.
 fn place<R: Read + Seek>(
     file: &mut DamagedFile<'_, R>,
     header: &DamagedHeader,
@@ -329,7 +330,7 @@ fn place<R: Read + Seek>(
     let contradiction = header.sizes.first().and_then(|sizes| header.contradiction(sizes));
     if let Some(&sizes) = header.sizes.first().filter(|_| nchunks == 0) {
         let header_len = header.header_lens.first().copied().unwrap_or_default();
-        // Without chunks, the trailer is there.
+        // Without chunks, the trailer begins here.
         if begins_chunk(&file.read(header_len, ChunkHeader::MAX_LEN as u64)?, 0) {
             let why = contradiction.map_or_else(String::new, |why| format!("; {why}"));
             return Err(Error::array_unknown(format_args!(
@@ -341,7 +342,7 @@ fn place<R: Read + Seek>(
     if let Some(parts) = find_parts(file, header)? {
         return Ok((parts, None));
     }
-    // Chunks that cannot be found often mean that the array is not the one of the metalayer.
+    // If chunks cannot be found, often the metalayer describes another array.
     if let (Some(why), Some(indexed)) = (&contradiction, other_count(file, header)?) {
         let indexed = counted(indexed, "chunk");
         return Err(Error::array_unknown(format_args!(
