@@ -1,4 +1,4 @@
-//! Lists the Blosc2 arrays in a folder and all below it, one line each, without reading their data:
+//! Lists the Blosc2 arrays in a folder and its subfolders, one line each, without reading their data:
 //!
 //! ```sh
 //! cargo run -p b2nd-frame --example catalogue -- frame/tests/data
@@ -16,7 +16,7 @@ fn main() -> io::Result<()> {
     let folder = env::args_os().nth(1).unwrap_or_else(|| ".".into());
     let mut stdout = io::stdout().lock();
     match catalogue(Path::new(&folder), &mut |line| writeln!(stdout, "{line}")) {
-        // `head` has read enough.
+        // A program such as `head` has read enough.
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
         result => result,
     }
@@ -29,8 +29,8 @@ pub fn catalogue(folder: &Path, print: &mut dyn FnMut(String) -> io::Result<()>)
     for entry in entries {
         let path = entry.path();
         let extension = path.extension().and_then(|extension| extension.to_str());
-        // A folder may be one array: a sparse frame, which has a file for each chunk. A link to a folder is not
-        // followed, as it may form a loop.
+        // A folder may be one array: a sparse frame, which has a file for each chunk. Links to folders are not
+        // followed, because they may form a loop.
         if entry.file_type()?.is_dir() && !is_sparse_frame(&path) {
             catalogue(&path, print)?;
         } else if matches!(extension, Some("b2nd" | "b2frame" | "caterva")) {

@@ -5,7 +5,7 @@
 //! ```
 //!
 //! Each chunk of a dataset that PyTables, hdf5plugin or b2h5py compressed with Blosc2 (filter 32026) is a whole frame.
-//! The metalayer in it has the shape of that chunk, not of the dataset. HDF5 also gives the offset of each chunk:
+//! Its metalayer records the shape of the chunk, not of the dataset. HDF5 also gives the offset of each chunk:
 //! `dataset.id.get_chunk_info(0).byte_offset` in h5py.
 
 use std::error::Error;

@@ -4,8 +4,8 @@
 //! cargo run -p b2nd-frame --example range_requests -- http://localhost:8000/waves.b2nd
 //! ```
 //!
-//! A server in front of an object store answers the same requests. To read the object store itself, replace `get` by
-//! the range request of its client, which also signs and encrypts.
+//! A server in front of an object store answers the same requests. To read the object store itself, replace `get` with
+//! the range request of its client, which also signs requests and encrypts the connection.
 
 use std::error::Error;
 use std::io::{self, BufRead, BufReader, Read, Write};
@@ -14,7 +14,7 @@ use std::ops::Range;
 
 use b2nd_frame::{ErrorKind, Frame};
 
-/// Enough for the header of nearly every array: one of two dimensions has 165 bytes.
+/// Enough for the header of nearly every array: the header of an array of two dimensions has 165 bytes.
 const FIRST: usize = 512;
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -27,7 +27,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// The header of the frame at an address. If 512 bytes are not enough, a second request has the rest.
+/// The header of the frame at an address. If 512 bytes are not enough, it sends a second request.
 pub fn header(url: &str) -> Result<Frame<()>, Box<dyn Error>> {
     let mut bytes = get(url, 0..FIRST)?;
     loop {
@@ -52,7 +52,7 @@ fn get(url: &str, range: Range<usize>) -> Result<Vec<u8>, Box<dyn Error>> {
     let mut stream =
         TcpStream::connect(if host.contains(':') { host.to_owned() } else { format!("{host}:80") })?;
     let (start, last) = (range.start, range.end.saturating_sub(1));
-    // The range of HTTP has its last byte, not the one after it.
+    // A range in HTTP includes its last byte.
     write!(
         stream,
         "GET /{path} HTTP/1.1\r\nHost: {host}\r\nRange: bytes={start}-{last}\r\nConnection: close\r\n\r\n"
@@ -72,7 +72,7 @@ fn get(url: &str, range: Range<usize>) -> Result<Vec<u8>, Box<dyn Error>> {
     }
     match status.split(' ').nth(1) {
         Some("206") => {}
-        // A server that knows no ranges sends the file from its start.
+        // A server without range requests sends the file from its start.
         Some("200") if start == 0 => {}
         // Nothing is left after the last byte.
         Some("416") => return Ok(Vec::new()),

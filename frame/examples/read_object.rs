@@ -1,13 +1,12 @@
-//! Reads a slice of an array in an object store (in one file, not sparse), all byte ranges of a wave at once, and prints its
-//! bytes:
+//! Reads a slice of a contiguous array in an object store, all byte ranges of a wave at once, and prints its bytes:
 //!
 //! ```sh
 //! cargo run -p b2nd-frame --example read_object --features decompress -- \
 //!     frame/tests/data/int32_3x5.b2nd 0..2 1..5 | od -A n -t d4 -w16
 //! ```
 //!
-//! The store here is the file system; those of clouds have the same functions. For a reader that has `get_byte_ranges`, as
-//! those of `parquet` and `async-tiff`, a wave is `plan.take(reader.get_byte_ranges(plan.ranges().to_vec()).await?)?`.
+//! The store here is the file system; stores in clouds have the same functions. For a reader with `get_byte_ranges`, as
+//! in `parquet` and `async-tiff`, a wave is `plan.take(reader.get_byte_ranges(plan.ranges().to_vec()).await?)?`.
 
 use std::error::Error;
 use std::io::{self, Write};
@@ -43,9 +42,9 @@ pub async fn read_object(
 ) -> Result<Vec<u8>, AnyError> {
     let mut len = 8192;
     let mut frame = loop {
-        // As far as the object has these bytes.
+        // The store returns fewer bytes if the object is shorter.
         match Frame::parse(&store.get_range(path, 0..len as u64).await?) {
-            // A longer header.
+            // The header is longer.
             Err(error) if error.needed() > Some(len) => len = error.needed().unwrap_or(len),
             frame => break frame?,
         }

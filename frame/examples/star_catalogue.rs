@@ -22,16 +22,16 @@ pub struct Star {
     pub declination: f64,
     /// The brightness: smaller is brighter.
     pub magnitude: f32,
-    /// The stars that look like one.
+    /// The system: several stars can look like one.
     pub system: System,
 }
 
 /// A struct in a struct.
 #[derive(Debug, PartialEq, Deserialize)]
 pub struct System {
-    /// Their number.
+    /// The number of stars.
     pub components: u8,
-    /// Whether there are several.
+    /// Whether there is more than one star.
     pub is_multiple: bool,
 }
 

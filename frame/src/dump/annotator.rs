@@ -1,7 +1,7 @@
 //! Reads the parts of a frame, and shows each value.
 //!
-//! The parser first finds the invalid byte. Then its cursor reads the bytes again; each row has the bytes that the
-//! cursor has taken since the row before. So a dump cannot disagree with an error, and ends at the byte of the error.
+//! The parser first finds the invalid byte. Then its cursor reads the bytes again; each row shows the bytes that the
+//! cursor has taken since the previous row. So a dump cannot disagree with an error, and ends at the byte of the error.
 
 use core::fmt;
 use core::ops::ControlFlow;
@@ -16,7 +16,7 @@ use crate::messagepack::cursor::{Cursor, Part};
 use crate::messagepack::marker::{Marker, ValueType};
 
 /// The deepest nesting of values with rows of their own. Deeper values are shown as bytes.
-// Real metalayers are nested a few levels deep. Without a limit, each byte of a hostile one could open a level.
+// Real metalayers are nested a few levels deep. Without a limit, each byte of a hostile metalayer could open a level.
 const MAX_DEPTH: usize = 32;
 
 /// Why the rows end early.
@@ -118,7 +118,7 @@ impl<'w, 'a> Annotator<'w, 'a> {
             Ok::<_, Stop>(())
         })?;
         self.count("content", "contents")?;
-        // By offset, because contents may be in another order than the index, but a dump goes forward only.
+        // Sorted by offset, because a dump only goes forward, but the contents may be in another order than the index.
         layers.sort_unstable();
         self.inside(|rows| {
             layers.into_iter().try_for_each(|(offset, name)| rows.content(offset, name, &mut content))
@@ -134,7 +134,8 @@ impl<'w, 'a> Annotator<'w, 'a> {
     ) -> Result<(), Stop> {
         let label = if name.is_empty() { String::new() } else { format!("{}, ", Printable(name)) };
         if let Some(back) = self.rows.shown().checked_sub(offset).filter(|&back| back > 0) {
-            // A reference instead of the bytes. Otherwise 16 metalayers at one place would be shown 16 times.
+            // The row has a reference instead of the bytes. Otherwise 16 metalayers at one place would be shown 16
+            // times.
             let start = self.rows.offset().saturating_sub(back as u64);
             return Ok(self.note("content", &format_args!("{label}at byte {start}, above"))?);
         }

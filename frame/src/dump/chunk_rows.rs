@@ -21,17 +21,17 @@ use crate::messagepack::cursor::Part;
 use crate::read::chunks::{ChunkBytes, Chunks};
 
 impl<R: Read + Seek> Frame<R> {
-    /// Passes the annotated bytes of the chunk headers and of the chunk index to a function, row by row, until it
-    /// returns `Break`.
+    /// Passes the annotated bytes of the chunk headers and of the chunk index to a function, row by row, until the
+    /// function returns `Break`.
     ///
     /// The chunks come first, each with its header, the offsets of its first 256 blocks, and the length of its data. In
     /// a chunk file, offsets count from the start of that file. The entries of the index follow; the entries of a
     /// compressed index have no bytes. If bytes are not a chunk header, a chunk file is missing, or the offset of a
-    /// block is outside of its chunk, the row has a [`fault`](Row::fault), and the next row or chunk follows. A frame
+    /// block is outside its chunk, the row has a [`fault`](Row::fault), and the next row or chunk follows. A frame
     /// without chunks has no rows.
     ///
     /// A chunk has fewer than 300 rows, but a small damaged or hostile file can claim 268 million chunks, all at one
-    /// place. The rows come one by one, so memory does not grow with them; return `Break` to stop.
+    /// place. The rows come one by one, so memory does not grow with their number; return `Break` to stop.
     ///
     /// # Errors
     ///
@@ -110,7 +110,7 @@ impl<R: Read + Seek> Frame<R> {
     ///
     /// # Errors
     ///
-    /// As [`dump_chunks`](Self::dump_chunks), and of the kind [`InvalidInput`](crate::ErrorKind::InvalidInput) if the
+    /// The errors of [`dump_chunks`](Self::dump_chunks), and [`InvalidInput`](crate::ErrorKind::InvalidInput) if the
     /// frame has no chunk of this number.
     ///
     /// ```
@@ -163,12 +163,12 @@ fn bytes_shown<R: Read + Seek>(
     Ok(Some(bytes))
 }
 
-/// The maximum number of bytes of a table of blocks that are shown. Each block has a row, and a hostile index can name
-/// the same chunk in every entry.
+/// The maximum number of bytes shown of a table of blocks. Each block has a row, and a hostile index can name the same
+/// chunk in every entry.
 const MAX_TABLE_SHOWN: usize = 256 * INT32;
 
 /// The number of bytes shown of the chunk at the start of `bytes`: its header and the first part of the table of
-/// blocks. If the whole table is shown, also the length of the chunk's dictionary. Bytes after the chunk are never
+/// blocks. If the whole table is shown, the length of the chunk's dictionary is too. Bytes after the chunk are never
 /// shown.
 fn length_shown(bytes: &[u8]) -> usize {
     ChunkHeader::parse(bytes)

@@ -18,7 +18,7 @@ use crate::messagepack::marker::ValueType;
 use crate::trailer::frame_trailer::{END_LEN, Trailer, length, part};
 
 impl<R: Read + Seek> Frame<R> {
-    /// Passes the annotated bytes of the trailer to a function, row by row, until it returns `Break`.
+    /// Passes the annotated bytes of the trailer to a function, row by row, until the function returns `Break`.
     ///
     /// If the bytes are not a trailer, the rows end at the first invalid byte, with an error message.
     ///

@@ -78,7 +78,7 @@ impl<'p> Job<'p> {
             Origin::Path(path) => Some(file_with_header(path)?),
             Origin::Reader { .. } if was_sparse => {
                 return Err(Error::invalid_input(
-                    "a sparse frame must be rewritten by its path, because its chunks are beside it",
+                    "a sparse frame must be rewritten by its path, because its chunks are in files beside it",
                 ));
             }
             Origin::Reader { .. } => None,

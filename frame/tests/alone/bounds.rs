@@ -1,4 +1,4 @@
-//! Memory is bounded by the bytes that are read, whatever they claim, as the docs of `b2nd-frame` promise.
+//! Memory is bounded by the number of bytes read, whatever these bytes claim, as the docs of `b2nd-frame` promise.
 
 use std::cell::Cell;
 use std::fs;
@@ -22,10 +22,11 @@ use b2nd_serde::dump::Row;
 use b2nd_serde::{Meta, Shapes, dump, from_reader, from_slice, take_from_slice, to_vec};
 use rawzip::{CompressionMethod, ZipArchiveWriter};
 
-/// The bytes of memory that any call may take, however little is read.
+/// The number of bytes of memory that any call may take, however little it reads.
 const ALWAYS: u64 = 100_000;
 
-/// Asserts that a call that reads `read` bytes takes at most `factor` bytes of memory for each, and `ALWAYS`.
+/// Asserts that a call takes at most `ALWAYS` bytes of memory, plus `factor` bytes for each of `read` bytes that it
+/// reads.
 #[track_caller]
 fn bounded(what: &str, read: usize, factor: u64, run: impl FnOnce()) {
     let peak = measure(run).bytes_max;
@@ -33,7 +34,7 @@ fn bounded(what: &str, read: usize, factor: u64, run: impl FnOnce()) {
     assert!(peak <= most, "{what}: {peak} bytes of memory for {read} bytes, more than {most}");
 }
 
-/// Metalayers that claim more bytes than they have, and metalayers whose every byte can take memory.
+/// Metalayers that claim more bytes than they have, and metalayers in which every byte can take memory.
 fn metalayers() -> Vec<(&'static str, Vec<u8>)> {
     let shapes = Shapes { shape: &[1 << 40; 16], chunkshape: &[1 << 25; 16], blockshape: &[1 << 9; 16] };
     let with_dtype = |dtype: &str| to_vec(&Meta::new(shapes, dtype).unwrap()).unwrap();
@@ -95,7 +96,7 @@ fn a_dtype_costs_what_is_there() {
     }
 }
 
-/// Frames that claim more bytes than they have, and frames whose every byte can take memory.
+/// Frames that claim more bytes than they have, and frames in which every byte can take memory.
 fn frames() -> Vec<(String, Vec<u8>)> {
     let ordinary = fs::read(data().join("vlmetalayers.b2nd")).unwrap();
     let mut frames = vec![("ordinary".to_owned(), ordinary.clone())];
@@ -129,7 +130,7 @@ fn frames() -> Vec<(String, Vec<u8>)> {
     frames
 }
 
-/// The frame with 15 more metalayers, which share the content of its only one.
+/// The frame with 15 more metalayers, which share the content of its only metalayer.
 fn shared(frame: &[u8]) -> Vec<u8> {
     let content = Frame::parse(frame).unwrap().metalayers()[0].bytes().to_vec();
     let names: Vec<String> = ('a'..='p').map(String::from).collect();
@@ -180,7 +181,8 @@ fn a_frame_costs_what_is_there() {
             bounded(&format!("Trailer::parse, {name}"), n, 8, || drop(Trailer::parse(frame.header(), &file)));
         }
     }
-    // Only an intact file here: a damaged one is checked repeatedly, and a rewrite is synced, which are slow.
+    // Only an intact file is used here, because the repeated check of a damaged file and the syncs of a rewrite are
+    // slow.
     let ordinary = &frames()[0].1;
     fs::write(&path, ordinary).unwrap();
     bounded("rewrite", ordinary.len(), 8, || assert!(Rewrite::new(&path, &other).apply().is_ok()));
@@ -199,9 +201,9 @@ struct EndlessZip {
 }
 
 impl EndlessZip {
-    /// Bytes of a record.
+    /// The number of bytes of a record.
     const RECORD: u64 = 46;
-    /// The most bytes that a reader may read of it.
+    /// The maximum number of bytes that a reader may read.
     const PATIENCE: u64 = 1 << 28;
 
     fn new(records: u64) -> Self {
@@ -265,7 +267,7 @@ fn a_zip_file_whose_directory_never_ends_is_refused() {
     });
 }
 
-/// A zip file with these members, which have their numbers as names.
+/// A zip file with these members, named by their numbers.
 fn zip(members: &[&[u8]]) -> Vec<u8> {
     let mut file = Vec::new();
     let mut archive = ZipArchiveWriter::new(&mut file);
@@ -370,7 +372,7 @@ fn a_file_that_is_full_of_frames_costs_what_is_there() {
         (0..10_000).map(|index| if index % 2 == 0 { &array[..] } else { b"" }).collect();
     let file = zip(&members);
     bounded("zip", file.len(), 16, || drop(zip_members(Cursor::new(&file[..]))));
-    // The directory at its end claims everything.
+    // The directory at the end claims too much.
     for at in file.len() - 22..file.len() {
         let mut claims = file.clone();
         claims[at..].iter_mut().take(4).for_each(|byte| *byte = 0xff);
@@ -424,7 +426,7 @@ fn a_value_of_many_items_costs_what_its_type_keeps() {
     });
 }
 
-/// The sparse frame of the project, whose chunk index claims as many chunks as its bytes can.
+/// A sparse frame of the project, whose chunk index claims the maximum number of chunks for its bytes.
 #[test]
 fn the_check_of_a_sparse_frame_is_bounded_by_its_index_and_its_folder() {
     let folder = tempfile::tempdir().unwrap();
@@ -549,7 +551,7 @@ fn a_check_of_chunks_reads_each_byte_a_few_times_whatever_they_share() {
 #[test]
 fn a_check_of_chunks_costs_what_is_there() {
     for (name, file) in frames_of_chunks() {
-        // With data, also the offsets of the blocks of the chunk that is decompressed.
+        // A check of the data also takes memory for the block offsets of the chunk that it decompresses.
         for (depth, factor) in [(CheckDepth::ChunkHeaders, 8), (CheckDepth::ChunkData, 8 + 8)] {
             bounded(name, file.len(), factor, || {
                 drop(
@@ -583,7 +585,7 @@ fn a_salvage_reads_each_byte_a_few_times_whatever_chunks_share() {
     assert!(read <= most, "{read} bytes are read, more than {most}");
 }
 
-/// An array of `count` rows, each a chunk of `row` blocks of one byte. All entries of its index lead to the one chunk,
+/// An array of `count` rows, each a chunk of `row` blocks of one byte. All entries of its index lead to the same chunk,
 /// which has a stream of one stored byte for each block, and zeros up to `cbytes`.
 #[cfg(feature = "decompress")]
 fn one_chunk_for_all(count: usize, row: usize, cbytes: usize) -> Vec<u8> {
@@ -612,7 +614,7 @@ fn one_chunk_for_all(count: usize, row: usize, cbytes: usize) -> Vec<u8> {
     file
 }
 
-/// Each entry of the index is a block of it, so that a slice needs as many pieces of the index as it has chunks.
+/// Each entry of the index is a block of its own, so a slice needs one piece of the index for each of its chunks.
 #[cfg(feature = "decompress")]
 #[test]
 fn a_slice_takes_memory_for_the_bytes_of_the_index_once() {
@@ -628,7 +630,7 @@ fn a_slice_takes_memory_for_the_bytes_of_the_index_once() {
     }
     let count = COUNT as u64;
     for plans in [false, true] {
-        // The place of each block, beside its bytes.
+        // A slice keeps the place of each block, beside its bytes.
         bounded("a slice", file.len(), 60, || {
             let mut frame = Frame::read_at(Cursor::new(&file), 0).unwrap();
             let slice = frame.slice(&[0..count, 0..1]);
@@ -638,7 +640,7 @@ fn a_slice_takes_memory_for_the_bytes_of_the_index_once() {
     }
 }
 
-/// The items of a plan that gets the ranges of a file.
+/// The items of a slice, read by a plan from the ranges of a file.
 #[cfg(feature = "decompress")]
 fn planned(mut plan: b2nd_frame::SlicePlan, file: &[u8]) -> Result<Vec<u8>, b2nd_frame::Error> {
     while !plan.ranges().is_empty() {
@@ -653,7 +655,7 @@ fn planned(mut plan: b2nd_frame::SlicePlan, file: &[u8]) -> Result<Vec<u8>, b2nd
 #[cfg(feature = "decompress")]
 #[test]
 fn a_slice_reads_each_byte_a_few_times_whatever_chunks_share() {
-    // The chunk has bytes that no stream needs, a table of which the slice needs one entry, or stored items.
+    // The chunk has bytes that no stream needs, or a long table of which the slice needs one entry, or stored items.
     let tables = one_chunk_for_all(5000, 8000, 1 << 17);
     let mut stored = one_chunk_for_all(1000, 1 << 16, (1 << 16) + 32);
     let chunk = Frame::parse(&stored).unwrap().header().header_len;
@@ -740,7 +742,7 @@ fn a_frame_that_claims_gigabytes_costs_what_is_there() {
     }
 }
 
-/// The number of chunks in a constant chunk index: a list of them would take 8 MiB.
+/// A constant chunk index claims many chunks: a list of them would take 8 MiB.
 #[cfg(feature = "decompress")]
 #[test]
 fn a_change_of_type_takes_no_memory_for_chunks_that_an_index_of_one_value_claims() {

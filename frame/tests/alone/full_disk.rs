@@ -16,10 +16,10 @@ use b2nd_frame::{Error, ErrorKind, Frame, FrameBuilder, Rewrite, SpecialValue};
 use b2nd_lab::with_gap;
 use b2nd_serde::{Meta, Shapes};
 
-/// More than the limit, which is 64 or 128 KiB, as shells count, or nothing.
+/// More than the limit. The limit is 0, or 64 or 128 KiB, because shells count it in different units.
 const LEN: usize = 1 << 20;
 
-/// Files with their contents, also those in directories.
+/// All files and their contents, including files in subdirectories.
 fn files(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     let mut found = BTreeMap::new();
     for entry in fs::read_dir(folder).unwrap() {
@@ -68,7 +68,7 @@ fn the_process_without_room() {
     }
     is_full(rewrite("contiguous", &new, Some(true)), &new);
     is_full(rewrite("sparse", &new, Some(false)), &new);
-    // In a sparse frame, only the file with the header is replaced, which is within the limit.
+    // In a sparse frame, only the file with the header is replaced, and its length is within the limit.
     let old = folder.join("contiguous");
     is_full(rewrite("contiguous", &old, None), &old);
     let old = folder.join("int32_3x5.b2nd");

@@ -1,7 +1,7 @@
 //! A process that is killed while it changes a frame leaves the old frame or the new one.
 //!
-//! It ends in two ways. Another process kills it at a random moment, so no assertion may depend on the moment. Or it
-//! aborts at each report of progress in turn, which is the same in every run.
+//! The process ends in two ways. Another process kills it at a random moment, so no assertion may depend on the moment.
+//! Or it aborts at each report of progress in turn, at the same place in every run.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -25,7 +25,7 @@ fn the_process_that_dies() {
     let how = std::env::var("B2ND_HOW").unwrap();
     let mut reports_left: Option<u32> =
         std::env::var("B2ND_REPORTS").ok().map(|count| count.parse().unwrap());
-    // Closed again, because wine does not rename over a file that is open.
+    // The frame is closed again, because wine does not rename over an open file.
     let open = || Frame::open(&path).unwrap();
     let (shapes, dtypes) = (two_shapes(&open()), two_dtypes(&open()));
     for step in 1.. {
@@ -52,7 +52,7 @@ fn the_process_that_dies() {
     }
 }
 
-/// Two shapes of the same chunks.
+/// Two shapes with the same chunks.
 fn two_shapes<R>(frame: &Frame<R>) -> [Vec<i64>; 2] {
     let geometry = frame.array().unwrap().unwrap().geometry().unwrap();
     let largest: Vec<i64> =
@@ -84,7 +84,7 @@ fn kill_after(steps: usize, path: &Path, how: &Path) {
     child.wait().unwrap();
 }
 
-/// Makes the process abort after this number of reports. Returns whether it made as many.
+/// Makes the process abort after this number of reports. Returns whether there were that many.
 fn abort_after(reports: u32, path: &Path, how: &Path) -> bool {
     let mut child = begin(path, how, Some(reports));
     io::copy(&mut child.stdout.take().unwrap(), &mut io::sink()).unwrap();
@@ -125,7 +125,7 @@ impl States {
         Self { files, times: [0; 2] }
     }
 
-    /// The state that a frame is in, counted.
+    /// Finds the present state of a frame, and counts it.
     fn find(&mut self, path: &Path) -> usize {
         let now = files(path);
         let state = self.files.iter().position(|state| *state == now);

@@ -1,6 +1,6 @@
 //! A process that is killed while it changes the items of an array leaves the items of one commit.
 //!
-//! Another process kills it at a random moment, so no assertion may depend on the moment.
+//! The kill comes from another process at a random moment, so no assertion may depend on the moment.
 
 use std::io::{self, BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use std::time::Duration;
 use b2nd_frame::{ArrayUpdate, Check, CheckDepth, Frame, FrameBuilder, Severity};
 use b2nd_serde::{Meta, Shapes};
 
-/// The process that is killed. Each commit changes all items, the shape and a vlmetalayer.
+/// The process to be killed. Each commit changes all items, the shape and a vlmetalayer.
 #[test]
 fn the_process_that_commits() {
     let Some(path) = std::env::var_os("B2ND_COMMITS").map(PathBuf::from) else { return };
@@ -18,7 +18,7 @@ fn the_process_that_commits() {
     let mut update = ArrayUpdate::open(path).unwrap();
     loop {
         let [rows] = *update.meta().shape() else { panic!("one dimension") };
-        // It grows, and now and then it becomes empty.
+        // The array grows, and now and then it becomes empty.
         let rows = if rows == 40 { 0 } else { rows + 1 };
         update.resize(&[rows]).unwrap();
         let items = vec![u8::try_from(rows).unwrap(); usize::try_from(rows).unwrap()];
@@ -29,7 +29,7 @@ fn the_process_that_commits() {
     }
 }
 
-/// Checks that everything in the file is of one commit, and returns its number of rows.
+/// Checks that everything in the file comes from one commit, and returns the number of rows.
 fn rows(path: &Path) -> i64 {
     let mut frame = Frame::open(path).unwrap();
     let [rows] = *frame.array().unwrap().unwrap().shape() else { panic!("one dimension") };
@@ -42,7 +42,7 @@ fn rows(path: &Path) -> i64 {
     rows
 }
 
-/// `B2ND_KILLS=500` kills more often.
+/// For more kills, set for example `B2ND_KILLS=500`.
 #[test]
 fn an_array_whose_writer_is_killed_has_the_items_of_one_commit() {
     let kills = std::env::var("B2ND_KILLS").map_or(40, |kills| kills.parse().unwrap());

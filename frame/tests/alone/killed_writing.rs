@@ -1,6 +1,6 @@
 //! A process that is killed while it writes a new frame leaves a complete frame under its name, or none.
 //!
-//! Another process kills it at a random moment, so no assertion may depend on the moment.
+//! The kill comes from another process at a random moment, so no assertion may depend on the moment.
 
 use std::env;
 use std::ffi::OsString;
@@ -17,7 +17,7 @@ use b2nd_frame::{Check, CheckDepth, Frame, FrameBuilder, FrameWriter, SpecialVal
 use b2nd_lab::remove;
 use b2nd_serde::{Meta, Shapes};
 
-/// 100 chunks of 16 KiB, of which half are stored.
+/// 100 chunks of 16 KiB. Half of them are stored.
 fn builder() -> FrameBuilder {
     let shapes = Shapes { shape: &[100 << 14], chunkshape: &[1 << 14], blockshape: &[1 << 12] };
     FrameBuilder::new(Meta::new(shapes, "|u1").unwrap()).vlmetalayer("unit", "kelvin")
@@ -61,7 +61,7 @@ fn write(path: &Path) {
     fill(writer.unwrap()).persist().unwrap();
 }
 
-/// The process that is killed.
+/// The process to be killed.
 #[test]
 fn the_process_that_writes() {
     let Some(path) = env::var_os("B2ND_NEW_FRAME").map(PathBuf::from) else { return };
@@ -104,13 +104,13 @@ struct Left {
     nothing: usize,
     /// A file or directory under a temporary name that is not a frame yet.
     temporary: usize,
-    /// A directory under a temporary name beside the empty one at its destination; or a complete frame without its
-    /// name.
+    /// A directory under a temporary name, with an empty directory at its destination; or a complete frame under a
+    /// temporary name.
     almost: usize,
     whole: usize,
 }
 
-/// `B2ND_KILLS=200` kills more often.
+/// For more kills, set for example `B2ND_KILLS=200`.
 #[test]
 fn a_frame_whose_writer_is_killed_is_whole_or_not_there() {
     let kills = env::var("B2ND_KILLS").map_or(20, |kills| kills.parse().unwrap());

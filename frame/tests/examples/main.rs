@@ -106,7 +106,7 @@ fn serve(server: Server) -> (String, mpsc::Receiver<String>) {
     let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
     let host = listener.local_addr().unwrap();
     let (ranges, asked) = mpsc::channel();
-    // It ends with the process.
+    // The thread ends with the process.
     thread::spawn(move || {
         for stream in listener.incoming() {
             answer(stream.unwrap(), server, &ranges);
@@ -120,7 +120,8 @@ fn answer(mut stream: TcpStream, server: Server, ranges: &mpsc::Sender<String>) 
     let lines: Vec<String> = lines.take_while(|line| !line.is_empty()).collect();
     let path = lines[0].split(' ').nth(1).unwrap();
     let range = lines.iter().find_map(|line| line.strip_prefix("Range: bytes=")).unwrap();
-    // Sent before the answer, after which the test reads it. A test may also ignore it, so an error is fine.
+    // The range is sent first, because the test reads it after the answer. A test may ignore the range, so an error is
+    // fine.
     let _ = ranges.send(range.to_owned());
     let (first, last) = range.split_once('-').unwrap();
     let (first, last): (usize, usize) = (first.parse().unwrap(), last.parse().unwrap());

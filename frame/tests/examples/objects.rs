@@ -1,4 +1,4 @@
-//! `read_object` reads the items that `Slice::read` does, and so does a reader of another kind by the same plan.
+//! `read_object` reads the same items as `Slice::read`. A reader of another kind also does, with the same plan.
 
 #[path = "../../examples/read_object.rs"]
 #[expect(dead_code, unreachable_pub, reason = "it is a program")]
@@ -18,7 +18,7 @@ use object_store::path::Path as Key;
 
 use super::data;
 
-/// A reader with the method of `AsyncFileReader` in `parquet`, which also is that of `async-tiff`.
+/// A reader with the method that `AsyncFileReader` has in `parquet` and in `async-tiff`.
 struct Reader(Vec<u8>);
 
 impl Reader {
@@ -39,7 +39,7 @@ async fn is_read(file: &Path, slice: &[Range<u64>]) -> Vec<usize> {
     store.put(&key, bytes.clone().into()).await.unwrap();
     let slice = slice.to_vec();
     let mut plan = Frame::parse(&bytes).unwrap().slice(&slice).plan().unwrap();
-    // A task that may go on in another thread, as those of servers.
+    // A task that may continue in another thread, as in servers.
     let task = tokio::spawn(async move { read_object::read_object(&store, &key, &slice).await });
     assert!(task.await.unwrap().unwrap() == expected, "object_store: {}", file.display());
 

@@ -25,7 +25,7 @@ fn in_memory(builder: FrameBuilder) -> ArrayWriter<Cursor<Vec<u8>>> {
     builder.write_to(Cursor::new(Vec::new())).unwrap().into_array_writer().unwrap()
 }
 
-/// A slow rise, with another byte at each place of an item.
+/// Slowly rising items, with different bytes within each item.
 fn items() -> Vec<u8> {
     (0..SHAPE[0] * SHAPE[1])
         .flat_map(|item| [item / 100, item % 7, 3, item % 100])
@@ -43,7 +43,7 @@ fn finished(writer: ArrayWriter<Cursor<Vec<u8>>>) -> Vec<u8> {
 
 fn read(frame: &[u8]) -> Vec<u8> {
     let mut frame = opened(frame);
-    // Zeros that were given and zeros that were never given look the same, hence a warning.
+    // Written zeros and zeros that were never written look the same, so warnings are allowed.
     let report = Check::new(CheckDepth::ChunkData).run(&mut frame).unwrap();
     assert!(report.findings.iter().all(|finding| finding.severity() == Severity::Warning), "{report:?}");
     frame.whole().read().unwrap()
@@ -68,7 +68,7 @@ fn the_file_is_the_same_for_any_number_of_threads_and_for_whole_rows_of_chunks()
     assert!(read(&files[0]) == items());
 }
 
-/// Gives the items of a part of `items`.
+/// Copies a part of `items` into a buffer.
 fn give(ranges: &[Range<u64>], part: &mut [u8]) {
     let at = |index: u64| usize::try_from(index).unwrap() * 4;
     let columns = at(ranges[1].start)..at(ranges[1].end);
@@ -173,7 +173,7 @@ fn an_array_with_missing_items_is_not_finished_but_can_be_filled_with_zeros() {
         (7, 0, 7 * 16 * 33 * 4)
     );
     assert_eq!(opened(&frame).count_chunks().unwrap().stored, 2);
-    // A whole chunk alone, and no other.
+    // Only one whole chunk.
     let mut writer = in_memory(builder("<i4"));
     writer.write(&[0..16, 0..32], &[7; 16 * 32 * 4]).unwrap();
     let error = writer.finish().unwrap_err();

@@ -17,7 +17,7 @@ use fs4::FileExt;
 
 use crate::{locked, refused};
 
-/// The positions that differ in two files of one length.
+/// The positions that differ in two files of the same length.
 fn differences(before: &[u8], after: &[u8]) -> Vec<usize> {
     assert_eq!(before.len(), after.len());
     (0..before.len()).filter(|&at| before[at] != after[at]).collect()
@@ -422,7 +422,7 @@ fn a_header_that_changed_since_it_was_read_is_left_alone() {
     // The handle that made the change can make another one.
     first.edit().dtype("<f4").apply().unwrap();
 
-    // Not removed: under wine, a file that is open keeps its name until it is closed.
+    // Renamed, not removed: under wine, an open file keeps its name until it is closed.
     fs::rename(&path, path.with_extension("moved")).unwrap();
     assert_eq!(first.edit().dtype("<i4").apply().unwrap_err().kind(), ErrorKind::Io);
     assert!(!path.exists());

@@ -86,7 +86,7 @@ fn cases() -> impl Iterator<Item = (&'static str, Vec<u8>, FindingCode)> {
 
 #[test]
 fn one_chunk_is_not_said_to_be_several() {
-    // nbytes for one of four chunks, and then a shape of one chunk.
+    // First nbytes for only one of the four chunks, then a shape of one chunk.
     let mut bytes = file("int32_3x5.b2nd");
     bytes[37] = 32;
     let says = |bytes, text: &str| {
@@ -192,7 +192,7 @@ fn every_changed_byte_of_the_name_b2nd_is_found() {
         let frame = Frame::parse(&with_metalayers(&[("mine", content)])).unwrap();
         assert_eq!(frame.check_header().findings.len(), count, "{content:02x?}");
     }
-    // Beside an array, any metalayer is what its name says.
+    // Beside an array, any other metalayer may also look like an array.
     let frame = Frame::parse(&with_metalayers(&[("mine", content), ("b2nd", content)])).unwrap();
     assert_eq!(frame.check_header().findings, []);
 }
@@ -322,7 +322,7 @@ fn the_values_of_vlmetalayers_are_read_with_the_data() {
         let messages: Vec<String> =
             report.findings.iter().map(|finding| finding.message().to_owned()).collect();
         for finding in &report.findings {
-            // A value that is not MessagePack can be another program's.
+            // A value that is not MessagePack can come from another program.
             let is_foreign = finding.message().contains("MessagePack");
             let code = if is_foreign { FindingCode::VlmetalayerValue } else { FindingCode::VlmetalayerChunk };
             let severity = if is_foreign { Severity::Warning } else { Severity::Error };
@@ -598,7 +598,7 @@ fn a_frame_that_changes_in_every_check_is_changing_and_one_that_comes_to_rest_is
             if chunks == 1 {
                 looks += 1;
                 if looks <= changes {
-                    // Into the same file, of which the check has read the header.
+                    // The same file is overwritten after the check has read its header.
                     fs::write(&path, if looks % 2 == 0 { &one } else { &other }).unwrap();
                 }
             }
@@ -633,7 +633,7 @@ fn errors_that_are_others_in_every_check_are_changing() {
     assert_eq!(error.to_string(), "the frame is being changed, or has changed since it was read");
 }
 
-/// A sparse file of this length with these pieces; the rest is a hole.
+/// A sparse file of this length, with the pieces at their offsets; the rest is a hole.
 fn sparse(path: &Path, length: u64, pieces: &[(u64, &[u8])]) {
     let mut file = fs::File::create(path).unwrap();
     file.set_len(length).unwrap();
@@ -673,7 +673,7 @@ fn an_error_that_is_gone_when_the_file_is_looked_at_again_is_none() {
     let path = folder.path().join("written.b2nd");
     let (sound, broken) = (file("int32_3x5.b2nd"), with(&[(37, &[96])]));
     let mut in_time = 0;
-    // On a busy machine the write can be too late; such a round tests nothing, and is repeated.
+    // On a busy machine, the write can be too late. Such a round tests nothing, and is repeated.
     while in_time < 5 {
         replace(&path, &broken);
         thread::scope(|scope| {

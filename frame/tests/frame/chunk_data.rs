@@ -1,4 +1,4 @@
-//! A check of the data finds chunks that cannot be decompressed, whatever their bytes are.
+//! A check of the data finds all chunks that cannot be decompressed.
 
 use std::fs;
 use std::ops::ControlFlow;
@@ -11,7 +11,7 @@ use b2nd_lab::data;
 #[cfg(feature = "decompress")]
 use b2nd_lab::{chunk_with_a_table, copy_tree, frame_of_chunks};
 
-/// Files whose chunks are compressed in different ways: few or many blocks, of one length or of any.
+/// Files whose chunks are compressed in different ways: few or many blocks, of equal or different lengths.
 #[cfg(feature = "decompress")]
 const FILES: [&str; 5] = [
     "geometry/d3_f4_awkward.b2nd",
@@ -25,7 +25,7 @@ fn report(file: Vec<u8>) -> Report {
     Check::new(CheckDepth::ChunkData).run(&mut opened(file)).unwrap()
 }
 
-/// The start and the length of the last chunk that is compressed.
+/// The start and the length of the last compressed chunk.
 fn compressed(path: &Path) -> (usize, usize) {
     let mut frame = Frame::open(path).unwrap();
     let mut chunks = frame.chunks().unwrap();
@@ -155,7 +155,7 @@ fn a_codec_that_nobody_knows_is_damage() {
     let path = data().join("peers/many_blocks.b2nd");
     let mut file = fs::read(&path).unwrap();
     let (start, _) = compressed(&path);
-    // The codec of byte 22: 41 is the first number below those of users that no codec has.
+    // The codec is in byte 22. 41 is the first number that belongs neither to a codec nor to users.
     file[start + 2] = file[start + 2] & 0x1f | 0xc0;
     file[start + 22] = 41;
     let report = report(file);
@@ -232,7 +232,7 @@ fn a_few_bytes_that_claim_a_gigabyte_are_left_alone() {
             claims[chunk + at..chunk + at + 4].copy_from_slice(&(1_u32 << 28).to_le_bytes());
         }
     }
-    // The frame claims it too.
+    // The frame claims the same size.
     claims[30..38].copy_from_slice(&(4_u64 << 28).to_be_bytes());
     let at = claims.windows(4).position(|bytes| bytes == 400_u32.to_be_bytes()).unwrap();
     claims[58..62].copy_from_slice(&(1_u32 << 28).to_be_bytes());
@@ -245,7 +245,7 @@ fn a_few_bytes_that_claim_a_gigabyte_are_left_alone() {
     );
 }
 
-/// A frame of one chunk of one block, of which all bytes are the same.
+/// A frame with one chunk of one block, in which all bytes are the same.
 #[cfg(feature = "decompress")]
 fn of_one_byte(length: usize, byte: u8) -> Vec<u8> {
     let mut chunk = chunk_with_a_table(1);
@@ -301,7 +301,7 @@ fn a_last_block_that_is_shorter_and_every_filter_of_c_blosc2_itself_are_no_damag
     }
 }
 
-/// A writer is at work between the first look and the second.
+/// A writer is at work between the first check and the second.
 #[test]
 fn a_chunk_that_is_being_written_is_looked_at_again() {
     let folder = tempfile::tempdir().unwrap();

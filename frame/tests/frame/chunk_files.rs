@@ -22,7 +22,7 @@ fn the_chunks_of_a_sparse_frame_have_files() {
         fs::remove_file(path.join(name)).unwrap();
         let first = if there == 3 { "00000002.chunk" } else { "00000000.chunk" };
         let says = format!("only {there} of 4 chunk files are whole; for example {first} is missing");
-        // The path of the directory, or of the header file in it.
+        // A frame is checked by the path of its directory, or of the header file in it.
         for path in [&path, &path.join("chunks.b2frame")] {
             let findings = check(path).unwrap().findings;
             let [finding] = &findings[..] else { panic!("{findings:?}") };
@@ -30,12 +30,12 @@ fn the_chunks_of_a_sparse_frame_have_files() {
             assert_eq!((finding.expected(), finding.found()), (Some(4), Some(there)));
         }
     }
-    // From bytes in memory, the chunk files are unknown.
+    // For bytes in memory, the chunk files are unknown.
     let bytes = fs::read(path.join("chunks.b2frame")).unwrap();
     assert_eq!(findings(&mut opened(bytes)), []);
 }
 
-/// C-Blosc2 3.3.5 opens this frame with 35 bytes of chunks, and not with 34.
+/// C-Blosc2 3.3.5 opens this frame with 35 bytes of chunks, but not with 34.
 #[test]
 fn a_file_number_must_be_as_small_as_c_blosc2_wants_it() {
     let (_folder, path) = copy("sparse.b2nd");
@@ -120,8 +120,8 @@ fn a_chunk_file_that_is_not_whole_is_found() {
     assert!(check(&path).unwrap().findings[0].message().ends_with("00000002.chunk is missing"));
 }
 
-/// An index of a few bytes can name a million files, so a check lists the folder once at its start: files that were not
-/// in it are not looked for one by one.
+/// An index of a few bytes can name a million files, so a check lists the folder once at its start, and does not look
+/// for the missing files one by one.
 #[test]
 fn a_chunk_file_that_comes_while_the_chunks_are_checked_is_as_missing_as_before() {
     let (_folder, path) = copy("sparse.b2nd");
@@ -137,7 +137,7 @@ fn a_chunk_file_that_comes_while_the_chunks_are_checked_is_as_missing_as_before(
     assert_eq!(findings.iter().map(Finding::code).collect::<Vec<_>>(), [FindingCode::ChunkFile]);
 }
 
-/// The file is cut before it is read, or between the reads of its header and of the rest.
+/// The file is truncated before it is read, or between the reads of its header and of the rest.
 #[test]
 fn a_chunk_is_whole_or_an_error_while_its_file_is_cut_again_and_again() {
     let (_folder, path) = copy("sparse.b2nd");
@@ -242,7 +242,7 @@ fn a_compressed_index_is_read_too() {
     let says = "only 998 of 999 chunk files are whole; for example 00000100.chunk is missing";
     assert_eq!((findings[0].code(), findings[0].message()), (FindingCode::ChunkFile, says));
 
-    // An index that is damaged does no harm.
+    // A damaged index does no harm.
     let header_len = Frame::parse(&file).unwrap().header().header_len;
     let mut frame = Frame::open(&path).unwrap();
     for at in header_len..file.len() - 35 {
@@ -295,7 +295,7 @@ fn a_folder_that_is_gone_is_an_error_that_names_it() {
     assert_eq!((error.kind(), error.path()), (ErrorKind::Io, Some(&*path)), "{error}");
 }
 
-/// In a folder with search but no list permission, missing files are not reported if that needs a listing.
+/// In a folder that may be searched but not listed, missing files are not reported if that needs a listing.
 #[cfg(unix)]
 #[test]
 fn a_folder_that_may_not_be_listed_is_not_listed() {

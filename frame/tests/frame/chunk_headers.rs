@@ -1,4 +1,4 @@
-//! A check of the chunk headers finds damaged ones, and reports nothing in healthy files.
+//! A check of the chunk headers finds damaged headers, and reports nothing in undamaged files.
 
 use std::fs;
 use std::io::{self, Cursor, Read, Seek, SeekFrom};
@@ -28,7 +28,7 @@ fn chunk_findings(file: Vec<u8>) -> Vec<Finding> {
     of_chunks(opened(file)).unwrap()
 }
 
-/// A file whose chunks are compressed, and where they begin.
+/// A file with compressed chunks, and the offsets of the chunks.
 fn compressed() -> (Vec<u8>, Vec<usize>) {
     let path = data().join("geometry/d3_f4_awkward.b2nd");
     let mut frame = Frame::open(&path).unwrap();
@@ -86,7 +86,8 @@ fn a_damaged_chunk_header_is_found() {
     }
 }
 
-/// C-Blosc2 reads the length of a dictionary from the data of such a chunk. This crate reads the data, which is whole.
+/// C-Blosc2 reads the length of a dictionary from the data of such a chunk. This crate reads the data, which is
+/// undamaged.
 #[test]
 fn an_uncompressed_chunk_with_the_flag_of_a_dictionary_is_found_and_read() {
     const SAYS: &str = "is not compressed, but its header has the dictionary flag: C-Blosc2 takes the first 4 bytes of the \
@@ -132,7 +133,7 @@ fn an_uncompressed_chunk_with_the_flag_of_a_dictionary_is_found_and_read() {
     assert_eq!(finding.message(), format!("chunk 2, in 00000002.chunk, {SAYS}"));
 }
 
-/// Whatever the bytes of a chunk are, a check ends, and tells of a few chunks at most.
+/// For any bytes of a chunk, a check ends, and reports at most a few chunks.
 #[test]
 fn no_damage_does_harm() {
     let (file, starts) = compressed();
@@ -163,7 +164,7 @@ fn a_damaged_chunk_file_is_found() {
         assert_eq!((findings[0].code(), findings[0].offset()), (FindingCode::ChunkHeader, None));
         assert!(findings[0].message().contains("00000002.chunk"), "{}", findings[0]);
     }
-    // A check of the index tells of a file that is missing.
+    // The check of the index reports a missing file.
     fs::remove_file(&file).unwrap();
     let findings = Check::new(CheckDepth::ChunkHeaders).run_path(&path).unwrap().findings;
     assert_eq!(findings, check(&path).unwrap().findings);
@@ -350,7 +351,7 @@ fn chunks_of_any_length_have_as_many_bytes_as_the_frame() {
     assert_eq!((finding.expected(), finding.found()), (Some(i128::from(nbytes + 1)), Some(nbytes.into())));
 }
 
-/// Another filter is as valid as the right one, but the data is read wrong.
+/// Another filter is as valid as the right one, but gives wrong data.
 #[test]
 fn chunks_with_other_filters_than_the_frame_are_found() {
     let (file, starts) = compressed();
@@ -445,7 +446,7 @@ fn blocks_of_any_length_are_in_order() {
         if header.has_variable_blocks && header.blocksize > 1 {
             let table = usize::try_from(start).unwrap() + header.header_len;
             let (first, second) = (table..table + 4, table + 4..table + 8);
-            // The second before the first, and in the same place.
+            // The second block before the first, and both in the same place.
             let swapped = [&file[second], &file[first.clone()]].concat();
             let same = file[first].repeat(2);
             for starts in [swapped, same] {
@@ -461,7 +462,7 @@ fn blocks_of_any_length_are_in_order() {
     assert!(fell, "no chunk with several blocks");
 }
 
-// The chunk index of one of them is compressed.
+// One of these files has a compressed chunk index.
 #[cfg(feature = "decompress")]
 #[test]
 fn the_hole_that_a_deleted_chunk_leaves_is_fine_but_not_after_a_shorter_chunk() {
@@ -481,7 +482,7 @@ fn the_hole_that_a_deleted_chunk_leaves_is_fine_but_not_after_a_shorter_chunk() 
     }
 }
 
-/// The last byte of an entry is that of a special value.
+/// The last byte of the entry becomes that of a special value.
 #[test]
 fn the_bytes_of_a_chunk_whose_entry_became_zeros_are_found() {
     for chunk in 0..4 {
@@ -647,7 +648,7 @@ fn a_filter_that_nobody_knows_is_found_in_a_frame_without_an_array() {
 #[cfg(feature = "decompress")]
 #[test]
 fn a_chunk_index_that_is_damaged_in_a_later_block_is_found_once() {
-    // Zeros after the first four chunks.
+    // All chunks after the first four are zeros.
     let index = b2nd_lab::chunks_of("index_of_blocks").remove(0);
     let mut file = with_index(2000, &index);
     // Where the second block begins.
@@ -663,7 +664,7 @@ fn a_chunk_index_that_is_damaged_in_a_later_block_is_found_once() {
         assert_eq!(findings, expected);
     }
 
-    // Findings in the chunks before are still reported.
+    // Findings in earlier chunks are still reported.
     file[229 + 15] = 0x40;
     let frame = Frame::read_at(Cursor::new(file), 0).unwrap();
     let says = "chunk 1 has 1073741888 bytes, but at most 192 are left for it";
@@ -785,7 +786,7 @@ fn a_chunk_that_changes_while_it_is_checked_does_no_harm() {
         if frame.header().is_sparse() || frame.header().header_len != 165 {
             continue;
         }
-        // A shorter chunk leaves a hole after it, so that its blocks are followed.
+        // A shorter chunk leaves a hole after it, so the check reads the table of its blocks.
         let cbytes = u32::from_le_bytes(file[165 + 12..165 + 16].try_into().unwrap());
         file[165 + 12..165 + 16].copy_from_slice(&(cbytes - 1).to_le_bytes());
         let mut frame = Frame::read_at(Changing { file: Cursor::new(file), times: 0 }, 0).unwrap();

@@ -18,11 +18,11 @@ struct Values {
 
 const TYPESIZE: usize = 4;
 
-/// Where the chunk index of the file begins, and its entries.
+/// The offsets of the chunk index in the file, and of its entries.
 const INDEX: usize = 421;
 const ENTRIES: usize = INDEX + 32;
 
-/// Where the second of its four chunks begins.
+/// The offset of the second of its four chunks.
 const CHUNK: usize = 229;
 
 /// The values, or the first error.

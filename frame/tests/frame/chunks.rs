@@ -266,7 +266,7 @@ fn a_chunk_file_is_looked_for_only_beside_a_frame_that_was_opened_by_its_path() 
     assert_eq!(error.kind(), ErrorKind::InvalidInput);
     assert_eq!(error.to_string(), "the chunks of a sparse frame are only found if it was opened by its path");
 
-    // One that is missing, and one that is a directory.
+    // The file is missing, or it is a directory.
     let missing = path.join("00000000.chunk");
     fs::remove_file(&missing).unwrap();
     for is_directory in [false, true] {
@@ -371,7 +371,7 @@ fn assert_reads(chunks: &[u8], steps: &[Step]) {
     }
 }
 
-/// The bytes that are read in advance, and the largest distance from the last read for that.
+/// The number of bytes that are read in advance, and the largest distance from the last read for which they are.
 const AHEAD: usize = 1 << 15;
 const NEAR: usize = 1 << 11;
 
@@ -390,7 +390,7 @@ fn headers_near_each_other_take_one_read_and_no_byte_is_read_in_advance_twice() 
             // A little too far from the previous read; then near this one.
             (Ask::Header, third - 32, Some((third - 32, 32))),
             (Ask::Header, third, Some((third, AHEAD))),
-            // Far away, and back into the bytes that were read: nothing is read in advance up to their end.
+            // Far away, and back into the bytes that were read: up to their end, nothing more is read.
             (Ask::Header, 200_000, Some((200_000, 32))),
             (Ask::Header, third + AHEAD - 64, Some((third + AHEAD - 64, 32))),
             (Ask::Header, third + AHEAD - 32, Some((third + AHEAD - 32, 32))),

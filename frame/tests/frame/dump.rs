@@ -194,7 +194,7 @@ fn the_blocks_of_a_chunk_are_where_its_table_says() {
 #[cfg(feature = "decompress")]
 fn the_blocks_of_a_chunk_are_looked_for_in_its_own_bytes_only() {
     let rows = |file: Vec<u8>| chunk_rows(&file);
-    // The third chunk begins at byte 401 and has 152 bytes; the fourth one follows it.
+    // The third chunk begins at byte 401 and has 152 bytes. The fourth chunk follows.
     let good = fs::read(data().join("peers/hole_at_end.b2frame")).unwrap();
     assert_eq!(good[401 + 12..401 + 16], 152_i32.to_le_bytes());
     assert!(rows(good.clone()).iter().all(|row| row.fault.is_none()));
@@ -267,7 +267,7 @@ fn what_a_chunk_leaves_to_the_frame_is_what_the_frame_says() {
         rows.into_iter().find(|(offset, ..)| *offset == 248).unwrap().3
     };
     assert_eq!(flags(&file), "zstd, unsplit");
-    // The second chunk begins at byte 246. Its codec is that of the frame now.
+    // The second chunk begins at byte 246. It now has the codec of the frame.
     file[248] |= 0xe0;
     assert_eq!(flags(&file), "zstd, unsplit");
 }
@@ -301,7 +301,7 @@ fn of_many_blocks_the_first_ones_are_shown() {
     writer.write_uncompressed(0, &[0; 4000]).unwrap();
     let mut file = writer.finish().unwrap().into_inner();
     let start = u32::from_be_bytes(file[11..15].try_into().unwrap()) as usize;
-    // As if it were compressed: its 4000 bytes are the table of its 1000 blocks.
+    // The index now claims to be compressed: its 4000 bytes become the table of 1000 blocks.
     assert_eq!(file[start + 8..start + 12], 4_i32.to_le_bytes());
     file[start + 2] &= !2;
     let last_of = |blocksize: u8, more_flags: u8| {
@@ -312,7 +312,7 @@ fn of_many_blocks_the_first_ones_are_shown() {
         assert_eq!(rows[index - 2].2, "blocks");
         [&rows[index - 2].3, &rows[index - 1].2, &rows[index - 1].3].map(Clone::clone)
     };
-    // With blocks of 3 bytes, there would be 1334; with a dictionary, its length would follow the table.
+    // With blocks of 3 bytes, there would be 1334 blocks. With a dictionary, its length would follow the table.
     let early = |bytes: u32| format!("the offsets of the blocks end {bytes} bytes early");
     assert_eq!(last_of(3, 0), ["1078 more", "", &early(1336)]);
     assert_eq!(last_of(4, 1), ["744 more", "", &early(4)]);

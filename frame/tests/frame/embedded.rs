@@ -19,7 +19,7 @@ fn frames(name: &str) -> EmbeddedFrames<fs::File> {
     EmbeddedFrames::new(Frame::open(data().join(name)).unwrap()).unwrap()
 }
 
-/// A frame with four chunks of 32 MiB of zeros, and in its data frames at these byte ranges.
+/// A frame with four chunks of 32 MiB of zeros. Its list names frames at these byte ranges of the data.
 fn store(places: &[(&str, u64, u64)]) -> Frame<Cursor<Vec<u8>>> {
     let place = |&(key, offset, length)| (key, BTreeMap::from([("offset", offset), ("length", length)]));
     let map = BTreeMap::from([("embed_map", places.iter().map(place).collect::<BTreeMap<_, _>>())]);

@@ -1,6 +1,6 @@
-//! An I/O error at any call of a reader or writer is returned: it is not taken for damage, and not lost. Short
-//! reads, short writes and interruptions change no result. A file that is replaced while it is read causes no panic,
-//! and no other errors than Malformed and Changing.
+//! An I/O error at any call of a reader or writer is returned. It is neither reported as damage nor lost. Short reads,
+//! short writes and interruptions change no result. A file that is replaced while it is read causes no panic, and no
+//! other errors than Malformed and Changing.
 
 use std::fmt::Debug;
 use std::fs;
@@ -14,7 +14,7 @@ use b2nd_frame::{
 use b2nd_lab::{data, frame_of, stored_chunk};
 use b2nd_serde::{Meta, Shapes};
 
-/// A file that fails at one call, or at it and all later calls.
+/// A file that fails at one call, or at this call and all later ones.
 #[derive(Debug)]
 struct Failing {
     file: Cursor<Vec<u8>>,
@@ -115,7 +115,7 @@ fn text(result: impl Debug) -> String {
     format!("{result:?}")
 }
 
-/// Each thing that reads a frame.
+/// All operations that read a frame.
 const READS: [(&str, Action); 10] = [
     ("open", |file| Ok(text(Frame::read_at(file, 0)?.map_reader(drop)))),
     ("trailer", |file| Ok(text(Frame::read_at(file, 0)?.trailer()?))),
@@ -158,10 +158,10 @@ fn check(file: &mut dyn File, depth: CheckDepth) -> Result<String, Error> {
 
 /// Runs the operation on files that fail at the first call, the second, and so on; and on a slow file.
 fn at_each_call(name: &str, file: &[u8], action: Action, says: &str) {
-    // Without the feature `decompress`, a compressed index is refused, by all of them.
+    // Without the feature `decompress`, all operations refuse a compressed index.
     let outcome = |file: &mut dyn File| action(file).map_err(|error| error.to_string());
     let whole = outcome(&mut Cursor::new(file.to_vec()));
-    // The second one is the error of a seek to an invalid offset.
+    // The second kind is the error of a seek to an invalid offset.
     let kinds = [io::ErrorKind::TimedOut, io::ErrorKind::InvalidInput];
     let ways = |calls| kinds.into_iter().flat_map(move |kind| [(calls, kind, true), (calls, kind, false)]);
     for (calls, kind, is_lasting) in (0..).flat_map(ways) {
@@ -229,7 +229,7 @@ fn an_error_of_the_reader_comes_back_from_a_scan_and_from_a_zip_file() {
         at_each_call(name, &zip, one, "cannot read the file");
     }
 
-    // A header begins where the first look at the file ends.
+    // A header begins just before the end of the first read.
     let frame = fs::read(data().join("int32_3x5.b2nd")).unwrap();
     let file = [&vec![0; 65_536 - 100], &frame[..], &frame].concat();
     let offsets = |file: &mut dyn File| -> io::Result<Vec<u64>> {
@@ -281,7 +281,7 @@ fn an_error_of_the_writer_comes_back_from_every_call() {
     assert_eq!(slow.file.get_ref(), whole.get_ref());
     assert_eq!(findings(&mut Frame::read_at(whole.clone(), 0).unwrap()), []);
 
-    // The file then has the whole frame, if only a call after its last byte failed, or no frame.
+    // After a failure, the file has no frame, or the whole frame if only a call after its last byte failed.
     let mut frames = 0;
     for calls in 0.. {
         let mut failing = Failing::new(&[], calls);
@@ -316,7 +316,7 @@ fn a_chunk_can_be_given_again_whatever_call_has_failed() {
     let mut failures = 0;
     for calls in 0.. {
         let mut failing = Failing::new(&[], calls);
-        // If the first or last bytes cannot be written, the writer is gone, and nothing can be repeated.
+        // If the first or last bytes cannot be written, the writer is consumed, and nothing can be repeated.
         let Ok(failed) = write(&mut failing) else { continue };
         assert!(failing.file.get_ref() == whole.file.get_ref(), "call {calls}");
         failures += failed;
@@ -339,7 +339,7 @@ impl<'f> Replaced<'f> {
         Self { files, reads, position: 0 }
     }
 
-    /// The file that it is now.
+    /// The content of the file at present.
     fn file(&self) -> Cursor<&'f [u8]> {
         let [old, new] = self.files;
         let mut file = Cursor::new(if self.reads > 0 { old } else { new });

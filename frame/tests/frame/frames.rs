@@ -54,7 +54,7 @@ pub(crate) fn chunk(flags: u8, nbytes: usize, special: u8, body: &[u8]) -> Vec<u
     chunk
 }
 
-/// A compressed index of `nbytes` bytes whose blocks all are `block`.
+/// A compressed index of `nbytes` bytes, in which every block is `block`.
 pub(crate) fn in_blocks(nbytes: usize, blocksize: usize, block: &[u8]) -> Vec<u8> {
     const UNSPLIT_ZSTD: u8 = 0x95;
     let nblocks = nbytes.checked_div(blocksize).unwrap_or_default();
@@ -65,7 +65,7 @@ pub(crate) fn in_blocks(nbytes: usize, blocksize: usize, block: &[u8]) -> Vec<u8
     index
 }
 
-/// A file of the project, to be broken.
+/// A file of the project, for tests that damage it.
 pub(crate) fn file(name: &str) -> Vec<u8> {
     fs::read(data().join(name)).unwrap()
 }
@@ -115,7 +115,7 @@ pub(crate) fn with_metalayers(metalayers: &[(&str, &[u8])]) -> Vec<u8> {
     changed(header, &[(16, &frame_len.to_be_bytes())])
 }
 
-/// `int32_3x5.b2nd` with a metalayer of another content.
+/// `int32_3x5.b2nd` with a changed metalayer of the array.
 pub(crate) fn with_array(change: impl Fn(&mut Vec<u8>)) -> Vec<u8> {
     let mut content = file("int32_3x5.b2nd")[112..165].to_vec();
     change(&mut content);
@@ -130,7 +130,7 @@ fn of_second_generation(changes: &[(usize, &[u8])]) -> Vec<u8> {
 const MINUS: [u8; 4] = [0xff; 4];
 pub(crate) const MOST: [u8; 4] = i32::MAX.to_be_bytes();
 
-/// Damage that once broke C-Blosc2, and the code of its finding here.
+/// Damage that once made C-Blosc2 fail, and the code of its finding in this crate.
 #[expect(clippy::too_many_lines, reason = "one table")]
 pub(crate) fn damage() -> Vec<(&'static str, Vec<u8>, FindingCode)> {
     let rank_17 = |content: &mut Vec<u8>| {
@@ -223,7 +223,7 @@ pub(crate) fn oddities() -> Vec<(&'static str, Vec<u8>, FindingCode)> {
     let content = &file("int32_3x5.b2nd")[112..165];
     let longer = [&file("int32_3x5.b2nd")[..], b"more"].concat();
     let vlmetalayers = file("vlmetalayers.b2nd");
-    // In reverse order: the end of the trailer, two contents, their list, two index entries, the index.
+    // From the last part to the first: the end of the trailer, two contents, their list, two index entries, the index.
     let trailer = Frame::read_at(Cursor::new(&vlmetalayers), 0).unwrap().trailer().unwrap();
     let start = usize::try_from(trailer.offset()).unwrap();
     let chunk = usize::try_from(trailer.vlmetalayers()[0].offset()).unwrap();
@@ -376,7 +376,7 @@ fn with_index_of_5() -> Vec<u8> {
     changed(file, &[(index + 4, &40_u32.to_le_bytes())])
 }
 
-/// `int32_3x5.b2nd` with another offset of a chunk.
+/// `int32_3x5.b2nd` with a changed offset of a chunk.
 fn with_offset(chunk: usize, offset: i64) -> Vec<u8> {
     let file = file("int32_3x5.b2nd");
     let header = Frame::parse(&file).unwrap().header().clone();

@@ -1,4 +1,4 @@
-//! The items of real files, arranged by the geometry, equal the arrays of NumPy.
+//! The items of real files, arranged by the geometry, are equal to the arrays in NumPy.
 //!
 //! The chunks are decompressed without their shapes.
 #![cfg(feature = "decompress")]
@@ -56,7 +56,7 @@ fn arrays() -> Result<Vec<Array>, Box<dyn Error>> {
 }
 
 impl Array {
-    /// Opens a file, or the folder of a sparse frame. `items` returns the items for their number.
+    /// Opens a file, or the folder of a sparse frame. `items` returns the expected items, given their number.
     fn open(
         path: &Path,
         items: impl FnOnce(u64) -> Result<Vec<u8>, Box<dyn Error>>,
@@ -143,7 +143,7 @@ fn every_coordinate_leads_to_its_item() -> Result<(), Box<dyn Error>> {
 fn a_slice_is_put_together_from_the_chunks_it_touches() -> Result<(), Box<dyn Error>> {
     for array in arrays()? {
         let shape = array.geometry.shape();
-        // Of each dimension: all, the first, the last, the middle, none.
+        // The range of a dimension: all, the first item, the last item, the middle, or none.
         let cut = |how: u64, items: u64| match how % 5 {
             0 => 0..items,
             1 => 0..items.min(1),

@@ -64,7 +64,7 @@ fn the_zip_files_of_the_corpus_have_their_arrays_where_the_manifest_says() {
     assert_eq!(seen, 2);
 }
 
-/// A zip file with these members. Each has the compression method that its header names.
+/// A zip file with these members. The header of each member names this compression method.
 fn zip(members: &[(&str, CompressionMethod, &[u8])]) -> Vec<u8> {
     let mut bytes = Vec::new();
     let mut archive = ZipArchiveWriter::new(&mut bytes);
@@ -143,7 +143,7 @@ fn what_is_encrypted_is_closed() {
         ("secret.b2nd", CompressionMethod::STORE, &array),
         ("a.b2nd", CompressionMethod::STORE, &array),
     ]);
-    // Bit 0 of the flags, of the first entry of the directory.
+    // Bit 0 of the flags, in the first entry of the directory.
     let entry = bytes.windows(4).position(|bytes| bytes == b"PK\x01\x02").unwrap();
     bytes[entry + 8] |= 1;
     let members = zip_members(Cursor::new(bytes)).unwrap();
@@ -405,7 +405,7 @@ fn a_scan_asks_the_file_for_no_more_than_its_windows_whatever_magic_bytes_are_in
         let file = piece.repeat((1 << 20) / piece.len());
         let mut counting = Counting { file: Cursor::new(file), calls: 0 };
         assert_eq!(scan(&mut counting).count(), 0);
-        // 16 windows and the end, and for each a few headers that extend beyond it.
+        // The scan reads 16 windows and the end. In each, a few headers extend beyond it.
         assert!(counting.calls < 17 * 40, "{piece:?}: {}", counting.calls);
     }
 }

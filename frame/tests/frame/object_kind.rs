@@ -1,4 +1,4 @@
-//! The kind of a frame is the type that python-blosc2 opens it as.
+//! The kind of a frame is the type as which python-blosc2 opens it.
 
 use std::fs;
 
@@ -7,7 +7,7 @@ use b2nd_frame::{FindingCode, Frame, ObjectKind};
 use b2nd_lab::data;
 use serde_json::{Map, Value};
 
-/// The metalayers that tell a kind, in the order in which python-blosc2 looks for them.
+/// The metalayers that determine a kind, in the order in which python-blosc2 looks for them.
 const TELLING: [(&str, &[u8], ObjectKind); 15] = [
     ("proxy-source", b"\x80", ObjectKind::Proxy),
     ("b2o", b"\x82\xa4kind\xa8lazyexpr\xa7version\x01", ObjectKind::LazyExpr),

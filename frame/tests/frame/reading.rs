@@ -121,7 +121,7 @@ fn every_frame_of_the_corpus_reads_at_its_offset_in_any_reader() {
     let arrays = entries.iter().filter(|entry| {
         let mut reader = Cursor::new(&entry.file);
         entry.assert_is(&Frame::read_at(&mut reader, entry.offset).unwrap());
-        // Also in the middle of other bytes.
+        // The frame can also be in the middle of other bytes.
         let moved = [&[0xee; 777], entry.bytes()].concat();
         let frame = Frame::read_at(Cursor::new(moved), 777).unwrap();
         entry.assert_is(&frame);
@@ -240,8 +240,8 @@ fn of_a_compressed_index_only_the_block_that_is_asked_for_is_read() {
     let mut counting = Counting::new(file);
     let mut frame = Frame::read_at(&mut counting, 0).unwrap();
     assert_eq!(frame.chunks().unwrap().nth(100_000).unwrap().unwrap().number, 100_000);
-    // The header of the frame, that of the index with a value that may follow, and of one block its offset and its
-    // bytes.
+    // These reads are: the header of the frame; the header of the index, with a value that may follow; the offset of
+    // one block; the bytes of this block.
     assert_eq!(counting.reads, [512, 40, 4, 4]);
 }
 
@@ -767,7 +767,7 @@ fn a_frame_with_any_byte_changed_does_no_harm() {
         for _ in 0..5_000 {
             let mut changed = file.clone();
             for _ in 0..rng.usize(1..6) {
-                // Behind the magic, without which nothing is read.
+                // The change is after the magic, because nothing is read without the magic.
                 let &at = rng.choice(&places).unwrap();
                 changed[at.max(10)] = rng.u8(..);
             }

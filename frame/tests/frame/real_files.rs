@@ -1,4 +1,4 @@
-//! Real files: those of this project, and those of a larger corpus where one is at hand.
+//! Real files: those of this project, and those of a larger corpus if it is present.
 
 use std::fs;
 

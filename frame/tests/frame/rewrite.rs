@@ -52,7 +52,7 @@ const OBJECTS: &str = "dtypes/object.b2nd";
 
 const NO_ARRAY: &str = "the frame has no array";
 
-/// The bytes of an empty trailer at the end of a frame.
+/// The length of an empty trailer.
 fn trailer_len(generation: Generation) -> usize {
     if generation == Generation::Present { 35 } else { 30 }
 }
@@ -103,7 +103,7 @@ fn a_lost_type_size_is_mended_only_where_it_is_the_only_error() {
     assert_eq!(error.finding().map(Finding::code), Some(FindingCode::InterruptedResize), "{error}");
     assert_eq!(fs::read(&path).unwrap(), interrupted);
 
-    // A dtype that is given must have items of the true size.
+    // A given dtype must have items of the true size.
     let path = folder.write("lost.b2nd", &lost);
     let error = Rewrite::new(&path, folder.path("new.b2nd")).dtype("u1").apply();
     assert_eq!(
@@ -295,7 +295,7 @@ fn a_frame_of_the_second_generation_becomes_what_the_present_one_would_have_been
     }
 }
 
-/// Without chunks, no index of an older generation must be converted.
+/// Without chunks, there is no index of an older generation to convert.
 #[test]
 fn a_frame_of_the_second_generation_without_chunks_becomes_one_of_another_type() {
     let folder = Folder::new();
@@ -391,7 +391,7 @@ fn an_array_of_python_objects_is_not_written_again() {
         assert!(says.contains("Python objects"), "{says}");
     };
     refused(Rewrite::new(&path, &path).dtype("|O").apply().unwrap_err());
-    // The dtype of a real file is changed in place: a struct of one pointer has as many bytes.
+    // The dtype of a real file is changed in place, because a struct of one pointer has the same size.
     let objects = "[('x', '|O8')]";
     Rewrite::new(&path, &path).dtype("[('x', '<f8')]").apply().unwrap();
     let mut file = fs::read(&path).unwrap();
@@ -578,7 +578,7 @@ fn a_file_keeps_its_owner_where_that_is_allowed() {
     Rewrite::new(&path, &path).dtype("<f4").apply().unwrap();
     let metadata = fs::metadata(&path).unwrap();
     assert_eq!((metadata.uid(), metadata.gid()), (65534, 65534));
-    // A copy belongs to the user who makes it.
+    // A copy belongs to the user who made it.
     Rewrite::new(&path, folder.path("new")).apply().unwrap();
     assert_eq!(fs::metadata(folder.path("new")).unwrap().uid(), fs::metadata(folder.0.path()).unwrap().uid());
 }
@@ -666,7 +666,7 @@ fn a_frame_is_rewritten_again_while_it_is_open() {
         let [first, mut second] = dtypes.map(|dtype| Rewrite::new(&path, &path).dtype(dtype).apply());
         let mut last = dtypes[1];
         if let Some(error) = second.as_ref().err().filter(|_| cfg!(windows)) {
-            // Wine and Windows before 10 do not rename over a file that is open: then the first rewrite stays.
+            // Wine and Windows before 10 do not rename over an open file. Then the result of the first rewrite stays.
             assert_eq!((error.kind(), error.path()), (ErrorKind::Io, Some(&*header_file(&path))), "{error}");
             (second, last) = (Frame::open(&path), dtypes[0]);
         }

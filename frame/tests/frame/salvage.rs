@@ -1,4 +1,4 @@
-//! What is saved of damaged frames.
+//! The parts that a salvage saves from damaged frames.
 
 #[cfg(feature = "decompress")]
 use std::collections::BTreeMap;
@@ -56,7 +56,7 @@ fn saved(bytes: &[u8], folder: &Path) -> Result<(Vec<u8>, SalvageReport), Error>
     Ok((new, report))
 }
 
-/// What was restored, in words.
+/// The restored parts, as text.
 fn said(report: &SalvageReport) -> Vec<String> {
     report.restored.iter().map(ToString::to_string).collect()
 }
@@ -197,7 +197,7 @@ fn a_damaged_chunk_is_lost_and_every_other_is_saved() {
     }
 }
 
-/// The data of a chunk with a wrong dictionary flag is whole, so nothing is lost.
+/// The data of a chunk with a wrong dictionary flag is undamaged, so nothing is lost.
 #[test]
 fn the_flag_of_a_dictionary_is_cleared_where_the_data_is_not_compressed() {
     let folder = tempfile::tempdir().unwrap();
@@ -360,7 +360,7 @@ fn lost(report: &SalvageReport) -> Vec<u64> {
     report.lost.iter().flat_map(|range| range.first..range.first + range.count).collect()
 }
 
-/// Without an index, a chunk that is damaged must not move those after it.
+/// Without an index, a damaged chunk must not change the positions of later chunks.
 #[test]
 fn damaged_bytes_between_chunks_stand_for_the_chunks_that_are_lost_there() {
     let header = |chunk: usize| CHUNKS + chunk * CHUNK..CHUNKS + chunk * CHUNK + 32;
@@ -460,7 +460,7 @@ fn a_sparse_frame_stays_sparse_and_loses_the_chunks_without_a_file() {
     assert_eq!(Salvage::open(&path).unwrap().apply(&to).unwrap_err().kind(), ErrorKind::Exists);
 }
 
-/// The frame type, not only the name of the file, tells where the chunks are.
+/// The frame type, and not only the name of the file, shows where the chunks are.
 #[test]
 fn a_contiguous_frame_that_is_named_as_the_file_of_a_sparse_one_is_saved() {
     let folder = tempfile::tempdir().unwrap();
@@ -487,7 +487,7 @@ fn a_contiguous_frame_that_is_named_as_the_file_of_a_sparse_one_is_saved() {
         assert!(report.is_whole() && frame.header().is_sparse() && to.is_dir(), "{report:?}");
     }
 
-    // Neither does it if no chunk is in a file and the directory is given.
+    // The same is true if no chunk is in a file and the directory is given.
     let meta = Meta::new(Shapes { shape: &[4], chunkshape: &[2], blockshape: &[2] }, "<i4").unwrap();
     let mut writer = FrameBuilder::new(meta).create_sparse(folder.path().join("zeros")).unwrap();
     writer.fill_missing(SpecialValue::Zeros).unwrap();
@@ -558,7 +558,7 @@ fn what_is_no_array_with_items_of_its_own_is_refused() {
         let message = of(file).preview().unwrap_err().to_string();
         assert_eq!(message, "the frame has no array, so it cannot be salvaged", "{damage:?}");
     }
-    // Of an older generation, wherever it is damaged.
+    // A frame of an older generation, damaged at any place.
     for damage in [vec![], vec![0_usize], vec![4], vec![15, 24, 29], vec![61, 62]] {
         let mut file = second_generation(small());
         for &at in &damage {
@@ -608,7 +608,7 @@ fn a_wrong_entry_is_named_and_can_be_given_alone() {
     for (number, (file, expected)) in cases.into_iter().enumerate() {
         let error = saved(&file, folder.path()).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::ArrayUnknown);
-        // The order of the chunks is not the question.
+        // The error is the same with an assumed order.
         assert_eq!(of(file.clone()).assume_order().preview().unwrap_err().to_string(), error.to_string());
         assert!(error.to_string().contains(expected), "{error}");
         let salvage = of(file);
@@ -616,13 +616,14 @@ fn a_wrong_entry_is_named_and_can_be_given_alone() {
         let (_, report) = given.apply(folder.path().join(number.to_string())).unwrap();
         assert!(report.is_whole(), "{report:?}");
         let new = fs::read(folder.path().join(number.to_string())).unwrap();
-        // The array's metalayer and all chunks; other bytes, such as the version of the chunk index, are the writer's.
+        // The array's metalayer and all chunks are equal. Other bytes, such as the version of the chunk index, may
+        // depend on the writer.
         assert_eq!(new[CHUNKS - 53..INDEX], small()[CHUNKS - 53..INDEX], "{expected}");
     }
 }
 
-/// The array has every size in the header of a chunk but cbytes, which follows from the blocks or from the place of the
-/// next chunk.
+/// The array determines every size in a chunk header except cbytes, which follows from the blocks or from the place of
+/// the next chunk.
 #[test]
 #[cfg(feature = "decompress")]
 fn a_damaged_size_in_the_header_of_a_chunk_is_restored() {
@@ -684,7 +685,7 @@ fn a_chunk_with_flags_that_no_writer_stores_is_saved_and_reported() {
     }
 }
 
-/// Two entries with one place: at least one of them is wrong, whatever the header there can be restored to.
+/// If two entries have the same place, at least one of them is wrong, even if the header there can be restored.
 #[test]
 fn chunks_at_one_place_are_both_lost_also_if_their_header_is_damaged() {
     let mut file = small();
@@ -704,7 +705,7 @@ fn chunks_at_one_place_are_both_lost_also_if_their_header_is_damaged() {
 /// A damaged header does not make the special chunks of the array unverified.
 #[test]
 fn a_restored_chunk_casts_no_doubt_on_special_ones() {
-    // Chunk 3 has no data, and each of the others 96 bytes.
+    // Chunk 3 has no data, and each other chunk has 96 bytes.
     let mut file = array(&[0, 1, 2]);
     let start = Frame::parse(&file).unwrap().header().header_len;
     file[start + 96 + 13] = 1;
@@ -736,7 +737,7 @@ fn an_unknown_filter_becomes_that_of_the_other_chunks_and_is_reported() {
         assert_eq!(chunks.compressed(&entry).unwrap(), old);
         fs::remove_file(to).unwrap();
     }
-    // That of a user can be right.
+    // A filter of a user can be right.
     let mut other = file.clone();
     other[filters] = 200;
     let report = of(other).preview().unwrap();
@@ -753,11 +754,11 @@ fn a_header_that_is_gone_is_given() {
     let report = given.assume_order().preview().unwrap();
     assert_eq!(report.lost_count(), 0, "{report:?}");
     assert_eq!(report.frame.array().unwrap().unwrap().dtype(), Some("<i4"));
-    // Nothing is said of the length in the header that is gone.
+    // The report does not mention the length in the lost header.
     assert!(report.restored.iter().all(|restored| !restored.to_string().contains("frame_len")), "{report:?}");
 }
 
-/// For any few changed bytes, nothing panics, and every written frame has no error.
+/// If any few bytes are changed, nothing panics, and no written frame has an error.
 #[test]
 fn whatever_is_damaged_the_new_frame_has_no_error() {
     let folder = tempfile::tempdir().unwrap();

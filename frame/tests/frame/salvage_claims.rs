@@ -1,4 +1,4 @@
-//! What a salvage must not claim: a whole array, a verified chunk or a readable frame, where there is none.
+//! A salvage must not claim a whole array, a verified chunk or a readable frame where there is none.
 
 use std::fs;
 use std::io::Cursor;
@@ -38,7 +38,7 @@ fn a_shape_without_items_is_refused_where_chunks_lie() {
     }
     let meta = Meta::new(Shapes { shape: &[0], chunkshape: &[2], blockshape: &[2] }, "|u1").unwrap();
     let mut empty = FrameBuilder::new(meta).to_vec([] as [&[u8]; 0]).unwrap();
-    // nbytes, of which nothing else in the file knows.
+    // nbytes, which nothing else in the file confirms.
     empty[37] = 7;
     assert_eq!(of(empty).preview().unwrap().counts.total(), 0);
 }
@@ -115,7 +115,7 @@ fn an_uncompressed_chunk_is_unverified_where_other_bytes_are_damaged() {
     assert_eq!((report.lost_count(), report.unverified_count()), (0, 4), "{report:?}");
     let why = "damage to uncompressed data leaves no trace, and other bytes of the file are damaged";
     assert_eq!(report.unverified[0].why, why);
-    // A chunk that is lost, and one with a restored header.
+    // One lost chunk, and one chunk with a restored header.
     for (at, unverified) in [(2, 3), (12, 4)] {
         let mut file = whole.clone();
         file[165 + 64 + at] = 0x15;
@@ -128,7 +128,7 @@ fn an_uncompressed_chunk_is_unverified_where_other_bytes_are_damaged() {
     }
 }
 
-/// `ndmean` is a filter that this crate undoes, but not on these bytes.
+/// This crate can undo the filter `ndmean`, but not on these bytes.
 #[test]
 #[cfg(feature = "decompress")]
 fn a_filter_that_makes_a_chunk_unreadable_is_restored_or_costs_the_chunk() {
@@ -178,7 +178,7 @@ fn a_filter_that_makes_a_chunk_unreadable_is_restored_or_costs_the_chunk() {
 }
 
 /// A shape in the same grid of chunks, a chunk shape of the same blocks and another dtype contradict nothing. So a
-/// salvage that gives another array must not look as if it had mended the file.
+/// salvage that returns another array must not look like a successful repair.
 #[test]
 fn no_changed_byte_of_a_header_gives_another_array_that_looks_mended() {
     let old = small();

@@ -46,7 +46,7 @@ fn cut(items: &[u8], whole: &[Range<u64>], slice: &[(Range<u64>, u64)], typesize
         .collect()
 }
 
-/// The items of a plan that is given its ranges of the file.
+/// The items of a slice, read by a plan from the ranges of a file.
 fn followed(mut plan: SlicePlan, path: &Path) -> Vec<u8> {
     let mut waves = 0;
     while !plan.ranges().is_empty() {
@@ -225,7 +225,7 @@ fn agrees(path: &Path, file: &[u8], at: usize, change: u8, counts: &mut [usize; 
         return;
     }
     let read = frame.slice(&ranges).read();
-    // The data of a block that has nothing but padding may be damaged.
+    // The data of a block that has only padding may be damaged.
     let report = Check::new(CheckDepth::ChunkHeaders).run(&mut frame).unwrap();
     let objection = report.findings.iter().find(|finding| {
         // Two chunks may share bytes, and the bytes after a last block are not read.
@@ -359,7 +359,7 @@ fn a_row_that_does_not_fit_is_named_and_is_the_last() {
     assert!(rows.len() == 2501 && rows[..2500].iter().all(|row| matches!(row, Ok((1,)))));
 }
 
-/// The filters of plugins that are undone move whole bytes, so wrong items would look like damage.
+/// The supported plugin filters move whole bytes, so wrong items would look like damage.
 #[test]
 fn what_the_filters_of_plugins_changed_is_read() {
     for (name, item) in [("bytedelta", 1), ("int_trunc", 1 << 16)] {

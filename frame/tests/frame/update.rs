@@ -10,7 +10,7 @@ use b2nd_frame::{ArrayUpdate, Check, CheckDepth, Codec, ErrorKind, Frame, FrameB
 use b2nd_serde::{Meta, Shapes};
 use fastrand::Rng;
 
-/// What the file should hold.
+/// The expected content of the file.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Model {
     shape: Vec<i64>,
@@ -63,7 +63,7 @@ impl Model {
             layers.map(|layer| (layer.name().to_owned(), layer.decode::<u32>().unwrap())).collect();
         assert_eq!(layers, self.vlmetalayers, "{what}");
         let findings = Check::new(CheckDepth::ChunkData).run_path(path).unwrap().findings;
-        // Zeros are not stored, so they look as if nobody had written them.
+        // Zeros are not stored, so they look like chunks that were never written.
         let is_other = |code: &&str| !["no-data", "never-written"].contains(code);
         let findings: Vec<_> =
             findings.iter().map(|finding| finding.code().name()).filter(is_other).collect();
@@ -116,7 +116,7 @@ fn change(rng: &mut Rng, update: &mut ArrayUpdate, model: &mut Model) {
             let mut region = ranges(&model.shape);
             region[axis] = region[axis].end..region[axis].end + rng.u64(0..4);
             let items = random_items(rng, indices(&region).len());
-            // No item tells how many indices there are.
+            // Without items, the number of indices is not known.
             if !items.is_empty() {
                 update.append(axis, &bytes(&items)).unwrap();
                 let mut shape = model.shape.clone();
@@ -183,7 +183,7 @@ fn numbers(path: &Path) -> Model {
     model
 }
 
-/// The writes of a commit come in this order: what is behind the frame, the header, the marks of holes.
+/// The writes of a commit come in this order: the bytes behind the frame, the header, the marks of holes.
 #[test]
 fn a_commit_that_ends_at_any_write_leaves_the_old_array_or_the_new_one() {
     let folder = tempfile::tempdir().unwrap();
@@ -205,7 +205,7 @@ fn a_commit_that_ends_at_any_write_leaves_the_old_array_or_the_new_one() {
     let header_len = Frame::parse(&before).unwrap().header().header_len;
     assert!(after.len() > before.len(), "in place");
 
-    // Behind the frame: the old array, and the next commit begins where it ends.
+    // First, bytes behind the frame: the file holds the old array, and the next commit begins at its end.
     for len in before.len() + 1..=after.len() {
         fs::write(&cut, [&before, &after[before.len()..len]].concat()).unwrap();
         let items = Frame::open(&cut).unwrap().slice(&ranges(&[20])).read_rows::<u16>().unwrap();
@@ -217,14 +217,14 @@ fn a_commit_that_ends_at_any_write_leaves_the_old_array_or_the_new_one() {
         shorter.resize(&[19]);
         shorter.is_in(&cut, &format!("{len} bytes"));
     }
-    // Bytes of somebody else behind the frame stay.
+    // Bytes of another program behind the frame stay.
     let more = [&before[..], b"more"].concat();
     fs::write(&cut, &more).unwrap();
     let mut update = ArrayUpdate::open(&cut).unwrap();
     update.resize(&[19]).unwrap();
     assert_eq!(update.flush().unwrap_err().kind(), ErrorKind::Unsupported);
     assert_eq!(fs::read(&cut).unwrap(), more);
-    // The new header, and some of the marks.
+    // Then the new header, and some of the marks.
     let marks: Vec<usize> = (header_len..before.len()).filter(|&at| before[at] != after[at]).collect();
     for count in 0..=marks.len() {
         let mut file = after.clone();
@@ -256,7 +256,7 @@ fn many_commits_of_a_row_leave_a_file_of_bounded_length() {
     let items = frame.slice(&[0..u64::from(count), 0..1]).read_rows::<u16>().unwrap();
     assert!(items.into_iter().eq(0..count));
     let cbytes: u64 = b2nd_chunks(&mut frame);
-    // The chunks, as many bytes of holes or 64 KiB, and the last commit.
+    // The chunks, the same number of bytes as holes or 64 KiB, and the last commit.
     let most = cbytes + cbytes.max(1 << 16) + 16 * u64::from(count) + 4096;
     assert!(longest <= most, "{longest} bytes, {cbytes} of chunks");
     println!("{count} commits: at most {longest} bytes, {cbytes} of chunks");
@@ -342,7 +342,7 @@ fn what_cannot_be_changed_says_why_and_stays() {
         assert_eq!(error.kind(), ErrorKind::Unsupported, "{error}");
         assert!(error.to_string().starts_with(says), "{error}");
     };
-    unsupported("uint16_6x8.caterva", "layout caterva of an old version is not changed");
+    unsupported("uint16_6x8.caterva", "layout caterva of an old version cannot be changed");
     let shapes = Shapes { shape: &[4], chunkshape: &[4], blockshape: &[2] };
     let zfp = folder.path().join("zfp.b2nd");
     let builder = FrameBuilder::new(Meta::new(shapes, "<f4").unwrap()).codec(Codec::ZFP_PREC);

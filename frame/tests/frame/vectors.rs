@@ -154,12 +154,12 @@ fn file(name: &str) -> Vec<u8> {
     fs::read(data().join(name)).unwrap()
 }
 
-/// Writes how long the frame is into its header.
+/// Writes the length of a frame into its header.
 fn with_length(bytes: &[u8]) -> Vec<u8> {
     with(bytes, 16, &(bytes.len() as u64).to_be_bytes())
 }
 
-/// A frame without chunks, with an array of no items in layout b2nd.
+/// A frame without chunks, with an array without items in layout b2nd.
 fn small() -> Vec<u8> {
     file("empty.b2nd")
 }

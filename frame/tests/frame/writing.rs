@@ -1,4 +1,4 @@
-//! Writing new frames whose chunks are ready.
+//! Writing new frames from finished chunks.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -270,7 +270,7 @@ fn all_ways_to_write_give_the_same_bytes() {
     assert!(bytes[100 + file.len()..].iter().all(|&byte| byte == 0xaa) && bytes.len() == 2000);
 }
 
-/// The header of a chunk of the worked example that is not compressed.
+/// The header of an uncompressed chunk of the worked example.
 fn file_chunk_header() -> [u8; 32] {
     let mut header = [0; 32];
     header[..16].copy_from_slice(b"\x05\x01\x07\x04\x20\0\0\0\x08\0\0\0\x40\0\0\0");
@@ -367,7 +367,7 @@ fn a_compressors_chunk_of_one_special_value_becomes_an_entry_of_the_index() {
     }
 }
 
-/// An array of many stored chunks, and where they begin.
+/// An array of many stored chunks, and the offsets of the chunks.
 fn many_chunks(chunks: i64) -> (Vec<u8>, Vec<usize>) {
     let builder = FrameBuilder::new(meta(&[8 * chunks], &[8], &[8], "|u1"));
     let mut writer = builder.write_to(Cursor::new(Vec::new())).unwrap();
@@ -430,7 +430,7 @@ fn an_index_of_one_offset_is_not_a_repeated_value() {
     let mut writer = FrameBuilder::new(meta(&[], &[], &[], "<f8")).write_to(Cursor::new(Vec::new())).unwrap();
     writer.write_uncompressed(0, &3.5_f64.to_le_bytes()).unwrap();
     let file = writer.finish().unwrap().into_inner();
-    // The index without its filters, which C-Blosc2 names although they are not used.
+    // The index without its filters. C-Blosc2 names filters there although they are not used.
     let index = |file: &[u8]| {
         let index = &file[file.len() - 40 - 35..][..40];
         (index[..16].to_vec(), index[24..].to_vec())
@@ -450,7 +450,7 @@ fn an_index_of_one_special_value_takes_40_bytes() {
         let file = writer.finish().unwrap().into_inner();
         let header_len = Frame::parse(&file).unwrap().header().header_len;
         assert_eq!(file.len(), header_len + 40 + 35);
-        // As `blosc2.zeros` writes it.
+        // The expected bytes are those that `blosc2.zeros` writes.
         let index = &file[header_len..][..40];
         let expected = [
             &[5, 1, 5, 8, 0, 0, 0, 0x40, 0, 0x40, 0, 0, 40, 0, 0, 0][..],
