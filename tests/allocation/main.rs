@@ -43,7 +43,7 @@ fn a_borrowing_type_allocates_nothing_and_to_vec_once() {
     let mut buffer = [0; 64];
     assert_eq!(peak(|| assert!(from_slice::<Borrowing>(&bytes).is_ok())), 0);
     assert_eq!(peak(|| assert!(to_slice(&value, &mut buffer).is_ok())), 0);
-    // 53 bytes with a dtype of 3, for which 16 bytes are reserved.
+    // The metalayer has 53 bytes. Its dtype has 3 bytes, but 16 are reserved for it.
     let to_vec = measure(|| drop(to_vec(&value).unwrap()));
     assert_eq!((to_vec.count_total, to_vec.bytes_total), (1, 53 - 3 + 16));
 
@@ -58,7 +58,7 @@ fn each_vector_is_allocated_once_as_long_as_it_is() {
         let read = measure(|| drop(from_slice::<Seven>(&bytes).unwrap()));
         let dimensions = u64::from(ndim) * (8 + 4 + 4);
         assert_eq!((read.count_total, read.bytes_total), (4, dimensions + 3), "{ndim}");
-        // A `Meta` has one room for all dimensions of all shapes.
+        // A `Meta` has one allocation for all dimensions of all shapes.
         let read = measure(|| drop(from_slice::<Meta>(&bytes).unwrap()));
         let most = if ndim > 4 { (1, 16 * (8 + 4 + 4)) } else { (0, 0) };
         assert_eq!((read.count_total, read.bytes_total), most, "{ndim}");

@@ -86,7 +86,7 @@ pub fn unhex(hex: &str) -> Vec<u8> {
 }
 
 /// Whether this is the published package, which does not contain this file or folder of the repository. The test then
-/// ends early, and its name is written directly to stderr, because libtest hides the output of a test that passes.
+/// ends early. Its name is written directly to stderr, because libtest hides the output of a passing test.
 pub fn is_left_out(path: &str) -> bool {
     // Cargo adds this file to every package; the repository does not have it.
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
@@ -101,12 +101,12 @@ pub fn is_left_out(path: &str) -> bool {
     is_left_out
 }
 
-/// Reads the elements of a sequence itself.
+/// A type that reads the elements of a sequence itself.
 pub trait FromSeq: Sized {
     fn from_seq<'de, A: SeqAccess<'de>>(seq: A) -> Result<Self, A::Error>;
 }
 
-/// A type that is read by its [`FromSeq`].
+/// Deserializes a `T` with [`FromSeq`].
 #[derive(Debug)]
 pub struct BySeq<T>(pub T);
 
@@ -140,8 +140,8 @@ impl<I: Iterator<Item: serde::Serialize> + Clone> serde::Serialize for Unsized<I
     }
 }
 
-/// Formats a value into buffers of every length that is too short. Each time the writer's error is returned, after all
-/// the text that fits.
+/// Formats a value into buffers of every length that is too short. Each time, all text that fits is written, and the
+/// writer's error is returned.
 #[track_caller]
 pub fn shows_as_much_as_fits(shown: &dyn fmt::Display) {
     struct Room(String, usize);

@@ -59,8 +59,8 @@ fn is_aligned(dtype: &Dtype) -> bool {
     }
 }
 
-/// Counts of dtypes. All parts of each are compared, and it is printed as NumPy prints it, except where NumPy prints
-/// another dtype. NumPy and this crate both reject the rest.
+/// Counts of dtypes. All parts of each dtype are compared. So is its printed form, except where NumPy prints another
+/// dtype. NumPy and this crate both reject the rest.
 #[derive(Debug, Default)]
 struct Counts {
     equal: usize,

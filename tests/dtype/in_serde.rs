@@ -1,4 +1,4 @@
-//! In serde a dtype is a string, so it can be the dtype of a user's struct.
+//! In serde a dtype is a string, so it can be a field of a user's struct.
 
 use std::collections::HashSet;
 

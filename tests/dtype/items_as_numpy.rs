@@ -1,4 +1,4 @@
-//! An item has the values that NumPy reads, and is written with the bytes of NumPy.
+//! An item is read as the values that NumPy reads, and written as the bytes that NumPy writes.
 //!
 //! `data/dtypes/items.py` recorded NumPy's answers. `B2ND_ITEMS` may name a larger file made by the same script.
 
@@ -183,7 +183,7 @@ fn noted_array(base: &Dtype, rank: usize, value: &Value) -> Json {
     }
 }
 
-/// The fields of some struct share bytes, so the order of writing matters.
+/// Whether the fields of any struct share bytes, so that the order of writing matters.
 fn overlaps(dtype: &Dtype) -> bool {
     match dtype.kind() {
         Kind::Subarray(subarray) => overlaps(subarray.base()),
@@ -201,7 +201,7 @@ fn overlaps(dtype: &Dtype) -> bool {
     }
 }
 
-/// The numbers of items that were read, written, and unreadable for NumPy and this crate.
+/// The numbers of items that were read, that were written, and that neither NumPy nor this crate can read.
 #[derive(Debug, Default)]
 struct Counts {
     read: usize,

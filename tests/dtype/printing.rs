@@ -26,7 +26,7 @@ fn an_escape_is_the_character_that_it_is_in_python() -> Result<(), Error> {
         let dtype: Dtype = format!("[('a{escape}', '<i4')]").parse()?;
         let name = format!("a{character}");
         assert_eq!(dtype.field(&name).map(Field::name), Some(&*name), "{escape}");
-        // NumPy prints it as Python does, whose version of Unicode may escape other characters.
+        // NumPy prints the text as Python does, and Python's version of Unicode may escape other characters.
         assert_eq!(dtype.to_string().parse::<Dtype>()?, dtype, "{escape}");
     }
     Ok(())
@@ -46,7 +46,7 @@ fn a_field_is_found_by_its_name_or_title() -> Result<(), Error> {
     Ok(())
 }
 
-/// NumPy takes the number after a type without a size as its size; 0 leaves the type unsized.
+/// If a type has no size, NumPy takes the number after it as the size. A 0 leaves the type without a size.
 #[test]
 fn a_type_without_a_size_stays_so_with_a_number_of_0() -> Result<(), Error> {
     for (text, shown) in [("('S', 0)", "|S0"), ("('>U', 0)", ">U0"), ("('V', 0)", "|V0"), ("('S', 3)", "|S3")]

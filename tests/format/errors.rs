@@ -321,7 +321,7 @@ fn a_value_that_does_not_fit_is_named_with_its_range() {
     crate::common::snapshot("errors_writing", &lines);
 }
 
-/// A sequence whose length differs from the number of entries that it gives.
+/// A sequence that claims another length than its number of elements.
 struct Liar {
     says: usize,
     gives: usize,
@@ -367,7 +367,7 @@ impl serde::Serialize for Fickle {
 
 #[test]
 fn a_value_that_changes_while_it_is_written_is_refused_or_written_as_it_was() {
-    // One more dimension is 19 more bytes.
+    // One more dimension takes 19 more bytes.
     let dtypes = [0, 3, 16, 17, 17 + 19, 36, 36 + 19, 700, 700 + 19, 700 + 2 * 19];
     let forms: Vec<_> = (0..3).flat_map(|ndim| dtypes.map(|length| (ndim, length))).collect();
     let mut refused = 0;

@@ -186,8 +186,8 @@ fn aliases_are_no_entries() {
 
 #[test]
 fn fields_that_cannot_be_told_apart_are_refused_rather_than_shifted() {
-    // `dims` or `size` may be the shape, so it is unknown which field is the dtype format that the layout does not
-    // have.
+    // Either `dims` or `size` may be the shape, so nothing shows which field is the dtype format, which this layout
+    // omits.
     #[derive(Debug, Deserialize)]
     #[allow(dead_code, reason = "reading fails")]
     struct Unplaced {
@@ -216,7 +216,7 @@ fn fields_that_cannot_be_told_apart_are_refused_rather_than_shifted() {
 
 #[test]
 fn a_value_that_is_asked_for_without_its_key_is_refused() {
-    /// Takes a value without its key, then all others, and one too many.
+    /// Reads a value without its key, then all other entries, and one more than exist.
     #[derive(Debug)]
     struct Greedy;
     impl<'de> serde::Deserialize<'de> for Greedy {
@@ -349,9 +349,9 @@ fn a_type_that_displays_itself_is_a_dtype() {
 
     let with_nul = to_vec(&(0, 0, [0; 0], [0; 0], [0; 0], 0, Kind { order: '\0', size: 4 })).unwrap_err();
     assert_eq!(with_nul.to_string(), "dtype must not contain a NUL, but has one at its byte 0");
-    // Not a literal, which the compiler would merge with the rest into one piece.
+    // Not a literal, because the compiler would merge a literal with the rest into one piece.
     let (size, end) = (16, String::from("8\0"));
-    // One statement, because Rust before 1.89 does not keep such arguments any longer.
+    // One statement, because Rust before 1.89 drops the arguments at the end of the statement.
     let in_a_later_piece =
         to_vec(&(0, 0, [0; 0], [0; 0], [0; 0], 0, format_args!("<i{size}{end}"))).unwrap_err();
     assert_eq!(in_a_later_piece.to_string(), "dtype must not contain a NUL, but has one at its byte 5");

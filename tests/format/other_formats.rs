@@ -29,7 +29,7 @@ fn formats<T: Writable + DeserializeOwned>() -> [RoundTrip<T>; 10] {
             rmp_serde::from_slice(&rmp_serde::to_vec_named(value).unwrap()).unwrap()
         }),
         ("postcard", |value| postcard::from_bytes(&postcard::to_allocvec(value).unwrap()).unwrap()),
-        // It has no markers, so a field must be read with the width in which it was written.
+        // BCS has no markers, so a field must be read with the width with which it was written.
         ("BCS", |value| bcs::from_bytes(&bcs::to_bytes(value).unwrap()).unwrap()),
         ("CBOR", |value| {
             let mut bytes = Vec::new();
@@ -80,7 +80,7 @@ fn a_format_with_names_shows_those_of_the_format() {
     );
 }
 
-/// A struct of a user that has the name of ours, and entries of its own types.
+/// A user's struct that is also named `Meta`, with other types for the entries.
 mod user {
     use super::{Deserialize, Serialize};
 

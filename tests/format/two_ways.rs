@@ -56,7 +56,7 @@ fn a_type_that_asks_for_an_unsigned_integer_gets_one_in_every_layout() {
     }
 }
 
-/// A tuple of the wrong length that wraps the error in a text of its own.
+/// A tuple of the wrong length, which wraps the error in another text.
 #[derive(Debug)]
 struct Wrapping;
 
@@ -77,7 +77,7 @@ fn an_error_that_a_type_wraps_says_why_the_type_does_not_fit() {
     assert!(fast.ends_with(&general), "{fast}, and: {general}");
 }
 
-/// Asks for as many entries as there are, and then refuses them.
+/// Reads all entries, and then rejects them.
 struct ToTheEnd;
 
 impl<'de> Visitor<'de> for ToTheEnd {

@@ -1,4 +1,4 @@
-//! Every Rust type with the entries in order can be written and read: the position decides, not the type.
+//! Every Rust type with the entries in order can be written and read, because the position decides, not the type.
 
 #![cfg(feature = "alloc")]
 
@@ -16,7 +16,7 @@ use serde::ser::Serialize as Writable;
 use serde_bytes::{ByteBuf, Bytes};
 use serde_derive::{Deserialize, Serialize};
 
-/// Checks that a value is written as the worked example, and reads back equal.
+/// Checks that a value is written as the worked example, and is equal when read back.
 fn both_ways<T: Writable + DeserializeOwned + PartialEq + Debug>(value: &T) {
     let bytes = to_vec(&seven()).unwrap();
     assert_eq!(to_vec(value).unwrap(), bytes);
@@ -454,7 +454,7 @@ fn an_error_that_the_type_passes_over_while_reading_remains_one() {
     assert!(from_slice::<Entries<Lenient<[u64; 3]>>>(&bytes).unwrap().2.0.is_none());
     assert!(from_slice::<Entries<BySeq<Stubborn>>>(&bytes).is_ok());
     assert!(from_slice::<BySeq<Stubborn>>(&bytes).is_ok());
-    // It cannot ignore an error in the bytes.
+    // The type cannot ignore an error in the bytes.
     for at in [1, 2, 3, 4, 13, 22, 33, 44, 45] {
         let mut bytes = bytes.clone();
         bytes[at] = 0xc1;

@@ -1,4 +1,4 @@
-//! Without an allocator everything works, as `worked_example` shows, except the text of errors that types raise.
+//! Without an allocator, everything works (see `worked_example`) except the texts of errors that types raise.
 
 #![cfg(not(feature = "alloc"))]
 

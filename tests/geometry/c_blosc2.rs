@@ -7,8 +7,8 @@ use b2nd_serde::{Geometry, Shapes};
 use serde_derive::Deserialize;
 
 /// Shapes that C-Blosc2 rejects and this crate accepts. C-Blosc2 multiplies from the first dimension on, and overflows
-/// before it meets the zero. In the draft specification a product with a zero is 0 in any order, and C-Blosc2 opens the
-/// same shapes with the zero in front.
+/// before it reaches the zero. In the draft specification a product with a zero is 0 in any order, and C-Blosc2 opens
+/// the same shapes with the zero in front.
 fn overflows_before_a_zero(shape: &[i64], chunkshape: &[i32], blockshape: &[i32]) -> bool {
     let wide = |vector: &[i32]| vector.iter().copied().map(i128::from).collect::<Vec<_>>();
     let (chunkshape, blockshape) = (wide(chunkshape), wide(blockshape));
@@ -156,7 +156,7 @@ fn a_geometry_is_what_c_blosc2_opens_in_the_corpus() {
     }
 }
 
-/// The same from the bytes of a metalayer. The format accepts fewer of them than C-Blosc2.
+/// The same test from the bytes of a metalayer. The format accepts fewer metalayers than C-Blosc2.
 #[cfg(feature = "alloc")]
 #[test]
 fn a_metalayer_has_a_geometry_where_c_blosc2_opens_it_in_the_corpus() {

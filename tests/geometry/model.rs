@@ -37,7 +37,7 @@ fn repeats(items: i64, part: i32) -> i64 {
     count
 }
 
-/// Lays out an array: the chunks in order, in each the blocks, in each the items.
+/// Lays out an array: the chunks in order, the blocks in each chunk, and the items in each block.
 fn lay_out((shape, chunkshape, blockshape): &Vectors) -> Places {
     let grid: Vec<_> = shape.iter().zip(chunkshape).map(|(&s, &c)| repeats(s, c)).collect();
     let blocks: Vec<_> = chunkshape.iter().zip(blockshape).map(|(&c, &b)| repeats(c.into(), b)).collect();
@@ -207,7 +207,8 @@ proptest! {
                     prop_assert_eq!(run.source(3), Some(source.start * 3..source.end * 3));
                     prop_assert_eq!(run.nitems(), number(source.len()));
                     in_runs += run.nitems();
-                    // No run continues the one before it both in the chunk and in the slice; they would be one run.
+                    // No run continues the previous run both in the chunk and in the slice. Otherwise they would be one
+                    // run.
                     prop_assert_ne!(ends, Some((source.start, target.start)));
                     ends = Some((source.end, target.end));
                     prop_assert_eq!(numbers.get(run.start().as_ref()), Some(&target.start));

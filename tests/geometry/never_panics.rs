@@ -126,7 +126,7 @@ fn some<I: Iterator + Clone>(walk: &I, questions: &[u64]) -> Vec<I::Item> {
     assert_eq!(items.len(), count.min(SOME) + count.min(1));
     for &question in questions.iter().take(SOME) {
         let far = usize::try_from(question).unwrap_or(usize::MAX);
-        // A walk longer than `usize::MAX` has that count, and continues after that many items.
+        // A walk longer than `usize::MAX` reports `usize::MAX` as its count, and continues after that many items.
         assert_eq!(walk.clone().nth(far).is_some(), far < count || count == usize::MAX);
         items.extend(far.checked_rem(count).and_then(|far| walk.clone().nth(far)));
     }

@@ -19,7 +19,7 @@ const ACCEPTED: &[(Vectors, u64)] = &[
     ((&[4], &[8], &[2]), 1),
     ((&[8], &[4], &[6]), 2),
     ((&[1], &[CHUNK_MAX], &[CHUNK_MAX]), 1),
-    // An array without items, with chunks of some items or of none.
+    // An array without items, with or without items in its chunks.
     ((&[0], &[5], &[2]), 0),
     ((&[0], &[0], &[0]), 0),
     ((&[0], &[0], &[1]), 0),
@@ -34,7 +34,7 @@ const ACCEPTED: &[(Vectors, u64)] = &[
     ((&[CHUNK_MAX as i64], &[CHUNK_MAX], &[1]), 1),
     ((&[CHUNK_MAX as i64], &[CHUNK_MAX], &[(1 << 30) + 1]), 1),
     ((&[2, 2], &[CHUNK_MAX, 1], &[1, CHUNK_MAX]), 2),
-    // With a zero no other factor matters, before it or after it.
+    // If one factor is zero, no other factor matters, before it or after it.
     ((&[0, TERA, TERA], &[1, 1, 1], &[1, 1, 1]), 0),
     ((&[TERA, TERA, 0], &[1, 1, 1], &[1, 1, 1]), 0),
     ((&[0, 0, 0], &[65536, 65536, 0], &[1, 1, 0]), 0),

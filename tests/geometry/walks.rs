@@ -1,4 +1,4 @@
-//! A walk of any length counts, skips and ends at once, with the same result as step by step.
+//! A walk of any length counts, skips and ends in constant time, with the same result as step by step.
 
 use std::fmt::Debug;
 
@@ -100,7 +100,7 @@ fn a_walk_over_two_to_the_62_chunks_counts_skips_and_ends_at_once() -> Result<()
 
 #[test]
 fn blocks_and_runs_know_their_number() -> Result<(), Error> {
-    // The most items of a chunk.
+    // The maximum number of items in a chunk.
     let geometry =
         Geometry::new(Shapes { shape: &[i32::MAX.into()], chunkshape: &[i32::MAX], blockshape: &[1] })?;
     let chunk = geometry.chunk(0).expect("a chunk");

@@ -1,13 +1,13 @@
-"""Holds a reader against the conformance vectors.
+"""Compares a reader with the conformance vectors.
 
     check.py COMMAND...             metalayers; for example: check.py b2nd decode --json --lines
     check.py --frames COMMAND...    frames; for example: check.py --frames b2nd check --json --files-from -
     check.py --chunks COMMAND...    chunks; for example: check.py --chunks b2nd check --json --chunks --files-from -
 
 The command gets each metalayer as a line of hexadecimal digits, or the path of each frame as a line. It answers each
-line with one: a JSON object, which has an `error`, or one of `findings` of severity `error`, if it refuses the bytes.
-Otherwise it has the values under the names of the vectors or of `b2nd`. Of a frame, these are those of its array; the
-header's are compared if they are there.
+line with one line: a JSON object. If the command refuses the bytes, the object has an `error`, or one of its `findings`
+has severity `error`. Otherwise it has the values, under the names of the vectors or of `b2nd`. For a frame, these are
+the values of its array; values of the header are compared if they are present.
 """
 
 import json

@@ -24,10 +24,10 @@ struct Values {
     dtype_format: Option<u8>,
     #[serde(skip_serializing_if = "Option::is_none")]
     dtype: Option<String>,
-    /// The chunks along each dimension, if the numbers are a geometry.
+    /// The number of chunks along each dimension, if the numbers are a valid geometry.
     #[serde(skip_serializing_if = "Option::is_none")]
     grid: Option<Vec<u64>>,
-    /// Why they are not.
+    /// Why the numbers are not a valid geometry.
     #[serde(skip_serializing_if = "Option::is_none")]
     no_array: Option<NoArray>,
 }
@@ -81,7 +81,7 @@ fn refusal(error: &Error) -> Refusal {
     }
 }
 
-/// If there are only bytes too many, the values of the metalayer before them, and the error.
+/// The values, or the error. Both if other bytes follow the metalayer.
 fn reading(bytes: &[u8]) -> (Option<Values>, Option<Refusal>) {
     let first = take_from_slice::<Meta>(bytes).ok();
     (first.map(|(meta, _)| values(&meta)), from_slice::<Meta>(bytes).err().as_ref().map(refusal))
@@ -118,7 +118,7 @@ fn with_dtype(dtype: &[u8]) -> Vec<u8> {
 fn layouts_and_ranks(list: &mut List) {
     for &layout in Layout::ALL {
         for ndim in 0..=16 {
-            // The numbers of each dimension fit each other.
+            // The numbers of each dimension are consistent.
             let shape: Vec<i64> = (0..ndim.into()).map(|i| 2 + i % 3).collect();
             let chunkshape: Vec<i32> = (0..ndim).map(|i| 1 + i % 3).collect();
             let blockshape: Vec<i32> = (0..ndim).map(|i| 1 + i % 2).collect();
@@ -137,7 +137,7 @@ fn layouts_and_ranks(list: &mut List) {
     list.good("a number for each byte, rank 3", &to_vec(&meta_of_rank(3, "<i4")).unwrap());
 }
 
-/// The bytes of the worked example with only one valid value, each with an invalid one instead.
+/// Takes the bytes of the worked example that have only one valid value, and replaces each with invalid ones.
 fn markers(list: &mut List) {
     let bytes = example(Layout::B2nd);
     let vector = [0x90, 0x91, 0x93, 0x9f, 0xa0, 0xa2, 0xdc, 0xdd, 0x82, 0xc0, 0x02];
@@ -262,7 +262,7 @@ fn ranks_and_counts(list: &mut List) {
     }
 }
 
-/// Metalayers that can be read, with numbers that may or may not be a valid array.
+/// Readable metalayers, whose numbers may or may not describe a valid array.
 fn numbers(list: &mut List) {
     let mut add = |name: &str, shape: &[i64], chunkshape: &[i32], blockshape: &[i32]| {
         let shapes = Shapes { shape, chunkshape, blockshape };

@@ -147,7 +147,7 @@ impl fmt::Display for Restored {
             }
             Self::Number { name, numbers: [old, new] } => write!(f, "{name} was {old}, and is {new}"),
             Self::Compression => {
-                f.write_str("the codec and the filters of new chunks: those of python-blosc2")
+                f.write_str("the codec and the filters of new chunks, now the defaults of python-blosc2")
             }
             Self::Array(given) => write!(f, "the array's metalayer, as given: {given}"),
             Self::ArrayName => write!(f, "the name {ARRAY_NAME} of the array's metalayer"),
@@ -177,7 +177,7 @@ impl fmt::Display for AssumedOrder {
                 "{found} of {nchunks} were found, and {missing} are missing before the last one found"
             );
         }
-        write!(f, "the {} in the file come first of {nchunks}", counted(found, "chunk"))?;
+        write!(f, "the file has {}, taken as the first of {nchunks}", counted(found, "chunk"))?;
         match found.checked_sub(nchunks) {
             Some(more @ 1..) => write!(f, "; the last {more} are left out"),
             _ => Ok(()),

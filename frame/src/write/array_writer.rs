@@ -117,7 +117,7 @@ impl<W: Write + Seek> FrameWriter<W> {
         let meta = array.meta().clone();
         let geometry = meta.geometry().map_err(Error::geometry)?;
         if header.header().uses_dictionary {
-            return Err(Error::invalid_input("chunks are not compressed with dictionaries here"));
+            return Err(Error::invalid_input("this crate cannot compress chunks with dictionaries"));
         }
         let params = params(header.header(), &self.plan.sizes);
         let workers = vec![Worker::new(params)?];

@@ -200,7 +200,7 @@ fn item_size(dtype: &Result<Option<Dtype>, dtype::Error>, typesize: Option<usize
         (_, Some(given)) => given,
         (Err(error), None) => {
             return Err(Error::invalid_input(format_args!(
-                "dtype: {error}; give the typesize if it is right"
+                "dtype: {error}; if the dtype is right, give the typesize"
             )));
         }
         (Ok(None), None) => return Err(Error::invalid_input("there is neither a dtype nor a typesize")),

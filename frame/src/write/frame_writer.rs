@@ -117,7 +117,7 @@ impl<W: Write + Seek> FrameWriter<W> {
         self.check_number(number)?;
         let given = chunk.len();
         let header = ChunkHeader::parse(chunk).ok_or_else(|| {
-            misfit(number, format_args!("cannot be these {given} bytes, which are not a Blosc2 chunk"))
+            misfit(number, format_args!("cannot be written: the {given} given bytes are not a Blosc2 chunk"))
         })?;
         if header.cbytes != given {
             let cbytes = header.cbytes;

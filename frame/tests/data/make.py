@@ -1,4 +1,4 @@
-"""Writes the real files of this folder, and expected.json with what each one says.
+"""Writes the real files of this folder, and expected.json with the values in each of them.
 
     make.py blosc2     with blosc2==4.14.1  numpy==2.4.6
     make.py caterva    with caterva==0.7.3  numpy==1.26.4

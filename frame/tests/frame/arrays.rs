@@ -260,7 +260,7 @@ fn what_this_crate_only_reads_is_refused_before_an_item_is_given() {
     assert!(refused(builder("<i4").codec(Codec::LZ4HC)).contains("lz4hc is only decompressed here"));
     assert!(refused(builder("<i4").codec(Codec::ZFP_RATE)).contains("zfp_rate is not one of"));
     let says = refused(builder("<i4").uses_dictionary(true));
-    assert_eq!(says, "chunks are not compressed with dictionaries here");
+    assert_eq!(says, "this crate cannot compress chunks with dictionaries");
 }
 
 /// A file whose writes fail after a number of bytes.

@@ -301,7 +301,7 @@ fn of_many_blocks_the_first_ones_are_shown() {
     writer.write_uncompressed(0, &[0; 4000]).unwrap();
     let mut file = writer.finish().unwrap().into_inner();
     let start = u32::from_be_bytes(file[11..15].try_into().unwrap()) as usize;
-    // The index now claims to be compressed: its 4000 bytes become the table of 1000 blocks.
+    // The chunk now claims to be compressed: its 4000 bytes become the table of its 1000 blocks.
     assert_eq!(file[start + 8..start + 12], 4_i32.to_le_bytes());
     file[start + 2] &= !2;
     let last_of = |blocksize: u8, more_flags: u8| {

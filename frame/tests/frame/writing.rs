@@ -501,7 +501,7 @@ fn a_chunk_that_does_not_fit_is_refused_and_can_be_given_again() {
     let (good, with, repeated) = (good_chunk(), good_chunk_with, repeated_chunk);
     let mut writer = begin();
     let wrong = [
-        ("cannot be these 10 bytes, which are not a Blosc2 chunk", vec![5; 10]),
+        ("cannot be written: the 10 given bytes are not a Blosc2 chunk", vec![5; 10]),
         ("has 64 bytes by its header, but 63 are given", good[..63].to_vec()),
         ("has 64 bytes by its header, but 65 are given", [&good[..], &[0]].concat()),
         ("has 31 bytes of data, but must have 32", with(4, &[31])),
@@ -819,7 +819,7 @@ fn what_cannot_be_a_frame_is_refused() {
 fn a_dtype_that_is_not_known_needs_a_typesize() {
     let unknown = || meta(&[3], &[3], &[3], "complex 7");
     let error = FrameBuilder::new(unknown()).to_vec([[0; 0]; 0]).unwrap_err();
-    assert!(error.to_string().ends_with("; give the typesize if it is right"), "{error}");
+    assert!(error.to_string().ends_with("; if the dtype is right, give the typesize"), "{error}");
     let mut writer = FrameBuilder::new(unknown()).typesize(5).write_to(Cursor::new(Vec::new())).unwrap();
     writer.write_uncompressed(0, &[1; 15]).unwrap();
     let frame = Frame::read_at(writer.finish().unwrap(), 0).unwrap();

@@ -6,12 +6,14 @@
 
     python items.py COUNT SEED > FILE
 
-`items.jsonl` has COUNT 500 and SEED 1. The test `items_as_numpy` compares it, and with `--ignored` the file that the environment
-variable B2ND_ITEMS names.
+`items.jsonl` has COUNT 500 and SEED 1. The test `items_as_numpy` compares it. With `--ignored`, it also compares the
+file that the environment variable B2ND_ITEMS names.
 
-`input` is a dtype of `make.py`, `item` the hexadecimal digits of an item, whose padding is random, and `value` what NumPy reads:
-a struct and a subarray are lists, a float has the digits of its bytes as a big-endian float64, or is "nan", a time is its count, and bytes and types without a Python type are digits. `written` is
-the item that NumPy writes from the value into zeros, without which the value has a NaN, of which NumPy keeps no bits. Without `value`, the item has a text that Python cannot encode.
+`input` is a dtype of `make.py`, `item` the hexadecimal digits of an item with random padding, and `value` the value that
+NumPy reads. A struct or a subarray is a list. A float is "nan", or the digits of its bytes as a big-endian float64. A
+time is its count. Bytes, and types without a Python type, are digits.
+`written` is the item that NumPy writes from the value into zeros. It is missing if the value has a NaN, because NumPy
+does not keep the bits of a NaN. `value` is missing if the item has a text that Python cannot encode.
 """
 
 import json
@@ -23,7 +25,7 @@ import numpy as np
 
 import make
 
-# Larger items test nothing more.
+# Larger items would test nothing more.
 MOST_BYTES, MOST_VALUES = 2000, 200
 
 
@@ -46,7 +48,7 @@ def halves(raw):
 
 
 def fill(raw, start, dtype, rng):
-    """Writes random items of the dtype, as far as not all bytes are one."""
+    """Writes a random item if not every sequence of bytes is an item of the dtype."""
     if dtype.names is not None:
         for name in dtype.names:
             fill(raw, start + dtype.fields[name][1], dtype.fields[name][0], rng)

@@ -2,19 +2,19 @@
 # requires-python = ">=3.11"
 # dependencies = ["numpy==2.4.6", "ml_dtypes==0.6.0"]
 # ///
-"""Writes dtype strings and what NumPy makes of them, one JSON object per line.
+"""Writes dtype strings and how NumPy reads them, one JSON object per line.
 
     python make.py COUNT SEED > FILE
     python make.py real_files.txt > real_files.jsonl
 
-`sample.jsonl` has COUNT 120 and SEED 1. The test `dtype_as_numpy` compares it, and with `--ignored` the file that the
-environment variable B2ND_DTYPES names.
+`sample.jsonl` has COUNT 120 and SEED 1. The test `dtype/as_numpy.rs` compares it. With `--ignored`, it also compares
+the file that the environment variable B2ND_DTYPES names.
 
-The dtypes are those of a text file, one on a line. Or first comes every name and letter that NumPy has for a scalar, then COUNT random dtypes, as they may be written by
-hand, and among them others that NumPy refuses.
-`display` is how python-blosc2 stores the dtype, `str` how NumPy prints it if that is another way, `dtype` what NumPy
-says of its parts. Without `display`, reading what NumPy prints gives another dtype. Without `dtype`, NumPy refuses the
-input.
+The dtypes come from a text file, one per line. Without a file, every name and letter of a scalar in NumPy comes first,
+then COUNT random dtypes, written as by hand. Some of these are invalid in NumPy.
+`display` is the text that python-blosc2 stores for the dtype, `str` the text that NumPy prints if it differs, and
+`dtype` has the parts of the dtype in NumPy. Without `display`, the text that NumPy prints is read as another dtype.
+Without `dtype`, NumPy refuses the input.
 """
 
 import json
@@ -45,7 +45,7 @@ LETTERS += "\ue000\ufeff\uffff\U0001f600\U000e0001\U0010ffff"
 
 
 def read(text):
-    """What NumPy makes of a string, as python-blosc2 asks it. `eval` knows the bare names that NumPy prints itself."""
+    """The dtype that NumPy reads from a string, as python-blosc2 does. `eval` knows the bare names that NumPy prints."""
     if text[:1] not in "[({":
         return np.dtype(text)
     return np.dtype(eval(text, NAMESPACE))
@@ -69,12 +69,12 @@ def describe(dtype):
         parts["extension"] = dtype.name
     elif dtype.kind in "Mm":
         unit, count = np.datetime_data(dtype)
-        parts["unit"] = [unit, 1 if unit == "generic" else count]  # NumPy keeps the count, but never says it
+        parts["unit"] = [unit, 1 if unit == "generic" else count]  # NumPy keeps the count, but never prints it
     return parts
 
 
 def printed(dtype):
-    """What python-blosc2 stores, but for the types of `ml_dtypes`, which it stores so only if their kind is V."""
+    """The text that python-blosc2 stores, except for types of `ml_dtypes` whose kind is not V."""
     return str(dtype) if dtype.kind == "V" or dtype.isbuiltin == 2 else dtype.str
 
 
@@ -99,7 +99,7 @@ def entry(text):
 
 
 def makes_sense(parts):
-    """False where the size of a struct has wrapped around, or a subarray was given a size as if it were bytes."""
+    """False if the size of a struct has wrapped around, or if a subarray was given a size as if it were bytes."""
     if "base" in parts:
         base = parts["base"]
         return parts["itemsize"] == base["itemsize"] * math.prod(parts["shape"]) and makes_sense(base)
@@ -107,11 +107,11 @@ def makes_sense(parts):
 
 
 class Bare(str):
-    """A name that stands without quotes."""
+    """A name without quotes."""
 
 
 class Writer:
-    """Writes a Python literal as `repr` does, or as somebody else might."""
+    """Writes a Python literal as `repr` does, or with other spaces, quotes and escapes."""
 
     def __init__(self, rng):
         self.rng = rng

@@ -25,7 +25,7 @@ def vectors(shape, chunks, blocks):
 
 
 def opens(shape, chunks, blocks):
-    """Whether C-Blosc2 opens an array whose metalayer says this."""
+    """Whether C-Blosc2 opens an array with these shapes in its metalayer."""
     ones = (1,) * len(shape)
     frame = blosc2.zeros(ones, dtype="u1", chunks=ones, blocks=ones).to_cframe()
     before = vectors(ones, ones, ones)
@@ -41,7 +41,7 @@ SHAPES = [0, 0, 1, 2, 3, 5, 7, 1000, 2**16, 2**31 - 1, 2**31, 2**32, 2**40, 2**6
 PARTS = [0, 0, 1, 1, 2, 3, 5, 7, 1000, 46340, 46341, 2**16, 2**16 + 1, 2**30, 2**31 - 2, 2**31 - 1, -1, -(2**31)]
 
 
-# Where the draft specification and C-Blosc2 disagree, or nearly so.
+# Cases in which the draft specification and C-Blosc2 disagree, or nearly disagree.
 BORDERS = [
     ((), (), ()),
     ((0,), (5,), (0,)),
@@ -76,7 +76,7 @@ def verdicts():
     rng = random.Random(335)
     seen, wanted = set(BORDERS), {True: 100, False: 100}
     while any(wanted.values()):
-        # Few negative and huge numbers, as one is enough to be refused.
+        # Few negative and huge numbers, because one is enough for a refusal.
         n, cut = rng.choice([1, 1, 2, 2, 3, 4]), rng.choice([4, 8, 14, 18])
         shape, chunks, blocks = (tuple(rng.choice(pool[:cut]) for _ in range(n)) for pool in (SHAPES, PARTS, PARTS))
         if (shape, chunks, blocks) in seen:

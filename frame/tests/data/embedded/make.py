@@ -2,7 +2,7 @@
 
     pip install blosc2==4.14.1 && python make.py
 
-The zip file has the time, so other bytes come out each time.
+The zip file records the time, so its bytes differ in each run.
 """
 
 import blosc2
@@ -17,7 +17,7 @@ with blosc2.EmbedStore("store.b2e", mode="w", chunksize=256) as store:
     noted = blosc2.asarray(np.arange(10).reshape(5, 2))
     noted.schunk.vlmeta["unit"] = "kelvin"
     store["/noted"] = noted
-    # What it writes for an array on a server, which it would have to reach.
+    # The entry of an array on a server. It is written by hand, because blosc2 would have to reach the server.
     store._embed_map["/far"] = {"urlbase": "https://cat2.cloud/demo", "path": "@public/examples/ds-1d.b2nd"}
     store._save_metadata()
 

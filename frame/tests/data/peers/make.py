@@ -31,7 +31,7 @@ def copy(inputs, output, offset):
 
 
 def refer(name, layer, content):
-    """An array without data of its own, whose metalayer says what it is."""
+    """An array without data of its own, with a metalayer that determines its kind."""
     blosc2.empty((2, 3), dtype="<i4", urlpath=name, meta={layer: content})
 
 
@@ -78,14 +78,14 @@ def write():
     objects = blosc2.ObjectArray(urlpath="object_array.b2frame")
     objects.extend([{"key": 1}, "text", [1, 2, 3], None])
 
-    # What refers to other files; a frame without a chunk.
+    # Objects that refer to other files; a frame without a chunk.
     operand = blosc2.asarray(np.arange(6.0), urlpath="operand.b2nd")
     (operand + 1).save(urlpath="lazy_expression.b2nd")
     blosc2.Proxy(operand, urlpath="proxy.b2nd")
     blosc2.lazyudf(twice, (operand,), dtype="<f8", shape=(6,)).save(urlpath="lazy_function.b2nd")
     blosc2.lazyudf(copy, (operand,), dtype="<f8", shape=(6,)).save(urlpath="old_lazy_function.b2nd")
     Path("operand.b2nd").unlink()
-    # These cannot be made without a server, or by this release; or they are of a later one.
+    # These objects need a server, or cannot be made by this release, or belong to a later release.
     refer("old_lazy_expression.b2nd", "LazyArray", 0)
     refer("c2array.b2nd", "b2o", {"kind": "c2array", "version": 1})
     refer("remote_array.b2nd", "b2o", {"kind": "remote_array", "version": 1})
@@ -114,7 +114,7 @@ def write():
 
 
 def refused(name):
-    """The kind of object that python-blosc2 does not open unless it is told to trust the file."""
+    """The kind of object that python-blosc2 opens only if it is told to trust the file."""
     try:
         blosc2.open(name, mode="r")
     except blosc2.UnsafeDeserializationError as error:

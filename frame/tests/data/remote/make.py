@@ -2,7 +2,7 @@
 
     pip install blosc2==4.14.1 fsspec && python make.py
 
-Each file has a random number, so other bytes come out each time.
+Each file contains a random number, so its bytes differ in each run.
 """
 
 import os
