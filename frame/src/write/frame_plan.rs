@@ -240,9 +240,7 @@ fn layers(layers: Vec<NewMetalayer>, what: &str, taken: &[&str]) -> Result<Vec<(
     for (name, bytes) in layers {
         check_name(what, &name)?;
         if taken.contains(&&*name) {
-            return Err(Error::invalid_input(format_args!(
-                "{what} `{name}` is reserved for the array"
-            )));
+            return Err(Error::invalid_input(format_args!("{what} `{name}` is reserved for the array")));
         }
         if checked.iter().any(|(other, _)| *other == name) {
             return Err(Error::invalid_input(format_args!("there are two {what}s `{name}`")));
