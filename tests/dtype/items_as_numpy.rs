@@ -201,7 +201,7 @@ fn overlaps(dtype: &Dtype) -> bool {
     }
 }
 
-/// The numbers of items that were read, that were written, and that neither NumPy nor this crate can read.
+/// The numbers of items that were read, that were written, and that both NumPy and this crate reject.
 #[derive(Debug, Default)]
 struct Counts {
     read: usize,

@@ -1,4 +1,4 @@
-//! The dtypes of the real files are those that `as_numpy` compares with NumPy's answers.
+//! `as_numpy` compares exactly the dtypes of the real files with NumPy's answers.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -26,7 +26,7 @@ fn every_dtype_in_the_files_themselves_is_known() {
         };
         let file = &entry["file"];
         let numpy =
-            known.get(text).unwrap_or_else(|| panic!("{file} has {text}, which real_files.txt has not"));
+            known.get(text).unwrap_or_else(|| panic!("{file} has {text}, which is not in real_files.txt"));
         // Some hand-written files of C-Blosc2 have items of 4 bytes, but a dtype of 1 byte.
         if entry["frame"]["typesize"] != numpy["itemsize"] {
             assert!(matches!(text, "uint8" | "|u1"), "{file}: {text}");

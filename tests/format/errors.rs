@@ -342,7 +342,7 @@ impl serde::Serialize for Liar {
     }
 }
 
-/// A value whose number of dimensions and dtype change when it is serialized a second time.
+/// A value that has another number of dimensions and another dtype when it is serialized a second time.
 struct Fickle {
     forms: [(u8, usize); 2],
     calls: std::cell::Cell<usize>,

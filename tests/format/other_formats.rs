@@ -29,7 +29,7 @@ fn formats<T: Writable + DeserializeOwned>() -> [RoundTrip<T>; 10] {
             rmp_serde::from_slice(&rmp_serde::to_vec_named(value).unwrap()).unwrap()
         }),
         ("postcard", |value| postcard::from_bytes(&postcard::to_allocvec(value).unwrap()).unwrap()),
-        // BCS has no markers, so a field must be read with the width with which it was written.
+        // BCS has no markers, so a field must be read with the same width as it was written.
         ("BCS", |value| bcs::from_bytes(&bcs::to_bytes(value).unwrap()).unwrap()),
         ("CBOR", |value| {
             let mut bytes = Vec::new();

@@ -138,7 +138,7 @@ fn a_run_goes_on_as_long_as_nothing_lies_between() -> Result<(), Error> {
     type Case<'a> = (&'a [i64], &'a [i32], &'a [i32], usize, u64);
     /// Shape, chunk shape, block shape, then the number of runs of the first block, and the items of each run.
     const CASES: &[Case] = &[
-        // A dimension of one item does not split a run, neither at the end nor in the middle.
+        // A dimension of one item does not split a run, at the end or in the middle.
         (&[1000, 1000, 1], &[100, 100, 1], &[100, 100, 1], 100, 100),
         (&[1000, 1, 1000], &[100, 1, 100], &[100, 1, 100], 100, 100),
         (&[1, 1, 1000], &[1, 1, 100], &[1, 1, 50], 1, 50),

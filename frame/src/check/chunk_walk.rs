@@ -323,7 +323,7 @@ impl ChunkScan {
         })
     }
 
-    /// The finding for chunks of different sizes whose decompressed sizes do not add up to `nbytes`.
+    /// The finding for chunks of different sizes, if their decompressed sizes do not add up to `nbytes`.
     fn total(&self, nchunks: u64, header: &Header) -> Option<Finding> {
         let is_known = self.nvalid == nchunks && header.nchunks().is_none();
         let (expected, found) = (u64::try_from(header.nbytes).ok()?, self.nbytes);
@@ -361,7 +361,7 @@ fn check_data<R: Read + Seek>(
     Ok(())
 }
 
-/// The finding for a chunk whose last block does not end where its header says.
+/// The finding for a chunk with a last block that does not end at the chunk's stated end.
 fn wrong_end(entry: &ChunkEntry, cbytes: u64, end: u64) -> Finding {
     wrong(entry, &format!("has {cbytes} bytes, but its last block ends at byte {end} of it"))
 }

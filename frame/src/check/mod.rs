@@ -178,7 +178,7 @@ impl<'p> Check<'p> {
     /// # Errors
     ///
     /// The errors of [`run_path`](Self::run_path). [`Changing`](crate::ErrorKind::Changing) here means that the header
-    /// in the file is no longer that of this frame.
+    /// in the file has changed since this frame was opened.
     ///
     /// ```
     /// use std::io::Cursor;
@@ -234,7 +234,7 @@ impl<R> Frame<R> {
 }
 
 impl<R: Read + Seek> Frame<R> {
-    /// Checks that the header in the file is still that of this frame.
+    /// Checks that the header in the file has not changed since this frame was opened.
     pub(crate) fn check_unchanged(&mut self) -> Result<(), Error> {
         match self.read_range(0, self.header_bytes().len() as u64) {
             Ok(now) if now == self.header_bytes() => Ok(()),

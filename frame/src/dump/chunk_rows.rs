@@ -26,9 +26,9 @@ impl<R: Read + Seek> Frame<R> {
     ///
     /// The chunks come first, each with its header, the offsets of its first 256 blocks, and the length of its data. In
     /// a chunk file, offsets count from the start of that file. The entries of the index follow; the entries of a
-    /// compressed index have no bytes. If bytes are not a chunk header, a chunk file is missing, or the offset of a
-    /// block is outside its chunk, the row has a [`fault`](Row::fault), and the next row or chunk follows. A frame
-    /// without chunks has no rows.
+    /// compressed index have no bytes. The row has a [`fault`](Row::fault) if bytes are not a chunk header, a chunk
+    /// file is missing, or the offset of a block is outside its chunk. The next row or chunk follows. A frame without
+    /// chunks has no rows.
     ///
     /// A chunk has fewer than 300 rows, but a small damaged or hostile file can claim 268 million chunks, all at one
     /// place. The rows come one by one, so memory does not grow with their number; return `Break` to stop.

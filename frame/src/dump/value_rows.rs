@@ -23,7 +23,7 @@ pub(crate) struct Value<'a> {
 }
 
 impl<'a> Value<'a> {
-    /// Takes the next value; `None` if the bytes are not a whole value.
+    /// Takes the next value; `None` if the bytes are not a complete value.
     pub(crate) fn take(cursor: &mut Cursor<'a>) -> Option<Self> {
         let bytes = cursor.rest();
         let (token, rest) = token::take(bytes)?;

@@ -362,7 +362,7 @@ impl ArrayUpdate {
         Ok(())
     }
 
-    /// Opens the frame, unless it has changed.
+    /// Opens the frame again. Fails if the frame has changed.
     fn opened(&self) -> Result<Frame, Error> {
         let frame = Frame::open(&self.path)?;
         if frame.header_bytes() == self.frame.header_bytes() { Ok(frame) } else { Err(Error::changing(None)) }

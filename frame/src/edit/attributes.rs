@@ -6,12 +6,12 @@ use std::path::{Path, PathBuf};
 use crate::chunk_file::folder_of;
 use crate::write::destination::NewFrame;
 
-/// The path of the old frame, whose attributes a new one gets.
+/// The old frame, which gives its attributes to the new one.
 pub(crate) struct OldFrame {
     /// The file with the header.
     pub(crate) source: PathBuf,
     pub(crate) is_in_place: bool,
-    /// The old frame type, which determines the place of its lock. No writer changes the type of a frame.
+    /// The old frame type, which determines the place of its lock. No writer changes the type of a frame in place.
     pub(crate) is_sparse: bool,
 }
 
@@ -31,8 +31,8 @@ pub(crate) fn keep(new: &NewFrame, old: &OldFrame, has_copied_files: bool) {
 }
 
 /// Gives a new file the mode of the old one and, in place, its owner and group, as far as the system allows.
-// Errors are ignored, because the data matters more. Only root can give files away, and some file systems have neither
-// owners nor modes.
+// Errors are ignored, because the data matters more. Only root can change the owner of a file, and some file systems
+// have no owners or modes.
 pub(crate) fn keep_attributes(new: &File, old: &Metadata, is_in_place: bool) {
     #[cfg_attr(not(unix), expect(unused_mut, reason = "only Unix has groups"))]
     let mut permissions = old.permissions();

@@ -68,9 +68,9 @@ impl<R> Frame<R> {
 impl<R> Edit<'_, R> {
     /// Changes the shape of the array within its last chunks. The grid of chunks must stay the same.
     ///
-    /// New items have the values of the padding: zeros if nothing was ever written there, the fill value after
-    /// `blosc2.full()`, old items if the array was larger before. A shape that needs more or fewer chunks is an error,
-    /// and so is one that violates a [rule](b2nd_serde::geometry#what-is-accepted).
+    /// New items have the values of the padding. These are zeros if nothing was ever written there, the fill value
+    /// after `blosc2.full()`, or old items if the array was larger before. A shape that needs more or fewer chunks is
+    /// an error, and so is one that violates a [rule](b2nd_serde::geometry#what-is-accepted).
     ///
     /// After an [interrupted resize](crate::FindingCode::InterruptedResize), the array can get any shape with the
     /// number of chunks in the header. The chunk index must have the same number.
@@ -152,8 +152,9 @@ impl<R> Edit<'_, R> {
 
     /// Returns the frame as it would be after [`apply`](Edit::apply). Nothing is written, and no lock is taken.
     ///
-    /// It works for any frame, including one that was parsed from bytes. If the frame was opened by its path, the file
-    /// is read again: as with [`apply`](Edit::apply), it is an error if the frame is not the whole file or has changed.
+    /// This works for any frame, including one that was parsed from bytes. If the frame was opened by its path, the
+    /// file is read again. As with [`apply`](Edit::apply), it is an error if the frame is not the whole file or has
+    /// changed.
     ///
     /// # Errors
     ///
@@ -275,7 +276,7 @@ impl Edit<'_, File> {
 }
 
 impl<R> Frame<R> {
-    /// Checks that the header in the file is the one that was read. Returns the length of the file.
+    /// Checks that the header in the file has not changed since it was read. Returns the length of the file.
     pub(crate) fn check_same(&self, path: &Path) -> Result<u64, Error> {
         let unreadable = |error| Error::io("read", path, error);
         let (mut file, mut now) = (open_at_once(path).map_err(unreadable)?, Vec::new());

@@ -29,8 +29,8 @@ use crate::progress::Progress;
 /// C-Blosc2 can then open frames that it could not open before. python-blosc2 opens a Caterva file as an array again;
 /// without the rewrite, C-Blosc2 3 and later open it as plain chunks, without a shape.
 ///
-/// Chunks, chunk index, trailer and all other metalayers are copied unchanged, with two exceptions: an older trailer is
-/// converted, and a frame of another type gets a new chunk index. Nothing is decompressed.
+/// Chunks, chunk index, trailer and all other metalayers are copied unchanged. There are two exceptions: an older
+/// trailer is converted, and a frame of another type gets a new chunk index. Nothing is decompressed.
 ///
 /// If a [`Check`](crate::Check) with depth [`ChunkHeaders`](crate::CheckDepth::ChunkHeaders) finds any other error, the
 /// rewrite is refused, because it would copy the error. [`Salvage`](crate::Salvage) makes a new frame of the undamaged
@@ -101,8 +101,8 @@ impl<'p, R: Read + Seek> Rewrite<'p, R> {
         Self { from, to, changes: FrameChanges::default(), progress: Progress::default() }
     }
 
-    /// Begins a rewrite of the contiguous frame that begins at an offset of a file, such as a [member of a zip
-    /// file](crate::ZipMember::offset), to a path that must not exist yet. The new file gets the default mode of new
+    /// Starts a rewrite of the contiguous frame at an offset of a file, such as a [member of a zip
+    /// file](crate::ZipMember::offset). The new path must not exist yet. The new file gets the default mode of new
     /// files (the umask applies).
     ///
     /// ```
@@ -121,7 +121,7 @@ impl<'p, R: Read + Seek> Rewrite<'p, R> {
         Self::from_origin(Origin::Reader { reader, offset }, to.into())
     }
 
-    /// Sets the dtype of the array. It is needed if the old layout stores none.
+    /// Sets the dtype of the array. A dtype is needed if the old layout stores none.
     ///
     /// Its item size must be the frame's [type size](crate::Header::typesize). It is written as a [type
     /// string](b2nd_serde::dtype::Dtype::type_string), so `uint8` becomes `|u1`.

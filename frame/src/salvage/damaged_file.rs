@@ -63,7 +63,7 @@ impl<'p, R: Read + Seek> DamagedFile<'p, R> {
         Ok(Self { reader, progress, offset, len: available, available, path: None, is_sparse: false })
     }
 
-    /// Cuts the bytes off at the next frame in the file, whose chunk index could be mistaken for that of this frame.
+    /// Cuts the bytes off at the next frame in the file. Its chunk index could be mistaken for the index of this frame.
     pub(crate) fn up_to_next_frame(mut self) -> Result<Self, Error> {
         let own = MAGIC_OFFSET as u64;
         if let Some(next) = self.search(own + 1, MAGIC)? {

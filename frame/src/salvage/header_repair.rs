@@ -435,7 +435,7 @@ impl DamagedHeader {
         section.map(|section| (builder, section)).ok_or_else(too_large)
     }
 
-    /// The header of a frame whose chunks are between `header_len` and `end`.
+    /// The header of a frame with its chunks between `header_len` and `end`.
     pub(super) fn head(
         &self,
         sizes: &Sizes,
@@ -507,7 +507,8 @@ fn find(prefix: &[u8], stated: Option<usize>, is_lost: bool, notes: &mut Notes) 
     let mut limits = [stated.filter(|&len| len <= prefix.len()), Some(own.len())];
     let by_contents = Layers::read(own, start, SectionRules::HEADER.max_count.into()).end;
     if begins_chunk(prefix, by_contents) && stated.is_some_and(|stated| !begins_chunk(prefix, stated)) {
-        // A chunk begins after the contents, but none at the stated length: that length is wrong, so try it last.
+        // A chunk begins after the contents, but no chunk begins at the stated length. So the stated length is wrong,
+        // and is tried last.
         limits.reverse();
     }
     // First choice is a metalayer that can be read unchanged, with either length. Then comes a restored metalayer, and
@@ -602,7 +603,7 @@ pub(super) fn in_header(sizes: &Sizes) -> [(HeaderField, i64); 4] {
     ]
 }
 
-/// The sizes for each possible type size: that of the dtype, and that of the header.
+/// The sizes for each possible type size, which comes from the dtype or from the header.
 fn possible_sizes(meta: &Meta, dtype: Option<&Dtype>, values: &Values) -> Result<Vec<Sizes>, Error> {
     let stated = usize::try_from(values.number(HeaderField::Typesize)).ok();
     let typesizes = [dtype.map(Dtype::item_size), stated];

@@ -1,4 +1,4 @@
-//! Chunks in the order of the file, for a frame whose chunk index is lost.
+//! Chunks in the order of the file, for a frame that has lost its chunk index.
 
 use std::io::{Read, Seek};
 
@@ -35,12 +35,12 @@ struct Hole {
     /// The number of chunks that were found before it.
     before: usize,
     len: u64,
-    /// The number of damaged chunks in the hole whose header can still be recognized.
+    /// The number of damaged chunks in the hole that still have a recognizable header.
     traces: u64,
 }
 
 impl Order {
-    /// Assigns chunk numbers in the order of the file. Chunks whose numbers are skipped are lost. If the last chunk
+    /// Assigns chunk numbers in the order of the file. The skipped numbers are those of lost chunks. If the last chunk
     /// ends at `end`, no chunk is missing after it.
     pub(super) fn numbered(&self, nchunks: u64, end: u64) -> NumberedChunks {
         if self.is_sparse {
@@ -171,7 +171,7 @@ mod tests {
         assert_eq!(numbers(&order([(300, 0), (100, 0)]), 5, 2100), [0, 1, 2, 3, 4]);
         // Each hole gets one chunk, and the longer one the rest.
         assert_eq!(numbers(&order([(300, 0), (100, 0)]), 9, 2100), [0, 1, 5, 6, 8]);
-        // One chunk is lost, and nothing tells in which hole.
+        // One chunk is lost, and nothing shows in which hole it was.
         assert_eq!(numbers(&order([(300, 0), (100, 0)]), 6, 2100), [0, 1, 2, 3, 4]);
         // A header that can still be recognized stands for a chunk.
         assert_eq!(numbers(&order([(100, 3), (100, 0)]), 9, 2100), [0, 1, 5, 6, 8]);

@@ -9,7 +9,7 @@ use crate::header::section::ARRAY_NAME;
 
 /// The report of a [`Salvage`](crate::Salvage): what it restored, and what it lost.
 ///
-/// Offsets in the texts are those of the old frame. The wording can change in later releases.
+/// Offsets in the texts refer to the old frame. The wording can change in later releases.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct SalvageReport {
@@ -22,9 +22,9 @@ pub struct SalvageReport {
     pub assumed_order: Option<AssumedOrder>,
     /// The lost chunks, in order.
     pub lost: Vec<ChunkRange>,
-    /// The copied chunks whose data may be wrong, in order. This crate cannot decompress them, they have other filters
-    /// than the rest of the frame, their header was restored, or they are not compressed and other bytes of the file
-    /// are damaged.
+    /// The copied chunks whose data may be wrong, in order. They have one of these properties: this crate cannot
+    /// decompress them; their filters differ from the rest of the frame; their header was restored; they are not
+    /// compressed, and other bytes of the file are damaged.
     pub unverified: Vec<ChunkRange>,
     /// The lost metalayers and vlmetalayers.
     pub lost_metalayers: Vec<LostMetalayer>,
@@ -199,8 +199,8 @@ impl SalvageReport {
     }
 
     /// Whether any damage was found. If not, the file is undamaged, or the damage is in values that nothing else in the
-    /// file confirms: the shape within its grid of chunks, the chunk shape within whole blocks, the dtype, and the
-    /// data.
+    /// file confirms. These are the shape within its grid of chunks, the chunk shape within whole blocks, the dtype,
+    /// and the data.
     #[must_use]
     pub fn found_damage(&self) -> bool {
         let Self { restored, assumed_order, unverified, .. } = self;

@@ -137,7 +137,7 @@ impl<R: Read + Seek> StoredChunk<'_, '_, R> {
         Ok(headers)
     }
 
-    /// Replaces the one filter that differs from those of the other chunks; `None` if more than one does.
+    /// Replaces the filter that differs from the filters of the other chunks; `None` if more than one differs.
     // Only in a damaged chunk: python-blosc2 can change the filters of a frame between two chunks.
     fn restored_filter(&self, first: &[u8]) -> Option<(Vec<u8>, String, String)> {
         let (header, rules) = (ChunkHeader::parse(first)?, &self.scan.rules);

@@ -169,8 +169,8 @@ impl<W: Write + Seek + Send> ArrayWriter<W> {
     ///
     /// # Errors
     ///
-    /// - [`InvalidInput`](crate::ErrorKind::InvalidInput) if the ranges do not fit the shape, if the number of bytes is
-    ///   not that of the region, or if a chunk of the region is complete. Nothing is written then.
+    /// - [`InvalidInput`](crate::ErrorKind::InvalidInput) if the ranges do not fit the shape, the number of bytes does
+    ///   not fit the region, or a chunk of the region is already complete. Nothing is written then.
     /// - [`TooLarge`](crate::ErrorKind::TooLarge) if too many chunks would be open, or there is no memory for them.
     /// - [`Io`](crate::ErrorKind::Io) if a chunk cannot be written. The array then cannot be finished.
     pub fn write(&mut self, region: &[Range<u64>], items: &[u8]) -> Result<(), Error> {
@@ -279,8 +279,7 @@ impl<W: Write + Seek + Send> ArrayWriter<W> {
         self.frame.finish()
     }
 
-    /// Checks that the items can be written from `T`. Returns whether their byte order differs from that of the
-    /// machine.
+    /// Checks that the items can be written from `T`. Returns whether their byte order differs from the machine's.
     #[cfg(feature = "ndarray")]
     pub(super) fn is_swapped<T: Item>(&self) -> Result<bool, Error> {
         let typesize = self.frame.plan.sizes.typesize as usize;

@@ -149,8 +149,8 @@ impl NewFrame {
     }
 
     /// Syncs the file, or the directory and its file with the header, but not the chunks.
-    // Syncing costs a millisecond per chunk file, and python-blosc2 does not sync them either. Unsynced, a killed
-    // process still leaves no partial frame. A power failure can leave one, which `check` reports.
+    // Syncing costs a millisecond per chunk file, and python-blosc2 does not sync them either. Without a sync, a killed
+    // process leaves no partial frame. A power failure can leave one, which `check` reports.
     pub(crate) fn sync(&self) -> Result<(), Error> {
         let synced = self.file().sync_all().and_then(|()| match self.directory() {
             Some(directory) => sync(File::open(directory).ok().as_ref()),

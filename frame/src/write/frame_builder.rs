@@ -67,8 +67,8 @@ pub struct FrameBuilder(Contents);
 impl FrameBuilder {
     /// A frame with the array that `meta` describes. Its layout must be [`Layout::B2nd`](b2nd_serde::Layout::B2nd).
     ///
-    /// An array without items may have chunks without items, as C-Blosc2 makes them. python-blosc2 cannot resize such
-    /// an array, so a chunk shape of at least 1 is better.
+    /// An array without items may have chunks without items, as C-Blosc2 makes them. But python-blosc2 cannot resize
+    /// such an array, so prefer a chunk shape of at least 1.
     pub fn new(meta: Meta) -> Self {
         Self(Contents {
             meta,
@@ -160,9 +160,9 @@ impl FrameBuilder {
         self
     }
 
-    /// Adds a metalayer: a value as `MessagePack`, with structs as maps. At most 15 can be added beside that of the
-    /// array. The length of a metalayer cannot change later. Its name has at most 31 bytes, and is neither `b2nd` nor
-    /// `caterva`.
+    /// Adds a metalayer: a value as `MessagePack`, with structs as maps. At most 15 can be added beside the array's own
+    /// metalayer. The length of a metalayer cannot change later. Its name has at most 31 bytes, and is neither `b2nd`
+    /// nor `caterva`.
     pub fn metalayer(mut self, name: &str, value: &(impl Serialize + ?Sized)) -> Self {
         self.0.metalayers.push((name.into(), messagepack(name, value)));
         self
@@ -226,8 +226,8 @@ impl FrameBuilder {
     ///
     /// # Errors
     ///
-    /// - [`InvalidInput`] if the dtype is unknown or has Python objects, the layout is not `b2nd`, a shape, the codec,
-    ///   level or a filter is invalid, or a metalayer has an invalid name.
+    /// - [`InvalidInput`] if the dtype is unknown or has Python objects, or the layout is not `b2nd`. Also if a shape,
+    ///   the codec, the level, a filter or the name of a metalayer is invalid.
     /// - [`TooLarge`] if a size or a number of metalayers is too large for the format. The message has the numbers.
     /// - [`Encode`] if a value cannot be written as a metalayer.
     /// - [`Exists`] if the path exists.

@@ -50,7 +50,7 @@ pub(crate) struct Sizes {
     pub(crate) nchunks: u64,
 }
 
-/// The parts of a new frame around its chunks. The index depends on the chunks, and in a salvage also the trailer.
+/// The parts of a new frame around its chunks. The index depends on the chunks. In a salvage, the trailer does too.
 // The length of the header follows from the metalayers, so chunks are written to their final place at once.
 pub(crate) struct Plan {
     pub(crate) header: HeaderBuilder,

@@ -20,8 +20,8 @@ use crate::write::output::Output;
 /// length and its header are checked before it is written. After an error about a chunk, the frame is unchanged, and
 /// the chunk can be given again.
 ///
-/// Chunks are not kept in memory. The index takes 8 bytes of memory for each chunk, or 16 KiB for a chunk whose number
-/// is far from all others.
+/// Chunks are not kept in memory. The index takes 8 bytes of memory for each chunk, or 16 KiB if the number of the
+/// chunk is far from all others.
 ///
 /// ```
 /// use std::io::Cursor;
@@ -64,7 +64,7 @@ impl<W: Write + Seek> FrameWriter<W> {
         self.plan.sizes.nchunks
     }
 
-    /// The first chunk that has not been given; `None` if all have.
+    /// The first missing chunk; `None` if all have been given.
     ///
     /// ```
     /// use b2nd_frame::FrameBuilder;

@@ -34,8 +34,8 @@ enum WrittenChunks {
         /// Whether a part of a failed chunk may have been written. The next chunk overwrites it.
         is_astray: bool,
     },
-    /// Each chunk in a file of its own, with the next free number. Files are not numbered by chunk: C-Blosc2 checks a
-    /// file number as if it were an offset, and opens no file with a number above the size of all chunks.
+    /// Each chunk in a file of its own, with the next free number. Files are not numbered by chunk, because C-Blosc2
+    /// checks a file number as if it were an offset. It opens no file with a number above the size of all chunks.
     Sparse { directory: PathBuf, files: Vec<u64>, taken: BTreeSet<u64>, next: u64 },
 }
 

@@ -86,8 +86,8 @@ impl<W: Write + Seek + Send> ArrayWriter<W> {
     ///
     /// # Errors
     ///
-    /// The errors of [`write`](Self::write). [`InvalidInput`](crate::ErrorKind::InvalidInput) if the shape is not that of
-    /// the region, or if items of the dtype cannot be read as `T` (see [`Item`]).
+    /// The errors of [`write`](Self::write). [`InvalidInput`](crate::ErrorKind::InvalidInput) if the shape differs from
+    /// the region's, or if items of the dtype cannot be read as `T` (see [`Item`]).
     ///
     /// ```
     /// use std::io::Cursor;

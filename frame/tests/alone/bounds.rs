@@ -192,7 +192,7 @@ fn a_frame_costs_what_is_there() {
     bounded("check of a file", ordinary.len(), 8, || drop(check(&path)));
 }
 
-/// A zip file with only an endless directory, whose records are generated while they are read.
+/// A zip file with only an endless directory. Its records are generated while they are read.
 struct EndlessZip {
     directory_len: u64,
     position: u64,
@@ -284,7 +284,7 @@ fn zip(members: &[&[u8]]) -> Vec<u8> {
     file
 }
 
-/// A zip file whose members all have the same bytes, which are generated while they are read.
+/// A zip file with members that all have the same bytes. The bytes are generated while they are read.
 struct LongMembers {
     member: Vec<u8>,
     count: usize,
@@ -655,7 +655,7 @@ fn planned(mut plan: b2nd_frame::SlicePlan, file: &[u8]) -> Result<Vec<u8>, b2nd
 #[cfg(feature = "decompress")]
 #[test]
 fn a_slice_reads_each_byte_a_few_times_whatever_chunks_share() {
-    // The chunk has bytes that no stream needs, or a long table of which the slice needs one entry, or stored items.
+    // The chunk has bytes that no stream needs, or a long table with one entry that the slice needs, or stored items.
     let tables = one_chunk_for_all(5000, 8000, 1 << 17);
     let mut stored = one_chunk_for_all(1000, 1 << 16, (1 << 16) + 32);
     let chunk = Frame::parse(&stored).unwrap().header().header_len;

@@ -120,8 +120,8 @@ fn a_chunk_file_that_is_not_whole_is_found() {
     assert!(check(&path).unwrap().findings[0].message().ends_with("00000002.chunk is missing"));
 }
 
-/// An index of a few bytes can name a million files, so a check lists the folder once at its start, and does not look
-/// for the missing files one by one.
+/// An index of a few bytes can name a million files. So a check lists the folder once at its start, and does not look
+/// for each missing file.
 #[test]
 fn a_chunk_file_that_comes_while_the_chunks_are_checked_is_as_missing_as_before() {
     let (_folder, path) = copy("sparse.b2nd");
@@ -198,8 +198,8 @@ fn a_chunk_file_that_may_not_be_read_counts_as_whole() {
     assert_eq!(check(&path).unwrap().findings, []);
 }
 
-/// The header of `sparse.b2nd` for `count` chunks, with an index in which chunk 1 is zeros and the others have the
-/// files from 2 on, in another order.
+/// The header of `sparse.b2nd` for `count` chunks. In its index, chunk 1 is zeros, and the others have the files from 2
+/// on, in another order.
 #[cfg(feature = "decompress")]
 fn with_chunks(count: u32) -> Vec<u8> {
     let file = fs::read(data().join("sparse.b2nd/chunks.b2frame")).unwrap();

@@ -94,7 +94,7 @@ fn an_uncompressed_chunk_with_the_flag_of_a_dictionary_is_found_and_read() {
                         data for a dictionary's length, and refuses the chunk unless they happen to be a valid length; the \
                         data itself is whole, and this crate reads it";
     let sound = fs::read(data().join("int32_3x5.b2nd")).unwrap();
-    // The flags of an uncompressed chunk with the codecs that take a dictionary, and with BloscLZ, which takes none.
+    // The flags of an uncompressed chunk, for the codecs that support dictionaries, and for BloscLZ, which does not.
     for (flags, byte) in [(0x97, 0x01), (0x97, 0x83), (0x37, 0x01), (0x17, 0x01)] {
         let mut file = sound.clone();
         (file[229 + 2], file[229 + 31]) = (flags, byte);
@@ -253,7 +253,7 @@ fn a_chunk_file_is_read_twice_at_most() {
 #[test]
 fn a_block_is_looked_for_in_a_long_table_too() {
     let mut file = fs::read(data().join("peers/many_blocks.b2nd")).unwrap();
-    // The table of chunk 1 has 70 blocks, of which the first read of 256 bytes has 56.
+    // The table of chunk 1 has 70 blocks. The first read, of 256 bytes, has 56 of them.
     let entry = 8647 + 32 + 65 * 4;
     for (value, says) in [
         (311, "chunk 1 has block 65 at byte 311 of it, but must have it at 312 or after, and before 8500"),
@@ -587,7 +587,7 @@ fn a_body_that_the_header_of_its_chunk_cannot_have_is_named() {
     assert_eq!((findings[0].message(), findings[0].offset()), (&*says, Some(start)));
 }
 
-/// A frame without an array, whose index has these offsets.
+/// A frame without an array, with these offsets in its index.
 fn with_offsets(offsets: &[usize]) -> Vec<u8> {
     let body: Vec<u8> = offsets.iter().flat_map(|&offset| (offset as u64).to_le_bytes()).collect();
     with_index(offsets.len(), &chunk(7, body.len(), 0, &body))

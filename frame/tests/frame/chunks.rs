@@ -169,7 +169,7 @@ fn an_index_whose_streams_are_longer_than_their_data_is_read() {
     let streams: Vec<Vec<u8>> = std::iter::repeat_with(stream).take(8).collect();
     let block: Vec<u8> = streams.iter().flat_map(|stream| [&[64, 0, 0, 0], &stream[..]].concat()).collect();
     let mut index = in_blocks(1024, 512, &block);
-    // Split into one stream for each byte of an item, and none of them can be compressed.
+    // Each block is split into one stream for each byte of an item. No stream can be compressed.
     index[2] &= !0x10;
     let entries = streams.concat();
     let offset = |entry: &[u8]| i64::from_le_bytes(entry.try_into().unwrap());

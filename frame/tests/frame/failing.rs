@@ -19,7 +19,7 @@ use b2nd_serde::{Meta, Shapes};
 struct Failing {
     file: Cursor<Vec<u8>>,
     kind: io::ErrorKind,
-    /// The calls before the one that fails.
+    /// The number of calls before the failing one.
     calls: usize,
     is_lasting: bool,
     has_failed: bool,

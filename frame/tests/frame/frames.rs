@@ -107,7 +107,7 @@ fn cut_behind_the_header(bytes: usize) -> Vec<u8> {
 /// `int32_3x5.b2nd` with these metalayers.
 pub(crate) fn with_metalayers(metalayers: &[(&str, &[u8])]) -> Vec<u8> {
     let (file, mut header) = (file("int32_3x5.b2nd"), frame_of(metalayers, &[]));
-    // It has an empty trailer of 35 bytes, and no chunks: nbytes and cbytes are 0.
+    // The new frame has an empty trailer of 35 bytes, and nbytes and cbytes are 0.
     header.truncate(header.len() - 35);
     header[30..47].copy_from_slice(&file[30..47]);
     header.extend(&file[165..]);
@@ -347,7 +347,7 @@ pub(crate) const ZEROS: i64 = -0x7f << 56;
 fn with_index_of_nan() -> Vec<u8> {
     let mut file = with_index_byte(31, 0x20);
     let index = index_start(&file);
-    // It has no data.
+    // The index has no data.
     file[index + 2] &= !2;
     file
 }

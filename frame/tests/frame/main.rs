@@ -67,7 +67,7 @@ fn findings<R: Read + Seek>(frame: &mut Frame<R>) -> Vec<Finding> {
     Check::default().run(frame).unwrap().findings
 }
 
-/// The message of a refused call, whose error must have this kind.
+/// The message of the error of a call. The error must have this kind.
 #[track_caller]
 fn refused<T: Debug>(kind: ErrorKind, result: Result<T, Error>) -> String {
     let error = result.unwrap_err();

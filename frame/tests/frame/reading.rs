@@ -160,7 +160,7 @@ fn what_is_malformed_stays_malformed_however_many_bytes_follow() {
                     .map(|length| Frame::parse(&changed[..length]).err().map(|error| error.kind()));
                 let first = kinds.position(|kind| kind == Some(ErrorKind::Malformed));
                 assert!(kinds.all(|kind| kind == Some(ErrorKind::Malformed)), "{name}: {at}, {first:?}");
-                // A wrong first byte or magic is an error as soon as it has been read.
+                // A wrong first byte or a wrong magic is an error as soon as it is read.
                 if at == 0 && !(0x9d..=0x9e).contains(&changed[0]) || (2..10).contains(&at) {
                     assert_eq!(first, Some(at + 1), "{name}: {at}");
                 }

@@ -686,7 +686,7 @@ fn an_error_about_the_old_frame_names_its_file() {
     let chunk = path.join("00000002.chunk");
     let rewrite = Rewrite::new(&path, folder.path("new")).on_progress(|copied| {
         if copied == 0 {
-            // A file that can be opened, but whose first bytes cannot be read.
+            // A file that can be opened, but not read at its start.
             fs::remove_file(&chunk).unwrap();
             std::os::unix::fs::symlink("/proc/self/mem", &chunk).unwrap();
         }

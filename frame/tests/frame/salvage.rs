@@ -433,7 +433,7 @@ fn entries_that_cannot_both_be_right_are_both_lost() {
         let (_, report) = saved(&file, folder.path()).unwrap();
         assert_eq!(lost(&report), expected, "{offset:#x}");
     }
-    // An entry that points into chunk 0, whose data is a copy of a valid chunk header.
+    // An entry points into chunk 0, to data that is a copy of a valid chunk header.
     let mut file = small();
     let nested = file[CHUNKS + CHUNK..][..32].to_vec();
     file[CHUNKS + 32..][..32].copy_from_slice(&nested);
@@ -586,7 +586,7 @@ fn a_frame_whose_first_bytes_are_lost_asks_for_the_shape() {
 #[test]
 fn a_wrong_entry_is_named_and_can_be_given_alone() {
     let folder = tempfile::tempdir().unwrap();
-    // The integers of the vectors begin behind their marker and that of the first integer.
+    // The integers of a vector begin after the marker of the vector and the marker of the first integer.
     let entry = |vector: &[u8], at: usize, value: u8| {
         let mut file = small();
         let start = file.windows(vector.len()).position(|bytes| bytes == vector).unwrap();
@@ -815,7 +815,7 @@ fn a_salvage_that_is_stopped_leaves_nothing() {
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
 }
 
-/// The bytes of a new array of 4 chunks of 64 items, whose stored chunks have these items.
+/// A new array of 4 chunks of 64 items. The items of each stored chunk count up from one of the given items.
 fn array(chunks: &[u8]) -> Vec<u8> {
     let meta = Meta::new(Shapes { shape: &[256], chunkshape: &[64], blockshape: &[64] }, "|u1").unwrap();
     let mut writer = FrameBuilder::new(meta).write_to(Cursor::new(Vec::new())).unwrap();
@@ -862,7 +862,7 @@ fn a_special_value_is_unverified_where_a_chunk_belongs_to_no_entry() {
     let mut file = array(&[0, 1, 2, 3]);
     let (_, report) = saved(&file, folder.path()).unwrap();
     assert_eq!(report.unverified.len(), 0);
-    // The entry of chunk 1 becomes that of a chunk of zeros.
+    // The entry of chunk 1 becomes an entry for zeros.
     let entry = index_start(&file) + 32 + 8;
     file[entry..entry + 8].copy_from_slice(&(0x81_i64 << 56).to_le_bytes());
     let (_, report) = saved(&file, folder.path()).unwrap();

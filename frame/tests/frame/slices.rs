@@ -165,7 +165,7 @@ fn what_is_no_slice_is_refused() {
     assert_eq!(error.to_string(), "the slice has 60 bytes, but the buffer 59");
 }
 
-/// Otherwise a small chunk could hold many blocks that are all the same bytes.
+/// Otherwise the same bytes of a small chunk could be many blocks.
 #[test]
 fn blocks_that_begin_together_are_refused() {
     let mut file = fs::read(data().join("peers/many_blocks.b2nd")).unwrap();

@@ -169,7 +169,7 @@ fn of_second_generation() -> Vec<u8> {
     with(&second_generation(small()), 25, &[0x21])
 }
 
-/// A frame with these metalayers and vlmetalayers, whose index has the size that C-Blosc2 writes.
+/// A frame with these metalayers and vlmetalayers. The size of their index is the one that C-Blosc2 writes.
 fn frame(metalayers: &[(&str, &[u8])], vlmetalayers: &[(&str, &[u8])]) -> Vec<u8> {
     let bytes = frame_of(metalayers, vlmetalayers);
     let header_len = usize::try_from(u32::from_be_bytes(bytes[11..15].try_into().unwrap())).unwrap();
