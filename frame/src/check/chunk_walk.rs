@@ -110,7 +110,7 @@ struct ChunkScan {
     other_filters: Option<(u64, u64, String)>,
     /// Whether every entry of the index was read, and no byte range is wrong.
     knows_all: bool,
-    /// The number of bytes that may still be read of chunks in the frame.
+    /// The number of bytes of chunks in the frame that may still be read.
     left: u64,
     /// The chunk files in the directory of a sparse frame, in ascending order, so that a missing file is not opened.
     // Listed once, because an index can name a million files that do not exist.

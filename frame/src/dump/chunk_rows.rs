@@ -168,7 +168,7 @@ fn bytes_shown<R: Read + Seek>(
 const MAX_TABLE_SHOWN: usize = 256 * INT32;
 
 /// The number of bytes shown of the chunk at the start of `bytes`: its header and the first part of the table of
-/// blocks. If the whole table is shown, the length of the chunk's dictionary is too. Bytes after the chunk are never
+/// blocks. If the whole table is shown, so is the length of the chunk's dictionary. Bytes after the chunk are never
 /// shown.
 fn length_shown(bytes: &[u8]) -> usize {
     ChunkHeader::parse(bytes)

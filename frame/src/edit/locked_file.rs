@@ -178,7 +178,7 @@ impl<'p> Job<'p> {
             keep(&new, old, old.is_sparse);
         }
         new.sync()?;
-        // Again: without a lock file, a writer can have changed the old frame while it was copied.
+        // Checked again: without a lock file, a writer can have changed the old frame while it was copied.
         self.check_old(&mut frame)?;
         // The plan had no errors, but the old frame or a chunk file can have changed since.
         if let wrong @ Some(_) = new.first_error(Check::default(), after.clone())? {
@@ -188,8 +188,8 @@ impl<'p> Job<'p> {
         let given = self.is_in_place().then(|| file_with_header(self.to)).transpose()?;
         // The last call of the progress callback: from here on the rewrite cannot be stopped.
         progress.advance(0)?;
-        // Before the rename, because after it nothing may fail. A raised counter only makes other processes read the
-        // header again.
+        // The counter is raised before the rename, because nothing may fail after the rename. A raised counter only
+        // makes other processes read the header again.
         if let Some(lock) = &mut exclusive {
             lock.raise_counter()?;
         }

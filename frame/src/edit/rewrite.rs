@@ -39,16 +39,16 @@ use crate::progress::Progress;
 ///
 /// # The new file
 ///
-/// It is written under a temporary name in the same folder (`.b2nd-XXXXXX.tmp`), synced, and then renamed. Other
-/// processes therefore see either the old file or the complete new one. If this process is killed, at most a file or
-/// directory with the temporary name is left. After the rename no error is possible.
+/// The new file is written under a temporary name in the same folder (`.b2nd-XXXXXX.tmp`), synced, and then renamed.
+/// Other processes therefore see either the old file or the complete new one. If this process is killed, at most a file
+/// or directory with the temporary name is left. After the rename no error is possible.
 ///
 /// A sparse frame in place keeps its directory, and only `chunks.b2frame` is replaced. A copy of a sparse frame is a
 /// new directory. On systems other than Windows, an empty directory is at the path for a moment before the complete one
 /// replaces it. A symbolic link remains a symbolic link.
 ///
 /// The new file gets the mode of the old one and, in place, its owner and group. If the old frame was a file and the
-/// new one is a directory, users who may read the directory may also enter it. If the system does not allow this, it is
+/// new one is a directory, users who may read the directory may also enter it. Whatever the system does not allow is
 /// skipped without an error. Hard links and extended attributes are lost. In place, you need permission to write the
 /// old file.
 ///
@@ -139,9 +139,9 @@ impl<'p, R: Read + Seek> Rewrite<'p, R> {
         self
     }
 
-    /// Sets the shape of the array. It must keep the grid of chunks, as in [`Edit::shape`](crate::Edit::shape). After
-    /// an [interrupted resize](crate::FindingCode::InterruptedResize), any shape with the existing number of chunks is
-    /// possible.
+    /// Sets the shape of the array. The new shape must keep the grid of chunks, as in
+    /// [`Edit::shape`](crate::Edit::shape). After an [interrupted resize](crate::FindingCode::InterruptedResize), any
+    /// shape with the existing number of chunks is possible.
     pub fn shape(mut self, shape: &[i64]) -> Self {
         self.changes.shape = Some(shape.into());
         self

@@ -122,8 +122,8 @@ fn checked_typesize<R: Read + Seek>(frame: &mut Frame<R>, has_shape: bool) -> Re
 }
 
 /// The chunk index for a frame of the other type, and the stored size of all chunks.
-// The new header must be known before anything is written, so a preview can show it. So the chunks are read twice. The
-// first time, only their headers are.
+// The new header must be known before anything is written, so a preview can show it. Therefore, the headers of all
+// chunks are read first, and the chunks later.
 fn moved<R: Read + Seek>(frame: &mut Frame<R>, is_sparse: bool) -> Result<(NewIndex, u64), Error> {
     let rules = ChunkRules { may_be_short: is_sparse, ..ChunkRules::new(frame.header(), frame.is_array()) };
     let mut chunks = frame.chunks()?;

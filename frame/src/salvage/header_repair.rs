@@ -511,8 +511,8 @@ fn find(prefix: &[u8], stated: Option<usize>, is_lost: bool, notes: &mut Notes) 
         // and is tried last.
         limits.reverse();
     }
-    // First choice is a metalayer that can be read unchanged, with either length. Then comes a restored metalayer, and
-    // last one with wrong entries.
+    // The first choice is a metalayer that can be read unchanged, with either length. The second is a restored
+    // metalayer, and the last is one with wrong entries.
     let readings: [Reading; 3] = [read_array, restore_array, read_any_array];
     for read in readings {
         for bytes in limits.into_iter().flatten().filter_map(|limit| prefix.get(..limit)) {

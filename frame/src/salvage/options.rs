@@ -170,8 +170,8 @@ impl<'p, R: Read + Seek> Salvage<'p, R> {
     ///
     /// The files of a sparse frame are numbered in the order in which C-Blosc2 first stored the chunks. The numbers are
     /// not the positions of the chunks: a chunk of zeros has no file, and gets the next free number when it is stored.
-    /// A gap in the file numbers counts as a lost chunk. But if any file number is too high for the number of chunks,
-    /// the numbers are ignored, and the files are taken in order.
+    /// A gap in the file numbers counts as a lost chunk. But if any file number reaches the number of chunks, the
+    /// numbers are ignored, and the files are taken in order.
     pub fn assume_order(mut self) -> Self {
         self.assumes_order = true;
         self
@@ -256,7 +256,7 @@ impl<'p, R: Read + Seek> Salvage<'p, R> {
         let is_sparse = self.file.directory().is_some();
         // The destination comes first: otherwise a long salvage could fail at its end because the path exists.
         let destination = Destination::free(to.as_ref(), is_sparse)?;
-        // A deadline that has already passed: the lock is tried once, without waiting.
+        // The deadline has already passed, so the lock is tried once, without waiting.
         let now = Some(Instant::now());
         let path = self.file.path.clone();
         let _lock = path.as_deref().map(|path| Lock::take_shared(path, is_sparse, now)).transpose()?;

@@ -69,7 +69,7 @@ pub struct ChunkRange {
 /// The name of the magic as a part of the header.
 pub(super) const MAGIC_NAME: &str = "the magic";
 
-/// A part of a frame that was restored. Its text says what it was, and what it is.
+/// A part of a frame that was restored. Its text describes the change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Restored {
@@ -81,14 +81,14 @@ pub enum Restored {
         part: &'static str,
         /// The offset in the frame.
         offset: usize,
-        /// The byte before, and now.
+        /// The old and the new byte.
         bytes: [u8; 2],
     },
     /// A number of the header.
     Number {
         /// The name of the value.
         name: &'static str,
-        /// The number before, and now.
+        /// The old and the new number.
         numbers: [i128; 2],
     },
     /// The codec and the filters of new chunks. They are now the defaults of python-blosc2.

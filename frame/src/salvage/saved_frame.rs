@@ -63,7 +63,7 @@ struct StoredChunk<'s, 'c, R> {
 }
 
 impl<R: Read + Seek> StoredChunk<'_, '_, R> {
-    /// Reads and decompresses the chunk. If it is damaged, a number in its header is restored.
+    /// Reads and decompresses the chunk. If the chunk is damaged, tries to restore a number in its header.
     fn read(&mut self) -> Result<SavedChunk, ChunkError> {
         let Some(mut first) = self.chunks.bytes(self.entry, 0, FIRST_READ)? else {
             return Err("its file is missing".to_owned().into());
@@ -138,7 +138,7 @@ impl<R: Read + Seek> StoredChunk<'_, '_, R> {
     }
 
     /// Replaces the filter that differs from the filters of the other chunks; `None` if more than one differs.
-    // Only in a damaged chunk: python-blosc2 can change the filters of a frame between two chunks.
+    // Done only for a damaged chunk, because python-blosc2 can change the filters of a frame between two chunks.
     fn restored_filter(&self, first: &[u8]) -> Option<(Vec<u8>, String, String)> {
         let (header, rules) = (ChunkHeader::parse(first)?, &self.scan.rules);
         rules.other_filters(&header)?;
@@ -160,7 +160,7 @@ impl<R: Read + Seek> StoredChunk<'_, '_, R> {
     /// The stored size of a chunk, computed without the size in its header.
     fn cbytes(&mut self, first: &ChunkBytes) -> Result<Option<usize>, Error> {
         let mut bytes = first.bytes.clone();
-        // Any size that is not too small for a header.
+        // Any size works that is large enough for a header.
         HeaderSize::Cbytes.replace(&mut bytes, ChunkHeader::MAX_LEN);
         // The other sizes must be right: they bound the table of blocks, which is read here.
         let is_known = |header: &ChunkHeader| {

@@ -131,8 +131,8 @@ impl HeaderScan {
             spans.retain(|span| !wrong_lengths.contains(&span.number));
             sharing = overlapping(&spans);
         }
-        // The filters of most chunks are the usual ones, because those in the header may be damaged. The header decides
-        // a tie.
+        // The usual filters are those of most chunks, because the filters in the header may be damaged. The header
+        // decides a tie.
         let is_stated = |filters: &[Filter]| frame.header().pipeline().eq(filters.iter().copied());
         let usual = pipelines.into_iter().max_by_key(|(filters, count)| (*count, is_stated(filters)));
         rules.filters = usual.map(|(filters, _)| filters);

@@ -51,8 +51,8 @@ fn find_parts<R: Read + Seek>(
 ) -> Result<Option<FrameParts>, Error> {
     let cbytes = header.values.length(HeaderField::Cbytes);
     let mut best: Option<(usize, FrameParts)> = None;
-    // First the place in the header, which is nearly always right. Then every place in the file where the bytes match an
-    // index of the right length, the last one first.
+    // It first tries the place in the header, which is nearly always right. Then it tries every place in the file where
+    // the bytes match an index of the right length, from the last place to the first.
     for is_stated in [true, false] {
         let places: Vec<(u64, u64)> = if is_stated {
             let start = |len: u64| if header.is_sparse { len } else { len.saturating_add(cbytes) };
@@ -157,7 +157,7 @@ fn find_trailer<R: Read + Seek>(
     restored: &mut Vec<Restored>,
 ) -> Result<Option<Vec<u8>>, Error> {
     let least = index_end.unwrap_or(Generation::Present.head_len() as u64);
-    // The end of the frame first: other bytes may follow it in the file.
+    // The end of the frame is tried first, because other bytes may follow the frame in the file.
     let len = file.len;
     for end in [frame_len, len].into_iter().filter(|&end| end <= len) {
         let suffix = file.read(end.saturating_sub(END_LEN as u64), END_LEN as u64)?;

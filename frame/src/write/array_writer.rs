@@ -28,8 +28,8 @@ const BITS: usize = u64::BITS as usize;
 ///
 /// Regions can have any shape, and can be written in any order. A chunk is compressed and written as soon as it has all
 /// its items. Until then it is *open*, and stays in memory. If regions consist of whole chunks, no chunk is open; if
-/// regions follow each other along the first dimension, at most one row of chunks is. In another order, all chunks can
-/// be open at once, so set a limit with [`max_open_chunks`](Self::max_open_chunks).
+/// regions follow each other along the first dimension, at most one row of chunks is open. In another order, all chunks
+/// can be open at once, so set a limit with [`max_open_chunks`](Self::max_open_chunks).
 ///
 /// The codec, level, filters and split mode are those of the [`FrameBuilder`](crate::FrameBuilder). A chunk that
 /// repeats one value, such as zero or NaN, takes at most the bytes of a header and of the value.

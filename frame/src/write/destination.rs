@@ -82,7 +82,8 @@ impl Destination {
     }
 }
 
-/// A new frame with a temporary name: a file, or the directory of a sparse frame. Dropping it removes it.
+/// A new frame with a temporary name: a file, or the directory of a sparse frame. Dropping this value removes the file
+/// or directory.
 ///
 /// [`FrameBuilder::create`](crate::FrameBuilder::create) starts one, and
 /// [`FrameWriter::finish`](crate::FrameWriter::finish) returns it complete.
@@ -149,8 +150,8 @@ impl NewFrame {
     }
 
     /// Syncs the file, or the directory and its file with the header, but not the chunks.
-    // Syncing costs a millisecond per chunk file, and python-blosc2 does not sync them either. Without a sync, a killed
-    // process leaves no partial frame. A power failure can leave one, which `check` reports.
+    // Syncing costs a millisecond per chunk file, and python-blosc2 does not sync chunk files either. Without a sync, a
+    // killed process leaves no partial frame. A power failure can leave one, which `check` reports.
     pub(crate) fn sync(&self) -> Result<(), Error> {
         let synced = self.file().sync_all().and_then(|()| match self.directory() {
             Some(directory) => sync(File::open(directory).ok().as_ref()),
