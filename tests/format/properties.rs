@@ -10,7 +10,7 @@ use proptest::prelude::*;
 use serde::de::IgnoredAny;
 use serde_json::Value;
 
-/// A dtype: a usual one, any text without NUL, or one longer than the room reserved for it.
+/// A dtype: a usual dtype, any text without NUL, or a text longer than the room reserved for it.
 fn dtypes() -> impl Strategy<Value = String> {
     prop_oneof![
         4 => prop::sample::select(vec!["<i4", "|u1", "<f8", "[('a', '<i4'), ('b', '<f8', (2, 3))]", "<M8[ns]"])

@@ -1,4 +1,4 @@
-//! A type cannot distinguish the fast way to read from the general one: both make the same visits and explain errors.
+//! A type cannot distinguish the fast and the general way of reading: both make the same visits, and explain errors.
 
 #![cfg(feature = "alloc")]
 

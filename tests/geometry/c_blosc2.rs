@@ -174,7 +174,7 @@ fn a_metalayer_has_a_geometry_where_c_blosc2_opens_it_in_the_corpus() {
             other_versions.push(verdict.name);
         }
     }
-    // C-Blosc2 ignores the version. This crate rejects another one, because its rules are not known.
+    // C-Blosc2 ignores the version. This crate rejects other versions, because their rules are not known.
     if present {
         assert_eq!(other_versions, ["version_1", "version_127"]);
     }

@@ -74,7 +74,7 @@ const REFUSED: &[(Vectors, ErrorKind, &str)] = &[
         ErrorKind::Zero,
         "blockshape[0] is 0, but chunkshape[0] is 2: a chunk that is not empty needs blocks of at least 1",
     ),
-    // The draft specification allows this one, C-Blosc2 does not.
+    // The draft specification allows these shapes, C-Blosc2 does not.
     (
         (&[0], &[5], &[0]),
         ErrorKind::Zero,

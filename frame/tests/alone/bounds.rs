@@ -443,7 +443,7 @@ fn the_check_of_a_sparse_frame_is_bounded_by_its_index_and_its_folder() {
         file[16..24].copy_from_slice(&frame_len.to_be_bytes());
         file[30..38].copy_from_slice(&nbytes.to_be_bytes());
         fs::write(&path, &file).unwrap();
-        // The memory of the decompressed index, and of the offsets in it.
+        // Memory is needed for the decompressed index, and for the offsets in it.
         let index = (1 << 20) + 1024 * 32;
         bounded(&format!("{count} chunks"), index, 4, || {
             drop(Check::default().run(&mut Frame::open(folder.path()).unwrap()));

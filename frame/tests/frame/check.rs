@@ -118,7 +118,7 @@ fn an_index_with_the_filter_of_a_plugin_is_found() {
     for filter in [32, 128, 255] {
         let mut file = file("int32_3x5.b2nd");
         let index = index_start(&file);
-        // Compressed, with this filter.
+        // The index claims to be compressed, with this filter.
         file[index + 2] &= !2;
         file[index + 16] = filter;
         let findings = findings(&mut opened(file));
@@ -287,7 +287,7 @@ fn every_code_is_found_and_says_what_to_do() {
         assert_eq!(found.unwrap().severity(), code.severity());
         all.insert(code);
     }
-    // Other tests cover the codes of zip files, directories and chunks; one below has a header of 64 MiB. A table
+    // Other tests cover the codes of zip files, directories and chunks; a test below has a header of 64 MiB. A table
     // consists of many frames, so the tests of the command cover it.
     all.extend([
         FindingCode::DamagedZip,

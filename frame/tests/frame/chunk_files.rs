@@ -310,6 +310,6 @@ fn a_folder_that_may_not_be_listed_is_not_listed() {
     let may_list = fs::read_dir(&path).is_ok();
     let findings = check(&path).unwrap().findings;
     fs::set_permissions(&path, fs::Permissions::from_mode(0o700)).unwrap();
-    // Root may list it.
+    // Root may list the folder.
     assert_eq!(findings.len(), usize::from(may_list));
 }

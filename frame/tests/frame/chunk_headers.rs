@@ -396,7 +396,7 @@ fn a_dictionary_has_a_length_and_a_codec_that_takes_it() {
     let findings = chunk_findings(file.clone());
     let says = "chunk 1 has block 0 at byte ";
     assert!(findings[0].message().starts_with(says), "{findings:?}");
-    // The length of a dictionary, after the table of blocks: it exceeds the chunk.
+    // The length of a dictionary, after the table of blocks, exceeds the chunk.
     let nbytes = u32::from_le_bytes(file[starts[1] + 4..][..4].try_into().unwrap());
     let blocksize = u32::from_le_bytes(file[starts[1] + 8..][..4].try_into().unwrap());
     let after = starts[1] + 32 + 4 * nbytes.div_ceil(blocksize) as usize;
@@ -699,7 +699,7 @@ fn no_healthy_file_has_a_damaged_chunk() {
         let report = check.run_path(path).unwrap();
         // ironArray compressed some chunks with other filters than their frame has, so this warning is true.
         let is_of_iron_array = path.extension().is_some_and(|extension| extension == "iarray");
-        // A chunk was deleted or replaced in these.
+        // In these files, a chunk was deleted or replaced.
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         let has_hole = name.starts_with("hole_at_") || name == "ctable_x_id.b2nd";
         let is_known = |finding: &Finding| match finding.code() {

@@ -83,7 +83,7 @@ fn a_long_index_is_read_piece_by_piece() {
     let file = with_index(offsets.len(), &chunk(7, body.len(), 0, &body));
     is_read(&file, &offsets);
 
-    // Repeated, it takes 8 bytes.
+    // An index of one repeated entry takes 8 bytes.
     let count = 50_000_000;
     let file = with_index(count, &chunk(5, 8 * count, 3, &(-0x7f_i64 << 56).to_le_bytes()));
     let mut frame = Frame::read_at(Cursor::new(file), 0).unwrap();
@@ -387,7 +387,7 @@ fn headers_near_each_other_take_one_read_and_no_byte_is_read_in_advance_twice() 
             (Ask::Header, 0, Some((0, AHEAD))),
             (Ask::Header, AHEAD - 32, None),
             (Ask::Header, second, Some((second, AHEAD))),
-            // A little too far from the previous read; then near this one.
+            // First a little too far from the previous read, then near this last read.
             (Ask::Header, third - 32, Some((third - 32, 32))),
             (Ask::Header, third, Some((third, AHEAD))),
             // Far away, and back into the bytes that were read: up to their end, nothing more is read.

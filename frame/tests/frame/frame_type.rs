@@ -224,7 +224,7 @@ fn a_chunk_that_only_a_sparse_frame_may_have_does_not_get_into_a_contiguous_one(
     writer.write_chunk(0, &stored_chunk(&[7; 8])).unwrap();
     writer.finish().unwrap().persist().unwrap();
     assert!(Rewrite::new(&path, &new).sparse(false).preview().is_ok());
-    // The same data after a header of 16 bytes, as Blosc 1 has it.
+    // The same data after a header of 16 bytes, as in Blosc 1.
     let mut short = vec![2, 1, 0x02, 1];
     for number in [8_u32, 8, 24] {
         short.extend(number.to_le_bytes());

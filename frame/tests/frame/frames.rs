@@ -122,7 +122,7 @@ pub(crate) fn with_array(change: impl Fn(&mut Vec<u8>)) -> Vec<u8> {
     with_metalayers(&[("b2nd", &content)])
 }
 
-/// `int32_3x5.b2nd` as C-Blosc2 2.0 beta 2 to 5 would have written it, changed.
+/// `int32_3x5.b2nd` as C-Blosc2 2.0 beta 2 to 5 would have written it, with these changes.
 fn of_second_generation(changes: &[(usize, &[u8])]) -> Vec<u8> {
     changed(second_generation(file("int32_3x5.b2nd")), changes)
 }

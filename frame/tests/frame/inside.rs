@@ -354,7 +354,7 @@ fn a_scan_finds_every_frame_wherever_it_stands() {
 
 #[test]
 fn a_scan_of_nothing_but_magic_bytes_finds_nothing_and_ends() {
-    // Each one claims a header that takes the rest of the file.
+    // Each frame claims a header that takes the rest of the file.
     let mut one = file("int32_3x5.b2nd")[..87].to_vec();
     one[11..15].copy_from_slice(&500_000_u32.to_be_bytes());
     one[16..24].copy_from_slice(&500_000_u64.to_be_bytes());

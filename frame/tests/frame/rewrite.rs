@@ -72,7 +72,7 @@ fn a_type_size_that_was_lost_is_that_of_the_dtype_again() {
         let path = folder.path(name);
         fs::copy(data().join(format!("peers/{name}.b2nd")), &path).unwrap();
         let found = check(&path).unwrap().findings;
-        // One of them is an array of zeros, so it has no data either.
+        // One of the files is an array of zeros, so it also has no data.
         let lost = &found[0];
         assert_eq!((lost.code(), lost.expected()), (FindingCode::LostTypesize, Some(size)));
         assert!(found[1..].iter().all(|finding| finding.code() == FindingCode::NoData), "{found:?}");
@@ -598,7 +598,7 @@ fn a_file_that_may_not_be_written_is_not_replaced() {
             // Root may write.
             Ok(()) => assert!(may_write),
             Err(error) => {
-                // Wine lets root open the file for writing, but not rename another over it.
+                // Wine lets root open the file for writing, but not rename another file over it.
                 assert!(!may_write || cfg!(windows));
                 assert_eq!((error.kind(), error.path()), (ErrorKind::Io, Some(&*path)));
             }

@@ -60,7 +60,7 @@ fn followed(mut plan: SlicePlan, path: &Path) -> Vec<u8> {
         plan.take(wave).unwrap();
         waves += 1;
     }
-    // The index, a block of it, the first bytes of chunks, and their blocks.
+    // The waves read the index, a block of the index, the first bytes of chunks, and the blocks of chunks.
     assert!(waves <= 4, "{waves} waves");
     plan.finish().unwrap()
 }

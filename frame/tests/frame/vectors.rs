@@ -173,7 +173,7 @@ fn of_second_generation() -> Vec<u8> {
 fn frame(metalayers: &[(&str, &[u8])], vlmetalayers: &[(&str, &[u8])]) -> Vec<u8> {
     let bytes = frame_of(metalayers, vlmetalayers);
     let header_len = usize::try_from(u32::from_be_bytes(bytes[11..15].try_into().unwrap())).unwrap();
-    // In a trailer it counts from the byte after the `93`.
+    // In a trailer, the size counts from the byte after the `93`.
     let size = u16::from_be_bytes(bytes[header_len + 4..header_len + 6].try_into().unwrap()) - 1;
     with(&bytes, header_len + 4, &size.to_be_bytes())
 }

@@ -938,7 +938,7 @@ fn a_path_that_no_file_can_have_is_refused_before_anything_is_written() {
 #[test]
 fn a_folder_that_takes_no_files_is_named() {
     for (folder, inside, is_plain) in [("/sys", "kernel", true), ("/proc", "self", false)] {
-        // If it is not mounted, it is an ordinary folder, or missing.
+        // If the file system is not mounted, the folder is an ordinary one, or missing.
         if !Path::new(folder).join(inside).exists() {
             eprintln!("{folder} is not mounted here");
             continue;
