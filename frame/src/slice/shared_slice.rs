@@ -7,7 +7,7 @@
 use core::ops::Range;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// The size of a region in bytes. A piece has up to 1 MiB, so two pieces seldom share a region.
+/// The size of a region in bytes. A piece has up to 1 MiB, so two threads seldom need the same region at once.
 const REGION_LEN: usize = 1 << 18;
 
 /// The buffer for the items of a slice.

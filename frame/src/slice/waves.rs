@@ -324,7 +324,8 @@ impl Waves {
                 self.plan(Purpose::Blocks(chunk, header, list), &chunk.entry, range);
             }
         }
-        // The blocks of these chunks come in a later wave.
+        // The blocks of these chunks come in a later wave. In a small wave, few chunks begin, so that threads soon have
+        // blocks to decompress.
         let left = self.limits.wave.saturating_sub(weight);
         self.begin_chunks(if self.limits.reads_whole { left } else { left / 4 }, receive)
     }

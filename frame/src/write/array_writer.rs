@@ -94,7 +94,7 @@ struct Queue<'q, W: Write, E> {
 
 impl<W: Write + Seek> FrameWriter<W> {
     /// Turns this into a writer of items, which compresses chunks with the codec, level, filters and split mode of the
-    /// [`FrameBuilder`](crate::FrameBuilder). Call it before you write any chunk.
+    /// [`FrameBuilder`](crate::FrameBuilder). Chunks that are already written stay, and their items are refused.
     ///
     /// # Errors
     ///
