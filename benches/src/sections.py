@@ -127,14 +127,14 @@ FORMAT_GOALS = {
 FORMAT = """\
 ## The format
 
-`lab/run benchmarks metalayer`: our time divided by that of a peer, for 1, 3, 8 and 16 dimensions. Both take turns of some
-microseconds in one process; a figure is the median of several processes.
+`lab/run benchmarks metalayer`: ratios for 1, 3, 8 and 16 dimensions. Both take turns of some microseconds in one process; a figure is
+the median of several processes.
 
 """
 
 FORMAT_NOTES = """
 `cannot`: rmp-serde reads the marker of 16 dimensions, `a0`, as a string. The bytes that it writes are not a valid B2ND metalayer.
-The C functions allocate what they write and the dtype that they read; `free` is included.
+The C functions allocate their output, or the dtype; their times include `free`.
 """
 
 
@@ -184,13 +184,13 @@ LS = """\
 ## A listing
 
 `lab/run benchmarks ls`: small files of python-blosc2 in folders of 1,000, in the page cache. `b2nd ls` is the whole process, with its
-start and the walk through the folders. The bare loop is a Rust program that opens each file of a ready list, reads 512 bytes, and
-closes it, with as many threads. python-blosc2 is a loop over `blosc2.open(path).shape` of a ready list, without Python's start.
+start and the walk through the folders; the others start with a list of paths. The bare loop is a Rust program that opens each file,
+reads 512 bytes, and closes it, with as many threads. python-blosc2 is a loop over `blosc2.open(path).shape`, without Python's start.
 
 """
 
 OTHERS = """
-The same shapes in other formats, one array per file, in a loop in a running process; Zarr has one group with consolidated metadata:
+The same shapes in other formats, one array per file, in a running process; Zarr has one group with consolidated metadata:
 
 """
 
@@ -302,8 +302,8 @@ SLICES_TEXT = """\
 ## Slices
 
 `lab/run benchmarks slices`: an array of 96 MB, float32, (24, 1000, 1000), compressed by python-blosc2 at level 5. Each call opens the
-file anew. `read` allocates memory, as `a[...]` does; `read_into` and `get_slice_numpy` reuse a buffer. NumPy asks the system for pages
-of 2 MiB, and Rust's allocator does not: with small pages, NumPy does not ask either (`NUMPY_MADVISE_HUGEPAGE=0`).
+file anew. `read` allocates memory, as `a[...]` does; `read_into` and `get_slice_numpy` reuse a buffer. NumPy requests pages of 2 MiB,
+Rust's allocator does not; with "small pages", NumPy does not either (`NUMPY_MADVISE_HUGEPAGE=0`).
 
 """
 
@@ -414,9 +414,9 @@ ROWS = ["read, `&str`", "by hand, `&str`", "read, `String`", "by hand, `String`"
 ROWS_TEXT = """\
 ## Rows
 
-`lab/run benchmarks rows`. Items of two float64, a uint32 and a text of 16 bytes, as structs, with `Dtype::read_items` and `write_items`. By
-hand is a loop of `from_le_bytes` or `to_le_bytes` with the same structs, which also removes the padding of the text and checks its
-UTF-8. The crate csv reads the same rows from text, and `tolist` of NumPy makes tuples of the items.
+`lab/run benchmarks rows`: `Dtype::read_items` and `write_items` for structs of two float64, a uint32 and a text of 16 bytes. "By hand"
+is a loop of `from_le_bytes` or `to_le_bytes` with the same structs, which also removes the padding of the text and checks its UTF-8. The
+crate csv reads the same rows from text; NumPy's `tolist` makes tuples.
 
 """
 
@@ -464,8 +464,8 @@ BITSHUFFLE_GOAL = 1.4
 DECOMPRESS_TEXT = """\
 ## Decompression
 
-`lab/run benchmarks decompress`. Whole chunks of real arrays, at level 5, with one thread: `Decompressor::decompress_into` beside
-`blosc2.decompress2(chunk, dst)`. The arrays are from scikit-image: the red channel of a stereo pair of photos (u1), the sum of its channels
+`lab/run benchmarks decompress`: whole chunks of real arrays, at level 5, with one thread. `Decompressor::decompress_into` is compared
+with `blosc2.decompress2(chunk, dst)`. The arrays are from scikit-image: the red channel of a stereo pair of photos (u1), the sum of its channels
 (u2), its disparities (f4), and small pictures of faces (f8).
 
 """
@@ -521,9 +521,9 @@ COMPRESS_GOALS = {
 COMPRESS_TEXT = """\
 ## Compression
 
-`lab/run benchmarks compress`. Chunks of 4 MiB, with shuffle and one thread: `Compressor::compress_into` beside `blosc2.compress2`. Of each
-pair of figures, the first is our time divided by that of C-Blosc2, the second our size divided by its size. The data is made: a smooth
-field with noise (f4), a body in a CT scan with noise (i2), and 40 labels in such a volume (i2).
+`lab/run benchmarks compress`: chunks of 4 MiB, with shuffle and one thread. `Compressor::compress_into` is compared with
+`blosc2.compress2`: the ratio of times, then the ratio of sizes. The data is synthetic: a smooth field with noise (f4), a body in a CT
+scan with noise (i2), and 40 labels in such a volume (i2).
 
 """
 

@@ -142,16 +142,16 @@ def changes(frame, values):
 INTRODUCTION = """\
 # What damage to the header of a chunk does, and who sees it
 
-Written by `lab/run damage`. Of {kinds} chunks of different kinds, each of the 32 bytes of the header gets {values} other
-values, one at a time. python-blosc2 then reads the chunk as a whole and item by item, with the file opened anew for each read.
-"Other" means that at least one read gives other data and no error: the damage that matters most. `b2nd check --chunks` and
-`--data` see what they report, as an error or a warning.
+Written by `lab/run damage`. In {kinds} chunks of different kinds, each of the 32 bytes of the header is set to {values} other
+values, one at a time. python-blosc2 then reads the whole chunk and each item, and opens the file anew for each read. "Other", the
+worst result, means that at least one read gives other data without an error. `b2nd check --chunks` or `--data` "sees" what it
+reports as an error or a warning.
 
 """
 
-NOT_OF_AN_ARRAY = "only the chunks of an array all have the same value here; to another frame, chunks of any origin can be appended"
+NOT_OF_AN_ARRAY = "only an array needs the same value in all chunks; other frames accept chunks of any origin"
 WHY = {
-    "version": "3 is valid: a chunk of an alpha version, in which one filter less counts",
+    "version": "3 is valid: a chunk of an alpha version, with one filter fewer",
     "flags": "these bytes decompress in another way as well",
     "dictionary, special value": "bit 3 means a chunk in memory of which only the header was read",
     **dict.fromkeys(["typesize", "blocksize", "nbytes", "filters", "parameters of the filters"], NOT_OF_AN_ARRAY),

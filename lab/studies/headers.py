@@ -183,15 +183,15 @@ def rounded_up(items, sizes):
 INTRODUCTION = """\
 # What damage to the header of a frame does, and who sees it
 
-Written by `lab/run headers`. Each byte of the headers of {files} files gets {values}, one at a time: {count} changes. After
-each, python-blosc2 opens the file, and reads all data and metadata if it still shows the same array. "No array" means that it
-gives an error, opens something else, crashes, or gives no answer within {seconds} seconds; "grid" is shape, chunks and blocks; "data"
-means other data, or an error while reading. `b2nd check` sees what it reports as an error or a warning, without reading chunks.
+Written by `lab/run headers`. Each byte of the headers of {files} files is set to {values}, one at a time: {count} changes. After
+each, python-blosc2 opens the file, and reads all data and metadata if it finds the same array. "No array" means an error, another
+object, a crash, or no answer within {seconds} seconds; "grid" is shape, chunks and blocks; "other data" includes an error while reading.
+"Seen" means that `b2nd check` reports an error or a warning, without reading chunks.
 
 """
 
 NO_TRACE = {
-    SAME_GRID: "There are as many chunks along each dimension, and each one has the same size with its padding.",
+    SAME_GRID: "The number of chunks along each dimension and their padded size are the same.",
     EMPTY: "There are no chunks to count, and only the product of the chunk shape is stored a second time.",
 }
 
@@ -240,13 +240,13 @@ def page(cases, files):
     values = "some other values" if IS_QUICK else "all 255 other values"
     text = INTRODUCTION.format(files=files, values=values, count=len(cases), seconds=SECONDS)
     text += f"After {len(wanted)} of the changes python-blosc2 shows no array or another grid. `check` sees {seen} of them, and misses {len(missed)}.\n"
-    text += f"Nothing in the structure of the file shows the other {hidden.total()}:\n\n"
+    text += f"The other {hidden.total()} leave no trace in the structure of the file:\n\n"
     text += table("what | changes: | why", ((what, hidden[what], reason) for what, reason in NO_TRACE.items()))
-    text += "\nThe text of the dtype has no redundancy either, except for the size of its items.\n\n"
+    text += "\nThe dtype is not stored a second time either, only the size of its items.\n\n"
     text += by("file", grouped(cases, lambda case: case["frame"]))
     fields = grouped(cases, lambda case: case["field"])
     partly = {name: of for name, of in fields.items() if any(map(is_unseen, of))}
-    text += f"\nIn {len(fields) - len(partly)} of {len(fields)} fields, `check` sees each change that python-blosc2 shows in any way. The others:\n\n"
+    text += f"\nIn {len(fields) - len(partly)} of {len(fields)} fields, `check` sees each change that affects python-blosc2. The others:\n\n"
     text += by("field", partly) + "\n"
     if missed:
         text += "`check` misses " + examples(missed, lambda case: f"{case['frame']}, {change(case)}", "; …") + ".\n\n"

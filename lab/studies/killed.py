@@ -302,22 +302,21 @@ def kills(folder, name, contiguous):
 INTRODUCTION = """\
 # What a killed writer leaves, and who sees it
 
-Written by `lab/run killed`. It kills python-blosc2 and `b2nd` {count} times while they write a small array: before each system call
-that changes a file, {each} of them in turn, and {random} times each at random moments. What those leave depends
-on the speed of the machine. python-blosc2 then reads what is left:
+Written by `lab/run killed`. It kills python-blosc2 and `b2nd` {count} times while they write a small array: before {each} system call
+that changes a file, and {random} times each at random moments; the results of the latter depend on the speed of the machine. python-blosc2
+then reads the remaining file:
 
-- **before**, **after**: the data and the vlmetalayers are those before, or those after.
-- **mixed**: the shape is right, and each item is the old or the new one. An array that is changed in place has no better
-  state, and nothing in the file shows it.
-- **zeros**: zeros instead of items; **other**: another shape than both, other items, or other vlmetalayers; **error**: it
-  cannot be opened, or not read.
-- **no array**: a frame without chunks and metalayers, which may be meant; **no file**: nothing, or an empty folder.
+- **before**, **after**: all data and vlmetalayers are old, or all are new.
+- **mixed**: the shape is right, and each item is old or new. A change in place has no better state, and leaves no trace.
+- **zeros**: zeros instead of items; **other**: neither the old nor the new shape, items or vlmetalayers; **error**: the file cannot be
+  opened or read.
+- **no array**: a frame without chunks and metalayers, which can be intended; **no file**: nothing, or an empty folder.
 
-Of `b2nd`, each of its system calls that change or sync a file also fails once with ENOSPC and
-once with EIO: {failures} failures. All kills and failures of `b2nd` must leave the old array or the new one, the failures without any other file.
+Each system call of `b2nd` that changes or syncs a file also fails once with ENOSPC and once with EIO: {failures} failures. Each kill or
+failure of `b2nd` must leave the old or the new array, and a failure no other file.
 
-"Seen" is an error of `b2nd check`; in brackets those with no more than a warning. A frame can also read well and have an error:
-chunks that are left over, or an array that is not yet as large as its chunks.
+"Seen" is an error of `b2nd check`; brackets count files with only a warning. A frame that reads well can have an error, too: leftover
+chunks, or an array that is not yet as large as its chunks.
 
 """
 
@@ -386,7 +385,7 @@ def main():
     each = "each" if STEP == 1 else f"every {STEP}th"
     text = INTRODUCTION.format(count=len(all_cases), each=each, random=RANDOM, failures=len(failures))
     head = f"writer | kills: | {' | '.join(f'{verdict}:' for verdict in VERDICTS)} | zeros, other, error: seen: | reads well, but has an error:"
-    text += table(head, rows) + "\nWhat no check calls an error, of what python-blosc2 reads otherwise or not at all:\n\n" + unseen(all_cases)
+    text += table(head, rows) + "\nFiles for which `check` reports no error, though python-blosc2 reads other data or none:\n\n" + unseen(all_cases)
     bad = [case for case in all_cases if case["verdict"] in BAD]
     silent = [case for case in bad if not case[""]]
     misnamed = [case for case in all_cases if is_misnamed(case)]

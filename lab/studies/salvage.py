@@ -334,14 +334,14 @@ def killed_cases(folder, number, name, contiguous):
 INTRODUCTION = """\
 # What can be saved of a damaged array
 
-Written by `lab/run salvage`. `b2nd salvage` makes new frames of damaged arrays, python-blosc2 opens them, and each item outside of
-what was listed as lost is compared:
+Written by `lab/run salvage`. `b2nd salvage` makes new frames of damaged arrays, and python-blosc2 reads them. Each item outside of the
+listed losses is compared:
 
-- **whole**: all data was saved, and is equal. **partly**: what is listed as lost is lost, and all other items are equal.
+- **whole**: all items are saved and equal. **partly**: all items are equal, except the listed losses.
 - **nothing**: nothing was written; the message says why.
-- **unverified**: only items of chunks that were listed as unverified differ. **unseen**: items of a chunk whose own bytes were
-  damaged differ, or the array has another shape in the same grid or another dtype, and nothing tells: Blosc2 has no checksums.
-- Any other item that differs, and a new frame that python-blosc2 cannot read, counts as wrong, and fails the run.
+- **unverified**: only items of chunks listed as unverified differ. **unseen**: items of a damaged chunk differ, or the array has another
+  dtype or another shape in the same grid, without a trace: Blosc2 has no checksums.
+- Any other different item, and an unreadable new frame, counts as wrong and fails the run.
 
 """
 
