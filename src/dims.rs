@@ -1,7 +1,7 @@
 //! Dimension vectors in arrays of any length, for the fields of a struct: `#[serde(with = "b2nd_serde::dims")]`.
 //!
-//! Serde itself supports arrays whose length is a number up to 32. With this module the length can also be a const
-//! generic. The bytes, the errors and the time are the same.
+//! Serde itself supports only array lengths that are literal numbers up to 32. With this module the length can also be
+//! a const generic. The bytes, the errors and the time are the same.
 //!
 //! ```
 //! use serde::{Deserialize, Serialize};
@@ -35,7 +35,7 @@ use core::marker::PhantomData;
 use serde::de::{Deserialize, Deserializer, Error, SeqAccess, Visitor};
 use serde::ser::{Serialize, SerializeTuple, Serializer};
 
-/// Writes an array as serde does. `#[serde(with = "b2nd_serde::dims")]` calls it.
+/// Serializes an array as a tuple, as serde does. `#[serde(with = "b2nd_serde::dims")]` calls it.
 ///
 /// ```
 /// struct Three([u64; 3]);
@@ -90,7 +90,7 @@ where
 ///
 /// # Errors
 ///
-/// The errors of the deserializer, and an invalid length if it gives fewer than `N` dimensions.
+/// The errors of the deserializer, and "invalid length" if there are fewer than `N` dimensions.
 #[inline]
 pub fn deserialize<'de, T, D, const N: usize>(deserializer: D) -> Result<[T; N], D::Error>
 where

@@ -1,12 +1,12 @@
-//! The entries of a metalayer, and its layouts: which entries each has.
+//! The entries of a metalayer, and its layouts, each a list of entries.
 
-// The tables have a row per entry and per layout. Names and texts are made from them. Only `Layout::entry` repeats the
-// order of the entries, because the compiler can remove its match where the position is known; a test compares it with
-// the table.
+// The tables below have one row per entry and one per layout. Macros generate names and texts from them. Only
+// `Layout::entry` repeats the order of the entries, because the compiler can remove its match where the position is
+// known; a test compares it with the table.
 //
 // The two layouts of Caterva 0.1 (2019) are not in the table. They have three entries, `ndim`, `shape` and
-// `chunkshape`; the version and the block shape, which all others share, are missing. In one of them the integers also
-// have another marker and the byte order of the machine. Nothing writes them. This crate recognizes their first byte and
+// `chunkshape`; they lack the version and the block shape. In one of the two, the integers also have another marker and
+// the byte order of the machine. No program writes these layouts today. This crate recognizes their first byte and
 // names them in its error.
 
 use core::fmt;
@@ -30,7 +30,8 @@ pub const MAX_NDIM: u8 = 16;
 /// The largest number of bytes of a dtype. C-Blosc2 stores the length in an `int32_t`.
 pub(crate) const MAX_DTYPE_LEN: usize = i32::MAX as usize;
 
-/// The name of a `Meta` in serde's data model. A struct of a user can have it too, so its fields count as well.
+/// The name of a `Meta` in serde's data model. A user's struct can have the same name, so `is_meta` compares the fields
+/// too.
 pub(crate) const META_NAME: &str = "Meta";
 
 /// The encoding of an entry.
@@ -92,7 +93,7 @@ macro_rules! entries {
                 $( names.next().is_some_and(|name| Self::$entry.can_be_field(name)) && )* names.next().is_none()
             }
 
-            /// The entry that a field with this name must hold; `None` if the name is not a well-known one.
+            /// The entry that a field with this name must hold; `None` if the name is not well-known.
             // `chunkshape` and `blockshape` have the same encoding. Without this rule two swapped fields would be
             // written and read silently.
             // Inlined, so the match disappears for a name that is known at compile time.
@@ -135,7 +136,7 @@ entries! {
 }
 
 impl Entry {
-    /// Whether a field with this name can hold this entry: not if it is a well-known name of another entry.
+    /// Whether a field with this name can hold this entry. It cannot if the name is well-known for another entry.
     // A derived struct gives its names as constants, so after inlining the compiler removes all comparisons.
     #[inline(always)]
     pub(crate) fn can_be_field(self, name: &str) -> bool {
@@ -161,7 +162,7 @@ pub(crate) const fn vector_marker(ndim: u8) -> u8 {
 macro_rules! layouts {
     ($($(#[$doc:meta])* $layout:ident $name:literal $marked:literal [$($entry:ident)*] $which:literal $writer:literal)*)
     => {
-        /// A layout of the metalayer: its entries, and the number of them in its first byte.
+        /// A layout of the metalayer: its entries, and the entry count in its first byte.
         ///
         /// | layout | name | first byte | entries | written by |
         /// |---|---|---|---|---|
@@ -193,7 +194,7 @@ macro_rules! layouts {
         }
 
         impl Layout {
-            /// All layouts, the present one first.
+            /// All layouts, the current one first.
             pub const ALL: &[Self] = &[$( Self::$layout ),*];
 
             /// The name of the layout in JSON and in messages, such as `b2nd-six`.
@@ -222,7 +223,7 @@ macro_rules! layouts {
                 }
             }
 
-            /// The layout for writing a value with this number of entries: the first with that number.
+            /// The layout for writing a value with `count` entries: the first layout in the table with that number.
             #[inline]
             pub(crate) const fn of_entries(count: usize) -> Option<Self> {
                 $( if count == Self::$layout.entries().len() {
@@ -395,7 +396,7 @@ pub(crate) fn outer_markers() -> impl fmt::Display {
     OneOf(each_once(Layout::marker).map(HexByte))
 }
 
-/// A property of each layout, in their order, each value once.
+/// The distinct values of a property, in the order of the layouts.
 fn each_once<T: PartialEq>(of: fn(Layout) -> T) -> impl Iterator<Item = T> + Clone {
     let is_new = move |&(index, &layout): &(usize, &Layout)| {
         Layout::ALL.iter().take(index).all(|&before| of(before) != of(layout))
@@ -453,7 +454,7 @@ mod tests {
             assert!(entries.starts_with(&[Version, Ndim, Shape, Chunkshape, Blockshape]), "{layout}");
             assert!(entries.is_sorted_by(|before, after| before < after), "{layout}");
             let written = Layout::of_entries(entries.len()).map(Layout::entries);
-            assert_eq!(written, Some(entries), "{layout}: the number of entries must say which they are");
+            assert_eq!(written, Some(entries), "{layout}: the number of entries must determine the entries");
         }
     }
 

@@ -63,8 +63,9 @@
 //! C-Blosc2 reads the fixed widths and ignores nearly every marker. This crate writes the fixed widths, and checks
 //! every marker when it reads. [`dump`] shows what each byte of a metalayer means.
 //!
-//! Reading and writing check entries, markers, widths and counts, but not the meaning: a negative dimension is
-//! accepted. [`Geometry`] checks that the numbers work together, and computes the chunk and the block of an item.
+//! Reading and writing check entries, markers, widths and counts, but not the meaning. For example, a negative
+//! dimension is accepted. [`Geometry`] checks that the numbers are consistent, and computes the chunk and the block of
+//! an item.
 //!
 //! # Which layout
 //!
@@ -118,7 +119,7 @@
 //!
 //! # Serde's data model
 //!
-//! The position of an entry decides how it is encoded, not its Rust type. A value that cannot be encoded there gives an
+//! The encoding of a value depends on its position, not on its Rust type. A value that has no encoding there is an
 //! error.
 //!
 //! | type | as the metalayer | as an integer entry, or a dimension | as a dimension vector | as the dtype |
@@ -144,11 +145,10 @@
 //! The table applies to reading and to writing, with one difference: `&[u8]` can read a dtype, but cannot write one.
 //! Serde writes `&[u8]` and `Vec<u8>` as sequences; `serde_bytes` writes them as bytes.
 //!
-//! - An array is a tuple. Serde supports arrays whose length is a number; [`dims`] is for a length that is a const
-//!   generic.
+//! - An array is a tuple. Serde supports only literal lengths up to 32; [`dims`] also supports a const generic length.
 //! - A type that serializes through its `Display` (`collect_str`) is a string.
-//! - An enum of unit variants lists the dtypes that a type takes: `enum Kind { #[serde(rename = "<f4")] F4 }`. The
-//!   error for another dtype names it and the variants.
+//! - An enum of unit variants restricts the dtype to its variants: `enum Kind { #[serde(rename = "<f4")] F4 }`. For any
+//!   other dtype, the error names the dtype and the variants.
 //! - `flatten` turns a struct into a map, so it cannot be used.
 //! - A field that is not an entry gets its `default` when reading, because serde does not tell it from an alias. When
 //!   writing it counts as an entry, so it must be left out: with `#[serde(skip)]`, or `default` and
@@ -167,8 +167,8 @@
 //! | `std` | yes | `to_writer`, `from_reader`, `From<Error> for std::io::Error` |
 //! | `dtype` | | the module `dtype`: parse NumPy's dtype strings, `Meta::parse_dtype`, items as serde data; includes `alloc` |
 //!
-//! The lowest Rust is 1.85 for each. All rows but the first need atomic compare-and-swap, because long strings are
-//! reference-counted. thumbv6m and riscv32imc do not have it.
+//! All rows need Rust 1.85 or later. All but the first also need atomic compare-and-swap, because long strings are
+//! reference-counted. The targets thumbv6m and riscv32imc do not have it.
 //!
 //! [Blosc2]: https://www.blosc.org/pages/blosc-in-depth/
 //! [`b2nd-frame`]: https://docs.rs/b2nd-frame

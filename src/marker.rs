@@ -1,4 +1,4 @@
-//! The markers of `MessagePack`: the byte with which each value begins.
+//! The markers of `MessagePack`: the first byte of each value.
 //!
 //! | bytes | marker | followed by |
 //! |---|---|---|

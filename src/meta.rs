@@ -16,10 +16,11 @@ use crate::shapes::Shapes;
 use crate::wire::{self, Input, Metalayer};
 
 /// The number of dimensions that need no allocation. Few arrays have more.
-// With 15 bytes of dtype inline too, a `Meta` has 104 bytes. Moving 300 bytes costs more than reading them.
+// With 15 bytes of dtype inline too, a `Meta` has 104 bytes. With 16 dimensions inline it would have some 300, and
+// moving these costs more than reading them.
 const INLINE: usize = 4;
 
-/// Room for the dimensions of three shapes. Those after the last dimension are 0.
+/// Room for the dimensions of three shapes. Elements after the last dimension are 0.
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct Arrays<const ROOM: usize> {
     shape: [i64; ROOM],
@@ -52,8 +53,8 @@ impl<const ROOM: usize> Arrays<ROOM> {
     }
 }
 
-/// Three shapes of the same number of dimensions.
-// Not an enum: reading one dimension took longer with it.
+/// Three shapes with the same number of dimensions.
+// A struct, because with an enum it took longer to read one dimension.
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct OwnedShapes {
     /// The shapes if there are at most [`INLINE`] dimensions, else zeros.
@@ -112,12 +113,12 @@ impl OwnedShapes {
 ///
 /// A `Meta` keeps its layout, so it is written back byte for byte as it was read:
 /// `to_vec(&from_slice::<Meta>(bytes)?)? == bytes`. This is also true inside newtypes and `Option`. A `Meta` cannot be
-/// read in this format inside an `untagged` enum or with `flatten`, because serde then reads the entries into a buffer
-/// that does not have the layout.
+/// read in this format inside an `untagged` enum or with `flatten`, because serde then copies the entries to a buffer,
+/// without the layout.
 ///
 /// In other formats, such as JSON, a `Meta` is a struct of `layout` and the seven entries. Entries that the layout does
-/// not have are null. The same rules are checked as for a metalayer. If `layout` is missing, the entries determine it.
-/// Where another format has bytes instead, they are read as a metalayer.
+/// not have are null. The fields must follow the same rules as a metalayer. If `layout` is missing, the entries
+/// determine it. If the other format gives bytes instead of a struct, they are read as a metalayer.
 ///
 /// JSON, RON, MessagePack, postcard, CBOR and TOML are tested. CSV and URL queries cannot hold a `Meta`, because they
 /// have no sequences inside a struct. XML has neither an empty sequence nor a null: it can hold a `Meta` of at least one
@@ -167,7 +168,7 @@ impl Meta {
         Self::checked(Layout::B2nd, 0, shapes.shape.len(), shapes, 0, dtype)
     }
 
-    /// A metalayer of these entries, whose numbers of dimensions and widths are checked.
+    /// A metalayer of these entries, after a check of their counts and ranges.
     fn checked(
         layout: Layout,
         version: u8,
@@ -358,7 +359,7 @@ fn check_fixint(entry: Entry, value: u8) -> Result<(), Error> {
     Err(Error::new(Detail::OutOfRange(u128::from(value).into())).in_entry(entry))
 }
 
-// By hand, because a derived one would show an empty dtype where the layout has none.
+// Written by hand, because a derived `Debug` would show an empty dtype if the layout has none.
 impl fmt::Debug for Meta {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Shapes { shape, chunkshape, blockshape } = self.shapes.get();
@@ -378,7 +379,7 @@ impl Serialize for Meta {
     #[inline]
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut fields = serializer.serialize_struct(META_NAME, META_FIELDS.len())?;
-        // First, because it determines the entries. Our own serializer takes it from here.
+        // The layout comes first, because it determines the entries. This crate's own `Serializer` takes it from here.
         fields.serialize_field("layout", &self.layout)?;
         fields.serialize_field("version", &self.version)?;
         fields.serialize_field("ndim", &self.shapes.ndim)?;
@@ -407,8 +408,8 @@ impl<'de> Visitor<'de> for MetaVisitor {
         f.write_str("the layout and entries of a b2nd metalayer")
     }
 
-    // Our own deserializers give the bytes of one metalayer. They are checked here, because any other format can give
-    // bytes too.
+    // This crate's own `Deserializer` passes the bytes of one metalayer. They are checked here, because other formats
+    // can pass bytes too.
     #[inline]
     fn visit_bytes<E: de::Error>(self, bytes: &[u8]) -> Result<Meta, E> {
         match Metalayer::ordinary(bytes) {
@@ -450,8 +451,8 @@ impl<'de> Visitor<'de> for MetaVisitor {
     }
 }
 
-/// The metalayer of bytes that are not ordinary.
-// Not inlined, so it does not grow the code of the fast way.
+/// Reads a metalayer that is not ordinary.
+// Not inlined, so the code of the fast path stays small.
 #[cold]
 #[inline(never)]
 fn read_general(bytes: &[u8]) -> Result<Meta, Error> {
@@ -473,7 +474,7 @@ fn element<'de, T: Deserialize<'de>, A: SeqAccess<'de>>(
     }
 }
 
-/// The value of a field of a map, which must be the first of this name.
+/// Reads the value of a field of a map. A second field with the same name is an error.
 fn value<'de, T: Deserialize<'de>, A: MapAccess<'de>>(
     map: &mut A,
     name: &'static str,

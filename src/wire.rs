@@ -1,4 +1,4 @@
-//! Fixed-width MessagePack, read from bytes and written to bytes.
+//! Reads and writes fixed-width MessagePack.
 //!
 //! Integers are big-endian, and each has its own marker before it:
 //!
@@ -56,8 +56,8 @@ macro_rules! fixed_int {
             // Inlined into `Metalayer::ordinary`, as is `Items::ordinary`, so the vectors stay in registers.
             #[inline(always)]
             fn are_marked_and_not_negative(mut items: &[u8]) -> bool {
-                // No branch per integer: a wrong bit in any of them stays set. It checks the marker and the first byte
-                // of the big-endian value, which has the sign.
+                // No branch per integer: `wrong` collects the wrong bits of all. The marker and the first byte of the
+                // big-endian value, with the sign bit, are compared.
                 let mut wrong = 0;
                 while let Some((&[marker, first, ..], left)) = items.split_first_chunk::<{ Self::WIDTH }>() {
                     wrong |= u16::from_ne_bytes([marker, first]) ^ u16::from_ne_bytes([Self::MARKER, 0]);
@@ -144,7 +144,7 @@ pub(crate) fn dtype(bytes: &[u8]) -> Option<&str> {
     core::str::from_utf8(bytes).ok().filter(|text| is_dtype(text))
 }
 
-/// Whether a text is a dtype: the rules of [`dtype`] that not every `str` meets.
+/// Whether a text can be a dtype: the rules of [`dtype`] other than UTF-8.
 // C-Blosc2 reads a dtype as a C string, which would end at the NUL.
 #[inline]
 pub(crate) fn is_dtype(text: &str) -> bool {
@@ -172,7 +172,8 @@ impl<'de> Metalayer<'de> {
     /// The metalayer at the front of some bytes, if it is *ordinary*: valid, of layout `B2nd`, without a negative
     /// dimension.
     ///
-    /// Nearly every real metalayer is ordinary. `None` does not mean that it is invalid: [`read`](Self::read) decides.
+    /// Nearly every real metalayer is ordinary. After `None` the metalayer may still be valid: [`read`](Self::read)
+    /// decides.
     // Inlined with everything it calls, so the entries stay in registers.
     #[inline(always)]
     pub(crate) fn ordinary(bytes: &'de [u8]) -> Option<Self> {
@@ -197,8 +198,9 @@ impl<'de> Metalayer<'de> {
         })
     }
 
-    /// The bytes of the metalayer at the front of some bytes, and those after it. Invalid bytes are not split.
-    // Without a check of an ordinary one: the place of the dtype's length follows from `ndim`.
+    /// Splits bytes after the metalayer at their front. If the end of the metalayer cannot be found, the second part is
+    /// empty.
+    // Layout `B2nd` needs no check here: `ndim` alone determines where the dtype's length is.
     #[inline]
     pub(crate) fn split(bytes: &'de [u8]) -> (&'de [u8], &'de [u8]) {
         const OUTER: u8 = Layout::B2nd.marker();
@@ -286,7 +288,8 @@ impl<'de> Input<'de> {
     /// The layout of the metalayer at the position, without moving the position.
     ///
     /// After `96` the byte after the block shape decides. The bytes before it are checked on the way.
-    // Such a metalayer is therefore read twice. This is acceptable: these files were written during a few days of 2023.
+    // A metalayer with `96` is therefore read twice. This is acceptable: such files were written during a few days of
+    // 2023.
     #[inline]
     pub(crate) fn layout(&self) -> Result<Layout, Error> {
         let rest = self.rest();
@@ -423,7 +426,7 @@ impl<'de> Input<'de> {
             return Err(self.bad_text_header().in_entry(Entry::Dtype));
         };
         let length = u32::from_be_bytes(length) as usize;
-        // Before the comparison with the input: a length beyond the limit is wrong however much input there is.
+        // This check comes before the comparison with the input, because a length beyond the limit is always wrong.
         if length > MAX_DTYPE_LEN {
             return Err(TextFault::TooLong { length }.error().in_entry(Entry::Dtype).at(self.position + 1));
         }
@@ -494,7 +497,7 @@ impl<B: Buffer> Output<B> {
         self.position
     }
 
-    /// Ends the metalayer. An error if the buffer must hold all bytes and is too short.
+    /// Ends the metalayer. Fails if the buffer must hold all bytes but is too short.
     #[inline]
     pub(crate) fn finish(mut self) -> Result<B::Filled, Error> {
         let (needed, given) = (self.position, self.buffer.bytes().len());
@@ -700,7 +703,7 @@ impl Buffer for NoRoom {
 
 /// A new allocation, made when the number of dimensions is known, so the metalayer is written to its final place.
 ///
-/// The result is the length of the metalayer, which can be less or more than that of the allocation.
+/// The result is the length of the metalayer. The allocation can be longer or shorter.
 #[cfg(feature = "alloc")]
 #[derive(Debug)]
 pub(crate) struct NewBytes<'s> {
