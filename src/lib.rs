@@ -80,9 +80,9 @@
 //! unless you write for old programs.
 //!
 //! When reading, the first byte determines the layout, and the type must take the same number of entries. But a struct
-//! with all seven fields also reads shorter layouts, by the names of its fields. So does a struct with six fields, if
-//! each has the name of an entry. A field without an entry then becomes `None` or its `default`; without these, the error
-//! is "missing field". So one struct can read and write all layouts:
+//! with all seven fields also reads shorter layouts, by the names of its fields. A struct with six fields does too, if
+//! each field has the name of an entry. A field whose entry is missing becomes `None` or its `default`; if it has
+//! neither, the error is "missing field". So one struct can read and write all layouts:
 //!
 //! ```
 //! # use serde::{Deserialize, Serialize};
@@ -112,10 +112,10 @@
     doc = "[`Meta`] is a ready-made struct for all layouts. It writes every metalayer back byte for byte as it was read."
 )]
 //!
-//! The position of a field decides its entry, not its name, when writing, and when reading a layout with an entry for
-//! each field. Two fields in the wrong order would therefore be swapped silently. To prevent this, a field that has the name
-//! of an entry must be in the position of that entry. `chunks` and `chunk_shape` count as names of `chunkshape`,
-//! `blocks` and `block_shape` as names of `blockshape`.
+//! The position of a field, not its name, decides its entry. Only a layout with fewer entries than the struct has
+//! fields is read by name. Two fields in the wrong order would therefore be swapped silently. To prevent this, a field
+//! that has the name of an entry must be in the position of that entry. `chunks` and `chunk_shape` count as names of
+//! `chunkshape`, `blocks` and `block_shape` as names of `blockshape`.
 //!
 //! # Serde's data model
 //!
@@ -150,13 +150,13 @@
 //! - An enum of unit variants restricts the dtype to its variants: `enum Kind { #[serde(rename = "<f4")] F4 }`. For any
 //!   other dtype, the error names the dtype and the variants.
 //! - `flatten` turns a struct into a map, so it cannot be used.
-//! - A field that is not an entry gets its `default` when reading, because serde does not tell it from an alias. When
-//!   writing it counts as an entry, so it must be left out: with `#[serde(skip)]`, or `default` and
-//!   `skip_serializing_if`.
+//! - A field that is not an entry gets its `default` when reading: serde lists aliases as fields too, so an unknown
+//!   name is not an error. When writing, every field counts as an entry. Leave out such a field with `#[serde(skip)]`,
+//!   or with `default` and `skip_serializing_if`.
 //! - An `untagged` enum is written as its variant. When reading, serde first stores the value in a buffer, so an
 //!   integer can be read as a float there.
-//! - `deserialize_any` gives a sequence of entries. A `serde_json::Value` is therefore read as an array, and written
-//!   back in the layout of its number of entries: `B2ndMismarked` becomes `B2nd`.
+//! - `deserialize_any` gives a sequence of entries, so a `serde_json::Value` is read as an array. When it is written
+//!   back, its number of entries selects the layout: `B2ndMismarked` becomes `B2nd`.
 //!
 //! # Features
 //!

@@ -4,7 +4,7 @@
 //! value ─▶ Start ─ its kind, so the layout ─▶ Entries ─ its position, so the entry ─▶ an integer, a vector or a text
 //! ```
 //!
-//! A `Meta` is a struct whose first field gives the layout (`Entries::of_meta`), and whose absent entries are skipped.
+//! The first field of a `Meta` gives the layout (`Entries::of_meta`). Fields for absent entries are skipped.
 
 #[cfg(feature = "alloc")]
 use alloc::{boxed::Box, vec::Vec};
@@ -53,8 +53,8 @@ pub fn to_vec<T: Serialize + ?Sized>(value: &T) -> Result<Vec<u8>, Error> {
 ///
 /// # Errors
 ///
-/// [`ErrorKind::EntryCount`](crate::ErrorKind::EntryCount) if the number of entries of the value is not that of the
-/// layout, and the errors of [`to_vec`].
+/// [`ErrorKind::EntryCount`](crate::ErrorKind::EntryCount) if the value and the layout have different numbers of
+/// entries, and the errors of [`to_vec`].
 ///
 /// ```
 /// use b2nd_serde::{Layout, to_vec_with_layout};
@@ -77,7 +77,7 @@ pub fn to_vec_with_layout<T: Serialize + ?Sized>(value: &T, layout: Layout) -> R
 /// # Errors
 ///
 /// [`ErrorKind::BufferTooSmall`](crate::ErrorKind::BufferTooSmall) if the buffer is too short; the message says how
-/// many bytes are needed. Also if the value does not fit a layout. After an error, part of the buffer may be
+/// many bytes are needed. It also fails if the value does not fit a layout. After an error, part of the buffer may be
 /// overwritten.
 ///
 /// ```
@@ -96,8 +96,8 @@ pub fn to_slice<'a, T: Serialize + ?Sized>(value: &T, buffer: &'a mut [u8]) -> R
 ///
 /// # Errors
 ///
-/// [`ErrorKind::Io`](crate::ErrorKind::Io) if the writer fails. Also if the value does not fit a layout; then nothing
-/// has been written.
+/// [`ErrorKind::Io`](crate::ErrorKind::Io) if the writer fails. It also fails if the value does not fit a layout; then
+/// nothing has been written.
 ///
 /// ```
 /// let mut file = std::io::Cursor::new(Vec::new());
@@ -110,7 +110,7 @@ pub fn to_writer<W: std::io::Write, T: Serialize + ?Sized>(mut writer: W, value:
     writer.write_all(&to_vec(value)?).map_err(|error| Error::new(Detail::Writer(error)))
 }
 
-/// The number of bytes of a value as a metalayer.
+/// The number of bytes that a value takes as a metalayer.
 ///
 /// # Errors
 ///
@@ -129,7 +129,7 @@ pub fn serialized_size<T: Serialize + ?Sized>(value: &T) -> Result<usize, Error>
 #[inline]
 fn new_vec<T: Serialize + ?Sized>(value: &T, layout: Option<Layout>) -> Result<Vec<u8>, Error> {
     let mut bytes = Box::default();
-    // One pass for nearly every dtype. For a longer one, this pass has only measured the length.
+    // One pass is enough for nearly every dtype. For a longer dtype, this pass only measures the length.
     let length = value.serialize(Start { buffer: NewBytes::new(&mut bytes, DTYPE_ROOM), layout })?;
     match length.checked_sub(bytes.len()) {
         None | Some(0) => Ok(shortened(bytes, length)),
@@ -149,8 +149,8 @@ fn with_long_dtype<T: Serialize + ?Sized>(
 ) -> Result<Vec<u8>, Error> {
     let mut bytes = Box::default();
     let written = value.serialize(Start { buffer: NewBytes::new(&mut bytes, dtype_room), layout })?;
-    // The second call may give another value. Other dimensions with another dtype can have the same total length, but
-    // exceed the allocation.
+    // The second call may write another value. It can have the same total length, but more dimensions and a shorter
+    // dtype, and so exceed the allocation.
     if written == length && length <= bytes.len() {
         Ok(shortened(bytes, length))
     } else {
@@ -158,8 +158,8 @@ fn with_long_dtype<T: Serialize + ?Sized>(
     }
 }
 
-// Truncated, not shrunk to fit: a reallocation would cost more than the few spare bytes. Inlined like the rest of the
-// way from `serialize` to the bytes (see `Entries`).
+// Truncated, not shrunk to fit: a reallocation would cost more than the few spare bytes. Inlined, as is everything
+// between `serialize` and the bytes (see `Entries`).
 #[cfg(feature = "alloc")]
 #[inline(always)]
 fn shortened(bytes: Box<[u8]>, length: usize) -> Vec<u8> {
@@ -168,8 +168,7 @@ fn shortened(bytes: Box<[u8]>, length: usize) -> Vec<u8> {
     bytes
 }
 
-/// Generates `is_human_readable`, and the methods of [`serde::Serializer`] for wrappers, which are written as their
-/// content.
+/// Generates `is_human_readable`, and the methods of [`serde::Serializer`] that write a wrapper as its content.
 macro_rules! transparent {
     () => { transparent! { some newtype } };
     ($($group:ident)*) => {
@@ -198,7 +197,7 @@ macro_rules! transparent {
     };
 }
 
-/// Generates the method of [`serde::Serializer`] for a tuple struct, which is written as a tuple.
+/// Generates the method of [`serde::Serializer`] that writes a tuple struct as a tuple.
 macro_rules! tuple_struct {
     () => {
         #[inline(always)]
@@ -212,7 +211,7 @@ macro_rules! tuple_struct {
     };
 }
 
-/// Generates the types of a [`serde::Serializer`]: its result, and what takes the elements and the fields of a value.
+/// Generates the associated types of a [`serde::Serializer`]: its result, and the types that take elements and fields.
 macro_rules! types {
     ($ok:ty) => { types!($ok, Impossible<$ok, Error>, Impossible<$ok, Error>); };
     ($ok:ty, $elements:ty, $fields:ty) => { types!($ok, Error, $elements, $fields, Impossible<$ok, Error>); };
@@ -229,7 +228,7 @@ macro_rules! types {
     };
 }
 
-/// Generates the traits of serde for a type that takes elements one by one, by two of its methods.
+/// Implements serde's three traits for elements by two methods of the type: one takes an element, the other ends.
 macro_rules! elements {
     (#[$inline:meta] [$($generics:tt)*] $type:ty => $ok:ty, $error:ty, $element:ident, $end:ident) => {
         elements! { @traits #[$inline] [[$($generics)*] $type => $ok, $error, $element, $end]
@@ -257,7 +256,8 @@ macro_rules! elements {
     };
 }
 
-/// Generates methods of [`serde::Serializer`] that reject a value, by groups. They call the `unsupported` of the module.
+/// Generates the methods of [`serde::Serializer`] that reject the values of some groups. They call the module's own
+/// `unsupported`.
 macro_rules! refuse {
     ($($group:ident)*) => { $(refuse!(@$group);)* };
 
@@ -358,7 +358,7 @@ impl<B: Buffer> serde::Serializer for Start<B> {
     fn serialize_seq(self, len: Option<usize>) -> Result<Self::SerializeSeq, Error> {
         match (len, self.layout) {
             (Some(len), _) => self.serialize_tuple(len),
-            // The given layout has the number of entries; `end` checks it.
+            // The layout determines the number of entries; `end` checks it.
             (None, Some(layout)) => Ok(Entries::new(self.buffer, layout)),
             (None, None) => Err(LayoutFault::UnknownCount.error()),
         }
@@ -372,7 +372,7 @@ impl<B: Buffer> serde::Serializer for Start<B> {
 
     #[inline(always)]
     fn serialize_struct(self, name: &'static str, len: usize) -> Result<Self::SerializeStruct, Error> {
-        // Before the number of fields, because a `Meta` has eight in every layout.
+        // This comes before the number of fields is checked, because a `Meta` has eight fields in every layout.
         if name == META_NAME && len == META_FIELDS.len() {
             return Ok(Entries::of_meta(self.buffer, self.layout));
         }
@@ -386,13 +386,13 @@ impl<B: Buffer> serde::Serializer for Start<B> {
     refuse! { integers bool floats char str bytes none unit variants map }
 }
 
-/// The position after an error. No layout has an entry there, so the writing cannot continue.
+/// The position after an error. No layout has an entry there, so writing cannot continue.
 const FAILED: u8 = u8::MAX;
 
 /// A metalayer that is being written, entry by entry.
 // Everything between a derived `serialize` and the bytes is `inline(always)`. Only then does the compiler know the
-// entry of each field, and removes the comparisons of names and the matches over entries. With a single call left in
-// between, writing takes 50 % longer.
+// entry of each field, and remove the comparisons of names and the matches over entries. One call that is not inlined
+// makes writing take 50 % longer.
 #[derive(Debug)]
 pub struct Entries<B> {
     output: Output<B>,
@@ -409,9 +409,9 @@ pub struct Entries<B> {
 enum NextField {
     /// An entry.
     Entry,
-    /// The layout of a `Meta`, which must be the requested one if there is one.
+    /// The layout of a `Meta`. It must equal the requested layout, if any.
     MetaLayout(Option<Layout>),
-    /// An entry of a `Meta`, which has a field for every entry in every layout.
+    /// An entry of a `Meta`. A `Meta` has a field for every entry, also for entries that its layout lacks.
     MetaEntry,
 }
 
@@ -428,7 +428,7 @@ impl<B: Buffer> Entries<B> {
         }
     }
 
-    /// The entries of a `Meta`, whose first field is its layout.
+    /// The entries of a `Meta`, after its first field, the layout.
     #[inline(always)]
     fn of_meta(buffer: B, asked: Option<Layout>) -> Self {
         Self { next_field: NextField::MetaLayout(asked), ..Self::new(buffer, Layout::B2nd) }
@@ -443,7 +443,7 @@ impl<B: Buffer> Entries<B> {
         asked: Option<Layout>,
     ) -> Result<(), Error> {
         if key != "layout" {
-            // The `Meta` of a user.
+            // A user's struct named `Meta`.
             return Err(LayoutFault::NoLayout { gives: META_FIELDS.len() }.error());
         }
         let value = value.serialize(LayoutSerializer)?;
@@ -471,7 +471,7 @@ impl<B: Buffer> Entries<B> {
     #[inline(always)]
     fn entry<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), Error> {
         let Some(entry) = self.layout.entry(self.next) else {
-            // Saturating, so `FAILED` stays, and the message is about the ignored error.
+            // `saturating_add` keeps `FAILED`, so the message is about the ignored error.
             let gives = self.next.saturating_add(1);
             self.next = FAILED;
             return Err(wrong_count(self.layout, gives));
@@ -492,7 +492,7 @@ impl<B: Buffer> Entries<B> {
     fn write<T: Serialize + ?Sized>(&mut self, entry: Entry, value: &T) -> Result<(), Error> {
         let output = &mut self.output;
         match entry {
-            // Written together with `ndim`: a new buffer computes its size from it.
+            // Written together with `ndim`, because a new buffer computes its size from `ndim`.
             Entry::Version => self.version = fixint(value)?,
             Entry::DtypeFormat => output.fixint(fixint(value)?),
             Entry::Ndim => {
@@ -551,7 +551,7 @@ impl<B: Buffer> SerializeStruct for Entries<B> {
             }
             NextField::MetaEntry | NextField::Entry => {}
         }
-        // Recorded, because a `Serialize` may ignore the error and continue.
+        // The failure is recorded, because a `Serialize` may ignore the error and continue.
         if let Err(error) = self.check_name(key) {
             self.next = FAILED;
             return Err(error);
@@ -574,12 +574,12 @@ fn integer<W: Width, T: Serialize + ?Sized>(value: &T) -> Result<W, Error> {
 /// A positive fixint: 0 to 127.
 #[inline]
 fn fixint<T: Serialize + ?Sized>(value: &T) -> Result<u8, Error> {
-    // As an `i8`, whose numbers from 0 on are exactly the positive fixints.
+    // The positive fixints are exactly the `i8` values from 0 on.
     let value: i8 = integer(value)?;
     u8::try_from(value).map_err(|_| Error::new(Detail::OutOfRange(i128::from(value).into())))
 }
 
-/// An integer type that every other integer type can be converted into if the value fits.
+/// An integer type with a checked conversion from every other integer type.
 trait Width:
     TryFrom<i8>
     + TryFrom<i16>
@@ -655,8 +655,8 @@ fn wrong_dimensions(found: usize, ndim: u8) -> Error {
     Error::new(Detail::Dimensions { found, ndim })
 }
 
-/// Stands for the number of dimensions after an error in one of them, which the type may ignore. A type that goes on
-/// cannot count up to a right number from here.
+/// The number of dimensions after an error in one of them. A type that ignores the error and continues cannot reach a
+/// valid count from here.
 const FAILED_COUNT: usize = usize::MAX / 2;
 
 impl<'s, W: FixedInt + Width> serde::Serializer for VectorSerializer<'s, W> {
@@ -679,10 +679,10 @@ impl<'s, W: FixedInt + Width> serde::Serializer for VectorSerializer<'s, W> {
     fn collect_seq<I: IntoIterator<Item: Serialize>>(self, values: I) -> Result<(), Error> {
         let values = values.into_iter();
         let (least, most) = values.size_hint();
-        // At most one dimension too many, because a sequence may be infinite. For slices a zip with a range is faster
-        // than `take`.
+        // A sequence may be infinite, so at most one dimension too many is read. For slices, a zip with a range is
+        // faster than `take`.
         let enough = usize::from(self.ndim) + 1;
-        // A hint that is exact is checked before the first dimension is written.
+        // An exact hint is checked before the first dimension is written.
         let mut dimensions = self.serialize_seq(most.filter(|&most| most == least))?;
         for (_, value) in (0..enough).zip(values) {
             dimensions.put(&value)?;
@@ -698,7 +698,7 @@ impl<'s, W: FixedInt + Width> serde::Serializer for VectorSerializer<'s, W> {
 }
 
 /// A partly written dimension vector.
-// Not the same struct as `VectorSerializer`: with the count in that one, writing arrays takes 143 instructions more.
+// A struct of its own: with the count in `VectorSerializer`, writing arrays takes 143 instructions more.
 struct SerializeVector<'s, W> {
     slots: Slots<'s, W>,
     entry: Entry,
@@ -770,7 +770,7 @@ impl serde::Serializer for TextSerializer<'_> {
         Ok(self.put(text))
     }
 
-    /// The name of a variant, as an enum of the dtypes that a type takes has it.
+    /// The name of a variant. An enum of unit variants can list the dtypes that a type accepts.
     #[inline]
     fn serialize_unit_variant(
         self,
@@ -795,7 +795,7 @@ impl serde::Serializer for TextSerializer<'_> {
         let mut writer = TextWriter { output, error: None };
         let written = write!(writer, "{value}");
         let TextWriter { mut output, error } = writer;
-        // The recorded error first: a `Display` may ignore the failure of a piece.
+        // The recorded error takes precedence: a `Display` may ignore the failure of a piece.
         match (written, error) {
             (_, Some(error)) => Err(error),
             (Err(error), None) => Err(serde::ser::Error::custom(error)),
@@ -836,7 +836,7 @@ struct TextWriter<'s> {
 
 impl Write for TextWriter<'_> {
     fn write_str(&mut self, part: &str) -> fmt::Result {
-        // Checked piece by piece, because the text is never in memory as a whole if it does not fit the buffer.
+        // Each piece is checked, because a text that does not fit the buffer is never in memory as a whole.
         let before = self.output.text_length();
         let length = before + part.len();
         let checked = if let Some(at) = part.bytes().position(|byte| byte == 0) {
@@ -857,8 +857,8 @@ impl Write for TextWriter<'_> {
 /// A serde serializer that writes metalayers into a buffer.
 ///
 /// It takes a struct, tuple, tuple struct or sequence of 7, 6 or 5 entries, or a `Meta`. The position of an entry, not
-/// its Rust type, determines its encoding. The [crate's page](crate#serdes-data-model) has a table of the types and
-/// entries that fit each other.
+/// its Rust type, determines its encoding. The [crate's page](crate#serdes-data-model) has a table of the types that
+/// each entry accepts.
 ///
 /// ```
 /// use b2nd_serde::{Layout, Serializer};
@@ -886,8 +886,8 @@ impl<'a> Serializer<'a> {
         Self { buffer, position: 0, layout: None }
     }
 
-    /// Selects the layout directly, not by the number of entries. A value with another number of entries gives an
-    /// error, and so does a `Meta` of another layout.
+    /// Selects the layout directly, not by the number of entries. A value with another number of entries, or a `Meta`
+    /// of another layout, is an error.
     ///
     /// ```
     /// use b2nd_serde::{Layout, Serializer};
@@ -906,7 +906,7 @@ impl<'a> Serializer<'a> {
 
     /// The number of bytes written so far. The next metalayer begins there.
     ///
-    /// A metalayer that gave an error is not counted.
+    /// After an error, the metalayer does not count.
     #[must_use]
     #[inline]
     pub fn offset(&self) -> usize {

@@ -1,7 +1,7 @@
-//! Reading. A whole metalayer is checked first, and the check selects one of two ways to decode it.
+//! Reading. The first step checks the whole metalayer, and selects one of two ways to decode it.
 //!
-//! An *ordinary* metalayer (the present layout, valid, no negative dimension) takes the fast way, which is inlined into
-//! the type that is read. Everything else takes the general way, which also explains why a type does not fit.
+//! An *ordinary* metalayer (the current layout, valid, no negative dimension) takes the fast way, which is inlined into
+//! the type that is read. Everything else takes the general way. It also explains why a type does not fit.
 //!
 //! ```text
 //! bytes ─▶ SliceDeserializer ─▶ Metalayer::ordinary ─ Some ─▶ value
@@ -9,7 +9,7 @@
 //!                                     └─ None ─▶ Deserializer ─▶ value, or an Error with its place
 //! ```
 //!
-//! A `Meta` is given the bytes (`give_bytes`), and makes the same check in `meta.rs`.
+//! A `Meta` gets the bytes (`give_bytes`), and makes the same check in `meta.rs`.
 
 mod names;
 
@@ -63,7 +63,7 @@ pub fn from_slice<'de, T: Deserialize<'de>>(bytes: &'de [u8]) -> Result<T, Error
 
 /// Reads a value from the metalayer at the front of the input, and returns it with the rest of the input.
 ///
-/// Use it for files with stale bytes after the metalayer. python-blosc2 2.1 to 3.10 left them there when a metalayer
+/// Use it for files with stale bytes after the metalayer. python-blosc2 2.1 to 3.10 left such bytes when a metalayer
 /// became shorter.
 ///
 /// # Errors
@@ -92,7 +92,7 @@ const MAX_READ: u64 = (1 << 31) + (1 << 10);
 
 /// Reads a value from a reader, up to its end. Bytes after the metalayer are an error.
 ///
-/// At most 2 GiB + 1 KiB are read: a longer metalayer does not exist. Limit a reader that you do not trust with
+/// At most 2 GiB + 1 KiB are read, because no metalayer is longer. Limit a reader that you do not trust with
 /// [`Read::take`](std::io::Read::take).
 ///
 /// # Errors
@@ -116,8 +116,7 @@ pub fn from_reader<R: std::io::Read, T: de::DeserializeOwned>(reader: R) -> Resu
     from_slice(&bytes)
 }
 
-/// Generates `is_human_readable`, and the methods of [`serde::Deserializer`] for wrappers, which are read as their
-/// content.
+/// Generates `is_human_readable`, and the methods of [`serde::Deserializer`] that read a wrapper as its content.
 macro_rules! transparent {
     () => { transparent! { option newtype } };
     ($($group:ident)*) => {
@@ -147,7 +146,7 @@ macro_rules! transparent {
     };
 }
 
-/// Generates the method of [`serde::Deserializer`] for a tuple struct, which is read as a tuple.
+/// Generates the method of [`serde::Deserializer`] that reads a tuple struct as a tuple.
 macro_rules! tuple_struct {
     () => {
         #[inline]
@@ -175,8 +174,8 @@ macro_rules! refuse {
     )* )* };
 }
 
-/// Generates the methods of [`serde::Deserializer`] for a whole metalayer. They call `take` with the entries that a
-/// type takes.
+/// Generates the methods of [`serde::Deserializer`] for a whole metalayer. They call `take` with the entries that the
+/// type requests.
 macro_rules! whole {
     () => {
         #[inline]
@@ -223,7 +222,7 @@ enum Takes {
     Count(usize),
     /// An entry for each of these fields. Serde lists aliases as fields too, so the entries can be fewer.
     Fields(&'static [&'static str]),
-    /// The bytes: a `Meta` takes the entries itself.
+    /// The bytes of the metalayer, for a `Meta`. It decodes them itself.
     Bytes,
     /// A map, which is always an error.
     Map,
@@ -240,7 +239,7 @@ impl Takes {
         Self::Fields(fields)
     }
 
-    /// Whether the type takes the entries of the present layout in order. For a derived type the compiler knows the
+    /// Whether the type takes the entries of the current layout in order. For a derived type the compiler knows the
     /// answer.
     #[inline(always)]
     fn is_ordinary(self) -> bool {
@@ -253,25 +252,25 @@ impl Takes {
     }
 }
 
-/// Reads a value from the metalayer at the front of some bytes. `rest` receives the bytes after it; without a `rest`
-/// there must be none.
-// This function, `take`, `visit_ordinary` and `unboxed` are inlined into the type that is read: only then are its
-// entries known at compile time.
+/// Reads a value from the metalayer at the front of some bytes. `rest` receives the bytes after the metalayer. If
+/// `rest` is `None`, there must be no such bytes.
+// This function, `take`, `visit_ordinary` and `unboxed` are inlined into the type that is read. Only then does the
+// compiler know its entries.
 #[inline(always)]
 fn read<'de, T: Deserialize<'de>>(bytes: &'de [u8], rest: Option<&mut &'de [u8]>) -> Result<T, Error> {
     let result = T::deserialize(SliceDeserializer { bytes, rest });
     if let Err(error) = result {
         return Err(explain::<T>(bytes, error));
     }
-    // Not unwrapped and wrapped again: that copies the value. Serde writes an array to memory in small pieces, and a
-    // copy in larger pieces right after it stalls the processor.
+    // Returned as it is, because `Ok(value?)` would copy the value. Serde writes an array to memory in small pieces,
+    // and copying larger pieces right afterwards stalls the processor.
     result
 }
 
-/// Reads a metalayer again the general way, for the reason why the type does not fit it.
+/// Reads a metalayer again the general way, to find out why the type does not fit.
 #[cold]
 fn explain<'de, T: Deserialize<'de>>(bytes: &'de [u8], error: Error) -> Error {
-    // For every error, not only `Misfit`: a type can wrap that one in an error of its own.
+    // For every error, not only `Misfit`, because a type can replace `Misfit` by an error of its own.
     match T::deserialize(&mut Deserializer::new(bytes)) {
         Err(explained) => explained.at(0),
         Ok(_) => error.at(0),
@@ -292,7 +291,8 @@ impl<'de> SliceDeserializer<'_, 'de> {
             return self.give_bytes(visitor);
         }
         let Self { bytes, rest } = self;
-        // One check of all bytes. After it only the type can fail, so decoding has no branch for an error in the bytes.
+        // This check covers all bytes. After it only the type can fail, so decoding has no branch for an error in the
+        // bytes.
         match Metalayer::ordinary(bytes) {
             Some(metalayer) if takes.is_ordinary() && (rest.is_some() || metalayer.rest.is_empty()) => {
                 if let Some(rest) = rest {
@@ -304,7 +304,8 @@ impl<'de> SliceDeserializer<'_, 'de> {
         }
     }
 
-    /// Lets a `Meta` check and take the bytes of the metalayer itself, without seeds and values in between.
+    /// Gives the bytes of the metalayer to a `Meta`, which checks and decodes them itself. No seeds or values are
+    /// involved.
     #[inline(always)]
     fn give_bytes<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
         let Self { bytes, rest } = self;
@@ -329,7 +330,7 @@ fn visit_ordinary<'de, V: Visitor<'de>>(metalayer: &Metalayer<'de>, visitor: V) 
     if usize::from(entries.next) == metalayer.layout.entries().len() { Ok(value) } else { Err(Misfit) }
 }
 
-/// The error of bytes that a `Meta` refuses.
+/// The error for bytes that a `Meta` rejects.
 #[cold]
 #[inline(never)]
 fn no_meta<'de>(bytes: &'de [u8], rest: Option<&mut &'de [u8]>) -> Error {
@@ -346,7 +347,7 @@ fn misfit() -> Error {
 }
 
 /// The general way, for a metalayer that is not ordinary, a type that needs names, or bytes after the metalayer.
-// Never inlined, so it does not grow the code of the fast way.
+// Never inlined, so the code of the fast way stays small.
 #[cold]
 #[inline(never)]
 fn take_other<'de, V: Visitor<'de>>(
@@ -365,7 +366,7 @@ fn take_other<'de, V: Visitor<'de>>(
     Ok(boxed(value))
 }
 
-/// The value of the general way, on the heap if there is one.
+/// The value that the general way returns, on the heap if there is a heap.
 // Boxed, because a value returned by this cold path would need a stack slot. The fast path returns through the same
 // slot, so its result could no longer stay in registers.
 #[cfg(feature = "alloc")]
@@ -394,7 +395,7 @@ impl<'de> serde::Deserializer<'de> for SliceDeserializer<'_, 'de> {
     whole! {}
 }
 
-/// The error of one of the two ways to read.
+/// The error type of a way to read.
 trait ReadError: de::Error {
     /// Whether the metalayer is known to have no negative dimension.
     const NEVER_NEGATIVE: bool;
@@ -421,7 +422,7 @@ impl ReadError for Error {
         self.at_dimension(dimension)
     }
 
-    /// The byte is that of the dimension if the error names one, else the first byte of the entry.
+    /// The byte is the first of the dimension if the error names a dimension, else the first of the entry.
     #[cold]
     fn in_entry(self, entry: Entry, layout: Layout, ndim: u8, start: usize) -> Self {
         let width = if entry == Entry::Shape { i64::WIDTH } else { i32::WIDTH };
@@ -432,7 +433,7 @@ impl ReadError for Error {
 
 /// The type does not fit an ordinary metalayer. The caller reads the metalayer again, the general way, to get the
 /// reason.
-// Zero-sized, so a `Result` with it is no larger than its value, arrays stay in registers, and the fast way builds no
+// Zero-sized: so a `Result` is not much larger than its value, arrays stay in registers, and the fast way builds no
 // message.
 #[derive(Debug)]
 struct Misfit;
@@ -511,7 +512,7 @@ impl<'m, 'de, F: ReadError> InOrder<'m, 'de, F> {
         };
         match value {
             Ok(value) => Ok(value),
-            // Only numbers: the address of the metalayer would keep it out of registers.
+            // Pass only numbers: taking the address of the metalayer would keep it out of registers.
             Err(error) => Err(F::in_entry(error, entry, layout, ndim, self.start)),
         }
     }
@@ -530,8 +531,8 @@ impl<'de, F: ReadError> SeqAccess<'de> for &mut InOrder<'_, 'de, F> {
         self.read(entry, seed).map(Some)
     }
 
-    // Same as serde's default method, but inlined: only then does the compiler know the position of each entry, and
-    // folds the matches over layouts and entries.
+    // Same as serde's default method, but inlined. Only then does the compiler know the position of each entry, and
+    // remove the matches over layouts and entries.
     #[inline(always)]
     fn next_element<T: Deserialize<'de>>(&mut self) -> Result<Option<T>, F> {
         self.next_element_seed(PhantomData)
@@ -560,7 +561,7 @@ impl<T, F> Value<T, F> {
 trait Visit<'de>: Sized {
     fn visit<V: Visitor<'de>, F: ReadError>(self, visitor: V) -> Result<V::Value, F>;
 
-    /// Gives the value to a visitor whose type asks for an unsigned integer.
+    /// Gives the value to the visitor of a type that asks for an unsigned integer.
     #[inline]
     fn visit_as_unsigned<V: Visitor<'de>, F: ReadError>(self, visitor: V) -> Result<V::Value, F> {
         self.visit(visitor)
@@ -571,7 +572,7 @@ trait Visit<'de>: Sized {
         self.visit(visitor)
     }
 
-    // Rejected unless it is a text: the version would be the number of a variant.
+    // Only a text can be an enum. Otherwise an enum could read the version as the number of a variant.
     fn visit_as_enum<V: Visitor<'de>, F: ReadError>(self, _visitor: V) -> Result<V::Value, F> {
         Err(F::new(Detail::Unsupported(ValueType::Enum)))
     }
@@ -585,8 +586,8 @@ impl<'de> Visit<'de> for u8 {
 }
 
 /// A dimension. A type that asks for an unsigned integer gets one unless the dimension is negative.
-// Serde's visitor for `u64` accepts every `u64`. On the fast way no dimension is negative, so a loop over an array of
-// them has no exit for an error.
+// Serde's visitor for `u64` accepts every `u64`. On the fast way no dimension is negative, so a loop over dimensions
+// has no exit for an error.
 macro_rules! visit_dimension {
     ($type:ty, $natural:ty, $signed:ident, $unsigned:ident) => {
         impl<'de> Visit<'de> for $type {
@@ -666,8 +667,8 @@ impl<'de, T: Visit<'de>, F: ReadError> serde::Deserializer<'de> for Value<T, F> 
 
     transparent! {}
 
-    // Rejected, because a type that cannot be written must not be readable either: a float from an integer, a `char`
-    // from a one-letter dtype. Only the tag of an enum asks for an identifier.
+    // Rejected, because a type that cannot be written here must not be readable either. Otherwise a float could be read
+    // from an integer, and a `char` from a one-letter dtype. Only the tag of an enum asks for an identifier.
     refuse! {
         Float: deserialize_f32() deserialize_f64();
         Char: deserialize_char();
@@ -691,7 +692,7 @@ impl<'de, W: FixedInt + Visit<'de>, F: ReadError> VectorDeserializer<'de, W, F> 
         Self { items, error: PhantomData }
     }
 
-    /// Lets a visitor take the dimensions, all of them.
+    /// Lets a visitor take the dimensions. It must take all.
     #[inline]
     fn visit<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, F> {
         let ndim = self.items.len();
@@ -704,7 +705,8 @@ impl<'de, W: FixedInt + Visit<'de>, F: ReadError> VectorDeserializer<'de, W, F> 
         }
     }
 
-    // The count is checked before the first dimension, so serde's loop over an array needs no exit for a missing one.
+    // The count is checked before the first dimension, so serde's loop over an array needs no exit for a missing
+    // dimension.
     #[inline]
     fn tuple<V: Visitor<'de>>(self, takes: usize, visitor: V) -> Result<V::Value, F> {
         if !self.items.has_exactly(takes) {
@@ -714,7 +716,7 @@ impl<'de, W: FixedInt + Visit<'de>, F: ReadError> VectorDeserializer<'de, W, F> 
     }
 }
 
-/// The error for a type whose number of dimensions is not that of the vector.
+/// The error for a type with another number of dimensions than the vector.
 #[cold]
 fn takes_dimensions<F: ReadError>(takes: usize, ndim: usize) -> F {
     F::new(Detail::TakesDimensions { takes, ndim })
@@ -752,7 +754,7 @@ impl<'de, W: FixedInt + Visit<'de>, F: ReadError> serde::Deserializer<'de> for V
 
     transparent! {}
 
-    // Structs and byte arrays could be read from a sequence, but the serializer does not write them as one.
+    // Structs and byte arrays could be read from a sequence, but the serializer does not write them as a sequence.
     refuse! {
         Struct: deserialize_struct(&'static str, &'static [&'static str]);
         Bytes: deserialize_bytes() deserialize_byte_buf();
@@ -785,7 +787,7 @@ impl<'de, W: FixedInt + Visit<'de>, F: ReadError> SeqAccess<'de> for VectorAcces
 /// A serde deserializer that reads metalayers from a slice.
 ///
 /// A metalayer can be read into a struct, tuple, tuple struct, sequence or `Meta`. The
-/// [crate's page](crate#serdes-data-model) has a table of the types and entries that fit each other.
+/// [crate's page](crate#serdes-data-model) has a table of the types that each entry accepts.
 /// [`from_slice`](crate::from_slice()) is faster.
 ///
 /// ```
@@ -819,12 +821,12 @@ impl<'de> Deserializer<'de> {
     ///
     /// # Errors
     ///
-    /// If no layout begins with the first byte; after `96`, also if a byte up to the deciding one is invalid.
+    /// If no layout begins with the first byte. After `96`, also if a byte up to the one after `blockshape` is invalid.
     pub fn layout(&self) -> Result<Layout, Error> {
         self.input.layout()
     }
 
-    /// The number of bytes read so far. A metalayer that gave an error, in its bytes or in the type, is not counted.
+    /// The number of bytes read so far. After an error, in the bytes or in the type, the metalayer does not count.
     #[must_use]
     pub fn offset(&self) -> usize {
         self.input.position()
@@ -852,7 +854,7 @@ impl<'de> Deserializer<'de> {
     }
 }
 
-/// Lets a type take the entries of a metalayer of these bytes, which begins at offset `start` of the input.
+/// Lets a type take the entries of a metalayer. `bytes` are its bytes, `start` is its offset in the input.
 fn visit_entries<'de, V: Visitor<'de>>(
     metalayer: &Metalayer<'de>,
     bytes: &'de [u8],
@@ -865,15 +867,15 @@ fn visit_entries<'de, V: Visitor<'de>>(
     let mut entries = InOrder::new(metalayer, start);
     let value = match takes {
         Takes::Count(takes) if takes != count => return Err(LayoutFault::Takes { layout, takes }.error()),
-        // The visitor gets the state by reference. Moved, it would be copied through memory that was written a moment
-        // before, which stalls the processor.
+        // The visitor gets the state by reference. A move would copy memory right after it was written, which stalls
+        // the processor.
         Takes::Any | Takes::Count(_) => visitor.visit_seq(&mut entries),
         Takes::Fields(fields) => match Names::place(fields, layout)? {
             None => visitor.visit_seq(&mut entries),
             Some(names) => visitor.visit_map(ByName { entries: &mut entries, names }),
         },
         Takes::Bytes => {
-            // Only the `Meta` of a user refuses them.
+            // Only a user's struct with the name and fields of `Meta` rejects the bytes.
             let fault = LayoutFault::Takes { layout, takes: META_FIELDS.len() };
             return visitor.visit_borrowed_bytes(bytes).map_err(|Misfit| fault.error());
         }
@@ -891,7 +893,7 @@ fn visit_entries<'de, V: Visitor<'de>>(
             Err(LayoutFault::TakesMore { layout }.error())
         }
         (Err(error), _) => Err(error),
-        // Without this check a sequence type that stops early would silently drop entries.
+        // Without this check, a type that stops early would silently drop entries.
         (Ok(_), visited) => Err(LayoutFault::Takes { layout, takes: visited }.error()),
     }
 }

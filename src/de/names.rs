@@ -18,12 +18,12 @@ pub(super) enum Names {
 impl Names {
     /// Decides whether a struct takes the entries of a layout by name: `None` if it takes them in order.
     ///
-    /// A struct with a field for an entry that the layout does not have must take them by name, because serde's
-    /// `visit_seq` cannot skip a field: it would end in "invalid length", whatever `default` or `Option` says.
-    /// `visit_map` can.
+    /// If a struct has a field for an entry that the layout lacks, it must take the entries by name: serde's
+    /// `visit_map` can skip that field, but `visit_seq` ends in "invalid length", even if the field has a `default` or
+    /// is an `Option`.
     ///
     /// `fields` includes aliases, so its length is not always the number of entries that the struct takes. The number
-    /// of entries is known only if there are seven names, or if every entry has a well-known name among them.
+    /// of entries is known only if there are seven names, or if `fields` has a well-known name for every entry.
     pub(super) fn place(fields: &'static [&'static str], layout: Layout) -> Result<Option<Self>, Error> {
         if fields.len() == layout.entries().len() {
             return check_positions(fields, layout).map(|()| None);
@@ -41,7 +41,7 @@ impl Names {
             let takes = Entry::ALL.iter().filter(|&&entry| known(fields, entry).is_some()).count();
             return Err(LayoutFault::Takes { layout, takes }.error());
         }
-        // Taken in order, the fields after the missing entry would get wrong entries.
+        // In order, the fields after the missing entry would get wrong entries.
         let is_lacking = |entry| !layout.has(entry);
         if fields.iter().any(|field| Entry::of_field(field).is_some_and(is_lacking)) {
             return Err(LayoutFault::Unplaced { layout }.error());
