@@ -76,8 +76,8 @@ impl<'w, 'b> Annotator<'w, 'b> {
         self.offset.saturating_add(self.shown as u64)
     }
 
-    /// Shows the next bytes as one value, with its type, its name and its text. With a length of 0 it is a remark about
-    /// the next bytes. If the bytes do not fit a line, further rows without texts follow.
+    /// Shows the next bytes as one value, with its type, its name and its text. With a length of 0 the row is a remark
+    /// about the next bytes. If the bytes do not fit a line, further rows without texts follow.
     ///
     /// # Errors
     ///
@@ -176,7 +176,7 @@ impl fmt::Debug for Annotator<'_, '_> {
     }
 }
 
-/// The length of a line of text: whole characters if the bytes are UTF-8, so none is split across two lines.
+/// The length of the next line of text. No UTF-8 character is split across two lines.
 fn characters(bytes: &[u8]) -> usize {
     let is_start = |&length: &usize| bytes.get(length).is_none_or(|byte| byte & 0xc0 != 0x80);
     let most = BYTES_A_LINE.min(bytes.len());

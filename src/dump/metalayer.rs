@@ -40,7 +40,7 @@ impl From<fmt::Error> for Stop {
 }
 
 /// Reads a metalayer, and shows each value.
-// The dump reads with the parser's own cursor, so it cannot disagree with an error.
+// The dump uses the parser's own cursor, so it cannot disagree with the parser's error.
 struct Walk<'w, 'b> {
     input: Input<'b>,
     rows: Annotator<'w, 'b>,

@@ -32,9 +32,9 @@ pub struct Row<'r> {
     pub depth: usize,
     /// The bytes on this line. A long text has several rows.
     pub bytes: &'r [u8],
-    /// The `MessagePack` type; in a chunk, `byte`, or a type with `le` for little-endian; `stale` for old bytes after a
-    /// metalayer. It is empty if the bytes have no type of their own, such as the rest of a long text. In the row of a
-    /// fault it is `…` if more bytes follow, else empty.
+    /// The `MessagePack` type. In a chunk it is `byte`, or a type with `le` for little-endian. Old bytes after a
+    /// metalayer have the type `stale`. Bytes without a type of their own, such as the rest of a long text, have an
+    /// empty one. In the row of a fault the type is `…` if more bytes follow, else empty.
     pub kind: &'r dyn fmt::Display,
     /// The name of the value, such as `shape[0]`. It may be empty.
     pub field: &'r dyn fmt::Display,
@@ -42,7 +42,7 @@ pub struct Row<'r> {
     pub value: &'r dyn fmt::Display,
     /// The message if these bytes are invalid.
     pub fault: Option<&'r dyn fmt::Display>,
-    /// An offset that no row exceeds. It determines the width of the offset column, equal in all rows.
+    /// An offset that no row exceeds. It determines the width of the offset column in all rows.
     pub(super) end: u64,
 }
 
@@ -62,8 +62,8 @@ const KIND_WIDTH: usize = 12;
 const FIELD_WIDTH: usize = 15;
 
 impl Row<'_> {
-    /// The texts of the line: offset, bytes, type, name and value. Each begins with its leading spaces, so joined
-    /// together they are the line.
+    /// The texts of the line: offset, bytes, type, name and value. Each includes the spaces before it, so the line is
+    /// these texts joined together.
     ///
     /// ```
     /// use core::ops::ControlFlow;

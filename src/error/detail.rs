@@ -103,14 +103,14 @@ impl TextFault {
         if bytes.len() > MAX_DTYPE_LEN {
             return Self::TooLong { length: bytes.len() };
         }
-        // If the bytes are UTF-8 of a legal length, only a NUL is left as a reason.
+        // UTF-8 of a valid length can only have a NUL as its fault.
         match core::str::from_utf8(bytes) {
             Err(error) => Self::NotUtf8 { at: error.valid_up_to() },
             Ok(text) => Self::Nul { at: text.bytes().take_while(|&byte| byte != 0).count() },
         }
     }
 
-    /// The offset in the text of the byte that is wrong.
+    /// The offset of the wrong byte in the text.
     pub(crate) fn at(self) -> usize {
         match self {
             Self::NotUtf8 { at } | Self::Nul { at } => at,
@@ -140,13 +140,13 @@ impl fmt::Display for TextFault {
 #[cfg_attr(not(feature = "alloc"), expect(dead_code, reason = "some only come with `Meta`"))]
 #[derive(Clone, Copy)]
 pub(crate) enum LayoutFault {
-    /// The number of entries that the type takes is not that of the layout.
+    /// The type takes another number of entries than the layout has.
     Takes { layout: Layout, takes: usize },
     /// The type takes more entries than the layout has.
     TakesMore { layout: Layout },
     /// The field names do not determine which fields take the entries of the layout.
     Unplaced { layout: Layout },
-    /// The number of entries of the value written is not that of the layout.
+    /// The value has another number of entries than the layout.
     Gives { layout: Layout, gives: usize },
     /// No layout has this number of entries.
     NoLayout { gives: usize },
@@ -179,12 +179,12 @@ pub(crate) enum Detail {
         needed: usize,
         left: usize,
     },
-    /// The marker is not that of the entry. `ndim` is the expected number of dimensions of a vector.
+    /// The entry needs another marker. `ndim` is the expected number of dimensions of a vector.
     Marker {
         found: u8,
         ndim: u8,
     },
-    /// The outer marker is not that of a layout.
+    /// No layout has this outer marker.
     Layout {
         found: u8,
     },
@@ -197,12 +197,12 @@ pub(crate) enum Detail {
     Rank {
         found: usize,
     },
-    /// A vector is written whose number of dimensions is not `ndim`.
+    /// A vector to be written does not have `ndim` dimensions.
     Dimensions {
         found: usize,
         ndim: u8,
     },
-    /// The number of dimensions that the type takes is not that of the input.
+    /// The type takes another number of dimensions than the input has.
     TakesDimensions {
         takes: usize,
         ndim: usize,
@@ -233,8 +233,9 @@ pub(crate) enum Detail {
     Custom(CustomText),
 }
 
-/// The text of an error that a type raised itself. It is kept if there is a heap.
-// One variant of `Detail`: a second one on the heap adds 100 instructions to each read of vectors.
+/// The text of an error that a type raised itself. Without a heap it is lost.
+// `Detail` has a single variant for such texts: a second variant with a heap value would add 100 instructions to each
+// read of vectors.
 pub(crate) struct CustomText {
     /// Whether it was raised by serde's `invalid_length`.
     pub(super) is_length: bool,

@@ -91,7 +91,7 @@ impl Parts {
     /// Writes what was expected and what was found, and the version if it is not 0.
     pub(super) fn message(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.detail_message(f)?;
-        // The bytes may be valid in that version, so the message must not only call them wrong.
+        // The bytes may be valid in that version, so the message must name the version.
         match self.version {
             0 => Ok(()),
             version => write!(f, "; version is {version}, but only version 0 is known"),
@@ -211,7 +211,7 @@ impl Parts {
     fn expected_marker(&self, ndim: u8, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("expected ")?;
         match self.encoding() {
-            // Without a dimension the marker of the vector itself is wrong, not that of one of its integers.
+            // Without a dimension, the wrong marker is that of the vector, not of one of its integers.
             Some(Encoding::Int64s | Encoding::Int32s) if self.dimension.is_none() => {
                 write!(f, "{} ({:#04x})", dimensions(ndim.into()), vector_marker(ndim))
             }

@@ -45,7 +45,8 @@ pub(crate) use detail::{Detail, LayoutFault, TextFault, ValueType};
 pub struct Error(BoxedParts);
 
 // A box, because a larger error makes every `Result` on the way larger. Without an allocator the struct itself is the
-// error. Packing it into 16 bytes made writing without an allocator faster, but reading with one slower.
+// error. A version packed into 16 bytes was tried: writing without an allocator was faster, but reading with an
+// allocator slower.
 #[cfg(feature = "alloc")]
 type BoxedParts = Box<Parts>;
 #[cfg(not(feature = "alloc"))]
@@ -64,7 +65,7 @@ type BoxedParts = Parts;
 pub enum ErrorKind {
     /// The input ends within the metalayer.
     UnexpectedEnd,
-    /// A byte is not the marker that the entry has in this format.
+    /// A byte is not the marker of its entry.
     Marker,
     /// No layout begins with this byte, or the byte after `blockshape` belongs to neither of the two layouts that begin
     /// with `96`.
@@ -83,7 +84,7 @@ pub enum ErrorKind {
     DtypeLength,
     /// Bytes are left after the metalayer.
     TrailingBytes,
-    /// The number of entries of the type or value is not that of the layout.
+    /// The type or value has another number of entries than the layout.
     EntryCount,
     /// A field is in the position of another entry.
     FieldOrder,
@@ -114,7 +115,7 @@ impl Error {
         Self::new(Detail::Custom(CustomText::new(message, false)))
     }
 
-    /// Whether a type raised it by serde's `invalid_length`.
+    /// Whether a type raised the error by serde's `invalid_length`.
     pub(crate) fn is_custom_length(&self) -> bool {
         matches!(&self.0.detail, Detail::Custom(text) if text.is_length)
     }
@@ -152,7 +153,7 @@ impl Error {
         self
     }
 
-    /// Adds the version of the metalayer whose bytes are wrong.
+    /// Adds the version of the invalid metalayer.
     #[cold]
     pub(crate) fn of_version(mut self, version: u8) -> Self {
         self.0.version = version;
@@ -184,8 +185,8 @@ impl Error {
         self.0.offset.map(|offset| offset as usize)
     }
 
-    /// The version of the metalayer whose bytes are wrong, if it is not 0, the only known one. The bytes may be valid
-    /// in that version. Also `None` if the version could not be read.
+    /// The version of the invalid metalayer; `None` if it is 0 or could not be read. Only version 0 is known, so the
+    /// bytes may be valid in another version.
     ///
     /// ```
     /// // Version 1, and an array marker that version 0 does not have.
@@ -279,7 +280,7 @@ impl From<Error> for io::Error {
             ErrorKind::UnexpectedEnd => io::ErrorKind::UnexpectedEof,
             _ => io::ErrorKind::InvalidData,
         };
-        // The reader's own error goes back as it came, so its kind and its OS code are not lost in a wrapper.
+        // The error of the reader or writer is returned without a wrapper, so its kind and its OS code are not lost.
         match *error.0 {
             Parts { detail: Detail::Reader(inner) | Detail::Writer(inner), .. } => inner,
             parts => io::Error::new(kind, Error(Box::new(parts))),

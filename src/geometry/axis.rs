@@ -66,7 +66,8 @@ where
 
 /// Checks that a product fits its entry.
 pub(super) fn check_product(of: Factors, factors: &[u64]) -> Result<(), Error> {
-    // First, so the result does not depend on the order of dimensions. C-Blosc2 may overflow before it meets the zero.
+    // Zeros come first, so the result does not depend on the order of dimensions. C-Blosc2 may overflow before it meets
+    // the zero.
     if factors.contains(&0) {
         return Ok(());
     }

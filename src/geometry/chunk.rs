@@ -45,13 +45,13 @@ impl Geometry {
 
     /// The chunks that a slice of the array touches. The slice has one range per dimension.
     ///
-    /// The [extent](Chunk::extent) of each chunk is its part of the slice. Its blocks and runs are only those that the
-    /// slice needs. The target of a run refers to an array of the shape of the slice.
+    /// The [extent](Chunk::extent) of each chunk is its part of the slice. Its blocks and runs are limited to the
+    /// slice. The target of a run refers to an array with the shape of the slice.
     ///
     /// # Errors
     ///
-    /// If the number of ranges is not the number of dimensions, or if a range starts after its stop or stops after the
-    /// end of the array.
+    /// If the number of ranges is not the number of dimensions. Also if a range starts after its stop, or stops after
+    /// the end of the array.
     ///
     /// ```
     /// use b2nd_serde::{Geometry, Shapes};
@@ -68,8 +68,8 @@ impl Geometry {
         self.chunks_of(slice, self.shape().ones())
     }
 
-    /// The chunks that a slice with steps touches: along each dimension, the slice has the first of every `step` items of
-    /// the range. Chunks between two items are skipped, as are blocks.
+    /// The chunks that a slice with steps touches: along each dimension, the slice has the first of every `step` items
+    /// of the range. Chunks and blocks without such an item are skipped.
     ///
     /// # Errors
     ///
@@ -120,7 +120,7 @@ impl Geometry {
 }
 
 /// An iterator over chunks in the order of their numbers, from [`Geometry::chunks`] or [`Geometry::chunks_in`].
-/// `count`, `nth` and `last` take one step for any number of chunks.
+/// `count`, `nth` and `last` take the same time for any number of chunks.
 ///
 /// ```
 /// use b2nd_serde::{Geometry, Shapes};
@@ -202,8 +202,8 @@ impl<'g> Chunk<'g> {
         &self.cell.extent
     }
 
-    /// This chunk, selected from the whole array instead of a slice. If both have the same extent, the slice covers the
-    /// whole chunk, so it can be written without reading the chunk first.
+    /// This chunk, with the whole array as the selection instead of a slice. If the extent stays the same, the slice
+    /// covers the whole chunk, and a writer need not read the chunk first.
     #[must_use]
     pub fn whole(&self) -> Self {
         Self::new(self.geometry, self.geometry.extent(), *self.coordinate())
@@ -225,8 +225,8 @@ impl<'g> Chunk<'g> {
     ///
     /// # Errors
     ///
-    /// If the type size is 0, or if one of the two ends before an item that is copied; a part may have been copied then. The
-    /// error says how many bytes a whole one has.
+    /// If the type size is 0, or if the chunk or the array ends before an item that is copied. Some items may have been
+    /// copied by then. The error says how many bytes a whole chunk or array has.
     ///
     /// ```
     /// use b2nd_serde::{Geometry, Shapes};
@@ -251,8 +251,8 @@ impl<'g> Chunk<'g> {
     ///
     /// # Errors
     ///
-    /// If the type size is 0, or if one of the two ends before an item that is copied; a part may have been copied then. The
-    /// error says how many bytes a whole one has.
+    /// If the type size is 0, or if the chunk or the array ends before an item that is copied. Some items may have been
+    /// copied by then. The error says how many bytes a whole chunk or array has.
     ///
     /// ```
     /// use b2nd_serde::{Geometry, Shapes};
@@ -271,7 +271,8 @@ impl<'g> Chunk<'g> {
         })
     }
 
-    /// Copies each run, given its ranges of bytes in the chunk and in the array; `None` means that one is too short.
+    /// Calls `copy_run` for each run, with its byte ranges in the chunk and in the array. `copy_run` returns `None` if
+    /// the chunk or the array is too short.
     fn copy(
         &self,
         typesize: usize,
@@ -279,7 +280,7 @@ impl<'g> Chunk<'g> {
         array_len: usize,
         mut copy_run: impl FnMut(Range<usize>, Range<usize>) -> Option<()>,
     ) -> Result<(), Error> {
-        // Items of 0 bytes fit any buffer, so nothing would end a loop over 2^62 of them.
+        // Items of 0 bytes fit any buffer, so no short buffer would end a loop over 2^62 items.
         if typesize == 0 {
             return Err(Error(Violation::TypeSize));
         }
@@ -287,7 +288,7 @@ impl<'g> Chunk<'g> {
         let copied = runs.try_for_each(|run| copy_run(run.source(typesize)?, run.target(typesize)?));
         copied.ok_or_else(|| {
             let bytes = |nitems: u64| nitems.saturating_mul(typesize as u64);
-            // The array first: it must be whole, but a chunk may lack padding that is not touched.
+            // Check the array first: it must be complete, but a chunk may lack padding that is not touched.
             let needed = bytes(self.selection.nitems());
             Error(if (array_len as u64) < needed {
                 Violation::TooShort { of: Buffer::Array, found: array_len, needed }
@@ -331,7 +332,7 @@ impl<'g> Blocks<'g> {
 
 iterate!(['g] Blocks<'g> => Block<'g>);
 
-/// The number of blocks of a chunk is at most that of its items, which fits int32.
+/// A chunk has at most as many blocks as items, and the number of items fits int32.
 #[cfg(not(target_pointer_width = "16"))]
 impl ExactSizeIterator for Blocks<'_> {}
 
@@ -408,7 +409,7 @@ impl Block<'_> {
         let mut nitems = 1;
         let filled = zip(&blockshape, &target_shape).zip(step.iter());
         for (count, ((in_block, in_target), step)) in count.numbers_mut().zip(filled).rev() {
-            // Between the items of a step is a gap, so each is a run.
+            // A step leaves gaps between the items, so each item is a run.
             if *step > 1 {
                 break;
             }
@@ -444,9 +445,9 @@ impl Block<'_> {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Cell {
     coordinate: Dimensions,
-    /// The coordinate of its first item in the array.
+    /// The coordinate of the cell's first item in the array.
     origin: Dimensions,
-    /// The part of the selection in it.
+    /// The part of the selection in the cell.
     extent: Extent,
 }
 

@@ -3,20 +3,21 @@
 use super::dimensions::Dimensions;
 use super::grid::Geometry;
 
-/// The targets for the sizes of a block and of a chunk in bytes. A block of 128 KiB fits the second cache of a core
-/// beside its compressed form, and a chunk of 4 MiB has 32 of them.
+/// The targets for the sizes of a block and of a chunk in bytes. A block of 128 KiB fits the L2 cache of a core
+/// together with its compressed form. A chunk of 4 MiB has 32 such blocks.
 const BLOCK_NBYTES: u64 = 1 << 17;
 const CHUNK_NBYTES: u64 = 1 << 22;
 
-/// A dimension with fewer parts than this has equal parts, because one cut short would be a large part of the array.
+/// A dimension with fewer parts than this is divided equally, because a short last part would be a large share of the
+/// array.
 const MANY_PARTS: u64 = 8;
 
 impl Geometry {
     /// The block shape of a new array of this shape, or for chunks of this shape: about 128 KiB of items.
     ///
-    /// The last dimensions are whole, as far as the target goes, and the first ones 1, so a block is contiguous in C
-    /// order. It depends on the shape and the item size alone, while python-blosc2 looks at the caches of the machine.
-    /// A dimension without items will grow, so it counts as endless.
+    /// A block spans the last dimensions as far as the target allows, and has 1 item along the first ones, so it is
+    /// contiguous in C order. The result depends only on the shape and the item size, while python-blosc2 looks at the
+    /// caches of the machine. A dimension without items will grow, so it counts as endless.
     ///
     /// | shape | item size | chunk shape | block shape |
     /// |---|---|---|---|
@@ -47,8 +48,8 @@ impl Geometry {
         })
     }
 
-    /// The chunk shape of a new array with these blocks: about 4 MiB of items, in whole blocks. The rule is that of
-    /// [`default_blockshape`](Self::default_blockshape), whose page has a table.
+    /// The chunk shape of a new array with these blocks: about 4 MiB of items, in whole blocks. The rule is the same as
+    /// for [`default_blockshape`](Self::default_blockshape); see the table there.
     #[must_use]
     pub fn default_chunkshape(shape: &[u64], blockshape: &[u64], typesize: usize) -> Dimensions {
         let block_nitems =

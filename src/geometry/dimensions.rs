@@ -80,7 +80,7 @@ impl Dimensions {
         Some(coordinate)
     }
 
-    /// Moves this coordinate forward in a box, in C order, and from the last coordinate to the first again. No
+    /// Moves this coordinate forward in a box, in C order. After the last coordinate comes the first again. No
     /// dimension of the box may be empty, and the box must have more coordinates than `steps`.
     pub(super) fn advance(&mut self, mut steps: u64, start: &[u64], stop: &[u64]) {
         for (x, (start, stop)) in self.numbers_mut().zip(zip(start, stop)).rev() {

@@ -1,4 +1,4 @@
-//! The errors of a geometry, with the number and the dimension that are wrong.
+//! The errors of a geometry, with the wrong number and its dimension.
 
 use core::fmt;
 
@@ -8,7 +8,7 @@ use crate::layout::{Entry, MAX_NDIM};
 /// bytes.
 pub(super) const MAX_CHUNK_NBYTES: u64 = 2_147_483_615;
 
-/// The error of numbers that are not a valid geometry, or of an argument that does not fit the geometry.
+/// The error for numbers that make no valid geometry, or for an argument that does not fit the geometry.
 ///
 /// The text names the wrong number, its dimension and the valid range. The error is a small `Copy` value and needs no
 /// heap.
@@ -301,7 +301,7 @@ impl fmt::Display for Error {
                     Buffer::Chunk => "chunk",
                     Buffer::Array => "array",
                 };
-                write!(f, "the {buffer} has {found} byte{}, but a whole one has {needed}", plural(found))
+                write!(f, "the {buffer} has {found} byte{}, but a whole {buffer} has {needed}", plural(found))
             }
         }
     }

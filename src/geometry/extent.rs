@@ -5,8 +5,8 @@ use core::ops::Range;
 use super::dimensions::{Dimensions, ceildiv, zip};
 use super::walk::Cells;
 
-/// A box of items: along each dimension from `start` up to, but not including, `stop`, or only every
-/// [`step`](Self::step)th of them.
+/// A box of items. Along each dimension it has every [`step`](Self::step)th item from `start` up to, but not including,
+/// `stop`.
 ///
 /// ```
 /// use b2nd_serde::{Geometry, Shapes};
@@ -27,7 +27,7 @@ pub struct Extent {
     start: Dimensions,
     /// Directly after the last item.
     stop: Dimensions,
-    /// At least 1; 1 along a dimension with less than two items, so that equal items compare equal.
+    /// At least 1. It is 1 along a dimension with fewer than two items, so boxes of the same items compare equal.
     step: Dimensions,
 }
 
@@ -36,7 +36,7 @@ impl Extent {
     /// dimension, and no step may be 0.
     pub(super) fn new(start: Dimensions, mut stop: Dimensions, mut steps: Dimensions) -> Self {
         for (end, (first, step)) in stop.numbers_mut().zip(start.iter().zip(steps.numbers_mut())) {
-            // Without a division for the usual step.
+            // The usual step of 1 needs no division.
             if *step > 1 && *end > *first {
                 *end -= (*end - first - 1) % *step;
             }
@@ -117,7 +117,7 @@ impl Extent {
     }
 
     /// The cells with items of the box, in a grid of cells of the given shape. The first cell begins at `origin`.
-    /// [`cell`](Self::cell) has their coordinates.
+    /// [`cell`](Self::cell) computes their coordinates.
     pub(super) fn cells(&self, origin: &Dimensions, shape: &[u64]) -> Cells {
         // Only a box without items can have cells of 0 items, so this return prevents a division by 0.
         if self.nitems() == 0 {
@@ -128,7 +128,7 @@ impl Extent {
         let steps = zip(&self.step, shape);
         for ((first, end), (step, items)) in first.numbers_mut().zip(end.numbers_mut()).zip(steps) {
             (*first, *end) = if step > items {
-                // Each item is in a cell of its own, and cells between have none.
+                // Each item is in a cell of its own, and the cells between have no item.
                 (0, (*end - *first).div_ceil(step))
             } else {
                 (*first / items, ceildiv(*end, items))

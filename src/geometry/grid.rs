@@ -21,7 +21,7 @@ use crate::shapes::Shapes;
 /// # Ok::<(), b2nd_serde::geometry::Error>(())
 /// ```
 ///
-/// [`Geometry::new`] checks that the numbers of a metalayer work together. After that no method overflows, divides by
+/// [`Geometry::new`] checks that the numbers of a metalayer are consistent. After that no method overflows, divides by
 /// zero or panics, for any arguments. A `Geometry` needs no heap.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Geometry {
@@ -32,7 +32,7 @@ pub struct Geometry {
 }
 
 impl Geometry {
-    /// A geometry of three shapes that fit each other. For a metalayer use `Meta::geometry`.
+    /// A geometry of three consistent shapes. For a metalayer use `Meta::geometry`.
     ///
     /// # Errors
     ///

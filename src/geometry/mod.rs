@@ -10,9 +10,9 @@
 //! | G = E / C | the grid of chunks | [`grid_of_chunks`](Geometry::grid_of_chunks) |
 //! | H = P / B | the blocks of a chunk | [`blocks_per_chunk`](Geometry::blocks_per_chunk) |
 //!
-//! A decompressed chunk has the number of items of an array of shape P, but stores them block after block. A chunk with
-//! more than one block is therefore not itself an array in C order. All chunks have the same length, including those at
-//! the end of the array.
+//! A decompressed chunk has as many items as an array of shape P, but stores them block after block. A chunk with more
+//! than one block is therefore not itself an array in C order. All chunks have the same length, including those at the
+//! end of the array.
 //!
 //! ```
 //! use b2nd_serde::{Geometry, Shapes};
@@ -120,8 +120,8 @@ pub use run::{Run, Runs};
 
 #[cfg(feature = "alloc")]
 impl Meta {
-    /// The metalayer of a new array with items of this many bytes, whose chunk and block shapes follow from its shape
-    /// ([`Geometry::default_blockshape`] has a table).
+    /// The metalayer of a new array with items of `typesize` bytes. The chunk and block shapes follow from the shape
+    /// and the type size; see the table at [`Geometry::default_blockshape`].
     ///
     /// # Errors
     ///
@@ -136,17 +136,17 @@ impl Meta {
         let extent = Dimensions::collect(shape.iter().map(|&items| items.unsigned_abs()));
         let blockshape = Geometry::default_blockshape(&extent, typesize);
         let chunkshape = Geometry::default_chunkshape(&extent, &blockshape, typesize);
-        // Neither is above the target of 4 Mi items.
+        // No number is above the target of 4 Mi items.
         let int32 =
             |shape: Dimensions| shape.iter().map(|&items| i32::try_from(items).unwrap_or(i32::MAX)).collect();
         let (chunkshape, blockshape): (Vec<i32>, Vec<i32>) = (int32(chunkshape), int32(blockshape));
-        // Of more than 16 dimensions, `Dimensions` has only the first ones; the error must name their number.
+        // `Dimensions` holds only the first 16 dimensions, but the error must name the number of all.
         let rest = |part: &[i32]| [part, &vec![1; shape.len() - part.len()]].concat();
         let shapes = Shapes { shape, chunkshape: &rest(&chunkshape), blockshape: &rest(&blockshape) };
         Self::new(shapes, dtype)
     }
 
-    /// The [`Geometry`] of the array: the positions of its items. It exists only if the three shapes fit each other.
+    /// The [`Geometry`] of the array, which computes the positions of its items.
     ///
     /// # Errors
     ///

@@ -77,7 +77,8 @@ impl Resize<'_> {
         [self.before.nchunks(), self.after.nchunks()] != [kept; 2]
     }
 
-    /// The old and the new number of each kept chunk, in ascending order. All other chunks are removed, or added.
+    /// The old and the new number of each kept chunk, in ascending order. The other old chunks are removed, and the
+    /// other new chunks are added.
     #[must_use]
     pub fn kept_chunks(&self) -> impl FusedIterator<Item = (u64, u64)> + Clone + Debug + use<> {
         let common = self.common();

@@ -22,7 +22,7 @@ use super::walk::{Cells, iterate};
 pub struct Runs {
     /// Counts the runs along each dimension.
     pub(super) over: Cells,
-    /// The coordinate in the array of the first run, and the distance to the next ones.
+    /// The coordinate of the first run in the array, and its distance to the next runs.
     pub(super) first: Dimensions,
     pub(super) step: Dimensions,
     pub(super) nitems: u64,
@@ -50,7 +50,7 @@ impl Runs {
 
 iterate!([] Runs => Run);
 
-/// The number of runs of a block is at most that of its items, which fits int32.
+/// A block has at most as many runs as items, and the number of items fits int32.
 #[cfg(not(target_pointer_width = "16"))]
 impl ExactSizeIterator for Runs {}
 
@@ -80,8 +80,8 @@ pub struct Run {
 impl Run {
     /// The range of bytes in the decompressed chunk; `None` if it does not fit `usize`. With a type size of 1 it counts
     /// items.
-    // The type size is an argument and not a part of the geometry, which would then need two versions of each type. The
-    // caller compares each range with a buffer anyway, and `get` returns the same `None`.
+    // The type size is an argument. If it were part of the geometry, each type would need two versions. The caller
+    // compares each range with a buffer anyway, and `get` returns the same `None`.
     #[must_use]
     #[inline]
     pub fn source(&self, typesize: usize) -> Option<Range<usize>> {

@@ -4,7 +4,7 @@ use core::iter::FusedIterator;
 
 use super::dimensions::Dimensions;
 
-/// The coordinates of a box, in C order. `nth` and `last` take one step for any size of the box.
+/// The coordinates of a box, in C order. `nth` and `last` take the same time for any size of the box.
 #[derive(Clone, Debug)]
 pub(super) struct Cells {
     start: Dimensions,
@@ -59,8 +59,8 @@ impl Iterator for Cells {
 impl FusedIterator for Cells {}
 
 /// Makes a type an iterator over its field `over`, with its method `item` applied to each value.
-// Not `Iterator::map`, because its `count`, `nth` and `last` call the closure for each item. An array of a few bytes
-// can claim 2^62 chunks.
+// Not `Iterator::map`, because `count`, `nth` and `last` of that type call the closure for each item. An array of a few
+// bytes can claim 2^62 chunks.
 macro_rules! iterate {
     ([$($lifetime:lifetime)?] $walk:ty => $item:ty) => {
         impl$(<$lifetime>)? Iterator for $walk {
@@ -75,7 +75,7 @@ macro_rules! iterate {
                 self.over.size_hint()
             }
 
-            /// Takes one step for any number of items, and returns at most `usize::MAX`.
+            /// Takes the same time for any number of items, and returns at most `usize::MAX`.
             fn count(self) -> usize {
                 self.over.size_hint().0
             }
