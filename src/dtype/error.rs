@@ -9,7 +9,7 @@ use ecow::EcoString;
 
 use super::repr::Repr;
 
-/// The error of a string that is not a dtype, or a dtype that this crate does not know.
+/// The error for a string that is not a dtype, or not a dtype that this crate knows.
 ///
 /// The text names what was expected, what was found, and the character, counted from 0.
 ///

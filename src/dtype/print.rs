@@ -105,7 +105,7 @@ impl Display for NumpyStr<'_> {
         match &dtype.kind {
             Kind::Bool => f.write_str("bool"),
             Kind::Object => f.write_str("object"),
-            // NumPy's names mean the machine's byte order, so a big-endian type has none.
+            // NumPy's names mean the byte order of the machine, so a big-endian type has no name.
             _ if dtype.byte_order == Some(ByteOrder::Big) => TypeString(dtype).fmt(f),
             Kind::Int => write!(f, "int{}", bits()),
             Kind::Uint => write!(f, "uint{}", bits()),
@@ -124,7 +124,7 @@ fn letter_and_size(dtype: &Dtype, zero: &str, f: &mut fmt::Formatter<'_>) -> fmt
     match &dtype.kind {
         Kind::Object => Ok(()),
         Kind::Bytes | Kind::Str | Kind::Void if dtype.item_size == 0 => f.write_str(zero),
-        // The size is in characters, and the alignment is that of one character.
+        // The size is in characters, and the alignment is the size of one character.
         Kind::Str => write!(f, "{}", dtype.item_size / dtype.alignment),
         Kind::Datetime(unit) | Kind::Timedelta(unit) => write!(f, "{}{unit}", dtype.item_size),
         _ => write!(f, "{}", dtype.item_size),
@@ -153,7 +153,7 @@ impl Display for Nested<'_> {
                 if parts.is_record {
                     f.write_str("(numpy.record, ")?;
                 }
-                // A dictionary only where a list would be read back as another dtype.
+                // Print a dictionary only where a list would be read back as another dtype.
                 if parts.is_aligned == in_aligned && can_be_list(parts, self.dtype.item_size) {
                     list(parts, f)?;
                 } else {

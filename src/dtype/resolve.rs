@@ -132,7 +132,7 @@ fn padded(at: usize, mut members: Vec<Member>) -> Result<Dtype, ParseError> {
     let mut end: usize = 0;
     members.retain_mut(|member| {
         member.offset = Some(Spanned { at: member.at, value: end });
-        // `structure` refuses what is too large.
+        // `structure` rejects a size that is too large.
         end = end.saturating_add(member.dtype.item_size);
         !(member.name.is_empty() && matches!(member.dtype.kind, Kind::Void))
     });
@@ -271,7 +271,8 @@ fn refuse_overlapping_objects(mut ranges: Vec<FieldRange>) -> Result<(), ParseEr
     ranges.sort_by_key(|range| (range.offset, range.end));
     let (mut end, mut end_of_objects) = (0, 0);
     for range in ranges {
-        // A range with objects must not overlap any range before it, another one only those with objects.
+        // A range with objects must not overlap any earlier range. Other ranges must not overlap earlier ranges with
+        // objects.
         let taken = if range.has_objects { end } else { end_of_objects };
         if range.offset < taken {
             return Err(contradiction(

@@ -220,7 +220,7 @@ fn type_string(text: &str) -> Result<Dtype, ParseError> {
     let mut chars = rest.chars();
     let letter = chars.next().ok_or_else(|| unexpected(text, rest, LETTER_EXPECTED))?;
     let sized = chars.as_str();
-    // Two letters are a name that is not known, which gives a better message than a letter without its size.
+    // Two letters are an unknown name. This gives a better message than "a letter without its size".
     let is_letter = |c: char| c.is_ascii_alphabetic();
     if text.starts_with(is_letter) && sized.starts_with(is_letter) {
         return Err(unknown(text));

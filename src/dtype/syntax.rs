@@ -107,8 +107,8 @@ fn first(input: &mut DtypeText<'_>) -> ParseResult<char> {
 fn type_string(input: &mut DtypeText<'_>) -> ParseResult<Form> {
     let start = input.current_token_start();
     let text = string(input)?;
-    // The string without escapes has 2 bytes less than its literal, the quotes. With escapes, an offset in the string
-    // is not one in the literal, so the error is placed at the start of the literal.
+    // Without escapes, the string is shorter than its literal by the 2 quotes. With escapes, offsets in the string and
+    // in the literal differ, so the error is placed at the start of the literal.
     let has_escapes = input.previous_token_end() - start != text.len() + 2;
     let dtype = scalar::parse(&text).map_err(|mut error| {
         error.at = if has_escapes { start } else { start + 1 + error.at };
@@ -311,7 +311,7 @@ fn truth(input: &mut DtypeText<'_>) -> ParseResult<bool> {
     alt(("True".value(true), "False".value(false))).context("True or False").parse_next(input)
 }
 
-/// A list, or a tuple in place of one.
+/// A list, or a tuple instead of a list.
 fn list_of<'a, T>(
     item: impl Fn(&mut DtypeText<'a>) -> ParseResult<T>,
 ) -> impl Fn(&mut DtypeText<'a>) -> ParseResult<Vec<T>> {

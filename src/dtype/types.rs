@@ -3,7 +3,7 @@
 use alloc::boxed::Box;
 use core::hash::{Hash, Hasher};
 
-/// The largest item size in bytes: NumPy has it in a C `int`, C-Blosc2 in an `int32_t`.
+/// The largest item size in bytes. NumPy stores it in a C `int`, C-Blosc2 in an `int32_t`.
 pub(super) const MAX_ITEM_SIZE: usize = i32::MAX as usize;
 
 /// The deepest nesting of dtypes. Real files have about 3 levels.
@@ -136,7 +136,7 @@ impl Dtype {
         self.item_size
     }
 
-    /// The alignment in memory in bytes, that of the C type; 1 for a structured dtype that is not aligned.
+    /// The alignment in memory in bytes, the same as for the C type; 1 for a structured dtype that is not aligned.
     #[must_use]
     pub fn alignment(&self) -> usize {
         self.alignment

@@ -260,7 +260,7 @@ impl fmt::Display for CustomText {
         #[cfg(feature = "alloc")]
         return f.write_str(&self.text);
         #[cfg(not(feature = "alloc"))]
-        f.write_str("the type refuses the value")
+        f.write_str("the type rejects the value")
     }
 }
 

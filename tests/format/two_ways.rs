@@ -175,5 +175,5 @@ impl FromSeq for Moody {
 #[test]
 fn a_type_that_fails_only_once_is_told_so() {
     let error = from_slice::<BySeq<Moody>>(&to_vec(&seven()).unwrap()).unwrap_err().to_string();
-    assert!(error.ends_with("the type refused the metalayer, and took it the next time"), "{error}");
+    assert!(error.ends_with("the type rejected the metalayer, but accepted it when asked again"), "{error}");
 }

@@ -178,11 +178,11 @@ fn a_copy_names_the_buffer_that_is_too_short() {
         Geometry::new(Shapes { shape: &[3, 5], chunkshape: &[2, 3], blockshape: &[1, 2] }).unwrap();
     let chunk = geometry.chunk(3).unwrap();
     let cases = [
-        (1, 15, "the chunk has 1 byte, but a whole one has 8"),
+        (1, 15, "the chunk has 1 byte, but a whole chunk has 8"),
         // The padding after the two items is not touched.
         (2, 15, ""),
-        (8, 14, "the array has 14 bytes, but a whole one has 15"),
-        (0, 0, "the array has 0 bytes, but a whole one has 15"),
+        (8, 14, "the array has 14 bytes, but a whole array has 15"),
+        (0, 0, "the array has 0 bytes, but a whole array has 15"),
     ];
     for (chunk_len, array_len, says) in cases {
         let (mut in_chunk, mut in_array) = ([0; 8], [0; 15]);
@@ -195,7 +195,7 @@ fn a_copy_names_the_buffer_that_is_too_short() {
     // A slice of two items of 4 bytes.
     let chunk = geometry.chunks_in(&[1..2, 3..5]).unwrap().next().unwrap();
     let error = chunk.scatter(&[0; 32], 4, &mut [0; 7]).unwrap_err();
-    assert_eq!(error.to_string(), "the array has 7 bytes, but a whole one has 8");
+    assert_eq!(error.to_string(), "the array has 7 bytes, but a whole array has 8");
     let error = chunk.scatter(&[0; 23], 4, &mut [0; 8]).unwrap_err();
-    assert_eq!(error.to_string(), "the chunk has 23 bytes, but a whole one has 32");
+    assert_eq!(error.to_string(), "the chunk has 23 bytes, but a whole chunk has 32");
 }

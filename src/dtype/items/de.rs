@@ -16,7 +16,7 @@ type Result<T, E = ItemError> = core::result::Result<T, E>;
 /// Deserializes one item or a part of it.
 pub(super) struct ItemDeserializer<'p, 'd, 'de> {
     pub(super) plan: &'p mut Plan<'d>,
-    /// They begin with the part, and can be longer.
+    /// The bytes from the start of the part on. They can continue after its end.
     pub(super) bytes: &'de [u8],
 }
 
@@ -31,7 +31,7 @@ macro_rules! number {
     };
 }
 
-/// The values that a type takes, of any width.
+/// The kind of value that a type requests, of any width.
 #[derive(Clone, Copy)]
 enum Takes {
     Integer,
@@ -40,8 +40,8 @@ enum Takes {
 }
 
 impl<'p, 'd, 'de> ItemDeserializer<'p, 'd, 'de> {
-    /// A number of another width in the type than in the dtype, or a text that cannot be borrowed.
-    // Not `self`, which would be stored for each field, although the call is rare.
+    /// Reads a number that has another width in the type than in the dtype, or a text that cannot be borrowed.
+    // With `self` as an argument, `self` would be stored in memory for each field, although the call is rare.
     #[cold]
     fn other<V: Visitor<'de>>(
         plan: &'p mut Plan<'d>,
@@ -77,7 +77,7 @@ impl<'p, 'd, 'de> ItemDeserializer<'p, 'd, 'de> {
         Ok(text)
     }
 
-    /// The values in order. `count` is the number that the type takes, if it takes a fixed one.
+    /// The values in order. `count` is the number of values that the type takes, if that number is fixed.
     fn values<V: Visitor<'de>>(self, count: Option<usize>, visitor: V) -> Result<V::Value> {
         let bytes = self.all()?;
         let mut parts = Parts::by_position(self.plan, count, count.is_none(), &visitor as &dyn Expected)?;
@@ -91,7 +91,7 @@ impl<'p, 'd, 'de> ItemDeserializer<'p, 'd, 'de> {
 /// The bytes without the NULs that pad them.
 fn unpadded(bytes: &[u8]) -> &[u8] {
     let mut rest = bytes;
-    // Eight bytes at a time, of which the last is the lowest of the number.
+    // Eight bytes at a time, as a number whose lowest byte is the last one.
     while let Some((before, last)) = rest.split_last_chunk() {
         let zeros = u64::from_be_bytes(*last).trailing_zeros() as usize / 8;
         if zeros < last.len() {
@@ -104,7 +104,7 @@ fn unpadded(bytes: &[u8]) -> &[u8] {
 }
 
 /// The text of an `S`.
-// A call, so that the code around it is short enough to be inlined into the visitor of a struct.
+// Not inlined, so the code around it is short enough to be inlined into the visitor of a struct.
 #[inline(never)]
 fn utf8(bytes: &[u8]) -> Result<&str> {
     core::str::from_utf8(unpadded(bytes)).map_err(|error| {
@@ -118,7 +118,8 @@ fn utf8(bytes: &[u8]) -> Result<&str> {
 macro_rules! numbers {
     ($($method:ident $visit:ident $type:ident $form:pat, $takes:ident;)*) => {
         $(
-            // Into the visitor of the struct: all that remains of a field is a comparison of the form, and a load.
+            // Inlined into the visitor of the struct. All that remains of a field is a comparison of the form, and a
+            // load.
             #[inline(always)]
             fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
                 match self.plan.form {
@@ -237,9 +238,9 @@ impl<'de> Deserializer<'de> for ItemDeserializer<'_, '_, 'de> {
         let Form::Struct(fields) = &mut self.plan.form else {
             return self.plan.mismatch(&visitor as &dyn Expected);
         };
-        // Not one variable for both: only if the address of the values is never taken are they in registers.
+        // The values are not in a variable for both cases: they stay in registers only if their address is never taken.
         if fields.sort_as_in_struct(names)? {
-            // Without names, which a struct would compare for each item.
+            // Without names, so the struct does not compare names for each item.
             return Values::of_fields(fields, self.bytes, &[]).visit_seq(visitor);
         }
         Values::of_fields(fields, self.bytes, names).visit_map(visitor)
@@ -268,11 +269,11 @@ impl<'de> Deserializer<'de> for ItemDeserializer<'_, '_, 'de> {
     forward_to_deserialize_any! { bool char unit unit_struct identifier }
 }
 
-/// The values of a part, one after the other, or those of its fields with their names.
+/// The values of a part in order, or the values of its fields with their names.
 struct Values<'p, 'd, 'de> {
     parts: Parts<'p, 'd>,
     bytes: &'de [u8],
-    /// The fields that the type has; empty if it takes any.
+    /// The names of the fields of the type; empty if the type takes any fields.
     names: &'static [&'static str],
 }
 

@@ -13,8 +13,7 @@ use crate::dtype::types::Field;
 
 /// The error of an item that cannot be read as a type, or of a value that cannot be written as an item.
 ///
-/// The text has the number of the item, if there are several, the path of the field, what it holds, and what was
-/// expected.
+/// The text names the item, if there are several, the path of the field, its content, and what was expected.
 ///
 /// ```
 /// use b2nd_serde::Dtype;
@@ -53,7 +52,7 @@ impl ItemError {
         Self(Box::new(Parts { item: None, path: String::new(), reason: reason.to_string() }))
     }
 
-    /// The error of an item that is shorter than its plan. The length is checked before, so it never occurs.
+    /// The error for an item that is shorter than its plan. The length is checked before, so this error never occurs.
     #[cold]
     pub(super) fn too_short() -> Self {
         Self::new("the item is shorter than its dtype")

@@ -1,6 +1,7 @@
 //! Floats of two bytes.
 
-/// The difference of the exponents' biases, 2^112: an `f32` with the bits of a float16 is smaller by this factor.
+/// 2^112, from the difference of the exponents' biases. An `f32` with the bits of a float16 is too small by this
+/// factor.
 const SCALE: f32 = f32::from_bits((127 + 112) << 23);
 
 /// The value of a float16.

@@ -1,4 +1,4 @@
-//! Items as serde data. An item has a fixed number of bytes; the dtype says what they mean.
+//! Items as serde data. An item has a fixed number of bytes; the dtype determines their meaning.
 //!
 //! A struct with the fields of the dtype reads and writes an item.
 //!
@@ -31,7 +31,7 @@
 //!
 //! # Serde's data model
 //!
-//! What is read from a dtype can be written to it, unless the table says otherwise.
+//! A type that can read a dtype can also write it, unless the table says otherwise.
 //!
 //! | dtype | types |
 //! |---|---|
@@ -49,20 +49,22 @@
 //! | a struct | a struct or map by the names of the fields, in any order; a tuple, array or sequence by their positions |
 //! | `O` | error |
 //!
-//! - **Nothing is lost silently**, except through `deserialize_any`, below. A field that only the dtype or only the type has is an error, and so is a value that
-//!   does not fit: an `<f8` for an `f32`, an integer out of range, a text that is too long. `serde`'s `IgnoredAny` reads
-//!   and ignores any field, a field with `#[serde(default)]` or of an `Option` need not exist.
-//! - A newtype struct, and an option with a value, are their content. None, units and other variants are errors.
+//! - **Nothing is lost silently**, except through `deserialize_any`, below. A field is an error if only the dtype or
+//!   only the type has it. So is a value that does not fit: an `<f8` for an `f32`, an integer out of range, a text that
+//!   is too long. `serde`'s `IgnoredAny` reads and ignores any field. A field of the type with `#[serde(default)]`, or
+//!   of an `Option`, can be missing in the dtype.
+//! - A newtype struct, and an option with a value, are treated as their content. None, units and other variants are
+//!   errors.
 //! - A field can also have its title as name.
-//! - NULs pad texts, so a text cannot end with one. `[u8; N]` takes and gives the padding of an `S` too; `Vec<u8>` and
-//!   `&[u8]` do not. An `S` that is not UTF-8 can be read as bytes. A surrogate in a `U` is an error.
-//! - Padding is written as zeros. Where fields overlap, the last one that is written remains.
+//! - NULs pad texts, so a text cannot end with one. `[u8; N]` includes the padding of an `S`; `Vec<u8>` and `&[u8]` do
+//!   not. An `S` that is not UTF-8 can be read as bytes. A surrogate in a `U` is an error.
+//! - Padding is written as zeros. Where fields overlap, the last one written remains.
 //! - `&str` and `&[u8]` borrow from the item. A `U` has no UTF-8 to borrow.
 //! - `deserialize_any`, as for a `serde_json::Value`, gives a struct as a map, and an `S` that is not UTF-8 as bytes.
-//!   `flatten`, `untagged` and internally tagged enums use it, and then read an integer as a float, or an `f64` as an
-//!   `f32`.
-//! - More than 128 levels are an error. So are empty lists or overlapping fields that give an item of n bytes more than
-//!   16 n + 4096 values.
+//!   `flatten`, `untagged` and internally tagged enums use it. They can then read an integer as a float, or an `f64` as
+//!   an `f32`.
+//! - More than 128 levels are an error. So is an item of n bytes with more than 16 n + 4096 values; only empty lists
+//!   and overlapping fields have as many.
 //!
 //! Reading many items compiles the dtype once, and compares the names of the fields of a type once. Items of fixed types
 //! are read and written without an allocation.
@@ -112,7 +114,7 @@ impl Dtype {
         T::deserialize(ItemDeserializer { plan: &mut plan, bytes: item })
     }
 
-    /// Deserializes items that follow each other. If items have 0 bytes, there are none.
+    /// Deserializes consecutive items. If the dtype has 0 bytes, there are no items.
     ///
     /// # Errors
     ///
@@ -160,8 +162,8 @@ impl Dtype {
         value.serialize(ItemSerializer { plan: &mut plan, bytes: item })
     }
 
-    /// Serializes items one after the other: as many as the bytes have room for. If items have 0 bytes, no value is
-    /// looked at.
+    /// Serializes consecutive items, as many as the bytes have room for. If the dtype has 0 bytes, no value is
+    /// serialized.
     ///
     /// # Errors
     ///
@@ -195,7 +197,7 @@ impl Dtype {
         Ok(())
     }
 
-    /// Fails unless the bytes are as many as those of `count` items.
+    /// Fails unless `found` is the number of bytes of `count` items.
     fn check_len(&self, found: usize, count: usize) -> Result<(), ItemError> {
         let size = self.item_size();
         if size.checked_mul(count) == Some(found) {

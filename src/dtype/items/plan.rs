@@ -8,12 +8,12 @@ use super::error::{ItemError, Place};
 use crate::dtype::repr::excerpt;
 use crate::dtype::types::{ByteOrder, Dtype, Field, Kind};
 
-/// The deepest nesting of an item, each dimension of a subarray counted. It bounds the stack of a type that takes any
-/// depth. `serde_json` has the same limit.
+/// The deepest nesting of an item. Each dimension of a subarray counts as a level. The limit bounds the stack of a type
+/// that takes any depth. `serde_json` has the same limit.
 const MAX_DEPTH: usize = 128;
 
-/// The values of an item beyond 16 for each of its bytes. Empty lists have no bytes, and fields can overlap, so without
-/// a limit a short item could become a value of any size.
+/// The values that an item may have in addition to 16 for each of its bytes. Empty lists have no bytes, and fields can
+/// overlap, so without a limit a short item could become a value of any size.
 const MAX_EXCESS: usize = 4096;
 
 /// An item or a part of it.
@@ -27,23 +27,23 @@ pub(super) struct Plan<'d> {
     dtype: &'d Dtype,
 }
 
-/// The form in which a part is stored. It determines what a type can take.
+/// The form in which a part is stored. It determines which types can read and write the part.
 #[derive(Clone, Debug)]
 pub(super) enum Form<'d> {
     Bool,
-    /// Signed integers, datetimes and durations, of so many bytes.
+    /// Signed integers, datetimes and durations, with their number of bytes.
     Int(usize),
     Uint(usize),
     Float16,
     Float32,
     Float64,
-    /// Bytes that NULs pad, with the plan of one: `S`.
+    /// Bytes padded with NULs, with the plan of one byte: `S`.
     Bytes(Box<Plan<'d>>),
-    /// UTF-32 that NULs pad: `U`.
+    /// UTF-32 padded with NULs: `U`.
     Text,
     /// `V`, and numbers without a type in Rust, as bytes.
     Raw(Box<Plan<'d>>),
-    /// A dimension of a subarray, or the two numbers of a complex one.
+    /// A dimension of a subarray, or the two parts of a complex number.
     Array {
         length: usize,
         element: Box<Plan<'d>>,
@@ -64,7 +64,7 @@ impl<'d> Plan<'d> {
         if values > most {
             let size = plan.size;
             return Err(ItemError::new(format_args!(
-                "an item of {size} bytes has empty lists, or fields that overlap, for {values} values, but at most {most} are read"
+                "an item of {size} bytes has {values} values, in empty lists or overlapping fields, but at most {most} are read"
             )));
         }
         Ok(plan)
@@ -113,19 +113,19 @@ impl<'d> Plan<'d> {
         Self { form, size, is_big: dtype.byte_order() == Some(ByteOrder::Big), dtype }
     }
 
-    /// The plan of the content of a newtype if it is not this one: `half::f16` is a newtype of its bits.
+    /// The plan of the content of a newtype, if it differs from this plan: `half::f16` is a newtype of its bits.
     pub(super) fn of_newtype(&self, name: &str) -> Option<Self> {
         let is_half = name == "f16" && matches!(self.form, Form::Float16);
         is_half.then_some(Self { form: Form::Uint(2), ..*self })
     }
 
-    /// The error of a type, or of a value, that the dtype does not have.
+    /// The error for a type or a value that does not match the dtype.
     #[cold]
     pub(super) fn mismatch<T>(&self, found: impl fmt::Display) -> Result<T, ItemError> {
         Err(ItemError::new(format_args!("the dtype is {self}, not {found}")))
     }
 
-    /// The number of values, with each byte of a text as one, and the levels of nesting.
+    /// The number of values and the levels of nesting. Each byte of a text counts as a value.
     fn extent(&self) -> (usize, usize) {
         match &self.form {
             Form::Array { length, element } => {
@@ -152,13 +152,13 @@ impl fmt::Display for Plan<'_> {
     }
 }
 
-/// The values of a part, one after the other. What reading and writing have in common: which values there are, where
-/// they are, and what is wrong with a type that has others.
+/// The values of a part, in order. Reading and writing share this list of values, their offsets, and the errors for a
+/// type with other values.
 pub(super) struct Parts<'p, 'd> {
     list: List<'p, 'd>,
     pub(super) length: usize,
     pub(super) next: usize,
-    /// Whether the last values can be padding, which the type leaves out.
+    /// Whether the last values can be padding that the type leaves out.
     is_padded: bool,
 }
 
@@ -169,7 +169,7 @@ enum List<'p, 'd> {
 }
 
 impl<'p, 'd> Parts<'p, 'd> {
-    /// The values by position, for a type that has `count` of them. `is_list` if their number is not part of the type.
+    /// The values by position, for a type that has `count` values. `is_list` if the type can have any number of values.
     pub(super) fn by_position(
         plan: &'p mut Plan<'d>,
         count: Option<usize>,
@@ -195,14 +195,14 @@ impl<'p, 'd> Parts<'p, 'd> {
         }
     }
 
-    /// The values of fields in their present order.
+    /// The values of the fields, in the current order of the fields.
     #[inline(always)]
     pub(super) fn of_fields(fields: &'p mut Fields<'d>) -> Self {
         let length = fields.list.len();
         Self { list: List::Fields(&mut fields.list, &mut fields.order), length, next: 0, is_padded: false }
     }
 
-    /// The dtype of values that can be fewer than its bytes.
+    /// The dtype, if there can be fewer values than it has bytes.
     pub(super) fn padded(&self) -> Option<&Plan<'d>> {
         match &self.list {
             List::Elements(byte) if self.is_padded => Some(byte),
@@ -210,8 +210,8 @@ impl<'p, 'd> Parts<'p, 'd> {
         }
     }
 
-    /// Makes the field with this name the next value. Values of a type come in the same order, which the fields keep:
-    /// the next item needs no search.
+    /// Makes the field with this name the next value. The fields stay in this order, and the next value of the type has
+    /// its fields in the same order, so it needs no search.
     #[inline]
     pub(super) fn select(&mut self, name: &str) -> Result<(), ItemError> {
         match &mut self.list {
@@ -270,9 +270,10 @@ pub(super) struct Fields<'d> {
 #[derive(Clone, Debug)]
 struct FieldOrder<'d> {
     in_dtype: &'d [Field],
-    /// Whether the present order is that of the dtype.
+    /// Whether the fields are in the order of the dtype.
     is_sorted: bool,
-    /// The latest struct that has these fields. If it has no others, the order is that of the struct.
+    /// The field names of the latest struct that has all these fields. If it has no others, the fields are in its
+    /// order.
     matched: Option<&'static [&'static str]>,
 }
 
@@ -284,7 +285,7 @@ struct FieldPlan<'d> {
 }
 
 impl<'d> FieldPlan<'d> {
-    /// The name or title by which a struct with these fields has the field.
+    /// The name or title that a struct with these names uses for the field.
     fn key(&self, names: &[&str]) -> &'d str {
         match self.field.title() {
             Some(title) if names.contains(&title) && !names.contains(&self.field.name()) => title,
@@ -307,20 +308,21 @@ impl<'d> Fields<'d> {
     #[inline]
     pub(super) fn sort_as_in_dtype(&mut self) {
         if !self.order.is_sorted {
-            // They are one slice in the dtype, so their addresses have its order.
+            // The fields are one slice in the dtype, so their addresses are in the order of the dtype.
             self.list.sort_by_key(|field| ptr::from_ref(field.field));
             (self.order.is_sorted, self.order.matched) = (true, None);
         }
     }
 
-    /// Sorts the fields as a struct has them. Returns whether it has no others; if it has, the order is any.
+    /// Sorts the fields as in a struct. Returns whether the struct has no other fields; if it has, the fields are not
+    /// sorted.
     #[inline]
     pub(super) fn sort_as_in_struct(&mut self, names: &'static [&'static str]) -> Result<bool, ItemError> {
         // The names of a type are one static slice, so its address is enough.
         if !self.order.matched.is_some_and(|matched| ptr::eq(matched, names)) {
             self.match_names(names)?;
         }
-        // Names and titles are distinct in a dtype, so as many names are all of them.
+        // Names and titles are distinct in a dtype, so with an equal count, the struct has no other fields.
         Ok(self.list.len() == names.len())
     }
 

@@ -19,12 +19,12 @@ type Result<T = (), E = ItemError> = core::result::Result<T, E>;
 /// Serializes a value into an item or a part of it.
 pub(super) struct ItemSerializer<'p, 'd, 'b> {
     pub(super) plan: &'p mut Plan<'d>,
-    /// Of the size of the part, and zeros.
+    /// As many bytes as the part has, all zero.
     pub(super) bytes: &'b mut [u8],
 }
 
 impl<'p, 'd, 'b> ItemSerializer<'p, 'd, 'b> {
-    /// Writes a number of little-endian bytes.
+    /// Writes a number, given as little-endian bytes.
     #[inline]
     fn number<const N: usize>(self, mut little: [u8; N]) -> Result {
         let slot = self.bytes.first_chunk_mut().ok_or_else(ItemError::too_short)?;
@@ -35,7 +35,8 @@ impl<'p, 'd, 'b> ItemSerializer<'p, 'd, 'b> {
         Ok(())
     }
 
-    /// An integer of another width in the type than in the dtype. `None` if it has more bits than an `i128`.
+    /// Writes an integer that has another width in the type than in the dtype. `value` is `None` if it does not fit an
+    /// `i128`.
     #[cold]
     fn integer(self, value: Option<i128>, text: &dyn Display) -> Result {
         let bits = 8 * self.plan.size;
@@ -71,7 +72,7 @@ impl<'p, 'd, 'b> ItemSerializer<'p, 'd, 'b> {
         check_last(dtype, text.last().copied())
     }
 
-    /// Writes a text or bytes that NULs pad.
+    /// Writes a text or bytes, padded with NULs.
     #[inline]
     fn padded(self, bytes: &[u8]) -> Result {
         self.check_text(bytes, bytes.len(), self.plan.size, "bytes")?;
@@ -90,7 +91,7 @@ impl<'p, 'd, 'b> ItemSerializer<'p, 'd, 'b> {
         Ok(())
     }
 
-    /// The values in order. `is_list` if their number is not part of the type.
+    /// The values in order. `is_list` if the type can have any number of values.
     fn values(self, count: Option<usize>, is_list: bool) -> Result<ItemValues<'p, 'd, 'b>> {
         let parts = Parts::by_position(self.plan, count, is_list, "a sequence")?;
         Ok(ItemValues { parts, bytes: self.bytes })
@@ -107,12 +108,12 @@ impl<'p, 'd, 'b> ItemSerializer<'p, 'd, 'b> {
     }
 }
 
-/// The error of a kind of value that no dtype holds.
+/// The error for a kind of value that no dtype holds.
 fn unsupported<T>(part: &ItemSerializer<'_, '_, '_>, found: ValueType) -> Result<T> {
     part.plan.mismatch(if let ValueType::Enum = found { "a variant with a value" } else { found.name() })
 }
 
-/// Fails if a text ends with NUL, which pads shorter ones.
+/// Fails if a text ends with NUL, because a reader takes the NUL for padding.
 #[inline]
 fn check_last(dtype: &Plan<'_>, last: Option<u8>) -> Result {
     if last != Some(0) {
@@ -167,7 +168,7 @@ impl<'p, 'd, 'b> Serializer for ItemSerializer<'p, 'd, 'b> {
     fn serialize_f64(self, value: f64) -> Result {
         match self.plan.form {
             Form::Float64 => self.number(value.to_le_bytes()),
-            // Not even a value that fits into an `<f4`: what can be written would depend on the data.
+            // An `f64` is rejected even if its value fits an `<f4`. Otherwise success would depend on the data.
             _ => self.plan.mismatch(format_args!("the f64 {value}")),
         }
     }
@@ -238,7 +239,7 @@ impl<'p, 'd, 'b> Serializer for ItemSerializer<'p, 'd, 'b> {
     refuse! { none unit variants_with_content }
 }
 
-/// The values of a part, one after the other, or those of its fields by name.
+/// The values of a part in order, or the values of its fields by name.
 pub(super) struct ItemValues<'p, 'd, 'b> {
     parts: Parts<'p, 'd>,
     bytes: &'b mut [u8],
@@ -301,7 +302,7 @@ impl SerializeMap for ItemValues<'_, '_, '_> {
     }
 }
 
-/// A key as text: a `Formatter` is a serializer of strings and numbers.
+/// A key as text. A `Formatter` is also a serializer, for strings and numbers.
 struct Key<'k, T: ?Sized>(&'k T);
 
 impl<T: ?Sized + Serialize> Display for Key<'_, T> {
