@@ -8,9 +8,10 @@
 //! | the length of the stream's data | the data |
 //! | another positive number | this number of bytes, compressed |
 //! | 0 | none: all bytes are zero |
-//! | -1 to -255 | a token, of which bit 0 is set; the byte that repeats is the length without its sign |
+//! | -1 to -255 | a token, with bit 0 set; the byte that repeats is the length without its sign |
 //!
-//! Blocks of different sizes have one stream each. Its length is that of its data; its bytes reach to the next block.
+//! Blocks of different sizes have one stream each. Its length is the length of its data. Its bytes end where the next
+//! block begins.
 //!
 //! ```
 //! use b2nd_chunk::ChunkHeader;
@@ -33,15 +34,15 @@ use crate::header::{ChunkHeader, INT32};
 const MAX_DICTIONARY_LEN: usize = 1 << 15;
 
 impl ChunkHeader {
-    /// The largest stored size of a block that decompresses to `length` bytes: no stream is longer than its data, and
-    /// each has its length before it.
+    /// The largest stored size of a block that decompresses to `length` bytes: each stream is at most as long as its
+    /// data, with its length before it.
     #[must_use]
     pub fn longest_block(&self, length: usize) -> usize {
         length.saturating_add(INT32 * self.nstreams(length))
     }
 
     /// The bytes of the block at the start of `bytes`, which decompresses to `length` bytes. `None` if a stream does
-    /// not fit. For a block of different sizes than others the table alone tells where it ends.
+    /// not fit. If blocks have different sizes, only the table tells where a block ends.
     #[must_use]
     pub fn block_bytes<'b>(&self, bytes: &'b [u8], length: usize) -> Option<&'b [u8]> {
         let mut rest = bytes;
@@ -98,7 +99,8 @@ pub struct BlockTable {
 }
 
 impl BlockTable {
-    /// A check with the bytes after the table, which begin with the length of a dictionary if there is one.
+    /// Starts a check. `after` are the bytes after the table; they begin with the length of the dictionary, if there is
+    /// one.
     #[must_use]
     pub fn new(header: &ChunkHeader, after: &[u8]) -> Self {
         let ChunkHeader { header_len, cbytes, has_variable_blocks, .. } = *header;
@@ -117,7 +119,7 @@ impl BlockTable {
         table
     }
 
-    /// Adds the next piece of the table, of whole offsets.
+    /// Adds the next piece of the table, in whole offsets.
     pub fn extend(&mut self, piece: &[u8]) {
         for start in block_starts(piece) {
             let (end, cbytes, number) = (self.end, self.cbytes, self.number);

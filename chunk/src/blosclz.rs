@@ -6,10 +6,10 @@
 //! |---|---|---|
 //! | 0 | copy literals, the lower five bits + 1 | the literals |
 //! | 1 to 6 | repeat this number + 2 bytes | the low byte of the distance |
-//! | 7 | repeat 9 bytes or more | bytes that are added to the length, up to the first below 255; the low byte of the distance |
+//! | 7 | repeat 9 bytes or more | bytes to add to the length, of which only the last is below 255; then the low byte of the distance |
 //!
-//! The distance is 256 times the lower five bits, plus the low byte, plus 1. If it would be 8192, a big-endian u16
-//! follows, which is added to it. The first instruction is always literals. The last one is never a repetition.
+//! The distance is 256 times the lower five bits, plus the low byte, plus 1. If this is 8192, a big-endian u16 follows,
+//! and is added to the distance. The first instruction is always literals. The last one is never a repetition.
 
 #[cfg(feature = "compress")]
 use core::mem;
@@ -17,7 +17,7 @@ use core::mem;
 #[cfg(feature = "compress")]
 use alloc::{vec, vec::Vec};
 
-/// The most literals of an instruction.
+/// The maximum number of literals of an instruction.
 const MAX_LITERALS: usize = 32;
 
 /// The number of bytes that are copied at once.
@@ -100,7 +100,7 @@ fn repeat(data: &mut [u8], at: usize, distance: usize, length: usize) -> Option<
         }
         return Some(());
     }
-    // What is between `from` and `at + done` repeats, so each copy is twice as long as the one before it.
+    // The bytes between `from` and `at + done` repeat, so each copy can be twice as long as the one before it.
     let mut done = 0;
     while done < length {
         let count = (distance + done).min(length - done);
@@ -110,21 +110,22 @@ fn repeat(data: &mut [u8], at: usize, distance: usize, length: usize) -> Option<
     Some(())
 }
 
-/// An encoder of BloscLZ. It finds a repetition by the last place with the same four bytes.
+/// An encoder of BloscLZ. It looks for a repetition at the last place with the same four bytes.
 #[cfg(feature = "compress")]
 pub(crate) struct Encoder {
     /// The last place of four bytes, by their hash.
     places: Vec<u32>,
     hash_bits: u32,
-    /// After 2 to this power bytes without a repetition, every second byte is tried, then every third, and so on.
+    /// After 2^`patience` bytes without a repetition, only every second byte is tried; after as many more, every third;
+    /// and so on.
     patience: u32,
 }
 
 #[cfg(feature = "compress")]
 impl Encoder {
-    /// The most distant byte that is repeated.
+    /// The largest distance of a repetition.
     const MAX_DISTANCE: usize = FAR_DISTANCE + 65535;
-    /// The shortest repetitions, near and far. Shorter ones save little, and take long to decompress.
+    /// The shortest repetitions, near and far. Shorter repetitions would save little, and take long to decompress.
     const MIN_LENGTH: usize = 6;
     const MIN_FAR_LENGTH: usize = 8;
     /// The first length that needs bytes after its control byte.
@@ -137,7 +138,7 @@ impl Encoder {
         Self { places: vec![0; 1 << hash_bits], hash_bits, patience: 3 + u32::from(level) }
     }
 
-    /// Compresses a stream, and returns the number of bytes; `None` if they are more than the output takes.
+    /// Compresses a stream, and returns the number of bytes; `None` if the output is too short.
     pub(crate) fn compress(&mut self, stream: &[u8], output: &mut [u8]) -> Option<usize> {
         let room = output.len();
         let mut output = Output(output);
@@ -169,14 +170,14 @@ impl Encoder {
         if old.first_chunk::<4>() != new.first_chunk::<4>() {
             return None;
         }
-        // A repetition that ends before the bytes differ makes the next one begin with what is common to both: the edges of
-        // two areas in an image are alike, but the areas are not equally long.
+        // The repetition leaves out its last bytes, so the next repetition can begin with them. This helps in images:
+        // the edges of two areas are alike, but the areas are not equally long.
         let length = common_length(old, new) - if distance == 1 { 2 } else { 1 };
         let least = if distance < FAR_DISTANCE { Self::MIN_LENGTH } else { Self::MIN_FAR_LENGTH };
         (length >= least).then_some((distance, length))
     }
 
-    /// Records a place, and returns the last one of the same hash.
+    /// Records a place, and returns the last place with the same hash.
     #[inline(always)]
     fn place(&mut self, stream: &[u8], at: usize) -> Option<usize> {
         let bytes = stream.get(at..)?.first_chunk()?;
@@ -264,7 +265,7 @@ mod tests {
             let mut data = [0; 64];
             let found = decompress(&stream, &mut data).unwrap();
             assert_eq!(&data[..found], expected);
-            // Into no more room than there are bytes, and into less.
+            // Into a buffer of exactly the length of the data, and into a shorter one.
             assert_eq!(decompress(&stream, &mut data[..found]), Some(found));
             assert_eq!(&data[..found], expected);
             assert_eq!(decompress(&stream, &mut data[..found - 1]), None);

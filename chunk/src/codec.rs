@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-/// The first number for users, which can mean any codec or filter (`BLOSC2_USER_REGISTERED_CODECS_START`).
+/// The first number for users: each user chooses what codec or filter it means (`BLOSC2_USER_REGISTERED_CODECS_START`).
 pub(crate) const FIRST_OF_USERS: u8 = 160;
 
 macro_rules! codecs {
@@ -72,7 +72,7 @@ impl Codec {
         [Self::BLOSCLZ, Self::LZ4, Self::LZ4HC, Self::ZLIB, Self::ZSTD].contains(&self)
     }
 
-    /// Whether it may use a dictionary. That is not known for plugins.
+    /// Whether the codec may use a dictionary. True for plugins, because it is not known.
     #[must_use]
     pub fn takes_dictionary(self) -> bool {
         ![Self::BLOSCLZ, Self::ZLIB].contains(&self)

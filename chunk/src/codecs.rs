@@ -1,4 +1,4 @@
-//! The codecs of other crates, behind one call each. All that this crate knows about them is here.
+//! The codecs of other crates, behind one call each. No other file knows these crates.
 //!
 //! None of the crates uses `unsafe`. Most projects use `lz4_flex` for LZ4. We use lz4rip: on real arrays
 //! it needs 0.9 to 1.5 times the time of C-Blosc2, `lz4_flex` 1.3 to 1.9 times.
@@ -30,14 +30,16 @@ pub(crate) struct Decoders {
     zstd_with_dictionary: Option<DictionaryContext>,
 }
 
-/// A decoder of zstd with a dictionary, whose tables take longer to build than a small block to decompress.
+/// A decoder of zstd with a dictionary. It is kept, because building its tables takes longer than decompressing a small
+/// block.
 struct DictionaryContext {
     dictionary: Vec<u8>,
     context: DecompressContext,
 }
 
 impl Decoders {
-    /// Prepares for streams with a dictionary. Only those of zstd have a format. `None` if it is not in that format.
+    /// Prepares for streams with a dictionary. Only dictionaries of zstd have a format; `None` if this one does not
+    /// follow it.
     pub(crate) fn load_dictionary(&mut self, codec: Codec, dictionary: &[u8]) -> Option<()> {
         let is_loaded =
             self.zstd_with_dictionary.as_ref().is_some_and(|loaded| loaded.dictionary == dictionary);
@@ -45,7 +47,8 @@ impl Decoders {
             return Some(());
         }
         let parsed = Dictionary::from_bytes(dictionary).ok()?;
-        // C-Blosc2 refuses a dictionary with an offset before its content, even if no stream uses the offset.
+        // C-Blosc2 rejects a dictionary with an offset that leads before its content, even if no stream uses the
+        // offset.
         let reach = parsed.content().len();
         if reach < dictionary.len()
             && parsed.rep_offsets().iter().any(|&offset| offset == 0 || offset as usize > reach)
@@ -57,7 +60,7 @@ impl Decoders {
         Some(())
     }
 
-    /// Decompresses a stream of another codec than zstd into exactly these bytes.
+    /// Decompresses a stream of any codec but zstd. It must fill `data` exactly.
     pub(crate) fn decompress(
         &mut self,
         codec: Codec,
@@ -85,7 +88,7 @@ impl Decoders {
         (found == data.len()).then_some(())
     }
 
-    /// Decompresses a stream of zstd to exactly `length` bytes at the end of a vector, the one place that zrip writes to.
+    /// Decompresses a stream of zstd to exactly `length` bytes at the end of a vector, because zrip only appends.
     pub(crate) fn append_zstd(
         &mut self,
         dictionary: &[u8],
@@ -107,7 +110,7 @@ impl Decoders {
 #[cfg(feature = "compress")]
 const ZSTD_LEVELS: u8 = 4;
 
-/// The entries of the hash table of LZ4, as many as in C: twice the default of lz4rip.
+/// The number of entries in the hash table of LZ4: the same as in the C library, and twice the default of lz4rip.
 #[cfg(feature = "compress")]
 const LZ4_ENTRIES: usize = 4096;
 
@@ -163,7 +166,7 @@ impl Encoder {
         let output = self.output.get_mut(..room)?;
         let length = match &mut self.state {
             EncoderState::Blosclz(encoder) => encoder.compress(stream, output)?,
-            // One that is used again makes other bytes of a stream of at most 1024.
+            // A new compressor each time: a used one gives different bytes for a stream of at most 1024 bytes.
             EncoderState::Lz4 => CompressorN::<LZ4_ENTRIES>::new().compress_into(stream, output).ok()?,
             EncoderState::Zlib(encoder) => {
                 encoder.reset();
@@ -172,8 +175,8 @@ impl Encoder {
             }
             EncoderState::Zstd(encoder) => {
                 let length = encoder.compress_into(stream, output).ok()?;
-                // The encoder of zrip 0.8.16 makes wrong streams on big-endian machines, seen on s390x. The decoder is
-                // right there, so a wrong stream is found, and stored.
+                // The encoder of zrip 0.8.16 makes wrong streams on big-endian machines (seen on s390x). The decoder
+                // works there, so it detects a wrong stream, and the data is stored instead.
                 if cfg!(target_endian = "big") {
                     let again = zrip::decompress_with_limit(output.get(..length)?, stream.len()).ok()?;
                     (again == stream).then_some(())?;

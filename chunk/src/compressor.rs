@@ -11,13 +11,13 @@ use crate::filters;
 use crate::header::{ChunkHeader, INT32, MAX_NBYTES, compressed_header, stored_header, typesize_byte};
 use crate::params::{CParams, cleared_bits};
 
-/// C-Blosc2 never compresses less.
+/// C-Blosc2 never compresses fewer bytes.
 const MIN_NBYTES: usize = 32;
 
 /// Bit 0 of the token before a byte that repeats.
 const RUN_TOKEN: u8 = 1;
 
-/// Compresses chunks. Its memory, some blocks long, is used again, so compress many chunks with one.
+/// Compresses chunks. It reuses its memory of some blocks, so compress many chunks with one `Compressor`.
 ///
 /// ```
 /// use b2nd_chunk::{CParams, Compressor, Decompressor};
@@ -44,7 +44,7 @@ struct FilteredBlock {
     bytes: Vec<u8>,
     /// The output of the next filter.
     next: Vec<u8>,
-    /// Block 0 as it will be decompressed, on which the other blocks depend with the filter delta.
+    /// Block 0 as it will be decompressed. With the filter delta, the other blocks depend on it.
     reference: Vec<u8>,
 }
 
@@ -53,19 +53,19 @@ impl Compressor {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Params`](crate::ErrorKind::Params) if a parameter is invalid, or if the codec or a filter is one that
-    /// this crate cannot apply.
+    /// [`ErrorKind::Params`](crate::ErrorKind::Params) if a parameter is invalid, or if this crate cannot apply the
+    /// codec or a filter.
     pub fn new(params: CParams) -> Result<Self, Error> {
         let params = params.check()?;
         let encoder = Encoder::new(params.codec, params.clevel);
         Ok(Self { params, encoder, filtered: FilteredBlock::default() })
     }
 
-    /// Compresses data to a chunk, which replaces the content of `chunk`.
+    /// Compresses data to a chunk, and replaces the content of `chunk` with it.
     ///
     /// Equal items become a chunk of one value. Data that does not get shorter, or has fewer than 32 bytes, is stored
-    /// without compression, so a chunk is at most 32 bytes longer than its data. Takes memory for four blocks beside the
-    /// chunk.
+    /// without compression, so a chunk is at most 32 bytes longer than its data. Needs memory for four blocks in
+    /// addition to the chunk.
     ///
     /// # Errors
     ///
@@ -182,7 +182,7 @@ impl FilteredBlock {
     }
 }
 
-/// The value that all items have, if there is more than one; no bytes if they are zeros.
+/// The value of all items, if there is more than one item and all are equal; no bytes if they are zeros.
 fn constant(data: &[u8], typesize: usize) -> Option<&[u8]> {
     let (value, others) = data.split_at_checked(typesize)?;
     let is_constant = !others.is_empty() && others.len() % typesize == 0 && data.starts_with(others);
@@ -190,7 +190,7 @@ fn constant(data: &[u8], typesize: usize) -> Option<&[u8]> {
     is_constant.then_some(if is_zero { &[] } else { value })
 }
 
-/// Appends a stream in the shortest of its forms.
+/// Appends a stream in its shortest form.
 fn append_stream(encoder: &mut Encoder, stream: &[u8], chunk: &mut Vec<u8>) {
     // All bytes are equal if each is equal to the one before it.
     if let Some((&byte, others)) = stream.split_first()

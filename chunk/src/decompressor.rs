@@ -12,10 +12,10 @@ use crate::filter::Filter;
 use crate::filters;
 use crate::header::{ChunkHeader, INT32, SpecialValue};
 
-/// The version of chunks of Blosc 1 whose bitshuffle leaves a block alone unless its items are a multiple of 8.
+/// A version of the chunks of Blosc 1. Its bitshuffle changes only blocks whose number of items is a multiple of 8.
 const BLOSC1_VERSION: u8 = 2;
 
-/// Decompresses chunks. Its memory, some blocks long, is used again, so decompress many chunks with one.
+/// Decompresses chunks. It reuses its memory of some blocks, so decompress many chunks with one `Decompressor`.
 ///
 /// ```
 /// use b2nd_chunk::{ChunkHeader, Decompressor};
@@ -33,10 +33,9 @@ const BLOSC1_VERSION: u8 = 2;
 #[derive(Default)]
 pub struct Decompressor {
     decoders: Decoders,
-    /// A block before the filters are undone. It never gets shorter than what a block needs, except for zstd, which
-    /// appends to it.
+    /// A block before the filters are undone. It only grows, except for zstd, which appends to it.
     streams: Vec<u8>,
-    /// Block 0, on which the other blocks depend with the filter delta.
+    /// Block 0. With the filter delta, the other blocks depend on it.
     reference: Vec<u8>,
 }
 
@@ -67,12 +66,12 @@ impl Decompressor {
     /// Decompresses a chunk to the start of `out`, and returns the number of bytes, [`ChunkHeader::nbytes`]. Items that
     /// were never written become zeros. Bytes after the chunk are ignored.
     ///
-    /// Time grows with the bytes read and written. Memory is that of four blocks, at most as long as the data. `out` is
-    /// at least as long as the data, so a chunk of a few bytes cannot claim memory.
+    /// Time grows with the bytes read and written. It needs memory for four blocks, each at most as long as the data.
+    /// `out` is at least as long as the data, so a chunk of a few bytes cannot claim much memory.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Unsupported`](crate::ErrorKind::Unsupported) if the codec or a filter is one that this crate does not undo,
+    /// [`ErrorKind::Unsupported`](crate::ErrorKind::Unsupported) if this crate cannot undo the codec or a filter,
     /// [`BufferTooSmall`](crate::ErrorKind::BufferTooSmall) if `out` is shorter than the data, and any other kind if
     /// the chunk is damaged. `out` then has some of the data.
     pub fn decompress_into(&mut self, chunk: &[u8], out: &mut [u8]) -> Result<usize, Error> {
@@ -143,8 +142,8 @@ impl Decompressor {
         result.map(|()| length).map_err(|fault| fault.in_block(number))
     }
 
-    /// Decompresses a block of a compressed chunk of which only the block's stored bytes are at hand, such as a range of
-    /// a file, and returns the number of bytes written to the start of `out`. `stored` begins with the block, and can be longer.
+    /// Decompresses a block from its stored bytes alone, for example a range of a file, without the rest of the chunk.
+    /// Returns the number of bytes written to the start of `out`. `stored` begins with the block, and can be longer.
     ///
     /// # Errors
     ///
@@ -193,8 +192,8 @@ impl Decompressor {
         Ok(Shared { header, codec, dictionary })
     }
 
-    /// Decompresses the streams of a block and undoes its filters. `reference` is block 0 as decompressed; without it,
-    /// the block is block 0.
+    /// Decompresses the streams of a block and undoes its filters. `reference` is the decompressed block 0; `None` if
+    /// this is block 0.
     fn block(
         &mut self,
         shared: Shared<'_>,
@@ -294,11 +293,11 @@ fn start_of(out: &mut [u8], needed: usize) -> Result<&mut [u8], Error> {
     out.get_mut(..needed).ok_or(Fault::BufferTooSmall { needed, given }.into())
 }
 
-/// Fills a part of the data, from byte `from` on, of a chunk without a table of blocks.
+/// Fills a part of the data of a chunk without a table of blocks. The part begins at byte `from` of the data.
 fn fill_constant(header: &ChunkHeader, chunk: &[u8], from: usize, data: &mut [u8]) {
     let body = chunk.get(header.header_len..header.cbytes).unwrap_or_default();
     let value: &[u8] = match header.special {
-        // C-Blosc2 fills NaN in the byte order of the processor, which is little-endian nearly always.
+        // C-Blosc2 writes NaN in the byte order of the processor, nearly always little-endian.
         Some(SpecialValue::Nan) if header.typesize == 4 => &const { f32::NAN.to_le_bytes() },
         Some(SpecialValue::Nan) => &const { f64::NAN.to_le_bytes() },
         Some(SpecialValue::Value) => body,
@@ -314,7 +313,7 @@ fn fill_constant(header: &ChunkHeader, chunk: &[u8], from: usize, data: &mut [u8
     }
 }
 
-/// The stored bytes from the start of a block on, and its decompressed length.
+/// The stored bytes from the start of a block on, and the decompressed length of the block.
 fn stored_block<'c>(
     header: &ChunkHeader,
     chunk: &'c [u8],
@@ -339,11 +338,11 @@ fn stored_block<'c>(
     Ok((stored, length.ok_or(Fault::BlockSizes { nbytes: header.nbytes }.in_block(number))?))
 }
 
-/// Takes the next stream of a block, of `length` decompressed bytes.
+/// Takes the next stream of a block. It has `length` decompressed bytes.
 fn next_stream<'c>(header: &ChunkHeader, rest: &mut &'c [u8], length: usize) -> Result<Stream<'c>, Fault> {
     let (&stored, after) = rest.split_first_chunk().ok_or(Fault::BeyondEnd)?;
     let stored = i32::from_le_bytes(stored);
-    // Of blocks with different sizes, the length is that of the data.
+    // If blocks have different sizes, the length is the length of the data.
     let count = if header.has_variable_blocks { Ok(after.len()) } else { usize::try_from(stored) };
     let Ok(count) = count else {
         let (&token, after) = after.split_first().ok_or(Fault::BeyondEnd)?;

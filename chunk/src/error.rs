@@ -6,7 +6,7 @@ use crate::codec::Codec;
 use crate::filter::Filter;
 use crate::header::{MAX_BLOCKSIZE, MAX_NBYTES};
 
-/// The error of checking or decompressing a chunk. Its text has the numbers that contradict each other.
+/// The error of checking or decompressing a chunk. Its text names the numbers that contradict each other.
 ///
 /// ```
 /// use b2nd_chunk::{ChunkHeader, ErrorKind};
@@ -40,7 +40,7 @@ pub struct Error {
 pub enum ErrorKind {
     /// The header contradicts itself or the length of the chunk.
     Header,
-    /// The table of blocks has an offset outside of the chunk, or an invalid dictionary.
+    /// The table of blocks has an offset outside of the chunk, or the dictionary is invalid.
     Table,
     /// A block is damaged.
     Data,
@@ -61,7 +61,7 @@ macro_rules! faults {
     ($($kind:ident { $($fault:ident $({ $($value:ident: $type:ty),+ })? $text:literal)+ })+) => {
         /// A fault, with its numbers.
         #[derive(Clone, Copy, PartialEq, Eq)]
-        // Headers have few of them; the others are those of the features.
+        // Checks of headers use only a few of these; the features use the others.
         #[cfg_attr(not(feature = "compress"), allow(dead_code))]
         pub(crate) enum Fault {
             $($($fault $({ $($value: $type),+ })?,)+)+
@@ -100,11 +100,11 @@ faults! {
         SpecialBits { bits: u8 } "has the special value {bits}, but only 1 to 4 are known"
         Value { body: usize, nbytes: usize } "repeats a value of {body} bytes, which does not fit {nbytes} bytes"
         Items { nbytes: usize, typesize: u8 }
-            "has {nbytes} bytes of one value, which are no whole items of {typesize}"
+            "has {nbytes} bytes of one value, which is not a multiple of the item size {typesize}"
         Stored { body: usize, nbytes: usize } "is not compressed, but has {body} bytes for {nbytes} of data"
         NoRoomForTable { cbytes: usize } "has no room for the offsets of its blocks in {cbytes} bytes"
         Split { length: usize, nstreams: usize }
-            "has blocks of {length} bytes that are split into {nstreams} streams, which cannot be of one length"
+            "has blocks of {length} bytes, which cannot be split into {nstreams} streams of equal length"
     }
     Table {
         DictionaryLength { length: i32, most: usize }
@@ -118,7 +118,7 @@ faults! {
         Filter { filter: Filter } "has {filter}, a filter that this crate cannot undo"
         RowsOfFrame { filter: Filter }
             "has {filter} with parameter 0, a filter that takes the item size from the frame"
-        Instrumented "has measurements of its codec in the place of data"
+        Instrumented "has measurements of its codec instead of data"
         Nan { typesize: u8 } "is all NaN, but Blosc2 has no NaN of {typesize} bytes"
     }
     Data {

@@ -26,7 +26,7 @@ const BLOSC2_LEN: usize = 32;
 /// The largest decompressed block that C-Blosc2 reads (`BLOSC2_MAXBLOCKSIZE`).
 pub const MAX_BLOCKSIZE: usize = 536_866_816;
 
-/// The longest data of a chunk in bytes (`BLOSC2_MAX_BUFFERSIZE`).
+/// The maximum size of the data of a chunk in bytes (`BLOSC2_MAX_BUFFERSIZE`).
 pub(crate) const MAX_NBYTES: usize = i32::MAX as usize - BLOSC2_LEN;
 
 /// The versions of the chunk's format and of the codec's format in chunks that this crate makes.
@@ -34,12 +34,12 @@ pub(crate) const MAX_NBYTES: usize = i32::MAX as usize - BLOSC2_LEN;
 const WRITTEN_VERSION: u8 = 5;
 const WRITTEN_CODEC_VERSION: u8 = 1;
 
-/// The two flags of a header of 32 bytes. A chunk of Blosc 1 never has both, because there they mean two kinds of
+/// The two flags of a header of 32 bytes. A chunk of Blosc 1 never has both flags, because there they mean two kinds of
 /// shuffle.
 const IS_BLOSC2: u8 = 0x05;
 const IS_STORED: u8 = 0x02;
 
-/// The filters of a chunk of Blosc 1, which are flags there.
+/// The flags for the filters in a chunk of Blosc 1.
 const IS_SHUFFLED: u8 = 0x01;
 const IS_BITSHUFFLED: u8 = 0x04;
 const IS_DELTA: u8 = 0x08;
@@ -50,7 +50,7 @@ const IS_UNSPLIT: u8 = 0x10;
 const CODECS: [Option<Codec>; 5] =
     [Some(Codec::BLOSCLZ), Some(Codec::LZ4), None, Some(Codec::ZLIB), Some(Codec::ZSTD)];
 
-/// In bits 5 to 7 of the flags: the codec is that of the frame, which this header does not know.
+/// In bits 5 to 7 of the flags: the frame determines the codec, so this header does not know it.
 const CODEC_OF_FRAME: u8 = 7;
 
 /// In byte 30: blocks may have different lengths. Then the field `blocksize` holds the number of blocks.
@@ -62,7 +62,7 @@ const HAS_DICTIONARY: u8 = 0x01;
 /// In byte 31: only the header and the table of blocks are loaded. C-Blosc2 sets it in memory, never in a file.
 const IS_LAZY: u8 = 0x08;
 
-/// In byte 31: the data is not what was compressed, but measurements of the codec.
+/// In byte 31: the data is measurements of the codec, not compressed data.
 const IS_INSTRUMENTED: u8 = 0x80;
 
 /// The version of chunks written by an alpha release of C-Blosc2.
@@ -240,7 +240,7 @@ impl ChunkHeader {
         let is_blosc2 = flags & IS_BLOSC2 == IS_BLOSC2;
         let header_len = if is_blosc2 { BLOSC2_LEN } else { BLOSC1_LEN };
         let (nbytes, blocksize, cbytes) = (size(NBYTES)?, size(BLOCKSIZE)?, size(CBYTES)?);
-        // 0 for a chunk of Blosc 1, which has data there.
+        // 0 for a chunk of Blosc 1, because its data begins there.
         let more = |offset: usize| bytes.get(offset).copied().filter(|_| is_blosc2).unwrap_or_default();
         let special = special(more(MORE_FLAGS) >> 4 & 7);
         let is_uncompressed = flags & IS_STORED != 0;
@@ -324,8 +324,8 @@ impl ChunkHeader {
         self.is_uncompressed && self.has_dictionary
     }
 
-    /// The number of the special value that C-Blosc2 finds in a chunk of Blosc 1 in a frame: it reads byte 31, which is
-    /// data there. It then does not read the chunk.
+    /// The number of the special value that C-Blosc2 wrongly finds in a chunk of Blosc 1 in a frame: it reads byte 31,
+    /// although that byte is data. C-Blosc2 cannot read such a chunk.
     #[must_use]
     pub fn false_special(&self) -> Option<u8> {
         Some(self.special_bits).filter(|&bits| self.header_len == BLOSC1_LEN && bits != 0)
@@ -336,7 +336,7 @@ impl ChunkHeader {
         self.more_flags & IS_LAZY != 0
     }
 
-    /// Whether the data is not what was compressed, but measurements of the codec.
+    /// Whether the data is measurements of the codec, not compressed data.
     pub(crate) fn is_instrumented(&self) -> bool {
         self.more_flags & IS_INSTRUMENTED != 0
     }
@@ -355,14 +355,14 @@ impl ChunkHeader {
         (self.has_table() && is_unknown).then(|| self.codec.map_or(in_flags, |codec| codec.0))
     }
 
-    /// Whether it has flags that no writer stores. C-Blosc2 ignores them, except the mark of a lazy chunk.
+    /// Whether the header has flags that no writer stores. C-Blosc2 ignores them, except the mark of a lazy chunk.
     #[must_use]
     pub fn has_unknown_flags(&self) -> bool {
         self.is_lazy() || self.block_flags & !HAS_VARIABLE_BLOCKS != 0
     }
 
-    /// Whether a block depends on bytes outside of it: on block 0 for the filter delta, or on a dictionary. Blocks of
-    /// different sizes count too, as the table does not tell where a block of them begins in the data.
+    /// Whether a block depends on bytes outside of it: on block 0 for the filter delta, or on a dictionary. Also true
+    /// for blocks of different sizes: the table does not tell where such a block begins in the data.
     #[must_use]
     pub fn needs_other_blocks(&self) -> bool {
         self.has_dictionary || self.has_variable_blocks || self.has_delta()
@@ -399,8 +399,8 @@ pub fn typesize_byte(typesize: impl TryInto<u8>) -> u8 {
     typesize.try_into().unwrap_or(1)
 }
 
-/// The header of an uncompressed chunk with `body` bytes after it: the data, or a single value that repeats, zeros
-/// without a value. `None` if a number does not fit.
+/// The header of a chunk that is not compressed. `body` is the number of bytes after the header: the data, or if the
+/// chunk `repeats`, a single value, or no bytes for zeros. `None` if a number does not fit.
 #[must_use]
 pub fn stored_header(
     repeats: bool,
@@ -469,8 +469,8 @@ impl HeaderSize {
         PARTS.iter().find(|(_, offset, _)| *offset == self as usize).map_or("", |(name, ..)| name)
     }
 
-    /// Replaces the size in the header of a chunk, and returns the old one; `None` if the bytes are too few or the
-    /// value does not fit.
+    /// Replaces the size in the header of a chunk, and returns the old size. `None` if there are too few bytes, or if
+    /// the value does not fit.
     pub fn replace(self, chunk: &mut [u8], value: usize) -> Option<i32> {
         let bytes = chunk.get_mut(self as usize..)?;
         if self == Self::Typesize {

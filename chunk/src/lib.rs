@@ -1,4 +1,4 @@
-//! Decompresses and makes the chunks of Blosc2, and checks their headers, without C.
+//! Decompresses and compresses the chunks of Blosc2, and checks their headers, without C.
 //!
 //! A chunk is what a Blosc2 compressor returns. Frames (`.b2nd` and `.b2frame` files) hold many of them; Zarr and HDF5
 //! files can, too. The crate `b2nd-frame` reads frames.
@@ -36,24 +36,26 @@
 //!
 //! The codecs BloscLZ, LZ4, LZ4HC, zlib and zstd; zstd also with the dictionaries that C-Blosc2 makes, LZ4 with raw ones.
 //! The filters shuffle, bitshuffle, delta, `trunc_prec`, bytedelta and `int_trunc`. Chunks of Blosc 1 and 2, with blocks of
-//! one size or of several. Other plugins are refused by name (zfp, openzl, ndlz, ndcell, ndmean and others), codecs and
-//! filters of users by number.
+//! one size or of several. Other chunks are refused; the error names the plugin (zfp, openzl, ndlz, ndcell, ndmean and
+//! others), or the number of a user's codec or filter.
 //!
-//! Also refused are chunks that leave their codec or the item size of bytedelta to the frame, NaN for items of other than 4
-//! or 8 bytes, and measurements of a codec (instrumented chunks). C-Blosc2 can split blocks into streams of unequal length,
-//! and then loses their last bytes; such chunks are refused too.
+//! Also refused are chunks that take their codec or the item size of bytedelta from the frame, constant NaN with items
+//! of other than 4 or 8 bytes, and measurements of a codec (instrumented chunks). C-Blosc2 can split blocks into
+//! streams of unequal length, and then loses their last bytes; such chunks are refused too.
 //!
 //! # What is compressed
 //!
-//! The same filters, and the codecs BloscLZ, LZ4, zlib and zstd. LZ4 has one level, zstd has levels 1 to 4: a higher level
-//! gives the result of 4. Its size is within 4 % of that of C-Blosc2 on float32 and CT images, but up to 1.3 times as
-//! large on label images, which compress 200 times. On big-endian machines the encoder of zstd makes no valid stream, so
-//! the data is stored uncompressed. LZ4HC, plugins and dictionaries are read but not written.
+//! The same filters, and the codecs BloscLZ, LZ4, zlib and zstd. LZ4 has one level, zstd has levels 1 to 4: a higher
+//! level gives the result of 4. The zstd chunks of float32 and CT images are within 4 % of the size that C-Blosc2
+//! gives; those of label images, which compress 200 times, are up to 1.3 times as large. On big-endian machines the
+//! encoder of zstd makes no valid stream, so the data is stored uncompressed. LZ4HC, plugins and dictionaries are read
+//! but not written.
 //!
 //! # Limits of time and memory
 //!
-//! No input makes this crate panic. The caller provides the memory of the data. A `Decompressor` also keeps memory for four
-//! blocks, at most as long as the data, and for some tables of the codecs. Time is bounded by the bytes read and written.
+//! No input makes this crate panic. The caller provides the memory of the data. A `Decompressor` also keeps memory for
+//! four blocks, each at most as long as the data, and for some tables of the codecs. Time is bounded by the bytes read
+//! and written.
 
 #![no_std]
 #![cfg_attr(docsrs, feature(doc_cfg))]

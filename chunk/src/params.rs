@@ -40,7 +40,7 @@ pub struct CParams {
     /// The size of an item in bytes, at least 1.
     pub typesize: usize,
     /// The size of a block in bytes; 0, the default, means that the codec, level and item size decide, as in C-Blosc2.
-    /// It is rounded down to whole items, but to no less than one.
+    /// The size is rounded down to whole items, but to at least one item.
     pub blocksize: usize,
     /// Whether blocks are split into one stream per byte of an item.
     pub splitmode: SplitMode,
@@ -60,7 +60,7 @@ impl CParams {
         Self { codec, clevel, typesize, blocksize: 0, splitmode, filters }
     }
 
-    /// Checks the parameters, and gives the filters the parameters that their default, 0, stands for.
+    /// Checks the parameters, and replaces a filter parameter of 0, the default, by the value that it stands for.
     pub(crate) fn check(mut self) -> Result<Self, Error> {
         let Self { codec, clevel: level, typesize, .. } = self;
         ensure(codec != Codec::LZ4HC, Fault::CodecOnlyRead { codec })?;
@@ -77,7 +77,7 @@ impl CParams {
                 Filter::SHUFFLE | Filter::BITSHUFFLE | Filter::BYTEDELTA => 2,
                 _ => return Err(Fault::OtherFilter { filter }.into()),
             };
-            // C-Blosc2 decompresses other data after a second delta, or after one that follows a shuffle.
+            // C-Blosc2 decompresses wrong data if there is a second delta, or a delta after a shuffle.
             let is_second_delta = rank == 1 && last_rank == 1;
             ensure(rank >= last_rank && !is_second_delta, Fault::FilterOrder { filter })?;
             last_rank = rank;
@@ -91,7 +91,8 @@ impl CParams {
         Ok(self)
     }
 
-    /// Whether the blocks of a chunk are split. A block that is no whole number of items would lose bytes in C-Blosc2.
+    /// Whether the blocks of a chunk are split. A block that is not a whole number of items is not split: it would lose
+    /// bytes in C-Blosc2.
     pub(crate) fn splits(&self, blocksize: usize) -> bool {
         let typesize = usize::from(typesize_byte(self.typesize));
         let wants_split = match self.splitmode {
@@ -147,8 +148,8 @@ impl CParams {
     }
 }
 
-/// The number of low bits that a truncation clears in each item; `None` if it cannot truncate them. Its parameter is the
-/// number of bits that stay, or, if negative, that go.
+/// The number of low bits that a truncation clears in each item; `None` if the filter cannot truncate such items. A
+/// positive parameter is the number of bits that stay, a negative one the number of bits that go.
 pub(crate) fn cleared_bits(filter: Filter, typesize: usize) -> Option<u32> {
     let bits = match (filter.id == Filter::TRUNC_PREC.id, typesize) {
         // The mantissa of a float.
@@ -160,7 +161,7 @@ pub(crate) fn cleared_bits(filter: Filter, typesize: usize) -> Option<u32> {
     let meta = i8::from_le_bytes([filter.meta]);
     let number = u32::from(meta.unsigned_abs());
     let cleared = if meta < 0 { number } else { bits.checked_sub(number)? };
-    // C-Blosc2 never clears all of them.
+    // C-Blosc2 never clears all bits.
     (cleared < bits).then_some(cleared)
 }
 

@@ -9,14 +9,14 @@ impl ChunkHeader {
     ///
     /// # Errors
     ///
-    /// [`Header`](crate::ErrorKind::Header) if values contradict each other, or if C-Blosc2 reads no chunk with them.
+    /// [`Header`](crate::ErrorKind::Header) if values contradict each other, or if C-Blosc2 cannot read a chunk with
+    /// them.
     ///
     /// ```
     /// use b2nd_chunk::{ChunkHeader, header::stored_header};
     ///
-    /// // Ten bytes of data, of which only nine are stored.
-    /// let bytes = stored_header(false, 1, 10, 10, 9).expect("sizes that fit");
-    /// let error = ChunkHeader::parse(&bytes).expect("a header").check().unwrap_err();
+    /// // Ten bytes of data, but only nine are stored. let bytes = stored_header(false, 1, 10, 10, 9).expect("sizes
+    /// that fit"); let error = ChunkHeader::parse(&bytes).expect("a header").check().unwrap_err();
     /// assert_eq!(error.to_string(), "the chunk is not compressed, but has 9 bytes for 10 of data");
     /// ```
     pub fn check(&self) -> Result<(), Error> {
@@ -48,7 +48,7 @@ impl ChunkHeader {
     ///
     /// # Errors
     ///
-    /// As `check`.
+    /// The errors of `check`.
     pub fn check_flags(&self) -> Result<(), Error> {
         let has_data = self.is_uncompressed || self.has_dictionary;
         ensure(self.special.is_none() || !has_data, Fault::SpecialWithData)?;
@@ -67,7 +67,7 @@ impl ChunkHeader {
     ///
     /// # Errors
     ///
-    /// [`Unsupported`](crate::ErrorKind::Unsupported) if the codec or a filter is one that this crate does not undo.
+    /// [`Unsupported`](crate::ErrorKind::Unsupported) if this crate cannot undo the codec or a filter.
     pub fn check_support(&self) -> Result<(), Error> {
         let typesize = self.typesize;
         let is_nan = self.special == Some(SpecialValue::Nan);

@@ -146,7 +146,9 @@ impl Parts {
             }
             Detail::Unsupported(found) => self.unsupported(*found, f),
             Detail::IgnoredError => f.write_str("the type ignored an error in one of its entries"),
-            Detail::Misfit => f.write_str("the type rejected the metalayer, but accepted it when asked again"),
+            Detail::Misfit => {
+                f.write_str("the type rejected the metalayer, but accepted it when asked again")
+            }
             Detail::Unstable => f.write_str("the value changed between two calls of its `Serialize`"),
             #[cfg(feature = "std")]
             Detail::Reader(_) => f.write_str("the reader failed"),

@@ -1,4 +1,4 @@
-//! Delta and bytedelta: differences from the item, or the byte, before.
+//! Delta and bytedelta: differences from the previous item, or the previous byte.
 
 /// Replaces each item by its XOR with the item before it; with a reference (the first block of the chunk), by its XOR
 /// with the reference. The bytes after the last whole item stay.
@@ -11,7 +11,7 @@ pub(crate) fn undelta(typesize: usize, reference: Option<&[u8]>, data: &mut [u8]
     xor(typesize, reference, data, |_, result| result);
 }
 
-/// `next_before` chooses what the next byte is combined with, of a byte and its result.
+/// `next_before` chooses the byte for the next XOR, from a byte and its result.
 #[inline(always)]
 fn xor(typesize: usize, reference: Option<&[u8]>, data: &mut [u8], next_before: fn(u8, u8) -> u8) {
     let step = delta_step(typesize);
@@ -39,7 +39,7 @@ fn xor_up<const STEP: usize>(data: &mut [u8], next_before: fn(u8, u8) -> u8) {
     }
 }
 
-/// The number of bytes that the delta filter takes at a time.
+/// The number of bytes that the delta filter combines at a time.
 fn delta_step(typesize: usize) -> usize {
     match typesize {
         1 | 2 | 4 | 8 => typesize,
@@ -49,7 +49,7 @@ fn delta_step(typesize: usize) -> usize {
 }
 
 /// Replaces each byte of a row by its difference from the byte before it. There are `rows` rows of equal length; the
-/// bytes after them stay.
+/// bytes after the rows stay.
 pub(crate) fn bytedelta(rows: usize, data: &mut [u8]) {
     for row in rows_of(rows, data) {
         row.iter_mut().fold(0, |before, byte| {

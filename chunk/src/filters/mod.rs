@@ -1,6 +1,6 @@
 //! The filters that Blosc2 applies before compression, and their inverses.
 //!
-//! If `src` and `dst` differ in length, only the bytes up to the end of the shorter one count.
+//! If `src` and `dst` differ in length, only the bytes up to the end of the shorter slice count.
 
 // Without compression, only the inverses are used.
 #![cfg_attr(not(feature = "compress"), allow(dead_code, unused_imports))]

@@ -1,15 +1,15 @@
 //! Shuffle and bitshuffle: the transposition of a matrix of bytes, or of bits.
 //!
 //! A *tile* is `W` rows of 16 bytes, each in a vector. Read as one array, a tile of `W` rows becomes 16 items of `W` bytes
-//! by rotating the bits of each byte's address: byte `i` of row `j` goes from `16 j + i` to `W i + j`. A perfect shuffle,
-//! which interleaves the two halves of the array, rotates them by one. So log2 `W` perfect shuffles make items of rows, and
-//! 4 more would be a full turn: 4 make rows of items.
+//! by rotating the bits of each byte's address: byte `i` of row `j` goes from `16 j + i` to `W i + j`. A perfect
+//! shuffle interleaves the two halves of the array; it rotates the bits by one. So log2 `W` perfect shuffles turn rows
+//! into items. 4 more would complete the turn, so 4 turn items into rows.
 //!
-//! `W` is the largest power of two, up to 16, that is not above the item size. Other item sizes take several tiles side by
-//! side, of which the last one overlaps the one before it.
+//! `W` is the largest power of two, up to 16, that is not above the item size. Other item sizes take several tiles side
+//! by side, and the last tile overlaps the one before it.
 
-// The compiler keeps an array in registers if loops with constant bounds index it, but not if iterators go over it: three
-// times the speed. All that is indexed is such an array; slices have `get`.
+// The compiler keeps an array in registers if loops with constant bounds index it, but not if iterators go over it.
+// This is three times as fast. Only such arrays are indexed; slices use `get`.
 #![allow(clippy::indexing_slicing, clippy::needless_range_loop)]
 
 use fearless_simd::{Level, Simd, dispatch, prelude::*, u8x16, u16x8};
@@ -26,8 +26,8 @@ const INVERSE: bool = true;
 /// Calls a function with the width of the tiles for an item size.
 macro_rules! with_width {
     ($function:ident::<$direction:ident>($itemsize:expr, $($argument:expr),+)) => {
-        // The instructions of the target, without a look at the processor: AVX2 undoes at most a quarter faster, for
-        // 190 kB more code.
+        // Only the instructions of the target, without detection of the processor: AVX2 makes the inverses at most a
+        // quarter faster, for 190 kB more code.
         dispatch!(Level::baseline(), simd => match $itemsize {
             0..2 => $function::<_, 1, $direction>(simd, $itemsize, $($argument),+),
             2..4 => $function::<_, 2, $direction>(simd, $itemsize, $($argument),+),
@@ -67,8 +67,8 @@ pub(crate) fn unbitshuffle(itemsize: usize, src: &[u8], dst: &mut [u8]) {
     }
 }
 
-/// Copies what follows the last whole multiple of items. Returns the number of items before it, with their bytes in both
-/// slices; `None` if there are no items.
+/// Copies the bytes after the last whole multiple of items. Returns the number of items before these bytes, and the
+/// bytes of the items in both slices; `None` if there are no items.
 fn copy_rest<'a>(
     itemsize: usize,
     multiple: usize,
@@ -110,7 +110,8 @@ fn columns<const W: usize>(itemsize: usize) -> impl Iterator<Item = usize> {
     (0..itemsize).step_by(W).map(move |column| column.min(itemsize - W))
 }
 
-/// Moves the bits of items, of which a row has `length` bytes, by way of the bytes of [`ITEMS`] items at a time.
+/// Moves the bits of items, in steps of [`ITEMS`] items. A row of bits has `length` bytes. Each step moves bytes first,
+/// then bits.
 #[inline(always)]
 fn transpose_bits<S: Simd, const W: usize, const IS_INVERSE: bool>(
     simd: S,
@@ -131,7 +132,7 @@ fn transpose_bits<S: Simd, const W: usize, const IS_INVERSE: bool>(
                 let mut tile = [u8x16::splat(simd, 0); 8];
                 for bit in 0..8 {
                     tile[bit] = if IS_INVERSE {
-                        // Lanes after the end of a row are of no item.
+                        // Lanes after the end of a row belong to no item.
                         load(simd, src, (8 * (column + row) + bit) * length + first)
                     } else {
                         load(simd, &bytes[row], bit * LANES)
@@ -249,7 +250,8 @@ fn split_items<S: Simd, const W: usize>(
     }
 }
 
-/// At most 4 perfect shuffles, written out because the compiler keeps a loop, and with it each round's copies.
+/// At most 4 perfect shuffles. Written out, because the compiler does not unroll a loop, and then copies the tile in
+/// each round.
 #[inline(always)]
 fn perfect_shuffles<S: Simd, const W: usize>(rounds: u32, tile: [u8x16<S>; W]) -> [u8x16<S>; W] {
     let tile = if rounds >= 1 { perfect_shuffle(tile) } else { tile };
@@ -283,7 +285,7 @@ fn exchange_bits<S: Simd, const DISTANCE: u32>(rows: &mut [u8x16<S>; 8], mask: u
     for row in 0..8 {
         let other = row | DISTANCE as usize;
         if row != other {
-            // Processors shift 16 bits but not 8. The mask drops what comes from the other byte.
+            // Processors shift 16 bits but not 8. The mask drops the bits that come from the other byte.
             let low: u16x8<S> = rows[row].bitcast();
             let high: u16x8<S> = rows[other].bitcast();
             let swap = ((low >> DISTANCE) ^ high) & mask;
@@ -310,7 +312,7 @@ fn end_of(bytes: &[u8], at: usize) -> [u8; LANES] {
     lanes
 }
 
-/// Writes the lanes to a row of `length` bytes from `first` on, as far as the row goes.
+/// Writes the lanes to a row of `length` bytes, from byte `first` to at most the end of the row.
 #[inline(always)]
 fn store<S: Simd>(lanes: u8x16<S>, rows: &mut [u8], row: usize, length: usize, first: usize) {
     let Some(bytes) = rows.get_mut(row * length + first..) else { return };

@@ -104,7 +104,7 @@ fn bytedelta_is_the_difference_from_the_byte_before_in_each_row() {
     }
 }
 
-/// `length` bytes of items, of which item i is the number i² / 3 + 5 i.
+/// `length` bytes of items. Item i is the number i² / 3 + 5 i.
 fn curve(itemsize: usize, length: usize) -> Vec<u8> {
     let items = (0_u64..).flat_map(|i| (i * i / 3 + 5 * i).to_le_bytes().into_iter().take(itemsize));
     items.take(length).collect()
@@ -137,7 +137,7 @@ fn the_filtered_bytes_are_those_of_c_blosc2() {
          0000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000\
          0000000000000000000000000000000000000000dd0200fd02001e"),
     );
-    // Two blocks, of which the second one refers to the first one.
+    // Two blocks. The second one refers to the first one.
     let src = curve(4, 128);
     let (reference, _) = src.split_at(64);
     let mut blocks = src.clone();
@@ -151,7 +151,7 @@ fn the_filtered_bytes_are_those_of_c_blosc2() {
          000015000000fe00000011000000a5000000b0000000cd000000c5000000f0000000dd000000250100001001000005010000\
          050100003001000025010000fd010000d0010000450100004d010000"),
     );
-    // After a shuffle, with two bytes that belong to no row.
+    // After a shuffle. The last two bytes belong to no row.
     let mut rows = apply(shuffle, 4, &curve(4, 130));
     bytedelta(4, &mut rows);
     assert_eq!(

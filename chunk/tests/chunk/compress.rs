@@ -1,4 +1,4 @@
-//! Compression to chunks that are decompressed to the same bytes. C-Blosc2 decompresses thousands of others in
+//! Compression, checked by decompression to the same bytes. C-Blosc2 decompresses thousands of other chunks in
 //! `lab/interop/compressed.rs`.
 
 use b2nd_chunk::{
@@ -42,7 +42,7 @@ fn with_filters(mut params: CParams, filters: &[Filter]) -> CParams {
     params
 }
 
-/// Whether the encoder of a codec makes no valid stream on this machine, so all are stored.
+/// Whether the encoder of a codec makes invalid streams on this machine, so all streams are stored.
 fn stores_streams(codec: Codec) -> bool {
     cfg!(target_endian = "big") && codec == Codec::ZSTD
 }
@@ -164,7 +164,7 @@ fn short_data_level_0_and_noise_are_stored() {
     let mut params = CParams::new(4);
     params.clevel = 0;
     assert!(compressed(params, &noise(40_000)).1.capacity() < 41_000);
-    // From 32 bytes on, data is compressed that gets shorter: a run takes five bytes after a table of four.
+    // From 32 bytes on, data is compressed if it gets shorter. A run takes five bytes.
     let mut params = with_filters(CParams::new(1), &[]);
     params.blocksize = 31;
     let data = [&[7; 31][..], b"1"].concat();
@@ -268,7 +268,7 @@ fn parameters_at_their_limits_are_taken() {
 #[cfg(target_pointer_width = "64")]
 #[test]
 fn data_above_2147483615_bytes_is_refused_and_leaves_an_empty_chunk() {
-    // The system provides memory that is not written only as addresses.
+    // The system only reserves addresses for memory that is never written.
     let data = vec![0; 2_147_483_616];
     let mut chunk = vec![1];
     let error = Compressor::new(CParams::new(1)).unwrap().compress_into(&data, &mut chunk).unwrap_err();

@@ -1,10 +1,10 @@
-//! Chunks that are damaged.
+//! Damaged chunks.
 
 use b2nd_chunk::header::{FLAGS, MORE_FLAGS};
 use b2nd_chunk::{ChunkHeader, Decompressor, ErrorKind};
 use b2nd_lab::chunks_of;
 
-/// A chunk of one block of 4 bytes, of one stream.
+/// A chunk of one block of 4 bytes, in one stream.
 fn chunk_of(codec: u8, stream: &[u8]) -> Vec<u8> {
     let cbytes = u8::try_from(36 + stream.len()).unwrap();
     let mut chunk = vec![5, 1, codec << 5 | 0x15, 1, 4, 0, 0, 0, 4, 0, 0, 0, cbytes];
@@ -97,7 +97,8 @@ fn a_dictionary_that_does_not_fit_or_is_none_is_refused() {
         damaged[at..at + 4].copy_from_slice(&length.to_le_bytes());
         assert_eq!(result(&damaged).unwrap_err().0, kind, "{length}");
     }
-    // Its magic; the highest byte of the first of the offsets before its content, which C-Blosc2 checks too.
+    // A byte of its magic number, and the highest byte of the first offset before its content. C-Blosc2 checks the
+    // offsets too.
     for byte in [at + 4, 178] {
         let mut damaged = chunk.clone();
         damaged[byte] ^= 1;

@@ -21,7 +21,7 @@ fn decompressed(decompressor: &mut Decompressor, chunk: &[u8]) -> Vec<u8> {
     assert_eq!(decompressor.decompress_into(chunk, &mut data), Ok(header.nbytes));
     let mut done = 0;
     let mut block = vec![0x55; header.nbytes];
-    // From the last block to the first: no block needs a call before it.
+    // From the last block to the first, because no block may depend on an earlier call.
     let mut ends = vec![0];
     for number in 0..header.nblocks().unwrap() {
         let length = decompressor.decompress_block(chunk, number, &mut block).unwrap();

@@ -52,13 +52,9 @@ fn a_header_that_contradicts_itself_is_refused_by_name() {
         (
             TYPESIZE,
             4,
-            "the chunk has blocks of 15 bytes that are split into 4 streams, which cannot be of one length",
+            "the chunk has blocks of 15 bytes, which cannot be split into 4 streams of equal length",
         ),
-        (
-            8,
-            14,
-            "the chunk has blocks of 14 bytes that are split into 3 streams, which cannot be of one length",
-        ),
+        (8, 14, "the chunk has blocks of 14 bytes, which cannot be split into 3 streams of equal length"),
         (MORE_FLAGS, 0x50, "the chunk has the special value 5, but only 1 to 4 are known"),
         (MORE_FLAGS, 0x11, "the chunk has one value, but also data or a dictionary"),
         (MORE_FLAGS, 0x30, "the chunk repeats a value of 60 bytes, which does not fit 36 bytes"),
@@ -85,10 +81,10 @@ fn the_flags_of_byte_31_and_30_are_checked() {
     bytes[MORE_FLAGS] = 8;
     let says = "the chunk is marked as lazy, but has data";
     assert_eq!(parsed(&bytes).check_flags().unwrap_err().to_string(), says);
-    // Nine bytes of NaN are no items of 3 bytes and a half.
+    // 35 bytes of NaN are not a whole number of items of 3 bytes.
     bytes = header();
     (bytes[MORE_FLAGS], bytes[NBYTES]) = (0x20, 35);
-    let says = "the chunk has 35 bytes of one value, which are no whole items of 3";
+    let says = "the chunk has 35 bytes of one value, which is not a multiple of the item size 3";
     assert_eq!(parsed(&bytes).check().unwrap_err().to_string(), says);
 }
 
@@ -116,7 +112,7 @@ fn plugins_and_the_unknown_are_refused_by_name() {
     }
     let says = "has bytedelta with parameter 0, a filter that takes the item size from the frame";
     assert_eq!(with(&[(21, 35)]), says);
-    assert_eq!(with(&[(MORE_FLAGS, 0x80)]), "has measurements of its codec in the place of data");
+    assert_eq!(with(&[(MORE_FLAGS, 0x80)]), "has measurements of its codec instead of data");
     assert_eq!(with(&[(MORE_FLAGS, 0x20)]), "is all NaN, but Blosc2 has no NaN of 3 bytes");
 }
 

@@ -1,5 +1,5 @@
-//! Chunks that C-Blosc2 and C-Blosc compressed, and chunks that are damaged. `lab/interop/chunk_data.rs` compares
-//! thousands of others with C-Blosc2.
+//! Chunks that C-Blosc2 and C-Blosc compressed, and damaged chunks. `lab/interop/chunk_data.rs` compares thousands of
+//! other chunks with C-Blosc2.
 
 #[cfg(feature = "compress")]
 mod compress;

@@ -109,7 +109,7 @@ fn blocks_whose_streams_cannot_be_of_one_length_are_found() {
     let findings = findings(&mut opened(file));
     assert_eq!(
         findings[0].message(),
-        "the chunk of vlmetalayer note has blocks of 1003 bytes that are split into 7 streams, which cannot be of one length"
+        "the chunk of vlmetalayer note has blocks of 1003 bytes, which cannot be split into 7 streams of equal length"
     );
 }
 
