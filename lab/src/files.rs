@@ -1,4 +1,4 @@
-//! Real files: where they are, and copies that may be changed.
+//! Real files: their folders, and copies that a test may change.
 
 use std::path::{Path, PathBuf};
 use std::{env, fmt, fs};
@@ -15,8 +15,8 @@ pub fn data() -> PathBuf {
     root().join("frame/tests/data")
 }
 
-/// The folder of a larger corpus of real files, and its manifest, where there is one: `B2ND_CORPUS` names it. Without
-/// the files of Caterva 0.1 (2019), which are refused.
+/// The folder and the manifest of a larger corpus of real files, if there is one. `B2ND_CORPUS` names the folder. The
+/// files of Caterva 0.1 (2019) are left out, because they are refused.
 pub fn corpus() -> Option<(PathBuf, Vec<Value>)> {
     let (folder, mut entries) = whole_corpus()?;
     entries.retain(|entry| !is_of_2019(entry));
@@ -48,12 +48,12 @@ pub fn unhex(hex: &str) -> Vec<u8> {
     (0..hex.len()).step_by(2).map(|i| u8::from_str_radix(&hex[i..i + 2], 16).unwrap()).collect()
 }
 
-/// The file of a frame that has its header.
+/// The file with the header of a frame.
 pub fn header_file(path: &Path) -> PathBuf {
     if path.is_dir() { path.join("chunks.b2frame") } else { path.to_owned() }
 }
 
-/// A copy of a file or folder of the project, which may be changed.
+/// A copy of a file or folder of the project, for a test to change.
 pub fn copy(name: &str) -> (tempfile::TempDir, PathBuf) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join(Path::new(name).file_name().unwrap());

@@ -1,4 +1,4 @@
-//! Frames and chunks that are made up, byte by byte.
+//! Frames and chunks, made byte by byte.
 
 use std::fs;
 
@@ -10,7 +10,7 @@ pub fn offset_field(header: &[u8], name: &str) -> usize {
     header.windows(entry.len()).position(|bytes| bytes == entry).unwrap() + entry.len()
 }
 
-/// A frame without chunks, with these metalayers and, in its trailer, these chunks.
+/// A frame without chunks. It has these metalayers and, as chunks in its trailer, these vlmetalayers.
 pub fn frame_of(metalayers: &[(&str, &[u8])], vlmetalayers: &[(&str, &[u8])]) -> Vec<u8> {
     const SECTION: usize = 87;
     let mut file = fs::read(data().join("int32_3x5.b2nd")).unwrap()[..SECTION].to_vec();
@@ -34,7 +34,7 @@ pub fn frame_of(metalayers: &[(&str, &[u8])], vlmetalayers: &[(&str, &[u8])]) ->
     file
 }
 
-/// Metalayers as they stand in a header or a trailer, `start` bytes after its first one.
+/// The metalayers of a header or a trailer, in a section that begins `start` bytes after its start.
 fn section(start: usize, layers: &[(&str, &[u8])]) -> Vec<u8> {
     let count = u16::try_from(layers.len()).unwrap().to_be_bytes();
     let list: usize = 7 + layers.iter().map(|(name, _)| 1 + name.len() + 5).sum::<usize>();
@@ -68,7 +68,7 @@ pub fn chunks_of(name: &str) -> Vec<Vec<u8>> {
     let mut rest = &bytes[..];
     let mut chunks = Vec::new();
     while !rest.is_empty() {
-        // Offset 12 of a chunk is its length.
+        // The length of a chunk is at its offset 12.
         let (chunk, after) = rest.split_at(u32::from_le_bytes(rest[12..16].try_into().unwrap()) as usize);
         chunks.push(chunk.to_vec());
         rest = after;
@@ -85,13 +85,13 @@ pub fn stored_chunk(data: &[u8]) -> Vec<u8> {
     chunk
 }
 
-/// A frame without an array. `chunks` are its concatenated chunks, which begin at `starts`, and each has `nbytes` of
-/// data.
+/// A frame without an array. `chunks` are its concatenated chunks. They begin at `starts`, and each has `nbytes` bytes
+/// of data.
 pub fn frame_of_chunks(chunks: &[u8], starts: &[usize], nbytes: usize) -> Vec<u8> {
     with_chunks(frame_of(&[], &[]), chunks, starts, nbytes)
 }
 
-/// A frame of [`frame_of`], with these chunks.
+/// Adds chunks to a frame made by [`frame_of`].
 pub fn with_chunks(mut file: Vec<u8>, chunks: &[u8], starts: &[usize], nbytes: usize) -> Vec<u8> {
     let header_len = u32::from_be_bytes(file[11..15].try_into().unwrap()) as usize;
     let offsets: Vec<u8> = starts.iter().flat_map(|&start| (start as u64).to_le_bytes()).collect();
@@ -125,7 +125,7 @@ pub fn chunk_with_a_table(blocks: usize) -> Vec<u8> {
     chunk
 }
 
-/// A Blosc2 chunk of 32 bytes that stands for any number of zeros, in blocks of 97.
+/// A Blosc2 chunk of 32 bytes that stands for `nbytes` zeros, in blocks of 97 bytes.
 pub fn chunk_of_zeros(nbytes: usize) -> Vec<u8> {
     let mut chunk = chunk_header(nbytes, 32);
     // Bits 4 to 6 are the special value: 1 is zeros.

@@ -1,4 +1,4 @@
-//! Rows of a dump that are kept.
+//! Owned copies of the rows of a dump.
 
 use std::ops::ControlFlow;
 
@@ -37,7 +37,7 @@ impl From<&Row<'_>> for Kept {
 /// A function that receives rows.
 pub type Receive<'r> = dyn FnMut(&Row<'_>) -> ControlFlow<()> + 'r;
 
-/// The first `count` rows of a dump, which is stopped after them.
+/// The first `count` rows of a dump. The dump is stopped after them.
 pub fn rows_until(count: usize, dump: impl FnOnce(&mut Receive<'_>)) -> Vec<Kept> {
     let mut rows = Vec::new();
     dump(&mut |row| {

@@ -21,7 +21,7 @@ pub enum Verdict {
     Either,
 }
 
-/// A vector, with the values that are read and the error that is given.
+/// A vector, with the values or the error that reading it gives.
 #[derive(Debug, Serialize)]
 struct Vector<V, E> {
     name: String,
@@ -35,7 +35,7 @@ struct Vector<V, E> {
     error: Option<E>,
 }
 
-/// Reads bytes: the values, and the error.
+/// Reads bytes, and returns the values and the error.
 pub type Read<V, E> = fn(&[u8]) -> (Option<V>, Option<E>);
 
 /// The vectors of a file, in the order of their addition.
@@ -46,7 +46,7 @@ pub struct List<V, E> {
 }
 
 impl<V: Debug + Serialize, E: Debug + Serialize> List<V, E> {
-    /// An empty list, whose vectors this function will read.
+    /// An empty list. The function `read` will read its vectors.
     pub fn new(read: Read<V, E>) -> Self {
         Self { vectors: Vec::new(), read }
     }
@@ -91,7 +91,7 @@ impl<V: Debug + Serialize, E: Debug + Serialize> List<V, E> {
     }
 }
 
-/// The bytes with new ones at an offset.
+/// The bytes, with those at an offset replaced by `new`.
 pub fn with(bytes: &[u8], at: usize, new: &[u8]) -> Vec<u8> {
     let mut bytes = bytes.to_vec();
     bytes[at..at + new.len()].copy_from_slice(new);

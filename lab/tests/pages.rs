@@ -1,4 +1,4 @@
-//! Pages show what is tested elsewhere.
+//! The pages agree with the tested examples, the tests, the runs and the files.
 
 use std::fs;
 
@@ -18,12 +18,12 @@ fn the_readme_shows_a_frame_as_the_tested_page_of_its_package_does() {
     assert!(page("frame/README.md").contains(&format!("```rust\n{block}```")), "{block}");
 }
 
-/// Words, however lines are broken.
+/// The words of a text, without its line breaks.
 fn words(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// A line of `promises.txt` is the file and the name of a test, and the text of a README or of the first page of
+/// A line of `promises.txt` has the file and the name of a test, and a text from a README or from the first page of
 /// `b2nd-frame`.
 #[test]
 fn each_promise_of_a_readme_has_a_test() {
@@ -60,7 +60,7 @@ fn the_page_of_the_laboratory_has_each_run() {
     }
 }
 
-/// Links to other pages and files lead somewhere.
+/// Links to other pages and files lead to files that exist.
 #[test]
 fn each_link_of_a_page_leads_to_a_file() {
     let folders = [".", "docs", "docs/upstream", "frame", "cli", "lab", "lab/results", "tests/vectors"];

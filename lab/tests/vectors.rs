@@ -12,8 +12,8 @@ use b2nd_lab::{Seven, root};
 const PURE_RS: &str = "blosc2-pure-rs 0.2.4";
 const RMP_SERDE: &str = "rmp-serde 1.3";
 
-/// The deviation of a reader from the verdict of a vector. Of the values that are read, those that the vector
-/// has must be the same.
+/// The deviation of a reader from the verdict of a vector. A value that the reader gives must be equal to that of the
+/// vector, if the vector has it.
 fn does(vector: &InFile, read: Option<&Value>) -> Option<&'static str> {
     let does = match read {
         None => "refuse",
@@ -43,7 +43,7 @@ fn blosc2_pure_rs_reads_the_metalayers_as_the_vectors_say() {
     let mut answers = Answers::new();
     for vector in read("metalayers.json") {
         let read = B2ndMeta::deserialize(&vector.bytes()).ok().map(|meta| {
-            // It also writes the values that it reads from a good vector.
+            // The reader must also write back the values that it reads from a good vector.
             let is_good = vector.verdict == Verdict::Accept;
             assert!(!is_good || meta.serialize().unwrap() == vector.bytes(), "{}", vector.name);
             json!({
@@ -55,7 +55,7 @@ fn blosc2_pure_rs_reads_the_metalayers_as_the_vectors_say() {
                 "dtype": meta.dtype,
             })
         });
-        // It reads and checks the numbers in one step.
+        // blosc2-pure-rs reads and checks the numbers in one step.
         let is_no_array = read.is_none() && !vector.values["no_array"].is_null();
         let Some(does) = does(&vector, read.as_ref()).filter(|_| !is_no_array) else { continue };
         answers.insert(vector.name, does.to_owned());
@@ -97,7 +97,7 @@ fn blosc2_pure_rs_opens_the_frames_as_the_vectors_say() {
     hold_answers("frames.json", PURE_RS, &answers);
 }
 
-/// As what it is made for: a reader of `MessagePack` that knows nothing of this format.
+/// A general reader of `MessagePack`, which knows nothing of this format.
 #[test]
 fn rmp_serde_reads_the_metalayers_as_the_vectors_say() {
     let mut answers = Answers::new();
@@ -116,7 +116,7 @@ fn the_comparison_has_the_counts_of_the_vectors() {
     let others: BTreeMap<String, BTreeMap<String, Answers>> = serde_json::from_str(&others).unwrap();
     for (file, bytes) in [("metalayers.json", "metalayers"), ("frames.json", "frames")] {
         let vectors = read(file);
-        // What a result of its own says of opening a frame is not counted.
+        // The separate results for opening a frame are not counted.
         let others = others[file].iter().filter(|(who, _)| !who.contains("opening"));
         for (who, answers) in
             others.map(|(who, answers)| (&**who, answers)).chain([("this project", &Answers::new())])

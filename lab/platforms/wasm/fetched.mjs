@@ -5,7 +5,7 @@ import { readFile } from "node:fs/promises";
 import { createServer } from "node:http";
 
 const data = new URL("../../../frame/tests/data/geometry/", import.meta.url);
-// Files, their shapes, and slices of their first dimension, which are next to each other in the items.
+// Files, their shapes, and slices along their first dimension. The items of such a slice are contiguous.
 const slices = [
     ["d1_i2_three_levels", [17], 5, 12],
     ["d3_f4_awkward", [5, 7, 6], 2, 4],

@@ -1,5 +1,5 @@
-//! Writes and reads a metalayer, and finds its items, where there is no allocator. Exits with 0 if all is well, else
-//! with the number of the step that failed.
+//! Writes and reads a metalayer, and finds its items, without an allocator. Exits with 0 if all is well, else with the
+//! number of the step that failed.
 
 #![no_std]
 #![no_main]
@@ -36,7 +36,7 @@ fn run() -> Result<(), i32> {
     ensure(from_slice::<Metalayer>(bytes).is_ok_and(|read| read == value), 3)?;
     ensure(take_from_slice::<Metalayer>(bytes).is_ok_and(|(_, rest)| rest.is_empty()), 4)?;
 
-    // Errors keep all but the text of a type's own.
+    // Errors keep everything but the text of errors that a type raises itself.
     let error = from_slice::<Metalayer>(&bytes[..12]).err().ok_or(5)?;
     ensure(error.kind() == ErrorKind::UnexpectedEnd && error.offset() == Some(4), 6)?;
     let error = to_slice(&value, &mut [0; 10]).err().ok_or(7)?;
@@ -78,7 +78,7 @@ fn panic(_: &core::panic::PanicInfo<'_>) -> ! {
     loop {}
 }
 
-// The compiled core library names it, although nothing unwinds.
+// The compiled core library refers to this function, although nothing unwinds.
 #[unsafe(no_mangle)]
 extern "C" fn rust_eh_personality() {}
 

@@ -1,5 +1,5 @@
-//! A slice whose byte ranges JavaScript fetches. The functions take and return numbers, so neither side reads the memory of
-//! the other.
+//! Reads a slice from byte ranges that JavaScript fetches. The functions take and return numbers, so neither side reads
+//! the memory of the other.
 
 use std::cell::RefCell;
 use std::mem;
@@ -12,7 +12,7 @@ struct Reader {
     ranges: Vec<Range<u64>>,
     /// The bytes of each range so far.
     wave: Vec<Vec<u8>>,
-    /// From the first wave on, which has the header.
+    /// `None` before the first wave, which has the header.
     plan: Option<SlicePlan>,
     items: Vec<u8>,
 }
@@ -53,7 +53,7 @@ extern "C" fn range_stop(number: usize) -> u64 {
     with(|reader| reader.ranges[number].end)
 }
 
-/// Adds the lower bytes of a word to those of a range.
+/// Adds the lower `count` bytes of a word to the bytes of a range.
 #[unsafe(no_mangle)]
 extern "C" fn push(number: usize, word: u64, count: usize) {
     with(|reader| {
