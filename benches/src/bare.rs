@@ -1,5 +1,5 @@
-//! The contenders of `sections.py` that are written in Rust: this crate's writer, and bare loops of system calls. Each
-//! prints the seconds that it took.
+//! The contenders of `sections.py` in Rust: this crate's writer, and bare loops of system calls. Each prints the
+//! seconds that it took.
 //!
 //! ```text
 //! bare read FOLDER THREADS             opens each file below FOLDER, reads its start, and closes it
@@ -100,7 +100,7 @@ fn write(ready: &Path, count: usize, len: usize, turns: usize) {
             time(contender).to_string()
         });
         println!("{}", seconds.join(" "));
-        // After the last turn, a frame of ours is left for `b2nd check`.
+        // After the last turn, one of our frames is left for `b2nd check`.
         if turn + 1 == turns {
             fs::remove_file(&path).unwrap();
             contenders[0]();

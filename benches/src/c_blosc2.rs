@@ -36,11 +36,11 @@ unsafe extern "C" {
 pub struct CBlosc2 {
     serialize: Serialize,
     deserialize: Deserialize,
-    /// Keeps the library loaded, as the function pointers need it.
+    /// Keeps the library loaded, because the function pointers need it.
     _library: Library,
 }
 
-/// A metalayer that C-Blosc2 has written, in memory of its own.
+/// A metalayer that C-Blosc2 has written, in memory that C-Blosc2 allocated.
 pub struct Written {
     bytes: *mut u8,
     length: usize,
@@ -65,8 +65,8 @@ impl CBlosc2 {
     /// The library that the environment variable `B2ND_LIBBLOSC2` names, if it is set.
     pub fn load() -> Option<Self> {
         let path = env::var_os("B2ND_LIBBLOSC2")?;
-        // SAFETY: the library's initializers do nothing, the types are those of its headers, and the functions are
-        // kept no longer than the library.
+        // SAFETY: the library's initializers do nothing, the types agree with its headers, and the functions are
+        // not kept longer than the library.
         let loaded = unsafe {
             Library::new(&path).and_then(|library| {
                 Ok(Self {
@@ -79,7 +79,7 @@ impl CBlosc2 {
         Some(loaded.unwrap_or_else(|error| panic!("B2ND_LIBBLOSC2={}: {error}", Path::new(&path).display())))
     }
 
-    /// Writes the entries of a metalayer, whose shapes have equally many dimensions.
+    /// Writes the entries of a metalayer. The shapes have the same number of dimensions.
     pub fn serialize(
         &self,
         shape: &[i64],
@@ -144,7 +144,7 @@ impl Drop for Written {
 impl Dtype {
     /// The text, if the metalayer has one.
     pub fn text(&self) -> Option<&CStr> {
-        // SAFETY: where C-Blosc2 has read a dtype, it has allocated a C string.
+        // SAFETY: if C-Blosc2 has read a dtype, it has allocated a C string.
         (!self.text.is_null()).then(|| unsafe { CStr::from_ptr(self.text) })
     }
 }

@@ -1,4 +1,4 @@
-//! Two routines timed side by side, so that whatever else the machine does falls on both.
+//! Times two routines in turns, so that other load on the machine affects both.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};
@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 /// The shortest turn: long compared to a reading of the clock, short compared to a scheduler interval.
 const TURN: Duration = Duration::from_micros(5);
 
-/// The number of heap layouts that are tried.
+/// The number of heap layouts to try.
 const LAYOUTS: usize = 4;
 
 /// An operation, and its peer.
@@ -20,8 +20,8 @@ pub struct Bench {
 }
 
 impl Bench {
-    /// Measures a row at a rank. Prints the row, the rank, and the nanoseconds of a call of ours and of the peer, or the
-    /// reason why there are none.
+    /// Measures a row at a rank. Prints the row, the rank, and the nanoseconds of a call of ours and of the peer, or
+    /// the reason why there are no times.
     pub fn compare(
         &self,
         (operation, against): Row,
@@ -53,7 +53,7 @@ impl Bench {
     }
 }
 
-/// The 10th percentile, which neither other programs nor a single lucky measurement affects.
+/// The 10th percentile. Neither other programs nor a single lucky measurement affects it.
 fn tenth_percentile(mut times: Vec<f64>) -> f64 {
     times.sort_by(f64::total_cmp);
     times[times.len() / 10]

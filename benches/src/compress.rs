@@ -20,7 +20,7 @@ fn main() {
         params.codec = Codec(codec.parse().expect("a codec"));
         params.clevel = level.parse().expect("a level");
         let mut compressor = Compressor::new(params).expect("parameters");
-        // The first run has the costs of new memory.
+        // The first run includes the cost of new memory.
         let mut seconds = f64::MAX;
         for _ in 0..2 {
             let start = Instant::now();

@@ -1,4 +1,4 @@
-//! Counts the instructions of some operations, which no other program on the machine can change.
+//! Counts the instructions of some operations. No other program on the machine can change these counts.
 //!
 //! `benches/instructions` runs it. Without arguments it runs itself under valgrind, and compares the counts with those
 //! of `instructions.txt`.
@@ -17,7 +17,7 @@ use b2nd_serde_user::{arrays, frame, meta, once, own_names, tuple, vecs};
 /// The tolerated increase over the counts in the file, in percent.
 const TOLERANCE: u64 = 3;
 
-/// The argument with which the program runs under valgrind, and is counted.
+/// The argument for the run under valgrind, which is counted.
 const COUNT: &str = "--count";
 
 fn main() -> ExitCode {
@@ -37,7 +37,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Calls each operation that is counted, with its name.
+/// Calls each counted operation, with its name.
 #[expect(clippy::too_many_lines, reason = "one list")]
 fn each_operation(take: &mut impl FnMut(String, &dyn Fn())) {
     macro_rules! rank {
@@ -113,7 +113,7 @@ fn measured(operation: &dyn Fn()) {
     black_box(());
 }
 
-/// The counts of all operations, without the instructions of other objects than this program, such as the C library.
+/// The counts of all operations, without the instructions in other objects, such as the C library.
 fn count() -> Vec<(String, u64)> {
     let program = env::current_exe().expect("a path");
     let out = program.with_extension("callgrind");
@@ -138,7 +138,7 @@ fn count() -> Vec<(String, u64)> {
     counts
 }
 
-/// The instructions of a program in a profile of callgrind: the costs below `ob=` with its path, apart from those of
+/// The instructions of a program in a profile of callgrind: the costs below `ob=` with its path, except the costs of
 /// calls.
 fn own_instructions(profile: &str, program: &Path) -> u64 {
     let mut lines = profile.lines();
@@ -189,7 +189,7 @@ fn page(conditions: &str, counts: &[(String, u64)]) -> String {
     page
 }
 
-/// Prints the counts beside those of the file. Fails if one is higher on a machine that counts alike.
+/// Prints the counts beside the counts in the file. Fails if one is higher, and the conditions are the same.
 fn compare() -> ExitCode {
     let file = fs::read_to_string(counts_file()).unwrap_or_default();
     let mut lines = file.lines().filter(|line| !line.starts_with('#'));

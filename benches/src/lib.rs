@@ -4,7 +4,7 @@ use std::fs;
 
 use b2nd_frame::Frame;
 
-/// Bytes that a program reads of a file whose metalayer it wants.
+/// The number of bytes that a program reads from a file for its metalayer.
 pub const PREFIX: usize = 512;
 
 /// The first bytes of a frame with this metalayer: the start of a real file, with its metalayer replaced.
@@ -14,7 +14,7 @@ pub fn frame_with(bytes: &[u8]) -> [u8; PREFIX] {
     let frame = Frame::parse(&file).unwrap();
     let metalayer = frame.array_metalayer().unwrap();
     let end = metalayer.offset() + metalayer.bytes().len();
-    assert_eq!(frame.header().header_len, end, "nothing of the header is behind the metalayer");
+    assert_eq!(frame.header().header_len, end, "no part of the header is behind the metalayer");
     let length = u32::try_from(bytes.len()).unwrap();
     let header_len = metalayer.offset() + bytes.len();
     let frame_len = frame.header().frame_len - end as u64 + header_len as u64;

@@ -1,4 +1,4 @@
-//! The price of a metalayer, against C-Blosc2 and against other crates, compiled as programs are.
+//! The time to read and write a metalayer, compared with C-Blosc2 and other crates, in a release build.
 //!
 //! `lab/run benchmarks metalayer` runs it some times, and makes the section of `lab/results/benchmarks.md`.
 
@@ -35,8 +35,8 @@ const FRAME: Row = ("`Frame` from a prefix, with `array()`", "two reads of 512 b
 struct Buffer([u8; 400]);
 
 impl Buffer {
-    /// The bytes, of which the compiler knows neither the address nor the length. A slice passed through one black box
-    /// would be stored as two words and loaded as one, which stalls store forwarding.
+    /// The bytes. The compiler knows neither their address nor their length. A slice passed through one black box would
+    /// be stored as two words and loaded as one, which stalls store forwarding.
     fn slice(&mut self) -> &mut [u8] {
         &mut black_box(self).0[..black_box(400)]
     }
@@ -76,7 +76,7 @@ fn main() {
     rank! { 16 rank_16 }
 }
 
-/// One metalayer, and the peer that may be absent.
+/// One metalayer, and the peer, which may be absent.
 struct Case<'a> {
     ndim: u8,
     value: &'a Vecs,
@@ -197,7 +197,7 @@ fn read_to_vecs(bench: &Bench, &Case { ndim, value, bytes, .. }: &Case) {
 fn read_frame(bench: &Bench, &Case { ndim, bytes, .. }: &Case) {
     let prefix = frame_with(bytes);
     assert_eq!(frame::read(&prefix).unwrap(), ndim.into());
-    // Beside the program: the temporary folder may be on another file system.
+    // Next to the program, because the temporary folder may be on another file system.
     let path = env::current_exe().unwrap().with_extension("b2nd");
     fs::write(&path, prefix).unwrap();
     let file = File::open(&path).unwrap();

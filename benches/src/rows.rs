@@ -1,7 +1,7 @@
-//! Measures rows as structs for `benches/src/sections.py`, which gives the items, and the same rows as CSV.
+//! Measures rows as structs for `benches/src/sections.py`, which provides the items, and the same rows as CSV.
 //!
-//! The contenders take turns of some rows, few enough that their memory is not new pages of the system. Prints a line
-//! for each turn: the seconds of each contender, in the order of `ROWS` in that script.
+//! The contenders take turns of some rows. The rows are so few that their memory is reused, not new pages of the
+//! system. Prints a line for each turn: the seconds of each contender, in the order of `ROWS` in that script.
 
 use std::fs;
 use std::hint::black_box;

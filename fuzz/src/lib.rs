@@ -1,7 +1,7 @@
 //! Functions that take any bytes and assert the promises of the library.
 //!
 //! `tests/replay.rs` tries each on its seeds and on some thousand mutations of them; `src/bin/libfuzzer.rs` hands them
-//! to libFuzzer. A seed is a small real file of `frame/tests/data`, a value made of one, or an input in `corpus` that
+//! to libFuzzer. A seed is a small real file of `frame/tests/data`, a value made from one, or an input in `corpus` that
 //! once found a fault.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -72,7 +72,7 @@ fn keep(target: &Target, bytes: &[u8]) -> io::Result<PathBuf> {
     Ok(path)
 }
 
-/// FNV-1a, which is the same in every version of Rust: the names of kept inputs must not change.
+/// FNV-1a. It is the same in every version of Rust, so the names of kept inputs do not change.
 fn hash(bytes: &[u8]) -> u64 {
     bytes
         .iter()

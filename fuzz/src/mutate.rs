@@ -1,4 +1,4 @@
-//! Changes bytes in the ways that the format makes interesting.
+//! Mutations that are interesting for the format.
 
 use fastrand::Rng;
 
@@ -90,7 +90,7 @@ fn overwrite(bytes: &mut [u8], at: usize, piece: &[u8]) {
     }
 }
 
-/// Writes a number: near the present one, near the length of the input, or at an edge.
+/// Writes a number: near the current one, near the length of the input, or at an edge.
 fn number(rng: &mut Rng, bytes: &mut [u8], at: usize) {
     let width = [1, 2, 4, 4, 4, 8, 8][rng.usize(0..7)];
     let is_little = rng.u8(0..3) == 0;

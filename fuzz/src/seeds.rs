@@ -1,4 +1,4 @@
-//! The inputs with which each target begins.
+//! The first inputs of each target.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -83,7 +83,7 @@ pub fn chunks() -> Vec<Vec<u8>> {
     chunks
 }
 
-/// Texts of dtypes: of real files, and some of each kind.
+/// Texts of dtypes: from real files, and some of each kind.
 pub fn dtypes() -> Vec<Vec<u8>> {
     let real = read(&root().join("tests/data/dtypes/real_files.txt"));
     let lines = real.split(|&byte| byte == b'\n').filter(|line| !line.is_empty()).map(<[u8]>::to_vec);
@@ -112,7 +112,7 @@ pub fn dtypes() -> Vec<Vec<u8>> {
     lines.chain(forms.map(|form| form.as_bytes().to_vec())).collect()
 }
 
-/// Inputs of a target that makes choices: zeros and some random ones, alone or before each of the `rests`.
+/// Inputs of a target that makes choices: zero bytes and some random bytes, alone or before each of the `rests`.
 pub fn choices(count: usize, rests: &[Vec<u8>]) -> Vec<Vec<u8>> {
     let mut rng = fastrand::Rng::with_seed(16);
     let mut random =

@@ -1,7 +1,7 @@
 //! Each target holds for its seeds and for mutations of them.
 //!
 //! `FUZZ_RUNS` is the number of mutations, `FUZZ_SEED` the seed of the random numbers. An input that fails is kept in
-//! `fuzz/target/found`; it goes to `fuzz/corpus` with the commit that mends it.
+//! `fuzz/target/found`; it goes to `fuzz/corpus` with the commit that fixes the fault.
 
 use b2nd_serde_fuzz::{TARGETS, replay};
 

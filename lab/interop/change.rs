@@ -14,7 +14,7 @@ use b2nd_lab::vectors::hex;
 use b2nd_lab::{copy_tree, corpus, data};
 use serde_json::{Value, json};
 
-/// All files that are frames: those of the project, and of the corpus.
+/// All frames among the files of the project and of the corpus.
 fn frames() -> Vec<PathBuf> {
     let in_project = fs::read_dir(data()).unwrap().map(|entry| entry.unwrap().path());
     let mut frames: Vec<PathBuf> = in_project.filter(|path| Frame::open(path).is_ok()).collect();
@@ -26,7 +26,7 @@ fn frames() -> Vec<PathBuf> {
     frames
 }
 
-/// A changed array, and the dtype that python-blosc2 has to see.
+/// A changed array, and the dtype that python-blosc2 must see.
 struct Job {
     original: PathBuf,
     changed: PathBuf,
@@ -74,7 +74,7 @@ fn assert_same(jobs: &[Job]) -> usize {
     same
 }
 
-/// A dtype of the same size and length, where there is a simple one.
+/// Another dtype of the same size and length, if there is a simple one.
 fn other_dtype(dtype: &str) -> Option<String> {
     let (order, rest) = dtype.split_at_checked(1)?;
     let (kind, size) = rest.split_at_checked(1)?;
@@ -118,7 +118,7 @@ fn a_changed_array_has_the_new_shape_and_dtype_and_the_same_data() {
         let extended = array.geometry().unwrap().extended_shape();
         let shape: Vec<i64> = extended.iter().map(|&items| items.try_into().unwrap()).collect();
         frame.edit().shape(&shape).apply().unwrap();
-        // If the dtype does not have the frame's typesize, one that has it is accepted.
+        // If the size of the dtype is not the frame's typesize, a dtype of that size is accepted.
         let others = [other_dtype(&dtype), Some(dtype_of(frame.header().typesize))];
         let other = others
             .into_iter()
@@ -142,7 +142,7 @@ fn a_rewritten_array_is_an_array_again_and_has_the_same_data() {
     for (number, original) in frames().into_iter().enumerate() {
         let frame = Frame::open(&original).unwrap();
         let Some(array) = frame.array().unwrap() else { continue };
-        // Six files of C-Blosc2's own have items of 4 or 8 bytes, and a dtype of 1.
+        // Six files of C-Blosc2 itself have items of 4 or 8 bytes, but a dtype of 1 byte.
         let is_wrong = check(&original)
             .unwrap()
             .findings
@@ -174,7 +174,7 @@ fn a_rewritten_array_is_an_array_again_and_has_the_same_data() {
     assert!(jobs.len() - same <= 7 && same >= 8);
 }
 
-/// A process that has an array open with python-blosc2, and locks.
+/// A process that holds an array open with python-blosc2, with locks.
 struct Other {
     child: Child,
     input: ChildStdin,
@@ -239,7 +239,7 @@ fn a_process_that_locks_is_not_disturbed_and_sees_the_change() {
 /// Without locks, C-Blosc2 sees a commit by the length of the frame. In a sparse frame this often stays the same.
 #[test]
 fn a_process_without_locks_sees_no_items_that_the_array_never_had() {
-    // Answers that are the newest array, an older one, and errors.
+    // The numbers of answers with the newest array, with an older one, and with an error.
     let mut seen = [[0; 3]; 2];
     for case in 0..16 {
         let (is_sparse, has_read, kind) = (case & 1 == 1, case & 2 == 2, case >> 2);

@@ -1,4 +1,4 @@
-//! Chunks that C-Blosc2 compresses, decompressed here and there.
+//! Chunks compressed by C-Blosc2. Both C-Blosc2 and this project decompress them.
 
 use std::io::{BufRead, BufReader, Read};
 use std::process::Stdio;
@@ -44,12 +44,12 @@ fn chunks_of_c_blosc2_decompress_to_the_same_bytes() {
         let is_kept = case["kept"] == true;
         match (decompressed(&mut decompressor, &chunk), expected) {
             (Ok(data), Some(expected)) if data == expected => same += 1,
-            // C-Blosc2 splits a block that is not a multiple of the type size, and loses its rest. It compresses blocks of
-            // another size than the header's. Delta twice is wrong at times.
+            // C-Blosc2 also splits a block that is not a multiple of the type size, and loses its last bytes. It can
+            // compress blocks of another size than the header says. Two deltas sometimes give wrong data.
             (Err(_), None) | (Ok(_), Some(_)) if !is_kept => lost += 1,
-            // It does not read its own chunks that are not compressed, but have the flag of a dictionary.
+            // C-Blosc2 cannot read its own chunks that are not compressed, but have the flag of a dictionary.
             (Ok(_), None) if ChunkHeader::parse(&chunk).unwrap().has_false_dictionary() => lost += 1,
-            // The lost bytes can be right by chance: those of another block, left in memory.
+            // The lost bytes can be right by chance, if another block left the same bytes in memory.
             (Err(error), Some(_))
                 if error.kind() == ErrorKind::Header && error.to_string().contains("split") =>
             {

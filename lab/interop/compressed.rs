@@ -9,7 +9,7 @@ use serde_json::json;
 
 use crate::{cases, python, seed};
 
-/// Random bytes of a length that fits no item exactly at times: equal items, noise, few values, repetitions, a slow rise.
+/// Random bytes: equal items, noise, few values, repetitions, or a slow rise. Sometimes the last item is not whole.
 fn data(rng: &mut Rng, typesize: usize) -> Vec<u8> {
     let length = 1 << rng.u32(4..18);
     let length = length / 2 + rng.usize(0..=length / 2);
@@ -91,7 +91,7 @@ fn c_blosc2_decompresses_our_chunks_to_the_same_bytes() {
         with_blocks += u32::from(header.has_table());
 
         let [truncation, ..] = params.filters;
-        // What is stored or constant has no filters.
+        // Stored and constant chunks have no filters.
         let truncated = (header.has_table() && truncation.id != 0 && truncation.name().is_some())
             .then_some(truncation)
             .filter(|filter| [Filter::TRUNC_PREC.id, Filter::INT_TRUNC.id].contains(&filter.id));
@@ -114,7 +114,7 @@ fn c_blosc2_decompresses_our_chunks_to_the_same_bytes() {
     println!("{with_blocks} chunks with compressed blocks");
 }
 
-/// Data that BloscLZ repeats at the distances and lengths where the form of the stream changes.
+/// Data with repetitions at the distances and lengths where the form of a BloscLZ stream changes.
 fn repetitions(rng: &mut Rng) -> impl Iterator<Item = Vec<u8>> {
     let mut noise = |length| (0..length).map(|_| rng.u8(..)).collect::<Vec<u8>>();
     let mark = noise(40);
@@ -160,7 +160,7 @@ fn our_default_block_sizes_are_those_of_c_blosc2() {
         let (any, large) = (rng.usize(1..32), rng.usize(1..256));
         let typesize = rng.choice([1, 2, 3, 4, 8, 16, any, large]).unwrap();
         let bits = rng.u32(1..23);
-        // Of less than an item, C-Blosc2 makes blocks of a byte.
+        // For less than an item of data, C-Blosc2 makes blocks of a byte.
         let nbytes = typesize.max(32) + rng.usize(0..1 << bits);
         let nbytes = if rng.bool() { nbytes.next_multiple_of(typesize) } else { nbytes };
         let mut params = CParams::new(typesize);

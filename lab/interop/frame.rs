@@ -12,7 +12,7 @@ use b2nd_frame::{Check, CheckDepth, ChunkEntry, ChunkHeader, ChunkPlace, Report,
 use b2nd_frame::{Error, ErrorKind, Finding, FindingCode, Frame, Severity, check};
 use serde_json::{Value, json};
 
-/// A process that resizes an array; it ends when this is dropped.
+/// A process that resizes an array. It ends when this value is dropped.
 struct Resizing(Child);
 
 impl Resizing {
@@ -49,7 +49,7 @@ fn watch(shapes: &[[i64; 2]], is_sparse: bool, locking: bool) {
 
     let mut at_rest = shapes.to_vec();
     if !locking {
-        // An array first shrinks and then grows, and between both it is at rest.
+        // An array first shrinks and then grows, and between the two it is at rest.
         let next = shapes.iter().cycle().skip(1);
         at_rest.extend(shapes.iter().zip(next).map(|(a, b)| [a[0].min(b[0]), a[1].min(b[1])]));
     }
@@ -94,7 +94,7 @@ fn word(seen: &Result<bool, Error>) -> &'static str {
     }
 }
 
-/// Whether it has one of the shapes, and the chunks that belong to it.
+/// Whether the array has one of the shapes, and the chunks that belong to that shape.
 fn is_at_rest<R>(frame: &Frame<R>, shapes: &[[i64; 2]]) -> bool {
     let Ok(Some(array)) = frame.array() else { return false };
     let nchunks = array.geometry().map(|geometry| geometry.nchunks()).ok();
@@ -105,7 +105,8 @@ fn is_at_rest<R>(frame: &Frame<R>, shapes: &[[i64; 2]]) -> bool {
 fn an_array_that_is_being_resized_is_seen_at_rest_or_not_at_all() {
     let all = [(false, false), (true, true), (false, true), (true, false)];
     let (first, second) = if is_long() { (&all[..], &all[..]) } else { all.split_at(2) };
-    // A short run resizes each kind of file once. Within the same chunks, which only changes the shape; and over many chunks.
+    // A short run resizes each kind of file once. The first two stay within the same chunks, so only the shape changes;
+    // the others change many chunks.
     for (shapes, kinds) in
         [(&[[261, 261], [263, 264]][..], first), (&[[40, 40], [120, 80], [8, 200]], second)]
     {
@@ -226,7 +227,7 @@ fn chunks_are_what_python_blosc2_says_of_them() {
     assert!(files == 300 && kinds.len() == 5 && missed >= 30);
 }
 
-/// Whether a check of a copy without one of the chunk files misses it. Fails if python-blosc2 says otherwise.
+/// Whether a check of a copy misses the chunk file that was removed from it. Fails if python-blosc2 disagrees.
 fn is_file_missed(copy: &Value) -> bool {
     let findings = check(copy["path"].as_str().unwrap()).unwrap().findings;
     let is_missed = findings.iter().any(|finding| finding.code() == FindingCode::ChunkFile);

@@ -8,7 +8,7 @@ use crate::python;
 use b2nd_frame::{Check, EmbeddedFrames, FindingCode, Frame, ObjectKind, Store, is_sparse_frame};
 use serde_json::Value;
 
-/// The class of a file in python-blosc2, also of one that it opens only if told to trust it.
+/// The class of a file in python-blosc2, also of a file that it opens only if told to trust it.
 fn class(line: &Value) -> &str {
     match line["refuses"].as_str() {
         None => line["python"].as_str().unwrap(),
@@ -34,7 +34,7 @@ fn exception(path: &Path, kind: ObjectKind, class: &str) -> Option<&'static str>
     }
 }
 
-/// Whether python-blosc2 has the same keys, apart from groups and from members of tables and of stores elsewhere.
+/// Whether python-blosc2 has the same keys, except for groups, and for members of tables and of stores elsewhere.
 fn agrees(line: &Value, store: &Store) -> bool {
     let keys: Vec<&str> =
         line["keys"].as_array().map_or(Vec::new(), |keys| keys.iter().filter_map(Value::as_str).collect());

@@ -17,7 +17,7 @@ use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
-/// A script of this folder, to which arguments can be added.
+/// A command that runs a script of this folder. The caller adds arguments.
 fn python(script: &str) -> Command {
     let mut command =
         Command::new(env::var_os("B2ND_PYTHON").expect("B2ND_PYTHON, which lab/run interop sets"));
@@ -42,7 +42,7 @@ fn seed() -> u32 {
     seed
 }
 
-/// Starts a script that prints lines of JSON, and writes it a line after each: what `answer` returns.
+/// Starts a script that prints lines of JSON. After each line, the script receives the line that `answer` returns.
 fn converse(script: &mut Command, mut answer: impl FnMut(Value) -> String) {
     let mut child = script.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
     let mut answers = child.stdin.take().unwrap();

@@ -57,7 +57,7 @@ fn fields(meta: &Meta, length: usize) -> Fields {
     }
 }
 
-/// A random metalayer: half of them small and ordinary, half with arbitrary numbers.
+/// A random metalayer. Half of them are small and ordinary, the others have arbitrary numbers.
 fn random(rng: &mut Rng) -> Seven {
     let ndim = if rng.bool() { rng.u8(0..=4) } else { rng.u8(0..=16) };
     let wild = rng.bool();

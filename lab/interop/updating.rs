@@ -1,4 +1,4 @@
-//! Arrays that `ArrayUpdate` and python-blosc2 change by turns.
+//! Arrays that `ArrayUpdate` and python-blosc2 change in turns.
 
 use std::ops::Range;
 

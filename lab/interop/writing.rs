@@ -121,7 +121,7 @@ impl Asked<'_> {
         chunk
     }
 
-    /// The ready-made chunk of a step, compressed by Python or by this project; `None` if it has none.
+    /// The ready-made chunk of a step, compressed by Python or by this project; `None` if the step has no chunk.
     fn ready(&self, step: &Value) -> Option<Vec<u8>> {
         match step[1].as_str().unwrap() {
             "chunk" => Some(unhex(step[2].as_str().unwrap())),
@@ -232,7 +232,7 @@ fn assert_healthy(path: &Path, offset: u64, may_warn: bool) {
     assert!(findings.is_empty() && report.skipped.is_empty(), "{findings:?}, {:?}", report.skipped);
 }
 
-/// Whether a warning is meant: some arrays have many dimensions, or chunks that are never written.
+/// Whether a warning is expected: some arrays have many dimensions, or chunks that are never written.
 fn is_allowed(finding: &Finding) -> bool {
     [FindingCode::NeverWritten, FindingCode::NoData, FindingCode::HighRank].contains(&finding.code())
 }
@@ -248,8 +248,8 @@ fn count(counts: &mut Counts, names: &Value) {
     }
 }
 
-/// `B2ND_CASES=5000 lab/run interop` tries more arrays, `B2ND_SEED=...` the same ones again, and `B2ND_FIRST=...`
-/// begins with this one of them.
+/// `B2ND_CASES=5000 lab/run interop` tries more arrays. `B2ND_SEED=...` tries the same arrays again, and
+/// `B2ND_FIRST=...` begins at the array with this number.
 #[test]
 fn arrays_that_are_written_here_are_read_and_changed_elsewhere() {
     let folder = tempfile::tempdir().unwrap();
@@ -277,7 +277,7 @@ fn arrays_that_are_written_here_are_read_and_changed_elsewhere() {
     println!("{cases} arrays of seed {seed}: {counts:?}");
 }
 
-/// A frame of one chunk, as HDF5 has them.
+/// A frame of one chunk, as HDF5 stores it.
 fn frame_for_hdf5(asked: &Asked) -> Vec<u8> {
     if asked.0["is_stored"] == false {
         return FrameBuilder::new(asked.meta()).to_vec([asked.compressed(0)]).unwrap();

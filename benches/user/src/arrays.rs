@@ -1,4 +1,4 @@
-//! Structs without an allocation, for one rank each. Several functions read them.
+//! Structs without an allocation, each for one rank. Several functions read them.
 
 use b2nd_serde::{Error, from_slice, take_from_slice, to_slice};
 use serde::{Deserialize, Serialize};

@@ -1,6 +1,6 @@
-//! Programs that read and write a metalayer. Each module is compiled apart, and has its own structs.
+//! Programs that read and write a metalayer. Each module is compiled separately, and has its own structs.
 //!
-//! No function is inlined into its measurement, so a figure is that of the function alone.
+//! No function is inlined into its measurement, so a figure is for the function alone.
 
 pub mod arrays;
 pub mod frame;

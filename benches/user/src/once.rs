@@ -1,4 +1,4 @@
-//! Structs that one function alone reads.
+//! Structs, each read by a single function.
 
 use b2nd_serde::{Error, from_slice};
 use serde::Deserialize;

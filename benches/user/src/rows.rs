@@ -16,7 +16,7 @@ pub struct Borrowed<'a> {
     pub name: &'a str,
 }
 
-/// A row with a text of its own.
+/// A row that owns its text.
 #[derive(Debug, PartialEq, Deserialize, Serialize)]
 pub struct Owned {
     pub ra: f64,
@@ -40,7 +40,7 @@ pub fn write<T: Serialize>(dtype: &Dtype, rows: &[T], items: &mut [u8]) -> Resul
     dtype.write_items(rows, items)
 }
 
-/// The text, without the NULs that pad it.
+/// The text, without its padding of NULs.
 #[inline]
 fn text(bytes: &[u8]) -> &str {
     let length = bytes.iter().rposition(|&byte| byte != 0).map_or(0, |last| last + 1);

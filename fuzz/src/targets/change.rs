@@ -17,7 +17,7 @@ const COUNT: usize = 16;
 const DTYPES: [&str; 9] =
     ["<i4", "<f4", ">i4", "|u1", "<u2", "int32", "uint16", "[('x', '<f4')]", "no dtype"];
 
-/// The chunk files that are put beside each header that is tried as a sparse frame.
+/// The chunk files to put beside each header that is tried as a sparse frame.
 static CHUNKS: LazyLock<Vec<Vec<u8>>> = LazyLock::new(|| {
     let file = |number| root().join(format!("frame/tests/data/sparse.b2nd/{number:08X}.chunk"));
     (0..8).map_while(|number| fs::read(file(number)).ok()).collect()
@@ -70,7 +70,7 @@ pub fn run(data: &[u8]) {
     };
     fs::write(&file, bytes).expect("room");
     let Ok(frame) = Frame::open(&path) else {
-        // `check` repeats a failed open for 10 ms, so it is tried only sometimes.
+        // `check` repeats a failed open for 10 ms, so this target calls it only sometimes.
         if choices.below(8) == 0 {
             let report = check(&path).expect("a file that can be read");
             assert!(report.frame.is_none() && report.findings.len() == 1);
@@ -151,7 +151,7 @@ fn rewrite(choices: &mut Choices<'_>, frame: &Frame<fs::File>, path: &Path, fold
             assert_eq!(preview.header_bytes(), made.header_bytes(), "the preview is another header");
             made
         }
-        // Also after a successful preview, which does not read the chunks.
+        // Also possible after a successful preview, because a preview does not read the chunks.
         (_, Err(error)) => {
             assert_ne!(error.kind(), ErrorKind::Changing, "{error}");
             assert_eq!(files(folder), before, "{error}");
@@ -201,7 +201,7 @@ fn contents(path: &Path) -> Vec<(String, Vec<u8>)> {
     if path.is_dir() { files(path) } else { vec![(String::new(), fs::read(path).expect("a file"))] }
 }
 
-/// The header of each chunk, or the value that it has instead.
+/// The header of each chunk, or the value of a chunk without a header.
 fn chunks(path: &Path) -> Vec<String> {
     let mut frame = Frame::open(path).expect("a written frame");
     let entries: Vec<_> =

@@ -5,7 +5,7 @@ use b2nd_frame::expansion_limit;
 
 use crate::seeds;
 
-/// Chunks of real frames, and those of C-Blosc2 without a frame.
+/// Chunks of real frames, and chunks of C-Blosc2 without a frame.
 pub(super) fn seeds() -> Vec<Vec<u8>> {
     let names = ["indexes", "index_of_blocks", "blosc1", "codecs", "dictionaries", "filters", "variable"];
     let mut seeds = seeds::chunks();
@@ -13,13 +13,13 @@ pub(super) fn seeds() -> Vec<Vec<u8>> {
     seeds
 }
 
-/// The data of a chunk is that of its blocks, and an error is one for both.
+/// Whole and block by block, a chunk decompresses to the same data, or both fail.
 pub(super) fn run(bytes: &[u8]) {
     let Some(header) = ChunkHeader::parse(bytes) else {
         Decompressor::new().decompress_into(bytes, &mut []).expect_err("no header");
         return;
     };
-    // The caller provides the memory, so the caller has the limit.
+    // The caller provides the memory, so the caller limits it.
     if header.nbytes as u64 > expansion_limit(bytes.len() as u64) / 16 {
         return;
     }
@@ -35,7 +35,7 @@ pub(super) fn run(bytes: &[u8]) {
         }
     }
     let (mut done, mut block) = (0, vec![0x55; header.nbytes]);
-    // With the filter delta, each block costs two.
+    // With the filter delta, each block costs as much as two.
     for number in 0..header.nblocks().unwrap_or_default().min(1 << 10) {
         match decompressor.decompress_block(bytes, number, &mut block) {
             Ok(length) if whole.is_ok() => {

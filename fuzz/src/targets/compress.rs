@@ -10,7 +10,7 @@ const COUNT: usize = 24;
 const CODECS: [Codec; 4] = [Codec::BLOSCLZ, Codec::LZ4, Codec::ZLIB, Codec::ZSTD];
 const SPLIT_MODES: [SplitMode; 3] = [SplitMode::Auto, SplitMode::Always, SplitMode::Never];
 const TRUNCATIONS: [Filter; 2] = [Filter::TRUNC_PREC, Filter::INT_TRUNC];
-/// In an order that is accepted.
+/// The filters in an order that is accepted.
 const FILTERS: [Filter; 4] = [Filter::DELTA, Filter::BITSHUFFLE, Filter::SHUFFLE, Filter::BYTEDELTA];
 
 /// Frames, which have items, and lists of choices.
@@ -36,7 +36,7 @@ fn params(choices: &mut Choices<'_>) -> CParams {
     if kept >> 4 == 0 {
         params.filters[0] = Filter { meta: choices.byte(), ..choices.one(&TRUNCATIONS) };
     }
-    // Any parameters, of which most are refused.
+    // Any parameters. Most are refused.
     if choices.below(16) == 0 {
         let other = Filter { id: choices.byte(), meta: choices.byte() };
         params.filters[choices.below(6)] = other;
@@ -48,8 +48,8 @@ fn params(choices: &mut Choices<'_>) -> CParams {
     params
 }
 
-/// A chunk has at most 32 bytes more than its data, and decompresses to it, also block by block. Truncated data stays as
-/// it is when it is truncated again.
+/// A chunk has at most 32 bytes more than its data, and decompresses to the data, also block by block. Truncating
+/// truncated data again does not change it.
 pub(super) fn run(bytes: &[u8]) {
     let (mut choices, data) = Choices::split(bytes, COUNT);
     let params = params(&mut choices);
@@ -61,7 +61,7 @@ pub(super) fn run(bytes: &[u8]) {
     let once = round_trip(&mut compressor, data);
     assert!(truncates || once == data, "other data");
     if truncates {
-        // Where the truncated data is stored or of one value, it is not truncated again.
+        // If the truncated data is stored or constant, it is not truncated again.
         assert!(round_trip(&mut compressor, &once) == once, "truncated twice");
     }
 }

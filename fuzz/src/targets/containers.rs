@@ -1,4 +1,4 @@
-//! Frames in other files: every one is found, at its place, and no other.
+//! Frames in other files: each is found at its place, and nothing else is found.
 
 use std::fs;
 use std::io::Cursor;

@@ -1,4 +1,4 @@
-//! Frames: whole, in pieces, inside of something else, and each part of them.
+//! Frames: whole, in pieces, inside of other bytes, and each part of a frame.
 
 use std::io::Cursor;
 
@@ -12,7 +12,7 @@ use serde::de::IgnoredAny;
 
 use super::assert_rows;
 
-/// The most chunks, or rows of a chunk dump, to look at.
+/// The maximum number of chunks, or of rows of a chunk dump, to look at.
 const SOME: usize = 1000;
 
 pub fn run(bytes: &[u8]) {
@@ -156,11 +156,11 @@ fn inside(bytes: &[u8], whole: &Result<Frame<()>, Error>) {
     }
 }
 
-/// Of an undamaged array, a salvage loses nothing.
+/// A salvage of an undamaged array loses nothing.
 fn undamaged<R>(frame: &Frame<R>, bytes: &[u8], report: &Report, saved: Result<SalvageReport, Error>) {
     // Behind other bytes, a frame ends for a salvage where the next one begins.
     let is_alone = bytes.windows(8).filter(|bytes| bytes == b"b2frame\0").count() == 1;
-    // A check does not look at unused bits of special entries, which a salvage takes for damage.
+    // A check ignores unused bits of special entries, but a salvage takes them for damage.
     let is_stored = report.counts.is_some_and(|counts| counts.stored == counts.total());
     let is_present = frame.header().generation == Generation::Present;
     if frame.array_metalayer().is_some() && is_alone && is_stored && is_present {
@@ -173,7 +173,7 @@ fn trailer(mut frame: Frame<Cursor<&Vec<u8>>>, bytes: &[u8], is_good: bool) {
     let frame_len = usize::try_from(frame.header().frame_len).expect("within the file");
     let frame_bytes = &bytes[..frame_len];
     let read = frame.trailer();
-    // Parses with only as many bytes as the error asks for.
+    // Parses with exactly the bytes that the error asks for.
     let mut length = 0;
     let in_pieces = loop {
         let parsed = Trailer::parse(frame.header(), &frame_bytes[frame_len - length..]);

@@ -5,7 +5,7 @@ use b2nd_serde::{Geometry, Shapes};
 
 use crate::choices::Choices;
 
-/// Enough choices for 18 dimensions with five numbers each, and the others.
+/// Enough choices for 18 dimensions with five numbers each, and for everything else.
 const COUNT: usize = 120;
 
 pub fn seeds() -> Vec<Vec<u8>> {
@@ -114,7 +114,7 @@ fn survives_being_cut_into_chunks(geometry: &Geometry, shape: &[u64], typesize: 
     assert_eq!(array, back, "{geometry:?}");
 }
 
-/// Every item of a small array is where the formulas say, and survives being cut into chunks.
+/// Every item of a small array is where the formulas say, and survives the division into chunks.
 fn small(choices: &mut Choices<'_>) {
     let ndim = choices.below(4);
     let mut numbers =

@@ -1,5 +1,5 @@
-//! Items: any dtype, any bytes and any type give a value or an error. A value that is read is written as bytes that are read
-//! as the same value.
+//! Items: any dtype, any bytes and any type give a value or an error. A value that was read is written to bytes that
+//! give the same value again.
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use crate::choices::Choices;
 use crate::seeds;
 
-/// The bytes of an item, before the dtype.
+/// The number of bytes before the dtype: an item.
 const COUNT: usize = 64;
 
 /// The longest item: a dtype can claim 2 GiB.
@@ -70,15 +70,15 @@ pub fn run(data: &[u8]) {
     assert_eq!(ignored.is_ok(), dtype.read_items::<IgnoredAny>(&item).is_ok(), "{dtype}");
 }
 
-/// A value that is read, and can be written, is written as bytes that give the same bytes again. An `f64` of an `<f4`
-/// cannot be written.
+/// If a value that was read can be written, reading and writing the new bytes gives the same bytes. An `f64` from an
+/// `<f4` cannot be written.
 fn both<T: Debug + DeserializeOwned + Serialize>(dtype: &Dtype, item: &[u8]) {
     let Ok(value) = dtype.read_item::<T>(item) else { return };
     let (mut written, mut again) = (vec![0xaa; item.len()], vec![0x55; item.len()]);
     if dtype.write_item(&value, &mut written).is_err() {
         return;
     }
-    // Fields that overlap can have made the text of another one invalid.
+    // A field that overlaps another can have made its text invalid.
     if let Ok(value) = dtype.read_item::<T>(&written) {
         dtype.write_item(&value, &mut again).unwrap_or_else(|error| panic!("{dtype}: {value:?}: {error}"));
         assert_eq!(again, written, "{dtype}: {value:?}");

@@ -1,5 +1,5 @@
-//! The plan of a slice: with the bytes of the file it gives what `Slice::read` does, and no other answer makes it panic, ask
-//! for more than a wave, or go on without end.
+//! The plan of a slice. With the bytes of the file, it gives the same result as `Slice::read`. With any other bytes it
+//! does not panic, ask for more than a wave, or go on without end.
 
 use std::io::Cursor;
 
@@ -9,10 +9,10 @@ use crate::choices::Choices;
 use crate::seeds;
 use crate::targets::slices::{self, MOST};
 
-/// The choices of a slice, and those of the answers.
+/// The number of choices for a slice, and for the answers.
 const COUNT: usize = slices::COUNT + 16;
 
-/// The most bytes of the ranges of a wave, unless one range is longer.
+/// The maximum number of bytes of the ranges in a wave, unless a single range is longer.
 const WAVE: u64 = 1 << 26;
 
 pub fn seeds() -> Vec<Vec<u8>> {
@@ -54,7 +54,7 @@ pub fn run(data: &[u8]) {
     });
 }
 
-/// Gives a plan the ranges of a file, changed.
+/// Gives a plan the ranges of a file, with changed bytes.
 fn follow(
     mut plan: SlicePlan,
     file: &[u8],

@@ -1,4 +1,4 @@
-//! Slices of arrays: whatever the frame is, the items are those of its decompressed chunks.
+//! Slices of arrays: in any frame, the items are equal to those of its decompressed chunks.
 
 use std::io::Cursor;
 use std::ops::Range;
@@ -12,7 +12,7 @@ use crate::seeds;
 /// A start, a stop and a step for each of eight dimensions, and the number of threads.
 pub(super) const COUNT: usize = 25;
 
-/// The most bytes of a slice or of a chunk to look at.
+/// The maximum number of bytes of a slice or of a chunk to look at.
 pub(super) const MOST: u64 = 1 << 20;
 
 pub fn seeds() -> Vec<Vec<u8>> {
@@ -31,7 +31,7 @@ pub fn run(data: &[u8]) {
         _ => return,
     }
     let read = frame.slice(&ranges).steps(&steps).threads(threads).read();
-    // A slice may be refused for a plugin filter that a check can undo, but that is not `Malformed`.
+    // A slice may be refused because of a plugin filter that a check can undo. Such an error is not `Malformed`.
     let is_malformed = read.as_ref().is_err_and(|error| error.kind() == ErrorKind::Malformed);
     assert!(!is_malformed || !is_sound(&mut frame), "no error was found, but {:?}", read.err());
     let expected = of_chunks(&mut frame, &geometry, &ranges, &steps);

@@ -8,7 +8,7 @@ use serde::de::IgnoredAny;
 
 use super::assert_rows;
 
-/// A value may have at most 1024 bytes per byte of its chunk, and this many more.
+/// A value may have at most 1024 bytes per byte of its chunk, plus this number.
 const MOST: usize = 1 << 20;
 
 fn builder() -> FrameBuilder {

@@ -31,7 +31,7 @@ pub fn seeds() -> Vec<Vec<u8>> {
 #[derive(Default)]
 struct Given {
     chunks: HashMap<u64, Vec<u8>>,
-    /// Whether a foreign chunk was written, whose data is not known to be valid.
+    /// Whether a foreign chunk was written. Its data may be invalid.
     has_foreign: bool,
 }
 
