@@ -17,7 +17,7 @@ CODECS = [blosc2.Codec.BLOSCLZ, blosc2.Codec.LZ4, blosc2.Codec.LZ4HC, blosc2.Cod
 FILTERS = [[], ["SHUFFLE"], ["BITSHUFFLE"], ["DELTA", "SHUFFLE"], ["DELTA"], ["TRUNC_PREC", "SHUFFLE"]]
 KINDS = ["zeros", "full", "nans", "some"] + ["asarray"] * 8
 
-# The exceptions with which python-blosc2 itself fails at a few of these.
+# The exceptions that python-blosc2 itself raises for a few of these arrays.
 FAILURES = (RuntimeError, ValueError, TypeError, NotImplementedError, SystemError)
 
 
@@ -43,7 +43,7 @@ def shapes(rng):
 
 
 def items(rng, shape, dtype):
-    """Random items, sometimes all the same."""
+    """Random items, sometimes all equal."""
     count = math.prod(shape)
     if rng.random() < 0.1:
         return np.zeros(count, dtype)

@@ -1,9 +1,9 @@
-"""Writes random chunks of C-Blosc2 and what C-Blosc2 decompresses them to.
+"""Writes random chunks of C-Blosc2, and the data that C-Blosc2 decompresses from them.
 
     chunk_data.py COUNT SEED
 
 Prints for each chunk a line of JSON: how it was made, the number of bytes of the chunk, the number of bytes that C-Blosc2 decompresses it to (null
-if it refuses it), and whether these are the bytes that were compressed. Both byte strings follow the line.
+if C-Blosc2 refuses the chunk), and whether these are the bytes that were compressed. Both byte strings follow the line.
 """
 
 import json
@@ -27,7 +27,7 @@ def typesize_of(rng):
 
 
 def data_of(rng, typesize):
-    """Random bytes of a length that fits no item exactly at times, from runs to noise."""
+    """Random bytes, from runs to noise. Sometimes the last item is not whole."""
     length = int(2 ** rng.uniform(0, 17))
     if rng.random() < 0.7:
         length = max(length // typesize, 1) * typesize
@@ -56,7 +56,7 @@ def pipeline(rng, typesize):
         if typesize in sizes:
             return [name, rng.choice(["SHUFFLE", "BITSHUFFLE", "NOFILTER"])], [rng.choice(metas) if typesize > 1 else 3, 0]
     filters = rng.choice(FILTERS)
-    # A parameter of shuffle is another item size; one of bytedelta is the number of rows.
+    # The parameter of shuffle is another item size; the parameter of bytedelta is the number of rows.
     rows = min(typesize, 127)
     return filters, [{"SHUFFLE": rng.choice([0, 0, 0, 2, 3, 8]), "BYTEDELTA": rows}.get(name, 0) for name in filters]
 
@@ -72,18 +72,18 @@ def compressed(rng):
         "filters": [getattr(blosc2.Filter, name) for name in filters],
         "filters_meta": metas,
         "splitmode": rng.choice(SPLITS),
-        # With others, C-Blosc2 may lose bytes, which cannot be told from what a filter does not keep.
+        # With other sizes, C-Blosc2 may lose bytes. These cannot be told from the bytes that a filter does not keep.
         "blocksize": 0 if LOSSY.keys() & set(filters) else rng.choice([0, 0, 0, typesize * rng.randint(1, 2000), rng.randint(32, 5000)]),
         "use_dict": codec in (blosc2.Codec.ZSTD, blosc2.Codec.LZ4, blosc2.Codec.LZ4HC) and rng.random() < 0.2,
         "nthreads": 1,
     }
     how = {**options, "codec": codec.name, "filters": filters, "splitmode": options["splitmode"].name, "nbytes": len(data)}
-    # A copy, because with three filters C-Blosc2 overwrites what it compresses.
+    # A copy, because with three filters C-Blosc2 overwrites the data that it compresses.
     return how, data, blosc2.compress2(bytearray(data), **options)
 
 
 def special(rng):
-    """A chunk of one value, also of more than 255 bytes, or one that was never written."""
+    """A chunk of one value, which can have more than 255 bytes, or a chunk that was never written."""
     kind = rng.choice(["value", "zeros", "nan", "uninit"])
     typesize, count = 8 if kind == "nan" else typesize_of(rng), rng.randint(1, 500)
     value = {"value": random.Random(count).randbytes(typesize), "nan": np.float64("nan").tobytes()}.get(kind, bytes(typesize))

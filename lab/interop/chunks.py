@@ -2,8 +2,8 @@
 
     chunks.py FOLDER COUNT SEED
 
-Prints a JSON object per line: the path; for each chunk its kind, lengths, and where it is; and the chunks that cannot be read. Of a sparse
-frame that can be read, it also makes a copy without one of the chunk files: `without`, with its path and the chunks that cannot be read.
+Prints a JSON object per line: the path; for each chunk its kind, lengths, and where it is; and the chunks that cannot be read. If a sparse
+frame can be read, it also makes a copy without one of the chunk files. `without` has the copy's path, and the chunks of the copy that cannot be read.
 """
 
 import json
@@ -37,7 +37,7 @@ def array(path, rng, contiguous):
         shape = [part.stop - part.start for part in index]
         result[index] = arrays.items(rng, shape, result.dtype).reshape(shape)
     if rng.random() < 0.2:
-        # To other shapes with more or fewer chunks, also none.
+        # To other shapes, with more chunks, fewer, or none.
         result.resize([rng.randrange(items + 2 * chunk) for items, chunk in zip(result.shape, result.chunks)])
 
 

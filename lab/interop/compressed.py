@@ -1,7 +1,7 @@
 """Decompresses chunks with C-Blosc2. Reads cases from standard input: a line of JSON with the lengths `data` and `chunk`, and `truncated` (the name and
-parameter of a filter that truncates, and the item size) or null; then the data and the chunk. Exits with 1 at the first chunk that holds other data.
+parameter of a filter that truncates, and the item size) or null; then the data and the chunk. Exits with 1 at the first chunk with other data.
 
-`compressed.py blocksizes` reads parameters and the block size that we choose with them, and exits with 1 at the first that C-Blosc2 does not choose.
+`compressed.py blocksizes` reads parameters and the block size that we choose for them. It exits with 1 at the first block size that differs from C-Blosc2's.
 """
 
 import json
@@ -14,7 +14,7 @@ def truncated(data, name, meta, typesize):
     # C-Blosc2 does not keep the bytes after the last whole item.
     whole = len(data) - len(data) % typesize
     filters = {"filters": [getattr(blosc2.Filter, name)], "filters_meta": [meta]}
-    # It keeps data as it is that does not compress. Repeated data does.
+    # C-Blosc2 stores data that does not compress. Repeated data compresses.
     repeated = bytearray(data[:whole] * 32)
     chunk = blosc2.compress2(repeated, typesize=typesize, blocksize=len(repeated), nthreads=1, clevel=1, **filters)
     return blosc2.decompress2(chunk)[:whole] + data[whole:]

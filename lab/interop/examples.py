@@ -2,8 +2,8 @@
 
     examples.py FOLDER
 
-Prints a JSON object per line, and waits for a line after each: `{"hdf5", "chunks"}`, where h5py says that chunks are; and `{"write"}`, a
-file to be written, with 0.5 times the number of each item.
+Prints a JSON object per line, and waits for a line after each: `{"hdf5", "chunks"}`, the places of chunks according to h5py; and
+`{"write"}`, a file to be written. Each item in it is 0.5 times its number.
 """
 
 import sys

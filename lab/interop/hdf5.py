@@ -2,8 +2,8 @@
 
     hdf5.py FILE COUNT SEED
 
-Prints a JSON object per line: an array, `{"shape": ..., "items": ...}`, for which a frame in hexadecimal digits is
-expected. If other items are read back, the script fails with an exception.
+Prints a JSON object per line: an array, `{"shape": ..., "items": ...}`. It expects the frame of that array as a line of
+hexadecimal digits. If other items are read back, the script fails with an exception.
 """
 
 import random
@@ -27,7 +27,7 @@ def main():
             dtype = np.dtype(rng.choice(DTYPES))
             chunk = [rng.randint(1, [200, 20, 8, 4, 3, 3, 2][ndim]) for ndim in [rng.randrange(7)] for _ in range(ndim + 1)]
             grid = [rng.randint(1, 2) for _ in chunk]
-            # HDF5 stores whole chunks; what is beyond the shape is not read.
+            # HDF5 stores whole chunks; the items beyond the shape are not read.
             shape = [max(1, parts * items - rng.randrange(items)) for parts, items in zip(grid, chunk)]
             dataset = file.create_dataset(
                 str(number), shape=shape, dtype=dtype, chunks=tuple(chunk), maxshape=(None,) * len(shape), compression=hdf5plugin.Blosc2()

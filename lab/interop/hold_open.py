@@ -1,4 +1,4 @@
-"""Keeps an array open with python-blosc2, with locks or without, and answers words that come through the standard input."""
+"""Keeps an array open with python-blosc2, with or without locks, and answers the words on standard input."""
 
 import os
 import sys
@@ -13,7 +13,7 @@ lock = None
 for word in sys.stdin:
     match word.strip():
         case "items":
-            # As a program that does not know of other ones.
+            # Like a program that does not expect other programs.
             try:
                 answer = array[...].tobytes().hex()
             except Exception as error:

@@ -5,7 +5,7 @@
 FOLDER must not exist or be empty. For each file or store the script prints one line of JSON: its path, the name that
 `blosc2.open` gives it (or the name of the exception), and the keys of a store, or the rows
 and columns of a table. `refuses` is
-the kind of object that it opens only if told to trust the file, and `full` its answer then. Needs blosc2 4.14.1, numpy and
+the kind of an object that `blosc2.open` opens only if told to trust the file, and `full` its answer then. Needs blosc2 4.14.1, numpy and
 fsspec (for the remote kinds, which read from fsspec's file system in memory, never from a network).
 """
 
@@ -169,7 +169,7 @@ def embed_store(at):
 
 def dict_store(at):
     for name in ("dictstore.b2d", "dictstore.b2z", "dictstore-bare"):
-        # Members under the threshold are inside embed.b2e, the others in files of their own.
+        # Members smaller than the threshold are inside embed.b2e, the others in separate files.
         with blosc2.DictStore(at(name), mode="w", threshold=100) as store:
             store["/a"] = SMALL
             store["/deep/b"] = np.arange(100, dtype="i4")
@@ -238,8 +238,8 @@ MAKERS = (
 
 
 def opened(path, **options):
-    """The name of what `blosc2.open` gives, or of its exception, with the keys of a store, or the rows and columns of a
-    table."""
+    """The name of the object that `blosc2.open` gives, or of its exception, with the keys of a store, or the rows and
+    columns of a table."""
     try:
         found = blosc2.open(path, mode="r", **options)
     except Exception as failure:

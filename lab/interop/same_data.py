@@ -1,9 +1,8 @@
 """Opens changed and rewritten arrays with python-blosc2, and prints as JSON whether their data is right.
 
 The jobs are JSON on standard input: an original file, the changed one, and the expected shape, chunk shape and block
-shape of the changed one. The data is right if it equals that of the original's chunks, which are read here without
-their metalayers, and joined by NumPy. For very large arrays, the first and the last
-chunks are compared.
+shape of the changed one. The data is right if it equals the data of the original's chunks. The chunks are read here
+without the metalayers, and joined by NumPy. For very large arrays, only the first and the last chunks are compared.
 """
 
 import itertools
@@ -18,12 +17,12 @@ import numpy as np
 # Bits of an entry of the chunk index that mark a constant chunk: zeros, NaN, or uninitialized.
 ZERO, NAN, UNINIT = 56, 57, 58
 
-# The number of chunks that are compared at each end of an array.
+# The number of chunks to compare at each end of an array.
 AT_EACH_END = 500
 
 
 class Frame:
-    """The chunks of a frame, without a look at its metalayers."""
+    """The chunks of a frame. Its metalayers are not read."""
 
     def __init__(self, path):
         self.folder = Path(path) if Path(path).is_dir() else None
@@ -56,7 +55,7 @@ def decompressed(file, start):
 
 
 def is_same(array, original, shape, chunkshape, blockshape):
-    """Whether the items are those of the original; None if its chunks cannot be decompressed without their array."""
+    """Whether the items equal the original's; None if the original's chunks cannot be decompressed without their array."""
     frame = Frame(original)
     grid = [ceil(s / c) if c else 0 for s, c in zip(shape, chunkshape)]
     per_chunk = [ceil(c / b) if b else 0 for c, b in zip(chunkshape, blockshape)]
@@ -106,7 +105,7 @@ def see(job):
 
 
 def refuses(path):
-    """Whether the original cannot be read either: it holds a program instead of data, or an invalid dtype."""
+    """Whether the original cannot be read either, because it holds a program instead of data, or an invalid dtype."""
     try:
         array = blosc2.open(path, mode="r")
         array[...] if isinstance(array, blosc2.NDArray) else array.decompress_chunk(0)

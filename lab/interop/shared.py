@@ -6,15 +6,15 @@ import resource
 import signal
 import sys
 
-# The results of a question that ends its process, and the limits of that process.
+# The results of a question that crashes or hangs its process, and the limits of that process.
 CRASH, HANG = "crash", "no answer"
 SECONDS = 10
 MEMORY = 4 << 30
 
 
 def answers(ask, items):
-    """The results of a function for each item, in a process with limits on time and memory: CRASH or HANG if that ends."""
-    # Not above: the benchmarks need only `table`.
+    """The results of a function for each item, in a process with limits on time and memory. CRASH or HANG if the process ends."""
+    # Not imported above, because the benchmarks need only `table`.
     import blosc2
 
     results = []
@@ -56,7 +56,7 @@ def table(head, rows):
 
 
 def say(line):
-    """Prints a line of JSON, and waits for the answer, which is a line too."""
+    """Prints a line of JSON, and waits for a line as the answer."""
     print(json.dumps(line), flush=True)
     if not (answer := sys.stdin.readline()):
         sys.exit("nobody answers any more")

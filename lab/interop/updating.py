@@ -1,4 +1,4 @@
-"""Changes arrays by turns with `ArrayUpdate`, and compares what both read after each step.
+"""Changes arrays in turns with `ArrayUpdate`, and compares the data that both read after each step.
 
     updating.py FOLDER COUNT SEED
 
@@ -30,7 +30,7 @@ def region(rng, shape):
 
 
 def change(rng, model, vlmeta):
-    """A random change, made to the model: as an object for the other side."""
+    """Makes a random change to the model, and returns it as an object for the other side."""
     kind = rng.choice(["write", "write", "append", "resize", "set", "remove"])
     if kind == "write":
         ranges = region(rng, model.shape)
@@ -68,7 +68,7 @@ def change_here(rng, path, model, vlmeta):
             model[part] = items(rng, [stop - start for start, stop in ranges], model.dtype)
             array[part] = np.ascontiguousarray(model[part])
     elif kind == "resize":
-        # It shows old items again where an array has shrunk, so all new items are written.
+        # python-blosc2 shows old items again where an array has shrunk, so all new items are written.
         shape = [length + rng.randint(0, 5) for length in model.shape]
         model = resized(model, shape)
         array.resize(tuple(shape))

@@ -2,8 +2,8 @@
 
     values.py [COUNT] [SEED]
 
-For each array, it compares `--npy` (whole, a random slice, and some with steps), the text, and `--json`; what `b2nd convert` makes of it: a NumPy file,
-an array of that file, and a repacked array; the items that `b2nd diff --data` finds different in a changed copy; and `b2nd info --stats`.
+For each array, it compares `--npy` (whole, a random slice, and some with steps), the text, and `--json`; the outputs of `b2nd convert`: a NumPy file,
+an array made from that file, and a repacked array; the differing items that `b2nd diff --data` finds in a changed copy; and `b2nd info --stats`.
 """
 
 import io
@@ -26,7 +26,7 @@ import arrays
 
 warnings.simplefilter("ignore")
 B2ND = os.environ["B2ND"]
-# The slices with steps of each array.
+# The number of slices with steps of each array.
 STEPPED = 12
 
 
@@ -37,7 +37,7 @@ def run(*arguments, command="cat"):
 def parameters(rng, dtype):
     """Random options of `b2nd convert`."""
     options = ["--codec", rng.choice(["zstd", "lz4", "blosclz", "zlib"]), "--level", rng.randrange(10), "-j", rng.randint(1, 3)]
-    # python-blosc2 cannot open a frame of larger items with this filter, not even its own.
+    # python-blosc2 cannot open a frame of larger items with this filter, not even a frame that it wrote.
     bytedelta = ["shuffle,bytedelta"] if dtype.itemsize < 128 else []
     filters = rng.choice(["", "none", "shuffle", "bitshuffle", "delta,shuffle", *bytedelta])
     return options + (["--filters", filters] if filters else []) + rng.choice([[], ["--sparse"]])
@@ -82,7 +82,7 @@ def loaded(result, what):
 
 
 def plain(value):
-    """An item as the command's JSON has it."""
+    """An item as in the JSON of the command."""
     if isinstance(value, list):
         return [plain(item) for item in value]
     if isinstance(value, complex):
@@ -93,16 +93,16 @@ def plain(value):
 
 
 def alike(text, array):
-    """Whether a text is NumPy's. Where floats of less than 64 bits have exponents, NumPy adds digits that they do not need. Texts with
-    quotes or escapes have quotes of our own."""
-    # A text by itself has no quotes and escapes, so what could control a terminal is replaced.
+    """Whether a text equals NumPy's. In floats of less than 64 bits with exponents, NumPy adds needless digits. Texts with
+    quotes or escapes have our own quotes."""
+    # A single text is printed without quotes and escapes, so control characters for a terminal are replaced.
     expected = str(array) if array.shape else str(array).replace("\n", "\ufffd")
     if text == expected + "\n" or array.dtype.kind in "SU" and ("\\" in text or '"' in text):
         return True
-    # Since NumPy 2, bytes by themselves have a type.
+    # Since NumPy 2, a single bytes item is printed with its type.
     if array.dtype.kind == "S" and not array.shape:
         return f"np.bytes_({text.strip()})" == str(array)
-    # A duration by itself has no unit.
+    # A single duration is printed without a unit.
     if array.dtype.kind == "m" and not array.shape:
         return int(text) == array.astype("i8")
     if array.dtype.str[1:] not in ("f2", "f4", "c8"):
@@ -172,7 +172,7 @@ def compare(path, expected, rng, counts, folder):
 
 
 def are_different(a, b, tolerance):
-    """For each item whether it differs. NaN is equal to NaN, and NaT to NaT."""
+    """Whether each item differs. NaN is equal to NaN, and NaT to NaT."""
     if a.dtype.names:
         fields = (are_different(a[name], b[name], tolerance) for name in a.dtype.names)
         return np.any([field.any(axis=tuple(range(a.ndim, field.ndim))) for field in fields], axis=0)
@@ -191,7 +191,7 @@ def are_different(a, b, tolerance):
 
 
 def compare_changed(path, expected, rng, counts, folder):
-    """What `b2nd diff` finds in a copy with other items, chunks and byte order."""
+    """Compares the result of `b2nd diff` on a copy with other items, chunks and byte order."""
     other = expected.copy()
     new = arrays.different(rng, expected.size, expected.dtype).reshape(expected.shape)
     chosen = np.random.default_rng(rng.getrandbits(32)).random(expected.shape) < rng.choice([0, 0.01, 0.5])

@@ -3,7 +3,7 @@
     lab/run vectors             exit status 1 if an answer differs
     lab/run vectors --write     writes the answers
 
-Each question has a process of its own, because some bytes end it.
+Each question runs in its own process, because some bytes crash it.
 """
 
 import ctypes
@@ -26,7 +26,7 @@ PYTHON_BLOSC2 = f"python-blosc2 {blosc2.__version__}"
 
 
 def ask(question, *arguments):
-    """The result of a function, None if it fails, or CRASH or HANG if it ends its process."""
+    """The result of a function; None if it fails, CRASH or HANG if its process ends."""
     return answers(lambda _: attempt(question, *arguments), [None])[0]
 
 
@@ -75,7 +75,7 @@ def open_array(frame):
 
 
 def open_frame(frame, folder):
-    """What python-blosc2 says of a frame, as the vectors say it, and whether it reads the data."""
+    """The values of a frame in python-blosc2, in the form of the vectors, and whether it reads the data."""
     path = Path(folder, "frame.b2nd")
     path.write_bytes(frame)
     opened = blosc2.blosc2_ext.open(str(path), "r", 0)
@@ -133,7 +133,7 @@ def deviations():
     for vector in json.loads((VECTORS / "metalayers.json").read_text()):
         metalayer, values = bytes.fromhex(vector["hex"]), vector.get("values", {})
         add("metalayers.json", C_BLOSC2, vector, vector["verdict"], ask(deserialize, metalayer), values)
-        # Vectors with values are also opened, to see whether C-Blosc2 accepts their numbers as an array.
+        # Vectors with values are also opened, to see whether C-Blosc2 accepts the numbers as an array.
         if "values" in vector and "error" not in vector and values["layout"] != "b2nd-six":
             verdict = "accept" if "grid" in values else "refuse"
             add("metalayers.json", OPENING, vector, verdict, ask(open_array, frame_with(metalayer)), values)

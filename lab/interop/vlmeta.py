@@ -1,5 +1,5 @@
-"""Adds the maximum number of vlmetalayers to an array, from incompressible to compressible to a tenth,
-and prints what python-blosc2 reads of them."""
+"""Adds the maximum number of vlmetalayers to an array: some incompressible, some compressible to a tenth, others between.
+Prints the values that python-blosc2 reads from them."""
 
 import json
 import random

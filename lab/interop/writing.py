@@ -2,9 +2,9 @@
 
     writing.py FOLDER COUNT SEED [FIRST]
 
-Prints a JSON object per line and waits for an empty line after each. An array comes as `{"path": ..., "steps": ...}`:
-whoever reads it writes the file. Then the file is read, changed and read again, and `{"verified": ...}` says what was
-done. A difference ends the script with an exception. Array number FIRST of a seed is always the same.
+Prints a JSON object per line and waits for an empty line after each. An array comes as `{"path": ..., "steps": ...}`,
+and the reader of the line writes the file. Then the file is read, changed and read again, and `{"verified": ...}` lists the
+checks. A difference ends the script with an exception. Array number FIRST of a seed is always the same.
 """
 
 import ast
@@ -49,7 +49,7 @@ def dtype_of(text):
 
 
 def covered(dtype):
-    """Which bytes of an item belong to a field; NumPy may drop the others."""
+    """The bytes of an item that belong to a field; NumPy may drop the others."""
     if dtype.subdtype is not None:
         inner, shape = dtype.subdtype
         return np.tile(covered(inner), math.prod(shape))
@@ -83,7 +83,7 @@ def names(rng, most):
 
 
 class Array:
-    """An array as NumPy has it: its items, and what its chunks hold beyond its shape.
+    """An array in NumPy: its items, and the padding of its chunks.
 
     Items are stored as bytes, along an additional last dimension. Whether the array has a zero somewhere in its shape is up to chance.
     """
@@ -159,7 +159,7 @@ class Array:
         return items.reshape(*split, self.typesize).transpose(order).tobytes()
 
     def differs(self, read, region):
-        """Whether these are not the items of a region."""
+        """Whether these items differ from the items of a region."""
         items = self.extended[region]
         read = np.frombuffer(np.ascontiguousarray(read).tobytes(), np.uint8).reshape(items.shape)
         return bool((((read != items) & self.covered).any(axis=-1) & self.known[region]).any())
@@ -181,14 +181,14 @@ class Array:
     def set(self, region, items):
         self.extended[region] = items
         self.known[region] = True
-        # C-Blosc2 keeps the padding of a chunk only if it keeps some of its items, too.
+        # C-Blosc2 keeps the padding of a chunk only if it also keeps some of the chunk's items.
         visible = self.known[self.inside(self.shape)].copy()
         self.known[...] = False
         self.known[self.inside(self.shape)] = visible
 
 
 def compression(rng):
-    # Without a dictionary: C-Blosc2 3.3.5 cannot read a part of such a chunk in a file, not even of its own.
+    # Without a dictionary, because C-Blosc2 3.3.5 cannot read a part of a chunk with a dictionary in a file, not even in a file of its own.
     return {
         "codec": rng.choice(CODECS),
         "level": rng.choice([0, 1, 5, 9]),
@@ -212,7 +212,7 @@ def cparams(asked):
 
 
 def special(rng, array, coordinate):
-    """Makes all items of a chunk the same, or unknown. Returns the step that writes the chunk."""
+    """Makes all items of a chunk equal, or unknown. Returns the step that writes the chunk."""
     kind = rng.choice(["zeros", "uninitialized", "repeat", "repeat", *(["nan"] if array.dtype_text in NANS else [])])
     region = array.region(coordinate)
     item = bytes(array.typesize)
@@ -234,7 +234,7 @@ def chunks_of_python(rng, array, asked):
 
 
 def steps(rng, array, asked, source):
-    """The steps that write the chunks in any order, with a last one that fills the others."""
+    """The steps that write some chunks in any order. The last step fills the other chunks."""
     coordinates = array.chunk_numbers()
     share = rng.choice([0, 0, 0.3, 1])
     given = {n: special(rng, array, at) for n, at in enumerate(coordinates) if rng.random() < share}
@@ -264,7 +264,7 @@ def steps(rng, array, asked, source):
 
 
 def layers(rng, most, wrap):
-    """Metalayers by their names, given as values or as bytes."""
+    """Metalayers by name, as values or as bytes."""
     values = {name: value(rng) for name in names(rng, most)}
     given = []
     for name, content in values.items():
@@ -339,7 +339,7 @@ def change(rng, array, opened, done):
     elif kind == "set":
         region = array.random_region()
         items = array.random_items([part.stop - part.start for part in region], 1 if is_sparse else None)
-        # A scalar becomes a Python object on its way, which changes some values.
+        # A scalar is converted to a Python object, and this changes some values.
         if items.size and (array.shape or array.dtype.kind in "iu"):
             opened[region if region else ()] = array.numpy(items)
             array.set(region, items)
@@ -348,14 +348,14 @@ def change(rng, array, opened, done):
 
 
 def case(rng, path, told):
-    """Asks for an array and tries it. Records the steps in `told`."""
+    """Asks for an array, and checks it. Records the steps in `told`."""
     array = Array(rng)
     asked = compression(rng)
     into = rng.choice(["file", "file", "directory", "directory", "writer", "offset", "vec"])
     source = rng.choice(["array", "compress2", "stored", "compressed", "mixed", "regions", "regions", "regions"])
     regions = None
     if source == "regions":
-        # By the items, in regions of any shape and order. LZ4HC is only read.
+        # Written by items, in regions of any shape and order. LZ4HC can only be read.
         asked["codec"] = rng.choice([codec for codec in CODECS if codec != 2])
         regions, given, fill = rng.getrandbits(32), [], None
     else:
@@ -386,7 +386,7 @@ def case(rng, path, told):
     check_c(array, path, offset)
 
     done = told["done"]
-    # python-blosc2 changes nothing that begins within a file.
+    # python-blosc2 cannot change a frame that begins within a file.
     for _ in range(0 if offset else rng.randrange(4)):
         opened = blosc2.open(path, mode="a")
         change(rng, array, opened, done)
