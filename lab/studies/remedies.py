@@ -1,6 +1,6 @@
 """Follows the remedy of each code on a damaged file, and reads the result with python-blosc2.
 
-    lab/run remedies             exit status 1 if a code has no damaged file here, or if its remedy does not mend it
+    lab/run remedies             exit status 1 if a code has no damaged file here, or if its remedy does not repair the file
 
 `b2nd check` must find the code in the damaged file, and the command that `b2nd explain` names for it must make a file in which it finds
 no error. python-blosc2 must open that file, and read every item that was not listed as lost, as before.
@@ -52,7 +52,7 @@ def with_bytes(content):
 
 
 def second_generation(content):
-    """The same frame as C-Blosc2 2.0 beta 2 to 5 would have written it: without block size and index of vlmetalayers."""
+    """The same frame in the form of C-Blosc2 2.0 beta 2 to 5: without block size, and without index of vlmetalayers."""
     content = changed(content, (0, b"\x9d"), (25, bytes([content[25] & 0xF0 | 1])), (11, (160).to_bytes(4)), (100, (102).to_bytes(4)))
     content = content[:-35] + bytes([0x94, 1, 0xC6, 0, 0, 0, 0, 0xCE, 0, 0, 0, 30, 0xD8]) + bytes(17)
     content = content[:52] + content[57:]
@@ -141,7 +141,7 @@ def items_of(name):
 
 
 # For each fault: its code, a function that writes a damaged file, the arguments of the remedy, and the items before the damage; None if
-# python-blosc2 cannot read the file as it was.
+# python-blosc2 cannot read the undamaged file either.
 DAMAGED = [
     ("truncated", with_bytes(SMALL[:360]), ["--assume-order"], SMALL_ITEMS),
     ("longer-file", with_bytes(SMALL + b"more"), [], SMALL_ITEMS),
@@ -199,7 +199,7 @@ def run(*arguments):
 
 
 def mend(remedy, path, to, options):
-    """Runs the command. Returns the file that it mended or made, the chunks that are lost, and what went wrong."""
+    """Runs the command. Returns the file that it repaired or made, the lost chunks, and the fault, if there is one."""
     made = path if remedy == "set" else to
     done = run(remedy, "--json", *options, path, *([] if remedy == "set" else [to]))
     record = json.loads(done.stdout) if done.stdout else {}
@@ -209,7 +209,7 @@ def mend(remedy, path, to, options):
 
 
 def read(path):
-    """All that python-blosc2 reads of an array, as text."""
+    """All values that python-blosc2 reads from an array, as text."""
     try:
         opened = blosc2.open(path, mode="r")
         dict(opened.schunk.vlmeta.getall())

@@ -30,13 +30,13 @@ blosc2.set_nthreads(1)
 
 
 def scratch():
-    """A temporary folder, in memory where the system has one there."""
+    """A temporary folder, in memory if the system has such a folder."""
     memory = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
     return tempfile.TemporaryDirectory(dir=memory)
 
 
 def b2nd(*arguments, paths=None):
-    """The lines of JSON that the command prints, of these paths if there are some."""
+    """The lines of JSON that the command prints, about these paths if there are any."""
     more, lines = (["--files-from", "-"], "".join(f"{path}\n" for path in paths)) if paths else ([], "")
     run = subprocess.run([B2ND, *arguments, *more], input=lines, capture_output=True, text=True)
     if run.returncode not in (0, 1):
@@ -57,7 +57,7 @@ def reported(paths, *depth):
 
 
 class Frame:
-    """A healthy frame, and the file and the offset in it at which the bytes to damage begin."""
+    """A healthy frame, with the file to damage and the offset of the bytes to damage."""
 
     def __init__(self, folder, name, write):
         self.name = name
@@ -82,8 +82,8 @@ class Frame:
 
 
 def damage(frames, verdict, depths, folder):
-    """Makes each of the changes: pairs of a frame and an offset, and the new values. Returns a dict for each change with what
-    `verdict` says of the frame and the path, and with what `check` reports at each depth."""
+    """Makes each of the changes: pairs of a frame and an offset, and the new values. Returns a dict for each change, with the
+    result of `verdict` for the frame and the path, and the report of `check` at each depth."""
     jobs = [(frame, at, values, verdict, depths, folder) for (frame, at), values in frames]
     with multiprocessing.get_context("fork").Pool(os.cpu_count()) as pool:
         return [case for cases in pool.imap(_damage, jobs) for case in cases]

@@ -1,8 +1,8 @@
-"""Compares what the Kaitai Struct description reads with what `b2nd info` prints.
+"""Compares the values that the Kaitai Struct description reads with the output of `b2nd info`.
 
     compare.py B2ND MODULE_FOLDER PATH...
 
-Exit status 1 if a value differs, or if one of the two reads what the other refuses.
+Exit status 1 if a value differs, or if one of the two reads a file that the other refuses.
 """
 
 import json
@@ -74,7 +74,7 @@ def read(frame):
 
 
 def said_of_chunks(record):
-    """What `b2nd chunks` says of each chunk of a frame whose index can be read."""
+    """The output of `b2nd chunks` for each chunk of a frame with a readable index."""
     done = subprocess.run([b2nd, "chunks", "--json", record["address"]], stdout=subprocess.PIPE, encoding="utf-8")
     for line in done.stdout.splitlines():
         chunk = json.loads(line)
@@ -126,7 +126,7 @@ def compare(record):
     except (KaitaiStructError, EOFError, UnicodeDecodeError) as error:
         return f"only b2nd reads it: {error}"
     expected = said(record)
-    # To `b2nd`, a size that disagrees with the shape is unknown.
+    # `b2nd` treats a size that disagrees with the shape as unknown.
     if expected["stored_nbytes"] is None:
         del expected["stored_nbytes"], found["stored_nbytes"]
     names = [name for name in expected.keys() | found.keys() if expected.get(name) != found.get(name)]

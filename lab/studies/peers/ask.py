@@ -1,7 +1,7 @@
 """The answer of python-blosc2 about a frame.
 
-`opens` is the type that `blosc2.open` makes of the file, or the name of its exception. It refuses, for example, what
-would run code or open another file. The values of the frame come from the super-chunk below, which opens all.
+`opens` is the type that `blosc2.open` makes of the file, or the name of its exception. It refuses, for example, objects that
+would run code or open another file. The values of the frame come from the super-chunk below, which can open every frame.
 """
 
 import contextlib
@@ -13,12 +13,12 @@ import blosc2
 import numpy as np
 
 MAGIC = b"b2frame\0"
-# The most that is read of one frame.
+# The maximum number of bytes to read from one frame.
 MOST = 1 << 30
 
 
 def places(path):
-    """The frames in a file: the member, and the place for `answer`. First those in the file, then those in the data of a
+    """The frames in a file: the member, and the place for `answer`. First the frames in the file, then those in the data of a
     store."""
     in_file = list(whole(path))
     yield from in_file
@@ -27,8 +27,8 @@ def places(path):
 
 
 def embedded(path, offset):
-    """The frames in the data of a store: the key, and the place, which is the offset of the store and a range of its data."""
-    # A sparse frame is a directory; no store is one.
+    """The frames in the data of a store: the key, and the place. The place is the offset of the store and a range of its data."""
+    # A sparse frame is a directory; a store is never a directory.
     if Path(path).is_dir():
         return
     with open(path, "rb") as file:
@@ -113,12 +113,12 @@ def int_of(number):
 
 
 def name_of(number, kind):
-    """The name of a codec or a filter, or its number where it has no name."""
+    """The name of a codec or a filter, or its number if it has no name."""
     return number.name.lower() if hasattr(number, "name") else f"{kind} {number}"
 
 
 def read_all(opened):
-    """Reads all items, or all chunks, as far as memory goes."""
+    """Reads all items, or all chunks, up to the memory limit."""
     if isinstance(opened, blosc2.NDArray):
         if opened.schunk.nbytes <= MOST:
             opened[...]
@@ -129,7 +129,7 @@ def read_all(opened):
 
 @contextlib.contextmanager
 def in_file(path, place):
-    """The frame at a place as a path and an offset: one in the data of a store as a temporary file."""
+    """The path and offset of the frame at a place. A frame in the data of a store is first written to a temporary file."""
     if isinstance(place, int):
         yield path, place
         return
@@ -142,7 +142,7 @@ def in_file(path, place):
 
 
 def answer(path, place, read):
-    """Python's answer for a frame, or its refusal; with `read`, also of the data."""
+    """The answer of python-blosc2 about a frame, or its refusal; with `read`, also about the data."""
     with in_file(path, place) as (path, offset):
         return answer_at(path, offset, read)
 

@@ -1,7 +1,7 @@
-"""Compares what the command b2nd prints about each kept frame with what python-blosc2 says: `compare.py KEPT`.
+"""Compares the output of b2nd about each kept frame with the values of python-blosc2: `compare.py KEPT`.
 
-Exit status 1 if a value differs, or if a frame that python-blosc2 reads is refused or has an error. Of a part of the tests, with
---quick, no row of lab/RESULTS.md is written.
+Exit status 1 if a value differs, or if a frame that python-blosc2 reads is refused or has an error. With
+--quick, for a part of the tests, no row of lab/RESULTS.md is written.
 """
 
 import ast
@@ -16,14 +16,14 @@ from ask import answer, places
 from shared import CRASH, HANG, answers
 from study import b2nd, report
 
-# The fields that both have for every frame, and for an array. If chunks have different sizes, only python-blosc2 has
-# their number, as it is not in the header.
+# The fields that both have for every frame, and for an array. If chunks have different sizes, only python-blosc2 gives
+# their number, because it is not in the header.
 FRAME_FIELDS = "container", "typesize", "stored_nbytes", "cbytes", "nchunks", "codec", "clevel", "filters"
 ARRAY_FIELDS = "shape", "chunks", "blocks", "ndim", "nbytes", "dtype"
 
 # The number of frames per command.
 BATCH = 400
-# The most common lines of a count, which are printed.
+# The number of lines to print of a count: the most common ones.
 SHOWN = 12
 
 
@@ -54,8 +54,8 @@ def batches(items):
 
 
 class Said:
-    """What b2nd prints: the records of frames and of what cannot be read, by path and member, and the names of tables. Stores and tables
-    have records too, which are not about a single frame."""
+    """The output of b2nd: the records of frames and of unreadable files, by path and member, and the names of tables. The records of
+    stores and tables are left out, because they are not about a single frame."""
 
     def __init__(self, records):
         key = lambda record: (record["path"], record.get("member"))
@@ -107,7 +107,7 @@ class Report:
                 self.say(f"  {sum(count for _, count in rest):6}  of {len(rest)} others")
 
     def wrong(self, what, key):
-        """A difference; the first ones are printed with the test that they are from."""
+        """Counts a difference. The first ones are printed with the test that made the frame."""
         self.failures += 1
         if self.failures <= 40:
             path, member = key
@@ -126,14 +126,14 @@ class Report:
         self.counts("refused", collections.Counter(answer["refused"] for answer in refused.values()))
 
     def compare(self, command, python, said):
-        """Compares one command's records with python's answers."""
+        """Compares the records of one command with the answers of python-blosc2."""
         records = said.frames
         compared, left_out, without_nchunks = 0, 0, 0
         differing = collections.Counter()
         both_refuse = collections.Counter()
         only_python_refuses = collections.Counter()
         for key, answer in python.items():
-            # Of a file that cannot be read as a zip file or a frame there is one record, without a member.
+            # A file that is neither a readable zip file nor a frame has one record, without a member.
             record = records.get(key) or records.get((key[0], None))
             is_array = answer.get("frame", {"is_array": False})["is_array"]
             if record is None and command == "ls" and (not is_array or said.is_in_table(*key)):
@@ -209,7 +209,7 @@ def errors(record):
 
 
 def differences(theirs, ours):
-    """The fields whose values differ: name, theirs, ours."""
+    """The differing fields: name, their value, our value."""
     for field in FRAME_FIELDS:
         if ours[field] != theirs[field] and not is_left_out(field, theirs, ours):
             yield field, theirs[field], ours[field]
@@ -233,8 +233,8 @@ def differences(theirs, ours):
 
 
 def is_left_out(field, theirs, ours):
-    """Whether ours is rightly null: chunks were not counted; or the header has more bytes of chunks than the file, as when
-    python-blosc2 has deleted chunks; or the frame was kept in the middle of a resize, so its sizes contradict each other."""
+    """Whether our value is rightly null. Either chunks were not counted; or the header claims more bytes of chunks than the file has, as
+    after python-blosc2 deletes chunks; or the frame was kept in the middle of a resize, so its sizes contradict each other."""
     is_torn = field in ("nbytes", "stored_nbytes") and "interrupted-resize" in errors(ours)
     return ours[field] is None and (is_torn or field == "nchunks" or field == "cbytes" and theirs[field] > ours["frame_len"])
 

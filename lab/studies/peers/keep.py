@@ -1,13 +1,13 @@
 """A pytest plugin that keeps a copy of every frame that python-blosc2's tests make.
 
-Copies go to the folder that B2ND_PEERS_KEEP_IN names, each under the hash of its bytes, so that every frame is there
-once: HASH.b2frame is a contiguous frame, HASH.sparse the folder of a sparse one, HASH.b2z a store that is a zip file.
-Beside them, origins-PROCESS.tsv says for each of them which test made it.
+Copies go to the folder that B2ND_PEERS_KEEP_IN names. The hash of its bytes is the name of a copy, so every frame is there
+once: HASH.b2frame is a contiguous frame, HASH.sparse the folder of a sparse frame, HASH.b2z a store in a zip file.
+origins-PROCESS.tsv in the same folder names the test that made each copy.
 
 A frame is kept at each of these moments:
 
 - the result of every `to_cframe`;
-- when an array or a super-chunk is freed: the file that it is in, else its `to_cframe`;
+- when an array or a super-chunk is freed: its file, or without a file its `to_cframe`;
 - before a file or a folder is removed or replaced;
 - after each test, all files where the test could write.
 """
@@ -30,7 +30,7 @@ HEADER_FILE = "chunks.b2frame"
 # Larger ones are counted and not kept.
 LARGEST = 64 << 20
 
-# A process of its own tests in a folder of its own: no other one is writing what is kept there.
+# Each process tests in its own folder, so no other process writes to the files that are kept.
 tempfile.tempdir = os.environ["TMPDIR"] = tempfile.mkdtemp()
 
 known_hashes = set()
@@ -40,7 +40,7 @@ busy = threading.local()
 
 
 def once(keep):
-    """A failure to keep a frame must not become a failure of the test, nor may keeping one frame begin another."""
+    """A failure to keep a frame must not fail the test, and keeping a frame must not start another."""
 
     @functools.wraps(keep)
     def quiet(*arguments):
@@ -64,7 +64,7 @@ def note(what, how):
 
 
 def keep_bytes(content, extension, how):
-    """Keeps bytes, or a dict of the bytes of each file in a folder."""
+    """Keeps bytes, or the files of a folder as a dict of bytes."""
     files = content if isinstance(content, dict) else {"": content}
     hasher = hashlib.sha256(extension.encode())
     for name in sorted(files):
@@ -80,7 +80,7 @@ def keep_bytes(content, extension, how):
         return
     if path.exists():
         return
-    # Another process may be keeping the same one.
+    # Another process may keep the same frame at this moment.
     partial = path.with_name(f"{path.name}.{os.getpid()}.partial")
     partial.parent.mkdir(exist_ok=True)
     if isinstance(content, dict):
@@ -212,7 +212,7 @@ def wrap_removals():
     def before(function, position=0):
         @functools.wraps(function)
         def kept(*arguments, **options):
-            # A name in a folder that was opened before is not a path.
+            # A name relative to an open folder is not a path.
             if len(arguments) > position and options.get("dir_fd") is None:
                 keep_file(arguments[position], function.__name__)
             return function(*arguments, **options)

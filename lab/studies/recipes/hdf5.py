@@ -1,4 +1,4 @@
-"""Runs docs/HDF5.md, and compares it with h5py that compresses again, on arrays that fill their chunks and that do not."""
+"""Runs docs/HDF5.md, and compares it with recompression by h5py, on arrays that fill their chunks and arrays that do not."""
 
 import subprocess
 import sys
@@ -31,14 +31,14 @@ with h5py.File("whole.h5") as file:
 
 
 def refused(command):
-    """The message with which one of the programs ends."""
+    """The last message of one of the programs."""
     run = subprocess.run(["python", *command.split()], stderr=subprocess.PIPE, text=True)
     assert run.returncode, command
     return run.stderr.splitlines()[-1]
 
 
 def there(name, items, **how):
-    """An array to HDF5: what the program says if it refuses it."""
+    """Copies an array to HDF5. Returns the message if the program refuses the array."""
     array = blosc2.asarray(items, urlpath=f"{name}.b2nd", **how)
     command = f"to_hdf5.py {name}.b2nd there.h5 {name}"
     if items.dtype.kind in "UM":
@@ -49,7 +49,7 @@ def there(name, items, **how):
 
 
 def here(name, items, refuses="", filters={}, **how):
-    """A dataset to b2nd."""
+    """Copies a dataset to b2nd."""
     with h5py.File("here.h5", "a") as file:
         file.create_dataset(name, data=items, compression=hdf5plugin.Blosc2(**filters), **how)
     command = f"from_hdf5.py here.h5 {name} {name}.back.b2nd"
@@ -82,7 +82,7 @@ here("checksums", numpy.ones((10, 10)), "must have the filter 32026 and no other
 if "--quick" in sys.argv:
     sys.exit()
 
-# CPU time, with what python-blosc2 and h5py need to start.
+# CPU time, including the start of python-blosc2 and h5py.
 h5py_way = """python -c "
 import blosc2, h5py, hdf5plugin
 with h5py.File('again.h5', 'w') as file:

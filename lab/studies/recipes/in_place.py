@@ -65,7 +65,7 @@ for name in "steps one_block rows sparse big_endian complex many strings dates s
 
 
 class Ranges(http.server.SimpleHTTPRequestHandler):
-    """A web server that sends a part of a file if it is asked for one."""
+    """A web server that supports range requests."""
 
     protocol_version = "HTTP/1.1"
 
@@ -111,7 +111,7 @@ except ValueError as error:
 else:
     raise AssertionError("Zarr reads structs")
 
-# The other codec reads items that are in C order, and others in the wrong order, in silence.
+# The other codec reads items in C order, but other items silently in the wrong order.
 imagecodecs.numcodecs.register_codecs(verbose=False)
 for name, is_right in {"one_block": True, "rows": True, "steps": False}.items():
     changed = re.sub(r'\{\\"id\\": \\"b2nd\\"[^}]*\}', r'{\\"id\\": \\"imagecodecs_blosc2\\"}', pathlib.Path(f"{name}.json").read_text())
@@ -122,7 +122,7 @@ for name, is_right in {"one_block": True, "rows": True, "steps": False}.items():
 if "--quick" in sys.argv:
     sys.exit()
 
-# CPU time, with what Python needs to start.
+# CPU time, including the start of Python.
 made = recipe.cpu_seconds("python references.py steps.b2nd > again.json")
 converted = recipe.cpu_seconds("b2nd-to-zarr --quiet --force steps.b2nd steps.zarr")
 read = """python -c "

@@ -12,7 +12,7 @@ import sys
 import recipe
 
 recipe.install("mlarray==0.0.54", "med-blosc2==0.0.5")
-# Only nnU-Net's writer, installed apart and without dependencies, which it does not need.
+# Only nnU-Net's writer. It is installed separately, without dependencies, because the writer needs none.
 nnunet = recipe.ROOT / "target/lab/nnunet"
 if not nnunet.exists():
     recipe.install("--no-deps", "--target", str(nnunet), "nnunetv2==2.8.1", "batchgenerators==0.25.5")
@@ -34,7 +34,7 @@ asarray = blosc2.asarray
 
 
 def with_one_thread(items, *, cparams=None, **how):
-    """As nnU-Net calls it, but with the blocks of a chunk in the same order in each run, so that the messages are the same."""
+    """Like nnU-Net's call, but the blocks of a chunk have the same order in each run, so that the messages are the same."""
     return asarray(items, cparams=cparams and cparams | {"nthreads": 1}, **how)
 
 
@@ -80,7 +80,7 @@ def damage(name, change):
 
 
 def killed(case):
-    """nnU-Net's writer, which the system ends when it has written some bytes, as it does at the limit of a quota."""
+    """Runs nnU-Net's writer. The system ends it after some bytes, as at the limit of a quota."""
     data = volume()
     for path in cases.glob(f"{case}*"):
         path.unlink()
@@ -104,7 +104,7 @@ damage("other/2.mla", lambda content: content[:5000])
 damage("other/3.mla", lambda _: b"")
 
 
-# Slurm's `srun`, as far as the page needs it: N processes, each with its number.
+# The parts of Slurm's `srun` that the page needs: N processes, each with its number.
 pathlib.Path("bin/srun").write_text("""#!/usr/bin/env bash
 status=0
 for ((task = 0; task < $2; task++)); do
@@ -116,7 +116,7 @@ pathlib.Path("bin/srun").chmod(0o755)
 
 recipe.run("TRAINING_SET.md")
 
-# Each damaged file, and what the page leaves out.
+# Each damaged file, and the lines that the page leaves out.
 found = subprocess.run("sh preflight.sh set --data", shell=True, stdout=subprocess.PIPE, text=True).stdout
 for name, code in {
     "liver_003.b2nd": "truncated",
@@ -140,7 +140,7 @@ assert all(name in in_folder for name in ("2.mla", "3.mla")) and "4.mla" not in 
 if "--quick" in sys.argv:
     sys.exit()
 
-# What the depths cost, beside python-blosc2 with one thread. Wall time depends on the cores and the disk.
+# The time of each depth, compared with python-blosc2 with one thread. Wall time depends on the cores and the disk.
 many = pathlib.Path("many")
 for copy in range(20):
     shutil.copytree("whole", many / str(copy), copy_function=os.link)

@@ -1,8 +1,8 @@
-"""Tries `b2nd` on servers of object stores that this script starts, and counts its requests.
+"""Starts servers of object stores, tries `b2nd` on them, and counts its requests.
 
     servers.py B2ND FOLDER [--long]
 
-Each server gets the files of frame/tests/data. What `b2nd` prints about them must be what it prints about the files.
+Each server gets the files of frame/tests/data. The output of `b2nd` about the objects must equal its output about the files.
 """
 
 import contextlib
@@ -39,7 +39,7 @@ def free_port():
 
 @contextlib.contextmanager
 def started(name, command, port):
-    """Starts a server, and yields a function that gives what it has logged since the last call."""
+    """Starts a server, and yields a function that returns the new lines of its log."""
     path = folder / f"{name}.log"
     with open(path, "w") as log:
         server = subprocess.Popen(command, stdout=log, stderr=log)
@@ -66,7 +66,7 @@ def started(name, command, port):
 
 
 def run(arguments, variables, status=0):
-    """Runs b2nd, and returns its output, the seconds, and the most memory in MB."""
+    """Runs b2nd, and returns its output, the seconds, and the peak memory in MB."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("AWS_", "AZURE_", "GOOGLE_"))}
     start = time.monotonic()
     with open(folder / "stdout", "w+b") as stdout, open(folder / "stderr", "w+b") as stderr:
@@ -103,8 +103,7 @@ def try_store(name, url, variables, upload, wrong_login):
     for key, content in files.items():
         upload(f"data/{key}", content)
     upload("data/ä space.b2nd", array)
-    # A table in a zip file is one line only where the file is on this machine; objects without an extension are left
-    # out.
+    # A table in a zip file is one line only if the file is on this machine. Objects without an extension are left out.
     named = ("b2nd", "b2frame", "caterva", "b2e", "b2f", "b2b")
     local, *_ = run(["ls", "--json", "--ext", ",".join(named), str(data)], {})
     listed, *_ = run(["ls", "--json", "--ext", ",".join(named), f"{url}/data"], variables)
