@@ -468,7 +468,7 @@ mod tests {
     }
 
     #[test]
-    fn a_value_is_written_in_the_first_layout_of_so_many_entries() {
+    fn the_number_of_entries_selects_the_first_layout_that_has_it() {
         assert_eq!(Layout::of_entries(7), Some(Layout::B2nd));
         assert_eq!(Layout::of_entries(6), Some(Layout::B2ndSix));
         assert_eq!(Layout::of_entries(5), Some(Layout::Caterva));

@@ -112,10 +112,10 @@
     doc = "[`Meta`] is a ready-made struct for all layouts. It writes every metalayer back byte for byte as it was read."
 )]
 //!
-//! The position of a field, not its name, decides its entry. Only a layout with fewer entries than the struct has
-//! fields is read by name. Two fields in the wrong order would therefore be swapped silently. To prevent this, a field
-//! that has the name of an entry must be in the position of that entry. `chunks` and `chunk_shape` count as names of
-//! `chunkshape`, `blocks` and `block_shape` as names of `blockshape`.
+//! The position of a field, not its name, decides its entry. Names decide only when a struct reads a layout with fewer
+//! entries than it has fields. Two fields in the wrong order would therefore be swapped silently. To prevent this, a
+//! field that has the name of an entry must be in the position of that entry. `chunks` and `chunk_shape` count as names
+//! of `chunkshape`, `blocks` and `block_shape` as names of `blockshape`.
 //!
 //! # Serde's data model
 //!

@@ -109,7 +109,8 @@ impl OwnedShapes {
 /// ```
 ///
 /// The three shapes always have the same number of dimensions, 0 to 16. Nothing else about their meaning is checked:
-/// numbers can be negative, and the dtype can be any text. [`Meta::geometry`] and `Meta::parse_dtype` check them.
+/// numbers can be negative, and the dtype can be any text. [`Meta::geometry`] checks the numbers, and
+/// `Meta::parse_dtype` the dtype.
 ///
 /// A `Meta` keeps its layout, so it is written back byte for byte as it was read:
 /// `to_vec(&from_slice::<Meta>(bytes)?)? == bytes`. This is also true inside newtypes and `Option`. A `Meta` cannot be

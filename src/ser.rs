@@ -77,8 +77,8 @@ pub fn to_vec_with_layout<T: Serialize + ?Sized>(value: &T, layout: Layout) -> R
 /// # Errors
 ///
 /// [`ErrorKind::BufferTooSmall`](crate::ErrorKind::BufferTooSmall) if the buffer is too short; the message says how
-/// many bytes are needed. It also fails if the value does not fit a layout. After an error, part of the buffer may be
-/// overwritten.
+/// many bytes are needed. Other kinds mean that the value does not fit a layout. After an error, part of the buffer may
+/// be overwritten.
 ///
 /// ```
 /// let mut buffer = [0; 100];
@@ -96,8 +96,8 @@ pub fn to_slice<'a, T: Serialize + ?Sized>(value: &T, buffer: &'a mut [u8]) -> R
 ///
 /// # Errors
 ///
-/// [`ErrorKind::Io`](crate::ErrorKind::Io) if the writer fails. It also fails if the value does not fit a layout; then
-/// nothing has been written.
+/// [`ErrorKind::Io`](crate::ErrorKind::Io) if the writer fails. Other kinds mean that the value does not fit a layout;
+/// then nothing has been written.
 ///
 /// ```
 /// let mut file = std::io::Cursor::new(Vec::new());

@@ -10,8 +10,8 @@
 //! | 0 | none: all bytes are zero |
 //! | -1 to -255 | a token, with bit 0 set; the byte that repeats is the length without its sign |
 //!
-//! Blocks of different sizes have one stream each. Its length is the length of its data. Its bytes end where the next
-//! block begins.
+//! Blocks of different sizes have one stream each. The length before such a stream is the length of its data. The
+//! stream ends where the next block begins.
 //!
 //! ```
 //! use b2nd_chunk::ChunkHeader;

@@ -2,7 +2,8 @@
 
 use core::fmt;
 
-/// The first number for users: each user chooses what codec or filter it means (`BLOSC2_USER_REGISTERED_CODECS_START`).
+/// The first number for users. A user can give such a number to any codec or filter
+/// (`BLOSC2_USER_REGISTERED_CODECS_START`).
 pub(crate) const FIRST_OF_USERS: u8 = 160;
 
 macro_rules! codecs {

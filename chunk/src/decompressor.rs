@@ -152,7 +152,7 @@ impl Decompressor {
     ///
     /// ```
     /// # use b2nd_chunk::{ChunkHeader, Decompressor};
-    /// // A header of two blocks of four bytes, and a block of which each byte is 7.
+    /// // A header of two blocks of four bytes, and a block in which each byte is 7.
     /// let bytes = b"\x05\x01\x15\x01\x08\0\0\0\x04\0\0\0\x30\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0";
     /// let header = ChunkHeader::parse(bytes).expect("a header");
     /// let mut block = [0; 4];

@@ -59,7 +59,7 @@ const HAS_VARIABLE_BLOCKS: u8 = 0x01;
 /// In byte 31: a dictionary follows the table of blocks.
 const HAS_DICTIONARY: u8 = 0x01;
 
-/// In byte 31: only the header and the table of blocks are loaded. C-Blosc2 sets it in memory, never in a file.
+/// In byte 31: only the header and the table of blocks are loaded. C-Blosc2 sets this flag in memory, never in a file.
 const IS_LAZY: u8 = 0x08;
 
 /// In byte 31: the data is measurements of the codec, not compressed data.
@@ -207,8 +207,8 @@ parts! {
         pub(crate) flags: u8,
         pub(crate) more_flags: u8,
         pub(crate) block_flags: u8,
-        /// The number of the special value; only 0 to 4 are defined. In a chunk of Blosc 1 these bits are data, but
-        /// C-Blosc2 reads them all the same in a frame.
+        /// The number of the special value; only 0 to 4 are defined. In a chunk of Blosc 1 these bits are data, but in
+        /// a frame C-Blosc2 reads them nevertheless.
         pub(crate) special_bits: u8,
     }
 }

@@ -34,10 +34,10 @@
 //!
 //! # What is decompressed
 //!
-//! The codecs BloscLZ, LZ4, LZ4HC, zlib and zstd; zstd also with the dictionaries that C-Blosc2 makes, LZ4 with raw ones.
-//! The filters shuffle, bitshuffle, delta, `trunc_prec`, bytedelta and `int_trunc`. Chunks of Blosc 1 and 2, with blocks of
-//! one size or of several. Other chunks are refused; the error names the plugin (zfp, openzl, ndlz, ndcell, ndmean and
-//! others), or the number of a user's codec or filter.
+//! The codecs BloscLZ, LZ4, LZ4HC, zlib and zstd; zstd also with the dictionaries that C-Blosc2 makes, LZ4 also with
+//! raw dictionaries. The filters shuffle, bitshuffle, delta, `trunc_prec`, bytedelta and `int_trunc`. Chunks of Blosc 1
+//! and 2, with blocks of one size or of several. Other chunks are refused; the error names the plugin (zfp, openzl,
+//! ndlz, ndcell, ndmean and others), or the number of a user's codec or filter.
 //!
 //! Also refused are chunks that take their codec or the item size of bytedelta from the frame, constant NaN with items
 //! of other than 4 or 8 bytes, and measurements of a codec (instrumented chunks). C-Blosc2 can split blocks into

@@ -433,8 +433,8 @@ impl ReadError for Error {
 
 /// The type does not fit an ordinary metalayer. The caller reads the metalayer again, the general way, to get the
 /// reason.
-// Zero-sized: so a `Result` is not much larger than its value, arrays stay in registers, and the fast way builds no
-// message.
+// Zero-sized, so a `Result` with it is hardly larger than its value, arrays stay in registers, and the fast way builds
+// no message.
 #[derive(Debug)]
 struct Misfit;
 

@@ -18,9 +18,9 @@ pub(super) enum Names {
 impl Names {
     /// Decides whether a struct takes the entries of a layout by name: `None` if it takes them in order.
     ///
-    /// If a struct has a field for an entry that the layout lacks, it must take the entries by name: serde's
-    /// `visit_map` can skip that field, but `visit_seq` ends in "invalid length", even if the field has a `default` or
-    /// is an `Option`.
+    /// If a struct has a field for an entry that the layout lacks, it must take the entries by name. serde's
+    /// `visit_map` can skip that field. `visit_seq` cannot: it ends in "invalid length", even if the field has a
+    /// `default` or is an `Option`.
     ///
     /// `fields` includes aliases, so its length is not always the number of entries that the struct takes. The number
     /// of entries is known only if there are seven names, or if `fields` has a well-known name for every entry.
@@ -41,7 +41,7 @@ impl Names {
             let takes = Entry::ALL.iter().filter(|&&entry| known(fields, entry).is_some()).count();
             return Err(LayoutFault::Takes { layout, takes }.error());
         }
-        // In order, the fields after the missing entry would get wrong entries.
+        // Without names, the fields after the missing entry would get wrong entries.
         let is_lacking = |entry| !layout.has(entry);
         if fields.iter().any(|field| Entry::of_field(field).is_some_and(is_lacking)) {
             return Err(LayoutFault::Unplaced { layout }.error());

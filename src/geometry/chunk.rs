@@ -221,7 +221,7 @@ impl<'g> Chunk<'g> {
 
     /// Copies the items of the [`extent`](Chunk::extent) from the array, or from the slice, into a decompressed chunk.
     ///
-    /// Both are bytes; the array is in C order. The padding of the chunk is not changed.
+    /// The array and the chunk are given as bytes; the array is in C order. The padding of the chunk is not changed.
     ///
     /// # Errors
     ///
@@ -247,7 +247,7 @@ impl<'g> Chunk<'g> {
 
     /// Copies the items of the [`extent`](Chunk::extent) from a decompressed chunk into the array, or into the slice.
     ///
-    /// Both are bytes; the array is in C order.
+    /// The array and the chunk are given as bytes; the array is in C order.
     ///
     /// # Errors
     ///

@@ -67,7 +67,7 @@ impl Geometry {
     }
 }
 
-/// The number of items of a target, at least one.
+/// The number of items that fit a target, at least one.
 fn items(nbytes: u64, typesize: usize) -> u64 {
     nbytes.checked_div(typesize as u64).unwrap_or(nbytes).max(1)
 }

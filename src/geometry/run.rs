@@ -54,8 +54,8 @@ iterate!([] Runs => Run);
 #[cfg(not(target_pointer_width = "16"))]
 impl ExactSizeIterator for Runs {}
 
-/// Contiguous items, both in a decompressed chunk and in the selection. The selection is the whole array or a slice, as
-/// an array in C order.
+/// Items that are contiguous both in a decompressed chunk and in the selection. The selection is the whole array or a
+/// slice, as an array in C order.
 ///
 /// ```
 /// use b2nd_serde::{Geometry, Shapes};

@@ -110,8 +110,8 @@ fn columns<const W: usize>(itemsize: usize) -> impl Iterator<Item = usize> {
     (0..itemsize).step_by(W).map(move |column| column.min(itemsize - W))
 }
 
-/// Moves the bits of items, in steps of [`ITEMS`] items. A row of bits has `length` bytes. Each step moves bytes first,
-/// then bits.
+/// Moves the bits of items, in steps of [`ITEMS`] items. A row of bits has `length` bytes. Within a step, bytes and
+/// bits are moved separately.
 #[inline(always)]
 fn transpose_bits<S: Simd, const W: usize, const IS_INVERSE: bool>(
     simd: S,

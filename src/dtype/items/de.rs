@@ -238,7 +238,7 @@ impl<'de> Deserializer<'de> for ItemDeserializer<'_, '_, 'de> {
         let Form::Struct(fields) = &mut self.plan.form else {
             return self.plan.mismatch(&visitor as &dyn Expected);
         };
-        // The values are not in a variable for both cases: they stay in registers only if their address is never taken.
+        // Each case makes its own `Values`, because they stay in registers only if their address is never taken.
         if fields.sort_as_in_struct(names)? {
             // Without names, so the struct does not compare names for each item.
             return Values::of_fields(fields, self.bytes, &[]).visit_seq(visitor);

@@ -63,8 +63,8 @@
 //! - `deserialize_any`, as for a `serde_json::Value`, gives a struct as a map, and an `S` that is not UTF-8 as bytes.
 //!   `flatten`, `untagged` and internally tagged enums use it. They can then read an integer as a float, or an `f64` as
 //!   an `f32`.
-//! - More than 128 levels are an error. So is an item of n bytes with more than 16 n + 4096 values; only empty lists
-//!   and overlapping fields have as many.
+//! - More than 128 levels are an error. So is an item of n bytes with more than 16 n + 4096 values; only empty lists or
+//!   overlapping fields can lead to as many.
 //!
 //! Reading many items compiles the dtype once, and compares the names of the fields of a type once. Items of fixed types
 //! are read and written without an allocation.

@@ -211,7 +211,7 @@ impl<'p, 'd> Parts<'p, 'd> {
     }
 
     /// Makes the field with this name the next value. The fields stay in this order, and the next value of the type has
-    /// its fields in the same order, so it needs no search.
+    /// its fields in the same order, so the next item needs no search.
     #[inline]
     pub(super) fn select(&mut self, name: &str) -> Result<(), ItemError> {
         match &mut self.list {
