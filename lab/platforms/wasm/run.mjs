@@ -1,5 +1,5 @@
-// Runs a WebAssembly program: `node run.mjs PROGRAM`. One for WASI sees `frame/tests/data` as its root folder; another
-// one is also called to read slices by `fetch`.
+// Runs a WebAssembly program: `node run.mjs PROGRAM`. A program for WASI sees `frame/tests/data` as its root
+// folder. Any other program is also called to read slices by `fetch`.
 import { readFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 import { WASI } from "node:wasi";
@@ -8,7 +8,7 @@ import { readSlices } from "./fetched.mjs";
 const module = await WebAssembly.compile(await readFile(process.argv[2]));
 if (WebAssembly.Module.imports(module).length === 0) {
     const instance = await WebAssembly.instantiate(module);
-    // A panic traps, which ends this with an error.
+    // A panic traps, so this script ends with an error.
     const status = instance.exports.main(0, 0);
     await readSlices(module);
     process.exit(status);
