@@ -2,7 +2,7 @@
 
 // The tables below have one row per entry and one per layout. Macros generate names and texts from them. Only
 // `Layout::entry` repeats the order of the entries, because the compiler can remove its match where the position is
-// known; a test compares it with the table.
+// known. A test compares it with the table.
 //
 // The two layouts of Caterva 0.1 (2019) are not in the table. They have three entries, `ndim`, `shape` and
 // `chunkshape`; they lack the version and the block shape. In one of the two, the integers also have another marker and

@@ -2,7 +2,7 @@
 
 /// The shape of an array, of its chunks and of its blocks, in items along each dimension.
 ///
-/// Named fields prevent a mistake: chunk shape and block shape have the same type, so two arguments of a function could
+/// Named fields prevent a mistake. Chunk shape and block shape have the same type, so two arguments of a function could
 /// be swapped silently. [`Geometry::new`](crate::Geometry::new) and `Meta::new` check the numbers.
 ///
 /// ```

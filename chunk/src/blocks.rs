@@ -34,8 +34,8 @@ use crate::header::{ChunkHeader, INT32};
 const MAX_DICTIONARY_LEN: usize = 1 << 15;
 
 impl ChunkHeader {
-    /// The largest stored size of a block that decompresses to `length` bytes: each stream is at most as long as its
-    /// data, with its length before it.
+    /// The largest stored size of a block that decompresses to `length` bytes. Each stream is at most as long as its
+    /// data, and its length is stored before it.
     #[must_use]
     pub fn longest_block(&self, length: usize) -> usize {
         length.saturating_add(INT32 * self.nstreams(length))

@@ -64,7 +64,7 @@ impl Compressor {
     /// Compresses data to a chunk, and replaces the content of `chunk` with it.
     ///
     /// Equal items become a chunk of one value. Data that does not get shorter, or has fewer than 32 bytes, is stored
-    /// without compression, so a chunk is at most 32 bytes longer than its data. Needs memory for four blocks in
+    /// without compression. So a chunk is at most 32 bytes longer than its data. Needs memory for four blocks in
     /// addition to the chunk.
     ///
     /// # Errors

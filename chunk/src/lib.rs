@@ -39,17 +39,17 @@
 //! and 2, with blocks of one size or of several. Other chunks are refused; the error names the plugin (zfp, openzl,
 //! ndlz, ndcell, ndmean and others), or the number of a user's codec or filter.
 //!
-//! Also refused are chunks that take their codec or the item size of bytedelta from the frame, constant NaN with items
-//! of other than 4 or 8 bytes, and measurements of a codec (instrumented chunks). C-Blosc2 can split blocks into
+//! Chunks that take their codec or the item size of bytedelta from the frame are refused too. So are constant NaN with
+//! items of other than 4 or 8 bytes, and measurements of a codec (instrumented chunks). C-Blosc2 can split blocks into
 //! streams of unequal length, and then loses their last bytes; such chunks are refused too.
 //!
 //! # What is compressed
 //!
 //! The same filters, and the codecs BloscLZ, LZ4, zlib and zstd. LZ4 has one level, zstd has levels 1 to 4: a higher
-//! level gives the result of 4. The zstd chunks of float32 and CT images are within 4 % of the size that C-Blosc2
-//! gives; those of label images, which compress 200 times, are up to 1.3 times as large. On big-endian machines the
-//! encoder of zstd makes no valid stream, so the data is stored uncompressed. LZ4HC, plugins and dictionaries are read
-//! but not written.
+//! level gives the result of 4. For float32 and CT images, zstd chunks are within 4 % of the size in C-Blosc2. For
+//! label images, which compress 200 times, they are up to 1.3 times as large. On big-endian machines the encoder of
+//! zstd makes no valid stream, so the data is stored uncompressed. LZ4HC, plugins and dictionaries are read but not
+//! written.
 //!
 //! # Limits of time and memory
 //!

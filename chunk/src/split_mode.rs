@@ -13,8 +13,8 @@ pub enum SplitMode {
     Always,
     /// No block is split.
     Never,
-    /// The codec, level, filters and item size decide, as in C-Blosc2: blosclz, lz4, and zstd up to level 5 split
-    /// blocks after a shuffle, if a block has at least 32 items and an item at most 16 bytes.
+    /// The codec, level, filters and item size decide, as in C-Blosc2. Blocks are split by blosclz, by lz4, and by zstd
+    /// up to level 5. They must follow a shuffle, and have at least 32 items of at most 16 bytes.
     Auto,
     /// As `Auto`. Frames record it for programs that write chunks of Blosc 1.
     ForwardCompatible,

@@ -32,7 +32,7 @@ use names::{ByName, Names};
 /// # Errors
 ///
 /// See [`ErrorKind`](crate::ErrorKind). An error in the bytes of the metalayer takes precedence over an error of the
-/// type, even if it is in a later entry, so a damaged file gives the same error for every type. Bytes after the
+/// type, even if its entry comes later. So a damaged file gives the same error for every type. Bytes after the
 /// metalayer are an error too, reported last.
 ///
 /// ```

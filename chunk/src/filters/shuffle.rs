@@ -1,9 +1,9 @@
 //! Shuffle and bitshuffle: the transposition of a matrix of bytes, or of bits.
 //!
-//! A *tile* is `W` rows of 16 bytes, each in a vector. Read as one array, a tile of `W` rows becomes 16 items of `W` bytes
-//! by rotating the bits of each byte's address: byte `i` of row `j` goes from `16 j + i` to `W i + j`. A perfect
-//! shuffle interleaves the two halves of the array; it rotates the bits by one. So log2 `W` perfect shuffles turn rows
-//! into items. 4 more would complete the turn, so 4 turn items into rows.
+//! A *tile* is `W` rows of 16 bytes, each in a vector. Read as one array, a tile of `W` rows becomes 16 items of `W`
+//! bytes: byte `i` of row `j` goes from `16 j + i` to `W i + j`. This rotates the bits of each byte's address. A
+//! perfect shuffle interleaves the two halves of the array; it rotates the bits by one. So log2 `W` perfect shuffles
+//! turn rows into items. 4 more would complete the turn, so 4 turn items into rows.
 //!
 //! `W` is the largest power of two, up to 16, that is not above the item size. Other item sizes take several tiles side
 //! by side, and the last tile overlaps the one before it.
