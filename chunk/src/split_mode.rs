@@ -14,7 +14,7 @@ pub enum SplitMode {
     /// No block is split.
     Never,
     /// The codec, level, filters and item size decide, as in C-Blosc2. Blocks are split by blosclz, by lz4, and by zstd
-    /// up to level 5. They must follow a shuffle, and have at least 32 items of at most 16 bytes.
+    /// up to level 5. This needs a shuffle, and blocks of at least 32 items of at most 16 bytes each.
     Auto,
     /// As `Auto`. Frames record it for programs that write chunks of Blosc 1.
     ForwardCompatible,
