@@ -1,8 +1,8 @@
 """The benchmarks: `sections.py metalayer|ls|slices|rows|chunks|decompress|compress|write [--quick]` measures this project against its peers and bare
 system calls.
 
-Prints its section of lab/results/benchmarks.md. The contenders take turns in each round, and the 10th percentile of the times of each
-one counts: neither other programs nor a single lucky measurement affects it.
+Prints its section of lab/results/benchmarks.md. The contenders take turns in each round. The result is the 10th percentile of the times of each
+contender: neither other programs nor a single lucky measurement affects it.
 """
 
 import collections
@@ -32,7 +32,7 @@ MEBIBYTE = 1 << 20
 
 
 def seconds(*command):
-    """The time of a whole process, whose output is thrown away."""
+    """The time of a whole process. Its output is discarded."""
     start = time.perf_counter()
     subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=True)
     return time.perf_counter() - start
@@ -50,7 +50,7 @@ def timed(work):
 
 
 def take_turns(contenders, rounds):
-    """The time of each, by its name. A contender is a list of names and a function, which returns turns: seconds for each name."""
+    """The time of each contender, by name. A contender is a list of names, and a function that returns turns: seconds for each name."""
     times = collections.defaultdict(list)
     for _ in range(rounds):
         for names, run in contenders:
@@ -61,7 +61,7 @@ def take_turns(contenders, rounds):
 
 
 def peak(*command):
-    """The most memory of a process in MiB, as text."""
+    """The peak memory of a process in MiB, as text."""
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     most = None
     while process.poll() is None:
@@ -163,7 +163,7 @@ def metalayer(_):
 
 
 def median_round(rounds):
-    """The times of the round with the median ratio, or the reason why there are none."""
+    """The times of the round with the median ratio, or the reason why there are no times."""
     if len(rounds[0]) == 1:
         return rounds[0][0]
     times = [(float(ours), float(theirs)) for ours, theirs in rounds]
@@ -196,7 +196,7 @@ The same shapes in other formats, one array per file, in a running process; Zarr
 
 
 def make_files(folder, count, folders):
-    """Makes files, and hard links to them in further folders for the measurement of memory."""
+    """Makes files, and for the memory measurement hard links to them in further folders."""
     for index in range(count):
         place = folder / "0" / f"{index // IN_A_FOLDER:03}"
         place.mkdir(parents=True, exist_ok=True)
@@ -309,7 +309,7 @@ Rust's allocator does not; with "small pages", NumPy does not either (`NUMPY_MAD
 
 
 class Slices:
-    """The program that reads slices in Rust, and says how long it took."""
+    """The program that reads slices in Rust, and prints the time."""
 
     def __init__(self):
         self.process = subprocess.Popen([SLICES], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
@@ -321,11 +321,11 @@ class Slices:
 
 
 def by_python_blosc2(path, threads, ranges, buffer):
-    """The seconds into new memory, of large pages and of small ones, and into the buffer, and the sum of the bytes."""
+    """The seconds to read into new memory with large pages, with small pages, and into the buffer; and the sum of the bytes."""
     options = {"mode": "r", "dparams": {"nthreads": threads}}
     fresh = []
     for has_large_pages in (True, False):
-        # What NUMPY_MADVISE_HUGEPAGE sets at the start of a process.
+        # NUMPY_MADVISE_HUGEPAGE sets this at the start of a process.
         np._core.multiarray._set_madvise_hugepage(has_large_pages)
         start = time.perf_counter()
         blosc2.open(path, **options)[tuple(slice(*pair) for pair in ranges)]
@@ -449,7 +449,7 @@ CHUNKS = """\
 
 `lab/run benchmarks chunks`: frames of LZ4 chunks, in the page cache. python-blosc2 is a loop over `iterchunks_info`, which only reads
 the header of each chunk; `b2nd` is the whole process. `chunks` also checks the header and prints a line, `check --chunks` also reads
-the block offsets, and `check --data` decompresses every chunk. The figures are chunks a second, in brackets divided by those of
+the block offsets, and `check --data` decompresses every chunk. The figures are chunks a second; in brackets is the ratio to
 python-blosc2.
 
 """
@@ -641,7 +641,7 @@ def insert(schunk, ready):
 
 
 def by_python(ready, length, to):
-    """The seconds into a file, and into a frame in memory that is then written."""
+    """The seconds to write into a file, and into a frame in memory that is then written."""
     options = {"contiguous": True, "chunksize": length, "cparams": {"typesize": 1, "nthreads": 1}, "dparams": {"nthreads": 1}}
     works = (
         lambda: insert(blosc2.SChunk(urlpath=str(to), mode="w", **options), ready),

@@ -1,7 +1,7 @@
 """Damages every byte of the headers of chunks, and compares the answers of python-blosc2 and `b2nd check`.
 
-Of ten chunks of different kinds, each of the 32 header bytes gets 15 or 16 other values. For each, python-blosc2 reads the chunk as a
-whole, and each of its items, with the file opened anew every time.
+The study takes ten chunks of different kinds. Each of the 32 header bytes gets 15 or 16 other values. For each value, python-blosc2 reads the
+chunk as a whole, and each of its items, with the file opened anew every time.
 """
 
 import collections
@@ -94,7 +94,7 @@ def of_any_blocks(path):
 
 C, F, S = blosc2.Codec, blosc2.Filter, blosc2.SplitMode
 NO_SPLIT = {"splitmode": S.NEVER_SPLIT}
-# A stream shorter than its data needs blocks of more than a few bytes.
+# Only blocks of more than a few bytes have a stream that is shorter than its data.
 WIDE = {"dtype": "<c16", "values": np.arange(3 * ITEMS) // 8}
 KINDS = {
     "blosclz, shuffle": lambda path: array(path, **WIDE, codec=C.BLOSCLZ, filters=[F.SHUFFLE], **NO_SPLIT),
@@ -124,7 +124,7 @@ class ChunkFrame(Frame):
         self.file, self.start = Path(chunk["file"]), chunk["offset"]
         opened = blosc2.open(str(self.path), mode="r")
         items = range(ITEMS) if isinstance(opened, blosc2.NDArray) else [] if isinstance(opened, blosc2.SChunk) else [0, 1]
-        # C-Blosc2 3.3.5 reads no single item of a chunk with a dictionary in a file.
+        # C-Blosc2 3.3.5 cannot read a single item of a chunk with a dictionary in a file.
         self.expected = {item: right for item in [None, *items] if (right := data(self.path, item))}
         assert None in self.expected, name
 
@@ -153,7 +153,7 @@ NOT_OF_AN_ARRAY = "only an array needs the same value in all chunks; other frame
 WHY = {
     "version": "3 is valid: a chunk of an alpha version, with one filter fewer",
     "flags": "these bytes decompress in another way as well",
-    "dictionary, special value": "bit 3 means a chunk in memory of which only the header was read",
+    "dictionary, special value": "bit 3 marks a chunk in memory without its data",
     **dict.fromkeys(["typesize", "blocksize", "nbytes", "filters", "parameters of the filters"], NOT_OF_AN_ARRAY),
 }
 
@@ -196,7 +196,7 @@ def main():
     for why, of in grouped(missed, lambda case: WHY.get(field_of(case), "no reason is known")).items():
         text += f"- {', '.join(dict.fromkeys(map(field_of, of)))}: {why}.\n"
     unexplained = [case for case in missed if field_of(case) not in WHY]
-    fault = f"{len(unexplained)} damages are not seen, of which nothing says why" if unexplained else None
+    fault = f"{len(unexplained)} damages are not seen, and no reason is known" if unexplained else None
     figure = f"{len(cases)} damages, {len(missed)} not seen by `check --data`, {len(unexplained)} of these unexplained"
     report("damage", text, figure, fault, f". The chunks: {'; '.join(names)}")
 

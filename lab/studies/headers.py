@@ -1,6 +1,6 @@
 """Damages every byte of the headers of frames, and compares the answers of python-blosc2 and `b2nd check`.
 
-Each byte gets all 255 other values; with --quick, some hundred of these changes are made. python-blosc2 opens each damaged frame,
+Each byte gets all 255 other values; --quick makes only some hundred of these changes. python-blosc2 opens each damaged frame,
 and reads all data and metadata if it can.
 """
 
@@ -74,7 +74,7 @@ KINDS = {
 
 
 class HeaderFrame(Frame):
-    """A frame with what each byte of its header belongs to, and what python-blosc2 shows of it."""
+    """A frame, with the field of each byte of its header, and the values that python-blosc2 shows."""
 
     def __init__(self, folder, name):
         super().__init__(folder, name, KINDS[name])
@@ -89,7 +89,7 @@ class HeaderFrame(Frame):
 
 
 def fields(path, header_len):
-    """What each byte of the header belongs to."""
+    """The field of each byte of the header."""
     [dump] = b2nd("dump", "--json", path)
     owners, part, names = [], "header", []
     for row in dump["values"]:
@@ -115,7 +115,7 @@ def fields(path, header_len):
 
 
 def differences(path):
-    """What python-blosc2 shows of an array, part by part; no later part is asked for where an earlier one differs."""
+    """The values that python-blosc2 shows of an array, part by part. After a part that differs, no further part is read."""
     array = blosc2.open(str(path), mode="r")
     is_array = isinstance(array, blosc2.NDArray)
     yield NO_ARRAY, is_array
@@ -142,7 +142,7 @@ def metadata(schunk):
 
 
 def verdict(frame, path):
-    """The worst difference, which comes first; with the shapes if they differ."""
+    """The first difference, which is the worst, with the shapes if they differ."""
     try:
         for part, seen in differences(path):
             if seen != frame.expected.get(part):
@@ -168,7 +168,7 @@ def why(frame, result, grid):
 
 
 def structure(grid):
-    """What the structure of a file depends on: the chunks along each dimension, their padded size, and the blocks."""
+    """The numbers that determine the structure of a file: the chunks along each dimension, their padded size, and the blocks."""
     shape, chunks, blocks = grid
     if len(shape) != len(chunks) or 0 in (*chunks, *blocks):
         return grid
@@ -267,7 +267,7 @@ def main():
         jobs = [(place, [value for *_, value in of]) for place, of in grouped(changes, lambda change: change[:2]).items()]
         cases = damage(jobs, verdict, [""], folder)
     for case in cases:
-        # A process that ended has no grid.
+        # After a crash or a hang there is no grid.
         seen, frame = case["python"], frames[case["frame"]]
         case["python"], grid = seen if isinstance(seen, list) else (seen, None)
         case |= {"field": frame.fields[case["at"]], "why": why(frame, case["python"], grid)}

@@ -1,10 +1,10 @@
 """Kills python-blosc2 while it writes, and compares the answers of python-blosc2 and `b2nd check` about the remaining files. The changes of
-`b2nd` are killed in the same way, and must leave the old array or the new one; so must those of which a system call fails.
+`b2nd` are killed in the same way, and must leave the old array or the new one. The same holds for changes in which a system call fails.
 
-Each writer is a process that is stopped at each system call, by ptrace. It is killed before one that changes a file: before each
-of them in turn, or before some of many. All that is left of a killed process is what its calls did before, so this is every
-state that a killed writer can leave, except that of a call half done. Where there is no ptrace for this, and in addition, it
-is killed at random moments, by the seed B2ND_SEED.
+Each writer is a process that ptrace stops at each system call. It is killed before a call that changes a file: before each
+such call in turn, or before some if there are many. A killed process leaves only the effects of its earlier calls, so this covers
+every state that a killed writer can leave, except the state after half a call. In addition, and also without ptrace, it
+is killed at random moments; B2ND_SEED is the seed.
 """
 
 import ctypes
@@ -46,7 +46,7 @@ BAD = [ZEROS, OTHER, ERROR]
 
 
 def values(shape):
-    """No item is 0, so that the items that a resize adds can be recognized."""
+    """Items for an array. None is 0, so the items that a resize adds can be recognized."""
     return np.arange(1, np.prod(shape) + 1, dtype="<i4").reshape(shape)
 
 
@@ -61,7 +61,7 @@ class State(NamedTuple):
 
 
 class Writer(NamedTuple):
-    """A change of an array, which is called with the path and whether the frame is contiguous; the array before and after it."""
+    """A change of an array, with the array before and after it. The change gets the path, and whether the frame is contiguous."""
 
     before: State | None
     after: State
@@ -176,8 +176,8 @@ def start(writer, path, contiguous, is_traced):
 
 
 def kill_before(writer, path, contiguous, last, failure=None):
-    """Kills the writer before change number `last`, or lets this change fail. Returns the number of changes made, which is smaller if the
-    writer finished."""
+    """Kills the writer before change number `last`, or lets this change fail. Returns the number of changes made; it is smaller than `last`
+    if the writer finished."""
     child = start(writer, path, contiguous, True)
     ptrace(PTRACE_SETOPTIONS, child, 0, PTRACE_O_TRACESYSGOOD)
     done, is_entry, fails = 0, True, False
@@ -203,7 +203,7 @@ def kill_before(writer, path, contiguous, last, failure=None):
                 ptrace(PTRACE_POKEUSER, child, RAX, 2**64 - failure)
                 fails = False
             is_entry = not is_entry
-        # A SIGTRAP is that of the exec of a command.
+        # The exec of a command causes a SIGTRAP.
         elif os.WSTOPSIG(status) not in (signal.SIGSTOP, signal.SIGTRAP):
             passed_on = os.WSTOPSIG(status)
         ptrace(PTRACE_SYSCALL, child, 0, passed_on)
@@ -218,7 +218,7 @@ def kill_after(writer, path, contiguous, delay):
 
 
 def failing(folder, name, contiguous):
-    """Lets each change of a command fail, and yields what is wrong then."""
+    """Lets each change of a command fail, and yields the faults that result."""
     writer, folder = COMMANDS[name], Path(folder)
     folder.mkdir()
     path = folder / "array.b2nd"
@@ -238,7 +238,7 @@ def failing(folder, name, contiguous):
 
 
 def state(path):
-    """The state of an array; None of an empty super-chunk, which it is at first."""
+    """The state of an array; None if it is still an empty super-chunk, as at the start."""
     array = blosc2.open(str(path), mode="r")
     return State(array[...], dict(array.schunk.vlmeta.getall())) if isinstance(array, blosc2.NDArray) else None
 
@@ -272,7 +272,7 @@ def verdict(path, before, after):
 
 
 def kills(folder, name, contiguous):
-    """The paths of all that a killed writer left."""
+    """The paths of all files that a killed writer left."""
     writer, folder = WRITERS[name], Path(folder)
     folder.mkdir()
 
@@ -336,7 +336,7 @@ def row(name, cases):
 
 
 def is_misnamed(case):
-    """Whether `check` does not say of a killed resize what it is, or has another error where python-blosc2 reads all."""
+    """Whether `check` does not call a killed resize so, or reports another error although python-blosc2 reads everything."""
     if not case["name"].startswith("resize"):
         return False
     errors = {code for severity, code in case[""] if severity == "error"}
@@ -347,7 +347,7 @@ def is_misnamed(case):
 
 
 def unseen(all_cases):
-    """The bad results in which no check finds an error, grouped with their warnings."""
+    """The bad results without an error of any check, grouped with their warnings."""
     codes = lambda case: ", ".join(sorted({code for _, code in case["--data"]})) or "nothing"
     cases = [case for case in all_cases if case["verdict"] in BAD and not any(has_error(case, depth) for depth in DEPTHS)]
     groups = grouped(cases, lambda case: (case["name"], case["verdict"], codes(case)))
@@ -355,7 +355,7 @@ def unseen(all_cases):
 
 
 def cases_of(folder, name, contiguous):
-    """What is left by each kill, and what both say of it."""
+    """The files that each kill leaves, and the verdicts of python-blosc2 and `b2nd check`."""
     writer = WRITERS[name]
     paths = kills(folder, name, contiguous)
     verdicts = answers(lambda path: verdict(path, writer.before, writer.after), paths)

@@ -1,8 +1,8 @@
-"""Damages arrays in every part, salvages them with `b2nd salvage`, and asks python-blosc2 what was saved.
+"""Damages arrays in every part, salvages them with `b2nd salvage`, and reads the result with python-blosc2.
 
 The damaged files are those of the other studies: headers byte by byte, headers of chunks, killed writers; files that were cut, or
 changed anywhere, of arrays with random histories; such arrays as members of zip files, or one after the other in a file; and files
-that lost their chunk index and some chunks. With --quick, some of each, by a fixed seed.
+that lost their chunk index and some chunks. --quick takes some of each, by a fixed seed.
 """
 
 import collections
@@ -41,7 +41,7 @@ WHOLE, PARTLY, REFUSED, UNVERIFIED, UNSEEN, WRONG, ERROR = RESULTS = [
 SHOWN = RESULTS[:5]
 GOAL_HEADERS = 0.95
 
-# Entries of the array's metalayer that nothing else repeats: a shape in the same grid, a dtype of the same size.
+# Changes of the array's metalayer that nothing else in the file contradicts: a shape in the same grid, a dtype of the same size.
 BY_ITSELF = ["b2nd: shape", "b2nd: chunkshape", "b2nd: dtype", "b2nd: length of the dtype"]
 
 
@@ -49,7 +49,7 @@ BY_ITSELF = ["b2nd: shape", "b2nd: chunkshape", "b2nd: dtype", "b2nd: length of 
 
 
 def salvage(addresses, into, *options):
-    """What `b2nd salvage --json` says of what is at each address."""
+    """The records of `b2nd salvage --json` for each address."""
     lines = "".join(f"{address}\n" for address in addresses)
     command = [B2ND, "salvage", "--json", "--into", into, "--files-from", "-", *options]
     run = subprocess.run(command, input=lines, capture_output=True, text=True)
@@ -59,7 +59,7 @@ def salvage(addresses, into, *options):
 
 
 def outside(record, shape, *keys):
-    """Which items are not in the chunks that a salvage lists."""
+    """The items outside of the chunks that a salvage lists, as a mask."""
     mask = np.ones(shape, bool)
     for key in keys:
         for chunk in record[key]:
@@ -69,7 +69,7 @@ def outside(record, shape, *keys):
 
 
 def touched(grid, shape, numbers):
-    """Which items are in these chunks."""
+    """The items in these chunks, as a mask."""
     mask = np.zeros(shape, bool)
     counts = [-(-items // size) for items, size in zip(shape, grid)]
     for number in numbers:
@@ -137,7 +137,7 @@ def verdict_or_error(case):
 
 
 def copy(content, file, path):
-    """A writer of a damaged copy; in a sparse frame, of one of its files."""
+    """A function that writes a damaged copy; in a sparse frame, one of its files is damaged."""
 
     def write(to):
         if path.is_dir():
@@ -157,7 +157,7 @@ def data_of(path):
 
 
 def byte_cases(frame, name, places, values, damaged):
-    """A file for each place, which is an offset and its field, and each value."""
+    """A file for each place and each value. A place is an offset and its field."""
     right, content = [data_of(frame.path)], frame.file.read_bytes()
     for at, field in places:
         old = content[frame.start + at]
@@ -282,7 +282,7 @@ def several_cases(folder, number):
 
 
 def hole_cases(folder, number):
-    """Files without a chunk index, in which some chunks have lost their headers, or all of their bytes. Each chunk was stored."""
+    """Files without a chunk index, in which some chunks have lost their headers, or all of their bytes. All chunks were stored uncompressed."""
     path = Path(folder, "hole.b2nd")
     items = np.random.default_rng(number).integers(0, 9, (24, 30)).astype("<i4")
     cparams = {"nthreads": 1, "clevel": random.choice([0, 1, 5])}
@@ -366,7 +366,7 @@ def rows(title, cases, group):
 
 
 def all_cases(folder):
-    """The parts of the study: a name, a title, the cases, and how they are grouped."""
+    """The parts of the study, each with a name, a title, its cases and their grouping."""
     few = lambda old: [old ^ 1] if IS_QUICK else [0, 0xFF, old ^ 1, old ^ 0x80, 0x7F, 0x90]
     field = lambda case: case["field"]
     cases = [case for name in headers.KINDS for case in header_cases(folder, name, few)]
