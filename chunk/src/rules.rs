@@ -15,8 +15,9 @@ impl ChunkHeader {
     /// ```
     /// use b2nd_chunk::{ChunkHeader, header::stored_header};
     ///
-    /// // Ten bytes of data, but only nine are stored. let bytes = stored_header(false, 1, 10, 10, 9).expect("sizes
-    /// that fit"); let error = ChunkHeader::parse(&bytes).expect("a header").check().unwrap_err();
+    /// // Ten bytes of data, but only nine are stored.
+    /// let bytes = stored_header(false, 1, 10, 10, 9).expect("sizes that fit");
+    /// let error = ChunkHeader::parse(&bytes).expect("a header").check().unwrap_err();
     /// assert_eq!(error.to_string(), "the chunk is not compressed, but has 9 bytes for 10 of data");
     /// ```
     pub fn check(&self) -> Result<(), Error> {
