@@ -82,7 +82,7 @@ impl OwnedShapes {
     }
 
     #[inline]
-    fn of(ndim: u8, shapes: Shapes<'_>) -> Self {
+    fn from_shapes(ndim: u8, shapes: Shapes<'_>) -> Self {
         let Shapes { shape, chunkshape, blockshape } = shapes;
         Self::new(ndim, shape.iter().copied(), chunkshape.iter().copied(), blockshape.iter().copied())
     }
@@ -186,13 +186,13 @@ impl Meta {
         check_fixint(Entry::Version, version)?;
         check_fixint(Entry::DtypeFormat, dtype_format)?;
         check_dtype(dtype)?;
-        let shapes = OwnedShapes::of(ndim, shapes);
+        let shapes = OwnedShapes::from_shapes(ndim, shapes);
         Ok(Self { shapes, dtype: dtype.into(), layout, version, dtype_format })
     }
 
     /// The entries of a checked metalayer.
     #[inline(always)]
-    fn of(metalayer: Metalayer<'_>) -> Self {
+    fn from_metalayer(metalayer: Metalayer<'_>) -> Self {
         let Metalayer { layout, version, ndim, shape, chunkshape, blockshape, dtype_format, dtype, .. } =
             metalayer;
         let shapes = OwnedShapes::new(ndim, shape, chunkshape, blockshape);
@@ -310,7 +310,7 @@ impl Meta {
     /// ```
     pub fn with_shape(mut self, shape: &[i64]) -> Result<Self, Error> {
         check_vector(Entry::Shape, shape.len(), self.shapes.ndim)?;
-        self.shapes = OwnedShapes::of(self.shapes.ndim, Shapes { shape, ..self.shapes() });
+        self.shapes = OwnedShapes::from_shapes(self.shapes.ndim, Shapes { shape, ..self.shapes() });
         Ok(self)
     }
 
@@ -343,7 +343,7 @@ fn check_dtype(dtype: &str) -> Result<(), Error> {
     if wire::is_dtype(dtype) {
         return Ok(());
     }
-    Err(TextFault::of(dtype.as_bytes()).error().in_entry(Entry::Dtype))
+    Err(TextFault::find(dtype.as_bytes()).error().in_entry(Entry::Dtype))
 }
 
 fn check_vector(entry: Entry, length: usize, ndim: u8) -> Result<(), Error> {
@@ -414,7 +414,7 @@ impl<'de> Visitor<'de> for MetaVisitor {
     #[inline]
     fn visit_bytes<E: de::Error>(self, bytes: &[u8]) -> Result<Meta, E> {
         match Metalayer::ordinary(bytes) {
-            Some(metalayer) if metalayer.rest.is_empty() => Ok(Meta::of(metalayer)),
+            Some(metalayer) if metalayer.rest.is_empty() => Ok(Meta::from_metalayer(metalayer)),
             _ => read_general(bytes).map_err(E::custom),
         }
     }
@@ -461,7 +461,7 @@ fn read_general(bytes: &[u8]) -> Result<Meta, Error> {
     let metalayer = Metalayer::read(input.clone())?;
     input.skip_to(metalayer.rest);
     input.end()?;
-    Ok(Meta::of(metalayer))
+    Ok(Meta::from_metalayer(metalayer))
 }
 
 /// The next field of a sequence.

@@ -765,7 +765,7 @@ impl serde::Serializer for TextSerializer<'_> {
     #[inline]
     fn serialize_str(self, text: &str) -> Result<usize, Error> {
         if !wire::is_dtype(text) {
-            return Err(TextFault::of(text.as_bytes()).error());
+            return Err(TextFault::find(text.as_bytes()).error());
         }
         Ok(self.put(text))
     }
@@ -783,7 +783,7 @@ impl serde::Serializer for TextSerializer<'_> {
 
     #[inline]
     fn serialize_bytes(self, bytes: &[u8]) -> Result<usize, Error> {
-        let text = wire::dtype(bytes).ok_or_else(|| TextFault::of(bytes).error())?;
+        let text = wire::dtype(bytes).ok_or_else(|| TextFault::find(bytes).error())?;
         Ok(self.put(text))
     }
 

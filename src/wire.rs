@@ -436,7 +436,7 @@ impl<'de> Input<'de> {
             return Err(error.in_entry(Entry::Dtype).at(start));
         };
         let Some(text) = dtype(bytes) else {
-            let fault = TextFault::of(bytes);
+            let fault = TextFault::find(bytes);
             return Err(fault.error().in_entry(Entry::Dtype).at(start + fault.at()));
         };
         self.position = start + length;

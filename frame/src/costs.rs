@@ -26,7 +26,7 @@
 //! | [`Vlmetalayer::value`](crate::Vlmetalayer::value) | its chunk | if it is compressed: 1024 per byte, plus 1 MiB; at most 256 MiB in all |
 //! | `decode` of a metalayer | the metalayer | the size of the value |
 //! | a [`check`](crate::check()) | header, trailer, chunk index, names and headers of chunk files; up to 20 times if opened by a path | 8, plus 4 per byte of offsets in the chunk index, of which at most 64 MiB are kept |
-//! | [`Frame::chunks`](crate::Frame::chunks), [`Frame::count_chunks`](crate::Frame::count_chunks) | the chunk index, piece by piece | a piece of at most 16 MiB |
+//! | [`Frame::chunks`](crate::Frame::chunks), [`Frame::count_chunks`](crate::Frame::count_chunks) | the chunk index, page by page | a page of at most 16 MiB |
 //! | [`Chunks::compressed`](crate::Chunks::compressed) | one chunk | 2 |
 //! | `Chunks::decompressed` | one chunk | 1, and its decompressed size, at most 2 GiB |
 //! | `Frame::slice` | the blocks of the slice and the tables of blocks, or whole chunks with a dictionary or the delta filter; chunks are refused if they together have more bytes than the frame, or share a file | the size of the slice, plus 20 per byte of a table of blocks and 32 for each chunk file, plus one decompressed block for each thread (a whole chunk if it has a dictionary or the delta filter). Such a block has at most 1024 per byte, 64 MiB or the size of the slice, whichever is largest |

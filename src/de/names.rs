@@ -49,7 +49,7 @@ impl Names {
         Ok(None)
     }
 
-    fn of(&self, entry: Entry) -> &'static str {
+    fn name(&self, entry: Entry) -> &'static str {
         let name = match self {
             Self::Seven(fields) => fields.get(entry as usize).copied(),
             Self::Known(fields) => known(fields, entry),
@@ -96,7 +96,7 @@ impl<'de> MapAccess<'de> for ByName<'_, '_, 'de> {
 
     fn next_key_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<Option<S::Value>, Error> {
         let Some(entry) = self.entries.next_entry() else { return Ok(None) };
-        let name: StrDeserializer<'_, Error> = self.names.of(entry).into_deserializer();
+        let name: StrDeserializer<'_, Error> = self.names.name(entry).into_deserializer();
         seed.deserialize(name).map(Some)
     }
 

@@ -99,7 +99,7 @@ pub(crate) enum TextFault {
 impl TextFault {
     /// The first fault of bytes that are not a dtype.
     #[cold]
-    pub(crate) fn of(bytes: &[u8]) -> Self {
+    pub(crate) fn find(bytes: &[u8]) -> Self {
         if bytes.len() > MAX_DTYPE_LEN {
             return Self::TooLong { length: bytes.len() };
         }

@@ -103,11 +103,11 @@ impl Cat {
         if frame.kind() == ObjectKind::EmbedStore {
             return Err(Trouble::Failure(refuse_store(&target)));
         }
-        let mut items = Items::of(frame)?;
-        let mut item = Item::of(&items)?;
+        let mut items = Items::new(frame)?;
+        let mut item = Item::from_items(&items)?;
         let selection = self.slice.clone().unwrap_or_default();
         let selected =
-            selection.of(&items.geometry.shape()).map_err(|why| Problem::new("invalid-input", why))?;
+            selection.apply(&items.geometry.shape()).map_err(|why| Problem::new("invalid-input", why))?;
         items.check(&selected)?;
         let shape: Result<Vec<usize>, _> = selected.shape().map(usize::try_from).collect();
         let mut shape =

@@ -239,7 +239,7 @@ impl CheckBatch<'_> {
         let mend = mend::command(view.location, &findings, self.depth);
         if self.options.json {
             let view = View { findings: &findings, ..view };
-            return add_line(&mut self.text, &Record { mend, ..Record::of(view) });
+            return add_line(&mut self.text, &Record { mend, ..Record::new(view) });
         }
         self.show_all(view.location, &findings);
         self.show_mend(view.location, mend);

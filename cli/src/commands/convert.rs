@@ -173,7 +173,7 @@ struct Converted<'c> {
 impl Display for Converted<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { from, to, nbytes, frame_len } = self;
-        write!(f, "{from} -> {}: {}", Location::of(Path::new(to)), short_size(*nbytes))?;
+        write!(f, "{from} -> {}: {}", Location::new(Path::new(to)), short_size(*nbytes))?;
         match frame_len {
             Some(frame_len) => writeln!(f, " in {}", short_size(*frame_len)),
             None => writeln!(f),
@@ -256,7 +256,7 @@ impl Conversions<'_> {
     fn open(&self, from: &Address) -> Result<(Source, Selected), Problem> {
         let source = Source::open(from)?;
         let selection = self.options.slice.clone().unwrap_or_default();
-        let selected = selection.of(&source.shape()).map_err(|why| Problem::new("invalid-input", why))?;
+        let selected = selection.apply(&source.shape()).map_err(|why| Problem::new("invalid-input", why))?;
         if selected.has_steps() {
             let message = "a slice with steps is not converted; `b2nd cat --npy --slice` writes it";
             return Err(Problem::new("unsupported", message));
@@ -274,7 +274,7 @@ impl Conversions<'_> {
         let shape: Result<Vec<usize>, _> = selected.shape().map(usize::try_from).collect();
         let mut shape =
             shape.map_err(|_| Problem::new("too-large", "the shape is too large for this machine"))?;
-        let item = Item::of(items)?.for_npy(&mut shape);
+        let item = Item::from_items(items)?.for_npy(&mut shape);
         Ok((npy_header(&item.dtype, &shape), item.note))
     }
 
@@ -429,10 +429,10 @@ impl Source {
                 return Err(Problem::new("malformed", "not a NumPy file: it does not begin with \\x93NUMPY"));
             }
             if from.inside != Inside::Whole {
-                return Items::of(from.open_place(place)?).map(Box::new).map(Self::Frame);
+                return Items::new(from.open_place(place)?).map(Box::new).map(Self::Frame);
             }
         }
-        Items::of(from.open()?).map(Box::new).map(Self::Frame)
+        Items::new(from.open()?).map(Box::new).map(Self::Frame)
     }
 
     fn shape(&self) -> Vec<u64> {
@@ -455,7 +455,7 @@ impl Source {
             Self::Npy(npy) => return Ok(npy.dtype.type_string().to_string()),
             Self::Frame(items) => items,
         };
-        let item = Item::of(items)?;
+        let item = Item::from_items(items)?;
         match item.note {
             None => Ok(item.dtype.type_string().to_string()),
             Some(_) => Err(Problem {

@@ -73,7 +73,7 @@ impl Decode {
 
 /// The address of a file, or of standard input.
 fn file_or_stdin(file: Option<PathBuf>) -> Address {
-    file.filter(|file| file != Path::new("-")).map_or_else(Address::stdin, Address::of)
+    file.filter(|file| file != Path::new("-")).map_or_else(Address::stdin, Address::new)
 }
 
 /// Prints an object for each line as soon as it is read, so that another program can send lines one at a time and wait

@@ -182,8 +182,8 @@ impl Diff {
         differences.extend(differences_of_layers(&a, &b, room));
         if self.data {
             let [a_location, b_location] = locations;
-            let a = Items::of(a.frame).map_err(|problem| a_location.failure(problem))?;
-            let b = Items::of(b.frame).map_err(|problem| b_location.failure(problem))?;
+            let a = Items::new(a.frame).map_err(|problem| a_location.failure(problem))?;
+            let b = Items::new(b.frame).map_err(|problem| b_location.failure(problem))?;
             let compared = compare_items([a, b], self.tolerance.unwrap_or_default());
             let (difference, why) = compared.map_err(|unread| match unread {
                 Unread::A(problem) => a_location.failure(problem),
@@ -225,7 +225,7 @@ fn compare_items(
     if shape != b.geometry.shape() {
         return Ok((None, Some("the items were not compared: the shapes differ")));
     }
-    let dtype = |items: &Items| Item::of(items).map(|item| item.dtype).map_err(Problem::from);
+    let dtype = |items: &Items| Item::from_items(items).map(|item| item.dtype).map_err(Problem::from);
     let (a_dtype, b_dtype) = (dtype(&a)?, dtype(&b).map_err(Unread::B)?);
     let Some(comparison) = Comparison::new([&a_dtype, &b_dtype], tolerance) else {
         return Ok((

@@ -99,7 +99,7 @@ impl PagePrinter {
                             return;
                         }
                     };
-                    let record = Record { stats: stats.as_ref(), ..Record::of(view) };
+                    let record = Record { stats: stats.as_ref(), ..Record::new(view) };
                     let page = Page { view, stats: stats.as_ref(), with_path, whole };
                     self.show(&record, &page)
                 }

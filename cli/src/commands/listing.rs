@@ -158,7 +158,7 @@ impl<'o> ListingBatch<'o> {
             None
         };
         let key = self.options.order().map(|order| order.key_of_frame(view));
-        let record = Record { stats: stats.as_ref(), ..Record::of(view) };
+        let record = Record { stats: stats.as_ref(), ..Record::new(view) };
         self.add(key, view.location, &record, |format| Row::of_frame(view, stats.as_ref(), format));
     }
 

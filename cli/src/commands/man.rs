@@ -33,7 +33,7 @@ impl Man {
             return Ok(match fs::create_dir_all(dir).and_then(|()| generate_to(b2nd, dir)) {
                 Ok(()) => ExitCode::SUCCESS,
                 Err(error) => {
-                    complain(&Location::of(dir).failure(error));
+                    complain(&Location::new(dir).failure(error));
                     ExitCode::FAILURE
                 }
             });

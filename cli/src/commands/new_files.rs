@@ -117,7 +117,8 @@ impl NewFiles {
         let mut all = Counts::default();
         // Checked once, not for each file.
         if into.exists() && !into.is_dir() {
-            let (text, counts) = self.failed(&Location::of(into).failure(Problem::new("io", "not a folder")));
+            let (text, counts) =
+                self.failed(&Location::new(into).failure(Problem::new("io", "not a folder")));
             return io::stdout().write_all(&text).map(|()| counts);
         }
         let work = |targets: Vec<Found>, _: &mut PassPart<'_, _>| {
@@ -155,7 +156,7 @@ impl NewFiles {
             && let Some(folder) = to.parent()
             && let Err(error) = self.create_folder(folder)
         {
-            return self.failed(&Location::of(folder).failure(error));
+            return self.failed(&Location::new(folder).failure(error));
         }
         match self.check(&to, true).and_then(|()| maker.make(&from, &to)) {
             Err(failure) if is_passed_over(&target, &failure.error) => Batch::default(),
@@ -166,7 +167,7 @@ impl NewFiles {
     /// Checks the path of a new file for a preview. Without a preview, writing the file makes the same check.
     fn check(&self, to: &Path, creates_folders: bool) -> Result<(), Failure> {
         match unusable(to, creates_folders) {
-            Some(problem) if self.dry_run => Err(Location::of(to).failure(problem)),
+            Some(problem) if self.dry_run => Err(Location::new(to).failure(problem)),
             _ => Ok(()),
         }
     }

@@ -71,7 +71,7 @@ pub(crate) fn given(arguments: Vec<PathBuf>) -> impl Iterator<Item = Address> + 
     // clap does not tell which arguments follow `--`. They are the last ones, so they are counted.
     let paths = std::env::args_os().skip_while(|argument| argument != "--").skip(1).count();
     let first_path = arguments.len().saturating_sub(paths);
-    let read = move |(index, path)| if index < first_path { Address::read(path) } else { Address::of(path) };
+    let read = move |(index, path)| if index < first_path { Address::read(path) } else { Address::new(path) };
     arguments.into_iter().enumerate().map(read)
 }
 
@@ -79,7 +79,7 @@ pub(crate) fn given(arguments: Vec<PathBuf>) -> impl Iterator<Item = Address> + 
 pub(crate) fn given_all<const N: usize>(arguments: [&PathBuf; N]) -> [Address; N] {
     let mut addresses = given(arguments.map(Clone::clone).to_vec());
     // `given` yields one address per argument, so the fallback is never used.
-    arguments.map(|path| addresses.next().unwrap_or_else(|| Address::of(path.clone())))
+    arguments.map(|path| addresses.next().unwrap_or_else(|| Address::new(path.clone())))
 }
 
 impl From<Location<'_>> for Address {
@@ -95,7 +95,7 @@ impl Address {
     }
 
     /// The address of a file or folder.
-    pub(crate) fn of(path: PathBuf) -> Self {
+    pub(crate) fn new(path: PathBuf) -> Self {
         Self { path, inside: Inside::Whole }
     }
 
@@ -103,7 +103,7 @@ impl Address {
     pub(crate) fn read(text: PathBuf) -> Self {
         let bytes = text.as_os_str().as_encoded_bytes();
         if starts_as_path(bytes) {
-            return Self::of(text);
+            return Self::new(text);
         }
         if is_url(bytes) {
             return Self::url(text);
@@ -113,7 +113,7 @@ impl Address {
         }
         // Most paths contain neither `:` nor `@`, and need no access to the disk.
         if !bytes.iter().any(|byte| b":@".contains(byte)) || fs::symlink_metadata(&text).is_ok() {
-            return Self::of(text);
+            return Self::new(text);
         }
         // Splits are tried from the end: the longest file name wins.
         let place = (drive_len(&text) + 1..bytes.len()).rev().find_map(|at| {
@@ -126,7 +126,7 @@ impl Address {
                 _ => None,
             }
         });
-        place.unwrap_or_else(|| Self::of(text))
+        place.unwrap_or_else(|| Self::new(text))
     }
 
     /// The address of a member of a store in a folder, by its key.
@@ -137,7 +137,7 @@ impl Address {
             .chain([name.into()])
             .map(|name| folder.join(name))
             .find(|file| file.exists());
-        Some(file.map_or(Self { path: folder, inside: Inside::Member(key) }, Self::of))
+        Some(file.map_or(Self { path: folder, inside: Inside::Member(key) }, Self::new))
     }
 
     /// The address of a URL. Only zip files and stores have members. The name of a member precedes the query.
@@ -217,7 +217,7 @@ pub(crate) struct Location<'p> {
 }
 
 impl<'p> Location<'p> {
-    pub(crate) fn of(path: &'p Path) -> Self {
+    pub(crate) fn new(path: &'p Path) -> Self {
         Self { path, inside: Inside::Whole }
     }
 
@@ -388,7 +388,7 @@ mod tests {
 
     #[test]
     fn what_is_printed_is_read_back() {
-        let whole = |path| Location::of(Path::new(path)).to_string();
+        let whole = |path| Location::new(Path::new(path)).to_string();
         assert_eq!(["a", "./a", "-", "-x", "s3://x"].map(whole), ["a", "./a", "./-", "./-x", "./s3://x"]);
         let inner = |path, inside| Location { path: Path::new(path), inside }.to_string();
         assert_eq!(inner("./a.b2z", Inside::Member("x/y")), "a.b2z:x/y");

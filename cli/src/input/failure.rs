@@ -57,7 +57,7 @@ mod tests {
     #[test]
     fn a_message_names_the_file_that_it_is_about_unless_the_failure_does() {
         let error = Frame::open("none.chunk").unwrap_err();
-        let message = |path: &str| Location::of(Path::new(path)).failure(&error).to_string();
+        let message = |path: &str| Location::new(Path::new(path)).failure(&error).to_string();
         let reason = error.io_error().unwrap().to_string();
         assert_eq!(message("none.chunk"), format!("none.chunk: {reason}"));
         assert_eq!(message("array.b2nd"), format!("array.b2nd: cannot read none.chunk: {reason}"));

@@ -43,7 +43,7 @@ pub(crate) type ReceivePiece<'r, E> = dyn FnMut(&[Range<u64>], &[u8]) -> Result<
 
 impl Items {
     /// The array of a frame, unless its items are computed or stored elsewhere (`is_active`).
-    pub(crate) fn of(mut frame: Frame<Reader>) -> Result<Self, Problem> {
+    pub(crate) fn new(mut frame: Frame<Reader>) -> Result<Self, Problem> {
         let geometry = match frame.array()? {
             Some(array) if !frame.kind().is_active() => {
                 array.geometry().map_err(|error| Problem::new("malformed", error.to_string()))?

@@ -14,7 +14,7 @@ pub(crate) type Roots = Box<dyn Iterator<Item = Result<Address, Failure>> + Send
 pub(crate) fn listed(list: PathBuf, end: u8) -> Roots {
     let reader = match open_or_stdin(&list, "paths") {
         Ok(reader) => reader,
-        Err(error) => return Box::new(iter::once(Err(Location::of(&list).failure(error)))),
+        Err(error) => return Box::new(iter::once(Err(Location::new(&list).failure(error)))),
     };
     Box::new(lines(reader, end).filter_map(move |line| match line {
         Ok(mut line) => {
@@ -24,7 +24,7 @@ pub(crate) fn listed(list: PathBuf, end: u8) -> Roots {
             }
             (!line.is_empty()).then(|| listed_address(line))
         }
-        Err(error) => Some(Err(Location::of(&list).failure(error))),
+        Err(error) => Some(Err(Location::new(&list).failure(error))),
     }))
 }
 

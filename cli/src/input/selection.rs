@@ -114,7 +114,7 @@ fn subscript(text: &str) -> Result<Subscript, String> {
 impl Selection {
     /// Applies the slice to an array of this shape. As in NumPy, bounds are clipped to the shape, but an index must be
     /// within it.
-    pub(crate) fn of(&self, shape: &[u64]) -> Result<Selected, String> {
+    pub(crate) fn apply(&self, shape: &[u64]) -> Result<Selected, String> {
         let Self(subscripts) = self;
         let given = subscripts.iter().filter(|subscript| !matches!(subscript, Subscript::Rest)).count();
         let ndim = shape.len();
@@ -167,7 +167,7 @@ mod tests {
     #[test]
     fn a_slice_means_what_it_means_in_numpy() {
         let selected = |text: &str| {
-            let selected = text.parse::<Selection>().and_then(|selection| selection.of(&[4, 5, 6]))?;
+            let selected = text.parse::<Selection>().and_then(|selection| selection.apply(&[4, 5, 6]))?;
             let shape: Vec<_> = selected.shape().collect();
             Ok::<_, String>((selected.ranges, shape))
         };

@@ -162,7 +162,7 @@ impl Targets {
 
     /// The target at a path of the roots; `None` for a folder, which is searched next.
     fn path(&mut self, path: PathBuf) -> Option<Found> {
-        let location = Location::of(&path);
+        let location = Location::new(&path);
         let metadata = match fs::metadata(&path) {
             Ok(metadata) => metadata,
             Err(error) => return Some(Err(location.failure(error))),
@@ -201,7 +201,7 @@ impl Targets {
             Some(Err(error)) => {
                 let path = self.shown(error.path().unwrap_or(Path::new("")).into());
                 let message = error.io_error().map_or_else(|| error.to_string(), ToString::to_string);
-                return Some(Err(Location::of(&path).failure(Problem::new("io", message))));
+                return Some(Err(Location::new(&path).failure(Problem::new("io", message))));
             }
             None => {
                 self.walk = None;

@@ -37,7 +37,7 @@ impl Change {
     fn json(&self, path: &Path) -> Result<Vec<u8>, Error> {
         let array = self.after.array()?;
         let findings = self.after.check_header().findings;
-        let record = Record::of(View::new(Location::of(path), &self.after, array.as_ref(), &findings));
+        let record = Record::new(View::new(Location::new(path), &self.after, array.as_ref(), &findings));
         Ok(line(&record))
     }
 }
@@ -50,7 +50,7 @@ pub(crate) fn failure(path: &Path, problem: impl Into<Problem>) -> Failure {
     } else if problem.is_not_a_frame() && is_zip(path) {
         problem.hint = Some("; it is a zip file: `b2nd rewrite FILE:MEMBER TO` copies a frame out of it");
     }
-    Location::of(path).failure(problem)
+    Location::new(path).failure(problem)
 }
 
 /// The problem that TO already exists.
@@ -62,11 +62,11 @@ pub(crate) fn exists() -> Problem {
 pub(crate) fn of_either(from: &Address, to: &Path, problem: impl Into<Problem>) -> Failure {
     let problem = problem.into();
     if problem.code == "exists" {
-        return Location::of(to).failure(exists());
+        return Location::new(to).failure(exists());
     }
     // A problem of TO names a file outside FROM. All others are about FROM.
     let is_of_to = problem.file.as_ref().is_some_and(|file| !file.0.starts_with(&from.path));
-    if is_of_to { Location::of(to).failure(problem) } else { from.location().failure(problem) }
+    if is_of_to { Location::new(to).failure(problem) } else { from.location().failure(problem) }
 }
 
 /// How to report a change.
@@ -82,7 +82,7 @@ pub(crate) struct ChangeReport<'p> {
 impl ChangeReport<'_> {
     /// Prints the changes, made or previewed, or the failure.
     pub(crate) fn show(&self, change: Result<Change, Failure>) -> Outcome {
-        let location = Location::of(self.path);
+        let location = Location::new(self.path);
         let shown = change.and_then(|change| {
             let shown =
                 if self.json { change.json(self.path) } else { change.text().map(String::into_bytes) };

@@ -291,7 +291,7 @@ impl ListedFrame<'_> {
             typesize: found.map(|found| found.typesize),
             blocksize: found.filter(|found| !found.has_variable_blocks).map(|found| found.blocksize),
             codec: compressed.map(|found| found.codec.unwrap_or(self.header.codec).to_string()),
-            filters: FilterNames::of(
+            filters: FilterNames::new(
                 compressed.map(|found| found.filters.into_iter().filter(|filter| filter.id != 0)),
             ),
             error,

@@ -28,7 +28,7 @@ pub(crate) struct PackedTensor {
 
 impl PackedTensor {
     /// The tensor in a frame without an array, if its trailer was read.
-    pub(crate) fn of(view: View<'_>) -> Option<Self> {
+    pub(crate) fn find(view: View<'_>) -> Option<Self> {
         if view.array.is_some() {
             return None;
         }

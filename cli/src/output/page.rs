@@ -38,7 +38,7 @@ impl Display for Page<'_> {
             writeln!(f, "blocks  : {}", Tuple(array.meta().blockshape()))?;
             writeln!(f, "dtype   : {}", text::dtype(array).unwrap_or(ABSENT.into()))?;
         } else {
-            if let Some(tensor) = PackedTensor::of(self.view) {
+            if let Some(tensor) = PackedTensor::find(self.view) {
                 writeln!(f, "tensor  : {}", text::clean(&tensor.kind))?;
                 writeln!(f, "shape   : {}", Tuple(&tensor.shape))?;
                 writeln!(f, "dtype   : {}", tensor.dtype_name())?;

@@ -57,7 +57,7 @@ impl Serialize for Record<'_> {
         record.serialize_entry("container", view.container())?;
         record.serialize_entry("kind", &view.kind)?;
         write_some(&mut record, "index_of", location.indexed_array())?;
-        write_some(&mut record, "packed_tensor", PackedTensor::of(*view))?;
+        write_some(&mut record, "packed_tensor", PackedTensor::find(*view))?;
         record.serialize_entry("metalayer", &array.map(|array| array.metalayer().name()))?;
         write_meta(&mut record, array.map(Array::meta))?;
         self.write_sizes(&mut record)?;
@@ -66,7 +66,7 @@ impl Serialize for Record<'_> {
         record.serialize_entry("clevel", &header.level)?;
         record.serialize_entry("split", &header.split_mode.to_string())?;
         record.serialize_entry("dictionary", &header.uses_dictionary)?;
-        let FilterNames { filters, filters_meta } = FilterNames::of(Some(header.pipeline()));
+        let FilterNames { filters, filters_meta } = FilterNames::new(Some(header.pipeline()));
         record.serialize_entry("filters", &filters)?;
         record.serialize_entry("filters_meta", &filters_meta)?;
         record.serialize_entry("header_len", &header.header_len)?;
@@ -85,7 +85,7 @@ impl Serialize for Record<'_> {
 }
 
 impl<'f> Record<'f> {
-    pub(crate) fn of(view: View<'f>) -> Self {
+    pub(crate) fn new(view: View<'f>) -> Self {
         Self { view, stats: None, mend: None }
     }
 
@@ -152,8 +152,8 @@ impl FieldChange {
 /// The record of a frame, without its address and its findings, as JSON.
 fn frame_fields<R>(frame: &Frame<R>) -> Result<Value, Error> {
     let array = frame.array()?;
-    let view = View::new(Location::of(Path::new("")), frame, array.as_ref(), &[]);
-    Ok(serde_json::to_value(Record::of(view)).unwrap_or_default())
+    let view = View::new(Location::new(Path::new("")), frame, array.as_ref(), &[]);
+    Ok(serde_json::to_value(Record::new(view)).unwrap_or_default())
 }
 
 /// A value of a record as text.
@@ -186,7 +186,7 @@ impl Room {
     pub(crate) const LINE_LEN: usize = 200;
     pub(crate) const ALL: Self = Self { longest: messagepack::LONGEST, left: 1 << 24, hint: "" };
 
-    fn of(values: ShownValues) -> Option<Self> {
+    fn new(values: ShownValues) -> Option<Self> {
         match values {
             ShownValues::None => None,
             ShownValues::Short => Some(Self::SHORT),
@@ -249,7 +249,7 @@ impl<'f> LayerRecord<'f> {
 /// The metalayers of the header, with their values if the view requests them.
 pub(crate) fn metalayers<'f>(view: View<'f>) -> Vec<LayerRecord<'f>> {
     let own = view.array.map(|array| array.metalayer().name());
-    let mut room = Room::of(view.values);
+    let mut room = Room::new(view.values);
     let record = |layer: &'f Metalayer| {
         // The values of the array's own metalayer are fields of the record.
         let room = room.as_mut().filter(|_| Some(layer.name()) != own);
@@ -261,7 +261,7 @@ pub(crate) fn metalayers<'f>(view: View<'f>) -> Vec<LayerRecord<'f>> {
 
 /// The metalayers of the trailer, if the view requests them.
 pub(crate) fn vlmetalayers<'f>(view: View<'f>) -> Option<Vec<LayerRecord<'f>>> {
-    let mut room = Room::of(view.values)?;
+    let mut room = Room::new(view.values)?;
     let layers = view.trailer.map(Trailer::vlmetalayers).unwrap_or_default();
     let record = |layer: &'f Vlmetalayer| {
         LayerRecord::new(layer.name(), layer.offset(), layer.chunk().len(), Some(room.vlvalue(layer)))
@@ -279,7 +279,7 @@ pub(crate) struct FilterNames {
 }
 
 impl FilterNames {
-    pub(crate) fn of(filters: Option<impl Iterator<Item = Filter>>) -> Self {
+    pub(crate) fn new(filters: Option<impl Iterator<Item = Filter>>) -> Self {
         let name = |filter| Filter { meta: 0, ..filter }.to_string();
         let both = filters.map(|filters| filters.map(|filter| (name(filter), filter.meta)).unzip());
         let (filters, filters_meta) = both.unzip();

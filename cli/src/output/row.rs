@@ -45,7 +45,7 @@ type Cells = [Option<String>; COLUMNS.len()];
 
 fn cells_of_frame(view: View<'_>, stats: Option<&Stats>, format: RowFormat) -> Cells {
     let View { header, array, counts, .. } = view;
-    let tensor = PackedTensor::of(view);
+    let tensor = PackedTensor::find(view);
     let shape =
         array.map(|array| short(array.shape())).or(tensor.as_ref().map(|tensor| short(&tensor.shape)));
     let dtype = match (array, tensor) {

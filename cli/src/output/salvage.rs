@@ -89,7 +89,7 @@ impl<'s> Salvaged<'s> {
 /// A line for the frame, and below it a line for each part that was not simply copied.
 impl Display for Salvaged<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (from, to) = (self.from, Location::of(Path::new(&self.to)));
+        let (from, to) = (self.from, Location::new(Path::new(&self.to)));
         write!(f, "{from} -> {to}: {} of {} saved", self.saved_chunks, count(self.chunks, "chunk"))?;
         match self.unverified_chunks {
             0 => writeln!(f)?,

@@ -123,7 +123,7 @@ impl StoreRecord {
         };
         let address = match folder {
             "" => target.location().into(),
-            _ if target.is_store => Address::of(target.path.join(folder)),
+            _ if target.is_store => Address::new(target.path.join(folder)),
             _ => Location { path: &target.path, inside }.into(),
         };
         let schema = schema(trailer);

@@ -68,7 +68,7 @@ struct Sizes {
 }
 
 impl Sizes {
-    fn of(view: View<'_>) -> Self {
+    fn new(view: View<'_>) -> Self {
         let known = view.nbytes().zip(view.compressed()).map(|(nbytes, (stored_nbytes, cbytes))| Self {
             count: 1,
             nbytes: nbytes.into(),
@@ -148,7 +148,7 @@ impl Summary {
     pub(crate) fn add(&mut self, view: View<'_>) {
         self.add_one("kinds", &view.kind);
         let Some(array) = view.array else { return };
-        let (shape, sizes) = (array.shape(), Sizes::of(view));
+        let (shape, sizes) = (array.shape(), Sizes::new(view));
         let chunks = array.chunkshape().iter().map(|&items| items.into()).collect();
         self.sizes += sizes;
         self.count("codecs", Key::Text(view.header.codec.to_string()), sizes);

@@ -94,7 +94,7 @@ impl From<Unusable> for HttpError {
 pub(super) async fn whole(answer: HttpResponse) -> Result<HttpResponse, HttpError> {
     let too_long = |what, max| Err(Unusable::TooLong { what, max }.into());
     let (parts, body) = answer.into_parts();
-    let start = Start::of(body, MAX_PAGE).await;
+    let start = Start::read(body, MAX_PAGE).await;
     if let Some(failure) = start.failure {
         return Err(failure);
     }
@@ -132,7 +132,7 @@ fn longest_value(page: &[u8]) -> usize {
 /// Cuts the body of an answer to its first bytes.
 pub(super) async fn truncated(answer: HttpResponse) -> HttpResponse {
     let (parts, body) = answer.into_parts();
-    let bytes = Start::of(body, MAX_REFUSAL).await.bytes;
+    let bytes = Start::read(body, MAX_REFUSAL).await.bytes;
     HttpResponse::from_parts(parts, bytes.into())
 }
 
@@ -140,7 +140,7 @@ pub(super) async fn truncated(answer: HttpResponse) -> HttpResponse {
 /// asked: another server could send any text.
 pub(super) async fn refusal(answer: HttpResponse, redirect: Redirect, is_from_origin: bool) -> HttpError {
     let status = answer.status();
-    let start = Start::of(answer.into_body(), MAX_REFUSAL).await;
+    let start = Start::read(answer.into_body(), MAX_REFUSAL).await;
     let code =
         Some(start.bytes).filter(|_| is_from_origin).and_then(|bytes| code(&bytes)).unwrap_or_default();
     HttpError::new(error_kind(status), Refusal { status: status.as_u16(), code, redirect })
@@ -171,7 +171,7 @@ struct Start {
 }
 
 impl Start {
-    async fn of(body: object_store::client::HttpResponseBody, max: usize) -> Self {
+    async fn read(body: object_store::client::HttpResponseBody, max: usize) -> Self {
         let mut start = Self { bytes: Vec::new(), has_more: false, failure: None };
         let mut parts = body.bytes_stream();
         while let Some(part) = parts.next().await {

@@ -102,7 +102,7 @@ impl ObjectUrl {
         let invalid = |message: String| Problem::new("invalid-input", message);
         let parts = url.to_str().and_then(|url| url.split_once("://"));
         let (scheme, rest) = parts.ok_or_else(|| invalid("not a URL in UTF-8".into()))?;
-        let service = Service::of(scheme).ok_or_else(|| {
+        let service = Service::from_scheme(scheme).ok_or_else(|| {
             invalid(format!(
                 "URLs of the scheme {scheme} cannot be read, only s3, gs, az, http and https; to name a path, begin it with ./"
             ))

@@ -21,7 +21,7 @@ pub(super) enum Service {
 }
 
 impl Service {
-    pub(super) const fn of(scheme: &str) -> Option<Self> {
+    pub(super) const fn from_scheme(scheme: &str) -> Option<Self> {
         Some(match scheme.as_bytes() {
             // Some of these schemes come from Hadoop and fsspec.
             b"s3" | b"s3a" => Self::S3,

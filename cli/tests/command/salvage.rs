@@ -252,7 +252,7 @@ fn a_salvage_that_finds_no_damage_says_what_to_check() {
     file[at + 8] = 6;
     fs::write(folder.path().join("in_grid.b2nd"), &file).unwrap();
     let output = run(folder.path(), &["salvage", "in_grid.b2nd", "new.b2nd"]);
-    let expected = "in_grid.b2nd -> new.b2nd: 4 of 4 chunks saved\n  no damage found; check what nothing else in the file \
+    let expected = "in_grid.b2nd -> new.b2nd: 4 of 4 chunks saved\n  no damage found; check these values, which nothing else in the file \
                     confirms: shape (3, 6), chunks (2, 3), dtype int32\n";
     assert_eq!(text(&output.stdout), expected);
     // Without items nothing is saved.

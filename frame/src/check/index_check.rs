@@ -58,7 +58,7 @@ fn scan<R: Read + Seek>(frame: &mut Frame<R>, progress: &mut Progress<'_>) -> Re
             progress.show(0)?;
         }
         if is_repeated {
-            *scan.counts.of(entry.place) = len;
+            *scan.counts.count_mut(entry.place) = len;
         }
     }
     Ok(scan)

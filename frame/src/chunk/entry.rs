@@ -13,8 +13,8 @@
 //! index.
 //!
 //! C-Blosc2 stores a short index uncompressed, and compresses a long one in blocks of 16 KiB. If all chunks have the
-//! same special value, the index stores this value once. In each of these forms, an index can be read in pieces, with
-//! only one piece in memory.
+//! same special value, the index stores this value once. In each of these forms, an index can be read in pages, with
+//! only one page in memory.
 
 use b2nd_chunk::{ChunkHeader, SpecialValue};
 
@@ -135,7 +135,7 @@ impl ChunkCounts {
     }
 
     /// The count of chunks in this kind of place.
-    pub(crate) fn of(&mut self, place: ChunkPlace) -> &mut u64 {
+    pub(crate) fn count_mut(&mut self, place: ChunkPlace) -> &mut u64 {
         match place {
             ChunkPlace::Frame(_) | ChunkPlace::File(_) => &mut self.stored,
             ChunkPlace::Special(SpecialValue::Zeros) => &mut self.zeros,
@@ -150,7 +150,7 @@ impl ChunkCounts {
 impl ChunkEntry {
     /// The entry of a chunk, from its value in the index.
     pub(crate) fn new(number: u64, value: i64, is_last: bool, header: &Header) -> Self {
-        let place = match EntryValue::of(value) {
+        let place = match EntryValue::parse(value) {
             EntryValue::Special(special) => ChunkPlace::Special(special),
             EntryValue::Stored(number) if header.is_sparse() => ChunkPlace::File(number),
             EntryValue::Stored(offset) if max_offset(header).is_some_and(|most| offset <= most) => {
@@ -180,7 +180,7 @@ pub(crate) enum EntryValue {
 }
 
 impl EntryValue {
-    pub(crate) fn of(value: i64) -> Self {
+    pub(crate) fn parse(value: i64) -> Self {
         if let Ok(stored) = u64::try_from(value) {
             return Self::Stored(stored);
         }

@@ -1,4 +1,4 @@
-//! The chunk index, read in pieces, so memory does not grow with the number of chunks.
+//! The chunk index, read in pages, so memory does not grow with the number of chunks.
 
 use core::fmt;
 
@@ -18,12 +18,12 @@ use crate::header::frame_header::Header;
 use crate::index::index_rules::{index_flags, index_header};
 
 /// The number of bytes read at a time from an uncompressed index.
-const PIECE_LEN: usize = 1 << 16;
+const PAGE_LEN: usize = 1 << 16;
 
 /// The longest block of a compressed index that is read. Real ones have 16 KiB to a few MiB.
 const MAX_BLOCK_LEN: usize = 1 << 24;
 
-/// The chunk index of a frame, read piece by piece.
+/// The chunk index of a frame, read page by page.
 #[derive(Clone, Debug)]
 pub(crate) struct Index {
     /// Its offset in the frame.
@@ -58,7 +58,7 @@ impl Index {
             return Err(Error::malformed(finding));
         }
         let start = index_start(frame);
-        // The rest is read when it is needed, a piece at a time.
+        // The rest is read when it is needed, a page at a time.
         bytes.truncate(header.cbytes.min(Self::FIRST_READ));
         let form = match header.special {
             // All entries are 0, so every chunk would begin right after the header.
@@ -89,16 +89,16 @@ impl Index {
         Ok(Self { start, bytes, header, form })
     }
 
-    /// The entry of a chunk, from the bytes of its piece.
-    pub(crate) fn entry(&self, number: u64, piece: &[u8], frame: &Header) -> ChunkEntry {
-        let value = i64::from_le_bytes(self.entry_bytes(number, piece));
+    /// The entry of a chunk, from the bytes of its page.
+    pub(crate) fn entry(&self, number: u64, page: &[u8], frame: &Header) -> ChunkEntry {
+        let value = i64::from_le_bytes(self.entry_bytes(number, page));
         ChunkEntry::new(number, value, number + 1 == self.len(), frame)
     }
 
-    /// The bytes of an entry in a piece.
-    pub(crate) fn entry_bytes(&self, number: u64, piece: &[u8]) -> [u8; ENTRY_LEN] {
-        let within = usize::try_from(number % self.piece_len()).unwrap_or_default() * ENTRY_LEN;
-        piece.get(within..).and_then(<[u8]>::first_chunk).copied().unwrap_or_default()
+    /// The bytes of an entry in a page.
+    pub(crate) fn entry_bytes(&self, number: u64, page: &[u8]) -> [u8; ENTRY_LEN] {
+        let within = usize::try_from(number % self.page_len()).unwrap_or_default() * ENTRY_LEN;
+        page.get(within..).and_then(<[u8]>::first_chunk).copied().unwrap_or_default()
     }
 
     /// Its offset in the frame.
@@ -126,23 +126,23 @@ impl Index {
         matches!(self.form, Form::Repeated(_))
     }
 
-    /// The number of entries in a piece; the last piece may have fewer.
-    pub(crate) fn piece_len(&self) -> u64 {
+    /// The number of entries in a page; the last page may have fewer.
+    pub(crate) fn page_len(&self) -> u64 {
         let bytes = match self.form {
-            Form::Uncompressed | Form::Repeated(_) => PIECE_LEN,
+            Form::Uncompressed | Form::Repeated(_) => PAGE_LEN,
             Form::Blocks => self.header.blocksize,
         };
         (bytes / ENTRY_LEN) as u64
     }
 
-    /// The entries of a piece, as bytes. `read` takes an offset in the frame and a length.
-    pub(crate) fn piece<E: From<Error>>(
+    /// The entries of a page, as bytes. `read` takes an offset in the frame and a length.
+    pub(crate) fn page<E: From<Error>>(
         &self,
         number: u64,
         mut read: impl FnMut(u64, u64) -> Result<Vec<u8>, E>,
     ) -> Result<Vec<u8>, E> {
-        let first = number.saturating_mul(self.piece_len());
-        let entries = self.len().saturating_sub(first).min(self.piece_len());
+        let first = number.saturating_mul(self.page_len());
+        let entries = self.len().saturating_sub(first).min(self.page_len());
         let length = entries * ENTRY_LEN as u64;
         let bytes = match self.form {
             Form::Repeated(value) => value.repeat(usize::try_from(entries).unwrap_or_default()),
@@ -209,7 +209,7 @@ fn damaged(start: u64, why: &dyn fmt::Display) -> Error {
     Error::malformed(Finding::new(FindingCode::DamagedIndex, Place::ChunkIndex).at(start).text(text))
 }
 
-/// Refuses a compressed index that cannot be read piece by piece, even if it is well-formed.
+/// Refuses a compressed index that cannot be read page by page, even if it is well-formed.
 fn check_blocks(header: &ChunkHeader) -> Result<(), Error> {
     let unread = |why: String| format!("the chunk index cannot be read: it {why}");
     check_support(header).map_err(|why| Error::unsupported(unread(why)))?;

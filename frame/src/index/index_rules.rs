@@ -125,7 +125,7 @@ impl IndexScan {
             ChunkPlace::Invalid(value) => self.invalid = self.invalid.max(Some(value)),
         }
         self.other_bits = self.other_bits.or(other_bits.map(|value| (entry.number, value)));
-        *self.counts.of(entry.place) += 1;
+        *self.counts.count_mut(entry.place) += 1;
     }
 
     fn store(&mut self, number: u64) {

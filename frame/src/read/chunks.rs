@@ -37,9 +37,9 @@ pub struct Chunks<'f, R> {
     /// `None` if there are no chunks, or after an error.
     index: Option<Index>,
     next: u64,
-    piece: Vec<u8>,
-    /// The number of the piece; `None` before the first one.
-    piece_number: Option<u64>,
+    page: Vec<u8>,
+    /// The number of the page; `None` before the first one.
+    page_number: Option<u64>,
     lookahead: Lookahead,
     /// The rules for chunk headers, created on first use.
     rules: Option<ChunkRules>,
@@ -88,7 +88,7 @@ pub(crate) struct ChunkBytes {
 impl<R: Read + Seek> Frame<R> {
     /// Reads the chunk index, with the place or the special value of each chunk.
     ///
-    /// The index is read in pieces, so memory does not grow with the number of chunks. [`Chunks::get`] reads a single
+    /// The index is read in pages, so memory does not grow with the number of chunks. [`Chunks::get`] reads a single
     /// entry. The chunks themselves are not read; [`Chunks::header`] reads the header of one.
     ///
     /// # Errors
@@ -97,7 +97,7 @@ impl<R: Read + Seek> Frame<R> {
     /// have an entry for each chunk. [`Io`](crate::ErrorKind::Io) if it cannot be read.
     /// [`Unsupported`](crate::ErrorKind::Unsupported) if the index is compressed and the feature `decompress` is off,
     /// and for frames older than C-Blosc2 2.0.0-rc1. [`TooLarge`](crate::ErrorKind::TooLarge) if the index claims more
-    /// bytes than the [expansion limit](crate::expansion_limit()). The iterator returns an error if a piece of the
+    /// bytes than the [expansion limit](crate::expansion_limit()). The iterator returns an error if a page of the
     /// index is damaged.
     ///
     /// ```
@@ -120,8 +120,8 @@ impl<R: Read + Seek> Frame<R> {
             frame: self,
             index,
             next: 0,
-            piece: Vec::new(),
-            piece_number: None,
+            page: Vec::new(),
+            page_number: None,
             lookahead: Lookahead::default(),
             rules: None,
         })
@@ -137,7 +137,7 @@ impl<R: Read + Seek> Frame<R> {
         let mut chunks = self.chunks()?;
         let (len, is_repeated) = (chunks.len(), chunks.is_repeated());
         while let Some(entry) = chunks.next().transpose()? {
-            let count = counts.of(entry.place);
+            let count = counts.count_mut(entry.place);
             if is_repeated {
                 *count = len;
                 break;
@@ -190,12 +190,12 @@ impl<R: Read + Seek> Chunks<'_, R> {
     /// Reads the entry of a chunk by its number; `None` if there are fewer chunks. The position of the iterator does
     /// not change.
     ///
-    /// The numbers may be in any order. Each call reads a piece of the index, unless the entry is in the piece that was
+    /// The numbers may be in any order. Each call reads a page of the index, unless the entry is in the page that was
     /// read before.
     ///
     /// # Errors
     ///
-    /// [`Malformed`](crate::ErrorKind::Malformed) if the piece of the index is damaged. After an error there are no
+    /// [`Malformed`](crate::ErrorKind::Malformed) if the page of the index is damaged. After an error there are no
     /// more entries.
     ///
     /// ```
@@ -403,9 +403,9 @@ impl<R: Read + Seek> Chunks<'_, R> {
         self.index.as_ref()
     }
 
-    /// The bytes of an entry in the piece that was read last.
+    /// The bytes of an entry in the page that was read last.
     pub(crate) fn entry_bytes(&self, number: u64) -> [u8; ENTRY_LEN] {
-        self.index.as_ref().map(|index| index.entry_bytes(number, &self.piece)).unwrap_or_default()
+        self.index.as_ref().map(|index| index.entry_bytes(number, &self.page)).unwrap_or_default()
     }
 
     /// The value of a special entry with extra bits; `None` for any other entry. `entry` must be the entry that was
@@ -423,13 +423,13 @@ impl<R: Read + Seek> Chunks<'_, R> {
         if number >= index.len() {
             return Ok(None);
         }
-        let piece_number = number / index.piece_len();
-        // The last piece only, so memory does not grow with the index.
-        if self.piece_number != Some(piece_number) {
-            self.piece = index.piece(piece_number, |start, length| self.frame.read_range(start, length))?;
-            self.piece_number = Some(piece_number);
+        let page_number = number / index.page_len();
+        // The last page only, so memory does not grow with the index.
+        if self.page_number != Some(page_number) {
+            self.page = index.page(page_number, |start, length| self.frame.read_range(start, length))?;
+            self.page_number = Some(page_number);
         }
-        Ok(Some(index.entry(number, &self.piece, self.frame.header())))
+        Ok(Some(index.entry(number, &self.page, self.frame.header())))
     }
 }
 

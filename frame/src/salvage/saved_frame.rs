@@ -242,7 +242,7 @@ pub(super) fn save<R: Read + Seek, W: Write + Seek>(
             "nothing could be saved; the first chunk is lost because {why}"
         )));
     }
-    *notes.counts.of(ChunkPlace::Special(fill)) += lost;
+    *notes.counts.count_mut(ChunkPlace::Special(fill)) += lost;
     let (trailer, has_vlmetalayers) = trailer(survey, notes, fill).ok_or_else(|| {
         Error::too_large("the vlmetalayers and the list of lost chunks are too long for a trailer")
     })?;
@@ -295,7 +295,7 @@ impl<W: Write + Seek> ChunkCopier<'_, '_, W> {
         let copied = entry.map_err(ChunkError::Damaged).and_then(|entry| match entry.place {
             _ if count == 1 && entry.is_stored() => self.copy_stored(chunks, scan, &entry),
             ChunkPlace::Special(special) if chunks.other_bits(&entry).is_none() => {
-                *self.notes.counts.of(entry.place) += count;
+                *self.notes.counts.count_mut(entry.place) += count;
                 if scan.has_unowned {
                     let why =
                         "its entry says that it is a single value, but the file has bytes of a chunk without an entry";

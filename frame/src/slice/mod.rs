@@ -7,7 +7,7 @@ mod selection;
 
 mod shared_slice;
 
-mod stored_piece;
+mod copy_task;
 
 mod stored_chunk;
 

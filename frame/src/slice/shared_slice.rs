@@ -1,13 +1,13 @@
 //! The buffer for the items of a slice, which several threads fill.
 //!
-//! The buffer is divided into regions, each with a lock, because most pieces go to different parts of the slice. With
+//! The buffer is divided into regions, each with a lock, because most tasks write to different parts of the slice. With
 //! one lock for all, a thread would wait while another one touches new memory for the first time, which takes as long
 //! as decompressing.
 
 use core::ops::Range;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// The size of a region in bytes. A piece has up to 1 MiB, so two threads seldom need the same region at once.
+/// The size of a region in bytes. A task copies up to 1 MiB, so two threads seldom need the same region at once.
 const REGION_LEN: usize = 1 << 18;
 
 /// The buffer for the items of a slice.

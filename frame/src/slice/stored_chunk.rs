@@ -12,15 +12,15 @@ use crate::chunk::entry::{ChunkEntry, ChunkPlace};
 use crate::chunk_file::name;
 use crate::code::FindingCode;
 use crate::error::Error;
-use crate::slice::stored_piece::StoredBlock;
+use crate::slice::copy_task::StoredBlock;
 
-/// The largest gap between two blocks that one piece covers. A longer gap costs a second read.
+/// The largest gap between two blocks that one task covers. A longer gap costs a second read.
 // A trade-off between reading bytes that are not needed and a second call.
 const MAX_GAP: usize = 1 << 14;
 
-/// The maximum size of a piece of several blocks, stored or decompressed. It divides a large chunk among threads.
-// Long enough that passing a piece to a thread costs little compared with decompressing it.
-const PIECE_LEN: usize = 1 << 20;
+/// The maximum size of a task of several blocks, stored or decompressed. It divides a large chunk among threads.
+// Long enough that passing a task to a thread costs little compared with decompressing it.
+const TASK_LEN: usize = 1 << 20;
 
 /// Refuses chunks that together have more bytes than the frame, and two chunks in one file. Otherwise, a slice of a
 /// small file could take any amount of time.
@@ -153,5 +153,5 @@ fn fits(header: &ChunkHeader, group: &[StoredBlock], block: &StoredBlock) -> boo
     let Range { start, end } = extent(group);
     let stored = block.range.end.saturating_sub(start);
     let data = (group.len() + 1).saturating_mul(header.blocksize);
-    block.range.start.saturating_sub(end) <= MAX_GAP && stored.max(data) <= PIECE_LEN
+    block.range.start.saturating_sub(end) <= MAX_GAP && stored.max(data) <= TASK_LEN
 }

@@ -15,16 +15,16 @@ use crate::error::Error;
 use crate::header::frame::Frame;
 use crate::header::frame_header::{Header, cut_short};
 use crate::index::index_reader::Index;
+use crate::slice::copy_task::{CopyTask, ReceiveTask, StoredBlock, TaskData, Window};
 use crate::slice::selection::Selection;
 use crate::slice::stored_chunk::{DistinctChunks, extent, groups, start_len};
-use crate::slice::stored_piece::{Piece, PieceData, ReceivePiece, StoredBlock, Window};
 
 /// The number of bytes of the first read of the chunk index, and of a chunk. This read covers the header and the table,
 /// and often the whole of a short index or a small chunk.
 // A longer read would be wasted on a slice of a few items; a shorter one would often miss a part of the table.
 const FIRST_READ: u64 = 1 << 14;
 
-/// The maximum size in bytes of the index entries in memory. At least one piece of the index is kept.
+/// The maximum size in bytes of the index entries in memory. At least one page of the index is kept.
 const INDEX_LEN: usize = 1 << 22;
 
 /// The minimum memory of a planned read in bytes, and the memory of each block in it. A small file can claim millions
@@ -72,10 +72,10 @@ pub(super) struct Waves {
     index: Option<Index>,
     /// The bytes of the index that were read, by their offset in the frame.
     index_bytes: BTreeMap<u64, Window>,
-    /// The pieces of the index with the entries of the next chunks.
-    pieces: BTreeMap<u64, Vec<u8>>,
-    /// The offsets of the chunks of these pieces, in ascending order, because a chunk ends where the next one begins.
-    /// If the pieces are the whole index, the offset of the index comes last. Empty unless `reads_whole`.
+    /// The pages of the index with the entries of the next chunks.
+    pages: BTreeMap<u64, Vec<u8>>,
+    /// The offsets of the chunks of these pages, in ascending order, because a chunk ends where the next one begins.
+    /// If the pages are the whole index, the offset of the index comes last. Empty unless `reads_whole`.
     starts: Vec<u64>,
     /// The number of the next chunk in the slice.
     next: usize,
@@ -126,7 +126,7 @@ enum Purpose {
     Blocks(StoredChunk, ChunkHeader, Vec<StoredBlock>),
 }
 
-/// The reason why a piece of the index is not in memory.
+/// The reason why a page of the index is not in memory.
 enum NotRead {
     Needs(Range<u64>),
     Failed(Error),
@@ -148,7 +148,7 @@ impl Waves {
             frame: header.clone(),
             index: None,
             index_bytes: BTreeMap::new(),
-            pieces: BTreeMap::new(),
+            pages: BTreeMap::new(),
             starts: Vec::new(),
             next: 0,
             open_chunks: VecDeque::new(),
@@ -163,12 +163,12 @@ impl Waves {
         &self.requests
     }
 
-    /// Takes the bytes of the present wave, passes on their pieces, and plans the next wave. If a file ends early, an
+    /// Takes the bytes of the present wave, passes on their tasks, and plans the next wave. If a file ends early, an
     /// answer is shorter than requested. Returns whether there is another wave. The first call takes no answers.
     pub(super) fn advance(
         &mut self,
         answers: Vec<Vec<u8>>,
-        receive: &mut ReceivePiece<'_>,
+        receive: &mut ReceiveTask<'_>,
     ) -> Result<bool, Error> {
         if self.selection.nbytes == 0 {
             return Ok(false);
@@ -224,7 +224,7 @@ impl Waves {
         chunk: StoredChunk,
         header: Option<ChunkHeader>,
         window: Window,
-        receive: &mut ReceivePiece<'_>,
+        receive: &mut ReceiveTask<'_>,
     ) -> Result<(), Error> {
         let entry = &chunk.entry;
         let bytes = window.rest();
@@ -249,11 +249,11 @@ impl Waves {
                 let why = format!("repeats a value of {found} bytes, but items have {typesize}");
                 return Err(Error::malformed(wrong(&entry, &why)));
             }
-            return receive(Piece { entry, part, data: PieceData::Value(value) });
+            return receive(CopyTask { entry, part, data: TaskData::Value(value) });
         }
         if !header.is_uncompressed && header.needs_other_blocks() {
             rule(header.check_table(start)).map_err(|why| Error::malformed(wrong(&entry, &why)))?;
-            return receive(Piece { entry, part, data: PieceData::Whole { header, bytes: window } });
+            return receive(CopyTask { entry, part, data: TaskData::Whole { header, bytes: window } });
         }
         if bytes.len() < header.cbytes {
             let start = start.to_vec();
@@ -296,7 +296,7 @@ impl Waves {
     }
 
     /// Fills the next wave, first with the blocks of open chunks, then with the first bytes of further chunks.
-    fn request_more(&mut self, receive: &mut ReceivePiece<'_>) -> Result<(), Error> {
+    fn request_more(&mut self, receive: &mut ReceiveTask<'_>) -> Result<(), Error> {
         let mut weight = 0;
         while let Some(OpenChunk { chunk, header, next }) = self.open_chunks.pop_front() {
             let mut groups: VecDeque<_> = match next {
@@ -331,7 +331,7 @@ impl Waves {
     }
 
     /// Requests the first bytes of the next chunks, up to `most` bytes, or the part of the index with their entries.
-    fn begin_chunks(&mut self, most: u64, receive: &mut ReceivePiece<'_>) -> Result<(), Error> {
+    fn begin_chunks(&mut self, most: u64, receive: &mut ReceiveTask<'_>) -> Result<(), Error> {
         let index_at = index_start(&self.frame);
         let Some(index) = &self.index else {
             let end = index_at.saturating_add(FIRST_READ).min(self.frame.frame_len);
@@ -353,14 +353,14 @@ impl Waves {
             if number >= index.len() {
                 return Err(Error::unsupported(format_args!("the chunk index has no chunk {number}")));
             }
-            let piece = number / index.piece_len();
-            if !self.pieces.contains_key(&piece) {
+            let page = number / index.page_len();
+            if !self.pages.contains_key(&page) {
                 // The index has its own wave, so that its bytes are not in memory together with others.
-                if !self.planned.is_empty() || self.plan_pieces(&index, &selection)? {
+                if !self.planned.is_empty() || self.plan_pages(&index, &selection)? {
                     break;
                 }
             }
-            let bytes = self.pieces.get(&piece).map(Vec::as_slice).unwrap_or_default();
+            let bytes = self.pages.get(&page).map(Vec::as_slice).unwrap_or_default();
             let entry = index.entry(number, bytes, &self.frame);
             let part = self.next;
             let length = match entry.place {
@@ -370,7 +370,7 @@ impl Waves {
                 ChunkPlace::File(_) => FIRST_READ,
                 ChunkPlace::Special(special) => {
                     let value = one_item(special, selection.typesize).map_err(|why| unread(&entry, &why))?;
-                    receive(Piece { entry, part, data: PieceData::Value(value) })?;
+                    receive(CopyTask { entry, part, data: TaskData::Value(value) })?;
                     0
                 }
                 ChunkPlace::Invalid(value) => return Err(Error::malformed(wrong_place(&entry, value))),
@@ -405,13 +405,13 @@ impl Waves {
         if is_short || is_needed() { stored.max(FIRST_READ) } else { FIRST_READ }
     }
 
-    /// Keeps the pieces of the index with the entries of the next chunks, or requests them. Returns whether it
+    /// Keeps the pages of the index with the entries of the next chunks, or requests them. Returns whether it
     /// requested any.
-    fn plan_pieces(&mut self, index: &Index, selection: &Selection) -> Result<bool, Error> {
-        self.pieces.clear();
+    fn plan_pages(&mut self, index: &Index, selection: &Selection) -> Result<bool, Error> {
+        self.pages.clear();
         let (mut length, mut last, mut is_planned) = (0, None, false);
         for chunk in selection.chunks_from(self.next) {
-            let number = chunk.number() / index.piece_len();
+            let number = chunk.number() / index.page_len();
             if last == Some(number) {
                 continue;
             }
@@ -420,7 +420,7 @@ impl Waves {
             }
             last = Some(number);
             let known = &self.index_bytes;
-            let at_hand = index.piece(number, |start, length| {
+            let at_hand = index.page(number, |start, length| {
                 let end = start.saturating_add(length);
                 let (&from, bytes) = known.range(..=start).next_back().ok_or(NotRead::Needs(start..end))?;
                 let within = |byte: u64| usize::try_from(byte - from).unwrap_or(usize::MAX);
@@ -428,12 +428,12 @@ impl Waves {
                 bytes.map(<[u8]>::to_vec).ok_or(NotRead::Needs(start..end))
             });
             match at_hand {
-                Ok(piece) => {
-                    length += piece.len();
-                    self.pieces.insert(number, piece);
+                Ok(page) => {
+                    length += page.len();
+                    self.pages.insert(number, page);
                 }
                 Err(NotRead::Needs(range)) => {
-                    length += usize::try_from(index.piece_len()).unwrap_or(INDEX_LEN) * ENTRY_LEN;
+                    length += usize::try_from(index.page_len()).unwrap_or(INDEX_LEN) * ENTRY_LEN;
                     is_planned = true;
                     self.planned.push(PlannedRead { purpose: Purpose::Index, file: None, range, request: 0 });
                 }
@@ -441,17 +441,17 @@ impl Waves {
             }
         }
         if !is_planned && self.limits.reads_whole {
-            let values = self.pieces.values().flat_map(|piece| piece.chunks_exact(ENTRY_LEN));
+            let values = self.pages.values().flat_map(|page| page.chunks_exact(ENTRY_LEN));
             let value = |value: &[u8]| u64::try_from(i64::from_le_bytes(value.try_into().ok()?)).ok();
             let offsets = values.filter_map(value);
             self.starts = offsets.map(|offset| offset.saturating_add(self.frame.header_len as u64)).collect();
             let is_all =
-                self.pieces.values().map(Vec::len).sum::<usize>() as u64 / ENTRY_LEN as u64 == index.len();
+                self.pages.values().map(Vec::len).sum::<usize>() as u64 / ENTRY_LEN as u64 == index.len();
             self.starts.extend(is_all.then(|| index.start()));
             self.starts.sort_unstable();
         }
         if !is_planned {
-            // The first bytes stay, because they have the places of other pieces.
+            // The first bytes stay, because they have the places of other pages.
             let first = index.start();
             self.index_bytes.retain(|&start, _| start == first);
         }
@@ -495,14 +495,14 @@ fn pass_blocks(
     header: ChunkHeader,
     list: Vec<StoredBlock>,
     bytes: Window,
-    receive: &mut ReceivePiece<'_>,
+    receive: &mut ReceiveTask<'_>,
 ) -> Result<(), Error> {
     let StoredChunk { entry, part } = chunk;
     if bytes.get(extent(&list)).is_none() {
         let found = bytes.from + bytes.rest().len();
         return Err(too_short(&entry, &header, found));
     }
-    receive(Piece { entry, part, data: PieceData::Blocks { header, list, bytes } })
+    receive(CopyTask { entry, part, data: TaskData::Blocks { header, list, bytes } })
 }
 
 /// The error for a chunk that is shorter than its header says.

@@ -53,7 +53,7 @@ pub(super) enum Form<'d> {
 
 impl<'d> Plan<'d> {
     pub(super) fn new(dtype: &'d Dtype) -> Result<Self, ItemError> {
-        let plan = Self::of(dtype)?;
+        let plan = Self::build(dtype)?;
         let (values, depth) = plan.extent();
         if depth > MAX_DEPTH {
             return Err(ItemError::new(format_args!(
@@ -70,7 +70,7 @@ impl<'d> Plan<'d> {
         Ok(plan)
     }
 
-    fn of(dtype: &'d Dtype) -> Result<Self, ItemError> {
+    fn build(dtype: &'d Dtype) -> Result<Self, ItemError> {
         let size = dtype.item_size();
         let byte = |dtype| Box::new(Self::part(dtype, Form::Uint(1), 1));
         let form = match (dtype.kind(), size) {
@@ -96,7 +96,7 @@ impl<'d> Plan<'d> {
                 ));
             }
             (Kind::Subarray(subarray), _) => {
-                let mut plan = Self::of(subarray.base())?;
+                let mut plan = Self::build(subarray.base())?;
                 for &length in subarray.shape().iter().rev() {
                     let size = plan.size.saturating_mul(length);
                     plan = Self::part(dtype, Form::Array { length, element: Box::new(plan) }, size);
@@ -297,7 +297,7 @@ impl<'d> FieldPlan<'d> {
 impl<'d> Fields<'d> {
     fn new(fields: &'d [Field]) -> Result<Self, ItemError> {
         let plan = |field: &'d Field| {
-            let plan = Plan::of(field.dtype()).map_err(|error| error.at(Place::Field(field)))?;
+            let plan = Plan::build(field.dtype()).map_err(|error| error.at(Place::Field(field)))?;
             Ok(FieldPlan { field, plan, offset: field.offset() })
         };
         let list = fields.iter().map(plan).collect::<Result<_, ItemError>>()?;

@@ -19,7 +19,7 @@ pub(crate) struct Item {
 
 impl Item {
     /// The dtype of the array, if it has one of the right size. Otherwise items are bytes.
-    pub(crate) fn of(items: &Items) -> Result<Self, Error> {
+    pub(crate) fn from_items(items: &Items) -> Result<Self, Error> {
         let array = items.frame.array()?;
         let dtype =
             array.and_then(|array| array.meta().parse_dtype().map_err(|error| error.to_string()).transpose());

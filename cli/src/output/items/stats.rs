@@ -77,12 +77,12 @@ impl Stats {
         threads: Option<usize>,
         on_progress: &mut dyn FnMut(u64),
     ) -> Result<Option<Self>, Failure> {
-        let stats = Address::from(location).open().and_then(Items::of).and_then(|items| {
+        let stats = Address::from(location).open().and_then(Items::new).and_then(|items| {
             let mut items = match threads {
                 Some(threads) => items.threads(threads),
                 None => items,
             };
-            Self::of(&mut items, on_progress)
+            Self::collect(&mut items, on_progress)
         });
         match stats {
             Err(problem) if problem.code == "unsupported" => Ok(None),
@@ -90,8 +90,8 @@ impl Stats {
         }
     }
 
-    fn of(items: &mut Items, on_progress: &mut dyn FnMut(u64)) -> Result<Option<Self>, Problem> {
-        let mut item = Item::of(items)?;
+    fn collect(items: &mut Items, on_progress: &mut dyn FnMut(u64)) -> Result<Option<Self>, Problem> {
+        let mut item = Item::from_items(items)?;
         // Each number in a subarray item counts.
         item.unfold(&mut Vec::new());
         let dtype = item.dtype;

@@ -1,5 +1,4 @@
-//! Pieces: parts of chunks, with their stored bytes in memory. `Piece::copy` decompresses the items into the slice, in
-//! any thread.
+//! Tasks for threads: a part of a chunk, with its stored bytes in memory, that is to be decompressed into the slice.
 
 use core::ops::Range;
 use std::sync::Arc;
@@ -15,7 +14,7 @@ use crate::error::Error;
 use crate::slice::selection::Selection;
 use crate::slice::shared_slice::{SharedSlice, SliceWriter};
 
-/// Bytes of a chunk within the bytes of one read. Other pieces can share the read.
+/// Bytes of a chunk within the bytes of one read. Other tasks can share the read.
 #[derive(Clone)]
 pub(super) struct Window {
     pub(super) read: Arc<Vec<u8>>,
@@ -38,19 +37,19 @@ impl Window {
     }
 }
 
-/// A part of a chunk, with the stored bytes of its items.
-pub(super) struct Piece {
+/// Copies the items of a part of a chunk from its stored bytes into the slice.
+pub(super) struct CopyTask {
     pub(super) entry: ChunkEntry,
     /// The number of the chunk in the slice.
     pub(super) part: usize,
-    pub(super) data: PieceData,
+    pub(super) data: TaskData,
 }
 
-/// Receives pieces, in the order of reading.
-pub(super) type ReceivePiece<'r> = dyn FnMut(Piece) -> Result<(), Error> + 'r;
+/// Receives tasks, in the order of reading.
+pub(super) type ReceiveTask<'r> = dyn FnMut(CopyTask) -> Result<(), Error> + 'r;
 
-/// The stored bytes of a piece.
-pub(super) enum PieceData {
+/// The stored bytes of a task.
+pub(super) enum TaskData {
     /// All items of the chunk have this value.
     Value(Vec<u8>),
     /// Blocks that can be decompressed one by one.
@@ -76,10 +75,10 @@ pub(super) struct Scratch {
     block: Vec<u8>,
 }
 
-impl Piece {
-    /// Copies the items into a slice. Each thread passes its own `scratch` for every piece, so that it allocates only
+impl CopyTask {
+    /// Copies the items. Each thread passes its own `scratch` for every task, so that it allocates only
     /// once.
-    pub(super) fn copy(
+    pub(super) fn run(
         &self,
         selection: &Selection,
         target: &SharedSlice<'_>,
@@ -87,11 +86,11 @@ impl Piece {
     ) -> Result<(), Error> {
         let chunk = selection.chunk(self.part).ok_or_else(|| self.misfit())?;
         match &self.data {
-            PieceData::Value(value) => repeat(runs(&chunk), value, target).ok_or_else(|| self.misfit()),
-            PieceData::Blocks { header, list, bytes } => {
+            TaskData::Value(value) => repeat(runs(&chunk), value, target).ok_or_else(|| self.misfit()),
+            TaskData::Blocks { header, list, bytes } => {
                 self.blocks(&chunk, header, list, bytes, target, scratch)
             }
-            PieceData::Whole { header, bytes } => self.whole(&chunk, header, bytes, target, scratch),
+            TaskData::Whole { header, bytes } => self.whole(&chunk, header, bytes, target, scratch),
         }
     }
 
