@@ -33,6 +33,9 @@ pub(crate) struct Salvaged<'s> {
     lost: Vec<RangeRecord<'s>>,
     lost_metalayers: Vec<LostLayerRecord<'s>>,
     unverified: Vec<RangeRecord<'s>>,
+    /// `unverified` for the text. The ranges are long: often all chunks that are not damaged.
+    #[serde(skip)]
+    unverified_ranges: Vec<RangeRecord<'s>>,
     /// The entries of the array's metalayer.
     #[serde(skip)]
     array: String,
@@ -75,8 +78,8 @@ impl<'s> Salvaged<'s> {
             assumed: report.assumed_order.iter().map(ToString::to_string).collect(),
             lost: range_records(&report.lost, geometry.as_ref(), MAX_LISTED),
             lost_metalayers: lost_metalayers.collect(),
-            // Always as ranges, because these are long: often all chunks that are not damaged.
-            unverified: range_records(&report.unverified, geometry.as_ref(), 0),
+            unverified: range_records(&report.unverified, geometry.as_ref(), MAX_LISTED),
+            unverified_ranges: range_records(&report.unverified, geometry.as_ref(), 0),
             array: array.map_or_else(String::new, |array| {
                 let (shape, chunkshape) = (Tuple(array.shape()), Tuple(array.chunkshape()));
                 let dtype = dtype(&array).unwrap_or_else(|| ABSENT.into());
@@ -111,7 +114,7 @@ impl Display for Salvaged<'_> {
         for LostLayerRecord { name, why } in &self.lost_metalayers {
             writeln!(f, "  lost: metalayer {}: {}", clean(name), clean(why))?;
         }
-        for (what, records) in [("lost", &self.lost), ("unverified", &self.unverified)] {
+        for (what, records) in [("lost", &self.lost), ("unverified", &self.unverified_ranges)] {
             for record in records.iter().take(MAX_LINES) {
                 writeln!(f, "  {what}: {record}")?;
             }

@@ -56,6 +56,16 @@ fn a_salvage_says_what_was_restored_assumed_and_lost() {
 }
 
 #[test]
+fn json_lists_each_chunk_that_is_not_verified_with_its_items() {
+    let folder = damaged();
+    let output = run(folder.path(), &["salvage", "--dry-run", "--json", "chunk.b2nd", "new.b2nd"]);
+    let found = &objects(&output)[0]["unverified"];
+    let chunks: Vec<_> = found.as_array().unwrap().iter().map(|chunk| &chunk["first"]).collect();
+    assert_eq!(chunks, [0, 2, 3], "{found}");
+    assert_eq!((&found[1]["start"], &found[1]["stop"]), (&[2, 0].into(), &[3, 3].into()), "{found}");
+}
+
+#[test]
 fn a_folder_is_salvaged_into_another_with_the_same_names() {
     let folder = damaged();
     let output =

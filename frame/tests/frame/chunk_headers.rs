@@ -256,9 +256,18 @@ fn a_block_is_looked_for_in_a_long_table_too() {
     // The table of chunk 1 has 70 blocks. The first read, of 256 bytes, has 56 of them.
     let entry = 8647 + 32 + 65 * 4;
     for (value, says) in [
-        (311, "chunk 1 has block 65 at byte 311 of it, but must have it at 312 or after, and before 8500"),
-        (8500, "chunk 1 has block 65 at byte 8500 of it, but must have it at 312 or after, and before 8500"),
-        (-1, "chunk 1 has block 65 at byte -1 of it, but must have it at 312 or after, and before 8500"),
+        (
+            311,
+            "chunk 1 has block 65 at its byte 311, but blocks must begin at byte 312 or later, before byte 8500",
+        ),
+        (
+            8500,
+            "chunk 1 has block 65 at its byte 8500, but blocks must begin at byte 312 or later, before byte 8500",
+        ),
+        (
+            -1,
+            "chunk 1 has block 65 at its byte -1, but blocks must begin at byte 312 or later, before byte 8500",
+        ),
     ] {
         file[entry..entry + 4].copy_from_slice(&i32::to_le_bytes(value));
         let findings = chunk_findings(file.clone());
@@ -283,7 +292,7 @@ fn a_block_is_looked_for_in_a_long_table_too() {
         assert_eq!(
             says,
             [format!(
-                "chunk 0 has block {block} at byte 0 of it, but must have it at {least} or after, and before {length}"
+                "chunk 0 has block {block} at its byte 0, but blocks must begin at byte {least} or later, before byte {length}"
             )]
         );
         chunk[at..at + 4].copy_from_slice(&start);
