@@ -110,7 +110,7 @@ faults! {
         DictionaryLength { length: i32, most: usize }
             "has a dictionary of {length} bytes, but must have one of at most {most}"
         BlockStart { number: usize, start: i32, least: usize, cbytes: usize }
-            "has block {number} at its byte {start}, but blocks must begin at byte {least} or later, before byte {cbytes}"
+            "has block {number} at its byte {start}, but it must begin at byte {least} or later, and before byte {cbytes}"
     }
     Unsupported {
         Codec { codec: Codec } "has {codec}, a codec that this crate cannot decompress"

@@ -78,7 +78,7 @@ fn tables_that_lead_outside_are_refused() {
         let mut damaged = chunk.clone();
         damaged[32..36].copy_from_slice(&start.to_le_bytes());
         let says = format!(
-            "the chunk has block 0 at its byte {start}, but blocks must begin at byte 36 or later, before byte 40"
+            "the chunk has block 0 at its byte {start}, but it must begin at byte 36 or later, and before byte 40"
         );
         assert_eq!(result(&damaged), Err((ErrorKind::Table, says)));
         let checked = ChunkHeader::parse(&damaged).unwrap().check_table(&damaged);

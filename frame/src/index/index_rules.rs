@@ -200,7 +200,7 @@ impl IndexScan {
             };
             let text = match geometry().as_ref().and_then(|geometry| geometry.chunk(nfirst)) {
                 Some(chunk) => {
-                    format!("{text}, but none from grid coordinate {:?} on", chunk.coordinate())
+                    format!("{text}, and none from grid coordinate {:?} on", chunk.coordinate())
                 }
                 None => text,
             };

@@ -61,7 +61,7 @@ use crate::write::output::Output;
 /// assert_eq!(frame.array()?.expect("an array").shape(), [3, 5]);
 /// assert_eq!(report.restored[0].to_string(), "chunksize was 7, and is 32");
 /// assert_eq!((report.lost[0].first, report.lost_count()), (1, 1));
-/// assert_eq!(report.lost[0].why, "it has block 0 at its byte 3, but blocks must begin at byte 48 or later, before byte 64");
+/// assert_eq!(report.lost[0].why, "it has block 0 at its byte 3, but it must begin at byte 48 or later, and before byte 64");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug)]

@@ -165,8 +165,8 @@ impl SlicePlan {
             }
         }
         let mut requests = self.waves.requests().iter().zip(&wave);
-        if let Some((request, _)) =
-            requests.find(|(request, bytes)| request.file.is_some() && bytes.is_empty())
+        if let Some((request, _)) = requests
+            .find(|(request, bytes)| request.file.is_some() && request.range.start == 0 && bytes.is_empty())
         {
             let error = self.waves.missing(request);
             self.ranges.clear();

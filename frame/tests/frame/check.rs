@@ -136,7 +136,7 @@ fn the_first_chunk_that_is_not_stored_is_named() {
         bytes[at..at + 8].copy_from_slice(&ZEROS.to_le_bytes());
     }
     let findings = findings(&mut opened(bytes));
-    let text = "only the first of 4 chunks is stored, but none from grid coordinate [0, 1] on";
+    let text = "only the first of 4 chunks is stored, and none from grid coordinate [0, 1] on";
     assert_eq!(
         (findings.len(), findings[0].code(), findings[0].message()),
         (1, FindingCode::NeverWritten, text)

@@ -258,15 +258,15 @@ fn a_block_is_looked_for_in_a_long_table_too() {
     for (value, says) in [
         (
             311,
-            "chunk 1 has block 65 at its byte 311, but blocks must begin at byte 312 or later, before byte 8500",
+            "chunk 1 has block 65 at its byte 311, but it must begin at byte 312 or later, and before byte 8500",
         ),
         (
             8500,
-            "chunk 1 has block 65 at its byte 8500, but blocks must begin at byte 312 or later, before byte 8500",
+            "chunk 1 has block 65 at its byte 8500, but it must begin at byte 312 or later, and before byte 8500",
         ),
         (
             -1,
-            "chunk 1 has block 65 at its byte -1, but blocks must begin at byte 312 or later, before byte 8500",
+            "chunk 1 has block 65 at its byte -1, but it must begin at byte 312 or later, and before byte 8500",
         ),
     ] {
         file[entry..entry + 4].copy_from_slice(&i32::to_le_bytes(value));
@@ -292,7 +292,7 @@ fn a_block_is_looked_for_in_a_long_table_too() {
         assert_eq!(
             says,
             [format!(
-                "chunk 0 has block {block} at its byte 0, but blocks must begin at byte {least} or later, before byte {length}"
+                "chunk 0 has block {block} at its byte 0, but it must begin at byte {least} or later, and before byte {length}"
             )]
         );
         chunk[at..at + 4].copy_from_slice(&start);

@@ -513,7 +513,7 @@ fn a_chunk_that_does_not_fit_is_refused_and_can_be_given_again() {
         ("has the special value 5, but only 1 to 4 are known", with(31, &[0x50])),
         ("repeats a value of 5 bytes, which does not fit 32 bytes", repeated(&[1; 5])),
         ("repeats a value of 8 bytes, but items have 4", repeated(&[1; 8])),
-        ("has block 0 at its byte 47, but blocks must begin at byte 48 or later, before byte 64", {
+        ("has block 0 at its byte 47, but it must begin at byte 48 or later, and before byte 64", {
             let mut chunk = with(2, &[0x05]);
             chunk[32..36].copy_from_slice(&47_i32.to_le_bytes());
             chunk
