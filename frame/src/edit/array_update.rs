@@ -226,7 +226,7 @@ impl ArrayUpdate {
         let found = items.len();
         let Some(more) = found.checked_div(index).filter(|more| more * index == found) else {
             return Err(Error::invalid_input(format_args!(
-                "along dimension {axis}, the number of bytes must be a multiple of {index}, but is {found}"
+                "an index along dimension {axis} takes {index} bytes, but {found} bytes are given"
             )));
         };
         let start = length.unsigned_abs();

@@ -177,10 +177,11 @@ impl fmt::Display for AssumedOrder {
                 "{found} of {nchunks} were found, and {missing} are missing before the last one found"
             );
         }
-        write!(f, "the file has {}, taken as the first of {nchunks}", counted(found, "chunk"))?;
-        match found.checked_sub(nchunks) {
-            Some(more @ 1..) => write!(f, "; the last {more} are left out"),
-            _ => Ok(()),
+        write!(f, "the file has {}, ", counted(found, "chunk"))?;
+        if found > nchunks {
+            write!(f, "of which the first {nchunks} are taken")
+        } else {
+            write!(f, "taken as the first of {nchunks}")
         }
     }
 }

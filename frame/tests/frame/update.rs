@@ -312,7 +312,7 @@ fn what_cannot_be_changed_says_why_and_stays() {
     says(&mut |update| update.append(1, &[]), "axis is 1, but the array has 1 dimensions");
     says(
         &mut |update| update.append(0, &[1]),
-        "along dimension 0, the number of bytes must be a multiple of 2, but is 1",
+        "an index along dimension 0 takes 2 bytes, but 1 bytes are given",
     );
     says(
         &mut |update| update.write(from_ref(&(0..2)), &[1]),
