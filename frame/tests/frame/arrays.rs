@@ -263,6 +263,22 @@ fn what_this_crate_only_reads_is_refused_before_an_item_is_given() {
     assert_eq!(says, "this crate cannot compress chunks with dictionaries");
 }
 
+#[test]
+fn chunks_that_were_written_before_stay_and_their_items_are_refused() {
+    let begun = || {
+        let mut writer = builder("<i4").write_to(Cursor::new(Vec::new())).unwrap();
+        writer.write_repeated(0, &[1, 2, 3, 4]).unwrap();
+        writer.into_array_writer().unwrap()
+    };
+    let error = begun().write(&whole(), &items()).unwrap_err();
+    assert_eq!(error.to_string(), "chunk 0 has already been given, or filled");
+    let mut writer = begun();
+    writer.write(&[0..16, 32..70], &[7; 16 * 38 * 4]).unwrap();
+    writer.write(&[16..50, 0..70], &[7; 34 * 70 * 4]).unwrap();
+    let mut frame = opened(finished(writer));
+    assert_eq!(frame.slice(&[15..16, 31..33]).read().unwrap(), [1, 2, 3, 4, 7, 7, 7, 7]);
+}
+
 /// A file whose writes fail after a number of bytes.
 struct Full(Cursor<Vec<u8>>, usize);
 

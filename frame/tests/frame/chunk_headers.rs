@@ -403,7 +403,7 @@ fn a_dictionary_has_a_length_and_a_codec_that_takes_it() {
     let (mut file, starts) = compressed();
     file[starts[1] + 31] |= 1;
     let findings = chunk_findings(file.clone());
-    let says = "chunk 1 has block 0 at byte ";
+    let says = "chunk 1 has block 0 at its byte ";
     assert!(findings[0].message().starts_with(says), "{findings:?}");
     // The length of a dictionary, after the table of blocks, exceeds the chunk.
     let nbytes = u32::from_le_bytes(file[starts[1] + 4..][..4].try_into().unwrap());
@@ -463,7 +463,7 @@ fn blocks_of_any_length_are_in_order() {
                 damaged[table..table + 8].copy_from_slice(&starts);
                 let findings = chunk_findings(damaged);
                 assert_eq!(findings.len(), 1);
-                assert!(findings[0].message().contains("has block 1 at byte"), "{}", findings[0]);
+                assert!(findings[0].message().contains("has block 1 at its byte"), "{}", findings[0]);
             }
             fell = true;
         }
