@@ -60,7 +60,7 @@ impl Interrupts {
         let mut deferring = lock(&self.deferring);
         *deferring += 1;
         if *deferring == 1 {
-            // A signal that was caught before is no longer deferred.
+            // A signal that was caught during earlier work is not deferred again: its next arrival ends the process.
             let ends = |signal: &Signal| signal.is_caught.load(Ordering::SeqCst);
             self.signals.iter().for_each(|signal| signal.ends.store(ends(signal), Ordering::SeqCst));
         }

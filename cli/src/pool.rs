@@ -34,8 +34,8 @@ struct Results<F, T> {
     take: F,
     /// Batches passed on so far.
     batches: usize,
-    /// Results that were ready before their turn: at most one per thread, so memory does not grow with the number of
-    /// files.
+    /// Results that were ready before their turn. There is at most one per thread, so memory does not grow with the
+    /// number of files.
     early: BTreeMap<usize, T>,
     result: io::Result<()>,
 }
@@ -116,7 +116,7 @@ impl Pool {
         results.into_inner().unwrap_or_else(PoisonError::into_inner).result
     }
 
-    /// The next batch and its number. The first batches are short, so a few items keep all threads busy.
+    /// The next batch and its number. The first batches are short, so that even a few items keep all threads busy.
     fn batch<I: Iterator>(self, queue: &Mutex<Queue<I>>) -> Option<(usize, Vec<I::Item>)> {
         let mut queue = lock(queue);
         let number = queue.batches;
@@ -143,7 +143,8 @@ impl<F, T> Drop for Release<'_, F, T> {
     }
 }
 
-/// The state behind a mutex. A panic ends the other threads too, so none sees a half-changed state.
+/// The state behind a mutex. The mutex is locked even if a thread has panicked while it held the lock. The other
+/// threads end after such a panic, so none of them uses a state that was changed only in part.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

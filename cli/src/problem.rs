@@ -34,7 +34,8 @@ impl Problem {
         Self { code, offset: None, message: message.into(), finding: None, file: None, hint: None }
     }
 
-    /// The same about this file, in a failure that shows its path.
+    /// Records the file that has this problem, so that a failure can show the path of that file. The message does not
+    /// change.
     pub(crate) fn at(self, file: &Path) -> Self {
         Self { file: Some(Box::new((file.into(), self.message.to_string()))), ..self }
     }
@@ -75,7 +76,7 @@ impl From<&Error> for Problem {
             if let Some(problem) = inside(reason) {
                 return problem;
             }
-            // The failure usually shows this path, so the message is only the reason.
+            // The failure usually shows this path, so the message has only the reason.
             let file = error.path().map(|path| Box::new((path.into(), with_sources(error))));
             return Self { file, ..Self::new("io", with_sources(reason)) };
         }
@@ -97,7 +98,8 @@ impl From<&Error> for Problem {
     }
 }
 
-/// The problem inside an I/O error. A reader of an object, or of a frame in a store's data, puts one there.
+/// The problem inside an I/O error. A reader of an object, or of a frame in a store's data, can return only I/O errors,
+/// so it puts the problem into one.
 fn inside(error: &io::Error) -> Option<Problem> {
     let inner = error.get_ref()?;
     let of_store = || inner.downcast_ref::<Error>().map(Problem::from);

@@ -112,21 +112,22 @@ pub(crate) fn clean(text: &str) -> String {
 
 /// Whether a character controls a terminal or reverses its text.
 pub(crate) fn is_unsafe(c: char) -> bool {
-    // Unicode's direction marks and overrides.
+    // The characters of Unicode that set the direction of text.
     let turns = |c| matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
     c.is_control() || turns(c)
 }
 
 /// The text; if it is wider than `widest`, its beginning and an ellipsis.
 pub(crate) fn shortened(text: &str, widest: usize) -> String {
-    // Characters without a width, such as accents, are limited too.
+    // The number of characters is limited too, because some of them have no width, such as accents.
     let most = widest.saturating_mul(4);
     if text.chars().nth(most).is_none() && text.width() <= widest {
         return text.into();
     }
     let (mut short, mut width) = (String::new(), 0);
     for character in text.chars().take(most) {
-        // Room for a character of width 1 and the ellipsis. After a wide one, the text can exceed the limit by 1.
+        // There must be room for a character of width 1 and the ellipsis. With a character of width 2, the text can
+        // exceed the limit by 1.
         if width + 2 > widest {
             break;
         }

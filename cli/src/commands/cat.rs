@@ -150,7 +150,8 @@ impl Cat {
     ) -> Result<(), Trouble> {
         let count = selected.shape().fold(1, u64::saturating_mul);
         let is_summary = count > MAX_WHOLE && !self.full;
-        // Edges are read along the dimensions of the array, not along those of its items.
+        // In a summary, edges are read along the dimensions of the array, and the dimensions of a subarray dtype stay
+        // in its items.
         if !is_summary {
             item.unfold(&mut shape);
         }
@@ -197,7 +198,8 @@ fn print_json(
     let mut stdout = BufWriter::new(io::stdout().lock());
     let mut values = ValueWriter::new(&mut stdout, &item.dtype, shape);
     let read = items.read_pieces(&selected.ranges, &selected.steps, &mut |_, bytes| {
-        // The start is written with the first items, so an unreadable array prints only its failure.
+        // The start of the object is written together with the first items. So if no items can be read, only the
+        // failure is printed.
         if let Some(start) = start.take() {
             values.begin(&start)?;
         }
@@ -211,7 +213,7 @@ fn print_json(
         }
         return Err(trouble);
     }
-    // An array without items has no pieces, so the start is not written yet.
+    // An array without items has no pieces, so the start of the object has not been written yet.
     if let Some(start) = start {
         values.begin(&start)?;
     }

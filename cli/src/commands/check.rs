@@ -131,7 +131,7 @@ impl Check {
         let progress = Mutex::new(progress);
         let done = AtomicU64::new(0);
         let on_chunk = || {
-            // Only the progress reads the number, so no order between threads is needed.
+            // `Relaxed` is enough, because the number is only used for the progress display.
             let done = done.fetch_add(1, Ordering::Relaxed) + 1;
             if done.is_multiple_of(CHUNKS_SHOWN) {
                 lock(&progress).show(done);
@@ -148,7 +148,7 @@ impl Check {
             batch
         };
         let mut all = Checked::default();
-        // A store has findings of its own, and so have its files.
+        // A store is visited with its files, because both have findings.
         paths.visit(Stores::WithFiles, reads_chunks, work, |batch| {
             all.add(batch.checked);
             if !reads_chunks {
@@ -193,7 +193,7 @@ impl CheckBatch<'_> {
         };
         match target {
             Ok(table) if is_table => visit_table(&table, visit, &mut receive),
-            // The files in a store's folder are visited as targets of their own.
+            // Nothing is left to do for the folder of a store: its files are targets of their own.
             Ok(store) if store.is_store => {}
             target => visit.found(target, &mut receive),
         }

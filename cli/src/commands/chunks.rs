@@ -53,7 +53,7 @@ impl Chunks {
         };
         let mut progress = Progress::of_chunks();
         let (mut all, mut is_first) = (ChunkTotals::default(), true);
-        // A store has no chunks, but the files in its folder do.
+        // A store has no chunks of its own, so it is searched like any other folder.
         paths.visit(Stores::Folders, true, work, |(pieces, totals)| {
             for piece in pieces {
                 match piece {
@@ -89,12 +89,13 @@ fn take(target: &Target, is_one: bool, list: &mut ChunkList<'_>) {
     let location = target.location();
     match Address::from(location).open_with_place() {
         Ok((frame, is_embedded)) => list.take(location, frame, is_embedded, !is_one),
-        // The order matters: a file of another program is skipped, and a member or an offset can only be a frame.
+        // The order of the cases matters. A file of another program is skipped. A member or an offset must be a frame,
+        // so every other problem of it is a failure.
         Err(problem) if is_passed_over(target, &problem) => {}
         Err(problem) if target.inside != Inside::Whole && !target.is_zip_object() => {
             list.fail(location.failure(problem));
         }
-        // The target may be a zip file, or not a frame at all.
+        // The target may be a zip file, whose members are visited. If it is not a frame either, `Visit` reports that.
         Err(_) => Visit::default().target(target, &mut |view| {
             let opened = view.and_then(|view| match open(view) {
                 Ok(frame) => Ok((view.location, frame)),

@@ -19,7 +19,7 @@ pub(crate) struct Completions {
 
 impl Completions {
     pub(crate) fn run(self, mut b2nd: Command) -> Outcome {
-        // In memory first, because `generate` panics if it cannot write.
+        // The script is written to memory first, because `generate` panics if it cannot write.
         let mut script = Vec::new();
         generate(self.shell, &mut b2nd, "b2nd", &mut script);
         io::stdout().write_all(&script)?;

@@ -29,7 +29,7 @@ use crate::problem::Problem;
 use crate::terminal::{Outcome, remark};
 use crate::text::{self, Tuple, count, more_counts, short_size};
 
-/// The highest zstd level of this program.
+/// The highest level at which this program compresses with zstd.
 const MAX_ZSTD_LEVEL: u8 = 4;
 
 /// Convert between NumPy files and arrays, or compress anew
@@ -115,7 +115,8 @@ fn filter(text: &str) -> Result<Filter, String> {
     let id = id.ok_or(
         "not a filter; use shuffle, bitshuffle, delta, bytedelta, trunc_prec:BITS, int_trunc:BITS or none",
     )?;
-    // A negative parameter is the number of bits to cut off.
+    // A parameter is a byte. The user may write it as a negative number: for a filter that drops bits, that is the
+    // number of bits to drop.
     let meta = meta.parse::<u8>().or_else(|_| meta.parse::<i8>().map(i8::cast_unsigned));
     let meta = meta.map_err(|_| "the parameter must be a number from -128 to 255")?;
     Ok(Filter { id, meta })
@@ -164,9 +165,9 @@ struct Converted<'c> {
     #[serde(flatten)]
     from: Location<'c>,
     to: &'c str,
-    /// The bytes of the items.
+    /// The size of all items in bytes.
     nbytes: u64,
-    /// The length of a new frame, without the chunk files of a sparse one.
+    /// The length of a new frame in bytes. For a sparse frame, the chunk files are not included.
     frame_len: Option<u64>,
 }
 
@@ -329,7 +330,7 @@ impl Conversions<'_> {
     fn advance(&self, nbytes: usize) -> Result<(), Problem> {
         match self.files.advance(nbytes as u64) {
             ControlFlow::Continue(()) => Ok(()),
-            // The signal ends the process before anybody reads this.
+            // The signal ends the process before anybody can read this message.
             ControlFlow::Break(()) => Err(Problem::new("stopped", "stopped by a signal")),
         }
     }
@@ -341,8 +342,9 @@ impl Conversions<'_> {
         if let Source::Frame(items) = source {
             let trailer = items.frame.trailer()?;
             let header = items.frame.header();
-            // Filters that drop bits would change items: python-blosc2 leaves them in a header even if it stored chunks
-            // unfiltered.
+            // The new frame gets the filters of the old header, except those that drop bits. The header may name such a
+            // filter although python-blosc2 stored the chunks unfiltered. Applied now, the filter would change the
+            // items.
             let drops_bits =
                 |filter: &Filter| [Filter::TRUNC_PREC, Filter::INT_TRUNC].iter().any(|of| of.id == filter.id);
             let filters: Vec<Filter> = header.pipeline().filter(|filter| !drops_bits(filter)).collect();
@@ -368,7 +370,8 @@ impl Conversions<'_> {
         Ok(builder)
     }
 
-    /// The metalayer of the new array. Shapes that are not given are those of FROM, or the default.
+    /// The metalayer of the new array. A chunk or block shape that the user does not give is that of FROM, or the
+    /// default if FROM is a NumPy file.
     fn meta(&self, source: &Source, selected: &Selected) -> Result<Meta, Problem> {
         let typesize = source.typesize();
         let shape: Vec<u64> = selected.shape().collect();
@@ -376,7 +379,8 @@ impl Conversions<'_> {
             Source::Npy(_) => (None, None),
             Source::Frame(items) => {
                 let geometry = &items.geometry;
-                // A part of the array may be smaller than a chunk.
+                // With --slice, the new array may be smaller than a chunk of the old one, and then its chunks and
+                // blocks become smaller too.
                 let is_part = self.options.slice.is_some();
                 let kept = |items: Dimensions| -> Vec<u64> {
                     let cut = |(items, whole): (u64, &u64)| {
@@ -412,14 +416,14 @@ impl Conversions<'_> {
     }
 }
 
-/// Whether a metalayer is that of the array, in any layout.
+/// Whether a metalayer with this name is the metalayer of an array, in any layout.
 fn is_of_array(name: &str) -> bool {
     ["b2nd", "caterva"].contains(&name)
 }
 
 impl Source {
     fn open(from: &Address) -> Result<Self, Problem> {
-        // A sparse frame is a folder.
+        // A folder can be a sparse frame, but not a NumPy file.
         if from.inside != Inside::Whole || from.path.is_file() {
             let mut place = from.place("an array or the bytes of a NumPy file")?;
             if let Some(header) = Npy::read(&mut place)? {
@@ -470,7 +474,7 @@ impl Source {
         selected.shape().fold(self.typesize() as u64, u64::saturating_mul)
     }
 
-    /// Allocates memory for all items. Items of a frame are refused beyond its `Items::limit`.
+    /// Allocates memory for all items. Refuses items of a frame that are larger than its `Items::limit`.
     fn buffer(&self, nbytes: u64) -> Result<Vec<u8>, Problem> {
         let limit = match self {
             Self::Npy(_) => u64::MAX,
@@ -484,8 +488,8 @@ impl Source {
         )
     }
 
-    /// Refuses items that cannot be appended to an array along a dimension. Items without this dimension become a
-    /// single index of it.
+    /// Refuses items that cannot be appended to an array along a dimension. Items that lack this dimension are appended
+    /// as one index along it.
     fn fits(&self, selected: &Selected, axis: usize, to: &Meta) -> Result<(), String> {
         let dtype = self.dtype().map_err(|problem| problem.to_string())?;
         let wanted = to.dtype().unwrap_or_default();

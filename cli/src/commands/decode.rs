@@ -54,7 +54,7 @@ impl Decode {
                 let failure = Failure { address: address.into(), error };
                 match (self.json, &failure.address.inside) {
                     (true, _) => print(&failure)?,
-                    // The digits of --hex have no path to show either.
+                    // No path is shown: neither standard input nor the digits of --hex have one.
                     (false, Inside::Stdin) => complain(&failure.error),
                     (false, _) => complain(&failure),
                 }
@@ -92,7 +92,7 @@ fn decode_lines(file: Option<PathBuf>) -> Outcome {
         match decode(text.and_then(from_text)) {
             Ok((meta, bytes)) => print(&MetaRecord { meta: &meta, bytes: &bytes })?,
             Err(error) => {
-                // The next lines may be valid.
+                // The next lines may be valid, so decoding goes on.
                 code = ExitCode::FAILURE;
                 print(&address.location().failure(error))?;
             }
@@ -103,7 +103,8 @@ fn decode_lines(file: Option<PathBuf>) -> Outcome {
 
 fn decode(bytes: io::Result<Vec<u8>>) -> Result<(Meta, Vec<u8>), Problem> {
     let bytes = bytes?;
-    // A frame has these magic bytes. The message of the library names a Rust type, not a command.
+    // These are the magic bytes of a frame. The library refuses a frame too, but its message names a Rust type, and
+    // this one names a command.
     if bytes.get(2..).is_some_and(|bytes| bytes.starts_with(b"b2frame\0")) {
         let message = "a whole frame, not a metalayer; `b2nd info` shows the array in it";
         return Err(Problem::new("malformed", message));

@@ -66,7 +66,7 @@ struct Compared {
     trailer: Trailer,
 }
 
-/// The compared fields of a record. All others follow from these, or depend on where the frame is stored.
+/// The compared fields of a record. All other fields follow from these fields, or depend on where the frame is stored.
 const FIELDS: [&str; 17] = [
     "kind",
     "container",
@@ -87,7 +87,7 @@ const FIELDS: [&str; 17] = [
     "filters_meta",
 ];
 
-/// The sizes of a frame without an array, where no shape determines them.
+/// The sizes that are compared if neither frame has an array. For arrays, the shapes determine the sizes.
 const SIZES: [&str; 2] = ["nchunks", "stored_nbytes"];
 
 /// A metalayer, or the chunk of a vlmetalayer.
@@ -107,7 +107,7 @@ struct DiffRecord<'d> {
     differences: &'d [Difference],
 }
 
-/// A value that differs. If a frame lacks the metalayer, its value is absent.
+/// A value that differs. If only one frame has a metalayer, the value of the other frame is absent.
 #[derive(Serialize)]
 struct Difference {
     field: &'static str,
@@ -264,7 +264,7 @@ fn compare_items(
     Ok((difference, None))
 }
 
-/// The index in the array of item `number` of a part.
+/// The index of an item in the array. `number` is the position of the item in a part of the array, in C order.
 fn index_in(part: &[Range<u64>], mut number: u64) -> Vec<u64> {
     let mut index: Vec<_> = part
         .iter()
@@ -284,7 +284,7 @@ impl Compared {
     fn open(address: &Address) -> Result<Self, Failure> {
         let location = address.location();
         let mut frame = address.open().map_err(|problem| location.failure(problem))?;
-        // An error here is reported with this frame's address.
+        // The array is parsed here only so that an error is reported with the address of this frame.
         frame.array().map(drop).map_err(|error| location.failure(error))?;
         let trailer = frame.trailer().map_err(|error| location.failure(error))?;
         Ok(Self { frame, trailer })
@@ -318,7 +318,7 @@ fn differences_of_layers(a: &Compared, b: &Compared, mut room: Room) -> Vec<Diff
     for layer in a.layers() {
         compare(Some(layer), others.remove(&(layer.field, layer.name)));
     }
-    // The remaining metalayers are only in the second frame; its order is kept.
+    // The remaining metalayers are only in the second frame. They are shown in the order of that frame.
     for layer in b.layers() {
         if let Some(layer) = others.remove(&(layer.field, layer.name)) {
             compare(None, Some(layer));
@@ -327,7 +327,7 @@ fn differences_of_layers(a: &Compared, b: &Compared, mut room: Room) -> Vec<Diff
     differences
 }
 
-/// A line for each difference. At a terminal, long values are cut.
+/// A line for each difference. At a terminal, long values are cut, so that a line fits the width.
 fn table([a, b]: [String; 2], differences: &[Difference]) -> String {
     let mut headings = [String::new(), a, b];
     let mut rows: Vec<_> = differences.iter().map(|difference| difference.texts.clone()).collect();
@@ -348,7 +348,8 @@ fn table([a, b]: [String; 2], differences: &[Difference]) -> String {
 }
 
 impl Difference {
-    /// `None` for a version that is 0 in one frame and absent in the other, because only one layout stores it.
+    /// `None` for a version or dtype format that is 0 in one frame and absent in the other. Not every layout stores
+    /// these entries, and an absent one means 0.
     fn of_fields(change: FieldChange) -> Option<Self> {
         let [a_text, b_text] = change.texts();
         let FieldChange { field, values: [a, b] } = change;
@@ -371,7 +372,7 @@ impl Difference {
     /// `None` if the metalayers are equal. At least one frame has the metalayer.
     fn of_layers(a: Option<Layer<'_>>, b: Option<Layer<'_>>, room: &mut Room) -> Option<Self> {
         let Layer { field, name, .. } = a.or(b)?;
-        // Equal bytes need not be decompressed.
+        // If the bytes are equal, so are the values, and nothing need be decompressed.
         if a.zip(b).is_some_and(|(a, b)| a.bytes == b.bytes) {
             return None;
         }

@@ -83,7 +83,7 @@ impl Dump {
                 Err(problem) => Some(problem),
             }
             .inspect(|error| match (&error.offset, &address.inside) {
-                // A row has already shown the error.
+                // A row of the dump has already shown this error.
                 (Some(_), _) => {}
                 (None, Inside::Stdin) => complain(error),
                 _ => complain(&address.location().failure(error.clone())),
@@ -138,11 +138,13 @@ impl Dump {
         Ok(problem)
     }
 
-    /// Passes all rows on. Returns the first fault; if it has an offset, a row has shown it.
+    /// Passes all rows to the receiver. Returns the problem that ended the dump, or else the first fault. If it has an
+    /// offset, a row has already shown it.
     fn rows(&self, address: &Address, bytes: &[u8], receive: &mut ReceiveRow<'_>) -> Option<Problem> {
         let (mut fault, mut is_over) = (None, false);
         let result = self.each(address, bytes, &mut |row| {
-            // The dump of the trailer begins even if the receiver has ended the dump of the chunks.
+            // The receiver may have ended the dump of the chunks. The dump of the trailer begins nevertheless, and is
+            // ended here.
             if is_over {
                 return ControlFlow::Break(());
             }
@@ -154,7 +156,7 @@ impl Dump {
             is_over = flow.is_break();
             flow
         });
-        // An error of reading, unlike a fault, has no row that shows its offset.
+        // An error of reading is not shown by a row. It gets no offset, so that the caller prints it.
         result.err().map(|problem| Problem { offset: None, ..problem }).or(fault)
     }
 
@@ -164,7 +166,7 @@ impl Dump {
     }
 
     fn each(&self, address: &Address, bytes: &[u8], receive: &mut ReceiveRow<'_>) -> Result<(), Problem> {
-        // The bytes are a metalayer, unless no layout begins with their first byte.
+        // If a layout begins with the first byte, the bytes are a metalayer. Otherwise they must be a frame.
         if !Deserializer::new(bytes).layout().is_err_and(|error| error.offset() == Some(0)) {
             metalayer(bytes).rows(receive);
             let more = Problem::new("invalid-input", "a metalayer by itself has no chunks and no trailer");

@@ -71,7 +71,8 @@ impl PagePrinter {
         let mut records: Vec<_> = table_at(target).into_iter().collect();
         records.extend(store.iter().flat_map(|store| StoreRecord::all(target, store)));
         if let Some(record) = records.first_mut() {
-            // The first record is that of the whole store, or of the only table.
+            // The first record is about the whole store. If there is no store, or the store is itself a table, it is
+            // about that table.
             record.add_active(target);
         }
         for record in &records {
@@ -81,14 +82,14 @@ impl PagePrinter {
     }
 
     fn frames(&mut self, target: &Target, several: bool, whole: bool) -> io::Result<()> {
-        // A page cuts each value to one line, so the values need no other limit.
+        // A page cuts each value to one line. So only JSON without --meta needs a limit for the values.
         let values = if whole || !self.json { ShownValues::All } else { ShownValues::Short };
         let visit = Visit { depth: Some(CheckDepth::Frame), values, ..Visit::default() };
         let (mut is_silent, mut written) = (true, Ok(()));
         visit.target(target, &mut |view| {
             is_silent = false;
             let shown = match view {
-                // After an error of the output, frames are not printed.
+                // After an error of the output, no more frames are printed.
                 Ok(_) if written.is_err() => return,
                 Ok(view) => {
                     let with_path = several || view.location.member().is_some();

@@ -110,7 +110,7 @@ impl<'o> ListingBatch<'o> {
 
     /// Lists a store or a table.
     pub(super) fn take_store(&mut self, record: &StoreRecord) {
-        // A filter selects only arrays.
+        // With a filter, only arrays are listed.
         if !self.options.filter.is_none() {
             return;
         }
@@ -149,7 +149,7 @@ impl<'o> ListingBatch<'o> {
             return;
         }
         let stats = if *stats && is_array {
-            // The other threads read other files.
+            // One thread is enough, because the other threads read other files meanwhile.
             Stats::at(view.location, Some(1), &mut |_| {}).unwrap_or_else(|failure| {
                 self.take_failure(failure);
                 None
@@ -198,10 +198,10 @@ impl<'o> ListingBatch<'o> {
     }
 }
 
-/// Rows are held back up to this number, so that their columns can be aligned.
+/// The maximum number of rows that are held back. Rows are held back so that their columns can be aligned.
 const HELD_BACK: usize = 1000;
 
-/// On a terminal, rows are held back for at most this long.
+/// The maximum time for which rows are held back at a terminal.
 const PATIENCE: Duration = Duration::from_millis(200);
 
 /// The state of the output.
@@ -292,7 +292,7 @@ impl Listing {
                 Sorted::Row(row) => self.rows.push(*row),
                 Sorted::Bytes(bytes) => out.write_all(&bytes)?,
             }
-            // In parts, so that the text of all rows is never in memory at once.
+            // The rows are printed in parts, so that the text of all rows is never in memory at once.
             if self.rows.len() > HELD_BACK {
                 self.print_rows()?;
             }

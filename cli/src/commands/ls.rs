@@ -63,7 +63,7 @@ impl Ls {
             batch
         };
         let mut listing = Listing::new(&options, paths.are_ordered());
-        // A scan reads every file by itself, also in a store.
+        // A scan reads every file by itself, so the folder of a store is searched like any other folder.
         let stores = if scan { Stores::Folders } else { Stores::Whole };
         paths.visit(stores, scan, work, |batch| listing.take(batch))?;
         listing.end()
@@ -72,7 +72,7 @@ impl Ls {
 
 /// Lists the frames of a file, or the store that it is.
 fn take(target: Found, visit: Visit<'_>, batch: &mut ListingBatch<'_>) {
-    // The order matters: a store has a line of its own, and a member can be a table, which is not a frame.
+    // The order of the cases matters: a store has a line of its own, and a member can be a table, which is not a frame.
     match target {
         Ok(target) if !visit.scan && (target.is_store || target.is_named_zip() || target.is_zip_object()) => {
             take_store(&target, visit, batch);

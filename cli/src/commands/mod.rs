@@ -82,8 +82,8 @@ pub(crate) enum Command {
 }
 
 impl Command {
-    /// The exit status if the reader of standard output, such as `head`, closes it before the end. That is no error,
-    /// unless the status is a verdict on all files.
+    /// The exit status if the reader of standard output, such as `head`, closes it before the end. The status is 0,
+    /// unless the command gives a verdict on all its files: then the verdict is not complete.
     pub(crate) fn status_if_closed(&self) -> u8 {
         match self {
             Self::Diff(_) => 2,

@@ -41,7 +41,7 @@ pub(super) struct Made {
     is_complete: bool,
 }
 
-/// The new files of a run: signals, progress and folders.
+/// The state of a run that makes new files: signals, progress, and the folders that it has created.
 pub(super) struct NewFiles {
     pub(super) dry_run: bool,
     pub(super) json: bool,
@@ -115,7 +115,7 @@ impl NewFiles {
 
     fn make_all(&self, maker: &impl Maker, paths: Paths, into: &Path) -> io::Result<Counts> {
         let mut all = Counts::default();
-        // Checked once, not for each file.
+        // This is checked once, and not for each file.
         if into.exists() && !into.is_dir() {
             let (text, counts) =
                 self.failed(&Location::new(into).failure(Problem::new("io", "not a folder")));
@@ -143,7 +143,7 @@ impl NewFiles {
             Ok(target) => target,
             Err(failure) => return self.failed(&failure),
         };
-        // New files are skipped, and after a signal all remaining inputs.
+        // A file that this run has made is not an input. After a signal, all remaining inputs are skipped.
         if self.interrupts.is_caught() || is_output(&target, into) {
             return Batch::default();
         }
@@ -172,7 +172,7 @@ impl NewFiles {
         }
     }
 
-    /// Creates the folder of a new file, and records the folders that did not exist before.
+    /// Creates the folder of a new file with its parents, and records those folders that did not exist before.
     fn create_folder(&self, folder: &Path) -> io::Result<()> {
         let absent = folder.ancestors().take_while(|folder| !folder.exists());
         lock(&self.folders).extend(absent.map(PathBuf::from));
@@ -204,9 +204,9 @@ impl NewFiles {
     /// Removes the progress from the screen, and the new folders that stayed empty.
     fn end(&self) {
         lock(&self.progress).end();
-        // In reverse order, a folder comes before its parent.
+        // In this reverse order, a folder is removed before its parent.
         for folder in lock(&self.folders).iter().rev() {
-            // A folder with files is not removed.
+            // `remove_dir` fails for a folder that is not empty, so such a folder stays.
             let _ = fs::remove_dir(folder);
         }
     }

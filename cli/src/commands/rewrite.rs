@@ -66,17 +66,17 @@ impl Rewrite {
 
     fn change(&self, interrupts: &Interrupts) -> Result<Change, Failure> {
         let [from, to] = given_all([&self.from, &self.to]);
-        // Only checks that TO is a path.
+        // This only checks that TO is a path.
         to.into_path()?;
         if from.inside == Inside::Whole {
             let failed = |error: Error| {
-                // FROM and TO may be the same file; then the error is about FROM.
+                // If FROM and TO are the same file, the error is about FROM.
                 let is_about_from = error.path().is_some_and(|path| path.starts_with(&from.path));
                 let is_about_to = matches!(error.kind(), ErrorKind::Io | ErrorKind::Exists) && !is_about_from;
                 failure(if is_about_to { &self.to } else { &from.path }, error)
             };
             let before = Frame::open(&from.path).map_err(failed).map_err(with_salvage)?;
-            // The rewrite may replace the file, and some systems do not replace one that is open.
+            // The file is closed here: the rewrite may replace it, and some systems do not replace a file that is open.
             let before = before.map_reader(drop);
             return self.with(FrameRewrite::new(&from.path, &self.to), before, interrupts, failed);
         }

@@ -217,7 +217,8 @@ impl Salvages<'_> {
 /// The failure of a salvage, with a hint at the options that would help.
 fn failure_with_hint(from: &Address, to: &Path, error: &Error) -> Failure {
     let is_lost = error.finding().is_some_and(|finding| finding.code() == FindingCode::NotAFrame);
-    // A zip file is not a frame with a damaged header. As in the other commands, the message asks for a member.
+    // A zip file must not be treated as a frame with a damaged header. As in the other commands, the message asks for a
+    // member.
     if is_lost
         && from.inside == Inside::Whole
         && is_zip(&from.path)
@@ -225,7 +226,7 @@ fn failure_with_hint(from: &Address, to: &Path, error: &Error) -> Failure {
     {
         return from.location().failure(problem);
     }
-    // The options cannot help with an empty file.
+    // No option can help with an empty file, so there is no hint for it.
     let is_lost = is_lost && !fs::metadata(&from.path).is_ok_and(|file| file.is_file() && file.len() == 0);
     let hint = match error.kind() {
         ErrorKind::OrderUnknown => Some(" (--assume-order)"),

@@ -75,7 +75,7 @@ impl Set {
 
     fn change(&self, file: &Path) -> Result<Change, Problem> {
         let mut frame = Frame::open(file)?;
-        // A copy of the header, which the edit changes in place.
+        // `before` must be a copy of the header, because the edit changes the header in place.
         let before = Frame::parse(frame.header_bytes())?;
         let layout = before.array()?.map(|array| array.meta().layout());
         let mut edit = frame.edit();

@@ -27,7 +27,7 @@ use serde::{Serialize, Serializer};
 use crate::names::{file_of, folder_or_here, indexed_array, is_url, split_query};
 use crate::text;
 
-/// The part of a file that an address selects. `S` is the owned or borrowed name of a member.
+/// The part of a file that an address selects. `S` is the type of a member's name, which is owned or borrowed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Inside<S> {
     /// The file or folder itself.
@@ -36,7 +36,7 @@ pub(crate) enum Inside<S> {
     Offset(u64),
     /// Standard input; the path is `-`.
     Stdin,
-    /// An object, or a member of a zip object; the path is the object's URL.
+    /// An object in an object store or on the web, or a member of such an object. The path is the URL of the object.
     Url(Option<S>),
 }
 
@@ -66,9 +66,9 @@ pub(crate) struct Address {
     pub(crate) inside: Inside<String>,
 }
 
-/// The addresses of the command line. After `--` there are only paths.
+/// Parses the arguments of the command line as addresses. An argument after `--` is always a path.
 pub(crate) fn given(arguments: Vec<PathBuf>) -> impl Iterator<Item = Address> + Send {
-    // clap does not tell which arguments follow `--`. They are the last ones, so they are counted.
+    // clap does not tell which arguments follow `--`. They are the last arguments, so it is enough to count them.
     let paths = std::env::args_os().skip_while(|argument| argument != "--").skip(1).count();
     let first_path = arguments.len().saturating_sub(paths);
     let read = move |(index, path)| if index < first_path { Address::read(path) } else { Address::new(path) };
@@ -111,11 +111,11 @@ impl Address {
         if bytes == b"-" {
             return Self::stdin();
         }
-        // Most paths contain neither `:` nor `@`, and need no access to the disk.
+        // Most arguments contain neither `:` nor `@`. They are paths, and no access to the disk is needed to know it.
         if !bytes.iter().any(|byte| b":@".contains(byte)) || fs::symlink_metadata(&text).is_ok() {
             return Self::new(text);
         }
-        // Splits are tried from the end: the longest file name wins.
+        // Splits are tried from the end of the text, so the longest file name that exists wins.
         let place = (drive_len(&text) + 1..bytes.len()).rev().find_map(|at| {
             let (path, rest) = bytes.split_at(at);
             let inside = inside(rest)?;
@@ -129,10 +129,12 @@ impl Address {
         place.unwrap_or_else(|| Self::new(text))
     }
 
-    /// The address of a member of a store in a folder, by its key.
+    /// The address of a member of a store in a folder. `None` if the folder is not a store, or if the key of the member
+    /// does not begin with a slash.
     fn in_store(folder: PathBuf, key: String) -> Option<Self> {
         let name = key.strip_prefix('/').filter(|_| is_store_folder(&folder))?;
-        // A key without an extension may be a table, which is a folder.
+        // The file of an array has the name of its key, with an extension. A table is a folder with the name of its
+        // key.
         let file = Store::file_names(&key)
             .chain([name.into()])
             .map(|name| folder.join(name))
@@ -140,7 +142,8 @@ impl Address {
         Some(file.map_or(Self { path: folder, inside: Inside::Member(key) }, Self::new))
     }
 
-    /// The address of a URL. Only zip files and stores have members. The name of a member precedes the query.
+    /// Parses a URL as an address. Only a URL with `.b2z:` or `.b2e:` in it can name a member. The name of the member
+    /// is before the query of the URL.
     fn url(text: PathBuf) -> Self {
         const ENDS: [&str; 2] = [".b2z:", ".b2e:"];
         let Some((scheme, rest)) = text.to_str().and_then(|url| url.split_once("://")) else {
@@ -166,7 +169,8 @@ fn starts_as_path(text: &[u8]) -> bool {
     matches!(text, [b'.', separator, ..] if path::is_separator(char::from(*separator)))
 }
 
-/// The length of the drive at the start of a Windows path. Its `:` does not begin a member.
+/// The length of the drive such as `C:`, at the start of a Windows path. The `:` of a drive does not begin the name of
+/// a member.
 fn drive_len(path: &Path) -> usize {
     match path.components().next() {
         Some(Component::Prefix(drive)) => drive.as_os_str().len(),
@@ -221,12 +225,13 @@ impl<'p> Location<'p> {
         Self { path, inside: Inside::Whole }
     }
 
-    /// An object, or a prefix of objects.
+    /// The location of an object, or of a prefix of objects.
     pub(crate) fn of_url(path: &'p Path) -> Self {
         Self { path, inside: Inside::Url(None) }
     }
 
-    /// The frame at an offset of the file.
+    /// The location of the frame at an offset of this file. Offset 0 is the file itself. A location that is not a whole
+    /// file stays the same.
     pub(crate) fn at(self, offset: u64) -> Self {
         match self.inside {
             Inside::Whole if offset > 0 => Self { inside: Inside::Offset(offset), ..self },
@@ -234,8 +239,8 @@ impl<'p> Location<'p> {
         }
     }
 
-    /// The frame with this key in the data of the store at this location; `None` if it has no address. `is_alone` means
-    /// that the store is only this file, not the folder around it.
+    /// The location of the frame with this key in the data of the store at this location. `None` if no address can name
+    /// that frame. `is_alone` means that the store is this file alone, not the folder that contains the file.
     pub(crate) fn in_store(self, key: &'p str, is_alone: bool) -> Option<Self> {
         let is_store_file = |name: &Path| name.file_name().is_some_and(|name| name == Store::FILE);
         let inside = match self.inside {
@@ -259,13 +264,13 @@ impl<'p> Location<'p> {
         }
     }
 
-    /// The name of the array that this file or member indexes, if it is an index of python-blosc2
-    /// (`a.__index__.….b2nd`).
+    /// The name of the array that this file or member indexes. `None` if the file or member is not an index of
+    /// python-blosc2 (`a.__index__.….b2nd`).
     pub(crate) fn indexed_array(self) -> Option<&'p str> {
         indexed_array(self.member().map_or_else(|| file_of(self.path), Path::new))
     }
 
-    /// The argument for this location. Parsing it returns the same location, for any file name.
+    /// The command-line argument that names this location. Parsing it returns the same location, for any file name.
     pub(crate) fn address(self) -> Vec<u8> {
         let path = self.path.as_os_str().as_encoded_bytes();
         // Paths that would be read as an option, standard input or a URL.
@@ -280,8 +285,9 @@ impl<'p> Location<'p> {
             Inside::Member(name) => format!(":{name}"),
             Inside::Offset(offset) => format!("@{offset}"),
         };
-        // A `./` is removed, because `:MEMBER` and `@OFFSET` are not parsed in an argument that begins with it. Special
-        // names become absolute paths; on Windows, so do names that would be read as a drive.
+        // A `./` is removed, because `:MEMBER` and `@OFFSET` are not parsed in an argument that begins with `./`. So
+        // special names cannot be marked with `./` here, and become absolute paths instead. On Windows, so do names
+        // that would be read as a drive.
         let path =
             if starts_as_path(path) { self.path.strip_prefix(".").unwrap_or(self.path) } else { self.path };
         let is_drive =
@@ -295,7 +301,7 @@ impl<'p> Location<'p> {
         [path.as_os_str().as_encoded_bytes(), rest.as_bytes()].concat()
     }
 
-    /// Writes the JSON fields that locate a frame, with the bytes of the path if it is not UTF-8.
+    /// Writes the JSON fields that locate a frame, with the bytes of the path if the path is not UTF-8.
     pub(crate) fn write<M: SerializeMap>(self, fields: &mut M) -> Result<(), M::Error> {
         fields.serialize_entry("path", &self.path.to_string_lossy())?;
         if let Some(bytes) = path_hex(self.path) {
@@ -355,7 +361,8 @@ mod tests {
             ("c@1", "c@1", Inside::Whole),
             ("c@1@07", "c@1", Inside::Offset(7)),
             ("c@1:d", "c@1", member("d")),
-            // No file precedes the `:` or `@`, or nothing follows it.
+            // These are paths: the text before the `:` or `@` is not a file, or the text after it is not a name or an
+            // offset.
             ("c@2", "c@2", Inside::Whole),
             ("a:", "a:", Inside::Whole),
             ("a@", "a@", Inside::Whole),

@@ -11,7 +11,7 @@ use crate::terminal::await_stdin;
 /// The maximum number of bytes to read of a header, a metalayer or a line of input.
 pub(crate) const MAX_LEN: u64 = 1 << 20;
 
-/// Bytes given as text.
+/// Bytes that the user gives as hexadecimal digits.
 #[derive(Clone)]
 pub(crate) struct Bytes(pub(crate) Vec<u8>);
 
@@ -24,20 +24,21 @@ pub(crate) fn open_or_stdin(path: &Path, what: &str) -> io::Result<Box<dyn BufRe
     Ok(Box::new(BufReader::new(File::open(path)?)))
 }
 
-/// The lines of an input. The first line beyond the limit is the last one, because it may never end.
+/// The lines of an input. A line of more than `MAX_LEN` bytes is an error, and nothing is read after it, because such a
+/// line may never end.
 pub(crate) fn lines(
     mut input: impl BufRead + Send,
     end: u8,
 ) -> impl Iterator<Item = io::Result<Vec<u8>>> + Send {
-    // Every thread calls this until it gets `None`. On a terminal, a second read after Ctrl-D would wait for input
-    // again.
+    // Every thread calls this until it gets `None`, so it is called several times after the end of the input. The input
+    // must not be read then: at a terminal, a read after Ctrl-D would wait for more input.
     let mut is_over = false;
     iter::from_fn(move || {
         if is_over {
             return None;
         }
         let mut line = Vec::new();
-        // One byte beyond the limit reveals a longer line.
+        // One byte more than the limit is read, to recognize a line that is too long.
         let read = Read::by_ref(&mut input).take(MAX_LEN + 1).read_until(end, &mut line);
         let has_end = line.pop_if(|last| *last == end).is_some();
         is_over = !has_end;
@@ -52,15 +53,16 @@ pub(crate) fn lines(
     })
 }
 
-/// The first bytes of a file or of standard input. Text is decoded as hexadecimal digits.
+/// Reads at most `longest` bytes of a file or of standard input. If they are text, they are decoded as hexadecimal
+/// digits.
 pub(crate) fn read_bytes(path: &Path, longest: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     open_or_stdin(path, "bytes or hexadecimal digits")?.take(longest).read_to_end(&mut bytes)?;
     from_text(bytes)
 }
 
-/// The bytes. Text is decoded as hexadecimal digits. A frame or metalayer is never text, because its first byte is not
-/// UTF-8.
+/// Decodes the bytes as hexadecimal digits if they are text, and returns all other bytes unchanged. A frame or
+/// metalayer is never text, because its first byte is not UTF-8.
 pub(crate) fn from_text(bytes: Vec<u8>) -> io::Result<Vec<u8>> {
     match std::str::from_utf8(&bytes) {
         Ok(text) if !text.is_empty() && !text.contains(is_no_text) => unhex(text).map_err(|error| {

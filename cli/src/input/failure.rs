@@ -11,7 +11,8 @@ use crate::problem::Problem;
 impl Location<'_> {
     pub(crate) fn failure(self, error: impl Into<Problem>) -> Failure {
         let mut error: Problem = error.into();
-        // The failure shows its own path, so the message names a file only if it is another one.
+        // The failure shows the path of this location. So the message names the file of the error only if that is
+        // another file.
         if let Some((file, message)) = error.file.take().map(|file| *file)
             && file != self.path
         {
@@ -22,7 +23,8 @@ impl Location<'_> {
 }
 
 impl Address {
-    /// The path of a frame that a command can change or write, which must be a file or folder of its own.
+    /// The path of this address, for a command that changes or writes the file there. Refuses an address that is not a
+    /// path, such as a member of a zip file.
     pub(crate) fn into_path(self) -> Result<PathBuf, Failure> {
         if self.inside == Inside::Whole {
             return Ok(self.path);

@@ -11,10 +11,12 @@ use super::selection::Selected;
 use super::source::Reader;
 use crate::problem::Problem;
 
-/// The maximum number of items to read for the edges of an array. With 6 per dimension, 16 dimensions have 6^16.
+/// The maximum number of items to read for the edges of an array. The edges have up to 6 indices in each dimension, so
+/// an array of 16 dimensions can have 6^16 items at its edges.
 const MOST_EDGES: usize = 1 << 22;
 
-/// The maximum size of these items in bytes. A file of a few hundred bytes can claim items of any size.
+/// The maximum number of bytes to read for the edges of an array. A file of a few hundred bytes can claim items of any
+/// size.
 const MOST_EDGE_BYTES: usize = 1 << 28;
 
 /// An array whose items can be read.
@@ -25,14 +27,15 @@ pub(crate) struct Items {
     threads: usize,
     /// The maximum number of bytes of items in memory at once: the expansion limit for the stored size of the frame.
     pub(crate) limit: u64,
-    /// The items of the latest read. The next read reuses the memory.
+    /// The items of the latest read. The next read reuses this memory.
     buffer: Vec<u8>,
-    /// The byte ranges and bytes of the chunk index, kept from the latest slice of an object. The first wave of the
-    /// next slice needs the same bytes.
+    /// For an object in an object store: the first byte ranges that a slice needed, and their bytes. They are those of
+    /// the chunk index, so the next slice needs the same ranges, and need not request them again.
     index: Option<(Wave, Vec<Vec<u8>>)>,
 }
 
-/// Byte ranges, each with the name of its file; `None` is the frame itself.
+/// Byte ranges that are requested together, each with the name of the file in which it is. `None` means the file of the
+/// frame itself.
 type Wave = Vec<(Option<String>, Range<u64>)>;
 
 /// Receives items, and the number of times that each item counts.
@@ -42,13 +45,14 @@ pub(crate) type ReceiveRepeated<'r, E> = dyn FnMut(&[u8], u64) -> Result<(), E> 
 pub(crate) type ReceivePiece<'r, E> = dyn FnMut(&[Range<u64>], &[u8]) -> Result<(), E> + 'r;
 
 impl Items {
-    /// The array of a frame, unless its items are computed or stored elsewhere (`is_active`).
+    /// The items of the array in a frame. Refuses a frame without an array, and a frame whose items are computed or
+    /// stored elsewhere (`is_active`).
     pub(crate) fn new(mut frame: Frame<Reader>) -> Result<Self, Problem> {
         let geometry = match frame.array()? {
             Some(array) if !frame.kind().is_active() => {
                 array.geometry().map_err(|error| Problem::new("malformed", error.to_string()))?
             }
-            // The library's error has the reason.
+            // The library does not read the items of such a frame either, and its error has the reason.
             _ => {
                 let why = frame.whole().nbytes().err();
                 return Err(
@@ -82,7 +86,8 @@ impl Items {
         Ok(())
     }
 
-    /// Reads the first and the last items along each dimension, as one array.
+    /// Reads the edges of a slice as one array: the items whose index is among the first or the last `length` indices
+    /// of the slice in each dimension.
     pub(crate) fn read_edges(&mut self, selected: &Selected, length: usize) -> Result<Vec<u8>, Problem> {
         let ends = |items: u64| {
             let edge = length as u64;
@@ -107,7 +112,8 @@ impl Items {
         let mut edges = vec![0; nbytes];
         let corners: usize = ends.iter().map(Vec::len).product();
         for corner in 0..corners {
-            // A corner combines one end of each dimension. Its number has a digit per dimension, which selects the end.
+            // A corner is one end of each dimension. The number of the corner has one digit per dimension, and the
+            // digit selects the end of that dimension.
             let mut rest = corner;
             let places = ends.iter().filter_map(|ends| {
                 let place = ends.get(rest % ends.len());
@@ -127,14 +133,16 @@ impl Items {
         Ok(edges)
     }
 
-    /// Reads all items, in any order. For all special chunks with the same value, only one item is read.
+    /// Reads all items, in any order. Of all special chunks with the same value, only one item is read. `receive` gets
+    /// this item together with the number of items in these chunks.
     pub(crate) fn read_chunks<E: From<Problem>>(
         &mut self,
         receive: &mut ReceiveRepeated<'_, E>,
     ) -> Result<(), E> {
         let geometry = self.geometry.clone();
         let ones = vec![1; geometry.ndim()];
-        // Each special value, with its first chunk and its number of items.
+        // Each special value, with the number of the first chunk that has it, and the number of items in all chunks
+        // that have it.
         let mut special: Vec<(SpecialValue, u64, u64)> = Vec::new();
         let mut stored = Vec::new();
         let mut chunks = self.frame.chunks().map_err(Problem::from)?;
@@ -176,7 +184,7 @@ impl Items {
         Ok(&self.buffer)
     }
 
-    /// Reads a slice into a buffer of its size.
+    /// Reads a slice into a buffer that has the size of the slice.
     pub(crate) fn read_into(
         &mut self,
         ranges: &[Range<u64>],
@@ -195,7 +203,8 @@ impl Items {
         Ok(self.slice(ranges, steps).read_into(items)?)
     }
 
-    /// Reads a slice of an object, with all requests of a wave side by side.
+    /// Reads a slice of an object in an object store. A wave is a list of byte ranges that are known at the same time.
+    /// They are requested in parallel.
     fn read_object(&mut self, ranges: &[Range<u64>], steps: &[u64]) -> Result<Vec<u8>, Problem> {
         let mut plan = self.slice(ranges, steps).plan()?;
         let mut is_index = true;
@@ -205,7 +214,7 @@ impl Items {
             let answers = match &self.index {
                 Some((known, answers)) if *known == wave => answers.clone(),
                 _ => {
-                    // The reader is an object: `read_into` has checked this.
+                    // This never fails: `read_into` calls this function only if the reader is an object.
                     let Some(object) = self.frame.reader_mut().object() else { break };
                     let answers = object.fetch_all(&wave)?;
                     if is_index {
@@ -220,7 +229,7 @@ impl Items {
         Ok(plan.finish()?)
     }
 
-    /// Reads a whole slice, unless it is too long.
+    /// Reads a whole slice. Refuses a slice of more than `limit` bytes.
     pub(crate) fn read_all(&mut self, selected: &Selected) -> Result<Vec<u8>, Problem> {
         let limit = self.limit;
         let nbytes = selected.lengths().fold(self.typesize as u64, u64::saturating_mul);
@@ -253,7 +262,7 @@ impl Items {
     }
 }
 
-/// Copies items into a part of an array of this shape.
+/// Copies items to the given ranges of an array of this shape, in C order.
 fn copy_into<'i>(
     array: &mut [u8],
     shape: &[usize],

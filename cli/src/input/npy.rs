@@ -14,14 +14,15 @@ const MAGIC: &[u8; 6] = b"\x93NUMPY";
 /// The maximum length of a header. NumPy itself reads at most 10000 bytes from an untrusted file.
 const MAX_HEADER_LEN: u32 = 1 << 20;
 
-/// The size of the read buffer. Short runs of items are read together with the bytes between them.
+/// The size of the read buffer. If the items of a slice are close to each other in the file, one read fetches many of
+/// them, with the bytes between them.
 const BUFFER_LEN: usize = 1 << 16;
 
 /// An array in a NumPy file.
 pub(crate) struct Npy {
     pub(crate) dtype: Dtype,
     pub(crate) shape: Vec<u64>,
-    /// The bytes after the items: NumPy can save several arrays to one file.
+    /// The number of bytes after the items. NumPy can save several arrays to one file, and only the first one is read.
     pub(crate) rest: u64,
     is_fortran: bool,
     /// The offset of the first item.
@@ -32,7 +33,7 @@ pub(crate) struct Npy {
 }
 
 impl Npy {
-    /// Reads the header, if the bytes begin like a NumPy file.
+    /// Reads the header. `None` if the bytes do not begin with the magic bytes of a NumPy file.
     pub(crate) fn read(place: &mut Place) -> Result<Option<Header>, Problem> {
         let reader = &mut place.reader;
         reader.seek(SeekFrom::Start(place.offset))?;
@@ -49,7 +50,7 @@ impl Npy {
         }
     }
 
-    /// The array after a header.
+    /// The array that follows a header. Refuses Python objects, and a file that is too short for the shape.
     pub(crate) fn new(header: Header, mut place: Place) -> Result<Self, Problem> {
         let Header { dtype, shape, is_fortran, len } = header;
         if dtype.has_objects() {
@@ -91,7 +92,8 @@ impl Npy {
     /// Reads a slice of an array in C order.
     fn read_c_order(&mut self, shape: &[u64], ranges: &[Range<u64>], items: &mut [u8]) -> io::Result<()> {
         let mut run = self.dtype.item_size() as u64;
-        // The last dimensions that are read whole, and the one before them, are contiguous in the file.
+        // `run` becomes the number of bytes of the slice that are contiguous in the file. At the end of the shape,
+        // dimensions that are read whole belong to such a run, and so does the range of the dimension before them.
         let mut outer = ranges.len();
         while let Some((range, &length)) =
             outer.checked_sub(1).and_then(|at| ranges.get(at).zip(shape.get(at)))
@@ -110,7 +112,8 @@ impl Npy {
         for items in items.chunks_exact_mut(run) {
             let offset: u64 = index.iter().zip(&strides).map(|(index, stride)| index * stride).sum();
             let target = self.start + first + offset;
-            // Both are offsets in a file, so they fit. `seek_relative` keeps the buffer if the target is in it.
+            // `target` and `position` are offsets in a file, so they fit an `i64`. `seek_relative` keeps the buffer if
+            // the target is in it.
             self.reader.seek_relative(target.cast_signed().wrapping_sub(position.cast_signed()))?;
             self.reader.read_exact(items)?;
             position = target + run as u64;
@@ -136,7 +139,7 @@ fn strides(shape: &[u64], item_size: usize) -> Vec<u64> {
     strides
 }
 
-/// Steps to the next index within ranges, in C order.
+/// Changes an index to the next one in C order. The index counts from the start of each range.
 fn advance(index: &mut [u64], ranges: &[Range<u64>]) {
     for (index, range) in index.iter_mut().zip(ranges).rev() {
         *index += 1;
@@ -168,12 +171,13 @@ pub(crate) struct Header {
     dtype: Dtype,
     shape: Vec<u64>,
     is_fortran: bool,
-    /// The length, with the magic bytes.
+    /// The length of the header in bytes, with the magic bytes.
     len: u64,
 }
 
 impl Header {
-    /// Reads the header after the magic bytes. The outer error comes from the reader.
+    /// Reads the header after the magic bytes. The outer error is an error of reading, the inner one is about the
+    /// content of the header.
     fn read(reader: &mut Reader) -> io::Result<Result<Self, Problem>> {
         let mut version = [0; 2];
         reader.read_exact(&mut version)?;
@@ -201,7 +205,7 @@ impl Header {
         }
         let mut bytes = vec![0; len as usize];
         reader.read_exact(&mut bytes)?;
-        // UTF-8 since version 3.0, Latin-1 before.
+        // The text is UTF-8 in version 3.0, and Latin-1 in older versions.
         let text = match version {
             [3, _] => String::from_utf8_lossy(&bytes).into_owned(),
             _ => bytes.iter().copied().map(char::from).collect(),

@@ -14,7 +14,8 @@ use crate::names::is_url;
 use crate::pool::{PassPart, Pool};
 use crate::remote;
 
-/// More threads than cores hide the latency of a slow disk, and do not slow down a fast one.
+/// The minimum number of threads by default. If there are fewer cores, the additional threads read from a slow disk
+/// while others wait for it. They do not make a fast disk slower.
 const MIN_JOBS: usize = 16;
 
 /// The number of parallel requests to an object store, which answers slowly but many at a time.
@@ -40,17 +41,17 @@ pub(crate) struct Paths {
 }
 
 impl Paths {
-    /// The paths of the command line.
+    /// The paths of the command line. With --files-from, there are none.
     pub(crate) fn given(&self) -> &[PathBuf] {
         if self.files_from.is_some() { &[] } else { &self.roots }
     }
 
-    /// The number of threads for a single file.
+    /// The number of threads for work on a single file: that of --jobs, or one per core.
     pub(crate) fn threads(&self) -> usize {
         self.jobs.map_or_else(|| thread::available_parallelism().map_or(1, usize::from), usize::from)
     }
 
-    /// Whether results are passed on in the order of the paths, and in folders by name.
+    /// Whether results are passed on in the order of the paths, and within a folder in the order of the names.
     pub(crate) fn are_ordered(&self) -> bool {
         !self.search.unordered
     }
@@ -64,19 +65,20 @@ impl Paths {
         work: impl Fn(Vec<Found>, &mut PassPart<'_, T>) -> T + Sync,
         mut take: impl FnMut(T) -> io::Result<()> + Send,
     ) -> io::Result<()> {
-        // Only the paths of the command line are known now, not the lines of --files-from.
+        // URLs in the list of --files-from do not count, because the list has not been read yet.
         let is_remote = self.given().iter().any(|path| is_url(path.as_os_str().as_encoded_bytes()));
         let least = if is_remote { REMOTE_JOBS } else { MIN_JOBS };
         let fit = || thread::available_parallelism().map_or(least, |cores| cores.get().max(least));
         let jobs = self.jobs.map_or_else(fit, usize::from);
-        // An object takes one or more requests, so it is a batch of its own.
+        // Each object takes at least one slow request, so each object is a batch of its own.
         let pool = Pool { jobs, is_ordered: self.are_ordered(), is_slow: is_slow || is_remote };
         let roots = match self.files_from {
             None => Box::new(given(self.roots).map(Ok)),
             Some(list) => listed(list, if self.null { 0 } else { b'\n' }),
         };
         let targets = Targets::new(roots, self.search, stores);
-        // After an error of the output, worker threads may still wait for a server.
+        // After an error of the output, the results are no longer wanted, but worker threads may still be waiting for a
+        // server.
         pool.run(targets, work, |done| take(done).inspect_err(|_| remote::stop()))
     }
 }

@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use crate::text::count;
 
-/// A part of each dimension in NumPy's notation: `0:2,3,:`.
+/// The subscripts of a slice in NumPy's notation, such as `0:2,3,:`.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Selection(Vec<Subscript>);
 
@@ -15,11 +15,12 @@ enum Subscript {
     /// One index, which drops the dimension.
     Index(i64),
     Range(Option<i64>, Option<i64>, u64),
-    /// All remaining dimensions, whole.
+    /// `...`: every dimension that has no subscript of its own, whole.
     Rest,
 }
 
-/// The ranges of a slice with their steps, and which dimensions it keeps.
+/// A slice of an array with a known shape: for each dimension, a range, a step, and whether the result keeps the
+/// dimension.
 #[derive(Debug)]
 pub(crate) struct Selected {
     pub(crate) ranges: Vec<Range<u64>>,
@@ -29,7 +30,7 @@ pub(crate) struct Selected {
 }
 
 impl Selected {
-    /// The shape of the selection.
+    /// The shape of the result, without the dimensions that an index drops.
     pub(crate) fn shape(&self) -> impl Iterator<Item = u64> {
         self.kept(self.lengths())
     }
@@ -40,7 +41,8 @@ impl Selected {
         self.ranges.iter().zip(steps).map(|(range, &step)| (range.end - range.start).div_ceil(step))
     }
 
-    /// The ranges in the array for a part of the selection. The part has a range for each dimension of the array.
+    /// The ranges of the array that contain a part of the selection. `part` has a range for each dimension of the
+    /// array, and counts only selected indices.
     pub(crate) fn array_ranges(&self, part: &[Range<u64>]) -> Vec<Range<u64>> {
         let all = self.ranges.iter().zip(&self.steps).zip(part);
         all.map(|((whole, step), part)| {
@@ -55,12 +57,13 @@ impl Selected {
         self.steps.iter().any(|&step| step > 1)
     }
 
-    /// The values of the dimensions that the selection keeps.
+    /// Takes one value for each dimension of the array, and returns those of the dimensions that the selection keeps.
     pub(crate) fn kept<T>(&self, values: impl IntoIterator<Item = T>) -> impl Iterator<Item = T> {
         values.into_iter().zip(&self.kept).filter(|(_, kept)| **kept).map(|(value, _)| value)
     }
 
-    /// The ranges in the array for a part with ranges only for the kept dimensions. Steps are ignored.
+    /// The ranges of the array for a part of the selection. Unlike in `array_ranges`, `part` has ranges only for the
+    /// kept dimensions. All steps are assumed to be 1.
     pub(crate) fn array_ranges_of_kept(&self, part: &[Range<u64>]) -> Vec<Range<u64>> {
         let mut part = part.iter();
         let place = |(whole, &kept): (&Range<u64>, &bool)| match kept.then(|| part.next()).flatten() {
@@ -123,7 +126,7 @@ impl Selection {
             return Err(format!("the slice has {given}, but the array has {ndim}"));
         };
         let whole = Subscript::Range(None, None, 1);
-        // As in NumPy, the dimensions after the given ones are whole.
+        // As in NumPy, the dimensions after the last subscript are whole, as if `...` followed it.
         let rest = if given == subscripts.len() { &[Subscript::Rest][..] } else { &[] };
         let subscripts = subscripts.iter().chain(rest).flat_map(|subscript| match subscript {
             Subscript::Rest => vec![whole; open],

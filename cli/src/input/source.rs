@@ -14,11 +14,13 @@ use crate::problem::Problem;
 use crate::remote;
 use crate::terminal::await_stdin;
 
-/// The source of a frame: a file, the bytes of standard input, or an object in an object store.
+/// The source of a frame: a file, the bytes of standard input, an object in an object store, or the decompressed data
+/// of a store.
 pub(crate) type Reader = Box<dyn ReadSeek>;
 
 pub(crate) trait ReadSeek: Read + Seek + Send {
-    /// The object in an object store, if the reader is one. Its ranges are better read side by side.
+    /// The reader as an object in an object store; `None` if it is another kind of reader. Byte ranges of an object can
+    /// be requested in parallel, which is faster than one read after the other.
     fn object(&mut self) -> Option<&mut remote::Object> {
         None
     }
@@ -28,7 +30,7 @@ impl ReadSeek for File {}
 
 impl ReadSeek for Cursor<Vec<u8>> {}
 
-/// A frame in the data of a store: its bytes are decompressed, so they are not in any file.
+/// Reads a frame in the data of a store. Its bytes are in no file, because the data of a store is compressed.
 impl ReadSeek for EmbeddedFrames<Reader> {}
 
 impl ReadSeek for remote::Object {
@@ -58,7 +60,8 @@ impl Place {
         Self { reader: Box::new(reader), offset, member: None, is_embedded: false }
     }
 
-    /// The end offset of the zip member or of the file. The end of the frame itself is not known here.
+    /// The offset of the end of the zip member, or of the file if there is no member. The end of the frame itself is
+    /// not known here.
     pub(crate) fn end(&mut self) -> io::Result<u64> {
         match &self.member {
             Some(member) => Ok(member.offset() + member.len()),
@@ -78,7 +81,8 @@ impl Address {
         self.open_with_place().map(|(frame, _)| frame)
     }
 
-    /// `open`, and whether the frame is in the compressed data of a store, so that its bytes have no offset in a file.
+    /// Opens the frame as `open` does. Also returns whether the frame is in the compressed data of a store, so that its
+    /// bytes have no offset in a file.
     pub(crate) fn open_with_place(&self) -> Result<(Frame<Reader>, bool), Problem> {
         if self.inside == Inside::Whole {
             let hint = || is_zip(&self.path).then_some(ZIP_FILE);
@@ -116,7 +120,8 @@ impl Address {
             Inside::Url(None) => return Ok(Place::new(remote::open(&self.path)?, 0)),
             Inside::Url(Some(name)) => return member(Box::new(remote::open(&self.path)?), name),
             Inside::Member(name) => {
-                // The small arrays of a store are in this file of its folder.
+                // If a store is a folder, its small arrays are in the data of its file `embed.b2e`. Its other arrays
+                // have files of their own, so their addresses are paths.
                 let file = if self.path.is_dir() { &self.path.join(Store::FILE) } else { &self.path };
                 return member(Box::new(File::open(file)?), name);
             }
@@ -151,7 +156,7 @@ fn find_member(zip: &mut (impl Read + Seek), name: &str) -> Result<Option<ZipMem
 
 /// The bytes of a member of a zip file, or of a frame in the data of a store.
 fn member(mut reader: Reader, name: &str) -> Result<Place, Problem> {
-    // A store in a single file is not a zip file.
+    // The file may be a store in a single file, which is a frame and not a zip file.
     if Frame::read_at(&mut reader, 0).is_ok_and(|frame| frame.kind().is_store()) {
         let message = "the store has no such member; `b2nd info` shows its keys";
         return embedded(reader, 0, name)?.ok_or_else(|| Problem::new("io", message));
@@ -163,7 +168,7 @@ fn member(mut reader: Reader, name: &str) -> Result<Place, Problem> {
         return place.ok_or_else(|| Problem::new("io", message));
     };
     match member.content() {
-        // Damage to the frame itself is reported when the frame is read.
+        // Only damage to the zip file is refused here. Damage to the frame itself is reported when the frame is read.
         MemberContent::Broken(finding) if finding.code() == FindingCode::DamagedZip => {
             Err(finding.clone().into())
         }
@@ -193,11 +198,12 @@ pub(crate) const ZIP_FILE: &str = "; it is a zip file: name a member, as in FILE
 pub(crate) const ZIP_ON_STDIN: &str =
     "; it is a zip file, which cannot be read from standard input: save it, and name the file";
 
-/// The hint for a zip file in an object store that is not opened as one.
+/// The hint for a zip file in an object store whose name does not end with `.b2z`, so that it is read as a frame.
 const ZIP_OBJECT: &str =
     "; it is a zip file: its members can be listed and read only if its name ends with .b2z";
 
-/// Whether the next bytes begin a zip file: with a member, or with the directory of an empty one.
+/// Whether the next bytes are the start of a zip file: the header of a member, or the directory of a zip file without
+/// members.
 pub(crate) fn begins_as_zip(mut reader: impl Read) -> bool {
     let mut start = [0; 4];
     reader.read_exact(&mut start).is_ok() && [b"PK\x03\x04", b"PK\x05\x06"].contains(&&start)

@@ -35,8 +35,8 @@ pub(crate) fn store_of_files(target: &Target) -> Option<Store> {
     store_at(target).ok().flatten()
 }
 
-/// The files in a store's folder, except the parts of tables and of the store itself. The store's own file is included,
-/// because its data can have members.
+/// The files in a store's folder, except those that only belong to a table or to the store itself and are not members.
+/// The store's file `embed.b2e` is no member either, but it is included, because its data can contain members.
 pub(crate) fn files_in(target: &Target, store: Option<&Store>) -> impl Iterator<Item = Found> {
     Targets::in_store(&target.path).filter(move |found| {
         let name = found.as_ref().map(|found| name_in(&target.path, &found.path));
@@ -44,7 +44,7 @@ pub(crate) fn files_in(target: &Target, store: Option<&Store>) -> impl Iterator<
     })
 }
 
-/// Whether a frame is a part of a table or of the store itself, and not a member.
+/// Whether a frame only belongs to a table or to the store itself, and is not a member of the store.
 pub(crate) fn is_part(target: &Target, store: Option<&Store>, found: &Result<View<'_>, Failure>) -> bool {
     let (Some(store), Ok(View { location, .. })) = (store, found) else { return false };
     match location.member() {

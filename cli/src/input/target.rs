@@ -21,7 +21,7 @@ pub(crate) struct Target {
 }
 
 impl Target {
-    /// A file or directory of the command line.
+    /// The target of an address that the user named.
     pub(crate) fn given(Address { path, inside }: Address) -> Self {
         let is_whole = inside == Inside::Whole;
         let is_sparse = is_whole && is_sparse_frame(&path);
@@ -48,7 +48,7 @@ impl Target {
         Location { path: &self.path, inside: self.inside.borrowed() }
     }
 
-    /// Whether it has a Blosc2 extension.
+    /// Whether the target is a sparse frame, or has a Blosc2 extension.
     pub(crate) fn is_named_blosc2(&self) -> bool {
         self.is_sparse || is_named_blosc2(file_of(&self.path))
     }
@@ -57,7 +57,7 @@ impl Target {
         self.inside == Inside::Whole && has_extension(&self.path, "b2z")
     }
 
-    /// Whether it is a zip file in an object store.
+    /// Whether the target is a whole object whose extension is that of a zip file.
     pub(crate) fn is_zip_object(&self) -> bool {
         self.inside == Inside::Url(None) && has_extension(file_of(&self.path), "b2z")
     }
@@ -66,7 +66,8 @@ impl Target {
 /// A target, or the failure to find one.
 pub(crate) type Found = Result<Target, Failure>;
 
-/// Whether this is the directory of a sparse frame, including one that lost its header.
+/// Whether this is the directory of a sparse frame. A directory with a Blosc2 extension and chunk files counts too: it
+/// is a sparse frame that has lost its header.
 pub(crate) fn is_sparse(path: &Path) -> bool {
     let is_chunk =
         |entry: io::Result<fs::DirEntry>| entry.is_ok_and(|entry| has_extension(&entry.path(), "chunk"));
@@ -75,8 +76,8 @@ pub(crate) fn is_sparse(path: &Path) -> bool {
     is_sparse_frame(path) || is_remnant()
 }
 
-/// The address of the table in a folder; `None` if the folder is not a table in a store. The store must be a parent
-/// folder in the path, or the current folder for a relative path.
+/// The address of the table in a folder; `None` if the folder is not a table in a store. The store is looked for only
+/// among the folders that the path names, and for a relative path also in the current folder.
 pub(crate) fn find_table(folder: &Path) -> Option<Address> {
     if !folder.join(Store::TABLE_FILE).is_file() {
         return None;

@@ -63,7 +63,8 @@ impl Search {
         if self.unordered {
             return walk.into_iter();
         }
-        // Both entries are in the same folder, so their paths order like their names. This avoids splitting the paths.
+        // Both entries are in the same folder, so comparing their paths gives the same order as comparing their names,
+        // and no path must be split.
         walk.sort_by(|a, b| a.path().as_os_str().cmp(b.path().as_os_str())).into_iter()
     }
 }
@@ -134,13 +135,13 @@ impl Targets {
         }
     }
 
-    /// Searches a folder next.
+    /// Makes a folder the next one to search.
     fn enter(&mut self, folder: &Path) {
         self.is_here = folder == Path::new(".");
         self.walk = Some(self.search.walk(folder));
     }
 
-    /// The next root; `None` for a folder or prefix, which is searched next.
+    /// The next root. `None` is the end of the roots, and `Some(None)` is a folder or prefix, which is searched next.
     #[expect(clippy::option_option, reason = "None is the end, Some(None) a folder")]
     fn next_root(&mut self) -> Option<Option<Found>> {
         let address = match self.roots.next()? {
@@ -160,7 +161,7 @@ impl Targets {
         })
     }
 
-    /// The target at a path of the roots; `None` for a folder, which is searched next.
+    /// The target at a path that is a root; `None` for a folder, which is searched next.
     fn path(&mut self, path: PathBuf) -> Option<Found> {
         let location = Location::new(&path);
         let metadata = match fs::metadata(&path) {
@@ -180,7 +181,7 @@ impl Targets {
         {
             return Some(Ok(Target::given(table)));
         }
-        // A store is a target itself, and its files follow.
+        // A folder that is a store is a target, and with `Stores::WithFiles` its files are targets after it.
         if is_folder || is_store && self.stores == Stores::WithFiles {
             self.enter(&path);
         }
@@ -230,7 +231,8 @@ impl Targets {
         let is_folder = entry.file_type().is_dir();
         let is_sparse = is_folder && is_sparse(entry.path());
         let is_store = is_folder && !is_sparse && is_wanted && self.is_store(entry.path());
-        // A sparse frame is one target with its chunk files, and a store may be one with its files.
+        // A sparse frame and its chunk files are one target. With `Stores::Whole`, a store and its files are one target
+        // too.
         if is_sparse || is_store && self.stores == Stores::Whole {
             self.walk.as_mut()?.skip_current_dir();
         }
@@ -277,7 +279,8 @@ impl Targets {
         } else {
             self.search.wants(&path)
         };
-        // A sparse frame can be at the URL itself, with no component below it.
+        // A sparse frame can be at the URL itself, so that its path has no components below the URL. Its depth is 1
+        // nevertheless, because 0 is for targets that the user named.
         let depth = path.strip_prefix(&prefix.url).map_or(1, |name| name.components().count().max(1));
         if is_wanted { object(path, depth, is_sparse) } else { None }
     }

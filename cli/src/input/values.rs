@@ -35,8 +35,8 @@ impl<T: TryFrom<i128>> FromStr for Numbers<T> {
                     ))
                 }
                 _ => {
-                    // The limits are those of the entry's type. Negative numbers above the lower limit pass here: the
-                    // library rejects them with the name of the entry.
+                    // The number does not fit the type of the metalayer's entry. A negative number that fits is
+                    // accepted here, because the library rejects it later, with an error that names the entry.
                     let bits = 8 * size_of::<T>();
                     let max = (1_i128 << (bits - 1)) - 1;
                     Err(format!("{text} is out of range: must be 0 to {max} (int{bits})"))

@@ -8,7 +8,7 @@ use b2nd_serde::dtype::Dtype;
 use super::address::Location;
 use crate::text::parsed_dtype;
 
-/// The values of metalayers to show.
+/// How much to show of the values of metalayers.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum ShownValues {
     #[default]
@@ -18,7 +18,7 @@ pub(crate) enum ShownValues {
     All,
 }
 
-/// The values of a frame to show.
+/// A visited frame: what was read of it, and what to show.
 #[derive(Clone, Copy)]
 pub(crate) struct View<'s> {
     pub(crate) location: Location<'s>,
@@ -30,14 +30,14 @@ pub(crate) struct View<'s> {
     pub(crate) array: Option<&'s Array<'s>>,
     pub(crate) findings: &'s [Finding],
     pub(crate) skipped: &'s [Skipped],
-    /// Read for a store, or if the values of metalayers are requested.
+    /// `None` if the trailer was not needed (see `Visit::read_trailer`) or cannot be read.
     pub(crate) trailer: Option<&'s Trailer>,
     pub(crate) counts: Option<ChunkCounts>,
     pub(crate) values: ShownValues,
 }
 
 impl<'s> View<'s> {
-    /// The values in the header of a frame.
+    /// A view of a frame of which only the header was read.
     pub(crate) fn new<R>(
         location: Location<'s>,
         frame: &'s Frame<R>,
@@ -71,7 +71,7 @@ impl<'s> View<'s> {
         Some(size.unwrap_or(self.header.typesize.into()))
     }
 
-    /// The size of all items, if it is known. For a frame without an array, the size of its chunks.
+    /// The size of all items, if it is known. For a frame without an array, the decompressed size of its chunks.
     pub(crate) fn nbytes(self) -> Option<i64> {
         self.nbytes_with(self.array.and_then(parsed_dtype).as_ref())
     }
@@ -89,7 +89,8 @@ impl<'s> View<'s> {
         (!self.has_wrong_sizes()).then_some(self.header.nbytes)
     }
 
-    /// The stored size of all chunks. In a contiguous frame it is at most the length of the frame.
+    /// The stored size of all chunks. `None` if the number in the header is impossible: negative, or for a contiguous
+    /// frame larger than the length of the frame.
     pub(crate) fn cbytes(self) -> Option<i64> {
         let Header { cbytes, frame_len, frame_type, .. } = *self.header;
         let fits = |cbytes: u64| frame_type == FrameType::Sparse || cbytes <= frame_len;
@@ -107,7 +108,8 @@ impl<'s> View<'s> {
         self.findings.iter().any(|finding| finding.code().makes_sizes_uncertain())
     }
 
-    /// The number of chunks. If chunks differ in length, only the chunk index has this number.
+    /// The number of chunks. If chunks differ in length, the header does not determine it, and it is known only if the
+    /// chunk index was read.
     pub(crate) fn nchunks(self) -> Option<u64> {
         self.header.nchunks().or(self.counts.map(|counts| counts.total()))
     }
@@ -120,7 +122,7 @@ impl<'s> View<'s> {
 
 /// The size of all items, if it fits an `i64`.
 fn nbytes(shape: &[i64], itemsize: i64) -> Option<i64> {
-    // Checked first, because the product of the other dimensions may overflow.
+    // A 0 is checked first, because the product of the other dimensions may overflow.
     if shape.contains(&0) {
         return Some(0);
     }

@@ -46,14 +46,14 @@ pub(crate) struct Visit<'p> {
     pub(crate) on_chunk: Option<&'p (dyn Fn() + Sync)>,
 }
 
-/// The end of the magic bytes: a shorter file cannot be recognized as a frame.
+/// The offset of the end of a frame's magic bytes. A shorter file cannot be recognized as a frame.
 const MAGIC_END: i128 = 10;
 
 /// Receives each frame, or the failure to read it.
 type ReceiveView<'e> = dyn FnMut(Result<View<'_>, Failure>) + 'e;
 
 impl Visit<'_> {
-    /// Visits all frames of a target, or passes its failure on.
+    /// Visits all frames of a target, or passes on the failure to find a target.
     pub(crate) fn found(self, found: Found, receive: &mut ReceiveView<'_>) {
         match found {
             Ok(target) => self.target(&target, receive),
@@ -92,7 +92,8 @@ impl Visit<'_> {
         receive(Err(location.failure(Problem { hint, ..problem })));
     }
 
-    /// Visits the frame in a file or on standard input.
+    /// Visits the frame at an address that is not a path: a member, an offset, an object or standard input. If an
+    /// object is a zip file, all frames in it are visited.
     fn visit_inside(self, target: &Target, receive: &mut ReceiveView<'_>) -> Result<(), Problem> {
         if self.scan && target.inside == Inside::Stdin {
             return Err(Problem::new(
@@ -121,13 +122,13 @@ impl Visit<'_> {
         Ok(())
     }
 
-    /// Whether the data of chunks is read.
+    /// Whether a check decompresses the data of chunks.
     fn reads_data(self) -> bool {
         self.depth.is_some_and(|depth| depth >= CheckDepth::ChunkData)
     }
 
-    /// Visits an open frame, which is read once even if a writer changes it. `damage` is a finding about its bytes as a
-    /// zip member.
+    /// Visits an open frame. Unlike the check of a file, the check of an open frame is not repeated if a writer changes
+    /// the frame meanwhile. `damage` is a finding about its bytes as a zip member.
     fn visit_frame<R: Read + Seek>(
         self,
         location: Location<'_>,
@@ -191,7 +192,7 @@ impl Visit<'_> {
         let frame = if let Some(depth) = self.depth {
             let mut report = self.check(depth).run_path(location.path)?;
             let Some(mut frame) = report.frame.take() else {
-                // Without a frame there is one finding: why it cannot be opened.
+                // If the frame cannot be opened, the reason is the only finding.
                 return report.findings.into_iter().try_for_each(|finding| Err(finding.into()));
             };
             let trailer = self.read_trailer(&mut frame);
@@ -211,7 +212,7 @@ impl Visit<'_> {
         Self: 'c,
     {
         Check::new(depth).on_progress(move |chunks| {
-            // `chunks` is 0 while the chunk index is read.
+            // While the chunk index is read, `chunks` is 0, because no chunk has been checked.
             self.on_chunk.filter(|_| chunks > 0).inspect(|on_chunk| on_chunk());
             ControlFlow::Continue(())
         })
@@ -231,7 +232,8 @@ impl Visit<'_> {
             };
             let location = Location { inside, ..location };
             let problem = match member.content() {
-                // No writer can be at work: the directory of a zip file is written last.
+                // No writer can be changing this frame: the directory of a zip file is written last, so the zip file is
+                // complete.
                 MemberContent::Frame(_) => {
                     let visited = self.visit_member(location, member, &mut file, receive);
                     match visited {
@@ -275,7 +277,7 @@ impl Visit<'_> {
         if is_wanted { frame.trailer().ok() } else { None }
     }
 
-    /// Passes a frame on.
+    /// Passes a view of a frame to the receiver.
     fn emit<R>(
         self,
         location: Location<'_>,
@@ -302,13 +304,13 @@ pub(crate) fn is_passed_over(target: &Target, problem: &Problem) -> bool {
         FindingCode::Truncated => finding.found().is_some_and(|length| length < MAGIC_END),
         _ => false,
     };
-    // A writer that was stopped leaves an empty file.
+    // A writer that was stopped leaves an empty file, so an empty file with one of these extensions is a damaged frame.
     let is_unwritten = || may_be_blosc2(&target.path) && is_empty(target);
     is_other && !target.is_given() && !target.is_named_blosc2() && !is_unwritten()
 }
 
-/// Whether the directory of a zip file cannot be read. It is at the end of the file, so it may be cut off, and its size
-/// is limited.
+/// Whether the directory of a zip file cannot be read. The directory is at the end of the file, so it is missing if the
+/// file was cut off. A directory beyond a size limit is not read either.
 fn is_without_directory(path: &Path) -> bool {
     path.is_file() && File::open(path).is_ok_and(|mut file| zip_members(&mut file).is_err())
 }

@@ -25,7 +25,7 @@ pub(crate) struct Change {
 }
 
 impl Change {
-    /// A line for each value that differs.
+    /// A line for each value that differs, and for each vlmetalayer that was changed.
     fn text(&self) -> Result<String, Error> {
         let changes = FieldChange::all(&self.before, &self.after, &FIELDS)?;
         let line = |change: &FieldChange| format!("{:10}: {}\n", change.field, change.texts().join(" -> "));
@@ -42,7 +42,7 @@ impl Change {
     }
 }
 
-/// The failure to change or write a file. The message does not repeat the path.
+/// The failure to change or write a file. The failure shows the path, so the message does not repeat it.
 pub(crate) fn failure(path: &Path, problem: impl Into<Problem>) -> Failure {
     let mut problem = problem.into();
     if problem.code == "exists" {
@@ -64,7 +64,7 @@ pub(crate) fn of_either(from: &Address, to: &Path, problem: impl Into<Problem>) 
     if problem.code == "exists" {
         return Location::new(to).failure(exists());
     }
-    // A problem of TO names a file outside FROM. All others are about FROM.
+    // A problem that names a file outside FROM is about TO. Every other problem is about FROM.
     let is_of_to = problem.file.as_ref().is_some_and(|file| !file.0.starts_with(&from.path));
     if is_of_to { Location::new(to).failure(problem) } else { from.location().failure(problem) }
 }
@@ -99,7 +99,7 @@ impl ChangeReport<'_> {
             if self.dry_run || error.kind() == io::ErrorKind::BrokenPipe {
                 return Err(error);
             }
-            // The file is changed in spite of this error, and the message says so.
+            // Only the output has failed: the file is changed nevertheless, and the message says so.
             let done = if self.is_new { "written" } else { "changed" };
             return Err(io::Error::other(format!("{error}; but {location} was {done}")));
         }

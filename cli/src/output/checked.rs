@@ -15,10 +15,10 @@ use crate::input::Failure;
 use crate::terminal::remark;
 use crate::text::{count, more_counts};
 
-/// The output besides the findings.
+/// The output of a check in addition to its findings, or instead of them.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Ending {
-    /// The codes are explained, and the totals follow.
+    /// The explanations of the codes that were found, and then the totals.
     Explained,
     /// Only the totals.
     Totals,
@@ -43,10 +43,11 @@ pub(crate) struct Checked {
     pub(crate) failures: u64,
     #[serde(rename = "ignored_findings")]
     pub(crate) ignored: u64,
-    /// The skipped parts of a frame that was not checked in full, with the reasons.
+    /// An example for the user: the skipped parts of the first frame that was not checked in full, with the reasons.
     #[serde(skip)]
     example: Option<String>,
-    /// The number of frames with each code, including files that are unreadable for that reason.
+    /// The number of frames and stores that have a finding with each code. A file that cannot be read counts under the
+    /// code of its failure.
     #[serde(skip)]
     counts: BTreeMap<&'static str, u64>,
 }
@@ -66,7 +67,7 @@ impl Checked {
         other.counts.into_iter().for_each(|(code, count)| *self.counts.entry(code).or_default() += count);
     }
 
-    /// Counts the codes of a frame, or of a store, once each.
+    /// Counts the findings of a frame or store. A code counts once, even if it has several findings.
     pub(crate) fn add_findings(&mut self, findings: &[Finding]) {
         let codes: BTreeSet<_> = findings.iter().map(|finding| finding.code().name()).collect();
         for code in codes {
@@ -96,7 +97,7 @@ impl Checked {
         frames + stores + tables + failures + ignored == 0
     }
 
-    /// Prints the ending, or in a summary the counts instead of findings.
+    /// Prints what `ending` selects, after a remark about frames that were not checked in full.
     pub(crate) fn print_ending(&self, ending: Ending, json: bool, depth: CheckDepth) -> io::Result<()> {
         if let Some(example) = &self.example {
             let many = format!("{} were not checked in full; for example ", count(self.partly, "frame"));
@@ -118,7 +119,7 @@ impl Checked {
             Ending::Summary => return writeln!(anstream::stdout(), "{}{self}{hint}", self.table()),
             _ if json => return Ok(()),
             Ending::Explained => {
-                // A failure explains itself.
+                // The message of a failure is an explanation already, so only the codes of findings are explained.
                 for (code, _) in self.explained().filter(|(code, _)| code.severity != "failure") {
                     // Standard error may be closed.
                     let _ = writeln!(anstream::stderr(), "\n{}", code.to_string().trim_end());
@@ -135,7 +136,8 @@ impl Checked {
         all().filter_map(|code| Some((code, *self.counts.get(code.code)?)))
     }
 
-    /// The codes: errors, failures that are not findings, warnings. Frequent ones are first.
+    /// The codes: errors, failures that are not findings, warnings. Within each of these groups, the most frequent code
+    /// is first.
     fn counted(&self) -> Vec<CountedCode> {
         let counted = self.explained();
         let mut counted: Vec<_> = counted
@@ -154,7 +156,8 @@ impl Checked {
         if rows.is_empty() {
             return String::new();
         }
-        // `table` begins with an empty line, for tables below other text.
+        // The text of `table` begins with an empty line, which separates a table from the text above it. Here nothing
+        // is above.
         table(&["COUNT", "SEVERITY", "CODE"], &rows).trim_start().to_owned() + "\n"
     }
 }

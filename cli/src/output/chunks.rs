@@ -41,9 +41,9 @@ struct ChunkRecord<'c> {
     nbytes: Option<u64>,
     kind: &'static str,
     typesize: Option<u8>,
-    /// Also `None` if blocks differ in size.
+    /// `None` if the chunk has no valid header, or if its blocks differ in size.
     blocksize: Option<usize>,
-    /// `None`, like the filters, if the chunk is not compressed.
+    /// `None` if the chunk is not compressed. Then the filters are `None` too.
     codec: Option<String>,
     #[serde(flatten)]
     filters: FilterNames,
@@ -113,14 +113,14 @@ impl ChunkTotals {
 #[derive(Clone, Copy)]
 pub(crate) struct WantedChunks {
     pub(crate) json: bool,
-    /// Only those that are missing or damaged.
+    /// Whether to list only chunks that are missing or damaged.
     pub(crate) damaged: bool,
 }
 
 /// The pieces of output of some chunks, and their counts.
 type Listed = (Vec<Piece>, ChunkTotals);
 
-/// Lists chunks, and passes the lines on when there are many.
+/// Collects the list of chunks. When the lines exceed `LINES_LEN`, they are passed on.
 pub(crate) struct ChunkList<'p> {
     wanted: WantedChunks,
     pass: &'p mut PassPart<'p, Listed>,
@@ -134,7 +134,7 @@ impl<'p> ChunkList<'p> {
         Self { wanted, pass, pieces: Vec::new(), lines: Vec::new(), totals: ChunkTotals::default() }
     }
 
-    /// Adds a piece after the lines.
+    /// Adds a piece of output after the lines that were collected so far.
     fn add(&mut self, piece: Piece) {
         self.pieces.extend([Piece::Lines(mem::take(&mut self.lines)), piece]);
     }
@@ -159,7 +159,7 @@ impl<'p> ChunkList<'p> {
     ) {
         let WantedChunks { json, damaged } = self.wanted;
         self.totals.frames += 1;
-        // The library finds the chunk files by the path of their folder.
+        // The library opens the chunk files by the path of their folder, and a URL is not a path.
         if frame.header().is_sparse() && matches!(location.inside, Inside::Url(_)) {
             let message = "the chunk files of a sparse frame are read only from a folder; copy it to one";
             return self.fail(location.failure(Problem::new("invalid-input", message)));
@@ -169,7 +169,8 @@ impl<'p> ChunkList<'p> {
         if !damaged {
             heading.take().into_iter().for_each(|heading| self.add(heading));
         }
-        // Chunks without bytes of their own cannot be damaged, and a few bytes can claim 268 million of them.
+        // With --damaged, a frame in which no chunk has bytes of its own is skipped: such chunks cannot be damaged, and
+        // a few bytes in the file can claim 268 million of them.
         if damaged
             && let Ok(counts) = frame.count_chunks()
             && counts.stored + counts.invalid == 0
@@ -248,7 +249,8 @@ struct ListedFrame<'f> {
 }
 
 impl ListedFrame<'_> {
-    /// Columns that are wide enough for all lines, which are printed one by one.
+    /// Columns that are wide enough for every line. The widths must be known before the first line, because the lines
+    /// are printed one by one.
     fn columns(&self, count: u64) -> Columns {
         let mut columns =
             Columns::new(COLUMNS.map(|(_, side)| (side, usize::MAX))).within(width(&io::stdout()));
@@ -260,7 +262,8 @@ impl ListedFrame<'_> {
         let place = if self.header.is_sparse() { "00000000.chunk".into() } else { end.to_string() };
         // A stored chunk exceeds its data by less than 64 bytes, the length of two headers.
         let longest = (u64::from(self.header.chunksize.max(0).unsigned_abs()) + 64).to_string();
-        // Kinds wider than `stored` need no room: only stored chunks have a codec, the column after the kind.
+        // Some names of kinds are longer than `stored`, but their lines end after the kind: only stored chunks have a
+        // codec, which is the next column. So the column needs only the width of `stored`.
         columns.fit(&[&last.to_string(), &corner, &place, &longest, &longest, "stored", ""]);
         columns
     }
@@ -275,7 +278,7 @@ impl ListedFrame<'_> {
             (_, Some(name), Some(folder)) => (Some(Cow::Owned(folder.join(name))), Some(0)),
             _ => (None, None),
         };
-        // Only compressed data went through a codec and filters.
+        // Codec and filters are shown only for compressed data: other data went through neither.
         let compressed = found.filter(|found| !found.is_uncompressed && found.special.is_none());
         Ok(ChunkRecord {
             location: self.location,
@@ -303,7 +306,8 @@ impl ListedFrame<'_> {
     }
 }
 
-/// The kind of a chunk, with its header if it is valid, or with the problem.
+/// The kind of a chunk. Also its header, if the chunk has a valid one, or the problem of the chunk, if it is damaged or
+/// missing.
 fn read(
     chunks: &mut Chunks<'_, Reader>,
     entry: &ChunkEntry,
@@ -318,7 +322,7 @@ fn read(
             Err(error) => match error.finding().map(Finding::code) {
                 Some(FindingCode::ChunkFile) => ("missing", None, Some(error.into())),
                 Some(_) => ("damaged", None, Some(error.into())),
-                // An error of reading ends the list.
+                // An error that is not a finding, such as an error of reading, ends the list.
                 None => return Err(error),
             },
         },

@@ -164,7 +164,7 @@ impl Explanation {
     pub(crate) fn page(&self) -> String {
         let mended = match self.remedy {
             Some(command) => format!("    Mended by: b2nd {command}\n"),
-            // A failure is not a finding in a file, so no command can mend it.
+            // A failure is not a finding about a file, so no command can mend it, and the line is omitted.
             None if self.severity == "failure" => String::new(),
             None => "    Mended by: no command\n".into(),
         };
@@ -189,7 +189,7 @@ impl Display for Explanation {
         // Very wide lines are hard to read.
         let options = textwrap::Options::new(textwrap::termwidth().min(80));
         let options = options.initial_indent("    ").subsequent_indent("    ");
-        // Names such as C-Blosc2 stay whole.
+        // Lines are not broken at hyphens, so that names such as C-Blosc2 stay whole.
         let options = options.word_splitter(textwrap::WordSplitter::NoHyphenation);
         for text in [(*meaning).into(), format!("Cause: {cause}"), format!("What to do: {advice}")] {
             writeln!(f, "{}", textwrap::fill(&text, &options))?;

@@ -13,7 +13,7 @@ use crate::text::is_unsafe;
 /// The version of the schema. It increases if a field changes its meaning or is removed; new fields do not change it.
 const SCHEMA: u8 = 1;
 
-/// A printed object. Each line has the version, because users filter, split and mix lines.
+/// An object with the version of the schema. Every line has the version, because users filter, split and mix lines.
 #[derive(Serialize)]
 struct Versioned<'v, T> {
     schema: u8,
@@ -26,15 +26,15 @@ struct Escaped;
 
 impl Formatter for Escaped {
     fn write_string_fragment<W: ?Sized + Write>(&mut self, writer: &mut W, text: &str) -> io::Result<()> {
-        // Most text is ASCII, in which serde_json has escaped every control character except DEL. For such text, the
-        // search below would take a third of the time of a listing.
+        // Most text is ASCII, in which serde_json has escaped every control character except DEL. Such text needs no
+        // further escapes unless it contains DEL, and the search below would take a third of the time of a listing.
         if text.bytes().max() < Some(b'\x7f') {
             return writer.write_all(text.as_bytes());
         }
         // Only the last character of a part can be unsafe.
         for part in text.split_inclusive(is_unsafe) {
             match part.char_indices().next_back().filter(|&(_, last)| is_unsafe(last)) {
-                // All such characters are in the first plane of Unicode, so one escape of four digits is enough.
+                // All unsafe characters are in the first plane of Unicode, so one escape of four digits is enough.
                 Some((at, last)) => write!(writer, "{}\\u{:04x}", &part[..at], u32::from(last))?,
                 None => writer.write_all(part.as_bytes())?,
             }
@@ -42,7 +42,8 @@ impl Formatter for Escaped {
         Ok(())
     }
 
-    /// Raw JSON of a metalayer. Unsafe characters occur only inside its strings, so escaping all of it is correct.
+    /// Writes the value of a metalayer, which is JSON text already. This text has unsafe characters only inside its
+    /// strings, so the whole text can be escaped like a string.
     fn write_raw_fragment<W: ?Sized + Write>(&mut self, writer: &mut W, json: &str) -> io::Result<()> {
         self.write_string_fragment(writer, json)
     }
@@ -53,7 +54,7 @@ pub(crate) fn write(writer: impl Write, value: &impl Serialize) -> io::Result<()
     Ok(value.serialize(&mut Serializer::with_formatter(writer, Escaped))?)
 }
 
-/// The beginning of an object with these fields, which a caller continues and ends.
+/// The text of an object with these fields, without its end: the caller adds more fields and the closing brace.
 pub(crate) fn begin(value: &impl Serialize) -> Vec<u8> {
     let mut object = line(value);
     object.truncate(object.len().saturating_sub(b"}\n".len()));

@@ -12,20 +12,20 @@ use crate::input::{Address, Inside, Location};
 use crate::names::is_named_blosc2;
 use crate::text::{count, short};
 
-/// The command that mends the findings of a frame; `None` if no command does, or if its new file already exists,
-/// because the frame was probably mended before. A rewrite is returned only if its preview succeeds. A salvage is
-/// previewed only as deep as the check went.
+/// The command that mends the findings of a frame. `None` if no command does. Also `None` if the new file of the
+/// command exists already: then the frame was probably mended before. A rewrite is returned only if its preview
+/// succeeds. The preview of a salvage decompresses chunks only if the check did so too.
 pub(crate) fn command(location: Location<'_>, findings: &[Finding], depth: CheckDepth) -> Option<String> {
     let path = location.path;
     let has = |remedy| findings.iter().any(|finding| finding.code().remedy() == Some(remedy));
-    // A file that has lost its start can be undamaged otherwise.
+    // A file without its first bytes is not recognized as a frame, but the rest of the file may be undamaged.
     let has_lost_start = findings.iter().any(|finding| finding.code() == FindingCode::NotAFrame);
-    // A rewrite would refuse a damaged frame.
+    // A salvage is preferred to a rewrite, because a rewrite would refuse a damaged frame.
     if has(Remedy::Salvage) || has_lost_start && is_named_blosc2(path) {
         return salvage(location, findings, depth);
     }
     if location.inside != Inside::Whole {
-        // A shell comment.
+        // This is a shell comment instead of a command.
         let why = "# a frame inside another file cannot be changed where it is: extract it first";
         return (has(Remedy::Edit) || has(Remedy::Rewrite)).then(|| why.into());
     }
@@ -35,15 +35,16 @@ pub(crate) fn command(location: Location<'_>, findings: &[Finding], depth: Check
     if has(Remedy::Rewrite) { rewrite(path) } else { None }
 }
 
-/// A salvage into a new file beside the damaged one; for a frame inside a file, in the current folder. A shell comment
-/// at the end of the line lists the losses.
+/// The command that salvages the frame. The new file is in the folder of the damaged file, or in the current folder for
+/// a frame inside another file. A shell comment at the end of the line lists the losses.
 fn salvage(location: Location<'_>, findings: &[Finding], depth: CheckDepth) -> Option<String> {
     let path = location.path;
     let to = match location.inside {
         Inside::Whole => path,
         Inside::Member(member) => Path::new(Path::new(member).file_name()?),
         Inside::Offset(_) => Path::new(path.file_name()?),
-        // A stream can be read only once, and an object is expensive to read.
+        // There is no command for these: standard input can be read only once, and reading an object again is
+        // expensive.
         Inside::Stdin | Inside::Url(_) => return None,
     };
     let to = to.with_extension("salvaged.b2nd");
@@ -64,12 +65,15 @@ fn salvage(location: Location<'_>, findings: &[Finding], depth: CheckDepth) -> O
         Ok(None) => return Some(format!("{command}  # --dry-run tells what is lost")),
         Err(error) => {
             return match error.kind() {
-                // If the shape is wrong, the chunks in the file are not those that the shape requires.
+                // If the sizes may be wrong, so are the positions that `--assume-order` would give the chunks. So no
+                // command is suggested.
                 ErrorKind::OrderUnknown if has_wrong_sizes => None,
                 ErrorKind::OrderUnknown => Some(format!(
                     "{command} --assume-order  # without a chunk index, chunks can get wrong positions"
                 )),
-                // Only the user knows the right value. Until it is filled in, the command fails.
+                // The option has a placeholder, such as `--shape SHAPE`, because only the user knows the right value.
+                // Until it is filled in, the command fails. `wrong_entry` can only open a path, so a frame inside
+                // another file has no command.
                 ErrorKind::ArrayUnknown if location.inside != Inside::Whole => None,
                 ErrorKind::ArrayUnknown => wrong_entry(path).map(|option| format!("{command} {option}")),
                 _ => None,
@@ -84,8 +88,8 @@ fn salvage(location: Location<'_>, findings: &[Finding], depth: CheckDepth) -> O
     })
 }
 
-/// The report of a salvage; `None` unless the check reads the data, because a preview decompresses all chunks. For
-/// other checks, only the array and the places of its chunks must be found.
+/// The report of a preview of the salvage. A preview decompresses all chunks, so it is made only if the check reads the
+/// data too. For other checks, the result is `None` if the array and the places of its chunks can be found.
 fn preview<R: Read + Seek>(
     salvage: Salvage<'_, R>,
     depth: CheckDepth,
@@ -93,7 +97,7 @@ fn preview<R: Read + Seek>(
     if depth < CheckDepth::ChunkData { salvage.locate().map(|()| None) } else { salvage.preview().map(Some) }
 }
 
-/// The option of `b2nd salvage` for the invalid entry of the metalayer.
+/// The option of `b2nd salvage` that replaces the invalid entry of the metalayer.
 fn wrong_entry(path: &Path) -> Option<&'static str> {
     let frame = Frame::open(path).ok()?;
     let typesize = usize::try_from(frame.header().typesize).ok()?;
@@ -106,8 +110,9 @@ fn wrong_entry(path: &Path) -> Option<&'static str> {
     }
 }
 
-/// An edit of the shape. Only the user knows the new shape; until it is filled in, the command fails. A shell comment
-/// at the end of the line has the number of chunks that the shape must have.
+/// The command that changes the shape. It has a placeholder for the new shape, which only the user knows. Until it is
+/// filled in, the command fails. A shell comment at the end of the line has the number of chunks that the shape must
+/// have.
 fn edit(path: &Path) -> Option<String> {
     let frame = Frame::open(path).ok()?;
     let header = frame.header();
@@ -118,8 +123,9 @@ fn edit(path: &Path) -> Option<String> {
     (nchunks > 0).then_some(command)
 }
 
-/// A rewrite. The new file has the extension `b2nd`, so it replaces an old file with the same extension. If another
-/// file already has the new name, there is no command: the frame was probably mended before.
+/// The command that rewrites the frame. The new file has the name of the old one with the extension `b2nd`, so it
+/// replaces an old file that has this extension. If it would replace another file, there is no command: the frame was
+/// probably mended before.
 fn rewrite(path: &Path) -> Option<String> {
     let frame = Frame::open(path).ok()?;
     let lacks_dtype = frame.array().ok()?.is_some_and(|array| array.dtype().is_none());

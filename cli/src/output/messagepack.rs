@@ -8,8 +8,9 @@
 //! | a map | an object; keys that are not strings are their text |
 //! | a map with arrays or maps as keys, or with keys that have the same text | an array of `[key, value]` |
 //!
-//! Nothing is quoted twice, because each level of quotes doubles the backslashes. The text is at most about six times
-//! as long as the value, because of `\u00xx` escapes.
+//! No text is quoted twice: each level of quotes would double the backslashes, and nested quotes could make the text
+//! very long. So the text is at most about six times as long as the value. That is the length of `\u00xx`, which one
+//! byte can become.
 
 use std::cell::Cell;
 use std::collections::HashSet;
@@ -22,7 +23,7 @@ use serde_json::value::{RawValue, Value, to_raw_value};
 
 use crate::text::hex;
 
-/// The longest text of a value, in bytes.
+/// The maximum length in bytes of the JSON text of a value. A longer text is not shown.
 pub(crate) const LONGEST: usize = 1 << 20;
 
 /// The maximum depth of arrays and maps. Many JSON readers, such as `serde_json`, read at most 128 levels, and a map
@@ -38,15 +39,17 @@ pub(crate) fn value(bytes: &[u8], longest: usize) -> Result<Box<RawValue>, Strin
     let too_long = || format!("a text of more than {longest} bytes is too long to show");
     let room = Cell::new(Some(longest));
     let mut deserializer = rmp_serde::Deserializer::from_read_ref(bytes);
-    // Each level is a nested call, and a few bytes can have any depth.
+    // Each level of the value is a nested call, and a few bytes can have any number of levels, so the depth needs a
+    // limit.
     deserializer.set_max_depth(DEEPEST);
     let value = match ToJson(&room).deserialize(&mut deserializer) {
-        // Checked first: when the room runs out, the deserializer also returns an error, which would hide the reason.
+        // This case must be the first one: if the room is exceeded, the deserializer also returns an error, which would
+        // hide the reason.
         _ if room.get().is_none() => return Err(too_long()),
         Err(Error::DepthLimitExceeded) => {
             return Err(format!("more than {DEEPEST} levels are too deep to show"));
         }
-        // Reading the next marker must fail at the end of the bytes: nothing may follow the value.
+        // No bytes may follow the value, so reading another marker must fail because the bytes have ended.
         Ok(value)
             if matches!(IgnoredAny::deserialize(&mut deserializer), Err(Error::InvalidMarkerRead(_))) =>
         {
@@ -59,12 +62,14 @@ pub(crate) fn value(bytes: &[u8], longest: usize) -> Result<Box<RawValue>, Strin
     if text.get().len() > longest { Err(too_long()) } else { Ok(text) }
 }
 
-/// Reads a value as JSON. The cell has the remaining room for its text, or `None` once the room was exceeded.
+/// Reads a value as JSON. The cell has the room: the number of bytes that are left for the text of the value. It is
+/// `None` after the room was exceeded.
 #[derive(Clone, Copy)]
 struct ToJson<'r>(&'r Cell<Option<usize>>);
 
 impl ToJson<'_> {
-    /// Returns the value, after subtracting the minimum length of its text from the room.
+    /// Subtracts the minimum length of a value's text from the room, and returns the value. Fails if the room is too
+    /// small.
     fn take<E: serde::de::Error>(self, length: usize, value: impl Into<Value>) -> Result<Value, E> {
         self.0.set(self.0.get().and_then(|room| room.checked_sub(length)));
         self.0.get().map(|_| value.into()).ok_or_else(|| E::custom("too long"))
@@ -143,7 +148,8 @@ impl<'de> Visitor<'de> for ToJson<'_> {
         while let Some(key) = entries.next_key_seed(self)? {
             pairs.push((key, entries.next_value_seed(self)?));
         }
-        // A single key can rule out an object.
+        // All keys must be read before this choice: a single key without a text, or a second key with the same text,
+        // makes an object impossible.
         let keys: Option<HashSet<_>> = pairs.iter().map(|(key, _)| name(key)).collect();
         if keys.is_some_and(|keys| keys.len() == pairs.len()) {
             return Ok(pairs.into_iter().filter_map(|(key, value)| Some((name(&key)?, value))).collect());

@@ -1,4 +1,5 @@
-//! Tensors of `blosc2.save_array`, `save_tensor` and `pack_tensor`: chunks, with the shape and dtype in a metalayer.
+//! Tensors that `save_array`, `save_tensor` and `pack_tensor` of python-blosc2 write. Such a frame has no array: its
+//! shape and dtype are in a metalayer of another kind.
 
 use b2nd_serde::dtype::Dtype;
 use serde::Serialize;
@@ -11,10 +12,10 @@ use crate::text;
 /// The metalayer with the kind of the tensor, its shape and its dtype.
 const LAYER: &str = "__pack_tensor__";
 
-/// The first item of a list that is a tuple in Python.
+/// The first item of a list that stands for a Python tuple.
 const TUPLE: &str = "__tuple__";
 
-/// The longest metalayer that is read, in bytes.
+/// The maximum length in bytes of a vlmetalayer that is read.
 const LONGEST: usize = 1 << 16;
 
 /// A tensor in the chunks of a frame without an array. Scripts rely on these names.
@@ -27,7 +28,8 @@ pub(crate) struct PackedTensor {
 }
 
 impl PackedTensor {
-    /// The tensor in a frame without an array, if its trailer was read.
+    /// The tensor in a frame without an array. If its metalayer is in the trailer, it is found only if the trailer was
+    /// read.
     pub(crate) fn find(view: View<'_>) -> Option<Self> {
         if view.array.is_some() {
             return None;
@@ -40,7 +42,7 @@ impl PackedTensor {
             layer.nbytes().filter(|&nbytes| nbytes <= LONGEST)?;
             layer.value().ok()?
         };
-        // The JSON text is longer than the MessagePack.
+        // The JSON text may be longer than the MessagePack, so its limit is twice as large.
         let value = messagepack::value(&bytes, 2 * LONGEST).ok()?;
         let [kind, shape, dtype] = items(serde_json::from_str(value.get()).ok()?)?.try_into().ok()?;
         Some(Self {

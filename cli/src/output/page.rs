@@ -211,7 +211,7 @@ fn write_layers(f: &mut fmt::Formatter<'_>, view: View<'_>, whole: bool) -> fmt:
         let line = match value {
             Some(value) if whole => format!("{name} = {}", text::clean(value.get())),
             Some(value) => shown(&name, &value),
-            // The error already names the metalayer.
+            // The error names the metalayer, so the name is not shown again.
             None => text::clean(&error.unwrap_or(name)),
         };
         writeln!(f, "{label:8}: {line}")?;

@@ -91,7 +91,7 @@ impl<'f> Record<'f> {
 
     fn write_sizes<M: SerializeMap>(&self, record: &mut M) -> Result<(), M::Error> {
         let view = self.view;
-        // Parsed once: a listing has a record of every array.
+        // The dtype is parsed only once per record, because a listing makes a record for every array.
         let dtype = view.array.and_then(parsed_dtype);
         let geometry = view.array.and_then(|array| array.geometry().ok());
         let geometry = geometry.as_ref();
@@ -169,7 +169,8 @@ fn value_text(value: &Value) -> String {
     }
 }
 
-/// A limit on the shown values of metalayers, because a few compressed bytes can expand to any size.
+/// The limits for the values of metalayers that are shown. They are needed because a few compressed bytes can expand to
+/// any size.
 pub(crate) struct Room {
     /// The maximum number of bytes of a value, decompressed or as text.
     longest: usize,
@@ -202,8 +203,8 @@ impl Room {
         Err(format!("{nbytes} bytes are too many to show{}", self.hint))
     }
 
-    /// Subtracts the size of a value from the room, even if its text does not fit, because its bytes were decompressed
-    /// anyway. Fails if its text is too long.
+    /// Subtracts the length of a value or of its text, whichever is longer, from the room. Fails if the text does not
+    /// fit. The room shrinks even then, because the bytes were decompressed in any case.
     pub(crate) fn take(&mut self, nbytes: usize, text: &str) -> Result<(), String> {
         let shown = self.has(text.len());
         self.left = self.left.saturating_sub(nbytes.max(text.len()));
@@ -221,7 +222,7 @@ impl Room {
     fn vlvalue(&mut self, layer: &Vlmetalayer) -> Result<Box<RawValue>, String> {
         let name = layer.name();
         self.has(layer.nbytes().unwrap_or_default()).map_err(|error| format!("metalayer {name}: {error}"))?;
-        // The error names the metalayer.
+        // This error already names the metalayer.
         layer.value().map_err(|error| with_sources(&error)).and_then(|bytes| self.value(name, &bytes))
     }
 }
@@ -251,7 +252,7 @@ pub(crate) fn metalayers<'f>(view: View<'f>) -> Vec<LayerRecord<'f>> {
     let own = view.array.map(|array| array.metalayer().name());
     let mut room = Room::new(view.values);
     let record = |layer: &'f Metalayer| {
-        // The values of the array's own metalayer are fields of the record.
+        // The array's own metalayer gets no value here, because its entries are fields of the record.
         let room = room.as_mut().filter(|_| Some(layer.name()) != own);
         let value = room.map(|room| room.value(layer.name(), layer.bytes()));
         LayerRecord::new(layer.name(), layer.offset() as u64, layer.bytes().len(), value)

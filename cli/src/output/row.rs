@@ -10,7 +10,8 @@ use crate::input::{Address, View};
 use crate::terminal::RED;
 use crate::text::{self, count, ratio, short, short_size, shortened};
 
-/// The width of eight numbers of one digit, with the commas between them.
+/// The maximum width of a column: cells that are wider do not widen it. Eight numbers of one digit fit, with the commas
+/// between them.
 const MAX_CELL_WIDTH: usize = 15;
 
 /// When a column is filled.

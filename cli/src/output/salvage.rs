@@ -10,7 +10,8 @@ use serde::Serialize;
 use crate::input::Location;
 use crate::text::{ABSENT, Tuple, clean, count, dtype};
 
-/// Up to this number, chunks are listed one by one; beyond it, each range is one entry.
+/// If at most this number of chunks is lost, each of them is an entry of the JSON list. Otherwise, each range of chunks
+/// is an entry. The same applies to unverified chunks.
 const MAX_LISTED: u64 = 4096;
 
 /// The maximum number of lines per frame about lost or unverified chunks, in the text output.
@@ -33,15 +34,16 @@ pub(crate) struct Salvaged<'s> {
     lost: Vec<RangeRecord<'s>>,
     lost_metalayers: Vec<LostLayerRecord<'s>>,
     unverified: Vec<RangeRecord<'s>>,
-    /// `unverified` for the text. The ranges are long: often all chunks that are not damaged.
+    /// The chunks of `unverified` for the text output, with one entry per range. There are often very many such chunks,
+    /// up to all that are not damaged.
     #[serde(skip)]
     unverified_ranges: Vec<RangeRecord<'s>>,
-    /// The entries of the array's metalayer.
+    /// The shape, chunk shape and dtype of the array, as text.
     #[serde(skip)]
     array: String,
 }
 
-/// Successive chunks, with the coordinate and the items of the first one.
+/// A range of successive chunks, with the coordinate of the first chunk and the index range of its items.
 #[derive(Serialize)]
 struct RangeRecord<'s> {
     first: u64,

@@ -38,8 +38,8 @@ impl Order {
             SortBy::Nbytes => view.nbytes().map(|nbytes| vec![-i128::from(nbytes)]),
             SortBy::Cbytes => view.cbytes().map(|cbytes| vec![-i128::from(cbytes)]),
             SortBy::Ratio => {
-                // A fixed-point number with 62 fractional bits: ratios that differ as printed differ here too, and the
-                // numbers fit.
+                // The ratio is a fixed-point number with 62 fractional bits. It fits an `i128`, and ratios that are
+                // printed differently are different here too.
                 let ratio = view.compressed().and_then(|(nbytes, cbytes)| (nbytes << 62).checked_div(cbytes));
                 ratio.map(|ratio| vec![-ratio])
             }

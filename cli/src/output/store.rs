@@ -11,7 +11,7 @@ use crate::names::{is_named_blosc2, name_in};
 /// A store, or a table in one.
 #[derive(Serialize)]
 pub(crate) struct StoreRecord {
-    /// For a table in a zip file, the member is the table's folder.
+    /// For a table in a zip file, this is the address of a member: the folder of the table.
     #[serde(flatten)]
     pub(crate) address: Address,
     pub(crate) kind: ObjectKind,
@@ -143,7 +143,7 @@ impl StoreRecord {
         Self { address, kind: ObjectKind::CTable, members: None, table: Some(table), findings }
     }
 
-    /// Warns of the frames in a store that have no data of their own.
+    /// Adds warnings about the frames in a store that have no data of their own.
     pub(crate) fn add_active(&mut self, target: &Target) {
         let mut names = Vec::new();
         visit_files(target, Visit::default(), &mut |view| {

@@ -19,7 +19,7 @@ use crate::text::{self, ABSENT, Size, ratio, short, short_size, shortened};
 /// The maximum number of rows of a table.
 const SHOWN: usize = 10;
 
-/// The widest cell. Only a dtype can be wider, and is shortened.
+/// The maximum width of a cell. A longer text, which can only be a dtype, is shortened.
 const WIDEST: usize = 60;
 
 /// The tables: the name of the list in JSON, the name of its keys, and whether its entries have sums of bytes.
@@ -52,14 +52,14 @@ impl Display for Key {
     }
 }
 
-/// A number of frames or failures, and the bytes of the arrays among them. The sums cannot overflow, whatever the headers
-/// say.
+/// A count of frames or failures. If it counts arrays, it also has the sums of their bytes. For kinds of frames and for
+/// codes of failures, the sums stay 0. The sums cannot overflow an `i128`, whatever the headers contain.
 #[derive(Clone, Copy, Default, Serialize)]
 struct Sizes {
     #[serde(skip)]
     count: u64,
     nbytes: i128,
-    /// With the padding of chunks and blocks.
+    /// The sum of the same sizes, but with the padding of chunks and blocks.
     stored_nbytes: i128,
     cbytes: i128,
     /// The number of arrays with uncertain sizes, which are in no sum.
@@ -111,7 +111,7 @@ impl Display for Sizes {
     }
 }
 
-/// The arrays of a rank, with the smallest and the largest number of items along each axis.
+/// The number of arrays of a rank, with their smallest and largest lengths along each axis.
 #[derive(Serialize)]
 struct Rank {
     ndim: usize,
@@ -133,14 +133,14 @@ impl AddAssign for Rank {
 
 #[derive(Default)]
 pub(crate) struct Summary {
-    /// Counts by list and key.
+    /// The counts, by the name of the table and the key of the row.
     counts: HashMap<(&'static str, Key), Sizes>,
     ranks: BTreeMap<usize, Rank>,
     sizes: Sizes,
 }
 
 impl Summary {
-    /// Adds a frame or failure that has no sizes.
+    /// Adds 1 to a row of a table without sums: to the kind of a frame, or to the code of a failure.
     pub(crate) fn add_one(&mut self, table: &'static str, key: &dyn Display) {
         self.count(table, Key::Text(key.to_string()), Sizes { count: 1, ..Sizes::default() });
     }
@@ -176,7 +176,7 @@ impl Summary {
         other.ranks.into_values().for_each(|rank| self.add_rank(rank));
     }
 
-    /// The counts of a table: the most frequent first, and equally frequent ones in their own order.
+    /// The counts of a table: the most frequent key first. Keys with the same count are in the order of the keys.
     fn sorted(&self, table: &str) -> Vec<(&Key, Sizes)> {
         let of_table = self.counts.iter().filter(|((of, _), _)| *of == table);
         let mut counts: Vec<_> = of_table.map(|((_, key), &sizes)| (key, sizes)).collect();
@@ -192,7 +192,7 @@ impl Summary {
         };
         let counts = self.sorted(list);
         let mut rows: Vec<Vec<_>> = counts.iter().map(|(key, sizes)| row(*sizes, key.to_string())).collect();
-        // A single further row takes no more room than "1 other".
+        // If there is only one more row, it is shown, because a row "1 other" would take the same space.
         if let Some(rest) = counts.get(SHOWN..).filter(|rest| rest.len() > 1) {
             let mut others = Sizes::default();
             for (_, sizes) in rest {

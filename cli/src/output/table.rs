@@ -30,14 +30,14 @@ pub(crate) struct Columns {
 const INDENT: &str = "    ";
 
 impl Columns {
-    /// Columns with their alignment and the limit of their width.
+    /// Columns with these alignments and these limits of their widths.
     pub(crate) fn new(columns: impl IntoIterator<Item = (Side, usize)>) -> Self {
         let columns = columns.into_iter().map(|(side, widest)| ColumnWidth { side, width: 0, widest });
         Self { columns: columns.collect(), room: None }
     }
 
-    /// Columns at a terminal of this width. A row that does not fit is broken between columns. Cells of a column have
-    /// the same width, so all rows break at the same columns. A cell that is too wide stays whole, so it can be copied.
+    /// Sets the width of the terminal. A row that does not fit is broken between columns. Cells of a column have the
+    /// same width, so all rows break at the same columns. A cell that is too wide stays whole, so it can be copied.
     pub(crate) fn within(self, room: Option<usize>) -> Self {
         Self { room, ..self }
     }

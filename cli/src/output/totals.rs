@@ -14,7 +14,7 @@ pub(crate) struct Totals {
     pub(crate) others: u64,
     pub(crate) failures: u64,
     pub(crate) files: u64,
-    /// The arrays that do not meet the conditions of a filter.
+    /// The number of arrays that do not meet the conditions of a filter.
     pub(crate) unwanted: u64,
     /// Whether frames without an array were counted but not listed.
     pub(crate) hides: bool,

@@ -40,7 +40,8 @@ pub(super) enum Redirect {
     None,
     /// Without a location: the bucket is in another region.
     Unnamed,
-    /// To another server, or beyond the limit of redirects.
+    /// The redirect was not followed: it leads to another server, exceeds the limit of redirects, or answers a request
+    /// other than GET.
     TooFar,
 }
 
@@ -61,8 +62,8 @@ pub(super) enum Unusable {
     Comment,
     /// The server answers a range request with the whole object.
     WholeObject,
-    /// No credentials are set. `object_store` then looks for those of a machine at Amazon, Google or Microsoft, but
-    /// there are none.
+    /// No credentials are set. `object_store` then asks for the credentials that a machine at Amazon, Google or
+    /// Microsoft has, but there are none.
     NoCredentials,
 }
 
@@ -101,7 +102,8 @@ pub(super) async fn whole(answer: HttpResponse) -> Result<HttpResponse, HttpErro
     if start.has_more {
         return too_long("a page", MAX_PAGE);
     }
-    // Comments and instructions would hide the length of a value, because the parser joins the text around them.
+    // The parser joins the text before and after a comment or instruction to one value, so a value with comments would
+    // be longer than it seems here.
     let after_first = start.bytes.get(FIRST_TAG..).unwrap_or_default();
     if start.bytes.windows(2).any(|pair| pair == b"<!") || after_first.windows(2).any(|pair| pair == b"<?") {
         return Err(Unusable::Comment.into());
@@ -118,7 +120,7 @@ fn longest_value(page: &[u8]) -> usize {
     let is_json = page.trim_ascii_start().starts_with(b"{");
     let (mut longest, mut start, mut before) = (0, 0, 0);
     for (at, &byte) in page.iter().enumerate() {
-        // In JSON, a quote after a backslash is a part of the value. In XML, every quote is.
+        // In JSON, a quote ends a value unless it follows a backslash. In XML, quotes are a part of the value.
         let is_end = if is_json { byte == b'"' && before != b'\\' } else { b"<>".contains(&byte) };
         if is_end {
             longest = longest.max(at - start);
@@ -136,8 +138,8 @@ pub(super) async fn truncated(answer: HttpResponse) -> HttpResponse {
     HttpResponse::from_parts(parts, bytes.into())
 }
 
-/// The error for an answer that is not a success. Only the code in the body is kept, and only from the server that was
-/// asked: another server could send any text.
+/// The error for an answer that is not a success. Of the body, only the code is kept, and only if the answer is from
+/// the server to which the request was addressed. After a redirect, another server could send any text.
 pub(super) async fn refusal(answer: HttpResponse, redirect: Redirect, is_from_origin: bool) -> HttpError {
     let status = answer.status();
     let start = Start::read(answer.into_body(), MAX_REFUSAL).await;

@@ -78,7 +78,7 @@ impl Bucket {
         answer.await
     }
 
-    /// Ends a series of failures: the server works.
+    /// Sets the number of failures in a row to 0, because the server works.
     pub(super) fn reset_failures(&self) {
         self.failures.store(0, Ordering::Relaxed);
     }
@@ -108,7 +108,7 @@ impl ObjectUrl {
             ))
         })?;
         let (host, path) = rest.split_once('/').unwrap_or((rest, ""));
-        // A password would be printed with each address.
+        // The password in such a URL would be printed with each address.
         if service == Service::Web && host.contains('@') {
             let message =
                 "a URL with a user's name or password is not read, as it would be printed with each array";

@@ -55,7 +55,8 @@ fn client(options: &ClientOptions) -> reqwest::Result<Client> {
         builder = builder.connect_timeout(Duration::from_secs(seconds));
     }
     if option(ClientConfigKey::AllowInvalidCertificates).as_deref() == Some("true") {
-        // Only if the user has set it, for example for a server with a certificate of its own.
+        // This is allowed only if the user has set the option, for example for a server that has signed its own
+        // certificate.
         builder = builder.tls_danger_accept_invalid_certs(true);
     }
     if let Some(url) = option(ClientConfigKey::ProxyUrl) {
@@ -82,7 +83,8 @@ impl HttpService for Connection {
         Self: 'f,
     {
         Box::pin(async {
-            // The client applies its own limit to each redirect anew, so this one limits all of them together.
+            // The client applies its time limit to each request of a series of redirects. This limit is for all
+            // requests of the series together.
             let answer = tokio::time::timeout(attempt_limit(), self.answer(request)).await;
             answer.unwrap_or_else(|late| Err(HttpError::new(HttpErrorKind::Timeout, late)))
         })
@@ -99,20 +101,20 @@ impl Connection {
         loop {
             let answer = HttpService::call(&self.client, request.clone()).await;
             let answer = answer.map_err(|error| match error.kind() {
-                // The kind is kept, so that `object_store` retries failures that may be temporary.
+                // The kind of the error is kept, because `object_store` decides by it whether to retry.
                 kind if is_for_credentials => HttpError::new(kind, Unusable::NoCredentials),
                 _ => error,
             })?;
             if answer.status().is_success() {
-                // The answer to a range request is read by `Object::fetch`, which stops at the end of the range.
+                // The answer to a range request is read by `Object::request`, which stops at the end of the range.
                 return match (request.headers().contains_key(RANGE), answer.status()) {
                     (true, StatusCode::PARTIAL_CONTENT) => Ok(answer),
                     (true, _) => Err(Unusable::WholeObject.into()),
                     (false, _) => whole(answer).await,
                 };
             }
-            // `object_store` uses PUT to ask the metadata service of Amazon's machines for a token. It handles a
-            // refusal only if this variable is set.
+            // `object_store` uses PUT to ask the metadata service of Amazon's machines for a token. If this variable is
+            // set, it continues without a token after a refusal, and needs to see the refusal.
             let has_fallback = || std::env::var_os("AWS_IMDSV1_FALLBACK").is_some();
             if request.method() == Method::PUT && (!is_for_credentials || has_fallback()) {
                 return Ok(truncated(answer).await);
@@ -130,7 +132,7 @@ impl Connection {
             let stays = |target: &Url| asked.as_ref().is_some_and(|url| url.origin() == target.origin());
             let is_allowed = |target: &Url| {
                 redirects < MAX_REDIRECTS
-                    // A method other than GET could have an effect at each server.
+                    // A request other than GET could change something at each server to which it is sent.
                     && request.method() == Method::GET
                     && (stays(target) || self.may_leave && ["http", "https"].contains(&target.scheme()))
             };

@@ -107,7 +107,7 @@ impl FailedRequest<'_> {
             (Some(401 | 403), _) => {
                 ("no-access", format!("the server refuses access{answer}: {}", service.login()))
             }
-            // `If-Match` has failed.
+            // Status 412: the tag of the object is not the one in `If-Match`.
             (Some(412), _) => ("changing", CHANGED.into()),
             (Some(429 | 503), _) => {
                 let what = "try again later, or with fewer requests at a time: `-j 8`";
@@ -131,7 +131,7 @@ impl FailedRequest<'_> {
     }
 }
 
-/// The message of the first cause. Quoted text of a server is cut.
+/// The message of the innermost cause of an error. A message can quote a server, so a long one is cut.
 pub(super) fn innermost(error: &(dyn std::error::Error + 'static)) -> String {
     let message = sources(error).last().map(ToString::to_string).unwrap_or_default();
     shortened(&message, MAX_QUOTED)

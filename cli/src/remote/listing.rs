@@ -45,7 +45,7 @@ pub(crate) fn list(url: &Path) -> Result<Objects, Problem> {
                 return;
             }
         }
-        // An error means that the receiver is gone and needs no end.
+        // An error means that the receiver is gone, and then no mark of the end is needed.
         let _ = sender.send(Ok(None)).await;
     });
     Ok(Objects { prefix, keys, count: 0, is_over: false })

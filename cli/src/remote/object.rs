@@ -28,7 +28,8 @@ const MAX_LEN: u64 = 1 << 20;
 /// The maximum number of requests side by side.
 const MOST_REQUESTS: usize = 64;
 
-/// The maximum length of one of these requests: servers limit the speed of a connection.
+/// The maximum length of one of these requests. A longer range is split into several requests, because servers limit
+/// the speed of each connection.
 const MOST_AT_ONCE: u64 = 1 << 22;
 
 /// Bytes of an object, and their offset.
@@ -75,8 +76,8 @@ fn is_missing(problem: &Problem) -> bool {
     problem.code == MISSING
 }
 
-/// Opens an object with one request for its first bytes. A URL that ends with a slash, or has no object, may be a
-/// sparse frame.
+/// Opens an object with one request for its first bytes. If the URL ends with a slash, or if there is no object at the
+/// URL, it is opened as a sparse frame.
 pub(crate) fn open(url: &Path) -> Result<Object, Problem> {
     let object = ObjectUrl::parse(url)?;
     let sparse = object.index_of_sparse_frame();
@@ -110,7 +111,7 @@ impl Object {
     fn fetch(&mut self, start: u64, end: u64) -> Result<Window, Problem> {
         let answer = self.wait_for(self.request(&self.url.key, start..end))??;
         let is_first = self.head.bytes.is_empty();
-        // Some servers ignore `If-Match`.
+        // The length and the tag are compared here too, because some servers ignore `If-Match`.
         if !is_first && (answer.len, &answer.tag) != (self.len, &self.tag) {
             return Err(Problem::new("changing", CHANGED));
         }
@@ -139,15 +140,15 @@ impl Object {
                 key.push(name.as_str().into());
                 match self.request(&key.into_iter().collect(), range).await {
                     Ok(answer) => Ok((number, answer.bytes)),
-                    // The library names the chunk whose file is missing.
+                    // A missing file is returned as no bytes, and the library then reports which chunk it belongs to.
                     Err(problem) if is_missing(&problem) => Ok((number, Vec::new())),
                     Err(problem) => Err(problem.at(Path::new(&name))),
                 }
             }
         };
         let requests = ranges.iter().enumerate().flat_map(|(number, (file, range))| {
-            // The range of a chunk file is not split: the file can end before it, and a request beyond the end is an
-            // error.
+            // A range of a chunk file is not split. The file can be shorter than the range, and a later part of the
+            // range could then begin after the end of the file, which is an error.
             let length = if file.is_none() { MOST_AT_ONCE } else { u64::MAX };
             let starts = range.clone().step_by(usize::try_from(length).unwrap_or(usize::MAX));
             starts.map(move |start| (number, file, start..start.saturating_add(length).min(range.end)))
@@ -175,7 +176,8 @@ impl Object {
     async fn request(&self, key: &Key, range: Range<u64>) -> Result<Answer, Problem> {
         let bucket = &self.url.bucket;
         let Range { start, end } = range;
-        // `If-Match` never matches a weak tag. A chunk file has a tag of its own.
+        // The tag is not sent if it is weak, because `If-Match` never matches a weak tag. It is not sent for a chunk
+        // file either, which has a tag of its own.
         let tag = self.tag.clone().filter(|tag| !tag.starts_with("W/") && *key == self.url.key);
         let options =
             GetOptions { range: Some(GetRange::Bounded(range)), if_match: tag, ..GetOptions::default() };
@@ -219,7 +221,8 @@ impl Read for Object {
             return Ok(0);
         }
         if self.head.from(position).is_none() && self.last.from(position).is_none() {
-            // Only sequential reads will need many more bytes of the object.
+            // If the reads are sequential, each request is twice as long as the last one. Other reads are not expected
+            // to need many more bytes.
             let goes_on = position == self.last.end();
             let ahead =
                 if goes_on { (2 * self.last.bytes.len() as u64).clamp(MIN_LEN, MAX_LEN) } else { MIN_LEN };

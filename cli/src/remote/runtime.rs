@@ -21,7 +21,7 @@ static STOPPED: LazyLock<watch::Sender<bool>> = LazyLock::new(|| watch::channel(
 
 /// The runtime of all requests.
 static RUNTIME: LazyLock<io::Result<Runtime>> = LazyLock::new(|| {
-    // Fails only if a provider is already installed.
+    // An error means only that a provider is installed already.
     let _ = rustls::crypto::ring::default_provider().install_default();
     // Two threads are enough to drive the connections and the listings: a request runs on the thread that waits for it.
     Builder::new_multi_thread().worker_threads(2).enable_all().build()

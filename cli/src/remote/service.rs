@@ -75,9 +75,10 @@ impl Service {
         let retry = RetryConfig { retry_timeout: Duration::from_secs(*TIMEOUT), ..RetryConfig::default() };
         // Requests to the web have no credentials, so redirects to other servers are safe.
         let connector = Connector { may_leave: self == Self::Web };
-        // TLS is optional only for an endpoint that the user has set.
+        // Requests without TLS are allowed, but they are made only if the user has set a URL or an endpoint with
+        // `http://`.
         let (is_without_tls, allowed) = (ClientConfigKey::AllowHttp, "true");
-        // The builders have the same methods, but no trait.
+        // A macro, because the builders have the same methods but no common trait.
         macro_rules! built {
             ($builder:expr, $key:path) => {{
                 let builder = $builder.with_url(url).with_retry(retry).with_http_connector(connector);

@@ -60,8 +60,8 @@ impl Progress {
     }
 
     fn new(is_silent: bool, template: &'static str, all: Option<u64>) -> Self {
-        // Output on the same terminal would mix with the progress line. The reader of a pipe, such as `head`, may also
-        // print there.
+        // Output on the same terminal would mix with the progress line. If standard output is a pipe, its reader, such
+        // as `head`, may print on this terminal.
         let is_free = is_silent || !io::stdout().is_terminal() && !is_piped();
         let start = (is_free && io::stderr().is_terminal()).then(Instant::now);
         Self { start, template, all, bar: None }
@@ -82,7 +82,7 @@ impl Progress {
         bar.set_position(done);
     }
 
-    /// Prints an error above the progress.
+    /// Prints an error above the progress line.
     pub(crate) fn complain(&self, what: &dyn Display) {
         match &self.bar {
             Some(bar) => bar.suspend(|| complain(what)),
@@ -90,7 +90,7 @@ impl Progress {
         }
     }
 
-    /// Removes the progress from the screen.
+    /// Removes the progress line from the screen.
     pub(crate) fn end(&self) {
         if let Some(bar) = &self.bar {
             bar.finish_and_clear();

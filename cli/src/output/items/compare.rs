@@ -68,7 +68,9 @@ impl<'d> Comparison<'d> {
             }
             _ => match (numbers(a_dtype, a), numbers(b_dtype, b)) {
                 (Some(a), Some(b)) => a.into_iter().zip(b).all(|(a, b)| a.is_within(b, self.tolerance)),
-                // Equal texts and times have different bytes if the width or byte order differs.
+                // Items that are not numbers, such as texts and times. With the same dtype, they are not equal, because
+                // their bytes differ. With different dtypes, such as another width or byte order, they are equal if
+                // they have the same text.
                 _ => {
                     a_dtype != b_dtype && Value::read(a_dtype, a).quoted() == Value::read(b_dtype, b).quoted()
                 }
@@ -144,7 +146,7 @@ impl Number {
     }
 }
 
-/// As NumPy converts an integer to a float.
+/// Converts an integer to a float as NumPy does.
 #[expect(clippy::cast_precision_loss, reason = "numbers above 2^53 are rounded")]
 fn float(number: i128) -> f64 {
     number as f64

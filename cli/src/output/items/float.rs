@@ -11,7 +11,7 @@ pub(super) fn of_f32(number: f32) -> f64 {
     number.to_string().parse().unwrap_or(number.into())
 }
 
-/// The same for an `f16`, whose `Display` text has the digits of an `f32`.
+/// The same for an `f16`. Its `Display` text cannot be used, because that has the digits of an `f32`.
 pub(super) fn of_f16(number: f16) -> f64 {
     let texts = (0..5).map(|digits| format!("{number:.digits$e}", number = number.to_f64()));
     let mut floats = texts.filter_map(|text| text.parse().ok());
@@ -50,7 +50,8 @@ impl FloatFormat {
         // NumPy's conditions for float64.
         let has_exponents = most >= 1e8 || least < 1e-4 || most / least > 1000.0;
         let decimals = |size: f64| {
-            // The shortest digits, and the rounded digits, which can end with zeros.
+            // The shortest digits of the number, and the number rounded to `PRECISION` digits after the point. The one
+            // with fewer digits is used; zeros at its end do not count.
             let texts = [format!("{size:e}"), format!("{size:.PRECISION$e}")];
             let digits = texts.iter().filter_map(|text| text.split('e').next());
             digits.map(|digits| digits.trim_end_matches('0').len().saturating_sub(2)).min()

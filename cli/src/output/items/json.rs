@@ -92,7 +92,7 @@ impl Serialize for Value<'_> {
             // NaT is null, because JSON has no such value.
             Self::Datetime(None, _) | Self::Timedelta(None) => serializer.serialize_none(),
             &Self::Datetime(Some(count), unit) => serializer.serialize_str(&datetime(count, unit)),
-            // The unit is in the dtype, which the object records.
+            // Only the count is written: the unit is in the dtype, which is another field of the JSON object.
             Self::Timedelta(Some(count)) => serializer.serialize_i64(*count),
             Self::Bytes(bytes) | Self::Void(bytes) => serializer.serialize_str(&hex(bytes)),
             Self::Str(text) => serializer.serialize_str(text),

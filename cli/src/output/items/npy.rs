@@ -8,7 +8,8 @@ use b2nd_serde::dtype::{Dtype, Kind};
 use super::value::{list_count, printed_len};
 use crate::input::Items;
 
-/// The maximum number of empty lists and of repeated bytes of overlapping fields that are printed for an item.
+/// The maximum number of bytes by which the text of an item may exceed the item. Two things can make it longer without
+/// limit: empty lists, which have no bytes, and overlapping fields, which print the same bytes several times.
 const MAX_EXCESS: u64 = 1 << 20;
 
 /// The dtype of the items in the output, with a note if it is not the array's.
@@ -18,7 +19,7 @@ pub(crate) struct Item {
 }
 
 impl Item {
-    /// The dtype of the array, if it has one of the right size. Otherwise items are bytes.
+    /// The dtype of the array, if it has one of the right size. Otherwise the items are shown as raw bytes.
     pub(crate) fn from_items(items: &Items) -> Result<Self, Error> {
         let array = items.frame.array()?;
         let dtype =
@@ -79,7 +80,8 @@ fn void(size: usize) -> Dtype {
     format!("|V{size}").parse().unwrap_or_else(|_| unreachable!("a size of int32"))
 }
 
-/// Why the lists of an array without items are not printed: a shape can have any number of them.
+/// Why the lists of an array without items are not printed: a shape that contains a 0 can still have any number of
+/// empty lists.
 pub(crate) fn why_too_many_lists(shape: &[usize]) -> Option<String> {
     let count = list_count(shape);
     let is_long = shape.contains(&0) && count > MAX_EXCESS;
@@ -147,7 +149,7 @@ fn descr(dtype: &Dtype) -> Option<Cow<'static, str>> {
             }
             (!fields.is_empty()).then(|| format!("[{}]", fields.join(", ")).into())
         }
-        // Types of other packages are bytes to NumPy.
+        // NumPy stores items of types from other packages as raw bytes.
         Kind::Extension(_) => Some(format!("'|V{}'", dtype.item_size()).into()),
         Kind::Subarray(_) | Kind::Object => None,
         _ => Some(format!("'{}'", dtype.type_string()).into()),

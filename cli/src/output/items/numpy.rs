@@ -82,9 +82,10 @@ impl ArrayText<'_> {
         };
         let nitems: usize = below.iter().map(|&length| self.edges.shown(length)).product();
         let indent = " ".repeat(dimension + 1);
-        // Room for the closing brackets; the dtype of an array can add any number of dimensions.
+        // The line has one closing bracket per dimension, which must fit too. The dtype can add any number of
+        // dimensions, so there may be more brackets than a line has columns.
         let width = WIDTH.saturating_sub(self.edges.shape.len());
-        // On the first line, the brackets take the place of the indent.
+        // The indent is not written on the first line: the opening brackets are there, and they have the same width.
         out.write_all(b"[")?;
         let (mut line, mut start) = (indent.clone(), indent.len());
         for (number, index) in self.edges.indices(length).enumerate() {
@@ -164,7 +165,7 @@ impl Format {
             (Self::Complex(formats), &Value::Complex(real, imaginary)) => {
                 let [real_format, imaginary_format] = &**formats;
                 let text = imaginary_format.text(imaginary);
-                // The j follows the digits, before the padding.
+                // The `j` is put between the digits and the padding.
                 let digits = text.trim_end_matches(' ');
                 let spaces = " ".repeat(text.len() - digits.len());
                 format!("{}{digits}j{spaces}", real_format.text(real))

@@ -70,8 +70,8 @@ impl Real for f64 {
 }
 
 impl Stats {
-    /// Reads all items of an array; `None` if they are not numbers, or not in this frame. The default of `threads` is
-    /// one per processor. `on_progress` gets the number of bytes so far.
+    /// Reads all items of an array for their statistics. `None` if the items are not numbers, or are not stored in this
+    /// frame. The default of `threads` is one per processor. `on_progress` gets the number of bytes so far.
     pub(crate) fn at(
         location: Location<'_>,
         threads: Option<usize>,
@@ -92,7 +92,7 @@ impl Stats {
 
     fn collect(items: &mut Items, on_progress: &mut dyn FnMut(u64)) -> Result<Option<Self>, Problem> {
         let mut item = Item::from_items(items)?;
-        // Each number in a subarray item counts.
+        // If the items are subarrays, each number in them counts.
         item.unfold(&mut Vec::new());
         let dtype = item.dtype;
         match (dtype.kind(), dtype.item_size()) {

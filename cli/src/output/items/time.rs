@@ -8,7 +8,8 @@ const DAY: i128 = 86_400;
 /// The ISO 8601 form of a datetime, which is a count of a unit since 1970.
 pub(super) fn datetime(count: i64, unit: TimeUnit) -> String {
     let count = i128::from(count) * i128::from(unit.count());
-    // The number of digits in a fraction of a second, and the number of seconds in a longer unit.
+    // For a unit below a second, the number of its decimals, such as 3 for a millisecond. For a longer unit, the number
+    // of its seconds, such as 60 for a minute.
     let (digits, seconds) = match unit.symbol() {
         "Y" => return year(1970 + count),
         "M" => return format!("{}-{:02}", year(1970 + count.div_euclid(12)), count.rem_euclid(12) + 1),

@@ -67,8 +67,9 @@ impl<'b> List<'b> {
     }
 }
 
-/// The length of an item's text, roughly: the bytes of its values, and one for each empty list. Lists without values
-/// have no bytes, and fields can overlap, so a short item can have a text of any length.
+/// The approximate length of an item's text: the number of bytes of all its values, and one byte for each empty list.
+/// An empty list has no bytes in the item, and fields that overlap share their bytes, so a short item can have a text
+/// of any length.
 pub(super) fn printed_len(dtype: &Dtype) -> u64 {
     match dtype.kind() {
         Kind::Struct(parts) => {
@@ -120,7 +121,7 @@ impl<'b> Value<'b> {
         value.unwrap_or(Self::Void(bytes))
     }
 
-    /// A list, or below the last dimension the value itself.
+    /// The value of a list. A list without dimensions is a single value, which is returned itself.
     fn in_list(list: List<'b>) -> Self {
         if list.shape.is_empty() { Self::read(list.base, list.bytes) } else { Self::List(list) }
     }
@@ -145,7 +146,7 @@ impl<'b> Value<'b> {
                 let [real, imaginary] = [real, imaginary].map(scalar);
                 let plus = if imaginary.starts_with('-') { "" } else { "+" };
                 let short = |text: &str| text.strip_suffix(".0").unwrap_or(text).to_owned();
-                // As in Python; -0 is shown.
+                // As in Python, a real part of 0 is omitted, but a real part of -0 is shown.
                 if real == "0.0" {
                     return format!("{}j", short(&imaginary));
                 }
@@ -154,7 +155,7 @@ impl<'b> Value<'b> {
             Self::Datetime(None, _) | Self::Timedelta(None) => "'NaT'".into(),
             &Self::Datetime(Some(count), unit) => format!("'{}'", datetime(count, unit)),
             Self::Timedelta(Some(count)) => count.to_string(),
-            // Single quotes around the text, so double ones in it need no backslash.
+            // The text is in single quotes, so the backslash before a double quote is removed.
             Self::Bytes(bytes) => format!("b'{}'", bytes.escape_ascii().to_string().replace("\\\"", "\"")),
             Self::Str(text) => format!("'{}'", text.escape_debug().to_string().replace("\\\"", "\"")),
             Self::Void(bytes) => {
