@@ -89,8 +89,8 @@ fn take(target: &Target, is_one: bool, list: &mut ChunkList<'_>) {
     let location = target.location();
     match Address::from(location).open_with_place() {
         Ok((frame, is_embedded)) => list.take(location, frame, is_embedded, !is_one),
-        // The order of the cases matters. A file of another program is skipped. A member or an offset must be a frame,
-        // so every other problem of it is a failure.
+        // The order of the cases matters. A file of another program is skipped. At an address inside a file, at a URL
+        // and on standard input, there must be a frame, so every other problem there is a failure.
         Err(problem) if is_passed_over(target, &problem) => {}
         Err(problem) if target.inside != Inside::Whole && !target.is_zip_object() => {
             list.fail(location.failure(problem));

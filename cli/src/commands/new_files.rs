@@ -143,7 +143,8 @@ impl NewFiles {
             Ok(target) => target,
             Err(failure) => return self.failed(&failure),
         };
-        // A file that this run has made is not an input. After a signal, all remaining inputs are skipped.
+        // A file in the folder of the new files is not an input, even if that folder is inside a searched one. After a
+        // signal, all remaining inputs are skipped.
         if self.interrupts.is_caught() || is_output(&target, into) {
             return Batch::default();
         }

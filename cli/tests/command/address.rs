@@ -49,7 +49,7 @@ fn every_address_of_a_listing_is_that_of_the_same_array_to_the_other_commands() 
         &["--scan", "."],
         &["tree.zip", "./tree.b2z"],
         &["--scan", "./inside.h5"],
-        // On Windows, these have the `:` of a drive.
+        // On Windows, these absolute paths have the `:` of a drive.
         &["--scan", &absolute[0], &absolute[1]],
     ];
     for listing in listings {
@@ -193,7 +193,7 @@ fn a_drive_of_windows_is_not_a_file_with_a_member() {
         let expected = if cfg!(windows) { (address, Value::Null) } else { ("c", member.into()) };
         assert_eq!((object["path"].as_str().unwrap(), object["member"].clone()), expected, "{object}");
     }
-    // A URL has a longer scheme.
+    // `c://` does not begin a URL, because the scheme of a URL has more than one letter.
     let object = objects(&run(folder.path(), &["info", "--json", "c://group/small.b2nd"])).remove(0);
     assert_eq!(object["member"].is_null(), cfg!(windows), "{object}");
 }

@@ -186,7 +186,7 @@ fn the_rest_of_a_frame_byte_by_byte() {
 fn a_bad_chunk_hides_neither_the_others_nor_the_trailer() {
     let folder = tempfile::tempdir().unwrap();
     let mut file = fs::read(data().join("int32_3x5.b2nd")).unwrap();
-    // The first two chunks get a cbytes smaller than a header.
+    // In the headers of the first two chunks, cbytes becomes smaller than the header itself.
     (file[165 + 12], file[229 + 12]) = (1, 1);
     fs::write(folder.path().join("a.b2nd"), file).unwrap();
     let path = folder.path().join("sparse.b2nd");
@@ -352,7 +352,8 @@ fn a_line_without_an_end_is_not_kept_for_ever() {
         (&["ls", "--json", "--files-from", "-"], "\n"),
         (&["ls", "--json", "-0", "--files-from", "-"], "\0"),
     ] {
-        // Wine opens the folder instead of a path of a multiple of 2^15 UTF-16 units, so not all characters are ASCII.
+        // If the length of a path is a multiple of 2^15 UTF-16 units, Wine opens the folder instead. So the line has a
+        // character that is not ASCII: its length in bytes is such a multiple, but not its length in UTF-16 units.
         let line = "x".to_owned() + &"名".repeat(longest / 3);
         assert_eq!(line.len(), longest);
         for (input, is_too_long) in [(line.clone() + end + &line, false), (line + "x" + end + "x", true)] {

@@ -71,7 +71,7 @@ fn of_many_items_only_the_edges_are_read() {
     assert_eq!(objects(&all)[0]["values"].as_array().unwrap().len(), 40);
 }
 
-/// As Python's `str` of a complex number, which omits a real part of 0, but not of -0.
+/// The text is that of Python's `str`, which omits a real part of 0, but not a real part of -0.
 #[test]
 fn a_complex_number_by_itself_is_as_in_python() {
     let folder = tempfile::tempdir().unwrap();
@@ -102,7 +102,7 @@ fn memory_does_not_depend_on_what_a_small_file_claims() {
     use std::process::Stdio;
 
     let folder = tempfile::tempdir().unwrap();
-    // Many chunks, long rows, and long blocks.
+    // Three arrays: with many chunks, with long rows, and with long blocks.
     write_zeros(&folder.path().join("chunks.b2nd"), &[1 << 36], &[1 << 30], &[1 << 20]);
     write_zeros(&folder.path().join("rows.b2nd"), &[4, 2, 1 << 34], &[2, 1, 1 << 29], &[2, 1, 1 << 20]);
     write_zeros(&folder.path().join("blocks.b2nd"), &[1 << 30], &[1 << 30], &[1 << 28]);
@@ -127,7 +127,7 @@ fn memory_does_not_depend_on_what_a_small_file_claims() {
 #[test]
 fn items_that_are_read_in_parts_are_those_of_the_whole() {
     let folder = tempfile::tempdir().unwrap();
-    // Longer than one read, in rows of blocks that exceed the expansion limit of the file.
+    // An array that is longer than one read. A row of its blocks exceeds the expansion limit of the file.
     let path = folder.path().join("a.b2nd");
     let shapes = Shapes { shape: &[3, 40 << 20], chunkshape: &[2, 10 << 20], blockshape: &[2, 10 << 20] };
     let mut writer = FrameBuilder::new(Meta::new(shapes, "|u1").unwrap()).create(&path).unwrap();
@@ -171,7 +171,7 @@ fn values_are_lists_in_lists() {
 #[test]
 fn no_character_of_json_controls_a_terminal() {
     let folder = tempfile::tempdir().unwrap();
-    // Delete, a control sequence in one character, and marks that reverse text.
+    // The character DEL, a single character that begins a control sequence, and two characters that reverse text.
     let unsafe_text = "a\u{7f}\u{9b}2J\u{202e}\u{2066}";
     let name = if cfg!(windows) { "a.b2nd".into() } else { format!("{unsafe_text}.b2nd") };
     let dtype: Dtype = format!("[('{unsafe_text}', '<U8')]").parse().unwrap();

@@ -69,7 +69,8 @@ fn what_cannot_be_changed_says_why_and_stays() {
             }
         }
     }
-    // For a path below a file, Windows reports only that nothing is there, so the last case fails a step later.
+    // In the last case, the folder of the new file is a file. Windows reports only that nothing is there, so the
+    // command fails a step later than on Linux, with another message.
     let last = ("cannot create a file in there: not a directory\n", "Not a directory (os error 20)\n");
     snapshot("set_refused", &as_on_linux(&messages).replace(last.0, last.1));
     assert_eq!(fs::read(folder.path().join("int32_3x5.b2nd")).unwrap(), before);
@@ -285,8 +286,8 @@ fn with_hole(path: &std::path::Path, length: u64) {
     file.write_all(trailer).unwrap();
 }
 
-/// The server of the frame holds its answer back until the signal was sent, so the signal comes in the middle of the
-/// copy, however slow the machine is.
+/// The server with the frame delays its answer until the signal was sent. So the signal arrives in the middle of the
+/// copy, even on a slow machine.
 #[cfg(all(unix, feature = "remote"))]
 #[test]
 fn a_new_file_whose_writer_is_interrupted_is_not_there() {
@@ -320,7 +321,7 @@ fn a_new_file_whose_writer_is_interrupted_is_not_there() {
         let server = Server::start(move |name, range| {
             let (copy, changed) = &*shared;
             let mut now = copy.lock().unwrap();
-            // The new file is there, and its data is not.
+            // At this request, the new file exists already, but its data has not been copied.
             if *now == Copy::Reads && files(&path) > 0 {
                 *now = Copy::WaitsForSignal;
                 changed.notify_all();

@@ -77,14 +77,14 @@ fn the_checksum_of_a_zip_file_is_compared_with_the_data() {
     let (status, stdout, stderr) = check("--data");
     assert_eq!((status, &*stdout), (Some(0), ""));
     assert!(stderr.ends_with(says), "{stderr}");
-    // The text of a dtype: `<i8` becomes `<u8`.
+    // The dtype `<i8` becomes `<u8`.
     let at = file.windows(3).position(|bytes| bytes == b"<i8").unwrap();
     file[at + 1] = b'u';
     fs::write(folder.path().join("a.b2z"), &file).unwrap();
     assert_eq!(check("--chunks").0, Some(0));
     let (status, stdout, _) = check("--data");
     assert!(status == Some(1) && stdout.contains(": error: zip-checksum: "), "{stdout}");
-    // A member alone.
+    // A check of one member reports only the damage to that member.
     for (name, status) in [("group/large.b2nd", 1), ("/group/large", 1), ("group/small.b2nd", 0)] {
         let output = run(folder.path(), &["check", "--data", &format!("a.b2z:{name}")]);
         assert_eq!(output.status.code(), Some(status), "{}", text(&output.stdout));
@@ -112,7 +112,7 @@ fn what_cannot_be_checked_counts_only_when_strict() {
     let folder = tempfile::tempdir().unwrap();
     let mut file = fs::read(data().join("peers/many_blocks.b2nd")).unwrap();
     let chunk = b2nd_frame::Frame::parse(&file).unwrap().header().header_len;
-    // The codec of byte 22, which is zfp_acc.
+    // The flags of the first chunk now say that byte 22 is the number of the codec. 33 is zfp_acc.
     file[chunk + 2] = file[chunk + 2] & 0x1f | 0xc0;
     file[chunk + 22] = 33;
     fs::write(folder.path().join("zfp.b2nd"), file).unwrap();
@@ -267,8 +267,8 @@ fn every_released_package_wrote_files_without_errors() {
         assert!(object.get("error").is_none_or(is_known), "{object}");
     }
     assert!(objects.len() > 200);
-    // Two were squeezed by python-caterva: metalayer and data disagree. One stores only the addresses of Python
-    // objects.
+    // Two files were squeezed by python-caterva, so their metalayers contradict their data. One file stores only the
+    // addresses of Python objects.
     let (squeezed, objects): (Vec<&str>, Vec<&str>) =
         with_errors.into_iter().partition(|path| path.ends_with("slice_int.cat"));
     assert_eq!(squeezed.len(), 2);
@@ -326,7 +326,7 @@ fn no_command_is_named_where_none_mends() {
     let output = run(folder.path(), &["check"]);
     let lines = unquoted(&as_on_linux(text(&output.stdout)));
     let named: Vec<_> = lines.lines().filter(|line| line.contains("to mend it")).collect();
-    // No command for a file with several faults, or for a member of a zip file.
+    // No command is suggested for a file with several faults, or for a member of a zip file.
     let files: Vec<_> = named.iter().filter_map(|line| line.split_once(": ")).map(|(file, _)| file).collect();
     assert_eq!(files, ["bad/cut.b2nd", "bad/marker.b2nd", "bad/resized.b2nd", "squeezed.caterva"]);
     let follow = |line: &str| {
@@ -334,17 +334,17 @@ fn no_command_is_named_where_none_mends() {
         let (command, _) = command.split_once("  # ").unwrap();
         run(folder.path(), &command.replace("SHAPE", "3,5").split(' ').collect::<Vec<_>>())
     };
-    // The first one has lost all its chunks but one.
+    // The first file has lost all its chunks but one.
     let saved = follow(named[0]);
     assert_eq!(saved.status.code(), Some(1), "{}", screen(&saved));
-    // The second one cannot be opened, but can be salvaged completely.
+    // The second file cannot be opened, but a salvage saves all its chunks.
     let saved = follow(named[1]);
     assert_eq!(saved.status.code(), Some(0), "{}", text(&saved.stdout));
     let edited = follow(named[2]);
     assert_eq!(edited.status.code(), Some(0), "{}", screen(&edited));
     assert_eq!(run(folder.path(), &["check", "--data", "bad/resized.b2nd"]).status.code(), Some(0));
     assert_eq!(run(folder.path(), &["check", "--data", "bad/marker.salvaged.b2nd"]).status.code(), Some(0));
-    // Run again, a salvage would fail, because its new file exists.
+    // No salvage is suggested again: it would fail, because its new file exists.
     let again = run(folder.path(), &["check", "bad/cut.b2nd", "bad/marker.b2nd"]);
     assert!(!text(&again.stdout).contains("to mend it"), "{}", text(&again.stdout));
 }

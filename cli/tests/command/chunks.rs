@@ -41,7 +41,7 @@ fn several_frames_have_their_address_above_their_chunks() {
     snapshot("chunks_of_several", &screen(&run(folder.path(), &arguments)));
     let output = run(folder.path(), &["chunks", "images/notes.txt"]);
     assert_eq!((output.status.code(), text(&output.stdout)), (Some(1), ""));
-    // A file named as the argument has no heading; a file found in a folder has one.
+    // The output has no heading for a file that is the argument, but it has one for a file that was found in a folder.
     assert!(text(&run(folder.path(), &["chunks", "resized.b2nd"]).stdout).starts_with("chunk  "));
     let here = run(&folder.path().join("images/2024"), &["chunks", "--ext", "b2nd"]);
     assert!(text(&here.stdout).starts_with("a.b2nd:\nchunk  "), "{}", text(&here.stdout));
@@ -136,7 +136,8 @@ fn members_of_a_zip_file_are_listed_in_their_turn_without_staying_open() {
     let expected: Vec<String> =
         (0..60).flat_map(|n| vec![format!("{n:03}.b2nd"); if n % 2 == 0 { 4100 } else { 4 }]).collect();
     let arguments = ["chunks", "--json", "a.b2z"];
-    // 30 large members are more than the allowed open files; the command itself has some open.
+    // The command may have 24 open files, and some are open from its start. So it cannot keep a file open for each of
+    // the 30 large members.
     #[cfg(unix)]
     let mut command = crate::run::b2nd_under("ulimit -n 24", folder.path(), &arguments);
     #[cfg(not(unix))]
@@ -257,7 +258,7 @@ fn a_damaged_chunk_is_found_with_its_header() {
 fn a_chunk_whose_header_does_not_fit_the_frame_is_listed_as_damaged_with_the_reason() {
     let folder = tempfile::tempdir().unwrap();
     let whole = fs::read(data().join("int32_3x5.b2nd")).unwrap();
-    // Bytes of the header of chunk 1, which begins at byte 229: typesize, nbytes, blocksize, cbytes.
+    // Chunk 1 begins at byte 229. Each case changes one byte of its header: in typesize, nbytes, blocksize or cbytes.
     for (at, byte, why) in [
         (3, 8, "has items of 8 bytes, but must have 4"),
         (4, 31, "has 31 bytes of data, but must have 32"),
@@ -285,14 +286,15 @@ fn data_that_cannot_be_decompressed_is_found() {
     let folder = tempfile::tempdir().unwrap();
     let file = fs::read(data().join("peers/hole_at_end.b2frame")).unwrap();
     let mut damaged = file.clone();
-    // The second chunk begins at byte 249. The length of its first stream is 36 bytes later: 100, not compressed.
+    // The second chunk begins at byte 249. The length of its first stream is 36 bytes later. It is 100, the length of
+    // data that is not compressed.
     assert_eq!(damaged[249 + 36], 100);
     damaged[249 + 36] = 96;
     fs::write(folder.path().join("a.b2frame"), damaged).unwrap();
     assert!(run(folder.path(), &["check", "--chunks", "a.b2frame"]).status.success());
     snapshot("check_data", &screen(&run(folder.path(), &["check", "--data"])));
 
-    // The first chunk has the codec of byte 22, which is a plugin.
+    // The flags of the first chunk now say that byte 22 is the number of the codec. 33 is a plugin.
     let mut other = file;
     other[97 + 2] = other[97 + 2] & 0x1f | 0xc0;
     other[97 + 22] = 33;

@@ -10,19 +10,19 @@ use b2nd_serde::{Meta, Shapes};
 
 use crate::run::{folder, header, npy, run, run_with, screen, snapshot, text};
 
-/// 15 items that grow.
+/// The 15 items 0 to 14.
 fn items() -> Vec<u8> {
     (0_i32..15).flat_map(i32::to_le_bytes).collect()
 }
 
-/// Converts, and returns the items of the new array.
+/// Runs `convert`, and returns the items of the new array.
 fn converted(folder: &Path, arguments: &[&str]) -> Vec<u8> {
     let output = run(folder, &[&["convert"], arguments].concat());
     assert!(output.status.success(), "{arguments:?}: {}", text(&output.stderr));
     read(&folder.join(arguments[arguments.len() - 1]))
 }
 
-/// The items of an array without a fault.
+/// Checks that an array has no errors, and returns its items.
 fn read(path: &Path) -> Vec<u8> {
     let check = Check::new(CheckDepth::ChunkData).run_path(path).unwrap();
     // An array of zeros stores no chunk, which is a warning.
@@ -59,7 +59,7 @@ fn a_repack_changes_no_item_whatever_filters_the_header_has() {
     let items: Vec<u8> = (0..400_i32).flat_map(|item| (f64::from(item) / 3.0).to_be_bytes()).collect();
     let shapes = Shapes { shape: &[400], chunkshape: &[400], blockshape: &[100] };
     let truncating = [Filter { meta: 10, ..Filter::TRUNC_PREC }, Filter::SHUFFLE];
-    // Nothing is truncated, as the chunk is stored uncompressed.
+    // The filter truncates nothing, because the chunk is stored uncompressed.
     let builder = FrameBuilder::new(Meta::new(shapes, ">f8").unwrap()).level(0).filters(&truncating);
     let mut writer = builder.create(folder.path().join("old.b2nd")).unwrap().into_array_writer().unwrap();
     writer.write(std::slice::from_ref(&(0..400)), &items).unwrap();
@@ -109,7 +109,8 @@ fn a_repacked_array_has_what_the_options_say_and_else_what_it_had() {
         assert_eq!(facts("new.b2nd"), expected, "{options:?}");
         fs::remove_file(folder.path().join("new.b2nd")).unwrap();
     }
-    // The third row: the dimension that the slice drops has no chunks.
+    // The slice selects the third row and drops the first dimension, so the chunk shape of the new array has only one
+    // number.
     let row = &items()[10 * 4..];
     assert_eq!(converted(folder.path(), &["--slice", "-1", "old.b2nd", "row.b2nd"]), row);
     assert_eq!(facts("row.b2nd"), r#"[3] [2] lz4 3 ["bitshuffle"]"#);
@@ -134,14 +135,16 @@ fn every_form_of_a_numpy_header_is_read() {
         (array.dtype().unwrap().to_owned(), array.shape().to_vec(), items)
     };
     let bytes: Vec<u8> = (1..=16).collect();
-    // Padding is fields without names; a gap at the end too. Titles, subarrays and nested structs.
+    // A struct with a title, a subarray, a nested struct, and padding. Padding is written as fields without names, also
+    // at the end.
     let padded =
         "[('a', '|u1'), ('', '|V1'), (('title', 'b'), '<u2', (2,)), ('c', [('d', '|i1')]), ('', '|V1')]";
     let expected = "{'names': ['a', 'b', 'c'], 'formats': ['u1', ('<u2', (2,)), [('d', 'i1')]], \
         'offsets': [0, 2, 6], 'titles': [None, 'title', None], 'itemsize': 8}";
     let found = dtype_of(&npy(&header(padded, "(2,)"), &bytes));
     assert_eq!(found, (expected.into(), vec![2], bytes.clone()));
-    // Keys in another order, other quotes inside, long integers of Python 2, no comma at the end.
+    // Here the keys are in another order, a name is in double quotes, the integers are long ones of Python 2, and no
+    // comma is at the end.
     let other = r#"{ 'shape': (4L, 2L), 'fortran_order': False, 'descr': [("it's: {", '>i2')]}"#;
     assert_eq!(dtype_of(&npy(other, &bytes)), ("[(\"it's: {\", '>i2')]".into(), vec![4, 2], bytes.clone()));
     // Fortran order: the first index changes first.
@@ -149,7 +152,7 @@ fn every_form_of_a_numpy_header_is_read() {
     let transposed = vec![1, 9, 3, 11, 5, 13, 7, 15, 2, 10, 4, 12, 6, 14, 8, 16];
     assert_eq!(dtype_of(&npy(fortran, &bytes)), ("|u1".into(), vec![2, 4, 2], transposed));
     assert_eq!(dtype_of(&npy(&header("'|S16'", "()"), &bytes)), ("|S16".into(), vec![], bytes.clone()));
-    // Version 3.0 has UTF-8 and a length of 4 bytes.
+    // In version 3.0, the header is UTF-8, and its length takes 4 bytes.
     let text = header("[('größe', '<f8')]", "(2,)");
     let length = u32::try_from(text.len()).unwrap().to_le_bytes();
     let file = [b"\x93NUMPY\x03\0", &length[..], text.as_bytes(), &bytes].concat();
@@ -287,7 +290,7 @@ fn items_are_appended_along_a_dimension() {
     let output = append(&["0", "images/2024/a.b2nd", "week.b2nd"]);
     assert!(text(&output.stdout).starts_with("images/2024/a.b2nd -> week.b2nd: 60 B in "));
     assert_eq!(read(&at("week.b2nd")), items().repeat(2));
-    // A row, without the dimension along which it is appended.
+    // The new items are a row, which lacks the dimension along which it is appended.
     let row: Vec<u8> = (20_i32..25).flat_map(i32::to_le_bytes).collect();
     fs::write(at("row.npy"), npy(&header("'<i4'", "(5,)"), &row)).unwrap();
     assert!(append(&["0", "row.npy", "week.b2nd"]).status.success());

@@ -93,7 +93,7 @@ fn numbers_of_the_header_and_of_the_metalayer_are_compared() {
     let folder = tempfile::tempdir().unwrap();
     let whole = fs::read(data().join("int32_3x5.b2nd")).unwrap();
     let path = data().join("int32_3x5.b2nd");
-    // The last byte of each number.
+    // Each case changes the last byte of a number.
     for (at, byte, field, values) in [
         (84, 3, "filters_meta", [json!([0]), json!([3])]),
         (113, 1, "version", [json!(0), json!(1)]),
@@ -129,7 +129,7 @@ fn trouble_is_status_2() {
 #[test]
 fn metalayers_are_compared_by_their_values() {
     let folder = tempfile::tempdir().unwrap();
-    // 7 encoded in one byte, and in two.
+    // The value of `same` is 7 in both frames, encoded in one byte or in two.
     let a = frame_of(&[("same", b"\x07"), ("n", b"\x01")], &[("v", &stored_chunk(b"\xa1a"))]);
     let b = frame_of(&[("same", b"\xcc\x07"), ("n", b"\x02")], &[("w", &stored_chunk(b"\xa1a"))]);
     fs::write(folder.path().join("a"), a).unwrap();
@@ -146,7 +146,7 @@ fn metalayers_are_compared_by_their_values() {
 #[test]
 fn of_a_long_value_no_more_is_shown_than_of_others() {
     let folder = tempfile::tempdir().unwrap();
-    // Two values of half a MiB, each from a few compressed bytes.
+    // Two frames with ten values of half a MiB each. A value has only a few compressed bytes.
     for (name, nbytes) in [("a", 500_000), ("b", 500_001)] {
         let chunk = chunk_of_zeros(nbytes);
         let names: Vec<_> = (0..10).map(|number| format!("v{number}")).collect();

@@ -147,7 +147,8 @@ fn control_characters_do_not_get_to_the_terminal() {
     fs::write(folder.path().join("bad.b2z"), bad).unwrap();
     let names = ["info", name, name, "bad.b2z"];
     for arguments in [&names[..], &["ls"], &["check"], &["dump", name], &["ls", "--scan"]] {
-        // With `--color always`, because otherwise every escape sequence is removed from a pipe.
+        // `--color always` is needed, because without it the command removes every escape sequence from its output to a
+        // pipe.
         let output = crate::run::run(folder.path(), &[&["--color", "always"], arguments].concat());
         for printed in [&output.stdout, &output.stderr] {
             assert!(
@@ -345,7 +346,7 @@ fn a_closed_pipe_is_trouble_where_the_status_is_a_verdict() {
         drop(reader);
         let output = b2nd(folder.path(), arguments).stdout(writer).output().unwrap();
         assert_eq!((output.status.code(), text(&output.stderr)), (Some(status), ""), "{arguments:?}");
-        // On a full disk, it is trouble for every command.
+        // A full disk is an error for every command, even if a closed pipe is not.
         if cfg!(target_os = "linux") {
             let full = fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
             let output = b2nd(folder.path(), arguments).stdout(full).output().unwrap();

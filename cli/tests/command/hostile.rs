@@ -9,7 +9,8 @@ use std::time::Duration;
 use crate::run::text;
 use crate::server::{Answer, Objects, Server, answer, refusal};
 
-/// The most bytes taken of an endless answer: the buffers of the system, and the longest page.
+/// The maximum number of bytes of an endless answer that a server can send: the buffers of the system, and the longest
+/// page that the command reads.
 const FEW: u64 = 48 << 20;
 
 fn failed(output: &Output) -> &str {
@@ -122,13 +123,14 @@ fn no_credentials_go_where_a_server_redirects_to() {
         assert_eq!((other.requests().len(), other.heads().len()), (0, 0));
         assert!(server.heads().iter().any(|line| line == "x-amz-security-token: token"));
     }
-    // The web has no credentials, but a URL may be a secret.
+    // Requests to the web have no credentials, but their URL may be a secret, so it must not be sent to the other
+    // server.
     let output = server.run(&["ls", &server.url("b.b2nd?sig=secret")]);
     assert!(output.status.success(), "{}", text(&output.stderr));
     assert_eq!(other.requests(), ["a.b2nd 0-4095"]);
     let heads = other.heads().concat();
     assert!(!heads.contains("sig=") && !heads.contains("referer"), "{heads}");
-    // Text of the other server is not printed.
+    // The text of the other server's answer must not be printed.
     let server = redirecting(&other.url("secret"));
     let output = server.run(&["ls", &server.url("b.b2nd")]);
     assert!(failed(&output).contains("(status 403)"), "{}", text(&output.stderr));
@@ -155,7 +157,7 @@ fn a_redirect_within_a_server_is_followed_and_no_circle() {
     }
 }
 
-/// Each answer comes in time, but there are many.
+/// Each redirect takes 300 ms, which is below the time limit. Together they exceed it.
 #[test]
 fn redirects_take_no_longer_than_the_request_may() {
     let server = Server::start(|_, _| {
@@ -165,6 +167,6 @@ fn redirects_take_no_longer_than_the_request_may() {
     let output =
         server.command(&["ls", &server.url("circle.b2nd")]).env("B2ND_TIMEOUT", "2").output().unwrap();
     assert!(failed(&output).contains("B2ND_TIMEOUT=10"), "{}", text(&output.stderr));
-    // Two attempts of a second.
+    // The limit of 2 seconds allows two attempts of a second, each with up to 4 requests.
     assert!(server.requests().len() <= 8, "{}", server.requests().len());
 }

@@ -17,7 +17,7 @@ const LIMITS: &str =
     if cfg!(target_os = "linux") { "ulimit -v 2000000 && ulimit -t 20" } else { "ulimit -t 20" };
 
 fn run_under_limits(folder: &Path, arguments: &[&str]) -> Output {
-    // glibc reserves an address range for each thread, which the limit counts.
+    // glibc reserves an address range for each thread, and the limit counts these ranges. One range is enough here.
     b2nd_under(LIMITS, folder, arguments).env("MALLOC_ARENA_MAX", "1").output().unwrap()
 }
 
@@ -33,7 +33,8 @@ fn array(shape: &[i64], chunkshape: &[i32], dtype: &str) -> Vec<u8> {
 fn a_small_file_takes_little_memory_and_time() {
     let folder = tempfile::tempdir().unwrap();
     let write = |name: &str, bytes: &[u8]| fs::write(folder.path().join(name), bytes).unwrap();
-    // Items of 2 bytes with 2^31 empty lists, and of 1 MB that 200 fields show.
+    // Two arrays: one with items of 2 bytes that contain 2^31 empty lists, and one with items of 1 MB that 200
+    // overlapping fields show.
     write("lists.b2nd", &array(&[3], &[3], "[('a', '<f4', (2147483647, 0)), ('b', '<u2')]"));
     let (names, formats, offsets): (Vec<_>, Vec<_>, Vec<_>) =
         (0..200).map(|field| (format!("'f{field}'"), "('u1', (1000000,))", "0")).collect();

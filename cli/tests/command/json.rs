@@ -199,13 +199,13 @@ fn a_value_that_cannot_be_shown_says_why() {
     let stored = chunk(0) + 32;
     assert_eq!(shown(stored, b"\xd9\xff")[0]["value"], "d9ff656c76696e");
     assert_eq!(shown(stored, b"\x05")[0]["value"], "056b656c76696e");
-    // A chunk of a few bytes with an nbytes beyond the limit is not decompressed.
+    // A chunk of a few bytes whose header has an nbytes beyond the limit is not decompressed.
     let long = &shown(chunk(1) + 4, &(17_i32 << 20).to_le_bytes())[1];
     assert_eq!(
         (&long["value"], &long["error"]),
         (&Value::Null, &"metalayer note: 17825792 bytes are too many to show".into())
     );
-    // The error of a damaged chunk is shown, and so is the value of the other one.
+    // The chunk of one vlmetalayer is damaged. Its error is shown, and also the value of the other vlmetalayer.
     let damaged = shown(chunk(1) + 40, &[0xff; 12]);
     assert_eq!((&damaged[0]["value"], &damaged[1]["value"]), (&"kelvin".into(), &Value::Null));
     assert!(

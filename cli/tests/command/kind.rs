@@ -40,7 +40,7 @@ fn all_lists_frames_without_an_array_and_without_it_they_are_counted() {
     snapshot("ls_all_long", &screen(&run(folder.path(), &["ls", "-al", "--sort", "nbytes"])));
 
     let all = objects(&run(folder.path(), &["ls", "--all", "--json"]));
-    // The store has an array in its data.
+    // One more than the names, because the data of the store contains an array.
     assert_eq!(all.len(), names.len() + 1);
     let schema = crate::json::schema();
     for object in &all {
@@ -125,7 +125,7 @@ fn ls_has_an_entry_for_a_store_and_for_each_table_in_it() {
     }
     let within = run(&folder.path().join("folder.b2d"), &["ls"]);
     assert!(text(&within.stdout).contains("  array.b2nd\n"), "{}", text(&within.stdout));
-    // As plain folders, without their entries.
+    // With --ext, no store is listed, and the files in its folder are listed as in any folder.
     let output = run(folder.path(), &["ls", "--ext", "b2nd"]);
     assert_eq!(text(&output.stdout).lines().count(), 4, "{}", text(&output.stdout));
 
@@ -178,7 +178,8 @@ fn what_info_says_that_a_store_holds_is_an_address() {
     }
 }
 
-/// Stores with arrays in their compressed data: a single file, and a tree in a zip file and in a folder.
+/// A folder with three stores. One is a single file, and the other two have the same tree, one in a zip file and one in
+/// a folder. The compressed data of each store contains arrays.
 fn embedded() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     std::fs::copy(data().join("embedded/store.b2e"), folder.path().join("store.b2e")).unwrap();
@@ -200,7 +201,7 @@ fn arrays_in_the_data_of_a_store_are_listed_and_checked_as_its_other_members_are
     );
     let summary = run(folder.path(), &["ls", "--summary", "--json", "store.b2e"]);
     assert_eq!(objects(&summary)[0]["arrays"], 2);
-    // An unreadable array is a failure; the others are still listed.
+    // An array that cannot be read is a failure, and the other arrays of the store are still listed.
     let file = folder.path().join("store.b2e");
     let mut bytes = std::fs::read(&file).unwrap();
     let last = bytes.windows(7).rposition(|bytes| bytes == b"b2frame").unwrap();
@@ -259,7 +260,7 @@ fn the_key_of_an_array_in_the_data_of_a_store_is_an_address() {
             let output = run(folder.path(), &[command, address]);
             assert_eq!(output.status.code(), Some(0), "{}", screen(&output));
         }
-        // Its chunks are inside compressed data, so they have no place in a file.
+        // The chunks of this array are inside the compressed data of the store, so they have no place in a file.
         let chunk = objects(&run(folder.path(), &["chunks", "--json", address])).remove(0);
         assert_eq!((&chunk["file"], &chunk["offset"]), (&serde_json::Value::Null, &serde_json::Value::Null));
         let copy = format!("{}.b2nd", address.replace(['/', ':'], "_"));
@@ -328,7 +329,7 @@ fn a_store_is_one_item_that_does_not_hide_what_cannot_be_read() {
     assert_eq!(output.status.code(), Some(1));
     assert!(screen(&output).contains("folder.b2d/array.b2nd: not a Blosc2 frame"), "{}", screen(&output));
     assert!(text(&output.stdout).contains("zip.b2z:array.b2nd"));
-    // Without a valid embed.b2e it is an ordinary folder.
+    // Without a valid embed.b2e, the folder is an ordinary one.
     std::fs::write(folder.path().join("folder.b2d/embed.b2e"), "not a frame").unwrap();
     let output = run(folder.path(), &["ls", "folder.b2d"]);
     assert_eq!((output.status.code(), text(&output.stdout).lines().count()), (Some(1), 3));
@@ -403,7 +404,7 @@ fn stores_beside_an_embed_store_or_in_a_store_are_stores() {
 #[test]
 fn a_table_that_was_not_closed_is_warned_of_and_counted() {
     let folder = tempfile::tempdir().unwrap();
-    // As in the file of a writer that was killed, there is no number of rows under its name.
+    // The number of rows gets another name, so it is missing, as in the file of a writer that was killed.
     let mut zip = std::fs::read(data().join("table.b2z")).unwrap();
     let at = zip.windows(8).position(|bytes| bytes == b"\"n_rows\"").unwrap();
     zip[at..][..8].copy_from_slice(b"\"N_rows\"");

@@ -103,7 +103,7 @@ fn the_sums_of_a_summary_are_those_of_the_lines() {
     let lines = objects(&run(folder.path(), &["ls", "--json"]));
     let output = run(folder.path(), &["ls", "--json", "--summary"]);
     let all = objects(&output);
-    // The failures have a line each, before the summary.
+    // Each failure has a line before the summary.
     let (summary, failures) = all.split_last().unwrap();
     let sizes = ["nbytes", "stored_nbytes", "cbytes"];
     let is_whole = |line: &&Value| sizes.iter().all(|&size| line[size].is_i64());
@@ -142,7 +142,7 @@ fn stats_are_the_ends_and_counts_of_all_items() {
         assert!(run(folder.path(), &convert).status.success());
     };
     let floats = [0.1, f32::NAN, -0.0, f32::INFINITY, f32::NEG_INFINITY, -2.5];
-    // Chunks of zeros and of NaN are special.
+    // Some chunks have only zeros or only NaN, so they are special chunks.
     let floats = [&[0.0; 8], &floats[..], &[f32::NAN; 10]].concat();
     write("floats.b2nd", "'<f4'", &floats.iter().flat_map(|float| float.to_le_bytes()).collect::<Vec<_>>());
     write("nan.b2nd", "'<f4'", &[f32::NAN; 6].map(f32::to_le_bytes).concat());
@@ -188,7 +188,7 @@ fn exact_bytes_are_those_of_json() {
     }
 }
 
-/// The sort value of an array for a key, the smallest first; `None` if the array has none.
+/// The value by which an array is sorted for a key; the smallest value is first. `None` if the array has no such value.
 fn sorted_by(object: &Value, key: &str) -> Option<Vec<f64>> {
     let number = |field: &str| object[field].as_f64();
     match key {
@@ -434,7 +434,7 @@ fn a_closed_pipe_ends_quietly() {
         (&["ls"][..], 0),
         (&["ls", "--json"], 0),
         (&["ls", "--unordered"], 0),
-        // Not all files were checked.
+        // The status is 1, because not all files were checked.
         (&["check", "--json"], 1),
         (&["chunks"], 0),
     ] {
@@ -483,7 +483,7 @@ fn every_array_of_the_corpus_is_listed_with_what_it_says() {
     for entry in &entries {
         let name = entry["file"].as_str().unwrap();
         if entry["expected"].is_null() {
-            // A frame without an array.
+            // This entry is a frame without an array.
             continue;
         }
         let offset = entry["frame_offset"].as_u64().unwrap_or(0);
@@ -505,7 +505,7 @@ fn every_array_of_the_corpus_is_listed_with_what_it_says() {
             assert_eq!(object[key], frame[field], "{name}: {key}");
         }
         assert_eq!(object["cbytes"], frame["cbytes"]);
-        // In two files, metalayer and header disagree about the size.
+        // In two files, the metalayer and the header contradict each other about the size.
         let is_known = !name.ends_with("slice_int.cat");
         assert_eq!(
             object["stored_nbytes"],

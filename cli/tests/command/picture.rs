@@ -22,8 +22,8 @@ const CELL: (f64, f64) = (8.4, 19.0);
 
 const MARGIN: f64 = 20.0;
 
-/// Hourly arrays of two days. A third array has an interrupted resize: its metalayer has the new shape, and the chunks
-/// are the old ones.
+/// Writes arrays with hourly values of two days. A third array has an interrupted resize: its metalayer has the new
+/// shape, and the chunks are the old ones.
 fn write_weather(folder: &Path) {
     const SHAPE: [i64; 2] = [48, 72];
     let items = |scale: f32| {
@@ -144,7 +144,8 @@ fn the_picture_of_the_readme_is_what_the_command_shows() {
         lines.extend([format!("$ b2nd {command}"), String::new()]);
         let arguments: Vec<_> = command.split(' ').collect();
         let at = lines.len() - 1;
-        // Not at a terminal, where a slow machine shows the first lines before it knows how wide the columns are.
+        // `ls` does not run at a terminal here. There, on a slow machine, it would show the first lines before it knows
+        // how wide the columns are.
         let shown: Vec<_> = match arguments[..] {
             ["ls", ..] => {
                 text(&crate::run::run(folder.path(), &arguments).stdout).lines().map(str::to_owned).collect()

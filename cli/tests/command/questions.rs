@@ -49,7 +49,7 @@ fn arrays_of_a_dtype_and_rank_are_listed() {
 #[test]
 fn an_index_is_marked_with_the_array_that_it_is_of() {
     let folder = tempfile::tempdir().unwrap();
-    // As python-blosc2 names them.
+    // The second name is that of an index, as python-blosc2 names it. The other names are only similar.
     let names = ["a.b2nd", "a.__index__.bucket.summary.chunk.b2nd", "a.__index__.b2nd", "__index__.b2nd"];
     for name in names {
         fs::copy(data().join("int32_3x5.b2nd"), folder.path().join(name)).unwrap();
@@ -69,7 +69,8 @@ fn an_index_is_marked_with_the_array_that_it_is_of() {
 #[test]
 fn a_packed_tensor_has_its_shape_and_dtype() {
     let folder = tempfile::tempdir().unwrap();
-    // As `blosc2.save_array` writes it with and without marked tuples, and with a structured dtype.
+    // Three values as `blosc2.save_array` writes them: with tuples that are marked as such, with plain lists, and with
+    // a structured dtype.
     let marked = b"\x94\xa9__tuple__\xa5numpy\x94\xa9__tuple__\x03\x04\x05\xa3<f4";
     let plain = b"\x93\xa5torch\x92\x03\x04\xa3<i8";
     let fields = b"\x93\xa5numpy\x91\x02\x92\x93\xa9__tuple__\xa1a\xa3<f4\x93\xa9__tuple__\xa1b\xa3<i2";
@@ -132,8 +133,8 @@ fn damaged_sizes_are_in_no_sum_and_no_order() {
     let folder = tempfile::tempdir().unwrap();
     let whole = fs::read(data().join("int32_3x5.b2nd")).unwrap();
     fs::write(folder.path().join("whole.b2nd"), &whole).unwrap();
-    // The first bytes of nbytes and cbytes in the header: negative, or more than the file can have; and one of the
-    // shape.
+    // Each case changes one byte: in nbytes or cbytes of the header, so that it is negative or larger than the file, or
+    // in the shape.
     for (name, at, byte) in [
         ("nbytes.b2nd", 30, 0x80),
         ("cbytes.b2nd", 39, 0xff),

@@ -21,7 +21,7 @@ pub(crate) fn array() -> Vec<u8> {
     fs::read(data().join("int32_3x5.b2nd")).unwrap()
 }
 
-/// A frame whose header and data are longer than the first request and the next.
+/// A frame whose header is longer than the first request, and whose data is longer than the second one.
 fn long_array() -> Vec<u8> {
     let meta =
         Meta::new(Shapes { shape: &[40_000], chunkshape: &[10_000], blockshape: &[10_000] }, "|u1").unwrap();
@@ -56,7 +56,7 @@ fn a_small_object_costs_one_request_whatever_is_asked() {
 
 #[test]
 fn without_credentials_the_variables_for_them_are_named() {
-    // As a proxy, the server stands for the hosts that give a machine its credentials.
+    // The server is the proxy of the command, so it also answers for the hosts that give a machine its credentials.
     let server = Server::start(|_, _| refusal(403, "Odd"));
     for (url, variable) in [
         ("s3://bucket/a.b2nd", "AWS_ACCESS_KEY_ID"),
@@ -217,7 +217,7 @@ fn a_listing_of_a_prefix_costs_its_pages_and_one_request_for_each_array() {
     assert_eq!(listed[251..253], ["s3://bucket/many/tree.b2z", "s3://bucket/many/tree.b2z:group/large.b2nd"]);
     let requests = server.requests();
     let (pages, gets): (Vec<_>, Vec<_>) = requests.iter().partition(|request| request.contains("list-type"));
-    // The zip file is opened as a store, and for its members.
+    // The zip file is opened twice: as a store, and to visit its members.
     assert_eq!((pages.len(), gets.len()), (3, 253), "{gets:?}");
     // Every printed address is accepted as an argument.
     for address in &listed[249..] {
@@ -240,7 +240,8 @@ fn a_prefix_is_also_an_object_without_an_extension_and_a_sparse_frame() {
     let server = Server::with(
         [("bucket/array".into(), array()), ("bucket/s.b2nd/chunks.b2frame".into(), bytes)].into(),
     );
-    // A trailing slash saves a request: the one that rules out a prefix also fetches the header.
+    // Without a trailing slash, the URL may be a prefix, and listing it takes a request. With a slash, a sparse frame
+    // takes only one request.
     for (url, requests) in [("s3://bucket/array", 2), ("s3://bucket/s.b2nd", 2), ("s3://bucket/s.b2nd/", 1)] {
         let output = server.run(&["ls", "--json", url]);
         assert_eq!(objects_of(&output), [url], "{}", stderr(&output));
@@ -254,7 +255,7 @@ fn a_prefix_is_also_an_object_without_an_extension_and_a_sparse_frame() {
     assert_eq!(text(&server.run(&["ls", "s3://bucket"]).stdout).lines().count(), 1);
 }
 
-/// A path for which the server fails, and words of the message.
+/// A path for which the server fails, and words that the message must contain.
 type Case = (&'static str, &'static [&'static str]);
 
 /// A server on which each bucket fails in its own way.
@@ -316,7 +317,7 @@ fn each_failure_has_a_clear_message() {
     let output = server.run(&["info", &server.url("refused/a.b2nd")]);
     assert_eq!(stderr(&output).matches("refuses").count(), 1, "{}", stderr(&output));
     assert!(stderr(&output).contains("a signed URL works"), "{}", stderr(&output));
-    // A port without a server.
+    // No server is at this port.
     let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let output = server.run_out(&["info", &format!("http://{closed}/a.b2nd")]);
     assert!(stderr(&output).contains("there is no connection to the server"), "{}", stderr(&output));
@@ -395,7 +396,7 @@ fn a_server_that_only_fails_is_not_asked_for_each_of_a_thousand_objects() {
     });
     let output = server.run_out(&["ls", "--json", "s3://bucket"]);
     assert_eq!(output.status.code(), Some(1));
-    // One failure per request, and one for all objects that were not requested.
+    // There is one failure per request, and one for all objects that were not requested.
     let lines = crate::run::objects(&output);
     assert!((65..200).contains(&lines.len()), "{}", lines.len());
     let kind = |kind: &str| lines.iter().filter(|line| line["error"]["kind"] == kind).count();
@@ -439,7 +440,7 @@ fn a_long_listing_shows_how_far_it_is_and_ends_when_it_is_interrupted() {
     let command = server.command(&["ls", "--json", "-j", "4", "s3://bucket"]);
     let command = pty_process::blocking::Command::from(command).stdin(Stdio::null());
     let folder = tempfile::tempdir().unwrap();
-    // Beside a pipe, no progress is shown.
+    // Standard output is a file, because no progress is shown if it is a pipe.
     let output = folder.path().join("objects");
     let mut child = command.stdout(fs::File::create(&output).unwrap()).spawn(pts).unwrap();
     let shown = crate::terminal::screen(&mut pty, Some("files: "));
@@ -517,7 +518,7 @@ fn a_signed_url_is_read_and_its_query_is_no_part_of_the_name() {
     ]
     .into();
     let server = Server::with(objects);
-    // It is the first URL of each process.
+    // The URL with a query is the first URL of each process.
     let output = server.run(&["ls", "--json", &server.url("a.b2nd?sig=1")]);
     assert_eq!(objects_of(&output), [server.url("a.b2nd?sig=1")], "{}", stderr(&output));
     let output = server.run(&["ls", "--json", &server.url("t.b2z?se=10:30&sig=%2F")]);

@@ -35,7 +35,7 @@ pub(crate) fn b2nd(folder: &Path, arguments: &[&str]) -> Command {
     in_folder(Command::new(env!("CARGO_BIN_EXE_b2nd")), folder, arguments)
 }
 
-/// The same under a limit of a shell, such as `ulimit -f 64`.
+/// The same command, under a limit that a shell sets, such as `ulimit -f 64`.
 #[cfg(unix)]
 pub(crate) fn b2nd_under(limit: &str, folder: &Path, arguments: &[&str]) -> Command {
     let mut shell = Command::new("sh");
@@ -45,7 +45,7 @@ pub(crate) fn b2nd_under(limit: &str, folder: &Path, arguments: &[&str]) -> Comm
 
 fn in_folder(mut command: Command, folder: &Path, arguments: &[&str]) -> Command {
     command.args(arguments).current_dir(folder);
-    // Variables that people set for their terminals.
+    // People set these variables for their terminals, and they would change the output.
     for variable in ["NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "COLUMNS"] {
         command.env_remove(variable);
     }
@@ -96,7 +96,7 @@ pub(crate) fn screen(output: &Output) -> String {
     as_on_linux(&raw_screen(output))
 }
 
-/// A screen on which a `\` is not a separator.
+/// As `screen`, but `\` is not replaced, for output in which it does not separate folders.
 pub(crate) fn raw_screen(output: &Output) -> String {
     format!(
         "status {}\n--- stdout\n{}--- stderr\n{}",
@@ -106,7 +106,7 @@ pub(crate) fn raw_screen(output: &Output) -> String {
     )
 }
 
-/// Each of these command lines, and the screen after it.
+/// Runs these command lines. Returns each of them with its screen.
 pub(crate) fn transcript(folder: &Path, commands: &[&[&str]]) -> String {
     let shown =
         |arguments: &&[&str]| format!("$ b2nd {}\n{}", arguments.join(" "), screen(&run(folder, arguments)));
@@ -151,7 +151,7 @@ pub(crate) fn folder() -> tempfile::TempDir {
     };
     fs::write(at("images/notes.txt"), "no array").unwrap();
     fs::write(at("images/x"), "x").unwrap();
-    // The metalayer gets another name, and its content is not an array.
+    // This frame has no array: its metalayer gets another name and another content.
     let mut chunks_only = with(95, b"x2nd");
     chunks_only[112] = 0xc0;
     fs::write(at("chunks_only.b2frame"), chunks_only).unwrap();

@@ -265,7 +265,7 @@ fn a_salvage_that_finds_no_damage_says_what_to_check() {
     let expected = "in_grid.b2nd -> new.b2nd: 4 of 4 chunks saved\n  no damage found; check these values, which nothing else in the file \
                     confirms: shape (3, 6), chunks (2, 3), dtype int32\n";
     assert_eq!(text(&output.stdout), expected);
-    // Without items nothing is saved.
+    // With a 0 in the shape, the array has no items, although the header has an nbytes. Nothing is saved.
     file[at + 8] = 0;
     fs::write(folder.path().join("empty.b2nd"), &file).unwrap();
     let output = run(folder.path(), &["salvage", "empty.b2nd", "none.b2nd"]);
@@ -293,7 +293,7 @@ fn a_damaged_frame_inside_a_file_gets_a_command_that_runs() {
     let mut file = fs::read(folder.path().join("tree.b2z")).unwrap();
     let name = file.windows(16).position(|bytes| bytes == b"group/small.b2nd").unwrap();
     let start = name + file[name..].windows(9).position(|bytes| bytes == b"\x9e\xa8b2frame").unwrap();
-    // The marker of the flags.
+    // Damages the marker of the flags in the header.
     file[start + 24] ^= 1;
     fs::write(folder.path().join("tree.b2z"), file).unwrap();
     let chunk = fs::read(folder.path().join("chunk.b2nd")).unwrap();

@@ -25,14 +25,14 @@ pub(crate) type Range = Option<(usize, usize)>;
 pub(crate) enum Answer {
     /// Status, an additional header, and the body.
     Body(u16, String, Vec<u8>),
-    /// Only half of the body.
+    /// The length of the whole body, but only half of its bytes.
     Half(Vec<u8>),
     /// Status, an additional header, the start of the body, and the bytes that repeat without end.
     Endless(u16, &'static str, &'static str, &'static [u8]),
     Silence,
 }
 
-/// The most bytes of an endless answer, after which the server stops.
+/// The server ends an endless answer after this number of bytes.
 const LONGEST: u64 = 1 << 30;
 
 pub(crate) fn refusal(status: u16, code: &str) -> Answer {
@@ -141,8 +141,8 @@ impl Server {
         self.command(arguments).output().unwrap()
     }
 
-    /// Runs a command that asks again and again until its time is over, which is short. If the machine is so slow that an
-    /// answer comes too late, the command gets more time.
+    /// Runs a command whose requests fail and are repeated until its time limit, which is short here. If the machine is
+    /// so slow that an answer comes too late, the command gets more time.
     pub(crate) fn run_out(&self, arguments: &[&str]) -> Output {
         let run = |seconds: &u32| {
             drop(self.requests());

@@ -127,13 +127,13 @@ fn an_interrupted_listing_ends_quietly_with_whole_lines() {
     assert_eq!(shown, "");
 }
 
-/// Sends an interrupt once. Returns the signal that ended the command; `None` if it went on.
+/// Sends an interrupt once. Returns the signal that ended the command; `None` if the signal did not end it.
 fn interrupted(child: &mut Child) -> Option<i32> {
     send(SIGINT, child);
     signal_of(child)
 }
 
-/// The signal that ended the command; `None` if it goes on, and was killed after ten seconds.
+/// The signal that ended the command; `None` if it still ran after ten seconds and was killed.
 fn signal_of(child: &mut Child) -> Option<i32> {
     for _ in 0..200 {
         if let Some(status) = child.try_wait().unwrap() {
@@ -158,7 +158,8 @@ fn a_command_that_waits_for_input_ends_with_one_interrupt() {
         interrupted(&mut child)
     });
     assert_eq!(ends, [Some(SIGINT); 3]);
-    // Also after the first file, whose work deferred the signal.
+    // A signal also ends the command if it has finished a file and waits for the next. While it worked on the file,
+    // signals were deferred.
     let mut command = b2nd(folder.path(), &list);
     let command = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
     let mut child = command.spawn().unwrap();
@@ -169,8 +170,8 @@ fn a_command_that_waits_for_input_ends_with_one_interrupt() {
     assert_eq!(interrupted(&mut child), Some(SIGINT));
 }
 
-/// One thread reads a frame from a server, which holds its answer back until the signal was sent, and another one waits
-/// for the next address of the list.
+/// One thread reads a frame from a server, which delays its answer until the signal was sent. Another thread waits for
+/// the next address of the list.
 #[cfg(feature = "remote")]
 #[test]
 fn an_interrupted_salvage_does_not_wait_for_its_list_and_leaves_nothing() {
@@ -187,7 +188,7 @@ fn an_interrupted_salvage_does_not_wait_for_its_list_and_leaves_nothing() {
     let [reads, is_sent] = [(); 2].map(|()| Arc::<AtomicBool>::default());
     let (is_reading, may_go_on, path) = (reads.clone(), is_sent.clone(), saved.clone());
     let server = Server::start(move |name, range| {
-        // The new file is there, and its data is not.
+        // At this request, the new file exists already, but its data has not been read.
         if fs::read_dir(&path).is_ok_and(|files| files.count() > 0) {
             is_reading.store(true, SeqCst);
             while !may_go_on.load(SeqCst) {
@@ -268,7 +269,7 @@ fn rows_are_shown_as_they_come_below_their_header() {
     screen(&mut pty, Some("none:"));
     thread::sleep(LONGER_THAN_PATIENCE);
     writeln!(stdin, "none_yet\nscalar.b2nd").unwrap();
-    // Before the list ends.
+    // The rows are shown before the list ends.
     let shown = screen(&mut pty, Some("scalar.b2nd"));
     assert!(shown.contains("SHAPE"), "{shown:?}");
     drop(stdin);
@@ -304,7 +305,8 @@ fn a_terminal_lists_the_codes_whole_and_cuts_their_meanings() {
 fn shown_at(width: u16, arguments: &[&str]) -> String {
     let (shown, _) = at_terminal_to_end(width, &data(), arguments);
     let shown = anstream::adapter::strip_str(&shown).to_string().replace("\r\n", "\n");
-    // A slow machine shows a spinner, whose line is overwritten.
+    // On a slow machine, the command shows a spinner. Its line is overwritten later, so only the text after the last
+    // `\r` counts.
     shown.split('\n').map(|line| line.rsplit('\r').next().unwrap_or_default()).collect::<Vec<_>>().join("\n")
 }
 

@@ -8,7 +8,7 @@ use crate::run::{objects, run, text};
 use b2nd_lab::{chunk_of_zeros, frame_of, stored_chunk};
 use serde_json::{Value, json};
 
-/// The longest text of a value.
+/// The maximum length in bytes of the JSON text of a value. A longer text is not shown.
 const MIB: usize = 1 << 20;
 
 /// The object of `info --json --meta` for a frame without an array.
@@ -22,7 +22,8 @@ fn info(frame: &[u8]) -> Value {
     object
 }
 
-/// The value of a metalayer, or the error; equal for a metalayer and a vlmetalayer.
+/// The value of a metalayer with these bytes, or the error. A vlmetalayer with the same bytes must have the same value
+/// or error.
 fn show(value: &[u8]) -> Result<Value, String> {
     let object = info(&frame_of(&[("m", value)], &[("m", &stored_chunk(value))]));
     let shown = |layer: &Value| match layer.get("error") {
@@ -77,7 +78,7 @@ fn a_map_as_the_key_of_a_map_grows_with_its_depth_only() {
         marks.chain([0xa1, b'"']).chain(iter::repeat_n(0x01, depth)).collect::<Vec<_>>()
     };
     let length = |depth| show(&nested(depth)).unwrap().to_string().len();
-    // Each level adds `[[`, `,1]]`.
+    // Each level adds six characters: `[[` and `,1]]`.
     assert_eq!(length(45) - length(44), 6);
     assert_eq!(show(&nested(60)).unwrap_err(), "metalayer m: more than 50 levels are too deep to show");
 }
@@ -166,7 +167,7 @@ fn no_command_needs_more_memory_than_the_bytes_that_it_reads_allow() {
         &["dump", "--json", "some"],
         &["decode", "nils"],
     ] {
-        // 512 MiB of address space. The program and its threads take a part of it.
+        // The limit is 512 MiB of address space. The program and its threads need a part of it.
         let output = crate::run::b2nd_under("ulimit -v 524288", folder.path(), arguments).output().unwrap();
         assert!(output.status.code().is_some_and(|code| code < 2), "{arguments:?}: {}", text(&output.stderr));
     }
