@@ -20,8 +20,8 @@ use crate::terminal::{Outcome, complain, remark};
 
 /// Print the items of an array
 ///
-/// Items are printed in the layout of NumPy. If there are more than 1000, only the edges are read and shown. For a slice,
-/// only the blocks that it touches are read, unless a chunk has a dictionary or the delta filter.
+/// Items are printed in the layout of NumPy. If there are more than 1000, only the edges are read and shown. For a
+/// slice, only the blocks that it touches are read, unless a chunk has a dictionary or the delta filter.
 #[derive(Args)]
 #[command(after_help = "Examples:
   b2nd cat array.b2nd
@@ -47,9 +47,9 @@ pub(crate) struct Cat {
 
 /// Why printing stopped.
 enum Trouble {
-    /// A failure of the address.
+    /// A failure, which has its address already.
     Failure(Failure),
-    /// A problem of the array, to which `run` adds the address.
+    /// A problem without its address, which `run` adds.
     Problem(Problem),
     /// An error of standard output.
     Output(io::Error),

@@ -132,7 +132,7 @@ impl Convert {
             ));
         }
         let files = NewFiles::new(into.is_none(), false, json);
-        // With --into, each file has one of the threads.
+        // With --into, several files are converted at the same time, each by one thread.
         let threads = if into.is_none() { paths.threads() } else { 1 };
         let conversions = Conversions { files: &files, options, npy, append, threads };
         let counts = files.make(&conversions, paths, into.as_deref())?;

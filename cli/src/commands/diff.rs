@@ -24,10 +24,10 @@ use crate::text::{ABSENT, clean, count, shortened};
 
 /// Show how two frames differ, with --data also in their items
 ///
-/// One line per difference: shape, chunks, blocks, dtype, compression, metalayers. Items are compared only with --data: the
-/// line then says how many differ, the index of the first one, and its values. Chunks, codecs, byte orders and widths of
-/// numbers may differ. NaN is equal to NaN. Metalayers are compared by their values; the length of the frames is not
-/// compared.
+/// One line per difference: shape, chunks, blocks, dtype, compression, metalayers. Items are compared only with --data:
+/// the line then says how many differ, the index of the first one, and its values. Chunks, codecs, byte orders and
+/// widths of numbers may differ. NaN is equal to NaN. Metalayers are compared by their values; the length of the frames
+/// is not compared.
 #[derive(Args)]
 #[command(after_help = "Examples:
   b2nd diff a.b2nd b.b2nd

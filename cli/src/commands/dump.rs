@@ -60,7 +60,8 @@ type ReceiveRow<'r> = dyn FnMut(&Row<'_>) -> ControlFlow<()> + 'r;
 
 impl Dump {
     pub(crate) fn run(self) -> Outcome {
-        // Only a frame's chunks and trailer can be longer than `MAX_LEN`.
+        // Chunks and a trailer can be longer than `MAX_LEN`. A header and a metalayer cannot, so the input need not be
+        // read further for them.
         let longest = if self.needs_frame() { u64::MAX } else { MAX_LEN };
         let address = match &self.file {
             Some(file) => {
@@ -274,7 +275,8 @@ fn read(address: &Address) -> Result<Vec<u8>, Problem> {
     let mut bytes = Vec::new();
     Read::by_ref(&mut file).take(FIRST_LEN).read_to_end(&mut bytes)?;
     if let Err(error) = Frame::parse(&bytes) {
-        // If no header length is found, the bytes may be a metalayer, or digits.
+        // The error of a frame that was cut off says how long the header is. Without such an error, the bytes may be a
+        // metalayer or digits, so up to `MAX_LEN` more bytes are read.
         let rest = error
             .needed()
             .map_or(MAX_LEN, |needed| (needed as u64).min(MAX_LEN).saturating_sub(bytes.len() as u64));

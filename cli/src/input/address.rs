@@ -99,7 +99,7 @@ impl Address {
         Self { path, inside: Inside::Whole }
     }
 
-    /// Reads an address.
+    /// Parses an address. If the text can be split in several ways, the files on the disk decide.
     pub(crate) fn read(text: PathBuf) -> Self {
         let bytes = text.as_os_str().as_encoded_bytes();
         if starts_as_path(bytes) {
@@ -169,7 +169,7 @@ fn starts_as_path(text: &[u8]) -> bool {
     matches!(text, [b'.', separator, ..] if path::is_separator(char::from(*separator)))
 }
 
-/// The length of the drive such as `C:`, at the start of a Windows path. The `:` of a drive does not begin the name of
+/// The length of the drive, such as `C:`, at the start of a Windows path. The `:` of a drive does not begin the name of
 /// a member.
 fn drive_len(path: &Path) -> usize {
     match path.components().next() {

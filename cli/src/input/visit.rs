@@ -70,7 +70,8 @@ impl Visit<'_> {
                 _ => {}
             };
         }
-        // The structure of a sparse frame or a .b2z file shows where the frames are, so it is not scanned.
+        // A sparse frame or a .b2z file is not scanned, because its structure shows where the frames are. A .b2z file
+        // whose directory cannot be read is scanned.
         if self.scan && !target.is_sparse && (!target.is_named_zip() || is_without_directory(&target.path)) {
             return scan_file(target, location, receive);
         }

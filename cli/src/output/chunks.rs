@@ -260,7 +260,8 @@ impl ListedFrame<'_> {
         let corner = self.coordinate(last).map_or(String::new(), |corner| Tuple(&corner).to_string());
         let end = self.header.frame_len.saturating_add(self.start.unwrap_or_default());
         let place = if self.header.is_sparse() { "00000000.chunk".into() } else { end.to_string() };
-        // A stored chunk exceeds its data by less than 64 bytes, the length of two headers.
+        // A chunk is less than 64 bytes (two headers) longer than its data, so no stored or decompressed size has more
+        // digits than this number.
         let longest = (u64::from(self.header.chunksize.max(0).unsigned_abs()) + 64).to_string();
         // Some names of kinds are longer than `stored`, but their lines end after the kind: only stored chunks have a
         // codec, which is the next column. So the column needs only the width of `stored`.

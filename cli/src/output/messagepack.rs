@@ -5,12 +5,12 @@
 //! | inf, -inf, NaN | a string |
 //! | bytes, and a string that is not UTF-8 | `"bytes:0a0b"` |
 //! | an extension of type 5 | `"ext(5):0a0b"` |
-//! | a map | an object; keys that are not strings are their text |
+//! | a map | an object; a key that is not a string becomes its text |
 //! | a map with arrays or maps as keys, or with keys that have the same text | an array of `[key, value]` |
 //!
 //! No text is quoted twice: each level of quotes would double the backslashes, and nested quotes could make the text
-//! very long. So the text is at most about six times as long as the value. That is the length of `\u00xx`, which one
-//! byte can become.
+//! very long. So the text is at most about six times as long as the value: in the worst case, each byte becomes an
+//! escape `\u00xx`.
 
 use std::cell::Cell;
 use std::collections::HashSet;

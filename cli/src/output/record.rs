@@ -174,7 +174,7 @@ fn value_text(value: &Value) -> String {
 pub(crate) struct Room {
     /// The maximum number of bytes of a value, decompressed or as text.
     longest: usize,
-    /// The bytes left for all further values.
+    /// The number of bytes that are left for all further values.
     left: usize,
     /// A hint to the option that shows longer values.
     hint: &'static str,

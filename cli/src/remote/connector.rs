@@ -22,7 +22,8 @@ const MACHINE_HOSTS: [&str; 2] = ["169.254.169.254", "metadata.google.internal"]
 /// The factory of `object_store`'s connections.
 #[derive(Debug)]
 pub(super) struct Connector {
-    /// Whether redirects may lead to another server, which would receive the credentials of a request.
+    /// Whether redirects to another server are followed. That server would receive the credentials of the request, so
+    /// this is set only if requests have none.
     pub(super) may_leave: bool,
 }
 

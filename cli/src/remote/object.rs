@@ -25,7 +25,7 @@ const MIN_LEN: u64 = 16 << 10;
 /// The maximum length of a request that reads ahead. Sequential requests double in length up to this limit.
 const MAX_LEN: u64 = 1 << 20;
 
-/// The maximum number of requests side by side.
+/// The maximum number of parallel requests.
 const MOST_REQUESTS: usize = 64;
 
 /// The maximum length of one of these requests. A longer range is split into several requests, because servers limit
@@ -119,7 +119,7 @@ impl Object {
         Ok(Window { start, bytes: answer.bytes })
     }
 
-    /// Requests byte ranges side by side. Each is from this object, or from the named object in the same folder.
+    /// Requests byte ranges in parallel. Each is from this object, or from the named object in the same folder.
     pub(crate) fn fetch_all(&self, ranges: &[(Option<String>, Range<u64>)]) -> Result<Vec<Vec<u8>>, Problem> {
         let parts: Vec<_> = self.url.key.parts().collect();
         let folder = parts.strip_suffix(&[SPARSE_INDEX.into()]);

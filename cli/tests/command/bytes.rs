@@ -352,8 +352,9 @@ fn a_line_without_an_end_is_not_kept_for_ever() {
         (&["ls", "--json", "--files-from", "-"], "\n"),
         (&["ls", "--json", "-0", "--files-from", "-"], "\0"),
     ] {
-        // If the length of a path is a multiple of 2^15 UTF-16 units, Wine opens the folder instead. So the line has a
-        // character that is not ASCII: its length in bytes is such a multiple, but not its length in UTF-16 units.
+        // If the length of a path is a multiple of 2^15 UTF-16 units, Wine opens the current folder instead of the
+        // file. So the line has a character that is not ASCII: its length in bytes is such a multiple, but not its
+        // length in UTF-16 units.
         let line = "x".to_owned() + &"名".repeat(longest / 3);
         assert_eq!(line.len(), longest);
         for (input, is_too_long) in [(line.clone() + end + &line, false), (line + "x" + end + "x", true)] {

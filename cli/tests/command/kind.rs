@@ -272,7 +272,7 @@ fn the_key_of_an_array_in_the_data_of_a_store_is_an_address() {
         let items = |from: &str| run(folder.path(), &["cat", "--npy", from]).stdout;
         assert_eq!(items(address), items(&copy));
     }
-    // Also where the store is the current folder.
+    // The addresses also work if the store is the current folder.
     let store = folder.path().join("folder.b2d");
     let listed = objects(&run(&store, &["ls", "--json"]));
     let addresses: Vec<_> = listed.iter().map(|object| object["address"].as_str().unwrap()).collect();
@@ -313,7 +313,7 @@ fn a_table_in_a_folder_is_what_it_is_in_a_zip_file() {
         let in_zip = in_zip.replace("zip.b2z\nmember  : ", "folder.b2d/");
         assert_eq!(shown("folder.b2d:/group/table"), in_zip);
         assert_eq!(shown("folder.b2d/group/table"), in_zip);
-        // Also where the store is the current folder.
+        // The same is shown if the store is the current folder.
         let here = run(&folder.path().join("folder.b2d"), &[command, &["group/table"]].concat());
         assert_eq!(screen(&here), in_zip.replace("folder.b2d/", "./"));
     }

@@ -151,7 +151,7 @@ fn stats_are_the_ends_and_counts_of_all_items() {
     write("text.b2nd", "'|S2'", b"abcd");
     fs::write(folder.path().join("damaged.b2nd"), {
         let mut bytes = fs::read(data().join("int32_3x5.b2nd")).unwrap();
-        // The item size of the first chunk.
+        // Damages the item size in the header of the first chunk.
         bytes[168] ^= 0x40;
         bytes
     })

@@ -22,8 +22,8 @@ const CELL: (f64, f64) = (8.4, 19.0);
 
 const MARGIN: f64 = 20.0;
 
-/// Writes arrays with hourly values of two days. A third array has an interrupted resize: its metalayer has the new
-/// shape, and the chunks are the old ones.
+/// Writes three arrays with hourly values of two days. In the third array, a resize was interrupted: its metalayer has
+/// the new shape, but its chunks are those of the old shape.
 fn write_weather(folder: &Path) {
     const SHAPE: [i64; 2] = [48, 72];
     let items = |scale: f32| {

@@ -37,7 +37,7 @@ pub(super) struct FloatFormat {
     has_plus: bool,
     /// The digits after the point, and the digits of the exponent; `None` for numbers without an exponent.
     scientific: Option<(usize, usize)>,
-    /// The characters before the point, and from the point on.
+    /// The maximum widths of a number's text before the point (`left`), and from the point on (`right`).
     left: usize,
     right: usize,
 }
@@ -73,7 +73,7 @@ impl FloatFormat {
         format
     }
 
-    /// The characters before the point, and from the point on.
+    /// The text of a number before the point, and its text from the point on.
     fn parts(&self, float: f64) -> (String, String) {
         let text = match self.scientific {
             _ if !float.is_finite() => scalar(float),

@@ -96,7 +96,8 @@ impl<'b> Value<'b> {
         let value = match (dtype.kind(), dtype.item_size()) {
             (Kind::Bool, _) => dtype.read_item(bytes).map(Self::Bool),
             (Kind::Int | Kind::Uint, _) => dtype.read_item(bytes).map(Self::Integer),
-            // `read_item` returns a float16 as an `f32`, so no digits are lost here.
+            // `read_item` returns a float16 as an `f32`, which has the same value, so the conversion back to `f16` is
+            // exact.
             (Kind::Float, 2) => dtype.read_item(bytes).map(|half| Self::Float(of_f16(f16::from_f32(half)))),
             (Kind::Float, 4) => dtype.read_item(bytes).map(|single| Self::Float(of_f32(single))),
             (Kind::Float, _) => dtype.read_item(bytes).map(Self::Float),
