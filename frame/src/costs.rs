@@ -4,15 +4,18 @@
 //! frame each byte is read a few times at most.
 //!
 //! The entries of a chunk index can all point to the same bytes. A [`Check`](crate::Check) of chunks therefore stops
-//! when it has read twice the stored size of all chunks, and [reports this](crate::Report::skipped). A read of a chunk
-//! header can return more bytes than the header. In all, a check reads at most 64 times the length of the frame.
+//! when it has read twice the stored size of all chunks, and [reports this](crate::Report::skipped). The bytes that a
+//! read returns beyond the header of a chunk do not count for this limit. With them, a check reads at most 64 times the
+//! length of the frame.
 //!
 //! Iterating over [`Frame::chunks`](crate::Frame::chunks) or [`Frame::dump_chunks`](crate::Frame::dump_chunks) takes a
-//! step for each entry. A dump also reads the start of the entry's chunk each time, even if many entries point to the
-//! same chunk. A compressed chunk index may expand to 64 MiB or to 1024 times its size, whichever is larger. An index
-//! of a single value takes 40 bytes for up to 268 million chunks; a check reads it once.
+//! step for each entry of the chunk index. In each step, a dump also reads the start of the chunk, even if many entries
+//! point to the same chunk. A compressed chunk index may expand to 64 MiB or to 1024 times its size, whichever is
+//! larger. If all entries are equal, the index stores their value once: it has 40 bytes for up to 268 million chunks. A
+//! check reads this value once.
 //!
-//! The memory of each function, in bytes per byte that it reads, plus some 100 kB:
+//! The table gives the memory that each function takes, in bytes per byte that it reads. Some 100 kB are added to each
+//! number:
 //!
 //! | function | reads | memory per byte |
 //! |---|---|---|

@@ -52,7 +52,7 @@ pub struct Error(Box<Inner>);
 pub enum ErrorKind {
     /// A file cannot be read or written: [`Error::io_error`] says why.
     Io,
-    /// More bytes are needed: at least [`Error::needed`].
+    /// More bytes are needed. [`Error::needed`] gives the smallest number of bytes for the next attempt.
     Incomplete,
     /// The bytes are not a frame, or violate a rule that readers must enforce. [`Error::finding`] has the details.
     Malformed,
@@ -62,18 +62,19 @@ pub enum ErrorKind {
     Encode,
     /// Another process holds the lock of the frame. The same call may succeed later.
     Locked,
-    /// The frame was changed during reading or afterwards. Open it again. If [`Error::finding`] is `Some`, it describes
-    /// the fault that the last read found. If every attempt gives the same finding, a writer was interrupted.
+    /// Another program changed the frame while it was read, or after it was opened. Open it again. If
+    /// [`Error::finding`] is `Some`, it describes the fault that the last read found. If every attempt gives the same
+    /// finding, a writer was interrupted.
     Changing,
-    /// An argument does not fit the frame or the format, such as a slice outside the shape. Another argument can
-    /// succeed. The call has changed no file.
+    /// An argument does not fit the frame or the format, such as a slice outside the shape. The call can succeed with
+    /// another argument. The call has changed no file.
     InvalidInput,
     /// This crate does not support this call for this frame. For example, its codec is a plugin, its items are Python
     /// objects, it has no array, or it needs the feature `decompress`. Another program may support it. The call has
     /// changed no file.
     Unsupported,
-    /// A size exceeds the available memory, a limit of this crate, or a limit of the format. A smaller slice or array
-    /// can succeed. The call has changed no file.
+    /// A size exceeds the available memory, a limit of this crate, or a limit of the format. The call can succeed with
+    /// a smaller slice or array. The call has changed no file.
     TooLarge,
     /// A [`Salvage`](crate::Salvage) cannot restore the array's metalayer on its own. Give it the missing entries, such
     /// as the [shape](crate::Salvage::shape).
@@ -180,7 +181,7 @@ impl Error {
         Self::text(ErrorKind::TooLarge, why)
     }
 
-    /// The error for invalid shapes or ranges of a caller.
+    /// The error for a shape or range that a caller passed and that is invalid or too large.
     pub(crate) fn geometry(error: geometry::Error) -> Self {
         match error.kind() {
             geometry::ErrorKind::Overflow | geometry::ErrorKind::ChunkSize => Self::too_large(error),
@@ -205,7 +206,7 @@ impl Error {
         Self::text(ErrorKind::Stopped, "stopped")
     }
 
-    /// Adds a path to an `Io` or `Malformed` error, if the path is known and the error has none.
+    /// Adds a path to an `Io` or `Malformed` error, if the path is known and the error has no path yet.
     pub(crate) fn at(mut self, file: Option<&Path>) -> Self {
         if matches!(self.0.kind, ErrorKind::Io | ErrorKind::Malformed) && self.0.path.is_none() {
             self.0.path = file.map(Into::into);
@@ -213,7 +214,8 @@ impl Error {
         self
     }
 
-    /// Appends advice to the message about a file. The text begins with its own punctuation, such as `; `.
+    /// Appends advice to the message of an `Io` or `Malformed` error. The advice begins with its own punctuation, such
+    /// as `; `.
     pub(crate) fn advise(mut self, text: &'static str) -> Self {
         self.0.advice = text;
         self
@@ -248,8 +250,8 @@ impl Error {
         }
     }
 
-    /// The fault of the bytes. [`ErrorKind::Malformed`] always has a finding, [`ErrorKind::Changing`] sometimes, the
-    /// other kinds never.
+    /// The finding that describes the fault in the bytes. An error of the kind [`ErrorKind::Malformed`] always has a
+    /// finding, and an error of the kind [`ErrorKind::Changing`] sometimes. Errors of other kinds have none.
     #[must_use]
     pub fn finding(&self) -> Option<&Finding> {
         match &self.0.detail {

@@ -135,7 +135,7 @@ impl Finding {
         Self { offset: Some(offset), ..self }
     }
 
-    // An `i128` holds both a negative length and a large `u64`.
+    // An `i128` can hold every `i64` and every `u64`: a length in a damaged file can be negative or very large.
     pub(crate) fn numbers(self, expected: impl TryInto<i128>, found: impl TryInto<i128>) -> Self {
         Self { numbers: expected.try_into().ok().zip(found.try_into().ok()), ..self }
     }
@@ -144,7 +144,8 @@ impl Finding {
         Self { text, ..self }
     }
 
-    /// The same fault in a new frame, which is then not written. So the finding has no offset.
+    /// Converts a finding about an input into the finding that the new frame would have the same fault. The new frame
+    /// is not written, so the finding has no offset.
     pub(crate) fn in_new_frame(self) -> Self {
         let text = format!("the new frame would have the same error: {}", self.text);
         Self { offset: None, text, ..self }
@@ -244,14 +245,14 @@ pub(crate) fn first_error(findings: &[Finding]) -> Option<&Finding> {
     findings.iter().find(|finding| finding.severity() == Severity::Error)
 }
 
-/// A number with its noun.
+/// A number and its noun. The noun gets a plural `s` unless the number is 1.
 pub(crate) fn counted<N: Copy + fmt::Display + From<u8> + PartialEq>(count: N, noun: &str) -> String {
     let end = if count == 1.into() { "" } else { "s" };
     format!("{count} {noun}{end}")
 }
 
-/// A name, escaped for a message: in a damaged file it can contain line breaks.
-// A wrapper instead of an escaped string, so a name costs nothing until a message is formatted.
+/// A name, escaped for a message, because a name in a damaged file can contain line breaks.
+// This is a wrapper and not an escaped `String`, so that a name is escaped only if a message is formatted.
 pub(crate) struct Escaped<'n>(pub(crate) &'n str);
 
 impl fmt::Display for Escaped<'_> {

@@ -29,12 +29,12 @@ impl<'p> Progress<'p> {
         Self { done: 0, report: Some(Box::new(report)) }
     }
 
-    /// Reports that `more` has been done.
+    /// Adds `more` to the amount of work done, and reports the total.
     pub(crate) fn advance(&mut self, more: u64) -> Result<(), Error> {
         self.show(self.done.saturating_add(more))
     }
 
-    /// Reports that `done` has been done in total.
+    /// Sets the amount of work done, and reports it.
     pub(crate) fn show(&mut self, done: u64) -> Result<(), Error> {
         self.done = done;
         match self.report.as_mut().map(|report| report(done)) {

@@ -11,19 +11,19 @@ use crate::error::Error;
 use crate::finding::{Finding, Place};
 use crate::header::frame_header::Header;
 
-/// The values that a frame requires in the headers of its chunks. Only an array requires them: other frames accept any
-/// chunk.
+/// The values that a frame requires in the headers of its chunks. Only an array requires particular values. A frame
+/// without an array accepts each chunk whose header is valid on its own.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ChunkRules {
-    /// The item size in the form of a chunk header: a single byte.
+    /// The item size as a chunk header stores it, in a single byte: 1 if the item size is above 255.
     pub(crate) typesize: Option<u8>,
-    /// The full item size.
+    /// The item size in the header of the frame; `None` if the chunk need not agree with it.
     pub(crate) itemsize: Option<usize>,
     pub(crate) blocksize: Option<usize>,
-    /// The filters in use. Other filters in a chunk are unusual, but valid: python-blosc2 can change a frame's filters
-    /// between two chunks.
+    /// The filters of the frame that are in use. It is unusual, but valid, that a chunk has other filters:
+    /// python-blosc2 can change the filters of a frame between two chunks.
     pub(crate) filters: Option<Vec<Filter>>,
-    /// Whether a chunk may be shorter than the longest header.
+    /// Whether a chunk may be shorter than the longest chunk header, 32 bytes.
     pub(crate) may_be_short: bool,
 }
 
@@ -34,7 +34,8 @@ impl ChunkRules {
         }
         Self {
             typesize: Some(typesize_byte(header.typesize)),
-            // A type size of 1 can mean that the writer lost it.
+            // A type size of 1 can be wrong: some writers store 1 instead of a size above 255. So 1 is not compared
+            // with chunks.
             itemsize: usize::try_from(header.typesize).ok().filter(|&size| size > 1),
             blocksize: header.blocksize.and_then(|size| usize::try_from(size).ok()),
             filters: Some(header.pipeline().collect()),
@@ -42,15 +43,15 @@ impl ChunkRules {
         }
     }
 
-    /// Checks the header of a chunk of `expected` decompressed and at most `room` stored bytes. An error completes the
-    /// sentence "the chunk …".
+    /// Checks the header of a chunk. The chunk must have `expected` decompressed bytes, if that number is known, and at
+    /// most `room` stored bytes. The text of an error completes the sentence "the chunk …".
     pub(crate) fn check(&self, header: &ChunkHeader, expected: Option<u64>, room: u64) -> Result<(), String> {
         self.check_sizes(header, expected, room)?;
         check_body(header)?;
         self.check_value(header)
     }
 
-    /// Like [`check`](Self::check), without the rules about the bytes after the header.
+    /// Checks the header like [`check`](Self::check), but without the rules about the bytes after the header.
     pub(crate) fn check_sizes(
         &self,
         header: &ChunkHeader,
@@ -89,7 +90,7 @@ impl ChunkRules {
     }
 
     /// Checks that the value of a constant chunk is one item.
-    // C-Blosc2 reads a whole item from the value, however long the value is.
+    // C-Blosc2 always reads the bytes of a whole item, even if the stored value is shorter or longer.
     fn check_value(&self, header: &ChunkHeader) -> Result<(), String> {
         let body = header.cbytes.saturating_sub(header.header_len);
         match self.itemsize {
@@ -100,7 +101,8 @@ impl ChunkRules {
         }
     }
 
-    /// The filters of a chunk, if they differ from the frame's or are unknown.
+    /// The list of a chunk's filters, if they are unusual: in an array, if they are not the filters in the header of
+    /// the frame; in a frame without an array, if one of them is unknown. `None` if the filters are not unusual.
     pub(crate) fn other_filters(&self, header: &ChunkHeader) -> Option<String> {
         if !header.has_table() || header.header_len < ChunkHeader::MAX_LEN {
             return None;
@@ -119,18 +121,19 @@ pub(crate) fn rule(checked: Result<(), b2nd_chunk::Error>) -> Result<(), String>
     checked.map_err(|error| error.message().to_string())
 }
 
-/// Checks that the flags of a chunk do not contradict each other, and that C-Blosc2 can read a chunk with them.
+/// Checks that the flags of a chunk do not contradict each other, and that C-Blosc2 can read a chunk with these flags.
 pub(crate) fn check_flags(header: &ChunkHeader) -> Result<(), String> {
     rule(header.check_flags())?;
-    // C-Blosc2 looks for a special value in these bits of every chunk, even of a Blosc 1 chunk, where they are data.
+    // C-Blosc2 reads the special value from bits of byte 31, even in a chunk of Blosc 1. The header of such a chunk
+    // ends at byte 16, so byte 31 is data. If these bits are not 0 there, C-Blosc2 takes the chunk for a special one.
     match header.false_special() {
         Some(bits) => Err(format!("has the special-value bits {bits}, so C-Blosc2 cannot read it")),
         None => Ok(()),
     }
 }
 
-/// Refuses an uncompressed chunk with the dictionary flag. This crate reads it, but C-Blosc2 takes the first bytes of
-/// the data for the length of a dictionary.
+/// Refuses an uncompressed chunk with the dictionary flag. This crate can read such a chunk, but C-Blosc2 takes the
+/// first bytes of the data for the length of a dictionary.
 // Not a part of `check_flags`, because this crate reads a data chunk in spite of this fault.
 pub(crate) fn check_dictionary(header: &ChunkHeader) -> Result<(), String> {
     if header.has_false_dictionary() {
@@ -139,11 +142,11 @@ pub(crate) fn check_dictionary(header: &ChunkHeader) -> Result<(), String> {
     Ok(())
 }
 
-/// Checks the chunk of a vlmetalayer. Unlike a chunk of data, it is stored even if it is special.
+/// Checks the chunk of a vlmetalayer. Unlike a chunk of data, this chunk is stored even if it has a special value.
 pub(crate) fn check_in_trailer(header: &ChunkHeader, chunk: &[u8]) -> Result<(), String> {
     let (rules, room) = (ChunkRules { may_be_short: true, ..ChunkRules::default() }, chunk.len() as u64);
-    // For data, a chunk of zeros, NaN or uninitialized items is only an index entry. Vlmetalayers have no index, so
-    // such a chunk is stored.
+    // A chunk of data that is all zeros, NaN or uninitialized is only an entry of the chunk index. The chunk of a
+    // vlmetalayer has no entry in an index, so it is stored in all cases, as a header without data.
     if header.special.is_some_and(|special| special != SpecialValue::Value) {
         rules.check_sizes(header, None, room)?;
         check_flags(header)?;
@@ -160,12 +163,13 @@ fn check_body(header: &ChunkHeader) -> Result<(), String> {
     check_flags(header)?;
     match header.special {
         None | Some(SpecialValue::Value) => rule(header.check()),
-        // Writers record these values in the chunk index, and store no chunk.
+        // For these special values, writers set an entry of the chunk index, and store no chunk.
         Some(special) => Err(format!("is stored, but has no data: it is of the kind {}", special.name())),
     }
 }
 
-/// Refuses a chunk with a table of blocks if this build cannot decompress it, even if it is well-formed.
+/// Refuses a chunk that this build cannot decompress, even if the chunk is well-formed. The chunk must have a table of
+/// blocks: other chunks need no decompressor.
 pub(crate) fn check_support(header: &ChunkHeader) -> Result<(), String> {
     if cfg!(not(feature = "decompress")) {
         return Err("is compressed; build with the feature `decompress`".into());
@@ -174,7 +178,7 @@ pub(crate) fn check_support(header: &ChunkHeader) -> Result<(), String> {
 }
 
 /// Refuses a chunk with a table of blocks if no reader can decompress it: its codec or filter has an unknown number
-/// below the user-defined ones.
+/// that is too low for a user-defined codec or filter.
 pub(crate) fn check_known_methods(header: &ChunkHeader) -> Result<(), String> {
     let codec = header.unknown_codec().map(|codec| format!("codec {codec}"));
     let filter = || header.filters.iter().find(|filter| filter.is_unknown()).map(ToString::to_string);
@@ -198,7 +202,7 @@ pub(crate) fn about(code: FindingCode, entry: &ChunkEntry) -> Finding {
     }
 }
 
-/// The finding for bytes that are not the header of a chunk.
+/// The finding for a chunk that should begin at bytes which are not a chunk header.
 pub(crate) fn not_a_chunk(entry: &ChunkEntry) -> Finding {
     let where_ = entry.file_name().map_or("here".into(), |name| format!("in {name}"));
     let text = format!(
@@ -231,7 +235,7 @@ pub(crate) fn wrong_place(entry: &ChunkEntry, value: i64) -> Finding {
     wrong(entry, &format!("has the entry {value} in the chunk index, which is not a valid place"))
 }
 
-/// The error for a chunk that this crate does not read, damaged or not.
+/// The error for a chunk that this crate cannot read, although the chunk may be undamaged.
 #[cfg(feature = "decompress")]
 pub(crate) fn unread(entry: &ChunkEntry, why: &str) -> Error {
     Error::unsupported(format_args!("chunk {} {why}", entry.number))
@@ -245,7 +249,7 @@ pub(crate) fn with_false_dictionary(entry: &ChunkEntry) -> Finding {
     about(FindingCode::ChunkDictionary, entry).text(sentence(entry, why))
 }
 
-/// A sentence about a chunk, with the name of its file if it has one.
+/// A sentence about a chunk, with the name of its file if the chunk is in a file of its own.
 fn sentence(entry: &ChunkEntry, why: &str) -> String {
     match entry.file_name() {
         Some(name) => format!("chunk {}, in {name}, {why}", entry.number),

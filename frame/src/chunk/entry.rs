@@ -1,4 +1,5 @@
-//! The chunk index: a Blosc2 chunk with the place of each chunk of the frame, as a little-endian int64.
+//! The chunk index is itself a Blosc2 chunk. Its data has a little-endian int64 for each chunk of the frame, which
+//! gives the place of that chunk:
 //!
 //! | value | place of the chunk |
 //! |---|---|
@@ -47,8 +48,8 @@ pub(crate) const ENTRY_LEN: usize = 8;
 pub struct ChunkEntry {
     /// The number of the chunk, in the order of the data.
     pub number: u64,
-    /// The decompressed size of the chunk in bytes; `None` if chunks have different sizes, which only their headers
-    /// record.
+    /// The decompressed size of the chunk in bytes; `None` if chunks have different sizes, because then only the header
+    /// of each chunk records its size.
     pub nbytes: Option<u64>,
     /// The place of the chunk.
     pub place: ChunkPlace,
@@ -72,8 +73,8 @@ pub enum ChunkPlace {
     Frame(u64),
     /// In the chunk file with this number, in the directory of a sparse frame.
     File(u64),
-    /// A special chunk: not stored, because all items have one value. It is never [`SpecialValue::Value`]: such a chunk
-    /// is stored.
+    /// A special chunk, which is not stored, because all its items have the same value. The value is never
+    /// [`SpecialValue::Value`], because a chunk that repeats such a value is stored.
     Special(SpecialValue),
     /// Unknown: the number in the index is an offset outside the chunks, or an unknown special value.
     Invalid(i64),
@@ -141,7 +142,7 @@ impl ChunkCounts {
             ChunkPlace::Special(SpecialValue::Zeros) => &mut self.zeros,
             ChunkPlace::Special(SpecialValue::Nan) => &mut self.nan,
             ChunkPlace::Special(SpecialValue::Uninitialized) => &mut self.uninitialized,
-            // No entry stands for a repeated value, because such a chunk is stored.
+            // The index has no entry for `SpecialValue::Value`, because a chunk that repeats such a value is stored.
             ChunkPlace::Special(SpecialValue::Value) | ChunkPlace::Invalid(_) => &mut self.invalid,
         }
     }
@@ -173,7 +174,7 @@ fn nbytes(header: &Header, is_last: bool) -> Option<u64> {
 /// The value of an entry in the chunk index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum EntryValue {
-    /// An offset, or the number of a file.
+    /// The offset of a stored chunk, or the number of its file.
     Stored(u64),
     Special(SpecialValue),
     Invalid,
@@ -185,7 +186,7 @@ impl EntryValue {
             return Self::Stored(stored);
         }
         let has = |bit: u32| value >> bit & 1 == 1;
-        // In C-Blosc2's order, because a damaged entry can have several of the bits.
+        // The bits are tested in the order of C-Blosc2, because a damaged entry can have several of them.
         if has(56) {
             Self::Special(SpecialValue::Zeros)
         } else if has(58) {
@@ -197,7 +198,8 @@ impl EntryValue {
         }
     }
 
-    /// The value of the entry. A constant chunk of any other value is stored, so it has no special entry.
+    /// The int64 in the index. It is [`MISSING`] for `SpecialValue::Value` and `Invalid`, for which the index has no
+    /// int64.
     pub(crate) fn value(self) -> i64 {
         let bit = match self {
             Self::Stored(stored) => return i64::try_from(stored).unwrap_or(MISSING),
@@ -213,7 +215,8 @@ impl EntryValue {
 /// A placeholder for an entry that is not known yet. No writer sets bit 63 alone.
 pub(crate) const MISSING: i64 = i64::MIN;
 
-/// The offset of the chunk index. In a sparse frame no chunks precede it, because they are in other files.
+/// The offset of the chunk index in the frame. In a sparse frame, the index follows the header, because the chunks are
+/// in other files.
 pub(crate) fn index_start(header: &Header) -> u64 {
     (header.header_len as u64).saturating_add(chunks_len(header))
 }
@@ -224,7 +227,7 @@ pub(crate) fn chunks_len(header: &Header) -> u64 {
 }
 
 /// The largest offset of a chunk, counted from the end of the header; `None` if no chunk fits.
-// C-Blosc2 opens a frame only if every offset leaves room for a header of 32 bytes.
+// C-Blosc2 opens a frame only if at least 32 bytes, the length of a chunk header, follow each offset.
 pub(crate) fn max_offset(header: &Header) -> Option<u64> {
     chunks_len(header).checked_sub(ChunkHeader::MAX_LEN as u64)
 }

@@ -1,6 +1,7 @@
 //! Decompression of chunks, and the expansion limits.
 //!
-//! A chunk of 32 bytes can claim 2 GiB of zeros, so the decompressed size is limited by the number of stored bytes.
+//! A chunk of 32 bytes can claim 2 GiB of zeros. So the decompressed size is limited, depending on the number of stored
+//! bytes.
 
 use std::borrow::Cow;
 
@@ -15,7 +16,8 @@ const VALUE_LEN: usize = 1 << 20;
 /// The longest value of a vlmetalayer that is decompressed. A hostile length must not make us allocate more.
 const MAX_VALUE_LEN: usize = 1 << 28;
 
-/// The decompressed size that is allowed for any number of stored bytes. For an index, this is 8 million chunks.
+/// A decompressed size up to this number is allowed for any number of stored bytes. A chunk index of this size has 8
+/// million entries.
 const ALWAYS_DECOMPRESSED: u64 = 1 << 26;
 
 /// The expansion limit above [`ALWAYS_DECOMPRESSED`], in bytes per stored byte. Real chunk indexes expand up to 800
@@ -42,7 +44,7 @@ pub(crate) fn max_data(stored: usize) -> usize {
 
 /// The value in the chunk of a vlmetalayer. An error gives the reason why it cannot be read.
 pub(crate) fn value(header: ChunkHeader, chunk: &[u8]) -> Result<Cow<'_, [u8]>, String> {
-    // An uncompressed value is as long as its bytes, so it needs no limit.
+    // An uncompressed value takes no more memory than its stored bytes, so it needs no limit.
     if let Some(data) = header.stored(chunk) {
         return Ok(Cow::Borrowed(data));
     }
@@ -56,7 +58,7 @@ pub(crate) fn value(header: ChunkHeader, chunk: &[u8]) -> Result<Cow<'_, [u8]>, 
     decompressed(header, chunk).map(Cow::Owned)
 }
 
-/// `length` zero bytes. The system provides their memory only when they are changed.
+/// `length` zero bytes. The system provides their memory only when they are first written to.
 #[cfg(feature = "decompress")]
 pub(crate) fn zeroed(length: usize) -> Result<Vec<u8>, Error> {
     bytemuck::allocation::try_zeroed_vec(length)
@@ -67,7 +69,7 @@ pub(crate) fn zeroed(length: usize) -> Result<Vec<u8>, Error> {
 #[cfg(feature = "decompress")]
 pub(crate) fn repeated(value: &[u8], nbytes: usize) -> Result<Vec<u8>, Error> {
     let mut data = zeroed(nbytes)?;
-    // Zeros stay untouched, so they cost no memory.
+    // If the value is zero, the data is already right. It is not written to, so it takes no memory.
     if value.iter().any(|&byte| byte != 0) {
         data.chunks_mut(value.len())
             .for_each(|item| item.copy_from_slice(value.get(..item.len()).unwrap_or_default()));
@@ -80,7 +82,7 @@ pub(crate) fn longest_value(chunk: &[u8]) -> usize {
     chunk.len().saturating_mul(MAX_RATIO).saturating_add(VALUE_LEN).min(MAX_VALUE_LEN)
 }
 
-/// Decompresses a whole chunk. The caller has limited its size.
+/// Decompresses a whole chunk. The caller must have compared its decompressed size with a limit.
 #[cfg(feature = "decompress")]
 fn decompressed(header: ChunkHeader, chunk: &[u8]) -> Result<Vec<u8>, String> {
     let mut data = vec![0; header.nbytes];

@@ -1,10 +1,12 @@
-//! The mark of a hole. A hole is the place of old chunks, an old index or an old trailer, which a change has replaced.
+//! The mark of a hole. A hole is a byte range of a frame that is no longer in use: it held chunks, an index or a
+//! trailer until an update replaced them. The mark is at the start of the hole.
 
-/// The first bytes of a hole. No chunk begins with them, because their version would be 0.
+/// The first bytes of a hole. No chunk begins with these bytes: the first byte of a chunk is its version, which is
+/// never 0.
 const MAGIC: &[u8; 8] = b"\0b2hole\0";
 
-/// The length of a mark, and of the shortest hole. A mark is the magic, then the length of the hole as a little-endian
-/// integer.
+/// The length of a mark, which is also the length of the shortest hole. A mark has 8 bytes of magic, then the length of
+/// the hole as a little-endian uint64.
 pub(crate) const MARK_LEN: usize = 16;
 
 /// The mark of a hole of this length.

@@ -11,16 +11,17 @@ pub(crate) fn stored_chunk(bytes: &[u8]) -> Option<Vec<u8>> {
     Some([&header[..], bytes].concat())
 }
 
-/// The repeated item of a special chunk. The error says why Blosc2 defines none.
+/// The item that a special chunk repeats. The error gives the reason why Blosc2 defines no such item.
 #[cfg(feature = "decompress")]
 pub(crate) fn one_item(special: SpecialValue, typesize: usize) -> Result<Vec<u8>, String> {
     match (special, typesize) {
-        // NaN is little-endian for every dtype: C-Blosc2 fills NaN in the byte order of the processor, not of the
-        // dtype.
+        // NaN is little-endian even if the dtype is big-endian: C-Blosc2 fills in NaN in the byte order of the
+        // processor, and this crate does the same as C-Blosc2 on a little-endian processor.
         (SpecialValue::Nan, 4) => Ok(f32::NAN.to_le_bytes().into()),
         (SpecialValue::Nan, 8) => Ok(f64::NAN.to_le_bytes().into()),
         (SpecialValue::Nan, _) => Err(format!("is all NaN, but Blosc2 has no NaN of {typesize} bytes")),
-        // One zero byte stands for an item of any size: a header without an array can claim items of 2 GiB.
+        // A single zero byte replaces the item, because all bytes of the item are 0. The item itself could be too large
+        // for memory: the header of a frame without an array can claim items of 2 GiB.
         _ => Ok(vec![0]),
     }
 }

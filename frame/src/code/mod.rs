@@ -61,10 +61,10 @@ pub enum CheckDepth {
     #[default]
     Frame,
     /// The header of every chunk and the offsets of its blocks, compared with the header of the frame. The check also
-    /// finds bytes that two chunks share, and bytes of no chunk. It takes a small read for each chunk.
+    /// finds bytes that two chunks share, and bytes that belong to no chunk. It reads the first bytes of each chunk.
     ChunkHeaders,
-    /// The data of every chunk and the values of vlmetalayers, which are decompressed and discarded. This needs the
-    /// feature `decompress`.
+    /// The data of every chunk and the values of vlmetalayers. The check decompresses and then discards them, which
+    /// needs the feature `decompress`.
     ChunkData,
 }
 
@@ -74,13 +74,13 @@ pub enum CheckDepth {
 pub enum Remedy {
     /// A [`Rewrite`](crate::Rewrite).
     Rewrite,
-    /// An [`Edit`](crate::Edit). You must know the right value.
+    /// An [`Edit`](crate::Edit), for which you must know the right value.
     Edit,
     /// A [`Salvage`](crate::Salvage), which saves the undamaged parts.
     Salvage,
 }
 
-/// The remedy of a row; `-` means none.
+/// Converts the remedy in a row of the table of codes into an `Option`; `-` means `None`.
 macro_rules! remedy {
     (-) => {
         None
@@ -211,14 +211,14 @@ macro_rules! codes {
     };
 }
 
-// This line comes after the macro that the module uses.
+// This line must come after the macro `codes`, which the module `table` calls.
 mod table;
 
 pub use table::FindingCode;
 
 impl FindingCode {
-    /// Whether the sizes of the frame are uncertain, because a number that determines them is invalid, or two of them
-    /// disagree.
+    /// Whether a finding with this code makes the sizes of the frame uncertain: a number that determines these sizes is
+    /// invalid, or two such numbers contradict each other.
     ///
     /// ```
     /// use b2nd_frame::FindingCode;

@@ -14,11 +14,11 @@ pub(crate) struct Cursor<'a> {
     part: Part,
 }
 
-/// The part of a frame with the bytes of a cursor, and the finding code for its faults.
+/// The part of a frame that a cursor reads, and the finding code for faults in this part.
 #[derive(Clone, Copy)]
 pub(crate) struct Part {
     pub(crate) place: Place,
-    /// The offset of the first byte in the frame.
+    /// The offset in the frame of the cursor's first byte.
     pub(crate) start: u64,
     /// The finding code for an invalid value.
     pub(crate) code: FindingCode,
@@ -34,7 +34,7 @@ impl<'a> Cursor<'a> {
         Self { offset, ..self }
     }
 
-    /// A cursor without the bytes from `end` on.
+    /// A cursor that ends at `end`: it has only the bytes before that offset.
     pub(crate) fn until(self, end: usize) -> Self {
         Self { bytes: self.bytes.get(..end).unwrap_or(self.bytes), ..self }
     }

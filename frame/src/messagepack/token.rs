@@ -2,9 +2,9 @@
 
 use crate::messagepack::marker::Marker;
 
-/// A single value; of an array or a map, only the number of its items.
+/// A single value, or the start of an array or map with the number of its items.
 pub(crate) enum Token<'b> {
-    /// The bytes after the marker of a number, of nil or of a boolean.
+    /// A number, nil or a boolean: the bytes after its marker.
     Number(&'b [u8]),
     Text(&'b [u8]),
     Binary(&'b [u8]),

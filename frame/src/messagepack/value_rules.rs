@@ -3,7 +3,7 @@
 use crate::messagepack::token::{Token, take};
 
 /// The deepest nesting of arrays and maps that python-blosc2 reads.
-// The size of the stack in msgpack for Python (`MSGPACK_EMBED_STACK_SIZE`).
+// This is the size of the stack in the package msgpack for Python (`MSGPACK_EMBED_STACK_SIZE`).
 const MAX_DEPTH: usize = 1024;
 
 /// An array or a map with unread items.
@@ -24,7 +24,8 @@ pub(crate) fn check_value(bytes: &[u8]) -> Result<(), String> {
             return Err(format!("the value at byte {at} has an unknown marker, or does not end"));
         };
         rest = after;
-        // A map begins with an even number of items left, so an even number means that a key is next.
+        // Keys and values alternate, and a map begins with an even number of items left. So the next item is a key if
+        // an even number of items is left.
         let is_key = open.last().is_some_and(|open| open.is_map && open.left % 2 == 0);
         if is_key && !matches!(token, Token::Text(_) | Token::Binary(_)) {
             return Err(format!("the key at byte {at} is neither text nor bytes"));
@@ -37,8 +38,8 @@ pub(crate) fn check_value(bytes: &[u8]) -> Result<(), String> {
             Token::Array(_) | Token::Map(_) if open.len() == MAX_DEPTH => {
                 return Err(format!("more than {MAX_DEPTH} arrays and maps are inside one another"));
             }
-            // One more than its items, because `ends_item` below also counts the marker of the container. A complete
-            // container then counts as an item of its parent.
+            // `left` is one more than the number of items, because `ends_item` below counts the marker of the array or
+            // map as an item too. An empty array or map then ends at once, and counts as an item of its parent.
             Token::Array(left) => open.push(Open { left: left + 1, is_map: false }),
             Token::Map(pairs) => open.push(Open { left: 2 * pairs + 1, is_map: true }),
         }
