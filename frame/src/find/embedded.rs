@@ -11,8 +11,8 @@ use crate::header::frame::Frame;
 use crate::trailer::embed_list::EmbedPlace;
 
 /// Reads the frames in the compressed data of a store, one at a time. The store is a `.b2e` file, or the `embed.b2e` in
-/// a folder or zip file. [`Trailer::embedded`](crate::Trailer::embedded) lists all frames, including those whose data
-/// is elsewhere.
+/// a folder or zip file. [`Trailer::embedded`](crate::Trailer::embedded) lists all keys, including keys of arrays on a
+/// server.
 ///
 /// As a reader, it returns the bytes of the [selected](Self::select) frame, which begins at offset 0. It decompresses
 /// one chunk of the store at a time. In all, it decompresses no more bytes than the [expansion
@@ -37,7 +37,8 @@ pub struct EmbeddedFrames<R> {
     position: u64,
     /// The chunk that was decompressed last, with its number.
     chunk: Option<(u64, Vec<u8>)>,
-    /// The number of bytes that may still be decompressed. The frames of a hostile store can all be in the same chunk.
+    /// The number of bytes that may still be decompressed. Without a limit, a hostile store could have many frames in
+    /// one chunk, and each could make us decompress this chunk again.
     left: u64,
 }
 
@@ -52,7 +53,8 @@ impl<R: Read + Seek> EmbeddedFrames<R> {
         let places = store.trailer()?.embed_map().unwrap_or_default();
         let left = expansion_limit(store.header().frame_len);
         let frames = Self { store, places, selected: 0..0, position: 0, chunk: None, left };
-        // Without this, a small file could make us read the same frame any number of times.
+        // Refuse frames that share bytes. Otherwise, a small file could make us read the same frame any number of
+        // times.
         let shared = frames.in_order().windows(2).find_map(|pair| match pair {
             [(first, key), (second, other)] if second.start < first.end => Some((*key, *other)),
             _ => None,

@@ -15,10 +15,10 @@ const WINDOW: u64 = 1 << 16;
 pub(crate) const MAX_HEADER: u64 = 1 << 20;
 
 /// The longest header that is read after many false headers. Without this limit, a file full of magic bytes would make
-/// us read 1 MiB at each of them. 512 bytes cover every ordinary array.
+/// us read 1 MiB at each occurrence. 512 bytes are enough for the header of every ordinary array.
 const MAX_HEADER_LATER: u64 = 512;
 
-/// The number of bytes of false headers after which only short headers are read.
+/// After this number of bytes in false headers, only short headers are read.
 const MANY: u64 = 1 << 26;
 
 /// Finds frames at any place of a file: the chunks of an HDF5 file, the blocks of an ASDF file, the members of a
@@ -91,7 +91,8 @@ impl<R: Read + Seek> Scan<R> {
     /// Searches up to the next magic bytes, or to the end of the window.
     fn step(&mut self) -> io::Result<Option<Frame<()>>> {
         let rest = self.window.get(self.position..).unwrap_or_default();
-        // If the end of the window cuts off the start of a frame, the next window covers it.
+        // Search only where the first `START_LEN` bytes of a frame are in the window. If the end of the window cuts
+        // them off, the next window has all of them.
         let end = (rest.len() + MAGIC_OFFSET + MAGIC.len()).saturating_sub(START_LEN);
         let magic = rest.get(MAGIC_OFFSET..end).unwrap_or_default();
         let Some(found) = memmem::find(magic, MAGIC) else {

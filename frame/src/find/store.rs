@@ -61,9 +61,9 @@ impl Store {
 
     /// Opens a store by the path of its folder or zip file; `None` if it is not a store.
     ///
-    /// A store has a file `embed.b2e`, and that file or the extension (`.b2d`, `.b2z`) identifies its kind. If
-    /// `embed.b2e` holds an [`EmbedStore`](ObjectKind::EmbedStore), the result is `None`: this single file is a store
-    /// by itself, in any folder.
+    /// A store has a file `embed.b2e`. The kind of store is identified by that file, or else by the extension of `path`
+    /// (`.b2d`, `.b2z`). If `embed.b2e` holds an [`EmbedStore`](ObjectKind::EmbedStore), the result is `None`: that
+    /// file alone is a store, and the folder or zip file around it is not.
     ///
     /// It reads `embed.b2e` and, to recognize tables, each `_meta.b2f`. Other members are found by their names.
     ///
@@ -96,7 +96,8 @@ impl Store {
         let mut embed = Frame::open(path.join(Store::FILE))?;
         let Some(kind) = store_kind(path, &embed) else { return Ok(None) };
         let names = files(path).map_err(|error| Error::io("read", path, error))?;
-        // A damaged member does not count as a table, and does not hide the others (as in a zip file).
+        // A folder with a damaged `_meta.b2f` does not count as a table, but the store can still be opened, as in a zip
+        // file.
         let trailer_of = |name: &str| match Frame::open(path.join(name)) {
             Err(error) if error.kind() == ErrorKind::Io && path.join(name).is_file() => Err(error),
             opened => Ok(opened.ok().and_then(|mut frame| frame.trailer().ok())),
@@ -122,7 +123,7 @@ impl Store {
     /// ```
     pub fn read_zip<R: Read + Seek>(mut reader: R, name: impl AsRef<Path>) -> Result<Option<Self>, Error> {
         let members = members_to_read(&mut reader, |name| name == Store::FILE || table_key(name).is_some())?;
-        // If several members have the name, the last one counts, as in `zip_member`.
+        // If several members have the same name, the last one counts, as in `zip_member`.
         let by_name: HashMap<_, _> = members.iter().map(|member| (member.name(), member)).collect();
         let frame = |name: &str| by_name.get(name).and_then(|member| member.frame());
         let Some(embed) = frame(Store::FILE) else { return Ok(None) };
@@ -134,7 +135,7 @@ impl Store {
     }
 
     /// The store of this kind with these files, including `embed.b2e`. `trailer` is the trailer of `embed.b2e`; `None`
-    /// if it is damaged. This hides only the embedded members.
+    /// if it is damaged. The store then lacks the members that only the trailer lists.
     fn new(
         kind: ObjectKind,
         trailer: Option<&Trailer>,
@@ -149,7 +150,7 @@ impl Store {
                 tables.insert(key, trailer);
             }
         }
-        // No header identifies a table, only the file `_meta.b2f` beside it.
+        // A store that is a table is identified by its file `_meta.b2f`, not by the header of `embed.b2e`.
         let kind = if tables.contains_key("/") { ObjectKind::CTable } else { kind };
         let elsewhere = trailer.filter(|_| kind == ObjectKind::RemoteStore).and_then(manifest);
         if let Some(Manifest { is_table, schema, members }) = elsewhere {
@@ -163,7 +164,7 @@ impl Store {
         };
         let mut members: Vec<String> = names.iter().filter_map(key).collect();
         if kind != ObjectKind::CTable && !tables.is_empty() {
-            // The table itself is a member, but its columns are not.
+            // A table in a tree is one member. The files of its columns are not members.
             members.retain(|key| !is_in_table(&tables, key));
             members.extend(tables.keys().cloned());
         }
@@ -207,7 +208,7 @@ impl Store {
         self.tables.iter().map(|(key, trailer)| (key.as_str(), trailer))
     }
 
-    /// The keys of members that are remote stores. A reader must fetch them.
+    /// The keys of members that are remote stores. Their content is not in this store: a reader must fetch it.
     #[must_use]
     pub fn mounts(&self) -> &[String] {
         &self.mounts
@@ -258,9 +259,9 @@ impl Store {
     }
 }
 
-/// Whether a folder is a [`Store`]. The folder of a store has a file `embed.b2e`, and this file or the extension of the
-/// folder (`.b2d`, `.b2z`) identifies the store. Only the header of that file is read. If this fails, the result is
-/// false.
+/// Whether a folder is a [`Store`]. It must have a file `embed.b2e`, and this file or the extension of the folder
+/// (`.b2d`, `.b2z`) must identify a kind of store. Only the header of `embed.b2e` is read. If it cannot be read, the
+/// result is false.
 ///
 /// ```
 /// use b2nd_frame::is_store_folder;
@@ -278,26 +279,26 @@ fn store_kind<R>(path: &Path, embed: &Frame<R>) -> Option<ObjectKind> {
     match embed.kind() {
         ObjectKind::EmbedStore => None,
         kind if kind.is_store() => Some(kind),
-        // Without such a metalayer, python-blosc2 uses the extension.
+        // If no metalayer identifies a store, python-blosc2 uses the extension.
         _ if has_extension("b2d") => Some(ObjectKind::DictStore),
         _ if has_extension("b2z") => Some(ObjectKind::TreeStore),
         _ => None,
     }
 }
 
-/// Whether a file with this name (without its extension) has attributes.
+/// Whether a file with this name, given without its extension, has the attributes of a group.
 fn is_attributes(stem: &str) -> bool {
     stem.strip_suffix(ATTRIBUTES).is_some_and(|folder| folder.is_empty() || folder.ends_with('/'))
 }
 
-/// Whether a key is in one of these tables. It looks up each folder of the key, so the cost does not grow with the
+/// Whether a key is in one of these tables. It looks up each folder of the key, so the time does not depend on the
 /// number of tables.
 fn is_in_table(tables: &BTreeMap<String, Trailer>, key: &str) -> bool {
     let folders = key.match_indices('/').filter_map(|(at, _)| key.get(..at));
     tables.contains_key("/") || folders.into_iter().any(|folder| tables.contains_key(folder))
 }
 
-/// The key of the table whose `_meta.b2f` has this name.
+/// The key of the table whose `_meta.b2f` has this name; `None` if this is the name of another file.
 fn table_key(name: &str) -> Option<String> {
     let folder = name.strip_suffix(Store::TABLE_FILE)?;
     match folder.strip_suffix('/') {
@@ -306,7 +307,8 @@ fn table_key(name: &str) -> Option<String> {
     }
 }
 
-/// The texts that are read from a map: the kind of an object, the path of a mounted group, the schema of a table.
+/// Texts in maps that python-blosc2 writes: the kind of an object, the path of a mounted group, or the schema of a
+/// table. A map has some of them.
 struct MapTexts {
     kind: Option<String>,
     dataset: Option<String>,
@@ -320,9 +322,9 @@ impl<'m> Deserialize<'m> for MapTexts {
     }
 }
 
-/// The keys of remote stores.
+/// The keys of the remote stores that are members of a store.
 fn mounts(trailer: &Trailer) -> Vec<String> {
-    // The objects that have no frame in the tree.
+    // This list has the objects of the store that have no frame in the tree.
     let objects = trailer
         .list("_object_registry")
         .and_then(|list| rmp_serde::from_slice::<BTreeMap<String, MapTexts>>(&list).ok());

@@ -14,14 +14,14 @@ use crate::read::open::read;
 use crate::read::source::available;
 
 /// The longest directory of a zip file that is read: 16 MiB, enough for 100,000 members with names of 100 characters.
-/// In memory it takes several times as much.
+/// In memory, the members take several times as many bytes.
 const MAX_DIRECTORY: u64 = 1 << 24;
 
-/// The maximum size of the headers that are kept, for all members of a zip file. A server can generate members while
-/// they are read.
+/// The maximum size of the frame headers that are kept in memory, for all members of a zip file together. The limit
+/// protects against a server that generates members while they are read.
 const MAX_HEADERS: usize = 1 << 27;
 
-/// The offset of the needed zip version in a record of the directory: one byte.
+/// The offset in a record of the directory of one byte: the version of the zip format that the member needs.
 const VERSION_NEEDED: u64 = 6;
 
 /// The offsets of two values in a local header: the length of the name (uint16, little-endian), and the name.
@@ -36,7 +36,7 @@ const LOCATOR_LEN: usize = 20;
 const DIRECTORY_SIZE: usize = 12;
 const DIRECTORY_OFFSET: usize = 16;
 
-/// The last version of the zip format, 6.3. Python opens no file with a later one.
+/// The last version of the zip format that Python knows, 6.3. Python opens no member that needs a later version.
 const LAST_VERSION: u8 = 63;
 
 /// A file in a zip file. See [`zip_members`].
@@ -57,7 +57,8 @@ pub struct ZipMember {
     len: u64,
     content: MemberContent,
     crc32: u32,
-    /// The offsets in the zip file of its record in the directory, and of its local header.
+    /// The offset of the member's record in the directory, and the offset of the member's local header. Both count from
+    /// the start of the zip file.
     record: u64,
     local: u64,
     directory: Directory,
@@ -72,9 +73,9 @@ struct Directory {
 }
 
 impl Directory {
-    /// Checks the place of the directory in the end record, and returns a message if it is wrong: other programs then
-    /// do not find the directory. This crate finds it if the size or the offset in the record is right. For a long zip
-    /// file the result is `None`, because its zip64 records apply instead.
+    /// Compares the end record with the real place of the directory, and returns a message if the record is wrong.
+    /// Other programs then do not find the directory, but this crate finds it if the size or the offset in the record
+    /// is right. For a long zip file the result is `None`, because its zip64 records apply instead of the end record.
     fn wrong_end(self, reader: &mut (impl Read + Seek)) -> Result<Option<String>, Error> {
         const LOCATOR: &[u8] = b"PK\x06\x07";
         let Some(before) = self.end.checked_sub(LOCATOR_LEN as u64) else { return Ok(None) };
@@ -88,8 +89,8 @@ impl Directory {
             return Ok(None);
         }
         let by_size = self.end.checked_sub(size.into());
-        // Bytes before the zip file, such as a self-extractor, add to all offsets, so the recorded offset may be
-        // smaller.
+        // If other bytes, such as a self-extractor, were put before the zip file, all real offsets are larger than the
+        // recorded ones. So the recorded offset may be smaller than the real one.
         let is_right = by_size == Some(self.start) && u64::from(offset) <= self.start;
         Ok((!is_right).then(|| {
             let Self { start, end } = self;
@@ -334,7 +335,7 @@ pub(crate) fn members_to_read<R: Read + Seek>(
         |member: &&mut ZipMember| matches!(member.content, MemberContent::Other) && is_wanted(&member.name);
     let mut left = MAX_HEADERS;
     for member in members.iter_mut().filter(is_to_read) {
-        // Each header can cost a request.
+        // Do not even read the member, because each read can be a request to a server.
         if left == 0 {
             member.content = MemberContent::Broken(not_kept(member));
             continue;
@@ -352,7 +353,8 @@ pub(crate) fn members_to_read<R: Read + Seek>(
 fn list<R: Read + Seek>(reader: RecordingReader<'_, R>) -> Result<(Vec<ZipMember>, R), Error> {
     let mut buffer = vec![0; RECOMMENDED_BUFFER_SIZE];
     let archive = ZipArchive::from_seekable(reader, &mut buffer).map_err(|error| not_a_zip(&error))?;
-    // The reader may be a server that sends records without end, so the length of the directory is checked first.
+    // Check the length of the directory before reading it, because the reader may be a server that sends records
+    // without end.
     let directory_len = archive.eocd_offset().saturating_sub(archive.directory_offset());
     if directory_len > MAX_DIRECTORY {
         return Err(Error::too_large(format_args!(
@@ -420,7 +422,7 @@ impl<R: Seek> Seek for RecordingReader<'_, R> {
     fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
         match self.reader.seek(to) {
             // No file has an offset above `i64::MAX`: the zip file is damaged, and the reader has not failed. The kind
-            // of the error depends on the system, so it cannot tell the two cases apart.
+            // of the error depends on the system, so the offset decides and not the kind.
             Err(error) if matches!(to, SeekFrom::Start(to) if i64::try_from(to).is_err()) => Err(error),
             result => self.keep(result),
         }
@@ -428,7 +430,7 @@ impl<R: Seek> Seek for RecordingReader<'_, R> {
 }
 
 /// Marks members that share bytes with another one or with the directory.
-// Without this, a small file could make us read the same long header any number of times.
+// Otherwise, a small file could make us read the same long header any number of times.
 fn refuse_overlaps(members: &mut [ZipMember], directory: u64) {
     let mut by_offset: Vec<&mut ZipMember> = members.iter_mut().filter(|member| member.len > 0).collect();
     // Sorted by offset, because the directory may list the members in any order.

@@ -1,4 +1,4 @@
-//! The array of a frame: its metalayer `b2nd`, or `caterva`, the former name.
+//! The array of a frame, from the metalayer `b2nd`, or `caterva` in files of Caterva.
 
 use crate::code::FindingCode;
 use crate::finding::{Finding, Place};
@@ -59,10 +59,10 @@ impl<'f> Array<'f> {
     }
 
     /// Whether the array has blocks. If not, do not use the [block shape](Meta::blockshape): Caterva 0.2 stored
-    /// uninitialized memory there, and Caterva 0.3 zeros.
+    /// uninitialized memory in its place, and Caterva 0.3 stored zeros.
     ///
-    /// An array without blocks is in a frame of a beta release of C-Blosc2. In some dimension, its block shape is below
-    /// 1 or larger than the chunk shape.
+    /// The result is false if the frame is from a beta release of C-Blosc2, and if its block shape is below 1 or larger
+    /// than the chunk shape in at least one dimension.
     #[must_use]
     pub fn has_blocks(&self) -> bool {
         self.has_blocks
@@ -74,8 +74,8 @@ impl<'f> Array<'f> {
         self.metalayer
     }
 
-    /// Stale bytes after the array's entries, usually empty. Some writers left them there when `squeeze` removed
-    /// dimensions of length 1.
+    /// Stale bytes after the array's entries; usually there are none. When `squeeze` removed dimensions of length 1,
+    /// the entries became shorter, and some writers left the old bytes after them.
     #[must_use]
     pub fn stale_tail(&self) -> &'f [u8] {
         self.stale_tail
@@ -87,7 +87,7 @@ impl<'f> Array<'f> {
     ///
     /// The errors of [`Meta::geometry`].
     pub fn geometry(&self) -> Result<Geometry, geometry::Error> {
-        // `Meta::geometry` also rejects an unknown version, whatever the blocks are.
+        // An array of an unknown version also goes to `Meta::geometry`, which rejects the version.
         if self.has_blocks || self.meta.version() != 0 {
             return self.meta.geometry();
         }
@@ -101,12 +101,13 @@ fn blocks_are_set(meta: &Meta) -> bool {
 
 /// The finding for an invalid metalayer of an array.
 fn malformed(metalayer: &Metalayer, error: &Error) -> Finding {
-    // A later version may have other entries.
+    // An error with a version number means that the version is unknown. The metalayer may then be valid, with other
+    // entries.
     let code =
         if error.version().is_some() { FindingCode::UnknownVersion } else { FindingCode::DamagedArray };
     let at = metalayer.offset().saturating_add(error.offset().unwrap_or_default());
-    // The error's own offset counts from the start of the metalayer, so this text omits it. The finding gives the
-    // offset in the frame.
+    // The offset of the error counts from the start of the metalayer. The text omits that offset, because the finding
+    // gives the offset in the frame.
     let text = format!("metalayer {}: {}", metalayer.name(), error.message());
     Finding::new(code, Place::Array).at(at as u64).text(text)
 }

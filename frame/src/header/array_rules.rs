@@ -15,7 +15,7 @@ use crate::header::section::Metalayer;
 /// The maximum number of dimensions in readers before C-Blosc2 2.21.3.
 const OLD_MAX_RANK: usize = 8;
 
-/// The largest item size in C-Blosc2's compression context, which stores it in one byte.
+/// The largest item size that C-Blosc2's compression context can hold, because the context has one byte for it.
 const MAX_CONTEXT_TYPESIZE: usize = 255;
 
 /// The faults and oddities of the array of a frame.
@@ -27,7 +27,8 @@ pub(crate) fn check<R>(frame: &Frame<R>) -> Vec<Finding> {
             let disagreements = agreement(&array, &frame.header);
             let is_lost = disagreements.iter().any(|finding| finding.code() == FindingCode::LostTypesize);
             findings.extend(disagreements);
-            // If the type size was lost, the dtype also contradicts the header. One finding is enough.
+            // If the type size was lost, the item size of the dtype also contradicts the header. One finding is enough
+            // for both.
             if !is_lost {
                 findings.extend(dtype(&array, &frame.header));
             }
@@ -39,7 +40,7 @@ pub(crate) fn check<R>(frame: &Frame<R>) -> Vec<Finding> {
 
 /// The finding for an array's metalayer with a wrong name. Readers then see plain chunks.
 fn misnamed(header: &Header, layers: &[Metalayer]) -> Option<Finding> {
-    // Other bytes can parse as an array by chance, so all numbers must agree with the header.
+    // The content of another metalayer can look like an array by chance, so all numbers must agree with the header.
     let is_array = |array: &Array<'_>| array.stale_tail().is_empty() && agreement(array, header).is_empty();
     layers.iter().find_map(|layer| {
         Array::read(layer, header.generation).ok().filter(is_array)?;
@@ -126,8 +127,9 @@ fn dtype(array: &Array<'_>, header: &Header) -> Option<Finding> {
     })
 }
 
-/// Whether a special chunk of NaN gives every reader of this dtype the same items. C-Blosc2 fills NaN in the byte order
-/// of the processor.
+/// Whether an array of this dtype may have special chunks of NaN, so that every reader gets the same items. C-Blosc2
+/// fills such a chunk with items of 4 or 8 bytes in the byte order of the processor, which is nearly always
+/// little-endian. So the dtype must be `<f4` or `<f8`.
 pub(crate) fn can_be_nan(dtype: &Dtype) -> bool {
     ["<f4", "<f8"].contains(&&*dtype.type_string().to_string())
 }
@@ -148,14 +150,14 @@ pub(crate) fn agreement(array: &Array<'_>, header: &Header) -> Vec<Finding> {
         Ok(geometry) => geometry,
         Err(error) => return [meaningless(array, error)].into(),
     };
-    // The rules of the header report a typesize below 1.
+    // With a typesize below 1, nothing can be compared. The rules of the header report it.
     let Some(typesize) = usize::try_from(header.typesize).ok().filter(|&typesize| typesize > 0) else {
         return Vec::new();
     };
     match geometry.chunk_nbytes(typesize) {
         Ok(chunksize) if geometry.nitems() == 0 => without_items(header, chunksize),
-        // This comes first: after a lost type size, the sizes of chunks and blocks seem wrong too. One finding is
-        // enough.
+        // Check for a lost type size before the other sizes. If it was lost, the sizes of chunks and blocks seem wrong
+        // too, but one finding is enough.
         Ok(chunksize) => match lost_typesize(array, &geometry, header) {
             Some(finding) => [finding].into_iter().chain(nbytes(&geometry, header)).collect(),
             None => with_items(&geometry, header, chunksize),
@@ -175,7 +177,7 @@ fn without_items(header: &Header, chunksize: usize) -> Vec<Finding> {
         );
     }
     let found = header.chunksize;
-    // Caterva writes -1.
+    // Caterva writes -1 as the chunk size of an array without items.
     if usize::try_from(found) != Ok(chunksize) && found != -1 {
         let text =
             format!("chunksize is {found}, but should be {chunksize} or -1, as the array has no items");
@@ -238,7 +240,8 @@ fn block_nbytes(geometry: &Geometry, typesize: i128) -> i128 {
 }
 
 /// Checks the size of all chunks.
-// Computed with the `chunksize` of the header, even if it is wrong: the number of chunks may still be right.
+// This rule is only about the number of chunks. So it multiplies by the `chunksize` of the header, even if another rule
+// reports that `chunksize`.
 fn nbytes(geometry: &Geometry, header: &Header) -> Option<Finding> {
     let (chunksize, found) = (i128::from(header.chunksize), header.nbytes);
     let nchunks = geometry.nchunks();
@@ -259,7 +262,7 @@ pub(crate) fn valid_geometry(array: &Array<'_>) -> Result<Geometry, Error> {
     array.geometry().map_err(|error| Error::malformed(meaningless(array, error)))
 }
 
-/// The finding for numbers of an array that are not a valid geometry.
+/// The finding for an array whose version is unknown, or whose numbers do not make a valid geometry.
 fn meaningless(array: &Array<'_>, error: geometry::Error) -> Finding {
     let is_version = error.kind() == geometry::ErrorKind::Version;
     let code = if is_version { FindingCode::UnknownVersion } else { FindingCode::InvalidShape };

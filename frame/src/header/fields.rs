@@ -27,8 +27,8 @@ pub enum Generation {
 impl Generation {
     pub(crate) const ALL: [Self; 2] = [Self::Beta2, Self::Present];
 
-    /// The first byte of a frame of C-Blosc2 2.0 beta 1 (2019), which is refused: 12 values, without block size and
-    /// filters.
+    /// The first byte of a frame of C-Blosc2 2.0 beta 1 (2019). Its header has 12 values, without block size and
+    /// filters. This crate refuses such a frame.
     pub(crate) const BETA1_MARKER: u8 = Marker::FixArray(12).to_u8();
 
     /// The first byte of the frame: the marker of an array of 13 or 14 values.
@@ -106,14 +106,14 @@ macro_rules! fields {
             /// The row of the table.
             pub(crate) const fn encoding(self) -> Encoding {
                 match self {
-                    // A constant, so the match folds away for a field that is known at compile time.
+                    // A `const` block, so that the compiler can replace the match by its result if the field is known.
                     $(Self::$field => const {
                         Encoding { name: $name, marker: $marker, len: $len, since: Generation::$since }
                     },)*
                 }
             }
 
-            /// The documented offset and marker.
+            /// The offset and the marker in the documented table.
             #[cfg(test)]
             fn on_the_page(self) -> (usize, &'static str) {
                 match self {
@@ -172,7 +172,8 @@ fields! {
     /// | 27 | 4 to 7 | compression level |
     /// | 28 | 0 and 1 | split mode |
     ///
-    /// The 17 bytes of `filters`. MessagePack reads the first one as the type of an extension:
+    /// The 17 bytes of `filters`. In MessagePack, they are an extension: its type, which is the first byte, and 16
+    /// bytes of data.
     [
         COUNT "nfilters" 70 1 "the number of filters"
         IDS "filters" 71 6 "the number of each filter, in the order in which they are applied"
@@ -194,14 +195,14 @@ fields! {
     pub enum HeaderField;
 }
 
-/// The offset in `flags` of the frame type.
+/// The frame type is the byte with this index in the four bytes of `flags`.
 pub(crate) const FRAME_TYPE: usize = 1;
 
 /// The offset of `filters` in the present generation.
 const FILTERS_OFFSET: usize = HeaderField::Filters.present_offset();
 
 impl HeaderField {
-    /// The offset of the value after its marker; `None` if the generation does not have it.
+    /// The offset of the value itself, after its marker; `None` if the generation does not have this value.
     pub(crate) const fn offset(self, generation: Generation) -> Option<usize> {
         let encoding = self.encoding();
         if (encoding.since as u8) > generation as u8 {
@@ -215,9 +216,10 @@ impl HeaderField {
         self.start(Generation::Present) + self.encoding().marker.is_some() as usize
     }
 
-    /// The offset of the value with its marker. If the generation does not have it, the offset of the next value.
+    /// The offset of the value's marker, or of the value itself if it has no marker. If the generation does not have
+    /// this value, the result is the offset of the next value.
     const fn start(self, generation: Generation) -> usize {
-        // The marker of the array.
+        // The first byte of the header is the marker of the array.
         let mut start = 1;
         let mut fields = Self::ALL;
         while let [field, rest @ ..] = fields {

@@ -145,7 +145,7 @@ impl<R> Frame<R> {
         self.array_metalayer().map(|layer| Array::read(layer, self.header.generation)).transpose()
     }
 
-    /// Whether there is an array that can be read.
+    /// Whether the frame has an array whose metalayer can be read.
     pub(crate) fn is_array(&self) -> bool {
         matches!(self.read_array(), Ok(Some(_)))
     }
@@ -153,8 +153,8 @@ impl<R> Frame<R> {
     /// The kind of object in the frame, as far as the header determines it.
     ///
     /// It is the class with which python-blosc2 opens the file, with two exceptions. python-blosc2 opens a
-    /// [store](ObjectKind::EmbedStore) only by the extension `b2e`, `b2d` or `b2z`, and an array of Caterva as plain
-    /// chunks.
+    /// [store](ObjectKind::EmbedStore) as a store only if its path has the extension `b2e`, `b2d` or `b2z`. And it
+    /// opens an array of Caterva as plain chunks.
     ///
     /// ```
     /// use b2nd_frame::{Frame, ObjectKind};

@@ -21,15 +21,15 @@ pub(crate) const MAGIC_OFFSET: usize = HeaderField::Magic.present_offset();
 /// The offset of the length of the header, in every generation.
 pub(crate) const HEADER_LEN_OFFSET: usize = HeaderField::HeaderLen.present_offset();
 
-/// The number of bytes up to the lengths of the header and of the frame.
+/// The number of bytes from the start of the header to the end of `frame_len`, the second of the two lengths.
 pub(crate) const START_LEN: usize =
     HeaderField::FrameLen.present_offset() + HeaderField::FrameLen.encoding().len;
 
-/// The longest header that is read: 16 metalayers of 4 MiB. Real ones have a few KiB. The format allows 2 GiB, but a
-/// hostile length must not make us allocate that much.
+/// The longest header that is read: enough for 16 metalayers of 4 MiB. Real headers have a few KiB. The format allows 2
+/// GiB, but a hostile length must not make us allocate that much.
 pub(crate) const MAX_HEADER_LEN: usize = 1 << 26;
 
-/// The codec number in the flags that refers to the byte `codec` of the field `filters`.
+/// The codec number in the flags which means that the real number is in the byte `codec` of the field `filters`.
 // The flags have 4 bits for a codec, and plugins have numbers from 32 on.
 pub(super) const CODEC_WITH_FILTERS: u8 = 6;
 
@@ -188,8 +188,8 @@ impl Start {
         if is_other && len < MAGIC.len() {
             return Err(Error::malformed(other_bytes(prefix)));
         }
-        // A wrong first byte is an error for any number of bytes, so more bytes never turn a malformed header into an
-        // incomplete one.
+        // A header with a wrong first byte is malformed, however few bytes are given. So a caller that reads more bytes
+        // never gets `Incomplete` after `Malformed`.
         if !is_other && prefix.len() < START_LEN {
             return Err(Error::incomplete(START_LEN));
         }

@@ -43,15 +43,15 @@ impl Default for Compression {
     }
 }
 
-/// The bytes of a header of the present generation: a template of all markers, into which values are copied. The
-/// metalayers are added last.
+/// The bytes of a header of the present generation. They begin as a template that has all markers. Values are then
+/// copied into it, and the metalayers are added last.
 #[derive(Clone)]
 pub(crate) struct HeaderBuilder {
     bytes: Vec<u8>,
 }
 
 impl HeaderBuilder {
-    /// A header with the magic, and all other values 0 or false.
+    /// A header in which the magic is set, and all other values are 0 or false.
     pub(crate) fn new() -> Self {
         let mut bytes = vec![Generation::Present.marker().to_u8()];
         for Encoding { marker, len, .. } in HeaderField::ALL.iter().map(|field| field.encoding()) {
@@ -65,8 +65,8 @@ impl HeaderBuilder {
     }
 
     /// Copies all values of another header. `bytes` are the bytes of that header.
-    // The other header may be of an older generation. Values that it does not have stay 0, so the caller sets the flags
-    // and the block size.
+    // The other header may be of the older generation, which has other flags and no block size. The caller then sets
+    // the flags and the block size.
     pub(crate) fn copy(&mut self, header: &Header, bytes: &[u8]) {
         for &field in HeaderField::ALL {
             if let Some(value) = header.range(field).and_then(|range| bytes.get(range)) {
@@ -75,7 +75,8 @@ impl HeaderBuilder {
         }
     }
 
-    /// Sets the bytes of a value. If `value` is shorter, the remaining bytes stay.
+    /// Overwrites the bytes of a value. If `value` has fewer bytes than the header has for this value, the last bytes
+    /// stay as they are.
     pub(crate) fn set(&mut self, field: HeaderField, value: &[u8]) {
         let slot = self.bytes.iter_mut().skip(field.present_offset()).take(field.encoding().len);
         slot.zip(value).for_each(|(slot, &byte)| *slot = byte);
@@ -89,11 +90,11 @@ impl HeaderBuilder {
         compression: &Compression,
     ) {
         let Compression { codec, codec_meta, level, split_mode, filters, uses_dictionary } = compression;
-        // Filters fill the places from the end, as C-Blosc2's default filter does.
+        // The filters are put into the last of the six places. C-Blosc2 does the same with its default filter.
         let mut slots = [Filter::NONE; MAX_FILTERS as usize];
         slots.iter_mut().rev().zip(filters.iter().rev()).for_each(|(slot, &filter)| *slot = filter);
         let version = if has_variable_chunks { VARIABLE_VERSION | HAS_VARIABLE_CHUNKS } else { VERSION };
-        // Codec numbers from 6 on do not fit in the flags.
+        // In the flags, 6 stands for all codec numbers from 6 on.
         let codec_flag = codec.0.min(CODEC_WITH_FILTERS);
         let flags = [
             version | HAS_64_BIT_OFFSETS,

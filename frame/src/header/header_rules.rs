@@ -14,10 +14,10 @@ use crate::messagepack::marker::Marker;
 /// The last known version of the format.
 const LAST_VERSION: u8 = 3;
 
-/// The marker of the list of metalayers.
+/// The marker of the list of the metalayers' contents.
 const LIST_MARKER: u8 = Marker::Array16.to_u8();
 
-/// The largest parameter of a filter that python-blosc2 opens.
+/// The largest parameter of a filter in a file that python-blosc2 opens.
 pub(crate) const MAX_PARAMETER: u8 = i8::MAX as u8;
 
 /// The faults and oddities of a header.
@@ -81,7 +81,7 @@ fn sizes(header: &Header) -> Vec<Finding> {
         );
     }
     let has_chunks = header.nbytes > 0;
-    // Without chunks, `cbytes` and `chunksize` have no meaning.
+    // Without chunks, `cbytes` and `chunksize` have no meaning, so they are not checked.
     for (field, value, counts) in [
         (HeaderField::Nbytes, header.nbytes, true),
         (HeaderField::Cbytes, header.cbytes, has_chunks),
@@ -112,8 +112,8 @@ fn check_frame_type<R>(frame: &Frame<R>) -> Result<(), String> {
     }
 }
 
-/// The finding for the first filter parameter above [`MAX_PARAMETER`]. python-blosc2 stores all six parameters as int8,
-/// even those of unused filters.
+/// The finding for the first filter parameter above [`MAX_PARAMETER`]. python-blosc2 converts all six parameters to
+/// int8, even those of unused filters, so it fails if one of them is larger.
 fn filter_parameter(header: &Header) -> Option<Finding> {
     let index = header.filters.iter().position(|filter| filter.meta > MAX_PARAMETER)?;
     let (filter, at) =
@@ -153,8 +153,8 @@ fn list(section: &Section, header_len: usize) -> Option<Finding> {
         let text = format!("the list of metalayers counts {listed}, but their index has {count}");
         return Some(about(section.list).numbers(count, listed).text(text));
     }
-    // Readers need only the offsets. Known writers store the contents in order and without gaps, so anything else is a
-    // finding.
+    // Readers need only the offsets. But known writers store the contents in order and without gaps, so any other
+    // placement is a finding.
     let mut end = section.contents();
     for layer in &section.metalayers {
         if layer.offset() != end + CONTENT_HEADER {
@@ -172,7 +172,7 @@ fn list(section: &Section, header_len: usize) -> Option<Finding> {
 }
 
 fn duplicates(layers: &[Metalayer]) -> impl Iterator<Item = Finding> {
-    // There are at most 16 metalayers, so comparing each with those before it costs nothing.
+    // There are at most 16 metalayers, so comparing each one with all previous ones takes hardly any time.
     let again = move |(index, layer): (usize, &'_ Metalayer)| {
         let before = layers.iter().take(index).any(|other| other.name() == layer.name());
         before.then(|| {
@@ -185,7 +185,7 @@ fn duplicates(layers: &[Metalayer]) -> impl Iterator<Item = Finding> {
     layers.iter().enumerate().filter_map(again)
 }
 
-/// The finding for an object whose data a reader cannot get by reading the file alone.
+/// The finding for an object whose data is not in the file: a reader must do more than read the file to get it.
 fn active_object(layers: &[Metalayer]) -> Option<Finding> {
     let (kind, layer) = metalayer_kind(layers)?;
     let action = kind.action()?;
@@ -194,7 +194,8 @@ fn active_object(layers: &[Metalayer]) -> Option<Finding> {
     Some(Finding::new(FindingCode::ActiveObject, Place::Metalayers).at(layer.offset() as u64).text(text))
 }
 
-/// The finding for a file shorter or longer than its frame. Any bytes may follow a frame inside another file.
+/// The finding for a file that is shorter or longer than its frame. If the frame is inside another file (`is_inside`),
+/// any bytes may follow it.
 pub(crate) fn file_length(header: &Header, is_inside: bool, available: u64) -> Option<Finding> {
     let frame_len = header.frame_len;
     if available < frame_len {

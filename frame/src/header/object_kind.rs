@@ -44,7 +44,8 @@ macro_rules! kinds {
                 }
             }
 
-            /// The action that a reader needs to get the data, if reading the file is not enough.
+            /// The action that a reader must take to get the data; `None` if reading the file is enough. The text
+            /// completes the sentence "a reader must …".
             pub(crate) fn action(self) -> Option<&'static str> {
                 match self {
                     $(Self::$variant => $action,)*
@@ -54,7 +55,8 @@ macro_rules! kinds {
     };
 }
 
-// The class in python-blosc2; the action that a reader needs to get the data.
+// A row has the variant, the name of the class in python-blosc2, the action that a reader must take to get the data,
+// and the documentation of the variant.
 kinds! {
     NDArray "NDArray", None,
         "An array, including arrays of Caterva, which C-Blosc2 3 and later open as plain chunks."
@@ -142,8 +144,9 @@ impl Serialize for ObjectKind {
 }
 
 /// The metalayers that identify a kind. If there are several, python-blosc2 uses the first in this order.
-// Only the header decides here, never the file name. python-blosc2 looks for a store only in a file that is named
-// `embed.b2e` or has the extension `b2e`, so in any other file another metalayer wins. Hence the stores come last.
+// This crate determines the kind from the header alone. python-blosc2 uses the metalayer of a store only if the file
+// has the name `embed.b2e` or the extension `b2e`. In any other file, python-blosc2 uses another metalayer of this
+// list. So the stores are last in the list.
 const KIND_METALAYERS: &[(&str, ReadKind)] = &[
     ("proxy-source", |_| ObjectKind::Proxy),
     ("b2o", object),
@@ -160,17 +163,18 @@ const KIND_METALAYERS: &[(&str, ReadKind)] = &[
 /// Reads the kind from the metalayer that identifies it.
 type ReadKind = fn(&Metalayer) -> ObjectKind;
 
-/// The metalayer of a lazy array of python-blosc2 3. It counts only beside the metalayer `b2nd`.
+/// The metalayer of a lazy array of python-blosc2 3. It identifies a lazy array only if the frame also has the
+/// metalayer `b2nd`.
 const LAZY_ARRAY: &str = "LazyArray";
 
-/// The kind of an object that records its kind in a map.
+/// The kind of an object with the metalayer `b2o`, a map in which the key `kind` has the kind.
 fn object(layer: &Metalayer) -> ObjectKind {
     match map_value::<String>(layer.bytes(), "kind").as_deref() {
         Some("lazyexpr") => ObjectKind::LazyExpr,
         Some("lazyudf") => ObjectKind::LazyUdf,
         Some("remote_array") => ObjectKind::RemoteArray,
         Some("c2array") => ObjectKind::C2Array,
-        // python-blosc2 does not open an unknown kind either.
+        // python-blosc2 does not open an object of an unknown kind either.
         _ => ObjectKind::UnknownObject,
     }
 }
@@ -183,7 +187,8 @@ fn lazy_array(layer: &Metalayer) -> ObjectKind {
     }
 }
 
-/// The kind of a frame that is more than an array or chunks, and the metalayer that identifies it.
+/// The kind of a frame, and the metalayer that identifies the kind. `None` if the frame is a plain array or plain
+/// chunks.
 pub(crate) fn metalayer_kind(metalayers: &[Metalayer]) -> Option<(ObjectKind, &Metalayer)> {
     let find = |name: &str| metalayers.iter().find(|layer| layer.name() == name);
     let counts = |name: &str| name != LAZY_ARRAY || find(ARRAY_NAME).is_some();

@@ -10,7 +10,8 @@
 //! | `dc` + 2 | the number of contents, then for each one: |
 //! | `c6` + 4, n | its length, and its bytes; the offset points at the `c6` |
 //!
-//! The index ends before the `dc`. C-Blosc2 counts its size from the `93` in a header, but from the `cd` in a trailer.
+//! The index ends before the `dc`. C-Blosc2 counts the size of the index from the `93` in a header, but from the `cd`
+//! in a trailer.
 //!
 //! A reader needs only the offsets. Contents may therefore be in another order than the index, and may even overlap.
 
@@ -31,11 +32,11 @@ use b2nd_serde::take_from_slice;
 /// The name of an array's metalayer.
 pub(crate) const ARRAY_NAME: &str = "b2nd";
 
-/// The names of an array's metalayer, the present one first.
+/// The names of an array's metalayer: the present name, then the former name.
 pub(crate) const ARRAY_NAMES: [&str; 2] = [ARRAY_NAME, "caterva"];
 
 /// The bytes of a header or trailer, shared by its metalayers.
-// Not an `Arc<[u8]>`, which would copy the bytes that were read.
+// Not an `Arc<[u8]>`, because converting the `Vec` that was read into it would copy the bytes.
 pub(crate) type SharedBytes = Arc<Vec<u8>>;
 
 /// A metalayer of a frame: bytes with a name.
@@ -51,9 +52,9 @@ pub(crate) type SharedBytes = Arc<Vec<u8>>;
 #[derive(Clone, PartialEq, Eq)]
 pub struct Metalayer {
     name: String,
-    /// The header or trailer, from which all offsets count.
+    /// The bytes of the header or trailer. All offsets count from the first of these bytes.
     shared: SharedBytes,
-    /// The bytes of the name in the index, after its marker.
+    /// The byte range of the name in the index, without the marker before it.
     raw_name: Range<usize>,
     content: Range<usize>,
 }
@@ -130,13 +131,13 @@ impl Metalayer {
         }
     }
 
-    /// The name as in the index, including the bytes from a NUL on.
+    /// All bytes of the name in the index. If there is a NUL, the NUL and the bytes after it are included.
     pub(crate) fn raw_name(&self) -> &[u8] {
         self.shared.get(self.raw_name.clone()).unwrap_or_default()
     }
 
-    /// The position of the int32 in the index that holds this metalayer's offset. That offset points to the marker, 5
-    /// bytes before the content.
+    /// The position of the int32 in the index that holds the offset of this metalayer's content. The stored offset is
+    /// the one of the content's marker, 5 bytes before the content itself.
     pub(crate) fn offset_field(&self) -> usize {
         self.raw_name.end + 1
     }
@@ -158,16 +159,18 @@ pub(crate) const MAX_NAME_LEN: usize = 31;
 /// The number of bytes before a content: its marker and its length.
 pub(crate) const CONTENT_HEADER: usize = 5;
 
-/// The number of bytes before the first entry of the index.
+/// The number of bytes from the start of a section to the first entry of its index.
 pub(crate) const INDEX_HEADER: usize = 7;
 
-/// The offset of the size of the index, after the markers of the section and of the size.
+/// The offset of the size of the index in a section. Two bytes precede it: the marker of the section, and the marker of
+/// the size.
 const INDEX_SIZE: usize = 2;
 
 /// The number of bytes of an offset in the index, with its marker.
 pub(crate) const OFFSET_LEN: usize = 5;
 
-/// The number of bytes before the first content: the marker of the list, and its length.
+/// The number of bytes between the index and the first content: the marker of the list of contents, and the length of
+/// the list.
 pub(crate) const LIST_HEADER: usize = 3;
 
 /// The metalayers of a header or trailer. All offsets count from its start.
@@ -179,7 +182,8 @@ pub(crate) struct Section {
     pub(crate) index_size: u16,
     /// The offset of the end of the index, where the list of contents should begin.
     pub(crate) list: usize,
-    /// The marker and the count at that offset, if the bytes are long enough. Readers ignore them.
+    /// The first bytes of the list of contents: its marker and its count. `None` if the bytes end before. Readers
+    /// ignore both values.
     pub(crate) list_header: Option<(u8, u16)>,
     pub(crate) metalayers: Vec<Metalayer>,
 }
@@ -220,7 +224,8 @@ impl Section {
         let mut metalayers = Vec::new();
         for _ in 0..count {
             let layer = metalayer(cursor, shared)?;
-            // Contents that share bytes would multiply the work and memory of everything that reads them.
+            // Refuse contents that together have more bytes than the header or trailer, so that some share bytes. A
+            // small file could otherwise cost much time and memory, because each content is read and copied on its own.
             total += layer.bytes().len();
             if total > most {
                 let name = Escaped(layer.name());
@@ -304,7 +309,7 @@ fn metalayer(cursor: &mut Cursor<'_>, shared: &SharedBytes) -> Result<Metalayer,
         let text = format!("the offset of metalayer {name} is {offset}, but must be 0 to {limit}");
         return Err(cursor.finding(cursor.offset() - 4).numbers(limit, offset).text(text));
     };
-    // A copy of the cursor, so the walk over the index continues after this entry.
+    // The content is read with a copy of the cursor. So the cursor itself stays in the index, after this entry.
     let content = content(&mut cursor.at(start), &name)?;
     Ok(Metalayer { name, shared: shared.clone(), raw_name, content })
 }

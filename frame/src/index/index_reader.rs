@@ -20,13 +20,13 @@ use crate::index::index_rules::{index_flags, index_header};
 /// The number of bytes read at a time from an uncompressed index.
 const PAGE_LEN: usize = 1 << 16;
 
-/// The longest block of a compressed index that is read. Real ones have 16 KiB to a few MiB.
+/// The longest block of a compressed index that is read. Blocks of real indexes have 16 KiB to a few MiB.
 const MAX_BLOCK_LEN: usize = 1 << 24;
 
 /// The chunk index of a frame, read page by page.
 #[derive(Clone, Debug)]
 pub(crate) struct Index {
-    /// Its offset in the frame.
+    /// The offset of the index in the frame.
     start: u64,
     bytes: Vec<u8>,
     header: ChunkHeader,
@@ -43,10 +43,12 @@ enum Form {
 }
 
 impl Index {
-    /// The number of bytes of the first read: the chunk header, and the value if all entries are equal.
+    /// The number of bytes of the first read: the chunk header of the index, and the value of all entries if they are
+    /// equal.
     pub(crate) const FIRST_READ: usize = ChunkHeader::MAX_LEN + ENTRY_LEN;
 
-    /// The index of a frame. `bytes` are the whole index, or at least its first [`FIRST_READ`](Self::FIRST_READ) bytes.
+    /// Parses the start of the index of a frame. `bytes` are the whole index, or at least its first
+    /// [`FIRST_READ`](Self::FIRST_READ) bytes.
     pub(crate) fn parse(frame: &Header, mut bytes: Vec<u8>) -> Result<Self, Error> {
         if frame.generation != Generation::Present {
             return Err(Error::unsupported(
@@ -58,10 +60,11 @@ impl Index {
             return Err(Error::malformed(finding));
         }
         let start = index_start(frame);
-        // The rest is read when it is needed, a page at a time.
+        // Keep only the first bytes. The entries are read a page at a time, when they are needed.
         bytes.truncate(header.cbytes.min(Self::FIRST_READ));
         let form = match header.special {
-            // All entries are 0, so every chunk would begin right after the header.
+            // All entries are 0: each chunk begins right after the header. With one chunk, this is valid. With more, a
+            // check of the index reports that two chunks have the same offset.
             Some(SpecialValue::Zeros) => Form::Repeated([0; ENTRY_LEN]),
             Some(SpecialValue::Value) => {
                 let value = bytes.get(header.header_len..).unwrap_or_default();
@@ -101,17 +104,17 @@ impl Index {
         page.get(within..).and_then(<[u8]>::first_chunk).copied().unwrap_or_default()
     }
 
-    /// Its offset in the frame.
+    /// The offset of the index in the frame.
     pub(crate) fn start(&self) -> u64 {
         self.start
     }
 
-    /// Its first bytes, at least the header.
+    /// The first bytes of the index, at least its chunk header.
     pub(crate) fn bytes(&self) -> &[u8] {
         &self.bytes
     }
 
-    /// Its chunk header.
+    /// The chunk header of the index.
     pub(crate) fn header(&self) -> &ChunkHeader {
         &self.header
     }
@@ -162,7 +165,7 @@ impl Index {
         }
     }
 
-    /// A block of a compressed index, which decompresses to `length` bytes.
+    /// Reads and decompresses a block of a compressed index, which has `length` bytes of entries.
     fn block<E: From<Error>>(
         &self,
         number: u64,
@@ -200,7 +203,7 @@ fn decompressed_block(
 
 #[cfg(not(feature = "decompress"))]
 fn decompressed_block(_: &ChunkHeader, _: u64, _: &[u8], _: usize) -> Result<Vec<u8>, String> {
-    // `check_blocks` refuses such an index.
+    // Never called, because `check_blocks` refuses a compressed index in a build without `decompress`.
     Err("it is compressed".into())
 }
 
@@ -209,7 +212,7 @@ fn damaged(start: u64, why: &dyn fmt::Display) -> Error {
     Error::malformed(Finding::new(FindingCode::DamagedIndex, Place::ChunkIndex).at(start).text(text))
 }
 
-/// Refuses a compressed index that cannot be read page by page, even if it is well-formed.
+/// Refuses a compressed index that this build cannot read page by page, even if the index is well-formed.
 fn check_blocks(header: &ChunkHeader) -> Result<(), Error> {
     let unread = |why: String| format!("the chunk index cannot be read: it {why}");
     check_support(header).map_err(|why| Error::unsupported(unread(why)))?;

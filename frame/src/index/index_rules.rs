@@ -11,8 +11,9 @@ use crate::code::FindingCode;
 use crate::finding::{Finding, Place, counted};
 use crate::header::frame_header::Header;
 
-/// The maximum number of chunks that are compared with each other. Their offsets take 64 MiB of memory, their byte
-/// ranges 192 MiB. Further chunks are only checked on their own.
+/// The maximum number of chunks that are compared with each other, to find shared offsets and shared bytes. The offsets
+/// of this many chunks take 64 MiB of memory, and the byte ranges 192 MiB. Chunks beyond this number are only checked
+/// one by one.
 pub(crate) const MAX_COMPARED: usize = 1 << 23;
 
 /// The byte range of a chunk in the frame.
@@ -23,8 +24,8 @@ pub(crate) struct ChunkSpan {
     pub(crate) number: u64,
 }
 
-/// The gaps between byte ranges, from `start` to `end`, as offsets and lengths. The spans must be sorted by their
-/// starts.
+/// The parts of the byte range `start..end` that belong to no span, each as an offset and a length. The spans must be
+/// sorted by their starts.
 pub(crate) fn gaps(spans: &[ChunkSpan], start: u64, end: u64) -> impl Iterator<Item = (u64, u64)> {
     let mut free = start;
     let ranges = spans.iter().map(|span| (span.start, span.end));
@@ -40,7 +41,8 @@ pub(crate) fn about(code: FindingCode, header: &Header) -> Finding {
     Finding::new(code, Place::ChunkIndex).at(index_start(header))
 }
 
-/// The chunk header of the chunk index, from the bytes at its place. The index must end at `end` or before.
+/// Parses the chunk header of the chunk index, and compares it with the frame. `bytes` are the bytes where the index
+/// should begin. The index must end at `end` or before.
 pub(crate) fn index_header(bytes: &[u8], header: &Header, end: u64) -> Result<ChunkHeader, Finding> {
     let left = end.saturating_sub(index_start(header));
     let Some(index) = ChunkHeader::parse(bytes).filter(|index| index.cbytes as u64 <= left) else {
@@ -50,7 +52,8 @@ pub(crate) fn index_header(bytes: &[u8], header: &Header, end: u64) -> Result<Ch
         };
         return Err(about(FindingCode::DamagedIndex, header).text(text));
     };
-    // If chunks have different sizes, only the index records their number.
+    // If chunks have different sizes, only the index records the number of chunks, so there is no second number to
+    // compare it with.
     let is_other = |nchunks: &u64| nchunks.checked_mul(ENTRY_LEN as u64) != Some(index.nbytes as u64);
     if let Some(nchunks) = header.nchunks().filter(is_other) {
         let (found, rest) = (index.nbytes / ENTRY_LEN, index.nbytes % ENTRY_LEN);
@@ -62,7 +65,8 @@ pub(crate) fn index_header(bytes: &[u8], header: &Header, end: u64) -> Result<Ch
     Ok(index)
 }
 
-/// The finding for invalid flags in the chunk header of the chunk index. Its place and length are valid.
+/// The finding for invalid flags in the chunk header of the chunk index. Before, [`index_header`] must have checked the
+/// place and the length of the index.
 pub(crate) fn index_flags(index: &ChunkHeader, header: &Header) -> Option<Finding> {
     let why = check_index_flags(index).err()?;
     Some(about(FindingCode::DamagedIndex, header).text(format!("the chunk index {why}")))
@@ -85,7 +89,8 @@ fn check_index_flags(index: &ChunkHeader) -> Result<(), String> {
         return Err("has blocks of different sizes, but must have one size".into());
     }
     check_dictionary(index)?;
-    // If the block size exceeds the size of the data, C-Blosc2 reads the data as one block.
+    // The block size must be a multiple of 8 if there is more than one block. If the block size exceeds the size of the
+    // data, C-Blosc2 reads the data as one block.
     if !index.is_uncompressed && blocksize < index.nbytes && blocksize % ENTRY_LEN != 0 {
         return Err(format!("has blocks of {blocksize} bytes, but must have a multiple of {ENTRY_LEN}"));
     }
@@ -99,24 +104,27 @@ fn check_index_flags(index: &ChunkHeader) -> Result<(), String> {
     }
 }
 
-/// The counts and limits of the entries of a chunk index.
+/// The results of a pass over the entries of a chunk index.
 #[derive(Default)]
 pub(crate) struct IndexScan {
     pub(crate) counts: ChunkCounts,
-    /// Offsets, or numbers of files.
+    /// The offsets of stored chunks, counted from the end of the header, or in a sparse frame the numbers of their
+    /// files. At most [`MAX_COMPARED`] are kept.
     pub(crate) stored: Vec<u64>,
-    /// The number of stored chunks before the first special one.
+    /// The number of stored chunks before the first special chunk.
     nfirst: u64,
-    /// Whether a stored chunk follows a special one.
+    /// Whether a stored chunk follows a special chunk.
     is_mixed: bool,
     /// The largest invalid entry.
     invalid: Option<i64>,
-    /// The first chunk whose special entry has extra bits, and the value of the entry.
+    /// The number of the first chunk whose entry has a special value and also other bits, and the int64 of this entry.
+    /// No writer sets such bits.
     other_bits: Option<(u64, i64)>,
 }
 
 impl IndexScan {
-    /// Takes an entry. `other_bits` is the value of the entry if it is special and has extra bits.
+    /// Adds an entry to the results. `other_bits` is the int64 of the entry if it has a special value and also other
+    /// bits, else `None`.
     pub(crate) fn take(&mut self, entry: &ChunkEntry, other_bits: Option<i64>, header: &Header) {
         match entry.place {
             ChunkPlace::Frame(offset) => self.store(offset.saturating_sub(header.header_len as u64)),
@@ -139,7 +147,7 @@ impl IndexScan {
         }
     }
 
-    /// The finding for an entry that C-Blosc2 rejects or misreads. `stored` must be in ascending order.
+    /// The finding for an entry that C-Blosc2 rejects or misreads. The caller must have sorted `stored`.
     pub(crate) fn wrong_offset(&self, header: &Header) -> Option<Finding> {
         let finding = about(FindingCode::ChunkOffset, header);
         if let Some(value) = self.invalid {
@@ -169,8 +177,8 @@ impl IndexScan {
         Some(finding.text(format!("two chunks have the {what} {twice}")))
     }
 
-    /// The finding for special chunks among chunks of different sizes. Only the header of a stored chunk records its
-    /// size.
+    /// The finding for special chunks in a frame whose chunks have different sizes. There, only the header of a chunk
+    /// records its size, and a special chunk has no header, so its size is lost.
     pub(crate) fn lost_length(&self, header: &Header) -> Option<Finding> {
         let (special, total) = (self.counts.special(), self.counts.total());
         (header.nchunks().is_none() && special > 0).then(|| {
@@ -181,8 +189,9 @@ impl IndexScan {
     }
 
     /// The warning that data may never have been written.
-    // A killed writer leaves no certain trace, so this is a warning. Typically, stored chunks come first, and then only
-    // special ones. A mask with empty borders has special chunks among stored ones.
+    // After a writer was killed, the first chunks are typically stored, and all others are special. If a stored chunk
+    // follows a special one, as in a mask with empty borders, the special chunks were written on purpose, and there is
+    // no finding. Otherwise they may still be on purpose, so the finding is only a warning.
     pub(crate) fn unwritten(
         &self,
         header: &Header,

@@ -12,7 +12,7 @@ use crate::chunk::entry::{ENTRY_LEN, EntryValue, MISSING};
 use crate::error::Error;
 use crate::progress::ENTRIES_BETWEEN_STOPS;
 
-/// The largest number of chunks. The index is itself a chunk, so it has at most 2 GiB.
+/// The largest number of chunks. It is limited because the index is itself a chunk, and a chunk has at most 2 GiB.
 const MAX_CHUNKS: u64 = ((i32::MAX as usize - ChunkHeader::MAX_LEN) / ENTRY_LEN) as u64;
 
 /// The size of a block of a new index, as in C-Blosc2.
@@ -25,17 +25,19 @@ const PAGE_LEN: u16 = 2048;
 pub(crate) type Stop<'s> = dyn FnMut() -> Result<(), Error> + 's;
 
 /// The chunk index of a new frame, in pages. A page is allocated when one of its entries is set.
-// An array can have millions of chunks but only a few stored ones, and these are written in any order.
+// An array can have millions of chunks of which only a few are stored, and the stored chunks can be written in any
+// order. So only pages with set entries are in memory.
 #[derive(Debug)]
 pub(crate) struct NewIndex {
     /// Pages by their numbers. An entry that is not set is `MISSING`.
     pages: BTreeMap<u64, Box<[i64]>>,
     /// The number of chunks.
     len: u64,
-    /// The number of set entries, and the first entry that is not set. Entries are never unset, so both only grow.
+    /// The number of entries that are set, and the number of the first entry that is not set. An entry that is set
+    /// stays set, so both numbers only grow.
     nset: u64,
     first: u64,
-    /// The value of all entries that are not set.
+    /// The special value of all entries that are not set; `None` if those entries are missing.
     others: Option<SpecialValue>,
 }
 
@@ -74,7 +76,7 @@ impl NewIndex {
         }
     }
 
-    /// Sets all entries that are not set yet.
+    /// Sets all entries that are not set yet to a special value. After the first call, further calls have no effect.
     pub(crate) fn set_others(&mut self, special: SpecialValue) {
         self.others = self.others.or(Some(special));
     }
@@ -103,7 +105,7 @@ impl NewIndex {
         self.len.saturating_sub(self.nset)
     }
 
-    /// The number of missing entries, and the first of them.
+    /// The number of missing entries, and the number of the first missing entry; `None` if no entry is missing.
     pub(crate) fn missing(&self) -> Option<(u64, u64)> {
         (self.others.is_none() && self.unset() > 0).then(|| (self.unset(), self.first))
     }
@@ -111,7 +113,8 @@ impl NewIndex {
     /// The value of all entries, if they are equal and special.
     fn repeated(&self) -> Option<i64> {
         let mut entries = self.set_entries().chain((self.unset() > 0).then(|| self.other()));
-        // Only special entries can be equal: each stored chunk has a place of its own.
+        // Only special entries can be equal, because each stored chunk has a place of its own. Special entries are
+        // negative.
         let first = entries.next().filter(|&first| first < 0)?;
         entries.all(|entry| entry == first).then_some(first)
     }
@@ -142,8 +145,8 @@ impl NewIndex {
     }
 
     /// Writes the index as an uncompressed chunk. A frame without chunks has no index.
-    // One repeated value is written once, as `blosc2.zeros` does. Any other index is uncompressed, whatever features
-    // are enabled.
+    // If all entries are equal, their value is written once, as `blosc2.zeros` does. Any other index is written
+    // uncompressed, even if this build has the feature `compress`.
     pub(crate) fn write(&self, to: &mut dyn Write, stop: &mut Stop<'_>) -> Result<(), Error> {
         if self.len == 0 {
             return Ok(());

@@ -11,14 +11,14 @@ use crate::chunk::entry::ChunkEntry;
 use crate::error::Error;
 use crate::read::chunks::Chunks;
 
-/// The number of bytes of the first read of a chunk: its header, and the table of up to 56 blocks.
+/// The number of bytes of the first read of a chunk: enough for its header and a table of up to 56 blocks.
 pub(crate) const FIRST_READ: u64 = 256;
 
 /// The number of bytes read at a time from a longer table of blocks.
 pub(crate) const PIECE: usize = 1 << 16;
 
-/// Checks the table of blocks of a stored chunk, read in pieces. The inner error is a fault of the table. `first` are
-/// the first bytes of the chunk.
+/// Reads the table of blocks of a stored chunk in pieces, and checks it. The outer error is a failure to read, and the
+/// inner error is a fault of the table. `first` are the first bytes of the chunk.
 pub(crate) fn check_stored_table<R: Read + Seek>(
     chunks: &mut Chunks<'_, R>,
     entry: &ChunkEntry,
@@ -34,8 +34,9 @@ pub(crate) fn check_stored_table<R: Read + Seek>(
     Ok(rule(table.finish()))
 }
 
-/// The end of the last block in a compressed chunk; `None` if it is not known. The header and the first bytes may
-/// differ from those in the file, as after a repair in memory.
+/// The offset at which the last block of a compressed chunk ends; `None` if this cannot be determined. `first` are the
+/// first bytes of the chunk. `header` and `first` may differ from the bytes in the file, for example after a repair in
+/// memory.
 pub(crate) fn streams_end<R: Read + Seek>(
     chunks: &mut Chunks<'_, R>,
     entry: &ChunkEntry,
@@ -53,7 +54,8 @@ pub(crate) fn streams_end<R: Read + Seek>(
         }
     })?;
     let (start, number) = last;
-    // Only the last block of the data can be shorter. In the file, its bytes may be before those of other blocks.
+    // `number` is the block that is last in the file. It may be any block of the data, because writers can store the
+    // blocks in any order. Only the last block of the data can be shorter than `blocksize`.
     let before = header.blocksize.saturating_mul(number);
     let length = header.nbytes.saturating_sub(before).min(header.blocksize);
     let Ok(mut end) = u64::try_from(start) else { return Ok(None) };
@@ -81,7 +83,8 @@ fn each_piece<R: Read + Seek>(
         receive(table);
         return Ok(());
     }
-    // A damaged header can claim a table of gigabytes. So it is read in pieces, and not beyond the end of the file.
+    // A damaged header can claim a table of gigabytes. So the table is read in pieces, and not beyond the end of the
+    // file.
     for done in (0..length).step_by(PIECE) {
         let piece = (PIECE as u64).min(length - done);
         match chunks.bytes(entry, start + done, piece)? {

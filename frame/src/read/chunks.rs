@@ -45,23 +45,27 @@ pub struct Chunks<'f, R> {
     rules: Option<ChunkRules>,
 }
 
-/// The bytes that were read last. If small chunks are near each other, one read covers the headers of many.
+/// The bytes that were read last. If small chunks are near each other, a read is longer than requested (a look-ahead
+/// read), so that it covers the headers of many chunks.
 #[derive(Debug, Default)]
 struct Lookahead {
     start: u64,
     bytes: Vec<u8>,
-    /// The highest end of all look-ahead reads. Only a read that ends after it looks ahead again, whatever the order of
-    /// the chunks.
+    /// The highest offset at which a look-ahead read has ended. Only a read that ends beyond this offset becomes a
+    /// look-ahead read again. So even if the chunks are in a random order, hardly any byte is read ahead twice.
     furthest: u64,
 }
 
 impl Lookahead {
-    /// The largest distance between two reads for which the second one reads more than requested.
-    // Chunks that lie further apart are long, so a longer read would add their data, not the next headers.
+    /// The largest gap between the bytes that were read last and the next read. If the gap is larger, the next read
+    /// does not look ahead.
+    // If two headers are further apart, the chunk between them is long. A longer read would then add the data of a
+    // chunk, not the next headers.
     const DISTANCE: u64 = 1 << 11;
 
     /// The number of bytes of a look-ahead read.
-    // It holds the headers of at least 16 chunks at that distance, and costs hardly more than a read of 32 bytes.
+    // Such a read covers the headers of 16 chunks of 2 KiB, or of more chunks if they are smaller. It takes hardly
+    // longer than a read of 32 bytes.
     const LEN: u64 = 1 << 15;
 
     fn get(&self, start: u64, length: u64) -> Option<&[u8]> {
@@ -69,7 +73,7 @@ impl Lookahead {
         self.bytes.get(from..)?.get(..usize::try_from(length).ok()?)
     }
 
-    /// The number of bytes to read at an offset.
+    /// The number of bytes to read at `start`, if `length` bytes are requested.
     fn length(&self, start: u64, length: u64) -> u64 {
         let end = self.start.saturating_add(self.bytes.len() as u64);
         let is_near = start >= self.start && start <= end.saturating_add(Self::DISTANCE);
@@ -81,7 +85,8 @@ impl Lookahead {
 /// Bytes of a chunk.
 pub(crate) struct ChunkBytes {
     pub(crate) bytes: Vec<u8>,
-    /// The number of bytes from the start of the chunk to the end of all chunks, or of its file.
+    /// The number of bytes from the start of the chunk to the end of all chunks in the frame, or to the end of the
+    /// chunk file.
     pub(crate) room: u64,
 }
 
@@ -150,7 +155,7 @@ impl<R: Read + Seek> Frame<R> {
     fn open_index(&mut self) -> Result<Index, Error> {
         let first = match self.header().generation {
             Generation::Present => self.index_bytes(self.header().frame_len)?,
-            // Refused below.
+            // `Index::parse` refuses a frame of the older generation, so nothing needs to be read.
             _ => Vec::new(),
         };
         Index::parse(self.header(), first)
@@ -217,8 +222,8 @@ impl<R: Read + Seek> Chunks<'_, R> {
         entry
     }
 
-    /// Reads the header of a chunk; `None` if the chunk is not stored. Its values may be wrong: [`checked_header`]
-    /// compares them with the frame.
+    /// Reads the header of a chunk; `None` if the chunk is not stored. The values in the header may be wrong:
+    /// [`checked_header`] compares them with the frame.
     ///
     /// [`checked_header`]: Self::checked_header
     ///
@@ -246,7 +251,7 @@ impl<R: Read + Seek> Chunks<'_, R> {
         self.unchecked_header(entry).map(|(header, _)| Some(header))
     }
 
-    /// Reads the header of a stored chunk, with the room for the chunk.
+    /// Reads the header of a stored chunk. Also returns the room for the chunk (see [`ChunkBytes`]).
     fn unchecked_header(&mut self, entry: &ChunkEntry) -> Result<(ChunkHeader, u64), Error> {
         let ChunkBytes { bytes, room } = self.stored_bytes(entry, ChunkHeader::MAX_LEN as u64)?;
         let header = ChunkHeader::parse(&bytes).ok_or_else(|| Error::malformed(not_a_chunk(entry)))?;
@@ -281,7 +286,7 @@ impl<R: Read + Seek> Chunks<'_, R> {
         if !entry.is_stored() {
             return Ok(None);
         }
-        // Kept, so the array's metalayer is parsed once for any number of calls.
+        // The rules are kept for later calls, because creating them parses the array's metalayer.
         let frame = &*self.frame;
         let rules = self.rules.take().unwrap_or_else(|| ChunkRules::new(frame.header(), frame.is_array()));
         let header = self.valid_header(entry, &rules);
@@ -303,12 +308,13 @@ impl<R: Read + Seek> Chunks<'_, R> {
     /// Reads the stored bytes of a chunk, for a Blosc2 decompressor; `None` if the chunk is not stored. A chunk is not
     /// stored if it is special, or if its entry in the chunk index is invalid.
     ///
-    /// The header has been compared with the frame, as by [`checked_header`](Self::checked_header). The bytes after the
-    /// header may be damaged.
+    /// This call compares the header with the frame, as [`checked_header`](Self::checked_header) does. It does not
+    /// check the bytes after the header, so they may be damaged.
     ///
     /// # Errors
     ///
-    /// The errors of [`checked_header`](Self::checked_header), also if the file became shorter since it was opened.
+    /// The errors of [`checked_header`](Self::checked_header). They also occur if the file has become shorter since it
+    /// was opened.
     ///
     /// ```
     /// use b2nd_frame::Frame;
@@ -374,7 +380,7 @@ impl<R: Read + Seek> Chunks<'_, R> {
         }
         let longest = self.lookahead.length(start, length).min(self.end().saturating_sub(start));
         let bytes = self.frame.read_range(start, longest)?;
-        // Not kept: copying this many bytes costs more than reading the next header.
+        // Do not keep this many bytes: copying them takes longer than a separate read of the next header.
         if length > Lookahead::LEN {
             return Ok(bytes);
         }
@@ -408,10 +414,10 @@ impl<R: Read + Seek> Chunks<'_, R> {
         self.index.as_ref().map(|index| index.entry_bytes(number, &self.page)).unwrap_or_default()
     }
 
-    /// The value of a special entry with extra bits; `None` for any other entry. `entry` must be the entry that was
-    /// read last.
-    // No writer sets such bits, and C-Blosc2 ignores them. So if the high byte of a stored chunk's entry was damaged,
-    // C-Blosc2 reads a special chunk.
+    /// The int64 of an entry that has a special value and also other bits; `None` for any other entry. `entry` must be
+    /// the entry that was read last.
+    // No writer sets such bits. They can be the offset of a stored chunk, if the high byte of the entry was damaged.
+    // C-Blosc2 ignores these bits, so it then reads a special chunk instead of the stored one.
     pub(crate) fn other_bits(&self, entry: &ChunkEntry) -> Option<i64> {
         let ChunkPlace::Special(special) = entry.place else { return None };
         let value = i64::from_le_bytes(self.entry_bytes(entry.number));
@@ -424,7 +430,7 @@ impl<R: Read + Seek> Chunks<'_, R> {
             return Ok(None);
         }
         let page_number = number / index.page_len();
-        // The last page only, so memory does not grow with the index.
+        // Only the page that was read last is kept, so memory does not grow with the length of the index.
         if self.page_number != Some(page_number) {
             self.page = index.page(page_number, |start, length| self.frame.read_range(start, length))?;
             self.page_number = Some(page_number);
@@ -449,7 +455,7 @@ impl<R: Read + Seek> Iterator for Chunks<'_, R> {
 
     fn size_hint(&self) -> (usize, Option<usize>) {
         let left = self.index.as_ref().map_or(0, |index| index.len().saturating_sub(self.next));
-        // An error is the last item.
+        // The iterator can end earlier than after `left` items, because an error is always the last item.
         (usize::from(left > 0), usize::try_from(left).ok())
     }
 }

@@ -13,7 +13,7 @@ use crate::read::chunks::Chunks;
 use crate::chunk::chunk_rules::{check_support, damaged, not_a_chunk, rule, unread, wrong, wrong_place};
 
 impl<R: Read + Seek> Chunks<'_, R> {
-    /// Reads and decompresses the data of a chunk. Its blocks follow one another, as
+    /// Reads and decompresses the data of a chunk. The blocks of the chunk follow one another in the data, as
     /// [`Block`](b2nd_serde::geometry::Block) describes. The items of a constant chunk are generated; items that were
     /// never written become zeros.
     ///
@@ -23,9 +23,9 @@ impl<R: Read + Seek> Chunks<'_, R> {
     /// # Errors
     ///
     /// The errors of [`compressed`](Self::compressed). [`Malformed`](crate::ErrorKind::Malformed) if the chunk is
-    /// damaged, or its entry in the chunk index is invalid. [`Unsupported`](crate::ErrorKind::Unsupported) if its codec
-    /// or a filter is a plugin, or if its size is not known. [`TooLarge`](crate::ErrorKind::TooLarge) if there is not
-    /// enough memory.
+    /// damaged, or its entry in the chunk index is invalid. [`Unsupported`](crate::ErrorKind::Unsupported) if the codec
+    /// or a filter is a plugin, or if the chunk is special and its item or its size is not known.
+    /// [`TooLarge`](crate::ErrorKind::TooLarge) if there is not enough memory.
     ///
     /// ```
     /// use b2nd_frame::Frame;

@@ -22,8 +22,8 @@ const SUFFIX: &str = ".b2lock";
 /// The offset of the write counter in the lock file: 8 bytes in the byte order of the machine.
 const COUNTER_AT: u64 = 8;
 
-/// The path of the lock file of a frame, whose header is in the file `path`. The lock file is beside the target of a
-/// symbolic link, not beside the link.
+/// The path of the lock file of the frame whose header is in the file `path`. If `path` is a symbolic link, the lock
+/// file is beside the target of the link, not beside the link.
 pub(crate) fn sidecar(path: &Path, is_sparse: bool) -> PathBuf {
     let target = path.is_symlink().then(|| fs::canonicalize(path).ok()).flatten();
     let path = target.as_deref().unwrap_or(path);
@@ -35,7 +35,7 @@ pub(crate) fn sidecar(path: &Path, is_sparse: bool) -> PathBuf {
     name.into()
 }
 
-/// Whether there is a deadline, and it has passed.
+/// Whether the deadline has passed; false if there is no deadline.
 pub(crate) fn is_over(deadline: Option<Instant>) -> bool {
     deadline.is_some_and(|deadline| Instant::now() >= deadline)
 }
@@ -47,7 +47,8 @@ pub(crate) struct Lock(File);
 impl Drop for Lock {
     /// Unlocks the file. Closing it is not enough, because a child process can still have it open.
     fn drop(&mut self) {
-        // An error cannot be handled here. The system releases the lock when no process has the file open.
+        // Ignore an error, because nothing can be done about it here. The system releases the lock at the latest when
+        // no process has the file open any more.
         let _ = FileExt::unlock(&self.0);
     }
 }
@@ -69,7 +70,7 @@ impl Lock {
                 Ok(()) => return Ok(Some(Self(sidecar))),
                 Err(TryLockError::WouldBlock) if !is_over(deadline) => std::thread::sleep(PAUSE),
                 Err(TryLockError::WouldBlock) => return Err(Error::locked(path)),
-                // A system without locks can still read the frame.
+                // If the system has no locks, read the frame without a lock.
                 Err(TryLockError::Error(error)) if error.kind() == io::ErrorKind::Unsupported => {
                     return Ok(None);
                 }
@@ -101,8 +102,8 @@ impl ExclusiveLock {
         }
     }
 
-    /// Increments the counter, so other processes read the frame again. If the file is too short, the counter is taken
-    /// as 0.
+    /// Increments the write counter, so that other processes read the frame again. If the lock file is too short to
+    /// have a counter, its old value counts as 0.
     pub(crate) fn raise_counter(&mut self) -> Result<(), Error> {
         let Self { lock: Lock(sidecar), path } = self;
         raise_counter(sidecar).map_err(|error| Error::io("write the lock file", path, error))
@@ -129,14 +130,14 @@ fn is_too_long(error: &io::Error) -> bool {
     error.raw_os_error() == Some(too_long)
 }
 
-/// A system without locks: a frame with a lock file can be read, but not written. A write despite a lock of other
-/// processes would be worse than an error.
+/// Replaces the crate fs4 on a system without locks. On such a system, a frame with a lock file can be read, but not
+/// written. A write while another process holds the lock would be worse than an error.
 #[cfg(target_family = "wasm")]
 mod without {
     use std::fs::File;
     use std::io::{self, ErrorKind};
 
-    /// The same type as in fs4. Without locks, only `Error` occurs.
+    /// Has the same variants as the type in fs4. Without locks, only `Error` occurs.
     #[derive(Debug)]
     #[allow(dead_code, reason = "the same as where there are locks")]
     pub(super) enum TryLockError {

@@ -42,8 +42,8 @@ pub(crate) const PAUSE: Duration = Duration::from_millis(1);
 impl Frame {
     /// Reads the header of a frame in a file, or in the directory of a sparse frame.
     ///
-    /// It reads 512 bytes, and the rest if the header is longer. If another process is writing the file, the header may
-    /// be half-written; [`open_stable`](Self::open_stable) avoids this.
+    /// It reads 512 bytes, and if the header is longer, the rest of the header. If another process is writing the file,
+    /// the header may be half-written; [`open_stable`](Self::open_stable) waits until it is complete.
     ///
     /// [`zip_members`](crate::zip_members) lists the frames in a zip file, and [`Store::open`](crate::Store::open) the
     /// frames of a store.
@@ -52,8 +52,8 @@ impl Frame {
     ///
     /// - [`Io`](crate::ErrorKind::Io) if the file cannot be read. A pipe or a device gives this error, and never makes
     ///   the call wait.
-    /// - [`Malformed`](crate::ErrorKind::Malformed) if the file is not a frame, or if two reads find it shorter than
-    ///   its frame.
+    /// - [`Malformed`](crate::ErrorKind::Malformed) if the file is not a frame, or if the file is shorter than the
+    ///   frame and still is when it is read again.
     /// - [`Changing`](crate::ErrorKind::Changing) if the file becomes shorter while it is read.
     ///
     /// ```
@@ -93,8 +93,9 @@ impl Frame {
         }
     }
 
-    /// This frame with its whole file in memory, if a single read covers it. The file is read again, so its header may
-    /// differ by now.
+    /// Reads the whole file into memory, and returns this frame with that memory as its reader; `None` if a single read
+    /// does not cover the file. The returned frame keeps the header of this one, although a writer may have changed the
+    /// header in the file.
     pub(crate) fn in_memory(&self) -> Result<Option<Frame<io::Cursor<Vec<u8>>>>, Error> {
         if self.header().frame_len >= FIRST_READ {
             return Ok(None);
@@ -116,14 +117,15 @@ pub(crate) fn not_a_file(path: &Path) -> Error {
     Error::io("read", path, io::Error::new(ErrorKind::InvalidInput, "neither a file nor a directory"))
 }
 
-/// Opens a file for reading without blocking, so a FIFO cannot hang us.
+/// Opens a file for reading. If the file is a FIFO, this call does not wait for a writer.
 pub(crate) fn open_at_once(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.read(true);
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::custom_flags(&mut options, libc::O_NONBLOCK);
     match options.open(path) {
-        // The content must first be fetched, for example from tape. Wait for it.
+        // The system must first fetch the content of the file, for example from tape. Open the file in the blocking
+        // mode, to wait for this.
         Err(error) if error.kind() == ErrorKind::WouldBlock => File::open(path),
         file => file,
     }
@@ -141,7 +143,7 @@ pub(crate) fn open_chunk_file(path: &Path) -> io::Result<Option<(File, u64)>> {
 }
 
 /// Reads the first bytes of a file by position. A pipe has no positions and gives an error.
-// One system call, where a seek and a read would be two.
+// On Unix, this takes one system call. On other systems, it takes two: a seek and a read.
 fn read_start(file: &File, bytes: &mut [u8]) -> io::Result<usize> {
     #[cfg(unix)]
     return std::os::unix::fs::FileExt::read_at(file, bytes, 0);
@@ -153,7 +155,7 @@ fn read_start(file: &File, bytes: &mut [u8]) -> io::Result<usize> {
     }
 }
 
-/// Whether a path is the directory of a sparse frame.
+/// Whether a path is the directory of a sparse frame: a directory with a file `chunks.b2frame`. The file is not read.
 ///
 /// ```
 /// use b2nd_frame::is_sparse_frame;
@@ -166,7 +168,7 @@ pub fn is_sparse_frame(path: impl AsRef<Path>) -> bool {
     path.as_ref().join(SPARSE_INDEX).is_file()
 }
 
-/// The path itself; for a directory, the path of the file with the header in it.
+/// The path of the file with the header: `path` itself, or if `path` is a directory, the file `chunks.b2frame` in it.
 pub(crate) fn file_with_header(path: &Path) -> Result<PathBuf, Error> {
     if !path.is_dir() {
         return Ok(path.into());
@@ -206,11 +208,12 @@ impl<R: Read + Seek> Frame<R> {
         Self::begin_with(prefix, reader, offset)
     }
 
-    /// Reads the rest of a header.
+    /// Reads the rest of the header, whose first bytes are `prefix`.
     fn begin_with(prefix: Vec<u8>, mut reader: R, offset: u64) -> Result<Self, Error> {
         let is_zip = prefix.starts_with(b"PK");
         let frame = match read_on(prefix, &mut reader, offset, u64::MAX, u64::MAX) {
-            // A writer may have written the new header, but not yet the rest of the file.
+            // The file is shorter than the header says. A writer may have written the new header, but not yet the rest
+            // of the file. So read once more.
             Err(error) if error.is_about(FindingCode::Truncated) => {
                 read(&mut reader, offset, u64::MAX, u64::MAX)
             }
@@ -221,8 +224,8 @@ impl<R: Read + Seek> Frame<R> {
     }
 }
 
-/// Reads a header of at most `longest` bytes, and checks that the frame fits the rest of the file, or the next `limit`
-/// bytes.
+/// Reads a header of at most `longest` bytes at `offset`. Checks that the whole frame is in the file, and in the next
+/// `limit` bytes.
 pub(crate) fn read(
     reader: &mut (impl Read + Seek),
     offset: u64,
@@ -243,14 +246,14 @@ fn read_on(
 ) -> Result<Frame<()>, Error> {
     let mut parsed = Frame::parse(&prefix);
     match &parsed {
-        // The first read has the whole frame, so nothing can be cut off.
+        // The first read covers the whole frame, so the file cannot be too short.
         Ok(frame) if frame.header().frame_len <= prefix.len() as u64 => {
             return parsed.map(|frame| Frame { offset, ..frame });
         }
         Err(error) if error.needed().is_none() => return parsed,
         _ => {}
     }
-    // Asking for the length of the file costs a call, so it is asked only here.
+    // The length of the file costs a system call, so ask for it only if the first read does not cover the frame.
     let available = available(reader, offset).map_err(Error::reading)?.min(limit);
     while let Some(needed) = parsed.as_ref().err().and_then(Error::needed) {
         if needed as u64 > longest {

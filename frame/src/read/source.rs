@@ -39,7 +39,7 @@ impl<R: Read + Seek> Frame<R> {
         Trailer::parse_whole(self.header(), suffix).map_err(Error::malformed)
     }
 
-    /// The last bytes of the frame, without bytes of the header.
+    /// The last `length` bytes of the frame, or all bytes after the header if there are fewer.
     pub(crate) fn last_bytes(&mut self, length: usize) -> Result<Vec<u8>, Error> {
         let Header { frame_len, header_len, .. } = *self.header();
         let length = (length as u64).min(frame_len.saturating_sub(header_len as u64));
@@ -62,11 +62,11 @@ impl<R: Read + Seek> Frame<R> {
         if bytes.len() as u64 == length {
             return Ok(bytes);
         }
-        // The file can have become shorter than the frame since it was opened.
+        // Find out whether the file has become shorter than the frame since it was opened.
         let frame_len = self.header().frame_len;
         match self.available()? {
             available if available < frame_len => Err(Error::malformed(cut_short("", frame_len, available))),
-            // The file has become longer again.
+            // The file is long enough again by now, so a writer is at work.
             _ => Err(Error::changing(None)),
         }
     }
@@ -79,7 +79,7 @@ pub(crate) fn available(reader: &mut impl Seek, offset: u64) -> io::Result<u64> 
     Ok(end.saturating_sub(offset))
 }
 
-/// Reads until there are `length` bytes, or the file ends.
+/// Appends bytes of the reader to `bytes`, until `bytes` has `length` bytes in all, or the file ends.
 pub(crate) fn read_up_to(reader: &mut impl Read, length: u64, bytes: &mut Vec<u8>) -> io::Result<()> {
     let start = bytes.len();
     let length = usize::try_from(length).map_err(|_| ErrorKind::OutOfMemory)?;

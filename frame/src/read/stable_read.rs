@@ -13,8 +13,8 @@ use crate::read::lock::{Lock, is_over};
 use crate::read::open::{PAUSE, file_with_header};
 
 impl Frame {
-    /// Reads the header of a frame that another process may be writing. It reads until two reads agree, and the array's
-    /// metalayer agrees with the header.
+    /// Reads the header of a frame that another process may be writing. It reads the header repeatedly, until two
+    /// successive reads give the same bytes, and the array's metalayer agrees with the header.
     ///
     /// A single read can give a half-written shape or, more often, a shape whose chunks are not all written yet. If the
     /// frame has a `.b2lock` file, which C-Blosc2 creates if locking is on, its shared lock is held during the reads.
@@ -37,8 +37,8 @@ impl Frame {
         let path = path.as_ref();
         // No deadline if `patience` is longer than the clock can represent.
         let deadline = Instant::now().checked_add(patience);
-        // The frame type determines the lock file, and no writer changes it. If the header cannot be read yet, a
-        // directory must be a sparse frame.
+        // The name of the lock file depends on the frame type, which no writer changes. If the header cannot be read
+        // yet, a directory counts as a sparse frame, and a file as a contiguous frame.
         let is_sparse = Self::open(path).map_or(path.is_dir(), |frame| frame.header().is_sparse());
         let file = file_with_header(path)?;
         let _lock = Lock::take_shared(&file, is_sparse, deadline)?;
@@ -60,7 +60,8 @@ impl Frame {
             let is_first = before.is_none() && frame.is_some();
             before = frame;
             match error {
-                // Without a writer two reads are enough, even with a patience of 0.
+                // After the first successful read, read again at once, even with a patience of 0. If no writer is at
+                // work, the second read gives the same bytes.
                 None if is_first => {}
                 error if is_over(deadline) => return Err(Error::changing(error)),
                 _ => thread::sleep(PAUSE),

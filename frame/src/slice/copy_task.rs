@@ -1,4 +1,5 @@
-//! Tasks for threads: a part of a chunk, with its stored bytes in memory, that is to be decompressed into the slice.
+//! The copy tasks of a slice, which threads can run. A task has the stored bytes of a part of a chunk, decompresses
+//! them, and copies the items into the slice.
 
 use core::ops::Range;
 use std::sync::Arc;
@@ -18,20 +19,20 @@ use crate::slice::shared_slice::{SharedSlice, SliceWriter};
 #[derive(Clone)]
 pub(super) struct Window {
     pub(super) read: Arc<Vec<u8>>,
-    /// The offset of the bytes in `read`.
+    /// The index in `read` of the first byte of the window.
     pub(super) at: usize,
-    /// The offset of the bytes in the chunk.
+    /// The offset in the chunk of the first byte of the window.
     pub(super) from: usize,
 }
 
 impl Window {
-    /// A byte range of the chunk.
+    /// The bytes in a byte range of the chunk; `None` if they are not in the read.
     pub(super) fn get(&self, range: Range<usize>) -> Option<&[u8]> {
         let within = |byte: usize| byte.checked_sub(self.from)?.checked_add(self.at);
         self.read.get(within(range.start)?..within(range.end)?)
     }
 
-    /// The bytes up to the end of the read.
+    /// The bytes from the start of the window to the end of the read.
     pub(super) fn rest(&self) -> &[u8] {
         self.read.get(self.at..).unwrap_or_default()
     }
@@ -40,7 +41,7 @@ impl Window {
 /// Copies the items of a part of a chunk from its stored bytes into the slice.
 pub(super) struct CopyTask {
     pub(super) entry: ChunkEntry,
-    /// The number of the chunk in the slice.
+    /// The index of the chunk among the chunks with items of the slice.
     pub(super) part: usize,
     pub(super) data: TaskData,
 }
@@ -76,8 +77,8 @@ pub(super) struct Scratch {
 }
 
 impl CopyTask {
-    /// Copies the items. Each thread passes its own `scratch` for every task, so that it allocates only
-    /// once.
+    /// Copies the items. A thread passes the same `scratch` to all its tasks, so that it need not allocate memory for
+    /// each task.
     pub(super) fn run(
         &self,
         selection: &Selection,
@@ -132,11 +133,12 @@ impl CopyTask {
             let first = block.byte_offset(target.typesize).ok_or_else(misfit)?;
             let bytes = bytes.get(range.clone()).ok_or_else(misfit)?;
             if header.is_uncompressed {
-                // The stored bytes are the items: no copy in between.
+                // The stored bytes are already the items, so they are copied into the slice directly.
                 scatter(block.runs(), bytes, first, target).ok_or_else(misfit)?;
                 continue;
             }
-            // A block that reaches beyond the chunk is refused by the decompressor.
+            // If a stream of the block does not fit in `bytes`, pass on all of `bytes`: the decompressor then refuses
+            // the block.
             let streams = header.block_bytes(bytes, length).unwrap_or(bytes);
             // If the length of each stream is 0, the block is all zeros. The expansion limit does not apply, because
             // nothing is decompressed.
@@ -150,7 +152,7 @@ impl CopyTask {
                 let result = decompressor.decompress_block_bytes(header, number, streams, data);
                 result.map_err(|error| self.damaged(&error))
             };
-            // If all items of the block lie together in the slice, they are decompressed in place and not copied.
+            // If the block is one run of the slice, decompress it into the slice directly, without a copy.
             if let Some(run) = only_run(&block, length, target) {
                 let mut writer = SliceWriter::new(target);
                 let run =
@@ -168,8 +170,8 @@ impl CopyTask {
         Ok(())
     }
 
-    /// Refuses a decompressed size beyond both the expansion limit and the size of the slice, because a few bytes could
-    /// claim gigabytes.
+    /// Refuses a decompressed size that exceeds both the expansion limit and the size of the slice, because a few
+    /// stored bytes could claim gigabytes of data.
     fn bound(&self, length: usize, from: usize, target: &SharedSlice<'_>) -> Result<(), Error> {
         let most = max_data(from).max(target.nbytes);
         if length <= most {
@@ -186,8 +188,9 @@ fn runs(chunk: &Chunk<'_>) -> impl Iterator<Item = Run> {
     chunk.blocks().flat_map(|block| block.runs())
 }
 
-/// The byte range of the slice for the whole block, if its items lie together there. `None` with several threads:
-/// decompressing in place would hold the lock of a region, and others would wait.
+/// The byte range in the slice where the whole block goes, if the block is one run of the slice. `None` if the slice
+/// has several regions, because then several threads write to it: decompressing into the slice directly would hold the
+/// lock of a region for long, and other threads would wait for it.
 fn only_run(block: &Block<'_>, length: usize, target: &SharedSlice<'_>) -> Option<Range<usize>> {
     let run = block.runs().next().filter(|_| !target.is_shared())?;
     run.target(target.typesize).filter(|range| range.len() == length)
@@ -195,7 +198,8 @@ fn only_run(block: &Block<'_>, length: usize, target: &SharedSlice<'_>) -> Optio
 
 /// Fills runs of the slice with a value. `None` if the slice is too short.
 fn repeat(runs: impl Iterator<Item = Run>, value: &[u8], target: &SharedSlice<'_>) -> Option<()> {
-    // Zeros stay untouched, so they cost no memory: the system provides a page when it is first changed.
+    // If the slice is already zero, do not write zeros to it. The untouched pages then take no memory: the system
+    // provides a page only when it is first written to.
     if target.is_zeroed && value.iter().all(|&byte| byte == 0) {
         return Some(());
     }

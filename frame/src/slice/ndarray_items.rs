@@ -32,23 +32,24 @@ pub trait Stored: NoUninit + Send + Sync {
     /// A type of the same size for which any bytes are valid.
     type Raw: Pod;
 
-    /// The number of bytes that are swapped together to change the byte order.
+    /// The number of bytes that are reversed together to change the byte order. For a complex number, this is the size
+    /// of its real part. It is 1 if nothing needs to be reversed.
     const WIDTH: usize;
 
     /// The name of the type in a message.
     fn name() -> String;
 
-    /// The dtype of new arrays, little-endian.
+    /// The little-endian dtype for a new array of this type.
     #[cfg(feature = "compress")]
     fn dtype() -> String;
 
     /// Whether items of this kind can be read as this type. The size is checked separately.
     fn has_kind(kind: &Kind) -> bool;
 
-    /// Converts items. The error is the index of the first invalid item.
+    /// Converts raw items to items of this type. The error is the index of the first invalid item.
     fn items(raw: Vec<Self::Raw>) -> Result<Vec<Self>, usize>;
 
-    /// The types that this type can represent without loss.
+    /// The names of the narrower types: this type can represent all their values without loss.
     const NARROWER: &'static [&'static str] = &[];
 
     /// Reads items of the narrower type with this name, and converts them; `None` for another name.
@@ -57,7 +58,7 @@ pub trait Stored: NoUninit + Send + Sync {
     }
 }
 
-/// The conversions of `read_as`.
+/// Generates the items of [`Stored`] that `read_as` uses, from a list of narrower types with their conversions.
 macro_rules! narrower {
     ($($source:ty, $convert:expr;)*) => {
         const NARROWER: &'static [&'static str] = &[$(stringify!($source)),*];
@@ -156,7 +157,7 @@ impl Stored for bool {
     }
 
     fn items(raw: Vec<u8>) -> Result<Vec<Self>, usize> {
-        // A `bool` of Rust is 0 or 1.
+        // Only the bytes 0 and 1 are valid for a `bool` of Rust.
         match raw.iter().position(|&byte| byte > 1) {
             Some(index) => Err(index),
             None => Ok(raw.into_iter().map(|byte| byte == 1).collect()),
@@ -181,7 +182,7 @@ impl<const N: usize> Stored for [u8; N] {
     }
 
     fn has_kind(kind: &Kind) -> bool {
-        // Texts, raw bytes and structs, which have no Rust type in the table above.
+        // All kinds without a Rust type in the table above: texts, raw bytes, structs and others.
         use Kind::{Bool, Complex, Datetime, Float, Int, Timedelta, Uint};
         !matches!(kind, Bool | Int | Uint | Float | Complex | Datetime(_) | Timedelta(_))
     }
@@ -262,7 +263,7 @@ impl<R: Read + Seek> Slice<'_, R> {
     ///
     /// # Errors
     ///
-    /// The errors of [`read_array`](Self::read_array), except for a wider `T`.
+    /// The errors of [`read_array`](Self::read_array), except that `T` may be wider than the stored type.
     ///
     /// ```
     /// use b2nd_frame::Frame;
@@ -282,7 +283,7 @@ impl<R: Read + Seek> Slice<'_, R> {
         let dtype = array.and_then(|array| array.meta().parse_dtype().ok().flatten());
         match dtype.and_then(|dtype| type_of(&dtype)) {
             Some(source) if T::NARROWER.contains(&source) => {
-                // The table of conversions covers all types in `NARROWER`.
+                // `read_narrower` never returns `None` here, because it knows all names in `NARROWER`.
                 T::read_narrower(self, source).unwrap_or_else(|| Err(Error::unsupported(source)))
             }
             _ => self.read_array(),
@@ -290,7 +291,7 @@ impl<R: Read + Seek> Slice<'_, R> {
     }
 }
 
-/// Changes the byte order of items.
+/// Reverses the byte order of items.
 pub(crate) fn swap<T: Item>(items: &mut [u8]) {
     items.chunks_exact_mut(T::WIDTH).for_each(<[u8]>::reverse);
 }

@@ -14,10 +14,12 @@ impl<R> Slice<'_, R> {
     /// Divides the slice into pieces of some 32 MiB, so that memory does not depend on the size of the slice. The
     /// iterator returns the ranges of each piece, in C order.
     ///
-    /// Pieces end at blocks, so that no block is decompressed twice. They do not if a row of blocks exceeds the
-    /// [expansion limit](crate::expansion_limit()) of the [stored bytes](crate::Frame::stored_len).
+    /// Pieces end where blocks end, so that no block is decompressed twice. But if a row of blocks has more bytes than
+    /// the [expansion limit](crate::expansion_limit()) of the [stored bytes](crate::Frame::stored_len), pieces can end
+    /// within blocks.
     ///
-    /// Each piece is a slice to read, with the same [`steps`](Self::steps).
+    /// To read a piece, pass its ranges to [`Frame::slice`](crate::Frame::slice). If the slice has
+    /// [`steps`](Self::steps), pass the same steps for each piece.
     ///
     /// # Errors
     ///
@@ -55,8 +57,8 @@ impl<R> Slice<'_, R> {
 /// assert!(frame.slice(&[1..3, 2..5]).pieces()?.eq([[1..3, 2..5]]));
 /// # Ok::<(), b2nd_frame::Error>(())
 /// ```
-// A piece has one index of each dimension before `dimension`, a range of `dimension`, and all indices of the later
-// ones.
+// A piece has one index of each dimension before `dimension`, a range of `dimension`, and all indices of the slice
+// along the later dimensions.
 #[derive(Clone, Debug)]
 pub struct Pieces {
     ranges: Vec<Range<u64>>,
@@ -79,7 +81,8 @@ impl Pieces {
         let size =
             |sizes: &[u64], dimension: usize| -> u64 { sizes.get(dimension).copied().unwrap_or(1).max(1) };
         let lengths: Vec<u64> = selection.lengths().collect();
-        // The bytes of one index along a dimension, and whether a row of blocks is within the limit.
+        // `row` gives the number of bytes of the slice for one index along a dimension, and `has_block_rows` whether a
+        // row of blocks along that dimension is within the limit.
         let row = |dimension: usize| {
             let below = lengths.iter().skip(dimension + 1);
             below.fold(selection.typesize as u64, |nbytes, &length| nbytes.saturating_mul(length)).max(1)
@@ -115,11 +118,12 @@ impl Pieces {
         let chunk_start = |index: u64| index / self.chunk * self.chunk;
         let block_start = |index: u64| chunk_start(index) + index % self.chunk / self.block * self.block;
         match (chunk_start(target), block_start(target)) {
-            // Chunk borders come first: a whole chunk in one piece is read at once.
+            // If possible, the piece ends where a chunk begins, so that no chunk is divided among two pieces and read
+            // twice.
             (chunk, _) if chunk > start => chunk,
             (_, block) if block > start => block,
             _ if !self.has_block_rows => target,
-            // The end of the block that contains the start.
+            // Otherwise the piece ends with the block that contains its start, or with the chunk if that ends before.
             _ => (block_start(start) + self.block).min(chunk_start(start) + self.chunk),
         }
     }
@@ -136,7 +140,7 @@ impl Iterator for Pieces {
             let end = if dimension == self.dimension { self.end(start, step) } else { start + 1 };
             *part = start..end.min(part.end);
         }
-        // The next start: the last of the dimensions changes first.
+        // Compute the start of the next piece, in C order: the last dimension up to `dimension` advances first.
         let wholes = piece.iter().zip(&self.ranges).zip(&self.steps);
         for (start, ((part, whole), &step)) in starts.iter_mut().zip(wholes).rev() {
             // The first selected index after the piece.

@@ -116,8 +116,9 @@ impl SlicePlan {
         &self.ranges
     }
 
-    /// The name of the chunk file with a range of a sparse frame. `number` is the index of the range in
-    /// [`ranges`](Self::ranges). The result is `None` if the range is in the file with the frame's header.
+    /// The name of the chunk file that contains a range of the present wave. `number` is the index of the range in
+    /// [`ranges`](Self::ranges). The result is `None` if the range is in the file with the frame's header, as always
+    /// for a contiguous frame.
     ///
     /// ```
     /// use b2nd_frame::Frame;
@@ -137,9 +138,9 @@ impl SlicePlan {
         self.waves.requests().get(number)?.file.map(chunk_file::name)
     }
 
-    /// Takes the bytes of all ranges of the present wave, in the order of the ranges, and decompresses the complete
-    /// blocks. The bytes of a range must have exactly its length. If a chunk file ends earlier, give the bytes up to
-    /// its end; if it is missing, give no bytes for the range.
+    /// Takes the bytes of all ranges of the present wave, in the order of the ranges, and decompresses the blocks in
+    /// them. The bytes of a range must have exactly its length. If a chunk file ends earlier, give the bytes up to its
+    /// end; if it is missing, give no bytes for the range.
     ///
     /// # Errors
     ///
@@ -250,7 +251,7 @@ mod tests {
         plan.finish().unwrap()
     }
 
-    /// With the real limits, a small file fits in one wave.
+    /// The test uses smaller limits than real programs, because with the real limits a small file needs few waves.
     #[test]
     fn waves_of_any_size_give_the_same_items() {
         let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data");

@@ -14,7 +14,8 @@ use crate::header::frame::Frame;
 use crate::slice::pieces::Pieces;
 use crate::slice::slice_reader::Slice;
 
-/// The number of rows that are deserialized at once. Rows can take much more memory than their items.
+/// The number of rows that are deserialized at once. It is small, because a row can take much more memory than the
+/// bytes of its item.
 const BATCH: usize = 1024;
 
 impl<'f, R: Read + Seek> Slice<'f, R> {
@@ -81,7 +82,7 @@ impl<'f, R: Read + Seek> Slice<'f, R> {
                 "items of dtype {dtype} have {found} bytes, but items of the frame have {typesize}"
             )));
         }
-        // Some dtypes fit no type: report this before the first read.
+        // Items of some dtypes cannot be read as any type. Report this before the first read.
         dtype.read_items::<T>(&[]).map_err(Error::invalid_input)?;
         let pieces = self.pieces()?;
         let Slice { frame, threads, .. } = self;
@@ -124,7 +125,7 @@ pub struct Rows<'f, R, T> {
     items: Vec<u8>,
     start: usize,
     batch: vec::IntoIter<T>,
-    /// The error of the item after the batch.
+    /// The error of the item that follows the batch. It is returned after the rows of the batch.
     failed: Option<Error>,
     /// The number of items that were deserialized.
     nread: u64,
@@ -187,7 +188,7 @@ impl<R: Read + Seek, T: DeserializeOwned> Rows<'_, R, T> {
     }
 }
 
-/// The error of an item, by its number in the slice or region.
+/// The error of an item, with the number of the item in the slice or region (`of`). `before` items precede the batch.
 #[cold]
 pub(crate) fn misfit(of: &str, before: u64, error: &ItemError) -> Error {
     let item = before + error.item().unwrap_or_default() as u64;

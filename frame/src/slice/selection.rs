@@ -1,4 +1,4 @@
-//! The validated slice of an array.
+//! A slice of an array, after its validation.
 
 use core::ops::Range;
 
@@ -14,7 +14,7 @@ use crate::header::header_rules;
 use crate::header::object_kind::ObjectKind;
 use crate::slice::subscripts::{AxisForm, Indices, Subscript};
 
-/// A slice of the array of a frame. All checks that need no read have passed.
+/// A slice of the array of a frame. The constructor has made all checks that need no further read.
 pub(super) struct Selection {
     pub(super) geometry: Geometry,
     pub(super) ranges: Vec<Range<u64>>,
@@ -35,14 +35,15 @@ impl Selection {
         let array = array_with_data(frame)?;
         let geometry = valid_geometry(&array)?;
         if let Some(list) = subscripts {
-            // A wrong number of dimensions is reported first.
+            // Check the number of dimensions with placeholder ranges, so that a wrong number is reported before other
+            // errors.
             let dimensions = list.iter().filter(|subscript| !matches!(subscript, Subscript::NewAxis));
             let ranges: Vec<_> = dimensions.map(|_| 0..0).collect();
             geometry.chunks_in(&ranges).map_err(Error::geometry)?;
         }
         let Indices { ranges, steps, axes } = Indices::new(subscripts, steps, &geometry.shape())?;
         geometry.chunks_in_steps(&ranges, &steps).map_err(Error::geometry)?;
-        // At least 1: otherwise `array_with_data` has failed.
+        // The typesize is at least 1, because `array_with_data` refuses a smaller one.
         let typesize = usize::try_from(frame.header().typesize).unwrap_or_default();
         let mut selection = Self { geometry, ranges, steps, axes, typesize, nbytes: 0 };
         // An empty slice has 0 bytes, even where the product of its other lengths overflows.
@@ -82,13 +83,14 @@ impl Selection {
     /// The chunks with items of the slice, from number `part` on.
     pub(super) fn chunks_from(&self, part: usize) -> impl Iterator<Item = Chunk<'_>> {
         let mut chunks = self.geometry.chunks_in_steps(&self.ranges, &self.steps).ok();
-        // One step, where `skip` would take one for each chunk.
+        // `nth` computes the position of the chunk in one step, but `skip` would take a step for each chunk before it.
         let first = chunks.as_mut().and_then(|chunks| chunks.nth(part));
         first.into_iter().chain(chunks.into_iter().flatten())
     }
 }
 
-/// The array of a frame. The data must be in this frame and readable, and the header must break no rule.
+/// The array of a frame; an error if the frame has no array, if the data is not in this frame, if the items are Python
+/// objects, or if the header breaks a rule.
 fn array_with_data<R>(frame: &Frame<R>) -> Result<Array<'_>, Error> {
     let kind = frame.kind();
     if let Some(action) = kind.action() {

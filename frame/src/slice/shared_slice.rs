@@ -1,19 +1,20 @@
 //! The buffer for the items of a slice, which several threads fill.
 //!
 //! The buffer is divided into regions, each with a lock, because most tasks write to different parts of the slice. With
-//! one lock for all, a thread would wait while another one touches new memory for the first time, which takes as long
-//! as decompressing.
+//! one lock for the whole buffer, threads would often wait for each other: the first write to new memory takes as long
+//! as decompressing, because the system must provide the memory.
 
 use core::ops::Range;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// The size of a region in bytes. A task copies up to 1 MiB, so two threads seldom need the same region at once.
+/// The size of a region in bytes. A task copies up to 1 MiB, several times as much. So two threads seldom need the same
+/// region at the same time.
 const REGION_LEN: usize = 1 << 18;
 
 /// The buffer for the items of a slice.
 pub(super) struct SharedSlice<'s> {
     regions: Vec<Mutex<&'s mut [u8]>>,
-    /// The size of each region but the last. It is a multiple of the typesize, so that no item lies in two regions.
+    /// The size of each region but the last. It is a multiple of the typesize, so that each item is in a single region.
     region_len: usize,
     pub(crate) nbytes: usize,
     pub(crate) typesize: usize,
@@ -33,7 +34,7 @@ impl<'s> SharedSlice<'s> {
         Self { regions, region_len, nbytes, typesize, is_zeroed }
     }
 
-    /// Whether several threads write.
+    /// Whether there are several regions. If so, several threads write.
     pub(crate) fn is_shared(&self) -> bool {
         self.region_len < self.nbytes
     }
@@ -50,7 +51,7 @@ impl<'w, 's> SliceWriter<'w, 's> {
         Self { slice, locked: None }
     }
 
-    /// The bytes from an offset to the end of its region, at least one.
+    /// The bytes from an offset to the end of its region, at least one byte; `None` if the slice ends before.
     pub(crate) fn at(&mut self, offset: usize) -> Option<&mut [u8]> {
         let number = offset / self.slice.region_len;
         if self.locked.as_ref().is_none_or(|&(locked, _)| locked != number) {
@@ -76,7 +77,7 @@ impl<'w, 's> SliceWriter<'w, 's> {
         Some(())
     }
 
-    /// Fills a range of items with a value: one item, or a byte.
+    /// Fills a byte range of whole items with a value. `value` is one item, or a single byte that is repeated.
     pub(crate) fn fill(&mut self, mut range: Range<usize>, value: &[u8]) -> Option<()> {
         while !range.is_empty() {
             let region = self.at(range.start)?;

@@ -70,8 +70,9 @@ impl<R> Frame<R> {
 }
 
 impl<R> Slice<'_, R> {
-    /// Selects the first of every `step` indices, with a step of at least 1 for each dimension. Chunks and blocks
-    /// between two selected indices are not read. A wrong number of steps, or a step of 0, makes the reading call fail.
+    /// Selects every `step`-th index of each range, beginning with the first index. There is a step for each dimension,
+    /// at least 1. Chunks and blocks without a selected item are skipped, as [`read`](Self::read) describes. If the
+    /// number of steps is wrong, or a step is 0, the later call that reads the slice returns an error.
     ///
     /// ```
     /// use b2nd_frame::Frame;
@@ -108,8 +109,8 @@ impl<R> Slice<'_, R> {
 impl<R: Read + Seek> Slice<'_, R> {
     /// Reads the items in C order. Each item has the size of the header's typesize and the byte order of the dtype.
     ///
-    /// Only chunks with items of the slice are read. Only blocks with such items are decompressed, unless the chunk has
-    /// a dictionary or the delta filter. Items that were never written are zeros.
+    /// Only chunks with items of the slice are read. In these chunks, only blocks with such items are decompressed,
+    /// unless the chunk has a dictionary or the delta filter. Items that were never written are zeros.
     ///
     /// # Errors
     ///

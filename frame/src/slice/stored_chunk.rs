@@ -14,12 +14,14 @@ use crate::code::FindingCode;
 use crate::error::Error;
 use crate::slice::copy_task::StoredBlock;
 
-/// The largest gap between two blocks that one task covers. A longer gap costs a second read.
-// A trade-off between reading bytes that are not needed and a second call.
+/// The largest gap between two blocks of the same task. The bytes of the gap are read too. If the gap is longer, the
+/// second block begins another task and another read.
+// The value is a compromise: a larger one reads more bytes that are not needed, a smaller one causes more reads.
 const MAX_GAP: usize = 1 << 14;
 
-/// The maximum size of a task of several blocks, stored or decompressed. It divides a large chunk among threads.
-// Long enough that passing a task to a thread costs little compared with decompressing it.
+/// The maximum size of a task of several blocks, for its stored bytes and for its decompressed bytes. The limit divides
+/// a large chunk into tasks for several threads.
+// The limit is high enough that passing a task to a thread takes little time, compared with decompressing it.
 const TASK_LEN: usize = 1 << 20;
 
 /// Refuses chunks that together have more bytes than the frame, and two chunks in one file. Otherwise, a slice of a
@@ -56,8 +58,9 @@ impl DistinctChunks {
     }
 }
 
-/// The number of bytes to read first from the start of a chunk. They are the header alone, the header with the table of
-/// blocks or the value, or the whole chunk.
+/// The number of bytes from the start of a chunk that must be known before its blocks can be read. For an uncompressed
+/// chunk, these are the header alone; for a compressed chunk, the header and the table of blocks. A constant chunk, or
+/// one whose blocks cannot be decompressed one by one, is needed as a whole.
 pub(super) fn start_len(entry: &ChunkEntry, header: &ChunkHeader) -> Result<usize, Error> {
     if header.special.is_some() {
         return Ok(header.cbytes);

@@ -1,4 +1,4 @@
-//! The subscripts of a slice: the items along each dimension.
+//! The subscripts of a slice, which select the items along each dimension.
 
 use core::ops::Range;
 
@@ -20,9 +20,9 @@ use crate::error::Error;
 /// assert_eq!(frame.slice(&ranges).read()?, frame.slice(ndarray::s![1, ..]).read()?);
 /// # Ok::<(), b2nd_frame::Error>(())
 /// ```
-// No other crate can implement it, as `Subscript` has no public path.
+// No other crate can implement this trait, because `Subscript` has no public path.
 pub trait Subscripts {
-    /// One for each dimension, and for each new axis.
+    /// Returns a subscript for each dimension of the array, and for each new axis.
     #[doc(hidden)]
     fn list(self) -> Vec<Subscript>;
 }
@@ -59,7 +59,7 @@ impl Subscripts for &Vec<Range<u64>> {
 impl<T: AsRef<[SliceInfoElem]>, In: Dimension, Out: Dimension> Subscripts for SliceInfo<T, In, Out> {
     fn list(self) -> Vec<Subscript> {
         let elements: &[SliceInfoElem] = self.as_ref();
-        // ndarray has no dimension of more items than `isize` can count.
+        // The casts lose nothing, because ndarray counts in `isize`, which has at most 64 bits.
         let subscript = |element: &SliceInfoElem| match *element {
             SliceInfoElem::Slice { start, end, step } => {
                 Subscript::Slice { start: start as i64, end: end.map(|end| end as i64), step: step as i64 }
@@ -82,7 +82,8 @@ pub(super) enum AxisForm {
     New,
 }
 
-/// The indices of a slice, within a shape.
+/// The indices that a slice selects. There is a range and a step for each dimension of the array, and an `AxisForm` for
+/// each dimension and each new axis.
 #[derive(Debug, Default)]
 pub(super) struct Indices {
     pub(super) ranges: Vec<Range<u64>>,
@@ -97,8 +98,9 @@ impl Indices {
         self.axes.push(axis);
     }
 
-    /// The indices that the subscripts select; `None` selects the whole array. Besides new axes, there is a subscript
-    /// for each dimension of the shape. `steps` are those of [`Slice::steps`](crate::Slice::steps).
+    /// The indices that the subscripts select; `None` selects the whole array. Apart from new axes, the caller must
+    /// have checked that there is a subscript for each dimension of the shape. `steps` are those of
+    /// [`Slice::steps`](crate::Slice::steps).
     pub(super) fn new(
         list: Option<&[Subscript]>,
         steps: Option<&[u64]>,
@@ -144,7 +146,7 @@ impl Indices {
             })
         };
         match *subscript {
-            // The geometry compares the range with the shape.
+            // The range is not checked here, because the geometry compares it with the shape later.
             Subscript::Range(ref range) => self.push(range.clone(), 1, AxisForm::Kept),
             Subscript::Index(index) => {
                 let index = place(index, items.saturating_sub(1), "has the index")?;
@@ -156,7 +158,8 @@ impl Indices {
                 let end = end.map_or(Ok(items), |end| place(end, items, "stops at"))?;
                 let (end, width) = (end.max(start), step.unsigned_abs());
                 if step < 0 {
-                    // The last item of the range comes first.
+                    // With a negative step, the last index of the range is always selected. Selecting in the forward
+                    // direction gives the same indices if it begins at `first`.
                     let first = start + (end - start).saturating_sub(1) % width;
                     self.push(first..end, width, AxisForm::Reversed);
                 } else {

@@ -28,7 +28,8 @@ pub(super) fn in_threads(
         return produce(&mut |task| task.run(selection, target, &mut scratch));
     }
     let errors = FirstError::default();
-    // One waiting task for each thread: a thread that finishes finds work, and the queue holds little memory.
+    // The queue can hold one task for each thread. So a thread that has finished a task finds another one, but the
+    // waiting tasks hold little memory.
     let (sender, receiver) = mpsc::sync_channel(threads);
     let receiver = Mutex::new(receiver);
     thread::scope(|scope| {
@@ -39,14 +40,16 @@ pub(super) fn in_threads(
                     errors.record(number, task.run(selection, target, &mut scratch));
                 }
             };
-            // The system has no more threads. The threads that started, or the calling thread alone, do the work.
+            // The system refuses to start more threads. The threads that have started do the work, or the calling
+            // thread alone.
             if thread::Builder::new().spawn_scoped(scope, work).is_err() {
                 break;
             }
         }
         let mut number = 0;
         let produced = produce(&mut |task| {
-            // `stopped` is never returned, as the recorded error has a lower number.
+            // This error only makes `produce` stop. It is never returned to the caller, because the recorded error has
+            // a lower number.
             if errors.lock().is_some() {
                 return Err(Error::stopped());
             }
@@ -64,7 +67,8 @@ pub(super) fn in_threads(
         while let Some((number, task)) = next(&receiver) {
             errors.record(number, task.run(selection, target, &mut scratch));
         }
-        // The error of reading comes after the errors of all tasks read before it.
+        // The error of reading gets a higher number than all tasks that were read before it, so an error of these tasks
+        // takes precedence.
         errors.record(number, produced);
     });
     errors.0.into_inner().unwrap_or_else(PoisonError::into_inner).map_or(Ok(()), |(_, error)| Err(error))

@@ -1,5 +1,5 @@
 //! The byte ranges that a slice needs, in waves: the chunk index, the first bytes of the chunks, their blocks. The
-//! bytes of a wave determine the next wave. Nothing here reads.
+//! bytes of a wave determine the next wave. This module reads nothing itself: the caller passes in the bytes.
 
 use core::ops::Range;
 use std::collections::{BTreeMap, VecDeque};
@@ -24,11 +24,11 @@ use crate::slice::stored_chunk::{DistinctChunks, extent, groups, start_len};
 // A longer read would be wasted on a slice of a few items; a shorter one would often miss a part of the table.
 const FIRST_READ: u64 = 1 << 14;
 
-/// The maximum size in bytes of the index entries in memory. At least one page of the index is kept.
+/// The maximum size in bytes of the index entries in memory. A single page of the index is kept even if it is longer.
 const INDEX_LEN: usize = 1 << 22;
 
-/// The minimum memory of a planned read in bytes, and the memory of each block in it. A small file can claim millions
-/// of both.
+/// The memory in bytes that a planned read takes, even if it reads fewer bytes, and the memory that each block in it
+/// takes in addition. It counts for the limit of a wave, because a small file can claim millions of reads and blocks.
 const READ_WEIGHT: u64 = 256;
 const BLOCK_WEIGHT: u64 = 64;
 
@@ -39,16 +39,17 @@ pub(super) struct WaveLimits {
     pub(super) wave: u64,
     /// The longest gap between two ranges that are read as one.
     pub(super) gap: u64,
-    /// Whether some chunks are read in one wave instead of two: chunks no longer than a gap, and chunks with no block
-    /// to skip.
+    /// Whether some chunks are read in one wave instead of two: chunks that are not longer than `gap`, and chunks of
+    /// which the slice needs all blocks.
     pub(super) reads_whole: bool,
 }
 
 impl WaveLimits {
-    /// For files: threads decompress a wave while the next one is read.
+    /// The limits for files. Waves are short, because threads decompress a wave while the next one is read.
     pub(super) const FILE: Self = Self { wave: 1 << 20, gap: 1 << 14, reads_whole: false };
 
-    /// For object stores: a request takes as long as the transfer of some hundred kilobytes.
+    /// The limits for object stores. A request takes as long as the transfer of some hundred kilobytes, so a few long
+    /// requests are faster than many short ones.
     pub(super) const REMOTE: Self = Self { wave: 1 << 26, gap: 1 << 16, reads_whole: true };
 }
 
@@ -57,7 +58,7 @@ impl WaveLimits {
 pub(super) struct Request {
     /// The number of the chunk file; `None` for the frame itself.
     pub(super) file: Option<u64>,
-    /// In the frame, or in the chunk file.
+    /// The byte range in the frame, or in the chunk file.
     pub(super) range: Range<u64>,
 }
 
@@ -74,10 +75,11 @@ pub(super) struct Waves {
     index_bytes: BTreeMap<u64, Window>,
     /// The pages of the index with the entries of the next chunks.
     pages: BTreeMap<u64, Vec<u8>>,
-    /// The offsets of the chunks of these pages, in ascending order, because a chunk ends where the next one begins.
-    /// If the pages are the whole index, the offset of the index comes last. Empty unless `reads_whole`.
+    /// The offsets of the chunks of these pages, in ascending order. They give the length of a chunk before its header
+    /// is read, because a chunk usually ends where the next one begins. If the pages are the whole index, the offset of
+    /// the index is added: the last chunk ends there. Empty unless `reads_whole`.
     starts: Vec<u64>,
-    /// The number of the next chunk in the slice.
+    /// The index of the next chunk among the chunks with items of the slice.
     next: usize,
     /// Chunks whose first bytes are known.
     open_chunks: VecDeque<OpenChunk>,
@@ -103,9 +105,10 @@ struct OpenChunk {
 
 /// The next read of a chunk.
 enum NextRead {
-    /// This number of its first bytes.
+    /// The first bytes of the chunk, as many as this number.
     Start(usize),
-    /// Its blocks. The `Vec` has the bytes before them.
+    /// The blocks of the chunk, which are not grouped yet. The `Vec` has the first bytes of the chunk: the header, and
+    /// the table of blocks if there is one.
     Blocks(Vec<u8>),
     Groups(VecDeque<Vec<StoredBlock>>),
 }
@@ -163,8 +166,9 @@ impl Waves {
         &self.requests
     }
 
-    /// Takes the bytes of the present wave, passes on their tasks, and plans the next wave. If a file ends early, an
-    /// answer is shorter than requested. Returns whether there is another wave. The first call takes no answers.
+    /// Takes the bytes of the present wave, passes the tasks for these bytes to `receive`, and plans the next wave.
+    /// Returns whether there is another wave. If a file ends early, the answer may be shorter than its request. In the
+    /// first call, `answers` is empty.
     pub(super) fn advance(
         &mut self,
         answers: Vec<Vec<u8>>,
@@ -218,7 +222,8 @@ impl Waves {
         Ok(())
     }
 
-    /// Takes the first bytes of a chunk: those of the first read, or as many as its header asks for.
+    /// Takes the first bytes of a chunk. In the first call for a chunk, these are the bytes of the first read. If they
+    /// are fewer than [`start_len`] requires, there is a second call with all bytes that it requires.
     fn take_start(
         &mut self,
         chunk: StoredChunk,
@@ -260,14 +265,14 @@ impl Waves {
             self.open_chunks.push_back(OpenChunk { chunk, header, next: NextRead::Blocks(start) });
             return Ok(());
         }
-        // The whole chunk is at hand.
+        // The bytes of the whole chunk are known, so no further read is needed.
         for list in self.groups(chunk, &header, start)? {
             pass_blocks(chunk, header, list, window.clone(), receive)?;
         }
         Ok(())
     }
 
-    /// The header at the start of a chunk, after a check: its numbers are used from here on.
+    /// Parses and checks the header of a chunk. All later steps rely on the numbers in it.
     fn valid_header(&mut self, entry: &ChunkEntry, bytes: &[u8]) -> Result<ChunkHeader, Error> {
         let header = ChunkHeader::parse(bytes).ok_or_else(|| Error::malformed(not_a_chunk(entry)))?;
         let checked = self.rules.check(&header, entry.nbytes, self.room(entry, bytes));
@@ -276,7 +281,8 @@ impl Waves {
         Ok(header)
     }
 
-    /// The room for a chunk. The room in a chunk file is known only if the first read covers the whole file.
+    /// The room for a chunk. In a chunk file, the room is known only if the first read covers the whole file; otherwise
+    /// there is no limit.
     fn room(&self, entry: &ChunkEntry, first: &[u8]) -> u64 {
         match entry.place {
             ChunkPlace::Frame(start) => index_start(&self.frame).saturating_sub(start),
@@ -324,8 +330,8 @@ impl Waves {
                 self.plan(Purpose::Blocks(chunk, header, list), &chunk.entry, range);
             }
         }
-        // The blocks of these chunks come in a later wave. In a small wave, few chunks begin, so that threads soon have
-        // blocks to decompress.
+        // The blocks of the chunks that begin here come in a later wave. In a short wave, only a quarter of the
+        // remaining bytes is used to begin chunks, so that threads soon have blocks to decompress.
         let left = self.limits.wave.saturating_sub(weight);
         self.begin_chunks(if self.limits.reads_whole { left } else { left / 4 }, receive)
     }
@@ -355,7 +361,8 @@ impl Waves {
             }
             let page = number / index.page_len();
             if !self.pages.contains_key(&page) {
-                // The index has its own wave, so that its bytes are not in memory together with others.
+                // The index is read in a wave of its own, so that its bytes and bytes of chunks are not in memory at
+                // the same time.
                 if !self.planned.is_empty() || self.plan_pages(&index, &selection)? {
                     break;
                 }
@@ -395,18 +402,19 @@ impl Waves {
     /// The number of bytes of the first read of a chunk in the frame.
     fn first_len(&self, entry: &ChunkEntry, place: u64, chunk: &Chunk<'_>) -> u64 {
         let next = self.starts.get(self.starts.partition_point(|&start| start <= place));
-        // A chunk that does not compress is stored with a header.
+        // A chunk has at most this many bytes: a chunk that does not compress is stored uncompressed, after a header.
         let longest = entry.nbytes.unwrap_or_default().saturating_add(ChunkHeader::MAX_LEN as u64);
         let stored = next.map_or(u64::MAX, |next| (next - place).min(longest));
         let is_short = stored <= self.limits.gap;
         let is_needed =
             || stored <= self.limits.wave && chunk.blocks().count() == chunk.whole().blocks().count();
-        // At least the usual number: in a damaged file, the next chunk can begin within this one.
+        // Read at least `FIRST_READ` bytes. `stored` can be too small, because in a damaged file the next chunk can
+        // begin within this one.
         if is_short || is_needed() { stored.max(FIRST_READ) } else { FIRST_READ }
     }
 
-    /// Keeps the pages of the index with the entries of the next chunks, or requests them. Returns whether it
-    /// requested any.
+    /// Puts the pages of the index with the entries of the next chunks into `pages`, and plans reads for pages that are
+    /// not in memory. Returns whether it planned a read.
     fn plan_pages(&mut self, index: &Index, selection: &Selection) -> Result<bool, Error> {
         self.pages.clear();
         let (mut length, mut last, mut is_planned) = (0, None, false);
@@ -451,7 +459,8 @@ impl Waves {
             self.starts.sort_unstable();
         }
         if !is_planned {
-            // The first bytes stay, because they have the places of other pages.
+            // Keep only the first bytes of the index. In a compressed index, these have the table of blocks, which is
+            // needed for other pages.
             let first = index.start();
             self.index_bytes.retain(|&start, _| start == first);
         }

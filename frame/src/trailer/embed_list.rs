@@ -16,13 +16,14 @@ use crate::header::section::values_of;
 /// The name of the vlmetalayer.
 pub(crate) const EMBED_LIST_NAME: &str = "estore_metadata";
 
-/// The place of the data behind a key of a store.
+/// The place of the data that belongs to a key of a store.
 #[derive(Debug)]
 pub(crate) enum EmbedPlace {
     /// A frame in the data of the store.
     Data(Range<u64>),
     Server,
-    /// Neither a range in the data nor an address on a server is complete.
+    /// A damaged entry: it has neither a complete range in the data nor a complete address on a server, or it has parts
+    /// of both.
     Unknown,
 }
 

@@ -44,12 +44,12 @@ pub(crate) const END_LEN: usize = LENGTH_LEN + FINGERPRINT_LEN;
 /// The number of bytes of the shortest trailer: one of the older generation, without content.
 const MIN_TRAILER_LEN: usize = HEAD_LEN + CONTENT_HEADER + END_LEN;
 
-/// The longest trailer that is read: 8192 vlmetalayers of 32 KiB. The format allows 4 GiB, but a hostile length must
-/// not make us allocate that much.
+/// The longest trailer that is read: enough for 8192 vlmetalayers of 32 KiB. The format allows 4 GiB, but a hostile
+/// length must not make us allocate that much.
 pub(crate) const MAX_TRAILER_LEN: usize = 1 << 28;
 
-/// The longest list of a store's keys or objects that is read, enough for some 200,000 keys. In memory it takes several
-/// times as much.
+/// The length in bytes of the longest list of a store's keys or objects that is read, enough for some 200,000 keys. In
+/// memory, a list takes several times as many bytes.
 pub(crate) const MAX_KEYS_LEN: usize = 1 << 24;
 
 /// The version of the trailer's format in new frames.
@@ -127,7 +127,7 @@ impl Trailer {
     }
 
     /// Reads a whole trailer.
-    // The section is parsed without the length and the fingerprint after it, so no content can extend into them.
+    // The cursor ends before the length and the fingerprint of the trailer, so that no content can include them.
     pub(crate) fn parse_whole(header: &Header, bytes: Vec<u8>) -> Result<Self, Finding> {
         let offset = header.frame_len.saturating_sub(bytes.len() as u64);
         let shared = Arc::new(bytes);
@@ -139,7 +139,7 @@ impl Trailer {
             Section::parse(&mut cursor, &shared, &SectionRules::TRAILER)?.metalayers
         } else {
             let unnamed = Metalayer::unnamed(&mut cursor, &shared)?;
-            // Older trailers always have this content. An empty content holds no metadata.
+            // A trailer of the older generation always has one content. If that is empty, the frame has no vlmetalayer.
             (!unnamed.bytes().is_empty()).then_some(unnamed).into_iter().collect()
         };
         let vlmetalayers = metalayers
@@ -212,8 +212,8 @@ impl Trailer {
         self.vlmetalayers.iter().find(|layer| layer.name() == name)
     }
 
-    /// The keys of the frames in the compressed data of a [store](crate::ObjectKind::is_store), and of its arrays on a
-    /// server. The list is empty if the frame is not a store, or if its keys cannot be read.
+    /// The keys of the frames in the compressed data of a [store](crate::ObjectKind::is_store), and the keys of the
+    /// store's arrays on a server. The list is empty if the frame is not a store, or if its keys cannot be read.
     ///
     /// ```
     /// use b2nd_frame::Frame;
@@ -249,7 +249,8 @@ pub(crate) fn part(start: u64) -> Part {
 }
 
 /// The length of the trailer at the end of these bytes.
-// The length is the only way to find the start of a trailer. It is 22 bytes before the end in every generation.
+// The start of a trailer can only be computed from its length, because nothing else records it. In every generation,
+// the four bytes of the length begin 22 bytes before the end.
 pub(crate) fn length(header: &Header, suffix: &[u8]) -> Result<usize, Error> {
     let most = header.frame_len.saturating_sub(header.header_len as u64);
     if most < MIN_TRAILER_LEN as u64 {
@@ -339,7 +340,8 @@ impl Vlmetalayer {
 
     /// Reads the value into a type. Bytes after the value are ignored.
     ///
-    /// The memory that this takes depends on the type: each byte of a value can be an item of a `Vec`.
+    /// The memory that this takes depends on the type: each byte of the value can become an item of a `Vec`, and such
+    /// an item can have many bytes.
     ///
     /// # Errors
     ///
@@ -349,7 +351,7 @@ impl Vlmetalayer {
         rmp_serde::from_slice(&self.value()?).map_err(|error| Error::decode(self.name(), error))
     }
 
-    /// The expansion limit of its value, in bytes.
+    /// The expansion limit of the value, in bytes.
     pub(crate) fn longest_value(&self) -> usize {
         expansion::longest_value(self.chunk())
     }

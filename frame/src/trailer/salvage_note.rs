@@ -15,13 +15,13 @@ use crate::header::section::map_value;
 /// The name of the vlmetalayer.
 pub(crate) const SALVAGE_NAME: &str = "b2nd_salvage";
 
-/// The longest note that is read. In memory it takes several times as much.
+/// The length in bytes of the longest note that is read. In memory, a note takes several times as many bytes.
 const MAX_NOTE_LEN: usize = 1 << 24;
 
 /// The losses of a salvaged frame.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct SalvageNote {
-    /// The first chunk and the number of chunks of each range.
+    /// The ranges of lost chunks. Each has the number of its first chunk, and the number of its chunks.
     pub(crate) lost: Vec<(u64, u64)>,
     pub(crate) fill: String,
     pub(crate) has_assumed_order: bool,
@@ -72,15 +72,15 @@ impl SalvageNote {
         self.lost.iter().fold(0, |sum, &(_, count)| sum.saturating_add(count))
     }
 
-    /// Adds ranges of lost chunks, then sorts and merges all ranges. A frame that is salvaged again keeps its former
-    /// losses.
+    /// Adds ranges of lost chunks, then sorts and merges all ranges. If a salvaged frame is salvaged again, the note
+    /// keeps the former losses too.
     pub(crate) fn add(&mut self, ranges: impl Iterator<Item = (u64, u64)>) {
         self.lost.extend(ranges);
         self.lost.sort_unstable();
         let mut merged: Vec<(u64, u64)> = Vec::new();
         for &(first, count) in &self.lost {
             match merged.last_mut() {
-                // Ranges that touch become one.
+                // Ranges that touch or overlap become one.
                 Some((before, length)) if before.saturating_add(*length) >= first => {
                     let end = first.saturating_add(count).max(before.saturating_add(*length));
                     *length = end.saturating_sub(*before);

@@ -19,8 +19,8 @@ use crate::trailer::salvage_note::{SALVAGE_NAME, SalvageNote};
 pub(crate) fn check(header: &Header, trailer: &Trailer) -> Vec<Finding> {
     let mut findings = Vec::new();
     let (expected, found) = (header.header_len as u64, trailer.offset());
-    // Without chunks, no index is between the header and the trailer. Otherwise the rules of the index detect a wrong
-    // place.
+    // A frame without chunks has no chunk index either, so its trailer must follow the header. In a frame with chunks,
+    // the rules of the index detect a trailer at a wrong place.
     if header.nbytes == 0 && expected != found {
         let text = format!(
             "the frame has no chunks, so the trailer must begin at byte {expected}, but it begins at {found}"
@@ -45,7 +45,8 @@ fn chunk(layer: &Vlmetalayer) -> Option<Finding> {
     let (name, length) = (Escaped(layer.name()), layer.chunk().len());
     let text = match layer.chunk_header() {
         _ if !layer.has_name_in_utf8() => {
-            // C-Blosc2 accepts any bytes as a name, so another program may have written this name.
+            // This is only a warning: C-Blosc2 accepts any bytes as a name, so another program may have written this
+            // name on purpose.
             let text = format!("the name of vlmetalayer {name} is not UTF-8");
             return Some(about(FindingCode::VlmetalayerValue, layer, text));
         }
@@ -74,7 +75,8 @@ pub(crate) fn value(layer: &Vlmetalayer) -> Result<Option<Finding>, String> {
     if is_compressed && cfg!(not(feature = "decompress")) {
         return Err("is compressed; build with the feature `decompress`".into());
     }
-    // A constant chunk has no codec, and an empty chunk needs none.
+    // Only a chunk with a table of blocks needs a codec and filters: a constant chunk has no codec, and an empty chunk
+    // has nothing to decompress.
     if is_compressed && header.has_table() {
         check_support(&header)?;
     }
@@ -96,7 +98,8 @@ pub(crate) fn value(layer: &Vlmetalayer) -> Result<Option<Finding>, String> {
 /// error gives the reason why the list is not read.
 pub(crate) fn embed_list(trailer: &Trailer, header: &Header) -> Result<Option<Finding>, String> {
     let Some(layer) = trailer.vlmetalayer(EMBED_LIST_NAME) else { return Ok(None) };
-    // `value` reports or skips a value that cannot be read.
+    // If the list cannot be decompressed, the result is `Ok(None)`: the function `value` already reports or skips such
+    // a value.
     if let Some(nbytes) = layer.nbytes().filter(|&nbytes| nbytes > MAX_KEYS_LEN) {
         return if nbytes > layer.longest_value() {
             Ok(None)
@@ -108,7 +111,8 @@ pub(crate) fn embed_list(trailer: &Trailer, header: &Header) -> Result<Option<Fi
     let text = match (map_value(&value, "embed_map"), map_value::<u64>(&value, "current_offset")) {
         (None, _) => "has no map of frames, `embed_map`".into(),
         (_, None) => "has no end of the data, `current_offset`".into(),
-        // python-blosc2 reads ranges of items, so each item must be one byte.
+        // The list counts bytes, but python-blosc2 uses its numbers as indices of items. The two agree only if an item
+        // has one byte.
         _ if header.typesize != 1 => {
             format!("counts bytes, but items of the store have {} bytes", header.typesize)
         }
@@ -126,7 +130,8 @@ pub(crate) fn embed_list(trailer: &Trailer, header: &Header) -> Result<Option<Fi
     Ok(Some(about(FindingCode::VlmetalayerValue, layer, text)))
 }
 
-/// Checks that each key of a store leads to a frame before `end`.
+/// Checks that each key of a store has a valid place: a range of the data that ends at `end` or before, or an address
+/// on a server.
 fn check_places(places: BTreeMap<String, EmbedPlace>, end: u64) -> Result<(), String> {
     places.into_iter().try_for_each(|(key, place)| {
         let key = Escaped(&key);
