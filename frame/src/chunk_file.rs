@@ -29,8 +29,8 @@ pub(crate) fn number(file: &OsStr) -> Option<u64> {
 }
 
 /// The highest file number that C-Blosc2 opens, for a frame with this `cbytes`. C-Blosc2 checks a file number as if it
-/// were an offset, after which a chunk header of 32 bytes must fit in `cbytes`. A negative result means that C-Blosc2
-/// opens no chunk file at all.
+/// were an offset in the chunks: a chunk header of 32 bytes must fit between this offset and `cbytes`. A negative
+/// result means that C-Blosc2 opens no chunk file at all.
 pub(crate) fn last_number(cbytes: i64) -> i64 {
     cbytes.saturating_sub_unsigned(ChunkHeader::MAX_LEN as u64)
 }

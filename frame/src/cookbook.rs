@@ -259,7 +259,7 @@
 //!
 //! # Repack: other chunks, or another codec
 //!
-//! The items of a new chunk are read when it is compressed, so memory does not depend on the size of the array.
+//! The items of a new chunk are read when the chunk is compressed, so memory does not depend on the size of the array.
 //! Metalayers and vlmetalayers are copied as they are. `b2nd convert` does the same in a shell.
 //!
 //! ```
@@ -423,7 +423,7 @@
 //!
 //! # A chunk in HDF5
 //!
-//! In a dataset that Blosc2 compressed, each chunk is a whole frame. HDF5 gives its offset (in h5py:
+//! In a dataset that Blosc2 compressed, each chunk is a whole frame. HDF5 gives the offset of a chunk (in h5py:
 //! `dataset.id.get_chunk_info(0).byte_offset`). Without HDF5, [`scan`](crate::scan()) finds the frames.
 //!
 //! ```

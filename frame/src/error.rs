@@ -50,7 +50,7 @@ pub struct Error(Box<Inner>);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// A file cannot be read or written: [`Error::io_error`] says why.
+    /// A file cannot be read or written. [`Error::io_error`] gives the reason.
     Io,
     /// More bytes are needed. [`Error::needed`] gives the smallest number of bytes for the next attempt.
     Incomplete,
@@ -69,9 +69,9 @@ pub enum ErrorKind {
     /// An argument does not fit the frame or the format, such as a slice outside the shape. The call can succeed with
     /// another argument. The call has changed no file.
     InvalidInput,
-    /// This crate does not support this call for this frame. For example, its codec is a plugin, its items are Python
-    /// objects, it has no array, or it needs the feature `decompress`. Another program may support it. The call has
-    /// changed no file.
+    /// This crate does not support this call for this frame. For example, the codec of the frame is a plugin, its items
+    /// are Python objects, it has no array, or the call needs the feature `decompress`. Another program may support the
+    /// frame. The call has changed no file.
     Unsupported,
     /// A size exceeds the available memory, a limit of this crate, or a limit of the format. The call can succeed with
     /// a smaller slice or array. The call has changed no file.

@@ -90,7 +90,8 @@ impl ChunkRules {
     }
 
     /// Checks that the value of a constant chunk is one item.
-    // C-Blosc2 always reads the bytes of a whole item, even if the stored value is shorter or longer.
+    // The value must have exactly the size of an item, because C-Blosc2 always reads a whole item, even if the stored
+    // value is shorter or longer.
     fn check_value(&self, header: &ChunkHeader) -> Result<(), String> {
         let body = header.cbytes.saturating_sub(header.header_len);
         match self.itemsize {
@@ -134,7 +135,7 @@ pub(crate) fn check_flags(header: &ChunkHeader) -> Result<(), String> {
 
 /// Refuses an uncompressed chunk with the dictionary flag. This crate can read such a chunk, but C-Blosc2 takes the
 /// first bytes of the data for the length of a dictionary.
-// Not a part of `check_flags`, because this crate reads a data chunk in spite of this fault.
+// This check is not a part of `check_flags`, because this crate reads the chunks of an array in spite of this fault.
 pub(crate) fn check_dictionary(header: &ChunkHeader) -> Result<(), String> {
     if header.has_false_dictionary() {
         return Err("has a dictionary, but is not compressed: bit 0 of its byte 31 must be 0".into());

@@ -97,7 +97,7 @@ impl ChunkEntry {
     }
 }
 
-/// The numbers of stored and of special chunks of a frame, from its chunk index.
+/// The counts of stored and special chunks in a frame, from its chunk index.
 ///
 /// ```
 /// use b2nd_frame::Frame;
@@ -135,7 +135,7 @@ impl ChunkCounts {
         self.zeros + self.nan + self.uninitialized
     }
 
-    /// The count of chunks in this kind of place.
+    /// The count to which a chunk with this place belongs.
     pub(crate) fn count_mut(&mut self, place: ChunkPlace) -> &mut u64 {
         match place {
             ChunkPlace::Frame(_) | ChunkPlace::File(_) => &mut self.stored,

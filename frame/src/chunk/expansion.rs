@@ -24,8 +24,8 @@ const ALWAYS_DECOMPRESSED: u64 = 1 << 26;
 /// times.
 const MAX_RATIO: usize = 1024;
 
-/// The expansion limit: the number of bytes that `stored` bytes may decompress to. It is 1024 for each byte, and at
-/// least 64 MiB.
+/// The expansion limit: the number of bytes that `stored` bytes may decompress to. It is 1024 bytes for each stored
+/// byte, but at least 64 MiB.
 ///
 /// ```
 /// use b2nd_frame::expansion_limit;
@@ -37,7 +37,7 @@ pub fn expansion_limit(stored: u64) -> u64 {
     stored.saturating_mul(MAX_RATIO as u64).max(ALWAYS_DECOMPRESSED)
 }
 
-/// [`expansion_limit`] for bytes in memory.
+/// The [`expansion_limit`] as a `usize`, for stored bytes that are in memory.
 pub(crate) fn max_data(stored: usize) -> usize {
     usize::try_from(expansion_limit(stored as u64)).unwrap_or(usize::MAX)
 }

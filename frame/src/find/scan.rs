@@ -46,7 +46,7 @@ pub fn scan<R: Read + Seek>(reader: R) -> Scan<R> {
     Scan { reader, window: Vec::new(), start: 0, position: 0, wasted: 0, is_done: false }
 }
 
-/// An iterator over the frames in a file, from [`scan`]. Each frame has its [offset](Frame::offset).
+/// An iterator over the frames in a file, which [`scan`] returns. Each frame has its [offset](Frame::offset).
 ///
 /// ```
 /// use std::fs::File;

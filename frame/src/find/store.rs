@@ -53,10 +53,11 @@ pub struct Store {
 }
 
 impl Store {
-    /// The file in a store's folder or zip file that determines the kind of store, and holds the small arrays in its data.
+    /// The name of the file that determines the kind of a store. It is in the folder or zip file of the store, and its
+    /// data can hold small arrays of the store.
     pub const FILE: &'static str = "embed.b2e";
 
-    /// The file that marks its folder in a tree as a table.
+    /// The name of the file that marks a folder as a table. It is in that folder.
     pub const TABLE_FILE: &'static str = "_meta.b2f";
 
     /// Opens a store by the path of its folder or zip file; `None` if it is not a store.
@@ -110,7 +111,7 @@ impl Store {
     ///
     /// # Errors
     ///
-    /// As [`open`](Self::open).
+    /// The errors of [`open`](Self::open).
     ///
     /// ```
     /// use std::io::Cursor;
@@ -182,10 +183,10 @@ impl Store {
         self.kind
     }
 
-    /// The keys of its members, sorted. Each begins with `/`. A table in a tree is one member; if the whole store is a
-    /// table, its members are the parts of the table. The members of a mounted remote store are not listed, except
-    /// those that are cached here. Attributes are not members. Without the feature `decompress`, keys that are only in
-    /// a compressed list are missing.
+    /// The keys of the store's members, sorted. Each key begins with `/`. A table in a tree is one member; if the whole
+    /// store is a table, its members are the parts of the table. The members of a mounted remote store are not listed,
+    /// except those that are cached here. Attributes are not members. Without the feature `decompress`, keys that are
+    /// only in a compressed list are missing.
     #[must_use]
     pub fn members(&self) -> &[String] {
         &self.members

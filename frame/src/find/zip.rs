@@ -21,7 +21,7 @@ const MAX_DIRECTORY: u64 = 1 << 24;
 /// protects against a server that generates members while they are read.
 const MAX_HEADERS: usize = 1 << 27;
 
-/// The offset in a record of the directory of one byte: the version of the zip format that the member needs.
+/// The offset of a byte in a member's record in the directory: the version of the zip format that the member needs.
 const VERSION_NEEDED: u64 = 6;
 
 /// The offsets of two values in a local header: the length of the name (uint16, little-endian), and the name.
@@ -101,7 +101,7 @@ impl Directory {
     }
 }
 
-/// The content of a member of a zip file, from [`ZipMember::content`].
+/// The content of a member of a zip file, which [`ZipMember::content`] returns.
 ///
 /// ```
 /// use std::fs::File;
@@ -137,14 +137,14 @@ impl ZipMember {
         &self.name
     }
 
-    /// The offset of its bytes in the zip file, for [`Frame::read_at`]. If its local header is damaged, the offset of
-    /// that header.
+    /// The offset of the member's bytes in the zip file, for [`Frame::read_at`]. If the local header of the member is
+    /// damaged, this is the offset of that header.
     #[must_use]
     pub fn offset(&self) -> u64 {
         self.offset
     }
 
-    /// The number of its bytes in the zip file.
+    /// The number of bytes that the member has in the zip file.
     #[must_use]
     #[expect(clippy::len_without_is_empty, reason = "an empty member is of no interest")]
     pub fn len(&self) -> u64 {
@@ -397,7 +397,7 @@ struct RecordingReader<'f, R> {
 }
 
 impl<R> RecordingReader<'_, R> {
-    /// Records the error of a call, and returns only its kind.
+    /// Records the error of a call. An `io::Error` cannot be cloned, so the result is another error of the same kind.
     fn keep<T>(&self, result: io::Result<T>) -> io::Result<T> {
         result.map_err(|error| {
             let kind = error.kind();
@@ -430,7 +430,7 @@ impl<R: Seek> Seek for RecordingReader<'_, R> {
 }
 
 /// Marks members that share bytes with another one or with the directory.
-// Otherwise, a small file could make us read the same long header any number of times.
+// Such members are not read: a small file could otherwise make us read the same long header any number of times.
 fn refuse_overlaps(members: &mut [ZipMember], directory: u64) {
     let mut by_offset: Vec<&mut ZipMember> = members.iter_mut().filter(|member| member.len > 0).collect();
     // Sorted by offset, because the directory may list the members in any order.

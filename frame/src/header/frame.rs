@@ -36,7 +36,7 @@ pub struct Frame<R = File> {
     pub(crate) section: Section,
     pub(crate) offset: u64,
     pub(crate) path: Option<PathBuf>,
-    /// Whether it was opened with the path of a directory.
+    /// Whether the frame was opened with the path of a directory.
     pub(crate) by_directory: bool,
     pub(crate) reader: R,
 }

@@ -260,7 +260,7 @@ fn cursor(bytes: &[u8]) -> Cursor<'_> {
     Cursor::new(bytes, Part { place: Place::Header, start: 0, code: FindingCode::DamagedHeader })
 }
 
-/// Takes a boolean.
+/// Takes the next value as a boolean, which is its own marker.
 fn boolean(field: HeaderField, cursor: &mut Cursor<'_>) -> Result<bool, Finding> {
     let [byte] = field.take(cursor)?;
     match Marker::from_u8(byte) {

@@ -8,7 +8,7 @@ use crate::header::section::{ARRAY_NAME, Metalayer, map_value};
 
 macro_rules! kinds {
     ($($variant:ident $name:literal, $action:expr, $what:literal)*) => {
-        /// The kind of object in a frame or a store, by the classes of python-blosc2.
+        /// The kind of object in a frame or a store. The kinds are named after classes of python-blosc2.
         ///
         /// The name of a kind does not change between releases. [`Display`](fmt::Display) and serde use it.
         ///
@@ -36,7 +36,7 @@ macro_rules! kinds {
             /// ```
             pub const ALL: &[Self] = &[$(Self::$variant),*];
 
-            /// The name of its class in python-blosc2, such as `NDArray`.
+            /// The name of the kind's class in python-blosc2, such as `NDArray`.
             #[must_use]
             pub fn name(self) -> &'static str {
                 match self {
@@ -67,7 +67,7 @@ kinds! {
     LazyUdf "LazyUDF", Some("run a function in the file, and open the arrays that it names"),
         "A user-defined function that computes the data when it is read."
     Proxy "Proxy", Some("open the array that it names, or fetch from it"),
-        "A cache in front of another array."
+        "A cache of another array. It has the chunks that were read so far."
     RemoteArray "RemoteArray", Some("fetch from the source that it names"),
         "An array in a remote file."
     C2Array "C2Array", Some("fetch from the server that it names"),
@@ -95,8 +95,8 @@ kinds! {
 }
 
 impl ObjectKind {
-    /// Whether it has data of its own. Otherwise the data is computed or remote, and the frame caches at most a part of
-    /// it.
+    /// Whether an object of this kind has data of its own. Otherwise its data is computed or remote, and the frame
+    /// caches at most a part of the data.
     #[must_use]
     pub fn holds_data(self) -> bool {
         !self.is_active()
@@ -108,7 +108,7 @@ impl ObjectKind {
         self.action().is_some()
     }
 
-    /// Whether it is a store, a collection of other frames.
+    /// Whether an object of this kind is a store, which is a collection of other frames.
     ///
     /// ```
     /// use b2nd_frame::{Frame, ObjectKind};

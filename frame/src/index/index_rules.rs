@@ -72,7 +72,7 @@ pub(crate) fn index_flags(index: &ChunkHeader, header: &Header) -> Option<Findin
     Some(about(FindingCode::DamagedIndex, header).text(format!("the chunk index {why}")))
 }
 
-/// Checks that C-Blosc2 reads a chunk index with this header.
+/// Checks that C-Blosc2 can read a chunk index with this header.
 fn check_index_flags(index: &ChunkHeader) -> Result<(), String> {
     let ChunkHeader { header_len, blocksize, .. } = *index;
     let rules =
@@ -190,8 +190,8 @@ impl IndexScan {
 
     /// The warning that data may never have been written.
     // After a writer was killed, the first chunks are typically stored, and all others are special. If a stored chunk
-    // follows a special one, as in a mask with empty borders, the special chunks were written on purpose, and there is
-    // no finding. Otherwise they may still be on purpose, so the finding is only a warning.
+    // follows a special one, as in a mask with empty borders, the special chunks are considered as written on purpose,
+    // and there is no finding. Otherwise, they may still be on purpose, so the finding is only a warning.
     pub(crate) fn unwritten(
         &self,
         header: &Header,

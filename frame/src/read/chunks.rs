@@ -16,7 +16,7 @@ use crate::index::index_reader::Index;
 use crate::read::open::open_chunk_file;
 use crate::read::source::read_up_to;
 
-/// An iterator over the chunk index, from [`Frame::chunks`]. After an error it ends.
+/// An iterator over the chunk index, which [`Frame::chunks`] returns. It ends after an error.
 ///
 /// ```
 /// use b2nd_frame::Frame;

@@ -189,7 +189,7 @@ impl<R: Read + Seek> Frame<R> {
     ///
     /// # Errors
     ///
-    /// As [`open`](Frame::open).
+    /// The errors of [`open`](Frame::open).
     ///
     /// ```
     /// use b2nd_frame::Frame;

@@ -47,7 +47,7 @@ impl<R> Slice<'_, R> {
     }
 }
 
-/// Divides a slice into pieces in C order, from [`Slice::pieces`].
+/// An iterator over the pieces of a slice in C order, which [`Slice::pieces`] returns.
 ///
 /// ```
 /// use b2nd_frame::Frame;

@@ -102,7 +102,7 @@ impl<'f, R: Read + Seek> Slice<'f, R> {
     }
 }
 
-/// Reads the items of a slice as rows, from [`Slice::rows`].
+/// An iterator that reads the items of a slice as rows. [`Slice::rows`] returns it.
 ///
 /// ```
 /// use b2nd_frame::Frame;

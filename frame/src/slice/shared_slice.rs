@@ -40,7 +40,7 @@ impl<'s> SharedSlice<'s> {
     }
 }
 
-/// Writes the items of one block. It holds the lock of one region at a time.
+/// Writes items of one task to the slice. It holds the lock of at most one region at a time.
 pub(super) struct SliceWriter<'w, 's> {
     slice: &'w SharedSlice<'s>,
     locked: Option<(usize, MutexGuard<'w, &'s mut [u8]>)>,

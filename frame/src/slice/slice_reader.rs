@@ -13,7 +13,7 @@ use crate::slice::subscripts::{Subscript, Subscripts};
 use crate::slice::threads::{MAX_THREADS, in_threads};
 use crate::slice::waves::{Request, WaveLimits, Waves};
 
-/// A slice of an array, not read yet, from [`Frame::slice`].
+/// A slice of an array that is not read yet. [`Frame::slice`] and [`Frame::whole`] return it.
 ///
 /// ```
 /// use b2nd_frame::Frame;

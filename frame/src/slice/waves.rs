@@ -92,7 +92,7 @@ pub(super) struct Waves {
 #[derive(Clone, Copy)]
 struct StoredChunk {
     entry: ChunkEntry,
-    /// The number of the chunk in the slice.
+    /// The index of the chunk among the chunks with items of the slice.
     part: usize,
 }
 
@@ -336,7 +336,8 @@ impl Waves {
         self.begin_chunks(if self.limits.reads_whole { left } else { left / 4 }, receive)
     }
 
-    /// Requests the first bytes of the next chunks, up to `most` bytes, or the part of the index with their entries.
+    /// Plans the reads of the first bytes of the next chunks, up to `most` bytes. If their entries are not in memory,
+    /// it plans the reads of that part of the index instead.
     fn begin_chunks(&mut self, most: u64, receive: &mut ReceiveTask<'_>) -> Result<(), Error> {
         let index_at = index_start(&self.frame);
         let Some(index) = &self.index else {
