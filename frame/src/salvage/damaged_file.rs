@@ -1,4 +1,4 @@
-//! The bytes of a damaged frame, before anything in them is trusted.
+//! Reads and searches the bytes of a damaged frame. Nothing in these bytes is trusted.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -20,18 +20,20 @@ use crate::read::source::{available, read_up_to};
 /// The number of bytes searched at a time.
 const PIECE: u64 = 1 << 20;
 
-/// The bytes from the start of a damaged frame to the end of its file, or to the next frame in it.
+/// A file with a damaged frame. The bytes of the frame begin at `offset`. They end at the end of the file, or where the
+/// next frame in the file begins.
 #[derive(Debug)]
 pub(crate) struct DamagedFile<'p, R> {
     reader: R,
-    /// It is here because a search for lost parts reads the whole file.
+    /// The progress callback of the salvage. It is a field of the file because the search of the whole file calls it
+    /// too.
     pub(crate) progress: Progress<'p>,
     offset: u64,
-    /// The number of bytes that can belong to the frame.
+    /// The number of bytes from `offset` on that can belong to the frame.
     pub(crate) len: u64,
-    /// The number of bytes up to the end of the file.
+    /// The number of bytes from `offset` to the end of the file.
     available: u64,
-    /// The path of the file, if it was opened by one.
+    /// The path of the file, if the file was opened by its path.
     pub(crate) path: Option<PathBuf>,
     is_sparse: bool,
 }
@@ -45,8 +47,9 @@ impl DamagedFile<'_, File> {
             return Err(not_a_file(&path));
         }
         let mut file = Self::new(file, 0).map_err(|error| error.at(Some(&path)))?;
-        // A directory must hold a sparse frame. A file named `chunks.b2frame` can also be a contiguous frame, but its
-        // frame type may be damaged.
+        // If a directory was given, the frame in it is sparse. If a file named `chunks.b2frame` was given, the frame
+        // can also be contiguous. It is contiguous only if its header says so and there are no chunk files beside it,
+        // because the frame type in the header may be damaged.
         if let Some(directory) = sparse_folder(&path) {
             let frame_type = file.read((HeaderField::Flags.present_offset() + FRAME_TYPE) as u64, 1)?;
             let has_chunk_files = || chunk_files::list(directory).map_or(true, |files| !files.is_empty());
@@ -63,7 +66,8 @@ impl<'p, R: Read + Seek> DamagedFile<'p, R> {
         Ok(Self { reader, progress, offset, len: available, available, path: None, is_sparse: false })
     }
 
-    /// Cuts the bytes off at the next frame in the file. Its chunk index could be mistaken for the index of this frame.
+    /// Limits the frame to the bytes before the next frame in the file. Otherwise the chunk index of the next frame
+    /// could be mistaken for the index of this frame.
     pub(crate) fn up_to_next_frame(mut self) -> Result<Self, Error> {
         let own = MAGIC_OFFSET as u64;
         if let Some(next) = self.search(own + 1, MAGIC)? {
@@ -72,12 +76,12 @@ impl<'p, R: Read + Seek> DamagedFile<'p, R> {
         Ok(self)
     }
 
-    /// Finds the first offset of `bytes`, from `start` on.
+    /// Returns the offset of the first occurrence of `bytes` at or after `start`.
     pub(crate) fn search(&mut self, start: u64, bytes: &[u8]) -> Result<Option<u64>, Error> {
         Search::new(bytes).next(self, start)
     }
 
-    /// The directory of a sparse frame.
+    /// The directory of the frame, if the frame is sparse and was opened by its path.
     pub(crate) fn directory(&self) -> Option<&Path> {
         self.path.as_deref().filter(|_| self.is_sparse).and_then(sparse_folder)
     }
@@ -86,7 +90,8 @@ impl<'p, R: Read + Seek> DamagedFile<'p, R> {
     pub(crate) fn read(&mut self, start: u64, length: u64) -> Result<Vec<u8>, Error> {
         let length = length.min(self.len.saturating_sub(start));
         let mut bytes = Vec::new();
-        // Systems refuse to seek to an offset that no file can have.
+        // There is nothing to read, so this returns before the seek: `start` may be an offset that no file can have,
+        // and systems refuse to seek to it.
         if length == 0 {
             return Ok(bytes);
         }
@@ -97,14 +102,14 @@ impl<'p, R: Read + Seek> DamagedFile<'p, R> {
         if (bytes.len() as u64) < length { Err(Error::changing(None)) } else { Ok(bytes) }
     }
 
-    /// The damaged frame with this header, and the progress of the salvage.
+    /// Returns a frame with this header that reads from this file, and the progress callback of the salvage.
     pub(crate) fn frame(&mut self, header: Frame<()>) -> (Frame<&mut R>, &mut Progress<'p>) {
         let (offset, path) = (self.offset, self.path.clone());
         let frame = Frame { offset, path, ..header }.map_reader(|()| &mut self.reader);
         (frame, &mut self.progress)
     }
 
-    /// Whether the file still has its length and these first bytes.
+    /// Whether the length of the file is unchanged, and the frame still begins with `prefix`.
     pub(crate) fn is_unchanged(&mut self, prefix: &[u8]) -> Result<bool, Error> {
         let now = available(&mut self.reader, self.offset);
         let now = now.map_err(|error| Error::reading(error).at(self.path.as_deref()))?;
@@ -112,10 +117,10 @@ impl<'p, R: Read + Seek> DamagedFile<'p, R> {
     }
 }
 
-/// A search for bytes in a damaged file, which reads each piece of the file once.
+/// A search for all occurrences of `bytes` in a damaged file. It reads each piece of the file once.
 pub(crate) struct Search<'b> {
     bytes: &'b [u8],
-    /// The offsets in the last piece that were not returned yet.
+    /// The offsets of the occurrences in the last piece that were not returned yet.
     found: VecDeque<u64>,
     /// All bytes before this offset have been searched.
     searched: u64,
@@ -126,7 +131,8 @@ impl<'b> Search<'b> {
         Self { bytes, found: VecDeque::new(), searched: 0 }
     }
 
-    /// The next offset from `start` on. The starts must be in ascending order.
+    /// Returns the offset of the next occurrence at or after `start`. From one call to the next, `start` must not
+    /// become smaller.
     pub(crate) fn next<R: Read + Seek>(
         &mut self,
         file: &mut DamagedFile<'_, R>,

@@ -30,13 +30,14 @@ use crate::salvage::salvage_report::{MAGIC_NAME, Notes, Restored};
 use crate::trailer::frame_trailer::VERSION;
 use crate::write::frame_plan::{self, Sizes, check_compression};
 
-/// The longest header that is searched if its length is not known.
+/// The number of bytes that are read first. If the header's length is not known, the header is searched for within
+/// these bytes.
 const FIRST_READ: u64 = 1 << 16;
 
 /// The first bytes of a trailer: its marker, its version, and the marker of its section.
 pub(super) const TRAILER_START: [u8; 3] = [Marker::FixArray(4).to_u8(), VERSION, Marker::FixArray(3).to_u8()];
 
-/// Whether bytes begin like a trailer, with at most one damaged byte.
+/// Whether the first three bytes are those of a trailer. One of the three may be damaged.
 pub(super) fn is_trailer(bytes: &[u8]) -> bool {
     let agreeing = bytes.iter().zip(TRAILER_START).filter(|&(&byte, right)| byte == right);
     agreeing.count() + 1 >= TRAILER_START.len()
@@ -45,14 +46,14 @@ pub(super) fn is_trailer(bytes: &[u8]) -> bool {
 /// A metalayer with a readable name.
 pub(super) struct Layer {
     pub(super) name: Vec<u8>,
-    /// The possible byte ranges of its content, the most likely one first.
+    /// The possible byte ranges of its content. The most likely range comes first.
     pub(super) contents: Vec<Range<usize>>,
 }
 
 /// The metalayers of a section.
 pub(super) struct Layers {
     pub(super) layers: Vec<Layer>,
-    /// The offset of the end of the last content.
+    /// The offset where the content of the last metalayer ends.
     pub(super) end: usize,
 }
 
@@ -63,7 +64,8 @@ struct LayerEntry {
 }
 
 impl Layers {
-    /// Reads the section that begins at `start`. Offsets count from the first byte.
+    /// Reads at most `most` metalayers of the section that begins at `start`. The offsets in the section count from the
+    /// first of the `bytes`.
     pub(super) fn read(bytes: &[u8], start: usize, most: usize) -> Self {
         let mut entries = Vec::new();
         let mut at = start + INDEX_HEADER;
@@ -107,13 +109,15 @@ fn layer_entry(bytes: &[u8], at: usize) -> Option<LayerEntry> {
         .or_else(|| (0..=MAX_NAME_LEN).filter_map(read).find(|entry| has_marker(entry) && has_content(entry)))
 }
 
-/// The possible byte ranges of a metalayer's content. It starts at its offset, or at the end of the content before it.
-/// It has its stated length, or ends at the next content or at the end of the bytes.
+/// Returns the possible byte ranges of a metalayer's content. The `starts` are two offsets where the content may begin:
+/// the offset in the index, and the end of the previous content. The content may have the length that stands before it,
+/// end at the offset `next` of the next content, or end at the end of the bytes.
 fn contents(bytes: &[u8], starts: [usize; 2], next: Option<usize>) -> Vec<Range<usize>> {
     let mut found = Vec::new();
     let has_marker = |&start: &usize| bytes.get(start) == Some(&Marker::Bin32.to_u8());
     let [stated, after] = starts;
-    // Without a marker, a place counts only if the offset and the end of the content before agree on it.
+    // A content begins with a marker. If the marker is wrong, an offset is used only if both `starts` are equal,
+    // because the index and the end of the previous content then confirm each other.
     let starts = starts.into_iter().filter(|start| has_marker(start) || stated == after);
     for start in starts {
         let begin = start.saturating_add(CONTENT_HEADER);
@@ -130,7 +134,7 @@ fn contents(bytes: &[u8], starts: [usize; 2], next: Option<usize>) -> Vec<Range<
     found
 }
 
-/// Entries of the array's metalayer that the caller knows.
+/// The entries of the array's metalayer that the caller gives for a salvage.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct ArrayEntries {
     pub(crate) shape: Option<Vec<i64>>,
@@ -145,7 +149,7 @@ impl ArrayEntries {
         *self == Self::default()
     }
 
-    /// The metalayer with the given entries, and the old ones for the rest.
+    /// Returns a metalayer with the given entries. Entries that are not given are taken from the old metalayer.
     pub(super) fn apply(&self, old: Option<&Meta>) -> Result<Meta, Error> {
         let Self { shape, chunkshape, blockshape, dtype } = self;
         if let Some(old) = old.filter(|_| self.is_empty()) {
@@ -186,22 +190,24 @@ impl fmt::Display for ArrayEntries {
 /// The metalayer of an array, and its bytes.
 type ArrayMetalayer = (Meta, Vec<u8>);
 
-/// Reads the metalayer of an array, if it has a valid geometry. Stale bytes after its entries are dropped.
+/// Reads the metalayer of an array. Returns `None` if its geometry is not valid, or if it has a dtype format other than
+/// 0. Stale bytes after its entries are dropped.
 fn read_array(content: &[u8]) -> Option<ArrayMetalayer> {
     let is_valid =
         |meta: &Meta| meta.geometry().is_ok() && meta.dtype_format().is_none_or(|format| format == 0);
     read_any_array(content).filter(|(meta, _)| is_valid(meta))
 }
 
-/// Reads the metalayer of an array with any geometry and dtype format: the caller can replace wrong entries.
+/// Reads the metalayer of an array, even if its geometry or dtype format is wrong: the salvage replaces wrong entries
+/// with the entries that the caller gave.
 fn read_any_array(content: &[u8]) -> Option<ArrayMetalayer> {
     let (meta, rest) = take_from_slice::<Meta>(content).ok()?;
     let bytes = content.get(..content.len() - rest.len())?;
     Some((meta, bytes.to_vec()))
 }
 
-/// Reads the metalayer of an array after restoring its markers and counts. Uses the number of dimensions for which most
-/// markers and counts are already right.
+/// Reads the metalayer of an array after restoring its markers and counts. Tries each number of dimensions, beginning
+/// with the number for which the fewest markers and counts are wrong, until the metalayer is valid.
 fn restore_array(content: &[u8]) -> Option<ArrayMetalayer> {
     let mut restored: Vec<(usize, Vec<u8>)> =
         (0..=MAX_NDIM).filter_map(|rank| with_markers(content, rank)).collect();
@@ -209,10 +215,11 @@ fn restore_array(content: &[u8]) -> Option<ArrayMetalayer> {
     restored.into_iter().find_map(|(_, bytes)| read_array(&bytes))
 }
 
-/// Overwrites all markers and counts of a metalayer of layout `b2nd`. Also returns how many were wrong; `None` if most
-/// were.
-// Widths are fixed, so every marker and count follows from the number of dimensions and from the length of the content.
-// They are the bytes that do not depend on the values.
+/// Returns the content with the right markers and counts for a metalayer of layout `b2nd` with `rank` dimensions, and
+/// the number of markers and counts that were wrong. Returns `None` if more than half of them were wrong.
+// Each value has a fixed width, so the number of dimensions and the length of the content determine every marker and
+// count. To find their offsets, two metalayers with different values are serialized. The bytes that are equal in both
+// are the markers and counts.
 fn with_markers(content: &[u8], rank: u8) -> Option<(usize, Vec<u8>)> {
     let metalayer = |value: i8, dtype: &str| {
         let (shape, chunkshape) = (vec![i64::from(value); rank.into()], vec![i32::from(value); rank.into()]);
@@ -230,14 +237,16 @@ fn with_markers(content: &[u8], rank: u8) -> Option<(usize, Vec<u8>)> {
     (nwrong * 2 <= nmarkers).then_some((nwrong, bytes))
 }
 
-/// The values of a header: for each field, the bytes at its place.
+/// The values of a header. The bytes of each field are at the offset that the field has in a header.
 pub(super) struct Values {
     bytes: Vec<u8>,
-    /// Whether more than half of the fixed bytes are wrong. Then no value of the header is used.
+    /// Whether more than half of the `fixed` bytes are wrong. If so, `bytes` is empty, and no value of the header is
+    /// used.
     pub(super) is_lost: bool,
 }
 
-/// The fixed bytes of a header: offset, value and the name of the part.
+/// The bytes that are the same in every header of a generation: the first marker, the markers of the fields, and the
+/// magic. Each item is the offset of a byte, its right value, and the name of the part that it belongs to.
 fn fixed(generation: Generation) -> impl Iterator<Item = (usize, u8, &'static str)> {
     let array = (0, generation.marker().to_u8(), "the header");
     let markers = HeaderField::ALL.iter().filter_map(move |&field| {
@@ -249,12 +258,12 @@ fn fixed(generation: Generation) -> impl Iterator<Item = (usize, u8, &'static st
     [array].into_iter().chain(markers).chain(magic)
 }
 
-/// The generation whose fixed bytes agree best with a damaged header; the present one in case of a tie.
+/// The generation whose fixed bytes agree best with a damaged header. In a tie, this is the present generation.
 fn generation(prefix: &[u8]) -> Generation {
     let right = |&generation: &Generation| {
         fixed(generation).filter(|&(at, byte, _)| prefix.get(at) == Some(&byte)).count()
     };
-    // In a tie, `max_by_key` returns the last one, the present generation.
+    // In a tie, `max_by_key` returns the last generation of `ALL`, which is the present generation.
     Generation::ALL.into_iter().max_by_key(right).unwrap_or(Generation::Present)
 }
 
@@ -278,13 +287,13 @@ impl Values {
         Self { bytes, is_lost: false }
     }
 
-    /// The header that begins with these values, if nothing else in it is damaged.
+    /// Parses the header with its fixed bytes restored. Returns `None` if anything else in the header is damaged.
     fn head(&self, prefix: &[u8]) -> Option<Frame<()>> {
         let rest = prefix.get(self.bytes.len()..)?;
         Frame::parse(&[&self.bytes, rest].concat()).ok()
     }
 
-    /// A value that is an integer; 0 if the header is lost.
+    /// The value of an integer field; 0 if the header is lost.
     pub(super) fn number(&self, field: HeaderField) -> i64 {
         let at = field.present_offset();
         let bytes = self.bytes.get(at..at + field.encoding().len).unwrap_or_default();
@@ -303,7 +312,8 @@ impl Values {
         self.bytes.get(HeaderField::HasVlmetalayers.present_offset()) == Some(&Marker::True.to_u8())
     }
 
-    /// The compression of new chunks; the defaults of python-blosc2 if a reader rejects any parameter.
+    /// The compression parameters in the header. The defaults of python-blosc2 replace them if they cannot be read, or
+    /// if a reader would reject any of them.
     fn compression(&self, restored: &mut Vec<Restored>) -> Compression {
         let header = self.alone().and_then(|header| Frame::parse(&header).ok());
         let compression = header.map(|Frame { header, .. }| Compression {
@@ -326,7 +336,7 @@ impl Values {
         })
     }
 
-    /// The values as a header without metalayers.
+    /// A header with these values and without metalayers.
     fn alone(&self) -> Option<Vec<u8>> {
         let mut builder = HeaderBuilder::new();
         for &field in HeaderField::ALL {
@@ -349,16 +359,16 @@ pub(super) struct DamagedHeader {
     /// The names and the contents of the metalayers that the new frame keeps.
     layers: Vec<(Vec<u8>, Vec<u8>)>,
     pub(super) is_sparse: bool,
-    /// The possible lengths of the header, the most likely one first.
+    /// The possible lengths of the header. The most likely length comes first.
     pub(super) header_lens: Vec<u64>,
-    /// The sizes of items, blocks and chunks for each possible typesize, the most likely one first.
+    /// The sizes of items, blocks and chunks for each possible type size. The most likely type size comes first.
     pub(super) sizes: Vec<Sizes>,
-    /// The number of chunks, which is the same for all typesizes.
+    /// The number of chunks. It does not depend on the type size.
     pub(super) nchunks: u64,
 }
 
 impl DamagedHeader {
-    /// Reads the header at the start of a file, with the entries of the array that are `given`.
+    /// Reads the header at the start of a file. The `given` entries replace those in the array's metalayer.
     pub(super) fn read<R: Read + Seek>(
         file: &mut DamagedFile<'_, R>,
         given: &ArrayEntries,
@@ -404,8 +414,8 @@ impl DamagedHeader {
         let sizes = possible_sizes(&meta, dtype.as_ref(), &values)?;
         if let (Some(_), Some(dtype), Some(first)) = (&given.dtype, &dtype, sizes.first()) {
             let (found, expected) = (dtype.item_size(), first.typesize as usize);
-            // The sizes in the header show which dtypes are impossible. A wrong dtype would turn all items into
-            // garbage.
+            // The sizes in the header determine the size of an item. A given dtype of another size is wrong, and would
+            // turn all items into garbage.
             if found != expected {
                 return Err(Error::invalid_input(format_args!(
                     "dtype {dtype} has items of {found} bytes, but by its header the array has items of {expected}"
@@ -417,7 +427,8 @@ impl DamagedHeader {
             [stated, found_len].into_iter().flatten().map(|len| len as u64).collect();
         header_lens.dedup();
         if header_lens.is_empty() {
-            // The header ends where the first chunk begins.
+            // The length of the header is not known. But the header ends where the first chunk begins, so the first
+            // chunk is searched for.
             for sizes in &sizes {
                 header_lens.extend(file.search(TYPESIZE, &signature(sizes))?.map(|first| first - TYPESIZE));
             }
@@ -427,7 +438,8 @@ impl DamagedHeader {
         Ok(Self { prefix, values, dtype, compression, layers, is_sparse, header_lens, sizes, nchunks })
     }
 
-    /// The values and the metalayers of a header with these sizes, for the old or the new frame.
+    /// Builds a header with these sizes, for the old or the new frame. Returns its fields, and the section with its
+    /// metalayers.
     pub(super) fn build(&self, sizes: &Sizes) -> Result<(HeaderBuilder, Vec<u8>), Error> {
         let builder = frame_plan::header(sizes, self.is_sparse, &self.compression, false);
         let layers: Vec<_> = self.layers.iter().map(|(name, content)| (&name[..], &content[..])).collect();
@@ -435,7 +447,7 @@ impl DamagedHeader {
         section.map(|section| (builder, section)).ok_or_else(too_large)
     }
 
-    /// The header of a frame with its chunks between `header_len` and `end`.
+    /// Returns a header with which the damaged frame can be read. Its chunks are between `header_len` and `end`.
     pub(super) fn head(
         &self,
         sizes: &Sizes,
@@ -447,7 +459,7 @@ impl DamagedHeader {
         let mut head = Frame::parse(&builder.finish(&section, frame_len).ok_or_else(too_large)?)?;
         head.header.header_len = usize::try_from(header_len).unwrap_or(usize::MAX);
         head.header.frame_len = frame_len;
-        // In a sparse frame, the bytes of the chunks are not in this file.
+        // In a sparse frame, the chunks are in files of their own, so `end` does not limit their total size.
         let cbytes = if self.is_sparse { u64::MAX } else { end.saturating_sub(header_len) };
         head.header.cbytes = i64::try_from(cbytes).unwrap_or(i64::MAX);
         Ok(head)
@@ -464,7 +476,8 @@ impl DamagedHeader {
     }
 }
 
-/// The dtype of an array, which must be known and without Python objects.
+/// Parses the dtype of an array; `None` if the layout stores no dtype. An unknown dtype is an error, and so is a dtype
+/// with Python objects.
 fn dtype_with_items(meta: &Meta) -> Result<Option<Dtype>, Error> {
     let dtype = meta.parse_dtype().map_err(|error| {
         Error::array_unknown(format_args!(
@@ -483,12 +496,12 @@ fn too_large() -> Error {
     Error::too_large("the metalayers are too long for a header")
 }
 
-/// The array, and the metalayers that can be read.
+/// The metalayers that can be read, and the array that one of them describes.
 #[derive(Default)]
 struct FoundMetalayers {
     array: Option<Meta>,
     layers: Vec<(Vec<u8>, Vec<u8>)>,
-    /// The end of the last metalayer.
+    /// The offset where the last metalayer ends; 0 if none was found.
     end: usize,
 }
 
@@ -500,10 +513,12 @@ fn is_array_name(name: &[u8]) -> bool {
 /// that metalayer.
 fn find(prefix: &[u8], stated: Option<usize>, is_lost: bool, notes: &mut Notes) -> FoundMetalayers {
     let start = Generation::Present.head_len();
-    // Another frame in the file has metalayers too: bytes from its magic on do not belong to this frame.
+    // If another frame follows in the file, its metalayers must not be mistaken for those of this frame. That frame
+    // begins `MAGIC_OFFSET` bytes before its magic, so only the bytes up to there are searched.
     let next = prefix.get(start..).and_then(|rest| memmem::find(rest, MAGIC));
     let own = prefix.get(..next.map_or(prefix.len(), |at| start + at - MAGIC_OFFSET)).unwrap_or(prefix);
-    // The header's own length may be wrong, and cut off the last metalayer. So all bytes of the frame are tried too.
+    // The section ends at the length in the header. But that length may be wrong, and may cut off the last metalayer.
+    // So all bytes of the frame are tried too.
     let mut limits = [stated.filter(|&len| len <= prefix.len()), Some(own.len())];
     let by_contents = Layers::read(own, start, SectionRules::HEADER.max_count.into()).end;
     if begins_chunk(prefix, by_contents) && stated.is_some_and(|stated| !begins_chunk(prefix, stated)) {
@@ -521,7 +536,8 @@ fn find(prefix: &[u8], stated: Option<usize>, is_lost: bool, notes: &mut Notes) 
             }
         }
     }
-    // If the header is lost, the bytes found may belong to another frame, such as another member of a zip.
+    // There is no search if the header is lost, because the bytes found could belong to another frame, such as another
+    // member of a zip file.
     let Some((meta, content, end)) = search(own, start).filter(|_| !is_lost) else {
         return FoundMetalayers::default();
     };
@@ -556,17 +572,17 @@ fn find_by_index(bytes: &[u8], read: Reading, notes: &mut Notes) -> Option<Found
     Some(FoundMetalayers { array: Some(meta), layers: found, end })
 }
 
-/// Whether a chunk begins here, with a version that C-Blosc2 has written to frames.
+/// Whether there is a chunk header at `at`, with a version that C-Blosc2 has written to frames.
 pub(super) fn begins_chunk(prefix: &[u8], at: usize) -> bool {
     let header = prefix.get(at..).and_then(ChunkHeader::parse);
     header.is_some_and(|header| VERSIONS.contains(&header.version))
 }
 
-/// A way to read the bytes of an array's metalayer: unchanged or restored.
+/// A function that reads an array's metalayer: `read_array`, `restore_array` or `read_any_array`.
 type Reading = fn(&[u8]) -> Option<ArrayMetalayer>;
 
-/// The metalayer that describes the array: its number, the array and its bytes. A metalayer with another name counts
-/// only if none with the right name can be read.
+/// Finds the metalayer that describes the array. Returns its number, the `Meta` read from it, and the bytes of the
+/// metalayer. A metalayer with a wrong name is used only if no metalayer with a right name can be read.
 fn array_of(bytes: &[u8], layers: &[Layer], read: Reading) -> Option<(usize, ArrayMetalayer)> {
     let of_name = |is_named: bool| {
         let layers = layers.iter().enumerate().filter(|(_, layer)| is_array_name(&layer.name) == is_named);
@@ -577,12 +593,13 @@ fn array_of(bytes: &[u8], layers: &[Layer], read: Reading) -> Option<(usize, Arr
     of_name(true).or_else(|| of_name(false))
 }
 
-/// Looks for the bytes of an array's metalayer. Returns the array, its bytes, and their end.
+/// Searches for an array's metalayer at each offset from `start` on. Returns the `Meta` read from it, the bytes of the
+/// metalayer, and the offset where they end.
 fn search(prefix: &[u8], start: usize) -> Option<(Meta, Vec<u8>, usize)> {
     (start..prefix.len()).find_map(|at| {
         let bytes = prefix.get(at..)?;
-        // A short test comes before the long one, because it runs at each byte: a fixarray, version 0, the rank, and a
-        // fixarray of that length.
+        // This runs at each offset, so a fast test comes before the slow one: a metalayer begins with a fixarray,
+        // version 0, the rank, and a fixarray with as many elements as the rank.
         let [marker, 0, rank, vector, ..] = *bytes else { return None };
         if marker & 0xf0 != 0x90 || vector.checked_sub(rank) != Some(0x90) {
             return None;
@@ -593,7 +610,8 @@ fn search(prefix: &[u8], start: usize) -> Option<(Meta, Vec<u8>, usize)> {
     })
 }
 
-/// The header fields for these sizes. `nbytes` comes last, because it follows from the others.
+/// The header fields with their right values for these sizes. `nbytes` comes last: `contradiction` reports the first
+/// wrong field, and `nbytes` depends on the other sizes.
 pub(super) fn in_header(sizes: &Sizes) -> [(HeaderField, i64); 4] {
     [
         (HeaderField::Typesize, sizes.typesize.into()),
@@ -603,7 +621,7 @@ pub(super) fn in_header(sizes: &Sizes) -> [(HeaderField, i64); 4] {
     ]
 }
 
-/// The sizes for each possible type size, which comes from the dtype or from the header.
+/// Returns the sizes for each possible type size: the item size of the dtype, and the type size in the header.
 fn possible_sizes(meta: &Meta, dtype: Option<&Dtype>, values: &Values) -> Result<Vec<Sizes>, Error> {
     let stated = usize::try_from(values.number(HeaderField::Typesize)).ok();
     let typesizes = [dtype.map(Dtype::item_size), stated];
@@ -615,7 +633,8 @@ fn possible_sizes(meta: &Meta, dtype: Option<&Dtype>, values: &Values) -> Result
             Err(why) => error = error.or(Some(why)),
         }
     }
-    // Each size in the header that agrees is a vote. The sort keeps the order of equals, so the dtype wins a tie.
+    // The best type size is the one with which the most sizes in the header agree. The sort is stable, so in a tie the
+    // item size of the dtype stays before the type size in the header.
     possible.sort_by_key(|sizes| {
         let is_right = |&(field, right): &(HeaderField, i64)| values.number(field) == right;
         Reverse(in_header(sizes).into_iter().filter(is_right).count())

@@ -32,8 +32,8 @@ use crate::write::output::Output;
 /// |---|---|
 /// | header | Markers at known places are restored, and sizes are computed from the rest of the frame. |
 /// | array's metalayer | Its markers are restored. Entries that cannot be read or are wrong must be [given](Self::shape). |
-/// | chunk index | It is searched for in the whole file. An entry is accepted if it leads to a valid chunk. Without an index, the positions of chunks are not known: see [`assume_order`](Self::assume_order). |
-/// | chunks | Each one is decompressed, and copied unchanged. A wrong size in its header is restored if the chunk is then valid. A wrong filter is restored if the chunk then has the filters of the other chunks. Restored chunks are reported as [unverified](SalvageReport::unverified). Uncompressed chunks are reported too, if other bytes of the chunks or of their index are damaged. The dictionary flag is cleared if the data is not compressed. Any other damaged chunk is lost, and [filled](Self::fill). |
+/// | chunk index | If it is not where the header says, the whole file is searched for it. Each entry that leads to a valid chunk is used. If no index is found, the numbers of the chunks are not known: see [`assume_order`](Self::assume_order). |
+/// | chunks | Each chunk is decompressed to verify it, and copied unchanged. A wrong size in its header is restored if the chunk is then valid. A wrong filter in its header is restored if the chunk is then valid and has the filters of the other chunks. Restored chunks are reported as [unverified](SalvageReport::unverified). Uncompressed chunks are reported too if the chunk index or other chunks are damaged. The dictionary flag is cleared if the data is not compressed. Any other damaged chunk is lost, and its items get the [fill value](Self::fill). |
 /// | trailer | Vlmetalayers that can be read are kept. |
 ///
 /// A chunk that this crate cannot decompress, because its codec or filter is a plugin, is copied, and
@@ -51,7 +51,7 @@ use crate::write::output::Output;
 ///
 /// # let folder = tempfile::tempdir()?;
 /// # let (damaged, new) = (folder.path().join("damaged.b2nd"), folder.path().join("new.b2nd"));
-/// // A size in the header, and the flags of chunk 1, which begins at byte 229.
+/// // Damages a size in the header, and the flags of chunk 1, which begins at byte 229.
 /// let mut file = std::fs::read("tests/data/int32_3x5.b2nd")?;
 /// file[61] = 7;
 /// file[229 + 2] = 0x95;
@@ -81,7 +81,7 @@ pub enum Fill {
     /// Zero.
     #[default]
     Zeros,
-    /// NaN: only for the dtypes `<f4` and `<f8`, where all readers agree on its bytes.
+    /// NaN. Allowed only for the dtypes `<f4` and `<f8`, for which all readers use the same bytes for NaN.
     Nan,
 }
 
@@ -113,8 +113,8 @@ impl<'p, R: Read + Seek> Salvage<'p, R> {
     /// Opens the damaged frame at an offset of a file, such as a member of a zip file, for a salvage. The chunks of a
     /// sparse frame are found only if it is opened by its path, with [`open`](Salvage::open).
     ///
-    /// At an offset above 0, the frame is taken to end where the next frame in the file begins. Otherwise the chunk
-    /// index of the next frame could be mistaken for the index of this one.
+    /// If the offset is above 0, the frame ends at the latest where the next frame in the file begins. Otherwise the
+    /// chunk index of the next frame could be mistaken for the index of this one.
     ///
     /// # Errors
     ///
@@ -124,29 +124,30 @@ impl<'p, R: Read + Seek> Salvage<'p, R> {
         Ok(Self::new(if offset == 0 { file } else { file.up_to_next_frame()? }))
     }
 
-    /// Sets the shape of the array, instead of the one in its metalayer.
+    /// Sets the shape of the array. It replaces the shape in the array's metalayer.
     ///
     /// If the metalayer cannot be read at all, [`chunkshape`](Self::chunkshape), [`blockshape`](Self::blockshape) and
-    /// [`dtype`](Self::dtype) are needed too. The shape must have as many chunks as the chunk index. After an
-    /// interrupted resize, give the old or the new shape, whichever has that many chunks.
+    /// [`dtype`](Self::dtype) are needed too. With this shape, the array must have as many chunks as the chunk index
+    /// has entries. After an interrupted resize, give the old shape or the new shape, whichever has this number of
+    /// chunks.
     pub fn shape(mut self, shape: &[i64]) -> Self {
         self.given.shape = Some(shape.into());
         self
     }
 
-    /// Sets the chunk shape, instead of the one in the metalayer.
+    /// Sets the chunk shape. It replaces the chunk shape in the array's metalayer.
     pub fn chunkshape(mut self, chunkshape: &[i32]) -> Self {
         self.given.chunkshape = Some(chunkshape.into());
         self
     }
 
-    /// Sets the block shape, instead of the one in the metalayer.
+    /// Sets the block shape. It replaces the block shape in the array's metalayer.
     pub fn blockshape(mut self, blockshape: &[i32]) -> Self {
         self.given.blockshape = Some(blockshape.into());
         self
     }
 
-    /// Sets the dtype, instead of the one in the metalayer.
+    /// Sets the dtype. It replaces the dtype in the array's metalayer.
     pub fn dtype(mut self, dtype: impl Into<String>) -> Self {
         self.given.dtype = Some(dtype.into());
         self
@@ -160,31 +161,32 @@ impl<'p, R: Read + Seek> Salvage<'p, R> {
 
     /// If there is no chunk index, uses the n-th chunk of the file as chunk n of the array.
     ///
-    /// Writers store the chunks in this order at first. But a special chunk takes no bytes in the file, so every chunk
-    /// after it gets a wrong place. Replaced and inserted chunks are at the end of the file. Without this call, a frame
-    /// without a chunk index is an error, [`OrderUnknown`](crate::ErrorKind::OrderUnknown), so no chunk gets a wrong
-    /// place.
+    /// Writers store the chunks in the order of their numbers at first. But a special chunk takes no bytes in the file,
+    /// so this method gives wrong numbers to all chunks after a special chunk. It gives wrong numbers also to replaced
+    /// and inserted chunks, because these are at the end of the file. Therefore the order is not assumed without this
+    /// call: if a frame with several chunks has no chunk index, the error is
+    /// [`OrderUnknown`](crate::ErrorKind::OrderUnknown).
     ///
-    /// Damaged bytes between two chunks count as at least one lost chunk. Long ones count as several, if the array has
-    /// that many chunks.
+    /// Damaged bytes between two chunks count as lost chunks, if fewer chunks were found than the array has. A long
+    /// range of damaged bytes counts as several chunks.
     ///
-    /// The files of a sparse frame are numbered in the order in which C-Blosc2 first stored the chunks. The numbers are
-    /// not the positions of the chunks: a chunk of zeros has no file, and gets the next free number when it is stored.
-    /// A gap in the file numbers counts as a lost chunk. But if any file number reaches the number of chunks, the
-    /// numbers are ignored, and the files are taken in order.
+    /// In a sparse frame, the number of a chunk file is used as the number of the chunk, and a missing file counts as a
+    /// lost chunk. If any file number is not below the number of chunks, the file numbers are ignored, and the n-th
+    /// file is chunk n. Either way, a number can be wrong: C-Blosc2 numbers the files in the order in which it first
+    /// stores the chunks, and a chunk of zeros has no file until it gets other items.
     pub fn assume_order(mut self) -> Self {
         self.assumes_order = true;
         self
     }
 
-    /// Sets a progress callback. It receives the number of chunk bytes saved so far, and can stop the salvage, as with
-    /// [`Rewrite::on_progress`](crate::Rewrite::on_progress).
+    /// Sets a progress callback. It receives the total size of the chunks saved so far, and can stop the salvage, as
+    /// with [`Rewrite::on_progress`](crate::Rewrite::on_progress).
     pub fn on_progress(mut self, report: impl FnMut(u64) -> ControlFlow<()> + 'p) -> Self {
         self.file.progress = Progress::new(report);
         self
     }
 
-    /// Finds the array and the places of its chunks. The chunks are not read, and nothing is written.
+    /// Finds the array and the places of its chunks. The chunks are not verified, and nothing is written.
     ///
     /// # Errors
     ///
@@ -215,7 +217,7 @@ impl<'p, R: Read + Seek> Salvage<'p, R> {
         let mut notes = Notes::default();
         let survey = self.survey(&mut notes)?;
         let plan = plan(&survey)?;
-        // `apply` uses the same writer, so a preview cannot differ. Here, the output is discarded.
+        // `apply` uses the same writer, so both methods report the same. Here, the output is discarded.
         let output = Output::contiguous(io::empty(), plan.header_len())?;
         let mut writer = FrameWriter::new(output, plan);
         save(&mut self.file, &survey, self.fill.special(), &mut writer, &mut notes)?;
@@ -254,9 +256,10 @@ impl<'p, R: Read + Seek> Salvage<'p, R> {
     /// [`Io`]: crate::ErrorKind::Io
     pub fn apply(mut self, to: impl AsRef<Path>) -> Result<(Frame, SalvageReport), Error> {
         let is_sparse = self.file.directory().is_some();
-        // The destination comes first: otherwise a long salvage could fail at its end because the path exists.
+        // The new path is checked before anything else. Otherwise a long salvage could fail at its end because the path
+        // exists.
         let destination = Destination::free(to.as_ref(), is_sparse)?;
-        // The deadline has already passed, so the lock is tried once, without waiting.
+        // The deadline for the lock is now, so the lock is tried once, without waiting.
         let now = Some(Instant::now());
         let path = self.file.path.clone();
         let _lock = path.as_deref().map(|path| Lock::take_shared(path, is_sparse, now)).transpose()?;

@@ -1,4 +1,4 @@
-//! Chunks in the order of the file, for a frame that has lost its chunk index.
+//! Finds the chunks of a frame without a chunk index, and numbers them in the order of the file.
 
 use std::io::{Read, Seek};
 
@@ -11,20 +11,22 @@ use crate::error::Error;
 use crate::salvage::damaged_file::{DamagedFile, Search};
 use crate::write::frame_plan::Sizes;
 
-/// The offset of the typesize in a chunk header. The [`signature`] begins with the typesize.
+/// The offset of the type size in a chunk header. The [`signature`] begins with the type size, so a chunk begins this
+/// number of bytes before the signature.
 pub(super) const TYPESIZE: u64 = header::TYPESIZE as u64;
 
-/// The numbers of chunks, in ascending order, with the place of each: its offset, or the number of its file.
+/// Pairs of a chunk number and the place of that chunk, sorted by chunk number. The place is the offset of the chunk
+/// or, in a sparse frame, the number of its file.
 pub(super) type NumberedChunks = Vec<(u64, u64)>;
 
-/// Chunks in the order of the file.
+/// The chunks that were found, in the order of the file.
 #[derive(Default)]
 pub(super) struct Order {
     /// The offsets of the chunks that were found, or the numbers of their files.
     pub(super) found: Vec<u64>,
     holes: Vec<Hole>,
     is_sparse: bool,
-    /// The end of the last chunk.
+    /// The offset where the last chunk that was found ends.
     end: u64,
     /// The total stored size of the chunks that were found.
     len: u64,
@@ -32,7 +34,7 @@ pub(super) struct Order {
 
 /// A byte range between two chunks that holds no whole chunk.
 struct Hole {
-    /// The number of chunks that were found before it.
+    /// The number of chunks that were found before the hole.
     before: usize,
     len: u64,
     /// The number of damaged chunks in the hole that still have a recognizable header.
@@ -40,11 +42,13 @@ struct Hole {
 }
 
 impl Order {
-    /// Assigns chunk numbers in the order of the file. The skipped numbers are those of lost chunks. If the last chunk
-    /// ends at `end`, no chunk is missing after it.
+    /// Assigns chunk numbers in the order of the file. The numbers of lost chunks are skipped. `end` is the offset
+    /// where all chunks end, according to the header. If the last chunk that was found ends there, no chunk is missing
+    /// after it.
     pub(super) fn numbered(&self, nchunks: u64, end: u64) -> NumberedChunks {
         if self.is_sparse {
-            // C-Blosc2 numbers the files in ascending order, so a gap means a lost file.
+            // C-Blosc2 numbers the files in ascending order, so a missing number means a lost file. The file numbers
+            // are used as chunk numbers, unless one of them is too high for a chunk number.
             let is_numbered = self.found.last().is_some_and(|&last| last < nchunks);
             let numbers = (0..).zip(&self.found);
             return numbers.map(|(n, &file)| (if is_numbered { file } else { n }, file)).collect();
@@ -61,21 +65,22 @@ impl Order {
         numbered.collect()
     }
 
-    /// Distributes `lost` chunks over the holes. With `is_all`, no chunk is missing after the last one. Each hole gets
-    /// one chunk, or one for each trace in it; the others are distributed in proportion to the lengths of the holes.
+    /// Distributes `lost` chunks over the holes in proportion to the lengths of the holes, and returns the number of
+    /// lost chunks in each hole. Each hole gets at least one chunk, or one chunk for each trace in it. With `is_all`,
+    /// all lost chunks were in the holes. Otherwise some of them may be missing after the last chunk that was found.
     fn lost_in_holes(&self, lost: u64, is_all: bool) -> Vec<u64> {
-        // The largest remainder method: each hole gets its share rounded down, but at least `least`. The holes with the
-        // largest remainders get one more.
+        // The largest remainder method: each hole gets its share rounded down, but at least `least`. The chunks that
+        // are then left go to the holes with the largest remainders, one chunk to each.
         let least: Vec<u64> = self.holes.iter().map(|hole| hole.traces.max(1)).collect();
-        // If the holes need more chunks than are lost, some holes are only old bytes, and nothing shows which. So no
-        // hole counts as lost chunks.
+        // If the sum of the minimums is higher than the number of lost chunks, some holes hold old bytes and no lost
+        // chunk. Nothing shows which holes these are, so no hole gets a lost chunk.
         if least.iter().sum::<u64>() > lost {
             return vec![0; least.len()];
         }
         let len = self.holes.iter().map(|hole| hole.len).sum::<u64>().max(1);
         let usual = (self.len / (self.found.len() as u64).max(1)).max(1);
-        // Chunks may be missing after the last one too, so the holes get no more chunks than fit into them at the mean
-        // stored size.
+        // Without `is_all`, chunks may be missing after the last chunk too. So the holes get no more chunks than fit
+        // into them at the mean stored size.
         let all = if is_all { lost } else { lost.min((len + usual / 2) / usual) };
         let mut shares = Vec::new();
         for (hole, least) in self.holes.iter().zip(&least) {
@@ -97,8 +102,9 @@ impl Order {
     }
 }
 
-/// Finds the chunks that follow one another from `start` on, or the chunk files. Each chunk has a valid header. After a
-/// damaged chunk, searches for the next valid one.
+/// Finds the chunks in the order of the file. In a contiguous frame, reads one chunk header after another, from `start`
+/// on. If a chunk header is not valid, searches for the next valid chunk header. In a sparse frame, lists the chunk
+/// files without reading them.
 pub(super) fn find<R: Read + Seek>(
     file: &mut DamagedFile<'_, R>,
     start: u64,
@@ -136,15 +142,15 @@ pub(super) fn find<R: Read + Seek>(
     Ok(order)
 }
 
-/// Whether these bytes belong to a chunk with a damaged header: either its sizes are right, or its length leads to the
-/// next chunk.
+/// Whether the bytes are a damaged chunk header that can still be recognized. Either its sizes are right, or its stored
+/// size is the `distance` to the next chunk.
 fn is_trace(bytes: &[u8], signature: &[u8], distance: u64) -> bool {
     let has_sizes = bytes.get(header::TYPESIZE..).is_some_and(|sizes| sizes.starts_with(signature));
     let cbytes = bytes.get(header::CBYTES..).and_then(<[u8]>::first_chunk);
     has_sizes || cbytes.is_some_and(|&cbytes| u64::from(u32::from_le_bytes(cbytes)) == distance)
 }
 
-/// The bytes that all chunk headers share, from the item size on.
+/// The bytes that are the same in all chunk headers of a frame: the type size, the chunk size and the block size.
 pub(super) fn signature(sizes: &Sizes) -> Vec<u8> {
     let typesize = [typesize_byte(sizes.typesize)];
     [&typesize[..], &sizes.chunksize.to_le_bytes(), &sizes.blocksize.to_le_bytes()].concat()
@@ -154,7 +160,8 @@ pub(super) fn signature(sizes: &Sizes) -> Vec<u8> {
 mod tests {
     use super::*;
 
-    /// Five chunks of 100 bytes. The holes after the second and the fourth have these lengths and traces.
+    /// Five chunks of 100 bytes. There is a hole after the second chunk and a hole after the fourth chunk. `holes` has
+    /// the length and the number of traces of each hole.
     fn order(holes: [(u64, u64); 2]) -> Order {
         let hole = |before, (len, traces)| Hole { before, len, traces };
         let holes = [hole(2, holes[0]), hole(4, holes[1])].into_iter().filter(|hole| hole.len > 0).collect();
@@ -167,19 +174,20 @@ mod tests {
 
     #[test]
     fn lost_chunks_are_distributed_over_the_holes_by_their_lengths() {
-        // Nothing is lost, so a hole is old bytes.
+        // No chunk is lost, so the holes hold only old bytes.
         assert_eq!(numbers(&order([(300, 0), (100, 0)]), 5, 2100), [0, 1, 2, 3, 4]);
-        // Each hole gets one chunk, and the longer one the rest.
+        // Four chunks are lost. The hole of 300 bytes gets three of them, and the hole of 100 bytes gets one.
         assert_eq!(numbers(&order([(300, 0), (100, 0)]), 9, 2100), [0, 1, 5, 6, 8]);
         // One chunk is lost, and nothing shows in which hole it was.
         assert_eq!(numbers(&order([(300, 0), (100, 0)]), 6, 2100), [0, 1, 2, 3, 4]);
-        // A header that can still be recognized stands for a chunk.
+        // Each trace is the header of a lost chunk, so the first hole gets three lost chunks.
         assert_eq!(numbers(&order([(100, 3), (100, 0)]), 9, 2100), [0, 1, 5, 6, 8]);
     }
 
     #[test]
     fn chunks_may_be_missing_after_the_last_one_unless_the_chunks_end_there() {
-        // A hole of 100 bytes has room for one chunk of the mean size.
+        // The last chunk ends at 2100. If the chunks end at 5000, the hole of 100 bytes gets only one lost chunk,
+        // because a chunk has 100 bytes on average. If the chunks end at 2100, all lost chunks were in the hole.
         assert_eq!(numbers(&order([(100, 0), (0, 0)]), 20, 5000), [0, 1, 3, 4, 5]);
         assert_eq!(numbers(&order([(100, 0), (0, 0)]), 8, 2100), [0, 1, 5, 6, 7]);
     }
