@@ -74,8 +74,8 @@ pub struct Salvage<'p, R = File> {
 }
 
 /// The value of the items of lost chunks.
-// Not a `SpecialValue`: a repeated item would need its value, and python-blosc2 shows the content of uninitialized
-// memory for items that were never written.
+// Not a `SpecialValue`, because two of its variants cannot be used here: `Value` needs an item, and for
+// `Uninitialized`, python-blosc2 returns the content of uninitialized memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Fill {
     /// Zero.

@@ -15,20 +15,23 @@ use crate::header::section::ARRAY_NAME;
 pub struct SalvageReport {
     /// The header of the new frame.
     pub frame: Frame<()>,
-    /// The parts that were restored from the rest of the frame: of the header, the chunk index, the trailer and the
-    /// chunk headers.
+    /// The restored parts of the header, the chunk index, the trailer and the chunk headers. Their right values come
+    /// from the rest of the frame, or from the caller.
     pub restored: Vec<Restored>,
     /// The order of the chunks, if it was [assumed](crate::Salvage::assume_order).
     pub assumed_order: Option<AssumedOrder>,
     /// The lost chunks, in order.
     pub lost: Vec<ChunkRange>,
-    /// The copied chunks whose data may be wrong, in order. They have one of these properties: this crate cannot
-    /// decompress them; their filters differ from the rest of the frame; their header was restored; they are not
-    /// compressed, and other bytes of the file are damaged.
+    /// The chunks in the new frame whose data may be wrong, in order. `why` gives the reason. For a copied chunk it is
+    /// one of these: this crate cannot decompress the chunk; its filters differ from those of the other chunks; its
+    /// header was restored, has unknown flags, or has a version that ignores the last filter; or the chunk is not
+    /// compressed, and the chunk index or other chunks are damaged. A special chunk is unverified if the file has bytes
+    /// of a chunk without an entry in the chunk index, because the entry of that chunk may be damaged.
     pub unverified: Vec<ChunkRange>,
     /// The lost metalayers and vlmetalayers.
     pub lost_metalayers: Vec<LostMetalayer>,
-    /// The chunks of the new frame, counted by their place. A lost chunk counts as the fill value that replaces it.
+    /// The numbers of stored and special chunks in the new frame. A lost chunk counts as a special chunk with the fill
+    /// value.
     pub counts: ChunkCounts,
 }
 
@@ -77,23 +80,24 @@ pub enum Restored {
     Header,
     /// A byte of the header that has only one right value.
     Byte {
-        /// The value whose marker this byte is, or the magic.
+        /// The part that the byte belongs to: the name of the value whose marker it is, `the header`, or `the magic`.
         part: &'static str,
         /// The offset in the frame.
         offset: usize,
         /// The old and the new byte.
         bytes: [u8; 2],
     },
-    /// A number of the header.
+    /// A number in the header.
     Number {
         /// The name of the value.
         name: &'static str,
         /// The old and the new number.
         numbers: [i128; 2],
     },
-    /// The codec and the filters of new chunks. They are now the defaults of python-blosc2.
+    /// The codec and the filters in the header, which writers use for new chunks. They are now the defaults of
+    /// python-blosc2.
     Compression,
-    /// The entries of the array's metalayer that were given, such as `shape [3, 5]`.
+    /// The array's metalayer. The text lists the entries that the caller gave, such as `shape [3, 5]`.
     Array(String),
     /// The name of the array's metalayer.
     ArrayName,
@@ -107,19 +111,20 @@ pub enum Restored {
     Trailer,
     /// The length or markers of the trailer.
     TrailerMarkers,
-    /// The flags of the chunk of the vlmetalayer with this name.
+    /// The chunk flags of a vlmetalayer. The text is the name of the vlmetalayer.
     Vlmetalayer(String),
     /// Values in chunk headers. `why` describes the change.
     Chunks(ChunkRange),
 }
 
-/// The order of chunks without a chunk index: the order of the file.
+/// The numbers of chunks found and missing, if there is no chunk index, and the chunks are numbered in the order of the
+/// file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct AssumedOrder {
     /// The number of chunks that were found.
     pub found: u64,
-    /// The number of chunks that are missing before the last one found.
+    /// The number of lost chunks before the last chunk that was found.
     pub missing: u64,
     /// The number of chunks of the array.
     pub nchunks: u64,
@@ -199,30 +204,32 @@ impl SalvageReport {
         count(&self.unverified)
     }
 
-    /// Whether any damage was found. If not, the file is undamaged, or the damage is in values that nothing else in the
-    /// file confirms. These are the shape within its grid of chunks, the chunk shape within whole blocks, the dtype,
-    /// and the data.
+    /// Whether any damage was found. If not, the file is undamaged, or only values are wrong that nothing else in the
+    /// file confirms: the shape, if the wrong shape has the same grid of chunks; the chunk shape, if the wrong one has
+    /// the same grid of blocks; the dtype; and the data.
     #[must_use]
     pub fn found_damage(&self) -> bool {
         let Self { restored, assumed_order, unverified, .. } = self;
         !(restored.is_empty() && assumed_order.is_none() && unverified.is_empty() && self.is_whole())
     }
 
-    /// Whether all chunks and all metalayers are in the new frame, including [unverified](Self::unverified) chunks.
+    /// Whether nothing was lost: all chunks, metalayers and vlmetalayers are in the new frame.
+    /// [Unverified](Self::unverified) chunks are not lost.
     #[must_use]
     pub fn is_whole(&self) -> bool {
         self.lost.is_empty() && self.lost_metalayers.is_empty()
     }
 }
 
-/// The text for a restored chunk.
+/// The text for a chunk whose dictionary flag was cleared.
 pub(super) const CLEARED: &str = "the dictionary flag is cleared, because the data is not compressed";
 
 fn count(ranges: &[ChunkRange]) -> u64 {
     ranges.iter().fold(0, |sum, range| sum.saturating_add(range.count))
 }
 
-/// Adds chunks to the ranges. They extend the last range if they follow it and have the same reason.
+/// Adds `count` chunks to the ranges. If the chunks follow the last range and have the same reason, they extend this
+/// range. Otherwise they are a new range.
 pub(super) fn add(ranges: &mut Vec<ChunkRange>, first: u64, count: u64, why: String) {
     match ranges.last_mut() {
         Some(last) if last.first.saturating_add(last.count) == first && last.why == why => {

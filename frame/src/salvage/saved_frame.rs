@@ -1,4 +1,4 @@
-//! The work of a salvage: it verifies each chunk, and copies it into the new frame.
+//! Verifies each chunk of the damaged frame, and copies it into the new frame.
 
 use std::io::{Read, Seek, Write};
 
@@ -29,7 +29,7 @@ struct SavedChunk {
     bytes: Vec<u8>,
     /// Why the chunk could not be verified.
     doubt: Option<String>,
-    /// The number in its header that was restored.
+    /// A text about the number in its header that was restored.
     restored: Option<String>,
 }
 
@@ -48,7 +48,7 @@ impl From<String> for ChunkError {
 impl From<Error> for ChunkError {
     fn from(error: Error) -> Self {
         match error.kind() {
-            // A disk sector that cannot be read costs only the chunks in it.
+            // If a disk sector cannot be read, only the chunks in it are lost.
             ErrorKind::Io => Self::Damaged(error.to_string()),
             _ => Self::Other(error),
         }
@@ -73,7 +73,8 @@ impl<R: Read + Seek> StoredChunk<'_, '_, R> {
         } else {
             self.verify(&first)
         };
-        // A restored chunk must not share bytes with another one. This also bounds the bytes that are read again.
+        // A restored chunk must not share bytes with another chunk, so it may only extend to the next chunk. This also
+        // limits the number of bytes that are read again.
         first.room = first.room.min(self.scan.room(self.entry));
         let Err(ChunkError::Damaged(_)) = &verified else { return verified };
         // Tries the chunk again, each time with one number of its header restored.
@@ -89,7 +90,7 @@ impl<R: Read + Seek> StoredChunk<'_, '_, R> {
         verified
     }
 
-    /// Verifies a chunk with these first bytes, which may differ from those in the file.
+    /// Verifies the chunk as if it began with the bytes `first`. These may differ from the bytes in the file.
     fn verify(&mut self, first: &ChunkBytes) -> Result<SavedChunk, ChunkError> {
         let it = |why: String| format!("it {why}");
         let header = ChunkHeader::parse(&first.bytes);
@@ -103,7 +104,8 @@ impl<R: Read + Seek> StoredChunk<'_, '_, R> {
         bytes.iter_mut().zip(&first.bytes).for_each(|(byte, &right)| *byte = right);
         let mut doubt = doubt(&header, &self.scan.rules);
         if header.has_table() {
-            // The same tests as in a check of the data, which would otherwise find errors in the new frame.
+            // These are the tests of `CheckDepth::ChunkData`. Without them, such a check could find errors in the new
+            // frame.
             let checked = chunk_data::check_methods(&header);
             match checked.and_then(|()| chunk_data::check(&header, &bytes)) {
                 Ok(()) => {}
@@ -114,9 +116,10 @@ impl<R: Read + Seek> StoredChunk<'_, '_, R> {
         Ok(SavedChunk { bytes, doubt, restored: None })
     }
 
-    /// Proposes first bytes of a chunk, each with one number of the header restored. Each also has a text about the
-    /// restored number, and the reason why the data may still be wrong. The array determines all sizes except `cbytes`,
-    /// which follows from the blocks, or from the data if it is not compressed.
+    /// Returns copies of the chunk's first bytes. In each copy, one number in the header has another value, which may
+    /// be the right value. With each copy come a text about this number, and the reason why the data may still be
+    /// wrong. The array determines all sizes except `cbytes`, which is computed from the blocks or, for uncompressed
+    /// data, from the size of the data.
     fn restored_headers(&mut self, first: &ChunkBytes) -> Result<Vec<(Vec<u8>, String, String)>, Error> {
         let known = [
             (HeaderSize::Typesize, self.scan.rules.typesize.map(usize::from)),
@@ -129,7 +132,7 @@ impl<R: Read + Seek> StoredChunk<'_, '_, R> {
             let (Some(right), mut bytes) = (right, first.bytes.clone()) else { continue };
             if let Some(old) = size.replace(&mut bytes, right).filter(|_| bytes != first.bytes) {
                 let restored = format!("{} in its header was {old}, and is {right}", size.name());
-                // Data that decompresses can still be damaged.
+                // A chunk with a right header can be decompressed even if some bytes of its data are damaged.
                 headers.push((bytes, restored, "its header was damaged, so its data may be too".into()));
             }
         }
@@ -137,8 +140,10 @@ impl<R: Read + Seek> StoredChunk<'_, '_, R> {
         Ok(headers)
     }
 
-    /// Replaces the filter that differs from the filters of the other chunks; `None` if more than one differs.
-    // Done only for a damaged chunk, because python-blosc2 can change the filters of a frame between two chunks.
+    /// Replaces the filter that differs from the filters of the other chunks. Returns `None` if no filter differs, or
+    /// more than one.
+    // Called only for a damaged chunk. An undamaged chunk may have other filters too, because python-blosc2 can change
+    // the filters of a frame between two chunks.
     fn restored_filter(&self, first: &[u8]) -> Option<(Vec<u8>, String, String)> {
         let (header, rules) = (ChunkHeader::parse(first)?, &self.scan.rules);
         rules.other_filters(&header)?;
@@ -157,12 +162,13 @@ impl<R: Read + Seek> StoredChunk<'_, '_, R> {
         })
     }
 
-    /// The stored size of a chunk, computed without the size in its header.
+    /// Computes the stored size of a chunk without the stored size in its header. Returns `None` if this is not
+    /// possible.
     fn cbytes(&mut self, first: &ChunkBytes) -> Result<Option<usize>, Error> {
         let mut bytes = first.bytes.clone();
-        // Any size works that is large enough for a header.
+        // `parse` needs a stored size that is at least the length of a header. The exact value does not matter here.
         HeaderSize::Cbytes.replace(&mut bytes, ChunkHeader::MAX_LEN);
-        // The other sizes must be right: they bound the table of blocks, which is read here.
+        // The other sizes must be right, because they determine the length of the table of blocks, which is read below.
         let is_known = |header: &ChunkHeader| {
             self.scan.rules.blocksize == Some(header.blocksize)
                 && self.entry.nbytes == Some(header.nbytes as u64)
@@ -173,13 +179,14 @@ impl<R: Read + Seek> StoredChunk<'_, '_, R> {
             let end = streams_end(self.chunks, self.entry, &header, &bytes)?;
             return Ok(end.and_then(|end| usize::try_from(end).ok()));
         }
-        // Decompression cannot verify such a chunk, so it must end where the next one begins.
+        // An uncompressed chunk cannot be verified by decompression. So its size is restored only if the chunk then
+        // ends where the next chunk begins.
         let cbytes = header.is_uncompressed.then(|| header.header_len.checked_add(header.nbytes)).flatten();
         Ok(cbytes.filter(|&cbytes| first.room == cbytes as u64))
     }
 }
 
-/// Why a chunk that decompresses may still differ from the written data.
+/// The reason why a chunk may differ from the written data, even if it can be decompressed.
 fn doubt(header: &ChunkHeader, rules: &ChunkRules) -> Option<String> {
     let version = header.version;
     if let Some(filters) = rules.other_filters(header) {
@@ -194,17 +201,18 @@ fn doubt(header: &ChunkHeader, rules: &ChunkRules) -> Option<String> {
         .then(|| format!("its chunk format has version {version}, which ignores the last filter"))
 }
 
-/// The new frame before its chunks are written.
+/// The plan of the new frame, before its chunks are written.
 pub(super) fn plan(survey: &Survey) -> Result<Plan, Error> {
     let (sizes, is_sparse) = (survey.parts.sizes, survey.header.is_sparse);
     let (header, section) = survey.header.build(&sizes)?;
     let index = NewIndex::new(sizes.nchunks)?;
-    // The trailer lists the lost chunks, so it is set last. The fill value has been checked against the dtype, and copied
-    // entries may have any special value.
+    // The trailer is empty for now. It will list the lost chunks, so `save` sets it after the last chunk. Chunks of NaN
+    // are always allowed here: `Salvage` has checked that the fill value suits the dtype, and a special chunk of the
+    // old frame is copied even if it is of NaN.
     Ok(Plan { header, section, trailer: Vec::new(), index, sizes, is_sparse, can_be_nan: true })
 }
 
-/// Writes the saved chunks, the special value for the lost ones, and the trailer.
+/// Writes the chunks that can be saved, the fill value for the lost chunks, and the trailer.
 pub(super) fn save<R: Read + Seek, W: Write + Seek>(
     damaged: &mut DamagedFile<'_, R>,
     survey: &Survey,
@@ -221,7 +229,9 @@ pub(super) fn save<R: Read + Seek, W: Write + Seek>(
     each(&mut frame, survey, &mut |chunks, run| copier.copy(chunks, &mut scan, run))?;
     let ChunkCopier { restored, uncompressed, is_damaged, .. } = copier;
     notes.restored.extend(restored.into_iter().map(Restored::Chunks));
-    // Damage often extends beyond a chunk, but not beyond a file.
+    // Damage often extends to neighbouring chunks in the same file, and uncompressed data does not show it. So all
+    // uncompressed chunks are unverified if any other chunk is damaged. In a sparse frame, each chunk is in a file of
+    // its own.
     if !survey.header.is_sparse && (is_damaged || !notes.lost.is_empty()) {
         notes.unverified.extend(uncompressed);
         notes.unverified.sort_by_key(|range| range.first);
@@ -235,7 +245,7 @@ pub(super) fn save<R: Read + Seek, W: Write + Seek>(
         )));
     }
     let lost: u64 = notes.lost.iter().map(|range| range.count).sum();
-    // A frame with only fill values would keep nothing of the old frame.
+    // If all chunks are lost, the new frame would have only fill values, and no item of the old frame.
     if let Some(first) = notes.lost.first().filter(|_| lost == nchunks) {
         let why = &first.why;
         return Err(Error::unsupported(format_args!(
@@ -250,8 +260,8 @@ pub(super) fn save<R: Read + Seek, W: Write + Seek>(
     Ok(())
 }
 
-/// The trailer with the kept vlmetalayers, and with the note about the losses. Also returns whether it has
-/// vlmetalayers.
+/// Builds the trailer from the kept vlmetalayers, and from the note about the losses, if there is anything to note.
+/// Also returns whether the trailer has vlmetalayers. Returns `None` if they are too long for a trailer.
 fn trailer(survey: &Survey, notes: &Notes, fill: SpecialValue) -> Option<(Vec<u8>, bool)> {
     let mut note = survey.before.clone();
     note.add(notes.lost.iter().map(|range| (range.first, range.count)));
@@ -276,11 +286,11 @@ struct ChunkCopier<'w, 'p, W: Write> {
     writer: &'w mut FrameWriter<W>,
     progress: &'w mut Progress<'p>,
     notes: &'w mut Notes,
-    /// The chunks whose header was restored.
+    /// The chunks whose header was changed.
     restored: Vec<ChunkRange>,
     /// The saved chunks that are not compressed, so damage in them leaves no trace.
     uncompressed: Vec<ChunkRange>,
-    /// Whether the bytes of the chunks are damaged anywhere.
+    /// Whether the chunk index is lost, or the header of any chunk was restored.
     is_damaged: bool,
 }
 
@@ -325,7 +335,7 @@ impl<W: Write + Seek> ChunkCopier<'_, '_, W> {
         entry: &ChunkEntry,
     ) -> Result<(), ChunkError> {
         let number = entry.number;
-        // This comes before the verification, because both chunks may pass it.
+        // This test comes before the verification, because two chunks that share bytes may both pass the verification.
         if scan.is_sharing(chunks, entry) {
             let why = "it shares bytes with another chunk, so one of the two places is wrong";
             return Err(why.to_owned().into());
@@ -333,7 +343,7 @@ impl<W: Write + Seek> ChunkCopier<'_, '_, W> {
         let SavedChunk { mut bytes, doubt, restored } = StoredChunk { chunks, entry, scan }.read()?;
         let is_cleared = clear_false_dictionary(&mut bytes);
         match self.writer.write_chunk(number, &bytes) {
-            // The writer refuses this chunk. The others are not affected.
+            // The writer refuses this chunk, so the chunk is lost. The other chunks can still be written.
             Err(error) if error.kind() == ErrorKind::InvalidInput => return Err(error.to_string().into()),
             written => written.map_err(ChunkError::Other)?,
         }

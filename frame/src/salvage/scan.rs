@@ -1,4 +1,5 @@
-//! The headers of all chunks together. They show which chunks share bytes, and whether bytes belong to no chunk.
+//! Reads the headers of all chunks before any chunk is copied. Together, the headers show which chunks share bytes,
+//! which filters are usual, and whether bytes belong to no chunk.
 
 use std::collections::BTreeSet;
 use std::io::{Read, Seek};
@@ -15,7 +16,7 @@ use crate::read::blocks::{FIRST_READ, streams_end};
 use crate::read::chunks::Chunks;
 use crate::salvage::survey::Survey;
 
-/// Consecutive chunks with the same entry, or without a known place.
+/// Consecutive chunks that have the same entry, or whose places are not known.
 pub(super) struct ChunkRun {
     pub(super) first: u64,
     pub(super) count: u64,
@@ -51,11 +52,12 @@ pub(super) fn each<R: Read + Seek>(
     let mut first = 0;
     while let Some(entry) = chunks.next() {
         let entry = match entry {
-            // The rest of the index cannot be read. The chunks up to here can.
+            // The rest of the index cannot be read, so the places of the chunks from `first` on are not known.
             Err(error) if error.kind() == ErrorKind::Malformed => Err(error.to_string()),
             entry => Ok(entry?),
         };
-        // An index of one repeated entry has a few bytes and can claim any number of chunks, so all are handled at once.
+        // An index of one repeated entry takes only a few bytes, whatever its number of chunks is. So its chunks are
+        // passed as one run, not one by one.
         let count = if entry.is_err() || chunks.is_repeated() { nchunks - first } else { 1 };
         receive(&mut chunks, ChunkRun { first, count, entry })?;
         first += count;
@@ -69,11 +71,13 @@ pub(super) fn each<R: Read + Seek>(
 /// The maximum number of distinct filter pipelines that are counted, which bounds the work for each chunk.
 const MAX_PIPELINES: usize = 16;
 
-/// The facts from the headers of all chunks together.
+/// The results of reading the headers of all chunks.
 pub(super) struct HeaderScan {
-    /// Chunks that share bytes with others. One of the two entries is wrong, and nothing shows which.
+    /// The numbers of chunks that share bytes with another chunk. One of the two entries is wrong, but nothing shows
+    /// which of them.
     sharing: BTreeSet<u64>,
-    /// Chunks that share bytes with others and do not end with their last block.
+    /// The numbers of chunks that share bytes with another chunk because their own length is wrong: they do not end
+    /// with their last block.
     pub(super) wrong_lengths: BTreeSet<u64>,
     /// Whether there is room for a chunk in bytes that no entry refers to. If so, an entry with a special value may be
     /// damaged, and its chunk may be in those bytes.
@@ -81,13 +85,13 @@ pub(super) struct HeaderScan {
     /// The places of the first [`MAX_COMPARED`] stored chunks, sorted: offsets, or the numbers of the files of a sparse
     /// frame.
     places: Vec<u64>,
-    /// The first stored chunk that is not compared with the others.
+    /// The number of the first stored chunk that is not compared with the others, because there are too many chunks.
     first_uncompared: Option<u64>,
-    /// The number of bytes that are left for all chunks that are not compared.
+    /// The total size that the chunks that are not compared may still have.
     left: u64,
-    /// The number of the last chunk file that was not compared.
+    /// The number of the previous chunk file that was not compared with the others.
     last_file: Option<u64>,
-    /// The end of the chunks.
+    /// The offset where the chunks end, and the chunk index begins.
     end: u64,
     pub(super) rules: ChunkRules,
 }
@@ -151,8 +155,8 @@ impl HeaderScan {
         })
     }
 
-    /// Whether a chunk shares bytes with another one, and nothing shows which of the two places is wrong. Call it once
-    /// for each chunk, because it sums up the bytes of chunks that are not compared.
+    /// Whether a chunk shares bytes with another chunk, and nothing shows which of the two places is wrong. Call it
+    /// once for each chunk, because it sums up the bytes of chunks that are not compared.
     pub(super) fn is_sharing<R: Read + Seek>(
         &mut self,
         chunks: &mut Chunks<'_, R>,
@@ -160,13 +164,15 @@ impl HeaderScan {
     ) -> bool {
         let (ChunkPlace::Frame(place) | ChunkPlace::File(place)) = entry.place else { return false };
         if self.first_uncompared.is_some_and(|first| entry.number >= first) {
-            // Chunks that share no bytes are together no longer than the file. Without a limit, a small file could
-            // produce any number of large copies. The limit is twice as high, so that a damaged length does not cost
-            // the chunks after it.
+            // For this chunk and the later ones, only the total size is limited. Without a limit, many entries of a
+            // small file could lead to the same large chunk, which would be copied each time. The sum of the sizes of
+            // undamaged chunks is the size of all chunks in the file. The limit is twice that size. Otherwise one chunk
+            // with a damaged length could use up the limit, and all chunks after it would be lost.
             let header = chunks.header(entry).unwrap_or_default();
             let cbytes = header.map_or(ChunkHeader::MAX_LEN, |header| header.cbytes);
             return match (entry.place, self.left.checked_sub(cbytes as u64)) {
-                // C-Blosc2 numbers the files in ascending order, and no two chunks have the same file.
+                // No two chunks may have the same file. C-Blosc2 numbers the files in ascending order, so a comparison
+                // with the previous file is sufficient.
                 (ChunkPlace::File(number), _) => {
                     self.last_file.replace(number).is_some_and(|last| last >= number)
                 }
@@ -183,7 +189,7 @@ impl HeaderScan {
     }
 
     /// The number of bytes up to the next chunk or the end of the chunks; 0 if the next chunk is not known. In a sparse
-    /// frame there is no limit, because each chunk has a file.
+    /// frame there is no limit, because each chunk has a file of its own.
     pub(super) fn room(&self, entry: &ChunkEntry) -> u64 {
         let ChunkPlace::Frame(start) = entry.place else { return u64::MAX };
         if self.first_uncompared.is_some() {
@@ -194,7 +200,8 @@ impl HeaderScan {
     }
 }
 
-/// The byte range of a stored chunk. In a sparse frame, the number of its file takes the place of the offset.
+/// The byte range of a stored chunk. In a sparse frame, the number of its file is used as its offset, and 1 as its
+/// length.
 fn span(entry: &ChunkEntry, header: &ChunkHeader) -> Option<ChunkSpan> {
     let (start, len) = match entry.place {
         ChunkPlace::Frame(start) => (start, header.cbytes as u64),
@@ -204,7 +211,7 @@ fn span(entry: &ChunkEntry, header: &ChunkHeader) -> Option<ChunkSpan> {
     Some(ChunkSpan { start, end: start.saturating_add(len), number: entry.number })
 }
 
-/// The numbers of chunks that share bytes with others. The spans must be sorted.
+/// The numbers of chunks that share bytes with another chunk. The spans must be sorted.
 fn overlapping(spans: &[ChunkSpan]) -> BTreeSet<u64> {
     let mut sharing = BTreeSet::new();
     let mut furthest: Option<(u64, u64)> = None;
@@ -219,20 +226,21 @@ fn overlapping(spans: &[ChunkSpan]) -> BTreeSet<u64> {
     sharing
 }
 
-/// The chunks that share bytes with others and do not end with their last block. Such a chunk has a wrong length, and
-/// the chunk after it is not at fault.
+/// Returns the numbers of the chunks in `sharing` that do not end with their last block. The length in the header of
+/// such a chunk is wrong, so the next chunk, with which it shares bytes, may be undamaged.
 fn wrong_lengths<R: Read + Seek>(
     frame: &mut Frame<&mut R>,
     spans: &[ChunkSpan],
     sharing: &BTreeSet<u64>,
 ) -> Result<BTreeSet<u64>, Error> {
     let mut wrong = BTreeSet::new();
-    // The tables of blocks of valid chunks share no bytes, so together they are no longer than the chunks.
+    // Limits the total length of the tables of blocks that are read. The tables of valid chunks share no bytes, so
+    // together they are no longer than all chunks.
     let mut left = chunks_len(frame.header());
     let mut chunks = frame.chunks()?;
     for &ChunkSpan { start, end, number } in spans.iter().filter(|span| sharing.contains(&span.number)) {
         let entry = ChunkEntry { number, nbytes: None, place: ChunkPlace::Frame(start) };
-        // A disk sector that cannot be read costs only the chunks in it.
+        // If a disk sector cannot be read, only the chunks in it are lost.
         let Ok(Some(first)) = chunks.bytes(&entry, 0, FIRST_READ) else { continue };
         let Some(header) = ChunkHeader::parse(&first.bytes) else { continue };
         let table = header.header_len + header.table_len().unwrap_or_default();
@@ -246,19 +254,20 @@ fn wrong_lengths<R: Read + Seek>(
     Ok(wrong)
 }
 
-/// Whether there is room for a chunk, between the header and the chunk index, in bytes that belong to no chunk. The
-/// spans and the places of all chunks must be sorted.
+/// Whether there is a gap between the header and the chunk index that belongs to no chunk, and is long enough for one.
+/// `spans` and `places` must be sorted.
 fn has_unowned(survey: &Survey, spans: &[ChunkSpan], places: &[u64]) -> bool {
     let Some(index) = survey.parts.index.as_ref().filter(|_| !survey.header.is_sparse) else { return false };
-    // A chunk with a damaged header has no span, but its bytes have an entry.
+    // A chunk with a damaged header has no span, so its bytes look like a gap. But an entry leads to the start of this
+    // gap, so `places` contains the start.
     gaps(spans, survey.parts.header_len, index.start)
         .any(|(start, len)| len >= ChunkHeader::MAX_LEN as u64 && places.binary_search(&start).is_err())
 }
 
 /// Counts the filter pipeline of a compressed chunk.
 fn count(pipelines: &mut Vec<(Vec<Filter>, u64)>, header: &ChunkHeader) {
-    // Chunks without compressed blocks or with a header of Blosc 1 say nothing about the filters, and neither do chunks
-    // with damaged filters.
+    // Some chunks do not show the filters of the frame. These are chunks without compressed blocks, with a header of
+    // Blosc 1, or with damaged filters.
     let is_blosc1 = header.header_len < ChunkHeader::MAX_LEN;
     if !header.has_table() || is_blosc1 || header.unknown_filter().is_some() {
         return;
@@ -297,7 +306,7 @@ mod tests {
         let mut chunks = frame.chunks().unwrap();
         let entry = chunks.get(0).unwrap().unwrap();
         let mut shares = |number, place| scan.is_sharing(&mut chunks, &ChunkEntry { number, place, ..entry });
-        // One of four chunks of 64 bytes.
+        // The offset of the first chunk. The frame has four chunks of 64 bytes, and `left` is their total size.
         let frame = ChunkPlace::Frame(165);
         assert_eq!(
             [1, 2, 3, 4, 5, 6, 1].map(|n| shares(n, frame)),

@@ -28,12 +28,12 @@ use crate::trailer::frame_trailer::{END_LEN, HEAD_LEN, MAX_TRAILER_LEN};
 use crate::trailer::salvage_note::{SALVAGE_NAME, SalvageNote};
 use crate::write::frame_plan::Sizes;
 
-/// The maximum number of possible places of the chunk index. If there are more, the last ones in the file are tried,
-/// because the index follows the chunks.
+/// The maximum number of places where the chunk index may be that are tried. If there are more, the last places in the
+/// file are tried, because the index follows the chunks.
 const MAX_PLACES: usize = 16;
 
-/// The maximum number of entries of a possible chunk index that are compared with the chunks. It bounds the time of
-/// each try.
+/// The maximum number of entries of a possible chunk index that are compared with the chunks. It limits the time that
+/// each possible index takes.
 const MAX_TRIED: usize = 1 << 12;
 
 /// The parts of a frame.
@@ -44,15 +44,16 @@ pub(super) struct FrameParts {
     pub(super) index: Option<Range<u64>>,
 }
 
-/// Finds the parts of a frame. Of all possible chunk indexes, the one whose entries lead to the most chunks wins.
+/// Finds the parts of a frame. If several places may be the chunk index, chooses the index with the most entries that
+/// agree with the chunks.
 fn find_parts<R: Read + Seek>(
     file: &mut DamagedFile<'_, R>,
     header: &DamagedHeader,
 ) -> Result<Option<FrameParts>, Error> {
     let cbytes = header.values.length(HeaderField::Cbytes);
     let mut best: Option<(usize, FrameParts)> = None;
-    // It first tries the place in the header, which is nearly always right. Then it tries every place in the file where
-    // the bytes match an index of the right length, from the last place to the first.
+    // The first place to try is the place according to the header, which is nearly always right. Then come the places
+    // in the file where the bytes look like an index of the right length, from the last place to the first.
     for is_stated in [true, false] {
         let places: Vec<(u64, u64)> = if is_stated {
             let start = |len: u64| if header.is_sparse { len } else { len.saturating_add(cbytes) };
@@ -77,7 +78,8 @@ fn find_parts<R: Read + Seek>(
                     continue;
                 };
                 let parts = FrameParts { header_len, sizes, index: Some(start..end) };
-                // The data of a chunk can resemble an index, but no trailer follows it.
+                // The data of a chunk can look like an index, but no trailer follows it. Only an index at the place
+                // according to the header, without a wrong entry, is used even if no trailer follows it.
                 let is_index = is_trailer(&file.read(end, TRAILER_START.len() as u64)?);
                 if nwrong == 0 && (is_index || is_stated) {
                     return Ok(Some(parts));
@@ -93,22 +95,26 @@ fn find_parts<R: Read + Seek>(
 
 /// The agreement of a possible chunk index with the chunks.
 struct IndexAgreement {
-    /// The number of entries that are exactly a special value, or lead to a chunk header that no other entry leads to.
+    /// The number of entries that are exactly a special value, or lead to a valid chunk header to which no earlier
+    /// entry leads.
     agreeing: usize,
     nwrong: usize,
-    /// The end of the index.
+    /// The offset where the index ends.
     end: u64,
 }
 
-/// Compares the first entries of a chunk index with the chunks; `None` if it cannot be read.
+/// Compares the first entries of a chunk index with the chunks. Returns `None` if this is not a chunk index, or cannot
+/// be read.
 fn compare_index<R: Read + Seek>(frame: &mut Frame<&mut R>) -> Option<IndexAgreement> {
-    // The filters in a damaged header may be wrong too, and a wrong repeated value says nothing about the index.
+    // The rules are less strict than for a valid frame. The filters are not compared, because those in the damaged
+    // header may be wrong. The length of a repeated value is not checked, because a chunk with a wrong repeated value
+    // still shows that its entry is right.
     let rules = ChunkRules { filters: None, itemsize: None, ..ChunkRules::new(frame.header(), true) };
     let mut chunks = frame.chunks().ok()?;
     let end = chunks.index()?.start().saturating_add(chunks.index()?.header().cbytes as u64);
     let (mut agreeing, mut nwrong, mut nstored) = (0, 0, 0_usize);
     let mut places = BTreeSet::new();
-    // If all entries are equal, the second one already shows that a place repeats.
+    // If all entries are equal, the second entry already shows whether they lead to the same chunk.
     let most = if chunks.is_repeated() { 2 } else { MAX_TRIED };
     while let Some(entry) = chunks.next().filter(|_| agreeing + nwrong < most) {
         let entry = entry.ok()?;
@@ -123,7 +129,7 @@ fn compare_index<R: Read + Seek>(frame: &mut Frame<&mut R>) -> Option<IndexAgree
         };
         *if is_right { &mut agreeing } else { &mut nwrong } += 1;
     }
-    // If there are stored entries, but none leads to a chunk, this is not an index.
+    // If no entry of a stored chunk leads to a chunk, this is not an index.
     (nstored == 0 || !places.is_empty()).then_some(IndexAgreement { agreeing, nwrong, end })
 }
 
@@ -133,7 +139,7 @@ fn places<R: Read + Seek>(file: &mut DamagedFile<'_, R>, nchunks: u64) -> Result
     let nbytes = nchunks.checked_mul(ENTRY_LEN as u64).and_then(|nbytes| i32::try_from(nbytes).ok());
     let Some(nbytes) = nbytes.filter(|&nbytes| nbytes > 0) else { return Ok(Vec::new()) };
     let [a, b, c, d] = nbytes.to_le_bytes();
-    // The item size of an index, and its decompressed size, as they follow one another in a chunk header.
+    // In the chunk header of an index, the item size comes directly before the decompressed size.
     let bytes = [typesize_byte(ENTRY_LEN), a, b, c, d];
     let (mut search, mut start, mut found) = (Search::new(&bytes), TYPESIZE, Vec::new());
     while let Some(at) = search.next(file, start)? {
@@ -147,9 +153,9 @@ fn places<R: Read + Seek>(file: &mut DamagedFile<'_, R>, nchunks: u64) -> Result
 /// The type sizes of the chunks of vlmetalayers: python-blosc2 sets 1 in a file, and C-Blosc2 sets 8 in memory.
 const TYPESIZES: [u8; 2] = [1, 8];
 
-/// Finds the trailer and returns its bytes, and perhaps more after them; `None` if there is no trailer. The last bytes
-/// of a trailer hold its length, so it is found from the end of the frame or of the file. If its end is damaged, it is
-/// found at the end of the chunk index.
+/// Finds the trailer and returns its bytes, which other bytes may follow. Returns `None` if no trailer is found. The
+/// last bytes of a trailer hold its length, so the trailer can be found from the end of the frame or the end of the
+/// file. If the end of the trailer is damaged, the trailer is found where the chunk index ends.
 fn find_trailer<R: Read + Seek>(
     file: &mut DamagedFile<'_, R>,
     index_end: Option<u64>,
@@ -185,8 +191,9 @@ fn find_trailer<R: Read + Seek>(
 /// Reads the vlmetalayers of a trailer. More bytes may follow the trailer. Vlmetalayers that cannot be read are lost.
 fn vlmetalayers(bytes: &[u8], notes: &mut Notes) -> Vec<(Vec<u8>, Vec<u8>)> {
     let mut kept = Vec::new();
-    // Undamaged contents share no bytes, so together they are no longer than the trailer. Twice that leaves room for
-    // damaged ones, which are tried at several places.
+    // `left` limits how many bytes of contents are checked in total. Undamaged contents share no bytes, so together
+    // they are no longer than the trailer. The limit is twice the length of the trailer, because a damaged metalayer
+    // has several possible byte ranges for its content, and more than one of them may be checked.
     let mut left = bytes.len().saturating_mul(2);
     for layer in Layers::read(bytes, HEAD_LEN, SectionRules::TRAILER.max_count.into()).layers {
         let contents = layer.contents.iter().filter_map(|range| bytes.get(range.clone()));
@@ -205,8 +212,9 @@ fn vlmetalayers(bytes: &[u8], notes: &mut Notes) -> Vec<(Vec<u8>, Vec<u8>)> {
     kept
 }
 
-/// Returns the first content that is an intact chunk, and whether one of its flags was restored. An error is about the
-/// first content, because the index refers to it. Together, the contents may have at most `left` bytes.
+/// Returns the first of the `contents` that is an intact chunk, and whether one of its flags was restored. If none of
+/// them is intact, the error is about the first content, because the index refers to it. Each content that is checked
+/// reduces `left` by its length. If `left` is too small for a content, the content counts as damaged.
 fn intact<'b>(contents: impl Iterator<Item = &'b [u8]>, left: &mut usize) -> Result<(Vec<u8>, bool), String> {
     let mut first = None;
     for content in contents {
@@ -233,8 +241,8 @@ fn intact<'b>(contents: impl Iterator<Item = &'b [u8]>, left: &mut usize) -> Res
 fn check_chunk(chunk: &[u8]) -> Result<(), String> {
     let header = ChunkHeader::parse(chunk).ok_or("has no header")?;
     check_in_trailer(&header, chunk)?;
-    // The filter moves bytes by the type size, so a damaged type size gives another text, which can be valid
-    // MessagePack too.
+    // The shuffle filter orders bytes by the type size. If the type size is damaged, the decompressed bytes are in
+    // another order, and can be valid MessagePack too. So only the type sizes that writers use are accepted.
     let is_usual = header.is_uncompressed || TYPESIZES.contains(&header.typesize);
     if !is_usual || header.has_unknown_flags() {
         return Err("has the header of another kind of chunk".into());
@@ -242,7 +250,7 @@ fn check_chunk(chunk: &[u8]) -> Result<(), String> {
     if header.filters.iter().any(|filter| filter.is_unknown() || filter.is_plugin()) {
         return Err("has filters that no writer uses for a vlmetalayer".into());
     }
-    // Without the feature, only an uncompressed value is read.
+    // Without the feature `decompress`, the value of a compressed chunk cannot be checked.
     if header.stored(chunk).is_none() && cfg!(not(feature = "decompress")) {
         return Ok(());
     }
@@ -255,14 +263,14 @@ pub(super) struct Survey {
     pub(super) header: DamagedHeader,
     pub(super) parts: FrameParts,
     pub(super) vlmetalayers: Vec<(Vec<u8>, Vec<u8>)>,
-    /// The losses of an earlier salvage.
+    /// The note of an earlier salvage about its losses.
     pub(super) before: SalvageNote,
     /// The numbers and places of the chunks, if there is no chunk index. Chunks that are not in this list are lost.
     pub(super) order: Option<NumberedChunks>,
 }
 
 impl Survey {
-    /// Finds the parts of a frame. Returns `OrderUnknown` if the places of the chunks are not known, and
+    /// Finds the parts of a frame. The error is `OrderUnknown` if the numbers of the chunks are not known, and
     /// `assumes_order` is false.
     pub(super) fn new<R: Read + Seek>(
         file: &mut DamagedFile<'_, R>,
@@ -282,10 +290,10 @@ impl Survey {
         let FrameParts { header_len, ref sizes, ref index } = parts;
         let index_end =
             if sizes.nchunks == 0 { Some(header_len) } else { index.as_ref().map(|index| index.end) };
-        // Without a header, the frame is the whole file.
+        // If the header is lost, the frame is assumed to be the whole file.
         let stated = Some(header.values.number(HeaderField::FrameLen)).filter(|_| !header.values.is_lost);
         let frame_len = stated.map_or(file.len, |len| u64::from_ne_bytes(len.to_ne_bytes()));
-        // Without a trailer there are no vlmetalayers, and the new frame gets an empty one.
+        // If no trailer is found, there are no vlmetalayers to keep. The new frame always gets a trailer.
         let trailer = find_trailer(file, index_end, frame_len, &mut notes.restored)?;
         if trailer.is_none() && header.values.has_vlmetalayers() {
             notes.lose_metalayer("all vlmetalayers", "the trailer cannot be found");
@@ -296,7 +304,7 @@ impl Survey {
         let before = vlmetalayers.iter().position(|(name, _)| name == SALVAGE_NAME.as_bytes());
         let before = before.map(|at| SalvageNote::of_chunk(&vlmetalayers.remove(at).1));
         if before == Some(None) {
-            // The new frame has a note of its own.
+            // The damaged vlmetalayer is not kept, because the new frame may need its name for a note of its own.
             notes.lose_metalayer(SALVAGE_NAME, "it is not the list of an earlier salvage");
         }
         let before = before.flatten().unwrap_or_default();
@@ -312,15 +320,15 @@ impl Survey {
         let end = index.as_ref().map_or(file.len, |index| index.start);
         let mut head = self.header.head(sizes, header_len, end, file.len)?;
         if index.is_none() {
-            // The index is lost: with an `nbytes` of 0, `chunks` does not read it.
+            // The index is lost. `chunks` must not try to read it, and does not if `nbytes` is 0.
             head.header.nbytes = 0;
         }
         Ok(file.frame(head))
     }
 }
 
-/// Finds the parts of the frame. Without an index, determines the order of the chunks, if the caller allows an assumed
-/// order.
+/// Finds the parts of the frame. If no chunk index is found, also returns the chunks, numbered in the order of the
+/// file. Several chunks are an error then, unless the caller allows an assumed order.
 fn place<R: Read + Seek>(
     file: &mut DamagedFile<'_, R>,
     header: &DamagedHeader,
@@ -330,7 +338,7 @@ fn place<R: Read + Seek>(
     let contradiction = header.sizes.first().and_then(|sizes| header.contradiction(sizes));
     if let Some(&sizes) = header.sizes.first().filter(|_| nchunks == 0) {
         let header_len = header.header_lens.first().copied().unwrap_or_default();
-        // Without chunks, the trailer begins here.
+        // In a frame without chunks, the trailer follows the header. If a chunk follows instead, the shape is wrong.
         if begins_chunk(&file.read(header_len, ChunkHeader::MAX_LEN as u64)?, 0) {
             let why = contradiction.map_or_else(String::new, |why| format!("; {why}"));
             return Err(Error::array_unknown(format_args!(
@@ -342,7 +350,8 @@ fn place<R: Read + Seek>(
     if let Some(parts) = find_parts(file, header)? {
         return Ok((parts, None));
     }
-    // If chunks cannot be found, often the metalayer describes another array.
+    // If no index has the number of chunks of the array, the array's metalayer is often wrong. It certainly is if the
+    // header and the chunk index agree on another number.
     if let (Some(why), Some(indexed)) = (&contradiction, other_count(file, header)?) {
         let indexed = counted(indexed, "chunk");
         return Err(Error::array_unknown(format_args!(
@@ -358,7 +367,7 @@ fn place<R: Read + Seek>(
             None => Error::unsupported(nothing),
         });
     }
-    // One chunk has only one order.
+    // If the array has one chunk, and one chunk was found, no order must be assumed.
     if !assumes_order && (nchunks, found) != (1, 1) {
         let why = contradiction.map_or(String::new(), |why| format!("{why}; otherwise, "));
         let found = counted(found, "chunk");
@@ -372,7 +381,8 @@ fn place<R: Read + Seek>(
     Ok((parts, Some(order.numbered(nchunks, end))))
 }
 
-/// The chunks in the order of the file, found with the item size that finds the most chunks.
+/// Finds the chunks in the order of the file. If several header lengths or item sizes are possible, uses those with
+/// which the most chunks are found.
 fn in_order<R: Read + Seek>(
     file: &mut DamagedFile<'_, R>,
     header: &DamagedHeader,
@@ -423,7 +433,7 @@ fn restored_number(field: HeaderField, old: impl Into<i128>, new: impl Into<i128
     Restored::Number { name: field.encoding().name, numbers: [old.into(), new.into()] }
 }
 
-/// The numbers of the header that were wrong.
+/// The numbers in the header that were wrong.
 fn differences(header: &DamagedHeader, parts: &FrameParts) -> Vec<Restored> {
     if header.values.is_lost {
         return Vec::new();
@@ -433,7 +443,7 @@ fn differences(header: &DamagedHeader, parts: &FrameParts) -> Vec<Restored> {
     if let Some(index) = index.as_ref().filter(|_| !header.is_sparse) {
         right.push((HeaderField::Cbytes, index.start.saturating_sub(header_len).into()));
     }
-    // Without chunks, `chunksize` may be anything.
+    // In a frame without chunks, any `chunksize` is right.
     let is_known = |field| field != HeaderField::Chunksize || sizes.nchunks > 0;
     let of_array = in_header(sizes).into_iter().filter(|&(field, _)| is_known(field));
     right.extend(of_array.map(|(field, right)| (field, right.into())));
