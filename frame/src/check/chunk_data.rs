@@ -26,13 +26,14 @@ pub(crate) fn check_methods(header: &ChunkHeader) -> Result<(), NotDecompressed>
     check_support(header).map_err(NotDecompressed::NotTried)
 }
 
-/// Decompresses a chunk with a valid header and table of blocks, block by block if possible.
+/// Checks the data of a chunk by decompressing it, block by block if possible. The header and the table of blocks must
+/// be valid.
 #[cfg(feature = "decompress")]
 pub(crate) fn check(header: &ChunkHeader, chunk: &[u8]) -> Result<(), NotDecompressed> {
     if header.needs_other_blocks() { whole(header, chunk) } else { blocks(header, chunk) }
 }
 
-/// Without the feature, no codec is supported.
+/// Without the feature `decompress`, no codec is supported, so this refuses each compressed chunk.
 #[cfg(not(feature = "decompress"))]
 pub(crate) fn check(header: &ChunkHeader, _: &[u8]) -> Result<(), NotDecompressed> {
     check_methods(header)
@@ -74,7 +75,8 @@ fn blocks(header: &ChunkHeader, chunk: &[u8]) -> Result<(), NotDecompressed> {
         let length = header.block_len(number).unwrap_or_default();
         let start = usize::try_from(start).unwrap_or(usize::MAX);
         let stored = chunk.get(start..).unwrap_or_default();
-        // A block that reaches beyond the chunk is refused by the decompressor.
+        // If the block reaches beyond the chunk, the decompressor gets all bytes up to the end of the chunk, and
+        // refuses them.
         let block = header.block_bytes(stored, length).unwrap_or(stored);
         spans.push((start, start + block.len(), number));
         let Some(rest) = room.checked_sub(block.len()) else { break };

@@ -1,7 +1,7 @@
 //! The check of the [chunk files](crate::chunk_file) in the directory of a sparse frame.
 //!
-//! An empty file without an entry in the chunk index is valid: C-Blosc2 leaves one when a chunk becomes special. Other
-//! files without an entry are reported by `unowned`.
+//! An empty file without an entry in the chunk index is valid: C-Blosc2 leaves an empty file when a chunk becomes
+//! special. Other files without an entry are reported by `unowned`.
 
 use std::fs;
 use std::io::{self, ErrorKind, Read};
@@ -14,14 +14,14 @@ use crate::error::Error;
 use crate::read::open::open_chunk_file;
 
 /// The maximum number of files that are opened without listing the folder first.
-// A chunk index of a few hundred bytes can name a million files that do not exist. With a list, a missing name costs a
-// search in memory and no system call.
+// A chunk index of a few hundred bytes can name a million files that do not exist. With a list of the folder, a missing
+// file costs a search in memory and no system call.
 const MAX_UNLISTED: usize = 64;
 
 /// The fault of a file that does not exist.
 const MISSING: &str = "is missing";
 
-/// The faults of some files.
+/// The faults of all checked files.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct FileFaults {
     /// The first file with a fault, and what is wrong with it.
@@ -34,7 +34,7 @@ pub(super) struct FileFaults {
 /// [`MAX_UNLISTED`] missing files.
 pub(super) fn faults(numbers: &[u64], directory: &Path) -> Result<FileFaults, Error> {
     let listed = match (numbers.len() > MAX_UNLISTED).then(|| list(directory)).transpose() {
-        // Without permission to list the directory, nothing is known about its files.
+        // Without permission to list the directory, nothing is known about its files, so no fault is reported.
         Err(error) if error.kind() == ErrorKind::PermissionDenied => return Ok(FileFaults::default()),
         listed => listed.map_err(|error| Error::io("read", directory, error))?,
     };
@@ -54,7 +54,8 @@ pub(crate) fn list(directory: &Path) -> io::Result<Vec<u64>> {
     Ok(listed)
 }
 
-/// Checks the files with these numbers. If there is a list, files that are not in it are not opened.
+/// Checks the files with these numbers. If the files of the directory are `listed`, a file that is not in the list
+/// counts as missing and is not opened.
 fn collect(
     numbers: &[u64],
     listed: Option<&[u64]>,

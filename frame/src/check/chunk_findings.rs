@@ -1,4 +1,4 @@
-//! The findings about chunks, limited in number because a damaged file can cause a million.
+//! The findings about chunks. Their number is limited, because a damaged file can cause a million findings.
 
 use crate::check::check_report::{Report, Skipped, SkippedPart};
 use crate::chunk::entry::ChunkEntry;
@@ -42,7 +42,7 @@ impl ChunkFindings {
         }
     }
 
-    /// Records that this chunk and all later ones were not checked. `all` is the number of chunks.
+    /// Records that this chunk and all later chunks were not checked. `all` is the number of chunks.
     pub(super) fn not_looked_at(&mut self, entry: &ChunkEntry, all: u64) {
         let why =
             format!("chunk {} and all later ones, because chunks before them share bytes", entry.number);

@@ -26,9 +26,9 @@ use crate::progress::Progress;
 use crate::read::blocks::{FIRST_READ, PIECE, check_stored_table, streams_end};
 use crate::read::chunks::Chunks;
 
-/// The limit of bytes read, as a multiple of the size of all chunks. Chunks that claim more than all chunks together
-/// must share bytes, and reading them all could take forever. The factor is 2, so that one oversized length does not
-/// prevent the check of the other chunks.
+/// A check reads at most this number times the size of all chunks. If the lengths in the chunk headers add up to more
+/// than the size of all chunks, some chunks share bytes, and reading each of them could take forever. The number is 2,
+/// so that one length that is too large does not prevent the check of the other chunks.
 const MAX_LOOKS: u64 = 2;
 
 /// Adds the findings about chunks to a report. Findings about the index are not repeated.
@@ -63,7 +63,7 @@ fn walk<R: Read + Seek>(
             "the chunk files of a sparse frame are read only from a folder; open the frame by its path",
         ));
     }
-    // Read before the loop, because after an error no entries are left.
+    // The length is read before the loop, because after an error `chunks` has no entries left.
     let nchunks = chunks.len();
     let mut findings = ChunkFindings::default();
     while let Some(entry) = chunks.next() {
@@ -82,7 +82,8 @@ fn walk<R: Read + Seek>(
             break;
         }
         progress.show(entry.number + 1)?;
-        // This entry stands for all others. A few bytes can claim millions of entries.
+        // All entries are equal, so one of them is sufficient. Such an index takes only a few bytes, even with millions
+        // of entries.
         if chunks.is_repeated() {
             break;
         }
@@ -92,30 +93,32 @@ fn walk<R: Read + Seek>(
     Ok(findings)
 }
 
-/// The sums and limits over the headers of all chunks.
+/// The state of a check of all chunks: the sums over their headers, and the limits.
 struct ChunkScan {
     depth: CheckDepth,
     rules: ChunkRules,
     /// The byte ranges of chunks in a contiguous frame, at most [`MAX_COMPARED`].
     spans: Vec<ChunkSpan>,
-    /// The number of chunks in a contiguous frame, including those without a recorded range.
+    /// The number of stored chunks with a valid header in a contiguous frame. It can be higher than the number of
+    /// `spans`.
     nstored: u64,
     /// The number of entries read so far that should point to a byte range in the frame.
     nplaces: u64,
     /// The number of stored chunks with a valid header.
     nvalid: u64,
-    /// The decompressed size of these chunks.
+    /// The total decompressed size of the stored chunks with a valid header.
     nbytes: u64,
-    /// Chunks with other filters than the frame: their count, the first one, and its filters.
+    /// Chunks with other filters than the frame: their count, and the number and the filters of the first such chunk.
     other_filters: Option<(u64, u64, String)>,
-    /// Whether every entry of the index was read, and no byte range is wrong.
+    /// Whether no error was found in the index entries and in the byte ranges of the chunks.
     knows_all: bool,
     /// The number of bytes of chunks in the frame that may still be read.
     left: u64,
-    /// The chunk files in the directory of a sparse frame, in ascending order, so that a missing file is not opened.
-    // Listed once, because an index can name a million files that do not exist.
+    /// The numbers of the chunk files in the directory of a sparse frame, in ascending order. Other files are not
+    /// opened.
+    // The directory is listed once, because an index can name a million files that do not exist.
     listed: Option<Vec<u64>>,
-    /// The files that have been opened.
+    /// The numbers of the chunk files that have been opened.
     files: BTreeSet<u64>,
     /// Whether the limit of bytes has been reached.
     is_over: bool,
@@ -124,7 +127,7 @@ struct ChunkScan {
 impl ChunkScan {
     fn new<R>(frame: &Frame<R>, depth: CheckDepth) -> Self {
         let mut rules = ChunkRules::new(frame.header(), frame.is_array());
-        // A cache has the chunks of its source, which may have other filters.
+        // A cache holds copies of the chunks of its source. They may have other filters than the header of the cache.
         if !frame.kind().holds_data() {
             rules.filters = None;
         }
@@ -156,7 +159,7 @@ impl ChunkScan {
             self.nplaces += 1;
         }
         let has_own_file = matches!(entry.place, ChunkPlace::File(_));
-        // The check of the index reports missing files, and two entries with the same file.
+        // Missing files, and files with two entries, are skipped here, because the check of the index reports them.
         let is_again = match (entry.place, &self.listed) {
             (ChunkPlace::File(number), Some(listed)) => {
                 listed.binary_search(&number).is_err() || !self.files.insert(number)
@@ -167,12 +170,13 @@ impl ChunkScan {
         if !entry.is_stored() || is_again || !self.may_look(entry, ChunkHeader::MAX_LEN) {
             return Ok(None);
         }
-        // Each read of a chunk file opens it. If the data will be read anyway, a longer first read saves the separate
-        // read of the table.
+        // Each read of a chunk file opens the file again. If the data will be read anyway, a longer first read includes
+        // the table of blocks, which then needs no read of its own.
         let length =
             if self.depth >= CheckDepth::ChunkData && has_own_file { PIECE as u64 } else { FIRST_READ };
         let Some(first) = chunks.bytes(entry, 0, length)? else { return Ok(None) };
-        // Only files that exist are recorded. Without a list of the folder, an index could name a million others.
+        // Only files that exist are recorded. If the folder could not be listed, an index could otherwise add a million
+        // numbers of files that do not exist.
         if let ChunkPlace::File(number) = entry.place {
             self.files.insert(number);
         }
@@ -205,7 +209,8 @@ impl ChunkScan {
         Ok(None)
     }
 
-    /// Whether this number of bytes of a chunk may be read. A chunk file is read once, without a limit.
+    /// Whether this number of bytes of a chunk may be read. There is no limit for chunk files, because each file is
+    /// read only once.
     fn may_look(&mut self, entry: &ChunkEntry, bytes: usize) -> bool {
         if matches!(entry.place, ChunkPlace::Frame(_)) {
             let left = self.left.checked_sub(bytes as u64);
@@ -244,7 +249,8 @@ impl ChunkScan {
         header: &Header,
         findings: &mut ChunkFindings,
     ) -> Result<(), Error> {
-        // The total comes first, because findings beyond the limit per code are left out.
+        // The finding about the total comes first, so that it is not among those that are left out beyond the limit per
+        // code.
         findings.extend(self.total(nchunks, header));
         self.compare(chunks, findings)?;
         findings.not_compared(self.nstored);
@@ -261,8 +267,8 @@ impl ChunkScan {
         Ok(())
     }
 
-    /// Adds findings for chunks that share bytes. Before a hole, also checks that the last block of a chunk ends where its
-    /// header says.
+    /// Adds findings for chunks that share bytes. If there is a hole after a chunk, also checks that the last block of
+    /// the chunk ends where the chunk ends according to its header.
     fn compare<R: Read + Seek>(
         &mut self,
         chunks: &mut Chunks<'_, R>,
@@ -273,7 +279,7 @@ impl ChunkScan {
         for (index, span) in self.spans.iter().enumerate() {
             let next = self.spans.get(index + 1);
             let next_start = next.map_or(last, |next| next.start);
-            // The check of the index reports two chunks with the same offset.
+            // Two chunks with the same offset are skipped here, because the check of the index reports them.
             if next.is_some() && next_start == span.start {
                 continue;
             }
@@ -311,19 +317,20 @@ impl ChunkScan {
             let sparse = frame.directory().zip(self.listed.as_deref());
             return Ok(sparse.and_then(|(directory, listed)| unowned::files(directory, listed, &self.files)));
         }
-        // Without items there is no index, and python-blosc2 leaves the old cbytes.
+        // If an array has no items, it has no index, and python-blosc2 leaves an old `cbytes` in the header. So it is
+        // not known where chunks should be.
         let header = frame.header();
         if self.nstored > self.spans.len() as u64 || header.nbytes == 0 {
             return Ok(None);
         }
         let (start, end) = (header.header_len as u64, index_start(header));
         unowned::bytes(&self.spans, start, end, |start| {
-            // The index follows the chunks, so these bytes exist.
+            // The chunk index follows the chunks, so the file has enough bytes from `start` on.
             frame.read_range(start, MARK_LEN as u64).map(|bytes| hole_len(&bytes))
         })
     }
 
-    /// The finding for chunks of different sizes, if their decompressed sizes do not add up to `nbytes`.
+    /// The finding for a frame whose chunks have different sizes, if the decompressed sizes do not add up to `nbytes`.
     fn total(&self, nchunks: u64, header: &Header) -> Option<Finding> {
         let is_known = self.nvalid == nchunks && header.nchunks().is_none();
         let (expected, found) = (u64::try_from(header.nbytes).ok()?, self.nbytes);
@@ -334,7 +341,8 @@ impl ChunkScan {
     }
 }
 
-/// Decompresses a chunk with a valid header and table of blocks. A failure does not undo the record of its header.
+/// Decompresses a chunk with a valid header and table of blocks. If this fails, the chunk still counts as a chunk with
+/// a valid header.
 fn check_data<R: Read + Seek>(
     chunks: &mut Chunks<'_, R>,
     entry: &ChunkEntry,
@@ -361,7 +369,7 @@ fn check_data<R: Read + Seek>(
     Ok(())
 }
 
-/// The finding for a chunk with a last block that does not end at the chunk's stated end.
+/// The finding for a chunk whose last block does not end where the chunk ends according to its header.
 fn wrong_end(entry: &ChunkEntry, cbytes: u64, end: u64) -> Finding {
     wrong(entry, &format!("has {cbytes} bytes, but its last block ends at byte {end} of it"))
 }

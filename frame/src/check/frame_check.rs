@@ -13,7 +13,7 @@ use crate::index::index_rules::{about, index_header};
 use crate::progress::Progress;
 use crate::trailer::trailer_rules;
 
-/// Checks the bytes after the header, in a file that is not shorter than the frame.
+/// Checks the trailer and the chunk index. If the file is shorter than the frame, the error is about `Truncated`.
 pub(super) fn check<R: Read + Seek>(
     frame: &mut Frame<R>,
     progress: &mut Progress<'_>,
@@ -36,14 +36,15 @@ pub(super) fn check<R: Read + Seek>(
     }
 }
 
-/// Checks the chunk index, which ends at the start of the trailer if that is known.
+/// Checks the chunk index. It must end at or before the offset `trailer` or, if this is not known, before the frame
+/// ends.
 fn check_index<R: Read + Seek>(
     frame: &mut Frame<R>,
     trailer: Option<u64>,
     progress: &mut Progress<'_>,
     report: &mut Report,
 ) -> Result<(), Error> {
-    // The rules of the header report a negative cbytes.
+    // A negative `cbytes` is not reported here, because the rules of the header report it.
     if !frame.header().is_sparse() && frame.header().cbytes < 0 {
         return Ok(());
     }
@@ -60,7 +61,8 @@ fn check_index<R: Read + Seek>(
     let is_present = header.generation == Generation::Present;
     let gap = end.saturating_sub(index_start(header)).saturating_sub(index.cbytes as u64);
     let gap = Some(gap).filter(|&gap| trailer.is_some() && gap > 0);
-    // Without stored chunks, no replaced chunk can have left old bytes, so the gap is an error and not an oddity.
+    // If there are no stored chunks, the gap cannot be old bytes of a replaced chunk. So it is an error, not only a
+    // warning.
     if let Some(gap) = gap.filter(|_| header.cbytes == 0 && !header.is_sparse() && is_present) {
         let text = format!(
             "cbytes is 0, so only the chunk index should be between header and trailer, but {gap} bytes follow it"
@@ -69,7 +71,7 @@ fn check_index<R: Read + Seek>(
         return Ok(());
     }
     let mut findings = Vec::new();
-    // This crate does not read the index of an older frame.
+    // The entries of an older frame are not checked, because this crate does not read its index.
     if is_present {
         (findings, report.counts) = index_check::check(frame, progress)?;
     }

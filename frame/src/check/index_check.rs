@@ -14,7 +14,8 @@ use crate::header::frame_header::Header;
 use crate::index::index_rules::{IndexScan, about};
 use crate::progress::{ENTRIES_BETWEEN_STOPS, Progress};
 
-/// The findings and the counts of the index. An index that this crate cannot read is not a fault.
+/// Returns the findings about the entries, and the counts of chunks. If this crate cannot read the index, this is not
+/// an error in the frame, so there are no findings and no counts.
 pub(super) fn check<R: Read + Seek>(
     frame: &mut Frame<R>,
     progress: &mut Progress<'_>,
@@ -50,7 +51,7 @@ fn scan<R: Read + Seek>(frame: &mut Frame<R>, progress: &mut Progress<'_>) -> Re
     let mut chunks = frame.chunks()?;
     let (len, is_repeated) = (chunks.len(), chunks.is_repeated());
     let mut scan = IndexScan::default();
-    // If all entries are equal, two are enough: the second one reveals a repeated offset.
+    // If all entries are equal, two of them are enough: the second entry shows whether an offset is repeated.
     let most = if is_repeated { 2 } else { u64::MAX };
     while let Some(entry) = chunks.next().transpose()?.filter(|entry| entry.number < most) {
         scan.take(&entry, chunks.other_bits(&entry), &header);

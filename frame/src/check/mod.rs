@@ -30,11 +30,11 @@ mod vlmeta_values;
 
 /// A check of a frame, with its depth and progress callback.
 ///
-/// The function [`check`] is its short form, which does not read the chunks.
+/// The function [`check`] is a short form for a check of a path that does not read the chunks.
 ///
 /// A frame that another process is writing can look broken for a moment. A check [by path](Self::run_path) that finds
-/// an error is therefore repeated every 10 milliseconds, until two checks agree and nothing was written between them. A
-/// damaged frame is read twice for this reason.
+/// an error is therefore repeated every 10 milliseconds, until there is no error, or until two checks agree and nothing
+/// was written between them. So a damaged frame is read at least twice.
 ///
 /// At most 20 findings about chunks are reported per code. If the chunk index is damaged, the chunks are not checked,
 /// because their places are not known.
@@ -142,13 +142,14 @@ impl<'p> Check<'p> {
         self
     }
 
-    /// Checks the frame in a file, or in the directory of a sparse frame. Repeats the check while another process
-    /// writes it.
+    /// Checks the frame in a file, or in the directory of a sparse frame. Repeats the check as long as another process
+    /// may be writing the frame.
     ///
     /// # Errors
     ///
     /// - [`Io`] if a file cannot be read.
-    /// - [`Changing`] if 20 checks were made, and no two consecutive ones agree.
+    /// - [`Changing`] if 20 checks were made, each of them found an error or a change, and no two checks in a row
+    ///   agree.
     /// - [`Stopped`] if the callback of [`on_progress`](Self::on_progress) stopped it.
     ///
     /// [`Io`]: crate::ErrorKind::Io
@@ -198,7 +199,7 @@ impl<'p> Check<'p> {
     fn once<R: Read + Seek>(&mut self, frame: &mut Frame<R>) -> Result<Report, Error> {
         let mut report = frame.check_header();
         match frame_check::check(frame, &mut self.progress, &mut report) {
-            // The file has become shorter. The check of the length below reports this.
+            // The file is shorter than the frame. The check of the length below reports this.
             Err(error) if error.is_about(FindingCode::Truncated) => {}
             done => done?,
         }
@@ -210,7 +211,8 @@ impl<'p> Check<'p> {
         if self.depth >= CheckDepth::ChunkData {
             vlmeta_values::check(frame, &mut report)?;
         }
-        // The last step, because a writer may have changed the frame meanwhile. The findings would then mix two states.
+        // This is the last step. If a writer has changed the frame meanwhile, the findings may be about a mix of two
+        // states.
         frame.check_unchanged().map(|()| report)
     }
 }

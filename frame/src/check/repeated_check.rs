@@ -10,7 +10,7 @@ use crate::error::{Error, ErrorKind};
 use crate::finding::first_error;
 use crate::read::open::file_with_header;
 
-/// The maximum number of checks while a frame has errors, or changes between two checks.
+/// The maximum number of checks. A check is repeated if the frame has errors, or changes during the check.
 const ATTEMPTS: usize = 20;
 
 /// The time between two checks. It is longer than a writer needs to append one chunk, so two checks do not see the same
@@ -29,8 +29,9 @@ pub(super) fn repeat(path: &Path, mut once: impl FnMut() -> Result<Report, Error
             }
             report => report?,
         };
-        // A writer can cause any error for a moment except this one, because every frame begins with the magic bytes. A
-        // folder of text files should not cost 10 ms per file.
+        // `NotAFrame` is the only error for which the check is not repeated. A writer cannot cause it, because even an
+        // unfinished frame begins with the magic bytes. In a folder of text files, repeated checks would cost 10 ms per
+        // file.
         if first_error(&report.findings).is_none_or(|error| error.code() == FindingCode::NotAFrame) {
             return Ok(report);
         }

@@ -10,8 +10,8 @@ use crate::error::Error;
 use crate::finding::{Finding, Place};
 use crate::index::index_rules::{ChunkSpan, gaps};
 
-/// The finding for bytes of the frame between `start` and `end`, but outside the spans, which must be sorted by start.
-/// Marked holes are not a finding: `hole` returns the length of the marked hole at an offset.
+/// The finding for bytes of the frame between `start` and `end` that are in no span. The spans must be sorted by start.
+/// Marked holes are not reported. `hole` returns the length of the marked hole at an offset, if there is one.
 pub(super) fn bytes(
     spans: &[ChunkSpan],
     start: u64,
@@ -37,8 +37,8 @@ pub(super) fn bytes(
     Ok(first.map(finding))
 }
 
-/// The finding for chunk files that no entry refers to, among those `listed` in ascending order. An empty file is not a
-/// finding: C-Blosc2 leaves one when a chunk becomes special.
+/// The finding for `listed` chunk files that are not in `owned`, which has the files with an entry. `listed` must be in
+/// ascending order. Empty files are not reported: C-Blosc2 leaves an empty file when a chunk becomes special.
 pub(super) fn files(directory: &Path, listed: &[u64], owned: &BTreeSet<u64>) -> Option<Finding> {
     let is_not_empty = |number: &&u64| {
         let metadata = fs::symlink_metadata(directory.join(name(**number)));
@@ -62,7 +62,8 @@ mod tests {
         let found = |ranges: &[(u64, u64)]| {
             let spans: Vec<_> =
                 ranges.iter().map(|&(start, end)| ChunkSpan { start, end, number: 0 }).collect();
-            // A hole of 5 bytes begins at 10, and one that is too long at 50.
+            // A hole of 5 bytes is marked at offset 10. The hole that is marked at offset 50 is longer than the gap
+            // there.
             let hole = |start| {
                 Ok(match start {
                     10 => Some(5),
@@ -77,7 +78,7 @@ mod tests {
         assert_eq!(found(&[]), Some((15, 85)));
         assert_eq!(found(&[(20, 50), (50, 100)]), Some((15, 5)));
         assert_eq!(found(&[(10, 50), (51, 90)]), Some((50, 11)));
-        // Chunks that share bytes have a finding of their own.
+        // Bytes that two chunks share are not reported here.
         assert_eq!(found(&[(10, 80), (20, 30), (80, 100)]), None);
     }
 }
