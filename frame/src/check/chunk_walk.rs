@@ -398,7 +398,7 @@ mod tests {
             assert_eq!(scan.take(&mut chunks, &entry, &mut findings).unwrap(), None);
         }
         assert_eq!(scan.files, [0, 1].into());
-        // Whatever has the name of a chunk file in a listed folder is opened once, even a directory.
+        // Everything in a listed folder with the name of a chunk file is opened once, even if it is a directory.
         scan.listed = Some(vec![100]);
         let entry = ChunkEntry { number: 0, nbytes: None, place: ChunkPlace::File(100) };
         assert_eq!(scan.take(&mut chunks, &entry, &mut findings).unwrap(), None);

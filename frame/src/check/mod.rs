@@ -46,7 +46,7 @@ mod vlmeta_values;
 ///
 /// - damage in compressed bytes that the codec does not detect, and any damage in uncompressed bytes;
 /// - a wrong dtype with the same item size, and a wrong shape with the same number of chunks;
-/// - another shape or chunk shape of an array without items;
+/// - a wrong shape or chunk shape of an array without items;
 /// - wrong values in other metalayers, or a wrong codec or other parameter that applies only to new chunks;
 /// - a mix of old and new data, left by a writer that was killed while it changed an array in place;
 /// - data that was never written. If a writer was killed while it created or extended an array, the missing chunks read

@@ -41,29 +41,31 @@ use crate::write::output::Output;
 /// A write within a page of this size is never half done when a process is killed.
 const PAGE_LEN: usize = 4096;
 
-/// A frame with at most this many bytes of holes is changed in place, even if its chunks have fewer bytes.
+/// A frame whose holes have at most this number of bytes is changed in place, even if its chunks have fewer bytes than
+/// the holes.
 const MIN_HOLES: u64 = 1 << 16;
 
 /// Changes the items, the shape and the vlmetalayers of an array in its file.
 ///
-/// Changes gather in memory, and [`flush`](Self::flush) writes all of them at once: a *commit*. If the process is
-/// killed, at any moment, the array is as it was before the commit, or as it is after the commit. Changes since the
-/// last `flush` are lost when the value is dropped.
+/// Changes are collected in memory, and [`flush`](Self::flush) writes all of them at once: a *commit*. If the process
+/// is killed at any moment of a commit, the array in the file is either as before the commit, or as after it. Changes
+/// since the last `flush` are lost when the value is dropped.
 ///
-/// A commit writes the changed chunks, the chunk index and the trailer behind the frame, and then the header in a
-/// single write. The replaced bytes become holes, which [`check`](crate::check()) recognizes, and
-/// [`cbytes`](crate::Header::cbytes) includes. If the holes have more bytes than the chunks that stay, and more than 64
-/// KiB, the commit writes a new file instead, and renames it. It does the same if the array's metalayer is not within
-/// the first 4 KiB, and if the array had no items or will have none. For a sparse frame, a commit adds new chunk files
-/// and removes the old ones.
+/// In a contiguous frame, a commit writes the changed chunks, the chunk index and the trailer behind the frame, and
+/// then the header in a single write. The bytes of the old chunks, index and trailer become holes.
+/// [`check`](crate::check()) recognizes holes, and [`cbytes`](crate::Header::cbytes) includes them. In three cases, a
+/// commit writes a new file instead, which then replaces the old file: if the holes have more bytes than the unchanged
+/// chunks, and more than 64 KiB; if the array's metalayer is not within the first 4 KiB; and if the array has no items
+/// before or after the commit. In a sparse frame, a commit adds new chunk files, replaces `chunks.b2frame`, and removes
+/// the old chunk files.
 ///
-/// The lock of C-Blosc2 is held until the value is dropped. A program that has the array open without locks, as is
+/// The lock of C-Blosc2 is held until this value is dropped. A program that has the array open without locks, as is
 /// usual with python-blosc2, sees the new array after a commit to a contiguous frame. In a sparse frame, the program
 /// may miss the commit. It then gets errors for replaced chunks until it opens the array again, because the numbers of
 /// removed chunk files are reused as late as possible.
 ///
-/// New chunks are compressed with the codec, level and filters of the header; lz4 replaces lz4hc, which this crate only
-/// decompresses.
+/// New chunks are compressed with the codec, level and filters in the header. If the codec is lz4hc, which this crate
+/// only decompresses, lz4 is used instead.
 ///
 /// ```
 /// use b2nd_frame::{ArrayUpdate, Frame, FrameBuilder};
@@ -99,7 +101,7 @@ pub struct ArrayUpdate {
     /// The array's metalayer with the new shape.
     meta: Meta,
     geometry: Geometry,
-    /// For each chunk of the new shape, its number in the file, or `NEW` for a chunk of zeros.
+    /// For each chunk of the new shape, its number in the file, or `NEW` if it is not in the file and is all zeros.
     origins: Vec<u64>,
     /// The changed chunks, decompressed, by their numbers in the new shape.
     pending: BTreeMap<u64, Vec<u8>>,
@@ -169,7 +171,7 @@ impl ArrayUpdate {
         })
     }
 
-    /// The array's metalayer, with all changes of the shape.
+    /// The array's metalayer, with all changes of the shape, including those that are not in the file yet.
     #[must_use]
     pub fn meta(&self) -> &Meta {
         &self.meta
@@ -192,7 +194,7 @@ impl ArrayUpdate {
         check_region(&self.geometry, region, self.typesize, items.len())?;
         let parts = self.geometry.chunks_in(region).map_err(Error::geometry)?;
         let numbers: Vec<_> = parts.map(|part| (part.number(), is_whole(&part))).collect();
-        // Everything that can fail comes first.
+        // `load` comes before the first change, because it can fail.
         self.load(&numbers)?;
         let Self { geometry, typesize, pending, .. } = self;
         for part in geometry.chunks_in(region).map_err(Error::geometry)? {
@@ -251,7 +253,7 @@ impl ArrayUpdate {
         let before = self.geometry.clone();
         let resize = before.resize(shape).map_err(Error::geometry)?;
         let after = resize.after();
-        // This fails if the new numbers do not fit the format.
+        // These two calls fail if a size or the number of chunks is too large for the format.
         let sizes = Sizes::new(&meta, self.typesize)?;
         NewIndex::new(sizes.nchunks)?;
         let grown = |&(old, new): &(u64, u64)| {
@@ -262,7 +264,8 @@ impl ArrayUpdate {
         };
         let (kept, grown): (Vec<_>, Vec<_>) =
             (resize.kept_chunks().collect(), resize.kept_chunks().filter(grown).collect());
-        // The parts of these chunks that become visible may hold old items.
+        // A chunk in `grown` gets new items, which must be zeros. But if the array was larger before, the chunk may
+        // still hold old items there. So only its present items are copied, into a chunk of zeros.
         self.load(&grown.iter().map(|&(old, _)| (old, false)).collect::<Vec<_>>())?;
         for (old, _) in grown {
             let zeros = zeroed(self.chunk_nbytes())?;
@@ -344,7 +347,8 @@ impl ArrayUpdate {
         if self.frame.header().is_sparse() {
             let too_high: Vec<_> = old.files().filter(|&(_, file)| is_too_high(file, old.nbytes)).collect();
             if !too_high.is_empty() {
-                // These chunks are treated as changed, so they get files with other numbers.
+                // The file numbers of these chunks would be too high for C-Blosc2. The chunks are treated as changed,
+                // so they get files with other numbers.
                 self.load(&too_high.iter().map(|&(number, _)| (number, false)).collect::<Vec<_>>())?;
                 old = OldChunks::read(&mut frame, &self.kept())?;
             }
@@ -374,7 +378,8 @@ impl ArrayUpdate {
             .saturating_mul(self.typesize)
     }
 
-    /// Decompresses chunks into `pending`. Chunks that will be overwritten become zeros.
+    /// Decompresses chunks into `pending`. Chunks that will be overwritten completely are not decompressed, but become
+    /// zeros.
     fn load(&mut self, numbers: &[(u64, bool)]) -> Result<(), Error> {
         if numbers.iter().all(|(number, _)| self.pending.contains_key(number)) {
             return Ok(());
@@ -396,7 +401,7 @@ impl ArrayUpdate {
         Ok(())
     }
 
-    /// The new numbers of the unchanged chunks, by their numbers in the file.
+    /// Maps the number in the file of each unchanged chunk to its new number.
     fn kept(&self) -> BTreeMap<u64, u64> {
         let numbered = (0..).zip(self.origins.iter().copied());
         numbered
@@ -436,12 +441,12 @@ impl ArrayUpdate {
         let holes = header.frame_len.saturating_sub(header.header_len as u64).saturating_sub(old.nbytes);
         let array_end =
             frame.array_metalayer().map_or(usize::MAX, |layer| layer.offset() + layer.bytes().len());
-        // Without items there is no index, and the trailer has another place.
+        // A frame without items has no index, but a commit behind the frame needs an old and a new index.
         let has_index = header.nbytes > 0 && plan.sizes.nbytes > 0;
         has_index && array_end <= PAGE_LEN && holes <= old.nbytes.max(MIN_HOLES)
     }
 
-    /// Writes the unchanged chunks with `keep`, and then the changed ones.
+    /// Calls `keep` for the unchanged chunks, and then writes the changed chunks. All other chunks become zeros.
     fn write_chunks<W: Write + Seek>(
         &mut self,
         writer: &mut FrameWriter<W>,
@@ -473,8 +478,8 @@ impl ArrayUpdate {
         let mut writer = FrameWriter::new(output, plan);
         let written = self
             .write_chunks(&mut writer, |writer| {
-                // With this mark, the next commit removes the bytes if this process is killed before the header is
-                // written.
+                // If this process is killed before the header is written, its bytes stay behind the frame. The next
+                // commit recognizes them by this mark, and removes them.
                 writer.put_hole(&mark(MARK_LEN as u64))?;
                 old.kept.iter().try_for_each(|&(number, entry)| writer.keep(number, entry))
             })
@@ -534,7 +539,7 @@ impl ArrayUpdate {
     /// Writes new chunk files, and then a new file with the header and the index, which replaces the old one.
     fn flush_sparse(&mut self, frame: Frame, plan: Plan, old: &OldChunks) -> Result<(), Error> {
         let directory = frame.directory().unwrap_or(Path::new(".")).to_path_buf();
-        // The files of the present index stay until it is replaced.
+        // The files that the present index refers to stay until the index is replaced.
         let kept = || old.files().map(|(_, file)| file);
         let taken = kept().chain(old.gone.iter().map(|&(number, _)| number)).collect();
         let output = Output::sparse(
@@ -567,7 +572,7 @@ impl ArrayUpdate {
         Ok(())
     }
 
-    /// Gives a new file the attributes and the path of the old one.
+    /// Gives the new file the attributes of the old file, and renames it to the path of the old file.
     fn replace(&mut self, old: Frame, new: NewFrame) -> Result<(), Error> {
         keep(&new, &OldFrame { source: self.path.clone(), is_in_place: true, is_sparse: false }, false);
         new.sync()?;

@@ -11,12 +11,13 @@ pub(crate) struct OldFrame {
     /// The file with the header.
     pub(crate) source: PathBuf,
     pub(crate) is_in_place: bool,
-    /// The old frame type, which determines the place of its lock. No writer changes the type of a frame in place.
+    /// Whether the old frame is sparse. The path of its lock depends on this. It is known before the lock is taken,
+    /// because no writer changes the type of a frame in place.
     pub(crate) is_sparse: bool,
 }
 
-/// Gives a new frame the attributes of the old one, as far as the system allows. Chunk files that are copies of the old
-/// ones have their modes already.
+/// Gives a new frame the attributes of the old one, as far as the system allows. With `has_copied_files`, the chunk
+/// files are copies of old chunk files, and already have the modes of these.
 pub(crate) fn keep(new: &NewFrame, old: &OldFrame, has_copied_files: bool) {
     let OldFrame { source, is_in_place, is_sparse } = old;
     if let Ok(metadata) = source.metadata() {
@@ -44,14 +45,15 @@ pub(crate) fn keep_attributes(new: &File, old: &Metadata, is_in_place: bool) {
             let _ = fchown(new, None, Some(old.gid()));
         }
         if new.metadata().map_or(true, |new| new.gid() != old.gid()) {
-            // Another group must not get the permissions of the old group, only those of everybody.
+            // The new file has another group than the old file. This group must not get the permissions of the old
+            // group, only those of all users.
             let mode = old.mode();
             permissions.set_mode(mode & !0o070 | (mode & 0o007) << 3);
         }
     }
     #[cfg(not(unix))]
     let _ = is_in_place;
-    // The mode comes after the owner, because a change of owner clears some bits of the mode.
+    // The mode is set after the owner, because a change of the owner clears some bits of the mode.
     let _ = new.set_permissions(permissions);
 }
 
@@ -63,8 +65,8 @@ fn keep_mode_of_files(directory: &Path, source: &Path) {
     }
 }
 
-/// Gives a new directory the mode of the old one. If the old frame was a file, those who may read it may also enter
-/// the directory.
+/// Gives a new directory the mode of the old one. If the old frame was a file, users who could read the file may also
+/// enter the directory.
 fn keep_mode_of_directory(directory: &Path, source: &Path, is_sparse: bool) {
     let old = if is_sparse { folder_of(source) } else { source };
     let Ok(old) = fs::metadata(old).map(|metadata| metadata.permissions()) else { return };
@@ -72,7 +74,7 @@ fn keep_mode_of_directory(directory: &Path, source: &Path, is_sparse: bool) {
     if !is_sparse {
         use std::os::unix::fs::PermissionsExt;
         let mode = old.mode();
-        // A read permission is two bits above the permission to enter.
+        // In a mode, the bit for reading is two bits above the bit for entering a directory.
         let _ = fs::set_permissions(directory, fs::Permissions::from_mode(mode | (mode & 0o444) >> 2));
         return;
     }

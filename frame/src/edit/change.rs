@@ -31,7 +31,7 @@ use crate::read::source::{available, read_up_to};
 /// # let folder = tempfile::tempdir()?;
 /// # let path = folder.path().join("array.b2nd");
 /// # std::fs::copy("tests/data/int32_3x5.b2nd", &path)?;
-/// // Chunks of 2 x 3 items: the last ones have room for a fourth row and a sixth column.
+/// // The chunks have 2 x 3 items. So the last chunks have room for a fourth row and a sixth column.
 /// let mut frame = Frame::open(&path)?;
 /// frame.edit().shape(&[4, 6]).dtype("<f4").apply()?;
 ///
@@ -66,14 +66,16 @@ impl<R> Frame<R> {
 }
 
 impl<R> Edit<'_, R> {
-    /// Changes the shape of the array within its last chunks. The grid of chunks must stay the same.
+    /// Changes the shape of the array. The grid of chunks must stay the same, so the array can grow or shrink only
+    /// within its last chunks.
     ///
-    /// New items have the values of the padding. These are zeros if nothing was ever written there, the fill value
-    /// after `blosc2.full()`, or old items if the array was larger before. A shape that needs more or fewer chunks is
-    /// an error, and so is one that violates a [rule](b2nd_serde::geometry#what-is-accepted).
+    /// New items have the values that the padding of the last chunks has in the file. These are zeros if no item was
+    /// ever written there, the fill value if `blosc2.full()` made the array, or old items if the array was larger
+    /// before. A shape that needs more or fewer chunks is an error, and so is one that violates a
+    /// [rule](b2nd_serde::geometry#what-is-accepted).
     ///
-    /// After an [interrupted resize](crate::FindingCode::InterruptedResize), the array can get any shape with the
-    /// number of chunks in the header. The chunk index must have the same number.
+    /// After an [interrupted resize](crate::FindingCode::InterruptedResize), the array can get any shape for which it
+    /// has the number of chunks in the header. The chunk index must have the same number of chunks.
     ///
     /// ```
     /// use b2nd_frame::{ErrorKind, Frame};
@@ -176,14 +178,14 @@ impl<R> Edit<'_, R> {
         Ok(after)
     }
 
-    /// Checks that the file still holds this frame, and nothing else. Before a resize is undone, the chunk index must
-    /// have the number of chunks in the header.
+    /// Checks that the file still holds this frame, and nothing else. If the new shape undoes an interrupted resize,
+    /// also checks that the chunk index has the number of chunks in the header.
     fn check_file(&self, path: &Path) -> Result<(), Error> {
         self.frame.check_whole(path)?;
         let array = self.frame.array()?.filter(|_| self.shape.is_some());
         let expected = array.and_then(|array| array.geometry().ok()).map(|geometry| geometry.nchunks());
         if expected.is_some() && expected != self.frame.header().nchunks() {
-            // `chunks` compares the two numbers.
+            // `chunks` fails if the chunk index and the header disagree on the number of chunks.
             Frame::open(path)?.chunks()?;
         }
         Ok(())
@@ -210,12 +212,12 @@ impl<R> Edit<'_, R> {
 impl Edit<'_, File> {
     /// Writes the change into the file, and updates this frame.
     ///
-    /// If the frame has a `.b2lock` file, which C-Blosc2 creates if locking is on, its exclusive lock is held during
-    /// the write. Its counter makes other processes read the header again. If another process holds the lock, the
-    /// result is an error; there is no waiting.
+    /// C-Blosc2 creates a `.b2lock` file if locking is on. If the frame has this file, the exclusive lock of the file
+    /// is held during the write. The counter in the file is raised, so that other processes read the header again. If
+    /// another process holds the lock, the result is an error; there is no waiting.
     ///
-    /// **Without a `.b2lock`, a process that has the frame open does not notice the change, and can overwrite it with
-    /// the old header.**
+    /// **Without a `.b2lock`, a process that has the frame open does not notice the change, and can overwrite the new
+    /// header with the old one.**
     ///
     /// A process that reads the header during the write may see half of the change, as with any writer.
     /// [`open_stable`](Frame::open_stable) avoids this.
@@ -257,7 +259,7 @@ impl Edit<'_, File> {
     pub fn apply(self) -> Result<(), Error> {
         let after = self.after()?;
         let path = self.frame.path().ok_or_else(not_opened)?;
-        // The lock comes before the checks, so nothing can change between the checks and the write.
+        // The lock is taken before the checks, so nothing can change between the checks and the write.
         let mut lock = ExclusiveLock::take(path, self.frame.header().is_sparse())?;
         let unwritable = |error| Error::io("write", path, error);
         let mut file = OpenOptions::new().read(true).write(true).open(path).map_err(unwritable)?;
@@ -315,7 +317,7 @@ impl Frame<()> {
             let layout = array.meta().layout();
             Error::unsupported(format_args!("layout {layout} stores no dtype; a rewrite can add one"))
         })?;
-        // The syntax of another dtype format is not known.
+        // If the dtype has a format other than NumPy's, it cannot be changed, because the syntax is not known.
         if array.meta().dtype_format().is_some_and(|format| format != 0) {
             array.meta().parse_dtype().map_err(|error| Error::unsupported(format_args!("dtype: {error}")))?;
         }
@@ -331,9 +333,10 @@ impl Frame<()> {
         self.with_meta(&array, &array.meta().clone().with_dtype(dtype).map_err(wrong_dtype)?)
     }
 
-    /// The frame with a new metalayer of the array, of the same length. A stale tail stays.
-    // The whole metalayer is serialized again. Unchanged entries come back byte for byte, so only the new value
-    // differs.
+    /// Returns the frame with a new metalayer of the array, which must have the same length. Stale bytes after the
+    /// entries stay.
+    // The whole metalayer is serialized again. Unchanged entries get the same bytes as before, so only the new values
+    // differ.
     fn with_meta(&self, array: &Array<'_>, meta: &Meta) -> Result<Self, Error> {
         let layer = array.metalayer();
         let bytes = to_vec(meta).map_err(|error| Error::encode(layer.name(), error))?;
@@ -383,7 +386,8 @@ impl Frame<()> {
 fn check_array(before: &Array<'_>, after: &Array<'_>, header: &Header) -> Result<(), Error> {
     check_typesize(before, header)?;
     let (old, new) = (before.meta(), after.meta());
-    // A wrong outer marker may be corrected, because no entry is lost and no byte moves.
+    // The layout may change only from `b2nd-mismarked` to `b2nd`. This corrects the first marker, and no entry is lost
+    // or moved.
     let is_put_right = (old.layout(), new.layout()) == (Layout::B2ndMismarked, Layout::B2nd);
     if old.layout() != new.layout() && !is_put_right {
         let (old, new) = (old.layout(), new.layout());
@@ -413,15 +417,15 @@ fn check_array(before: &Array<'_>, after: &Array<'_>, header: &Header) -> Result
     Ok(())
 }
 
-/// Checks that the type size of the frame was not lost, because a shape or dtype is compared with it.
+/// Checks that the type size in the header was not lost. The checks of a new shape or dtype depend on it.
 fn check_typesize(array: &Array<'_>, header: &Header) -> Result<(), Error> {
     let lost =
         agreement(array, header).into_iter().find(|finding| finding.code() == FindingCode::LostTypesize);
     lost.map_or(Ok(()), |finding| Err(Error::malformed(finding)))
 }
 
-/// Checks that a shape has the same grid of chunks. After an interrupted resize, it must have the number of chunks in
-/// the header, because the old shape may be wrong.
+/// Checks that a shape has the same grid of chunks. After an interrupted resize, the old shape may be wrong. Then the
+/// new shape must have the number of chunks in the header instead.
 pub(crate) fn check_shape(array: &Array<'_>, header: &Header, shape: &[i64]) -> Result<(), Error> {
     let geometry = valid_geometry(array)?;
     let resize = geometry.resize(shape).map_err(Error::geometry)?;
@@ -465,8 +469,9 @@ pub(crate) fn check_dtype(dtype: &Dtype, typesize: i32) -> Result<(), Error> {
     }
 }
 
-/// Overwrites the start of a file, from the first to the last byte that differs.
-// In one write, so a killed process leaves the complete change or none.
+/// Overwrites the start of a file, which holds the bytes `before`, by the bytes `after`. Writes only from the first to
+/// the last byte that differs.
+// There is only one write, so a killed process leaves the complete change or no change.
 pub(crate) fn overwrite(file: &mut File, before: &[u8], after: &[u8]) -> io::Result<()> {
     let differs = |(before, after)| before != after;
     let Some(first) = before.iter().zip(after).position(differs) else { return Ok(()) };

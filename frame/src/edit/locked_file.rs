@@ -110,14 +110,15 @@ impl<'p> Job<'p> {
                 Ok((ExclusiveLock::take(source, *is_sparse)?, None))
             }
             Some(OldFrame { source, is_sparse, .. }) => {
-                // The deadline has already passed, so the lock is tried once, without waiting.
+                // The deadline for the lock is now, so the lock is tried once, without waiting.
                 Ok((None, Lock::take_shared(source, *is_sparse, Some(Instant::now()))?))
             }
         }
     }
 
-    /// The new header and body, and the new frame parsed from that header. Nothing is written yet. The new frame is
-    /// checked too, because the rules for an older generation do not cover all errors.
+    /// Returns the parts of the new frame, and the frame parsed from its header. Nothing is written yet. If the chunks
+    /// stay as they are, the new frame is checked too, because the rules for an older generation do not cover all
+    /// errors.
     pub(super) fn read<R: Read + Seek>(&self, frame: &mut Frame<R>) -> Result<(Rewritten, Frame<()>), Error> {
         let rewritten = Rewritten::new(frame, self.changes)?;
         self.check_old(frame)?;
@@ -125,7 +126,8 @@ impl<'p> Job<'p> {
         let Rewritten { header, body: Body::Kept(kept), trailer } = &rewritten else {
             return Ok((rewritten, after));
         };
-        // The new frame is read as if it were at the path of the old one, because a directory must hold a sparse frame.
+        // For the check, the new frame has the path of the old frame, because the chunk files of a sparse frame are
+        // beside this path.
         let (path, by_directory) = (frame.path.clone(), frame.by_directory);
         let new = NewFrameReader { header, kept, trailer, frame, position: 0 };
         let mut seen = Frame { path, by_directory, ..after.clone() }.map_reader(|()| new);
@@ -135,8 +137,8 @@ impl<'p> Job<'p> {
         }
     }
 
-    /// Checks that the old frame has not changed since it was read. In place, it must also be the whole file, because
-    /// the rest would be lost.
+    /// Checks that the old frame has not changed since it was read. In place, the frame must also be the whole file,
+    /// because the bytes after it would be lost.
     fn check_old<R: Read + Seek>(&self, frame: &mut Frame<R>) -> Result<(), Error> {
         match &self.old {
             None => frame.check_unchanged(),
@@ -178,15 +180,17 @@ impl<'p> Job<'p> {
             keep(&new, old, old.is_sparse);
         }
         new.sync()?;
-        // Checked again: without a lock file, a writer can have changed the old frame while it was copied.
+        // The old frame is checked again, because without a lock file, a writer can have changed it while it was
+        // copied.
         self.check_old(&mut frame)?;
-        // The plan had no errors, but the old frame or a chunk file can have changed since.
+        // The new frame had no errors before it was written, but the old frame or a chunk file can have changed since
+        // then.
         if let wrong @ Some(_) = new.first_error(Check::default(), after.clone())? {
             return Err(Error::changing(wrong));
         }
-        // The path as given, which may be a link.
+        // In place, the result has the path as given, which may be a link.
         let given = self.is_in_place().then(|| file_with_header(self.to)).transpose()?;
-        // The last call of the progress callback: from here on the rewrite cannot be stopped.
+        // This is the last call of the progress callback. From here on, the rewrite cannot be stopped.
         progress.advance(0)?;
         // The counter is raised before the rename, because nothing may fail after the rename. A raised counter only
         // makes other processes read the header again.

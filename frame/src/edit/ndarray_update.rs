@@ -1,4 +1,4 @@
-//! Changes of arrays from arrays of the crate ndarray.
+//! Writes arrays of the crate ndarray into an existing array.
 
 use core::ops::Range;
 

@@ -13,7 +13,8 @@ use crate::progress::Progress;
 
 /// A rewrite of a frame in the present format, where the array has a metalayer `b2nd` of layout `b2nd`.
 ///
-/// The result is a new file. If both paths lead to the same file, it replaces the old one ("in place").
+/// The result is a new file. If the old and the new path lead to the same file, the new file replaces the old one. This
+/// is a rewrite *in place*.
 ///
 /// | old frame | the rewrite |
 /// |---|---|
@@ -26,36 +27,37 @@ use crate::progress::Progress;
 /// | a header of C-Blosc2 2.0 beta 2 to 5 (`9d`) | writes header and trailer of the present generation (`9e`) |
 /// | sparse or contiguous | converts to the [given frame type](Self::sparse); this also works for frames without an array |
 ///
-/// C-Blosc2 can then open frames that it could not open before. python-blosc2 opens a Caterva file as an array again;
-/// without the rewrite, C-Blosc2 3 and later open it as plain chunks, without a shape.
+/// After the rewrite, C-Blosc2 can open frames that it could not open before. A Caterva file can be opened as an array
+/// again: without the rewrite, C-Blosc2 3 and later open it as plain chunks, without a shape.
 ///
 /// Chunks, chunk index, trailer and all other metalayers are copied unchanged. There are two exceptions: an older
 /// trailer is converted, and a frame of another type gets a new chunk index. Nothing is decompressed.
 ///
-/// If a [`Check`](crate::Check) with depth [`ChunkHeaders`](crate::CheckDepth::ChunkHeaders) finds any other error, the
-/// rewrite is refused, because it would copy the error. [`Salvage`](crate::Salvage) makes a new frame of the undamaged
-/// parts. A file that is longer than its frame cannot be rewritten in place; a copy does not include the rest. The new
-/// frame is checked again before the rename.
+/// If a [`Check`](crate::Check) with depth [`ChunkHeaders`](crate::CheckDepth::ChunkHeaders) finds an error that the
+/// rewrite does not correct, the rewrite is refused, because it would copy the error. For such a frame,
+/// [`Salvage`](crate::Salvage) makes a new frame of the undamaged parts. A file that is longer than its frame cannot be
+/// rewritten in place. A rewrite to another path copies only the frame, not the bytes after it.
 ///
 /// # The new file
 ///
-/// The new file is written under a temporary name in the same folder (`.b2nd-XXXXXX.tmp`), synced, and then renamed.
-/// Other processes therefore see either the old file or the complete new one. If this process is killed, at most a file
-/// or directory with the temporary name is left. After the rename no error is possible.
+/// The new file is written under a temporary name in the same folder (`.b2nd-XXXXXX.tmp`), synced, checked, and then
+/// renamed. Other processes therefore see either the old file or the complete new one. If this process is killed, at
+/// most a file or directory with the temporary name is left. After the rename no error is possible.
 ///
-/// A sparse frame in place keeps its directory, and only `chunks.b2frame` is replaced. A copy of a sparse frame is a
-/// new directory. On systems other than Windows, an empty directory is at the path for a moment before the complete one
-/// replaces it. A symbolic link remains a symbolic link.
+/// If a sparse frame is rewritten in place, its directory stays, and only `chunks.b2frame` is replaced. Otherwise a new
+/// sparse frame is a new directory. On systems other than Windows, an empty directory is at the path for a moment
+/// before the complete directory replaces it. If the path is a symbolic link, the link stays, and its target is
+/// replaced.
 ///
 /// The new file gets the mode of the old one and, in place, its owner and group. If the old frame was a file and the
-/// new one is a directory, users who may read the directory may also enter it. Whatever the system does not allow is
-/// skipped without an error. Hard links and extended attributes are lost. In place, you need permission to write the
-/// old file.
+/// new frame is a directory, users who could read the file may read and enter the directory. Whatever the system does
+/// not allow is skipped without an error. Hard links and extended attributes are lost. In place, you need permission to
+/// write the old file.
 ///
 /// # Locks
 ///
-/// If the frame has a `.b2lock` file, its exclusive lock is held in place, and its shared lock for a copy. If another
-/// process holds the lock, the result is an error; there is no waiting.
+/// If the frame has a `.b2lock` file, a rewrite in place holds the exclusive lock of this file, and a rewrite to
+/// another path holds the shared lock. If another process holds the lock, the result is an error; there is no waiting.
 ///
 /// **Without a `.b2lock`, a process that has the old file open does not notice the new one. Its later writes may be
 /// lost with the old file, or may damage the new file, because it still uses the old header.**
@@ -150,8 +152,8 @@ impl<'p, R: Read + Seek> Rewrite<'p, R> {
     /// Makes the new frame sparse, or contiguous if `is_sparse` is false. The default is the type of the old frame.
     ///
     /// The chunks are copied one by one, without decompression. Holes between chunks, which C-Blosc2 leaves after it
-    /// replaces or deletes a chunk, are not copied. The frame needs no array. The new path must differ from the old
-    /// one.
+    /// replaces or deletes a chunk, are not copied. A frame without an array can be converted too. The new path must
+    /// differ from the old one.
     ///
     /// ```
     /// use b2nd_frame::{Frame, Rewrite, is_sparse_frame};
@@ -164,7 +166,7 @@ impl<'p, R: Read + Seek> Rewrite<'p, R> {
     /// assert_eq!(std::fs::read(&contiguous)?.len(), std::fs::read("tests/data/int32_3x5.b2nd")?.len());
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    // Never in place, because a directory cannot replace a file in one step.
+    // The frame type cannot be changed in place, because a directory cannot replace a file in one step.
     pub fn sparse(mut self, is_sparse: bool) -> Self {
         self.changes.is_sparse = Some(is_sparse);
         self

@@ -74,7 +74,7 @@ impl Rewritten {
         };
         let bytes_after = body_len.saturating_add(trailer.len() as u64);
 
-        // Without an array only the frame type can change.
+        // If the frame has no array, only the frame type can change.
         let array = frame.array()?;
         if array.is_none() && (is_sparse.is_none() || dtype.is_some() || shape.is_some()) {
             return Err(no_array());
@@ -110,9 +110,9 @@ fn checked_typesize<R: Read + Seek>(frame: &mut Frame<R>, has_shape: bool) -> Re
     let mut typesize = frame.header().typesize;
     for finding in Check::new(CheckDepth::ChunkHeaders).run(frame)?.findings {
         match (finding.code(), finding.expected().map(i32::try_from)) {
-            // A rewrite repairs only this error, because everything else in the frame shows the right size.
+            // The rewrite corrects this error, because the other sizes in the frame show the right type size.
             (FindingCode::LostTypesize, Some(Ok(size))) => typesize = size,
-            // `check_shape` compares the new shape with the number of chunks.
+            // The new shape undoes the resize, and `check_shape` compares it with the number of chunks.
             (FindingCode::InterruptedResize, _) if has_shape => {}
             _ if finding.severity() == Severity::Error => return Err(Error::malformed(finding)),
             _ => {}
@@ -121,9 +121,9 @@ fn checked_typesize<R: Read + Seek>(frame: &mut Frame<R>, has_shape: bool) -> Re
     Ok(typesize)
 }
 
-/// The chunk index for a frame of the other type, and the stored size of all chunks.
-// The new header must be known before anything is written, so a preview can show it. Therefore, the headers of all
-// chunks are read first, and the chunks later.
+/// Returns the chunk index for a frame of the other type, and the stored size of all chunks.
+// The new header must be known before anything is written, so a preview can show it. Therefore only the headers of the
+// chunks are read here, and the chunks are read later.
 fn moved<R: Read + Seek>(frame: &mut Frame<R>, is_sparse: bool) -> Result<(NewIndex, u64), Error> {
     let rules = ChunkRules { may_be_short: is_sparse, ..ChunkRules::new(frame.header(), frame.is_array()) };
     let mut chunks = frame.chunks()?;
@@ -139,7 +139,7 @@ fn moved<R: Read + Seek>(frame: &mut Frame<R>, is_sparse: bool) -> Result<(NewIn
             ChunkPlace::Special(special) => EntryValue::Special(special),
             _ => {
                 let header = chunks.valid_header(&entry, &rules)?;
-                // A file number in a sparse frame, an offset in a contiguous one.
+                // The place is a file number in a sparse frame, and an offset in a contiguous frame.
                 let place = if is_sparse { files } else { cbytes };
                 files += 1;
                 cbytes = cbytes.saturating_add(header.cbytes as u64);
@@ -170,7 +170,7 @@ fn metalayer(
             check_dtype(&dtype, typesize)?;
             (0, dtype.type_string().to_string())
         }
-        // Layout `b2nd-six` stores `str(dtype)`, the present layout `dtype.str`.
+        // Layout `b2nd-six` stores `str(dtype)`, but the present layout stores `dtype.str`.
         (None, Some(text)) if array.meta().layout() == Layout::B2ndSix => {
             (0, parse(text)?.type_string().to_string())
         }
@@ -181,7 +181,7 @@ fn metalayer(
         }
     };
     let blockshape = if array.has_blocks() { array.meta().blockshape() } else { array.chunkshape() };
-    // The version is 0: `check` reports any other as an error.
+    // The version is always 0, because `check` reports any other version as an error.
     let entries = (
         0_u8,
         array.shape().len(),
