@@ -1,7 +1,8 @@
 //! Reads the parts of a frame, and shows each value.
 //!
-//! The parser first finds the invalid byte. Then its cursor reads the bytes again; each row shows the bytes that the
-//! cursor has taken since the previous row. So a dump cannot disagree with an error, and ends at the byte of the error.
+//! If the bytes are invalid, the parser first finds the invalid byte. Then the same kind of cursor reads the bytes
+//! again, and each row shows the bytes that the cursor has taken since the previous row. So a dump cannot disagree with
+//! the error of the parser, and ends at the byte of this error.
 
 use core::fmt;
 use core::ops::ControlFlow;
@@ -15,7 +16,7 @@ use crate::header::section::ARRAY_NAMES;
 use crate::messagepack::cursor::{Cursor, Part};
 use crate::messagepack::marker::{Marker, ValueType};
 
-/// The deepest nesting of values with rows of their own. Deeper values are shown as bytes.
+/// The maximum nesting of values that get rows of their own. Deeper values are shown as bytes.
 // Real metalayers are nested a few levels deep. Without a limit, each byte of a hostile metalayer could open a level.
 const MAX_DEPTH: usize = 32;
 
@@ -75,7 +76,8 @@ impl<'w, 'a> Annotator<'w, 'a> {
             Err(Stop::Over(error)) => Err(error),
             Err(Stop::Shown) => Ok(()),
             Ok(()) if self.fault.is_none() => Ok(()),
-            // A truncated header can end without an error of its own.
+            // A truncated header can end after a complete value. Then `show` returns no error, but there is a fault to
+            // show.
             Ok(()) | Err(Stop::Fault) => {
                 let unknown = || (self.rows.shown(), "these bytes are not valid here".into());
                 let (offset, text) = self.fault.take().unwrap_or_else(unknown);
@@ -118,7 +120,8 @@ impl<'w, 'a> Annotator<'w, 'a> {
             Ok::<_, Stop>(())
         })?;
         self.count("content", "contents")?;
-        // Sorted by offset, because a dump only goes forward, but the contents may be in another order than the index.
+        // The contents may be in another order than the index. They are sorted by offset, because a dump shows the
+        // bytes in ascending order.
         layers.sort_unstable();
         self.inside(|rows| {
             layers.into_iter().try_for_each(|(offset, name)| rows.content(offset, name, &mut content))
@@ -134,8 +137,8 @@ impl<'w, 'a> Annotator<'w, 'a> {
     ) -> Result<(), Stop> {
         let label = if name.is_empty() { String::new() } else { format!("{}, ", Printable(name)) };
         if let Some(back) = self.rows.shown().checked_sub(offset).filter(|&back| back > 0) {
-            // The row has a reference instead of the bytes. Otherwise 16 metalayers at one place would be shown 16
-            // times.
+            // These bytes have been shown already, so the row only refers to them. Otherwise, if 16 metalayers had the
+            // same content, it would be shown 16 times.
             let start = self.rows.offset().saturating_sub(back as u64);
             return Ok(self.note("content", &format_args!("{label}at byte {start}, above"))?);
         }
@@ -172,8 +175,8 @@ impl<'w, 'a> Annotator<'w, 'a> {
     pub(super) fn values(&mut self, end: usize) -> fmt::Result {
         let mut cursor = self.cursor.until(end).at(self.rows.shown());
         let depth = self.rows.depth;
-        // The number of values left at each level. A pair of a map counts as two.
-        // A list instead of recursion, so nesting takes no stack.
+        // The number of values left at each level. A pair of a map counts as two. This is a list instead of a
+        // recursion, so that deep nesting needs no stack.
         let mut left: Vec<usize> = Vec::new();
         while left.len() < MAX_DEPTH {
             let Some(value) = Value::take(&mut cursor) else { break };
@@ -212,7 +215,7 @@ impl<'w, 'a> Annotator<'w, 'a> {
         Ok(count)
     }
 
-    /// Shows a value that begins after the last row.
+    /// Shows a value that begins where the last row ends.
     fn show(&mut self, value: &Value<'_>, field: &str) -> fmt::Result {
         self.rows.value(value.head.len(), &value.kind, field, &value.text)?;
         self.inside(|rows| rows.rows.raw(value.body.len()))

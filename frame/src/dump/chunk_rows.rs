@@ -25,18 +25,20 @@ impl<R: Read + Seek> Frame<R> {
     /// function returns `Break`.
     ///
     /// The chunks come first, each with its header, the offsets of its first 256 blocks, and the length of its data. In
-    /// a chunk file, offsets count from the start of that file. The entries of the index follow; the entries of a
-    /// compressed index have no bytes. The row has a [`fault`](Row::fault) if bytes are not a chunk header, a chunk
-    /// file is missing, or the offset of a block is outside its chunk. The next row or chunk follows. A frame without
-    /// chunks has no rows.
+    /// a chunk file, offsets count from the start of that file. Then come the header of the chunk index, and its
+    /// entries. If the index is compressed, an entry has no bytes of its own, so its row shows no bytes. A row has a
+    /// [`fault`](Row::fault) if bytes are not a chunk header, a chunk file is missing, or the offset of a block is
+    /// outside its chunk. The dump continues after a fault, with the next row or the next chunk. A frame without chunks
+    /// has no rows.
     ///
-    /// A chunk has fewer than 300 rows, but a small damaged or hostile file can claim 268 million chunks, all at one
-    /// place. The rows come one by one, so memory does not grow with their number; return `Break` to stop.
+    /// A chunk has fewer than 300 rows. But the index of a small damaged or hostile file can have 268 million entries,
+    /// all with the same place. The rows come one by one, so memory does not grow with their number; return `Break` to
+    /// stop.
     ///
     /// # Errors
     ///
     /// The errors of [`chunks`](Self::chunks) and its iterator, and an error if a chunk file cannot be read, or its
-    /// path is not known. In that case the rows of the index are still passed on, before the error is returned.
+    /// path is not known. Even then, the rows of the index are passed on before the error is returned.
     ///
     /// ```
     /// use std::ops::ControlFlow;
@@ -71,12 +73,13 @@ impl<R: Read + Seek> Frame<R> {
                 }
             }
         }
-        // A second pass over the index, because keeping the entries of the first would take memory for each chunk.
+        // The index is read a second time, because keeping its entries from the first time would take memory for each
+        // chunk.
         let mut chunks = self.chunks()?;
         let Some(index) = chunks.index() else { return result };
         let (start, header) = (index.start(), *index.header());
         let bytes = chunks.frame.read_range(start, length_shown(index.bytes()) as u64)?;
-        // An index of one value has no entries to show, whatever else its header says.
+        // If the index is a special chunk, it has no entries to show.
         if write_index(&bytes, &header, start, end, receive).is_err() || header.special.is_some() {
             return result;
         }
@@ -186,7 +189,8 @@ fn parts_shown(header: &ChunkHeader) -> usize {
     if is_whole { parts(header) } else { MAX_TABLE_SHOWN }
 }
 
-/// The fault of an incomplete table of blocks: the bytes end within the shown part, or the chunk ends within the rest.
+/// The fault of an incomplete table of blocks. Either the bytes end within the part of the table that is shown, or the
+/// chunk ends within the rest of the table.
 fn short_table(bytes: &[u8], header: &ChunkHeader) -> Option<(usize, String)> {
     let is_shown = bytes.len() >= header.header_len + parts_shown(header);
     let found = if is_shown { header.cbytes } else { bytes.len() };

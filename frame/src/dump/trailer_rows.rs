@@ -79,7 +79,8 @@ impl Annotator<'_, '_> {
         } else {
             self.content(self.rows.shown(), &[], &mut |rows, _, content| rows.vlmetalayer(content))?;
         }
-        // The length of the trailer is at a fixed place before the end; bytes before it may belong to no vlmetalayer.
+        // The length of the trailer is at a fixed distance from the end. Before it, there may be bytes that belong to
+        // no vlmetalayer.
         let end = self.cursor.bytes().len().saturating_sub(END_LEN);
         self.inside(|rows| rows.raw_until(end))?;
         self.cursor = self.cursor.at(end);
@@ -94,7 +95,7 @@ impl Annotator<'_, '_> {
     fn vlmetalayer(&mut self, content: &[u8]) -> Result<(), Stop> {
         let end = self.rows.shown() + content.len();
         if let Some(header) = ChunkHeader::parse(content).filter(|header| header.cbytes == content.len()) {
-            // The caller's cursor is already behind the content. Move it back, to show the chunk header value by value.
+            // The cursor is already behind the content. It is moved back, to show the chunk header value by value.
             self.cursor = self.cursor.at(self.rows.shown());
             self.chunk_header(&header)?;
             self.note("data", &stored(&header))?;

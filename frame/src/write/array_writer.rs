@@ -55,7 +55,7 @@ pub struct ArrayWriter<W: Write> {
     meta: Meta,
     geometry: Geometry,
     params: CParams,
-    /// One for each thread.
+    /// A worker for each thread.
     workers: Vec<Worker>,
     open: BTreeMap<u64, OpenChunk>,
     max_open: usize,
@@ -78,11 +78,11 @@ struct OpenChunk {
     nwritten: u64,
 }
 
-/// A function that copies the items of a part into its decompressed chunk. The `Vec` is a buffer of the thread for
-/// these items.
+/// A function that copies the items of a part of a region into the decompressed chunk of this part. The `Vec` is a
+/// buffer in which the thread can put these items first.
 type Gather<'g, E> = dyn Fn(&Chunk<'_>, &mut Vec<u8>, &mut [u8]) -> Result<(), E> + Sync + 'g;
 
-/// The chunks of a region. Threads take them in order, and write them in order.
+/// The chunks of a region. Threads take the chunks in order, and write them in the same order.
 struct Queue<'q, W: Write, E> {
     parts: Chunks<'q>,
     ntaken: u64,
@@ -94,7 +94,8 @@ struct Queue<'q, W: Write, E> {
 
 impl<W: Write + Seek> FrameWriter<W> {
     /// Turns this into a writer of items, which compresses chunks with the codec, level, filters and split mode of the
-    /// [`FrameBuilder`](crate::FrameBuilder). Chunks that are already written stay, and their items are refused.
+    /// [`FrameBuilder`](crate::FrameBuilder). Chunks that are already written stay in the frame, and it is an error to
+    /// write their items again.
     ///
     /// # Errors
     ///
@@ -139,13 +140,13 @@ impl<W: Write + Seek + Send> ArrayWriter<W> {
     /// of threads.
     pub fn threads(mut self, threads: usize) -> Self {
         self.workers.truncate(1);
-        // The first compressor exists, so the parameters are valid.
+        // The first compressor could be created with these parameters, so they are valid for the others too.
         self.workers.extend((1..threads.min(MAX_THREADS)).filter_map(|_| Worker::new(self.params).ok()));
         self
     }
 
-    /// Sets the maximum number of open chunks. A region that would leave more open is refused. There is no limit by
-    /// default.
+    /// Sets the maximum number of open chunks. A region after which more chunks would be open is refused. There is no
+    /// limit by default.
     ///
     /// ```
     /// # use b2nd_frame::FrameBuilder;
@@ -153,7 +154,7 @@ impl<W: Write + Seek + Send> ArrayWriter<W> {
     /// let meta = Meta::new(Shapes { shape: &[4, 4], chunkshape: &[2, 2], blockshape: &[2, 2] }, "|u1")?;
     /// let writer = FrameBuilder::new(meta).write_to(std::io::Cursor::new(Vec::new()))?;
     /// let mut array = writer.into_array_writer()?.max_open_chunks(1);
-    /// // A row is in two chunks.
+    /// // Each row is in two chunks.
     /// let error = array.write(&[0..1, 0..4], &[1, 2, 3, 4]).unwrap_err();
     /// assert_eq!(error.to_string(), "2 chunks of 4 bytes would be open, but the limit is 1");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -220,7 +221,7 @@ impl<W: Write + Seek + Send> ArrayWriter<W> {
         let (typesize, geometry) = (self.frame.plan.sizes.typesize as usize, self.geometry.clone());
         self.write_parts(region, &|part, items, chunk| {
             let ranges: Vec<Range<u64>> = part.extent().ranges().collect();
-            // A part is not larger than its chunk, which is in memory.
+            // A part is not larger than its chunk, and the chunk fits in memory.
             let nitems = usize::try_from(part.extent().nitems()).map_err(Error::too_large)?;
             let nbytes = nitems * typesize;
             if items.len() != nbytes {
@@ -290,7 +291,7 @@ impl<W: Write + Seek + Send> ArrayWriter<W> {
         &self.meta
     }
 
-    /// Writes the chunks of a region. `gather` copies the items of each.
+    /// Writes the chunks of a region. `gather` copies the items of each part into its chunk.
     fn write_parts<E: From<Error> + Send>(
         &mut self,
         region: &[Range<u64>],
@@ -311,7 +312,7 @@ impl<W: Write + Seek + Send> ArrayWriter<W> {
             ))
             .into());
         }
-        // A thread without a chunk would be started for nothing.
+        // There are no more threads than chunks, because a thread without a chunk has nothing to do.
         let nthreads = parts.clone().take(workers.len()).count().max(1);
         let workers = workers.get_mut(..nthreads).unwrap_or_default();
         let queue = Mutex::new(Queue { parts, ntaken: 0, nwritten: 0, frame, open, result: Ok(()) });
@@ -336,7 +337,7 @@ impl Worker {
         Ok(Self { compressor, part: Vec::new(), items: Vec::new(), chunk: Vec::new() })
     }
 
-    /// Takes chunks from the queue until it is empty or a thread fails.
+    /// Takes chunks from the queue, and compresses and writes them, until the queue is empty or a thread fails.
     fn run<W: Write + Seek, E: From<Error>>(
         &mut self,
         queue: &Mutex<Queue<'_, W, E>>,
@@ -407,7 +408,8 @@ impl Worker {
     }
 }
 
-/// Stops the other threads if this one panics in a function of the caller, because they wait for its chunk.
+/// Stops the other threads if this thread panics in a function of the caller. Otherwise the others would wait for its
+/// chunk forever.
 struct Release<'r, 'q, W: Write, E: From<Error>> {
     queue: &'r Mutex<Queue<'q, W, E>>,
     turn: &'r Condvar,

@@ -18,11 +18,11 @@ use crate::header::frame::Frame;
 pub(crate) struct Destination {
     /// The path as given, for messages.
     to: PathBuf,
-    /// The absolute path, because the working directory may change before the rename.
+    /// The absolute path. The rename needs it, because the working directory may have changed by then.
     absolute: PathBuf,
-    /// Whether the new file replaces an existing one.
+    /// Whether the new file replaces an existing file.
     replaces: bool,
-    /// Whether it is the directory of a sparse frame.
+    /// Whether the destination is the directory of a sparse frame.
     is_directory: bool,
     folder: Folder,
 }
@@ -31,7 +31,8 @@ impl Destination {
     /// A destination that must not exist yet: a file, or the directory of a sparse frame.
     pub(crate) fn free(to: &Path, is_sparse: bool) -> Result<Self, Error> {
         let absolute = path::absolute(to).map_err(|error| Error::io("create", to, error))?;
-        // The metadata of the link itself: a dangling link also occupies the path.
+        // For a link, this is the metadata of the link itself, not of its target, because a link without a target also
+        // occupies the path.
         match to.symlink_metadata() {
             Err(error) if error.kind() == ErrorKind::NotFound => {}
             Err(error) => return Err(Error::io("create", to, error)),
@@ -46,9 +47,11 @@ impl Destination {
         Ok(Self { to: to.into(), absolute, replaces: false, is_directory: is_sparse, folder })
     }
 
-    /// The destination of an existing file, which will be replaced. A link stays, and its target is replaced.
+    /// The destination of an existing file, which will be replaced. If the path is a link, the link stays, and its
+    /// target is replaced.
     pub(crate) fn taken(to: &Path) -> Result<Self, Error> {
-        // The system would allow the rename, but a read-only file must not be replaced.
+        // The file is opened to test whether it can be written. A read-only file must not be replaced, but the system
+        // would allow the rename.
         let absolute = real(to).and_then(|target| File::options().write(true).open(&target).map(|_| target));
         let absolute = absolute.map_err(|error| Error::io("write", to, error))?;
         let folder = Folder::containing(&absolute)?;
@@ -56,7 +59,7 @@ impl Destination {
     }
 
     /// Creates the temporary file, or the directory of a sparse frame. With `is_usual`, the mode is the default for new
-    /// files; otherwise only the owner may read.
+    /// files; otherwise only the owner may read and write.
     pub(crate) fn begin(self, is_usual: bool) -> Result<NewFrame, Error> {
         let mut builder = Builder::new();
         builder.prefix(".b2nd-").suffix(".tmp");
@@ -85,8 +88,8 @@ impl Destination {
 /// A new frame with a temporary name: a file, or the directory of a sparse frame. Dropping this value removes the file
 /// or directory.
 ///
-/// [`FrameBuilder::create`](crate::FrameBuilder::create) starts one, and
-/// [`FrameWriter::finish`](crate::FrameWriter::finish) returns it complete.
+/// [`FrameBuilder::create`](crate::FrameBuilder::create) starts a new frame, and
+/// [`FrameWriter::finish`](crate::FrameWriter::finish) returns the complete frame.
 ///
 /// ```
 /// use std::fs::File;
@@ -130,8 +133,8 @@ impl NewFrame {
     }
 
     /// Checks the new frame before its rename, and returns the first error.
-    // A new directory is checked under its temporary name. A file is checked as if it had its final path, because the
-    // chunk files of a sparse frame are beside that path.
+    // A new directory is checked under its temporary name. A file is checked as if it had its final path, because it
+    // may be the header file of a sparse frame, whose chunk files are beside that path.
     pub(crate) fn first_error(&self, check: Check<'_>, header: Frame<()>) -> Result<Option<Finding>, Error> {
         let path =
             self.directory().map_or_else(|| self.path().into(), |directory| directory.join(SPARSE_INDEX));
@@ -144,14 +147,15 @@ impl NewFrame {
         &self.destination.to
     }
 
-    /// Converts an error of writing or renaming. The final path may exist by now.
+    /// Converts an error of writing or renaming. If something exists at the final path by now, the error is `Exists`.
     pub(crate) fn unwritable(&self, error: io::Error) -> Error {
         unwritable(&self.destination.to, error)
     }
 
     /// Syncs the file, or the directory and its file with the header, but not the chunks.
-    // Syncing costs a millisecond per chunk file, and python-blosc2 does not sync chunk files either. Without a sync, a
-    // killed process leaves no partial frame. A power failure can leave one, which `check` reports.
+    // Syncing costs a millisecond per chunk file, and python-blosc2 does not sync chunk files either. Even without a
+    // sync of the chunk files, a killed process leaves no partial frame. A power failure can leave a partial frame,
+    // which `check` reports.
     pub(crate) fn sync(&self) -> Result<(), Error> {
         let synced = self.file().sync_all().and_then(|()| match self.directory() {
             Some(directory) => sync(File::open(directory).ok().as_ref()),
@@ -169,7 +173,7 @@ impl NewFrame {
     ///
     /// After an error, nothing is left at the path.
     pub fn persist(self) -> Result<Frame, Error> {
-        // Opened before the rename, so nothing can fail after it.
+        // The frame is opened before the rename, so nothing can fail after the rename.
         let frame = Frame::read_at(self.file(), 0)?.map_reader(drop);
         // A failed write of a chunk can leave bytes after the end of the frame.
         self.file().set_len(frame.header().frame_len).map_err(|error| self.unwritable(error))?;
@@ -204,7 +208,7 @@ impl NewFrame {
                 (file, path)
             }
         };
-        // If this fails, the new file is still complete and renamed.
+        // An error is ignored here, because the new file is complete and already renamed.
         let _ = sync(folder.opened.as_ref());
         Ok(new)
     }
@@ -233,14 +237,14 @@ fn unwritable(to: &Path, error: io::Error) -> Error {
     }
 }
 
-/// Renames a new file over another one. If that fails, the new file is removed.
+/// Renames a new file to the path of an existing file. If the rename fails, the new file is removed.
 #[cfg(not(windows))]
 fn replace(new: NamedTempFile, to: &Path) -> io::Result<File> {
     new.persist(to).map_err(|error| error.error)
 }
 
-/// tempfile's `persist` does not replace an open file, and the frame of an earlier rewrite may still be open. The
-/// rename of the standard library replaces it, since Windows 10.
+/// The old file may still be open, for example as the result of an earlier rewrite. tempfile's `persist` does not
+/// replace an open file, but the rename of the standard library does, since Windows 10.
 #[cfg(windows)]
 fn replace(new: NamedTempFile, to: &Path) -> io::Result<File> {
     let (file, new) = new.keep()?;
@@ -253,8 +257,9 @@ fn replace(new: NamedTempFile, to: &Path) -> io::Result<File> {
 /// Renames a new directory, unless the path exists.
 #[cfg(not(windows))]
 fn rename_directory(new: &Path, to: &Path) -> io::Result<()> {
-    // A rename silently replaces an empty directory, even one of another process. `create_dir` fails if the path
-    // exists, so the rename replaces only our own. A process that is killed between the two leaves an empty directory.
+    // A rename silently replaces an empty directory, even if another process has just created it. `create_dir` fails if
+    // the path exists, so the rename only replaces the directory that is created here. A process that is killed between
+    // the two calls leaves an empty directory.
     fs::create_dir(to)?;
     fs::rename(new, to).inspect_err(|_| {
         // This fails, as intended, if another process has put something into the directory.
@@ -282,7 +287,8 @@ fn unnamed(error: io::Error) -> io::Error {
 #[derive(Debug)]
 struct Folder {
     path: PathBuf,
-    /// The folder opened in advance, so nothing can fail after the rename.
+    /// The open folder, which is synced after the rename. It is opened in advance, because nothing may fail after the
+    /// rename.
     opened: Option<File>,
 }
 
@@ -293,7 +299,8 @@ impl Folder {
             if metadata.is_dir() { Ok(()) } else { Err(ErrorKind::NotADirectory.into()) }
         });
         is_dir.map_err(|error| Error::io("create a file in", &path, error))?;
-        // Optional, because some systems cannot open a directory, and a process may lack the permission to read one.
+        // An error is ignored here, because some systems cannot open a directory, and a process may have no permission
+        // to read the directory.
         let opened = File::open(&path).ok();
         Ok(Self { path, opened })
     }

@@ -21,9 +21,9 @@ use crate::write::output::Output;
 /// The header and trailer of a new frame.
 ///
 /// A builder starts with the array's [`Meta`]. [`create`](Self::create), [`create_sparse`](Self::create_sparse) or
-/// [`write_to`](Self::write_to) then starts writing, and the [`FrameWriter`] takes the chunks. [`to_vec`](Self::to_vec)
-/// makes a small frame in memory. The chunks come from a Blosc2 compressor, or are stored uncompressed. With the feature
-/// `compress`, `FrameWriter::into_array_writer` takes items instead of chunks.
+/// [`write_to`](Self::write_to) then starts writing, and returns a [`FrameWriter`], to which you give the chunks.
+/// [`to_vec`](Self::to_vec) makes a small frame in memory. Each chunk comes from a Blosc2 compressor, or is stored
+/// uncompressed. With the feature `compress`, `FrameWriter::into_array_writer` takes items instead of chunks.
 ///
 /// ```
 /// use b2nd_frame::{Check, FrameBuilder, SpecialValue};
@@ -40,7 +40,7 @@ use crate::write::output::Output;
 /// let builder = FrameBuilder::new(meta);
 /// let builder = builder.metalayer("vendor", &Vendor { serial: 7 }).vlmetalayer("unit", "kelvin");
 /// let mut writer = builder.create(&path)?;
-/// // Items in the order of the blocks, with the padding of each chunk.
+/// // The items are in the order of the blocks, and include the padding of the chunk.
 /// let first = [0, 1, 2, 0, 5, 6, 7, 0_i32];
 /// let first: Vec<u8> = first.iter().flat_map(|item| item.to_le_bytes()).collect();
 /// writer.write_uncompressed(0, &first)?;
@@ -55,11 +55,11 @@ use crate::write::output::Output;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// The codec, level and filters in the header do not apply to finished chunks, because each chunk records its own.
-/// Programs use them to compress items, now or later. The defaults are those of python-blosc2: zstd at level 5, after a
-/// shuffle.
+/// The codec, level and filters of the builder are written into the header of the frame. They do not apply to chunks
+/// that are already compressed, because each chunk records its own codec and filters. Programs use the values in the
+/// header to compress new chunks. The defaults are those of python-blosc2: zstd at level 5, after a shuffle.
 ///
-/// All numbers are checked when writing starts.
+/// All values are checked when writing starts.
 #[derive(Debug)]
 #[must_use = "nothing is written without `create`, `write_to` or `to_vec`"]
 pub struct FrameBuilder(Contents);
@@ -67,8 +67,8 @@ pub struct FrameBuilder(Contents);
 impl FrameBuilder {
     /// A frame with the array that `meta` describes. Its layout must be [`Layout::B2nd`](b2nd_serde::Layout::B2nd).
     ///
-    /// An array without items may have chunks without items, as C-Blosc2 makes them. But python-blosc2 cannot resize
-    /// such an array, so prefer a chunk shape of at least 1.
+    /// If an array has no items, a length in its chunk shape may be 0, as in arrays that C-Blosc2 makes. But
+    /// python-blosc2 cannot resize such an array, so prefer lengths of at least 1.
     pub fn new(meta: Meta) -> Self {
         Self(Contents {
             meta,
@@ -221,8 +221,8 @@ impl FrameBuilder {
     /// Starts writing a contiguous frame to a path that must not exist yet.
     ///
     /// The frame is written under a temporary name in the same folder (`.b2nd-XXXXXX.tmp`), and [`NewFrame::persist`]
-    /// renames it. No other process ever sees a partial frame. If the frame is dropped before that, nothing is left; if
-    /// the process is killed, at most the temporary file is left.
+    /// renames it. No other process ever sees a partial frame at the path. If the frame is dropped before it is
+    /// renamed, nothing is left. If the process is killed, at most the temporary file is left.
     ///
     /// # Errors
     ///
@@ -244,10 +244,10 @@ impl FrameBuilder {
 
     /// Starts writing a sparse frame: a directory with a file for each stored chunk.
     ///
-    /// The directory has a temporary name until [`NewFrame::persist`]. If the frame is dropped before, nothing is left;
-    /// if the process is killed in `persist`, an empty directory can be left at the path. The chunk files are not
-    /// synced, because syncing a file takes as long as writing it. After a power failure, [`check`](crate::check())
-    /// finds incomplete files.
+    /// The directory has a temporary name until [`NewFrame::persist`]. If the frame is dropped before `persist`,
+    /// nothing is left. If the process is killed in `persist`, an empty directory can be left at the path. The chunk
+    /// files are not synced, because syncing a file takes as long as writing it. After a power failure,
+    /// [`check`](crate::check()) finds incomplete files.
     ///
     /// # Errors
     ///
@@ -278,10 +278,12 @@ impl FrameBuilder {
         Ok(FrameWriter::new(Output::begin(new, plan.header_len())?, plan))
     }
 
-    /// Starts writing a contiguous frame to a writer that can seek, from its position on.
+    /// Starts writing a contiguous frame to a writer that can seek. The frame begins at the current position of the
+    /// writer.
     ///
-    /// The header is written last, over zeros, so the writer must be able to go back. A file opened for appending
-    /// cannot. [`finish`](FrameWriter::finish) returns the writer, with its position after the frame.
+    /// At first, zeros are written in the place of the header, and the header is written last. So the writer must be
+    /// able to write before its end, which a file opened for appending cannot do. [`finish`](FrameWriter::finish)
+    /// returns the writer, with its position after the frame.
     ///
     /// # Errors
     ///

@@ -1,4 +1,4 @@
-//! The plan of a new frame: its parts around the chunks.
+//! The plan of a new frame: all its parts except the chunks.
 
 use core::iter;
 
@@ -18,7 +18,8 @@ use crate::index::index_writer::NewIndex;
 use crate::messagepack::marker::Marker;
 use crate::trailer::frame_trailer::{MAX_TRAILER_LEN, Trailer};
 
-/// The maximum number of vlmetalayers of a new frame. C-Blosc2 reads more, but refuses to write them again.
+/// The maximum number of vlmetalayers of a new frame. C-Blosc2 reads more vlmetalayers, but refuses to write them
+/// again.
 pub(crate) const MAX_VLMETALAYERS: usize = 16;
 
 const MAX_LEVEL: u8 = 9;
@@ -27,7 +28,7 @@ const MAX_LEVEL: u8 = 9;
 const FIRST_CODEC_OF_PLUGINS: u8 = 32;
 
 /// A named metalayer, or the deferred error of encoding it. The bytes of a vlmetalayer are its chunk.
-// Deferred, so the methods of the builder can be chained without `?`.
+// The error is deferred, so that the methods of the builder can be chained without `?`.
 pub(crate) type NewMetalayer = (String, Result<Vec<u8>, Error>);
 
 /// The content of a new frame, without its chunks.
@@ -50,8 +51,10 @@ pub(crate) struct Sizes {
     pub(crate) nchunks: u64,
 }
 
-/// The parts of a new frame around its chunks. The index depends on the chunks. In a salvage, the trailer does too.
-// The length of the header follows from the metalayers, so chunks are written to their final place at once.
+/// The parts of a new frame except its chunks. The index is completed while the chunks are written. In a salvage, the
+/// trailer depends on the chunks too.
+// The length of the header depends only on the metalayers, so it is known before the first chunk is written. Each chunk
+// can be written to its final place at once.
 pub(crate) struct Plan {
     pub(crate) header: HeaderBuilder,
     pub(crate) section: Vec<u8>,
@@ -115,8 +118,8 @@ impl Plan {
             itemsize: Some(self.sizes.typesize as usize),
             blocksize: Some(self.sizes.blocksize as usize),
             filters: None,
-            // Not in a sparse frame either, where a shorter chunk is valid: a rewrite could not move such a chunk into
-            // a contiguous frame.
+            // In a sparse frame, a chunk that is shorter than the longest header is valid. It is refused even there,
+            // because a rewrite could not copy it into a contiguous frame.
             may_be_short: false,
         }
     }
@@ -140,7 +143,8 @@ pub(crate) fn header(
         header.set(field, &value.to_be_bytes());
     }
     header.set(HeaderField::Nbytes, &nbytes.to_be_bytes());
-    // Nothing was compressed, so there is no number of threads to record. Readers use their own.
+    // The number of threads has no meaning here, because nothing was compressed. Readers ignore it and use their own
+    // number.
     header.set(HeaderField::CompressionThreads, &1_i16.to_be_bytes());
     header.set(HeaderField::DecompressionThreads, &1_i16.to_be_bytes());
     if has_vlmetalayers {
@@ -168,7 +172,7 @@ impl Sizes {
                 "{nchunks} chunks of {chunksize} bytes have more bytes than the format can count"
             ))
         })?;
-        // The header has signed integers.
+        // In the header, these sizes are signed integers of 32 bits.
         let int32 = |size: usize| {
             i32::try_from(size).map(i32::unsigned_abs).map_err(|_| too_large("item", MAX_BLOCKSIZE))
         };
@@ -177,7 +181,8 @@ impl Sizes {
     }
 }
 
-/// Whether the index may record chunks as NaN. An unknown dtype may be a float, so the caller decides.
+/// Whether the index may record chunks as NaN. An unknown dtype may be a float. So if the dtype is not known, NaN is
+/// allowed for items of 4 or 8 bytes.
 pub(crate) fn can_be_nan(dtype: &Result<Option<Dtype>, dtype::Error>, typesize: u32) -> bool {
     match dtype {
         Ok(Some(dtype)) => array_rules::can_be_nan(dtype),
@@ -185,7 +190,7 @@ pub(crate) fn can_be_nan(dtype: &Result<Option<Dtype>, dtype::Error>, typesize: 
     }
 }
 
-/// The item size: that of the dtype if it is known, else the given type size.
+/// The item size of the dtype or, if the dtype is not known, the given type size.
 fn item_size(dtype: &Result<Option<Dtype>, dtype::Error>, typesize: Option<usize>) -> Result<usize, Error> {
     let size = match (dtype, typesize) {
         (Ok(Some(dtype)), given) => {
@@ -216,7 +221,7 @@ pub(crate) fn check_compression(compression: &Compression) -> Result<(), Error> 
     if level > MAX_LEVEL {
         return Err(Error::invalid_input(format_args!("level is {level}, but must be 0 to {MAX_LEVEL}")));
     }
-    // Plugins and users can register further numbers, which this crate does not know.
+    // Higher numbers are not checked, because plugins and users can register codecs that this crate does not know.
     if codec.0 < FIRST_CODEC_OF_PLUGINS {
         let Some(name) = codec.name() else {
             return Err(Error::invalid_input(format_args!("{codec} is unknown")));
@@ -234,7 +239,8 @@ pub(crate) fn check_compression(compression: &Compression) -> Result<(), Error> 
     }
 }
 
-/// Checks the names of metalayers, and returns the first deferred error.
+/// Checks the names of metalayers, and returns the names and bytes. If encoding a metalayer failed, returns this
+/// deferred error.
 fn layers(layers: Vec<NewMetalayer>, what: &str, taken: &[&str]) -> Result<Vec<(String, Vec<u8>)>, Error> {
     let mut checked: Vec<(String, Vec<u8>)> = Vec::with_capacity(layers.len());
     for (name, bytes) in layers {

@@ -16,9 +16,9 @@ use crate::write::output::Output;
 
 /// Writes the chunks of a new frame by number, in any order. Created by a [`FrameBuilder`](crate::FrameBuilder).
 ///
-/// [`Geometry`](b2nd_serde::Geometry) computes the items of each chunk. Each chunk must be given once. Its number, its
-/// length and its header are checked before it is written. After an error about a chunk, the frame is unchanged, and
-/// the chunk can be given again.
+/// [`Geometry`](b2nd_serde::Geometry) computes which items are in each chunk. Each chunk must be given exactly once.
+/// Its number, its length and its header are checked before it is written. After an error about a chunk, the frame is
+/// unchanged, and the chunk can be given again.
 ///
 /// Chunks are not kept in memory. The index takes 8 bytes of memory for each chunk, or 16 KiB if the number of the
 /// chunk is far from all others.
@@ -51,7 +51,7 @@ impl<W: Write + Seek> FrameWriter<W> {
         Self { output, plan, rules }
     }
 
-    /// Replaces the trailer, which may depend on the chunks.
+    /// Replaces the trailer. A trailer that depends on the chunks is set after the last chunk.
     pub(crate) fn set_trailer(&mut self, trailer: Vec<u8>, has_vlmetalayers: bool) {
         self.plan.trailer = trailer;
         let flag = if has_vlmetalayers { Marker::True } else { Marker::False };
@@ -64,7 +64,7 @@ impl<W: Write + Seek> FrameWriter<W> {
         self.plan.sizes.nchunks
     }
 
-    /// The first missing chunk; `None` if all have been given.
+    /// The number of the first missing chunk; `None` if all chunks have been given.
     ///
     /// ```
     /// use b2nd_frame::FrameBuilder;
@@ -73,7 +73,7 @@ impl<W: Write + Seek> FrameWriter<W> {
     /// let meta = Meta::new(Shapes { shape: &[6], chunkshape: &[2], blockshape: &[2] }, "|u1")?;
     /// let mut writer = FrameBuilder::new(meta).write_to(std::io::Cursor::new(Vec::new()))?;
     /// writer.write_uncompressed(1, &[3, 4])?;
-    /// // Chunks can be written in any order. This loop fills in the missing ones.
+    /// // Chunks can be written in any order. This loop writes the missing chunks.
     /// while let Some(number) = writer.first_missing() {
     ///     writer.write_repeated(number, &[9])?;
     /// }
@@ -127,8 +127,8 @@ impl<W: Write + Seek> FrameWriter<W> {
             ));
         }
         let expected = Some(u64::from(self.plan.sizes.chunksize));
-        // Compressors return a constant chunk of 32 bytes for zeros. A constant chunk of another value has to be
-        // stored.
+        // A special chunk needs only an entry in the index. For example, compressors return a special chunk of 32 bytes
+        // for zeros. A chunk that repeats a value must be stored, because the entry has no place for the value.
         let special = header.special.filter(|&special| special != SpecialValue::Value);
         let wrong = |why| misfit(number, why);
         if let Some(special) = special {
@@ -179,13 +179,14 @@ impl<W: Write + Seek> FrameWriter<W> {
         self.put_stored(number, true, item)
     }
 
-    /// Records a special value for all items of a chunk in the chunk index. It takes no further bytes.
+    /// Records in the chunk index that all items of a chunk have a special value. The chunk takes no other bytes.
     ///
     /// # Errors
     ///
     /// The errors of [`write_chunk`](Self::write_chunk). [`Nan`](SpecialValue::Nan) is only for little-endian floats of
     /// 4 or 8 bytes: readers always fill in the little-endian bytes of a NaN, whatever the dtype is.
-    /// [`Value`](SpecialValue::Value) needs [`write_repeated`](Self::write_repeated), which takes the item.
+    /// [`Value`](SpecialValue::Value) is an error, because it needs an item: use
+    /// [`write_repeated`](Self::write_repeated).
     ///
     /// ```
     /// use std::io::Cursor;
@@ -208,7 +209,8 @@ impl<W: Write + Seek> FrameWriter<W> {
         Ok(())
     }
 
-    /// Records a special value for all missing chunks. No other chunk can be written afterwards.
+    /// Records in the chunk index that all items of all missing chunks have a special value. No other chunk can be
+    /// written afterwards.
     ///
     /// # Errors
     ///
@@ -235,8 +237,8 @@ impl<W: Write + Seek> FrameWriter<W> {
         Ok(())
     }
 
-    /// Writes a chunk from the compressor. In its constant chunks, NaN is a value like any other; here it becomes a
-    /// special chunk.
+    /// Writes a chunk that this crate's compressor has made. The compressor stores NaN like any other repeated value.
+    /// If the dtype allows it, such a chunk of NaN is written as a special chunk instead.
     #[cfg(feature = "compress")]
     pub(crate) fn write_compressed(&mut self, number: u64, chunk: &[u8]) -> Result<(), Error> {
         let header = ChunkHeader::parse(chunk).filter(|header| header.special == Some(SpecialValue::Value));
@@ -248,7 +250,8 @@ impl<W: Write + Seek> FrameWriter<W> {
         self.write_chunk(number, chunk)
     }
 
-    /// Sets the entry of a chunk that is already in its place, or special.
+    /// Sets the entry of a chunk whose bytes need not be written: it is already in its place in the file, or it is
+    /// special.
     #[cfg(feature = "compress")]
     pub(crate) fn keep(&mut self, number: u64, entry: EntryValue) -> Result<(), Error> {
         self.reserve(number)?;
@@ -301,7 +304,7 @@ impl<W: Write + Seek> FrameWriter<W> {
         self.finish_unless(|| Ok(()))
     }
 
-    /// Like [`finish`](Self::finish), unless `stop` returns an error.
+    /// Like [`finish`](Self::finish), but stops if `stop` returns an error.
     pub(crate) fn finish_unless(self, stop: impl FnMut() -> Result<(), Error>) -> Result<W, Error> {
         let header = self.header()?;
         self.output.finish(&header, &self.plan.index, &self.plan.trailer, stop)
@@ -323,7 +326,7 @@ impl<W: Write + Seek> FrameWriter<W> {
         self.header_so_far()
     }
 
-    /// The header, with the sizes of the chunks that have been written.
+    /// The header of the frame as it is now, with the total size of the chunks written so far.
     pub(super) fn header_so_far(&self) -> Result<Vec<u8>, Error> {
         let Plan { header, section, trailer, index, is_sparse, .. } = &self.plan;
         let cbytes = self.output.len;
@@ -373,7 +376,7 @@ impl<W: Write + Seek> FrameWriter<W> {
     }
 
     /// Writes a chunk, given in two parts.
-    // Two parts, so a header and its data need not be copied into one buffer.
+    // There are two parts so that the header and the data of a chunk need not be copied into one buffer.
     pub(crate) fn put(&mut self, number: u64, parts: [&[u8]; 2]) -> Result<(), Error> {
         self.reserve(number)?;
         let len = parts.iter().map(|part| part.len() as u64).sum();

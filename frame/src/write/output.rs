@@ -13,7 +13,7 @@ use crate::write::destination::NewFrame;
 /// The number of bytes collected before a write. A longer chunk is written at once.
 const BUFFER: usize = 1 << 16;
 
-/// A partly written frame: first its chunks, then the rest.
+/// A frame that is being written. The chunks are written first, and then the other parts.
 #[derive(Debug)]
 pub(crate) struct Output<W: Write> {
     out: BufWriter<W>,
@@ -31,11 +31,13 @@ enum WrittenChunks {
     Contiguous {
         start: u64,
         header_len: u64,
-        /// Whether a part of a failed chunk may have been written. The next chunk overwrites it.
+        /// Whether the position of the writer may not be the end of the chunks, for example because a chunk was written
+        /// only in part. Then the next write first seeks to the end of the chunks.
         is_astray: bool,
     },
-    /// Each chunk in a file of its own, with the next free number. Files are not numbered by chunk, because C-Blosc2
-    /// checks a file number as if it were an offset. It opens no file with a number above the size of all chunks.
+    /// Each chunk is in a file of its own, which has the next free number, not the number of the chunk. The reason is
+    /// that C-Blosc2 checks a file number as if it were an offset, and opens no file with a number above the size of
+    /// all chunks. Chunk numbers could be higher than this.
     Sparse { directory: PathBuf, files: Vec<u64>, taken: BTreeSet<u64>, next: u64 },
 }
 
@@ -52,11 +54,12 @@ impl Output<NewFrame> {
     }
 
     /// Starts a new index file of a sparse frame, with `len` bytes of chunk files in its directory. `taken` has the
-    /// numbers of the files that must stay; other files are replaced, as by C-Blosc2.
+    /// numbers of the files that must stay. A file with any other number may be replaced, as C-Blosc2 does too.
     pub(crate) fn sparse(new: NewFrame, directory: PathBuf, taken: BTreeSet<u64>, len: u64) -> Self {
         let path = Some(new.path().to_path_buf());
-        // New files get the highest numbers, so a program with the old index finds no file rather than a wrong chunk.
-        // The numbers start again at 0 before they are too high for C-Blosc2.
+        // New files get higher numbers than all present files. A program with the old index may look for a removed
+        // file. It then finds no file, instead of a file with another chunk. Before the numbers are too high for
+        // C-Blosc2, they start again at 0.
         let most = u64::try_from(chunk_file::last_number(i64::try_from(len).unwrap_or(i64::MAX))).ok();
         let next = taken.last().map(|last| last + 1).filter(|next| most.is_some_and(|most| *next <= most));
         let next = next.unwrap_or_default();
@@ -69,7 +72,7 @@ impl Output<NewFrame> {
 impl Output<File> {
     /// Starts writing behind a contiguous frame with `len` bytes after its header.
     pub(crate) fn behind(file: File, header_len: u64, len: u64, path: PathBuf) -> Self {
-        // The position of the file is not known.
+        // The position of the file is not known, so the first write must seek.
         let chunks = WrittenChunks::Contiguous { start: 0, header_len, is_astray: true };
         Self { out: BufWriter::with_capacity(BUFFER, file), chunks, len, path: Some(path) }
     }
@@ -110,8 +113,8 @@ impl<W: Write + Seek> Output<W> {
         self.out.write_all(trailer).map_err(Error::writing)
     }
 
-    /// Starts a contiguous frame at the position of a writer. Until the header is written, zeros take its place, so no
-    /// program reads the file as a frame.
+    /// Starts a contiguous frame at the position of a writer. Zeros are in the place of the header until the header is
+    /// written, so no program reads the file as a frame.
     pub(crate) fn contiguous(mut out: W, header_len: u64) -> Result<Self, Error> {
         let start = out.stream_position().map_err(Error::writing)?;
         let mut out = BufWriter::with_capacity(BUFFER, out);
@@ -150,8 +153,9 @@ impl<W: Write + Seek> Output<W> {
         Ok(place)
     }
 
-    /// Writes the index, the trailer, and last the header. The position is then after the frame. `stop` is called while
-    /// the index is written, because an index can have 2 GiB.
+    /// Writes the index, the trailer and the header. In a contiguous frame, the header is written last, and the
+    /// position is then the end of the frame. `stop` is called while the index is written, because an index can have 2
+    /// GiB.
     pub(crate) fn finish(
         mut self,
         header: &[u8],
@@ -184,13 +188,15 @@ impl<W: Write + Seek> Output<W> {
     }
 }
 
-/// Writes the header of a contiguous frame. It comes last, so an unfinished file is not a frame.
+/// Writes the header of a contiguous frame. The header is written after all other parts, so an unfinished file is not a
+/// frame.
 fn write_before(out: &mut (impl Write + Seek), start: u64, header: &[u8], header_len: u64) -> io::Result<()> {
     let after = out.stream_position()?;
     out.seek(SeekFrom::Start(start))?;
     out.write_all(header)?;
     out.flush()?;
-    // A file opened for appending writes at its end, whatever the position.
+    // If a file was opened for appending, the header is now at the end of the file, because such a file ignores the
+    // position.
     if out.stream_position()? != start.saturating_add(header_len) {
         return Err(io::Error::new(
             ErrorKind::Unsupported,
@@ -204,7 +210,7 @@ fn write_before(out: &mut (impl Write + Seek), start: u64, header: &[u8], header
 fn put_file(path: PathBuf, write: impl FnOnce(&mut dyn Write) -> Result<u64, Error>) -> Result<u64, Error> {
     let mut file = File::create(&path).map_err(Error::writing)?;
     write(&mut file).inspect_err(|_| {
-        // The file may stay if it cannot be removed: the index does not name it.
+        // If the file cannot be removed, it does no harm, because the index does not refer to it.
         let _ = fs::remove_file(path);
     })
 }

@@ -11,8 +11,8 @@ use crate::slice::rows::misfit;
 use crate::write::array_writer::ArrayWriter;
 
 impl<W: Write + Seek + Send> ArrayWriter<W> {
-    /// Writes a region from values with serde, one for each item, in C order. The page of
-    /// [`items`](b2nd_serde::dtype::items) lists the types for each dtype.
+    /// Writes the items of a region from values that implement `Serialize`: one value for each item, in C order. The
+    /// page of [`items`](b2nd_serde::dtype::items) lists the types that fit each dtype.
     ///
     /// # Errors
     ///

@@ -117,7 +117,7 @@ impl<W: Write + Seek + Send> ArrayWriter<W> {
         self.write_from(region, |part, bytes| {
             let mut items = array.view();
             for (axis, (part, whole)) in part.iter().zip(region).enumerate() {
-                // The indices of an array in memory fit.
+                // The array is in memory, so each of its indices is a `usize`.
                 let index = |index: u64| usize::try_from(index - whole.start).unwrap_or(usize::MAX);
                 let (start, end) = (index(part.start), index(part.end));
                 items.slice_axis_inplace(ndarray::Axis(axis), Slice::from(start..end));
