@@ -190,8 +190,8 @@ impl fmt::Display for ArrayEntries {
 /// The metalayer of an array, and its bytes.
 type ArrayMetalayer = (Meta, Vec<u8>);
 
-/// Reads the metalayer of an array. Returns `None` if its geometry is not valid, or if it has a dtype format other than
-/// 0. Stale bytes after its entries are dropped.
+/// Reads the metalayer of an array. Returns `None` if its geometry is not valid, or if its dtype
+/// format is not 0. Stale bytes after its entries are dropped.
 fn read_array(content: &[u8]) -> Option<ArrayMetalayer> {
     let is_valid =
         |meta: &Meta| meta.geometry().is_ok() && meta.dtype_format().is_none_or(|format| format == 0);

@@ -24,7 +24,7 @@ use crate::write::destination::Destination;
 use crate::write::frame_writer::FrameWriter;
 use crate::write::output::Output;
 
-/// A salvage: a new frame of the undamaged parts of a damaged one.
+/// A salvage makes a new frame from the undamaged parts of a damaged frame.
 ///
 /// The damaged frame is never changed. It must hold an array, and be no older than C-Blosc2 2.0.0-rc1.
 ///

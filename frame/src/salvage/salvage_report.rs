@@ -22,11 +22,14 @@ pub struct SalvageReport {
     pub assumed_order: Option<AssumedOrder>,
     /// The lost chunks, in order.
     pub lost: Vec<ChunkRange>,
-    /// The chunks in the new frame whose data may be wrong, in order. `why` gives the reason. For a copied chunk it is
-    /// one of these: this crate cannot decompress the chunk; its filters differ from those of the other chunks; its
-    /// header was restored, has unknown flags, or has a version that ignores the last filter; or the chunk is not
-    /// compressed, and the chunk index or other chunks are damaged. A special chunk is unverified if the file has bytes
-    /// of a chunk without an entry in the chunk index, because the entry of that chunk may be damaged.
+    /// The chunks in the new frame whose data may be wrong, in order. [`why`](ChunkRange::why) is one of these reasons:
+    ///
+    /// - This crate cannot decompress the chunk.
+    /// - The filters of the chunk differ from those of the other chunks.
+    /// - The header of the chunk was restored, has unknown flags, or has a version that ignores the last filter.
+    /// - The chunk is not compressed, and the chunk index or other chunks are damaged.
+    /// - The chunk is special, but the file has bytes that belong to no chunk. They may be the bytes of this chunk, if
+    ///   its entry in the chunk index is damaged.
     pub unverified: Vec<ChunkRange>,
     /// The lost metalayers and vlmetalayers.
     pub lost_metalayers: Vec<LostMetalayer>,
@@ -204,9 +207,9 @@ impl SalvageReport {
         count(&self.unverified)
     }
 
-    /// Whether any damage was found. If not, the file is undamaged, or only values are wrong that nothing else in the
-    /// file confirms: the shape, if the wrong shape has the same grid of chunks; the chunk shape, if the wrong one has
-    /// the same grid of blocks; the dtype; and the data.
+    /// Whether any damage was found. If not, the file is undamaged, or nothing else in the file shows that a value is
+    /// wrong. This is possible for a wrong shape with the right grid of chunks, a wrong chunk shape with the right grid
+    /// of blocks, a wrong dtype, and wrong data.
     #[must_use]
     pub fn found_damage(&self) -> bool {
         let Self { restored, assumed_order, unverified, .. } = self;

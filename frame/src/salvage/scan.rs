@@ -68,7 +68,7 @@ pub(super) fn each<R: Read + Seek>(
     Ok(())
 }
 
-/// The maximum number of distinct filter pipelines that are counted, which bounds the work for each chunk.
+/// The maximum number of distinct filter pipelines that are counted. This limits the work for each chunk.
 const MAX_PIPELINES: usize = 16;
 
 /// The results of reading the headers of all chunks.
@@ -254,8 +254,8 @@ fn wrong_lengths<R: Read + Seek>(
     Ok(wrong)
 }
 
-/// Whether there is a gap between the header and the chunk index that belongs to no chunk, and is long enough for one.
-/// `spans` and `places` must be sorted.
+/// Whether there is a gap between the header and the chunk index that belongs to no chunk, and is long enough for a
+/// chunk. `spans` and `places` must be sorted.
 fn has_unowned(survey: &Survey, spans: &[ChunkSpan], places: &[u64]) -> bool {
     let Some(index) = survey.parts.index.as_ref().filter(|_| !survey.header.is_sparse) else { return false };
     // A chunk with a damaged header has no span, so its bytes look like a gap. But an entry leads to the start of this

@@ -28,8 +28,8 @@ use crate::trailer::frame_trailer::{END_LEN, HEAD_LEN, MAX_TRAILER_LEN};
 use crate::trailer::salvage_note::{SALVAGE_NAME, SalvageNote};
 use crate::write::frame_plan::Sizes;
 
-/// The maximum number of places where the chunk index may be that are tried. If there are more, the last places in the
-/// file are tried, because the index follows the chunks.
+/// The chunk index is searched for at no more than this number of places. If more places are possible, the last places
+/// in the file are tried, because the index follows the chunks.
 const MAX_PLACES: usize = 16;
 
 /// The maximum number of entries of a possible chunk index that are compared with the chunks. It limits the time that
@@ -150,7 +150,8 @@ fn places<R: Read + Seek>(file: &mut DamagedFile<'_, R>, nchunks: u64) -> Result
     Ok(found)
 }
 
-/// The type sizes of the chunks of vlmetalayers: python-blosc2 sets 1 in a file, and C-Blosc2 sets 8 in memory.
+/// The type sizes of the chunks of vlmetalayers: python-blosc2 writes 1 for a frame in a file, and C-Blosc2 writes 8
+/// for a frame in memory.
 const TYPESIZES: [u8; 2] = [1, 8];
 
 /// Finds the trailer and returns its bytes, which other bytes may follow. Returns `None` if no trailer is found. The
@@ -367,7 +368,7 @@ fn place<R: Read + Seek>(
             None => Error::unsupported(nothing),
         });
     }
-    // If the array has one chunk, and one chunk was found, no order must be assumed.
+    // If the array has one chunk, and one chunk was found, no assumption about their order is needed.
     if !assumes_order && (nchunks, found) != (1, 1) {
         let why = contradiction.map_or(String::new(), |why| format!("{why}; otherwise, "));
         let found = counted(found, "chunk");
@@ -401,7 +402,7 @@ fn in_order<R: Read + Seek>(
     best.ok_or_else(|| Error::array_unknown("the size of an item is not known"))
 }
 
-/// The number of chunks in the header and in the chunk index, if both agree on a number that is not the array's.
+/// The number of chunks on which the header and the chunk index agree, if the array has another number of chunks.
 fn other_count<R: Read + Seek>(
     file: &mut DamagedFile<'_, R>,
     header: &DamagedHeader,

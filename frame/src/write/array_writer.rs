@@ -99,7 +99,8 @@ impl<W: Write + Seek> FrameWriter<W> {
     ///
     /// # Errors
     ///
-    /// [`InvalidInput`](crate::ErrorKind::InvalidInput) for lz4hc, plugins and dictionaries, which this crate cannot write.
+    /// [`InvalidInput`](crate::ErrorKind::InvalidInput) for lz4hc, plugins and dictionaries, which this crate cannot
+    /// write.
     ///
     /// ```
     /// use b2nd_frame::{Codec, FrameBuilder};
@@ -182,8 +183,8 @@ impl<W: Write + Seek + Send> ArrayWriter<W> {
         })
     }
 
-    /// Writes the items of a region that a function reads from elsewhere, chunk by chunk. Neither the array nor the region
-    /// has to fit in memory.
+    /// Writes the items of a region that a function reads from elsewhere, chunk by chunk. Neither the array nor the
+    /// region has to fit in memory.
     ///
     /// For each chunk, `read` gets the ranges of its items in the array, and puts these items into the buffer, in C
     /// order. All [threads](Self::threads) call `read` at the same time. Each thread then needs memory for three

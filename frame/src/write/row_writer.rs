@@ -16,8 +16,8 @@ impl<W: Write + Seek + Send> ArrayWriter<W> {
     ///
     /// # Errors
     ///
-    /// The errors of [`write`](Self::write). [`InvalidInput`](crate::ErrorKind::InvalidInput) if a value does not fit the
-    /// dtype. Nothing is written then.
+    /// The errors of [`write`](Self::write). [`InvalidInput`](crate::ErrorKind::InvalidInput) if a value does not fit
+    /// the dtype. Nothing is written then.
     ///
     /// ```
     /// use std::io::Cursor;
