@@ -60,7 +60,7 @@ pub struct Skipped {
     pub part: SkippedPart,
     /// The number of chunks or vlmetalayers, if it is known.
     pub count: Option<u64>,
-    /// The reason, or one of several reasons.
+    /// The reason. If chunks or values were skipped for different reasons, this is the first of them.
     pub why: String,
 }
 
@@ -72,7 +72,7 @@ pub enum SkippedPart {
     Chunks,
     /// The decompression of these chunks. Their headers were checked.
     Data,
-    /// The comparison of these chunks with the others, which finds shared bytes.
+    /// The comparison of these chunks with the other chunks, which would find shared bytes.
     SharedBytes,
     /// The values of these vlmetalayers.
     Values,

@@ -159,7 +159,8 @@ impl ChunkScan {
             self.nplaces += 1;
         }
         let has_own_file = matches!(entry.place, ChunkPlace::File(_));
-        // Missing files, and files with two entries, are skipped here, because the check of the index reports them.
+        // Missing files are skipped here, and so are files to which an earlier entry refers. The check of the index
+        // reports both.
         let is_again = match (entry.place, &self.listed) {
             (ChunkPlace::File(number), Some(listed)) => {
                 listed.binary_search(&number).is_err() || !self.files.insert(number)
@@ -249,7 +250,7 @@ impl ChunkScan {
         header: &Header,
         findings: &mut ChunkFindings,
     ) -> Result<(), Error> {
-        // The finding about the total comes first, so that it is not among those that are left out beyond the limit per
+        // The finding about the total is added first. Later findings are left out if there are too many with the same
         // code.
         findings.extend(self.total(nchunks, header));
         self.compare(chunks, findings)?;

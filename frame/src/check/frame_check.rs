@@ -75,7 +75,7 @@ fn check_index<R: Read + Seek>(
     if is_present {
         (findings, report.counts) = index_check::check(frame, progress)?;
     }
-    // After an error in the index, its end is not certain, and neither is the gap.
+    // If the index has an error, its length may be wrong too. Then it is not certain that there is a gap.
     if let Some(gap) = gap.filter(|_| findings.iter().all(|finding| finding.severity() == Severity::Warning))
     {
         let text = format!("{gap} bytes lie between the chunk index and the trailer");

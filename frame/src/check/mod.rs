@@ -53,8 +53,8 @@ mod vlmeta_values;
 ///   as zeros. [`NoData`](FindingCode::NoData) and [`NeverWritten`](FindingCode::NeverWritten) warn of this, but such
 ///   an array can be intended. Neither is reported if the data written so far already contains chunks of zeros.
 ///
-/// `docs/EVIDENCE.md` in the repository has the detection rates: for a change of each byte of a header, and for killed
-/// writers.
+/// `docs/EVIDENCE.md` in the repository shows how much damage is found if each byte of a header is changed, and if
+/// writers are killed.
 ///
 /// ```
 /// use b2nd_frame::{Check, CheckDepth, FindingCode};

@@ -61,8 +61,8 @@ const MIN_HOLES: u64 = 1 << 16;
 ///
 /// The lock of C-Blosc2 is held until this value is dropped. A program that has the array open without locks, as is
 /// usual with python-blosc2, sees the new array after a commit to a contiguous frame. In a sparse frame, the program
-/// may miss the commit. It then gets errors for replaced chunks until it opens the array again, because the numbers of
-/// removed chunk files are reused as late as possible.
+/// may miss the commit. It then gets an error for each replaced chunk, until it opens the array again. It gets no wrong
+/// items, because the numbers of removed chunk files are reused as late as possible.
 ///
 /// New chunks are compressed with the codec, level and filters in the header. If the codec is lz4hc, which this crate
 /// only decompresses, lz4 is used instead.
@@ -211,8 +211,8 @@ impl ArrayUpdate {
     /// # Errors
     ///
     /// The errors of [`resize`](Self::resize) and [`write`](Self::write), and
-    /// [`InvalidInput`](crate::ErrorKind::InvalidInput) if there is no such dimension, or if the bytes do not fill a
-    /// whole number of indices along it.
+    /// [`InvalidInput`](crate::ErrorKind::InvalidInput) if there is no such dimension, or if the number of bytes is not
+    /// a multiple of the bytes for one index along this dimension.
     pub fn append(&mut self, axis: usize, items: &[u8]) -> Result<(), Error> {
         let mut shape = self.meta.shape().to_vec();
         let others = shape.iter().enumerate().filter(|&(dimension, _)| dimension != axis);

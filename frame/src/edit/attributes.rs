@@ -11,7 +11,7 @@ pub(crate) struct OldFrame {
     /// The file with the header.
     pub(crate) source: PathBuf,
     pub(crate) is_in_place: bool,
-    /// Whether the old frame is sparse. The path of its lock depends on this. It is known before the lock is taken,
+    /// Whether the old frame is sparse. The path of its lock depends on this. It can be read before the lock is taken,
     /// because no writer changes the type of a frame in place.
     pub(crate) is_sparse: bool,
 }

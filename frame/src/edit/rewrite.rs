@@ -175,8 +175,8 @@ impl<'p, R: Read + Seek> Rewrite<'p, R> {
     /// Sets a progress callback. It gets the number of bytes that [`apply`](Self::apply) has copied, and can stop the
     /// rewrite.
     ///
-    /// The first call, with 0, comes after the check of the old frame. Further calls come after each piece of at most 4
-    /// MiB, and the last one before the rename. The last number is approximately the header's
+    /// The first call, with 0, comes after the check of the old frame. Further calls come after each copied piece of at
+    /// most 4 MiB. The last call comes before the rename. The last number is approximately the header's
     /// [`cbytes`](crate::Header::cbytes).
     ///
     /// If the callback returns `ControlFlow::Break`, the unfinished new file is removed, and the error is

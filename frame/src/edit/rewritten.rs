@@ -42,7 +42,7 @@ pub(crate) enum Body {
     /// A byte range of the old frame. It needs no change, because the offsets of chunks count from the end of the
     /// header.
     Kept(Range<u64>),
-    /// The chunks one by one and a new index, because the frame type changes.
+    /// The frame type changes, so the chunks are copied one by one, and there is a new index.
     Moved(NewIndex),
 }
 
@@ -94,7 +94,8 @@ impl Rewritten {
     }
 }
 
-/// Builds the metalayers of a header, after its first `start` bytes. `array` replaces the array's metalayer.
+/// Builds the section of metalayers that follows the first `start` bytes of a header. `array` replaces the array's
+/// metalayer.
 pub(super) fn section<R>(frame: &Frame<R>, start: usize, array: Option<&[u8]>) -> Option<Vec<u8>> {
     let of_array = frame.array_metalayer().zip(array);
     let layers = frame.metalayers().iter().map(|layer| match of_array {

@@ -32,7 +32,7 @@ const BITS: usize = u64::BITS as usize;
 /// can be open at once, so set a limit with [`max_open_chunks`](Self::max_open_chunks).
 ///
 /// The codec, level, filters and split mode are those of the [`FrameBuilder`](crate::FrameBuilder). A chunk that
-/// repeats one value, such as zero or NaN, takes at most the bytes of a header and of the value.
+/// repeats one value, such as zero or NaN, takes at most the bytes of a chunk header and of one item.
 ///
 /// ```
 /// use std::io::Cursor;
@@ -186,9 +186,9 @@ impl<W: Write + Seek + Send> ArrayWriter<W> {
     /// Writes the items of a region that a function reads from elsewhere, chunk by chunk. Neither the array nor the
     /// region has to fit in memory.
     ///
-    /// For each chunk, `read` gets the ranges of its items in the array, and puts these items into the buffer, in C
-    /// order. All [threads](Self::threads) call `read` at the same time. Each thread then needs memory for three
-    /// chunks.
+    /// `read` is called for each chunk of the region. It gets the ranges of the items that are in both the region and
+    /// the chunk, and a buffer. It puts these items into the buffer, in C order. All [threads](Self::threads) call
+    /// `read` at the same time. Each thread then needs memory for three chunks.
     ///
     /// # Errors
     ///
@@ -200,7 +200,7 @@ impl<W: Write + Seek + Send> ArrayWriter<W> {
     /// use b2nd_frame::{Error, Frame, FrameBuilder};
     /// use b2nd_serde::Meta;
     ///
-    /// // A copy with other chunks.
+    /// // This makes a copy of an array, with another chunk shape.
     /// let source = Frame::open("tests/data/int32_3x5.b2nd")?;
     /// let old = source.array()?.expect("an array").meta().clone();
     /// let meta = Meta::with_default_shapes(old.shape(), 4, old.dtype().expect("a dtype"))?;
@@ -385,7 +385,7 @@ impl Worker {
         let nbytes = sizes.chunksize as usize;
         if is_whole(part) {
             if self.items.len() == nbytes {
-                // The padding may still hold items of the previous chunk.
+                // The buffer is cleared, because items of the previous chunk may be where this chunk has padding.
                 self.items.fill(0);
             } else {
                 self.items = zeroed(nbytes)?;

@@ -160,9 +160,9 @@ impl FrameBuilder {
         self
     }
 
-    /// Adds a metalayer: a value as `MessagePack`, with structs as maps. At most 15 can be added beside the array's own
-    /// metalayer. The length of a metalayer cannot change later. Its name has at most 31 bytes, and is neither `b2nd`
-    /// nor `caterva`.
+    /// Adds a metalayer. Its value is written as `MessagePack`, with structs as maps, and its length cannot change
+    /// later. Its name must have at most 31 bytes, and must not be `b2nd` or `caterva`. At most 15 metalayers can be
+    /// added beside the array's own metalayer.
     pub fn metalayer(mut self, name: &str, value: &(impl Serialize + ?Sized)) -> Self {
         self.0.metalayers.push((name.into(), messagepack(name, value)));
         self
@@ -185,8 +185,8 @@ impl FrameBuilder {
         self
     }
 
-    /// Adds a vlmetalayer: a value as `MessagePack`, with structs as maps, in an uncompressed chunk. Its name has at
-    /// most 31 bytes. At most 16 can be added.
+    /// Adds a vlmetalayer. Its value is written as `MessagePack`, with structs as maps, in an uncompressed chunk. Its
+    /// name must have at most 31 bytes. At most 16 vlmetalayers can be added.
     pub fn vlmetalayer(mut self, name: &str, value: &(impl Serialize + ?Sized)) -> Self {
         self.0.vlmetalayers.push((name.into(), vlmetalayer_chunk(name, value)));
         self

@@ -20,8 +20,8 @@ use crate::write::output::Output;
 /// Its number, its length and its header are checked before it is written. After an error about a chunk, the frame is
 /// unchanged, and the chunk can be given again.
 ///
-/// Chunks are not kept in memory. The index takes 8 bytes of memory for each chunk, or 16 KiB if the number of the
-/// chunk is far from all others.
+/// Chunks are not kept in memory. The index takes 8 bytes of memory for each chunk. A chunk whose number is far from
+/// the numbers of all other chunks takes 16 KiB.
 ///
 /// ```
 /// use std::io::Cursor;
@@ -93,8 +93,8 @@ impl<W: Write + Seek> FrameWriter<W> {
 
     /// Writes a chunk that a Blosc2 compressor has made.
     ///
-    /// A special chunk, with only zeros, NaN or uninitialized items, is not stored. It becomes an entry of the chunk
-    /// index, as in C-Blosc2.
+    /// A special chunk has only zeros, only NaN or only uninitialized items. It is not stored, but becomes an entry of
+    /// the chunk index, as in C-Blosc2.
     ///
     /// # Errors
     ///
@@ -287,7 +287,7 @@ impl<W: Write + Seek> FrameWriter<W> {
     /// - [`TooLarge`](crate::ErrorKind::TooLarge) if the chunks have more bytes than the format can count.
     /// - [`Io`](crate::ErrorKind::Io) if the frame cannot be written.
     ///
-    /// After an error, nothing is left at a path.
+    /// If the frame was created at a path, nothing is left there after an error.
     ///
     /// ```
     /// # use b2nd_frame::FrameBuilder;

@@ -31,8 +31,8 @@ enum WrittenChunks {
     Contiguous {
         start: u64,
         header_len: u64,
-        /// Whether the position of the writer may not be the end of the chunks, for example because a chunk was written
-        /// only in part. Then the next write first seeks to the end of the chunks.
+        /// Whether the writer may be at another position than the end of the chunks, for example because a chunk was
+        /// written only in part. If so, the next write begins with a seek to the end of the chunks.
         is_astray: bool,
     },
     /// Each chunk is in a file of its own, which has the next free number, not the number of the chunk. The reason is
