@@ -16,7 +16,7 @@ use crate::header::section::ARRAY_NAMES;
 use crate::messagepack::cursor::{Cursor, Part};
 use crate::messagepack::marker::{Marker, ValueType};
 
-/// The maximum nesting of values that get rows of their own. Deeper values are shown as bytes.
+/// The maximum depth of nested values that get rows of their own. Deeper values are shown as bytes.
 // Real metalayers are nested a few levels deep. Without a limit, each byte of a hostile metalayer could open a level.
 const MAX_DEPTH: usize = 32;
 
@@ -95,8 +95,8 @@ impl<'w, 'a> Annotator<'w, 'a> {
         Ok(())
     }
 
-    /// Shows a section, beginning with the marker of its array of three parts. `content` shows the bytes of one
-    /// content.
+    /// Shows a section. It is an array of three parts, and begins with the marker of this array. `content` is called to
+    /// show the bytes of each content.
     pub(super) fn section(
         &mut self,
         name: &str,
@@ -110,7 +110,7 @@ impl<'w, 'a> Annotator<'w, 'a> {
         self.inside(|rows| {
             for _ in 0..count {
                 let name = rows.value("name")?;
-                // A short name is in `Value::head`, after its marker; a long one in `Value::body`.
+                // A short name is in `Value::head`, after its marker. A long name is in `Value::body`.
                 let name =
                     if name.body.is_empty() { name.head.get(1..).unwrap_or_default() } else { name.body };
                 let offset = rows.value("offset")?.head.last_chunk().copied().map(u32::from_be_bytes);
@@ -142,7 +142,8 @@ impl<'w, 'a> Annotator<'w, 'a> {
             let start = self.rows.offset().saturating_sub(back as u64);
             return Ok(self.note("content", &format_args!("{label}at byte {start}, above"))?);
         }
-        // The invalid byte may be between two contents, where another metalayer should begin.
+        // The invalid byte may be between two contents, where another metalayer should begin. Then the dump ends at
+        // that byte.
         self.refuse_fault(offset)?;
         self.raw_until(offset)?;
         self.cursor = self.cursor.at(offset);

@@ -1,4 +1,4 @@
-//! Annotated bytes of a frame's chunk headers, with the tables of their blocks, and of its chunk index.
+//! Annotated bytes of the chunk headers, the tables of blocks and the chunk index of a frame.
 
 use core::fmt;
 use core::ops::ControlFlow;
@@ -166,8 +166,8 @@ fn bytes_shown<R: Read + Seek>(
     Ok(Some(bytes))
 }
 
-/// The maximum number of bytes shown of a table of blocks. Each block has a row, and a hostile index can name the same
-/// chunk in every entry.
+/// The maximum number of bytes shown of a table of blocks. Each block has a row. Without a limit, a hostile index could
+/// have a long table shown many times, because all its entries can lead to the same chunk.
 const MAX_TABLE_SHOWN: usize = 256 * INT32;
 
 /// The number of bytes shown of the chunk at the start of `bytes`: its header and the first part of the table of
@@ -242,8 +242,8 @@ fn write_index(
     Annotator::new(part(start), rows, short_table(bytes, header)).run(|rows| rows.chunk(header))
 }
 
-/// The part of a frame for a cursor over a chunk. Its codes do not matter, because the findings of this cursor are not
-/// shown.
+/// The part of a frame for a cursor over a chunk. The place and the code in it do not matter, because the findings of
+/// this cursor are not shown.
 fn part(start: u64) -> Part {
     Part { place: Place::Chunk, start, code: FindingCode::ChunkHeader }
 }
