@@ -8,10 +8,10 @@
 //! | the length of the stream's data | the data |
 //! | another positive number | this number of bytes, compressed |
 //! | 0 | none: all bytes are zero |
-//! | -1 to -255 | a token, with bit 0 set; the byte that repeats is the length without its sign |
+//! | -1 to -255 | one byte with bit 0 set; all bytes of the data have the same value: the length without its sign |
 //!
-//! Blocks of different sizes have one stream each. The length before such a stream is the length of its data. The
-//! stream ends where the next block begins.
+//! If blocks have different sizes, the table above does not apply. Each block is then one stream, and the length before
+//! it is always the length of its data. The stream ends where the next block begins, or at the end of the chunk.
 //!
 //! ```
 //! use b2nd_chunk::ChunkHeader;
@@ -34,15 +34,18 @@ use crate::header::{ChunkHeader, INT32};
 const MAX_DICTIONARY_LEN: usize = 1 << 15;
 
 impl ChunkHeader {
-    /// The largest stored size of a block that decompresses to `length` bytes. Each stream is at most as long as its
-    /// data, and its length is stored before it.
+    /// The largest stored size of a block that decompresses to `length` bytes. A stream is stored with at most as many
+    /// bytes as its data, after a length of 4 bytes.
     #[must_use]
     pub fn longest_block(&self, length: usize) -> usize {
         length.saturating_add(INT32 * self.nstreams(length))
     }
 
-    /// The bytes of the block at the start of `bytes`, which decompresses to `length` bytes. `None` if a stream does
-    /// not fit. If blocks have different sizes, only the table tells where a block ends.
+    /// The stored bytes of a block. The block begins at the start of `bytes`, which may continue after it, and
+    /// decompresses to `length` bytes. `None` if `bytes` ends within a stream.
+    ///
+    /// The result has no meaning if blocks have different sizes, because only the table records where such a block
+    /// ends.
     #[must_use]
     pub fn block_bytes<'b>(&self, bytes: &'b [u8], length: usize) -> Option<&'b [u8]> {
         let mut rest = bytes;
@@ -57,8 +60,8 @@ impl ChunkHeader {
     ///
     /// # Errors
     ///
-    /// [`Table`](crate::ErrorKind::Table) if a block does not begin after the table and within the chunk, or if a
-    /// dictionary does not fit.
+    /// [`Table`](crate::ErrorKind::Table) if a block does not begin after the table and within the chunk, if blocks of
+    /// different sizes are not in order, or if the dictionary is too long.
     pub fn check_table(&self, chunk: &[u8]) -> Result<(), Error> {
         let bytes = chunk.get(self.header_len..).unwrap_or_default();
         let length = self.table_len().unwrap_or_default();
@@ -91,7 +94,8 @@ pub struct BlockTable {
     end: usize,
     cbytes: usize,
     has_variable_blocks: bool,
-    /// The smallest valid offset of the next block, if blocks have different sizes: they must be in order.
+    /// The smallest valid offset of the next block, if blocks have different sizes. Such blocks must be in the order of
+    /// their numbers.
     after: usize,
     /// The number of the next block.
     number: usize,
@@ -99,8 +103,8 @@ pub struct BlockTable {
 }
 
 impl BlockTable {
-    /// Starts a check. `after` are the bytes after the table; they begin with the length of the dictionary, if there is
-    /// one.
+    /// Starts a check. `after` holds the bytes after the table. If the chunk has a dictionary, they begin with its
+    /// length, and the first 4 bytes are enough.
     #[must_use]
     pub fn new(header: &ChunkHeader, after: &[u8]) -> Self {
         let ChunkHeader { header_len, cbytes, has_variable_blocks, .. } = *header;
@@ -119,7 +123,7 @@ impl BlockTable {
         table
     }
 
-    /// Adds the next piece of the table, in whole offsets.
+    /// Checks the next piece of the table. A piece consists of whole offsets.
     pub fn extend(&mut self, piece: &[u8]) {
         for start in block_starts(piece) {
             let (end, cbytes, number) = (self.end, self.cbytes, self.number);
@@ -135,7 +139,7 @@ impl BlockTable {
         }
     }
 
-    /// Skips blocks at the start of the table.
+    /// Counts blocks at the start of the table without checking their offsets.
     #[cfg(feature = "decompress")]
     pub(crate) fn skip(&mut self, count: usize) {
         self.number += count;
@@ -156,7 +160,8 @@ pub fn block_starts(table: &[u8]) -> impl Iterator<Item = i32> {
     table.chunks_exact(INT32).filter_map(<[u8]>::first_chunk).map(|start| i32::from_le_bytes(*start))
 }
 
-/// The number of bytes of a stream after its length, if all blocks have the same size.
+/// The number of stored bytes that follow the length of a stream: 1 if the length is negative. Only for chunks whose
+/// blocks all have the same size.
 #[must_use]
 pub fn stream_len(length: i32) -> usize {
     usize::try_from(length).unwrap_or(1)

@@ -1,15 +1,16 @@
 //! BloscLZ, Blosc's own codec.
 //!
-//! A stream is a list of instructions. The upper three bits of a control byte say which one follows:
+//! A stream is a list of instructions. Each begins with a control byte, whose upper three bits select the instruction:
 //!
 //! | upper bits | instruction | bytes after the control byte |
 //! |---|---|---|
-//! | 0 | copy literals, the lower five bits + 1 | the literals |
-//! | 1 to 6 | repeat this number + 2 bytes | the low byte of the distance |
-//! | 7 | repeat 9 bytes or more | bytes to add to the length, of which only the last is below 255; then the low byte of the distance |
+//! | 0 | copy literals; their number is the lower five bits + 1 | the literals |
+//! | 1 to 6 | repeat bytes; their number is the upper bits + 2 | the low byte of the distance |
+//! | 7 | repeat 9 bytes or more | bytes that are added to 9, up to the first below 255; then the low byte of the distance |
 //!
-//! The distance is 256 times the lower five bits, plus the low byte, plus 1. If this is 8192, a big-endian u16 follows,
-//! and is added to the distance. The first instruction is always literals. The last one is never a repetition.
+//! The distance is 256 times the lower five bits, plus the low byte, plus 1. If this sum is 8192, a big-endian u16
+//! follows and is added to the distance. The first and the last instruction always copy literals; the upper bits of the
+//! first control byte are ignored.
 
 #[cfg(feature = "compress")]
 use core::mem;
@@ -23,11 +24,11 @@ const MAX_LITERALS: usize = 32;
 /// The number of bytes that are copied at once.
 const STEP: usize = 16;
 
-/// From this distance on, a u16 is added to the distance.
+/// If the control byte and the low byte give this distance, a u16 is added to it.
 const FAR_DISTANCE: usize = 8192;
 
-/// Decompresses a stream, and returns the number of bytes; `None` if the stream is damaged or the data is longer than
-/// `data`.
+/// Decompresses a stream to the start of `data`, and returns the number of decompressed bytes. `None` if the stream is
+/// damaged, or if `data` is too short.
 pub(crate) fn decompress(stream: &[u8], data: &mut [u8]) -> Option<usize> {
     let (&control, mut rest) = stream.split_first()?;
     let mut control = usize::from(control & 31);
@@ -70,10 +71,11 @@ pub(crate) fn decompress(stream: &[u8], data: &mut [u8]) -> Option<usize> {
     }
 }
 
-/// Copies the first bytes of a stream to the start of the data.
+/// Copies the first `count` bytes of `stream` to the start of `data`.
 #[inline(always)]
 fn copy_literals(stream: &[u8], data: &mut [u8], count: usize) -> Option<()> {
-    // A copy of constant length is two instructions; the bytes beyond the literals are overwritten later.
+    // If possible, copies the maximum number of bytes: a copy of constant length takes two instructions. Later
+    // instructions overwrite the bytes after the literals.
     if let (Some(from), Some(to)) = (stream.first_chunk::<MAX_LITERALS>(), data.first_chunk_mut()) {
         *to = *from;
         return Some(());
@@ -82,7 +84,8 @@ fn copy_literals(stream: &[u8], data: &mut [u8], count: usize) -> Option<()> {
     Some(())
 }
 
-/// Repeats bytes at a distance before `at`. The repetition can overlap itself.
+/// Copies `length` bytes to `at`, from `distance` bytes before it. If `length` is larger than `distance`, this also
+/// copies bytes that it has just written.
 #[inline(always)]
 fn repeat(data: &mut [u8], at: usize, distance: usize, length: usize) -> Option<()> {
     let from = at.checked_sub(distance)?;
@@ -92,7 +95,7 @@ fn repeat(data: &mut [u8], at: usize, distance: usize, length: usize) -> Option<
         data.get_mut(at..end)?.fill(byte);
         return Some(());
     }
-    // The last step can write beyond the repetition, but not beyond the data.
+    // The last copy can write beyond the repetition, but not beyond `data`.
     if distance >= STEP && end + STEP <= data.len() {
         for offset in (0..length).step_by(STEP) {
             let bytes: [u8; STEP] = *data.get(from + offset..)?.first_chunk()?;
@@ -100,7 +103,8 @@ fn repeat(data: &mut [u8], at: usize, distance: usize, length: usize) -> Option<
         }
         return Some(());
     }
-    // The bytes between `from` and `at + done` repeat, so each copy can be twice as long as the one before it.
+    // The bytes from `from` to `at + done` repeat with a period of `distance`. Each step copies all of them, so it can
+    // be twice as long as the previous step.
     let mut done = 0;
     while done < length {
         let count = (distance + done).min(length - done);
@@ -110,14 +114,15 @@ fn repeat(data: &mut [u8], at: usize, distance: usize, length: usize) -> Option<
     Some(())
 }
 
-/// An encoder of BloscLZ. It looks for a repetition at the last place with the same four bytes.
+/// An encoder of BloscLZ. To find a repetition, it compares the bytes at the current place with the bytes at an earlier
+/// place: the latest one with the same hash of four bytes.
 #[cfg(feature = "compress")]
 pub(crate) struct Encoder {
-    /// The last place of four bytes, by their hash.
+    /// The latest place of each hash of four bytes.
     places: Vec<u32>,
     hash_bits: u32,
-    /// After 2^`patience` bytes without a repetition, only every second byte is tried; after as many more, every third;
-    /// and so on.
+    /// After 2^`patience` bytes without a repetition, the encoder tries only every second byte; after 2^`patience`
+    /// more, every third; and so on.
     patience: u32,
 }
 
@@ -125,12 +130,13 @@ pub(crate) struct Encoder {
 impl Encoder {
     /// The largest distance of a repetition.
     const MAX_DISTANCE: usize = FAR_DISTANCE + 65535;
-    /// The shortest repetitions, near and far. Shorter repetitions would save little, and take long to decompress.
+    /// The shortest repetitions that the encoder uses: at distances below [`FAR_DISTANCE`], and from it on. Shorter
+    /// repetitions would save little, and take long to decompress.
     const MIN_LENGTH: usize = 6;
     const MIN_FAR_LENGTH: usize = 8;
     /// The first length that needs bytes after its control byte.
     const LONG_LENGTH: usize = 9;
-    /// Repetitions begin at least this far from the end, as in C-Blosc2.
+    /// The number of bytes at the end of a stream in which no repetition begins, as in C-Blosc2.
     const LAST_LITERALS: usize = 12;
 
     pub(crate) fn new(level: u8) -> Self {
@@ -138,7 +144,8 @@ impl Encoder {
         Self { places: vec![0; 1 << hash_bits], hash_bits, patience: 3 + u32::from(level) }
     }
 
-    /// Compresses a stream, and returns the number of bytes; `None` if the output is too short.
+    /// Compresses `stream` to the start of `output`, and returns the number of compressed bytes. `None` if `output` is
+    /// too short.
     pub(crate) fn compress(&mut self, stream: &[u8], output: &mut [u8]) -> Option<usize> {
         let room = output.len();
         let mut output = Output(output);
@@ -152,7 +159,8 @@ impl Encoder {
             };
             output.put_literals(stream.get(literals..at)?)?;
             output.put_repetition(distance, length)?;
-            // The end of a repetition is often the start of the next one.
+            // Records a place near the end of the repetition, because the next repetition often begins with the same
+            // bytes.
             self.place(stream, at + length - 2);
             at += length;
             literals = at;
@@ -161,7 +169,7 @@ impl Encoder {
         Some(room - output.0.len())
     }
 
-    /// The distance and length of a repetition at a place.
+    /// The distance and length of a repetition at a place; `None` if the encoder finds none.
     fn repetition(&mut self, stream: &[u8], at: usize) -> Option<(usize, usize)> {
         let before = self.place(stream, at)?;
         let distance =
@@ -170,14 +178,15 @@ impl Encoder {
         if old.first_chunk::<4>() != new.first_chunk::<4>() {
             return None;
         }
-        // The repetition leaves out its last bytes, so the next repetition can begin with them. This helps in images:
-        // the edges of two areas are alike, but the areas are not equally long.
+        // Ends the repetition one or two bytes early, so that the next repetition can begin with these bytes. This
+        // helps in images where rows have the same values at the edge of two areas, but the lengths of the areas
+        // differ.
         let length = common_length(old, new) - if distance == 1 { 2 } else { 1 };
         let least = if distance < FAR_DISTANCE { Self::MIN_LENGTH } else { Self::MIN_FAR_LENGTH };
         (length >= least).then_some((distance, length))
     }
 
-    /// Records a place, and returns the last place with the same hash.
+    /// Records a place, and returns the previous place with the same hash.
     #[inline(always)]
     fn place(&mut self, stream: &[u8], at: usize) -> Option<usize> {
         let bytes = stream.get(at..)?.first_chunk()?;
@@ -187,7 +196,7 @@ impl Encoder {
     }
 }
 
-/// The number of bytes at the start that are equal.
+/// The number of equal bytes at the start of two slices.
 #[cfg(feature = "compress")]
 fn common_length(a: &[u8], b: &[u8]) -> usize {
     let eight = |bytes: &[u8]| bytes.first_chunk().map_or(0, |bytes| u64::from_le_bytes(*bytes));

@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-/// The first number for users. A user can give such a number to any codec or filter
+/// The first of the numbers that users can give to their own codecs and filters
 /// (`BLOSC2_USER_REGISTERED_CODECS_START`).
 pub(crate) const FIRST_OF_USERS: u8 = 160;
 
@@ -61,7 +61,7 @@ codecs! {
 }
 
 impl Codec {
-    /// Whether the number belongs neither to a known codec nor to a user.
+    /// Whether the number is neither that of a known codec nor in the range for users.
     #[must_use]
     pub fn is_unknown(self) -> bool {
         self.0 < FIRST_OF_USERS && self.name().is_none()
@@ -73,7 +73,8 @@ impl Codec {
         [Self::BLOSCLZ, Self::LZ4, Self::LZ4HC, Self::ZLIB, Self::ZSTD].contains(&self)
     }
 
-    /// Whether the codec may use a dictionary. True for plugins, because it is not known.
+    /// Whether the codec may use a dictionary. Also true for all codecs that are not built in, because this crate does
+    /// not know whether they use one.
     #[must_use]
     pub fn takes_dictionary(self) -> bool {
         ![Self::BLOSCLZ, Self::ZLIB].contains(&self)

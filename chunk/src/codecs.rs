@@ -1,7 +1,7 @@
-//! The codecs of other crates, behind one call each. No other file knows these crates.
+//! Decompresses and compresses single streams. Only this file uses the crates that implement LZ4, zlib and zstd.
 //!
-//! None of the crates uses `unsafe`. Most projects use `lz4_flex` for LZ4. We use lz4rip: on real arrays
-//! it needs 0.9 to 1.5 times the time of C-Blosc2, `lz4_flex` 1.3 to 1.9 times.
+//! None of these crates uses `unsafe`. Most projects use `lz4_flex` for LZ4. This crate uses lz4rip, because it is
+//! faster: on real arrays it takes 0.9 to 1.5 times as long as C-Blosc2, and `lz4_flex` 1.3 to 1.9 times as long.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -22,7 +22,7 @@ use zrip::{DecompressContext, Dictionary};
 use crate::blosclz;
 use crate::codec::Codec;
 
-/// The decoders, with memory that is used again.
+/// The decoders. Each keeps its memory for the next stream.
 #[derive(Default)]
 pub(crate) struct Decoders {
     zlib: Option<Box<DecompressorOxide>>,
@@ -30,16 +30,16 @@ pub(crate) struct Decoders {
     zstd_with_dictionary: Option<DictionaryContext>,
 }
 
-/// A decoder of zstd with a dictionary. It is kept, because building its tables takes longer than decompressing a small
-/// block.
+/// A decoder of zstd with a dictionary. It is kept for the next chunk, because building the tables of a dictionary
+/// takes longer than decompressing a small block.
 struct DictionaryContext {
     dictionary: Vec<u8>,
     context: DecompressContext,
 }
 
 impl Decoders {
-    /// Prepares for streams with a dictionary. Only dictionaries of zstd have a format; `None` if this one does not
-    /// follow it.
+    /// Loads the dictionary of a chunk. `None` if the dictionary is not in the format of zstd. For other codecs a
+    /// dictionary has no format, so there is nothing to load.
     pub(crate) fn load_dictionary(&mut self, codec: Codec, dictionary: &[u8]) -> Option<()> {
         let is_loaded =
             self.zstd_with_dictionary.as_ref().is_some_and(|loaded| loaded.dictionary == dictionary);
@@ -47,8 +47,8 @@ impl Decoders {
             return Some(());
         }
         let parsed = Dictionary::from_bytes(dictionary).ok()?;
-        // C-Blosc2 rejects a dictionary with an offset that leads before its content, even if no stream uses the
-        // offset.
+        // A dictionary of zstd also holds some offsets for repetitions. C-Blosc2 rejects the dictionary if one of these
+        // offsets leads before its content, even if no stream uses the offset.
         let reach = parsed.content().len();
         if reach < dictionary.len()
             && parsed.rep_offsets().iter().any(|&offset| offset == 0 || offset as usize > reach)
@@ -60,7 +60,7 @@ impl Decoders {
         Some(())
     }
 
-    /// Decompresses a stream of any codec but zstd. It must fill `data` exactly.
+    /// Decompresses a stream of any codec but zstd. `None` if the decompressed bytes do not fill `data` exactly.
     pub(crate) fn decompress(
         &mut self,
         codec: Codec,
@@ -88,7 +88,8 @@ impl Decoders {
         (found == data.len()).then_some(())
     }
 
-    /// Decompresses a stream of zstd to exactly `length` bytes at the end of a vector, because zrip only appends.
+    /// Decompresses a stream of zstd to exactly `length` bytes, and appends them to `data`: zrip can only append to a
+    /// vector.
     pub(crate) fn append_zstd(
         &mut self,
         dictionary: &[u8],
@@ -114,7 +115,7 @@ const ZSTD_LEVELS: u8 = 4;
 #[cfg(feature = "compress")]
 const LZ4_ENTRIES: usize = 4096;
 
-/// The encoder of a codec at a level from 1 to 9, with memory that is used again.
+/// The encoder of a codec at a level from 1 to 9. It keeps its memory for the next stream.
 #[cfg(feature = "compress")]
 pub(crate) struct Encoder {
     state: EncoderState,
@@ -128,7 +129,7 @@ enum EncoderState {
     Lz4,
     Zlib(Box<CompressorOxide>),
     Zstd(Box<CompressContext>),
-    /// The codec or the level is not valid, so all streams are stored.
+    /// There is no encoder for the codec or the level, so all streams are stored without compression.
     None,
 }
 
@@ -154,7 +155,7 @@ impl Encoder {
         Self { state, output: Vec::new() }
     }
 
-    /// Compresses a stream; `None` if it does not get shorter.
+    /// Compresses a stream; `None` if the compressed stream would not be shorter.
     pub(crate) fn compress(&mut self, stream: &[u8]) -> Option<&[u8]> {
         let room = match self.state {
             EncoderState::Lz4 => lz4rip::get_maximum_output_size(stream.len()),
@@ -166,7 +167,8 @@ impl Encoder {
         let output = self.output.get_mut(..room)?;
         let length = match &mut self.state {
             EncoderState::Blosclz(encoder) => encoder.compress(stream, output)?,
-            // A new compressor each time: a used one gives different bytes for a stream of at most 1024 bytes.
+            // Uses a new compressor for each stream: a used one gives different bytes for a stream of at most 1024
+            // bytes.
             EncoderState::Lz4 => CompressorN::<LZ4_ENTRIES>::new().compress_into(stream, output).ok()?,
             EncoderState::Zlib(encoder) => {
                 encoder.reset();
@@ -175,8 +177,9 @@ impl Encoder {
             }
             EncoderState::Zstd(encoder) => {
                 let length = encoder.compress_into(stream, output).ok()?;
-                // The encoder of zrip 0.8.16 makes wrong streams on big-endian machines (seen on s390x). The decoder
-                // works there, so it detects a wrong stream, and the data is stored instead.
+                // The encoder of zrip 0.8.16 makes wrong streams on big-endian machines (seen on s390x), but its
+                // decoder works there. So each stream is decompressed again. If the bytes differ, the data is stored
+                // without compression.
                 if cfg!(target_endian = "big") {
                     let again = zrip::decompress_with_limit(output.get(..length)?, stream.len()).ok()?;
                     (again == stream).then_some(())?;

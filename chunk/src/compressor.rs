@@ -11,13 +11,13 @@ use crate::filters;
 use crate::header::{ChunkHeader, INT32, MAX_NBYTES, compressed_header, stored_header, typesize_byte};
 use crate::params::{CParams, cleared_bits};
 
-/// C-Blosc2 never compresses fewer bytes.
+/// Shorter data is stored without compression, as in C-Blosc2.
 const MIN_NBYTES: usize = 32;
 
-/// Bit 0 of the token before a byte that repeats.
+/// The byte after a negative length, with bit 0 set: one byte repeats.
 const RUN_TOKEN: u8 = 1;
 
-/// Compresses chunks. It reuses its memory of some blocks, so compress many chunks with one `Compressor`.
+/// Compresses data to chunks. A `Compressor` reuses its memory, so use the same one for many chunks.
 ///
 /// ```
 /// use b2nd_chunk::{CParams, Compressor, Decompressor};
@@ -38,13 +38,14 @@ pub struct Compressor {
     filtered: FilteredBlock,
 }
 
-/// A block to which filters are applied.
+/// A filtered block, with the memory for filtering.
 #[derive(Default)]
 struct FilteredBlock {
     bytes: Vec<u8>,
     /// The output of the next filter.
     next: Vec<u8>,
-    /// Block 0 as it will be decompressed. With the filter delta, the other blocks depend on it.
+    /// Block 0 as it will be decompressed, which means after truncation. The filter delta combines the other blocks
+    /// with it.
     reference: Vec<u8>,
 }
 
@@ -63,9 +64,10 @@ impl Compressor {
 
     /// Compresses data to a chunk, and replaces the content of `chunk` with it.
     ///
-    /// Equal items become a chunk of one value. Data that does not get shorter, or has fewer than 32 bytes, is stored
-    /// without compression. So a chunk is at most 32 bytes longer than its data. Needs memory for four blocks in
-    /// addition to the chunk.
+    /// If all items are equal, the chunk holds their value only once. Data that does not get shorter, or has fewer than
+    /// 32 bytes, is stored without compression. So a chunk is at most 32 bytes longer than its data.
+    ///
+    /// In addition to the chunk, this needs memory for four blocks.
     ///
     /// # Errors
     ///
@@ -102,12 +104,13 @@ impl Compressor {
         Ok(())
     }
 
-    /// Compresses block after block; `None` as soon as they are longer than the data.
+    /// Compresses the data block by block. `None` as soon as the table and the blocks together are not shorter than the
+    /// data.
     fn compress_blocks(&mut self, data: &[u8], blocksize: usize, chunk: &mut Vec<u8>) -> Option<()> {
         let CParams { codec, mut filters, typesize, .. } = self.params;
         let itemsize: usize = typesize_byte(typesize).into();
         if data.len() % itemsize != 0 {
-            // C-Blosc2 does not undo delta in the bytes after the last whole item.
+            // Leaves out delta, because C-Blosc2 would not undo it in the bytes after the last whole item.
             filters
                 .iter_mut()
                 .filter(|filter| filter.id == Filter::DELTA.id)
@@ -182,7 +185,8 @@ impl FilteredBlock {
     }
 }
 
-/// The value of all items, if there is more than one item and all are equal; no bytes if they are zeros.
+/// The bytes of one item, if there are two or more items and all are equal; an empty slice if the items are zeros.
+/// `None` for other data.
 fn constant(data: &[u8], typesize: usize) -> Option<&[u8]> {
     let (value, others) = data.split_at_checked(typesize)?;
     let is_constant = !others.is_empty() && others.len() % typesize == 0 && data.starts_with(others);
@@ -203,7 +207,7 @@ fn append_stream(encoder: &mut Encoder, stream: &[u8], chunk: &mut Vec<u8>) {
         return;
     }
     let bytes = encoder.compress(stream).unwrap_or(stream);
-    // A stream is no longer than its chunk, whose length is an `i32`.
+    // The fallback is never used: a stream is no longer than its chunk, whose length fits `i32`.
     chunk.extend_from_slice(&i32::try_from(bytes.len()).unwrap_or(i32::MAX).to_le_bytes());
     chunk.extend_from_slice(bytes);
 }

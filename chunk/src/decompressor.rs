@@ -12,10 +12,11 @@ use crate::filter::Filter;
 use crate::filters;
 use crate::header::{ChunkHeader, INT32, SpecialValue};
 
-/// A version of the chunks of Blosc 1. Its bitshuffle changes only blocks whose number of items is a multiple of 8.
+/// Version 2 of the chunk's format, from Blosc 1. Its bitshuffle changes a block only if the number of items in the
+/// block is a multiple of 8.
 const BLOSC1_VERSION: u8 = 2;
 
-/// Decompresses chunks. It reuses its memory of some blocks, so decompress many chunks with one `Decompressor`.
+/// Decompresses chunks. A `Decompressor` reuses its memory, so use the same one for many chunks.
 ///
 /// ```
 /// use b2nd_chunk::{ChunkHeader, Decompressor};
@@ -33,9 +34,10 @@ const BLOSC1_VERSION: u8 = 2;
 #[derive(Default)]
 pub struct Decompressor {
     decoders: Decoders,
-    /// A block before the filters are undone. It only grows, except for zstd, which appends to it.
+    /// The decompressed streams of a block, before the filters are undone. The vector only grows, except that zstd
+    /// truncates it and appends to it.
     streams: Vec<u8>,
-    /// Block 0. With the filter delta, the other blocks depend on it.
+    /// Block 0, decompressed. The filter delta combines the other blocks with it.
     reference: Vec<u8>,
 }
 
@@ -66,14 +68,15 @@ impl Decompressor {
     /// Decompresses a chunk to the start of `out`, and returns the number of bytes, [`ChunkHeader::nbytes`]. Items that
     /// were never written become zeros. Bytes after the chunk are ignored.
     ///
-    /// Time grows with the bytes read and written. It needs memory for four blocks, each at most as long as the data.
-    /// `out` is at least as long as the data, so a chunk of a few bytes cannot claim much memory.
+    /// Time grows with the number of bytes read and written. The decompressor allocates memory for at most
+    /// four blocks, each at most as long as the data. If the data does not fit `out`, it fails before it allocates, so
+    /// a chunk of a few bytes cannot claim much memory.
     ///
     /// # Errors
     ///
     /// [`ErrorKind::Unsupported`](crate::ErrorKind::Unsupported) if this crate cannot undo the codec or a filter,
     /// [`BufferTooSmall`](crate::ErrorKind::BufferTooSmall) if `out` is shorter than the data, and any other kind if
-    /// the chunk is damaged. `out` then has some of the data.
+    /// the chunk is damaged. After an error, part of `out` may be overwritten.
     pub fn decompress_into(&mut self, chunk: &[u8], out: &mut [u8]) -> Result<usize, Error> {
         let header = checked_header(chunk)?;
         let data = start_of(out, header.nbytes)?;
@@ -90,7 +93,7 @@ impl Decompressor {
             let (stored, length) = stored_block(&header, chunk, number)?;
             let (before, rest) = data.split_at_mut(done);
             let block = rest.get_mut(..length).ok_or(wrong_sizes.in_block(number))?;
-            // Blocks of different sizes are compressed apart from each other, so each is a block 0.
+            // Blocks of different sizes are compressed independently, so delta has no reference, as in block 0.
             let reference = before.get(..header.blocksize).filter(|_| !header.has_variable_blocks);
             self.block(shared, stored, reference, block).map_err(|fault| fault.in_block(number))?;
             done += length;
@@ -98,10 +101,11 @@ impl Decompressor {
         if done == header.nbytes { Ok(done) } else { Err(wrong_sizes.in_block(count)) }
     }
 
-    /// Decompresses a block of a chunk to the start of `out`, and returns its number of bytes. Blocks are counted from
-    /// 0; there are [`ChunkHeader::nblocks`], and block `number` begins at byte `number` times `blocksize` of the data.
+    /// Decompresses a block of a chunk to the start of `out`, and returns its number of bytes. `number` counts from 0
+    /// to [`ChunkHeader::nblocks`] - 1. If all blocks have the same size, the block begins at byte `number` times
+    /// `blocksize` of the data.
     ///
-    /// With the filter delta, a block depends on block 0, which is then decompressed too.
+    /// With the filter delta, a block depends on block 0, so block 0 is decompressed too.
     ///
     /// ```
     /// # use b2nd_chunk::{Decompressor, header::stored_header};
@@ -142,13 +146,15 @@ impl Decompressor {
         result.map(|()| length).map_err(|fault| fault.in_block(number))
     }
 
-    /// Decompresses a block from its stored bytes alone, for example a range of a file, without the rest of the chunk.
-    /// Returns the number of bytes written to the start of `out`. `stored` begins with the block, and can be longer.
+    /// Decompresses a block from its stored bytes, without the rest of the chunk, so a program can read only this part
+    /// of a file. Returns the number of bytes written to the start of `out`. The block begins at the start of `stored`,
+    /// which may continue after it.
     ///
     /// # Errors
     ///
     /// The errors of [`decompress_block`](Self::decompress_block), and [`ErrorKind::Data`](crate::ErrorKind::Data) if
-    /// the block needs the rest of the chunk ([`ChunkHeader::needs_other_blocks`]), or if the chunk is not compressed.
+    /// the block needs the rest of the chunk ([`ChunkHeader::needs_other_blocks`]), or if the chunk has no compressed
+    /// blocks.
     ///
     /// ```
     /// # use b2nd_chunk::{ChunkHeader, Decompressor};
@@ -192,8 +198,8 @@ impl Decompressor {
         Ok(Shared { header, codec, dictionary })
     }
 
-    /// Decompresses the streams of a block and undoes its filters. `reference` is the decompressed block 0; `None` if
-    /// this is block 0.
+    /// Decompresses the streams of a block and undoes its filters. `reference` is the decompressed block 0, with which
+    /// the filter delta combined this block. It is `None` for block 0 itself, and if blocks are independent.
     fn block(
         &mut self,
         shared: Shared<'_>,
@@ -203,7 +209,8 @@ impl Decompressor {
     ) -> Result<(), Fault> {
         let header = shared.header;
         let is_shuffled = header.pipeline().any(is_shuffle);
-        // zstd appends to a vector.
+        // Without a shuffle, the streams can be decompressed directly into `out`. zstd cannot do this, because it
+        // appends to a vector.
         let mut is_in_out = !is_shuffled && shared.codec != Codec::ZSTD;
         self.streams(shared, stored, out, is_in_out)?;
         let streams = self.streams.get_mut(..out.len()).unwrap_or_default();
@@ -277,7 +284,7 @@ impl fmt::Debug for Decompressor {
     }
 }
 
-/// The header of a whole chunk that can be decompressed here.
+/// The header of a chunk, after a check that the chunk is whole and that this crate can decompress it.
 fn checked_header(chunk: &[u8]) -> Result<ChunkHeader, Error> {
     let header = ChunkHeader::parse(chunk).ok_or(Fault::NoHeader)?;
     let (cbytes, found) = (header.cbytes, chunk.len());
@@ -287,17 +294,18 @@ fn checked_header(chunk: &[u8]) -> Result<ChunkHeader, Error> {
     Ok(header)
 }
 
-/// The first bytes of a buffer.
+/// The first `needed` bytes of a buffer.
 fn start_of(out: &mut [u8], needed: usize) -> Result<&mut [u8], Error> {
     let given = out.len();
     out.get_mut(..needed).ok_or(Fault::BufferTooSmall { needed, given }.into())
 }
 
-/// Fills a part of the data of a chunk without a table of blocks. The part begins at byte `from` of the data.
+/// Writes a part of the data of a chunk without compressed blocks. The part begins at byte `from` of the data.
 fn fill_constant(header: &ChunkHeader, chunk: &[u8], from: usize, data: &mut [u8]) {
     let body = chunk.get(header.header_len..header.cbytes).unwrap_or_default();
     let value: &[u8] = match header.special {
-        // C-Blosc2 writes NaN in the byte order of the processor, nearly always little-endian.
+        // C-Blosc2 decompresses NaN in the byte order of its processor, nearly always little-endian. This crate always
+        // uses little-endian.
         Some(SpecialValue::Nan) if header.typesize == 4 => &const { f32::NAN.to_le_bytes() },
         Some(SpecialValue::Nan) => &const { f64::NAN.to_le_bytes() },
         Some(SpecialValue::Value) => body,
@@ -313,7 +321,7 @@ fn fill_constant(header: &ChunkHeader, chunk: &[u8], from: usize, data: &mut [u8
     }
 }
 
-/// The stored bytes from the start of a block on, and the decompressed length of the block.
+/// The stored bytes of a block, and its decompressed length. The bytes can continue after the end of the block.
 fn stored_block<'c>(
     header: &ChunkHeader,
     chunk: &'c [u8],
@@ -338,11 +346,12 @@ fn stored_block<'c>(
     Ok((stored, length.ok_or(Fault::BlockSizes { nbytes: header.nbytes }.in_block(number))?))
 }
 
-/// Takes the next stream of a block. It has `length` decompressed bytes.
+/// Takes the next stream of a block from `rest`. The stream decompresses to `length` bytes.
 fn next_stream<'c>(header: &ChunkHeader, rest: &mut &'c [u8], length: usize) -> Result<Stream<'c>, Fault> {
     let (&stored, after) = rest.split_first_chunk().ok_or(Fault::BeyondEnd)?;
     let stored = i32::from_le_bytes(stored);
-    // If blocks have different sizes, the length is the length of the data.
+    // If blocks have different sizes, the stored number is the length of the decompressed data. The stream then has all
+    // remaining bytes.
     let count = if header.has_variable_blocks { Ok(after.len()) } else { usize::try_from(stored) };
     let Ok(count) = count else {
         let (&token, after) = after.split_first().ok_or(Fault::BeyondEnd)?;
@@ -362,7 +371,7 @@ fn next_stream<'c>(header: &ChunkHeader, rest: &mut &'c [u8], length: usize) -> 
     })
 }
 
-/// Whether a filter moves bytes.
+/// Whether a filter moves bytes or bits, and so needs a second buffer.
 fn is_shuffle(filter: Filter) -> bool {
     [Filter::SHUFFLE, Filter::BITSHUFFLE].contains(&filter.without_parameter())
 }

@@ -1,4 +1,4 @@
-//! The error of checking or decompressing a chunk.
+//! The error of checking, decompressing or compressing a chunk.
 
 use core::fmt;
 
@@ -6,7 +6,7 @@ use crate::codec::Codec;
 use crate::filter::Filter;
 use crate::header::{MAX_BLOCKSIZE, MAX_NBYTES};
 
-/// The error of checking or decompressing a chunk. Its text names the numbers that contradict each other.
+/// The error of checking, decompressing or compressing a chunk. Its text names the wrong numbers.
 ///
 /// ```
 /// use b2nd_chunk::{ChunkHeader, ErrorKind};
@@ -20,7 +20,7 @@ use crate::header::{MAX_BLOCKSIZE, MAX_NBYTES};
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Error {
     fault: Fault,
-    /// The number of the block that has the fault.
+    /// The number of the block that has the fault, if the fault is in a single block.
     block: Option<usize>,
 }
 
@@ -38,13 +38,14 @@ pub struct Error {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// The header contradicts itself or the length of the chunk.
+    /// The bytes do not begin with a header, or the header contradicts itself or the length of the chunk.
     Header,
-    /// The table of blocks has an offset outside of the chunk, or the dictionary is invalid.
+    /// An offset in the table of blocks is invalid, or the dictionary is too long.
     Table,
-    /// A block is damaged.
+    /// A block or the dictionary is damaged, or the block cannot be decompressed without the rest of the chunk.
     Data,
-    /// The chunk may be valid, but its codec or a filter is a plugin of C-Blosc2 or of a user.
+    /// The chunk may be valid, but this crate [cannot decompress it](crate#what-is-decompressed). For example, its
+    /// codec is a plugin.
     Unsupported,
     /// The chunk has no block of this number.
     NoBlock,
@@ -61,7 +62,7 @@ macro_rules! faults {
     ($($kind:ident { $($fault:ident $({ $($value:ident: $type:ty),+ })? $text:literal)+ })+) => {
         /// A fault, with its numbers.
         #[derive(Clone, Copy, PartialEq, Eq)]
-        // Checks of headers use only a few of these; the features use the others.
+        // Without the features, the crate only checks headers and tables, and uses only some of these faults.
         #[cfg_attr(not(feature = "compress"), allow(dead_code))]
         pub(crate) enum Fault {
             $($($fault $({ $($value: $type),+ })?,)+)+
@@ -156,7 +157,7 @@ faults! {
 }
 
 impl Fault {
-    /// The error of this fault in a block.
+    /// The error for this fault, found in a block.
     #[cfg(feature = "decompress")]
     #[cold]
     pub(crate) fn in_block(self, number: usize) -> Error {
@@ -171,7 +172,7 @@ impl From<Fault> for Error {
     }
 }
 
-/// Returns the fault if a condition does not hold.
+/// Fails with the fault unless the condition holds.
 pub(crate) fn ensure(holds: bool, fault: Fault) -> Result<(), Error> {
     if holds { Ok(()) } else { Err(fault.into()) }
 }

@@ -60,7 +60,7 @@ filters! {
 }
 
 impl Filter {
-    /// Whether the number belongs neither to a known filter nor to a user.
+    /// Whether the number is neither that of a known filter nor in the range for users.
     #[must_use]
     pub fn is_unknown(self) -> bool {
         self.id < FIRST_OF_USERS && self.name().is_none()
@@ -71,7 +71,7 @@ impl Filter {
         Self { meta: 0, ..self }
     }
 
-    /// Whether it is a plugin, a filter of a user, or unknown.
+    /// Whether the filter is a plugin of C-Blosc2, a filter of a user, or unknown.
     #[must_use]
     pub fn is_plugin(self) -> bool {
         self.id > Self::TRUNC_PREC.id

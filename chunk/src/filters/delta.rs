@@ -1,7 +1,10 @@
-//! Delta and bytedelta: differences from the previous item, or the previous byte.
+//! The filters delta, an XOR with the previous item or with block 0, and bytedelta, the difference from the previous
+//! byte.
 
-/// Replaces each item by its XOR with the item before it; with a reference (the first block of the chunk), by its XOR
-/// with the reference. The bytes after the last whole item stay.
+/// Without a reference, replaces each step of the data by its XOR with the step before it. A step is one item if items
+/// have 1, 2, 4 or 8 bytes; for other sizes see [`delta_step`]. With a reference, which is block 0 of the chunk,
+/// replaces each byte by its XOR with the byte at the same place of the reference. Bytes after the last whole step do
+/// not change.
 pub(crate) fn delta(typesize: usize, reference: Option<&[u8]>, data: &mut [u8]) {
     xor(typesize, reference, data, |found, _| found);
 }
@@ -11,7 +14,8 @@ pub(crate) fn undelta(typesize: usize, reference: Option<&[u8]>, data: &mut [u8]
     xor(typesize, reference, data, |_, result| result);
 }
 
-/// `next_before` chooses the byte for the next XOR, from a byte and its result.
+/// Without a reference, `delta` and `undelta` both combine a step with the step before it as it is without the filter.
+/// `next_before` chooses these bytes: it gets a byte before and after the XOR, and returns the one without the filter.
 #[inline(always)]
 fn xor(typesize: usize, reference: Option<&[u8]>, data: &mut [u8], next_before: fn(u8, u8) -> u8) {
     let step = delta_step(typesize);
@@ -39,7 +43,7 @@ fn xor_up<const STEP: usize>(data: &mut [u8], next_before: fn(u8, u8) -> u8) {
     }
 }
 
-/// The number of bytes that the delta filter combines at a time.
+/// The number of bytes in a step of [`delta`], the same as in C-Blosc2.
 fn delta_step(typesize: usize) -> usize {
     match typesize {
         1 | 2 | 4 | 8 => typesize,
@@ -48,8 +52,8 @@ fn delta_step(typesize: usize) -> usize {
     }
 }
 
-/// Replaces each byte of a row by its difference from the byte before it. There are `rows` rows of equal length; the
-/// bytes after the rows stay.
+/// Divides the data into `rows` rows of equal length, and replaces each byte by its difference from the byte before it
+/// in the row. Bytes after the last row do not change.
 pub(crate) fn bytedelta(rows: usize, data: &mut [u8]) {
     for row in rows_of(rows, data) {
         row.iter_mut().fold(0, |before, byte| {

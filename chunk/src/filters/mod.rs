@@ -1,8 +1,8 @@
 //! The filters that Blosc2 applies before compression, and their inverses.
 //!
-//! If `src` and `dst` differ in length, only the bytes up to the end of the shorter slice count.
+//! If `src` and `dst` have different lengths, a filter only uses the length of the shorter one.
 
-// Without compression, only the inverses are used.
+// Without the feature `compress`, only the inverses are used.
 #![cfg_attr(not(feature = "compress"), allow(dead_code, unused_imports))]
 
 mod delta;

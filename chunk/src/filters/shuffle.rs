@@ -1,33 +1,38 @@
 //! Shuffle and bitshuffle: the transposition of a matrix of bytes, or of bits.
 //!
-//! A *tile* is `W` rows of 16 bytes, each in a vector. Read as one array, a tile of `W` rows becomes 16 items of `W`
-//! bytes: byte `i` of row `j` goes from `16 j + i` to `W i + j`. This rotates the bits of each byte's address. A
-//! perfect shuffle interleaves the two halves of the array; it rotates the bits by one. So log2 `W` perfect shuffles
-//! turn rows into items. 4 more would complete the turn, so 4 turn items into rows.
+//! Both filters work on *tiles*. A tile is an array of 16 × `W` bytes, in `W` vectors. It holds either `W` rows of 16
+//! bytes or 16 items of `W` bytes. Byte `i` of row `j`, at index `16 j + i`, becomes byte `j` of item `i`, at index `W
+//! i + j`. An index has 4 + log2 `W` bits. The move from rows to items rotates these bits to the left by log2 `W`.
 //!
-//! `W` is the largest power of two, up to 16, that is not above the item size. Other item sizes take several tiles side
-//! by side, and the last tile overlaps the one before it.
+//! A perfect shuffle interleaves the two halves of the array. This rotates the bits of the index to the left by 1. So
+//! log2 `W` perfect shuffles turn rows into items. A rotation by all 4 + log2 `W` bits changes nothing, so 4 further
+//! perfect shuffles turn items into rows.
+//!
+//! `W` is the largest power of two, up to 16, that is not above the item size. If items are larger than `W`, several
+//! tiles cover the bytes of an item. If the item size is not a multiple of `W`, the last of these tiles overlaps the
+//! one before it.
 
-// The compiler keeps an array in registers if loops with constant bounds index it, but not if iterators go over it.
-// This is three times as fast. Only such arrays are indexed; slices use `get`.
+// Loops with constant bounds index the arrays here, because the compiler then keeps an array in registers, which is
+// three times as fast. It does not if iterators go over the array. Only such arrays are indexed; slices use `get`.
 #![allow(clippy::indexing_slicing, clippy::needless_range_loop)]
 
 use fearless_simd::{Level, Simd, dispatch, prelude::*, u8x16, u16x8};
 
-/// Bytes in a vector. Vectors of 32 bytes are no faster: interleaving these takes twice the instructions.
+/// The number of bytes in a vector. Vectors of 32 bytes are no faster: interleaving two of them takes twice as many
+/// instructions.
 const LANES: usize = 16;
-/// Items whose bits are in one vector.
+/// The number of items in a step of bitshuffle: one bit of each item fills a vector.
 const ITEMS: usize = 8 * LANES;
 
-/// The direction of a transposition, as a constant.
+/// The values of the constant parameter `IS_INVERSE`.
 const FORWARD: bool = false;
 const INVERSE: bool = true;
 
-/// Calls a function with the width of the tiles for an item size.
+/// Calls a function with the width `W` of the tiles for an item size.
 macro_rules! with_width {
     ($function:ident::<$direction:ident>($itemsize:expr, $($argument:expr),+)) => {
-        // Only the instructions of the target, without detection of the processor: AVX2 makes the inverses at most a
-        // quarter faster, for 190 kB more code.
+        // `baseline` uses only the instructions of the compilation target, and does not detect the processor. With
+        // detection, AVX2 would make the inverses at most a quarter faster, for 190 kB more code.
         dispatch!(Level::baseline(), simd => match $itemsize {
             0..2 => $function::<_, 1, $direction>(simd, $itemsize, $($argument),+),
             2..4 => $function::<_, 2, $direction>(simd, $itemsize, $($argument),+),
@@ -52,8 +57,8 @@ pub(crate) fn unshuffle(itemsize: usize, src: &[u8], dst: &mut [u8]) {
     }
 }
 
-/// Writes bit 0 of byte 0 of all items, then bit 1, and so on. The items are rounded down to a multiple of 8; the bytes
-/// after them are copied.
+/// Writes bit 0 of byte 0 of all items, then bit 1, and so on. If the number of items is not a multiple of 8, it is
+/// rounded down. The bytes after these items are copied.
 pub(crate) fn bitshuffle(itemsize: usize, src: &[u8], dst: &mut [u8]) {
     if let Some((count, src, dst)) = copy_rest(itemsize, 8, src, dst) {
         with_width!(transpose_bits::<FORWARD>(itemsize, count / 8, src, dst));
@@ -67,8 +72,8 @@ pub(crate) fn unbitshuffle(itemsize: usize, src: &[u8], dst: &mut [u8]) {
     }
 }
 
-/// Copies the bytes after the last whole multiple of items. Returns the number of items before these bytes, and the
-/// bytes of the items in both slices; `None` if there are no items.
+/// Rounds the number of items down to a multiple of `multiple`, and copies the bytes after these items. Returns the
+/// number of items, and their bytes in both slices; `None` if there are no items.
 fn copy_rest<'a>(
     itemsize: usize,
     multiple: usize,
@@ -83,7 +88,7 @@ fn copy_rest<'a>(
     (count > 0).then_some((count, items, dst_items))
 }
 
-/// Moves `count` items, tile by tile.
+/// Transposes the bytes of `count` items, tile by tile.
 #[inline(always)]
 fn transpose<S: Simd, const W: usize, const IS_INVERSE: bool>(
     simd: S,
@@ -104,14 +109,15 @@ fn transpose<S: Simd, const W: usize, const IS_INVERSE: bool>(
     }
 }
 
-/// The first bytes of tiles that cover an item; the last tile ends where the item does.
+/// The offsets in an item at which tiles begin. The tiles cover the item, and the last one ends at the end of the item.
 #[inline(always)]
 fn columns<const W: usize>(itemsize: usize) -> impl Iterator<Item = usize> {
     (0..itemsize).step_by(W).map(move |column| column.min(itemsize - W))
 }
 
-/// Moves the bits of items, in steps of [`ITEMS`] items. A row of bits has `length` bytes. Within a step, bytes and
-/// bits are moved separately.
+/// Transposes the bits of items, in steps of [`ITEMS`] items. The transposed data has one row of `length` bytes for
+/// each bit of an item. A step first transposes bytes and then the bits in them; the inverse does this in the opposite
+/// order.
 #[inline(always)]
 fn transpose_bits<S: Simd, const W: usize, const IS_INVERSE: bool>(
     simd: S,
@@ -132,7 +138,8 @@ fn transpose_bits<S: Simd, const W: usize, const IS_INVERSE: bool>(
                 let mut tile = [u8x16::splat(simd, 0); 8];
                 for bit in 0..8 {
                     tile[bit] = if IS_INVERSE {
-                        // Lanes after the end of a row belong to no item.
+                        // At the end of a row, the vector also has bytes of the next row. They belong to no item, so
+                        // `join_rows` does not write them.
                         load(simd, src, (8 * (column + row) + bit) * length + first)
                     } else {
                         load(simd, &bytes[row], bit * LANES)
@@ -158,7 +165,7 @@ fn transpose_bits<S: Simd, const W: usize, const IS_INVERSE: bool>(
     }
 }
 
-/// Joins byte `i` of the first `W` rows, which are `length` bytes apart, to the first `W` bytes of item `i`.
+/// Joins the first `W` rows, of `length` bytes each, to items: byte `i` of row `j` becomes byte `j` of item `i`.
 #[inline(always)]
 fn join_rows<S: Simd, const W: usize>(
     simd: S,
@@ -221,7 +228,8 @@ fn split_items<S: Simd, const W: usize>(
     rows: &mut [u8],
 ) {
     for first in (0..length).step_by(LANES) {
-        // The last tile ends where the rows do.
+        // If `length` is not a multiple of 16, the last tile overlaps the one before it, and ends at the end of the
+        // rows.
         let first = first.min(length.saturating_sub(LANES));
         let mut bytes = [[0; LANES]; W];
         if itemsize == W
@@ -250,8 +258,8 @@ fn split_items<S: Simd, const W: usize>(
     }
 }
 
-/// At most 4 perfect shuffles. Written out, because the compiler does not unroll a loop, and then copies the tile in
-/// each round.
+/// Applies `rounds` perfect shuffles, at most 4. This is not a loop, because the compiler does not unroll the loop, and
+/// then copies the tile in each round.
 #[inline(always)]
 fn perfect_shuffles<S: Simd, const W: usize>(rounds: u32, tile: [u8x16<S>; W]) -> [u8x16<S>; W] {
     let tile = if rounds >= 1 { perfect_shuffle(tile) } else { tile };
@@ -260,7 +268,7 @@ fn perfect_shuffles<S: Simd, const W: usize>(rounds: u32, tile: [u8x16<S>; W]) -
     if rounds >= 4 { perfect_shuffle(tile) } else { tile }
 }
 
-/// Interleaves the first half of the tile with the second one.
+/// Interleaves the bytes of the first half of the tile with those of the second half.
 #[inline(always)]
 fn perfect_shuffle<S: Simd, const W: usize>(tile: [u8x16<S>; W]) -> [u8x16<S>; W] {
     let mut pairs = tile;
@@ -270,7 +278,8 @@ fn perfect_shuffle<S: Simd, const W: usize>(tile: [u8x16<S>; W]) -> [u8x16<S>; W
     pairs
 }
 
-/// Exchanges bit `b` of row `k` with bit `k` of row `b`, in each lane: halves of bytes first, then pairs of bits, then bits.
+/// Exchanges bit `b` of row `k` with bit `k` of row `b`, in each byte of the vectors. Exchanges halves of bytes, then
+/// pairs of bits, then single bits.
 #[inline(always)]
 fn exchange_all_bits<S: Simd>(mut rows: [u8x16<S>; 8]) -> [u8x16<S>; 8] {
     exchange_bits::<S, 4>(&mut rows, 0x0f0f);
@@ -279,13 +288,15 @@ fn exchange_all_bits<S: Simd>(mut rows: [u8x16<S>; 8]) -> [u8x16<S>; 8] {
     rows
 }
 
-/// Exchanges the bits outside of `mask` of a row with the bits of `mask` of the row that is `DISTANCE` away.
+/// For each two rows that are `DISTANCE` apart, exchanges the bits outside of `mask` in the first row with the bits
+/// inside of `mask` in the second row.
 #[inline(always)]
 fn exchange_bits<S: Simd, const DISTANCE: u32>(rows: &mut [u8x16<S>; 8], mask: u16) {
     for row in 0..8 {
         let other = row | DISTANCE as usize;
         if row != other {
-            // Processors shift 16 bits but not 8. The mask drops the bits that come from the other byte.
+            // Shifts numbers of 16 bits, because processors cannot shift the single bytes of a vector. The mask drops
+            // the bits that a shift moves from one byte to the next.
             let low: u16x8<S> = rows[row].bitcast();
             let high: u16x8<S> = rows[other].bitcast();
             let swap = ((low >> DISTANCE) ^ high) & mask;
@@ -295,7 +306,7 @@ fn exchange_bits<S: Simd, const DISTANCE: u32>(rows: &mut [u8x16<S>; 8], mask: u
     }
 }
 
-/// The bytes from a place on, and zeros after the last one.
+/// Loads the bytes from `at` on. After the end of `bytes`, the vector has zeros.
 #[inline(always)]
 fn load<S: Simd>(simd: S, bytes: &[u8], at: usize) -> u8x16<S> {
     match bytes.get(at..at + LANES) {
@@ -312,7 +323,8 @@ fn end_of(bytes: &[u8], at: usize) -> [u8; LANES] {
     lanes
 }
 
-/// Writes the lanes to a row of `length` bytes, from byte `first` to at most the end of the row.
+/// Writes the vector to a row of `length` bytes, from byte `first` of the row on. The bytes that would be after the end
+/// of the row are dropped.
 #[inline(always)]
 fn store<S: Simd>(lanes: u8x16<S>, rows: &mut [u8], row: usize, length: usize, first: usize) {
     let Some(bytes) = rows.get_mut(row * length + first..) else { return };

@@ -16,7 +16,8 @@ fn apply(filter: Filter, itemsize: usize, src: &[u8]) -> Vec<u8> {
     dst
 }
 
-/// Item sizes, each with numbers of items around the multiples of 8, 16 and 128, with and without bytes after the last.
+/// Item sizes, each with several lengths in bytes. The numbers of items are near multiples of 8, 16 and 128. Some
+/// lengths have further bytes after the last item.
 fn itemsizes_and_lengths() -> impl Iterator<Item = (usize, usize)> {
     (1..=300).flat_map(|itemsize| {
         let counts: &[usize] = match itemsize {
@@ -117,8 +118,8 @@ fn hex(text: &str) -> Vec<u8> {
         .collect()
 }
 
-/// The streams in chunks of python-blosc2 4.14 (C-Blosc2 3.3.5, codec zlib, without splitting), decompressed by Python's
-/// zlib.
+/// The expected bytes are from chunks that python-blosc2 4.14 wrote (C-Blosc2 3.3.5, codec zlib, without splitting).
+/// Python's zlib decompressed their streams.
 #[test]
 fn the_filtered_bytes_are_those_of_c_blosc2() {
     let shuffled = apply(shuffle, 3, &curve(3, 127));
@@ -137,7 +138,7 @@ fn the_filtered_bytes_are_those_of_c_blosc2() {
          0000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000\
          0000000000000000000000000000000000000000dd0200fd02001e"),
     );
-    // Two blocks. The second one refers to the first one.
+    // Two blocks. Delta combines the second block with the first one.
     let src = curve(4, 128);
     let (reference, _) = src.split_at(64);
     let mut blocks = src.clone();
@@ -151,7 +152,7 @@ fn the_filtered_bytes_are_those_of_c_blosc2() {
          000015000000fe00000011000000a5000000b0000000cd000000c5000000f0000000dd000000250100001001000005010000\
          050100003001000025010000fd010000d0010000450100004d010000"),
     );
-    // After a shuffle. The last two bytes belong to no row.
+    // Bytedelta after a shuffle. The last two bytes belong to no row.
     let mut rows = apply(shuffle, 4, &curve(4, 130));
     bytedelta(4, &mut rows);
     assert_eq!(
