@@ -1,7 +1,7 @@
 //! Dimension vectors in arrays of any length, for the fields of a struct: `#[serde(with = "b2nd_serde::dims")]`.
 //!
 //! Serde itself supports only array lengths that are literal numbers up to 32. With this module the length can also be
-//! a const generic. The bytes, the errors and the time are the same.
+//! a const generic. The bytes, the errors and the time are the same as for serde's own arrays.
 //!
 //! ```
 //! use serde::{Deserialize, Serialize};
@@ -111,8 +111,8 @@ impl<'de, T: Deserialize<'de> + Copy + Default, const N: usize> Visitor<'de> for
 
     #[inline]
     fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<[T; N], A::Error> {
-        // Filled in place, because an array cannot be collected from an iterator; hence the bounds `Copy` and
-        // `Default`.
+        // The array is filled in place, because it cannot be collected from an iterator. This needs the bounds `Copy`
+        // and `Default`.
         let mut dimensions = [T::default(); N];
         for (index, dimension) in dimensions.iter_mut().enumerate() {
             match seq.next_element()? {

@@ -1,4 +1,4 @@
-//! The header of a chunk: its parts by their offsets, and changes of its bytes.
+//! The header of a chunk: its parts with their offsets, and functions that change its bytes.
 //!
 //! ```
 //! use b2nd_chunk::ChunkHeader;
@@ -23,7 +23,7 @@ use crate::filter::Filter;
 const BLOSC1_LEN: usize = 16;
 const BLOSC2_LEN: usize = 32;
 
-/// The largest decompressed block that C-Blosc2 reads (`BLOSC2_MAXBLOCKSIZE`).
+/// The largest size of a decompressed block, in bytes, that C-Blosc2 reads (`BLOSC2_MAXBLOCKSIZE`).
 pub const MAX_BLOCKSIZE: usize = 536_866_816;
 
 /// The maximum size of the data of a chunk in bytes (`BLOSC2_MAX_BUFFERSIZE`).
@@ -34,8 +34,8 @@ pub(crate) const MAX_NBYTES: usize = i32::MAX as usize - BLOSC2_LEN;
 const WRITTEN_VERSION: u8 = 5;
 const WRITTEN_CODEC_VERSION: u8 = 1;
 
-/// The two flags of a header of 32 bytes. A chunk of Blosc 1 never has both flags, because there they mean two kinds of
-/// shuffle.
+/// Bits 0 and 2 of the flags. Both are set in a header of 32 bytes. In a chunk of Blosc 1, bit 0 means shuffle and bit
+/// 2 means bitshuffle, so they are never set together.
 const IS_BLOSC2: u8 = 0x05;
 const IS_STORED: u8 = 0x02;
 
@@ -50,7 +50,7 @@ const IS_UNSPLIT: u8 = 0x10;
 const CODECS: [Option<Codec>; 5] =
     [Some(Codec::BLOSCLZ), Some(Codec::LZ4), None, Some(Codec::ZLIB), Some(Codec::ZSTD)];
 
-/// In bits 5 to 7 of the flags: the frame determines the codec, so this header does not know it.
+/// The number in bits 5 to 7 of the flags if the header does not record the codec. The frame does.
 const CODEC_OF_FRAME: u8 = 7;
 
 /// In byte 30: blocks may have different lengths. Then the field `blocksize` holds the number of blocks.
@@ -65,7 +65,7 @@ const IS_LAZY: u8 = 0x08;
 /// In byte 31: the data is measurements of the codec, not compressed data.
 const IS_INSTRUMENTED: u8 = 0x80;
 
-/// The version of chunks written by an alpha release of C-Blosc2.
+/// The format version of chunks that an alpha release of C-Blosc2 wrote.
 const ALPHA_VERSION: u8 = 3;
 
 /// The versions of chunks that C-Blosc2 has written to frames.
@@ -116,9 +116,11 @@ pub enum SpecialValue {
     Zeros = 1,
     /// All items are NaN.
     Nan,
-    /// All items are equal. The value follows the header of the chunk, so the chunk is stored.
+    /// All items are equal. Their value follows the header of the chunk, so a frame must store the chunk. For the other
+    /// special values, a frame can record only the number of the value.
     Value,
-    /// The items were never written. They read as the content of uninitialized memory, mostly zeros.
+    /// The items were never written. This crate decompresses them to zeros. C-Blosc2 leaves the memory as it is, so its
+    /// items are mostly zeros, but can be anything.
     Uninitialized,
 }
 
@@ -140,7 +142,7 @@ impl SpecialValue {
 }
 
 parts! {
-    /// The header of a chunk, as in the file. [`check`](Self::check) applies the rules for its values.
+    /// The header of a chunk. The values are as in the file; [`check`](Self::check) applies the rules for them.
     [
         VERSION "version" 0 1 "the version of the chunk's format"
         CODEC_VERSION "codec_version" 1 1 "the version of the codec's format"
@@ -195,8 +197,8 @@ parts! {
         pub is_uncompressed: bool,
         /// The single value of all items, if the chunk is constant.
         pub special: Option<SpecialValue>,
-        /// The codec; `None` if the data is not compressed, or if the header refers to the codec of the frame. `lz4`
-        /// also means `lz4hc`, which has the same format.
+        /// The codec; `None` if the chunk has no compressed blocks, if the header leaves the codec to the frame, or if
+        /// no codec has the number in the flags. `lz4` also means `lz4hc`, which has the same format.
         pub codec: Option<Codec>,
         /// The filters, in order of application. An id of 0 means no filter.
         pub filters: [Filter; 6],
@@ -207,8 +209,8 @@ parts! {
         pub(crate) flags: u8,
         pub(crate) more_flags: u8,
         pub(crate) block_flags: u8,
-        /// The number of the special value; only 0 to 4 are defined. In a chunk of Blosc 1 these bits are data, but in
-        /// a frame C-Blosc2 reads them nevertheless.
+        /// Bits 4 to 6 of byte 31: the number of the special value. Only 0 to 4 are defined. In a chunk of Blosc 1,
+        /// byte 31 is data, but in a frame C-Blosc2 reads the bits nevertheless.
         pub(crate) special_bits: u8,
     }
 }
@@ -219,7 +221,7 @@ impl ChunkHeader {
 
     /// The header at the start of these bytes; `None` if they cannot be a header.
     ///
-    /// The first 32 bytes of a chunk are enough, and 16 for a chunk of Blosc 1.
+    /// The first 32 bytes of a chunk are enough. For a chunk of Blosc 1, the first 16 bytes are enough.
     ///
     /// ```
     /// use b2nd_chunk::ChunkHeader;
@@ -240,12 +242,12 @@ impl ChunkHeader {
         let is_blosc2 = flags & IS_BLOSC2 == IS_BLOSC2;
         let header_len = if is_blosc2 { BLOSC2_LEN } else { BLOSC1_LEN };
         let (nbytes, blocksize, cbytes) = (size(NBYTES)?, size(BLOCKSIZE)?, size(CBYTES)?);
-        // 0 for a chunk of Blosc 1, because its data begins there.
+        // In a chunk of Blosc 1, the bytes from 16 on are data, so the values there count as 0.
         let more = |offset: usize| bytes.get(offset).copied().filter(|_| is_blosc2).unwrap_or_default();
         let special = special(more(MORE_FLAGS) >> 4 & 7);
         let is_uncompressed = flags & IS_STORED != 0;
         let filter = |at| Filter { id: more(FILTERS + at), meta: more(FILTERS_META + at) };
-        // The callers subtract `header_len` from `cbytes`.
+        // A chunk shorter than its header is rejected, because the callers subtract `header_len` from `cbytes`.
         (cbytes >= header_len).then_some(Self {
             header_len,
             version: *start.get(VERSION)?,
@@ -262,7 +264,7 @@ impl ChunkHeader {
             flags,
             more_flags: more(MORE_FLAGS),
             block_flags: more(BLOCK_FLAGS),
-            // For Blosc 1 too, so `check` can find the chunks that C-Blosc2 misreads.
+            // Also read from a chunk of Blosc 1, for `false_special`.
             special_bits: bytes.get(MORE_FLAGS).map_or(0, |bits| bits >> 4 & 7),
         })
     }
@@ -283,7 +285,7 @@ impl ChunkHeader {
         !self.is_uncompressed && self.special.is_none()
     }
 
-    /// The length of the table in bytes; `None` if the block size is 0 or the length overflows.
+    /// The length of the table in bytes, 0 if there is no table. `None` if the block size is 0 or the length overflows.
     #[must_use]
     pub fn table_len(&self) -> Option<usize> {
         if self.has_table() { self.nblocks()?.checked_mul(INT32) } else { Some(0) }
@@ -318,14 +320,15 @@ impl ChunkHeader {
         if self.is_split() && !is_short && !self.has_variable_blocks { self.typesize.into() } else { 1 }
     }
 
-    /// Whether an uncompressed chunk has the dictionary flag. It holds no dictionary, but C-Blosc2 looks for one.
+    /// Whether the chunk is uncompressed, but has the dictionary flag. Such a chunk holds no dictionary, but C-Blosc2
+    /// looks for one.
     #[must_use]
     pub fn has_false_dictionary(&self) -> bool {
         self.is_uncompressed && self.has_dictionary
     }
 
-    /// The number of the special value that C-Blosc2 wrongly finds in a chunk of Blosc 1 in a frame: it reads byte 31,
-    /// although that byte is data. C-Blosc2 cannot read such a chunk.
+    /// The special value that C-Blosc2 wrongly finds in a chunk of Blosc 1 in a frame, as a number. C-Blosc2 takes byte
+    /// 31 for flags, although that byte is data, and cannot read such a chunk. `None` for any other chunk.
     #[must_use]
     pub fn false_special(&self) -> Option<u8> {
         Some(self.special_bits).filter(|&bits| self.header_len == BLOSC1_LEN && bits != 0)
@@ -341,13 +344,14 @@ impl ChunkHeader {
         self.more_flags & IS_INSTRUMENTED != 0
     }
 
-    /// The number of the first unknown filter.
+    /// The position of the first unknown filter, counted from 0.
     #[must_use]
     pub fn unknown_filter(&self) -> Option<usize> {
         self.filters.iter().position(|filter| filter.id != 0 && filter.is_unknown())
     }
 
-    /// The unknown codec of a chunk with compressed blocks: its number, or its number in the flags.
+    /// The number of the codec, if the chunk has compressed blocks and the codec is unknown. The number is from the
+    /// byte `codec`, or from the flags if they name a codec themselves.
     #[must_use]
     pub fn unknown_codec(&self) -> Option<u8> {
         let in_flags = self.flags >> 5;
@@ -355,20 +359,22 @@ impl ChunkHeader {
         (self.has_table() && is_unknown).then(|| self.codec.map_or(in_flags, |codec| codec.0))
     }
 
-    /// Whether the header has flags that no writer stores. C-Blosc2 ignores them, except the mark of a lazy chunk.
+    /// Whether the header has flags that no program stores in a file. C-Blosc2 ignores these flags, except the mark of
+    /// a lazy chunk.
     #[must_use]
     pub fn has_unknown_flags(&self) -> bool {
         self.is_lazy() || self.block_flags & !HAS_VARIABLE_BLOCKS != 0
     }
 
-    /// Whether a block depends on bytes outside of it: on block 0 for the filter delta, or on a dictionary. Also true
-    /// for blocks of different sizes: the table does not tell where such a block begins in the data.
+    /// Whether a block needs other bytes of the chunk: block 0 for the filter delta, or the dictionary. Also true if
+    /// blocks have different sizes, because the position of such a block in the data depends on the blocks before it.
     #[must_use]
     pub fn needs_other_blocks(&self) -> bool {
         self.has_dictionary || self.has_variable_blocks || self.has_delta()
     }
 
-    /// Whether the chunk is in the format of an alpha release, which leaves the last of the six filters uninitialized.
+    /// Whether the chunk was written by an alpha release of C-Blosc2. In such a header the last of the six filters is
+    /// not initialized.
     #[must_use]
     pub fn is_of_alpha(&self) -> bool {
         self.header_len == BLOSC2_LEN && self.version == ALPHA_VERSION
@@ -384,7 +390,8 @@ impl ChunkHeader {
         self.filters.into_iter().take(count).filter(|filter| filter.id != 0)
     }
 
-    /// The data of an uncompressed chunk; `None` if it is compressed or shorter than its header claims.
+    /// The data of an uncompressed chunk. `None` if the chunk is not uncompressed, or is shorter than its header
+    /// claims.
     #[must_use]
     pub fn stored<'c>(&self, chunk: &'c [u8]) -> Option<&'c [u8]> {
         let data = chunk.get(self.header_len..)?.get(..self.nbytes)?;
@@ -393,14 +400,15 @@ impl ChunkHeader {
     }
 }
 
-/// The item size in the header of a chunk, a single byte. C-Blosc2 writes 1 for larger items.
+/// The byte that stands for an item size in the header of a chunk. It is 1 for items above 255 bytes, as in C-Blosc2.
 #[must_use]
 pub fn typesize_byte(typesize: impl TryInto<u8>) -> u8 {
     typesize.try_into().unwrap_or(1)
 }
 
-/// The header of a chunk that is not compressed. `body` is the number of bytes after the header: the data, or if the
-/// chunk `repeats`, a single value, or no bytes for zeros. `None` if a number does not fit.
+/// The header of an uncompressed chunk, or of a constant chunk if `repeats` is true. `body` is the number of bytes
+/// after the header: the length of the data, or in a constant chunk the length of its value, 0 for zeros. `None` if a
+/// number does not fit the header.
 #[must_use]
 pub fn stored_header(
     repeats: bool,
@@ -416,8 +424,8 @@ pub fn stored_header(
     Some(header)
 }
 
-/// The header of a chunk of compressed blocks, with `body` bytes after it. `None` if a number does not fit, or if the
-/// flags have no number for the codec.
+/// The header of a chunk of compressed blocks. `sizes` are the same as in `new_header`. `None` if a size does not fit
+/// the header, or if the flags have no number for the codec.
 #[cfg(feature = "compress")]
 pub(crate) fn compressed_header(
     codec: Codec,
@@ -437,7 +445,7 @@ pub(crate) fn compressed_header(
     Some(header)
 }
 
-/// A header with its sizes: `nbytes`, `blocksize` and the number of bytes after the header.
+/// A header with three sizes: `nbytes`, `blocksize` and the number of bytes after the header.
 fn new_header(flags: u8, typesize: usize, [nbytes, blocksize, body]: [usize; 3]) -> Option<[u8; BLOSC2_LEN]> {
     let start = [WRITTEN_VERSION, WRITTEN_CODEC_VERSION, IS_BLOSC2 | flags, typesize_byte(typesize)];
     let mut header = [0; BLOSC2_LEN];
@@ -504,7 +512,7 @@ fn special(bits: u8) -> Option<SpecialValue> {
     [Zeros, Nan, Value, Uninitialized].into_iter().find(|&value| value as u8 == bits)
 }
 
-/// The filters of a chunk of Blosc 1. Its shuffle does nothing to items of one byte.
+/// The filters of a chunk of Blosc 1. The flags can contain a shuffle of items of one byte, which changes nothing.
 fn filters_of_blosc1(flags: u8) -> [Filter; 6] {
     let delta = if flags & IS_DELTA == 0 { Filter::NONE } else { Filter::DELTA };
     let shuffle = match flags & (IS_SHUFFLED | IS_BITSHUFFLED) {
@@ -515,7 +523,7 @@ fn filters_of_blosc1(flags: u8) -> [Filter; 6] {
     [Filter::NONE, Filter::NONE, Filter::NONE, Filter::NONE, delta, shuffle]
 }
 
-/// The codec in the flags, or `other`, the value of the byte `codec`, if the flags say 6.
+/// The codec that bits 5 to 7 of the flags name. If they are 6, the codec is `other`, the value of the byte `codec`.
 fn codec(flags: u8, other: u8) -> Option<Codec> {
     match flags >> 5 {
         6 => Some(Codec(other)),

@@ -1,7 +1,7 @@
 //! Decompresses and compresses the chunks of Blosc2, and checks their headers, without C.
 //!
-//! A chunk is what a Blosc2 compressor returns. Frames (`.b2nd` and `.b2frame` files) hold many of them; Zarr and HDF5
-//! files can, too. The crate `b2nd-frame` reads frames.
+//! A chunk is what a Blosc2 compressor returns. Frames (`.b2nd` and `.b2frame` files) hold many chunks. Zarr and HDF5
+//! files can hold chunks, too. The crate `b2nd-frame` reads frames.
 //!
 //! ```text
 //! 0           header  16 or 32 bytes: sizes, codec, filters
@@ -34,28 +34,35 @@
 //!
 //! # What is decompressed
 //!
-//! The codecs BloscLZ, LZ4, LZ4HC, zlib and zstd; zstd also with the dictionaries that C-Blosc2 makes, LZ4 also with
-//! raw dictionaries. The filters shuffle, bitshuffle, delta, `trunc_prec`, bytedelta and `int_trunc`. Chunks of Blosc 1
-//! and 2, with blocks of one size or of several. Other chunks are refused; the error names the plugin (zfp, openzl,
-//! ndlz, ndcell, ndmean and others), or the number of a user's codec or filter.
+//! - The codecs BloscLZ, LZ4, LZ4HC, zlib and zstd. zstd can use the dictionaries that C-Blosc2 makes, and LZ4 can use
+//!   raw dictionaries.
+//! - The filters shuffle, bitshuffle, delta, `trunc_prec`, bytedelta and `int_trunc`.
+//! - Chunks of Blosc 1 and 2. All blocks of a chunk can have the same size, or different sizes.
 //!
-//! Chunks that take their codec or the item size of bytedelta from the frame are refused too. So are constant NaN with
-//! items of other than 4 or 8 bytes, and measurements of a codec (instrumented chunks). C-Blosc2 can split blocks into
-//! streams of unequal length, and then loses their last bytes; such chunks are refused too.
+//! Other chunks are refused. The error names the plugin (zfp, openzl, ndlz, ndcell, ndmean and others), or the number
+//! of a user's codec or filter.
+//!
+//! These chunks are refused too:
+//!
+//! - Chunks that leave their codec, or the item size of bytedelta, to the frame.
+//! - Chunks of NaN with items of other than 4 or 8 bytes.
+//! - Chunks with measurements of a codec instead of data (instrumented chunks).
+//! - Chunks whose blocks are split into streams of unequal length. C-Blosc2 can write them, but loses the last bytes of
+//!   each block.
 //!
 //! # What is compressed
 //!
-//! The same filters, and the codecs BloscLZ, LZ4, zlib and zstd. LZ4 has one level, zstd has levels 1 to 4: a higher
-//! level gives the result of 4. For float32 and CT images, zstd chunks are within 4 % of the size in C-Blosc2. For
-//! label images, which compress 200 times, they are up to 1.3 times as large. On big-endian machines the encoder of
-//! zstd makes no valid stream, so the data is stored uncompressed. LZ4HC, plugins and dictionaries are read but not
-//! written.
+//! The same filters are applied. The codecs are BloscLZ, LZ4, zlib and zstd. LZ4 has one level. zstd has levels 1 to 4,
+//! and a higher level gives the result of level 4. For float32 and CT images, zstd chunks are within 4 % of the size in
+//! C-Blosc2. Label images compress to 1/200 of their size; for them, zstd chunks are up to 1.3 times as large as in
+//! C-Blosc2. On big-endian machines the encoder of zstd makes no valid stream, so the data is stored uncompressed.
+//! LZ4HC and dictionaries can be read, but not written.
 //!
 //! # Limits of time and memory
 //!
-//! No input makes this crate panic. The caller provides the memory of the data. A `Decompressor` also keeps memory for
-//! four blocks, each at most as long as the data, and for some tables of the codecs. Time is bounded by the bytes read
-//! and written.
+//! No input makes this crate panic. The caller provides the memory for the data. A `Decompressor` also keeps memory for
+//! four blocks, each at most as long as the data, and for some tables of the codecs. Time is bounded by the number of
+//! bytes read and written.
 
 #![no_std]
 #![cfg_attr(docsrs, feature(doc_cfg))]

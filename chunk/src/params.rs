@@ -9,12 +9,12 @@ use crate::split_mode::SplitMode;
 /// The highest level of compression.
 const MAX_LEVEL: u8 = 9;
 
-/// Larger items are never split by [`SplitMode::Auto`].
+/// The largest item size in bytes that [`SplitMode::Auto`] splits.
 const MAX_STREAMS: usize = 16;
-/// The fewest items of a block that [`SplitMode::Auto`] splits.
+/// The smallest number of items in a block that [`SplitMode::Auto`] splits.
 const MIN_ITEMS_OF_SPLIT: usize = 32;
 
-/// The parameters of compression, by their names in python-blosc2.
+/// The parameters of compression, with their names in python-blosc2.
 ///
 /// ```
 /// use b2nd_chunk::{CParams, Codec, Compressor, Filter};
@@ -34,18 +34,18 @@ pub struct CParams {
     /// The codec: [`BLOSCLZ`](Codec::BLOSCLZ), [`LZ4`](Codec::LZ4), [`ZLIB`](Codec::ZLIB) or [`ZSTD`](Codec::ZSTD), the
     /// default.
     pub codec: Codec,
-    /// The compression level, 0 (none) to 9; 5 by default. LZ4 has the same result at all levels from 1 on, and zstd
-    /// from 4 on.
+    /// The compression level, 0 (none) to 9; 5 by default. LZ4 gives the same result at all levels from 1 on, and zstd
+    /// at all levels from 4 on.
     pub clevel: u8,
     /// The size of an item in bytes, at least 1.
     pub typesize: usize,
-    /// The size of a block in bytes; 0, the default, means that the codec, level and item size decide, as in C-Blosc2.
-    /// The size is rounded down to whole items, but to at least one item.
+    /// The size of a block in bytes. 0, the default, means that the other parameters and the length of the data
+    /// determine the size, as in C-Blosc2. The size is rounded down to whole items, but to at least one item.
     pub blocksize: usize,
     /// Whether blocks are split into one stream per byte of an item.
     pub splitmode: SplitMode,
-    /// The filters, in order of application; by default only a shuffle, as the last one.
-    /// `trunc_prec` and `int_trunc` must be before other filters, and `delta` before shuffles.
+    /// The filters, in order of application. By default there is only a shuffle, at the last position. `trunc_prec` and
+    /// `int_trunc` must come before all other filters. Then there can be one `delta`, before shuffles and `bytedelta`.
     pub filters: [Filter; 6],
 }
 
@@ -60,7 +60,7 @@ impl CParams {
         Self { codec, clevel, typesize, blocksize: 0, splitmode, filters }
     }
 
-    /// Checks the parameters, and replaces a filter parameter of 0, the default, by the value that it stands for.
+    /// Checks the parameters. If the parameter of `bytedelta` is 0, the item size replaces it.
     pub(crate) fn check(mut self) -> Result<Self, Error> {
         let Self { codec, clevel: level, typesize, .. } = self;
         ensure(codec != Codec::LZ4HC, Fault::CodecOnlyRead { codec })?;
@@ -83,7 +83,7 @@ impl CParams {
             last_rank = rank;
             let truncates = rank > 0 || cleared_bits(filter, typesize).is_some();
             ensure(truncates, Fault::Truncation { filter, typesize })?;
-            // Without a frame, C-Blosc2 cannot tell what the default stands for.
+            // The parameter 0 means the item size of the frame, but a chunk may be decompressed without a frame.
             if filter == Filter::BYTEDELTA {
                 slot.meta = typesize_byte(typesize);
             }
@@ -91,8 +91,8 @@ impl CParams {
         Ok(self)
     }
 
-    /// Whether the blocks of a chunk are split. A block that is not a whole number of items is not split: it would lose
-    /// bytes in C-Blosc2.
+    /// Whether blocks of this size are split. They are not if the size is not a whole number of items, because C-Blosc2
+    /// would then lose their last bytes.
     pub(crate) fn splits(&self, blocksize: usize) -> bool {
         let typesize = usize::from(typesize_byte(self.typesize));
         let wants_split = match self.splitmode {
@@ -148,11 +148,12 @@ impl CParams {
     }
 }
 
-/// The number of low bits that a truncation clears in each item; `None` if the filter cannot truncate such items. A
-/// positive parameter is the number of bits that stay, a negative one the number of bits that go.
+/// The number of low bits that a truncation clears in each item. A positive parameter is the number of bits that stay,
+/// a negative one the number of bits that are cleared. `None` if the filter cannot truncate items of this size with
+/// this parameter.
 pub(crate) fn cleared_bits(filter: Filter, typesize: usize) -> Option<u32> {
     let bits = match (filter.id == Filter::TRUNC_PREC.id, typesize) {
-        // The mantissa of a float.
+        // `trunc_prec` clears bits of the mantissa of a float, which has this many bits.
         (true, 4) => 23,
         (true, 8) => 52,
         (false, 1 | 2 | 4 | 8) => 8 * u32::try_from(typesize).ok()?,

@@ -1,4 +1,4 @@
-//! The rules for a header, without the frame around it.
+//! The rules for a header that do not depend on the frame.
 
 use crate::error::{Error, Fault, ensure};
 use crate::filter::Filter;
@@ -9,8 +9,7 @@ impl ChunkHeader {
     ///
     /// # Errors
     ///
-    /// [`Header`](crate::ErrorKind::Header) if values contradict each other, or if C-Blosc2 cannot read a chunk with
-    /// them.
+    /// [`Header`](crate::ErrorKind::Header) if values contradict each other, or if C-Blosc2 cannot read such a chunk.
     ///
     /// ```
     /// use b2nd_chunk::{ChunkHeader, header::stored_header};
@@ -37,7 +36,7 @@ impl ChunkHeader {
             None => {
                 let has_room = self.table_len().is_some_and(|length| length <= body);
                 ensure(has_room, Fault::NoRoomForTable { cbytes })?;
-                // C-Blosc2 splits blocks into streams of unequal length, and loses their last bytes.
+                // C-Blosc2 splits a block even if the streams cannot have equal lengths, and then loses its last bytes.
                 let length = blocksize.min(nbytes);
                 let nstreams = self.nstreams(length);
                 ensure(length % nstreams == 0, Fault::Split { length, nstreams })
@@ -64,11 +63,12 @@ impl ChunkHeader {
         ensure(is_known, Fault::SpecialBits { bits })
     }
 
-    /// Checks that this crate can decompress the codec and undo the filters.
+    /// Checks that this crate [can decompress](crate#what-is-decompressed) the chunk.
     ///
     /// # Errors
     ///
-    /// [`Unsupported`](crate::ErrorKind::Unsupported) if this crate cannot undo the codec or a filter.
+    /// [`Unsupported`](crate::ErrorKind::Unsupported) if it cannot, for example because the codec or a filter is a
+    /// plugin.
     pub fn check_support(&self) -> Result<(), Error> {
         let typesize = self.typesize;
         let is_nan = self.special == Some(SpecialValue::Nan);

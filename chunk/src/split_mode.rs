@@ -9,14 +9,15 @@ use core::fmt;
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum SplitMode {
-    /// Every block is split.
+    /// Every block is split, except a shorter last block, and blocks that are not a whole number of items.
     Always,
     /// No block is split.
     Never,
-    /// The codec, level, filters and item size decide, as in C-Blosc2. Blocks are split by blosclz, by lz4, and by zstd
-    /// up to level 5. This needs a shuffle, and blocks of at least 32 items of at most 16 bytes each.
+    /// The codec, level, filters and sizes decide, as in C-Blosc2. Blocks are split for blosclz, for lz4, and for zstd
+    /// up to level 5. In addition, the filters must include `shuffle`, and a block must have at least 32 items, of at
+    /// most 16 bytes each.
     Auto,
-    /// As `Auto`. Frames record it for programs that write chunks of Blosc 1.
+    /// The same as `Auto`. Frames record this mode for programs that write chunks of Blosc 1.
     ForwardCompatible,
 }
 

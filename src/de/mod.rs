@@ -1,7 +1,8 @@
 //! Reading. The first step checks the whole metalayer, and selects one of two ways to decode it.
 //!
 //! An *ordinary* metalayer (the current layout, valid, no negative dimension) takes the fast way, which is inlined into
-//! the type that is read. Everything else takes the general way. It also explains why a type does not fit.
+//! the type that is read. Everything else takes the general way. If a type does not fit an ordinary metalayer, the
+//! general way finds the reason.
 //!
 //! ```text
 //! bytes ─▶ SliceDeserializer ─▶ Metalayer::ordinary ─ Some ─▶ value
@@ -9,7 +10,7 @@
 //!                                     └─ None ─▶ Deserializer ─▶ value, or an Error with its place
 //! ```
 //!
-//! A `Meta` gets the bytes (`give_bytes`), and makes the same check in `meta.rs`.
+//! A `Meta` takes neither way: `give_bytes` passes it the bytes, and `meta.rs` makes the same check.
 
 mod names;
 
@@ -32,8 +33,8 @@ use names::{ByName, Names};
 /// # Errors
 ///
 /// See [`ErrorKind`](crate::ErrorKind). An error in the bytes of the metalayer takes precedence over an error of the
-/// type, even if its entry comes later. So a damaged file gives the same error for every type. Bytes after the
-/// metalayer are an error too, reported last.
+/// type, even if the wrong byte comes later than the entry that does not fit. So a damaged file gives the same error
+/// for every type. Bytes after the metalayer are an error too, but every other error takes precedence.
 ///
 /// ```
 /// use serde::Deserialize;
@@ -86,7 +87,7 @@ pub fn take_from_slice<'de, T: Deserialize<'de>>(bytes: &'de [u8]) -> Result<(T,
     }
 }
 
-/// The maximum number of bytes read: more than the longest dtype and all other entries.
+/// The maximum number of bytes that are read. The longest dtype and all other entries together have fewer bytes.
 #[cfg(feature = "std")]
 const MAX_READ: u64 = (1 << 31) + (1 << 10);
 
@@ -164,8 +165,8 @@ macro_rules! tuple_struct {
 #[cfg(feature = "dtype")]
 pub(crate) use {transparent, tuple_struct};
 
-/// Generates methods of [`serde::Deserializer`] that reject the requested type. The types in parentheses are the
-/// arguments.
+/// Generates methods of [`serde::Deserializer`] that reject the requested type. The parentheses contain the types of
+/// the arguments.
 macro_rules! refuse {
     ($($found:ident: $($method:ident($($argument:ty),*))*;)*) => { $( $(
         fn $method<V: Visitor<'de>>(self, $(_: $argument,)* _: V) -> Result<V::Value, Self::Error> {
@@ -220,7 +221,7 @@ enum Takes {
     Any,
     /// This number of entries.
     Count(usize),
-    /// An entry for each of these fields. Serde lists aliases as fields too, so the entries can be fewer.
+    /// An entry for each of these fields. Serde lists aliases as fields too, so there can be fewer entries than fields.
     Fields(&'static [&'static str]),
     /// The bytes of the metalayer, for a `Meta`. It decodes them itself.
     Bytes,
@@ -255,22 +256,22 @@ impl Takes {
 /// Reads a value from the metalayer at the front of some bytes. `rest` receives the bytes after the metalayer. If
 /// `rest` is `None`, there must be no such bytes.
 // This function, `take`, `visit_ordinary` and `unboxed` are inlined into the type that is read. Only then does the
-// compiler know its entries.
+// compiler know which entries the type takes.
 #[inline(always)]
 fn read<'de, T: Deserialize<'de>>(bytes: &'de [u8], rest: Option<&mut &'de [u8]>) -> Result<T, Error> {
     let result = T::deserialize(SliceDeserializer { bytes, rest });
     if let Err(error) = result {
         return Err(explain::<T>(bytes, error));
     }
-    // Returned as it is, because `Ok(value?)` would copy the value. Serde writes an array to memory in small pieces,
-    // and copying larger pieces right afterwards stalls the processor.
+    // The result is returned as it is, because `Ok(value?)` would copy the value. Serde writes an array to memory in
+    // small pieces, and copying larger pieces right afterwards stalls the processor.
     result
 }
 
 /// Reads a metalayer again the general way, to find out why the type does not fit.
 #[cold]
 fn explain<'de, T: Deserialize<'de>>(bytes: &'de [u8], error: Error) -> Error {
-    // For every error, not only `Misfit`, because a type can replace `Misfit` by an error of its own.
+    // This is done for every error, not only for `Misfit`, because a type can replace `Misfit` by an error of its own.
     match T::deserialize(&mut Deserializer::new(bytes)) {
         Err(explained) => explained.at(0),
         Ok(_) => error.at(0),
@@ -304,8 +305,8 @@ impl<'de> SliceDeserializer<'_, 'de> {
         }
     }
 
-    /// Gives the bytes of the metalayer to a `Meta`, which checks and decodes them itself. No seeds or values are
-    /// involved.
+    /// Gives the bytes of the metalayer to a `Meta`, which checks and decodes them itself. This avoids the calls of
+    /// serde for each entry.
     #[inline(always)]
     fn give_bytes<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
         let Self { bytes, rest } = self;
@@ -360,15 +361,15 @@ fn take_other<'de, V: Visitor<'de>>(
     let value = deserializer.take(takes, visitor)?;
     match rest {
         Some(rest) => *rest = deserializer.input.rest(),
-        // The bytes may be entries that version 0 does not have.
+        // The bytes after the metalayer may be entries of a later version, so the error gets the version.
         None => deserializer.end().map_err(|error| error.of_version(Input::new(bytes).version(0)))?,
     }
     Ok(boxed(value))
 }
 
 /// The value that the general way returns, on the heap if there is a heap.
-// Boxed, because a value returned by this cold path would need a stack slot. The fast path returns through the same
-// slot, so its result could no longer stay in registers.
+// Boxed, because a value returned by this cold path would need a stack slot. The fast path would return through the
+// same slot, so its result could not stay in registers.
 #[cfg(feature = "alloc")]
 type Boxed<T> = alloc::boxed::Box<T>;
 #[cfg(not(feature = "alloc"))]
@@ -395,7 +396,7 @@ impl<'de> serde::Deserializer<'de> for SliceDeserializer<'_, 'de> {
     whole! {}
 }
 
-/// The error type of a way to read.
+/// The error type of one of the two ways to read.
 trait ReadError: de::Error {
     /// Whether the metalayer is known to have no negative dimension.
     const NEVER_NEGATIVE: bool;
@@ -405,7 +406,7 @@ trait ReadError: de::Error {
     /// Adds the dimension, unless the error names an entry.
     fn at_dimension(self, dimension: usize) -> Self;
 
-    /// Adds the entry and its byte, in a metalayer that begins at `start`.
+    /// Adds the entry and the offset of the wrong byte in the input. The metalayer begins at `start`.
     fn in_entry(self, entry: Entry, layout: Layout, ndim: u8, start: usize) -> Self;
 }
 
@@ -422,7 +423,8 @@ impl ReadError for Error {
         self.at_dimension(dimension)
     }
 
-    /// The byte is the first of the dimension if the error names a dimension, else the first of the entry.
+    /// The offset is that of the first byte of the dimension if the error names a dimension, else that of the first
+    /// byte of the entry.
     #[cold]
     fn in_entry(self, entry: Entry, layout: Layout, ndim: u8, start: usize) -> Self {
         let width = if entry == Entry::Shape { i64::WIDTH } else { i32::WIDTH };
@@ -472,7 +474,7 @@ impl fmt::Display for Misfit {
 
 impl core::error::Error for Misfit {}
 
-/// The entries in order.
+/// Gives the entries to a visitor, in order.
 struct InOrder<'m, 'de, F> {
     metalayer: &'m Metalayer<'de>,
     /// The offset of the metalayer in the input.
@@ -544,7 +546,7 @@ impl<'de, F: ReadError> SeqAccess<'de> for &mut InOrder<'_, 'de, F> {
     }
 }
 
-/// A checked value.
+/// A deserializer for a value that has been checked.
 struct Value<T, F> {
     value: T,
     error: PhantomData<F>,
@@ -667,8 +669,9 @@ impl<'de, T: Visit<'de>, F: ReadError> serde::Deserializer<'de> for Value<T, F> 
 
     transparent! {}
 
-    // Rejected, because a type that cannot be written here must not be readable either. Otherwise a float could be read
-    // from an integer, and a `char` from a one-letter dtype. Only the tag of an enum asks for an identifier.
+    // These types are rejected, because a type that cannot be written here must not be readable either. Otherwise a
+    // float could be read from an integer, and a `char` from a one-letter dtype. Only an enum asks for an identifier,
+    // for its tag.
     refuse! {
         Float: deserialize_f32() deserialize_f64();
         Char: deserialize_char();
@@ -680,7 +683,7 @@ impl<'de, T: Visit<'de>, F: ReadError> serde::Deserializer<'de> for Value<T, F> 
     }
 }
 
-/// A dimension vector.
+/// A deserializer for a dimension vector.
 struct VectorDeserializer<'de, W, F> {
     items: Items<'de, W>,
     error: PhantomData<F>,
@@ -692,7 +695,7 @@ impl<'de, W: FixedInt + Visit<'de>, F: ReadError> VectorDeserializer<'de, W, F> 
         Self { items, error: PhantomData }
     }
 
-    /// Lets a visitor take the dimensions. It must take all.
+    /// Lets a visitor take the dimensions. The visitor must take all of them.
     #[inline]
     fn visit<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, F> {
         let ndim = self.items.len();
@@ -716,14 +719,15 @@ impl<'de, W: FixedInt + Visit<'de>, F: ReadError> VectorDeserializer<'de, W, F> 
     }
 }
 
-/// The error for a type with another number of dimensions than the vector.
+/// The error for a type that takes another number of dimensions than the vector has.
 #[cold]
 fn takes_dimensions<F: ReadError>(takes: usize, ndim: usize) -> F {
     F::new(Detail::TakesDimensions { takes, ndim })
 }
 
 /// Gives the dimensions to a visitor.
-// The caller adds the entry and the offset to an error, so this struct is small enough for registers.
+// This struct has neither the entry nor the offset, so it is small enough for registers. The caller adds them to an
+// error.
 struct VectorAccess<'de, W, F> {
     items: Items<'de, W>,
     ndim: usize,
@@ -754,7 +758,8 @@ impl<'de, W: FixedInt + Visit<'de>, F: ReadError> serde::Deserializer<'de> for V
 
     transparent! {}
 
-    // Structs and byte arrays could be read from a sequence, but the serializer does not write them as a sequence.
+    // Structs and byte arrays are rejected. Serde could read them from a sequence, but the serializer does not write
+    // them as a sequence.
     refuse! {
         Struct: deserialize_struct(&'static str, &'static [&'static str]);
         Bytes: deserialize_bytes() deserialize_byte_buf();
@@ -817,16 +822,18 @@ impl<'de> Deserializer<'de> {
 
     /// The layout of the next metalayer. The position does not change.
     ///
-    /// The first byte determines the layout; after `96`, the byte after `blockshape` decides.
+    /// The first byte determines the layout. Only `96` begins two layouts; then the byte that follows `blockshape`
+    /// decides.
     ///
     /// # Errors
     ///
-    /// If no layout begins with the first byte. After `96`, also if a byte up to the one after `blockshape` is invalid.
+    /// If no layout begins with the first byte. If it is `96`, also if one of the bytes up to the one that follows
+    /// `blockshape` is invalid.
     pub fn layout(&self) -> Result<Layout, Error> {
         self.input.layout()
     }
 
-    /// The number of bytes read so far. After an error, in the bytes or in the type, the metalayer does not count.
+    /// The number of bytes read so far. A metalayer that could not be read does not count.
     #[must_use]
     pub fn offset(&self) -> usize {
         self.input.position()
@@ -854,7 +861,8 @@ impl<'de> Deserializer<'de> {
     }
 }
 
-/// Lets a type take the entries of a metalayer. `bytes` are its bytes, `start` is its offset in the input.
+/// Lets a type take the entries of a metalayer. `bytes` are the bytes of the metalayer, and `start` is the offset of
+/// the metalayer in the input.
 fn visit_entries<'de, V: Visitor<'de>>(
     metalayer: &Metalayer<'de>,
     bytes: &'de [u8],
@@ -875,7 +883,8 @@ fn visit_entries<'de, V: Visitor<'de>>(
             Some(names) => visitor.visit_map(ByName { entries: &mut entries, names }),
         },
         Takes::Bytes => {
-            // Only a user's struct with the name and fields of `Meta` rejects the bytes.
+            // A `Meta` accepts the bytes, which have been checked. Only a user's struct with the same name and fields
+            // rejects them.
             let fault = LayoutFault::Takes { layout, takes: META_FIELDS.len() };
             return visitor.visit_borrowed_bytes(bytes).map_err(|Misfit| fault.error());
         }
@@ -883,7 +892,7 @@ fn visit_entries<'de, V: Visitor<'de>>(
     };
     match (value, usize::from(entries.next)) {
         (Ok(value), visited) if visited == count => Ok(value),
-        // The struct's own error would be "invalid length 7".
+        // Replaces the struct's own error, which would only be "invalid length 7".
         (Err(error), _)
             if !matches!(takes, Takes::Any)
                 && error.is_custom_length()

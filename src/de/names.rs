@@ -9,7 +9,7 @@ use crate::layout::{Entry, Layout};
 
 /// The names of the fields that take the entries of a layout.
 pub(super) enum Names {
-    /// The names of the seven entries, in their order.
+    /// Seven fields, one for each entry, in the order of the entries.
     Seven(&'static [&'static str]),
     /// Fields that include a well-known name for each entry of the layout.
     Known(&'static [&'static str]),
@@ -22,8 +22,9 @@ impl Names {
     /// `visit_map` can skip that field. `visit_seq` cannot: it ends in "invalid length", even if the field has a
     /// `default` or is an `Option`.
     ///
-    /// `fields` includes aliases, so its length is not always the number of entries that the struct takes. The number
-    /// of entries is known only if there are seven names, or if `fields` has a well-known name for every entry.
+    /// `fields` includes aliases, so its length is not always the number of entries that the struct takes. Only two
+    /// cases are certain: the seven fields of all entries in order, and `fields` with a well-known name for every entry
+    /// of the layout.
     pub(super) fn place(fields: &'static [&'static str], layout: Layout) -> Result<Option<Self>, Error> {
         if fields.len() == layout.entries().len() {
             return check_positions(fields, layout).map(|()| None);
@@ -31,8 +32,8 @@ impl Names {
         if fields.len() == Entry::ALL.len() && check_positions(fields, Layout::B2nd).is_ok() {
             return Ok(Some(Self::Seven(fields)));
         }
-        // From here on, `fields` has aliases or unknown names, so only the order of the well-known names can be
-        // checked.
+        // From here on, the number of fields does not tell which entry each field takes: `fields` may include aliases.
+        // So only the order of the well-known names can be checked.
         check_order(fields, layout)?;
         if layout.entries().iter().all(|&entry| known(fields, entry).is_some()) {
             return Ok(Some(Self::Known(fields)));
@@ -41,7 +42,8 @@ impl Names {
             let takes = Entry::ALL.iter().filter(|&&entry| known(fields, entry).is_some()).count();
             return Err(LayoutFault::Takes { layout, takes }.error());
         }
-        // Without names, the fields after the missing entry would get wrong entries.
+        // The struct has a field for an entry that the layout lacks. If it took the entries in order, this field and
+        // the fields after it would get wrong entries.
         let is_lacking = |entry| !layout.has(entry);
         if fields.iter().any(|field| Entry::of_field(field).is_some_and(is_lacking)) {
             return Err(LayoutFault::Unplaced { layout }.error());

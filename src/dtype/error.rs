@@ -1,4 +1,4 @@
-//! The error of parsing a dtype, with its character.
+//! The error of parsing a dtype, with the position of the wrong character.
 
 use alloc::boxed::Box;
 use alloc::format;
@@ -11,7 +11,7 @@ use super::repr::Repr;
 
 /// The error for a string that is not a dtype, or not a dtype that this crate knows.
 ///
-/// The text names what was expected, what was found, and the character, counted from 0.
+/// The text names what was expected, what was found, and the position of the character, counted from 0.
 ///
 /// ```
 /// use b2nd_serde::dtype::{Dtype, ErrorKind};
@@ -137,7 +137,7 @@ pub(super) fn expected(what: &str, rest: &str) -> String {
     }
 }
 
-/// An error while parsing, at a byte of the text.
+/// An error while parsing, with its offset in the text, in bytes.
 #[derive(Debug)]
 pub(super) struct ParseError {
     pub(super) at: usize,
@@ -154,7 +154,8 @@ enum Reason {
 
 impl ParseError {
     /// A syntax error, without a message yet.
-    // The grammar makes and drops one at each alternative, so it must be cheap.
+    // The grammar makes such an error at each alternative that does not match, and drops it, so making one must be
+    // cheap.
     pub(super) fn expected(at: usize, what: &'static str) -> Self {
         Self { at, kind: ErrorKind::Syntax, reason: Reason::Expected(what) }
     }
@@ -164,7 +165,7 @@ impl ParseError {
         Self { at, kind, reason: Reason::Refused(message) }
     }
 
-    /// Adds what was expected, unless an inner parser has.
+    /// Adds what was expected, unless an inner parser has added it.
     pub(super) fn or_expected(mut self, what: &'static str) -> Self {
         if let Reason::Expected(expected @ "") = &mut self.reason {
             *expected = what;

@@ -41,7 +41,7 @@
 //!   name. This crate prints both as a dictionary that NumPy reads back correctly.
 //! - An item of more than 2147483647 bytes is an error. In NumPy the size of a structured dtype overflows.
 //! - More than 16 nested dtypes are an error. NumPy's limit is Python's stack.
-//! - Two dtypes differ if only one of them is aligned, or a record. In NumPy they are equal.
+//! - Two dtypes differ if only one of them is aligned, or if only one is a record. In NumPy they are equal.
 //!
 //! Some forms that NumPy reads are errors here, because no known file has them:
 //!
@@ -57,8 +57,8 @@
 //! cannot read back either; python-blosc2 stores them for `float8_e5m2` and the complex types of `ml_dtypes`. The name
 //! of an `ml_dtypes` type has no byte order, so it is little-endian.
 //!
-//! The characters of a name that are printed as escapes depend on the version of Unicode. Python and Rust may differ
-//! for characters that are new in one of the two versions.
+//! The version of Unicode determines which characters of a name are printed as escapes. Python and Rust may differ for
+//! characters that are new in one of the two versions.
 
 use core::fmt;
 use core::str::FromStr;

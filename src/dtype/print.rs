@@ -100,7 +100,8 @@ struct NumpyStr<'a>(&'a Dtype);
 impl Display for NumpyStr<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let dtype = self.0;
-        // Only called for types with a number of bits in their name: others may overflow on 32-bit machines.
+        // Only called for types whose names include the number of bits. For other types, it may overflow on 32-bit
+        // machines.
         let bits = || dtype.item_size * 8;
         match &dtype.kind {
             Kind::Bool => f.write_str("bool"),
@@ -118,7 +119,7 @@ impl Display for NumpyStr<'_> {
     }
 }
 
-/// Prints the letter and the size, with `zero` for a size of 0.
+/// Prints the letter and the size. A size of 0 is printed as `zero`.
 fn letter_and_size(dtype: &Dtype, zero: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     f.write_char(dtype.kind.letter())?;
     match &dtype.kind {
@@ -199,7 +200,7 @@ fn list(parts: &Struct, f: &mut fmt::Formatter<'_>) -> fmt::Result {
             Some(title) => write!(f, "(({}, {name}), ", Repr(title))?,
             None => write!(f, "({name}, ")?,
         }
-        // A subarray is two items in the tuple of its field: the base and the shape.
+        // In the tuple of a field, a subarray is printed as two items: the base and the shape.
         let (dtype, shape) = match &field.dtype.kind {
             Kind::Subarray(Subarray { base, shape }) => (&**base, Some(Tuple(shape))),
             _ => (&field.dtype, None),

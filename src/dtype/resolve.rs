@@ -20,11 +20,12 @@ use super::types::{
 pub(super) enum Spacing {
     Packed,
     Aligned,
-    /// With padding as unnamed fields of bytes, `('', '|V3')`, as in the `descr` of NumPy's files.
+    /// With unnamed fields of bytes as padding, `('', '|V3')`, as in the `descr` of NumPy's files.
     Padded,
 }
 
-/// The dtype of a form. Inside an aligned dtype every form is aligned, even with `'aligned': False`.
+/// The dtype of a form. Every form inside an aligned dtype is aligned, even with `'aligned': False`, except in a
+/// record.
 // As in the grammar, the functions that recurse into nested dtypes have small stack frames: everything else is in
 // functions that are never inlined.
 pub(super) fn dtype(form: Spanned<Form>, spacing: Spacing) -> Result<Dtype, ParseError> {
@@ -198,7 +199,7 @@ fn structure(
         };
         let field_end = offset.checked_add(dtype.item_size).filter(|&end| end <= MAX_ITEM_SIZE);
         let field_end = field_end.ok_or_else(|| too_large(at))?;
-        // The maximum, because fields of a dictionary may overlap and be out of order.
+        // Takes the maximum, because fields of a dictionary may overlap and be in any order.
         end = end.max(field_end);
         alignment = alignment.max(step);
         ranges.push(FieldRange { offset, end: field_end, at, has_objects: dtype.has_objects() });

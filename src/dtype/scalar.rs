@@ -143,7 +143,7 @@ pub(super) fn is_beginning(c: char) -> bool {
 
 /// Reads a type string or the name of a type. An error has its offset in `text`, in bytes.
 pub(super) fn parse(text: &str) -> Result<Dtype, ParseError> {
-    // Names first, because a name such as `float` also begins with a type letter.
+    // Looks for a name first, because a name such as `float` also begins with a type letter.
     if let Some(&(_, letter, size)) = NAMES.iter().find(|(name, ..)| *name == text) {
         return numpy(letter, size, ByteOrder::Little).ok_or_else(|| unknown(text));
     }
@@ -220,7 +220,7 @@ fn type_string(text: &str) -> Result<Dtype, ParseError> {
     let mut chars = rest.chars();
     let letter = chars.next().ok_or_else(|| unexpected(text, rest, LETTER_EXPECTED))?;
     let sized = chars.as_str();
-    // Two letters are an unknown name. This gives a better message than "a letter without its size".
+    // Two letters at the start can only be an unknown name. This message is better than "a letter without its size".
     let is_letter = |c: char| c.is_ascii_alphabetic();
     if text.starts_with(is_letter) && sized.starts_with(is_letter) {
         return Err(unknown(text));
@@ -331,12 +331,12 @@ fn unknown(text: &str) -> ParseError {
     refused(text, text, format!("expected a type such as <i4 or float64, found {}", excerpt(text)))
 }
 
-/// An error at the start of `rest`, a suffix of `text`: something else was expected.
+/// The error for something unexpected at the start of `rest`, which must be a suffix of `text`.
 fn unexpected(text: &str, rest: &str, expected: &str) -> ParseError {
     refused(text, rest, error::expected(expected, rest))
 }
 
-/// An error at the start of `rest`, a suffix of `text`.
+/// An error at the start of `rest`, which must be a suffix of `text`.
 fn refused(text: &str, rest: &str, message: String) -> ParseError {
     let at = text.len() - rest.len();
     ParseError::refused(at, ErrorKind::UnknownType, message)

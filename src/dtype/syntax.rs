@@ -141,7 +141,7 @@ fn field(levels: usize, input: &mut DtypeText<'_>) -> ParseResult<Spanned<FieldF
     Ok(Spanned { at, value: FieldForm { name, title, offset: None, format } })
 }
 
-/// Title and name.
+/// Reads the beginning of a field: its title, if there is one, and its name.
 #[inline(never)]
 fn beginning_of_field(input: &mut DtypeText<'_>) -> ParseResult<(Option<String>, String)> {
     ('('.context("a field (a tuple of name and dtype)"), multispace0).parse_next(input)?;
@@ -150,7 +150,7 @@ fn beginning_of_field(input: &mut DtypeText<'_>) -> ParseResult<(Option<String>,
     Ok(names)
 }
 
-/// The shape, if there is one.
+/// Reads the rest of a field: its shape, if there is one.
 #[inline(never)]
 fn rest_of_field(format: Spanned<Form>, input: &mut DtypeText<'_>) -> ParseResult<Spanned<Form>> {
     let shape = opt(preceded((comma, not(')')), cut_err(shape))).parse_next(input)?;
@@ -208,7 +208,7 @@ fn rest_of_tuple(is_record: bool, base: Spanned<Form>, input: &mut DtypeText<'_>
     Ok(form)
 }
 
-/// A size, or a tuple of sizes.
+/// Reads a size, or a tuple of sizes.
 fn shape(input: &mut DtypeText<'_>) -> ParseResult<Spanned<Shape>> {
     let at = input.current_token_start();
     let value = if opt(peek('(')).parse_next(input)?.is_some() {
@@ -311,14 +311,14 @@ fn truth(input: &mut DtypeText<'_>) -> ParseResult<bool> {
     alt(("True".value(true), "False".value(false))).context("True or False").parse_next(input)
 }
 
-/// A list, or a tuple instead of a list.
+/// Reads a list, or a tuple in place of a list.
 fn list_of<'a, T>(
     item: impl Fn(&mut DtypeText<'a>) -> ParseResult<T>,
 ) -> impl Fn(&mut DtypeText<'a>) -> ParseResult<Vec<T>> {
     move |input| items(opening(input)?, &item, input)
 }
 
-/// The bracket that closes the list which begins here.
+/// The closing bracket for the opening bracket at the current place.
 #[inline(never)]
 fn opening(input: &mut DtypeText<'_>) -> ParseResult<char> {
     peek(alt(('['.value(']'), '('.value(')')))).context("'[' or '('").parse_next(input)
@@ -365,12 +365,12 @@ fn comma(input: &mut DtypeText<'_>) -> ParseResult<()> {
     (multispace0, ','.context("','"), multispace0).void().parse_next(input)
 }
 
-/// The end of a tuple, which may have a trailing comma.
+/// Reads the end of a tuple, which may have a trailing comma.
 fn end_of_tuple(input: &mut DtypeText<'_>) -> ParseResult<()> {
     (multispace0, opt((',', multispace0)), ')'.context("',' or ')'")).void().parse_next(input)
 }
 
-/// Adds the offset at which a part begins.
+/// Reads a part, and adds the offset at which the part begins.
 fn spanned<'a, T>(
     part: impl Fn(&mut DtypeText<'a>) -> ParseResult<T>,
 ) -> impl Fn(&mut DtypeText<'a>) -> ParseResult<Spanned<T>> {

@@ -64,9 +64,9 @@ pub(super) const MAX_SUBARRAY_NDIM: usize = 64;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// Such a field cannot check `dtype_format`. If the format is not 0, the syntax is not NumPy's, so your code must check
-/// it; [`Meta::parse_dtype`](crate::Meta::parse_dtype) does this for you. If the dtype is not valid, the whole struct
-/// cannot be read, unless the field can also be a string:
+/// A field of type `Dtype` cannot check `dtype_format`. If the format is not 0, the syntax is not NumPy's, so your code
+/// must check it; [`Meta::parse_dtype`](crate::Meta::parse_dtype) does this for you. If the dtype is not valid, the
+/// whole struct cannot be read, unless the field can also be a string:
 ///
 /// ```
 /// use b2nd_serde::{Dtype, Meta, Shapes, from_slice, to_vec};
@@ -411,13 +411,14 @@ impl Subarray {
 }
 
 impl Struct {
-    /// The fields in order. Their offsets may be in another order.
+    /// The fields in the order of the dtype, which is not always the order of their offsets.
     #[must_use]
     pub fn fields(&self) -> &[Field] {
         &self.fields
     }
 
-    /// Whether the fields are aligned as in C (`aligned=True` in NumPy). If false, they can still be aligned by chance.
+    /// Whether the fields are aligned as in C (`aligned=True` in NumPy). If not, their offsets can still be aligned by
+    /// chance.
     #[must_use]
     pub fn is_aligned(&self) -> bool {
         self.is_aligned
@@ -431,7 +432,7 @@ impl Struct {
 }
 
 impl Field {
-    /// The name of the field. It is not the name or title of another field.
+    /// The name of the field. No other field has this name or title.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name

@@ -6,7 +6,7 @@ use super::row::{BYTES_A_LINE, Printable, Row};
 
 /// Makes the rows of a dump: each call takes the next bytes, and passes a row to the receiver.
 ///
-/// An error means that the receiver has stopped the dump.
+/// An error of a method means that the receiver has stopped the dump.
 ///
 /// ```
 /// use b2nd_serde::dump::{Annotator, Row};
@@ -37,7 +37,7 @@ pub struct Annotator<'w, 'b> {
     bytes: &'b [u8],
     /// The number of bytes shown so far.
     shown: usize,
-    /// The offset of the first byte in the whole input.
+    /// The offset of `bytes` in the whole input.
     offset: u64,
     /// An offset that no row exceeds.
     end: u64,
@@ -51,8 +51,8 @@ impl<'w, 'b> Annotator<'w, 'b> {
         Self { depth: 0, bytes, shown: 0, offset: 0, end: bytes.len() as u64, receive }
     }
 
-    /// Places the bytes at an offset of a longer input that ends at `end`. The number of digits of `end` is the width
-    /// of the column of offsets.
+    /// States that the bytes are a part of a longer input: they begin at `offset`, and the input ends at `end`. The
+    /// column of offsets is wide enough for `end`.
     #[must_use]
     pub fn within(self, offset: u64, end: u64) -> Self {
         Self { offset, end, ..self }
@@ -76,8 +76,9 @@ impl<'w, 'b> Annotator<'w, 'b> {
         self.offset.saturating_add(self.shown as u64)
     }
 
-    /// Shows the next bytes as one value, with its type, its name and its text. With a length of 0 the row is a remark
-    /// about the next bytes. If the bytes do not fit a line, further rows without texts follow.
+    /// Shows the next bytes as one value, with its type, its name and its text. If the length is 0, the row has no
+    /// bytes, and is a remark about the next bytes. If the bytes do not fit a line, the rest of them is in further rows
+    /// without type, name and text.
     ///
     /// # Errors
     ///
@@ -127,7 +128,7 @@ impl<'w, 'b> Annotator<'w, 'b> {
         Ok(())
     }
 
-    /// Shows the first of the remaining bytes with a fault, as the last row.
+    /// Shows the remaining bytes, as many as fit a line, and below them the fault. This is the last row of a dump.
     ///
     /// # Errors
     ///

@@ -8,7 +8,7 @@ use crate::layout::{Encoding, Entry};
 use crate::wire::{FixedInt, Input};
 
 impl Annotator<'_, '_> {
-    /// Shows the next bytes as a metalayer, up to the first invalid byte.
+    /// Shows the next `length` bytes as a metalayer, up to the first invalid byte.
     ///
     /// # Errors
     ///
@@ -40,7 +40,7 @@ impl From<fmt::Error> for Stop {
 }
 
 /// Reads a metalayer, and shows each value.
-// The dump uses the parser's own cursor, so it cannot disagree with the parser's error.
+// The dump uses the `Input` of the parser, so both find the same error.
 struct Walk<'w, 'b> {
     input: Input<'b>,
     rows: Annotator<'w, 'b>,
@@ -53,7 +53,7 @@ impl Walk<'_, '_> {
             Stop::Fault(error) => error.of_version(self.input.version(0)),
             Stop::Over(error) => return Err(error),
         };
-        // First the bytes before the fault that no row has shown, then the fault at its byte.
+        // Shows the bytes before the fault that are in no row yet, and then the fault at its byte.
         let before = error.offset().unwrap_or(usize::MAX).saturating_sub(self.rows.shown());
         self.rows.depth += 1;
         self.rows.raw(before)?;
@@ -86,7 +86,8 @@ impl Walk<'_, '_> {
 
     fn vector<T: FixedInt>(&mut self, entry: Entry, ndim: u8, width: &str) -> Result<(), Stop> {
         let vector = self.input.vector::<T>(entry, ndim);
-        // The dimensions before the invalid one, or before the end of the input, still get rows.
+        // If the vector is invalid, the dimensions before the first invalid one still get rows. So do the whole
+        // dimensions before the end of the input.
         let good = match &vector {
             Ok(items) => Some(items.len()),
             Err(error) => error.dimension(),

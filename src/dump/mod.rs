@@ -26,8 +26,8 @@ pub use row::{Printable, Row};
 
 /// Shows the bytes of a metalayer and their meaning.
 ///
-/// Each line is a value: its offset, its bytes, its type, the name of its entry and the value itself. If the bytes are
-/// not a metalayer, the lines end at the first invalid byte, with an error message.
+/// Each line shows a value: its offset, its bytes, its type, the name of its entry, and the value itself. If the bytes
+/// are not a metalayer, the lines end at the first invalid byte, with an error message.
 ///
 /// ```
 /// use b2nd_serde::dump;
@@ -55,7 +55,7 @@ pub fn metalayer(bytes: &[u8]) -> Dump<'_> {
     Dump::new(bytes, |mut rows| rows.metalayer(rows.rest().len()))
 }
 
-/// Annotated bytes, from [`metalayer`]. Its `Display` is the text.
+/// Bytes and a function that annotates them, from [`metalayer`] or [`Dump::new`]. Its `Display` is the text.
 ///
 /// ```
 /// let dump = b2nd_serde::dump::metalayer(&[0x97, 0x00]);
@@ -68,7 +68,7 @@ pub struct Dump<'b> {
 }
 
 /// A function that shows the bytes of an annotator.
-// A pointer and not a closure, so a `Dump` is `Copy` and can be displayed more than once.
+// A function pointer, not a closure, so a `Dump` is `Copy` and can be displayed more than once.
 type Annotate = fn(Annotator<'_, '_>) -> fmt::Result;
 
 impl<'b> Dump<'b> {
@@ -87,7 +87,7 @@ impl<'b> Dump<'b> {
 
     /// Passes the lines of the text to a function as data, one by one, until it returns `Break`.
     pub fn rows(&self, mut receive: impl FnMut(&Row<'_>) -> ControlFlow<()>) {
-        // An error only means that the function returned `Break`, which the caller knows.
+        // An error only means that `receive` returned `Break`, and the caller already knows that.
         let _ = self.write(&mut |row| match receive(row) {
             ControlFlow::Continue(()) => Ok(()),
             ControlFlow::Break(()) => Err(fmt::Error),

@@ -30,11 +30,11 @@ pub struct Row<'r> {
     pub offset: u64,
     /// The nesting depth of the value. In a metalayer, 0 is an entry and 1 is a dimension.
     pub depth: usize,
-    /// The bytes on this line. A long text has several rows.
+    /// The bytes on this line. A value with more bytes than fit a line has several rows.
     pub bytes: &'r [u8],
-    /// The `MessagePack` type. In a chunk it is `byte`, or a type with `le` for little-endian. Old bytes after a
-    /// metalayer have the type `stale`. Bytes without a type of their own, such as the rest of a long text, have an
-    /// empty one. In the row of a fault the type is `…` if more bytes follow, else empty.
+    /// The type. In a header it is a `MessagePack` type, in a chunk `byte` or a type with `le` for little-endian. Old
+    /// bytes after a metalayer have the type `stale`. Bytes without a type of their own, such as the rest of a long
+    /// text, have an empty type. In the row of a fault, the type is `…` if more bytes follow, else empty.
     pub kind: &'r dyn fmt::Display,
     /// The name of the value, such as `shape[0]`. It may be empty.
     pub field: &'r dyn fmt::Display,
@@ -46,24 +46,24 @@ pub struct Row<'r> {
     pub(super) end: u64,
 }
 
-/// The maximum number of bytes on one line: a marker and a 64-bit number.
+/// The maximum number of bytes on one line, enough for a marker and a 64-bit number.
 pub(super) const BYTES_A_LINE: usize = 9;
 
-/// The width of the bytes, without their indentation.
+/// The width of the text of these bytes, without indentation.
 const BYTES_WIDTH: usize = 3 * BYTES_A_LINE - 1;
 
-/// The widest indentation if offsets have 4 digits. Longer offsets take room from the indentation first, so the other
-/// columns stay in place up to 10 digits.
+/// The maximum indentation if offsets have 4 digits. For each further digit, it is one less, so the columns after the
+/// bytes stay where they are, up to offsets of 10 digits.
 const INDENTATION_WIDTH: usize = 6;
 
-/// The widths of types and names, enough for `array of 14` and `chunkshape[15]` with the space after them. The value is
-/// the last column, because its width is not limited.
+/// The widths of the columns of types and names, enough for `array of 14` and `chunkshape[15]` with a space after them.
+/// The value is the last column, because its width is not limited.
 const KIND_WIDTH: usize = 12;
 const FIELD_WIDTH: usize = 15;
 
 impl Row<'_> {
-    /// The texts of the line: offset, bytes, type, name and value. Each includes the spaces before it, so the line is
-    /// these texts joined together.
+    /// The texts of the line: offset, bytes, type, name and value. Each text includes the spaces before it. Joined
+    /// together, the texts are the line.
     ///
     /// ```
     /// use core::ops::ControlFlow;
@@ -86,7 +86,7 @@ impl Row<'_> {
         cells
     }
 
-    /// Passes on offset, bytes, type, name and value, each with the number of spaces before it.
+    /// Passes the offset, bytes, type, name and value to `put`, each with the number of spaces before it.
     fn each_cell(&self, put: &mut dyn FnMut(usize, &dyn fmt::Display) -> fmt::Result) -> fmt::Result {
         let bytes = self.offset_width() + 2;
         let kind = bytes + self.bytes_room() + 2;
@@ -101,7 +101,8 @@ impl Row<'_> {
             (field, width(self.field), self.field),
             (field + FIELD_WIDTH, width(self.value), self.value),
         ] {
-            // At least one space after a cell that is wider than its column, and none before an empty cell.
+            // There is at least one space after a cell that is wider than its column, and no space before an empty
+            // cell.
             let gap = if width == 0 { 0 } else { start.saturating_sub(column).max(usize::from(column > 0)) };
             put(gap, text)?;
             column += gap + width;
@@ -109,22 +110,22 @@ impl Row<'_> {
         Ok(())
     }
 
-    /// The width of the offsets.
+    /// The width of the column of offsets.
     fn offset_width(&self) -> usize {
         digits(self.end).max(4)
     }
 
-    /// The width of the bytes.
+    /// The width of the text of this row's bytes.
     fn bytes_width(&self) -> usize {
         (3 * self.bytes.len()).saturating_sub(1)
     }
 
-    /// The width of the column of the bytes, with their indentation.
+    /// The width of the column of bytes, with the indentation.
     fn bytes_room(&self) -> usize {
         BYTES_WIDTH + INDENTATION_WIDTH.saturating_sub(self.offset_width() - 4)
     }
 
-    /// The spaces before the bytes: two per level, as far as they fit.
+    /// The number of spaces before the bytes: two per level, but no more than fit the column.
     fn indentation(&self) -> usize {
         self.depth.saturating_mul(2).min(self.bytes_room().saturating_sub(self.bytes_width()))
     }

@@ -12,7 +12,7 @@ use crate::layout::{Layout, MAX_DTYPE_LEN};
 
 /// An integer of any type; `Wider` if 64 bits cannot hold it.
 #[derive(Clone, Copy, PartialEq, Eq)]
-// Messages show the number. A 128-bit integer would make every `Detail` larger.
+// The number is only kept for the message. A 128-bit integer would make every `Detail` larger.
 pub(crate) enum Integer {
     Signed(i64),
     Unsigned(u64),
@@ -103,7 +103,7 @@ impl TextFault {
         if bytes.len() > MAX_DTYPE_LEN {
             return Self::TooLong { length: bytes.len() };
         }
-        // UTF-8 of a valid length can only have a NUL as its fault.
+        // If the bytes are UTF-8 of a valid length, the fault can only be a NUL.
         match core::str::from_utf8(bytes) {
             Err(error) => Self::NotUtf8 { at: error.valid_up_to() },
             Ok(text) => Self::Nul { at: text.bytes().take_while(|&byte| byte != 0).count() },
@@ -150,7 +150,7 @@ pub(crate) enum LayoutFault {
     Gives { layout: Layout, gives: usize },
     /// No layout has this number of entries.
     NoLayout { gives: usize },
-    /// A sequence of unknown length, so no layout can be selected.
+    /// The value is a sequence of unknown length, so its number of entries cannot select a layout.
     UnknownCount,
     /// A `Meta` has one layout, but the serializer was given another.
     OtherLayout { value: Layout, asked: Layout },
@@ -233,9 +233,9 @@ pub(crate) enum Detail {
     Custom(CustomText),
 }
 
-/// The text of an error that a type raised itself. Without a heap it is lost.
-// `Detail` has a single variant for such texts: a second variant with a heap value would add 100 instructions to each
-// read of vectors.
+/// The text of an error that a type raised itself. Without a heap the text is lost.
+// `Detail` has only this variant for such texts: a second variant with a value on the heap would add 100 instructions
+// to each read of vectors.
 pub(crate) struct CustomText {
     /// Whether it was raised by serde's `invalid_length`.
     pub(super) is_length: bool,

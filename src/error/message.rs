@@ -10,7 +10,7 @@ use crate::marker::{FIXINT_MAX, FIXINTS, INT32, INT64, Marker, STR32, fixarray};
 
 /// All parts of an error.
 pub(super) struct Parts {
-    // 32 bits keep the error small. An offset beyond them, in an input of more than 4 GiB, is dropped.
+    // 32 bits keep the error small. A larger offset, in an input of more than 4 GiB, is dropped.
     pub(super) offset: Option<u32>,
     pub(super) entry: Option<Entry>,
     pub(super) dimension: Option<u8>,
@@ -213,7 +213,7 @@ impl Parts {
     fn expected_marker(&self, ndim: u8, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("expected ")?;
         match self.encoding() {
-            // Without a dimension, the wrong marker is that of the vector, not of one of its integers.
+            // If the error names no dimension, the wrong marker is that of the vector, not of one of its integers.
             Some(Encoding::Int64s | Encoding::Int32s) if self.dimension.is_none() => {
                 write!(f, "{} ({:#04x})", dimensions(ndim.into()), vector_marker(ndim))
             }

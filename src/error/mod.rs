@@ -86,7 +86,7 @@ pub enum ErrorKind {
     TrailingBytes,
     /// The type or value has another number of entries than the layout.
     EntryCount,
-    /// A field is in the position of another entry.
+    /// A field with the name of an entry is in the position of another entry, or after the field of a later entry.
     FieldOrder,
     /// The type or value is of a kind that cannot be in this position, such as a map or a float.
     UnsupportedType,
@@ -120,8 +120,8 @@ impl Error {
         matches!(&self.0.detail, Detail::Custom(text) if text.is_length)
     }
 
-    // Callers add the place of an error as it is returned. The innermost place wins: a place that is already set is
-    // kept.
+    // A function that returns an error of a function it called adds the place. The innermost place wins: a place that
+    // is already set is kept.
 
     /// Adds the entry, unless the error names one.
     #[cold]
@@ -146,7 +146,7 @@ impl Error {
         self.at_dimension(dimension).in_entry(entry)
     }
 
-    /// Adds the place in the input, unless the error names one.
+    /// Adds the offset in the input, unless the error has one.
     #[cold]
     pub(crate) fn at(mut self, offset: usize) -> Self {
         self.0.offset = self.0.offset.or(u32::try_from(offset).ok());
@@ -178,8 +178,8 @@ impl Error {
         self.0.dimension.map(usize::from)
     }
 
-    /// The byte of the input at which the error was found, counted from 0; `None` when writing, or if the reader
-    /// failed.
+    /// The offset in the input of the byte at which the error was found, counted from 0; `None` when writing, or if the
+    /// reader failed.
     #[must_use]
     pub fn offset(&self) -> Option<usize> {
         self.0.offset.map(|offset| offset as usize)

@@ -21,7 +21,8 @@ impl Axis {
         if shape > 0 && chunk == 0 {
             return Err(zero(Divided::Array, shape));
         }
-        // The draft specification allows this for an empty dimension; C-Blosc2 does not open it.
+        // The draft specification allows blocks of 0 items along a dimension in which the array is empty; C-Blosc2 does
+        // not open such an array.
         if chunk > 0 && block == 0 {
             return Err(zero(Divided::Chunk, chunk.into()));
         }
@@ -66,8 +67,8 @@ where
 
 /// Checks that a product fits its entry.
 pub(super) fn check_product(of: Factors, factors: &[u64]) -> Result<(), Error> {
-    // Zeros come first, so the result does not depend on the order of dimensions. C-Blosc2 may overflow before it meets
-    // the zero.
+    // A product with a 0 is 0, even if the factors before the 0 overflow. So the result does not depend on the order of
+    // the dimensions. C-Blosc2 multiplies in order, and may find the overflow first.
     if factors.contains(&0) {
         return Ok(());
     }
@@ -81,7 +82,7 @@ pub(super) fn check_product(of: Factors, factors: &[u64]) -> Result<(), Error> {
     Ok(())
 }
 
-/// Checks that a vector has `ndim` dimensions. `None` for the entry means a slice.
+/// Checks that a vector has `ndim` dimensions. `entry` is `None` for the ranges or steps of a slice.
 pub(super) fn check_count(entry: Option<Entry>, found: usize, ndim: usize) -> Result<(), Error> {
     if found == ndim { Ok(()) } else { Err(Error(Violation::DimensionCount { entry, found, ndim })) }
 }

@@ -68,12 +68,13 @@ impl Geometry {
         self.chunks_of(slice, self.shape().ones())
     }
 
-    /// The chunks that a slice with steps touches: along each dimension, the slice has the first of every `step` items
-    /// of the range. Chunks and blocks without such an item are skipped.
+    /// The chunks that a slice with steps touches. Along each dimension, the slice has every `step`th item of its
+    /// range, beginning with the first. Chunks and blocks without such an item are skipped.
     ///
     /// # Errors
     ///
-    /// The errors of [`chunks_in`](Self::chunks_in), and another number of steps than dimensions, or a step of 0.
+    /// The errors of [`chunks_in`](Self::chunks_in). Also if the number of steps is not the number of dimensions, or if
+    /// a step is 0.
     ///
     /// ```
     /// use b2nd_serde::{Geometry, Shapes};
@@ -119,8 +120,8 @@ impl Geometry {
     }
 }
 
-/// An iterator over chunks in the order of their numbers, from [`Geometry::chunks`] or [`Geometry::chunks_in`].
-/// `count`, `nth` and `last` take the same time for any number of chunks.
+/// An iterator over chunks in the order of their numbers, from [`Geometry::chunks`], [`Geometry::chunks_in`] or
+/// [`Geometry::chunks_in_steps`]. `count`, `nth` and `last` take the same time for any number of chunks.
 ///
 /// ```
 /// use b2nd_serde::{Geometry, Shapes};
@@ -202,15 +203,15 @@ impl<'g> Chunk<'g> {
         &self.cell.extent
     }
 
-    /// This chunk, with the whole array as the selection instead of a slice. If the extent stays the same, the slice
-    /// covers the whole chunk, and a writer need not read the chunk first.
+    /// This chunk, with the whole array as the selection instead of a slice. If both have the same extent, the slice
+    /// has all items of the chunk, so a program that writes the slice need not read the chunk first.
     #[must_use]
     pub fn whole(&self) -> Self {
         Self::new(self.geometry, self.geometry.extent(), *self.coordinate())
     }
 
-    /// The blocks with a part of the [`extent`](Chunk::extent), in the order of their numbers. Other blocks are
-    /// skipped, for example those with only padding.
+    /// The blocks that have items of the [`extent`](Chunk::extent), in the order of their numbers. Other blocks are
+    /// skipped, for example blocks that have only padding.
     #[must_use]
     pub fn blocks(&self) -> Blocks<'g> {
         Blocks {
@@ -280,7 +281,8 @@ impl<'g> Chunk<'g> {
         array_len: usize,
         mut copy_run: impl FnMut(Range<usize>, Range<usize>) -> Option<()>,
     ) -> Result<(), Error> {
-        // Items of 0 bytes fit any buffer, so no short buffer would end a loop over 2^62 items.
+        // Items of 0 bytes are rejected: they would fit any buffer, so no buffer would be short enough to end a loop
+        // over 2^62 items.
         if typesize == 0 {
             return Err(Error(Violation::TypeSize));
         }
@@ -288,7 +290,7 @@ impl<'g> Chunk<'g> {
         let copied = runs.try_for_each(|run| copy_run(run.source(typesize)?, run.target(typesize)?));
         copied.ok_or_else(|| {
             let bytes = |nitems: u64| nitems.saturating_mul(typesize as u64);
-            // Check the array first: it must be complete, but a chunk may lack padding that is not touched.
+            // Looks at the array first: it must be complete, but a chunk may lack padding that is not copied.
             let needed = bytes(self.selection.nitems());
             Error(if (array_len as u64) < needed {
                 Violation::TooShort { of: Buffer::Array, found: array_len, needed }
@@ -332,7 +334,7 @@ impl<'g> Blocks<'g> {
 
 iterate!(['g] Blocks<'g> => Block<'g>);
 
-/// A chunk has at most as many blocks as items, and the number of items fits int32.
+/// The number of blocks fits `usize`: a chunk has at most as many blocks as items, and the number of items fits int32.
 #[cfg(not(target_pointer_width = "16"))]
 impl ExactSizeIterator for Blocks<'_> {}
 
@@ -385,7 +387,7 @@ impl Block<'_> {
     /// the selection, so it can be copied at once.
     ///
     /// A run is as long as possible. It is a row of the extent, or several rows if they fill both the block and the
-    /// selection.
+    /// selection. If the last dimension has a step above 1, each run is a single item.
     ///
     /// ```
     /// use b2nd_serde::{Geometry, Shapes};
@@ -404,20 +406,20 @@ impl Block<'_> {
     pub fn runs(&self) -> Runs {
         let (extent, blockshape) = (self.extent(), self.geometry.blockshape());
         let (shape, target_shape, step) = (extent.shape(), self.selection.shape(), *extent.step());
-        // The runs along each dimension.
+        // The number of runs along each dimension.
         let mut count = shape;
         let mut nitems = 1;
         let filled = zip(&blockshape, &target_shape).zip(step.iter());
         for (count, ((in_block, in_target), step)) in count.numbers_mut().zip(filled).rev() {
-            // A step leaves gaps between the items, so each item is a run.
+            // A step leaves gaps between the items of this dimension, so no run has two of them.
             if *step > 1 {
                 break;
             }
-            // The run covers this dimension, so the iterator over runs takes one step along it.
+            // A run has all items of the extent along this dimension, so there is one run along it.
             let items = core::mem::replace(count, 1);
             nitems *= items;
-            // If the items do not fill the dimension in both the block and the target, there is a gap, so the run ends
-            // here.
+            // If these items do not fill the dimension in both the block and the target, there is a gap after them, so
+            // the run cannot continue along the dimension before this one.
             if items != in_block || items != in_target {
                 break;
             }
@@ -452,7 +454,7 @@ struct Cell {
 }
 
 impl Cell {
-    /// The cell at `coordinate` of a grid of cells of this shape. The first cell begins at `first`.
+    /// The cell at `coordinate` of a grid whose cells have the shape `shape`. The first cell begins at `first`.
     fn new(selection: &Extent, first: &[u64], coordinate: Dimensions, shape: &[u64]) -> Self {
         let from_first = Dimensions::combine(&coordinate, shape, |cells, items| cells * items);
         let origin = Dimensions::combine(first, &from_first, |first, items| first + items);

@@ -8,16 +8,17 @@ use super::grid::Geometry;
 const BLOCK_NBYTES: u64 = 1 << 17;
 const CHUNK_NBYTES: u64 = 1 << 22;
 
-/// A dimension with fewer parts than this is divided equally, because a short last part would be a large share of the
-/// array.
+/// If a dimension has fewer parts than this, all parts are made equally long, because a short last part would be a
+/// large share of the dimension.
 const MANY_PARTS: u64 = 8;
 
 impl Geometry {
-    /// The block shape of a new array of this shape, or for chunks of this shape: about 128 KiB of items.
+    /// The block shape of a new array: about 128 KiB of items. `shape` is the shape of the array, or of its chunks if
+    /// they are given.
     ///
-    /// A block spans the last dimensions as far as the target allows, and has 1 item along the first ones, so it is
-    /// contiguous in C order. The result depends only on the shape and the item size, while python-blosc2 looks at the
-    /// caches of the machine. A dimension without items will grow, so it counts as endless.
+    /// A block spans the last dimensions as far as the target allows, and has 1 item along the first dimensions, so it
+    /// is contiguous in C order. The result depends only on the shape and the item size, while python-blosc2 looks at
+    /// the caches of the machine. A dimension of 0 items will grow, so it is treated like a very long one.
     ///
     /// | shape | item size | chunk shape | block shape |
     /// |---|---|---|---|
@@ -61,25 +62,26 @@ impl Geometry {
             let block = blocks.next().map_or(1, |block| (*block).max(1));
             let nblocks = part(items.div_ceil(block), left);
             left = (left / nblocks).max(1);
-            // If a chunk has all blocks, it ends with the array. An array without items keeps whole blocks.
+            // A chunk that spans the whole dimension is as long as the dimension. Any other chunk is a whole number of
+            // blocks long. So is a chunk along a dimension of 0 items, because that dimension will grow.
             if nblocks.saturating_mul(block) < items || items == 0 { nblocks * block } else { items }
         })
     }
 }
 
-/// The number of items that fit a target, at least one.
+/// The number of items that fit a target in bytes, at least 1.
 fn items(nbytes: u64, typesize: usize) -> u64 {
     nbytes.checked_div(typesize as u64).unwrap_or(nbytes).max(1)
 }
 
-/// Applies `part` to each dimension, from the last one to the first.
+/// Replaces each dimension by the result of `part` for it, from the last dimension to the first.
 fn parts(shape: &[u64], mut part: impl FnMut(u64) -> u64) -> Dimensions {
     let mut parts = Dimensions::collect(shape.iter().copied());
     parts.numbers_mut().rev().for_each(|items| *items = part(*items));
     parts
 }
 
-/// The part of a dimension that is at most `most` items long.
+/// The length of the parts of a dimension with `items` items: at most `most`.
 fn part(items: u64, most: u64) -> u64 {
     match items {
         0 => most,

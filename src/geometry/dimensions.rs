@@ -21,7 +21,7 @@ pub(super) const CAPACITY: usize = MAX_NDIM as usize;
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Dimensions {
-    /// Zeros after the last dimension, so the derived comparisons are right.
+    /// The numbers after the last dimension are 0, so the derived comparisons are right.
     numbers: [u64; CAPACITY],
     ndim: u8,
 }
@@ -54,19 +54,21 @@ impl Dimensions {
 
     /// The product of the numbers; 1 without numbers.
     ///
-    /// With a zero it is 0, even if the other factors overflow. The caller guarantees that any other product fits.
+    /// If one number is 0, the product is 0, even if the product of the others would overflow. The caller guarantees
+    /// that any other product fits.
     pub(super) fn product(&self) -> u64 {
         if self.contains(&0) { 0 } else { self.iter().product() }
     }
 
-    /// The number, in C order, of the item at this coordinate of an array of the given shape.
+    /// The number of the item at this coordinate, in C order, in an array of the given shape.
     pub(super) fn linear(&self, shape: &[u64]) -> u64 {
         zip(self, shape).fold(0, |number, (x, items)| number * items + x)
     }
 
-    /// The coordinate of an item of an array of this shape, by its number in C order; `None` if there are fewer items.
+    /// The coordinate of the item with this number, in C order, in an array of this shape; `None` if the array has
+    /// fewer items.
     pub(super) fn coordinate(&self, number: u64) -> Option<Self> {
-        // An empty shape has the product 0, so no division below is by 0.
+        // If a dimension is 0, so is the product, and the function returns here. So no division below is by 0.
         if number >= self.product() {
             return None;
         }
@@ -80,11 +82,12 @@ impl Dimensions {
         Some(coordinate)
     }
 
-    /// Moves this coordinate forward in a box, in C order. After the last coordinate comes the first again. No
-    /// dimension of the box may be empty, and the box must have more coordinates than `steps`.
+    /// Moves this coordinate forward by `steps` items of a box, in C order. After the last item comes the first one
+    /// again. No dimension of the box may be empty, and the box must have more items than `steps`.
     pub(super) fn advance(&mut self, mut steps: u64, start: &[u64], stop: &[u64]) {
         for (x, (start, stop)) in self.numbers_mut().zip(zip(start, stop)).rev() {
-            // Both addends are below the number of coordinates, which fits int64, so the sum fits u64.
+            // `*x - start` and `steps` are below the number of items of the box, which fits int64, so their sum fits
+            // u64.
             let (moved, items) = (*x - start + steps, stop - start);
             if moved < items {
                 *x = start + moved;
@@ -95,8 +98,9 @@ impl Dimensions {
         }
     }
 
-    /// The distance in items between neighbours along each dimension, in an array of this shape. No dimension may be 0.
-    // A zero could hide an overflow of the other factors.
+    /// The number of items between neighbours along each dimension, in an array of this shape in C order. No dimension
+    /// may be 0.
+    // With a 0, a shape is valid even if the product of its other dimensions overflows.
     pub(super) fn strides(&self) -> Self {
         let mut strides = *self;
         let mut stride = 1;
@@ -111,7 +115,7 @@ impl Dimensions {
     }
 }
 
-/// The dimensions of two vectors, side by side.
+/// The numbers of two vectors, in pairs.
 pub(super) fn zip(a: &[u64], b: &[u64]) -> impl DoubleEndedIterator<Item = (u64, u64)> + ExactSizeIterator {
     a.iter().copied().zip(b.iter().copied())
 }

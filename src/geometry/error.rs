@@ -47,7 +47,8 @@ pub enum ErrorKind {
     DimensionCount,
     /// A number is negative.
     Negative,
-    /// A chunk or block has no items along a dimension where it needs some.
+    /// Chunks have size 0 along a dimension in which the array has items, or blocks have size 0 where chunks have
+    /// items.
     Zero,
     /// A number of items is too large for the format: more than int64 for an array, more than int32 for a chunk or
     /// block.
@@ -62,7 +63,7 @@ pub enum ErrorKind {
     BufferTooSmall,
 }
 
-/// The thing divided along a dimension: the array into chunks, or a chunk into blocks.
+/// What is divided along a dimension: the array into chunks, or a chunk into blocks.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Divided {
     Array,
@@ -131,7 +132,7 @@ pub(super) enum Violation {
     Rank {
         found: usize,
     },
-    /// `None` for the entry means a slice.
+    /// `entry` is `None` for the ranges or steps of a slice.
     DimensionCount {
         entry: Option<Entry>,
         found: usize,
@@ -142,19 +143,19 @@ pub(super) enum Violation {
         dimension: u8,
         found: i64,
     },
-    /// The parts are 0, though the whole has items along the dimension.
+    /// The chunks or blocks have size 0 along the dimension, although the array or the chunk has items along it.
     Zero {
         divided: Divided,
         dimension: u8,
         items: u64,
     },
-    /// The shape does not fit after rounding up to whole chunks.
+    /// Along this dimension, the number of items does not fit after it is rounded up to whole chunks.
     RoundedUp {
         dimension: u8,
         items: u64,
         chunk: u32,
     },
-    /// The product of the dimensions before this one, times this one, does not fit.
+    /// The product overflows at this dimension: `before` is the product of the dimensions before it.
     Product {
         of: Factors,
         dimension: u8,

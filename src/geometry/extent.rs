@@ -25,15 +25,15 @@ use super::walk::Cells;
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Extent {
     start: Dimensions,
-    /// Directly after the last item.
+    /// The coordinate directly after the last item.
     stop: Dimensions,
     /// At least 1. It is 1 along a dimension with fewer than two items, so boxes of the same items compare equal.
     step: Dimensions,
 }
 
 impl Extent {
-    /// A box of items with a distance of `steps` between them, from `start` on. `start` must not be after `stop` in any
-    /// dimension, and no step may be 0.
+    /// The box that has every `steps`th item from `start` up to, but not including, `stop`. `start` must not be after
+    /// `stop` in any dimension, and no step may be 0.
     pub(super) fn new(start: Dimensions, mut stop: Dimensions, mut steps: Dimensions) -> Self {
         for (end, (first, step)) in stop.numbers_mut().zip(start.iter().zip(steps.numbers_mut())) {
             // The usual step of 1 needs no division.
@@ -96,15 +96,15 @@ impl Extent {
         zip(&self.start, &self.stop).map(|(start, stop)| start..stop)
     }
 
-    /// The coordinate of the first item, counted from an origin. The origin must not be after it.
+    /// The coordinate of the first item, counted from an origin. The origin must not be after the item.
     pub(super) fn start_from(&self, origin: &[u64]) -> Dimensions {
         Dimensions::combine(&self.start, origin, |start, origin| start - origin)
     }
 
-    /// The intersection with the box of this shape at `origin`.
+    /// The items that are also in the box of shape `shape` that begins at `origin`.
     pub(super) fn within(&self, origin: &[u64], shape: &[u64]) -> Self {
         let end = Dimensions::combine(origin, shape, |origin, items| origin + items);
-        // The first item at or after the origin.
+        // Moves the start to the first item of this box that is not before the origin.
         let mut start = Dimensions::combine(&self.start, origin, u64::max);
         for (start, (first, step)) in start.numbers_mut().zip(zip(&self.start, &self.step)) {
             if step > 1 {
@@ -112,12 +112,12 @@ impl Extent {
             }
         }
         let stop = Dimensions::combine(&self.stop, &end, u64::min);
-        // Without an intersection the stop can be before the start.
+        // If no item is in both boxes, the stop can be before the start. It is then moved to the start.
         Self::new(start, Dimensions::combine(&stop, &start, u64::max), self.step)
     }
 
-    /// The cells with items of the box, in a grid of cells of the given shape. The first cell begins at `origin`.
-    /// [`cell`](Self::cell) computes their coordinates.
+    /// Iterates over the cells that have items of the box, in a grid whose cells have the shape `shape`. The first cell
+    /// of the grid begins at `origin`. [`cell`](Self::cell) converts the results to coordinates.
     pub(super) fn cells(&self, origin: &Dimensions, shape: &[u64]) -> Cells {
         // Only a box without items can have cells of 0 items, so this return prevents a division by 0.
         if self.nitems() == 0 {
@@ -128,7 +128,8 @@ impl Extent {
         let steps = zip(&self.step, shape);
         for ((first, end), (step, items)) in first.numbers_mut().zip(end.numbers_mut()).zip(steps) {
             (*first, *end) = if step > items {
-                // Each item is in a cell of its own, and the cells between have no item.
+                // The step is longer than a cell, so each item is in a cell of its own, and cells without items are
+                // skipped: this counts items, not cells.
                 (0, (*end - *first).div_ceil(step))
             } else {
                 (*first / items, ceildiv(*end, items))
@@ -137,7 +138,7 @@ impl Extent {
         Cells::new(first, end)
     }
 
-    /// The coordinate in the grid of one of the [`cells`](Self::cells).
+    /// Converts a result of [`cells`](Self::cells) to the coordinate of the cell in the grid.
     pub(super) fn cell(&self, mut cell: Dimensions, origin: &[u64], shape: &[u64]) -> Dimensions {
         let first = self.start.iter().zip(origin);
         for ((x, (step, items)), (start, origin)) in cell.numbers_mut().zip(zip(&self.step, shape)).zip(first)

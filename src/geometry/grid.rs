@@ -21,12 +21,12 @@ use crate::shapes::Shapes;
 /// # Ok::<(), b2nd_serde::geometry::Error>(())
 /// ```
 ///
-/// [`Geometry::new`] checks that the numbers of a metalayer are consistent. After that no method overflows, divides by
-/// zero or panics, for any arguments. A `Geometry` needs no heap.
+/// [`Geometry::new`] checks that the numbers of a metalayer are consistent. After this check no method overflows,
+/// divides by zero or panics, for any arguments. A `Geometry` needs no heap.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Geometry {
-    // An array of 16 axes and a count, so no vector type and no allocator is needed.
-    /// Zeros after the last dimension, so the derived comparisons are right.
+    // The axes are an array of 16 and a count, so no vector type and no allocator is needed.
+    /// The numbers after the last dimension are 0, so the derived comparisons are right.
     axes: [Axis; CAPACITY],
     ndim: u8,
 }
@@ -67,7 +67,7 @@ impl Geometry {
         }))
     }
 
-    /// Checks the products of at most 16 axes.
+    /// Makes a geometry of at most 16 checked axes, and checks the products over all axes.
     pub(super) fn of_axes(axes: impl Iterator<Item = Result<Axis, Error>>) -> Result<Self, Error> {
         let mut geometry = Self { axes: [Axis::default(); CAPACITY], ndim: 0 };
         for (place, axis) in geometry.axes.iter_mut().zip(axes) {
@@ -78,7 +78,8 @@ impl Geometry {
         check_product(Factors::ExtendedShape, &geometry.extended_shape())?;
         check_product(Factors::Chunkshape, &geometry.chunkshape())?;
         check_product(Factors::Blockshape, &geometry.blockshape())?;
-        // No check of P is needed. Along each dimension ceil(C / B) * B is at most C * B, so its product is below 2^62.
+        // The product of P over all dimensions needs no check. Along each dimension P, which is ceil(C / B) * B, is at
+        // most C * B. The products of C and of B are below 2^31, so that of P is below 2^62.
         Ok(geometry)
     }
 

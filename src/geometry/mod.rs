@@ -76,7 +76,7 @@
 //! - S = 0, C = 0, B = 1: all three allow it. There are no chunks, so E, P, G and H are 0 for any B.
 //! - Products with a zero are 0 here, even if the other factors overflow. C-Blosc2 multiplies from the first dimension
 //!   on, and rejects a product that overflows before the zero: it opens S = \[0, 2^40, 2^40\], but not \[2^40, 2^40,
-//!   0\]. The draft specification does not define the order, so this crate accepts both. In each single dimension E
+//!   0\]. The draft specification does not define the order, so this crate accepts both. But along each dimension, E
 //!   must fit int64.
 //! - S near the limit of int64: C-Blosc2 adds a whole chunk to S before it compares, and therefore rejects S = 2^63 - 2
 //!   with C = 7. This crate accepts it, because E is 2^63 - 1, which fits.
@@ -136,11 +136,12 @@ impl Meta {
         let extent = Dimensions::collect(shape.iter().map(|&items| items.unsigned_abs()));
         let blockshape = Geometry::default_blockshape(&extent, typesize);
         let chunkshape = Geometry::default_chunkshape(&extent, &blockshape, typesize);
-        // No number is above the target of 4 Mi items.
+        // The fallback is never used: no number is above 4 Mi, the target for items of 1 byte.
         let int32 =
             |shape: Dimensions| shape.iter().map(|&items| i32::try_from(items).unwrap_or(i32::MAX)).collect();
         let (chunkshape, blockshape): (Vec<i32>, Vec<i32>) = (int32(chunkshape), int32(blockshape));
-        // `Dimensions` holds only the first 16 dimensions, but the error must name the number of all.
+        // `Dimensions` holds only the first 16 dimensions. For the others, 1 is appended, because the error of `new`
+        // must name the number of all dimensions.
         let rest = |part: &[i32]| [part, &vec![1; shape.len() - part.len()]].concat();
         let shapes = Shapes { shape, chunkshape: &rest(&chunkshape), blockshape: &rest(&blockshape) };
         Self::new(shapes, dtype)

@@ -44,7 +44,7 @@ impl Geometry {
 
 /// The chunks that a new shape keeps, from [`Geometry::resize`].
 ///
-/// A chunk is kept if its coordinate is in the grid before and after. Its number may change, but its bytes do not.
+/// A chunk is kept if its coordinate is in both the old and the new grid. Its number may change, but its bytes do not.
 /// C-Blosc2 does not clear the items that a smaller shape cuts off, so they reappear if the array grows again.
 ///
 /// ```
@@ -77,8 +77,8 @@ impl Resize<'_> {
         [self.before.nchunks(), self.after.nchunks()] != [kept; 2]
     }
 
-    /// The old and the new number of each kept chunk, in ascending order. The other old chunks are removed, and the
-    /// other new chunks are added.
+    /// The old and the new number of each kept chunk, in ascending order. Old chunks that are not in this list are
+    /// removed, and new chunks that are not in it are added.
     #[must_use]
     pub fn kept_chunks(&self) -> impl FusedIterator<Item = (u64, u64)> + Clone + Debug + use<> {
         let common = self.common();

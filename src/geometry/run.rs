@@ -22,7 +22,8 @@ use super::walk::{Cells, iterate};
 pub struct Runs {
     /// Counts the runs along each dimension.
     pub(super) over: Cells,
-    /// The coordinate of the first run in the array, and its distance to the next runs.
+    /// The coordinate of the first run's first item in the array, and the distance from a run to the next one along
+    /// each dimension.
     pub(super) first: Dimensions,
     pub(super) step: Dimensions,
     pub(super) nitems: u64,
@@ -50,7 +51,7 @@ impl Runs {
 
 iterate!([] Runs => Run);
 
-/// A block has at most as many runs as items, and the number of items fits int32.
+/// The number of runs fits `usize`: a block has at most as many runs as items, and the number of items fits int32.
 #[cfg(not(target_pointer_width = "16"))]
 impl ExactSizeIterator for Runs {}
 
@@ -80,8 +81,9 @@ pub struct Run {
 impl Run {
     /// The range of bytes in the decompressed chunk; `None` if it does not fit `usize`. With a type size of 1 it counts
     /// items.
-    // The type size is an argument. If it were part of the geometry, each type would need two versions. The caller
-    // compares each range with a buffer anyway, and `get` returns the same `None`.
+    // The type size is an argument, not a part of the geometry. With it, the geometry, chunk, block and run would be
+    // needed in two versions, with and without a type size. `None` is no burden for the caller: it uses the range to
+    // index a buffer with `get`, which can return `None` anyway.
     #[must_use]
     #[inline]
     pub fn source(&self, typesize: usize) -> Option<Range<usize>> {
@@ -102,7 +104,7 @@ impl Run {
         self.nitems
     }
 
-    /// The coordinate of the first item in the array. The others follow in the C order of the selection.
+    /// The coordinate of the first item in the array. The other items follow in the C order of the selection.
     #[must_use]
     pub fn start(&self) -> &Dimensions {
         &self.start
@@ -112,6 +114,6 @@ impl Run {
 #[inline]
 fn bytes(first: u64, nitems: u64, typesize: usize) -> Option<Range<usize>> {
     let byte = |item: u64| usize::try_from(item).ok()?.checked_mul(typesize);
-    // Both are item numbers of an array or a chunk, so the sum fits u64.
+    // Both numbers are below the number of items of an array or a chunk, so the sum fits u64.
     Some(byte(first)?..byte(first + nitems)?)
 }

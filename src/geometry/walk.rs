@@ -4,7 +4,7 @@ use core::iter::FusedIterator;
 
 use super::dimensions::Dimensions;
 
-/// The coordinates of a box, in C order. `nth` and `last` take the same time for any size of the box.
+/// An iterator over the coordinates of a box, in C order. `nth` and `last` take the same time for any size of the box.
 #[derive(Clone, Debug)]
 pub(super) struct Cells {
     start: Dimensions,
@@ -34,8 +34,8 @@ impl Iterator for Cells {
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {
-        // A lower bound may be too small, but an upper bound may not. So there is no upper bound if the count does not
-        // fit `usize`.
+        // If the count does not fit `usize`, there is no upper bound: a lower bound may be too small, but an upper
+        // bound may not.
         let left = usize::try_from(self.left).ok();
         (left.unwrap_or(usize::MAX), left)
     }
@@ -59,8 +59,8 @@ impl Iterator for Cells {
 impl FusedIterator for Cells {}
 
 /// Makes a type an iterator over its field `over`, with its method `item` applied to each value.
-// Not `Iterator::map`, because `count`, `nth` and `last` of that type call the closure for each item. An array of a few
-// bytes can claim 2^62 chunks.
+// `Iterator::map` is not used, because its `count`, `nth` and `last` call the closure for each item, and an array of a
+// few bytes can claim 2^62 chunks.
 macro_rules! iterate {
     ([$($lifetime:lifetime)?] $walk:ty => $item:ty) => {
         impl$(<$lifetime>)? Iterator for $walk {

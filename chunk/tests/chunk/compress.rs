@@ -1,5 +1,5 @@
-//! Compression, checked by decompression to the same bytes. C-Blosc2 decompresses thousands of other chunks in
-//! `lab/interop/compressed.rs`.
+//! Each test compresses data, and checks that decompression gives the same bytes. The tests in
+//! `lab/interop/compressed.rs` decompress thousands of other chunks with C-Blosc2.
 
 use b2nd_chunk::{
     CParams, ChunkHeader, Codec, Compressor, Decompressor, ErrorKind, Filter, SpecialValue, SplitMode,
@@ -26,7 +26,7 @@ fn decompressed(chunk: &[u8]) -> Vec<u8> {
     data
 }
 
-/// Items that rise slowly, so that every codec compresses them with any filter.
+/// Numbers that rise slowly, so that every codec compresses them with any filter.
 fn items(count: u32) -> Vec<u8> {
     (0..count).flat_map(|number| (number / 5 * 3).to_le_bytes()).collect()
 }
@@ -64,7 +64,7 @@ fn every_codec_level_split_mode_and_filter_gives_the_same_bytes_back() {
         &[bitshuffle, shuffle],
         &[delta, shuffle, rows],
     ];
-    // Two whole blocks and a shorter one, in whole items or not.
+    // Two whole blocks and a shorter one. The slice of this data below ends within an item.
     let data = items(650);
     let modes = [SplitMode::Always, SplitMode::Never, SplitMode::Auto, SplitMode::ForwardCompatible];
     for (codec, clevel) in CODECS.into_iter().flat_map(|codec| (0..=9).map(move |clevel| (codec, clevel))) {
@@ -127,7 +127,8 @@ fn equal_items_become_a_chunk_of_one_value() {
             assert_eq!(header.typesize, typesize_in_header);
             assert!(decompressed(&chunk) == item.repeat(100), "{typesize}");
         }
-        // One item, part of an item at the end, a last item that differs in one byte.
+        // Data that is not constant: one item, equal items with a part of an item at the end, and items of which the
+        // last differs.
         let mut other = value.repeat(100);
         other[100 * typesize - 1] ^= 4;
         let ragged = [&value.repeat(3)[..], &value[..typesize / 2]].concat();
@@ -160,7 +161,7 @@ fn short_data_level_0_and_noise_are_stored() {
             assert!(decompressed(&chunk) == data);
         }
     }
-    // Without compression, the chunk needs no more memory than it has bytes.
+    // At level 0, the allocation is hardly longer than the chunk.
     let mut params = CParams::new(4);
     params.clevel = 0;
     assert!(compressed(params, &noise(40_000)).1.capacity() < 41_000);
@@ -259,7 +260,7 @@ fn parameters_at_their_limits_are_taken() {
         let params = with_filters(CParams::new(typesize), &[filter, filter, Filter::DELTA, Filter::SHUFFLE]);
         assert!(Compressor::new(params).is_ok(), "{params:?}");
     }
-    // The fuzz target found it: the default size of a block overflowed.
+    // A fuzz target found that the default size of a block overflowed here.
     let mut params = CParams::new(usize::MAX);
     params.splitmode = SplitMode::Always;
     assert!(decompressed(&compressed(params, &items(100)).1) == items(100));
@@ -268,7 +269,7 @@ fn parameters_at_their_limits_are_taken() {
 #[cfg(target_pointer_width = "64")]
 #[test]
 fn data_above_2147483615_bytes_is_refused_and_leaves_an_empty_chunk() {
-    // The system only reserves addresses for memory that is never written.
+    // This needs little memory, because the system only reserves addresses for memory that is never written.
     let data = vec![0; 2_147_483_616];
     let mut chunk = vec![1];
     let error = Compressor::new(CParams::new(1)).unwrap().compress_into(&data, &mut chunk).unwrap_err();
@@ -323,7 +324,7 @@ fn truncation_clears_the_bits_that_its_parameter_names() {
     ] {
         let filter = Filter { meta: i8::cast_unsigned(meta), ..filter };
         let params = with_filters(CParams::new(item.len()), &[filter, Filter::SHUFFLE]);
-        // With a whole zero before them, the items are not of one value.
+        // A zero item comes first, so the items are not all equal.
         let around = |item: &[u8]| [&vec![0; item.len()][..], &item.repeat(1000)].concat();
         let (header, chunk) = compressed(params, &around(&item));
         assert_eq!(header.filters[4], filter);
@@ -341,7 +342,7 @@ fn default_block_sizes_are_those_of_c_blosc2() {
         (0..=9).map(move |clevel| {
             let mut params = with_filters(CParams::new(typesize), &[filter]);
             (params.codec, params.clevel) = (codec, clevel);
-            // A chunk of one value has the block size, too.
+            // The header of a constant chunk has the block size, too.
             compressed(params, &vec![0; 5040 * KIB]).0.blocksize / KIB
         })
     };
@@ -357,7 +358,7 @@ fn default_block_sizes_are_those_of_c_blosc2() {
         let found: Vec<usize> = levels(codec, typesize, filter).collect();
         assert_eq!(found, expected, "{codec}, {typesize}, {filter}");
     }
-    // Bytes after the last whole item make no difference.
+    // Bytes after the last whole item do not change the block size.
     let params = CParams::new(4);
     assert_eq!(compressed(params, &vec![0; 5040 * KIB + 3]).0.blocksize, 256 * KIB);
     // Shorter data is one block, at every level.

@@ -1,4 +1,4 @@
-//! Decompression to the bytes that were compressed.
+//! Decompresses chunks that C-Blosc2 and C-Blosc wrote, and compares the data with the bytes that were compressed.
 
 use b2nd_chunk::header::stored_header;
 use b2nd_chunk::{ChunkHeader, Codec, Decompressor, ErrorKind, Filter};

@@ -81,7 +81,7 @@ fn the_flags_of_byte_31_and_30_are_checked() {
     bytes[MORE_FLAGS] = 8;
     let says = "the chunk is marked as lazy, but has data";
     assert_eq!(parsed(&bytes).check_flags().unwrap_err().to_string(), says);
-    // 35 bytes of NaN are not a whole number of items of 3 bytes.
+    // 35 bytes of NaN are rejected, because they are not a whole number of items of 3 bytes.
     bytes = header();
     (bytes[MORE_FLAGS], bytes[NBYTES]) = (0x20, 35);
     let says = "the chunk has 35 bytes of one value, which is not a multiple of the item size 3";

@@ -1,5 +1,5 @@
-//! Chunks that C-Blosc2 and C-Blosc compressed, and damaged chunks. `lab/interop/chunk_data.rs` compares thousands of
-//! other chunks with C-Blosc2.
+//! Tests with chunks that C-Blosc2 and C-Blosc compressed, and with damaged chunks. The tests in
+//! `lab/interop/chunk_data.rs` compare thousands of other chunks with C-Blosc2.
 
 #[cfg(feature = "compress")]
 mod compress;

@@ -18,7 +18,7 @@ PIPELINES = [[], ["SHUFFLE"], ["BITSHUFFLE"], ["DELTA"], ["DELTA", "SHUFFLE"], [
 PIPELINES += [["SHUFFLE", "SHUFFLE"], ["SHUFFLE", "BITSHUFFLE", "BYTEDELTA"], ["INT_TRUNC", "SHUFFLE"], ["INT_TRUNC"]]
 METAS = {"BYTEDELTA": 4, "INT_TRUNC": 20}
 
-# The lower 12 bits are 0, so `int_trunc` keeps all.
+# The lowest 12 bits of each item are 0, so `int_trunc` loses nothing.
 items = (np.arange(2003) * 7 % 1000 << 12).astype("<i4")
 lines = "".join(f"a line of text, number {number * number}, and another word\n" for number in range(500)).encode()
 
@@ -30,7 +30,7 @@ def write(name, chunks):
 def chunk(data, typesize, codec, filters, **options):
     names = [getattr(blosc2.Filter, name) for name in filters]
     metas = [METAS.get(name, 0) for name in filters]
-    # A copy, because with three filters C-Blosc2 overwrites what it compresses.
+    # Compresses a copy, because with three filters C-Blosc2 overwrites the data that it is given.
     return blosc2.compress2(bytearray(data), typesize=typesize, codec=codec, filters=names, filters_meta=metas, nthreads=1, clevel=5, **options)
 
 

@@ -41,7 +41,8 @@ enum Takes {
 
 impl<'p, 'd, 'de> ItemDeserializer<'p, 'd, 'de> {
     /// Reads a number that has another width in the type than in the dtype, or a text that cannot be borrowed.
-    // With `self` as an argument, `self` would be stored in memory for each field, although the call is rare.
+    // The arguments are the fields of `self`: with `self` as an argument, it would be stored in memory for each field
+    // of a struct, although the call is rare.
     #[cold]
     fn other<V: Visitor<'de>>(
         plan: &'p mut Plan<'d>,
@@ -77,7 +78,8 @@ impl<'p, 'd, 'de> ItemDeserializer<'p, 'd, 'de> {
         Ok(text)
     }
 
-    /// The values in order. `count` is the number of values that the type takes, if that number is fixed.
+    /// Lets a visitor take the values of the part in order. `count` is the number of values that the type takes, if
+    /// that number is fixed.
     fn values<V: Visitor<'de>>(self, count: Option<usize>, visitor: V) -> Result<V::Value> {
         let bytes = self.all()?;
         let mut parts = Parts::by_position(self.plan, count, count.is_none(), &visitor as &dyn Expected)?;
@@ -91,7 +93,7 @@ impl<'p, 'd, 'de> ItemDeserializer<'p, 'd, 'de> {
 /// The bytes without the NULs that pad them.
 fn unpadded(bytes: &[u8]) -> &[u8] {
     let mut rest = bytes;
-    // Eight bytes at a time, as a number whose lowest byte is the last one.
+    // Checks eight bytes at a time, as a number whose lowest byte is the last of the eight.
     while let Some((before, last)) = rest.split_last_chunk() {
         let zeros = u64::from_be_bytes(*last).trailing_zeros() as usize / 8;
         if zeros < last.len() {
@@ -118,8 +120,8 @@ fn utf8(bytes: &[u8]) -> Result<&str> {
 macro_rules! numbers {
     ($($method:ident $visit:ident $type:ident $form:pat, $takes:ident;)*) => {
         $(
-            // Inlined into the visitor of the struct. All that remains of a field is a comparison of the form, and a
-            // load.
+            // Inlined into the visitor of the struct. Then only two steps remain for a field: a comparison of the form,
+            // and a load.
             #[inline(always)]
             fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
                 match self.plan.form {
@@ -136,7 +138,7 @@ impl<'de> Deserializer<'de> for ItemDeserializer<'_, '_, 'de> {
 
     fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
         match self.plan.form {
-            // NumPy too takes any byte but 0 for true.
+            // Any byte but 0 is true, as in NumPy.
             Form::Bool => visitor.visit_bool(number!(self.bytes, self.plan, u8) != 0),
             Form::Int(1) => self.deserialize_i8(visitor),
             Form::Int(2) => self.deserialize_i16(visitor),
@@ -238,15 +240,17 @@ impl<'de> Deserializer<'de> for ItemDeserializer<'_, '_, 'de> {
         let Form::Struct(fields) = &mut self.plan.form else {
             return self.plan.mismatch(&visitor as &dyn Expected);
         };
-        // Each case makes its own `Values`, because they stay in registers only if their address is never taken.
+        // Both cases make a `Values` of their own, because a `Values` stays in registers only if its address is never
+        // taken.
         if fields.sort_as_in_struct(names)? {
-            // Without names, so the struct does not compare names for each item.
+            // The fields are in the order of the struct, so it gets them without names, and need not compare names for
+            // each item.
             return Values::of_fields(fields, self.bytes, &[]).visit_seq(visitor);
         }
         Values::of_fields(fields, self.bytes, names).visit_map(visitor)
     }
 
-    /// A text is the name of a variant without values.
+    /// Reads a text as the name of a variant without values.
     fn deserialize_enum<V: Visitor<'de>>(
         self,
         _: &'static str,

@@ -52,7 +52,7 @@ impl ItemError {
         Self(Box::new(Parts { item: None, path: String::new(), reason: reason.to_string() }))
     }
 
-    /// The error for an item that is shorter than its plan. The length is checked before, so this error never occurs.
+    /// The error for an item that is shorter than its plan. It never occurs, because the length is checked before.
     #[cold]
     pub(super) fn too_short() -> Self {
         Self::new("the item is shorter than its dtype")
@@ -73,7 +73,7 @@ impl ItemError {
         Self::new(format_args!("the dtype has {found} values, but the type has {count}"))
     }
 
-    /// Adds the place of the part that contains the error.
+    /// Puts a place in front of the path of the error.
     #[cold]
     pub(super) fn at(mut self, place: Place<'_>) -> Self {
         let path = &self.0.path;

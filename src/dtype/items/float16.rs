@@ -1,13 +1,13 @@
 //! Floats of two bytes.
 
-/// 2^112, from the difference of the exponents' biases. An `f32` with the bits of a float16 is too small by this
-/// factor.
+/// 2^112. The bias of the exponent is 127 in an `f32` and 15 in a float16. If the exponent and fraction of a float16
+/// are moved to their places in an `f32`, the value is too small by this factor.
 const SCALE: f32 = f32::from_bits((127 + 112) << 23);
 
 /// The value of a float16.
 pub(super) fn widen(bits: u16) -> f32 {
     let magnitude = u32::from(bits & 0x7fff) << 13;
-    // An exponent of only ones marks infinities and NaNs in both types.
+    // If all bits of the exponent are 1, the value is an infinity or a NaN, in both types.
     let is_finite = bits & 0x7c00 != 0x7c00;
     let scaled =
         if is_finite { (f32::from_bits(magnitude) * SCALE).to_bits() } else { magnitude | 0x7f80_0000 };
@@ -20,7 +20,7 @@ pub(super) fn narrow(value: f32) -> Option<u16> {
     let sign = (value.to_bits() >> 16) as u16 & 0x8000;
     let fraction = (value.to_bits() >> 13) as u16 & 0x3ff;
     if value.is_nan() {
-        // A NaN needs a fraction.
+        // The fraction of a NaN must not be 0, because 0 would mean an infinity.
         return Some(sign | 0x7c00 | if fraction == 0 { 0x200 } else { fraction });
     }
     let magnitude = if value.is_infinite() { 0x7c00 } else { ((value.abs() / SCALE).to_bits() >> 13) as u16 };

@@ -49,25 +49,25 @@
 //! | a struct | a struct or map by the names of the fields, in any order; a tuple, array or sequence by their positions |
 //! | `O` | error |
 //!
-//! - **Nothing is lost silently**, except through `deserialize_any`, below. A field is an error if only the dtype or
-//!   only the type has it. So is a value that does not fit: an `<f8` for an `f32`, an integer out of range, a text that
-//!   is too long. `serde`'s `IgnoredAny` reads and ignores any field. A field of the type with `#[serde(default)]`, or
-//!   of an `Option`, can be missing in the dtype.
-//! - A newtype struct, and an option with a value, are treated as their content. None, units and other variants are
-//!   errors.
-//! - A field can also have its title as name.
-//! - NULs pad texts, so a text cannot end with one. `[u8; N]` includes the padding of an `S`; `Vec<u8>` and `&[u8]` do
-//!   not. An `S` that is not UTF-8 can be read as bytes. A surrogate in a `U` is an error.
-//! - Padding is written as zeros. Where fields overlap, the last one written remains.
-//! - `&str` and `&[u8]` borrow from the item. A `U` has no UTF-8 to borrow.
+//! - **Nothing is lost silently**, except through `deserialize_any`, below. It is an error if only the dtype has a
+//!   field, or only the type. A value that does not fit is an error too: an `<f8` for an `f32`, an integer out of
+//!   range, a text that is too long. `serde`'s `IgnoredAny` reads and ignores any field. A field of the type with
+//!   `#[serde(default)]`, or of an `Option`, can be missing in the dtype.
+//! - A newtype struct, and an option with a value, are treated as their content. `None`, units, and variants with
+//!   values are errors.
+//! - A field of the type can have the title of a field of the dtype as its name.
+//! - NULs pad texts, so a text cannot end with a NUL. A `[u8; N]` includes the padding of an `S`; a `Vec<u8>` and a
+//!   `&[u8]` do not. An `S` that is not UTF-8 can be read as bytes. A surrogate in a `U` is an error.
+//! - Padding is written as zeros. Where fields overlap, the bytes of the field that is written last remain.
+//! - `&str` and `&[u8]` borrow from the item. A `U` cannot be read as `&str`, because it is not stored as UTF-8.
 //! - `deserialize_any`, as for a `serde_json::Value`, gives a struct as a map, and an `S` that is not UTF-8 as bytes.
-//!   `flatten`, `untagged` and internally tagged enums use it. They can then read an integer as a float, or an `f64` as
-//!   an `f32`.
-//! - More than 128 levels are an error. So is an item of n bytes with more than 16 n + 4096 values; only empty lists or
-//!   overlapping fields can lead to as many.
+//!   `flatten`, `untagged` and internally tagged enums use it, so through them an integer can be read as a float, or an
+//!   `f64` as an `f32`.
+//! - More than 128 levels of nesting are an error. An item of n bytes with more than 16 n + 4096 values is an error
+//!   too; only empty lists or overlapping fields can lead to so many values.
 //!
-//! Reading many items compiles the dtype once, and compares the names of the fields of a type once. Items of fixed types
-//! are read and written without an allocation.
+//! When many items are read, the dtype is compiled once, and the field names of a type are compared with it once. Items
+//! of fixed types are read and written without an allocation.
 
 use core::marker::PhantomData;
 use core::slice::ChunksExact;
@@ -209,7 +209,7 @@ impl Dtype {
     }
 }
 
-/// Deserializes items one by one, from [`Dtype::read_items`].
+/// An iterator that deserializes items one by one, from [`Dtype::read_items`].
 ///
 /// ```
 /// use b2nd_serde::Dtype;

@@ -8,12 +8,12 @@ use super::error::{ItemError, Place};
 use crate::dtype::repr::excerpt;
 use crate::dtype::types::{ByteOrder, Dtype, Field, Kind};
 
-/// The deepest nesting of an item. Each dimension of a subarray counts as a level. The limit bounds the stack of a type
-/// that takes any depth. `serde_json` has the same limit.
+/// The deepest nesting of an item. Each dimension of a subarray counts as a level. A type that can have any depth, such
+/// as a JSON value, is read by recursion, so the limit bounds its stack. `serde_json` has the same limit.
 const MAX_DEPTH: usize = 128;
 
-/// The values that an item may have in addition to 16 for each of its bytes. Empty lists have no bytes, and fields can
-/// overlap, so without a limit a short item could become a value of any size.
+/// The number of values that an item may have in addition to 16 for each of its bytes. Empty lists have no bytes, and
+/// fields can overlap, so without a limit a short item could have any number of values.
 const MAX_EXCESS: usize = 4096;
 
 /// An item or a part of it.
@@ -119,7 +119,7 @@ impl<'d> Plan<'d> {
         is_half.then_some(Self { form: Form::Uint(2), ..*self })
     }
 
-    /// The error for a type or a value that does not match the dtype.
+    /// The error for a type or a value that is of another kind than the dtype.
     #[cold]
     pub(super) fn mismatch<T>(&self, found: impl fmt::Display) -> Result<T, ItemError> {
         Err(ItemError::new(format_args!("the dtype is {self}, not {found}")))
@@ -158,7 +158,7 @@ pub(super) struct Parts<'p, 'd> {
     list: List<'p, 'd>,
     pub(super) length: usize,
     pub(super) next: usize,
-    /// Whether the last values can be padding that the type leaves out.
+    /// Whether the last values may be padding, which the type need not have.
     is_padded: bool,
 }
 
@@ -169,7 +169,8 @@ enum List<'p, 'd> {
 }
 
 impl<'p, 'd> Parts<'p, 'd> {
-    /// The values by position, for a type that has `count` values. `is_list` if the type can have any number of values.
+    /// The values of a part by position. `count` is the number of values that the type has, if it is known. `is_list`
+    /// means that the type can have any number of values.
     pub(super) fn by_position(
         plan: &'p mut Plan<'d>,
         count: Option<usize>,
@@ -202,7 +203,7 @@ impl<'p, 'd> Parts<'p, 'd> {
         Self { list: List::Fields(&mut fields.list, &mut fields.order), length, next: 0, is_padded: false }
     }
 
-    /// The dtype, if there can be fewer values than it has bytes.
+    /// The plan of a byte, if the part is an `S` and the type can have fewer values than the part has bytes.
     pub(super) fn padded(&self) -> Option<&Plan<'d>> {
         match &self.list {
             List::Elements(byte) if self.is_padded => Some(byte),
@@ -210,8 +211,8 @@ impl<'p, 'd> Parts<'p, 'd> {
         }
     }
 
-    /// Makes the field with this name the next value. The fields stay in this order, and the next value of the type has
-    /// its fields in the same order, so the next item needs no search.
+    /// Makes the field with this name the next value. The fields stay in this order. The next value of the type usually
+    /// has its fields in the same order, and then no search is needed.
     #[inline]
     pub(super) fn select(&mut self, name: &str) -> Result<(), ItemError> {
         match &mut self.list {
@@ -221,7 +222,7 @@ impl<'p, 'd> Parts<'p, 'd> {
         }
     }
 
-    /// The name of the next field for a struct with these fields.
+    /// The name of the next field in a struct with these field names.
     pub(super) fn key(&self, names: &[&str]) -> Option<&'d str> {
         match &self.list {
             List::Fields([field, ..], _) => Some(field.key(names)),
@@ -272,8 +273,8 @@ struct FieldOrder<'d> {
     in_dtype: &'d [Field],
     /// Whether the fields are in the order of the dtype.
     is_sorted: bool,
-    /// The field names of the latest struct that has all these fields. If it has no others, the fields are in its
-    /// order.
+    /// The field names of the latest struct that has all these fields. If the struct has no other fields, the fields
+    /// are in its order.
     matched: Option<&'static [&'static str]>,
 }
 
@@ -314,15 +315,15 @@ impl<'d> Fields<'d> {
         }
     }
 
-    /// Sorts the fields as in a struct. Returns whether the struct has no other fields; if it has, the fields are not
-    /// sorted.
+    /// Sorts the fields as in a struct, if the struct has no other fields. Returns whether it has no other fields.
     #[inline]
     pub(super) fn sort_as_in_struct(&mut self, names: &'static [&'static str]) -> Result<bool, ItemError> {
-        // The names of a type are one static slice, so its address is enough.
+        // The names of a type are always the same static slice, so comparing its address is enough.
         if !self.order.matched.is_some_and(|matched| ptr::eq(matched, names)) {
             self.match_names(names)?;
         }
-        // Names and titles are distinct in a dtype, so with an equal count, the struct has no other fields.
+        // Every field of the dtype is in the struct, and no name or title occurs twice in a dtype. So if the counts are
+        // equal, the struct has no other fields.
         Ok(self.list.len() == names.len())
     }
 

@@ -19,7 +19,7 @@ type Result<T = (), E = ItemError> = core::result::Result<T, E>;
 /// Serializes a value into an item or a part of it.
 pub(super) struct ItemSerializer<'p, 'd, 'b> {
     pub(super) plan: &'p mut Plan<'d>,
-    /// As many bytes as the part has, all zero.
+    /// The bytes of the part, all zero.
     pub(super) bytes: &'b mut [u8],
 }
 
@@ -91,7 +91,7 @@ impl<'p, 'd, 'b> ItemSerializer<'p, 'd, 'b> {
         Ok(())
     }
 
-    /// The values in order. `is_list` if the type can have any number of values.
+    /// Takes the values of the part in order. `is_list` means that the type can have any number of values.
     fn values(self, count: Option<usize>, is_list: bool) -> Result<ItemValues<'p, 'd, 'b>> {
         let parts = Parts::by_position(self.plan, count, is_list, "a sequence")?;
         Ok(ItemValues { parts, bytes: self.bytes })
@@ -302,7 +302,7 @@ impl SerializeMap for ItemValues<'_, '_, '_> {
     }
 }
 
-/// A key as text. A `Formatter` is also a serializer, for strings and numbers.
+/// Displays the key of a map. Serde implements its `Serializer` for a `Formatter`, which takes strings and numbers.
 struct Key<'k, T: ?Sized>(&'k T);
 
 impl<T: ?Sized + Serialize> Display for Key<'_, T> {
