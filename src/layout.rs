@@ -1,13 +1,13 @@
 //! The entries of a metalayer, and its layouts, each a list of entries.
 
-// The tables below have one row per entry and one per layout. Macros generate names and texts from them. Only
-// `Layout::entry` repeats the order of the entries, because the compiler can remove its match where the position is
-// known. A test compares it with the table.
+// There are two tables below: one has a row per entry, the other a row per layout. Macros generate names and texts from
+// them. Only `Layout::entry` repeats the order of the entries, in a match that the compiler can remove where the
+// position is known. A test compares `Layout::entry` with the table.
 //
 // The two layouts of Caterva 0.1 (2019) are not in the table. They have three entries, `ndim`, `shape` and
-// `chunkshape`; they lack the version and the block shape. In one of the two, the integers also have another marker and
-// the byte order of the machine. No program writes these layouts today. This crate recognizes their first byte and
-// names them in its error.
+// `chunkshape`, but no version and no block shape. In one of the two, the integers also have another marker and the
+// byte order of the machine. No program writes these layouts today. This crate recognizes their first byte, and its
+// error names Caterva 0.1.
 
 use core::fmt;
 use core::str::FromStr;
@@ -85,8 +85,9 @@ macro_rules! entries {
             }
 
             /// Whether fields with these names can hold all entries, in their order.
-            // Inlined, and one comparison per row instead of a loop, so the compiler decides it for a derived struct.
-            // It does not unroll a loop over names, which would cost some 300 instructions for each metalayer.
+            // Inlined, and with one comparison per row instead of a loop, so the compiler computes the result for a
+            // derived struct. It would not unroll a loop over names, and the loop would cost some 300 instructions for
+            // each metalayer.
             #[inline(always)]
             pub(crate) fn can_be_fields(names: &[&str]) -> bool {
                 let mut names = names.iter();
@@ -95,8 +96,7 @@ macro_rules! entries {
 
             /// The entry that a field with this name must hold; `None` if the name is not well-known.
             // `chunkshape` and `blockshape` have the same encoding. Without this rule two swapped fields would be
-            // written and read silently.
-            // Inlined, so the match disappears for a name that is known at compile time.
+            // written and read without an error.
             #[inline(always)]
             pub(crate) fn of_field(name: &str) -> Option<Self> {
                 match name {
@@ -110,7 +110,8 @@ macro_rules! entries {
         pub(crate) const META_FIELDS: &[&str] = &["layout", $( $name ),*];
 
         /// Whether a struct is a `Meta`.
-        // Inlined, and a pattern instead of a comparison of slices, so the compiler decides it for a derived struct.
+        // Inlined, and with a pattern instead of a comparison of slices, so the compiler computes the result for a
+        // derived struct.
         #[inline(always)]
         pub(crate) fn is_meta(name: &str, fields: &[&str]) -> bool {
             name == META_NAME && matches!(fields, ["layout", $( $name ),*])
@@ -136,7 +137,7 @@ entries! {
 }
 
 impl Entry {
-    /// Whether a field with this name can hold this entry. It cannot if the name is well-known for another entry.
+    /// Whether a field with this name can hold this entry. It cannot if the name is a well-known name of another entry.
     // A derived struct gives its names as constants, so after inlining the compiler removes all comparisons.
     #[inline(always)]
     pub(crate) fn can_be_field(self, name: &str) -> bool {
@@ -150,8 +151,8 @@ impl fmt::Display for Entry {
     }
 }
 
-/// The marker of a dimension vector. For 16 dimensions it is `a0`: an empty string to a `MessagePack` reader, but the
-/// marker that C-Blosc2 writes and reads.
+/// The marker of a dimension vector. For 16 dimensions it is `a0`. A `MessagePack` reader takes this for an empty
+/// string, but C-Blosc2 writes and reads it.
 #[inline]
 pub(crate) const fn vector_marker(ndim: u8) -> u8 {
     FIXARRAY + ndim
@@ -162,7 +163,8 @@ pub(crate) const fn vector_marker(ndim: u8) -> u8 {
 macro_rules! layouts {
     ($($(#[$doc:meta])* $layout:ident $name:literal $marked:literal [$($entry:ident)*] $which:literal $writer:literal)*)
     => {
-        /// A layout of the metalayer: its entries, and the entry count in its first byte.
+        /// A layout of the metalayer. It determines the entries, and the number of entries that the first byte
+        /// contains.
         ///
         /// | layout | name | first byte | entries | written by |
         /// |---|---|---|---|---|
@@ -170,11 +172,12 @@ macro_rules! layouts {
             "| `", stringify!($layout), "` | `", $name, "` | `9", $marked, "` | ", $which, " | ", $writer, " |"
         )] )*
         ///
-        /// The first byte determines the layout. After `96`, the byte after `blockshape` decides: a str32 marker (`db`)
-        /// begins the dtype of `B2ndSix`, a positive fixint is the dtype format of `B2ndMismarked`.
+        /// The first byte determines the layout. Only `96` begins two layouts; then the byte that follows `blockshape`
+        /// decides. A str32 marker (`db`) begins the dtype of `B2ndSix`. A positive fixint is the dtype format of
+        /// `B2ndMismarked`.
         ///
-        /// In `B2ndSix` the dtype is spelled as in NumPy's `str(dtype)` (`uint8`), in the two layouts of seven entries
-        /// as in `dtype.str` (`|u1`).
+        /// `B2ndSix` has the dtype in the spelling of NumPy's `str(dtype)` (`uint8`). The two layouts of seven entries
+        /// have the spelling of `dtype.str` (`|u1`).
         ///
         /// ```
         /// use b2nd_serde::Layout;
@@ -278,8 +281,8 @@ impl Layout {
     /// The entry at a position, counted from 0.
     ///
     /// The first five are the same in all layouts.
-    // Written by hand instead of a lookup in `entries`: in a derived struct each position is a constant, so the
-    // compiler removes this match. A lookup in a slice stays.
+    // A match written by hand instead of a lookup in `entries`. In a derived struct each position is a constant, so the
+    // compiler removes the match. It would not remove a lookup in a slice.
     #[inline]
     pub(crate) const fn entry(self, position: u8) -> Option<Entry> {
         match (position, self) {
@@ -386,7 +389,7 @@ pub(crate) fn entry_counts() -> impl fmt::Display {
     OneOf(each_once(|layout| layout.entries().len()))
 }
 
-/// The numbers of entries that a first byte can have: `7, 6 or 5`.
+/// The numbers of entries that a first byte can contain: `7, 6 or 5`.
 pub(crate) fn marked_counts() -> impl fmt::Display {
     OneOf(each_once(Layout::marked_entries))
 }
@@ -396,7 +399,7 @@ pub(crate) fn outer_markers() -> impl fmt::Display {
     OneOf(each_once(Layout::marker).map(HexByte))
 }
 
-/// The distinct values of a property, in the order of the layouts.
+/// The distinct values of `of`, in the order of the layouts.
 fn each_once<T: PartialEq>(of: fn(Layout) -> T) -> impl Iterator<Item = T> + Clone {
     let is_new = move |&(index, &layout): &(usize, &Layout)| {
         Layout::ALL.iter().take(index).all(|&before| of(before) != of(layout))
@@ -446,7 +449,7 @@ mod tests {
         }
     }
 
-    /// A new layout that breaks one of these rules needs more than a row in the table.
+    /// If a new layout breaks one of these rules, other code must change too.
     #[test]
     fn every_row_of_the_table_is_as_the_code_expects() {
         for &layout in Layout::ALL {

@@ -43,7 +43,7 @@
 //! # The format
 //!
 //! A metalayer is MessagePack in which every number has a fixed width, so a value can be changed without moving other
-//! bytes. All numbers are big-endian. Markers are hexadecimal, counts decimal.
+//! bytes. All numbers are big-endian. In the table, markers are hexadecimal and counts are decimal.
 //!
 //! | entry | bytes | values |
 //! |---|---|---|
@@ -56,16 +56,16 @@
 //! | `dtype_format` | positive fixint | 0 to 127; 0 is NumPy's syntax, and no other is known |
 //! | `dtype` | `db`, a length of 4 bytes, text | UTF-8 without NUL, at most 2147483647 bytes |
 //!
-//! For 16 dimensions the marker is `0x90` + 16 = `0xa0`. MessagePack reads this as an empty string, but C-Blosc2 writes and
-//! reads it, and the draft specification of the format prescribes it.
+//! For 16 dimensions the marker is `0x90` + 16 = `0xa0`. In MessagePack this is an empty string, but C-Blosc2 writes
+//! and reads it, and the draft specification of the format prescribes it.
 //!
 //! An ordinary MessagePack writer cannot write a metalayer, because it chooses the shortest form of each value.
 //! C-Blosc2 reads the fixed widths and ignores nearly every marker. This crate writes the fixed widths, and checks
 //! every marker when it reads. [`dump`] shows what each byte of a metalayer means.
 //!
-//! Reading and writing check entries, markers, widths and counts, but not the meaning. For example, a negative
-//! dimension is accepted. [`Geometry`] checks that the numbers are consistent, and computes the chunk and the block of
-//! an item.
+//! Reading and writing check the entries, markers, widths and counts, but not the meaning of the numbers. For example,
+//! a negative dimension is accepted. [`Geometry`] checks that the numbers are consistent, and computes the chunk and
+//! the block of an item.
 //!
 //! # Which layout
 //!
@@ -73,7 +73,7 @@
 //! writers of each layout.
 //!
 //! When writing, the number of entries of the value selects the layout: 7 is `B2nd`, 6 is `B2ndSix`, 5 is `Caterva`.
-//! `to_vec_with_layout` and [`Serializer::with_layout`] select one directly.
+//! With `to_vec_with_layout` and [`Serializer::with_layout`] the caller selects the layout.
 //!
 //! **A struct that forgets `dtype_format` has six entries, so it is written as `B2ndSix`, which no release of C-Blosc2
 //! opens.** Only this crate reads it. C-Blosc2 3 does not open `Caterva` as an array either. Write seven entries,
@@ -119,8 +119,8 @@
 //!
 //! # Serde's data model
 //!
-//! The encoding of a value depends on its position, not on its Rust type. A value that has no encoding there is an
-//! error.
+//! The position of a value determines its encoding; its Rust type does not. The table shows which types have an
+//! encoding at each position. Every other combination is an error.
 //!
 //! | type | as the metalayer | as an integer entry, or a dimension | as a dimension vector | as the dtype |
 //! |---|---|---|---|---|
@@ -145,16 +145,17 @@
 //! The table applies to reading and to writing, with one difference: `&[u8]` can read a dtype, but cannot write one.
 //! Serde writes `&[u8]` and `Vec<u8>` as sequences; `serde_bytes` writes them as bytes.
 //!
-//! - An array is a tuple. Serde supports only literal lengths up to 32; [`dims`] also supports a const generic length.
+//! - An array is a tuple. Serde supports only arrays whose length is a literal number up to 32. With [`dims`] the
+//!   length can also be a const generic.
 //! - A type that serializes through its `Display` (`collect_str`) is a string.
 //! - An enum of unit variants restricts the dtype to its variants: `enum Kind { #[serde(rename = "<f4")] F4 }`. For any
 //!   other dtype, the error names the dtype and the variants.
 //! - `flatten` turns a struct into a map, so it cannot be used.
-//! - A field that is not an entry gets its `default` when reading: serde lists aliases as fields too, so an unknown
-//!   name is not an error. When writing, every field counts as an entry. Leave out such a field with `#[serde(skip)]`,
-//!   or with `default` and `skip_serializing_if`.
-//! - An `untagged` enum is written as its variant. When reading, serde first stores the value in a buffer, so an
-//!   integer can be read as a float there.
+//! - A field that is not an entry is not an error when reading, and gets its `default`. This crate cannot reject
+//!   unknown names, because serde lists aliases as fields too. When writing, every field counts as an entry. Leave out
+//!   such a field with `#[serde(skip)]`, or with `default` and `skip_serializing_if`.
+//! - An `untagged` enum is written as its variant. When reading, serde first stores the value in a buffer, so it can
+//!   read an integer as a float.
 //! - `deserialize_any` gives a sequence of entries, so a `serde_json::Value` is read as an array. When it is written
 //!   back, its number of entries selects the layout: `B2ndMismarked` becomes `B2nd`.
 //!
@@ -167,8 +168,8 @@
 //! | `std` | yes | `to_writer`, `from_reader`, `From<Error> for std::io::Error` |
 //! | `dtype` | | the module `dtype`: parse NumPy's dtype strings, `Meta::parse_dtype`, items as serde data; includes `alloc` |
 //!
-//! All rows need Rust 1.85 or later. All but the first also need atomic compare-and-swap, because long strings are
-//! reference-counted. The targets thumbv6m and riscv32imc do not have it.
+//! All rows need Rust 1.85 or later. All rows but the first also need atomic compare-and-swap, because long strings are
+//! reference-counted. The targets thumbv6m and riscv32imc do not have this instruction.
 //!
 //! [Blosc2]: https://www.blosc.org/pages/blosc-in-depth/
 //! [`b2nd-frame`]: https://docs.rs/b2nd-frame

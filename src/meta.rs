@@ -15,12 +15,12 @@ use crate::marker;
 use crate::shapes::Shapes;
 use crate::wire::{self, Input, Metalayer};
 
-/// The number of dimensions that need no allocation. Few arrays have more.
-// With 15 bytes of dtype inline too, a `Meta` has 104 bytes. With 16 dimensions inline it would have some 300, and
-// moving these costs more than reading them.
+/// A `Meta` with at most this number of dimensions needs no allocation for them. Few arrays have more.
+// The dtype also has 15 bytes inline, so a `Meta` has 104 bytes. With 16 dimensions inline it would have some 300, and
+// moving so many bytes would cost more than reading them.
 const INLINE: usize = 4;
 
-/// Room for the dimensions of three shapes. Elements after the last dimension are 0.
+/// The dimensions of three shapes. Elements after the last dimension are 0.
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct Arrays<const ROOM: usize> {
     shape: [i64; ROOM],
@@ -54,7 +54,7 @@ impl<const ROOM: usize> Arrays<ROOM> {
 }
 
 /// Three shapes with the same number of dimensions.
-// A struct, because with an enum it took longer to read one dimension.
+// A struct, not an enum: with an enum it took longer to read one dimension.
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct OwnedShapes {
     /// The shapes if there are at most [`INLINE`] dimensions, else zeros.
@@ -108,7 +108,7 @@ impl OwnedShapes {
 /// # Ok::<(), b2nd_serde::Error>(())
 /// ```
 ///
-/// The three shapes always have the same number of dimensions, 0 to 16. Nothing else about their meaning is checked:
+/// The three shapes always have the same number of dimensions, 0 to 16. The meaning of the entries is not checked:
 /// numbers can be negative, and the dtype can be any text. [`Meta::geometry`] checks the numbers, and
 /// `Meta::parse_dtype` the dtype.
 ///
@@ -118,12 +118,12 @@ impl OwnedShapes {
 /// without the layout.
 ///
 /// In other formats, such as JSON, a `Meta` is a struct of `layout` and the seven entries. Entries that the layout does
-/// not have are null. The fields must follow the same rules as a metalayer. If `layout` is missing, the entries
-/// determine it. If the other format gives bytes instead of a struct, they are read as a metalayer.
+/// not have are null. The values must follow the same rules as those of a metalayer. If `layout` is missing, the
+/// entries determine it. If the other format gives bytes instead of a struct, they are read as a metalayer.
 ///
 /// JSON, RON, MessagePack, postcard, CBOR and TOML are tested. CSV and URL queries cannot hold a `Meta`, because they
-/// have no sequences inside a struct. XML has neither an empty sequence nor a null: it can hold a `Meta` of at least one
-/// dimension, in a layout with all seven entries.
+/// have no sequences inside a struct. XML has neither an empty sequence nor a null, so it can only hold a `Meta` of at
+/// least one dimension, in a layout with all seven entries.
 ///
 /// ```
 /// use b2nd_serde::{Meta, Shapes};
@@ -318,7 +318,7 @@ impl Meta {
     ///
     /// # Errors
     ///
-    /// If the layout has no dtype, or if the new one has a NUL or more than 2147483647 bytes.
+    /// If the layout has no dtype, or if the new dtype has a NUL or more than 2147483647 bytes.
     ///
     /// ```
     /// use b2nd_serde::{Layout, Meta, Shapes};
@@ -360,7 +360,7 @@ fn check_fixint(entry: Entry, value: u8) -> Result<(), Error> {
     Err(Error::new(Detail::OutOfRange(u128::from(value).into())).in_entry(entry))
 }
 
-// Written by hand, because a derived `Debug` would show an empty dtype if the layout has none.
+// Written by hand, because a derived `Debug` would show an empty dtype for a layout without a dtype.
 impl fmt::Debug for Meta {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Shapes { shape, chunkshape, blockshape } = self.shapes.get();
@@ -380,7 +380,8 @@ impl Serialize for Meta {
     #[inline]
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut fields = serializer.serialize_struct(META_NAME, META_FIELDS.len())?;
-        // The layout comes first, because it determines the entries. This crate's own `Serializer` takes it from here.
+        // The layout comes first, because it determines the entries. This crate's own `Serializer` needs it before
+        // them.
         fields.serialize_field("layout", &self.layout)?;
         fields.serialize_field("version", &self.version)?;
         fields.serialize_field("ndim", &self.shapes.ndim)?;
@@ -409,8 +410,8 @@ impl<'de> Visitor<'de> for MetaVisitor {
         f.write_str("the layout and entries of a b2nd metalayer")
     }
 
-    // This crate's own `Deserializer` passes the bytes of one metalayer. They are checked here, because other formats
-    // can pass bytes too.
+    // This crate's own `Deserializer` passes the bytes of one metalayer. They are checked here and not there, because
+    // the deserializers of other formats can pass bytes too.
     #[inline]
     fn visit_bytes<E: de::Error>(self, bytes: &[u8]) -> Result<Meta, E> {
         match Metalayer::ordinary(bytes) {
@@ -488,7 +489,7 @@ fn value<'de, T: Deserialize<'de>, A: MapAccess<'de>>(
     Ok(())
 }
 
-/// Reads the name of a field: an entry, or `None` for the layout.
+/// Reads the name of a field of a `Meta`. The result is the entry with this name, or `None` for `layout`.
 struct FieldName;
 
 impl<'de> DeserializeSeed<'de> for FieldName {
@@ -543,7 +544,8 @@ impl Draft {
         let entries = [(Entry::DtypeFormat, dtype_format.is_some()), (Entry::Dtype, dtype.is_some())];
         let differs =
             |layout: Layout| entries.iter().find(|&&(entry, is_given)| layout.has(entry) != is_given);
-        // JSON written by hand may leave the layout out. The entries then select it, as when writing a struct.
+        // JSON written by hand may leave the layout out. Then the entries select it, in the same way as for a struct
+        // that is written.
         let of_entries = || Layout::ALL.iter().copied().find(|&layout| differs(layout).is_none());
         let layout = self.layout.or_else(of_entries).unwrap_or_default();
         if let Some(&(entry, is_given)) = differs(layout) {

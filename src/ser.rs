@@ -4,7 +4,8 @@
 //! value ─▶ Start ─ its kind, so the layout ─▶ Entries ─ its position, so the entry ─▶ an integer, a vector or a text
 //! ```
 //!
-//! The first field of a `Meta` gives the layout (`Entries::of_meta`). Fields for absent entries are skipped.
+//! The first field of a `Meta` gives the layout (`Entries::of_meta`). The fields for entries that this layout does not
+//! have are skipped.
 
 #[cfg(feature = "alloc")]
 use alloc::{boxed::Box, vec::Vec};
@@ -129,7 +130,7 @@ pub fn serialized_size<T: Serialize + ?Sized>(value: &T) -> Result<usize, Error>
 #[inline]
 fn new_vec<T: Serialize + ?Sized>(value: &T, layout: Option<Layout>) -> Result<Vec<u8>, Error> {
     let mut bytes = Box::default();
-    // One pass is enough for nearly every dtype. For a longer dtype, this pass only measures the length.
+    // This pass writes the whole metalayer for nearly every dtype. If the dtype is longer, it only measures the length.
     let length = value.serialize(Start { buffer: NewBytes::new(&mut bytes, DTYPE_ROOM), layout })?;
     match length.checked_sub(bytes.len()) {
         None | Some(0) => Ok(shortened(bytes, length)),
@@ -158,8 +159,8 @@ fn with_long_dtype<T: Serialize + ?Sized>(
     }
 }
 
-// Truncated, not shrunk to fit: a reallocation would cost more than the few spare bytes. Inlined, as is everything
-// between `serialize` and the bytes (see `Entries`).
+// Truncates the vector and does not shrink it to fit, because a reallocation would cost more than the few spare bytes.
+// Inlined, as is everything between `serialize` and the bytes (see `Entries`).
 #[cfg(feature = "alloc")]
 #[inline(always)]
 fn shortened(bytes: Box<[u8]>, length: usize) -> Vec<u8> {
@@ -228,7 +229,7 @@ macro_rules! types {
     };
 }
 
-/// Implements serde's three traits for elements by two methods of the type: one takes an element, the other ends.
+/// Implements serde's three traits for elements with two methods of the type: one takes an element, the other one ends.
 macro_rules! elements {
     (#[$inline:meta] [$($generics:tt)*] $type:ty => $ok:ty, $error:ty, $element:ident, $end:ident) => {
         elements! { @traits #[$inline] [[$($generics)*] $type => $ok, $error, $element, $end]
@@ -256,8 +257,8 @@ macro_rules! elements {
     };
 }
 
-/// Generates the methods of [`serde::Serializer`] that reject the values of some groups. They call the module's own
-/// `unsupported`.
+/// Generates the methods of [`serde::Serializer`] that reject values. Each group in the arguments is a kind of value.
+/// The methods call the `unsupported` of the module that uses the macro.
 macro_rules! refuse {
     ($($group:ident)*) => { $(refuse!(@$group);)* };
 
@@ -326,13 +327,13 @@ macro_rules! refuse {
 pub(crate) use {elements, refuse, transparent, tuple_struct, types};
 
 /// The error for a kind of value that cannot be written in this position.
-// One function for all generated methods, so each of them is only a call.
+// All generated methods call this one function, so each of them is short.
 #[cold]
 fn unsupported<S, T>(_: &S, found: ValueType) -> Result<T, Error> {
     Err(Error::new(Detail::Unsupported(found)))
 }
 
-/// Takes a value that has the entries of a metalayer.
+/// The serializer for a value that has the entries of a metalayer.
 struct Start<B> {
     buffer: B,
     /// The requested layout; `None` selects it by the number of entries.
@@ -358,7 +359,8 @@ impl<B: Buffer> serde::Serializer for Start<B> {
     fn serialize_seq(self, len: Option<usize>) -> Result<Self::SerializeSeq, Error> {
         match (len, self.layout) {
             (Some(len), _) => self.serialize_tuple(len),
-            // The layout determines the number of entries; `end` checks it.
+            // The length of the sequence is not known. The layout determines how many entries there must be, and `end`
+            // checks this.
             (None, Some(layout)) => Ok(Entries::new(self.buffer, layout)),
             (None, None) => Err(LayoutFault::UnknownCount.error()),
         }
@@ -372,7 +374,7 @@ impl<B: Buffer> serde::Serializer for Start<B> {
 
     #[inline(always)]
     fn serialize_struct(self, name: &'static str, len: usize) -> Result<Self::SerializeStruct, Error> {
-        // This comes before the number of fields is checked, because a `Meta` has eight fields in every layout.
+        // A `Meta` is recognized before the number of fields is checked, because it has eight fields in every layout.
         if name == META_NAME && len == META_FIELDS.len() {
             return Ok(Entries::of_meta(self.buffer, self.layout));
         }
@@ -386,7 +388,7 @@ impl<B: Buffer> serde::Serializer for Start<B> {
     refuse! { integers bool floats char str bytes none unit variants map }
 }
 
-/// The position after an error. No layout has an entry there, so writing cannot continue.
+/// The position that is set after an error. No layout has an entry there, so writing cannot continue.
 const FAILED: u8 = u8::MAX;
 
 /// A metalayer that is being written, entry by entry.
@@ -404,7 +406,7 @@ pub struct Entries<B> {
     next_field: NextField,
 }
 
-/// The meaning of the next field of a struct.
+/// What the next field of a struct is.
 #[derive(Clone, Copy, Debug)]
 enum NextField {
     /// An entry.
@@ -428,7 +430,7 @@ impl<B: Buffer> Entries<B> {
         }
     }
 
-    /// The entries of a `Meta`, after its first field, the layout.
+    /// Starts the entries of a `Meta`, whose first field is the layout.
     #[inline(always)]
     fn of_meta(buffer: B, asked: Option<Layout>) -> Self {
         Self { next_field: NextField::MetaLayout(asked), ..Self::new(buffer, Layout::B2nd) }
@@ -443,7 +445,7 @@ impl<B: Buffer> Entries<B> {
         asked: Option<Layout>,
     ) -> Result<(), Error> {
         if key != "layout" {
-            // A user's struct named `Meta`.
+            // The struct is a user's own, although it is named `Meta`.
             return Err(LayoutFault::NoLayout { gives: META_FIELDS.len() }.error());
         }
         let value = value.serialize(LayoutSerializer)?;
@@ -471,7 +473,7 @@ impl<B: Buffer> Entries<B> {
     #[inline(always)]
     fn entry<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), Error> {
         let Some(entry) = self.layout.entry(self.next) else {
-            // `saturating_add` keeps `FAILED`, so the message is about the ignored error.
+            // If `next` is `FAILED`, it stays `FAILED`, so the message is about the ignored error.
             let gives = self.next.saturating_add(1);
             self.next = FAILED;
             return Err(wrong_count(self.layout, gives));
@@ -492,7 +494,7 @@ impl<B: Buffer> Entries<B> {
     fn write<T: Serialize + ?Sized>(&mut self, entry: Entry, value: &T) -> Result<(), Error> {
         let output = &mut self.output;
         match entry {
-            // Written together with `ndim`, because a new buffer computes its size from `ndim`.
+            // The version is written later, together with `ndim`, because a new buffer computes its size from `ndim`.
             Entry::Version => self.version = fixint(value)?,
             Entry::DtypeFormat => output.fixint(fixint(value)?),
             Entry::Ndim => {
@@ -551,7 +553,7 @@ impl<B: Buffer> SerializeStruct for Entries<B> {
             }
             NextField::MetaEntry | NextField::Entry => {}
         }
-        // The failure is recorded, because a `Serialize` may ignore the error and continue.
+        // Records the failure, because a `Serialize` may ignore the error and continue.
         if let Err(error) = self.check_name(key) {
             self.next = FAILED;
             return Err(error);
@@ -574,7 +576,7 @@ fn integer<W: Width, T: Serialize + ?Sized>(value: &T) -> Result<W, Error> {
 /// A positive fixint: 0 to 127.
 #[inline]
 fn fixint<T: Serialize + ?Sized>(value: &T) -> Result<u8, Error> {
-    // The positive fixints are exactly the `i8` values from 0 on.
+    // The positive fixints are exactly the values of an `i8` that are not negative.
     let value: i8 = integer(value)?;
     u8::try_from(value).map_err(|_| Error::new(Detail::OutOfRange(i128::from(value).into())))
 }
@@ -631,7 +633,7 @@ impl<W: Width> serde::Serializer for IntegerSerializer<W> {
     refuse! { bool floats char str bytes none unit variants sequences map structs }
 }
 
-/// Takes a sequence, tuple or tuple struct of `ndim` integers.
+/// The serializer for a sequence, tuple or tuple struct of `ndim` integers.
 struct VectorSerializer<'s, W> {
     slots: Slots<'s, W>,
     entry: Entry,
@@ -655,8 +657,8 @@ fn wrong_dimensions(found: usize, ndim: u8) -> Error {
     Error::new(Detail::Dimensions { found, ndim })
 }
 
-/// The number of dimensions after an error in one of them. A type that ignores the error and continues cannot reach a
-/// valid count from here.
+/// The value of `count` after an error in a dimension. If a type ignores the error and continues, the count is never
+/// valid again.
 const FAILED_COUNT: usize = usize::MAX / 2;
 
 impl<'s, W: FixedInt + Width> serde::Serializer for VectorSerializer<'s, W> {
@@ -679,10 +681,10 @@ impl<'s, W: FixedInt + Width> serde::Serializer for VectorSerializer<'s, W> {
     fn collect_seq<I: IntoIterator<Item: Serialize>>(self, values: I) -> Result<(), Error> {
         let values = values.into_iter();
         let (least, most) = values.size_hint();
-        // A sequence may be infinite, so at most one dimension too many is read. For slices, a zip with a range is
-        // faster than `take`.
+        // A sequence may be infinite, so this reads at most one dimension more than `ndim`. For slices, a zip with a
+        // range is faster than `take`.
         let enough = usize::from(self.ndim) + 1;
-        // An exact hint is checked before the first dimension is written.
+        // If the size hint is exact, it is checked before the first dimension is written.
         let mut dimensions = self.serialize_seq(most.filter(|&most| most == least))?;
         for (_, value) in (0..enough).zip(values) {
             dimensions.put(&value)?;
@@ -698,7 +700,7 @@ impl<'s, W: FixedInt + Width> serde::Serializer for VectorSerializer<'s, W> {
 }
 
 /// A partly written dimension vector.
-// A struct of its own: with the count in `VectorSerializer`, writing arrays takes 143 instructions more.
+// A struct of its own: with `count` in `VectorSerializer`, writing arrays would take 143 instructions more.
 struct SerializeVector<'s, W> {
     slots: Slots<'s, W>,
     entry: Entry,
@@ -734,7 +736,7 @@ impl<W: FixedInt + Width> SerializeVector<'_, W> {
     #[inline]
     fn element<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), Error> {
         self.put(value)?;
-        // Checked here and not in `finish`, because a sequence may be infinite.
+        // The count is checked here and not only in `finish`, because a sequence may be infinite.
         if self.count > usize::from(self.ndim) { Err(self.wrong()) } else { Ok(()) }
     }
 
@@ -746,8 +748,8 @@ impl<W: FixedInt + Width> SerializeVector<'_, W> {
 
 elements! { #[inline] [W: FixedInt + Width] SerializeVector<'_, W> => (), Error, element, finish }
 
-/// Takes a string, UTF-8 bytes, or a value that is serialized through its `Display`. Writes to the front of the slice,
-/// and returns the number of bytes, including those that did not fit.
+/// The serializer for a string, UTF-8 bytes, or a value that is serialized through its `Display`. It writes to the
+/// front of the slice, and returns the number of bytes, including bytes that did not fit.
 struct TextSerializer<'s>(&'s mut [u8]);
 
 impl TextSerializer<'_> {
@@ -795,7 +797,8 @@ impl serde::Serializer for TextSerializer<'_> {
         let mut writer = TextWriter { output, error: None };
         let written = write!(writer, "{value}");
         let TextWriter { mut output, error } = writer;
-        // The recorded error takes precedence: a `Display` may ignore the failure of a piece.
+        // The recorded error takes precedence, because a `Display` may ignore the error of a piece and return another
+        // result.
         match (written, error) {
             (_, Some(error)) => Err(error),
             (Err(error), None) => Err(serde::ser::Error::custom(error)),
@@ -811,7 +814,7 @@ impl serde::Serializer for TextSerializer<'_> {
     refuse! { integers bool floats char none unit variants_with_content sequences map structs }
 }
 
-/// Takes the name of a layout.
+/// The serializer for the name of a layout.
 struct LayoutSerializer;
 
 impl serde::Serializer for LayoutSerializer {
@@ -836,7 +839,7 @@ struct TextWriter<'s> {
 
 impl Write for TextWriter<'_> {
     fn write_str(&mut self, part: &str) -> fmt::Result {
-        // Each piece is checked, because a text that does not fit the buffer is never in memory as a whole.
+        // Each piece is checked, because the whole text is never in memory if it does not fit the buffer.
         let before = self.output.text_length();
         let length = before + part.len();
         let checked = if let Some(at) = part.bytes().position(|byte| byte == 0) {
@@ -886,8 +889,8 @@ impl<'a> Serializer<'a> {
         Self { buffer, position: 0, layout: None }
     }
 
-    /// Selects the layout directly, not by the number of entries. A value with another number of entries, or a `Meta`
-    /// of another layout, is an error.
+    /// Sets the layout, so the number of entries does not select it. A value with another number of entries, or a
+    /// `Meta` of another layout, is then an error.
     ///
     /// ```
     /// use b2nd_serde::{Layout, Serializer};
@@ -906,7 +909,7 @@ impl<'a> Serializer<'a> {
 
     /// The number of bytes written so far. The next metalayer begins there.
     ///
-    /// After an error, the metalayer does not count.
+    /// A metalayer that could not be written does not count.
     #[must_use]
     #[inline]
     pub fn offset(&self) -> usize {

@@ -2,8 +2,9 @@
 
 /// The shape of an array, of its chunks and of its blocks, in items along each dimension.
 ///
-/// Named fields prevent a mistake. Chunk shape and block shape have the same type, so two arguments of a function could
-/// be swapped silently. [`Geometry::new`](crate::Geometry::new) and `Meta::new` check the numbers.
+/// The named fields prevent a mistake. Chunk shape and block shape have the same type, so as two arguments of a
+/// function they could be swapped without an error. [`Geometry::new`](crate::Geometry::new) and `Meta::new` check the
+/// numbers.
 ///
 /// ```
 /// use b2nd_serde::{Geometry, Shapes};

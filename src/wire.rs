@@ -26,7 +26,8 @@ pub(crate) trait FixedInt: Copy + Into<i64> {
     /// Writes the marker and the value into a slice of [`WIDTH`](Self::WIDTH) bytes.
     fn encode(self, item: &mut [u8]);
 
-    /// Reads the value from a slice of [`WIDTH`](Self::WIDTH) bytes with a checked marker; `None` for another length.
+    /// Reads the value from a slice of [`WIDTH`](Self::WIDTH) bytes, whose marker has been checked. `None` for a slice
+    /// of another length.
     fn decode(item: &[u8]) -> Option<Self>;
 
     /// Whether every integer has its marker and is not negative.
@@ -56,14 +57,15 @@ macro_rules! fixed_int {
             // Inlined into `Metalayer::ordinary`, as is `Items::ordinary`, so the vectors stay in registers.
             #[inline(always)]
             fn are_marked_and_not_negative(mut items: &[u8]) -> bool {
-                // No branch per integer: `wrong` collects the wrong bits of all. The marker and the first byte of the
-                // big-endian value, with the sign bit, are compared.
+                // There is no branch for each integer: `wrong` collects the wrong bits of all integers. Two bytes of
+                // each integer are compared, the marker and the first byte of the value. Numbers are big-endian, so the
+                // first byte has the sign bit.
                 let mut wrong = 0;
                 while let Some((&[marker, first, ..], left)) = items.split_first_chunk::<{ Self::WIDTH }>() {
                     wrong |= u16::from_ne_bytes([marker, first]) ^ u16::from_ne_bytes([Self::MARKER, 0]);
                     items = left;
                 }
-                // All bits of the marker, and only the sign of the value.
+                // Of the collected bits, all of the marker count, but only the sign bit of the value.
                 wrong & u16::from_ne_bytes([0xff, 0x80]) == 0
             }
         }
@@ -81,7 +83,7 @@ pub(crate) struct Items<'de, T> {
 }
 
 impl<'de, T: FixedInt> Items<'de, T> {
-    /// Integers with checked markers.
+    /// The integers in these bytes. Their markers must have been checked.
     #[inline]
     fn new(items: &'de [u8]) -> Self {
         Self { left: items, int: PhantomData }
@@ -99,8 +101,8 @@ impl<'de, T: FixedInt> Items<'de, T> {
     /// Whether exactly `count` integers are left.
     #[inline]
     pub(crate) fn has_exactly(&self, count: usize) -> bool {
-        // A multiplication, not a division of the length: a division is slower, and for a constant `count` the compiler
-        // then knows the number of bytes.
+        // Multiplies `count` by the width, because dividing the length by the width is slower. Also, if `count` is a
+        // constant, the compiler then knows the number of bytes.
         count.checked_mul(T::WIDTH) == Some(self.left.len())
     }
 }
@@ -144,7 +146,7 @@ pub(crate) fn dtype(bytes: &[u8]) -> Option<&str> {
     core::str::from_utf8(bytes).ok().filter(|text| is_dtype(text))
 }
 
-/// Whether a text can be a dtype: the rules of [`dtype`] other than UTF-8.
+/// Whether a text can be a dtype: it has no NUL, and at most [`MAX_DTYPE_LEN`] bytes.
 // C-Blosc2 reads a dtype as a C string, which would end at the NUL.
 #[inline]
 pub(crate) fn is_dtype(text: &str) -> bool {
@@ -172,8 +174,8 @@ impl<'de> Metalayer<'de> {
     /// The metalayer at the front of some bytes, if it is *ordinary*: valid, of layout `B2nd`, without a negative
     /// dimension.
     ///
-    /// Nearly every real metalayer is ordinary. After `None` the metalayer may still be valid: [`read`](Self::read)
-    /// decides.
+    /// Nearly every real metalayer is ordinary. If the result is `None`, the metalayer may still be valid:
+    /// [`read`](Self::read) decides.
     // Inlined with everything it calls, so the entries stay in registers.
     #[inline(always)]
     pub(crate) fn ordinary(bytes: &'de [u8]) -> Option<Self> {
@@ -198,9 +200,10 @@ impl<'de> Metalayer<'de> {
         })
     }
 
-    /// Splits bytes after the metalayer at their front. If the end of the metalayer cannot be found, the second part is
-    /// empty.
-    // Layout `B2nd` needs no check here: `ndim` alone determines where the dtype's length is.
+    /// Splits off the bytes after the metalayer with which `bytes` begins. If the end of the metalayer cannot be found,
+    /// the second part is empty.
+    // In layout `B2nd` the metalayer is not checked here, because `ndim` alone determines where the length of the dtype
+    // is.
     #[inline]
     pub(crate) fn split(bytes: &'de [u8]) -> (&'de [u8], &'de [u8]) {
         const OUTER: u8 = Layout::B2nd.marker();
@@ -214,7 +217,8 @@ impl<'de> Metalayer<'de> {
         bytes.split_at_checked(bytes.len() - rest).unwrap_or((bytes, &[]))
     }
 
-    /// The metalayer at the front of the input, in any layout and with any dimensions, or why it is invalid.
+    /// The metalayer at the front of the input, in any layout and with any dimensions. If it is invalid, the error says
+    /// why.
     #[cold]
     #[inline(never)]
     pub(crate) fn read(mut input: Input<'de>) -> Result<Self, Error> {
@@ -243,7 +247,7 @@ impl<'de> Metalayer<'de> {
 
 /// The offset of an entry in the metalayer.
 pub(crate) fn bytes_before(entry: Entry, layout: Layout, ndim: u8) -> usize {
-    // Computed only for an error's place. Every width is fixed, so no byte has to be read.
+    // This is computed only for the place of an error. Every width is fixed, so it needs no byte of the metalayer.
     let vector = |width| 1 + usize::from(ndim) * width;
     let before = layout.entries().iter().take_while(|&&other| other != entry).map(|entry| match entry {
         Entry::Shape => vector(i64::WIDTH),
@@ -285,11 +289,12 @@ impl<'de> Input<'de> {
         self.bytes.get(self.position..).unwrap_or_default()
     }
 
-    /// The layout of the metalayer at the position, without moving the position.
+    /// The layout of the metalayer at the position. The position does not change.
     ///
-    /// After `96` the byte after the block shape decides. The bytes before it are checked on the way.
-    // A metalayer with `96` is therefore read twice. This is acceptable: such files were written during a few days of
-    // 2023.
+    /// Two layouts begin with `96`. Then the byte that follows the block shape decides, and the bytes before it are
+    /// checked.
+    // So a metalayer that begins with `96` is read twice. This is acceptable, because such files were written only
+    // during a few days of 2023.
     #[inline]
     pub(crate) fn layout(&self) -> Result<Layout, Error> {
         let rest = self.rest();
@@ -314,13 +319,16 @@ impl<'de> Input<'de> {
     #[cold]
     pub(crate) fn version(&self, start: usize) -> u8 {
         match self.bytes.get(start..) {
-            // A later version may have more entries. Three entries are Caterva 0.1, which has no version.
+            // Other first bytes than those of the layouts are accepted too, because a later version may have more
+            // entries. Fewer than five entries are not accepted: the metalayers of Caterva 0.1 have three, and no
+            // version.
             Some(&[FIVE_ENTRIES..=FIXARRAY_MAX, version @ ..=FIXINT_MAX, ..]) => version,
             _ => 0,
         }
     }
 
-    /// The layout after `96`, by the byte after the block shape.
+    /// The layout of a metalayer that begins with `96`. The byte that follows the block shape decides: the marker of a
+    /// str32 means `B2ndSix`, a positive fixint `B2ndMismarked`.
     #[cold]
     fn six_marked_layout(&self) -> Result<Layout, Error> {
         self.walk_to_sixth_entry().map_err(|error| error.of_version(self.version(self.position)))
@@ -400,7 +408,8 @@ impl<'de> Input<'de> {
         let items = items.chunks(T::WIDTH);
         for (index, item) in items.enumerate() {
             let here = Input { bytes: self.bytes, position: self.position + 1 + index * T::WIDTH };
-            // The marker first: a wrong type in the last item is a better answer than a missing byte.
+            // Checks the marker before the length: if the last integer has a wrong marker and is also cut off, the
+            // error about its marker is more useful.
             match item.first() {
                 Some(&found) if found != T::MARKER => {
                     return here.marker(found, 0).in_dimension(entry, index);
@@ -411,7 +420,8 @@ impl<'de> Input<'de> {
                 _ => {}
             }
         }
-        // Every item is whole and marked, so some are missing at the end.
+        // Every integer that is there is whole and has the right marker, so the error is that some are missing at the
+        // end.
         let whole = self.rest().len().saturating_sub(1) / T::WIDTH;
         let end = Input { bytes: self.bytes, position: self.bytes.len() };
         end.truncated(T::WIDTH, 0).in_dimension(entry, whole)
@@ -426,7 +436,8 @@ impl<'de> Input<'de> {
             return Err(self.bad_text_header().in_entry(Entry::Dtype));
         };
         let length = u32::from_be_bytes(length) as usize;
-        // This check comes before the comparison with the input, because a length beyond the limit is always wrong.
+        // This comes before the comparison with the length of the input, because a length above the limit is wrong for
+        // any input.
         if length > MAX_DTYPE_LEN {
             return Err(TextFault::TooLong { length }.error().in_entry(Entry::Dtype).at(self.position + 1));
         }
@@ -478,7 +489,7 @@ fn are_marked<T: FixedInt>(items: &[u8]) -> bool {
 
 /// A buffer with a write position.
 ///
-/// Bytes after the end of the buffer are counted and dropped, so an empty buffer measures a length.
+/// Bytes that do not fit the buffer are counted and dropped, so an empty buffer measures a length.
 #[derive(Debug)]
 pub(crate) struct Output<B> {
     buffer: B,
@@ -491,7 +502,7 @@ impl<B: Buffer> Output<B> {
         Self { buffer, position: 0 }
     }
 
-    /// The number of bytes written so far, including those after the end of the buffer.
+    /// The number of bytes written so far, including bytes that did not fit the buffer.
     #[inline]
     pub(crate) fn position(&self) -> usize {
         self.position
@@ -519,7 +530,7 @@ impl<B: Buffer> Output<B> {
         self.position += length;
     }
 
-    /// Advances by `length`, and returns these bytes of the buffer if it has them.
+    /// Advances by `length`, and returns the bytes of the buffer over which it advanced; `None` if they do not all fit.
     #[inline]
     fn advance(&mut self, length: usize) -> Option<&mut [u8]> {
         let start = self.position;
@@ -545,7 +556,7 @@ impl<B: Buffer> Output<B> {
     }
 
     /// Writes the marker of a dimension vector, and returns slots for its integers; no slots if they do not fit.
-    // One bounds check per vector, not one per integer.
+    // The bounds are checked once for the vector, not for each integer.
     #[inline]
     pub(crate) fn vector<T: FixedInt>(&mut self, ndim: u8) -> Slots<'_, T> {
         let length = 1 + usize::from(ndim) * T::WIDTH;
@@ -569,7 +580,7 @@ impl<B: Buffer> Output<B> {
         }
     }
 
-    /// Writes the marker and a length, which `close_text` can correct later.
+    /// Writes the marker and the length of a text. `close_text` can correct the length later.
     #[inline]
     pub(crate) fn text_header(&mut self, length: usize) {
         if let Some(header) = self.advance(STR32_HEADER) {
@@ -584,12 +595,12 @@ impl<B: Buffer> Output<B> {
         }
     }
 
-    /// The number of bytes of the text so far. The output must begin with the header of the text.
+    /// The number of bytes of the text written so far. The output must begin with the header of the text.
     pub(crate) fn text_length(&self) -> usize {
         self.position - STR32_HEADER
     }
 
-    /// Writes the header at the start of the output again, with the length of the text after it.
+    /// Writes the header again, at the start of the output, with the length of the text that follows it.
     pub(crate) fn close_text(&mut self) {
         let end = core::mem::take(&mut self.position);
         self.text_header(end - STR32_HEADER);
@@ -600,7 +611,7 @@ impl<B: Buffer> Output<B> {
 /// The marker of a text and its length.
 #[inline]
 fn str32_header(length: usize) -> [u8; STR32_HEADER] {
-    // A dtype has been checked to fit `i32`, so the fallback is never used. It only avoids a panic.
+    // The fallback only avoids a panic. It is never used, because the length of a dtype has been checked to fit `i32`.
     let [a, b, c, d] = u32::try_from(length).unwrap_or(u32::MAX).to_be_bytes();
     [STR32, a, b, c, d]
 }
@@ -681,7 +692,7 @@ impl Buffer for After<'_> {
     }
 }
 
-/// A buffer without room, to measure the length.
+/// An empty buffer, to measure the length.
 #[derive(Debug)]
 pub(crate) struct NoRoom;
 
@@ -701,13 +712,15 @@ impl Buffer for NoRoom {
     }
 }
 
-/// A new allocation, made when the number of dimensions is known, so the metalayer is written to its final place.
+/// A new allocation. It is made as soon as the number of dimensions is known, so the metalayer is written to its final
+/// place.
 ///
 /// The result is the length of the metalayer. The allocation can be longer or shorter.
 #[cfg(feature = "alloc")]
 #[derive(Debug)]
 pub(crate) struct NewBytes<'s> {
-    // The caller's box, taken at `prepare`. A struct cannot own bytes and also keep a slice of them without `unsafe`.
+    // The caller's box. `prepare` takes it. It cannot be owned here: without `unsafe`, a struct cannot own bytes and
+    // also keep a slice of them.
     owner: Option<&'s mut Box<[u8]>>,
     bytes: &'s mut [u8],
     dtype_room: usize,
@@ -731,7 +744,8 @@ impl Buffer for NewBytes<'_> {
     #[inline]
     fn prepare(&mut self, ndim: u8) {
         if let Some(owner) = self.owner.take() {
-            // Any byte but 0: `vec![0; n]` asks the allocator for zeroed memory, which is slower for a few bytes.
+            // Fills with a byte other than 0, because `vec![0; n]` asks the allocator for zeroed memory, which is
+            // slower for a few bytes.
             *owner = vec![u8::MAX; most_before_dtype(ndim) + self.dtype_room].into_boxed_slice();
             self.bytes = owner;
         }

@@ -45,7 +45,7 @@ pub(crate) use detail::{Detail, LayoutFault, TextFault, ValueType};
 pub struct Error(BoxedParts);
 
 // A box, because a larger error makes every `Result` on the way larger. Without an allocator the struct itself is the
-// error. A version packed into 16 bytes was tried: writing without an allocator was faster, but reading with an
+// error. Packing the parts into 16 bytes was tried: writing without an allocator was faster, but reading with an
 // allocator slower.
 #[cfg(feature = "alloc")]
 type BoxedParts = Box<Parts>;
