@@ -47,7 +47,8 @@ pub(crate) enum Encoding {
     Str32,
 }
 
-/// Generates [`Entry`] from a table: the entry, its name, further names for a field of a struct, and its encoding.
+/// Generates [`Entry`] from a table. Each row has the entry, its name, further names that a field of a struct can have,
+/// and its encoding.
 macro_rules! entries {
     ($($(#[$doc:meta])* $entry:ident $name:literal [$($other:literal)*] $encoding:ident)*) => {
         /// An entry of the metalayer. The order of the variants is the order on the wire.
@@ -158,8 +159,8 @@ pub(crate) const fn vector_marker(ndim: u8) -> u8 {
     FIXARRAY + ndim
 }
 
-/// Generates [`Layout`] from a table: the layout, its name, the number in its outer marker, its entries, and two cells
-/// of its documentation, the entries and the writers.
+/// Generates [`Layout`] from a table. Each row has the layout, its name, the number in its outer marker, its entries,
+/// and two texts for the documentation: the entries and the writers.
 macro_rules! layouts {
     ($($(#[$doc:meta])* $layout:ident $name:literal $marked:literal [$($entry:ident)*] $which:literal $writer:literal)*)
     => {
@@ -266,7 +267,7 @@ layouts! {
         "all seven" "C-Blosc2 between two commits of February 2023"
     /// Six entries: no `dtype_format`.
     B2ndSix "b2nd-six" 6 [Version Ndim Shape Chunkshape Blockshape Dtype]
-        "all but `dtype_format`" "C-Blosc2 for some days before the first of those commits"
+        "all but `dtype_format`" "C-Blosc2 for some days before the first of these two commits"
     /// Five entries: neither `dtype_format` nor `dtype`.
     Caterva "caterva" 5 [Version Ndim Shape Chunkshape Blockshape]
         "`version` to `blockshape`" "Caterva 0.2 to 0.7, C-Blosc2 in January 2023"

@@ -6,7 +6,7 @@
 //! | `80` to `8f` | fixmap | pairs; the low 4 bits are their number |
 //! | `90` to `9f` | fixarray | values; the low 4 bits are their number |
 //! | `a0` to `bf` | fixstr | bytes; the low 5 bits are their number |
-//! | `c0` to `df` | one of the named constants below | the type in its name; integers and lengths are big-endian |
+//! | `c0` to `df` | one of the named constants below | a value of the type in its name; integers and lengths are big-endian |
 //! | `e0` to `ff` | negative fixint | nothing: the byte is the value, as an `i8` |
 
 use core::fmt;

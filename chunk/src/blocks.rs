@@ -17,7 +17,7 @@
 //! use b2nd_chunk::ChunkHeader;
 //! use b2nd_chunk::blocks::block_starts;
 //!
-//! // A chunk of 8 bytes in two blocks, both zeros.
+//! // A chunk of 8 bytes in two blocks. All bytes are zero.
 //! let chunk = b"\x05\x01\x15\x01\x08\0\0\0\x04\0\0\0\x30\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\
 //!     \x28\0\0\0\x2c\0\0\0\0\0\0\0\0\0\0\0";
 //! let header = ChunkHeader::parse(chunk).expect("a header");

@@ -21,7 +21,7 @@ const BLOSC1_VERSION: u8 = 2;
 /// ```
 /// use b2nd_chunk::{ChunkHeader, Decompressor};
 ///
-/// // 4 items of 2 bytes, shuffled into two streams of 4 bytes: the byte 1 repeats, and zeros.
+/// // 4 items of 2 bytes, shuffled into two streams of 4 bytes. In the first all bytes are 1, in the second 0.
 /// let chunk = b"\x05\x01\x05\x02\x08\0\0\0\x08\0\0\0\x2d\0\0\0\0\0\0\0\0\x01\0\0\0\0\0\0\0\0\0\0\
 ///     \x24\0\0\0\xff\xff\xff\xff\x01\0\0\0\0";
 /// let header = ChunkHeader::parse(chunk).expect("a header");
@@ -68,9 +68,9 @@ impl Decompressor {
     /// Decompresses a chunk to the start of `out`, and returns the number of bytes, [`ChunkHeader::nbytes`]. Items that
     /// were never written become zeros. Bytes after the chunk are ignored.
     ///
-    /// Time grows with the number of bytes read and written. The decompressor allocates memory for at most
-    /// four blocks, each at most as long as the data. If the data does not fit `out`, it fails before it allocates, so
-    /// a chunk of a few bytes cannot claim much memory.
+    /// Time grows with the number of bytes read and written. The decompressor allocates memory for at most four blocks,
+    /// each at most as long as the data. If the data does not fit `out`, it fails before it allocates, so a chunk of a
+    /// few bytes cannot claim much memory.
     ///
     /// # Errors
     ///

@@ -390,8 +390,8 @@ impl ChunkHeader {
         self.filters.into_iter().take(count).filter(|filter| filter.id != 0)
     }
 
-    /// The data of an uncompressed chunk. `None` if the chunk is not uncompressed, or is shorter than its header
-    /// claims.
+    /// The data of an uncompressed chunk. `None` if the data is compressed or constant and not empty, or if the chunk
+    /// is shorter than its header claims.
     #[must_use]
     pub fn stored<'c>(&self, chunk: &'c [u8]) -> Option<&'c [u8]> {
         let data = chunk.get(self.header_len..)?.get(..self.nbytes)?;

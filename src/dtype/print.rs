@@ -119,7 +119,7 @@ impl Display for NumpyStr<'_> {
     }
 }
 
-/// Prints the letter and the size. A size of 0 is printed as `zero`.
+/// Prints the letter and the size. For an `S`, `U` or `V` of 0 bytes, prints `zero` in place of the size.
 fn letter_and_size(dtype: &Dtype, zero: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     f.write_char(dtype.kind.letter())?;
     match &dtype.kind {

@@ -1,7 +1,7 @@
 //! Annotated bytes: the meaning of each byte of a metalayer.
 //!
 //! [`metalayer`] makes a [`Dump`]. Its `Display` is the text, and its method [`rows`](Dump::rows) passes the lines on
-//! as data. An [`Annotator`] does the same for other formats; the crate [`b2nd-frame`] dumps headers, chunks and
+//! as data. For other formats, an [`Annotator`] makes such lines; the crate [`b2nd-frame`] dumps headers, chunks and
 //! trailers with it.
 //!
 //! ```

@@ -32,7 +32,7 @@ pub struct Row<'r> {
     pub depth: usize,
     /// The bytes on this line. A value with more bytes than fit a line has several rows.
     pub bytes: &'r [u8],
-    /// The type. In a header it is a `MessagePack` type, in a chunk `byte` or a type with `le` for little-endian. Old
+    /// The type of the value: a `MessagePack` type, or in a chunk `byte` or a type with `le` for little-endian. Old
     /// bytes after a metalayer have the type `stale`. Bytes without a type of their own, such as the rest of a long
     /// text, have an empty type. In the row of a fault, the type is `…` if more bytes follow, else empty.
     pub kind: &'r dyn fmt::Display,

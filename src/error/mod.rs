@@ -120,8 +120,8 @@ impl Error {
         matches!(&self.0.detail, Detail::Custom(text) if text.is_length)
     }
 
-    // A function that returns an error of a function it called adds the place. The innermost place wins: a place that
-    // is already set is kept.
+    // The next methods add the place of an error. Each function that passes on an error calls one of them. The
+    // innermost place wins: a place that is already set is kept.
 
     /// Adds the entry, unless the error names one.
     #[cold]

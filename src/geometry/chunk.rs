@@ -45,8 +45,8 @@ impl Geometry {
 
     /// The chunks that a slice of the array touches. The slice has one range per dimension.
     ///
-    /// The [extent](Chunk::extent) of each chunk is its part of the slice. Its blocks and runs are limited to the
-    /// slice. The target of a run refers to an array with the shape of the slice.
+    /// The [extent](Chunk::extent) of each chunk has only the items of the slice, and so have the blocks and runs of
+    /// the chunk. The target of a run is a range of bytes in an array with the shape of the slice.
     ///
     /// # Errors
     ///
@@ -164,7 +164,7 @@ iterate!(['g] Chunks<'g> => Chunk<'g>);
 /// assert_eq!(*chunk.coordinate(), [0, 1]);
 /// assert!(chunk.extent().ranges().eq([0..2, 3..5]));
 ///
-/// // The same chunk for a slice that has only its second row.
+/// // The same chunk, but of a slice that has only the second row of the chunk.
 /// let part = geometry.chunks_in(&[1..3, 2..5])?.nth(1).unwrap();
 /// assert_eq!(part.number(), 1);
 /// assert!(part.extent().ranges().eq([1..2, 3..5]));

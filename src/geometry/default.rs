@@ -8,8 +8,8 @@ use super::grid::Geometry;
 const BLOCK_NBYTES: u64 = 1 << 17;
 const CHUNK_NBYTES: u64 = 1 << 22;
 
-/// If a dimension has fewer parts than this, all parts are made equally long, because a short last part would be a
-/// large share of the dimension.
+/// If a dimension has fewer parts than this, all parts are made as equally long as possible, because a short last part
+/// would be a large share of the dimension.
 const MANY_PARTS: u64 = 8;
 
 impl Geometry {

@@ -98,8 +98,8 @@ impl Dimensions {
         }
     }
 
-    /// The number of items between neighbours along each dimension, in an array of this shape in C order. No dimension
-    /// may be 0.
+    /// The distance between neighbours along each dimension, in items, in an array of this shape in C order. No
+    /// dimension may be 0.
     // With a 0, a shape is valid even if the product of its other dimensions overflows.
     pub(super) fn strides(&self) -> Self {
         let mut strides = *self;

@@ -71,7 +71,7 @@ pub(super) enum Divided {
 }
 
 impl Divided {
-    /// The entry with the size of the whole.
+    /// The entry with the shape of what is divided.
     fn whole(self) -> Entry {
         match self {
             Self::Array => Entry::Shape,
@@ -79,7 +79,7 @@ impl Divided {
         }
     }
 
-    /// The entry with the size of the parts.
+    /// The entry with the shape of the parts.
     fn part(self) -> Entry {
         match self {
             Self::Array => Entry::Chunkshape,

@@ -56,8 +56,8 @@
 //! # }
 //! ```
 //!
-//! To read directly into a file or another layout, iterate over the [blocks](Chunk::blocks) of each chunk and the
-//! [runs](Block::runs) of each block. A run is a contiguous piece, both in the chunk and in the array.
+//! To copy items to a file or to an array in another order, iterate over the [blocks](Chunk::blocks) of each chunk and
+//! the [runs](Block::runs) of each block. The items of a run are contiguous both in the chunk and in the array.
 //!
 //! # What is accepted
 //!

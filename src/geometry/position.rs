@@ -3,7 +3,7 @@
 use super::dimensions::{Dimensions, is_within};
 use super::grid::Geometry;
 
-/// The position of an item, from [`Geometry::position`]. Each number is counted from 0.
+/// The position of an item, from [`Geometry::position`]. All numbers count from 0.
 ///
 /// ```
 /// use b2nd_serde::geometry::Position;
@@ -109,7 +109,7 @@ impl Geometry {
     /// use b2nd_serde::{Geometry, Shapes};
     ///
     /// let geometry = Geometry::new(Shapes { shape: &[3, 5], chunkshape: &[2, 3], blockshape: &[1, 2] })?;
-    /// // The third byte of an item of four.
+    /// // The third byte of an item that has four bytes.
     /// let position = geometry.position_at(0, 26, 4).unwrap();
     /// assert_eq!(geometry.byte_offset(position, 4), Some(24));
     /// assert_eq!(geometry.coordinate(position).unwrap(), [1, 2]);

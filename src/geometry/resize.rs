@@ -22,10 +22,10 @@ impl Geometry {
     /// use b2nd_serde::{Geometry, Shapes};
     ///
     /// let geometry = Geometry::new(Shapes { shape: &[3, 5], chunkshape: &[2, 3], blockshape: &[1, 2] })?;
-    /// // The last chunk has room along both dimensions.
+    /// // The last chunk has room for the new items, so no chunk is added.
     /// assert!(!geometry.resize(&[4, 6])?.changes_chunks());
     ///
-    /// // From 2 x 2 chunks to 1 x 3.
+    /// // The grid changes from 2 x 2 chunks to 1 x 3.
     /// let resize = geometry.resize(&[2, 9])?;
     /// assert!(resize.kept_chunks().eq([(0, 0), (1, 1)]));
     /// assert_eq!(resize.after().shape(), [2, 9]);

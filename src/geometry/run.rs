@@ -11,7 +11,7 @@ use super::walk::{Cells, iterate};
 /// use b2nd_serde::{Geometry, Shapes};
 ///
 /// let geometry = Geometry::new(Shapes { shape: &[3, 5], chunkshape: &[2, 3], blockshape: &[1, 2] })?;
-/// // Of this slice, the first block of the first chunk has one item.
+/// // The first block of the first chunk has only one item of this slice.
 /// let chunk = geometry.chunks_in(&[0..1, 1..5])?.next().unwrap();
 /// let block = chunk.blocks().next().unwrap();
 /// let run = block.runs().next().unwrap();
@@ -66,7 +66,7 @@ impl ExactSizeIterator for Runs {}
 /// let run = block.runs().next().unwrap();
 /// assert_eq!(run.source(4), Some(0..8));
 /// assert_eq!(run.target(4), Some(12..20));
-/// // For an array in another order.
+/// // If the array is in another order, compute the places of the items from these two values.
 /// assert_eq!((run.start(), run.nitems()), (block.extent().start(), 2));
 /// # Ok::<(), b2nd_serde::geometry::Error>(())
 /// ```
@@ -81,9 +81,9 @@ pub struct Run {
 impl Run {
     /// The range of bytes in the decompressed chunk; `None` if it does not fit `usize`. With a type size of 1 it counts
     /// items.
-    // The type size is an argument, not a part of the geometry. With it, the geometry, chunk, block and run would be
-    // needed in two versions, with and without a type size. `None` is no burden for the caller: it uses the range to
-    // index a buffer with `get`, which can return `None` anyway.
+    // The type size is an argument, not a part of the geometry. If the geometry had a type size, all types of this
+    // module would be needed in two versions, with and without one. The `None` costs the caller nothing: the caller
+    // uses the range with `get` of a buffer, which can return `None` too.
     #[must_use]
     #[inline]
     pub fn source(&self, typesize: usize) -> Option<Range<usize>> {
@@ -114,6 +114,6 @@ impl Run {
 #[inline]
 fn bytes(first: u64, nitems: u64, typesize: usize) -> Option<Range<usize>> {
     let byte = |item: u64| usize::try_from(item).ok()?.checked_mul(typesize);
-    // Both numbers are below the number of items of an array or a chunk, so the sum fits u64.
+    // `first` and `nitems` are at most the number of items of an array or a chunk, so the sum fits u64.
     Some(byte(first)?..byte(first + nitems)?)
 }

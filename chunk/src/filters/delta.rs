@@ -14,8 +14,8 @@ pub(crate) fn undelta(typesize: usize, reference: Option<&[u8]>, data: &mut [u8]
     xor(typesize, reference, data, |_, result| result);
 }
 
-/// Without a reference, `delta` and `undelta` both combine a step with the step before it as it is without the filter.
-/// `next_before` chooses these bytes: it gets a byte before and after the XOR, and returns the one without the filter.
+/// Without a reference, `delta` and `undelta` both combine a step with the unfiltered bytes of the step before it.
+/// `next_before` gets a byte before and after its XOR, and returns the unfiltered one of the two.
 #[inline(always)]
 fn xor(typesize: usize, reference: Option<&[u8]>, data: &mut [u8], next_before: fn(u8, u8) -> u8) {
     let step = delta_step(typesize);

@@ -1,8 +1,9 @@
 //! Shuffle and bitshuffle: the transposition of a matrix of bytes, or of bits.
 //!
 //! Both filters work on *tiles*. A tile is an array of 16 × `W` bytes, in `W` vectors. It holds either `W` rows of 16
-//! bytes or 16 items of `W` bytes. Byte `i` of row `j`, at index `16 j + i`, becomes byte `j` of item `i`, at index `W
-//! i + j`. An index has 4 + log2 `W` bits. The move from rows to items rotates these bits to the left by log2 `W`.
+//! bytes or 16 items of `W` bytes. Byte `i` of row `j` becomes byte `j` of item `i`, so it moves from index `16·j+i` to
+//! index `W·i+j`. An index has 4 + log2 `W` bits. The move from rows to items rotates these bits to the left by log2
+//! `W`.
 //!
 //! A perfect shuffle interleaves the two halves of the array. This rotates the bits of the index to the left by 1. So
 //! log2 `W` perfect shuffles turn rows into items. A rotation by all 4 + log2 `W` bits changes nothing, so 4 further
@@ -12,8 +13,8 @@
 //! tiles cover the bytes of an item. If the item size is not a multiple of `W`, the last of these tiles overlaps the
 //! one before it.
 
-// Loops with constant bounds index the arrays here, because the compiler then keeps an array in registers, which is
-// three times as fast. It does not if iterators go over the array. Only such arrays are indexed; slices use `get`.
+// Loops with constant bounds index the arrays here, because the compiler then keeps an array in registers. With
+// iterators it does not, and the filters take three times as long. Only such arrays are indexed; slices use `get`.
 #![allow(clippy::indexing_slicing, clippy::needless_range_loop)]
 
 use fearless_simd::{Level, Simd, dispatch, prelude::*, u8x16, u16x8};
