@@ -1,4 +1,5 @@
-//! Dimension vectors in arrays of any length, for the fields of a struct: `#[serde(with = "b2nd_serde::dims")]`.
+//! Dimension vectors as arrays of any length. A field of a struct uses this module with the attribute `#[serde(with =
+//! "b2nd_serde::dims")]`.
 //!
 //! Serde itself supports only array lengths that are literal numbers up to 32. With this module the length can also be
 //! a const generic. The bytes, the errors and the time are the same as for serde's own arrays.
@@ -35,7 +36,8 @@ use core::marker::PhantomData;
 use serde::de::{Deserialize, Deserializer, Error, SeqAccess, Visitor};
 use serde::ser::{Serialize, SerializeTuple, Serializer};
 
-/// Serializes an array as a tuple, as serde does. `#[serde(with = "b2nd_serde::dims")]` calls it.
+/// Serializes an array as a tuple, as serde does. The attribute `#[serde(with = "b2nd_serde::dims")]` calls this
+/// function.
 ///
 /// ```
 /// struct Three([u64; 3]);
@@ -68,7 +70,8 @@ where
     tuple.end()
 }
 
-/// Deserializes an array of exactly `N` dimensions. `#[serde(with = "b2nd_serde::dims")]` calls it.
+/// Deserializes an array of exactly `N` dimensions. The attribute `#[serde(with = "b2nd_serde::dims")]` calls this
+/// function.
 ///
 /// ```
 /// use serde::Deserialize;

@@ -1,6 +1,6 @@
 //! A serde data format for the B2ND metalayer: the bytes in a [Blosc2] file that hold the shape, chunk shape, block
-//! shape and dtype of an N-dimensional array. The crate [`b2nd-frame`] finds, checks and changes them in files, and
-//! writes new files.
+//! shape and dtype of an N-dimensional array. The crate [`b2nd-frame`] finds, checks and changes metalayers in files,
+//! and writes new files.
 //!
 //! Serialize and deserialize a metalayer with a struct of your own:
 //!

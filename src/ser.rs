@@ -150,8 +150,8 @@ fn with_long_dtype<T: Serialize + ?Sized>(
 ) -> Result<Vec<u8>, Error> {
     let mut bytes = Box::default();
     let written = value.serialize(Start { buffer: NewBytes::new(&mut bytes, dtype_room), layout })?;
-    // The second call may write another value. It can have the same total length, but more dimensions and a shorter
-    // dtype, and so exceed the allocation.
+    // The second call of `Serialize` may write another value. With more dimensions and a shorter dtype, that value can
+    // have the same total length, but exceed the allocation.
     if written == length && length <= bytes.len() {
         Ok(shortened(bytes, length))
     } else {

@@ -263,7 +263,7 @@ const SEVEN_ENTRIES: u8 = Layout::B2nd.marker();
 const SIX_ENTRIES: u8 = Layout::B2ndSix.marker();
 const FIVE_ENTRIES: u8 = Layout::Caterva.marker();
 
-/// The first value of a Blosc2 frame, after the marker of an array: a string of 8 bytes.
+/// A Blosc2 frame begins with the marker of an array and then these bytes, a string of 8 bytes with its marker.
 const FRAME_MAGIC: &[u8] = b"\xa8b2frame\0";
 
 /// Bytes with a read position.
@@ -309,7 +309,7 @@ impl<'de> Input<'de> {
 
     #[cold]
     fn no_layout(&self, found: u8) -> Error {
-        // A likely mistake: the bytes of a whole file instead of its metalayer.
+        // The input may be a whole file, not only its metalayer. This mistake is likely, so it has its own message.
         let is_frame = self.rest().get(1..).is_some_and(|rest| rest.starts_with(FRAME_MAGIC));
         let detail = if is_frame { Detail::WholeFrame } else { Detail::Layout { found } };
         Error::new(detail).at(self.position).of_version(self.version(self.position))
@@ -715,7 +715,8 @@ impl Buffer for NoRoom {
 /// A new allocation. It is made as soon as the number of dimensions is known, so the metalayer is written to its final
 /// place.
 ///
-/// The result is the length of the metalayer. The allocation can be longer or shorter.
+/// The result is the length of the metalayer. The allocation can be longer than the metalayer. It can also be shorter;
+/// then the last bytes have been dropped.
 #[cfg(feature = "alloc")]
 #[derive(Debug)]
 pub(crate) struct NewBytes<'s> {
@@ -765,8 +766,8 @@ impl Buffer for NewBytes<'_> {
 /// The largest number of bytes before the text of the dtype.
 #[inline]
 fn most_before_dtype(ndim: u8) -> usize {
-    // The outer marker, `version` and `ndim`; the markers of three vectors; their integers; `dtype_format`; the header
-    // of the dtype.
+    // In this order: the outer marker, `version` and `ndim`; the markers of three vectors; the integers of these
+    // vectors; `dtype_format`; the header of the dtype.
     3 + 3 + usize::from(ndim) * (i64::WIDTH + 2 * i32::WIDTH) + 1 + STR32_HEADER
 }
 

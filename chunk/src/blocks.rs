@@ -1,7 +1,7 @@
 //! The blocks of a compressed chunk: the table of their offsets, and their streams.
 //!
 //! An unsplit block is a single stream. A split block has one stream per byte of an item. A shorter last block is never
-//! split. The blocks may be in any order. A stream is a length (int32) and bytes:
+//! split. Blocks of the same size may be in any order. A stream is a length (int32) and bytes:
 //!
 //! | length | bytes |
 //! |---|---|

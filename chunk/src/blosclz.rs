@@ -274,7 +274,7 @@ mod tests {
             let mut data = [0; 64];
             let found = decompress(&stream, &mut data).unwrap();
             assert_eq!(&data[..found], expected);
-            // Into a buffer of exactly the length of the data, and into a shorter one.
+            // Decompresses into a buffer of exactly the length of the data, and into a shorter one.
             assert_eq!(decompress(&stream, &mut data[..found]), Some(found));
             assert_eq!(&data[..found], expected);
             assert_eq!(decompress(&stream, &mut data[..found - 1]), None);

@@ -46,7 +46,7 @@ const IS_DELTA: u8 = 0x08;
 
 const IS_UNSPLIT: u8 = 0x10;
 
-/// The codecs by their numbers in bits 5 to 7 of the flags. C-Blosc2 does not use 2 and 5.
+/// The codecs by their numbers in bits 5 to 7 of the flags. C-Blosc2 does not use the numbers 2 and 5.
 const CODECS: [Option<Codec>; 5] =
     [Some(Codec::BLOSCLZ), Some(Codec::LZ4), None, Some(Codec::ZLIB), Some(Codec::ZSTD)];
 
@@ -74,7 +74,8 @@ pub const VERSIONS: RangeInclusive<u8> = ALPHA_VERSION..=WRITTEN_VERSION + 1;
 /// The number of bytes of a length or an offset in a chunk.
 pub const INT32: usize = size_of::<i32>();
 
-/// Generates the offsets of the parts, their list, and their rows on the page of [`ChunkHeader`].
+/// Generates a constant for the offset of each part of a header, the list of all parts, and the rows of the table on
+/// the page of [`ChunkHeader`].
 macro_rules! parts {
     (
         $(#[$before:meta])*

@@ -129,7 +129,7 @@ impl fmt::Debug for Error {
 
 impl core::error::Error for Error {}
 
-/// A message with what was expected, and the first character of `rest` as what was found.
+/// A message with what was expected and what was found, which is the first character of `rest`.
 pub(super) fn expected(what: &str, rest: &str) -> String {
     match rest.chars().next() {
         Some(found) => format!("expected {what}, found {}", Repr(&EcoString::from(found))),

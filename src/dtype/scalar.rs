@@ -276,7 +276,7 @@ fn sizes(letter: char) -> Option<&'static str> {
     })
 }
 
-/// Adds the unit of a time: the end of `text`, either empty or in the form `[25s]`.
+/// Adds the unit of a time to its dtype. `unit` is the end of `text`. It is empty or in the form `[25s]`.
 fn in_time_units(mut dtype: Dtype, text: &str, unit: &str) -> Result<Dtype, ParseError> {
     let unit = time_unit(text, unit)?;
     dtype.kind = match dtype.kind {

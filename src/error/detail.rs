@@ -221,7 +221,8 @@ pub(crate) enum Detail {
     },
     /// The type ignored an error in one of its entries.
     IgnoredError,
-    /// The type rejected an ordinary metalayer, but accepted it when asked again for the reason.
+    /// The type rejected an ordinary metalayer. Then the metalayer was read again to find the reason, and the type
+    /// accepted it.
     Misfit,
     /// A `Display` or `Serialize` gave another value when called a second time.
     Unstable,

@@ -197,7 +197,7 @@ impl<'g> Chunk<'g> {
         &self.cell.coordinate
     }
 
-    /// The part of the array, or of the slice, in the chunk.
+    /// The part of the array, or of the slice, that the chunk holds.
     #[must_use]
     pub fn extent(&self) -> &Extent {
         &self.cell.extent
@@ -371,7 +371,7 @@ impl Block<'_> {
         &self.cell.coordinate
     }
 
-    /// The part of the array, or of the slice, in the block.
+    /// The part of the array, or of the slice, that the block holds.
     #[must_use]
     pub fn extent(&self) -> &Extent {
         &self.cell.extent

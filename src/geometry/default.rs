@@ -49,8 +49,9 @@ impl Geometry {
         })
     }
 
-    /// The chunk shape of a new array with these blocks: about 4 MiB of items, in whole blocks. The rule is the same as
-    /// for [`default_blockshape`](Self::default_blockshape); see the table there.
+    /// The chunk shape of a new array with these blocks: about 4 MiB of items. Along a dimension that a chunk does not
+    /// span, it is a whole number of blocks long. The rule is the same as for
+    /// [`default_blockshape`](Self::default_blockshape); see the table there.
     #[must_use]
     pub fn default_chunkshape(shape: &[u64], blockshape: &[u64], typesize: usize) -> Dimensions {
         let block_nitems =

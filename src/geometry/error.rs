@@ -4,8 +4,8 @@ use core::fmt;
 
 use crate::layout::{Entry, MAX_NDIM};
 
-/// The maximum size of a Blosc2 chunk in bytes: `BLOSC2_MAX_BUFFERSIZE` in C-Blosc2, `i32::MAX` less a header of 32
-/// bytes.
+/// The maximum size of a Blosc2 chunk in bytes: `BLOSC2_MAX_BUFFERSIZE` in C-Blosc2. It is `i32::MAX` minus the 32
+/// bytes of a header.
 pub(super) const MAX_CHUNK_NBYTES: u64 = 2_147_483_615;
 
 /// The error for numbers that make no valid geometry, or for an argument that does not fit the geometry.

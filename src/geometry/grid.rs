@@ -159,7 +159,7 @@ impl Geometry {
     }
 
     /// The number of chunks of the array.
-    // Not a `usize`: a metalayer of a few bytes can have 2^62 chunks.
+    // This is not a `usize`, because a metalayer of a few bytes can have 2^62 chunks.
     #[must_use]
     pub fn nchunks(&self) -> u64 {
         self.grid_of_chunks().product()

@@ -1,4 +1,4 @@
-//! The filters against their definitions, byte by byte, and against bytes that C-Blosc2 wrote.
+//! Compares the filters with their definitions, byte by byte, and with bytes that C-Blosc2 wrote.
 
 use std::{vec, vec::Vec};
 

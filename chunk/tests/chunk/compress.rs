@@ -165,7 +165,7 @@ fn short_data_level_0_and_noise_are_stored() {
     let mut params = CParams::new(4);
     params.clevel = 0;
     assert!(compressed(params, &noise(40_000)).1.capacity() < 41_000);
-    // From 32 bytes on, data is compressed if it gets shorter. A run takes five bytes.
+    // From 32 bytes on, data is compressed if it gets shorter. A stream in which one byte repeats takes five bytes.
     let mut params = with_filters(CParams::new(1), &[]);
     params.blocksize = 31;
     let data = [&[7; 31][..], b"1"].concat();

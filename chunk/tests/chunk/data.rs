@@ -21,7 +21,6 @@ fn decompressed(decompressor: &mut Decompressor, chunk: &[u8]) -> Vec<u8> {
     assert_eq!(decompressor.decompress_into(chunk, &mut data), Ok(header.nbytes));
     let mut done = 0;
     let mut block = vec![0x55; header.nbytes];
-    // From the last block to the first, because no block may depend on an earlier call.
     let mut ends = vec![0];
     for number in 0..header.nblocks().unwrap() {
         let length = decompressor.decompress_block(chunk, number, &mut block).unwrap();
@@ -30,6 +29,8 @@ fn decompressed(decompressor: &mut Decompressor, chunk: &[u8]) -> Vec<u8> {
         ends.push(done);
     }
     assert_eq!(done, header.nbytes);
+    // Decompresses the blocks again, from the last to the first and each with a new `Decompressor`, because no block
+    // may depend on an earlier call.
     for (number, range) in ends.windows(2).enumerate().rev() {
         let length = Decompressor::new().decompress_block(chunk, number, &mut block).unwrap();
         assert_eq!(block[..length], data[range[0]..range[1]], "block {number} alone");

@@ -113,7 +113,8 @@ impl<'d> Plan<'d> {
         Self { form, size, is_big: dtype.byte_order() == Some(ByteOrder::Big), dtype }
     }
 
-    /// The plan of the content of a newtype, if it differs from this plan: `half::f16` is a newtype of its bits.
+    /// The plan of the content of a newtype, if it differs from this plan. Only that of `half::f16` does: its content
+    /// is its bits as a `u16`.
     pub(super) fn of_newtype(&self, name: &str) -> Option<Self> {
         let is_half = name == "f16" && matches!(self.form, Form::Float16);
         is_half.then_some(Self { form: Form::Uint(2), ..*self })
