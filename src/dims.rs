@@ -1,8 +1,7 @@
 //! Dimension vectors as arrays of any length. A field of a struct uses this module with the attribute `#[serde(with =
 //! "b2nd_serde::dims")]`.
 //!
-//! Serde itself supports only array lengths that are literal numbers up to 32. With this module the length can also be
-//! a const generic. The bytes, the errors and the time are the same as for serde's own arrays.
+//! Serde itself supports only arrays of up to 32 items, and no const generic as their length. This module supports both. The bytes, the errors and the time are the same as for serde's own arrays.
 //!
 //! ```
 //! use serde::{Deserialize, Serialize};

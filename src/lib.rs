@@ -112,9 +112,9 @@
     doc = "[`Meta`] is a ready-made struct for all layouts. It writes every metalayer back byte for byte as it was read."
 )]
 //!
-//! The position of a field, not its name, decides its entry. Names decide only when a struct reads a layout with fewer
-//! entries than it has fields. Two fields in the wrong order would therefore be swapped silently. To prevent this, a
-//! field that has the name of an entry must be in the position of that entry. `chunks` and `chunk_shape` count as names
+//! The position of a field, not its name, decides its entry, so two fields in the wrong order would be swapped silently.
+//! To prevent this, a field that has the name of an entry must be in the position of that entry. Names decide only when
+//! a struct reads a layout with fewer entries than it has fields. `chunks` and `chunk_shape` count as names
 //! of `chunkshape`, `blocks` and `block_shape` as names of `blockshape`.
 //!
 //! # Serde's data model
@@ -145,8 +145,8 @@
 //! The table applies to reading and to writing, with one difference: `&[u8]` can read a dtype, but cannot write one.
 //! Serde writes `&[u8]` and `Vec<u8>` as sequences; `serde_bytes` writes them as bytes.
 //!
-//! - An array is a tuple. Serde supports only arrays whose length is a literal number up to 32. With [`dims`] the
-//!   length can also be a const generic.
+//! - An array is a tuple. Serde supports only arrays of up to 32 items, and no const generic as their length.
+//!   [`dims`] supports both.
 //! - A type that serializes through its `Display` (`collect_str`) is a string.
 //! - An enum of unit variants restricts the dtype to its variants: `enum Kind { #[serde(rename = "<f4")] F4 }`. For any
 //!   other dtype, the error names the dtype and the variants.

@@ -78,8 +78,8 @@ pub fn to_vec_with_layout<T: Serialize + ?Sized>(value: &T, layout: Layout) -> R
 /// # Errors
 ///
 /// [`ErrorKind::BufferTooSmall`](crate::ErrorKind::BufferTooSmall) if the buffer is too short; the message says how
-/// many bytes are needed. Other kinds mean that the value does not fit a layout. After an error, part of the buffer may
-/// be overwritten.
+/// many bytes are needed. Also if the value does not fit a layout, or its `Serialize` fails. After an error, part of the
+/// buffer may be overwritten.
 ///
 /// ```
 /// let mut buffer = [0; 100];
@@ -97,8 +97,8 @@ pub fn to_slice<'a, T: Serialize + ?Sized>(value: &T, buffer: &'a mut [u8]) -> R
 ///
 /// # Errors
 ///
-/// [`ErrorKind::Io`](crate::ErrorKind::Io) if the writer fails. Other kinds mean that the value does not fit a layout;
-/// then nothing has been written.
+/// [`ErrorKind::Io`](crate::ErrorKind::Io) if the writer fails. Also if the value does not fit a layout, or its
+/// `Serialize` fails; then nothing has been written.
 ///
 /// ```
 /// let mut file = std::io::Cursor::new(Vec::new());
@@ -150,7 +150,7 @@ fn with_long_dtype<T: Serialize + ?Sized>(
 ) -> Result<Vec<u8>, Error> {
     let mut bytes = Box::default();
     let written = value.serialize(Start { buffer: NewBytes::new(&mut bytes, dtype_room), layout })?;
-    // The second call of `Serialize` may write another value. With more dimensions and a shorter dtype, that value can
+    // The second call of `Serialize` may write another value. With fewer dimensions and a longer dtype, that value can
     // have the same total length, but exceed the allocation.
     if written == length && length <= bytes.len() {
         Ok(shortened(bytes, length))

@@ -349,7 +349,7 @@
 //! # Save a damaged file
 //!
 //! A salvage writes the undamaged parts to a new file. A truncated file has no chunk index, so the positions of the
-//! chunks are unknown. If you allow it, the salvage assumes that they are in order.
+//! chunks are unknown. Only if you allow it does the salvage assume that they are in order.
 //!
 //! ```
 //! use b2nd_frame::{ErrorKind, Salvage};

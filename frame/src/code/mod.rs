@@ -60,7 +60,7 @@ pub enum CheckDepth {
     /// that all chunk files exist and are complete.
     #[default]
     Frame,
-    /// The header of every chunk and the offsets of its blocks, compared with the header of the frame. The check also
+    /// The header of every chunk, compared with the header of the frame, and the offsets of its blocks. The check also
     /// finds bytes that two chunks share, and bytes that belong to no chunk. It reads the first bytes of each chunk.
     ChunkHeaders,
     /// The data of every chunk and the values of vlmetalayers. The check decompresses and then discards them, which

@@ -120,7 +120,7 @@ impl ArrayUpdate {
     ///
     /// - [`Unsupported`](crate::ErrorKind::Unsupported) if the frame has no array, an old layout (which
     ///   [`Rewrite`](crate::Rewrite) converts), or a codec or filters that this crate cannot apply.
-    /// - [`Malformed`](crate::ErrorKind::Malformed) if the header or the chunk headers have an error.
+    /// - [`Malformed`](crate::ErrorKind::Malformed) if the check of the frame finds an error.
     /// - [`Locked`](crate::ErrorKind::Locked) if another process has the lock of the frame.
     /// - [`Io`](crate::ErrorKind::Io) if the file cannot be read.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, Error> {

@@ -4,7 +4,7 @@ use core::fmt;
 
 pub(crate) use rmp::Marker;
 
-/// The type of value after a marker, such as `int32`, `array of 7` or `fixint`.
+/// The type of the value that begins with a marker, such as `int32`, `array of 7` or `fixint`.
 pub(crate) struct ValueType(pub(crate) Marker);
 
 impl fmt::Display for ValueType {

@@ -32,7 +32,8 @@ impl<R> Frame<R> {
         let folder = self.path().and_then(Path::parent).filter(|_| self.header().is_sparse());
         let files = folder.and_then(|folder| fs::read_dir(folder).ok()).into_iter().flatten();
         let lengths = files.filter_map(|file| Some(file.ok()?.metadata().ok()?.len()));
-        lengths.fold(self.header().frame_len, u64::saturating_add)
+        // Without a list of the directory, the frame itself counts.
+        lengths.fold(0, u64::saturating_add).max(self.header().frame_len)
     }
 }
 

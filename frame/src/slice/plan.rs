@@ -13,8 +13,8 @@ use crate::slice::slice_reader::Slice;
 use crate::slice::threads::in_threads;
 use crate::slice::waves::{WaveLimits, Waves};
 
-/// The byte ranges of a slice, for programs that read these bytes on their own: with async code, from object stores, or
-/// in WebAssembly. [`Slice::plan`] returns it.
+/// The byte ranges that a slice needs, and then its items. It reads nothing, so a program can read the ranges on its
+/// own: with async code, from object stores, or in WebAssembly. [`Slice::plan`] returns it.
 ///
 /// The plan allocates memory for all items; [`Slice::pieces`] divides a slice that is too large for that. The ranges
 /// come in waves: first the chunk index, then the first bytes of the chunks, then their blocks. A program reads all

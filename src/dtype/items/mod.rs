@@ -64,7 +64,7 @@
 //!   `flatten`, `untagged` and internally tagged enums use it, so through them an integer can be read as a float, or an
 //!   `f64` as an `f32`.
 //! - More than 128 levels of nesting are an error. An item of n bytes with more than 16 n + 4096 values is an error
-//!   too; only empty lists or overlapping fields can lead to so many values.
+//!   too: empty lists, overlapping fields and fields without bytes can lead to so many values.
 //!
 //! When many items are read, the dtype is compiled once, and the field names of a type are compared with it once. Items
 //! of fixed types are read and written without an allocation.
