@@ -1,4 +1,4 @@
-//! New arrays, written by regions.
+//! Writes new arrays region by region.
 
 use std::fs;
 use std::io::{self, Cursor, Seek, SeekFrom, Write};
@@ -25,7 +25,7 @@ fn in_memory(builder: FrameBuilder) -> ArrayWriter<Cursor<Vec<u8>>> {
     builder.write_to(Cursor::new(Vec::new())).unwrap().into_array_writer().unwrap()
 }
 
-/// Slowly rising items, with different bytes within each item.
+/// Items that grow slowly and whose four bytes differ.
 fn items() -> Vec<u8> {
     (0..SHAPE[0] * SHAPE[1])
         .flat_map(|item| [item / 100, item % 7, 3, item % 100])
@@ -57,7 +57,7 @@ fn the_file_is_the_same_for_any_number_of_threads_and_for_whole_rows_of_chunks()
         writer.write(&whole(), &items()).unwrap();
         files.push(finished(writer));
     }
-    // Whole chunks are never open.
+    // Each region consists of whole chunks, so no chunk stays open.
     let mut by_rows = in_memory(builder("<i4")).threads(2).max_open_chunks(0);
     for start in (0..50).step_by(16) {
         let (end, row) = (50.min(start + 16), 70 * 4);
@@ -68,7 +68,7 @@ fn the_file_is_the_same_for_any_number_of_threads_and_for_whole_rows_of_chunks()
     assert!(read(&files[0]) == items());
 }
 
-/// Copies a part of `items` into a buffer.
+/// Copies the items of a region into a buffer.
 fn give(ranges: &[Range<u64>], part: &mut [u8]) {
     let at = |index: u64| usize::try_from(index).unwrap() * 4;
     let columns = at(ranges[1].start)..at(ranges[1].end);
@@ -91,7 +91,7 @@ fn a_function_that_reads_the_items_makes_the_same_file() {
             })
             .unwrap();
         assert!(finished(writer) == expected, "{threads}");
-        // Regions across the chunks.
+        // The regions meet at column 33, inside a chunk.
         let mut writer = in_memory(builder("<i4")).threads(threads);
         for columns in [0..33, 33..70] {
             let region = [0..50, columns];
@@ -135,7 +135,7 @@ fn an_error_or_panic_of_the_function_that_reads_ends_all_threads() {
 #[test]
 fn a_chunk_is_written_as_soon_as_its_last_item_has_come() {
     let mut writer = in_memory(builder("<i4")).max_open_chunks(3);
-    // A row at a time: 3 chunks of 16 rows are open at most, and the last rows are in chunks of 2 rows.
+    // One row is written at a time. So at most a row of 3 chunks is open: chunks of 16 rows, and of 2 rows at the end.
     for (row, items) in (0..).zip(items().chunks(70 * 4)) {
         writer.write(&[row..row + 1, 0..70], items).unwrap();
     }
@@ -173,7 +173,7 @@ fn an_array_with_missing_items_is_not_finished_but_can_be_filled_with_zeros() {
         (7, 0, 7 * 16 * 33 * 4)
     );
     assert_eq!(opened(&frame).count_chunks().unwrap().stored, 2);
-    // Only one whole chunk.
+    // Only one chunk is written.
     let mut writer = in_memory(builder("<i4"));
     writer.write(&[0..16, 0..32], &[7; 16 * 32 * 4]).unwrap();
     let error = writer.finish().unwrap_err();
@@ -187,7 +187,7 @@ fn equal_items_become_a_special_chunk_and_nan_only_where_it_means_the_same() {
         writer.write(&whole(), &item.repeat(50 * 70)).unwrap();
         let frame = finished(writer);
         assert!(read(&frame) == item.repeat(50 * 70), "{dtype} {item:?}");
-        // The first chunk has no padding at its end, but between its blocks.
+        // Chunk 0 is full, but it has padding: its 16 rows do not fill a whole number of blocks of 5 rows.
         let mut frame = opened(frame);
         let mut chunks = frame.chunks().unwrap();
         let entry = chunks.get(0).unwrap().unwrap();
@@ -198,7 +198,7 @@ fn equal_items_become_a_special_chunk_and_nan_only_where_it_means_the_same() {
     };
     let nan = f32::NAN.to_le_bytes();
     assert_eq!(place("<f4", &[0; 4]), Some(SpecialValue::Zeros));
-    // The padding of these chunks is zero, so not all of their items are equal.
+    // The padding is zero, so chunk 0 has other values besides NaN.
     assert_eq!(place("<f4", &nan), None);
     let shapes = Shapes { shape: &[64], chunkshape: &[32], blockshape: &[8] };
     let flat = |dtype: &str, item: &[u8]| {
@@ -213,7 +213,8 @@ fn equal_items_become_a_special_chunk_and_nan_only_where_it_means_the_same() {
     assert_eq!(flat("<f4", &[0; 4]), (2, 0, 0));
     assert_eq!(flat("<f4", &nan), (0, 2, 0));
     assert_eq!(flat("<f8", &f64::NAN.to_le_bytes()), (0, 2, 0));
-    // An integer with the same bytes, a big-endian float, another NaN, another value.
+    // These items are not a little-endian NaN with the usual bytes: an integer with these bytes, a big-endian float, a
+    // negative NaN, and text.
     assert_eq!(flat("<i4", &nan), (0, 0, 2));
     assert_eq!(flat(">f4", &nan), (0, 0, 2));
     assert_eq!(flat("<f4", &(-f32::NAN).to_le_bytes()), (0, 0, 2));
@@ -456,7 +457,8 @@ mod from_ndarray {
                         let [start, end] =
                             if from_start(start) <= from_start(end) { [start, end] } else { [end, start] };
                         let step = rng.isize(1..length) * if form == 2 { -1 } else { 1 };
-                        // The end of a range is the end of the dimension, not its start.
+                        // An end of 0 would make the range empty if it began later. Without an end, the range goes to
+                        // the end of the dimension.
                         let end = Some(end).filter(|&end| end != 0 || from_start(start) == 0);
                         SliceInfoElem::Slice { start, end, step }
                     }

@@ -259,7 +259,8 @@ fn a_metalayer_that_is_part_of_another_one_is_left_alone() {
     let frame = Frame::parse(&file).unwrap();
     let array = &frame.metalayers()[0];
     let field = offset_field(&file, "vendor");
-    // The offset of the metalayer `vendor` points to the array's metalayer, or into it at a length of 0.
+    // First, the offset of `vendor` points to the content of the array metalayer. Then it points into this content,
+    // where the content of `vendor` has length 0.
     for (at, length) in [(array.offset() - 5, array.bytes().len()), (array.offset() + 4, 0)] {
         file[field..][..4].copy_from_slice(&u32::try_from(at).unwrap().to_be_bytes());
         file[at] = 0xc6;
@@ -285,7 +286,7 @@ fn a_metalayer_in_the_names_of_the_others_is_left_alone() {
     writer.fill_missing(SpecialValue::Zeros).unwrap();
     let mut file = writer.finish().unwrap().into_inner();
     let name = file.windows(7).position(|bytes| bytes == b"of thir").unwrap();
-    // A content of no bytes in the middle of the name.
+    // Puts an empty content into the middle of the name.
     file[name..name + 5].copy_from_slice(&[0xc6, 0, 0, 0, 0]);
     let field = offset_field(&file, "vendor");
     file[field..][..4].copy_from_slice(&u32::try_from(name).unwrap().to_be_bytes());
@@ -325,7 +326,7 @@ fn the_metalayer_of_the_array_is_held_against_its_data() {
     set(meta(&[4, 6], &[2, 3], &[1, 2], "<u4")).unwrap();
     assert_eq!(check(&path).unwrap().findings, []);
 
-    // A layout without a dtype, followed by the remaining bytes.
+    // The value of layout `caterva` is shorter, because it has no dtype. 9 bytes fill it to the old length.
     let caterva = meta(&[4, 6], &[2, 3], &[1, 2], "<u4").with_layout(Layout::Caterva).unwrap();
     let caterva = [to_vec(&caterva).unwrap(), vec![0; 9]].concat();
     assert_eq!(
@@ -374,7 +375,7 @@ fn an_interrupted_resize_is_not_made_worse() {
     let mut file = fs::read(&path).unwrap();
     file[37] = 96;
     fs::write(&path, &file).unwrap();
-    // The header counts 3 chunks, and the chunk index has 4.
+    // The header counts 3 chunks, but the chunk index has 4.
     let error = Frame::open(&path).unwrap().edit().shape(&[4, 6]).apply().unwrap_err();
     let expected =
         "shape [4, 6] needs a grid of [2, 2] chunks, but after an interrupted resize there are 3 chunks";
@@ -390,7 +391,7 @@ fn an_interrupted_resize_is_undone() {
     let file = fs::read(&path).unwrap();
     let at = file.windows(9).position(|bytes| *bytes == [0xd3, 0, 0, 0, 0, 0, 0, 0, 5]).unwrap();
     let mut interrupted = file.clone();
-    // Header and index have 4 chunks, the shape 3 x 9 has 6.
+    // The header and the index count 4 chunks, but the shape 3 x 9 needs 6.
     interrupted[at + 8] = 9;
     fs::write(&path, &interrupted).unwrap();
     let findings = check(&path).unwrap().findings;
@@ -422,7 +423,7 @@ fn a_header_that_changed_since_it_was_read_is_left_alone() {
     // The handle that made the change can make another one.
     first.edit().dtype("<f4").apply().unwrap();
 
-    // Renamed, not removed: under wine, an open file keeps its name until it is closed.
+    // The file is renamed instead of removed, because under wine a removed file keeps its name until it is closed.
     fs::rename(&path, path.with_extension("moved")).unwrap();
     assert_eq!(first.edit().dtype("<i4").apply().unwrap_err().kind(), ErrorKind::Io);
     assert!(!path.exists());
@@ -499,7 +500,7 @@ fn a_frame_without_a_file_has_a_preview_of_its_change() {
     let array = after.array().unwrap().unwrap();
     assert_eq!((array.shape(), array.dtype()), (&[4, 6][..], Some("<f4")));
     let differing = differences(frame.header_bytes(), after.header_bytes());
-    // The last byte of each dimension, and the letter of the dtype.
+    // These are the last byte of each dimension, and the letter of the dtype.
     assert_eq!(differing, [124, 133, 163]);
     assert!(
         refused(ErrorKind::InvalidInput, frame.edit().shape(&[9, 9]).preview())
@@ -574,7 +575,7 @@ fn a_lost_type_size_is_not_changed_in_place() {
     };
     lost(frame.edit().shape(&[6]).apply());
     lost(frame.edit().dtype("<U64 ").apply());
-    // A dtype with items of one byte would fit the header, but not the data.
+    // A dtype with items of one byte would fit the type size in the header, but not the data.
     lost(frame.edit().dtype("|V001").apply());
     let value = frame.array().unwrap().unwrap().metalayer().bytes().to_vec();
     lost(frame.edit().metalayer("b2nd", &value).apply());

@@ -86,7 +86,7 @@ fn cases() -> impl Iterator<Item = (&'static str, Vec<u8>, FindingCode)> {
 
 #[test]
 fn one_chunk_is_not_said_to_be_several() {
-    // First nbytes for only one of the four chunks, then a shape of one chunk.
+    // First, nbytes is enough for only one of the four chunks. Then the shape has only one chunk.
     let mut bytes = file("int32_3x5.b2nd");
     bytes[37] = 32;
     let says = |bytes, text: &str| {
@@ -103,7 +103,8 @@ fn one_chunk_is_not_said_to_be_several() {
 fn blocks_whose_streams_cannot_be_of_one_length_are_found() {
     let mut file = file("vlmetalayers.b2nd");
     let layer = usize::try_from(opened(&file).trailer().unwrap().vlmetalayers()[1].offset()).unwrap();
-    // Split blocks, and items of 7 bytes; the block has 1003.
+    // A split block has one stream for each byte of an item. A block of 1003 bytes cannot be split into 7 equal
+    // streams.
     file[layer + 2] &= !0x10;
     file[layer + 3] = 7;
     let findings = findings(&mut opened(file));
@@ -152,7 +153,7 @@ fn a_typesize_is_lost_only_where_all_else_shows_another() {
     assert_eq!(codes(with_items_of(1024, b"<U256", 1024)), []);
     assert_eq!(codes(lost_typesize()), [FindingCode::LostTypesize]);
     assert_eq!(codes(with_items_of(256, b"|S256", 1)), [FindingCode::LostTypesize]);
-    // These item sizes fit the one byte that a chunk header has for them.
+    // These item sizes fit into the one byte that a chunk header has for them, so C-Blosc2 would not have lost them.
     for (size, dtype) in [(255, &b"|S255"[..]), (4, b"<i4")] {
         let found = codes(with_items_of(size, dtype, 1));
         assert_eq!(
@@ -161,7 +162,7 @@ fn a_typesize_is_lost_only_where_all_else_shows_another() {
             "{size}"
         );
     }
-    // Other numbers may be wrong too.
+    // The type size that C-Blosc2 writes instead of a lost one is 1, so 2 is another fault.
     let found = codes(with_items_of(1024, b"<U256", 2));
     assert!(
         found.contains(&FindingCode::ChunksizeMismatch) && !found.contains(&FindingCode::LostTypesize),
@@ -184,7 +185,8 @@ fn every_changed_byte_of_the_name_b2nd_is_found() {
             assert_eq!(codes, [FindingCode::MisnamedArray], "byte {at} is {byte:#04x}");
         }
     }
-    // A user's metalayer is not reported if it is an array of another size, or has bytes after it.
+    // In a frame without an array, a user's metalayer is reported if it could be the metalayer of this frame's array.
+    // It could not if it has the shape of another array, or more bytes after the array metalayer.
     let content = &sound[112..165];
     let shorter = [&content[..12], &[2], &content[13..]].concat();
     let longer = [content, b"x"].concat();
@@ -192,7 +194,7 @@ fn every_changed_byte_of_the_name_b2nd_is_found() {
         let frame = Frame::parse(&with_metalayers(&[("mine", content)])).unwrap();
         assert_eq!(frame.check_header().findings.len(), count, "{content:02x?}");
     }
-    // Beside an array, any other metalayer may also look like an array.
+    // If the frame has an array, another metalayer with the same content is not reported.
     let frame = Frame::parse(&with_metalayers(&[("mine", content), ("b2nd", content)])).unwrap();
     assert_eq!(frame.check_header().findings, []);
 }
@@ -332,7 +334,7 @@ fn the_values_of_vlmetalayers_are_read_with_the_data() {
         messages
     };
     assert_eq!(check(&sound, CheckDepth::ChunkData), [""; 0]);
-    // The value of the first one is `a6` and six characters.
+    // The value of the first vlmetalayer is `a6` and six characters.
     let start = "the value of vlmetalayer unit is not MessagePack that python-blosc2 reads: ";
     for (bytes, says) in [
         (&b"\xa7"[..], "the value at byte 0 has an unknown marker, or does not end"),
@@ -349,7 +351,8 @@ fn the_values_of_vlmetalayers_are_read_with_the_data() {
         let expected: &[String] = if says.is_empty() { &[] } else { &[format!("{start}{says}")] };
         assert_eq!(found, expected, "{bytes:02x?}");
     }
-    // The second value is compressed. The length of its only stream follows the table of one block.
+    // The value of the second vlmetalayer is compressed. The header of its chunk has 32 bytes. The table of one block
+    // and the length of the only stream follow, each of 4 bytes. The next byte is the first of the stream.
     if cfg!(feature = "decompress") {
         let file = changed(sound.clone(), &[(long + 36 + 4, &[0])]);
         let found = check(&file, CheckDepth::ChunkData);
@@ -400,7 +403,7 @@ fn a_place_is_named_for_a_sentence_and_for_a_program() {
 
 #[test]
 fn a_header_without_a_list_of_metalayers_is_found() {
-    // The list of no metalayers takes three bytes.
+    // An empty list of metalayers has three bytes.
     let mut header = frame_of(&[], &[]);
     let length = Frame::parse(&header).unwrap().header().header_len - 3;
     header.drain(length..length + 3);
@@ -416,7 +419,7 @@ fn the_files_of_the_project_are_right() {
     for name in ["int32_3x5.b2nd", "scalar.b2nd", "empty.b2nd", "sparse.b2nd", "vlmetalayers.b2nd"] {
         assert_eq!(check(data().join(name)).unwrap().findings, [], "{name}");
     }
-    // An array of `blosc2.zeros` looks the same as one of a killed writer, so the warning is right.
+    // The file of `blosc2.zeros` has the same bytes as a file whose writer was killed, so the check must warn here too.
     let findings = check(data().join("struct_long.b2nd")).unwrap().findings;
     assert_eq!(findings.iter().map(Finding::code).collect::<Vec<_>>(), [FindingCode::NoData]);
 }
@@ -499,16 +502,16 @@ fn a_long_header_is_compared_to_its_end() {
 
 #[test]
 fn the_last_value_that_is_right_has_no_finding() {
-    // The largest parameter of a filter that python-blosc2 opens.
+    // 127 is the largest filter parameter with which python-blosc2 opens a frame.
     let findings = |file| findings(&mut opened(file));
     assert_eq!(findings(with(&[(79, &[127])])), []);
     assert_eq!(findings(with(&[(79, &[128])]))[0].expected(), Some(127));
-    // An array without items has the size of its future chunks, or -1.
+    // In an array without items, chunksize must be the size of a chunk that is added later, or -1.
     let chunksize = |chunksize: i32| changed(file("empty.b2nd"), &[(58, &chunksize.to_be_bytes())]);
     for (number, count) in [(-1, 0), (1, 1), (-2, 1)] {
         assert_eq!(findings(chunksize(number)).len(), count, "{number}");
     }
-    // Every release reads 8 dimensions.
+    // No release refuses 8 dimensions.
     let rank_8 = check(data().join("rank8.caterva")).unwrap().findings;
     assert!(rank_8.iter().all(|finding| finding.code() != FindingCode::HighRank), "{rank_8:?}");
 }
@@ -552,7 +555,7 @@ fn a_report_has_the_frame_whether_it_is_small_or_not() {
     }
 }
 
-/// A writer that rewrites the same bytes still counts as a writer.
+/// A new modification time shows that a program has written the file, even if the bytes are the same.
 #[test]
 fn a_frame_with_the_same_errors_that_is_written_in_every_check_is_changing() {
     let folder = tempfile::tempdir().unwrap();
@@ -571,13 +574,13 @@ fn a_frame_with_the_same_errors_that_is_written_in_every_check_is_changing() {
     assert_eq!((error.kind(), looks), (ErrorKind::Changing, 20));
 }
 
-/// Replaces a file atomically, as a writer changes a number.
+/// Replaces a file atomically, so that no reader sees a part of the new bytes.
 fn replace(path: &Path, bytes: &[u8]) {
     let new = path.with_extension("new");
     fs::write(&new, bytes).unwrap();
     let renamed = match fs::rename(new, path) {
-        // Wine and Windows before 10 do not rename over a file that is open. Both have the same length, so a single write
-        // of all bytes never leaves the file cut short.
+        // Wine and Windows before 10 do not rename over an open file. The old and the new file have the same length, so
+        // a single write of all bytes never leaves the file cut short.
         Err(_) if cfg!(windows) => {
             fs::File::options().write(true).open(path).and_then(|mut file| file.write_all(bytes))
         }
@@ -598,7 +601,7 @@ fn a_frame_that_changes_in_every_check_is_changing_and_one_that_comes_to_rest_is
             if chunks == 1 {
                 looks += 1;
                 if looks <= changes {
-                    // The same file is overwritten after the check has read its header.
+                    // The check has read the header. Now the file is overwritten in place.
                     fs::write(&path, if looks % 2 == 0 { &one } else { &other }).unwrap();
                 }
             }
@@ -688,7 +691,7 @@ fn an_error_that_is_gone_when_the_file_is_looked_at_again_is_none() {
             in_time += usize::from(is_in_time);
         });
     }
-    // Lasting damage is reported.
+    // Damage that stays is reported.
     replace(&path, &broken);
     assert_eq!(errors(&check(&path).unwrap().findings).first(), Some(&FindingCode::InterruptedResize));
 }

@@ -75,7 +75,7 @@ fn damaged_data_is_found_as_far_as_the_codec_notices() {
 fn what_the_headers_of_chunks_show_is_found_beside_damaged_data() {
     let path = data().join("peers/batch_array.b2frame");
     let mut file = fs::read(&path).unwrap();
-    // nbytes is larger than the sum of all chunks by 1.
+    // nbytes in the frame header is now larger by 1 than the sum of all chunks.
     file[37] += 1;
     let (start, cbytes) = compressed(&path);
     let mut damaged = 0;
@@ -101,7 +101,7 @@ fn data_of_chunk_files_is_checked() {
     let check = || Check::new(CheckDepth::ChunkData).run_path(&path).unwrap();
     let healthy = check();
     assert!(healthy.findings.is_empty() && healthy.skipped.is_empty());
-    // A chunk of zstd.
+    // Replaces chunk 1 by a chunk of another file, which is compressed with zstd.
     let donor = data().join("peers/hole_at_end.b2frame");
     let (start, cbytes) = compressed(&donor);
     let mut chunk = fs::read(donor).unwrap()[start..start + cbytes].to_vec();
@@ -116,7 +116,7 @@ fn data_of_chunk_files_is_checked() {
     assert!(!report.findings.is_empty());
 }
 
-/// Two table entries for one block: C-Blosc2 reads data from the wrong place without an error.
+/// If two table entries are the same, C-Blosc2 decompresses one block twice and reports no error.
 #[cfg(feature = "decompress")]
 #[test]
 fn blocks_that_share_bytes_are_found() {
@@ -135,7 +135,7 @@ fn what_this_crate_cannot_decompress_is_not_called_damaged() {
     let path = data().join("peers/many_blocks.b2nd");
     let mut file = fs::read(&path).unwrap();
     let (start, _) = compressed(&path);
-    // The codec of byte 22, which is zfp_acc.
+    // The flags now say that the codec is in byte 22. Codec 33 is zfp_acc.
     file[start + 2] = file[start + 2] & 0x1f | 0xc0;
     file[start + 22] = 33;
     let report = report(file);
@@ -155,7 +155,7 @@ fn a_codec_that_nobody_knows_is_damage() {
     let path = data().join("peers/many_blocks.b2nd");
     let mut file = fs::read(&path).unwrap();
     let (start, _) = compressed(&path);
-    // The codec is in byte 22. 41 is the first number that belongs neither to a codec nor to users.
+    // The codec is in byte 22. 41 is the first number after the known plugins, and too low for a codec of a user.
     file[start + 2] = file[start + 2] & 0x1f | 0xc0;
     file[start + 22] = 41;
     let report = report(file);
@@ -200,7 +200,7 @@ fn why_a_chunk_is_not_decompressed_is_said() {
     }
 }
 
-/// A damaged file of a plugin codec must be found, which shows that its data is decompressed.
+/// Damage in data that passed a plugin's filter must be found. This shows that the check decompresses such data.
 #[cfg(feature = "decompress")]
 #[test]
 fn what_plugins_wrote_is_decompressed() {
@@ -232,7 +232,7 @@ fn a_few_bytes_that_claim_a_gigabyte_are_left_alone() {
             claims[chunk + at..chunk + at + 4].copy_from_slice(&(1_u32 << 28).to_le_bytes());
         }
     }
-    // The frame claims the same size.
+    // The header of the frame claims the same size.
     claims[30..38].copy_from_slice(&(4_u64 << 28).to_be_bytes());
     let at = claims.windows(4).position(|bytes| bytes == 400_u32.to_be_bytes()).unwrap();
     claims[58..62].copy_from_slice(&(1_u32 << 28).to_be_bytes());
@@ -291,7 +291,8 @@ fn a_last_block_that_is_shorter_and_every_filter_of_c_blosc2_itself_are_no_damag
     for mut chunk in chunks {
         let codec = chunk[22];
         assert!(chunk[2] & 2 == 0 && chunk[8..12] == [0, 1, 0, 0], "{codec}: {:?}", &chunk[..32]);
-        // No filter, and `trunc_prec`, which decompression does not undo.
+        // No filter; `trunc_prec`, which decompression does not undo; a filter number that does not exist; a user's
+        // filter.
         for (filter, damaged, unchecked) in [(0, 0, 0), (4, 0, 0), (5, 1, 0), (200, 0, 1)] {
             chunk[16] = filter;
             let report = report(frame_of_chunks(&chunk, &[0], 1000));
@@ -301,7 +302,7 @@ fn a_last_block_that_is_shorter_and_every_filter_of_c_blosc2_itself_are_no_damag
     }
 }
 
-/// A writer is at work between the first check and the second.
+/// Between the first check and the second, a writer completes the chunk.
 #[test]
 fn a_chunk_that_is_being_written_is_looked_at_again() {
     let folder = tempfile::tempdir().unwrap();

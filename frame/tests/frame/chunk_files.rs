@@ -14,7 +14,7 @@ use b2nd_serde::{Meta, Shapes};
 #[test]
 fn the_chunks_of_a_sparse_frame_have_files() {
     let (_folder, path) = copy("sparse.b2nd");
-    // A file without a chunk is not an error: C-Blosc2 leaves an empty one if a chunk becomes constant.
+    // An empty chunk file is not an error: C-Blosc2 leaves one if a chunk becomes constant.
     fs::write(path.join("00000004.chunk"), b"").unwrap();
     fs::write(path.join("notes.txt"), b"").unwrap();
     assert_eq!(check(&path).unwrap().findings, []);
@@ -35,7 +35,7 @@ fn the_chunks_of_a_sparse_frame_have_files() {
     assert_eq!(findings(&mut opened(bytes)), []);
 }
 
-/// C-Blosc2 3.3.5 opens this frame with 35 bytes of chunks, but not with 34.
+/// C-Blosc2 3.3.5 compares each file number with cbytes of the frame. File 3 can be opened if cbytes is 35 or more.
 #[test]
 fn a_file_number_must_be_as_small_as_c_blosc2_wants_it() {
     let (_folder, path) = copy("sparse.b2nd");
@@ -137,7 +137,7 @@ fn a_chunk_file_that_comes_while_the_chunks_are_checked_is_as_missing_as_before(
     assert_eq!(findings.iter().map(Finding::code).collect::<Vec<_>>(), [FindingCode::ChunkFile]);
 }
 
-/// The file is truncated before it is read, or between the reads of its header and of the rest.
+/// A writer truncates the file before the chunk is read, or between the read of its header and the read of the rest.
 #[test]
 fn a_chunk_is_whole_or_an_error_while_its_file_is_cut_again_and_again() {
     let (_folder, path) = copy("sparse.b2nd");
@@ -183,7 +183,7 @@ fn an_error_about_a_chunk_file_names_it() {
     }
 }
 
-/// A chunk file without read permission is an I/O error, not damage.
+/// If a chunk file cannot be opened for lack of permission, the check does not call the file damaged.
 #[cfg(unix)]
 #[test]
 fn a_chunk_file_that_may_not_be_read_counts_as_whole() {
@@ -198,8 +198,8 @@ fn a_chunk_file_that_may_not_be_read_counts_as_whole() {
     assert_eq!(check(&path).unwrap().findings, []);
 }
 
-/// The header of `sparse.b2nd` for `count` chunks. In its index, chunk 1 is zeros, and the others have the files from 2
-/// on, in another order.
+/// The header file of a sparse frame of `count` chunks, made from `sparse.b2nd`. Its index is compressed. In the index,
+/// chunk 1 is zeros. The other chunks have file numbers from 2 on, but not in the order of the chunks.
 #[cfg(feature = "decompress")]
 fn with_chunks(count: u32) -> Vec<u8> {
     let file = fs::read(data().join("sparse.b2nd/chunks.b2frame")).unwrap();
@@ -233,7 +233,7 @@ fn a_compressed_index_is_read_too() {
         fs::copy(data().join("sparse.b2nd/00000000.chunk"), path.join(format!("{number:08X}.chunk")))
             .unwrap();
     }
-    // Chunk 1 has no file, so number 1000 is not needed.
+    // File 1000 would belong to chunk 1. But chunk 1 is zeros, so it needs no file.
     fs::remove_file(path.join("000003E8.chunk")).unwrap();
     assert_eq!(check(&path).unwrap().findings, []);
     fs::remove_file(path.join("00000100.chunk")).unwrap();
@@ -264,14 +264,15 @@ fn a_million_names_of_which_three_have_files() {
     let (_folder, path) = copy("sparse.b2nd");
     fs::write(path.join("chunks.b2frame"), with_chunks(1_000_000)).unwrap();
     let findings = check(&path).unwrap().findings;
-    // Of 00000000.chunk to 00000003.chunk, the index names those from 2 on.
+    // The folder has 00000000.chunk to 00000003.chunk. The index names files from 00000002.chunk on, so two of them
+    // exist.
     let says = "only 2 of 999999 chunk files are whole; for example 00000004.chunk is missing";
     assert_eq!(findings.len(), 1);
     assert_eq!((findings[0].code(), findings[0].message()), (FindingCode::ChunkFile, says));
     assert_eq!((findings[0].expected(), findings[0].found()), (Some(999_999), Some(2)));
 }
 
-/// A new sparse frame with enough chunks that its folder is listed.
+/// A new sparse frame with so many chunks that a check lists its folder.
 #[cfg(unix)]
 fn of_100_chunks(folder: &Path) -> PathBuf {
     let path = folder.join("sparse.b2nd");
@@ -295,7 +296,7 @@ fn a_folder_that_is_gone_is_an_error_that_names_it() {
     assert_eq!((error.kind(), error.path()), (ErrorKind::Io, Some(&*path)), "{error}");
 }
 
-/// In a folder that may be searched but not listed, missing files are not reported if that needs a listing.
+/// A check of many chunks lists the folder to find missing files. If the check may not list it, it reports none.
 #[cfg(unix)]
 #[test]
 fn a_folder_that_may_not_be_listed_is_not_listed() {
@@ -310,6 +311,6 @@ fn a_folder_that_may_not_be_listed_is_not_listed() {
     let may_list = fs::read_dir(&path).is_ok();
     let findings = check(&path).unwrap().findings;
     fs::set_permissions(&path, fs::Permissions::from_mode(0o700)).unwrap();
-    // Root may list the folder.
+    // Root may list the folder whatever its mode is, and then the missing file is found.
     assert_eq!(findings.len(), usize::from(may_list));
 }

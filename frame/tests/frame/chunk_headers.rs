@@ -17,7 +17,7 @@ use b2nd_lab::{
     chunk_with_a_table, copy, copy_tree, corpus, data, frame_of_chunks, shows_as_much_as_fits, stored_chunk,
 };
 
-/// The findings about the chunks of a frame.
+/// The findings about chunks in a check of this frame.
 fn of_chunks<R: Read + Seek>(mut frame: Frame<R>) -> Result<Vec<Finding>, Error> {
     let mut findings = Check::new(CheckDepth::ChunkHeaders).run(&mut frame)?.findings;
     findings.retain(|finding| finding.place() == Place::Chunk);
@@ -86,8 +86,8 @@ fn a_damaged_chunk_header_is_found() {
     }
 }
 
-/// C-Blosc2 reads the length of a dictionary from the data of such a chunk. This crate reads the data, which is
-/// undamaged.
+/// In such a chunk, C-Blosc2 takes the first bytes of the data for the length of a dictionary. This crate ignores the
+/// flag and reads the data, which is undamaged.
 #[test]
 fn an_uncompressed_chunk_with_the_flag_of_a_dictionary_is_found_and_read() {
     const SAYS: &str = "is not compressed, but its header has the dictionary flag: C-Blosc2 takes the first 4 bytes of the \
@@ -122,7 +122,7 @@ fn an_uncompressed_chunk_with_the_flag_of_a_dictionary_is_found_and_read() {
         }
     }
 
-    // In a sparse frame, the file is named.
+    // In a sparse frame, the finding names the chunk file.
     let (_folder, path) = copy("sparse.b2nd");
     let mut chunk = fs::read(path.join("00000002.chunk")).unwrap();
     chunk[31] |= 1;
@@ -164,15 +164,16 @@ fn a_damaged_chunk_file_is_found() {
         assert_eq!((findings[0].code(), findings[0].offset()), (FindingCode::ChunkHeader, None));
         assert!(findings[0].message().contains("00000002.chunk"), "{}", findings[0]);
     }
-    // The check of the index reports a missing file.
+    // The check of the chunk index already reports a missing file, and the check of the chunk headers does not repeat
+    // it.
     fs::remove_file(&file).unwrap();
     let findings = Check::new(CheckDepth::ChunkHeaders).run_path(&path).unwrap().findings;
     assert_eq!(findings, check(&path).unwrap().findings);
     assert_eq!((findings.len(), findings[0].code()), (1, FindingCode::ChunkFile));
 }
 
-/// Writes `many_blocks.b2nd` as a sparse frame: type 1, and file numbers instead of offsets. Returns the second of its
-/// two chunks. Each has a table of 70 blocks.
+/// Writes `many_blocks.b2nd` as a sparse frame, with frame type 1 and with file numbers instead of offsets in the
+/// index. Returns the second of its two chunks. Each chunk has a table of 70 blocks.
 fn many_blocks(path: &Path) -> Vec<u8> {
     let file = fs::read(data().join("peers/many_blocks.b2nd")).unwrap();
     let parsed = Frame::parse(&file).unwrap();
@@ -212,7 +213,7 @@ fn a_chunk_file_that_is_longer_than_its_chunk_is_fine_if_its_blocks_are() {
     assert_eq!(check(), []);
     write(&[second, b"left over"].concat());
     assert_eq!(check(), []);
-    // cbytes includes the last bytes, which no block uses.
+    // cbytes includes 9 bytes at the end that belong to no block.
     let mut unused = [second, b"left over"].concat();
     unused[12..16].copy_from_slice(&8509_u32.to_le_bytes());
     write(&unused);
@@ -253,7 +254,7 @@ fn a_chunk_file_is_read_twice_at_most() {
 #[test]
 fn a_block_is_looked_for_in_a_long_table_too() {
     let mut file = fs::read(data().join("peers/many_blocks.b2nd")).unwrap();
-    // The table of chunk 1 has 70 blocks. The first read, of 256 bytes, has 56 of them.
+    // Chunk 1 has a table of 70 blocks. The check first reads 256 bytes of the chunk, with the header and 56 entries.
     let entry = 8647 + 32 + 65 * 4;
     for (value, says) in [
         (
@@ -275,7 +276,7 @@ fn a_block_is_looked_for_in_a_long_table_too() {
         assert_eq!(findings[0].message(), says);
     }
 
-    // A table that is read in three pieces, and nothing after it.
+    // The check reads a table of 40,000 blocks in three pieces. Block 16,384 is the first one of the second piece.
     let (blocks, after) = (40_000, [&[0xff; 32][..], &stored_chunk(&vec![0; 319_968])].concat());
     let mut chunk = chunk_with_a_table(blocks);
     let file = |chunk: &[u8]| frame_of_chunks(&[chunk, &after].concat(), &[0, chunk.len() + 32], 8 * blocks);
@@ -334,7 +335,7 @@ fn the_largest_block_is_that_of_c_blosc2() {
 fn a_chunk_of_blosc_1_does_not_say_which_filters_it_has() {
     let mut file = fs::read(data().join("int32_3x5.b2nd")).unwrap();
     assert_eq!(Frame::parse(&file).unwrap().header().pipeline().count(), 1);
-    // In chunk 1, a table of four blocks after 16 bytes, and the blocks, which are zeros.
+    // Replaces chunk 1 by a chunk with a header of only 16 bytes, a table of four blocks, and blocks of zeros.
     let mut chunk = vec![2, 1, 0x31, 4];
     for number in [32_u32, 8, 64, 32, 36, 40, 44] {
         chunk.extend(number.to_le_bytes());
@@ -360,7 +361,7 @@ fn chunks_of_any_length_have_as_many_bytes_as_the_frame() {
     assert_eq!((finding.expected(), finding.found()), (Some(i128::from(nbytes + 1)), Some(nbytes.into())));
 }
 
-/// Another filter is as valid as the right one, but gives wrong data.
+/// A chunk header with another filter is valid in itself, but the filter makes wrong items of the data.
 #[test]
 fn chunks_with_other_filters_than_the_frame_are_found() {
     let (file, starts) = compressed();
@@ -405,7 +406,7 @@ fn a_dictionary_has_a_length_and_a_codec_that_takes_it() {
     let findings = chunk_findings(file.clone());
     let says = "chunk 1 has block 0 at its byte ";
     assert!(findings[0].message().starts_with(says), "{findings:?}");
-    // The length of a dictionary, after the table of blocks, exceeds the chunk.
+    // The length of the dictionary follows the table of blocks. Here it is negative, or more than the chunk has.
     let nbytes = u32::from_le_bytes(file[starts[1] + 4..][..4].try_into().unwrap());
     let blocksize = u32::from_le_bytes(file[starts[1] + 8..][..4].try_into().unwrap());
     let after = starts[1] + 32 + 4 * nbytes.div_ceil(blocksize) as usize;
@@ -455,7 +456,7 @@ fn blocks_of_any_length_are_in_order() {
         if header.has_variable_blocks && header.blocksize > 1 {
             let table = usize::try_from(start).unwrap() + header.header_len;
             let (first, second) = (table..table + 4, table + 4..table + 8);
-            // The second block before the first, and both in the same place.
+            // First, the table entries of the two blocks are swapped. Then both entries are the same.
             let swapped = [&file[second], &file[first.clone()]].concat();
             let same = file[first].repeat(2);
             for starts in [swapped, same] {
@@ -491,7 +492,7 @@ fn the_hole_that_a_deleted_chunk_leaves_is_fine_but_not_after_a_shorter_chunk() 
     }
 }
 
-/// The last byte of the entry becomes that of a special value.
+/// The last byte of an index entry is changed, so that the entry no longer has the chunk's offset, but a special value.
 #[test]
 fn the_bytes_of_a_chunk_whose_entry_became_zeros_are_found() {
     for chunk in 0..4 {
@@ -520,7 +521,7 @@ fn the_bytes_of_a_chunk_whose_entry_became_zeros_are_found() {
     }
 }
 
-/// python-blosc2 leaves the old cbytes when it removes all items.
+/// When python-blosc2 removes all items of an array, it does not update cbytes.
 #[test]
 fn an_array_without_items_owns_nothing() {
     let mut file = fs::read(data().join("empty.b2nd")).unwrap();
@@ -528,7 +529,8 @@ fn an_array_without_items_owns_nothing() {
     assert_eq!(chunk_findings(file), []);
 }
 
-/// The end of a chunk with a damaged header is unknown, and so are the chunks after damage in the index.
+/// If the header of a chunk is damaged, it is unknown where the chunk ends. If an index entry is damaged, it is unknown
+/// where its chunk begins. So bytes without an owner are not reported in such files.
 #[test]
 fn bytes_are_not_called_unowned_where_something_else_is_wrong() {
     let mut file = fs::read(data().join("int32_3x5.b2nd")).unwrap();
@@ -604,7 +606,7 @@ fn with_offsets(offsets: &[usize]) -> Vec<u8> {
 
 #[test]
 fn chunks_that_share_their_bytes_are_looked_at_as_often_as_there_are_bytes() {
-    // The frame has 4 chunks of 64 bytes, so chunks are checked up to twice as many bytes, 512.
+    // The frame has 4 chunks of 64 bytes, 256 in all. The check of the chunks ends after twice as many bytes, 512.
     assert_eq!(chunk_findings(with_offsets(&[0, 64, 128, 192])), []);
     for offsets in [[0; 20], [64; 20]] {
         let file = with_offsets(&offsets);
@@ -617,9 +619,9 @@ fn chunks_that_share_their_bytes_are_looked_at_as_often_as_there_are_bytes() {
             report.findings.iter().filter(|finding| finding.message().contains("two chunks have the offset"));
         assert_eq!((twice.count(), report.findings.len()), (1, 1), "{:?}", report.findings);
     }
-    // The header of the first chunk beyond that limit can still be read, but not its data.
+    // Now the limit is inside a chunk. The limit allows the header of this chunk, but not its data.
     let mut file = with_offsets(&[0; 20]);
-    // A value of 8 bytes, so that the chunk has 40.
+    // The chunk repeats a value of 8 bytes, so it has 40 bytes with its header.
     file[165 + 2] &= !2;
     file[165 + 12] = 40;
     file[165 + 31] = 0x30;
@@ -660,7 +662,7 @@ fn a_chunk_index_that_is_damaged_in_a_later_block_is_found_once() {
     // All chunks after the first four are zeros.
     let index = b2nd_lab::chunks_of("index_of_blocks").remove(0);
     let mut file = with_index(2000, &index);
-    // Where the second block begins.
+    // The index's table of blocks. Its second entry has the start of block 1.
     let table = 165 + 256 + 32;
     file[table + 4..table + 8].copy_from_slice(&i32::MAX.to_le_bytes());
     let check = |depth| Check::new(depth).run(&mut opened(&file)).unwrap();
@@ -673,7 +675,7 @@ fn a_chunk_index_that_is_damaged_in_a_later_block_is_found_once() {
         assert_eq!(findings, expected);
     }
 
-    // Findings in earlier chunks are still reported.
+    // Findings about the chunks of earlier blocks are still reported.
     file[229 + 15] = 0x40;
     let frame = Frame::read_at(Cursor::new(file), 0).unwrap();
     let says = "chunk 1 has 1073741888 bytes, but at most 192 are left for it";
@@ -718,7 +720,8 @@ fn no_healthy_file_has_a_damaged_chunk() {
         };
         let mut found = report.findings.iter().filter(|finding| finding.place() == Place::Chunk);
         assert_eq!(found.find(|finding| !is_known(finding)), None, "{}", path.display());
-        // Skipped: an old generation, an unknown codec, or no feature `decompress`.
+        // Parts are skipped if the frame is of an old generation, has an unknown codec, or needs the feature
+        // `decompress`.
         unchecked += usize::from(!report.skipped.is_empty());
     }
     println!("{} frames with {checked} chunks; {unchecked} frames not checked in full", paths.len());
@@ -760,7 +763,7 @@ fn what_a_few_bytes_claim_of_many_chunks_is_looked_at_once() {
     }
 }
 
-/// A reader that returns a block size of 0 from its second read of the first chunk on.
+/// A reader that changes the first chunk: from the second read of its header on, the block size is 0.
 struct Changing {
     file: Cursor<Vec<u8>>,
     times: u32,
@@ -795,7 +798,7 @@ fn a_chunk_that_changes_while_it_is_checked_does_no_harm() {
         if frame.header().is_sparse() || frame.header().header_len != 165 {
             continue;
         }
-        // A shorter chunk leaves a hole after it, so the check reads the table of its blocks.
+        // A smaller cbytes leaves a hole after the chunk. Then the check also reads the chunk's table of blocks.
         let cbytes = u32::from_le_bytes(file[165 + 12..165 + 16].try_into().unwrap());
         file[165 + 12..165 + 16].copy_from_slice(&(cbytes - 1).to_le_bytes());
         let mut frame = Frame::read_at(Changing { file: Cursor::new(file), times: 0 }, 0).unwrap();

@@ -1,4 +1,4 @@
-//! The chunks of the conformance vectors, good and bad: their index, and their headers.
+//! The conformance vectors about the chunk index and the chunk headers, good and bad.
 
 use std::fs;
 use std::io::Cursor;
@@ -18,14 +18,14 @@ struct Values {
 
 const TYPESIZE: usize = 4;
 
-/// The offsets of the chunk index in the file, and of its entries.
+/// The offset of the chunk index in the file, and the offset of the first entry of the index.
 const INDEX: usize = 421;
 const ENTRIES: usize = INDEX + 32;
 
-/// The offset of the second of its four chunks.
+/// The offset of the second of the file's four chunks.
 const CHUNK: usize = 229;
 
-/// The values, or the first error.
+/// The items of the array, or the first error of a check.
 fn reading(bytes: &[u8]) -> (Option<Values>, Option<Refusal>) {
     let mut frame = Frame::read_at(Cursor::new(bytes), 0).unwrap();
     let report = Check::new(CheckDepth::ChunkHeaders).run(&mut frame).unwrap();
