@@ -74,7 +74,7 @@ fn get(url: &str, range: Range<usize>) -> Result<Vec<u8>, Box<dyn Error>> {
         Some("206") => {}
         // A server without range requests sends the file from its start.
         Some("200") if start == 0 => {}
-        // Nothing is left after the last byte.
+        // The range begins at the end of the file, or after it.
         Some("416") => return Ok(Vec::new()),
         _ => return Err(format!("the server says: {status}").into()),
     }

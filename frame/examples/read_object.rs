@@ -1,4 +1,5 @@
-//! Reads a slice of a contiguous array in an object store, all byte ranges of a wave at once, and prints its bytes:
+//! Reads a slice of a contiguous array in an object store, and prints its bytes. All byte ranges of a wave are requested
+//! at once:
 //!
 //! ```sh
 //! cargo run -p b2nd-frame --example read_object --features decompress -- \
@@ -44,7 +45,7 @@ pub async fn read_object(
     let mut frame = loop {
         // The store returns fewer bytes if the object is shorter.
         match Frame::parse(&store.get_range(path, 0..len as u64).await?) {
-            // The header is longer.
+            // The header is longer than the bytes that were read.
             Err(error) if error.needed() > Some(len) => len = error.needed().unwrap_or(len),
             frame => break frame?,
         }

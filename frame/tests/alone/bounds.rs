@@ -354,7 +354,7 @@ fn the_headers_of_the_members_of_a_zip_file_cost_at_most_128_mebibytes() {
         let MemberContent::Broken(finding) = members[399].content() else { panic!("{:?}", members[399]) };
         assert_eq!(finding.code(), FindingCode::TooLong);
     });
-    // Reading a header takes a second copy of it.
+    // While a header is read, there are two copies of it.
     assert!(peak.bytes_max < 132 << 20, "{}", peak.bytes_max);
 }
 
@@ -402,7 +402,7 @@ fn the_value_of_a_vlmetalayer_is_bounded_by_its_chunk() {
         let (found, peak) = value(&chunk_of_zeros(length));
         assert!(found.is_none() && peak < 1000, "{length}: {peak}");
     }
-    // An uncompressed value is borrowed.
+    // An uncompressed value is borrowed, so it takes no memory.
     let (found, peak) = value(&stored_chunk(&vec![0xc0; 1 << 21]));
     assert_eq!((found, peak), (Some(1 << 21), 0));
 }
@@ -418,7 +418,7 @@ fn a_value_of_many_items_costs_what_its_type_keeps() {
     bounded("nils", 1 << 16, 2 * 16, || {
         assert_eq!(nils.decode::<Vec<Option<u64>>>().unwrap().len(), 1 << 16);
     });
-    // serde reserves up to 1 MiB for a length that is claimed.
+    // serde reserves at most 1 MiB for the length that the bytes claim.
     let reserved = (1 << 20) + 1000;
     bounded("claims", reserved, 1, || assert!(claims.decode::<Vec<Option<u64>>>().is_err()));
     bounded("claims", reserved, 1, || {
@@ -426,7 +426,7 @@ fn a_value_of_many_items_costs_what_its_type_keeps() {
     });
 }
 
-/// A sparse frame of the project, whose chunk index claims the maximum number of chunks for its bytes.
+/// The chunk index is a chunk of zeros, so its few bytes claim as many chunks as the test wants.
 #[test]
 fn the_check_of_a_sparse_frame_is_bounded_by_its_index_and_its_folder() {
     let folder = tempfile::tempdir().unwrap();
@@ -443,7 +443,7 @@ fn the_check_of_a_sparse_frame_is_bounded_by_its_index_and_its_folder() {
         file[16..24].copy_from_slice(&frame_len.to_be_bytes());
         file[30..38].copy_from_slice(&nbytes.to_be_bytes());
         fs::write(&path, &file).unwrap();
-        // Memory is needed for the decompressed index, and for the offsets in it.
+        // The check needs memory for the decompressed index, and for the offsets in it.
         let index = (1 << 20) + 1024 * 32;
         bounded(&format!("{count} chunks"), index, 4, || {
             drop(Check::default().run(&mut Frame::open(folder.path()).unwrap()));
@@ -585,8 +585,8 @@ fn a_salvage_reads_each_byte_a_few_times_whatever_chunks_share() {
     assert!(read <= most, "{read} bytes are read, more than {most}");
 }
 
-/// An array of `count` rows, each a chunk of `row` blocks of one byte. All entries of its index lead to the same chunk,
-/// which has a stream of one stored byte for each block, and zeros up to `cbytes`.
+/// An array of `count` rows. Each row is a chunk of `row` blocks of one byte. All index entries have the offset of the
+/// same chunk. This chunk has a stream of one stored byte for each block, and zeros up to `cbytes`.
 #[cfg(feature = "decompress")]
 fn one_chunk_for_all(count: usize, row: usize, cbytes: usize) -> Vec<u8> {
     const LZ4_IN_ONE_STREAM: u8 = 0x35;
@@ -614,7 +614,7 @@ fn one_chunk_for_all(count: usize, row: usize, cbytes: usize) -> Vec<u8> {
     file
 }
 
-/// Each entry of the index is a block of its own, so a slice needs one piece of the index for each of its chunks.
+/// In this index, each entry is a block of its own. So a slice needs one piece of the index for each of its chunks.
 #[cfg(feature = "decompress")]
 #[test]
 fn a_slice_takes_memory_for_the_bytes_of_the_index_once() {
@@ -630,7 +630,7 @@ fn a_slice_takes_memory_for_the_bytes_of_the_index_once() {
     }
     let count = COUNT as u64;
     for plans in [false, true] {
-        // A slice keeps the place of each block, beside its bytes.
+        // For each block, a slice keeps the bytes of the block and its position.
         bounded("a slice", file.len(), 60, || {
             let mut frame = Frame::read_at(Cursor::new(&file), 0).unwrap();
             let slice = frame.slice(&[0..count, 0..1]);
@@ -655,7 +655,8 @@ fn planned(mut plan: b2nd_frame::SlicePlan, file: &[u8]) -> Result<Vec<u8>, b2nd
 #[cfg(feature = "decompress")]
 #[test]
 fn a_slice_reads_each_byte_a_few_times_whatever_chunks_share() {
-    // The chunk has bytes that no stream needs, or a long table with one entry that the slice needs, or stored items.
+    // In the first file, the chunk has bytes that no stream needs. In the second, it has a long table, of which the
+    // slice needs one entry. In the third, it is not compressed.
     let tables = one_chunk_for_all(5000, 8000, 1 << 17);
     let mut stored = one_chunk_for_all(1000, 1 << 16, (1 << 16) + 32);
     let chunk = Frame::parse(&stored).unwrap().header().header_len;
@@ -676,7 +677,7 @@ fn a_slice_reads_each_byte_a_few_times_whatever_chunks_share() {
 #[test]
 fn vlmetalayers_that_share_their_bytes_are_refused_and_lost() {
     const COUNT: usize = 8192;
-    // Bytes in MessagePack.
+    // The value is a MessagePack value of type bin32.
     let value = stored_chunk(&[&[0xc6, 0, 4, 0, 0][..], &vec![0; 1 << 18]].concat());
     let names: Vec<String> = (0..COUNT).map(|number| format!("{number:04}")).collect();
     let mut layers: Vec<(&str, &[u8])> = names.iter().map(|name| (&**name, &[][..])).collect();
@@ -688,7 +689,7 @@ fn vlmetalayers_that_share_their_bytes_are_refused_and_lost() {
     let trailer = read_at(file.clone()).trailer().unwrap();
     let start = usize::try_from(trailer.offset()).unwrap();
     let last = usize::try_from(trailer.vlmetalayers()[COUNT - 1].offset()).unwrap() - 5 - start;
-    // Entries of 10 bytes follow the 9 bytes of the trailer's head and of the section's.
+    // The heads of the trailer and of its section have 9 bytes. Then come the entries, each of 10 bytes.
     for entry in file[start + 9..].chunks_mut(10).take(COUNT) {
         entry[6..].copy_from_slice(&u32::try_from(last).unwrap().to_be_bytes());
     }
@@ -716,7 +717,7 @@ fn a_compressed_chunk_costs_twice_its_bytes() {
             chunks.compressed(&first).map(|chunk| chunk.map(|chunk| chunk.len()))
         };
         bounded("a chunk", chunk.len(), 2, || assert_eq!(read(&file).unwrap(), Some(chunk.len())));
-        // The header claims more bytes than there are.
+        // The header claims more bytes than the chunk has.
         let start = Frame::parse(&file).unwrap().header().header_len;
         file[start + 12..start + 16].copy_from_slice(&i32::MAX.to_le_bytes());
         bounded("a claim", 0, 2, || assert!(read(&file).is_err()));
@@ -728,7 +729,8 @@ fn a_frame_that_claims_gigabytes_costs_what_is_there() {
     let file = fs::read(data().join("int32_3x5.b2nd")).unwrap();
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("claims.b2nd");
-    // The header's length; the length of the frame; the number of metalayers; the length of the metalayer.
+    // The claims are, in turn, the length of the header, the length of the frame, the number of metalayers, and the
+    // length of the metalayer.
     for (at, claim) in [
         (11, &i32::MAX.to_be_bytes()[..]),
         (16, &u64::MAX.to_be_bytes()[..]),
@@ -742,7 +744,7 @@ fn a_frame_that_claims_gigabytes_costs_what_is_there() {
     }
 }
 
-/// A constant chunk index claims many chunks: a list of them would take 8 MiB.
+/// A constant chunk index claims a million chunks. A list of their offsets would take 8 MiB.
 #[cfg(feature = "decompress")]
 #[test]
 fn a_change_of_type_takes_no_memory_for_chunks_that_an_index_of_one_value_claims() {

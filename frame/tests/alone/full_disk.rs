@@ -16,7 +16,7 @@ use b2nd_frame::{Error, ErrorKind, Frame, FrameBuilder, Rewrite, SpecialValue};
 use b2nd_lab::with_gap;
 use b2nd_serde::{Meta, Shapes};
 
-/// More than the limit. The limit is 0, or 64 or 128 KiB, because shells count it in different units.
+/// The length of a write beyond the limit. The limit is 0, or 64 or 128 KiB: shells count it in different units.
 const LEN: usize = 1 << 20;
 
 /// All files and their contents, including files in subdirectories.
@@ -68,7 +68,7 @@ fn the_process_without_room() {
     }
     is_full(rewrite("contiguous", &new, Some(true)), &new);
     is_full(rewrite("sparse", &new, Some(false)), &new);
-    // In a sparse frame, only the file with the header is replaced, and its length is within the limit.
+    // In a sparse frame, a rewrite replaces only the header file. It is shorter than the limit, unless the limit is 0.
     let old = folder.join("contiguous");
     is_full(rewrite("contiguous", &old, None), &old);
     let old = folder.join("int32_3x5.b2nd");
@@ -89,7 +89,7 @@ fn the_process_without_room() {
             error
         };
         is_full(set("contiguous"), &folder.join("contiguous"));
-        // A lock file is written first.
+        // Here a lock file exists. It is written before the frame, so the error is about the lock file.
         let error = set("locked");
         let says = format!("cannot write the lock file {}: ", folder.join("locked.b2lock").display());
         assert_eq!(error.kind(), ErrorKind::Io);
@@ -114,7 +114,7 @@ fn a_full_disk_leaves_the_old_frame_and_no_part_of_a_new_one() {
     fs::write(folder.path().join("locked.b2lock"), [0; 8]).unwrap();
     for limit in ["128", "0"] {
         let mut command = Command::new("sh");
-        // Without the trap, the signal would end the process.
+        // Without the trap, the signal at the limit would end the process.
         command.args(["-c", &format!("trap '' XFSZ; ulimit -f {limit}; exec \"$@\""), "sh"]);
         command.arg(env::current_exe().unwrap());
         command.args(["--exact", "full_disk::the_process_without_room", "--nocapture"]);

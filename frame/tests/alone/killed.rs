@@ -25,7 +25,7 @@ fn the_process_that_dies() {
     let how = std::env::var("B2ND_HOW").unwrap();
     let mut reports_left: Option<u32> =
         std::env::var("B2ND_REPORTS").ok().map(|count| count.parse().unwrap());
-    // The frame is closed again, because wine does not rename over an open file.
+    // Each step opens and closes the frame, because wine does not rename over an open file.
     let open = || Frame::open(&path).unwrap();
     let (shapes, dtypes) = (two_shapes(&open()), two_dtypes(&open()));
     for step in 1.. {
@@ -52,7 +52,7 @@ fn the_process_that_dies() {
     }
 }
 
-/// Two shapes with the same chunks.
+/// Two shapes that need the same chunks.
 fn two_shapes<R>(frame: &Frame<R>) -> [Vec<i64>; 2] {
     let geometry = frame.array().unwrap().unwrap().geometry().unwrap();
     let largest: Vec<i64> =
@@ -84,7 +84,7 @@ fn kill_after(steps: usize, path: &Path, how: &Path) {
     child.wait().unwrap();
 }
 
-/// Makes the process abort after this number of reports. Returns whether there were that many.
+/// Makes the process abort after this number of reports. Returns whether it aborted, or false if it ended earlier.
 fn abort_after(reports: u32, path: &Path, how: &Path) -> bool {
     let mut child = begin(path, how, Some(reports));
     io::copy(&mut child.stdout.take().unwrap(), &mut io::sink()).unwrap();
@@ -157,7 +157,7 @@ fn a_change_in_place_is_whole_or_has_not_been() {
     }
 }
 
-/// A frame, and its two states: copies with two dtypes. It is in the first state.
+/// Makes a frame and its two states, which differ in the dtype. The frame is in the first state.
 fn rewritten(folder: &Path, name: &str, gap: usize) -> (PathBuf, States) {
     let path = with_gap(folder, name, gap);
     let dtypes = two_dtypes(&Frame::open(&path).unwrap());
@@ -201,7 +201,7 @@ fn a_copy_that_is_killed_is_whole_or_not_there() {
             assert!(files(&path) == states.files[0], "the frame that is copied");
             for copy in fs::read_dir(&copies).unwrap() {
                 let copy = copy.unwrap().path();
-                // A new directory is empty before it is replaced by the written one.
+                // The copy of a sparse frame begins as an empty directory, which the complete one replaces.
                 if !copy.is_dir() || !files(&copy).is_empty() {
                     states.find(&copy);
                 }

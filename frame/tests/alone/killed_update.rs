@@ -71,7 +71,7 @@ fn an_array_whose_writer_is_killed_has_the_items_of_one_commit() {
             found.insert(rows(&path));
         }
         println!("sparse {is_sparse}: {kills} kills left arrays of {found:?} rows");
-        // The next commit removes what the last process left behind the frame.
+        // The next commit removes the bytes that the killed process left after the frame.
         let mut update = ArrayUpdate::open(&path).unwrap();
         let rows_now = update.meta().shape()[0];
         update.set_vlmetalayer("rows", &rows_now).unwrap();

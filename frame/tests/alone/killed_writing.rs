@@ -32,7 +32,7 @@ fn fill<W: Write + Seek>(mut writer: FrameWriter<W>) -> W {
     writer.finish().unwrap()
 }
 
-/// The same array from items, which threads compress.
+/// Writes the same array as items, which two threads compress.
 #[cfg(feature = "compress")]
 fn fill_with_items<W: Write + Seek + Send>(writer: FrameWriter<W>) -> W {
     let mut writer = writer.into_array_writer().unwrap().threads(2);
@@ -70,7 +70,7 @@ fn the_process_that_writes() {
     println!("has ended");
 }
 
-/// The process, and its output after it has begun.
+/// Starts the process. Returns it and its output, of which `begins` has been read.
 fn begin(path: &Path) -> (Child, BufReader<ChildStdout>) {
     let mut command = Command::new(env::current_exe().unwrap());
     command.args(["--exact", "killed_writing::the_process_that_writes", "--nocapture"]);
@@ -182,7 +182,7 @@ fn is_no_frame_before_the_last(writes: &[(u64, Vec<u8>)]) {
     let mut file = Cursor::new(Vec::new());
     let (last, others) = writes.split_last().unwrap();
     for (position, bytes) in others {
-        // A kill can also leave a partial write.
+        // A kill can also leave a part of a write.
         for part in [&bytes[..bytes.len() / 2], bytes] {
             file.set_position(*position);
             file.write_all(part).unwrap();

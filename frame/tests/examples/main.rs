@@ -101,7 +101,7 @@ enum Server {
     InChunks,
 }
 
-/// Serves the real files on a port of this machine, and sends the range of each request.
+/// Serves the real files on a port of this machine. The receiver gets the range of each request.
 fn serve(server: Server) -> (String, mpsc::Receiver<String>) {
     let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
     let host = listener.local_addr().unwrap();
@@ -120,8 +120,8 @@ fn answer(mut stream: TcpStream, server: Server, ranges: &mpsc::Sender<String>) 
     let lines: Vec<String> = lines.take_while(|line| !line.is_empty()).collect();
     let path = lines[0].split(' ').nth(1).unwrap();
     let range = lines.iter().find_map(|line| line.strip_prefix("Range: bytes=")).unwrap();
-    // The range is sent first, because the test reads it after the answer. A test may ignore the range, so an error is
-    // fine.
+    // The range is sent before the answer, so the test can receive it after the answer. Some tests drop the receiver,
+    // so an error is ignored.
     let _ = ranges.send(range.to_owned());
     let (first, last) = range.split_once('-').unwrap();
     let (first, last): (usize, usize) = (first.parse().unwrap(), last.parse().unwrap());
@@ -138,7 +138,7 @@ fn answer(mut stream: TcpStream, server: Server, ranges: &mpsc::Sender<String>) 
         Server::WithRanges | Server::WithoutRanges => format!("Content-Length: {}", body.len()),
     };
     write!(stream, "HTTP/1.1 {status}\r\n{how}\r\n\r\n").unwrap();
-    // The client closes the connection when it has read enough.
+    // The client closes the connection when it has read enough, so an error is ignored.
     let _ = stream.write_all(&body);
 }
 

@@ -1,4 +1,4 @@
-//! `read_object` reads the same items as `Slice::read`. A reader of another kind also does, with the same plan.
+//! `read_object` reads the same items as `Slice::read`. So does a plan with another kind of reader.
 
 #[path = "../../examples/read_object.rs"]
 #[expect(dead_code, unreachable_pub, reason = "it is a program")]

@@ -129,7 +129,7 @@ fn a_compressed_index_is_read_block_by_block() {
 fn an_index_that_takes_too_much_memory_or_has_no_whole_entries_is_refused() {
     const LONGEST_BLOCK: usize = 1 << 24;
     const MOST: usize = 1 << 26;
-    // A stream of length 0 is zeros.
+    // A stream of which no byte is stored stands for zeros.
     let zeros = [0; 4];
     for (nbytes, blocksize) in
         [(16, 8), (1 << 20, 1 << 14), (LONGEST_BLOCK, LONGEST_BLOCK), (MOST, LONGEST_BLOCK)]
@@ -195,7 +195,8 @@ fn a_compressed_index_needs_the_feature() {
 fn what_cannot_be_read_is_refused_with_a_finding() {
     let code = |file: &[u8]| places(file).unwrap_err().finding().map(Finding::code);
     let body = [0; 32];
-    // More chunks than the header has; an index beyond the end of the file; a repeated value that is not an offset.
+    // In turn: the header claims more chunks than the index has; the header of the index is cut; its entries are cut; a
+    // repeated value is shorter than an offset; the index is a chunk of NaN.
     assert_eq!(code(&with_index(0x7fff_ffff, &chunk(7, 32, 0, &body))), Some(FindingCode::ChunkIndexCount));
     assert_eq!(code(&with_index(4, &chunk(7, 32, 0, &body)[..20])), Some(FindingCode::DamagedIndex));
     assert_eq!(code(&with_index(4, &chunk(7, 32, 0, &body[..8]))), Some(FindingCode::DamagedIndex));
@@ -205,7 +206,7 @@ fn what_cannot_be_read_is_refused_with_a_finding() {
     let finding = error.finding().unwrap();
     let says = "the chunk index has blocks of 0 bytes, but must have 1 to 536866816";
     assert_eq!((finding.code(), finding.message()), (FindingCode::DamagedIndex, says));
-    // Entries that are not whole.
+    // 33 bytes are not a whole number of entries of 8 bytes.
     let error = places(&with_index(4, &chunk(7, 33, 0, &[0; 33]))).unwrap_err();
     let says = "the chunk index has 4 chunks and 1 byte, but nbytes and chunksize give 4";
     assert_eq!(error.finding().map(Finding::message), Some(says));
@@ -266,7 +267,7 @@ fn a_chunk_file_is_looked_for_only_beside_a_frame_that_was_opened_by_its_path() 
     assert_eq!(error.kind(), ErrorKind::InvalidInput);
     assert_eq!(error.to_string(), "the chunks of a sparse frame are only found if it was opened by its path");
 
-    // The file is missing, or it is a directory.
+    // First the chunk file is missing, then a directory has its name.
     let missing = path.join("00000000.chunk");
     fs::remove_file(&missing).unwrap();
     for is_directory in [false, true] {
@@ -344,15 +345,15 @@ enum Ask {
     Whole,
 }
 
-/// The part to read, the start of the chunk, and the expected read: its position and length. Both positions are
-/// relative to the start of the chunks.
+/// One step of a test: the part to read, the start of the chunk, and the position and length of the expected read, if
+/// any. Both positions are relative to the start of the chunks.
 type Step = (Ask, usize, Option<(usize, usize)>);
 
-/// Reads chunks one after the other, and asserts the reads that each causes.
+/// Reads one chunk for each step, and compares the reads of the file with the expected ones.
 fn assert_reads(chunks: &[u8], steps: &[Step]) {
     let starts: Vec<usize> = steps.iter().map(|&(_, start, _)| start).collect();
     let mut file = frame_of_chunks(chunks, &starts, 8);
-    // Chunks of any length.
+    // A chunk size of 0 in the header allows chunks of different lengths.
     file[58..62].fill(0);
     let reads = Rc::new(RefCell::new(Vec::new()));
     let mut frame = Frame::read_at(Noted { file: Cursor::new(file), reads: Rc::clone(&reads) }, 0).unwrap();
@@ -371,8 +372,10 @@ fn assert_reads(chunks: &[u8], steps: &[Step]) {
     }
 }
 
-/// The number of bytes that are read in advance, and the largest distance from the last read for which they are.
+/// The number of bytes in a read that also takes the following headers.
 const AHEAD: usize = 1 << 15;
+/// The largest distance between the end of the last read and a header for which `AHEAD` bytes are read from the header
+/// on. A header farther away is read alone.
 const NEAR: usize = 1 << 11;
 
 #[test]
@@ -387,15 +390,17 @@ fn headers_near_each_other_take_one_read_and_no_byte_is_read_in_advance_twice() 
             (Ask::Header, 0, Some((0, AHEAD))),
             (Ask::Header, AHEAD - 32, None),
             (Ask::Header, second, Some((second, AHEAD))),
-            // First a little too far from the previous read, then near this last read.
+            // This header is more than `NEAR` bytes after the last read, so it is read alone. The next one directly
+            // follows it.
             (Ask::Header, third - 32, Some((third - 32, 32))),
             (Ask::Header, third, Some((third, AHEAD))),
-            // Far away, and back into the bytes that were read: up to their end, nothing more is read.
+            // A header far away is read alone. So are the next two headers, because `AHEAD` bytes were already read
+            // there. The header after them begins at the end of those bytes.
             (Ask::Header, 200_000, Some((200_000, 32))),
             (Ask::Header, third + AHEAD - 64, Some((third + AHEAD - 64, 32))),
             (Ask::Header, third + AHEAD - 32, Some((third + AHEAD - 32, 32))),
             (Ask::Header, third + AHEAD, Some((third + AHEAD, AHEAD))),
-            // Never beyond the last chunk.
+            // A read in advance ends with the last chunk.
             (Ask::Header, end - 10_048, Some((end - 10_048, 32))),
             (Ask::Header, end - 10_016, Some((end - 10_016, 10_016))),
             (Ask::Header, end - 32, None),
@@ -416,7 +421,7 @@ fn a_long_chunk_that_is_read_leaves_the_headers_that_were_read_in_advance() {
             (Ask::Header, 0, Some((0, AHEAD))),
             (Ask::Whole, 64, Some((64, AHEAD + 32))),
             (Ask::Header, 32, None),
-            // A chunk as long as the bytes read in advance replaces them.
+            // The long chunk left the bytes that were read in advance. A chunk of exactly `AHEAD` bytes replaces them.
             (Ask::Header, last, Some((last, 32))),
             (Ask::Whole, last, Some((last, AHEAD))),
             (Ask::Header, last + AHEAD - 32, None),
@@ -429,7 +434,7 @@ fn the_chunks_that_are_left_are_told() {
     let mut frame = Frame::open(data().join("int32_3x5.b2nd")).unwrap();
     let mut chunks = frame.chunks().unwrap();
     for left in (0..=4).rev() {
-        // An error is the last item, so there may be a single one.
+        // The iterator ends after an error. So at least one item follows, but perhaps no other.
         assert_eq!(chunks.size_hint(), (left.min(1), Some(left)));
         assert_eq!(chunks.next().is_some(), left > 0);
     }
@@ -451,7 +456,7 @@ fn a_chunk_is_held_against_the_frame_if_it_is_of_an_array() {
     };
     let error = checked(&file).unwrap_err();
     assert_eq!(error.finding().unwrap().message(), "chunk 1 has items of 8 bytes, but must have 4");
-    // In frames without an array, chunks can have items of any size.
+    // Without its array, the frame may have chunks with items of any size.
     let name = file.windows(4).position(|bytes| bytes == b"b2nd").unwrap();
     file[name..name + 4].copy_from_slice(b"else");
     assert_eq!(checked(&file).unwrap(), 8);

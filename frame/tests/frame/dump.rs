@@ -89,7 +89,7 @@ fn the_columns_are_the_same_in_all_rows() {
 
 #[test]
 fn a_value_that_is_longer_than_its_metalayer_is_shown_as_bytes() {
-    // A text of 5 bytes, cut after 2.
+    // A text of 5 bytes, of which the metalayer has only 2.
     let file = frame_of(&[("cut", b"\xa5ab"), ("next", b"\xc0")], &[]);
     let start = Frame::parse(&file).unwrap().metalayer("cut").unwrap().offset() as u64;
     let rows = rows(&file);
@@ -117,7 +117,7 @@ fn bytes_of_no_vlmetalayer_are_not_taken_for_the_length_of_the_trailer() {
     let offset =
         |name: &[u8]| file.windows(name.len()).rposition(|bytes| bytes == name).unwrap() + name.len();
     let [unit, note] = [offset(b"\xa4unit\xd2"), offset(b"\xa4note\xd2")];
-    // Both names now lead to the first content, and none to the second.
+    // Both names now have the offset of the first content. No name has the offset of the second.
     file.copy_within(unit..unit + 4, note);
     let rows = rows(&file);
     assert!(rows.iter().all(|row| row.fault.is_none()));
@@ -131,7 +131,7 @@ fn bytes_of_no_vlmetalayer_are_not_taken_for_the_length_of_the_trailer() {
 fn a_text_as_wide_as_its_column_has_a_space_after_it() {
     let mut file = fs::read(data().join("vlmetalayers.b2nd")).unwrap();
     let contents = file.windows(3).rposition(|bytes| bytes == [0xdc, 0, 2]).unwrap();
-    // Readers ignore this marker.
+    // Readers ignore this marker, so another one is no fault.
     file[contents] = 0xb0;
     let rows = rows(&file);
     let row = rows.iter().find(|row| row.offset == contents as u64).unwrap();
@@ -156,7 +156,8 @@ fn what_is_wrong_with_a_trailer_is_shown_at_its_byte() {
     }
 }
 
-/// The rows of the chunks and of the chunk index: offset, bytes, field and value.
+/// The rows of the chunks and of the chunk index. Each has its offset, bytes and field, and its fault or else its
+/// value.
 fn rows_of_chunks(file: &[u8]) -> Vec<(u64, Vec<u8>, String, String)> {
     let rows = chunk_rows(file).into_iter();
     rows.map(|row| (row.offset, row.bytes, row.field, row.fault.unwrap_or(row.value))).collect()
@@ -174,11 +175,11 @@ fn the_blocks_of_a_chunk_are_where_its_table_says() {
         assert_eq!((*offset, &**bytes, &**field), (at, &start.to_le_bytes()[..], name));
         assert_eq!(*value, format!("byte {start} of the chunk"));
     }
-    // 64 bytes without the header and the table.
+    // The chunk has 64 bytes: the header of 32, the table of 8, and 24 bytes of data.
     let after = rows.iter().position(|(.., field, _)| field == "block 1").unwrap() + 1;
     assert_eq!((rows[after].0, &*rows[after].2, &*rows[after].3), (286, "data", "24 bytes"));
 
-    // A million blocks are claimed, but the chunks end before their table does.
+    // The header now claims a million blocks. Their table would be longer than all chunks of the frame.
     let mut cut = file;
     cut[250..254].copy_from_slice(&4_000_000_i32.to_le_bytes());
     cut[254..258].copy_from_slice(&4_i32.to_le_bytes());
@@ -199,7 +200,7 @@ fn the_blocks_of_a_chunk_are_looked_for_in_its_own_bytes_only() {
     assert_eq!(good[401 + 12..401 + 16], 152_i32.to_le_bytes());
     assert!(rows(good.clone()).iter().all(|row| row.fault.is_none()));
 
-    // Blocks of 4 bytes: their table is longer than the chunk.
+    // With blocks of 4 bytes, the table of blocks would be longer than the chunk.
     let mut long = good.clone();
     long[401 + 8..401 + 12].copy_from_slice(&4_i32.to_le_bytes());
     let nbytes = i32::from_le_bytes(good[401 + 4..401 + 8].try_into().unwrap());
@@ -214,7 +215,7 @@ fn the_blocks_of_a_chunk_are_looked_for_in_its_own_bytes_only() {
     assert_eq!(last.fault.as_deref(), Some(&*format!("the offsets of the blocks end {missing} bytes early")));
     assert!(third.iter().all(|row| row.offset + row.bytes.len() as u64 <= 553));
 
-    // A block that begins after the chunk, and one before it.
+    // The block begins after the end of the chunk, or before its start.
     for start in [152, i32::MAX, -1] {
         let mut wrong = good.clone();
         wrong[401 + 32..401 + 36].copy_from_slice(&start.to_le_bytes());
@@ -225,7 +226,7 @@ fn the_blocks_of_a_chunk_are_looked_for_in_its_own_bytes_only() {
         assert_eq!(third.last().unwrap().field, "data", "the rest follows");
     }
 
-    // A dictionary, whose length is the first number after the table.
+    // The chunk now claims a dictionary. The number after the table is the length of the dictionary.
     for (length, rest) in
         [(0, Some(112)), (100, Some(12)), (112, Some(0)), (113, None), (i32::MAX, None), (-1, None)]
     {
@@ -248,7 +249,7 @@ fn a_chunk_of_blosc_1_has_a_header_of_16_bytes() {
     writer.write_uncompressed(0, &[7; 8]).unwrap();
     let mut file = writer.finish().unwrap().into_inner();
     let start = u32::from_be_bytes(file[11..15].try_into().unwrap()) as usize;
-    // Version 2, only the flag of uncompressed data, and 24 bytes in all.
+    // The chunk gets a header of 16 bytes: version 2, no flag but that of uncompressed data, and cbytes 24.
     file[start..start + 3].copy_from_slice(&[2, 1, 0x02]);
     file[start + 12] = 24;
     let rows = rows_of_chunks(&file);
@@ -267,7 +268,7 @@ fn what_a_chunk_leaves_to_the_frame_is_what_the_frame_says() {
         rows.into_iter().find(|(offset, ..)| *offset == 248).unwrap().3
     };
     assert_eq!(flags(&file), "zstd, unsplit");
-    // The second chunk begins at byte 246. It now has the codec of the frame.
+    // Chunk 1 begins at byte 246, and its flags are byte 248. They now leave the codec to the frame header.
     file[248] |= 0xe0;
     assert_eq!(flags(&file), "zstd, unsplit");
 }
@@ -279,7 +280,7 @@ fn blocks_of_any_size_and_no_filters_are_named() {
     assert!(rows.iter().any(|(.., field, value)| field == "block_flags" && value == "blocks of any size"));
 
     let mut header = fs::read(data().join("int32_3x5.b2nd")).unwrap();
-    // The place of the filters in the header.
+    // The bytes of the filters in the frame header.
     header[71..77].fill(0);
     let rows = header_rows(&header);
     let filters = rows.iter().find(|row| row.offset == 71).unwrap();
@@ -312,7 +313,8 @@ fn of_many_blocks_the_first_ones_are_shown() {
         assert_eq!(rows[index - 2].2, "blocks");
         [&rows[index - 2].3, &rows[index - 1].2, &rows[index - 1].3].map(Clone::clone)
     };
-    // With blocks of 3 bytes, there would be 1334 blocks. With a dictionary, its length would follow the table.
+    // Blocks of 3 bytes need a table of 1334 entries, which is longer than the chunk. With a dictionary, the chunk has
+    // no bytes for the length that follows the table.
     let early = |bytes: u32| format!("the offsets of the blocks end {bytes} bytes early");
     assert_eq!(last_of(3, 0), ["1078 more", "", &early(1336)]);
     assert_eq!(last_of(4, 1), ["744 more", "", &early(4)]);
@@ -447,7 +449,8 @@ fn a_codec_that_a_chunk_does_not_name_is_not_made_up() {
     assert_eq!((&*flags.bytes, &*flags.value), (&[chunk[2]][..], "compressed"));
 }
 
-/// The fault, which must be in the last row. Asserts that the rows before it show the input without a gap.
+/// The offset and the text of the only fault. Asserts that the last row has this fault, and that the rows show the
+/// input without a gap up to there.
 fn only_fault(header: &[u8]) -> (u64, String) {
     let rows = header_rows(header);
     let shown: Vec<u8> = rows.iter().flat_map(|row| row.bytes.clone()).collect();
@@ -468,7 +471,7 @@ fn a_header_that_is_cut_short_says_so_last_even_if_an_offset_points_at_what_was_
 #[test]
 fn no_row_follows_a_fault_in_the_first_of_several_metalayers() {
     let mut header = fs::read(data().join("vlmetalayers.b2nd")).unwrap();
-    // The marker of the dtype; another metalayer comes after it.
+    // Changes the marker of the dtype. Another metalayer follows.
     header[150] = 0;
     let (offset, fault) = only_fault(&header);
     assert_eq!((offset, &*fault), (150, "expected str32 (0xdb) for dtype, found positive fixint 0 (0x00)"));
@@ -490,7 +493,7 @@ fn a_fault_between_two_metalayers_is_shown_at_its_byte() {
 fn an_index_of_one_value_has_no_entries() {
     let mut file = fs::read(data().join("int32_3x5.b2nd")).unwrap();
     let index = 421;
-    // One value of 8 bytes.
+    // The index now repeats one value of 8 bytes.
     file[index + 2] &= !2;
     file[index + 12] = 32 + 8;
     file[index + 31] = 3 << 4;
@@ -544,7 +547,8 @@ fn each_kind_of_messagepack_value_is_shown() {
         let content = rows.iter().position(|row| row.field == "content").unwrap();
         rows[content + 1..].to_vec()
     };
-    // Nested values are one level deeper, and so are bytes on their own lines.
+    // The rows of the values in a map are one level deeper than the row of the map. If a text has a row of its own,
+    // that row is one level deeper than the row of its marker.
     let map = rows_of(b"\x83\x01\x02\x03\x04\x05\x06");
     assert!(map.len() == 7 && map[1..].iter().all(|row| row.depth == map[0].depth + 1));
     let text = rows_of(b"\xa9nine char");

@@ -1,4 +1,4 @@
-//! The frames in the compressed data of stores.
+//! The frames that stores hold in their compressed data.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -19,7 +19,7 @@ fn frames(name: &str) -> EmbeddedFrames<fs::File> {
     EmbeddedFrames::new(Frame::open(data().join(name)).unwrap()).unwrap()
 }
 
-/// A frame with four chunks of 32 MiB of zeros. Its list names frames at these byte ranges of the data.
+/// A store with four chunks of 32 MiB of zeros. Its list claims that these byte ranges of the data are frames.
 fn store(places: &[(&str, u64, u64)]) -> Frame<Cursor<Vec<u8>>> {
     let place = |&(key, offset, length)| (key, BTreeMap::from([("offset", offset), ("length", length)]));
     let map = BTreeMap::from([("embed_map", places.iter().map(place).collect::<BTreeMap<_, _>>())]);
@@ -105,7 +105,7 @@ fn frames_that_share_bytes_are_refused() {
     assert_eq!(EmbeddedFrames::new(store(&[("/b", 9, 1), ("/a", 0, 9)])).unwrap().keys(), ["/a", "/b"]);
 }
 
-/// The key of an array on a server has a URL instead of a place.
+/// The list of frames has an offset and a length for each frame. Only an array on a server has a URL instead.
 #[test]
 fn a_list_that_python_blosc2_cannot_read_is_found() {
     let shapes = Shapes { shape: &[64], chunkshape: &[64], blockshape: &[64] };
@@ -175,7 +175,7 @@ fn a_list_that_is_too_long_is_one_skipped_value() {
 fn a_value_with_a_filter_that_is_not_undone_is_skipped_and_not_called_damaged() {
     let shapes = Shapes { shape: &[0], chunkshape: &[64], blockshape: &[64] };
     let mut chunk = chunk_with_a_table(1);
-    // The first filter of the chunk.
+    // Changes the first filter of the chunk.
     chunk[16] = Filter::BYTEDELTA_BUGGY.id;
     let builder = FrameBuilder::new(Meta::new(shapes, "|u1").unwrap()).vlmetalayer_chunk("unit", &chunk);
     let file = builder.to_vec([[]; 0]).unwrap();

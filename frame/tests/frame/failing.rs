@@ -1,6 +1,6 @@
-//! An I/O error at any call of a reader or writer is returned. It is neither reported as damage nor lost. Short reads,
-//! short writes and interruptions change no result. A file that is replaced while it is read causes no panic, and no
-//! other errors than Malformed and Changing.
+//! An I/O error at any call of a reader or writer is returned: it is neither lost nor reported as damage. Short reads,
+//! short writes and interruptions change no result. If a file is replaced while it is read, nothing panics, and the
+//! only errors are Malformed and Changing.
 
 use std::fmt::Debug;
 use std::fs;
@@ -66,7 +66,7 @@ impl Seek for Failing {
     }
 }
 
-/// A file that reads or writes one byte per call, each after an interruption.
+/// A file that reads or writes one byte per call. An interruption comes before each of these calls.
 struct Slow {
     file: Cursor<Vec<u8>>,
     is_interrupted: bool,
@@ -156,12 +156,13 @@ fn check(file: &mut dyn File, depth: CheckDepth) -> Result<String, Error> {
     Ok(text((report.findings, report.counts, report.skipped)))
 }
 
-/// Runs the operation on files that fail at the first call, the second, and so on; and on a slow file.
+/// Runs the operation on a file that fails at the first call, on one that fails at the second call, and so on. Then
+/// runs it on a slow file.
 fn at_each_call(name: &str, file: &[u8], action: Action, says: &str) {
-    // Without the feature `decompress`, all operations refuse a compressed index.
+    // The expected result can be an error: without the feature `decompress`, a compressed index is refused.
     let outcome = |file: &mut dyn File| action(file).map_err(|error| error.to_string());
     let whole = outcome(&mut Cursor::new(file.to_vec()));
-    // The second kind is the error of a seek to an invalid offset.
+    // A seek to an invalid offset also fails with `InvalidInput`, so this kind could be taken for damage.
     let kinds = [io::ErrorKind::TimedOut, io::ErrorKind::InvalidInput];
     let ways = |calls| kinds.into_iter().flat_map(move |kind| [(calls, kind, true), (calls, kind, false)]);
     for (calls, kind, is_lasting) in (0..).flat_map(ways) {
@@ -281,7 +282,7 @@ fn an_error_of_the_writer_comes_back_from_every_call() {
     assert_eq!(slow.file.get_ref(), whole.get_ref());
     assert_eq!(findings(&mut Frame::read_at(whole.clone(), 0).unwrap()), []);
 
-    // After a failure, the file has no frame, or the whole frame if only a call after its last byte failed.
+    // After a failure, the file has no frame. It has the whole frame only if the failing call follows the last byte.
     let mut frames = 0;
     for calls in 0.. {
         let mut failing = Failing::new(&[], calls);
@@ -298,7 +299,7 @@ fn an_error_of_the_writer_comes_back_from_every_call() {
 
 #[test]
 fn a_chunk_can_be_given_again_whatever_call_has_failed() {
-    // Chunks longer than the buffer of the writer.
+    // The chunks are longer than the buffer of the writer.
     let meta = Meta::new(Shapes { shape: &[4 << 17], chunkshape: &[1 << 17], blockshape: &[1 << 12] }, "|u1");
     let meta = meta.unwrap();
     let write = |file: &mut Failing| -> Result<usize, Error> {
@@ -316,7 +317,7 @@ fn a_chunk_can_be_given_again_whatever_call_has_failed() {
     let mut failures = 0;
     for calls in 0.. {
         let mut failing = Failing::new(&[], calls);
-        // If the first or last bytes cannot be written, the writer is consumed, and nothing can be repeated.
+        // If the call that starts or finishes the frame fails, no writer is left that could repeat it.
         let Ok(failed) = write(&mut failing) else { continue };
         assert!(failing.file.get_ref() == whole.file.get_ref(), "call {calls}");
         failures += failed;
@@ -339,7 +340,7 @@ impl<'f> Replaced<'f> {
         Self { files, reads, position: 0 }
     }
 
-    /// The content of the file at present.
+    /// The old file, or the new one after the replacement.
     fn file(&self) -> Cursor<&'f [u8]> {
         let [old, new] = self.files;
         let mut file = Cursor::new(if self.reads > 0 { old } else { new });
@@ -377,7 +378,7 @@ impl Seek for Replaced<'_> {
 
 #[test]
 fn a_trailer_that_is_replaced_while_it_is_read_is_one_of_both_or_changing() {
-    // Both frames have the same length and the same header, but the trailer of one is longer.
+    // Both frames have the same length and the same header. The trailer of the old frame is longer.
     let value = stored_chunk(&[0xc0; 1000]);
     let old = frame_of(&[], &[("v", &value)]);
     let mut new = old.clone();
@@ -404,7 +405,7 @@ fn a_trailer_that_is_replaced_while_it_is_read_is_one_of_both_or_changing() {
     assert!(seen.iter().all(|&times| times > 0), "{seen:?}");
 }
 
-/// Results without an error are not compared: they can mix both files.
+/// Successful results are not compared, because they can mix values of both files.
 #[test]
 fn an_error_of_a_file_that_is_replaced_while_it_is_read_is_malformed_or_changing() {
     let mut changing = 0;

@@ -12,7 +12,7 @@ use b2nd_frame::{
 use b2nd_lab::{copy_tree, corpus, data, header_file, remove, stored_chunk};
 use b2nd_serde::{Meta, Shapes};
 
-/// A chunk for a reader: its stored bytes, or its special value.
+/// A chunk as a reader gets it: the stored bytes, or a special value.
 #[derive(Debug, PartialEq)]
 enum Seen {
     Stored(Vec<u8>),
@@ -40,7 +40,7 @@ fn chunks(path: &Path) -> Vec<Seen> {
     seen
 }
 
-/// The parts of a frame that its type does not change: metalayers, trailer, and values of the header.
+/// The parts that a frame keeps if its type changes: the metalayers, the trailer, and some values of the header.
 type Around = (Vec<(String, Vec<u8>)>, Vec<u8>, Vec<Vec<u8>>);
 
 fn around(path: &Path) -> Around {
@@ -59,18 +59,19 @@ fn around(path: &Path) -> Around {
     (layers, trailer, fields.map(value).to_vec())
 }
 
-/// The codes of the findings, except those about unused bytes, which a copy does not have.
+/// The codes of the findings, except those about unused bytes.
 fn findings(path: &Path) -> Vec<FindingCode> {
     let findings = Check::new(CheckDepth::ChunkHeaders).run_path(path).unwrap().findings;
     findings
         .iter()
         .map(b2nd_frame::Finding::code)
-        // The bytes of deleted chunks are not copied.
+        // A conversion drops unused bytes such as those of deleted chunks, so the new frame does not have these
+        // findings.
         .filter(|&code| !matches!(code, FindingCode::IgnoredBytes | FindingCode::UnownedBytes))
         .collect()
 }
 
-/// Converts a frame to the other type and back, and compares all three.
+/// Converts a frame to the other type and back, and compares the three frames.
 fn there_and_back(path: &Path, folder: &Path) {
     let (there, back) = (folder.join("there"), folder.join("back"));
     let old = Frame::open(path).unwrap().header().frame_type;
@@ -137,7 +138,7 @@ fn frames_of_the_corpus_become_the_other_type_and_back() {
 fn a_hole_between_chunks_is_not_copied() {
     let folder = tempfile::tempdir().unwrap();
     let [path, sparse, back] = ["old", "sparse", "back"].map(|name| folder.path().join(name));
-    // Chunk 1 becomes a special one; its 64 bytes stay.
+    // The index entry of chunk 1 becomes a special value. The chunk's 42 bytes stay in the file as a hole.
     let meta = Meta::new(Shapes { shape: &[30], chunkshape: &[10], blockshape: &[10] }, "|u1").unwrap();
     let mut writer = FrameBuilder::new(meta).create(&path).unwrap();
     for number in 0..3 {
@@ -191,7 +192,7 @@ fn what_cannot_become_another_type_says_why_and_leaves_nothing() {
             "a frame of another type cannot replace the old one: give a new path".into()
         )
     );
-    // Chunk 1 begins at byte 229, and its length is 12 bytes later.
+    // Chunk 1 begins at byte 229, and bytes 12 to 15 of the chunk are its length.
     file[229 + 15] = 0x40;
     fs::write(&path, &file).unwrap();
     let (kind, message) = refused(&new, FrameType::Sparse);
@@ -224,7 +225,7 @@ fn a_chunk_that_only_a_sparse_frame_may_have_does_not_get_into_a_contiguous_one(
     writer.write_chunk(0, &stored_chunk(&[7; 8])).unwrap();
     writer.finish().unwrap().persist().unwrap();
     assert!(Rewrite::new(&path, &new).sparse(false).preview().is_ok());
-    // The same data after a header of 16 bytes, as in Blosc 1.
+    // The chunk now has the same data after a header of 16 bytes, as in Blosc 1.
     let mut short = vec![2, 1, 0x02, 1];
     for number in [8_u32, 8, 24] {
         short.extend(number.to_le_bytes());
@@ -287,10 +288,10 @@ fn a_chunk_that_changes_before_it_is_moved_is_heard_and_nothing_is_left() {
         fs::write(&last, one).unwrap();
     };
     for (change, kind) in [
-        // cbytes of the chunk exceeds its file, or the chunk has another length.
+        // First, the chunk claims more bytes than its file has. Then the chunk is longer than before.
         (&(|| fs::write(&chunk, &other(200)[..100]).unwrap()) as &dyn Fn(), ErrorKind::Changing),
         (&|| fs::write(&chunk, other(length + 8)).unwrap(), ErrorKind::Changing),
-        // Two chunks of different lengths change places, and the sum is the same.
+        // The files of two chunks of different lengths are swapped, so the sum of the lengths is the same.
         (&swap, ErrorKind::Changing),
         (&|| fs::remove_file(&chunk).unwrap(), ErrorKind::Malformed),
     ] {

@@ -7,7 +7,8 @@ use crate::index_start;
 use b2nd_frame::{FindingCode, Frame};
 use b2nd_lab::{data, frame_of, offset_field};
 
-/// A current frame as C-Blosc2 2.0 beta 2 to 5 would have written it: without block size and index of vlmetalayers.
+/// Converts a current frame to one as C-Blosc2 2.0 beta 2 to 5 wrote them: without a block size, and without an index
+/// of vlmetalayers.
 pub(crate) fn second_generation(mut file: Vec<u8>) -> Vec<u8> {
     let old = Frame::parse(&file).unwrap();
     for layer in old.metalayers() {
@@ -28,7 +29,8 @@ pub(crate) fn second_generation(mut file: Vec<u8>) -> Vec<u8> {
     file
 }
 
-/// The frame of `int32_3x5.b2nd` without its array, with a chunk index of this number of entries and these bytes.
+/// `int32_3x5.b2nd` with another name for its array metalayer, with these bytes as its chunk index, and with `entries`
+/// chunks in its header.
 pub(crate) fn with_index(entries: usize, index: &[u8]) -> Vec<u8> {
     let file = fs::read(data().join("int32_3x5.b2nd")).unwrap();
     let at = index_start(&file);
@@ -98,7 +100,7 @@ fn with_gap(name: &str, trailer: usize) -> Vec<u8> {
     changed(file, &[(16, &frame_len.to_be_bytes())])
 }
 
-/// The header of `int32_3x5.b2nd` with some bytes after it, and a frame length to match.
+/// The header of `int32_3x5.b2nd` and the first `bytes` bytes after it. The frame length in the header fits.
 fn cut_behind_the_header(bytes: usize) -> Vec<u8> {
     let file = &file("int32_3x5.b2nd")[..165 + bytes];
     changed(file.to_vec(), &[(16, &(file.len() as u64).to_be_bytes())])
@@ -107,7 +109,7 @@ fn cut_behind_the_header(bytes: usize) -> Vec<u8> {
 /// `int32_3x5.b2nd` with these metalayers.
 pub(crate) fn with_metalayers(metalayers: &[(&str, &[u8])]) -> Vec<u8> {
     let (file, mut header) = (file("int32_3x5.b2nd"), frame_of(metalayers, &[]));
-    // The new frame has an empty trailer of 35 bytes, and nbytes and cbytes are 0.
+    // `frame_of` adds an empty trailer of 35 bytes, and writes 0 for nbytes and cbytes.
     header.truncate(header.len() - 35);
     header[30..47].copy_from_slice(&file[30..47]);
     header.extend(&file[165..]);
@@ -115,7 +117,7 @@ pub(crate) fn with_metalayers(metalayers: &[(&str, &[u8])]) -> Vec<u8> {
     changed(header, &[(16, &frame_len.to_be_bytes())])
 }
 
-/// `int32_3x5.b2nd` with a changed metalayer of the array.
+/// `int32_3x5.b2nd` with a change in its array metalayer.
 pub(crate) fn with_array(change: impl Fn(&mut Vec<u8>)) -> Vec<u8> {
     let mut content = file("int32_3x5.b2nd")[112..165].to_vec();
     change(&mut content);
@@ -130,7 +132,7 @@ fn of_second_generation(changes: &[(usize, &[u8])]) -> Vec<u8> {
 const MINUS: [u8; 4] = [0xff; 4];
 pub(crate) const MOST: [u8; 4] = i32::MAX.to_be_bytes();
 
-/// Damage that once made C-Blosc2 fail, and the code of its finding in this crate.
+/// Damaged files, with the code of the finding for each. C-Blosc2 once failed at such damage.
 #[expect(clippy::too_many_lines, reason = "one table")]
 pub(crate) fn damage() -> Vec<(&'static str, Vec<u8>, FindingCode)> {
     let rank_17 = |content: &mut Vec<u8>| {
@@ -217,13 +219,14 @@ pub(crate) fn damage() -> Vec<(&'static str, Vec<u8>, FindingCode)> {
     ]
 }
 
-/// The rest of the codes.
+/// Files for the other codes.
 #[expect(clippy::too_many_lines, reason = "one table")]
 pub(crate) fn oddities() -> Vec<(&'static str, Vec<u8>, FindingCode)> {
     let content = &file("int32_3x5.b2nd")[112..165];
     let longer = [&file("int32_3x5.b2nd")[..], b"more"].concat();
     let vlmetalayers = file("vlmetalayers.b2nd");
-    // From the last part to the first: the end of the trailer, two contents, their list, two index entries, the index.
+    // The tuples below change this trailer from its last part to its first: the end of the trailer, two contents, their
+    // list, two index entries, the index.
     let trailer = Frame::read_at(Cursor::new(&vlmetalayers), 0).unwrap().trailer().unwrap();
     let start = usize::try_from(trailer.offset()).unwrap();
     let chunk = usize::try_from(trailer.vlmetalayers()[0].offset()).unwrap();
@@ -340,7 +343,7 @@ pub(crate) fn index_damage() -> Vec<(&'static str, Vec<u8>, FindingCode)> {
     ]
 }
 
-/// The entry of a chunk of zeros.
+/// The index entry of a chunk that consists of zeros.
 pub(crate) const ZEROS: i64 = -0x7f << 56;
 
 /// `int32_3x5.b2nd` with a chunk index that is a constant chunk of NaN.
@@ -368,7 +371,7 @@ fn with_lost_length() -> Vec<u8> {
     changed(file, &[(index + 32, &ZEROS.to_le_bytes())])
 }
 
-/// The number of bytes of the chunk index, which counts 5 chunks.
+/// `int32_3x5.b2nd` with a chunk index that claims 40 bytes, which is enough for 5 chunks instead of 4.
 fn with_index_of_5() -> Vec<u8> {
     let file = file("int32_3x5.b2nd");
     let index = index_start(&file);
@@ -376,7 +379,7 @@ fn with_index_of_5() -> Vec<u8> {
     changed(file, &[(index + 4, &40_u32.to_le_bytes())])
 }
 
-/// `int32_3x5.b2nd` with a changed offset of a chunk.
+/// `int32_3x5.b2nd` with another offset of one chunk in the index.
 fn with_offset(chunk: usize, offset: i64) -> Vec<u8> {
     let file = file("int32_3x5.b2nd");
     let header = Frame::parse(&file).unwrap().header().clone();

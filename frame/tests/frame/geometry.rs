@@ -1,6 +1,6 @@
 //! The items of real files, arranged by the geometry, are equal to the arrays in NumPy.
 //!
-//! The chunks are decompressed without their shapes.
+//! Decompression uses no shapes here: only the geometry puts the items in their places.
 #![cfg(feature = "decompress")]
 
 use std::error::Error;
@@ -21,10 +21,10 @@ struct Array {
     items: Vec<u8>,
 }
 
-/// The bytes of a number as an item in NumPy.
+/// Converts a number to the bytes of an item.
 type Counted = fn(u8) -> Vec<u8>;
 
-/// Files whose items NumPy counted from 0 on.
+/// Files whose items are the numbers from 0 on.
 const COUNTED: &[(&str, Counted)] = &[
     ("int32_3x5.b2nd", |number| i32::from(number).to_le_bytes().into()),
     ("sparse.b2nd", |number| u16::from(number).to_be_bytes().into()),
@@ -56,7 +56,7 @@ fn arrays() -> Result<Vec<Array>, Box<dyn Error>> {
 }
 
 impl Array {
-    /// Opens a file, or the folder of a sparse frame. `items` returns the expected items, given their number.
+    /// Opens a file, or the folder of a sparse frame. `items` gets the number of items, and returns their bytes.
     fn open(
         path: &Path,
         items: impl FnOnce(u64) -> Result<Vec<u8>, Box<dyn Error>>,
@@ -86,7 +86,7 @@ impl Array {
         Some(array)
     }
 
-    /// The items of a slice as NumPy holds them, one by one.
+    /// The items of a slice, taken one by one from the items that NumPy wrote.
     fn expected(&self, slice: &[Range<u64>]) -> Vec<u8> {
         let mut numbers = vec![0];
         for (range, items) in slice.iter().zip(self.geometry.shape().iter()) {
@@ -143,7 +143,7 @@ fn every_coordinate_leads_to_its_item() -> Result<(), Box<dyn Error>> {
 fn a_slice_is_put_together_from_the_chunks_it_touches() -> Result<(), Box<dyn Error>> {
     for array in arrays()? {
         let shape = array.geometry.shape();
-        // The range of a dimension: all, the first item, the last item, the middle, or none.
+        // Returns one of five ranges of a dimension: all items, the first item, the last item, the middle, or no item.
         let cut = |how: u64, items: u64| match how % 5 {
             0 => 0..items,
             1 => 0..items.min(1),

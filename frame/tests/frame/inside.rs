@@ -1,4 +1,4 @@
-//! Frames inside other files: zip members by their names, and any frame by its magic bytes.
+//! Frames inside other files. Members of zip files are found by their names, and any frame by its magic bytes.
 
 use std::fs::{self, File};
 use std::io::{self, Cursor, Read, Seek, SeekFrom, Write};
@@ -64,7 +64,7 @@ fn the_zip_files_of_the_corpus_have_their_arrays_where_the_manifest_says() {
     assert_eq!(seen, 2);
 }
 
-/// A zip file with these members. The header of each member names this compression method.
+/// A zip file with these members. The content of each is stored as it is, whatever the compression method is.
 fn zip(members: &[(&str, CompressionMethod, &[u8])]) -> Vec<u8> {
     let mut bytes = Vec::new();
     let mut archive = ZipArchiveWriter::new(&mut bytes);
@@ -143,7 +143,7 @@ fn what_is_encrypted_is_closed() {
         ("secret.b2nd", CompressionMethod::STORE, &array),
         ("a.b2nd", CompressionMethod::STORE, &array),
     ]);
-    // Bit 0 of the flags, in the first entry of the directory.
+    // Sets bit 0 of the flags in the first entry of the directory.
     let entry = bytes.windows(4).position(|bytes| bytes == b"PK\x01\x02").unwrap();
     bytes[entry + 8] |= 1;
     let members = zip_members(Cursor::new(bytes)).unwrap();
@@ -182,7 +182,7 @@ fn the_name_of_a_broken_member_stays_on_one_line() {
 #[test]
 fn bytes_before_a_zip_file_and_descriptors_behind_its_members_do_no_harm() {
     let array = file("int32_3x5.b2nd");
-    // The writer puts a data descriptor after each member, because it does not know the length before.
+    // The writer does not know the length of a member in advance, so it puts a data descriptor after each member.
     let whole = zip(&[("a.b2nd", CompressionMethod::STORE, &array)]);
     assert!(whole.windows(4).any(|bytes| bytes == b"PK\x07\x08"));
     let plain = zip_members(Cursor::new(&whole)).unwrap();
@@ -232,7 +232,7 @@ fn members_that_only_touch_share_nothing() {
     let members = zip_members(Cursor::new(&zip)).unwrap();
     let between = u32::try_from(members[1].offset() - members[0].offset()).unwrap();
     let directory = zip.windows(4).position(|bytes| bytes == b"PK\x01\x02").unwrap();
-    // The first member reaches up to the second one, or one byte into it.
+    // The first member ends where the second begins, or one byte later.
     for (length, code) in [(between, None), (between + 1, Some(FindingCode::DamagedZip))] {
         let mut zip = zip.clone();
         zip[directory + 20..directory + 24].copy_from_slice(&length.to_le_bytes());
@@ -240,7 +240,7 @@ fn members_that_only_touch_share_nothing() {
         assert!(members[0].frame().is_some());
         assert_eq!((members[1].frame().is_none(), broken(&members[1])), (code.is_some(), code), "{length}");
     }
-    // An empty member at the offset of the first one.
+    // Adds an empty member with the offset of the first member.
     let mut empty = zip[directory..directory + 46 + "a.b2nd".len()].to_vec();
     empty[20..28].fill(0);
     let mut with_empty = zip;
@@ -337,7 +337,7 @@ fn an_empty_zip_file_is_malformed_and_a_reader_that_fails_is_not() {
 #[test]
 fn a_scan_finds_every_frame_wherever_it_stands() {
     let array = file("int32_3x5.b2nd");
-    // At the very start, around the boundary of the first two read windows, and further on.
+    // The array begins near the start, or near the end of the first read window, or later.
     for before in (0..40).chain(65_536 - 180..65_536 + 20).chain([200_000]) {
         let bytes = [&vec![0x62; before], &array[..], b"b2frame\0b2frame\0"].concat();
         let found: Vec<_> = scan(Cursor::new(&bytes)).map(Result::unwrap).collect();
@@ -345,7 +345,7 @@ fn a_scan_finds_every_frame_wherever_it_stands() {
         assert_eq!(found[0].offset(), before as u64);
         assert_eq!(shape(&found[0]), Some(vec![3, 5]));
     }
-    // A frame cut short has a header, and so a shape.
+    // A truncated frame still has its header, so it has a shape.
     let found: Vec<_> = scan(Cursor::new(&array[..200])).map(Result::unwrap).collect();
     assert_eq!(shape(&found[0]), Some(vec![3, 5]));
     assert_eq!(scan(Cursor::new(&array[..100])).count(), 0);
@@ -354,7 +354,7 @@ fn a_scan_finds_every_frame_wherever_it_stands() {
 
 #[test]
 fn a_scan_of_nothing_but_magic_bytes_finds_nothing_and_ends() {
-    // Each frame claims a header that takes the rest of the file.
+    // Each magic is followed by a header length of 500,000 bytes, which is all that the file has.
     let mut one = file("int32_3x5.b2nd")[..87].to_vec();
     one[11..15].copy_from_slice(&500_000_u32.to_be_bytes());
     one[16..24].copy_from_slice(&500_000_u64.to_be_bytes());
@@ -405,7 +405,8 @@ fn a_scan_asks_the_file_for_no_more_than_its_windows_whatever_magic_bytes_are_in
         let file = piece.repeat((1 << 20) / piece.len());
         let mut counting = Counting { file: Cursor::new(file), calls: 0 };
         assert_eq!(scan(&mut counting).count(), 0);
-        // The scan reads 16 windows and the end. In each, a few headers extend beyond it.
+        // The scan reads 16 windows and the end of the file. In each window, a few headers do not end inside it, so
+        // they need more reads.
         assert!(counting.calls < 17 * 40, "{piece:?}: {}", counting.calls);
     }
 }
@@ -462,7 +463,7 @@ fn what_keeps_a_frame_from_coming_to_rest_is_said() {
     let path = folder.path().join("half.b2nd");
     let array = file("int32_3x5.b2nd");
     let mut unreadable = array.clone();
-    // The marker of the shape.
+    // Damages the marker of the shape.
     unreadable[115] = 0;
     for (bytes, code, why) in [
         (&array[..300], FindingCode::Truncated, "cut short: the frame has 520 bytes, but the file only 300"),
@@ -481,7 +482,7 @@ fn what_keeps_a_frame_from_coming_to_rest_is_said() {
     assert_eq!((error.kind(), error.path()), (ErrorKind::Io, Some(&*none)));
 }
 
-/// Two successive reads sometimes agree by chance, so the test tries again.
+/// Two successive reads sometimes give the same header by chance. So the test repeats the call until it fails.
 #[test]
 fn a_header_that_changes_from_read_to_read_is_changing_when_patience_ends() {
     let folder = tempfile::tempdir().unwrap();
@@ -491,7 +492,7 @@ fn a_header_that_changes_from_read_to_read_is_changing_when_patience_ends() {
     let is_over = AtomicBool::new(false);
     std::thread::scope(|scope| {
         scope.spawn(|| {
-            // Rows of the same number of chunks.
+            // Shapes of 4 and of 3 rows need the same number of chunks.
             for rows in [4, 3].into_iter().cycle().take_while(|_| !is_over.load(Ordering::Relaxed)) {
                 writer.seek(SeekFrom::Start(124)).unwrap();
                 writer.write_all(&[rows]).unwrap();
@@ -516,7 +517,7 @@ fn a_lock_beside_the_frame_is_waited_for() {
     fs::create_dir(&sparse).unwrap();
     fs::write(sparse.join("chunks.b2frame"), file("sparse.b2nd/chunks.b2frame")).unwrap();
 
-    // C-Blosc2 uses the frame type, not the file name.
+    // The name of this contiguous frame is that of a sparse frame's header file. C-Blosc2 goes by the frame type.
     let named_so = folder.path().join("chunks.b2frame");
     fs::write(&named_so, file("int32_3x5.b2nd")).unwrap();
 
@@ -542,7 +543,7 @@ fn a_lock_beside_the_frame_is_waited_for() {
         FileExt::unlock(&lock).unwrap();
         waiting.join().unwrap().unwrap();
 
-        // A shared lock of another reader is no obstacle, and the lock is released afterwards.
+        // The lock may be shared with another reader, and `open_stable` releases it at its end.
         FileExt::lock_shared(&lock).unwrap();
         assert!(Frame::open_stable(path, Duration::ZERO).is_ok());
         FileExt::unlock(&lock).unwrap();
@@ -555,7 +556,7 @@ fn a_lock_that_cannot_be_read_does_not_keep_a_frame_from_being_opened() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("array.b2nd");
     fs::write(&path, file("int32_3x5.b2nd")).unwrap();
-    // Root ignores permissions, but cannot open a link to itself.
+    // Root could read a file without permissions, so the lock file is a link to itself, which nobody can open.
     let sidecar = folder.path().join("array.b2nd.b2lock");
     #[cfg(unix)]
     std::os::unix::fs::symlink(&sidecar, &sidecar).unwrap();
@@ -563,7 +564,7 @@ fn a_lock_that_cannot_be_read_does_not_keep_a_frame_from_being_opened() {
     assert_eq!(shape(&Frame::open_stable(&path, Duration::ZERO).unwrap()), Some(vec![3, 5]));
 }
 
-/// The CRC-32 of a zip member is the only checksum of chunks.
+/// Chunks have no checksum. But if a frame is in a zip file, the CRC-32 of the member covers its chunks.
 #[test]
 fn the_bytes_of_a_member_are_compared_with_the_zip_file() {
     let sound = fs::read(data().join("tree.b2z")).unwrap();
@@ -599,7 +600,7 @@ fn the_bytes_of_a_member_are_compared_with_the_zip_file() {
         assert_eq!(finding.code(), FindingCode::ZipChecksum);
         assert!(finding.message().starts_with(says), "{finding}");
     }
-    // The size of the directory, and its offset, in the last 22 bytes.
+    // The last 22 bytes have the size and the offset of the directory.
     let end = sound.len() - 22;
     for (at, bit) in [(12, 1), (13, 0x80), (14, 0xff), (15, 0x7f), (16, 1)] {
         let mut file = sound.clone();

@@ -1,4 +1,4 @@
-//! The entry for `file(1)`, where that program is installed.
+//! Tests the magic entry for `file(1)`, if that program is installed.
 
 #![cfg(unix)]
 
@@ -27,7 +27,7 @@ fn says(path: &Path) -> Option<String> {
     Some(String::from_utf8_lossy(&output.stdout).trim_end().to_owned())
 }
 
-/// The expected output; only its start if the dtype is too long for `file`.
+/// The expected output, or only its start if the dtype is too long for `file`.
 fn expected<R>(frame: &Frame<R>) -> String {
     let header = frame.header();
     if header.generation == Generation::Beta2 {

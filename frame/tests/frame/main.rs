@@ -1,4 +1,4 @@
-//! The frame: finding, reading, checking and changing it.
+//! Tests that find, read, check and change frames.
 
 #[cfg(feature = "compress")]
 mod arrays;
@@ -47,7 +47,7 @@ fn opened<B: AsRef<[u8]>>(file: B) -> Frame<Cursor<B>> {
     Frame::read_at(Cursor::new(file), 0).unwrap()
 }
 
-/// Where the chunk index of a contiguous frame begins.
+/// The offset of the chunk index in a contiguous frame.
 #[track_caller]
 fn index_start(frame: &[u8]) -> usize {
     let header = Frame::parse(frame).unwrap().header().clone();
@@ -67,7 +67,7 @@ fn findings<R: Read + Seek>(frame: &mut Frame<R>) -> Vec<Finding> {
     Check::default().run(frame).unwrap().findings
 }
 
-/// The message of the error of a call. The error must have this kind.
+/// The message of an error, which must be of this kind.
 #[track_caller]
 fn refused<T: Debug>(kind: ErrorKind, result: Result<T, Error>) -> String {
     let error = result.unwrap_err();
@@ -75,7 +75,7 @@ fn refused<T: Debug>(kind: ErrorKind, result: Result<T, Error>) -> String {
     error.to_string()
 }
 
-/// The lock that another process holds.
+/// The path of the lock file in an error of kind `Locked`.
 #[track_caller]
 fn locked<T: Debug>(result: Result<T, Error>) -> PathBuf {
     let error = result.unwrap_err();

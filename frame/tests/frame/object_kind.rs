@@ -1,4 +1,4 @@
-//! The kind of a frame is the type as which python-blosc2 opens it.
+//! The kind of a frame agrees with the type of the object that python-blosc2 opens.
 
 use std::fs;
 
@@ -56,7 +56,7 @@ fn real_frames_are_of_the_kind_that_python_blosc2_names_and_warn_where_it_refuse
         assert_eq!(warns, kind.is_active(), "{name}");
         kinds.push(kind);
     }
-    // The rest are stores, which are folders or zip files.
+    // The other kinds are stores, which are folders or zip files instead of frames.
     let rest = [
         ObjectKind::DictStore,
         ObjectKind::TreeStore,

@@ -11,7 +11,7 @@ fn entries() -> Map<String, Value> {
     serde_json::from_str(&fs::read_to_string(data().join("peers/expected.json")).unwrap()).unwrap()
 }
 
-/// The fields of `expected.json`, as this crate reads them.
+/// The values of `expected.json`, as this crate reads them from the frame.
 fn says(name: &str) -> Value {
     let mut frame = Frame::open(data().join("peers").join(name)).unwrap();
     let trailer = frame.trailer().unwrap();
@@ -60,7 +60,7 @@ fn frames_of_every_kind_say_what_python_blosc2_says_of_them() {
     assert!(entries.len() >= 18);
     for (name, expected) in &entries {
         let mut says = says(name);
-        // If chunks have different sizes, the header does not have their number.
+        // If chunks have different sizes, the number of chunks cannot be computed from the header.
         let of_any_length = ["batch_array", "blocks_of_any_length", "chunks_of_any_length", "object_array"];
         if of_any_length.iter().any(|stem| *name == format!("{stem}.b2frame")) {
             let nchunks = says["nchunks"].take();

@@ -18,7 +18,7 @@ use b2nd_frame::{
 use b2nd_lab::{chunk_of_zeros, corpus, corpus_of_2019, data, frame_of, offset_field, stored_chunk, unhex};
 use serde_json::{Value, json};
 
-/// A frame of the corpus: its name, its bytes up to the end of its file, and its manifest entry.
+/// A frame of the corpus: its name, the bytes of its file, the frame's offset in the file, and its manifest entry.
 struct Entry {
     name: String,
     file: Vec<u8>,
@@ -497,7 +497,7 @@ fn what_is_missing_is_said_to_be_the_least_where_more_is_not_known() {
         let error = Frame::read_at(Cursor::new(&file[..length]), 0).unwrap_err();
         assert_eq!(error.to_string(), says);
     }
-    // A file that ends with its header, which takes more than one read.
+    // The file ends with its header, and the header is longer than the first read.
     let long = fs::read(data().join("struct_long.b2nd")).unwrap();
     let header_len = Frame::parse(&long).unwrap().header().header_len;
     assert!(header_len > 512);
@@ -525,11 +525,11 @@ fn a_line_break_in_the_name_of_a_metalayer_does_not_break_a_message() {
         file
     };
     let mut messages = Vec::new();
-    // The content of this metalayer has another marker.
+    // Damages the marker of the metalayer's content.
     let mut bad = named(b"ven\nor");
     bad[158] = 0;
     messages.push(Frame::parse(&bad).unwrap_err().to_string());
-    // A byte is inserted before the content, which is one byte shorter.
+    // Inserts a byte before the content, and makes the content one byte shorter.
     let mut bad = named(b"ven\nor");
     bad[115] += 1;
     bad.copy_within(158..181, 159);
@@ -856,7 +856,7 @@ fn a_file_that_is_shorter_than_its_end_says_is_changing() {
     for error in [frame.trailer().unwrap_err(), frame.count_chunks().unwrap_err()] {
         assert_eq!((error.kind(), error.finding()), (ErrorKind::Changing, None));
     }
-    // An incomplete header is not found, and the scan ends.
+    // The scan does not find a frame whose header is incomplete, and ends.
     for length_now in [20, 24, header_len - 1] {
         assert_eq!(scan(cut(length_now)).map(Result::unwrap).count(), 0, "{length_now}");
     }
@@ -867,7 +867,7 @@ fn a_fault_after_the_first_bytes_of_a_header_is_malformed() {
     let long = [0xc0; 700];
     let mut file = frame_of(&[("first", &long), ("second", b"\xc0")], &[]);
     let header_len = Frame::parse(&file).unwrap().header().header_len;
-    // The marker of the second content.
+    // Damages the marker of the second content.
     let at = header_len - 6;
     file[at] = 7;
     let error = Frame::read_at(Cursor::new(&file), 0).unwrap_err();

@@ -34,7 +34,7 @@ fn files_of_todays_packages_say_what_numpy_said() {
     }
 }
 
-/// The layout that the manifest of the corpus means.
+/// Converts the name of a layout in the corpus's manifest.
 fn layout_of(entry: &Value) -> Option<Layout> {
     let name = entry["layout"].as_str().unwrap();
     Some(match name.split(' ').next().unwrap() {

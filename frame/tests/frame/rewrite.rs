@@ -72,7 +72,7 @@ fn a_type_size_that_was_lost_is_that_of_the_dtype_again() {
         let path = folder.path(name);
         fs::copy(data().join(format!("peers/{name}.b2nd")), &path).unwrap();
         let found = check(&path).unwrap().findings;
-        // One of the files is an array of zeros, so it also has no data.
+        // One of the files is an array of zeros, so the check also finds that it has no data.
         let lost = &found[0];
         assert_eq!((lost.code(), lost.expected()), (FindingCode::LostTypesize, Some(size)));
         assert!(found[1..].iter().all(|finding| finding.code() == FindingCode::NoData), "{found:?}");
@@ -84,7 +84,7 @@ fn a_type_size_that_was_lost_is_that_of_the_dtype_again() {
         let frame = Rewrite::new(&path, &path).apply().unwrap();
         assert_eq!(i128::from(frame.header().typesize), size);
         assert_eq!(check(&path).unwrap().findings, found[1..]);
-        // Nothing else is changed.
+        // Only the type size has changed.
         let mut after = fs::read(&path).unwrap();
         after[48..52].copy_from_slice(&before[48..52]);
         assert_eq!(after, before);
@@ -96,14 +96,14 @@ fn a_lost_type_size_is_mended_only_where_it_is_the_only_error() {
     let folder = Folder::new();
     let lost = file("peers/lost_typesize_S256.b2nd");
     let mut interrupted = lost.clone();
-    // Three chunks of 4 items.
+    // nbytes is now the size of only three chunks, each of 4 items.
     interrupted[30..38].copy_from_slice(&(3 * 4 * 256_i64).to_be_bytes());
     let path = folder.write("interrupted.b2nd", &interrupted);
     let error = Rewrite::new(&path, &path).apply().unwrap_err();
     assert_eq!(error.finding().map(Finding::code), Some(FindingCode::InterruptedResize), "{error}");
     assert_eq!(fs::read(&path).unwrap(), interrupted);
 
-    // A given dtype must have items of the true size.
+    // A given dtype must have the item size of the data, not the one in the header.
     let path = folder.write("lost.b2nd", &lost);
     let error = Rewrite::new(&path, folder.path("new.b2nd")).dtype("u1").apply();
     assert_eq!(
@@ -179,7 +179,7 @@ fn every_array_of_the_corpus_becomes_a_present_one_with_the_same_data() {
                 continue;
             }
         };
-        // All bytes after the header.
+        // Compares all bytes after the header.
         let (old, new) = (fs::read(header_file(&from)).unwrap(), fs::read(header_file(&to)).unwrap());
         let (old_header, new_header) = (before.header().clone(), after.header().clone());
         let is_present = old_header.generation == Generation::Present;
@@ -289,19 +289,19 @@ fn a_frame_of_the_second_generation_becomes_what_the_present_one_would_have_been
         let to = folder.path(name);
         Rewrite::new(&old, &to).apply().unwrap();
         let mut expected = file(name);
-        // An array without items may have another format version.
+        // The rewrite writes format version 2. The file of an array without items may have another version.
         expected[25] = expected[25] & 0xf0 | 2;
         assert_eq!(fs::read(&to).unwrap(), expected, "{name}");
     }
 }
 
-/// Without chunks, there is no index of an older generation to convert.
+/// Such a frame has no chunk index that a conversion would have to change.
 #[test]
 fn a_frame_of_the_second_generation_without_chunks_becomes_one_of_another_type() {
     let folder = Folder::new();
     let old = second_generation(file("empty.b2nd"));
     let mut sparse = old.clone();
-    // The frame type.
+    // Sets the frame type to sparse.
     sparse[26] = 1;
     fs::create_dir(folder.path("sparse")).unwrap();
     let contiguous = folder.write("contiguous", &old);
@@ -320,7 +320,7 @@ fn a_frame_of_the_second_generation_without_chunks_becomes_one_of_another_type()
 fn where_the_block_shape_is_unset_each_chunk_is_one_block() {
     let folder = Folder::new();
     let mut file = second_generation(file("int32_3x5.b2nd"));
-    // Chunks of 2 x 3 items, without padding.
+    // The block shape is 0, and each chunk has 2 x 3 items without padding.
     file[142..146].fill(0);
     file[53..57].copy_from_slice(&24_u32.to_be_bytes());
     file[30..38].copy_from_slice(&96_u64.to_be_bytes());
@@ -376,7 +376,7 @@ fn a_dtype_of_another_length_moves_everything_behind_it() {
     assert_eq!(note.vlmetalayers()[0].decode::<String>().unwrap(), "kelvin");
     assert_eq!(folder.names().len(), 1);
 
-    // Another test rewrites a frame that is open, which wine does not allow.
+    // The frame is closed, because wine does not rewrite an open file. Another test rewrites an open frame.
     drop(frame);
     Rewrite::new(&path, &path).dtype("<f8").apply().unwrap();
     assert_eq!(fs::read(&path).unwrap(), before);
@@ -391,7 +391,8 @@ fn an_array_of_python_objects_is_not_written_again() {
         assert!(says.contains("Python objects"), "{says}");
     };
     refused(Rewrite::new(&path, &path).dtype("|O").apply().unwrap_err());
-    // The dtype of a real file is changed in place, because a struct of one pointer has the same size.
+    // The rewrite makes a struct of one float. Its dtype is then overwritten with a struct of one pointer, which has
+    // the same length.
     let objects = "[('x', '|O8')]";
     Rewrite::new(&path, &path).dtype("[('x', '<f8')]").apply().unwrap();
     let mut file = fs::read(&path).unwrap();
@@ -410,7 +411,7 @@ fn a_dtype_in_another_syntax_stays_as_it_is() {
     let path = folder.write("array", &file);
     Rewrite::new(&path, folder.path("new")).apply().unwrap();
     assert_eq!(fs::read(folder.path("new")).unwrap(), file);
-    // Another dtype is NumPy's.
+    // A given dtype is in NumPy's syntax, whose dtype format is 0.
     let frame = Rewrite::new(&path, &path).dtype("<f4").apply().unwrap();
     assert_eq!(frame.array().unwrap().unwrap().meta().dtype_format(), Some(0));
 }
@@ -471,7 +472,7 @@ fn what_cannot_be_rewritten_is_refused_by_name_and_nothing_is_written() {
     assert_eq!(fs::read(&shorter).unwrap(), whole);
     fs::remove_file(shorter).unwrap();
     for (file, code) in [
-        // The header of chunk 1.
+        // The length in the header of chunk 1.
         (changed("int32_3x5.b2nd", &[(229 + 15, &[0x40])]), FindingCode::ChunkHeader),
         (changed("int32_3x5.b2nd", &[(37, &[96])]), FindingCode::InterruptedResize),
         (changed("int32_3x5.b2nd", &[(113, &[1])]), FindingCode::UnknownVersion),
@@ -497,7 +498,7 @@ fn what_cannot_be_rewritten_is_refused_by_name_and_nothing_is_written() {
 fn a_new_frame_is_checked_before_it_gets_its_name_whatever_it_came_from() {
     let folder = Folder::new();
     let mut damaged = second_generation(file("int32_3x5.b2nd"));
-    // With cbytes 0 there can be no chunks, but no rule checks this in the second generation.
+    // If cbytes is 0, there can be no chunks. But for the second generation, no rule of the check finds this.
     damaged[39..47].fill(0);
     let path = folder.write("old", &damaged);
     assert!(check(&path).unwrap().findings.iter().all(|finding| finding.severity() == Severity::Warning));
@@ -637,7 +638,7 @@ fn what_gets_the_new_name_meanwhile_stays() {
     };
     for from in ["int32_3x5.b2nd", "sparse.b2nd"] {
         for create in [file, empty, full] {
-            // Before the first byte is copied, and after the last one.
+            // The file appears before the first byte is copied, or after the last one.
             for reports in [1, 2] {
                 let mut left = reports;
                 let rewrite = Rewrite::new(data().join(from), &to).on_progress(|_| {
@@ -686,7 +687,7 @@ fn an_error_about_the_old_frame_names_its_file() {
     let chunk = path.join("00000002.chunk");
     let rewrite = Rewrite::new(&path, folder.path("new")).on_progress(|copied| {
         if copied == 0 {
-            // A file that can be opened, but not read at its start.
+            // `/proc/self/mem` can be opened, but its first bytes cannot be read.
             fs::remove_file(&chunk).unwrap();
             std::os::unix::fs::symlink("/proc/self/mem", &chunk).unwrap();
         }
@@ -714,7 +715,7 @@ fn a_dtype_that_was_spelled_as_numpy_does_becomes_a_type_string() {
 #[test]
 fn a_frame_that_is_cut_while_it_is_copied_is_changing_and_leaves_no_copy() {
     let folder = Folder::new();
-    // Longer than one piece of the copy.
+    // The copy of this file takes more than one piece, so a report comes between two pieces.
     let path = with_gap(folder.0.path(), "int32_3x5.b2nd", 9 << 20);
     let mut reports = 0;
     let rewrite = Rewrite::new(&path, folder.path("new")).dtype("<u4").on_progress(|_| {
@@ -833,7 +834,7 @@ fn the_lock_beside_a_frame_is_held_meanwhile() {
     assert_eq!(counter(), once);
     let before = fs::read(&path).unwrap();
 
-    // A reader's lock prevents a rewrite in place, a writer's lock also a copy.
+    // If a reader holds the lock, a rewrite in place is refused. If a writer holds it, a copy is refused too.
     let reader = File::open(&lock).unwrap();
     FileExt::try_lock_shared(&reader).unwrap();
     assert_eq!(locked(Rewrite::new(&path, &path).apply()), lock);
@@ -858,7 +859,7 @@ fn a_frame_that_check_calls_wrong_is_not_rewritten_through_its_directory() {
     for to in [directory.clone(), folder.path().join("copy")] {
         assert_eq!(Rewrite::new(&directory, &to).apply().unwrap_err().kind(), ErrorKind::Malformed);
     }
-    // By the path of the file itself, it is a valid contiguous frame.
+    // Opened by its own path instead of its directory, the file is a valid contiguous frame.
     assert_eq!(check(&file).unwrap().findings, []);
     Rewrite::new(&file, &file).apply().unwrap();
 }

@@ -22,7 +22,7 @@ use serde_json::json;
 use crate::frames::{damage, index_damage, oddities, second_generation};
 use crate::index_start;
 
-/// The array of most tests: 3 x 5 items in chunks of 2 x 3, which begin at byte 165 and have 64 bytes each.
+/// The array of most tests: 3 x 5 items in 4 chunks of 2 x 3. The chunks have 64 bytes each, from byte 165 on.
 fn small() -> Vec<u8> {
     fs::read(data().join("int32_3x5.b2nd")).unwrap()
 }
@@ -66,7 +66,8 @@ fn errors(path: &Path) -> Vec<FindingCode> {
     findings.iter().filter(|finding| finding.severity() == Severity::Error).map(Finding::code).collect()
 }
 
-/// In an array made in memory, python-blosc2 gives the vlmetalayers another typesize.
+/// In an array that was made in memory, python-blosc2 writes the vlmetalayers with another typesize. A salvage must not
+/// take this for damage.
 #[test]
 #[cfg(feature = "decompress")]
 fn vlmetalayers_of_an_array_that_was_made_in_memory_are_kept() {
@@ -91,8 +92,8 @@ fn a_given_dtype_must_have_the_item_size_of_the_header() {
     assert!(of(small()).dtype("float32").preview().is_ok());
 }
 
-/// For each code with this remedy, at least one damaged file is salvaged, and the new frame has no error. If the
-/// metalayer is damaged, its entries are given.
+/// For each code whose remedy is a salvage, at least one damaged file is salvaged, and the new frame has no error. If
+/// the array metalayer is damaged, the test gives its entries.
 #[test]
 fn each_code_that_a_salvage_mends_is_mended() {
     let folder = tempfile::tempdir().unwrap();
@@ -120,7 +121,7 @@ fn each_code_that_a_salvage_mends_is_mended() {
     let with_remedy = FindingCode::ALL.iter().filter(|code| code.remedy() == Some(Remedy::Salvage));
     let mut left: BTreeSet<FindingCode> = with_remedy.copied().collect();
     left.retain(|code| !mended.contains(code));
-    // Tests below have the codes of chunks and chunk files.
+    // The tests below cover the codes of chunks and chunk files.
     let below = [
         FindingCode::ChunkHeader,
         FindingCode::ChunkDictionary,
@@ -144,7 +145,7 @@ fn a_frame_without_damage_is_saved_whole() {
         let from = if frame.header().is_sparse() { entry.parent().unwrap() } else { &entry };
         let to = folder.path().join(format!("{count}.b2nd"));
         let (new, report) = match Salvage::open(from).unwrap().apply(&to) {
-            // Without the feature, a compressed chunk index is not read.
+            // Without the feature `decompress`, a compressed chunk index is not read.
             Err(_) if cfg!(not(feature = "decompress")) => continue,
             applied => applied.unwrap_or_else(|error| panic!("{}: {error}", from.display())),
         };
@@ -257,7 +258,7 @@ fn the_new_frame_says_what_is_lost_and_keeps_saying_it() {
         frame.trailer().unwrap().vlmetalayer("b2nd_salvage").unwrap().decode().unwrap()
     };
     assert_eq!(note(&again), Note { lost: vec![(3, 1)], fill: "zeros".into(), assumed_order: false });
-    // Damages chunk 1 of the new frame, which has a header of the same length.
+    // Damages chunk 1 of the new frame. The new header is as long as the old one, so the chunks have the same offsets.
     again[CHUNKS + CHUNK + 2] = 0;
     let (last, report) = saved(&again, folder.path()).unwrap();
     assert_eq!(report.lost_count(), 1);
@@ -270,7 +271,7 @@ fn the_new_frame_says_what_is_lost_and_keeps_saying_it() {
     assert_eq!(findings[0].message(), message);
 }
 
-/// The array of most tests, with a vlmetalayer of this chunk.
+/// The array of most tests with one vlmetalayer, whose value is in this chunk.
 #[cfg(feature = "decompress")]
 fn with_vlmetalayer(name: &str, chunk: &[u8]) -> Vec<u8> {
     const TRAILER: usize = 485;
@@ -279,12 +280,12 @@ fn with_vlmetalayer(name: &str, chunk: &[u8]) -> Vec<u8> {
     let mut file = [&small()[..TRAILER], trailer.bytes()].concat();
     let frame_len = file.len() as u64;
     file[16..24].copy_from_slice(&frame_len.to_be_bytes());
-    // The flag of vlmetalayers.
+    // Sets the flag of vlmetalayers.
     file[68] = 0xc3;
     file
 }
 
-/// A program that copies the vlmetalayers compresses the note.
+/// The note of a salvage is a vlmetalayer. Another program that copies the vlmetalayers compresses it.
 #[test]
 #[cfg(feature = "decompress")]
 fn a_compressed_note_is_kept_and_one_that_is_no_note_is_reported() {
@@ -298,7 +299,7 @@ fn a_compressed_note_is_kept_and_one_that_is_no_note_is_reported() {
     let (new, _) = saved(&damaged, folder.path()).unwrap();
     let before = note(&new);
     let value = &before[0];
-    // One block of LZ4, whose only stream is as long as its data, so it is not compressed.
+    // The chunk has one block of LZ4. Its only stream is as long as its data, which means that it is not compressed.
     let length = i32::try_from(value.len()).unwrap();
     let mut chunk = chunk_with_a_table(1);
     chunk.truncate(36);
@@ -374,9 +375,9 @@ fn damaged_bytes_between_chunks_stand_for_the_chunks_that_are_lost_there() {
         (vec![length(1)], INDEX, vec![1]),
         (vec![length(1), length(2)], INDEX, vec![1, 2]),
         (vec![header(0), header(2)], INDEX, vec![0, 2]),
-        // Two chunks lost completely: the end of the chunks is known.
+        // All bytes of two chunks are damaged. Their number follows from the offset at which the chunks end.
         (vec![header(1).start..header(2).start, header(2).start..header(3).start], INDEX, vec![1, 2]),
-        // A truncated file with a damaged chunk.
+        // The file is truncated, and one of the remaining chunks is damaged.
         (vec![header(1)], cut(3), vec![1, 3]),
         (vec![length(0)], cut(3), vec![0, 3]),
     ] {
@@ -412,7 +413,7 @@ fn a_number_that_no_chunk_file_has_is_that_of_a_lost_chunk() {
     let report = Salvage::open(&path).unwrap().assume_order().preview().unwrap();
     assert_eq!(lost(&report), [1]);
     assert_eq!(report.assumed_order.unwrap().missing, 1, "{report:?}");
-    // A file number beyond the number of chunks.
+    // One file number is now larger than the number of chunks.
     fs::rename(path.join("00000000.chunk"), path.join("00000099.chunk")).unwrap();
     let report = Salvage::open(&path).unwrap().assume_order().preview().unwrap();
     assert_eq!(lost(&report), [all.counts.total() - 1]);
@@ -460,7 +461,7 @@ fn a_sparse_frame_stays_sparse_and_loses_the_chunks_without_a_file() {
     assert_eq!(Salvage::open(&path).unwrap().apply(&to).unwrap_err().kind(), ErrorKind::Exists);
 }
 
-/// The frame type, and not only the name of the file, shows where the chunks are.
+/// Whether a frame is sparse depends on its frame type, and not only on the name of its file.
 #[test]
 fn a_contiguous_frame_that_is_named_as_the_file_of_a_sparse_one_is_saved() {
     let folder = tempfile::tempdir().unwrap();
@@ -471,7 +472,7 @@ fn a_contiguous_frame_that_is_named_as_the_file_of_a_sparse_one_is_saved() {
     let (frame, report) = Salvage::open(&path).unwrap().apply(&to).unwrap();
     assert!(report.is_whole() && !frame.header().is_sparse() && to.is_file(), "{report:?}");
 
-    // A damaged frame type does not cost a sparse frame.
+    // If only the frame type of a sparse frame is damaged, no chunk is lost.
     let (folder, path) = copy("sparse.b2nd");
     let file = path.join("chunks.b2frame");
     for damaged in [0, 0x55] {
@@ -480,14 +481,14 @@ fn a_contiguous_frame_that_is_named_as_the_file_of_a_sparse_one_is_saved() {
         fs::write(&file, bytes).unwrap();
         let to = folder.path().join(damaged.to_string());
         let (frame, report) = match Salvage::open(&path).unwrap().apply(&to) {
-            // Without the feature, a compressed chunk index is not read.
+            // Without the feature `decompress`, a compressed chunk index is not read.
             Err(_) if cfg!(not(feature = "decompress")) => continue,
             applied => applied.unwrap(),
         };
         assert!(report.is_whole() && frame.header().is_sparse() && to.is_dir(), "{report:?}");
     }
 
-    // The same is true if no chunk is in a file and the directory is given.
+    // The same is true for a frame without chunk files, if the path of its directory is given.
     let meta = Meta::new(Shapes { shape: &[4], chunkshape: &[2], blockshape: &[2] }, "<i4").unwrap();
     let mut writer = FrameBuilder::new(meta).create_sparse(folder.path().join("zeros")).unwrap();
     writer.fill_missing(SpecialValue::Zeros).unwrap();
@@ -505,7 +506,7 @@ fn a_contiguous_frame_that_is_named_as_the_file_of_a_sparse_one_is_saved() {
 fn a_constant_chunk_with_a_wrong_value_does_not_cost_the_other_chunks() {
     let meta = Meta::new(Shapes { shape: &[4], chunkshape: &[2], blockshape: &[2] }, "<i4").unwrap();
     let mut writer = FrameBuilder::new(meta).write_to(Cursor::new(Vec::new())).unwrap();
-    // Two items of 7.
+    // A constant chunk of two items with the value 7.
     let mut chunk = chunk_of_zeros(8);
     (chunk[3], chunk[8], chunk[12], chunk[31]) = (4, 8, 36, 0x30);
     chunk.extend([7, 0, 0, 0]);
@@ -549,7 +550,7 @@ fn what_is_no_array_with_items_of_its_own_is_refused() {
     let error = of(b"text".to_vec()).preview().unwrap_err();
     assert_eq!(error.finding().unwrap().code(), FindingCode::NotAFrame);
     let chunks = fs::read(data().join("peers/object_array.b2frame")).unwrap();
-    // A size, a marker and a byte of the magic.
+    // Nothing is damaged, or a size, or a marker, or a byte of the magic.
     for damage in [None, Some(61_usize), Some(24), Some(4)] {
         let mut file = chunks.clone();
         if let Some(at) = damage {
@@ -558,7 +559,7 @@ fn what_is_no_array_with_items_of_its_own_is_refused() {
         let message = of(file).preview().unwrap_err().to_string();
         assert_eq!(message, "the frame has no array, so it cannot be salvaged", "{damage:?}");
     }
-    // A frame of an older generation, damaged at any place.
+    // A frame of an older generation, undamaged and with several kinds of damage.
     for damage in [vec![], vec![0_usize], vec![4], vec![15, 24, 29], vec![61, 62]] {
         let mut file = second_generation(small());
         for &at in &damage {
@@ -608,7 +609,7 @@ fn a_wrong_entry_is_named_and_can_be_given_alone() {
     for (number, (file, expected)) in cases.into_iter().enumerate() {
         let error = saved(&file, folder.path()).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::ArrayUnknown);
-        // The error is the same with an assumed order.
+        // An assumed order does not change the error.
         assert_eq!(of(file.clone()).assume_order().preview().unwrap_err().to_string(), error.to_string());
         assert!(error.to_string().contains(expected), "{error}");
         let salvage = of(file);
@@ -622,13 +623,13 @@ fn a_wrong_entry_is_named_and_can_be_given_alone() {
     }
 }
 
-/// The array determines every size in a chunk header except cbytes, which follows from the blocks or from the place of
-/// the next chunk.
+/// The array determines every size in a chunk header except cbytes. cbytes follows from the blocks of the chunk, or
+/// from the offset of the next chunk.
 #[test]
 #[cfg(feature = "decompress")]
 fn a_damaged_size_in_the_header_of_a_chunk_is_restored() {
     let folder = tempfile::tempdir().unwrap();
-    // Chunks that are not compressed, and chunks of LZ4.
+    // The chunks of the first file are not compressed, and those of the second are compressed with LZ4.
     let lz4 = fs::read(data().join("peers/many_blocks.b2nd")).unwrap();
     for (file, unverified) in [(small(), 4), (lz4, 1)] {
         let mut frame = Frame::read_at(Cursor::new(&file), 0).unwrap();
@@ -671,7 +672,7 @@ fn a_damaged_size_in_a_chunk_file_is_restored() {
     assert!(saved.contains(&whole));
 }
 
-/// C-Blosc2 ignores these bits, so it reads the chunk.
+/// C-Blosc2 ignores these bits and reads the chunk. So a salvage saves the chunk too.
 #[test]
 fn a_chunk_with_flags_that_no_writer_stores_is_saved_and_reported() {
     let folder = tempfile::tempdir().unwrap();
@@ -685,7 +686,8 @@ fn a_chunk_with_flags_that_no_writer_stores_is_saved_and_reported() {
     }
 }
 
-/// If two entries have the same place, at least one of them is wrong, even if the header there can be restored.
+/// If two entries have the same offset, at least one of them is wrong, even if the chunk header at this offset can be
+/// restored.
 #[test]
 fn chunks_at_one_place_are_both_lost_also_if_their_header_is_damaged() {
     let mut file = small();
@@ -737,7 +739,7 @@ fn an_unknown_filter_becomes_that_of_the_other_chunks_and_is_reported() {
         assert_eq!(chunks.compressed(&entry).unwrap(), old);
         fs::remove_file(to).unwrap();
     }
-    // A filter of a user can be right.
+    // 200 is a filter of a user, which can be right, so it is not replaced.
     let mut other = file.clone();
     other[filters] = 200;
     let report = of(other).preview().unwrap();
@@ -754,7 +756,7 @@ fn a_header_that_is_gone_is_given() {
     let report = given.assume_order().preview().unwrap();
     assert_eq!(report.lost_count(), 0, "{report:?}");
     assert_eq!(report.frame.array().unwrap().unwrap().dtype(), Some("<i4"));
-    // The report does not mention the length in the lost header.
+    // The header is lost, so the report does not compare its frame length.
     assert!(report.restored.iter().all(|restored| !restored.to_string().contains("frame_len")), "{report:?}");
 }
 
@@ -862,7 +864,7 @@ fn a_special_value_is_unverified_where_a_chunk_belongs_to_no_entry() {
     let mut file = array(&[0, 1, 2, 3]);
     let (_, report) = saved(&file, folder.path()).unwrap();
     assert_eq!(report.unverified.len(), 0);
-    // The entry of chunk 1 becomes an entry for zeros.
+    // Replaces the entry of chunk 1 by an entry for zeros.
     let entry = index_start(&file) + 32 + 8;
     file[entry..entry + 8].copy_from_slice(&(0x81_i64 << 56).to_le_bytes());
     let (_, report) = saved(&file, folder.path()).unwrap();
@@ -926,6 +928,6 @@ fn bytes_that_look_like_chunks_are_searched_once() {
     let length = file.len() as u64;
     let salvage = Salvage::read_at(Counting(Cursor::new(file), std::rc::Rc::clone(&read)), 0).unwrap();
     assert!(salvage.assume_order().preview().is_err());
-    // Each place that looks like a chunk has a header, which is read.
+    // These places are 9 bytes apart, and at each the salvage reads a chunk header.
     assert!(read.get() < 10 * length, "{} bytes of {length}", read.get());
 }

@@ -38,12 +38,12 @@ fn a_shape_without_items_is_refused_where_chunks_lie() {
     }
     let meta = Meta::new(Shapes { shape: &[0], chunkshape: &[2], blockshape: &[2] }, "|u1").unwrap();
     let mut empty = FrameBuilder::new(meta).to_vec([] as [&[u8]; 0]).unwrap();
-    // nbytes, which nothing else in the file confirms.
+    // Changes nbytes. Nothing else in the file shows the number of chunks.
     empty[37] = 7;
     assert_eq!(of(empty).preview().unwrap().counts.total(), 0);
 }
 
-/// The first chunk of an array that claims this number of chunks, without a chunk index.
+/// A file without a chunk index that claims `nchunks` chunks, but has only the first.
 fn claiming(nchunks: i64) -> Vec<u8> {
     let meta = Meta::new(Shapes { shape: &[64], chunkshape: &[64], blockshape: &[64] }, "|u1").unwrap();
     let mut writer = FrameBuilder::new(meta).write_to(Cursor::new(Vec::new())).unwrap();
@@ -79,7 +79,7 @@ fn a_small_file_does_not_become_a_large_one() {
     assert_eq!((report.counts.stored, report.lost_count()), (1, (1 << 20) - 1));
 }
 
-/// With one stored chunk of a million, most of the work is to write the index and to check it.
+/// If only one of a million chunks is stored, most of the work is to write the index and to check it.
 #[test]
 fn a_salvage_can_be_stopped_while_it_writes_and_checks_the_index() {
     let folder = tempfile::tempdir().unwrap();
@@ -107,7 +107,7 @@ fn a_salvage_can_be_stopped_while_it_writes_and_checks_the_index() {
 fn an_uncompressed_chunk_is_unverified_where_other_bytes_are_damaged() {
     let whole = small();
     assert_eq!(of(whole.clone()).preview().unwrap().unverified_count(), 0);
-    // 64 bytes of zeros across the end of the last chunk and the index.
+    // Fills 64 bytes with zeros: the end of the last chunk and the start of the index.
     let mut file = whole.clone();
     let index = index_start(&file);
     file[index - 32..index + 32].fill(0);
@@ -115,7 +115,7 @@ fn an_uncompressed_chunk_is_unverified_where_other_bytes_are_damaged() {
     assert_eq!((report.lost_count(), report.unverified_count()), (0, 4), "{report:?}");
     let why = "damage to uncompressed data leaves no trace, and other bytes of the file are damaged";
     assert_eq!(report.unverified[0].why, why);
-    // One lost chunk, and one chunk with a restored header.
+    // The first change loses chunk 1. The second change damages the header of chunk 1, which is restored.
     for (at, unverified) in [(2, 3), (12, 4)] {
         let mut file = whole.clone();
         file[165 + 64 + at] = 0x15;
@@ -128,7 +128,7 @@ fn an_uncompressed_chunk_is_unverified_where_other_bytes_are_damaged() {
     }
 }
 
-/// This crate can undo the filter `ndmean`, but not on these bytes.
+/// One of the filters is `ndmean`. This crate can undo it, but not on the bytes of these chunks.
 #[test]
 #[cfg(feature = "decompress")]
 fn a_filter_that_makes_a_chunk_unreadable_is_restored_or_costs_the_chunk() {
@@ -177,8 +177,8 @@ fn a_filter_that_makes_a_chunk_unreadable_is_restored_or_costs_the_chunk() {
     assert!(restored > 20 && lost > 0, "{restored} restored, {lost} lost");
 }
 
-/// A shape in the same grid of chunks, a chunk shape of the same blocks and another dtype contradict nothing. So a
-/// salvage that returns another array must not look like a successful repair.
+/// Some changes contradict nothing else in the file: another dtype, or another shape that needs the same chunks. A
+/// salvage cannot find such damage. So if it returns another array, its report must not look like that of a repair.
 #[test]
 fn no_changed_byte_of_a_header_gives_another_array_that_looks_mended() {
     let old = small();

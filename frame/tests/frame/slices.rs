@@ -165,7 +165,7 @@ fn what_is_no_slice_is_refused() {
     assert_eq!(error.to_string(), "the slice has 60 bytes, but the buffer 59");
 }
 
-/// Otherwise the same bytes of a small chunk could be many blocks.
+/// If this were allowed, a small chunk could claim many blocks that all have the same bytes.
 #[test]
 fn blocks_that_begin_together_are_refused() {
     let mut file = fs::read(data().join("peers/many_blocks.b2nd")).unwrap();
@@ -225,10 +225,10 @@ fn agrees(path: &Path, file: &[u8], at: usize, change: u8, counts: &mut [usize; 
         return;
     }
     let read = frame.slice(&ranges).read();
-    // The data of a block that has only padding may be damaged.
+    // A slice does not read blocks that have only padding. So the check must not look for damage in their data either.
     let report = Check::new(CheckDepth::ChunkHeaders).run(&mut frame).unwrap();
     let objection = report.findings.iter().find(|finding| {
-        // Two chunks may share bytes, and the bytes after a last block are not read.
+        // Two findings do not make a slice fail: two chunks share bytes, or unused bytes follow the last block.
         let passes = |text| finding.message().contains(text);
         finding.code() == FindingCode::ChunkHeader && !passes("its last block ends")
             || finding.code() == FindingCode::ChunkOffset && !passes("two chunks")
@@ -319,7 +319,7 @@ fn rows_are_the_items_of_the_slice_in_the_same_order() {
 
 #[test]
 fn rows_of_several_pieces_are_those_of_the_whole_slice() {
-    // Items of 1 KiB, and slices of more than two pieces.
+    // Each item has 1 KiB, and each slice is read in more than two pieces.
     let item = |chunk: u64| [&[u8::try_from(chunk).unwrap()][..], &[0; 1023]].concat();
     for (shape, chunkshape, blockshape) in [
         ([1, 80 << 10], [1, 30 << 10], [1, 7 << 10]),
@@ -359,7 +359,8 @@ fn a_row_that_does_not_fit_is_named_and_is_the_last() {
     assert!(rows.len() == 2501 && rows[..2500].iter().all(|row| matches!(row, Ok((1,)))));
 }
 
-/// The supported plugin filters move whole bytes, so wrong items would look like damage.
+/// The supported plugin filters only move whole bytes. If a filter were not undone, the items would be wrong without an
+/// error.
 #[test]
 fn what_the_filters_of_plugins_changed_is_read() {
     for (name, item) in [("bytedelta", 1), ("int_trunc", 1 << 16)] {

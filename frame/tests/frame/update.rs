@@ -1,4 +1,4 @@
-//! Arrays that are changed: items, shape, vlmetalayers.
+//! Changes the items, the shape and the vlmetalayers of arrays.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -63,7 +63,7 @@ impl Model {
             layers.map(|layer| (layer.name().to_owned(), layer.decode::<u32>().unwrap())).collect();
         assert_eq!(layers, self.vlmetalayers, "{what}");
         let findings = Check::new(CheckDepth::ChunkData).run_path(path).unwrap().findings;
-        // Zeros are not stored, so they look like chunks that were never written.
+        // Chunks of zeros are not stored, so a check takes them for chunks that were never written.
         let is_other = |code: &&str| !["no-data", "never-written"].contains(code);
         let findings: Vec<_> =
             findings.iter().map(|finding| finding.code().name()).filter(is_other).collect();
@@ -116,7 +116,7 @@ fn change(rng: &mut Rng, update: &mut ArrayUpdate, model: &mut Model) {
             let mut region = ranges(&model.shape);
             region[axis] = region[axis].end..region[axis].end + rng.u64(0..4);
             let items = random_items(rng, indices(&region).len());
-            // Without items, the number of indices is not known.
+            // Without items, the number of new indices cannot be computed.
             if !items.is_empty() {
                 update.append(axis, &bytes(&items)).unwrap();
                 let mut shape = model.shape.clone();
@@ -142,7 +142,7 @@ fn change(rng: &mut Rng, update: &mut ArrayUpdate, model: &mut Model) {
     }
 }
 
-/// `B2ND_HISTORIES=5000` tries more.
+/// To try more histories, set for example `B2ND_HISTORIES=5000`.
 #[test]
 fn random_histories_leave_what_an_array_in_memory_would_hold() {
     let count = std::env::var("B2ND_HISTORIES").map_or(60, |count| count.parse().unwrap());
@@ -183,7 +183,7 @@ fn numbers(path: &Path) -> Model {
     model
 }
 
-/// The writes of a commit come in this order: the bytes behind the frame, the header, the marks of holes.
+/// A commit first writes the bytes after the frame, then the header, and then the marks of holes.
 #[test]
 fn a_commit_that_ends_at_any_write_leaves_the_old_array_or_the_new_one() {
     let folder = tempfile::tempdir().unwrap();
@@ -205,7 +205,8 @@ fn a_commit_that_ends_at_any_write_leaves_the_old_array_or_the_new_one() {
     let header_len = Frame::parse(&before).unwrap().header().header_len;
     assert!(after.len() > before.len(), "in place");
 
-    // First, bytes behind the frame: the file holds the old array, and the next commit begins at its end.
+    // If a commit ends while it writes after the frame, the file holds the old array. The next commit overwrites these
+    // bytes, from the end of the old frame on.
     for len in before.len() + 1..=after.len() {
         fs::write(&cut, [&before, &after[before.len()..len]].concat()).unwrap();
         let items = Frame::open(&cut).unwrap().slice(&ranges(&[20])).read_rows::<u16>().unwrap();
@@ -217,14 +218,14 @@ fn a_commit_that_ends_at_any_write_leaves_the_old_array_or_the_new_one() {
         shorter.resize(&[19]);
         shorter.is_in(&cut, &format!("{len} bytes"));
     }
-    // Bytes of another program behind the frame stay.
+    // If another program wrote the bytes after the frame, they stay, and a commit is refused.
     let more = [&before[..], b"more"].concat();
     fs::write(&cut, &more).unwrap();
     let mut update = ArrayUpdate::open(&cut).unwrap();
     update.resize(&[19]).unwrap();
     assert_eq!(update.flush().unwrap_err().kind(), ErrorKind::Unsupported);
     assert_eq!(fs::read(&cut).unwrap(), more);
-    // Then the new header, and some of the marks.
+    // If a commit ends after the header, while it writes the marks of holes, the file holds the new array.
     let marks: Vec<usize> = (header_len..before.len()).filter(|&at| before[at] != after[at]).collect();
     for count in 0..=marks.len() {
         let mut file = after.clone();
@@ -256,13 +257,14 @@ fn many_commits_of_a_row_leave_a_file_of_bounded_length() {
     let items = frame.slice(&[0..u64::from(count), 0..1]).read_rows::<u16>().unwrap();
     assert!(items.into_iter().eq(0..count));
     let cbytes: u64 = b2nd_chunks(&mut frame);
-    // The chunks, the same number of bytes as holes or 64 KiB, and the last commit.
+    // The limit: the chunks; holes of as many bytes as the chunks, or of 64 KiB; and the bytes that the last commit
+    // wrote.
     let most = cbytes + cbytes.max(1 << 16) + 16 * u64::from(count) + 4096;
     assert!(longest <= most, "{longest} bytes, {cbytes} of chunks");
     println!("{count} commits: at most {longest} bytes, {cbytes} of chunks");
 }
 
-/// The stored bytes of all chunks.
+/// The number of stored bytes of all chunks.
 fn b2nd_chunks(frame: &mut Frame) -> u64 {
     let mut chunks = frame.chunks().unwrap();
     let mut sum = 0;
@@ -283,7 +285,7 @@ fn a_salvage_finds_no_chunk_that_a_commit_has_replaced() {
         update.write(from_ref(&(4..12)), &bytes(&[value; 8])).unwrap();
         update.flush().unwrap();
     }
-    // The chunk index loses its header.
+    // Overwrites the header of the chunk index.
     let mut file = fs::read(&path).unwrap();
     let frame = Frame::parse(&file).unwrap();
     let index = frame.header().header_len + usize::try_from(frame.header().cbytes).unwrap();
@@ -292,7 +294,8 @@ fn a_salvage_finds_no_chunk_that_a_commit_has_replaced() {
     let (mut frame, report) = Salvage::open(&path).unwrap().assume_order().apply(&saved).unwrap();
     assert!(report.assumed_order.is_some());
     let mut found = frame.slice(&ranges(&[20])).read_rows::<u16>().unwrap();
-    // Chunks 1 and 2 are the last ones of the file.
+    // Chunks 1 and 2 were written last. In the assumed order they are the last chunks, so the items are compared
+    // sorted.
     found.sort_unstable();
     let mut expected = model.items();
     expected.sort_unstable();
@@ -386,7 +389,7 @@ fn a_commit_that_fails_keeps_the_file_and_the_changes() {
     model.is_in(&path, "the second flush");
 }
 
-/// C-Blosc2 opens no chunk file with a number above the size of all chunks.
+/// C-Blosc2 opens a chunk file only if its number is less than the size of all chunks.
 #[test]
 fn chunk_files_keep_numbers_that_c_blosc2_opens_when_the_array_shrinks() {
     let folder = tempfile::tempdir().unwrap();
@@ -397,7 +400,7 @@ fn chunk_files_keep_numbers_that_c_blosc2_opens_when_the_array_shrinks() {
     array.write(from_ref(&(0..800)), &items).unwrap();
     array.finish().unwrap().persist().unwrap();
 
-    // The numbers of all old files are taken until the commit.
+    // The old files exist until the commit, so new files need higher numbers.
     let mut update = ArrayUpdate::open(&path).unwrap();
     update.resize(&[4]).unwrap();
     update.write(from_ref(&(0..4)), &[4, 3, 2, 1]).unwrap();

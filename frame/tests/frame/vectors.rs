@@ -159,7 +159,7 @@ fn with_length(bytes: &[u8]) -> Vec<u8> {
     with(bytes, 16, &(bytes.len() as u64).to_be_bytes())
 }
 
-/// A frame without chunks, with an array without items in layout b2nd.
+/// A frame without chunks. Its array has no items and the layout b2nd.
 fn small() -> Vec<u8> {
     file("empty.b2nd")
 }
@@ -169,7 +169,8 @@ fn of_second_generation() -> Vec<u8> {
     with(&second_generation(small()), 25, &[0x21])
 }
 
-/// A frame with these metalayers and vlmetalayers. The size of their index is the one that C-Blosc2 writes.
+/// A frame with these metalayers and vlmetalayers. The size of the vlmetalayers' index is counted as C-Blosc2 counts
+/// it.
 fn frame(metalayers: &[(&str, &[u8])], vlmetalayers: &[(&str, &[u8])]) -> Vec<u8> {
     let bytes = frame_of(metalayers, vlmetalayers);
     let header_len = usize::try_from(u32::from_be_bytes(bytes[11..15].try_into().unwrap())).unwrap();
@@ -182,7 +183,7 @@ fn array() -> Vec<u8> {
     to_vec(&(0, 2, [3, 5], [2, 3], [1, 2], 0, "<i4")).unwrap()
 }
 
-/// A header's values, with the offset of each marker or value, the marker, and the number of bytes that follow it.
+/// A value of the header: its name, its offset, its marker, and the number of bytes after the marker.
 type Field = (&'static str, usize, u8, usize);
 const FIELDS: [Field; 13] = [
     ("magic", 1, 0xa8, 8),
@@ -200,7 +201,7 @@ const FIELDS: [Field; 13] = [
     ("filters", 69, 0xd8, 17),
 ];
 
-/// The offset of a value in a header of a generation.
+/// The offset of a value in the header of a generation, if that header has the value.
 fn place(generation: u8, (name, at, ..): Field) -> Option<usize> {
     match (generation, name) {
         (0x9d, "blocksize") => None,
@@ -244,7 +245,7 @@ fn whole_frames(list: &mut List) {
     list.good("9e, 17 vlmetalayers", &frame(&[], &many));
 }
 
-/// Each byte of a header with only one valid value, replaced by an invalid one.
+/// Takes each byte of the header that has only one valid value, and replaces it with invalid ones.
 fn header_markers(list: &mut List) {
     for first in [0x00, 0x90, 0x9b, 0x9c, 0x9f, 0x8e, 0xde, 0xdc, 0xff] {
         list.bad(format!("first byte {first:02x}"), &with(&small(), 0, &[first]));
@@ -257,7 +258,8 @@ fn header_markers(list: &mut List) {
             let (name, _, marker, _) = field;
             let Some(at) = place(bytes[0], field) else { continue };
             assert_eq!(bytes[at], marker, "{generation} {name}");
-            // A marker of another width, one of another type, and a value instead of a marker.
+            // Of these wrong markers, the first is of another width, the second is of another type, and the third is a
+            // number.
             for wrong in [marker ^ 1, 0xc0, 0x01] {
                 if name == "has_vlmeta" && wrong == 0xc3 {
                     continue;
@@ -370,7 +372,7 @@ fn metalayer_section(list: &mut List) {
     list.good("one name twice", &frame(&[("mine", b"\x01"), ("mine", b"\x02")], &[]));
     let (a, b): (&[u8], &[u8]) = (b"\x01", b"\x92\x02\x03");
     let both = frame(&[("a", a), ("b", b)], &[]);
-    // 87 + 7: a1 'a' d2, then the offset; the same for `b` 7 bytes on.
+    // The index entry of `a` begins at byte 94: `a1 'a' d2`, then the offset. The entry of `b` begins 7 bytes later.
     let (first, second) = (both[97..101].to_vec(), both[104..108].to_vec());
     list.good("contents in another order than their names", &with(&with(&both, 97, &second), 104, &first));
     list.good("two names for one content", &with(&both, 104, &first));

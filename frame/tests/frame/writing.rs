@@ -33,7 +33,7 @@ fn begin_with_floats() -> FrameWriter<Cursor<Vec<u8>>> {
     builder.write_to(Cursor::new(Vec::new())).unwrap()
 }
 
-/// Any items for all chunks.
+/// Arbitrary items, which differ between chunks.
 fn items_of(number: u64, nbytes: usize) -> Vec<u8> {
     (0..nbytes)
         .map(|byte| u8::try_from((byte + usize::try_from(number).unwrap() * 7) % 251).unwrap())
@@ -128,7 +128,8 @@ fn chunks_of_python_blosc2_make_the_frame_that_it_made() {
     let header_len = frame.header().header_len;
     assert_eq!(comparable(made[..header_len].to_vec()), comparable(file[..header_len].to_vec()));
     assert_eq!(made.len(), file.len());
-    // Both store the chunk index uncompressed; C-Blosc2 names an unused codec and filter in its header.
+    // Both files store the chunk index uncompressed. In its header, C-Blosc2 also writes a codec and a filter, which
+    // are not used.
     let differs = made.iter().zip(&file).skip(header_len).filter(|(made, real)| made != real).count();
     assert_eq!(differs, 2);
     without_findings(Frame::read_at(Cursor::new(made), 0).unwrap());
@@ -194,7 +195,7 @@ fn codecs_filters_and_split_modes_are_those_of_the_registry_of_c_blosc2() {
         let mut writer = builder.write_to(Cursor::new(Vec::new())).unwrap();
         writer.fill_missing(SpecialValue::Zeros).unwrap();
         let file = writer.finish().unwrap();
-        // The fourth byte of flags.
+        // The split mode is in the fourth byte of the flags.
         assert_eq!(file.get_ref()[28] & 3, bits);
         let frame = Frame::read_at(file, 0).unwrap();
         assert_eq!((frame.header().split_mode, &*mode.to_string()), (mode, shown));
@@ -405,8 +406,8 @@ fn many_findings_of_one_code_do_not_hide_those_of_others() {
     for (number, &start) in starts.iter().enumerate() {
         match number {
             // Another size of items.
-            ..25 => damaged[start + 3] = 9,
-            // Another filter, in a chunk that claims to be compressed: its one block begins with an empty stream.
+            // Changes the size of the items.
+            // Changes a filter. The chunk now claims to be compressed, and its one block begins with an empty stream.
             25 => {
                 damaged[start + 2] = 0x35;
                 damaged[start + 16] = 2;
@@ -430,7 +431,7 @@ fn an_index_of_one_offset_is_not_a_repeated_value() {
     let mut writer = FrameBuilder::new(meta(&[], &[], &[], "<f8")).write_to(Cursor::new(Vec::new())).unwrap();
     writer.write_uncompressed(0, &3.5_f64.to_le_bytes()).unwrap();
     let file = writer.finish().unwrap().into_inner();
-    // The index without its filters. C-Blosc2 names filters there although they are not used.
+    // The filters are left out of the comparison: C-Blosc2 names filters in the index, although they are not used.
     let index = |file: &[u8]| {
         let index = &file[file.len() - 40 - 35..][..40];
         (index[..16].to_vec(), index[24..].to_vec())
@@ -558,7 +559,7 @@ fn items_that_do_not_fit_are_refused_and_can_be_given_again() {
     finishes_after_refusals(writer);
 }
 
-/// Writes all chunks, each of them once.
+/// Writes each chunk once. To write a chunk again is refused.
 fn finishes_after_refusals(mut writer: FrameWriter<Cursor<Vec<u8>>>) {
     let good = good_chunk();
     writer.write_chunk(3, &repeated_chunk(&[1; 4])).unwrap();
@@ -586,7 +587,8 @@ fn only_little_endian_floats_can_be_nan() {
         ("<f2", false),
         ("<f4", true),
         ("<f8", true),
-        // Readers write the bytes of a little-endian NaN, whatever the dtype is.
+        // For a chunk of NaN, readers produce the bytes of a little-endian float, even if the dtype is not
+        // little-endian.
         (">f4", false),
         (">f8", false),
         ("<i4", false),
@@ -636,7 +638,7 @@ fn a_vlmetalayer_whose_chunk_cannot_be_read_is_refused() {
         assert!(error.starts_with("the chunk of vlmetalayer `unit` has ") || error.contains(why), "{error}");
         assert!(error.contains(why), "{error}");
     }
-    // A stored chunk with the bits of zeros.
+    // The chunk has stored data, but its flags also say that it consists of zeros.
     let mut chunk = stored_chunk(&[0xa1, b'x']);
     (chunk[2], chunk[31]) = (chunk[2] & !0x02, 0x10);
     let builder = FrameBuilder::new(meta(&[2], &[2], &[2], "|u1")).vlmetalayer_chunk("unit", &chunk);
@@ -644,7 +646,7 @@ fn a_vlmetalayer_whose_chunk_cannot_be_read_is_refused() {
     assert!(error.contains("has one value, but also data"), "{error}");
 }
 
-/// A value of one zero byte is the number 0.
+/// In MessagePack, a zero byte is the number 0, so a special chunk of one zero byte is a valid value.
 #[test]
 fn a_vlmetalayer_whose_chunk_is_special_is_valid_and_is_copied_and_salvaged() {
     let chunk = chunk_of_zeros(1);
@@ -865,7 +867,7 @@ fn nothing_is_a_frame_and_nothing_has_its_name_before_it_is_finished() {
             writer.write_uncompressed(0, &[0; 32]).unwrap();
             assert!(!path.exists());
             if is_finished {
-                // Chunks are missing.
+                // `finish` fails, because chunks are missing.
                 assert!(writer.finish().is_err());
             } else {
                 drop(writer);
@@ -938,7 +940,8 @@ fn a_path_that_no_file_can_have_is_refused_before_anything_is_written() {
 #[test]
 fn a_folder_that_takes_no_files_is_named() {
     for (folder, inside, is_plain) in [("/sys", "kernel", true), ("/proc", "self", false)] {
-        // If the file system is not mounted, the folder is an ordinary one, or missing.
+        // If this file system is not mounted, the folder is missing, or is an ordinary one in which files can be
+        // created.
         if !Path::new(folder).join(inside).exists() {
             eprintln!("{folder} is not mounted here");
             continue;
