@@ -1,5 +1,5 @@
-//! Reads a slice of a contiguous array in an object store, and prints its bytes. All byte ranges of a wave are requested
-//! at once:
+//! Reads a slice of a contiguous array in an object store, and prints its bytes. All byte ranges of a wave are
+//! requested at once:
 //!
 //! ```sh
 //! cargo run -p b2nd-frame --example read_object --features decompress -- \

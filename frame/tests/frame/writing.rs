@@ -405,8 +405,8 @@ fn many_findings_of_one_code_do_not_hide_those_of_others() {
     let (mut damaged, starts) = many_chunks(30);
     for (number, &start) in starts.iter().enumerate() {
         match number {
-            // Another size of items.
             // Changes the size of the items.
+            ..25 => damaged[start + 3] = 9,
             // Changes a filter. The chunk now claims to be compressed, and its one block begins with an empty stream.
             25 => {
                 damaged[start + 2] = 0x35;
