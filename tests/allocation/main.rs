@@ -43,7 +43,7 @@ fn a_borrowing_type_allocates_nothing_and_to_vec_once() {
     let mut buffer = [0; 64];
     assert_eq!(peak(|| assert!(from_slice::<Borrowing>(&bytes).is_ok())), 0);
     assert_eq!(peak(|| assert!(to_slice(&value, &mut buffer).is_ok())), 0);
-    // The metalayer has 53 bytes. Its dtype has 3 bytes, but 16 are reserved for it.
+    // The metalayer has 53 bytes. 3 of them are the dtype, for which 16 bytes are reserved.
     let to_vec = measure(|| drop(to_vec(&value).unwrap()));
     assert_eq!((to_vec.count_total, to_vec.bytes_total), (1, 53 - 3 + 16));
 

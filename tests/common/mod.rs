@@ -73,7 +73,7 @@ pub fn meta_of_rank(ndim: u8, dtype: &str) -> Meta {
     Meta::new(Shapes { shape: &shape, chunkshape: &chunkshape, blockshape: &blockshape }, dtype).unwrap()
 }
 
-/// A structured dtype of some 3 kB.
+/// A structured dtype whose text has some 3 kB.
 pub fn long_dtype() -> String {
     let fields: Vec<String> = (0..145).map(|i| format!("('field_{i:03}', '<f8')")).collect();
     format!("[{}]", fields.join(", "))
@@ -85,10 +85,11 @@ pub fn unhex(hex: &str) -> Vec<u8> {
     (0..hex.len()).step_by(2).map(|i| u8::from_str_radix(&hex[i..i + 2], 16).unwrap()).collect()
 }
 
-/// Whether this is the published package, which does not contain this file or folder of the repository. The test then
-/// ends early. Its name is written directly to stderr, because libtest hides the output of a passing test.
+/// Returns true in the published package if that package lacks this file or folder of the repository. The test then
+/// ends early. The function writes the test's name directly to stderr, because libtest hides the output of a passing
+/// test.
 pub fn is_left_out(path: &str) -> bool {
-    // Cargo adds this file to every package; the repository does not have it.
+    // Cargo adds `Cargo.toml.orig` to every package; the repository does not have it.
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let is_package = root.join("Cargo.toml.orig").exists();
     let is_left_out = is_package && !root.join(path).exists();
@@ -140,8 +141,8 @@ impl<I: Iterator<Item: serde::Serialize> + Clone> serde::Serialize for Unsized<I
     }
 }
 
-/// Formats a value into buffers of every length that is too short. Each time, all text that fits is written, and the
-/// writer's error is returned.
+/// Formats a value into buffers of every length that is too short. Asserts that the buffer receives all text that fits,
+/// and that the buffer's error is returned.
 #[track_caller]
 pub fn shows_as_much_as_fits(shown: &dyn fmt::Display) {
     struct Room(String, usize);

@@ -50,7 +50,7 @@ fn describe_field(field: &Field) -> Value {
     })
 }
 
-/// NumPy passes the flag `aligned` of a structured dtype on to its subarrays.
+/// If a structured dtype has the flag `aligned`, so has each subarray of it.
 fn is_aligned(dtype: &Dtype) -> bool {
     match dtype.kind() {
         Kind::Struct(parts) => parts.is_aligned(),
@@ -59,8 +59,8 @@ fn is_aligned(dtype: &Dtype) -> bool {
     }
 }
 
-/// Counts of dtypes. All parts of each dtype are compared. So is its printed form, except where NumPy prints another
-/// dtype. NumPy and this crate both reject the rest.
+/// Counts of dtypes: those with the same parts in NumPy and here; of these, those that NumPy prints as another dtype,
+/// so the printed form is not compared; and those that both reject.
 #[derive(Debug, Default)]
 struct Counts {
     equal: usize,
@@ -116,6 +116,6 @@ fn the_dtypes_of_a_larger_file_are_as_in_numpy() {
     let file = std::fs::read_to_string(path).expect("a file");
     let counts = compare(&file);
     eprintln!("{counts:?}");
-    // A guard against an empty file; CI tries an eighth of the long run.
+    // Fails if the file is empty. CI has an eighth of the entries of a long run.
     assert!(counts.equal >= 1000, "{counts:?}");
 }

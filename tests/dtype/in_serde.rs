@@ -54,7 +54,7 @@ fn a_struct_with_a_dtype_has_the_bytes_of_one_with_a_string() -> Result<(), Box<
     Ok(())
 }
 
-/// A struct for all layouts.
+/// A struct that can have any layout.
 #[derive(Debug, Serialize, Deserialize)]
 struct AnyLayout {
     version: u8,

@@ -194,7 +194,7 @@ fn subarrays_and_nested_structs_are_lists_and_structs() {
     both("('u1', (2, 3))", &[1, 2, 3, 4, 5, 6], &[[1, 2, 3], [4, 5, 6]]);
     both("('u1', (2, 3))", &[1, 2, 3, 4, 5, 6], &vec![(1, 2, 3), (4, 5, 6)]);
     both("('u1', (2, 0))", &[], &vec![Vec::<u8>::new(); 2]);
-    // Padding is skipped by reading, and written as zeros.
+    // Reading skips padding, and writing fills it with zeros.
     let padded = "{'names': ['b', 'a'], 'formats': ['>u2', 'u1'], 'offsets': [4, 1], 'itemsize': 8}";
     assert_eq!(read::<(u16, u8)>(padded, &[9, 7, 9, 9, 1, 2, 9, 9]), (0x102, 7));
     both(padded, &[0, 7, 0, 0, 1, 2, 0, 0], &(0x102, 7));
@@ -297,7 +297,7 @@ fn items_of_fixed_types_are_read_and_written_without_an_allocation() {
 
 #[test]
 fn a_type_is_read_after_another_type() {
-    // The order of the fields, as set by one type, must not stay for the next type.
+    // The order of the fields is remembered for one type, and must not be used for the next type.
     #[derive(Debug, PartialEq, Serialize, Deserialize)]
     #[serde(untagged)]
     enum Either {

@@ -99,11 +99,11 @@ impl Serialize for Value {
     }
 }
 
-/// A value that reads structs by position, at every level.
+/// A value that is read with structs as sequences, at every level.
 struct ByPosition(Value);
 
 impl Value {
-    /// Structs become lists.
+    /// Replaces structs by lists of their values.
     fn by_position(self) -> Self {
         match self {
             Self::List(list) => Self::List(list.into_iter().map(Self::by_position).collect()),
@@ -112,7 +112,7 @@ impl Value {
         }
     }
 
-    /// The fields of structs in the reverse order.
+    /// Reverses the order of the fields in all structs.
     fn reversed(self) -> Self {
         match self {
             Self::List(list) => Self::List(list.into_iter().map(Self::reversed).collect()),
@@ -183,7 +183,7 @@ fn noted_array(base: &Dtype, rank: usize, value: &Value) -> Json {
     }
 }
 
-/// Whether the fields of any struct share bytes, so that the order of writing matters.
+/// Whether two fields of a struct share bytes. If they do, the item depends on the order of writing.
 fn overlaps(dtype: &Dtype) -> bool {
     match dtype.kind() {
         Kind::Subarray(subarray) => overlaps(subarray.base()),
@@ -201,7 +201,7 @@ fn overlaps(dtype: &Dtype) -> bool {
     }
 }
 
-/// The numbers of items that were read, that were written, and that both NumPy and this crate reject.
+/// The numbers of items that were read, that were written, and that NumPy and this crate both reject.
 #[derive(Debug, Default)]
 struct Counts {
     read: usize,
@@ -266,6 +266,6 @@ fn the_items_of_a_larger_file_are_as_in_numpy() {
     let path = std::env::var("B2ND_ITEMS").expect("B2ND_ITEMS");
     let counts = compare(&std::fs::read_to_string(path).expect("a file"));
     eprintln!("{counts:?}");
-    // A guard against an empty file; CI tries an eighth of the long run.
+    // Fails if the file is empty. CI has an eighth of the entries of a long run.
     assert!(counts.read >= 1000 && counts.written >= 1000, "{counts:?}");
 }

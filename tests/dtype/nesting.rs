@@ -5,8 +5,8 @@ use std::thread;
 
 use b2nd_serde::dtype::{Dtype, ErrorKind};
 
-/// The stack of a thread with musl, the smallest of the supported systems. Every call takes at least 160 bytes on
-/// s390x, where a build without optimization needs more.
+/// The stack of a thread with musl, which is the smallest of the supported systems. On s390x it is twice that: every
+/// call takes at least 160 bytes there, so a build without optimization needs more.
 const STACK: usize = if cfg!(target_arch = "s390x") { 256 } else { 128 } * 1024;
 
 /// The deepest nesting of dtypes.
@@ -23,7 +23,8 @@ const WAYS: [(&str, &str); 7] = [
     ("(numpy.record, [('a', ", ")])"),
 ];
 
-/// A string of `depth` nested dtypes, or one more if the outermost is a record, which counts as two.
+/// A string of `depth` nested dtypes. A record counts as two dtypes, so if it is the last to be added, there may be one
+/// more.
 fn nested(depth: usize, way: impl Fn(usize) -> (&'static str, &'static str)) -> String {
     let (mut text, mut closing) = (String::new(), Vec::new());
     let mut count = 1;
@@ -42,7 +43,7 @@ fn on_a_small_stack(test: impl FnOnce() + Send + 'static) {
     thread::Builder::new().stack_size(STACK).spawn(test).expect("a thread").join().expect("it holds");
 }
 
-/// Every operation on a dtype that recurses.
+/// Calls every operation on a dtype that is recursive.
 fn use_up(text: &str) {
     let dtype: Dtype = text.parse().unwrap_or_else(|error| panic!("{text}: {error}"));
     for printed in [dtype.type_string().to_string(), dtype.numpy_str().to_string()] {
@@ -58,7 +59,7 @@ fn use_up(text: &str) {
 #[test]
 fn the_deepest_dtypes_fit_a_small_stack() {
     for way in WAYS {
-        // A record counts as two dtypes, so only an odd number of dtypes can be all records.
+        // A record counts as two dtypes. So if all are records, the depth must be odd.
         let depth = if way.0.starts_with("(numpy") { DEEPEST - 1 } else { DEEPEST };
         on_a_small_stack(move || use_up(&nested(depth, |_| way)));
     }

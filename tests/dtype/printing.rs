@@ -26,7 +26,8 @@ fn an_escape_is_the_character_that_it_is_in_python() -> Result<(), Error> {
         let dtype: Dtype = format!("[('a{escape}', '<i4')]").parse()?;
         let name = format!("a{character}");
         assert_eq!(dtype.field(&name).map(Field::name), Some(&*name), "{escape}");
-        // NumPy prints the text as Python does, and Python's version of Unicode may escape other characters.
+        // NumPy prints the name as Python does. Which characters are escaped depends on Python's version of Unicode, so
+        // the test only parses the text again.
         assert_eq!(dtype.to_string().parse::<Dtype>()?, dtype, "{escape}");
     }
     Ok(())
@@ -69,7 +70,7 @@ fn no_flag_reaches_the_parts() -> Result<(), Error> {
     Ok(())
 }
 
-/// The largest item size. Its number of bits does not fit 32 bits.
+/// The largest item size in bytes fits into 32 bits, but the size in bits does not.
 #[test]
 fn the_largest_items_are_printed_where_addresses_have_32_bits() -> Result<(), Error> {
     for text in ["|S2147483647", "|V2147483647", "<U536870911", "[('a', 'S2147483647')]"] {

@@ -1,4 +1,4 @@
-//! `as_numpy` compares exactly the dtypes of the real files with NumPy's answers.
+//! `as_numpy` compares the dtypes of the real files with NumPy's answers. This test checks that their list is complete.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,4 +1,5 @@
-//! Each of the 29 types of serde's data model in each position: its encoding, or its error.
+//! Each of the 29 types of serde's data model is written and read in each position. The result is an encoding or an
+//! error.
 
 #![cfg(feature = "alloc")]
 

@@ -321,7 +321,7 @@ fn a_value_that_does_not_fit_is_named_with_its_range() {
     crate::common::snapshot("errors_writing", &lines);
 }
 
-/// A sequence that claims another length than its number of elements.
+/// A sequence that claims `says` elements, but has `gives`.
 struct Liar {
     says: usize,
     gives: usize,
@@ -342,7 +342,8 @@ impl serde::Serialize for Liar {
     }
 }
 
-/// A value that has another number of dimensions and another dtype when it is serialized a second time.
+/// A value with two forms, of different dimensions and dtype lengths. The first call of `serialize` writes the first
+/// form, and each later call the second.
 struct Fickle {
     forms: [(u8, usize); 2],
     calls: std::cell::Cell<usize>,
@@ -367,7 +368,7 @@ impl serde::Serialize for Fickle {
 
 #[test]
 fn a_value_that_changes_while_it_is_written_is_refused_or_written_as_it_was() {
-    // One more dimension takes 19 more bytes.
+    // A dimension takes 19 bytes. These lengths make some forms with different numbers of dimensions equally long.
     let dtypes = [0, 3, 16, 17, 17 + 19, 36, 36 + 19, 700, 700 + 19, 700 + 2 * 19];
     let forms: Vec<_> = (0..3).flat_map(|ndim| dtypes.map(|length| (ndim, length))).collect();
     let mut refused = 0;
@@ -443,7 +444,7 @@ fn bytes_up_to_a_fault_are_shown() {
     crate::common::snapshot("dump_of_faults", &text);
 }
 
-/// The lines of a dump up to the one at which the function returns `Break`.
+/// The first `count` lines of a dump, which the function then stops with `Break`.
 fn lines(bytes: &[u8], count: usize) -> Vec<String> {
     let mut lines = Vec::new();
     dump::metalayer(bytes).rows(|row| {

@@ -39,8 +39,8 @@ fn a_messagepack_writer_is_not_enough() {
     let fixed = to_vec(&seven()).unwrap();
     assert_eq!((shortest.len(), fixed.len()), (17, 53));
 
-    // An ordinary writer uses the shortest form of each value, so the length depends on the values. Readers of B2ND
-    // take the width from the position.
+    // An ordinary writer uses the shortest form of each value, so the length depends on the values. A reader of B2ND
+    // expects a fixed width at each position.
     assert_eq!(shortest[..6], [0x97, 0, 2, 0x92, 3, 5]);
     let error = from_slice::<Seven>(&shortest).unwrap_err();
     assert_eq!(

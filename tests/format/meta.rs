@@ -149,7 +149,7 @@ fn an_untagged_enum_has_no_place_for_the_layout() {
     let bytes = to_vec(&Untagged::Meta(meta.clone())).unwrap();
     assert_eq!(bytes, to_vec(&meta).unwrap());
     assert!(from_slice::<Untagged>(&bytes).is_err());
-    // Serde buffers the value until it knows the variant. JSON's null is a unit in that buffer.
+    // Serde buffers the value until it knows the variant. In the buffer, JSON's null is a unit.
     for &layout in Layout::ALL {
         let meta = meta.clone().with_layout(layout).unwrap();
         let Untagged::Meta(read) = serde_json::from_value(json!(meta)).unwrap();
@@ -222,7 +222,7 @@ fn what_is_no_object_is_said_to_be_none() {
 fn too_few_fields_of_another_format_are_counted_and_a_key_must_be_a_name() {
     let fields = rmp_serde::to_vec(&meta_of_rank(2, "<i4")).unwrap();
     for (bytes, says) in [
-        // An array of 3: the layout, version and ndim.
+        // An array of only 3 elements: the layout, version and ndim.
         (
             [&[0x93], &fields[1..8]].concat(),
             "invalid length 3, expected the layout and entries of a b2nd metalayer",

@@ -29,7 +29,7 @@ fn formats<T: Writable + DeserializeOwned>() -> [RoundTrip<T>; 10] {
             rmp_serde::from_slice(&rmp_serde::to_vec_named(value).unwrap()).unwrap()
         }),
         ("postcard", |value| postcard::from_bytes(&postcard::to_allocvec(value).unwrap()).unwrap()),
-        // BCS has no markers, so a field must be read with the same width as it was written.
+        // BCS has no markers, so each field must be read with the width with which it was written.
         ("BCS", |value| bcs::from_bytes(&bcs::to_bytes(value).unwrap()).unwrap()),
         ("CBOR", |value| {
             let mut bytes = Vec::new();
@@ -53,7 +53,7 @@ fn a_meta_comes_back_from_each_format() {
             each_format(&meta_of_rank(ndim, "[('größe', '<f4')]").with_layout(layout).unwrap());
         }
     }
-    // TOML and CBOR have negative numbers too.
+    // Shapes with negative numbers come back too, also from TOML and CBOR.
     let negative = Meta::new(Shapes { shape: &[i64::MIN], chunkshape: &[i32::MIN], blockshape: &[-1] }, "");
     each_format(&negative.unwrap());
 }

@@ -1,5 +1,5 @@
-//! Promises for any input, tested with random ones. `PROPTEST_CASES` sets their number, 256 by default. The fuzz target
-//! `meta` tests most of these promises with thousands of inputs in each run of CI.
+//! Tests promises with random inputs. `PROPTEST_CASES` is the number of inputs, 256 by default. The fuzz target `meta`
+//! tests most of these promises with thousands of inputs in each run of CI.
 
 #![cfg(feature = "alloc")]
 
@@ -10,7 +10,7 @@ use proptest::prelude::*;
 use serde::de::IgnoredAny;
 use serde_json::Value;
 
-/// A dtype: a usual dtype, any text without NUL, or a text longer than the room reserved for it.
+/// A dtype: a usual one, or any text without NUL. Some texts are longer than the space that the writer reserves.
 fn dtypes() -> impl Strategy<Value = String> {
     prop_oneof![
         4 => prop::sample::select(vec!["<i4", "|u1", "<f8", "[('a', '<i4'), ('b', '<f8', (2, 3))]", "<M8[ns]"])
@@ -84,7 +84,7 @@ fn hold_for_any(bytes: &[u8]) {
     if let Ok((meta, rest)) = take_from_slice::<Meta>(bytes) {
         assert_eq!([&to_vec(&meta).unwrap(), rest].concat(), bytes);
     }
-    // The bytes do not depend on the type.
+    // Whatever type the bytes are read as, writing gives the same bytes.
     if let Ok(value) = from_slice::<Seven>(bytes) {
         assert_eq!(to_vec(&value).unwrap()[1..], bytes[1..]);
     }

@@ -1,4 +1,5 @@
-//! A type cannot distinguish the fast and the general way of reading: both make the same visits, and explain errors.
+//! There is a fast and a general way to read. A type cannot tell which one is used: both make the same visits and give
+//! the same errors.
 
 #![cfg(feature = "alloc")]
 
@@ -11,7 +12,7 @@ use serde::de::{DeserializeOwned, Error as _, IgnoredAny, SeqAccess, Visitor};
 
 use crate::common::{BySeq, FromSeq, five, meta_of_rank, seven};
 
-/// Reads a metalayer both ways. `from_slice` reads this one the fast way.
+/// Reads a metalayer the fast way, with `from_slice`, and the general way.
 fn both<T: DeserializeOwned>(bytes: &[u8]) -> [Result<T, Error>; 2] {
     [from_slice(bytes), T::deserialize(&mut Deserializer::new(bytes))]
 }
@@ -56,7 +57,7 @@ fn a_type_that_asks_for_an_unsigned_integer_gets_one_in_every_layout() {
     }
 }
 
-/// A tuple of the wrong length, which wraps the error in another text.
+/// A tuple of the wrong length. Its error is wrapped in another text.
 #[derive(Debug)]
 struct Wrapping;
 
@@ -123,7 +124,7 @@ fn an_error_of_a_type_that_reads_all_entries_is_its_own() {
     }
 }
 
-/// A `Meta`, or the error's text.
+/// A `Meta`, or the text of the error that reading it gave.
 #[derive(Debug, PartialEq)]
 struct Forgiving(Result<Meta, String>);
 

@@ -23,7 +23,8 @@ fn both_ways<T: Writable + DeserializeOwned + PartialEq + Debug>(value: &T) {
     assert_eq!(from_slice::<T>(&bytes).unwrap(), *value);
 }
 
-/// A metalayer of `version`, two `D` and the dtype.
+/// A metalayer whose types are parameters: `V` for the single numbers, `S` for the shape, `D` for the chunk and block
+/// shapes, and `T` for the dtype.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 struct Of<V, S, D, T> {
     version: V,
@@ -307,7 +308,7 @@ fn a_vector_is_written_in_the_layout_that_is_asked_for() {
     {
         assert_eq!(wrong.unwrap_err().kind(), ErrorKind::EntryCount);
     }
-    // A dtype longer than the room reserved for it.
+    // This dtype is longer than the space that the writer reserves for it.
     let long = (0, 1, [6], [4], [2], 0, "V".repeat(1000));
     let bytes = to_vec_with_layout(&long, Layout::B2ndMismarked).unwrap();
     assert_eq!((bytes[0], &bytes[1..]), (0x96, &to_vec(&long).unwrap()[1..]));
@@ -372,7 +373,7 @@ fn a_tuple_with_fewer_dimensions_than_it_says_is_refused() {
     }
 }
 
-/// The size hints of a sequence, before each element and after the last one.
+/// The size hints of a sequence before the first element, and after each element.
 struct Hints(Vec<Option<usize>>);
 
 impl FromSeq for Hints {
@@ -397,7 +398,7 @@ fn a_sequence_says_how_many_elements_are_left() {
 
 #[test]
 fn the_format_is_not_human_readable() {
-    /// The answer of `is_human_readable`, as a number and as a text.
+    /// Asserts that `is_human_readable` is false, for a number and for a text.
     #[derive(Debug, PartialEq)]
     struct Probe(bool);
     impl Writable for Probe {
@@ -428,14 +429,14 @@ fn the_format_is_not_human_readable() {
 
 #[test]
 fn an_error_that_the_type_passes_over_while_reading_remains_one() {
-    /// Reads or writes everything it can.
+    /// Reads a `T`, or nothing if that fails.
     struct Lenient<T>(Option<T>);
     impl<'de, T: serde::de::Deserialize<'de>> serde::de::Deserialize<'de> for Lenient<T> {
         fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
             Ok(Lenient(T::deserialize(deserializer).ok()))
         }
     }
-    /// Reads entries or dimensions to the end, and ignores every error.
+    /// Asks for more entries or dimensions than there are, and ignores every error.
     struct Stubborn;
     impl FromSeq for Stubborn {
         fn from_seq<'de, A: SeqAccess<'de>>(mut seq: A) -> Result<Self, A::Error> {
@@ -447,14 +448,14 @@ fn an_error_that_the_type_passes_over_while_reading_remains_one() {
     }
     type Entries<T> = (u8, u8, T, [u32; 2], [u32; 2], u8, String);
     let bytes = to_vec(&seven()).unwrap();
-    // The type may ignore an error of its own.
+    // An error that a type raises itself can be ignored.
     type Dtype<T> = (u8, u8, [u64; 2], [u32; 2], [u32; 2], u8, T);
     assert!(from_slice::<Dtype<Lenient<u8>>>(&bytes).unwrap().6.0.is_none());
     assert!(from_slice::<Entries<Lenient<u8>>>(&bytes).unwrap().2.0.is_none());
     assert!(from_slice::<Entries<Lenient<[u64; 3]>>>(&bytes).unwrap().2.0.is_none());
     assert!(from_slice::<Entries<BySeq<Stubborn>>>(&bytes).is_ok());
     assert!(from_slice::<BySeq<Stubborn>>(&bytes).is_ok());
-    // The type cannot ignore an error in the bytes.
+    // An error in the bytes cannot be ignored.
     for at in [1, 2, 3, 4, 13, 22, 33, 44, 45] {
         let mut bytes = bytes.clone();
         bytes[at] = 0xc1;
@@ -471,7 +472,7 @@ fn an_error_that_the_type_passes_over_while_reading_remains_one() {
 
 #[test]
 fn an_error_that_the_type_passes_over_while_writing_remains_one() {
-    /// Writes a shape of floats first, and ignores the error.
+    /// Tries to write floats as the shape, ignores the error, and then writes a valid shape.
     struct Retrying;
     impl Writable for Retrying {
         fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -488,7 +489,7 @@ fn an_error_that_the_type_passes_over_while_writing_remains_one() {
     }
     assert_eq!(to_vec(&Retrying).unwrap_err().to_string(), "the type ignored an error in one of its entries");
 
-    /// Writes a dimension of a wrong type first, and ignores the error.
+    /// Tries to write a dimension of a wrong type, ignores the error, and then writes valid dimensions.
     struct Passing;
     impl Writable for Passing {
         fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -503,7 +504,7 @@ fn an_error_that_the_type_passes_over_while_writing_remains_one() {
     let error = to_vec(&(0, 2, Passing, [1, 1], [1, 1])).unwrap_err().to_string();
     assert_eq!(error, "the type ignored an error in one of its entries");
 
-    /// Writes an entry under the name of another one first, and ignores the error.
+    /// Tries to write an entry under the name of another entry, and ignores the error.
     struct Renaming;
     impl Writable for Renaming {
         fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -574,7 +575,7 @@ fn a_field_of_no_entry_is_left_to_its_default_if_all_entries_have_their_names() 
         "the value has 8 entries, but a layout has 7, 6 or 5"
     );
 
-    // Unknown names do not determine the entries.
+    // If the names of fields are unknown, they do not show which entries the fields are.
     #[derive(Debug, Deserialize)]
     #[allow(dead_code, reason = "it cannot be read")]
     struct OwnNames(u8, u8, Vec<u64>, Vec<u32>, Vec<u32>, u8, String, u8);

@@ -1,4 +1,4 @@
-//! Without an allocator, everything works (see `worked_example`) except the texts of errors that types raise.
+//! Without an allocator, everything works (see `worked_example`), except that errors raised by a type lose their text.
 
 #![cfg(not(feature = "alloc"))]
 

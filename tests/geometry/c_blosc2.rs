@@ -6,9 +6,9 @@ use std::path::Path;
 use b2nd_serde::{Geometry, Shapes};
 use serde_derive::Deserialize;
 
-/// Shapes that C-Blosc2 rejects and this crate accepts. C-Blosc2 multiplies from the first dimension on, and overflows
-/// before it reaches the zero. In the draft specification a product with a zero is 0 in any order, and C-Blosc2 opens
-/// the same shapes with the zero in front.
+/// Returns true for shapes that C-Blosc2 rejects and this crate accepts, because one dimension is 0. C-Blosc2
+/// multiplies from the first dimension on, and the product overflows before the 0. In the draft specification, a
+/// product with a factor 0 is 0 in any order. C-Blosc2 opens the same shapes if the 0 comes first.
 fn overflows_before_a_zero(shape: &[i64], chunkshape: &[i32], blockshape: &[i32]) -> bool {
     let wide = |vector: &[i32]| vector.iter().copied().map(i128::from).collect::<Vec<_>>();
     let (chunkshape, blockshape) = (wide(chunkshape), wide(blockshape));
@@ -31,8 +31,8 @@ fn overflows_before_a_zero(shape: &[i64], chunkshape: &[i32], blockshape: &[i32]
     })
 }
 
-/// More shapes that C-Blosc2 rejects and this crate accepts. To round up, C-Blosc2 adds a whole chunk to the shape,
-/// which may overflow although the rounded shape fits.
+/// Returns true for other shapes that C-Blosc2 rejects and this crate accepts. To round the shape up to whole chunks,
+/// C-Blosc2 adds a chunk to it. The sum can overflow although the rounded shape fits.
 fn rounds_up_to_the_very_end(shape: &[i64], chunkshape: &[i32]) -> bool {
     shape.iter().zip(chunkshape).any(|(&shape, &chunk)| {
         let chunk = i64::from(chunk);
@@ -82,7 +82,7 @@ fn a_resize_does_to_the_chunks_what_c_blosc2_does() -> Result<(), Box<dyn std::e
         let resize = geometry.resize(&new_shape)?;
         assert_eq!(resize.after().nchunks(), chunks.len() as u64, "{case}");
 
-        // For each chunk of the new grid, its number in the old one.
+        // The chunks that are in both grids, with the number of each in the old grid and in the new one.
         let kept: Vec<_> =
             (0..).zip(&chunks).filter_map(|(after, before)| Some(((*before)?, after))).collect();
         assert!(resize.kept_chunks().eq(kept.iter().copied()), "{case}");
@@ -123,7 +123,7 @@ struct Fields {
 /// `BLOSC2_ERROR_INVALID_PARAM`
 const INVALID_PARAM: i32 = -12;
 
-/// The verdicts of the corpus about shapes.
+/// The verdicts of the corpus that are about shapes, each with whether C-Blosc2 opens the array.
 fn verdicts() -> Option<Vec<(Verdict, bool)>> {
     let (folder, _) = b2nd_lab::corpus()?;
     let text = fs::read_to_string(folder.join("c_blosc2_verdicts.json"));
@@ -156,7 +156,8 @@ fn a_geometry_is_what_c_blosc2_opens_in_the_corpus() {
     }
 }
 
-/// The same test from the bytes of a metalayer. The format accepts fewer metalayers than C-Blosc2.
+/// Like the test above, but reads the bytes of the metalayer. Those that this crate cannot read are skipped, because
+/// C-Blosc2 accepts more.
 #[cfg(feature = "alloc")]
 #[test]
 fn a_metalayer_has_a_geometry_where_c_blosc2_opens_it_in_the_corpus() {
@@ -174,7 +175,7 @@ fn a_metalayer_has_a_geometry_where_c_blosc2_opens_it_in_the_corpus() {
             other_versions.push(verdict.name);
         }
     }
-    // C-Blosc2 ignores the version. This crate rejects other versions, because their rules are not known.
+    // C-Blosc2 ignores the version. This crate gives no geometry for other versions, because their rules are not known.
     if present {
         assert_eq!(other_versions, ["version_1", "version_127"]);
     }
