@@ -59,8 +59,8 @@ fn is_aligned(dtype: &Dtype) -> bool {
     }
 }
 
-/// Counts of dtypes: those with the same parts in NumPy and here; of these, those that NumPy prints as another dtype,
-/// so the printed form is not compared; and those that both reject.
+/// Counts of dtypes whose parts and printed forms are equal, of dtypes that NumPy prints as another dtype, so only the
+/// parts are compared, and of dtypes that NumPy and this crate reject.
 #[derive(Debug, Default)]
 struct Counts {
     equal: usize,

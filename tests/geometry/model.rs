@@ -10,10 +10,10 @@ use proptest::prelude::*;
 /// Shape, chunk shape, block shape.
 type Vectors = (Vec<i64>, Vec<i32>, Vec<i32>);
 
-/// A place in the decompressed chunks: the item there, or padding.
+/// All places in the decompressed chunks. Each has the coordinate of its item, or `None` if it is padding.
 type Places = Vec<(Position, Option<Vec<i64>>)>;
 
-/// All coordinates of a shape in C order, by counting.
+/// All coordinates of a shape in C order.
 fn coordinates(shape: &[i64]) -> Vec<Vec<i64>> {
     let mut coordinates = vec![vec![]];
     for &items in shape {
@@ -69,7 +69,7 @@ fn number(count: usize) -> u64 {
     count as u64
 }
 
-/// Small shapes of a geometry, with zeros, chunks larger than the array, and blocks larger than the chunk.
+/// Small shapes. Some have zeros, or chunks larger than the array, or blocks larger than the chunk.
 fn small() -> impl Strategy<Value = Vectors> {
     let axis = prop_oneof![
         1 => (Just(0_i64), Just(0_i32), 0..3_i32),
@@ -83,7 +83,7 @@ fn small() -> impl Strategy<Value = Vectors> {
     })
 }
 
-/// Small shapes and a slice of the array with its steps. Every other step is 1.
+/// Small shapes, a slice of the array, and the steps of the slice. Half of the steps are 1.
 fn sliced() -> impl Strategy<Value = (Vectors, Vec<Range<u64>>, Vec<u64>)> {
     (small(), prop::collection::vec(any::<(u64, u64, bool, u64)>(), 4)).prop_map(|(vectors, cuts)| {
         let cut = |(&items, &(a, b, has_step, step)): (&i64, &(u64, u64, bool, u64))| {
@@ -138,7 +138,7 @@ proptest! {
                 prop_assert_eq!(geometry.position(&coordinate), Some(position));
                 items.insert(coordinate);
             }
-            // The places in the chunk are contiguous.
+            // The places of a chunk follow each other without a gap.
             let place = in_chunk.entry(position.chunk).or_insert(0);
             let byte = *place * typesize;
             *place += 1;
@@ -160,7 +160,7 @@ proptest! {
     #[test]
     fn a_slice_touches_the_chunks_and_blocks_that_hold_its_items((vectors, slice, steps) in sliced()) {
         let geometry = geometry(&vectors);
-        // The items of the slice by chunk and block, with their numbers in the slice.
+        // The items of the slice by chunk and block. `numbers` has the number of each item in the slice.
         let mut numbers = HashMap::new();
         let mut held: Vec<(u64, u64, u64, Vec<u64>)> = Vec::new();
         for coordinate in coordinates(&vectors.0) {
@@ -207,8 +207,7 @@ proptest! {
                     prop_assert_eq!(run.source(3), Some(source.start * 3..source.end * 3));
                     prop_assert_eq!(run.nitems(), number(source.len()));
                     in_runs += run.nitems();
-                    // No run continues the previous run both in the chunk and in the slice. Otherwise they would be one
-                    // run.
+                    // If a run continued the previous run both in the chunk and in the slice, the two would be one run.
                     prop_assert_ne!(ends, Some((source.start, target.start)));
                     ends = Some((source.end, target.end));
                     prop_assert_eq!(numbers.get(run.start().as_ref()), Some(&target.start));
@@ -229,7 +228,7 @@ proptest! {
             prop_assert!(nitems > 0);
             prop_assert_eq!(nitems, chunk.extent().nitems());
         }
-        // Every item occurs once, in the order of the places.
+        // Every item occurs once, and the items have the order of their places.
         prop_assert_eq!(found, held);
     }
 

@@ -41,12 +41,12 @@ fn axis() -> impl Strategy<Value = (i64, i32, i32)> {
     ]
 }
 
-/// Arguments for the methods, including the limits of a geometry.
+/// Arguments for the methods, which can also be near the limits of a geometry.
 fn question() -> impl Strategy<Value = u64> {
     prop_oneof![0..10_u64, wide().prop_map(|number| u64::from_ne_bytes(number.to_ne_bytes())), any::<u64>()]
 }
 
-/// The number of chunks, blocks, runs and items of a walk that are tested.
+/// The number of chunks, blocks, runs or items that are tested of each walk.
 const SOME: usize = 3;
 
 /// Calls every method.
@@ -83,7 +83,7 @@ fn ask_for_counts(geometry: &Geometry, typesize: usize) {
     black_box(geometry.chunk_nbytes(typesize).is_ok());
 }
 
-/// Calls the methods that take coordinates, with the arguments and with the first and last item.
+/// Calls the methods that take coordinates: with the arguments, and with the first and the last item.
 fn ask_for_items(geometry: &Geometry, questions: &[u64], typesize: usize) {
     let last: Vec<u64> = geometry.shape().iter().map(|items| items.saturating_sub(1)).collect();
     let first = vec![0; geometry.ndim()];
@@ -101,7 +101,7 @@ fn ask_for_items(geometry: &Geometry, questions: &[u64], typesize: usize) {
     assert_eq!(geometry.position(&last).is_some(), geometry.nitems() > 0, "{geometry:?}");
 }
 
-/// Calls the methods that take positions, with the arguments and with the end of a chunk or block.
+/// Calls the methods that take positions: with the arguments, and with the last chunk, block or item.
 fn ask_for_positions(geometry: &Geometry, questions: &[u64], typesize: usize) {
     for numbers in questions.chunks_exact(3) {
         for chunk in [numbers[0], geometry.nchunks().wrapping_sub(1), geometry.nchunks()] {
@@ -118,7 +118,7 @@ fn ask_for_positions(geometry: &Geometry, questions: &[u64], typesize: usize) {
     }
 }
 
-/// Some items of a walk: the first, the last, and those at the arguments.
+/// Some items of a walk: the first few, the last, and those whose numbers are the arguments.
 fn some<I: Iterator + Clone>(walk: &I, questions: &[u64]) -> Vec<I::Item> {
     let count = walk.clone().count();
     assert_eq!(walk.size_hint().0, count);
@@ -126,7 +126,7 @@ fn some<I: Iterator + Clone>(walk: &I, questions: &[u64]) -> Vec<I::Item> {
     assert_eq!(items.len(), count.min(SOME) + count.min(1));
     for &question in questions.iter().take(SOME) {
         let far = usize::try_from(question).unwrap_or(usize::MAX);
-        // A walk longer than `usize::MAX` reports `usize::MAX` as its count, and continues after that many items.
+        // A walk can be longer than `usize::MAX`. Then its count is `usize::MAX`, although more items follow.
         assert_eq!(walk.clone().nth(far).is_some(), far < count || count == usize::MAX);
         items.extend(far.checked_rem(count).and_then(|far| walk.clone().nth(far)));
     }
@@ -202,7 +202,7 @@ proptest! {
         new_shape in prop::collection::vec(prop_oneof![0..9_i64, wide()], 16),
         typesize in prop_oneof![Just(0), 1..300_usize, Just(usize::MAX)],
     ) {
-        // All dimensions up to the first that would make the shape invalid.
+        // Adds dimensions, but drops each one that would make the shapes invalid.
         let (mut shape, mut chunkshape, mut blockshape) = (vec![], vec![], vec![]);
         for (items, chunk, block) in axes {
             shape.push(items);
@@ -214,8 +214,8 @@ proptest! {
                 blockshape.pop();
             }
         }
-        // Shapes accepted in one order are accepted in every order, so a zero may come after the factors that would
-        // overflow.
+        // If shapes are accepted in one order, they are accepted in every order. In the reverse order, a zero can come
+        // after factors whose product would overflow.
         for _ in 0..2 {
             let geometry = Geometry::new(Shapes { shape: &shape, chunkshape: &chunkshape, blockshape: &blockshape });
             ask(&geometry.expect("accepted dimensions"), &questions, &new_shape, typesize);

@@ -11,7 +11,7 @@ type Vectors<'a> = (&'a [i64], &'a [i32], &'a [i32]);
 
 /// Shape, chunk shape, block shape, and the number of chunks.
 const ACCEPTED: &[(Vectors, u64)] = &[
-    // Plain, and without dimensions.
+    // Ordinary shapes, and arrays without dimensions.
     ((&[6, 8], &[4, 5], &[2, 3]), 4),
     ((&[], &[], &[]), 1),
     ((&[1; 16], &[1; 16], &[1; 16]), 1),
@@ -19,7 +19,7 @@ const ACCEPTED: &[(Vectors, u64)] = &[
     ((&[4], &[8], &[2]), 1),
     ((&[8], &[4], &[6]), 2),
     ((&[1], &[CHUNK_MAX], &[CHUNK_MAX]), 1),
-    // An array without items, with or without items in its chunks.
+    // Arrays without items, whose chunks have items or not.
     ((&[0], &[5], &[2]), 0),
     ((&[0], &[0], &[0]), 0),
     ((&[0], &[0], &[1]), 0),
@@ -34,7 +34,7 @@ const ACCEPTED: &[(Vectors, u64)] = &[
     ((&[CHUNK_MAX as i64], &[CHUNK_MAX], &[1]), 1),
     ((&[CHUNK_MAX as i64], &[CHUNK_MAX], &[(1 << 30) + 1]), 1),
     ((&[2, 2], &[CHUNK_MAX, 1], &[1, CHUNK_MAX]), 2),
-    // If one factor is zero, no other factor matters, before it or after it.
+    // If one factor is zero, the product is zero, however large the factors before and after it are.
     ((&[0, TERA, TERA], &[1, 1, 1], &[1, 1, 1]), 0),
     ((&[TERA, TERA, 0], &[1, 1, 1], &[1, 1, 1]), 0),
     ((&[0, 0, 0], &[65536, 65536, 0], &[1, 1, 0]), 0),
@@ -90,7 +90,7 @@ const REFUSED: &[(Vectors, ErrorKind, &str)] = &[
         ErrorKind::Overflow,
         "shape[0] is 9223372036854775807: rounded up to whole chunks of 2, it is more than 9223372036854775807 (int64)",
     ),
-    // E itself must fit, even with a zero in another dimension.
+    // The extended shape must fit in each dimension, even if another dimension is zero.
     (
         (&[0, MAX], &[0, 2], &[0, 1]),
         ErrorKind::Overflow,
@@ -135,7 +135,7 @@ fn what_breaks_a_rule_is_refused_with_the_rule_the_dimension_and_the_numbers() {
         let error = Geometry::new(Shapes { shape, chunkshape, blockshape }).expect_err(message);
         assert_eq!(error.to_string(), message);
         assert_eq!(error.kind(), kind, "{message}");
-        // The text and the accessors name the same place.
+        // The message names the place that `entry` and `dimension` return.
         let place = match (error.entry(), error.dimension()) {
             (Some(entry), Some(dimension)) => format!("{entry}[{dimension}]"),
             (Some(entry), None) => entry.to_string(),
@@ -214,7 +214,7 @@ fn the_largest_array_has_a_last_item() -> Result<(), Error> {
     let geometry = Geometry::new(Shapes { shape: &[MAX], chunkshape: &[7], blockshape: &[4] })?;
     assert_eq!(geometry.nitems(), last + 1);
     let position = geometry.position(&[last]).expect("there is an item");
-    // 2^63 is 1 modulo 7, so 2^63 - 2 is 6: the third item of the second block.
+    // 2^63 modulo 7 is 1, so item 2^63 - 2 of the array is item 6 of its chunk: the third item of the second block.
     assert_eq!((position.chunk, position.block, position.item), (last / 7, 1, 2));
     assert_eq!(geometry.coordinate(position).as_deref(), Some(&[last][..]));
     assert_eq!(geometry.position(&[last + 1]), None);

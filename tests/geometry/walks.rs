@@ -1,4 +1,4 @@
-//! A walk of any length counts, skips and ends in constant time, with the same result as step by step.
+//! A walk counts, skips and ends in constant time, however long it is. The result is the same as that of single steps.
 
 use std::fmt::Debug;
 
@@ -6,7 +6,7 @@ use b2nd_serde::geometry::{Error, ErrorKind};
 use b2nd_serde::{Geometry, Shapes};
 use proptest::prelude::*;
 
-/// Counts, skips and ends step by step, and compares the walk's own answers with the result.
+/// Counts, skips and ends with single steps, and compares the result with the methods of the walk.
 fn assert_as_by_steps<I>(walk: I)
 where
     I: Iterator + Clone,
@@ -16,7 +16,7 @@ where
     let steps: Vec<_> = rest.by_ref().collect();
     assert!(rest.next().is_none(), "it goes on behind its end");
     for (passed, item) in steps.iter().enumerate() {
-        // Both from the start and from the middle.
+        // The walk begins at its start, or in the middle.
         for from in [0, passed / 2, passed] {
             let mut walk = walk.clone();
             for _ in 0..from {
@@ -83,14 +83,14 @@ fn a_walk_over_two_to_the_62_chunks_counts_skips_and_ends_at_once() -> Result<()
     assert_eq!(rest.count(), count - FAR - 1);
     assert_eq!(geometry.chunks().step_by(FAR).nth(1000), geometry.chunk(1000 * far));
 
-    // The last row is gone, a column on the right is new, all others are kept.
+    // The last row of chunks is removed, and a column is added on the right. All other chunks are kept.
     let resize = geometry.resize(&[(1 << 31) - 1, (1 << 31) + 1])?;
     let (row, column) = (1_u64 << 31, (1_u64 << 31) - 1);
     assert_eq!(resize.kept_chunks().count() as u64, CHUNKS - row);
     assert_eq!(resize.kept_chunks().nth(FAR), Some((far, far + far / row)));
     assert_eq!(resize.kept_chunks().last(), Some((CHUNKS - row - 1, CHUNKS - row - 1 + column - 1)));
 
-    // All are removed, and all are added again.
+    // First all chunks are removed, then all are added again.
     let all_gone = geometry.resize(&[0, 1 << 31])?;
     assert!(all_gone.changes_chunks());
     let all_new = all_gone.after().resize(&[1 << 31, 1 << 31])?;
@@ -138,7 +138,7 @@ fn a_run_goes_on_as_long_as_nothing_lies_between() -> Result<(), Error> {
     type Case<'a> = (&'a [i64], &'a [i32], &'a [i32], usize, u64);
     /// Shape, chunk shape, block shape, then the number of runs of the first block, and the items of each run.
     const CASES: &[Case] = &[
-        // A dimension of one item does not split a run, at the end or in the middle.
+        // A dimension of one item, at the end or in the middle, does not split a run.
         (&[1000, 1000, 1], &[100, 100, 1], &[100, 100, 1], 100, 100),
         (&[1000, 1, 1000], &[100, 1, 100], &[100, 1, 100], 100, 100),
         (&[1, 1, 1000], &[1, 1, 100], &[1, 1, 50], 1, 50),
@@ -146,7 +146,7 @@ fn a_run_goes_on_as_long_as_nothing_lies_between() -> Result<(), Error> {
         (&[6, 5, 4], &[3, 5, 4], &[2, 5, 4], 1, 40),
         (&[6, 5, 4], &[3, 5, 4], &[2, 3, 4], 2, 12),
         (&[6, 5, 4], &[3, 5, 3], &[2, 5, 3], 10, 3),
-        // The block is longer than the rows, so there is padding between them.
+        // The block is longer than the rows of the array, so there is padding between the rows.
         (&[6, 5, 4], &[3, 5, 4], &[2, 5, 5], 10, 4),
         (&[6, 5, 4], &[3, 5, 5], &[2, 5, 5], 10, 4),
     ];
@@ -164,7 +164,7 @@ fn items_without_bytes_are_not_copied() {
     let geometry =
         Geometry::new(Shapes { shape: &[1 << 40], chunkshape: &[1 << 20], blockshape: &[1] }).unwrap();
     let chunk = geometry.chunk(0).unwrap();
-    // Every number fits on its own.
+    // All lengths fit a type size of 0, but that size is refused.
     for copied in [chunk.gather(&[], 0, &mut []), chunk.scatter(&[], 0, &mut [])] {
         let error = copied.unwrap_err();
         assert_eq!((error.kind(), error.entry(), error.dimension()), (ErrorKind::TypeSize, None, None));
@@ -179,7 +179,7 @@ fn a_copy_names_the_buffer_that_is_too_short() {
     let chunk = geometry.chunk(3).unwrap();
     let cases = [
         (1, 15, "the chunk has 1 byte, but a whole chunk has 8"),
-        // The padding after the two items is not touched.
+        // The chunk may end after the two items, without the padding.
         (2, 15, ""),
         (8, 14, "the array has 14 bytes, but a whole array has 15"),
         (0, 0, "the array has 0 bytes, but a whole array has 15"),

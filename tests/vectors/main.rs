@@ -11,7 +11,7 @@ use common::{five, long_dtype, meta_of_rank, seven, six};
 #[path = "../common/mod.rs"]
 mod common;
 
-/// The entries of a metalayer, and the derived numbers.
+/// The entries of a metalayer, and the numbers that follow from them.
 #[derive(Clone, Debug, Serialize)]
 struct Values {
     layout: &'static str,
@@ -81,7 +81,7 @@ fn refusal(error: &Error) -> Refusal {
     }
 }
 
-/// The values, or the error. Both if other bytes follow the metalayer.
+/// The values and the error. If other bytes follow a valid metalayer, there are both.
 fn reading(bytes: &[u8]) -> (Option<Values>, Option<Refusal>) {
     let first = take_from_slice::<Meta>(bytes).ok();
     (first.map(|(meta, _)| values(&meta)), from_slice::<Meta>(bytes).err().as_ref().map(refusal))
@@ -137,7 +137,7 @@ fn layouts_and_ranks(list: &mut List) {
     list.good("a number for each byte, rank 3", &to_vec(&meta_of_rank(3, "<i4")).unwrap());
 }
 
-/// Takes the bytes of the worked example that have only one valid value, and replaces each with invalid ones.
+/// Takes each byte of the worked example that has only one valid value, and replaces it with invalid ones.
 fn markers(list: &mut List) {
     let bytes = example(Layout::B2nd);
     let vector = [0x90, 0x91, 0x93, 0x9f, 0xa0, 0xa2, 0xdc, 0xdd, 0x82, 0xc0, 0x02];
@@ -173,7 +173,7 @@ fn markers(list: &mut List) {
     list.either("Caterva 0.1, big-endian integers", big, CATERVA_THREE);
 }
 
-/// The output of ordinary MessagePack writers: valid markers of other widths, with their bytes.
+/// The output of ordinary MessagePack writers, which use markers of other widths.
 fn widths(list: &mut List) {
     let bytes = example(Layout::B2nd);
     let splice = |from: usize, to: usize, new: &[u8]| [&bytes[..from], new, &bytes[to..]].concat();
@@ -262,7 +262,7 @@ fn ranks_and_counts(list: &mut List) {
     }
 }
 
-/// Readable metalayers, whose numbers may or may not describe a valid array.
+/// Metalayers that can be read. Some of their numbers describe a valid array, and some do not.
 fn numbers(list: &mut List) {
     let mut add = |name: &str, shape: &[i64], chunkshape: &[i32], blockshape: &[i32]| {
         let shapes = Shapes { shape, chunkshape, blockshape };
