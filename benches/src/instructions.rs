@@ -105,7 +105,7 @@ fn each_operation(take: &mut impl FnMut(String, &dyn Fn())) {
     rank! { 16 rank_16 }
 }
 
-/// Only the functions called from here are counted.
+/// Calls an operation. Only the functions that are called from here are counted.
 #[inline(never)]
 fn measured(operation: &dyn Fn()) {
     operation();
@@ -147,7 +147,8 @@ fn own_instructions(profile: &str, program: &Path) -> u64 {
         if let Some(object) = line.strip_prefix("ob=") {
             is_own = Path::new(object) == program;
         } else if line.starts_with("calls=") {
-            // The next line has the inclusive cost of the call; the callee's own lines have it in detail.
+            // The next line has the inclusive cost of the call. It is skipped, because the lines of the called function
+            // have it too.
             lines.next();
         } else if is_own && line.starts_with(|start: char| start.is_ascii_digit()) {
             sum += line

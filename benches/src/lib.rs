@@ -1,4 +1,4 @@
-//! The first bytes of a frame, as a program reads them: for several benchmarks.
+//! Makes the first bytes of a frame, which several benchmarks read.
 
 use std::fs;
 
@@ -7,7 +7,7 @@ use b2nd_frame::Frame;
 /// The number of bytes that a program reads from a file for its metalayer.
 pub const PREFIX: usize = 512;
 
-/// The first bytes of a frame with this metalayer: the start of a real file, with its metalayer replaced.
+/// The first bytes of a frame with this metalayer. They are the start of a real file, whose metalayer is replaced.
 pub fn frame_with(bytes: &[u8]) -> [u8; PREFIX] {
     let mut file =
         fs::read(concat!(env!("CARGO_MANIFEST_DIR"), "/../frame/tests/data/int32_3x5.b2nd")).unwrap();

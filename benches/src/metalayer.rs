@@ -20,7 +20,7 @@ use blosc2_pure_rs::b2nd::B2ndMeta;
 use c_blosc2::{CBlosc2, Fields};
 use compare::{Bench, Row};
 
-/// Turns of each routine.
+/// The number of turns of each routine.
 const TURNS: usize = 2000;
 
 const TO_SLICE: &str = "`to_slice`, struct with `Vec`s";

@@ -1,6 +1,6 @@
 //! Measures rows as structs for `benches/src/sections.py`, which provides the items, and the same rows as CSV.
 //!
-//! The contenders take turns of some rows. The rows are so few that their memory is reused, not new pages of the
+//! The contenders take turns. The rows of a turn are so few that their memory is reused, and no new pages come from the
 //! system. Prints a line for each turn: the seconds of each contender, in the order of `ROWS` in that script.
 
 use std::fs;
@@ -12,7 +12,7 @@ use b2nd_serde_user::rows::{
     Borrowed, DTYPE, Owned, read, read_by_hand, read_by_hand_owned, write, write_by_hand,
 };
 
-/// The rows of a turn.
+/// The number of rows of a turn.
 const TURN: usize = 2000;
 
 /// The result of a call, and its seconds.

@@ -1,6 +1,6 @@
 //! Choices that the first bytes of an input make.
 
-/// The bytes that decide. After the last one, every further byte is 0.
+/// The bytes that decide. After the last of them, every further byte is 0.
 #[derive(Debug)]
 pub struct Choices<'a>(&'a [u8]);
 

@@ -31,8 +31,8 @@ pub(crate) fn folder() -> tempfile::TempDir {
     folder.expect("a temporary folder")
 }
 
-/// Runs a target on its seeds, and on `FUZZ_RUNS` mutations of them by the seed `FUZZ_SEED`, which is printed. An input
-/// that fails is kept in `target/found`.
+/// Runs a target on its first inputs, and on `FUZZ_RUNS` mutations of them. `FUZZ_SEED` is the seed of the random
+/// numbers, which is printed. An input that fails is kept in `target/found`.
 pub fn replay(target: &Target) {
     let number = |name| env::var(name).ok().map(|text| text.parse().expect("a number"));
     let runs = number("FUZZ_RUNS").unwrap_or(target.runs);

@@ -2,7 +2,7 @@
 
 use fastrand::Rng;
 
-/// Markers of `MessagePack` that the format uses, and bytes at the edges.
+/// Markers of `MessagePack` that the format uses, and the smallest and largest bytes.
 const BYTES: [u8; 24] = [
     0x00, 0x01, 0x02, 0x05, 0x07, 0x10, 0x1f, 0x7f, 0x80, 0x90, 0x91, 0x95, 0x96, 0x97, 0x9e, 0xa0, 0xa1,
     0xc6, 0xcd, 0xd2, 0xd3, 0xdb, 0xde, 0xff,
@@ -57,7 +57,7 @@ fn change(rng: &mut Rng, bytes: &mut Vec<u8>, other: &[u8]) {
     }
 }
 
-/// An offset, twice as often among the first 512 bytes, where headers are.
+/// An offset. At least half of the offsets are among the first 512 bytes, where headers are.
 fn place(rng: &mut Rng, bytes: &[u8]) -> usize {
     let end = if rng.bool() { bytes.len().min(512) } else { bytes.len() };
     rng.usize(0..end)

@@ -130,7 +130,7 @@ fn a_changed_array_has_the_new_shape_and_dtype_and_the_same_data() {
     }
     let same = assert_same(&jobs);
     println!("{same} changed arrays, {dtypes} with another dtype, are what they should be to python-blosc2");
-    // Only files of the corpus may be refused.
+    // At most 7 arrays are refused. All of them are files of the corpus.
     assert!(jobs.len() - same <= 7 && same >= 8);
 }
 
@@ -170,7 +170,7 @@ fn a_rewritten_array_is_an_array_again_and_has_the_same_data() {
     println!(
         "{same} rewritten arrays, of [9d, 9e] {generations:?}, are what they should be to python-blosc2"
     );
-    // Only files of the corpus may be refused.
+    // At most 7 arrays are refused. All of them are files of the corpus.
     assert!(jobs.len() - same <= 7 && same >= 8);
 }
 
@@ -236,7 +236,8 @@ fn a_process_that_locks_is_not_disturbed_and_sees_the_change() {
     }
 }
 
-/// Without locks, C-Blosc2 sees a commit by the length of the frame. In a sparse frame this often stays the same.
+/// Without locks, C-Blosc2 notices a commit only if the length of the frame changes. In a sparse frame the length often
+/// stays the same, so C-Blosc2 can return older items.
 #[test]
 fn a_process_without_locks_sees_no_items_that_the_array_never_had() {
     // The numbers of answers with the newest array, with an older one, and with an error.
@@ -245,7 +246,7 @@ fn a_process_without_locks_sees_no_items_that_the_array_never_had() {
         let (is_sparse, has_read, kind) = (case & 1 == 1, case & 2 == 2, case >> 2);
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("array.b2nd");
-        // Numbers that differ in each chunk and each commit.
+        // Items that differ between chunks and between commits.
         let items = |commit: u32, count: u32| -> Vec<u8> {
             (0..count).flat_map(|item| (commit * 1000 + item).to_le_bytes()).collect()
         };
@@ -262,7 +263,7 @@ fn a_process_without_locks_sees_no_items_that_the_array_never_had() {
         }
         for commit in 2..12 {
             let mut update = ArrayUpdate::open(&path).unwrap();
-            // One chunk after another, several chunks, and more along each dimension.
+            // By its kind, a case writes one chunk, writes several chunks, appends a row, or appends a column.
             let row = u64::from(commit) % 4 * 2;
             match kind {
                 0 => update.write(&[row..row + 2, 0..3], &items(commit, 6)),

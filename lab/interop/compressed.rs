@@ -160,7 +160,7 @@ fn our_default_block_sizes_are_those_of_c_blosc2() {
         let (any, large) = (rng.usize(1..32), rng.usize(1..256));
         let typesize = rng.choice([1, 2, 3, 4, 8, 16, any, large]).unwrap();
         let bits = rng.u32(1..23);
-        // For less than an item of data, C-Blosc2 makes blocks of a byte.
+        // There is at least one whole item, because for less data C-Blosc2 makes blocks of one byte.
         let nbytes = typesize.max(32) + rng.usize(0..1 << bits);
         let nbytes = if rng.bool() { nbytes.next_multiple_of(typesize) } else { nbytes };
         let mut params = CParams::new(typesize);
@@ -168,7 +168,7 @@ fn our_default_block_sizes_are_those_of_c_blosc2() {
         params.clevel = rng.u8(..=9);
         params.splitmode = rng.choice([SplitMode::Always, SplitMode::Never, SplitMode::Auto]).unwrap();
         params.filters[5] = rng.choice([Filter::SHUFFLE, Filter::BITSHUFFLE, Filter::NONE]).unwrap();
-        // A chunk of one value has a block size, too.
+        // Zeros are enough: a chunk of one value has the block size too.
         Compressor::new(params).unwrap().compress_into(&vec![0; nbytes], &mut chunk).unwrap();
         let line = json!({
             "nbytes": nbytes,

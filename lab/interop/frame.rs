@@ -49,14 +49,16 @@ fn watch(shapes: &[[i64; 2]], is_sparse: bool, locking: bool) {
 
     let mut at_rest = shapes.to_vec();
     if !locking {
-        // An array first shrinks and then grows, and between the two it is at rest.
+        // python-blosc2 first shrinks the array and then grows it. Without a lock, other processes also see the shape
+        // between.
         let next = shapes.iter().cycle().skip(1);
         at_rest.extend(shapes.iter().zip(next).map(|(a, b)| [a[0].min(b[0]), a[1].min(b[1])]));
     }
     let (mut single, mut stable, mut checked) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
     let start = Instant::now();
     let (enough, most) = (Duration::from_millis(cases(2000) as u64), Duration::from_secs(120));
-    // On a busy machine the writer may hold the lock nearly all the time.
+    // On a busy machine the writer may hold the lock nearly all the time. So the loop goes on until it has seen the
+    // array at rest.
     while start.elapsed() < enough || !stable.contains_key("at rest") && start.elapsed() < most {
         let seen = Frame::open(&path).map(|frame| is_at_rest(&frame, &at_rest));
         *single.entry(word(&seen)).or_insert(0) += 1;
@@ -105,8 +107,8 @@ fn is_at_rest<R>(frame: &Frame<R>, shapes: &[[i64; 2]]) -> bool {
 fn an_array_that_is_being_resized_is_seen_at_rest_or_not_at_all() {
     let all = [(false, false), (true, true), (false, true), (true, false)];
     let (first, second) = if is_long() { (&all[..], &all[..]) } else { all.split_at(2) };
-    // A short run resizes each kind of file once. The first two stay within the same chunks, so only the shape changes;
-    // the others change many chunks.
+    // A short run tries each kind of file with one of the two lists of shapes. The shapes of the first list have the
+    // same chunks, so only the shape changes. Those of the second list change many chunks.
     for (shapes, kinds) in
         [(&[[261, 261], [263, 264]][..], first), (&[[40, 40], [120, 80], [8, 200]], second)]
     {
@@ -227,7 +229,8 @@ fn chunks_are_what_python_blosc2_says_of_them() {
     assert!(files == 300 && kinds.len() == 5 && missed >= 30);
 }
 
-/// Whether a check of a copy misses the chunk file that was removed from it. Fails if python-blosc2 disagrees.
+/// Whether a check reports that a copy lacks the chunk file that was removed from it. python-blosc2 must then be unable
+/// to read a chunk of the copy, and only then.
 fn is_file_missed(copy: &Value) -> bool {
     let findings = check(copy["path"].as_str().unwrap()).unwrap().findings;
     let is_missed = findings.iter().any(|finding| finding.code() == FindingCode::ChunkFile);

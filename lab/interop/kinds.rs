@@ -1,4 +1,4 @@
-//! Files and stores of every kind, by the names that python-blosc2 gives them.
+//! Files and stores of every kind have the same names here as in python-blosc2.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -13,7 +13,7 @@ fn class(line: &Value) -> &str {
     match line["refuses"].as_str() {
         None => line["python"].as_str().unwrap(),
         Some("proxy") => "Proxy",
-        // It cannot connect to the server that does not exist.
+        // python-blosc2 cannot open it even then, because its server does not exist.
         Some("c2array") => "C2Array",
         Some(_) => line["full"]["python"].as_str().unwrap(),
     }
@@ -34,7 +34,9 @@ fn exception(path: &Path, kind: ObjectKind, class: &str) -> Option<&'static str>
     }
 }
 
-/// Whether python-blosc2 has the same keys, except for groups, and for members of tables and of stores elsewhere.
+/// Compares the members of a store with the keys in python-blosc2. Only those of a `DictStore` must be equal. In a
+/// `TreeStore`, python-blosc2 also lists groups, so each member must be below a key. For a table, the columns and rows
+/// are compared instead.
 fn agrees(line: &Value, store: &Store) -> bool {
     let keys: Vec<&str> =
         line["keys"].as_array().map_or(Vec::new(), |keys| keys.iter().filter_map(Value::as_str).collect());
@@ -99,7 +101,8 @@ fn files_and_stores_of_every_kind_are_named_as_python_blosc2_names_them() {
             *exceptions.entry(why).or_insert(0) += 1;
         }
         let is_elsewhere = matches!(kind, ObjectKind::RemoteStore | ObjectKind::RemoteCTable);
-        // python-blosc2 opens a remote store without being told to trust it, and fetches members when they are read.
+        // python-blosc2 opens a remote store without being told to trust it. But the store is active, because
+        // python-blosc2 fetches its members when they are read.
         let is_refused = !line["refuses"].is_null();
         assert_eq!(kind.is_active(), is_refused || is_elsewhere, "{kind}: {line}");
         if let Some(mut frame) = frame {

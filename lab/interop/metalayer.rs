@@ -1,6 +1,6 @@
 //! Compares metalayers of this crate with those of the reference, C-Blosc2, and of python-blosc2.
 
-// Neither package is published, so this does not make an archive incomplete.
+// This file belongs to another package. Neither package is published, so no archive lacks it.
 #[path = "../../benches/src/c_blosc2.rs"]
 #[expect(unreachable_pub, reason = "the benchmarks use it too")]
 mod c_blosc2;

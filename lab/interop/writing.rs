@@ -158,7 +158,7 @@ impl Asked<'_> {
         let mut array = writer.into_array_writer().unwrap().threads(rng.usize(1..4));
         let shape: Vec<u64> = self.dimensions("shape");
         let mut regions = vec![shape.iter().map(|&items| 0..items).collect::<Vec<Range<u64>>>()];
-        // An array without dimensions has one item, which is one region.
+        // An array without dimensions has one item, so it cannot be cut.
         let ncuts = if shape.is_empty() { 0 } else { rng.usize(..8) };
         for _ in 0..ncuts {
             let region = regions.swap_remove(rng.usize(..regions.len()));
@@ -237,7 +237,7 @@ fn is_allowed(finding: &Finding) -> bool {
     [FindingCode::NeverWritten, FindingCode::NoData, FindingCode::HighRank].contains(&finding.code())
 }
 
-/// How often something was done.
+/// The number of times that each thing was done, by its name.
 type Counts = BTreeMap<String, usize>;
 
 fn count(counts: &mut Counts, names: &Value) {

@@ -34,7 +34,7 @@ pub fn frame_of(metalayers: &[(&str, &[u8])], vlmetalayers: &[(&str, &[u8])]) ->
     file
 }
 
-/// The metalayers of a header or a trailer, in a section that begins `start` bytes after its start.
+/// The section of metalayers in a header or a trailer. `start` is the offset of the section in the header or trailer.
 fn section(start: usize, layers: &[(&str, &[u8])]) -> Vec<u8> {
     let count = u16::try_from(layers.len()).unwrap().to_be_bytes();
     let list: usize = 7 + layers.iter().map(|(name, _)| 1 + name.len() + 5).sum::<usize>();

@@ -12,8 +12,8 @@ use b2nd_lab::{Seven, root};
 const PURE_RS: &str = "blosc2-pure-rs 0.2.4";
 const RMP_SERDE: &str = "rmp-serde 1.3";
 
-/// The deviation of a reader from the verdict of a vector. A value that the reader gives must be equal to that of the
-/// vector, if the vector has it.
+/// How a reader deviates from the verdict of a vector, if it does. If the vector has a value that the reader gives, the
+/// two values must be equal.
 fn does(vector: &InFile, read: Option<&Value>) -> Option<&'static str> {
     let does = match read {
         None => "refuse",
@@ -55,7 +55,8 @@ fn blosc2_pure_rs_reads_the_metalayers_as_the_vectors_say() {
                 "dtype": meta.dtype,
             })
         });
-        // blosc2-pure-rs reads and checks the numbers in one step.
+        // blosc2-pure-rs reads the numbers and checks them as an array in one step. So it may refuse numbers that are
+        // not a valid array.
         let is_no_array = read.is_none() && !vector.values["no_array"].is_null();
         let Some(does) = does(&vector, read.as_ref()).filter(|_| !is_no_array) else { continue };
         answers.insert(vector.name, does.to_owned());

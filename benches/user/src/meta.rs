@@ -1,4 +1,4 @@
-//! The library's own struct.
+//! `Meta`, the library's own struct.
 
 use b2nd_serde::{Error, Meta, from_slice, to_slice};
 

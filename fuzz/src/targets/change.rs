@@ -13,7 +13,7 @@ use crate::{folder, root, seeds};
 
 const COUNT: usize = 16;
 
-/// Dtypes by the length of their text.
+/// Dtypes whose texts have several lengths.
 const DTYPES: [&str; 9] =
     ["<i4", "<f4", ">i4", "|u1", "<u2", "int32", "uint16", "[('x', '<f4')]", "no dtype"];
 
@@ -151,7 +151,7 @@ fn rewrite(choices: &mut Choices<'_>, frame: &Frame<fs::File>, path: &Path, fold
             assert_eq!(preview.header_bytes(), made.header_bytes(), "the preview is another header");
             made
         }
-        // Also possible after a successful preview, because a preview does not read the chunks.
+        // A rewrite can fail after a successful preview, because a preview does not read the chunks.
         (_, Err(error)) => {
             assert_ne!(error.kind(), ErrorKind::Changing, "{error}");
             assert_eq!(files(folder), before, "{error}");
@@ -185,7 +185,7 @@ fn rewrite(choices: &mut Choices<'_>, frame: &Frame<fs::File>, path: &Path, fold
         assert_eq!(contents(&again), contents(&new));
     }
 
-    // To the other frame type and back, with the same chunks.
+    // Converts the frame to the other type and back. The chunks stay the same.
     let (there, back) = (folder.join("there.b2nd"), folder.join("back.b2nd"));
     let is_sparse = made.header().is_sparse();
     if rewrite(&new, &there, Some(!is_sparse)).apply().is_ok() {

@@ -1,4 +1,4 @@
-//! A chunk.
+//! Decompression of any bytes as a chunk.
 
 use b2nd_chunk::{ChunkHeader, Decompressor, ErrorKind};
 use b2nd_frame::expansion_limit;
@@ -13,13 +13,13 @@ pub(super) fn seeds() -> Vec<Vec<u8>> {
     seeds
 }
 
-/// Whole and block by block, a chunk decompresses to the same data, or both fail.
+/// Decompresses a chunk as a whole and block by block. Both give the same data, or both fail.
 pub(super) fn run(bytes: &[u8]) {
     let Some(header) = ChunkHeader::parse(bytes) else {
         Decompressor::new().decompress_into(bytes, &mut []).expect_err("no header");
         return;
     };
-    // The caller provides the memory, so the caller limits it.
+    // The decompressor writes to the caller's memory, so it has no limit of its own.
     if header.nbytes as u64 > expansion_limit(bytes.len() as u64) / 16 {
         return;
     }
@@ -35,7 +35,7 @@ pub(super) fn run(bytes: &[u8]) {
         }
     }
     let (mut done, mut block) = (0, vec![0x55; header.nbytes]);
-    // With the filter delta, each block costs as much as two.
+    // With the filter delta, each block costs as much as two. So the number of blocks is limited.
     for number in 0..header.nblocks().unwrap_or_default().min(1 << 10) {
         match decompressor.decompress_block(bytes, number, &mut block) {
             Ok(length) if whole.is_ok() => {

@@ -95,7 +95,7 @@ fn inside(bytes: &[u8], whole: &Result<Frame<()>, Error>) {
     let file = [&before[..], bytes].concat();
     let offset = before.len() as u64;
     let saved = Salvage::read_at(Cursor::new(&file), offset).and_then(|salvage| {
-        // Both ways.
+        // Some inputs are salvaged with an assumed order, the others without.
         if bytes.len().is_multiple_of(2) { salvage.assume_order().preview() } else { salvage.preview() }
     });
     let Ok(frame) = Frame::read_at(Cursor::new(&file), offset) else {
@@ -158,9 +158,11 @@ fn inside(bytes: &[u8], whole: &Result<Frame<()>, Error>) {
 
 /// A salvage of an undamaged array loses nothing.
 fn undamaged<R>(frame: &Frame<R>, bytes: &[u8], report: &Report, saved: Result<SalvageReport, Error>) {
-    // Behind other bytes, a frame ends for a salvage where the next one begins.
+    // If other bytes precede a frame, a salvage ends the frame at the next magic. So only inputs with one magic are
+    // tried.
     let is_alone = bytes.windows(8).filter(|bytes| bytes == b"b2frame\0").count() == 1;
-    // A check ignores unused bits of special entries, but a salvage takes them for damage.
+    // A check ignores unused bits of special entries, but a salvage takes them for damage. So all chunks must be
+    // stored.
     let is_stored = report.counts.is_some_and(|counts| counts.stored == counts.total());
     let is_present = frame.header().generation == Generation::Present;
     if frame.array_metalayer().is_some() && is_alone && is_stored && is_present {
@@ -173,7 +175,7 @@ fn trailer(mut frame: Frame<Cursor<&Vec<u8>>>, bytes: &[u8], is_good: bool) {
     let frame_len = usize::try_from(frame.header().frame_len).expect("within the file");
     let frame_bytes = &bytes[..frame_len];
     let read = frame.trailer();
-    // Parses with exactly the bytes that the error asks for.
+    // Each time, parses the trailer from exactly as many bytes as the last error asked for.
     let mut length = 0;
     let in_pieces = loop {
         let parsed = Trailer::parse(frame.header(), &frame_bytes[frame_len - length..]);

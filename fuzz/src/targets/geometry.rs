@@ -1,4 +1,4 @@
-//! Geometries, against the formulas of the draft specification in wide numbers.
+//! Compares geometries with the formulas of the draft specification, which are computed in wide integers.
 
 use b2nd_serde::geometry::Position;
 use b2nd_serde::{Geometry, Shapes};
@@ -114,7 +114,7 @@ fn survives_being_cut_into_chunks(geometry: &Geometry, shape: &[u64], typesize: 
     assert_eq!(array, back, "{geometry:?}");
 }
 
-/// Every item of a small array is where the formulas say, and survives the division into chunks.
+/// Every item of a small array has the position that the formulas give, and keeps its value in the chunks.
 fn small(choices: &mut Choices<'_>) {
     let ndim = choices.below(4);
     let mut numbers =

@@ -11,10 +11,10 @@ use serde::{Deserialize, Serialize};
 use crate::choices::Choices;
 use crate::seeds;
 
-/// The number of bytes before the dtype: an item.
+/// The number of bytes for the item. The dtype follows them.
 const COUNT: usize = 64;
 
-/// The longest item: a dtype can claim 2 GiB.
+/// The maximum size of an item. A dtype can claim 2 GiB.
 const MOST: usize = 1 << 16;
 
 #[derive(Debug, PartialEq, Serialize, Deserialize)]

@@ -33,7 +33,7 @@ enum Any {
     Five(u8, u8, Vec<i64>, Vec<i32>, Vec<i32>),
 }
 
-/// Three dimensions, on the stack.
+/// Two dimensions, in arrays on the stack.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 struct Fixed {
     version: u8,
@@ -75,7 +75,8 @@ pub fn run(bytes: &[u8]) {
     if let Ok((meta, rest)) = take_from_slice::<Meta>(bytes) {
         assert_eq!([&to_vec(&meta).expect("what was read"), rest].concat(), bytes);
     }
-    // The type makes no difference to the bytes; seven entries marked as six are written as seven.
+    // Whatever type the bytes are read as, writing gives the same bytes. The outer marker is an exception: if it counts
+    // six of seven entries, it is written as seven.
     if let Ok(value) = from_slice::<Seven>(bytes) {
         assert_eq!(to_vec(&value).expect("what was read").get(1..), bytes.get(1..));
     }

@@ -9,7 +9,7 @@ use crate::choices::Choices;
 use crate::seeds;
 use crate::targets::slices::{self, MOST};
 
-/// The number of choices for a slice, and for the answers.
+/// The number of choices: those of a slice, and some for changes of the answers.
 const COUNT: usize = slices::COUNT + 16;
 
 /// The maximum number of bytes of the ranges in a wave, unless a single range is longer.

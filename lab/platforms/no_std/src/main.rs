@@ -36,7 +36,7 @@ fn run() -> Result<(), i32> {
     ensure(from_slice::<Metalayer>(bytes).is_ok_and(|read| read == value), 3)?;
     ensure(take_from_slice::<Metalayer>(bytes).is_ok_and(|(_, rest)| rest.is_empty()), 4)?;
 
-    // Errors keep everything but the text of errors that a type raises itself.
+    // Errors have everything here, except that errors raised by a type itself lose their text.
     let error = from_slice::<Metalayer>(&bytes[..12]).err().ok_or(5)?;
     ensure(error.kind() == ErrorKind::UnexpectedEnd && error.offset() == Some(4), 6)?;
     let error = to_slice(&value, &mut [0; 10]).err().ok_or(7)?;

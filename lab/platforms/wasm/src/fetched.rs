@@ -12,7 +12,7 @@ struct Reader {
     ranges: Vec<Range<u64>>,
     /// The bytes of each range so far.
     wave: Vec<Vec<u8>>,
-    /// `None` before the first wave, which has the header.
+    /// `None` until the first wave, which has the header, is taken.
     plan: Option<SlicePlan>,
     items: Vec<u8>,
 }
@@ -37,7 +37,7 @@ extern "C" fn select(start: u64, stop: u64) {
     with(|reader| reader.slice.push(start..stop));
 }
 
-/// The number of byte ranges of the wave; 0 if all items are there.
+/// The number of byte ranges of the wave. It is 0 if all items have been read.
 #[unsafe(no_mangle)]
 extern "C" fn range_count() -> usize {
     with(|reader| reader.ranges.len())
@@ -62,7 +62,7 @@ extern "C" fn push(number: usize, word: u64, count: usize) {
     });
 }
 
-/// Ends a wave: all ranges have their bytes.
+/// Ends a wave, after all its ranges have received their bytes.
 #[unsafe(no_mangle)]
 extern "C" fn take() {
     with(|reader| {
