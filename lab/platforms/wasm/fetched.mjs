@@ -1,11 +1,11 @@
-// Reads slices in WebAssembly from a server of this process, with `fetch`: all byte ranges of a wave at once.
+// Reads slices in WebAssembly. `fetch` gets the byte ranges from a server in this process, all ranges of a wave at once.
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { readFile } from "node:fs/promises";
 import { createServer } from "node:http";
 
 const data = new URL("../../../frame/tests/data/geometry/", import.meta.url);
-// Files, their shapes, and slices along their first dimension. The items of such a slice are contiguous.
+// Files, their shapes, and slices along the first dimension. The items of such a slice are contiguous in the `.items` file.
 const slices = [
     ["d1_i2_three_levels", [17], 5, 12],
     ["d3_f4_awkward", [5, 7, 6], 2, 4],
@@ -25,7 +25,7 @@ async function get(url, [start, stop]) {
     return Buffer.from(await response.arrayBuffer());
 }
 
-// The items of a slice, by the functions of `src/fetched.rs`.
+// Returns the items of a slice. It calls the functions of `src/fetched.rs`.
 async function read(reader, url, slice) {
     slice.forEach(([start, stop]) => reader.select(BigInt(start), BigInt(stop)));
     let count;

@@ -8,7 +8,7 @@ import { readSlices } from "./fetched.mjs";
 const module = await WebAssembly.compile(await readFile(process.argv[2]));
 if (WebAssembly.Module.imports(module).length === 0) {
     const instance = await WebAssembly.instantiate(module);
-    // A panic traps, so this script ends with an error.
+    // A panic of the program is a trap, which ends this script with an error.
     const status = instance.exports.main(0, 0);
     await readSlices(module);
     process.exit(status);
