@@ -1,8 +1,9 @@
-"""The benchmarks: `sections.py metalayer|ls|slices|rows|chunks|decompress|compress|write [--quick]` measures this project against its peers and bare
-system calls.
+"""Measures this project against other programs and against bare system calls.
 
-Prints its section of lab/results/benchmarks.md. The contenders take turns in each round. The result is the 10th percentile of the times of each
-contender: neither other programs nor a single lucky measurement affects it.
+    sections.py metalayer|ls|slices|rows|chunks|decompress|compress|write [--quick]
+
+Prints the section of this benchmark for lab/results/benchmarks.md. The contenders take turns in each round. The result of a contender is
+the 10th percentile of its times. Neither other programs on the machine nor a single lucky measurement affects it.
 """
 
 import collections
@@ -70,7 +71,7 @@ def peak(*command):
         except OSError:
             break
         lines = [line for line in status.splitlines() if line.startswith("VmHWM:")]
-        # Right after its start, the process is still a copy of this one.
+        # Right after its start, the process is still a copy of this one, whose memory must not count.
         if lines and Path(command[0]).name in status.splitlines()[0]:
             most = int(lines[0].split()[1])
         time.sleep(0.001)
@@ -83,13 +84,13 @@ def output(*command):
 
 
 def at_least(figure, goal, digits):
-    """As text, in bold if it is less than its goal."""
+    """Formats a figure. It is in bold if it is less than its goal."""
     text = f"{figure:.{digits}f}"
     return f"**{text}**" if float(text) < goal else text
 
 
 def ratio(taken, peer, goal=None):
-    """As text, in bold if it is more than its goal."""
+    """Formats the ratio of two times. It is in bold if it is more than its goal."""
     mark = "**" if goal and round(taken / peer, 2) > goal else ""
     return f"{mark}{taken / peer:.2f}{mark}"
 
@@ -140,7 +141,7 @@ The C functions allocate their output, or the dtype; their times include `free`.
 
 def metalayer(_):
     options, rounds = sys.argv[2:], collections.defaultdict(list)
-    # Each round is a process of its own, with its own layout of memory.
+    # Each round is a separate process, because the times depend on the memory layout of the process.
     for _ in range(1 if options else 5):
         for line in output(METALAYER, *options).splitlines():
             operation, against, rank, *figures = line.split("\t")
@@ -216,7 +217,7 @@ def check_listing(options, folder, count):
 
 def shapes_of_others(folder, count):
     """For each format, a function that reads all shapes."""
-    # Only a listing needs them, and other benchmarks do not wait for their imports.
+    # These modules are imported here, because only this benchmark needs them and their imports take long.
     import h5py
     import pyarrow
     import pyarrow.parquet
@@ -229,7 +230,7 @@ def shapes_of_others(folder, count):
     for index in range(count):
         array = np.full(SHAPES[index % len(SHAPES)], index, "int32")
         blosc2.asarray(array, urlpath=paths["b2nd"][index])
-        # A table has no shape: the length of each row stands for the other dimensions.
+        # A table has no shape, so each row is one item of the first dimension, and its length stands for the other dimensions.
         pyarrow.parquet.write_table(pyarrow.table({"items": list(array.reshape(len(array), -1))}), paths["parquet"][index])
         with h5py.File(paths["h5"][index], "w") as file:
             file["items"] = array
@@ -321,11 +322,11 @@ class Slices:
 
 
 def by_python_blosc2(path, threads, ranges, buffer):
-    """The seconds to read into new memory with large pages, with small pages, and into the buffer; and the sum of the bytes."""
+    """The seconds to read into new memory with large pages, with small pages, and into the buffer. Also returns the sum of the bytes."""
     options = {"mode": "r", "dparams": {"nthreads": threads}}
     fresh = []
     for has_large_pages in (True, False):
-        # NUMPY_MADVISE_HUGEPAGE sets this at the start of a process.
+        # This is what NUMPY_MADVISE_HUGEPAGE sets at the start of a process.
         np._core.multiarray._set_madvise_hugepage(has_large_pages)
         start = time.perf_counter()
         blosc2.open(path, **options)[tuple(slice(*pair) for pair in ranges)]
@@ -337,7 +338,7 @@ def by_python_blosc2(path, threads, ranges, buffer):
 
 
 def in_both_languages(program, path, threads, ranges):
-    """A function for `take_turns`: ours and theirs, into new memory and into a buffer that is kept."""
+    """Returns a function for `take_turns`. Both programs read into new memory, and into a buffer that is reused."""
     buffer = np.empty([stop - start for start, stop in ranges], "f4")
 
     def run():
@@ -395,7 +396,7 @@ def slices(scratch):
 
 
 def peak_on_cube(scratch, length, before, after):
-    """The peak memory of a command on a cube that repeats one chunk of data, 64 MiB."""
+    """The peak memory of a command that reads a cube. The cube repeats one chunk of 64 MiB."""
     path = scratch / "cube.b2nd"
     if not path.exists():
         part = np.cumsum(np.random.default_rng(1).integers(0, 9, (256, 256, 256)), -1).astype("f4")
@@ -510,7 +511,7 @@ def decompress(scratch):
 
 # Compression.
 
-# For each codec: levels, and our time and size divided by C-Blosc2's at most.
+# For each codec and level: the highest allowed ratios of our time and our size to those of C-Blosc2, if there are goals.
 COMPRESS_GOALS = {
     "ZSTD": {1: (1.5, 1.06), 2: None, 3: None, 4: None, 5: (1.0, 1.12), 6: None, 7: None, 8: None, 9: None},
     "LZ4": {1: None, 5: (1.6, 1.03), 9: None},
@@ -559,7 +560,7 @@ def compress(scratch):
             for items in arrays:
                 items.tofile(path)
                 lengths, codec = {}, getattr(blosc2.Codec, name)
-                # The highest level of zstd takes seconds.
+                # Only one round for the highest level of zstd, because it takes seconds.
                 count = 1 if (name, level) == ("ZSTD", 9) else rounds
                 times = take_turns([(["ours", "theirs"], lambda: both(items, codec, level, lengths))], count)
                 of_time, of_size = goal or (None, None)
@@ -619,7 +620,7 @@ def chunks(scratch):
 
 # A new frame.
 
-# Our time divided by the bare write's. Sync time depends on the disk, so the rows with a sync have no goal.
+# The highest allowed ratio of our time to that of the bare write. Rows with a sync have no goal, because a sync depends on the disk.
 GOAL = 1.1
 OURS = "`write_to` a file", "bare write into a file", "`create`, which syncs", "bare write, and a sync"
 PEERS = "python-blosc2, `insert_chunk` with `urlpath`", "python-blosc2, `insert_chunk`, `to_cframe`, write"
@@ -641,7 +642,7 @@ def insert(schunk, ready):
 
 
 def by_python(ready, length, to):
-    """The seconds to write into a file, and into a frame in memory that is then written."""
+    """The seconds of two ways: chunks are inserted into a file, or into a frame in memory, which is then written."""
     options = {"contiguous": True, "chunksize": length, "cparams": {"typesize": 1, "nthreads": 1}, "dparams": {"nthreads": 1}}
     works = (
         lambda: insert(blosc2.SChunk(urlpath=str(to), mode="w", **options), ready),
@@ -680,7 +681,7 @@ def write(scratch):
 
 
 def main(measure):
-    # On the disk of the project: the folder of temporary files may be in memory.
+    # The files are on the disk of the project, because the usual folder of temporary files may be in memory.
     with tempfile.TemporaryDirectory(dir=Path(BARE).parent) as scratch:
         print(measure(Path(scratch)), end="")
 

@@ -82,7 +82,7 @@ def different(rng, count, dtype):
         letters = "ab c'\"\\\n\u00e9\u4e2d\U0001f600"
         size = dtype.itemsize // 4
         return np.array(["".join(rng.choice(letters) for _ in range(rng.randint(0, size))) for _ in range(count)], dtype)
-    # Random bytes may not be valid characters.
+    # A struct with texts is all zeros, because random bytes may not be valid characters.
     if dtype.names and any(field[0].kind == "U" for field in dtype.fields.values()):
         return np.zeros(count, dtype)
     return np.frombuffer(rng.randbytes(count * dtype.itemsize), dtype)
@@ -106,8 +106,8 @@ def cparams(rng, dtype):
 
 
 def write(path, rng, dtype, contiguous=None, kinds=KINDS):
-    """Writes a random array to a file or, unless `contiguous`, to a folder. Returns the array, and its true items if python-blosc2 may read wrong ones: with the delta filter, it reads parts
-    of a chunk wrongly."""
+    """Writes a random array to a file or, if it is not contiguous, to a folder. Returns the array. Also returns its true items if
+    python-blosc2 may read wrong ones: it reads parts of a chunk wrongly if the chunk has the delta filter."""
     shape, chunks, blocks = shapes(rng)
     contiguous = rng.random() < 0.6 if contiguous is None else contiguous
     options = {"chunks": chunks, "blocks": blocks, "urlpath": path, "contiguous": contiguous, "cparams": cparams(rng, dtype)}

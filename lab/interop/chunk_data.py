@@ -2,8 +2,9 @@
 
     chunk_data.py COUNT SEED
 
-Prints for each chunk a line of JSON: how it was made, the number of bytes of the chunk, the number of bytes that C-Blosc2 decompresses it to (null
-if C-Blosc2 refuses the chunk), and whether these are the bytes that were compressed. Both byte strings follow the line.
+For each chunk, prints a line of JSON, then the bytes of the chunk, then the bytes that C-Blosc2 decompresses from it. The line says how the
+chunk was made (`how`), the lengths of both byte strings (`chunk`, `data`), and whether C-Blosc2 returns the bytes that were compressed
+(`kept`). `data` is null if C-Blosc2 refuses the chunk.
 """
 
 import json
@@ -56,7 +57,7 @@ def pipeline(rng, typesize):
         if typesize in sizes:
             return [name, rng.choice(["SHUFFLE", "BITSHUFFLE", "NOFILTER"])], [rng.choice(metas) if typesize > 1 else 3, 0]
     filters = rng.choice(FILTERS)
-    # The parameter of shuffle is another item size; the parameter of bytedelta is the number of rows.
+    # shuffle takes another item size as its parameter, and bytedelta takes the number of rows.
     rows = min(typesize, 127)
     return filters, [{"SHUFFLE": rng.choice([0, 0, 0, 2, 3, 8]), "BYTEDELTA": rows}.get(name, 0) for name in filters]
 
@@ -72,13 +73,13 @@ def compressed(rng):
         "filters": [getattr(blosc2.Filter, name) for name in filters],
         "filters_meta": metas,
         "splitmode": rng.choice(SPLITS),
-        # With other sizes, C-Blosc2 may lose bytes. These cannot be told from the bytes that a filter does not keep.
+        # With another block size, C-Blosc2 may lose bytes. A filter that truncates loses bytes too, and the two cannot be told apart.
         "blocksize": 0 if LOSSY.keys() & set(filters) else rng.choice([0, 0, 0, typesize * rng.randint(1, 2000), rng.randint(32, 5000)]),
         "use_dict": codec in (blosc2.Codec.ZSTD, blosc2.Codec.LZ4, blosc2.Codec.LZ4HC) and rng.random() < 0.2,
         "nthreads": 1,
     }
     how = {**options, "codec": codec.name, "filters": filters, "splitmode": options["splitmode"].name, "nbytes": len(data)}
-    # A copy, because with three filters C-Blosc2 overwrites the data that it compresses.
+    # A copy is compressed, because with three filters C-Blosc2 overwrites the data.
     return how, data, blosc2.compress2(bytearray(data), **options)
 
 
@@ -132,7 +133,7 @@ def main():
         is_lossy = bool(LOSSY.keys() & set(how.get("filters", [])))
         kept = data is None or decompressed == data or is_lossy and decompressed is not None
         if how.get("special") == "uninit":
-            # C-Blosc2 leaves the memory as it was.
+            # C-Blosc2 does not write to the memory of such a chunk, so its content is arbitrary.
             decompressed = data
         length = None if decompressed is None else len(decompressed)
         print(json.dumps({"how": how, "chunk": len(chunk), "data": length, "kept": kept}), flush=True)

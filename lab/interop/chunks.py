@@ -2,8 +2,9 @@
 
     chunks.py FOLDER COUNT SEED
 
-Prints a JSON object per line: the path; for each chunk its kind, lengths, and where it is; and the chunks that cannot be read. If a sparse
-frame can be read, it also makes a copy without one of the chunk files. `without` has the copy's path, and the chunks of the copy that cannot be read.
+Prints a JSON object per line. It has the path, the kind, lengths and place of each chunk, and the numbers of the chunks that cannot be
+read. If a sparse frame can be read, the script also makes a copy without one of the chunk files. `without` has the path of the copy, and
+the numbers of its chunks that cannot be read.
 """
 
 import json
@@ -37,7 +38,7 @@ def array(path, rng, contiguous):
         shape = [part.stop - part.start for part in index]
         result[index] = arrays.items(rng, shape, result.dtype).reshape(shape)
     if rng.random() < 0.2:
-        # To other shapes, with more chunks, fewer, or none.
+        # The new shape has more chunks, fewer chunks, or none.
         result.resize([rng.randrange(items + 2 * chunk) for items, chunk in zip(result.shape, result.chunks)])
 
 
@@ -60,7 +61,7 @@ def super_chunk(path, rng, contiguous):
 
 def many(path, rng, contiguous):
     schunk = blosc2.SChunk(chunksize=16, contiguous=True, urlpath=path, cparams={"typesize": 4})
-    # Python takes long for many chunks. The longest index is read in several pieces.
+    # There are not more chunks, because Python takes long for each. 20,000 are enough for an index that is read in several pieces.
     schunk.fill_special(4 * rng.choice([1000, 1500, 2000, 20000]), rng.choice([blosc2.SpecialValue.ZERO, blosc2.SpecialValue.UNINIT]))
     for _ in range(rng.randrange(40)):
         schunk.update_data(rng.randrange(schunk.nchunks), arrays.items(rng, [4], INTEGER), True)
@@ -73,7 +74,7 @@ def any_length(path, rng, contiguous):
 
 
 def told(path):
-    # The super-chunk of an array lives as long as the array.
+    # The variable `opened` keeps the array alive, because its super-chunk ends with it.
     opened = blosc2.open(path, mode="r")
     schunk = getattr(opened, "schunk", opened)
     for info in schunk.iterchunks_info():

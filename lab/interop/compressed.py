@@ -1,7 +1,11 @@
-"""Decompresses chunks with C-Blosc2. Reads cases from standard input: a line of JSON with the lengths `data` and `chunk`, and `truncated` (the name and
-parameter of a filter that truncates, and the item size) or null; then the data and the chunk. Exits with 1 at the first chunk with other data.
+"""Decompresses chunks with C-Blosc2.
 
-`compressed.py blocksizes` reads parameters and the block size that we choose for them. It exits with 1 at the first block size that differs from C-Blosc2's.
+Reads cases from standard input. A case is a line of JSON, the data, and the chunk. The line has the lengths `data` and `chunk`. It also
+has `truncated`: the name and parameter of a filter that truncates the data, and the item size; or null. Exits with 1 at the first chunk
+that C-Blosc2 decompresses to other data.
+
+`compressed.py blocksizes` reads compression parameters, and the block size that this project chooses for them. It exits with 1 at the
+first block size that differs from that of C-Blosc2.
 """
 
 import json
@@ -11,10 +15,10 @@ import blosc2
 
 
 def truncated(data, name, meta, typesize):
-    # C-Blosc2 does not keep the bytes after the last whole item.
+    # C-Blosc2 truncates only whole items, so the bytes after the last whole item are added again below.
     whole = len(data) - len(data) % typesize
     filters = {"filters": [getattr(blosc2.Filter, name)], "filters_meta": [meta]}
-    # C-Blosc2 stores data that does not compress. Repeated data compresses.
+    # C-Blosc2 stores data that it cannot compress, and applies no filter to it. Repeated data can be compressed.
     repeated = bytearray(data[:whole] * 32)
     chunk = blosc2.compress2(repeated, typesize=typesize, blocksize=len(repeated), nthreads=1, clevel=1, **filters)
     return blosc2.decompress2(chunk)[:whole] + data[whole:]

@@ -13,7 +13,7 @@ lock = None
 for word in sys.stdin:
     match word.strip():
         case "items":
-            # Like a program that does not expect other programs.
+            # Reads as a program would that does not expect other programs to change the file. An error is sent as the answer.
             try:
                 answer = array[...].tobytes().hex()
             except Exception as error:

@@ -2,11 +2,10 @@
 
     python kinds.py FOLDER
 
-FOLDER must not exist or be empty. For each file or store the script prints one line of JSON: its path, the name that
-`blosc2.open` gives it (or the name of the exception), and the keys of a store, or the rows
-and columns of a table. `refuses` is
-the kind of an object that `blosc2.open` opens only if told to trust the file, and `full` its answer then. Needs blosc2 4.14.1, numpy and
-fsspec (for the remote kinds, which read from fsspec's file system in memory, never from a network).
+FOLDER must be empty, or not exist. For each file or store, the script prints a line of JSON. It has the path, the name of the object that
+`blosc2.open` returns or of its exception, and the keys of a store, or the rows and columns of a table. Some objects are opened only if
+`blosc2.open` is told to trust the file. For these, `refuses` is the kind of the object, and `full` is the answer if the file is trusted.
+Needs blosc2 4.14.1, numpy and fsspec. The remote kinds read from fsspec's file system in memory, never from a network.
 """
 
 import dataclasses
@@ -140,12 +139,12 @@ def active_objects(at):
     operand = blosc2.asarray(SMALL, urlpath=at("operand.b2nd"), mode="w")
     blosc2.lazyexpr("a + 1", {"a": operand}).save(urlpath=at("lazyexpr.b2nd"))
     blosc2.lazyudf(twice, (operand,), dtype="i4", shape=(2, 3)).save(urlpath=at("lazyudf.b2nd"))
-    # python-blosc2 writes the old form only for a function that its DSL cannot compile.
+    # This function is written in the old form, because python-blosc2's DSL cannot compile it.
     blosc2.lazyudf(once, (operand,), dtype="i4", shape=(2, 3)).save(urlpath=at("lazyarray-udf.b2nd"))
     # Releases from before `b2o` wrote expressions like this; 4.14.1 only reads them.
     old = {"expression": "o0 + 1", "UDF": None, "operands": {"o0": "operand.b2nd"}}
     carrier(at("lazyarray-expr.b2nd"), {"LazyArray": 0}, {"_LazyArray": old})
-    # C2Array asks its server on construction, so what `C2Array.save` writes is written by hand.
+    # A C2Array connects to its server when it is made. So the file that `C2Array.save` would write is made by hand.
     reference = {"kind": "c2array", "version": 1, "path": "@public/a.b2nd", "urlbase": NOWHERE}
     carrier(at("c2array.b2nd"), {"b2o": {"kind": "c2array", "version": 1}}, {"b2o": reference})
 
@@ -274,7 +273,7 @@ def main():
     os.makedirs(folder, exist_ok=True)
     if os.listdir(folder):
         sys.exit(f"{folder} is not empty")
-    os.chdir(folder)  # operands are recorded as paths: keep them relative
+    os.chdir(folder)  # lazy objects record the paths of their operands, which should be relative
     for maker in MAKERS:
         maker(str)
     for path in entries("."):

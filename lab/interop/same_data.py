@@ -55,7 +55,7 @@ def decompressed(file, start):
 
 
 def is_same(array, original, shape, chunkshape, blockshape):
-    """Whether the items equal the original's; None if the original's chunks cannot be decompressed without their array."""
+    """Whether the items equal those of the original; None if the chunks of the original cannot be decompressed without their array."""
     frame = Frame(original)
     grid = [ceil(s / c) if c else 0 for s, c in zip(shape, chunkshape)]
     per_chunk = [ceil(c / b) if b else 0 for c, b in zip(chunkshape, blockshape)]
@@ -105,7 +105,7 @@ def see(job):
 
 
 def refuses(path):
-    """Whether the original cannot be read either, because it holds a program instead of data, or an invalid dtype."""
+    """Whether python-blosc2 cannot read the original either, because it has an invalid dtype, or a program instead of data."""
     try:
         array = blosc2.open(path, mode="r")
         array[...] if isinstance(array, blosc2.NDArray) else array.decompress_chunk(0)

@@ -1,4 +1,4 @@
-"""Shared parts of the scripts here, of the studies and of the benchmarks: questions to python-blosc2 that may end its process, tables, and more."""
+"""Shared parts of the scripts here, of the studies and of the benchmarks: calls that may end their process, tables, and more."""
 
 import json
 import os
@@ -6,14 +6,15 @@ import resource
 import signal
 import sys
 
-# The results of a question that crashes or hangs its process, and the limits of that process.
+# The results of a call that crashes or hangs its process, and the limits of that process.
 CRASH, HANG = "crash", "no answer"
 SECONDS = 10
 MEMORY = 4 << 30
 
 
 def answers(ask, items):
-    """The results of a function for each item, in a process with limits on time and memory. CRASH or HANG if the process ends."""
+    """The result of a function for each item, called in a process with limits on time and memory. If an item ends the process, its result
+    is CRASH or HANG."""
     # Not imported above, because the benchmarks need only `table`.
     import blosc2
 
@@ -65,7 +66,7 @@ def say(line):
 
 def resized(old, shape):
     """The items of an array after a resize; new ones are 0."""
-    # As above.
+    # NumPy is not imported at the top either.
     import numpy as np
 
     new = np.zeros(shape, old.dtype)

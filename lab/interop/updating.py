@@ -1,8 +1,9 @@
-"""Changes arrays in turns with `ArrayUpdate`, and compares the data that both read after each step.
+"""Changes arrays, in turns with `ArrayUpdate`. After each step, both sides read the data, which is compared.
 
     updating.py FOLDER COUNT SEED
 
-Prints a JSON object per line, and waits for a line after each: `{"path", "changes"}`, changes for one commit of the other side.
+Prints a JSON object per line, and waits for a line after each. `{"path", "changes"}` has the changes that the other side makes in one
+commit.
 """
 
 import random
@@ -68,7 +69,7 @@ def change_here(rng, path, model, vlmeta):
             model[part] = items(rng, [stop - start for start, stop in ranges], model.dtype)
             array[part] = np.ascontiguousarray(model[part])
     elif kind == "resize":
-        # python-blosc2 shows old items again where an array has shrunk, so all new items are written.
+        # If an array has shrunk and grows again, python-blosc2 shows the old items there. So all items are written.
         shape = [length + rng.randint(0, 5) for length in model.shape]
         model = resized(model, shape)
         array.resize(tuple(shape))

@@ -2,8 +2,12 @@
 
     values.py [COUNT] [SEED]
 
-For each array, it compares `--npy` (whole, a random slice, and some with steps), the text, and `--json`; the outputs of `b2nd convert`: a NumPy file,
-an array made from that file, and a repacked array; the differing items that `b2nd diff --data` finds in a changed copy; and `b2nd info --stats`.
+For each array, it compares:
+
+- the outputs of `b2nd cat`: `--npy` for the whole array, for a random slice and for slices with steps; the text; and `--json`
+- the outputs of `b2nd convert`: a NumPy file, an array made from that file, and a repacked array
+- the items that `b2nd diff --data` finds to differ in a changed copy
+- the output of `b2nd info --stats`
 """
 
 import io
@@ -37,7 +41,7 @@ def run(*arguments, command="cat"):
 def parameters(rng, dtype):
     """Random options of `b2nd convert`."""
     options = ["--codec", rng.choice(["zstd", "lz4", "blosclz", "zlib"]), "--level", rng.randrange(10), "-j", rng.randint(1, 3)]
-    # python-blosc2 cannot open a frame of larger items with this filter, not even a frame that it wrote.
+    # python-blosc2 cannot open a frame with this filter and items of 128 bytes or more, not even a frame that it wrote.
     bytedelta = ["shuffle,bytedelta"] if dtype.itemsize < 128 else []
     filters = rng.choice(["", "none", "shuffle", "bitshuffle", "delta,shuffle", *bytedelta])
     return options + (["--filters", filters] if filters else []) + rng.choice([[], ["--sparse"]])
@@ -66,7 +70,7 @@ def cut(rng, shape, most=1):
 
 
 def raw(array):
-    """The bytes of an array, without the padding of structs, which NumPy does not copy."""
+    """The bytes of an array without the padding of structs. NumPy does not copy padding, so it cannot be compared."""
     if array.dtype.names:
         return b"".join(raw(array[name]) for name in array.dtype.names)
     return array.tobytes()
@@ -93,9 +97,9 @@ def plain(value):
 
 
 def alike(text, array):
-    """Whether a text equals NumPy's. In floats of less than 64 bits with exponents, NumPy adds needless digits. Texts with
-    quotes or escapes have our own quotes."""
-    # A single text is printed without quotes and escapes, so control characters for a terminal are replaced.
+    """Whether a text means the same as NumPy's text of an array. It can differ in digits, because NumPy adds needless ones to short
+    floats with exponents. Texts with quotes or escapes are not compared, because ours are quoted in another way."""
+    # A single text is printed without quotes and escapes. The command replaces control characters in it, to protect a terminal.
     expected = str(array) if array.shape else str(array).replace("\n", "\ufffd")
     if text == expected + "\n" or array.dtype.kind in "SU" and ("\\" in text or '"' in text):
         return True
@@ -112,7 +116,7 @@ def alike(text, array):
         return np.array_equal(np.array(number, dtype=array.dtype), array, equal_nan=True)
     numbers = (re.findall(r"[+-]?(?:inf|nan|[\d.]*\d[\d.]*(?:e[+-]\d+)?)", text) for text in (text, str(array)))
     found, wanted = (np.array(list(map(float, part)), dtype=array.real.dtype) for part in numbers)
-    # The eighth decimal, which NumPy rounds from the exact value: it is off by one, and read as a float of 32 bits.
+    # The tolerance: NumPy rounds the eighth decimal from the exact value, so it can be off by one, and is then read as a 32-bit float.
     return len(found) == len(wanted) and np.allclose(found, wanted, rtol=0, atol=2e-8, equal_nan=True)
 
 

@@ -133,7 +133,7 @@ def deviations():
     for vector in json.loads((VECTORS / "metalayers.json").read_text()):
         metalayer, values = bytes.fromhex(vector["hex"]), vector.get("values", {})
         add("metalayers.json", C_BLOSC2, vector, vector["verdict"], ask(deserialize, metalayer), values)
-        # Vectors with values are also opened, to see whether C-Blosc2 accepts the numbers as an array.
+        # If a vector has values, C-Blosc2 also opens it as an array, which shows whether it accepts the numbers.
         if "values" in vector and "error" not in vector and values["layout"] != "b2nd-six":
             verdict = "accept" if "grid" in values else "refuse"
             add("metalayers.json", OPENING, vector, verdict, ask(open_array, frame_with(metalayer)), values)

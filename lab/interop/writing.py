@@ -3,8 +3,9 @@
     writing.py FOLDER COUNT SEED [FIRST]
 
 Prints a JSON object per line and waits for an empty line after each. An array comes as `{"path": ..., "steps": ...}`,
-and the reader of the line writes the file. Then the file is read, changed and read again, and `{"verified": ...}` lists the
-checks. A difference ends the script with an exception. Array number FIRST of a seed is always the same.
+and the program that reads the line writes the file. Then this script reads the file, changes it and reads it again, and
+`{"verified": ...}` lists the checks. A difference ends the script with an exception. The arrays depend only on the seed, so
+FIRST can skip those before a failure.
 """
 
 import ast
@@ -85,7 +86,7 @@ def names(rng, most):
 class Array:
     """An array in NumPy: its items, and the padding of its chunks.
 
-    Items are stored as bytes, along an additional last dimension. Whether the array has a zero somewhere in its shape is up to chance.
+    Items are stored as bytes, along an additional last dimension. Some shapes have a 0.
     """
 
     def __init__(self, rng):
@@ -181,14 +182,14 @@ class Array:
     def set(self, region, items):
         self.extended[region] = items
         self.known[region] = True
-        # C-Blosc2 keeps the padding of a chunk only if it also keeps some of the chunk's items.
+        # If a resize removes all items of a chunk, C-Blosc2 also forgets the chunk's padding.
         visible = self.known[self.inside(self.shape)].copy()
         self.known[...] = False
         self.known[self.inside(self.shape)] = visible
 
 
 def compression(rng):
-    # Without a dictionary, because C-Blosc2 3.3.5 cannot read a part of a chunk with a dictionary in a file, not even in a file of its own.
+    # No dictionary is used: in a file, C-Blosc2 3.3.5 cannot read a part of a chunk with one, not even in a file of its own.
     return {
         "codec": rng.choice(CODECS),
         "level": rng.choice([0, 1, 5, 9]),
@@ -312,8 +313,8 @@ def check_c(array, path, offset):
 def change(rng, array, opened, done):
     """Changes an array with python-blosc2.
 
-    In a sparse frame, no chunk is removed: C-Blosc2 3.3.5 does not open one in which the number of a chunk's file is larger
-    than the bytes of all chunks, less 32.
+    In a sparse frame, no chunk is removed, because the chunks then have fewer bytes: C-Blosc2 3.3.5 does not open a frame with a
+    chunk file whose number is larger than the bytes of all chunks, less 32.
     """
     is_sparse = not opened.schunk.contiguous
     kinds = ["set", "vlmetalayer"]
@@ -339,7 +340,7 @@ def change(rng, array, opened, done):
     elif kind == "set":
         region = array.random_region()
         items = array.random_items([part.stop - part.start for part in region], 1 if is_sparse else None)
-        # A scalar is converted to a Python object, and this changes some values.
+        # A scalar is not set, unless it is an integer: python-blosc2 converts it to a Python object, which changes some values.
         if items.size and (array.shape or array.dtype.kind in "iu"):
             opened[region if region else ()] = array.numpy(items)
             array.set(region, items)
@@ -355,7 +356,7 @@ def case(rng, path, told):
     source = rng.choice(["array", "compress2", "stored", "compressed", "mixed", "regions", "regions", "regions"])
     regions = None
     if source == "regions":
-        # Written by items, in regions of any shape and order. LZ4HC can only be read.
+        # The array is written as items, in regions of any shape and order. LZ4HC is left out, because this project only reads it.
         asked["codec"] = rng.choice([codec for codec in CODECS if codec != 2])
         regions, given, fill = rng.getrandbits(32), [], None
     else:

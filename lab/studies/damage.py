@@ -94,7 +94,7 @@ def of_any_blocks(path):
 
 C, F, S = blosc2.Codec, blosc2.Filter, blosc2.SplitMode
 NO_SPLIT = {"splitmode": S.NEVER_SPLIT}
-# Only blocks of more than a few bytes have a stream that is shorter than its data.
+# With these arguments, the blocks are long enough to be compressed: a stream of a few bytes never is.
 WIDE = {"dtype": "<c16", "values": np.arange(3 * ITEMS) // 8}
 KINDS = {
     "blosclz, shuffle": lambda path: array(path, **WIDE, codec=C.BLOSCLZ, filters=[F.SHUFFLE], **NO_SPLIT),

@@ -115,7 +115,7 @@ def fields(path, header_len):
 
 
 def differences(path):
-    """The values that python-blosc2 shows of an array, part by part. After a part that differs, no further part is read."""
+    """Yields the parts of an array that python-blosc2 shows, with their values. The caller stops at the first part that differs."""
     array = blosc2.open(str(path), mode="r")
     is_array = isinstance(array, blosc2.NDArray)
     yield NO_ARRAY, is_array
@@ -142,7 +142,7 @@ def metadata(schunk):
 
 
 def verdict(frame, path):
-    """The first difference, which is the worst, with the shapes if they differ."""
+    """The first difference, which is also the worst. If the shapes differ, they are returned too."""
     try:
         for part, seen in differences(path):
             if seen != frame.expected.get(part):
@@ -159,7 +159,7 @@ EMPTY = "an array without items"
 
 
 def why(frame, result, grid):
-    """The reason why the damage leaves the file consistent; None if it should be found."""
+    """The reason why `b2nd check` cannot find the damage: the file is still consistent. None if the damage should be found."""
     if result not in WANTED:
         return None
     if frame.name == "empty":

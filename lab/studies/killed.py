@@ -2,8 +2,8 @@
 `b2nd` are killed in the same way, and must leave the old array or the new one. The same holds for changes in which a system call fails.
 
 Each writer is a process that ptrace stops at each system call. It is killed before a call that changes a file: before each
-such call in turn, or before some if there are many. A killed process leaves only the effects of its earlier calls, so this covers
-every state that a killed writer can leave, except the state after half a call. In addition, and also without ptrace, it
+such call in turn, or, if there are many, before some of them. A killed process leaves only the effects of its earlier calls. So this
+covers every state that a killed writer can leave, except the state after a part of a call. In addition, and also without ptrace, it
 is killed at random moments; B2ND_SEED is the seed.
 """
 
@@ -27,7 +27,7 @@ from shared import CRASH, HANG, answers, resized, table
 from study import IS_QUICK, grouped, report, reported, scratch
 
 CHUNKS, BLOCKS, SHAPE = (4, 4), (2, 4), (12, 12)
-# The number of random kills, and the step between kills before a change.
+# The number of random kills. Of the changes of a file, every STEP-th has a kill before it.
 RANDOM, STEP = (1, 8) if IS_QUICK else (8, 1)
 SEED = os.environ.get("B2ND_SEED", "1")
 DEPTHS = ["", "--data"]
@@ -191,7 +191,7 @@ def kill_before(writer, path, contiguous, last, failure=None):
         if os.WSTOPSIG(status) == signal.SIGTRAP | 0x80:
             if is_entry and changes_files(child):
                 if done == last and failure:
-                    # No system call has this number.
+                    # The number of the call is changed to one that does not exist, so the call does nothing.
                     ptrace(PTRACE_POKEUSER, child, ORIG_RAX, 2**64 - 1)
                     fails = True
                 elif done == last:
@@ -203,7 +203,7 @@ def kill_before(writer, path, contiguous, last, failure=None):
                 ptrace(PTRACE_POKEUSER, child, RAX, 2**64 - failure)
                 fails = False
             is_entry = not is_entry
-        # The exec of a command causes a SIGTRAP.
+        # Any other signal is passed on to the process. SIGTRAP is not, because ptrace sends it when a command is executed.
         elif os.WSTOPSIG(status) not in (signal.SIGSTOP, signal.SIGTRAP):
             passed_on = os.WSTOPSIG(status)
         ptrace(PTRACE_SYSCALL, child, 0, passed_on)
@@ -336,13 +336,14 @@ def row(name, cases):
 
 
 def is_misnamed(case):
-    """Whether `check` does not call a killed resize so, or reports another error although python-blosc2 reads everything."""
+    """Whether `check` reports the wrong error for a killed resize: not `interrupted-resize`, or another error although python-blosc2 reads
+    everything."""
     if not case["name"].startswith("resize"):
         return False
     errors = {code for severity, code in case[""] if severity == "error"}
     if case["verdict"] in (ZEROS, OTHER):
         return "interrupted-resize" not in errors
-    # The file of a chunk that is left over may be gone.
+    # If the resize left a chunk over, the file of this chunk may already be removed.
     return case["verdict"] in (BEFORE, AFTER) and not errors <= {"interrupted-resize", "chunk-file"}
 
 

@@ -32,7 +32,7 @@ ITEMS = np.random.default_rng(1).integers(0, 9, 3000).astype("<i4")
 # Items that cannot be compressed.
 RANDOM = np.random.default_rng(1).integers(0, 256, 60_000, dtype="u1")
 
-# Items of more than 255 bytes, not contiguous in memory.
+# Items of more than 255 bytes, which are not contiguous in memory.
 LONG = np.array([f"{number} " * 30 for number in range(35)], "U100").reshape(5, 7).T
 
 
@@ -60,7 +60,7 @@ def second_generation(content):
 
 
 def vlmetalayers(part, at, new):
-    """Damage to the trailer of a file with vlmetalayers: to its index, to the first vlmetalayer, or to the chunk in it."""
+    """Returns a function that damages the trailer of a file with vlmetalayers: the index, the first vlmetalayer, or the chunk in it."""
     content = (DATA / "vlmetalayers.b2nd").read_bytes()
     length = int.from_bytes(content[-22:-18])
     start = len(content) - length
@@ -140,8 +140,8 @@ def items_of(name):
     return blosc2.open(str(DATA / name), mode="r")[...]
 
 
-# For each fault: its code, a function that writes a damaged file, the arguments of the remedy, and the items before the damage; None if
-# python-blosc2 cannot read the undamaged file either.
+# For each fault: its code, a function that writes a damaged file, the arguments of the remedy, and the items before the damage. The items
+# are None if python-blosc2 cannot read the undamaged file either.
 DAMAGED = [
     ("truncated", with_bytes(SMALL[:360]), ["--assume-order"], SMALL_ITEMS),
     ("longer-file", with_bytes(SMALL + b"more"), [], SMALL_ITEMS),

@@ -1,8 +1,13 @@
 """Damages arrays in every part, salvages them with `b2nd salvage`, and reads the result with python-blosc2.
 
-The damaged files are those of the other studies: headers byte by byte, headers of chunks, killed writers; files that were cut, or
-changed anywhere, of arrays with random histories; such arrays as members of zip files, or one after the other in a file; and files
-that lost their chunk index and some chunks. --quick takes some of each, by a fixed seed.
+The damaged files are:
+
+- those of the other studies: each byte of a header or of a chunk header is changed, and writers are killed
+- files of arrays with random histories, which are cut, or changed anywhere
+- such arrays as members of a zip file, or one after the other in a file
+- files that lost their chunk index and some chunks
+
+--quick takes some of each kind, with a fixed seed.
 """
 
 import collections
@@ -28,7 +33,7 @@ from study import B2ND, IS_QUICK, b2nd, grouped, report, scratch
 SEED = os.environ.get("B2ND_SEED", "1")
 BATCH = 64
 
-# The results of a salvage. "Unseen" is other data in a chunk whose own bytes were damaged, which leaves no trace.
+# The results of a salvage. "Unseen" means that a chunk has other data because its own bytes were damaged, which leaves no trace.
 WHOLE, PARTLY, REFUSED, UNVERIFIED, UNSEEN, WRONG, ERROR = RESULTS = [
     "whole",
     "partly",
@@ -41,7 +46,7 @@ WHOLE, PARTLY, REFUSED, UNVERIFIED, UNSEEN, WRONG, ERROR = RESULTS = [
 SHOWN = RESULTS[:5]
 GOAL_HEADERS = 0.95
 
-# Changes of the array's metalayer that nothing else in the file contradicts: a shape in the same grid, a dtype of the same size.
+# Fields of the array metalayer. They can change without a contradiction: to a shape in the same grid, or a dtype of the same size.
 BY_ITSELF = ["b2nd: shape", "b2nd: chunkshape", "b2nd: dtype", "b2nd: length of the dtype"]
 
 
@@ -157,7 +162,7 @@ def data_of(path):
 
 
 def byte_cases(frame, name, places, values, damaged):
-    """A file for each place and each value. A place is an offset and its field."""
+    """A damaged file for each place and each value. A place is the offset of a byte, and the field that has the byte."""
     right, content = [data_of(frame.path)], frame.file.read_bytes()
     for at, field in places:
         old = content[frame.start + at]
@@ -167,13 +172,13 @@ def byte_cases(frame, name, places, values, damaged):
 
 
 def header_cases(folder, name, values):
-    """Each byte of the header."""
+    """Damages each byte of the header."""
     frame = headers.HeaderFrame(folder, name)
     return byte_cases(frame, name, enumerate(frame.fields), values, [])
 
 
 def chunk_cases(folder, name, values):
-    """Each byte of the header of chunk 1, and some of its data."""
+    """Damages each byte of the header of chunk 1, and some bytes of its data."""
     frame = damage.ChunkFrame(folder, name)
     length = b2nd("chunks", "--json", frame.path)[damage.CHUNK]["cbytes"]
     of_data = random.sample(range(damage.HEADER, length), min(16, length - damage.HEADER))
@@ -209,7 +214,7 @@ def history(path, contiguous):
 
 
 def places_of(path):
-    """Where the stored chunks are, by file: pairs of a number, and the range of its bytes."""
+    """The stored chunks of each file: the number of the chunk, and the start and end of its bytes."""
     places = collections.defaultdict(list)
     for chunk in b2nd("chunks", "--json", path):
         if chunk.get("offset") is not None and chunk.get("cbytes"):
@@ -250,7 +255,7 @@ NUMBERS = itertools.count()
 
 
 def several_cases(folder, number):
-    """Files with three arrays, one of them damaged: a zip file, or one after the other."""
+    """Files with three arrays, of which one is damaged. The arrays are members of a zip file, or follow each other."""
     is_zip, frames = number % 2 == 0, []
     for part in range(3):
         path = Path(folder, f"part {part}.b2nd")
@@ -349,13 +354,13 @@ SIZES = ["header_len", "frame_len", "nbytes", "cbytes", "typesize", "blocksize",
 
 
 def is_promised(case):
-    """Whether the damage is to a marker or a size of the header, with an intact metalayer and index."""
+    """Whether the damage is in a marker or a size of the header, so that the metalayer and the index are intact."""
     field = case["field"]
     return field.endswith("markers") or field == "header: magic" or field in [f"header: {size}" for size in SIZES]
 
 
 def rows(title, cases, group):
-    """A row for all cases, one for each group, and one for all groups that were saved whole."""
+    """Yields a row for all cases, a row for each group, and one row for all groups that were saved whole."""
     groups = grouped(cases, group)
     intact = [name for name, of in groups.items() if len(groups) > 3 and all(case["result"] == WHOLE for case in of)]
     others = [case for name in intact for case in groups.pop(name)]

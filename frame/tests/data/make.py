@@ -49,7 +49,7 @@ def write_blosc2():
         array = blosc2.asarray(values, chunks=chunks, blocks=blocks, urlpath=fresh(name), **options)
         expected[name] = entry("b2nd", values.shape, array.chunks, array.blocks, dtype_text(values.dtype))
 
-    # Metalayers beside that of the array; vlmetalayers, one so short that it is stored as it is.
+    # An array with another metalayer, and with vlmetalayers. One of these is so short that it is stored without compression.
     name, values = "vlmetalayers.b2nd", np.arange(6.0)
     options = {"chunks": (4,), "blocks": (2,), "urlpath": fresh(name), "meta": {"vendor": {"serial": 7, "tags": ["a", "b"]}}}
     array = blosc2.asarray(values, **options)
@@ -65,7 +65,7 @@ def write_blosc2():
 
 
 def same_bytes_again():
-    """Gives all members of zip files one date."""
+    """Gives all members of zip files the same date, so that a second run writes the same bytes."""
     from_file = zipfile.ZipInfo.from_file.__func__
 
     def undated(cls, *arguments, **options):
@@ -132,7 +132,7 @@ def write_caterva():
     write("sparse.caterva", values, (4, 5), (2, 3), contiguous=False)
     write("rank8.caterva", np.arange(16.0).reshape((2, 1) * 4), (2, 1) * 4, (1,) * 8)
 
-    # An in-place squeeze leaves 38 old bytes behind the metalayer.
+    # `squeeze` shortens the metalayer in place, and leaves 38 old bytes after it.
     squeezed = write("squeezed.caterva", values.reshape(6, 1, 8, 1), (4, 1, 5, 1), (2, 1, 3, 1))
     squeezed.squeeze()
     expected["squeezed.caterva"] = entry("caterva", (6, 8), (4, 5), (2, 3), None) | {"stale": 38}

@@ -38,7 +38,7 @@ def said(record):
 
 
 def read(frame):
-    """The same, as the description reads it."""
+    """The same values, as the Kaitai Struct description reads them."""
     header, trailer = frame.header, frame.trailer
     start = header.len_frame - frame.len_trailer
     trailer.marker_len, trailer.marker_fingerprint
@@ -85,7 +85,7 @@ def said_of_chunks(record):
 
 
 def read_chunks(frame, nchunks):
-    """The same, as the description reads it; None if the index is compressed."""
+    """The same values, as the Kaitai Struct description reads them; None if the index is compressed."""
     index = frame.chunk_index
     if index is None:
         return []
@@ -115,7 +115,7 @@ def bytes_of(record):
 
 
 def compare(record):
-    """The difference, or None."""
+    """The difference between the two for a record; None if there is none."""
     if "error" in record:
         return f"refused: {record['error']['kind']}"
     try:
@@ -126,7 +126,7 @@ def compare(record):
     except (KaitaiStructError, EOFError, UnicodeDecodeError) as error:
         return f"only b2nd reads it: {error}"
     expected = said(record)
-    # `b2nd` treats a size that disagrees with the shape as unknown.
+    # If the size of the chunks disagrees with the shape, `b2nd` gives null. Then the size is not compared.
     if expected["stored_nbytes"] is None:
         del expected["stored_nbytes"], found["stored_nbytes"]
     names = [name for name in expected.keys() | found.keys() if expected.get(name) != found.get(name)]
@@ -138,7 +138,7 @@ def compare(record):
 
 def main():
     done = subprocess.run([b2nd, "info", "--json", "--meta", *paths], stdout=subprocess.PIPE, encoding="utf-8")
-    # A store has a record of its own, which is not about a frame.
+    # The record of a store is left out, because it is not about a frame.
     records = [record for line in done.stdout.splitlines() if {"offset", "error"} & (record := json.loads(line)).keys()]
     faults = 0
     for record in records:

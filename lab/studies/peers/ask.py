@@ -1,7 +1,7 @@
 """The answer of python-blosc2 about a frame.
 
-`opens` is the type that `blosc2.open` makes of the file, or the name of its exception. It refuses, for example, objects that
-would run code or open another file. The values of the frame come from the super-chunk below, which can open every frame.
+`opens` is the type of the object that `blosc2.open` returns, or the name of its exception. `blosc2.open` refuses, for example, objects
+that would run code or open another file. So the values of the frame come from its super-chunk, which can be opened for every frame.
 """
 
 import contextlib
@@ -18,8 +18,7 @@ MOST = 1 << 30
 
 
 def places(path):
-    """The frames in a file: the member, and the place for `answer`. First the frames in the file, then those in the data of a
-    store."""
+    """Yields the frames in a file, then those in the data of a store. A frame is the name of a member, and the place for `answer`."""
     in_file = list(whole(path))
     yield from in_file
     for _, offset in in_file:
@@ -27,7 +26,7 @@ def places(path):
 
 
 def embedded(path, offset):
-    """The frames in the data of a store: the key, and the place. The place is the offset of the store and a range of its data."""
+    """Yields the frames in the data of a store: the key, and the place. The place is the offset of the store, and a range of its data."""
     # A sparse frame is a directory; a store is never a directory.
     if Path(path).is_dir():
         return
@@ -48,7 +47,7 @@ def embedded(path, offset):
 
 
 def whole(path):
-    """The frames in a file: the member, and the offset. Compressed members too, which python-blosc2 refuses."""
+    """Yields the frames in a file: the member, and the offset. Includes compressed members, which python-blosc2 refuses."""
     if not path.endswith(".b2z"):
         yield None, 0
         return
@@ -57,7 +56,7 @@ def whole(path):
             with archive.open(member) as content:
                 is_frame = content.read(10)[2:] == MAGIC
             if is_frame:
-                # A local header is 30 bytes, a name and extra fields.
+                # A local header has 30 bytes, a name and extra fields. The lengths of these two are at byte 26.
                 file.seek(member.header_offset + 26)
                 lengths = file.read(4)
                 offset = member.header_offset + 30 + int.from_bytes(lengths[:2], "little")
@@ -104,7 +103,7 @@ def says(path, offset=0, read=False):
 
 
 def text_of(dtype):
-    """The dtype as python-blosc2 writes it: NumPy's short form is incomplete for fields and subarrays."""
+    """The text that python-blosc2 writes for a dtype. NumPy's short form is not enough for fields and subarrays."""
     return str(dtype) if dtype.names or dtype.subdtype else dtype.str
 
 
@@ -142,7 +141,7 @@ def in_file(path, place):
 
 
 def answer(path, place, read):
-    """The answer of python-blosc2 about a frame, or its refusal; with `read`, also about the data."""
+    """The answer of python-blosc2 about a frame, or its refusal. If `read` is true, python-blosc2 also reads the data."""
     with in_file(path, place) as (path, offset):
         return answer_at(path, offset, read)
 

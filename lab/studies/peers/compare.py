@@ -16,8 +16,8 @@ from ask import answer, places
 from shared import CRASH, HANG, answers
 from study import b2nd, report
 
-# The fields that both have for every frame, and for an array. If chunks have different sizes, only python-blosc2 gives
-# their number, because it is not in the header.
+# The fields that both programs give for every frame, and for an array. If chunks have different sizes, only python-blosc2 gives
+# the number of chunks, because it is not in the header.
 FRAME_FIELDS = "container", "typesize", "stored_nbytes", "cbytes", "nchunks", "codec", "clevel", "filters"
 ARRAY_FIELDS = "shape", "chunks", "blocks", "ndim", "nbytes", "dtype"
 
@@ -33,7 +33,7 @@ def main(kept):
     if not files:
         sys.exit(f"no frames in {kept}")
     python = ask(files)
-    # `info` shows a zip file as a store, unless it is asked for a member.
+    # For a path of a zip file, `info` shows the store. So it gets the address of each member.
     addresses = [path if member is None else f"{path}:{member}" for path, member in python]
     info = [line for addresses in batches(addresses) for line in b2nd("info", "--json", "--meta", *addresses)]
     ours = {
@@ -54,8 +54,8 @@ def batches(items):
 
 
 class Said:
-    """The output of b2nd: the records of frames and of unreadable files, by path and member, and the names of tables. The records of
-    stores and tables are left out, because they are not about a single frame."""
+    """The output of b2nd. It has the records of frames and of unreadable files, by path and member, and the names of tables. The records
+    of stores and tables are left out, because they are not about a single frame."""
 
     def __init__(self, records):
         key = lambda record: (record["path"], record.get("member"))
@@ -76,7 +76,7 @@ def ask(files, read=False):
 
 
 def read_origins(kept):
-    """The test that made each file, and how often a frame was too large or could not be kept."""
+    """The test that made each file, and the numbers of frames that were too large or could not be kept."""
     tests = {}
     notes = collections.Counter()
     for origins in kept.glob("origins-*.tsv"):
@@ -167,7 +167,7 @@ class Report:
         self.counts("refused by python-blosc2 only, and what b2nd says", only_python_refuses)
 
     def check(self, python, records):
-        """An error is right only where python-blosc2 does not read all the data."""
+        """Checks the errors that b2nd reports. An error is right only if python-blosc2 cannot read all the data."""
         with_errors = {key: record for key, record in records.items() if errors(record)}
         reads = ask(sorted({path for path, _ in with_errors}), read=True)
         right = collections.Counter()
@@ -233,8 +233,8 @@ def differences(theirs, ours):
 
 
 def is_left_out(field, theirs, ours):
-    """Whether our value is rightly null. Either chunks were not counted; or the header claims more bytes of chunks than the file has, as
-    after python-blosc2 deletes chunks; or the frame was kept in the middle of a resize, so its sizes contradict each other."""
+    """Whether our value may be null, for one of three reasons. The chunks were not counted. Or the header claims more bytes of chunks than
+    the file has, as after python-blosc2 deletes chunks. Or the frame was kept during a resize, so its sizes contradict each other."""
     is_torn = field in ("nbytes", "stored_nbytes") and "interrupted-resize" in errors(ours)
     return ours[field] is None and (is_torn or field == "nchunks" or field == "cbytes" and theirs[field] > ours["frame_len"])
 

@@ -1,15 +1,15 @@
 """A pytest plugin that keeps a copy of every frame that python-blosc2's tests make.
 
-Copies go to the folder that B2ND_PEERS_KEEP_IN names. The hash of its bytes is the name of a copy, so every frame is there
-once: HASH.b2frame is a contiguous frame, HASH.sparse the folder of a sparse frame, HASH.b2z a store in a zip file.
-origins-PROCESS.tsv in the same folder names the test that made each copy.
+The folder of the copies is B2ND_PEERS_KEEP_IN. A copy is named by the hash of its bytes, so equal frames are kept once: HASH.b2frame is a
+contiguous frame, HASH.sparse is the folder of a sparse frame, and HASH.b2z is a store in a zip file. origins-PROCESS.tsv in the same
+folder names the test that made each copy.
 
 A frame is kept at each of these moments:
 
-- the result of every `to_cframe`;
-- when an array or a super-chunk is freed: its file, or without a file its `to_cframe`;
-- before a file or a folder is removed or replaced;
-- after each test, all files where the test could write.
+- when `to_cframe` is called: its result
+- when an array or a super-chunk is freed: its file, or, if it has none, the result of `to_cframe`
+- before a file or a folder is removed or replaced
+- after each test: all files in the folders to which the test could write
 """
 
 import functools
@@ -27,7 +27,7 @@ import pytest
 KEEP_IN = Path(os.environ["B2ND_PEERS_KEEP_IN"])
 MAGIC = b"b2frame\0"
 HEADER_FILE = "chunks.b2frame"
-# Larger ones are counted and not kept.
+# Larger frames are counted, but not kept.
 LARGEST = 64 << 20
 
 # Each process tests in its own folder, so no other process writes to the files that are kept.
@@ -35,12 +35,12 @@ tempfile.tempdir = os.environ["TMPDIR"] = tempfile.mkdtemp()
 
 known_hashes = set()
 known_files = set()
-# Keeping a frame may free others and remove temporary files.
+# Set while a frame is being kept. This can free other frames and remove temporary files, which must not be kept in turn.
 busy = threading.local()
 
 
 def once(keep):
-    """A failure to keep a frame must not fail the test, and keeping a frame must not start another."""
+    """Wraps a function that keeps a frame. If it fails, the test goes on. If it is called while a frame is being kept, it does nothing."""
 
     @functools.wraps(keep)
     def quiet(*arguments):
@@ -131,7 +131,7 @@ def keep_sparse(folder, how):
 
 
 def is_new(path):
-    """Whether the file is new or changed since the last call. Records it."""
+    """Whether the file is new, or has changed since the last call. The file is recorded."""
     status = path.stat()
     key = (path, status.st_ino, status.st_mtime_ns, status.st_size)
     if key in known_files:
@@ -212,7 +212,7 @@ def wrap_removals():
     def before(function, position=0):
         @functools.wraps(function)
         def kept(*arguments, **options):
-            # A name relative to an open folder is not a path.
+            # With `dir_fd`, a name is relative to an open folder, so it is not a path.
             if len(arguments) > position and options.get("dir_fd") is None:
                 keep_file(arguments[position], function.__name__)
             return function(*arguments, **options)
@@ -228,7 +228,7 @@ def wrap_removals():
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_teardown(item):
-    """Before the fixtures remove what the test wrote."""
+    """Keeps the frames of a test before the fixtures remove them."""
     keep_file(os.getcwd(), "after the test")
     keep_file(tempfile.gettempdir(), "after the test")
     if "tmp_path" in getattr(item, "funcargs", {}):
@@ -236,7 +236,7 @@ def pytest_runtest_teardown(item):
 
 
 def pytest_sessionfinish(session):
-    """Folders that several tests share."""
+    """Keeps the frames in folders that several tests share."""
     factory = getattr(session.config, "_tmp_path_factory", None)
     if factory is not None:
         keep_file(factory.getbasetemp(), "at the end")

@@ -1,5 +1,5 @@
-"""Runs docs/CATALOGUE.md with DuckDB. The rows of a catalogue must be the lines of a plain listing; with `--spark`, also those that
-the PySpark program writes, which needs Java."""
+"""Runs docs/CATALOGUE.md with DuckDB. The rows of a catalogue must be the lines of a plain listing. With `--spark`, this is also
+checked for the rows of the PySpark program, which needs Java."""
 
 import json
 import pathlib
@@ -40,9 +40,9 @@ def damage(name, change):
     path.write_bytes(change(path.read_bytes()))
 
 
-# A chunk from its block offset on: damage to the stored noise alone would leave no trace.
+# Damages a chunk from its block offsets on, because damage to the noise alone, which is not compressed, would leave no trace.
 damage("drift/00007.b2nd", lambda content: content[:200] + b"\xff" * 64 + content[264:])
-# A copy that stopped, one that had not begun, and blocks of the disk that were not written before a crash.
+# Three files of broken copies: a copy that stopped, a copy that had not begun, and a copy whose blocks a crash left unwritten.
 damage("cirrus/00000.b2nd", lambda content: content[:300])
 damage("cirrus/00001.b2nd", lambda _: b"")
 damage("cirrus/00002.b2nd", lambda content: bytes(len(content)))

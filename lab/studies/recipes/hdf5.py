@@ -19,7 +19,7 @@ blosc2.asarray(STEPS, chunks=(64, 256, 256), blocks=(16, 64, 64), cparams=ZSTD, 
 
 recipe.run("HDF5.md")
 
-# The compressed bytes are the same too.
+# The compressed chunks must be the same too.
 whole, back = blosc2.open("whole.b2nd"), blosc2.open("back.b2nd")
 kinds = [chunk.special for chunk in whole.iterchunks_info()]
 assert len(set(kinds)) == 2, kinds
@@ -49,7 +49,7 @@ def there(name, items, **how):
 
 
 def here(name, items, refuses="", filters={}, **how):
-    """Copies a dataset to b2nd."""
+    """Copies a dataset to a `.b2nd` file."""
     with h5py.File("here.h5", "a") as file:
         file.create_dataset(name, data=items, compression=hdf5plugin.Blosc2(**filters), **how)
     command = f"from_hdf5.py here.h5 {name} {name}.back.b2nd"

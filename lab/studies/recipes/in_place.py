@@ -47,7 +47,7 @@ def references(*paths):
 
 assert numpy.array_equal(xarray.open_dataset("steps.b2nd", engine="blosc2")["steps"].values, STEPS)
 
-# What works: each array as xarray reads it.
+# Arrays that work. xarray must read the right items from each.
 array("big_endian", FEW.astype(">f8") / 3, chunks=(33, 33, 33), blocks=(10, 10, 10))
 array("complex", FEW.astype("c16"), chunks=(33, 33, 33), blocks=(10, 10, 10))
 array("many", numpy.arange(3**9, dtype="u1").reshape((3,) * 9), chunks=(2,) * 9, blocks=(2, 1) * 4 + (2,))
@@ -88,7 +88,7 @@ class Ranges(http.server.SimpleHTTPRequestHandler):
         pass
 
 
-# Over HTTP.
+# Reads an array over HTTP.
 server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Ranges)
 threading.Thread(target=server.serve_forever, daemon=True).start()
 run = references(f"http://127.0.0.1:{server.server_port}/rows.b2nd")
@@ -98,7 +98,7 @@ remote = xarray.open_dataset("remote.json", engine="kerchunk", storage_options={
 assert numpy.array_equal(remote["rows"][70:140, 200].values, STEPS[70:140, 200])
 server.shutdown()
 
-# What does not.
+# Arrays that do not work.
 blosc2.nans((100, 100), dtype="f4", urlpath="nan.b2nd")
 assert "of kind nan has no bytes to refer to" in references("nan.b2nd").stderr
 array("records", numpy.ones(9, [("a", "<i4"), ("b", "<f8")]))
@@ -111,7 +111,8 @@ except ValueError as error:
 else:
     raise AssertionError("Zarr reads structs")
 
-# The other codec reads items in C order, but other items silently in the wrong order.
+# The codec of imagecodecs is right only if the items of a chunk are in C order. Otherwise it gives items in the wrong order, without
+# an error.
 imagecodecs.numcodecs.register_codecs(verbose=False)
 for name, is_right in {"one_block": True, "rows": True, "steps": False}.items():
     changed = re.sub(r'\{\\"id\\": \\"b2nd\\"[^}]*\}', r'{\\"id\\": \\"imagecodecs_blosc2\\"}', pathlib.Path(f"{name}.json").read_text())

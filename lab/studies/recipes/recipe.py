@@ -1,7 +1,7 @@
 """Shared parts of the recipes. A recipe runs the commands of a docs page.
 
-The programs of docs/programs are in the current folder, with the files that the recipe has made. The `sh` blocks of the page run
-in turn, and a `text` block must equal the output of the block before it; a line of only `…` stands for any lines. `--quick` skips the
+The current folder has the programs of docs/programs, and the files that the recipe has made. The `sh` blocks of the page run in turn. A
+`text` block must equal the output of the `sh` block before it. In it, a line of only `…` stands for any lines. `--quick` skips the
 measurements."""
 
 import os
@@ -54,7 +54,7 @@ def run(page):
 
 
 def cpu_seconds(command, times=3):
-    """The least CPU time that a command takes of some runs: on a busy machine it varies less than wall time."""
+    """The least CPU time of some runs of a command. On a busy machine, CPU time varies less than wall time."""
     taken = []
     for _ in range(times):
         before = resource.getrusage(resource.RUSAGE_CHILDREN)

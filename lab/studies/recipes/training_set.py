@@ -12,7 +12,7 @@ import sys
 import recipe
 
 recipe.install("mlarray==0.0.54", "med-blosc2==0.0.5")
-# Only nnU-Net's writer. It is installed separately, without dependencies, because the writer needs none.
+# Only the writer of nnU-Net is used. nnU-Net is installed in its own folder, without its dependencies, because the writer needs none.
 nnunet = recipe.ROOT / "target/lab/nnunet"
 if not nnunet.exists():
     recipe.install("--no-deps", "--target", str(nnunet), "nnunetv2==2.8.1", "batchgenerators==0.25.5")
@@ -34,7 +34,7 @@ asarray = blosc2.asarray
 
 
 def with_one_thread(items, *, cparams=None, **how):
-    """Like nnU-Net's call, but the blocks of a chunk have the same order in each run, so that the messages are the same."""
+    """Like nnU-Net's call, but with one thread. So each run has the same order of the blocks in a chunk, and the same messages."""
     return asarray(items, cparams=cparams and cparams | {"nthreads": 1}, **how)
 
 
@@ -69,7 +69,7 @@ for case in range(4):
     MedBlosc2(volume(), spacing=(5.0, 0.5, 0.5)).save(str(other / f"{case}.mb2nd"))
 shutil.copytree("set", "whole")
 
-# Labels that end with background.
+# The last chunks of these labels are background, which is not stored. So the check warns of them.
 warned = subprocess.run("b2nd check whole", shell=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True).stdout.splitlines()
 assert len(warned) == 9 and all("_seg.b2nd: warning: never-written" in line for line in warned), warned
 
@@ -80,7 +80,7 @@ def damage(name, change):
 
 
 def killed(case):
-    """Runs nnU-Net's writer. The system ends it after some bytes, as at the limit of a quota."""
+    """Runs nnU-Net's writer. The system ends it after some bytes, as if a disk quota were used up."""
     data = volume()
     for path in cases.glob(f"{case}*"):
         path.unlink()
@@ -104,7 +104,7 @@ damage("other/2.mla", lambda content: content[:5000])
 damage("other/3.mla", lambda _: b"")
 
 
-# The parts of Slurm's `srun` that the page needs: N processes, each with its number.
+# Does what the page needs of Slurm's `srun`: starts N processes, each with its number.
 pathlib.Path("bin/srun").write_text("""#!/usr/bin/env bash
 status=0
 for ((task = 0; task < $2; task++)); do
@@ -116,7 +116,7 @@ pathlib.Path("bin/srun").chmod(0o755)
 
 recipe.run("TRAINING_SET.md")
 
-# Each damaged file, and the lines that the page leaves out.
+# Checks the message of each damaged file, also those that the page leaves out.
 found = subprocess.run("sh preflight.sh set --data", shell=True, stdout=subprocess.PIPE, text=True).stdout
 for name, code in {
     "liver_003.b2nd": "truncated",
@@ -132,7 +132,7 @@ assert "liver_017: there is no _seg.b2nd and no .pkl" in found
 spacings = [line.split("\t")[3] for line in pathlib.Path("spacing.tsv").read_text().splitlines()]
 assert len(spacings) == CASES + 8 and spacings.count("[2.5, 0.8, 0.8]") == CASES + 1, spacings
 
-# In a folder, an empty .mla is reported, but not one with other content.
+# In a folder, an empty .mla file is reported. An .mla file that is not a frame is not reported.
 pathlib.Path("set/other/4.mla").write_bytes(b"not a frame")
 in_folder = subprocess.run("b2nd check --ext mla set/other", shell=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True).stdout
 assert all(name in in_folder for name in ("2.mla", "3.mla")) and "4.mla" not in in_folder, in_folder

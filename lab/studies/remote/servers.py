@@ -23,7 +23,7 @@ b2nd, folder = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2])
 is_long = "--long" in sys.argv
 many = 10_000 if is_long else 300
 data = pathlib.Path("frame/tests/data")
-# The content of all `keys`.
+# The content of each object in `keys`.
 array = (data / "int32_3x5.b2nd").read_bytes()
 keys = [f"many/{number:05}.b2nd" for number in range(many)]
 files = {str(path.relative_to(data)): path.read_bytes() for path in data.rglob("*") if path.is_file() and path.stat().st_size < 2**20}
@@ -50,7 +50,7 @@ def started(name, command, port):
         time.sleep(0.5)
         text = path.read_text()[position:]
         position += len(text)
-        # Without colours.
+        # Removes the codes of colours.
         return re.sub("\x1b\\[[0-9;]*m", "", text)
 
     try:

@@ -25,7 +25,7 @@ import numpy as np
 
 import make
 
-# Larger items would test nothing more.
+# The limits of an item. A larger one would test nothing more.
 MOST_BYTES, MOST_VALUES = 2000, 200
 
 
@@ -39,7 +39,7 @@ def values_of(dtype):
 
 
 def is_raw(dtype):
-    """Whether an item has no type in Python."""
+    """Whether Python has no type for an item."""
     return dtype.kind == "V" or dtype.isbuiltin == 2 or dtype.itemsize in (16, 32) and dtype.kind + str(dtype.itemsize) in ("f16", "c32")
 
 
@@ -48,7 +48,7 @@ def halves(raw):
 
 
 def fill(raw, start, dtype, rng):
-    """Writes a random item if not every sequence of bytes is an item of the dtype."""
+    """Writes a random valid item over the random bytes, if not all bytes are valid for the dtype."""
     if dtype.names is not None:
         for name in dtype.names:
             fill(raw, start + dtype.fields[name][1], dtype.fields[name][0], rng)
@@ -73,7 +73,7 @@ class Unreadable(Exception):
 
 
 def read(raw, dtype):
-    """The value of an item: its places from the dtype, each scalar from NumPy."""
+    """The value of an item. The dtype gives the place of each scalar, and NumPy reads the scalar."""
     if dtype.names is not None:
         fields = [dtype.fields[name][:2] for name in dtype.names]
         return [read(raw[offset : offset + field.itemsize], field) for field, offset in fields]
@@ -86,7 +86,7 @@ def read(raw, dtype):
         dtype = np.dtype(dtype.byteorder.replace("=", "<") + "i8")
     if dtype.itemsize == 0:
         return ""
-    # NumPy fails for most of these, and prints some.
+    # These are not characters. NumPy fails for most of them, and prints some.
     if dtype.kind == "U" and any(code > 0x10FFFF for code in np.frombuffer(raw, dtype.byteorder.replace("=", "<") + "u4")):
         raise Unreadable
     value = np.frombuffer(raw, dtype)[0].item()
@@ -165,7 +165,7 @@ def entry(text, rng):
     except Unreadable:
         return line
     if not has_nan(line["value"]):
-        # One field, so that no dimension of a subarray dtype becomes one of the array.
+        # The dtype is put into a struct of one field. Otherwise NumPy would make the dimensions of a subarray those of the array.
         array = np.zeros((), [("item", dtype)])
         write(array["item"], line["value"])
         line["written"] = array.tobytes().hex()

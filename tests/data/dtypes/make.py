@@ -11,10 +11,11 @@
 the file that the environment variable B2ND_DTYPES names.
 
 The dtypes come from a text file, one per line. Without a file, every name and letter of a scalar in NumPy comes first,
-then COUNT random dtypes, written as by hand. Some of these are invalid in NumPy.
-`display` is the text that python-blosc2 stores for the dtype, `str` the text that NumPy prints if it differs, and
-`dtype` has the parts of the dtype in NumPy. Without `display`, the text that NumPy prints is read as another dtype.
-Without `dtype`, NumPy refuses the input.
+then COUNT random dtypes, with spaces and quotes as people write them. Some of these are invalid in NumPy.
+
+`display` is the text that python-blosc2 stores for the dtype. It is missing if the text that NumPy prints is read as
+another dtype. `str` is the text that NumPy prints, if that is different from `display`. `dtype` has the parts of the
+dtype in NumPy. It is missing if NumPy refuses the input.
 """
 
 import json
@@ -99,7 +100,7 @@ def entry(text):
 
 
 def makes_sense(parts):
-    """False if the size of a struct has wrapped around, or if a subarray was given a size as if it were bytes."""
+    """Returns False for two mistakes of NumPy: the size of a struct has overflowed, or the size of a subarray is not that of its items."""
     if "base" in parts:
         base = parts["base"]
         return parts["itemsize"] == base["itemsize"] * math.prod(parts["shape"]) and makes_sense(base)

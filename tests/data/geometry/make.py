@@ -70,13 +70,13 @@ BORDERS = [
 
 
 def verdicts():
-    """[shape, chunkshape, blockshape, whether C-Blosc2 opens it], half of the random ones open."""
+    """Yields [shape, chunkshape, blockshape, whether C-Blosc2 opens it]. C-Blosc2 opens half of the random arrays."""
     for border in BORDERS:
         yield [*border, opens(*border)]
     rng = random.Random(335)
     seen, wanted = set(BORDERS), {True: 100, False: 100}
     while any(wanted.values()):
-        # Few negative and huge numbers, because one is enough for a refusal.
+        # Most numbers are neither negative nor huge, because one such number is enough for a refusal.
         n, cut = rng.choice([1, 1, 2, 2, 3, 4]), rng.choice([4, 8, 14, 18])
         shape, chunks, blocks = (tuple(rng.choice(pool[:cut]) for _ in range(n)) for pool in (SHAPES, PARTS, PARTS))
         if (shape, chunks, blocks) in seen:
@@ -89,7 +89,7 @@ def verdicts():
 
 
 def resizes():
-    """[shape, chunkshape, blockshape, new shape, for each chunk its number before or null]."""
+    """Yields [shape, chunkshape, blockshape, new shape, for each new chunk its old number or null]."""
     rng = random.Random(4141)
     for n in [1, 2, 3, 4] * 20:
         sizes = [0] + 4 * list(range(1, 12 - 2 * n))

@@ -14,7 +14,7 @@ import numpy as np
 HERE = Path(__file__).parent
 CODECS = [blosc2.Codec.BLOSCLZ, blosc2.Codec.LZ4, blosc2.Codec.ZLIB, blosc2.Codec.ZSTD]
 SPLITS = [blosc2.SplitMode.ALWAYS_SPLIT, blosc2.SplitMode.NEVER_SPLIT]
-# The entry of a chunk of zeros.
+# The index entry of a chunk that consists of zeros.
 ZEROS = -0x7F << 56
 
 
@@ -31,14 +31,14 @@ def offsets(count):
     return np.array([number * 7919 % 225 if number < count // 2 else ZEROS for number in range(count)], "<i8")
 
 
-# Chunk indexes in one block and in many, split and not.
+# Chunk indexes of one block and of many blocks, each split or not.
 write("indexes", [
     chunk(offsets(count), 8, codec, splitmode=split, blocksize=blocksize)
     for count, codec, split, blocksize in product([100, 5000], CODECS, SPLITS, [0, 4096])
 ])
-# A block of each codec, and a shorter last one.
+# For each codec, a chunk whose last block is shorter.
 write("short_block", [chunk((np.arange(1000) // 16).astype("u1").tobytes(), 4, codec, blocksize=256) for codec in CODECS])
 write("index_of_blocks", [chunk(np.array([number * 64 if number < 4 else ZEROS for number in range(2000)], "<i8"), 8, blosc2.Codec.ZSTD, splitmode=SPLITS[1], blocksize=4096)])
-# The files of chunks in another order; chunk 1 is zeros.
+# Chunk indexes of sparse frames. The file numbers are not in the order of the chunks, and chunk 1 is zeros.
 numbers = [np.array([ZEROS if number == 1 else count + 1 - number for number in range(count)], "<i8") for count in (1000, 1_000_000)]
 write("files_of_chunks", [chunk(index, 8, blosc2.Codec.ZSTD, clevel=9) for index in numbers])

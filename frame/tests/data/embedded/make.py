@@ -8,7 +8,7 @@ The zip file records the time, so its bytes differ in each run.
 import blosc2
 import numpy as np
 
-# Chunks shorter than the frames in them.
+# The chunks of this store are shorter than the frames in its data.
 with blosc2.EmbedStore("store.b2e", mode="w", chunksize=256) as store:
     store["/z/numbers"] = np.arange(300, dtype="<i4").reshape(20, 15)
     store["/gone"] = np.zeros(4)
@@ -17,7 +17,7 @@ with blosc2.EmbedStore("store.b2e", mode="w", chunksize=256) as store:
     noted = blosc2.asarray(np.arange(10).reshape(5, 2))
     noted.schunk.vlmeta["unit"] = "kelvin"
     store["/noted"] = noted
-    # The entry of an array on a server. It is written by hand, because blosc2 would have to reach the server.
+    # The entry of an array on a server is written by hand, because blosc2 would have to connect to the server.
     store._embed_map["/far"] = {"urlbase": "https://cat2.cloud/demo", "path": "@public/examples/ds-1d.b2nd"}
     store._save_metadata()
 

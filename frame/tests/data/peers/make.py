@@ -36,7 +36,7 @@ def refer(name, layer, content):
 
 
 def write():
-    # Items over 255 bytes that are not contiguous in memory: `to_cframe` writes a typesize of 1.
+    # Items of more than 255 bytes that are not contiguous in memory. For these, `to_cframe` writes a typesize of 1.
     for name, dtype in ("lost_typesize_S256", "S256"), ("lost_typesize_record", [("id", "<i4"), ("text", "<U100")]):
         array = blosc2.asarray(np.zeros(5, dtype), chunks=(4,), blocks=(2,))
         Path(name + ".b2nd").write_bytes(array.to_cframe())
@@ -56,13 +56,13 @@ def write():
     for count in 100, 50, 100, 7:
         chunks.append_data(np.arange(count, dtype="<i4"))
     blosc2.SChunk(chunksize=400, data=bytes(range(250)) * 2, urlpath="last_chunk_is_short.b2frame")
-    # A deleted chunk leaves its bytes behind.
+    # The bytes of a deleted chunk stay in the file as a hole.
     for name, chunk in ("start", 0), ("middle", 2), ("end", 4):
         hole = blosc2.SChunk(chunksize=400, urlpath=f"hole_at_{name}.b2frame", cparams={"typesize": 4})
         for number in range(5):
             hole.append_data(np.arange(number, number + 100, dtype="<i4"))
         hole.delete_chunk(chunk)
-    # A table of blocks of more than 256 bytes.
+    # A chunk whose table of blocks has more than 256 bytes.
     options = {"codec": blosc2.Codec.LZ4, "splitmode": blosc2.SplitMode.NEVER_SPLIT, "nthreads": 1}
     values = (np.arange(2 * 70 * 256) % 97).astype("<u2")
     blosc2.asarray(values, chunks=(70 * 256,), blocks=(256,), urlpath="many_blocks.b2nd", cparams=options)
@@ -85,19 +85,19 @@ def write():
     blosc2.lazyudf(twice, (operand,), dtype="<f8", shape=(6,)).save(urlpath="lazy_function.b2nd")
     blosc2.lazyudf(copy, (operand,), dtype="<f8", shape=(6,)).save(urlpath="old_lazy_function.b2nd")
     Path("operand.b2nd").unlink()
-    # These objects need a server, or cannot be made by this release, or belong to a later release.
+    # These objects are written by hand: they need a server, or this release cannot make them, or they belong to a later release.
     refer("old_lazy_expression.b2nd", "LazyArray", 0)
     refer("c2array.b2nd", "b2o", {"kind": "c2array", "version": 1})
     refer("remote_array.b2nd", "b2o", {"kind": "remote_array", "version": 1})
     refer("later_object.b2nd", "b2o", {"kind": "later", "version": 1})
 
-    # The maximum of 16 metalayers, including the array's own; and vlmetalayers.
+    # The maximum of 16 metalayers, of which one is the array's own, and some vlmetalayers.
     layers = {f"layer {number}": {"number": number} for number in range(15)}
     array = blosc2.asarray(np.arange(6), chunks=(3,), blocks=(3,), urlpath="many_metalayers.b2nd", meta=layers)
     for number in range(8):
         array.schunk.vlmeta[f"vlmeta {number}"] = number
 
-    # Made in memory, where C-Blosc2 gives the chunks of vlmetalayers the type size 8; in a file they have 1.
+    # An array made in memory: C-Blosc2 writes its vlmetalayers with a typesize of 8. In an array made in a file, it is 1.
     array = blosc2.asarray(np.arange(6), chunks=(3,), blocks=(3,))
     array.schunk.vlmeta["unit"] = "kelvin"
     array.schunk.vlmeta["note"] = "kelvin " * 100
