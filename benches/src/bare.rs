@@ -42,7 +42,7 @@ fn files(folder: &Path) -> Vec<PathBuf> {
     files.map(|file| file.unwrap().path()).collect()
 }
 
-/// Seconds to open and read the first bytes of each file, divided among threads.
+/// The seconds to open each file and read its first bytes. The files are divided among threads.
 fn read(paths: &[PathBuf], threads: usize) -> f64 {
     time(|| {
         thread::scope(|scope| {
@@ -71,7 +71,7 @@ fn builder(len: usize, count: usize) -> FrameBuilder {
     FrameBuilder::new(Meta::new(shapes, "|u1").unwrap())
 }
 
-/// A line for each turn, with the seconds of each contender.
+/// Prints a line for each turn, with the seconds of each contender.
 fn write(ready: &Path, count: usize, len: usize, turns: usize) {
     let bytes = fs::read(ready).unwrap();
     let chunks: Vec<&[u8]> = bytes.chunks_exact(bytes.len() / count).collect();
@@ -100,7 +100,7 @@ fn write(ready: &Path, count: usize, len: usize, turns: usize) {
             time(contender).to_string()
         });
         println!("{}", seconds.join(" "));
-        // After the last turn, one of our frames is left for `b2nd check`.
+        // After the last turn, the first contender writes a frame, which `b2nd check` then checks.
         if turn + 1 == turns {
             fs::remove_file(&path).unwrap();
             contenders[0]();

@@ -16,7 +16,7 @@ fn main() -> io::Result<()> {
     let folder = env::args_os().nth(1).unwrap_or_else(|| ".".into());
     let mut stdout = io::stdout().lock();
     match catalogue(Path::new(&folder), &mut |line| writeln!(stdout, "{line}")) {
-        // A program such as `head` has read enough.
+        // The output goes to a program such as `head`, which has read enough.
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
         result => result,
     }

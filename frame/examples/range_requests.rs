@@ -27,7 +27,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// The header of the frame at an address. If 512 bytes are not enough, it sends a second request.
+/// Returns the header of the frame at an address. If 512 bytes are not enough, sends a second request.
 pub fn header(url: &str) -> Result<Frame<()>, Box<dyn Error>> {
     let mut bytes = get(url, 0..FIRST)?;
     loop {

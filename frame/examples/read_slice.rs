@@ -17,7 +17,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// The items of a slice. Only the blocks with items of the slice are read.
+/// Reads a slice. Only the blocks that have items of the slice are read.
 pub fn read_slice(path: &Path, slice: &[Range<u64>]) -> Result<ArrayD<f64>, b2nd_frame::Error> {
     let mut frame = Frame::open(path)?;
     frame.slice(slice).threads(2).read_array()

@@ -1,11 +1,11 @@
-//! Choices that the first bytes of an input make.
+//! The choices of a target, which the first bytes of its input make.
 
 /// The bytes that decide. After the last of them, every further byte is 0.
 #[derive(Debug)]
 pub struct Choices<'a>(&'a [u8]);
 
 impl<'a> Choices<'a> {
-    /// Takes the first `count` bytes of an input for choices, and returns the rest.
+    /// Uses the first `count` bytes of an input as choices, and returns the rest.
     pub fn split(data: &'a [u8], count: usize) -> (Self, &'a [u8]) {
         let (choices, rest) = data.split_at(count.min(data.len()));
         (Self(choices), rest)

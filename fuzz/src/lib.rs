@@ -72,7 +72,7 @@ fn keep(target: &Target, bytes: &[u8]) -> io::Result<PathBuf> {
     Ok(path)
 }
 
-/// FNV-1a. It is the same in every version of Rust, so the names of kept inputs do not change.
+/// The hash FNV-1a. It is the same in every version of Rust, so the names of kept inputs do not change.
 fn hash(bytes: &[u8]) -> u64 {
     bytes
         .iter()

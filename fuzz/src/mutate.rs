@@ -45,9 +45,9 @@ fn change(rng: &mut Rng, bytes: &mut Vec<u8>, other: &[u8]) {
             let to = place(rng, bytes);
             overwrite(bytes, to, &copy);
         }
-        // A number of any width, in both byte orders.
+        // Writes a number of any width, in either byte order.
         10 => number(rng, bytes, at),
-        // The number after a marker.
+        // Writes a number after a marker.
         _ => {
             let is_marker =
                 |byte: &u8| matches!(byte, 0xc6 | 0xcd | 0xce | 0xcf | 0xd1..=0xd3 | 0xdb | 0xdc | 0xde);
@@ -90,7 +90,7 @@ fn overwrite(bytes: &mut [u8], at: usize, piece: &[u8]) {
     }
 }
 
-/// Writes a number: near the current one, near the length of the input, or at an edge.
+/// Writes a number: near the present number, near the length of the input, or at the limit of a type.
 fn number(rng: &mut Rng, bytes: &mut [u8], at: usize) {
     let width = [1, 2, 4, 4, 4, 8, 8][rng.usize(0..7)];
     let is_little = rng.u8(0..3) == 0;

@@ -22,7 +22,7 @@ fn read(path: &Path) -> Vec<u8> {
     fs::read(path).expect("a readable file")
 }
 
-/// The kept inputs of a target.
+/// The inputs in `corpus` for a target. Each of them once found a fault.
 pub fn kept(target: &str) -> Vec<Vec<u8>> {
     files(&root().join("fuzz/corpus").join(target)).iter().map(|path| read(path)).collect()
 }
@@ -65,7 +65,7 @@ pub fn metalayers() -> Vec<Vec<u8>> {
     layers
 }
 
-/// Chunks: those of vlmetalayers, and those of the data of frames.
+/// The chunks of vlmetalayers, and chunks of the data of frames.
 pub fn chunks() -> Vec<Vec<u8>> {
     let mut chunks = Vec::new();
     for bytes in frames() {
@@ -83,7 +83,7 @@ pub fn chunks() -> Vec<Vec<u8>> {
     chunks
 }
 
-/// Texts of dtypes: from real files, and some of each kind.
+/// Texts of dtypes. They are from real files, or written by hand: some for each kind.
 pub fn dtypes() -> Vec<Vec<u8>> {
     let real = read(&root().join("tests/data/dtypes/real_files.txt"));
     let lines = real.split(|&byte| byte == b'\n').filter(|line| !line.is_empty()).map(<[u8]>::to_vec);
@@ -112,7 +112,8 @@ pub fn dtypes() -> Vec<Vec<u8>> {
     lines.chain(forms.map(|form| form.as_bytes().to_vec())).collect()
 }
 
-/// Inputs of a target that makes choices: zero bytes and some random bytes, alone or before each of the `rests`.
+/// Inputs of a target that makes choices. The bytes for the choices are zeros or random. They are an input alone, or
+/// come before one of the `rests`.
 pub fn choices(count: usize, rests: &[Vec<u8>]) -> Vec<Vec<u8>> {
     let mut rng = fastrand::Rng::with_seed(16);
     let mut random =

@@ -1,4 +1,4 @@
-//! Each target holds for its seeds and for mutations of them.
+//! Each target passes on its seeds and on mutations of them.
 //!
 //! `FUZZ_RUNS` is the number of mutations, `FUZZ_SEED` the seed of the random numbers. An input that fails is kept in
 //! `fuzz/target/found`; it goes to `fuzz/corpus` with the commit that fixes the fault.

@@ -65,7 +65,8 @@ fn assert_same(jobs: &[Job]) -> usize {
             continue;
         }
         expected["dtype"] = json!(job.dtype);
-        // Its filter needs the array's shapes, so python-blosc2 cannot decompress the chunks alone.
+        // One file has a filter that needs the shapes of the array, so python-blosc2 cannot decompress its chunks
+        // alone.
         let is_closed = job.original.ends_with("ndmean_repart_rand.caterva");
         expected["same"] = if is_closed { Value::Null } else { json!(true) };
         assert_eq!(*seen, expected, "{name}");
@@ -118,7 +119,8 @@ fn a_changed_array_has_the_new_shape_and_dtype_and_the_same_data() {
         let extended = array.geometry().unwrap().extended_shape();
         let shape: Vec<i64> = extended.iter().map(|&items| items.try_into().unwrap()).collect();
         frame.edit().shape(&shape).apply().unwrap();
-        // If the size of the dtype is not the frame's typesize, a dtype of that size is accepted.
+        // Some arrays have a dtype whose size is not the frame's typesize. For these, a dtype of the frame's typesize
+        // is used.
         let others = [other_dtype(&dtype), Some(dtype_of(frame.header().typesize))];
         let other = others
             .into_iter()

@@ -1,4 +1,4 @@
-//! Chunks compressed by C-Blosc2. Both C-Blosc2 and this project decompress them.
+//! C-Blosc2 compresses chunks. C-Blosc2 and this project decompress them to the same data.
 
 use std::io::{BufRead, BufReader, Read};
 use std::process::Stdio;

@@ -1,4 +1,4 @@
-//! Chunks of the compressor, decompressed by C-Blosc2.
+//! This project compresses chunks, and C-Blosc2 decompresses them to the same data.
 
 use std::io::Write;
 use std::process::Stdio;

@@ -1,4 +1,4 @@
-//! Frames that python-blosc2 wrote, or is writing.
+//! Reads frames that python-blosc2 has written, or is writing.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -68,7 +68,7 @@ fn watch(shapes: &[[i64; 2]], is_sparse: bool, locking: bool) {
         *stable.entry(word(&seen)).or_insert(0) += 1;
         // A check waits between its reads, so it runs only in one of 256 rounds.
         if fastrand::u8(..) == 0 {
-            // Warnings of unwritten chunks are correct here.
+            // Chunks of zeros are not stored, so warnings about unwritten chunks are right here.
             let is_warning = |finding: &Finding| finding.severity() == Severity::Warning;
             let seen = check(&path).map(|report| report.findings.iter().all(is_warning));
             assert!(!matches!(seen, Ok(false)), "{:?}", check(&path));

@@ -60,7 +60,8 @@ fn agrees(line: &Value, store: &Store) -> bool {
                 ["columns", "computed_columns"].into_iter().filter_map(|list| schema[list].as_array());
             names.flatten().map(|column| &column["name"]).eq(columns) && schema["n_rows"] == line["rows"]
         }
-        // python-blosc2 lists only top-level keys, including groups. A group without arrays has no member.
+        // python-blosc2 lists only top-level keys, which can be groups. Each member must be below a key. Each key must
+        // have a member, except the group `nothing`, which has no arrays.
         ObjectKind::RemoteStore => {
             let is_in = |member: &String, key: &str| {
                 let rest = member.strip_prefix('/').and_then(|member| member.strip_prefix(key));

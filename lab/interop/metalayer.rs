@@ -1,4 +1,4 @@
-//! Compares metalayers of this crate with those of the reference, C-Blosc2, and of python-blosc2.
+//! Compares metalayers of this crate with those of C-Blosc2, which is the reference, and of python-blosc2.
 
 // This file belongs to another package. Neither package is published, so no archive lacks it.
 #[path = "../../benches/src/c_blosc2.rs"]

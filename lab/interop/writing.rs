@@ -1,4 +1,4 @@
-//! Frames that this crate makes, read and changed by python-blosc2 and C-Blosc2.
+//! This crate writes frames, which python-blosc2 and C-Blosc2 read and change.
 
 use std::collections::BTreeMap;
 use std::env;
@@ -19,7 +19,7 @@ use b2nd_serde::{Meta, Shapes};
 use fastrand::Rng;
 use serde_json::Value;
 
-/// The number of bytes before a frame that is written within a file.
+/// The offset of a frame that is written into a file after other bytes.
 const OFFSET: u64 = 100;
 
 /// An array that `writing.py` asks for.

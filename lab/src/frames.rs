@@ -4,7 +4,7 @@ use std::fs;
 
 use crate::data;
 
-/// The position, in a header, of the field with a metalayer's content offset.
+/// The position of a metalayer's content offset in a header.
 pub fn offset_field(header: &[u8], name: &str) -> usize {
     let entry = [&[0xa0 + u8::try_from(name.len()).unwrap()], name.as_bytes(), &[0xd2]].concat();
     header.windows(entry.len()).position(|bytes| bytes == entry).unwrap() + entry.len()
@@ -100,7 +100,7 @@ pub fn with_chunks(mut file: Vec<u8>, chunks: &[u8], starts: &[usize], nbytes: u
     index[3] = 8;
     let body = [chunks, &index].concat();
     file.splice(header_len..header_len, body);
-    // `u64`, because the size may exceed `usize` on 32-bit machines.
+    // The product is computed in `u64`, because it may exceed `usize` on 32-bit machines.
     let all = nbytes as u64 * starts.len() as u64;
     // Offsets in a header: 16 frame_len, 30 nbytes, 39 cbytes, 58 chunksize.
     for (at, number) in [(16, file.len() as u64), (30, all), (39, chunks.len() as u64)] {

@@ -47,7 +47,7 @@ pub fn rows_until(count: usize, dump: impl FnOnce(&mut Receive<'_>)) -> Vec<Kept
     rows
 }
 
-/// All rows that are passed to a function.
+/// All rows of a dump.
 pub fn rows(dump: impl FnOnce(&mut Receive<'_>)) -> Vec<Kept> {
     rows_until(usize::MAX, dump)
 }

@@ -1,4 +1,4 @@
-//! The pages agree with the tested examples, the tests, the runs and the files.
+//! The pages agree with the examples, the tests, the runs and the files that they mention.
 
 use std::fs;
 

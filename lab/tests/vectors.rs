@@ -1,4 +1,5 @@
-//! The conformance vectors through blosc2-pure-rs and rmp-serde, which need no installation.
+//! Reads the conformance vectors with blosc2-pure-rs and rmp-serde. Cargo builds both, so `lab/run` does not have to
+//! install them.
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -1,4 +1,4 @@
-//! Shared by several tests: structs as a user would derive them, and snapshots.
+//! Parts that several tests share: structs as a user would derive them, and snapshots.
 
 #![allow(dead_code, unreachable_pub, reason = "each test takes what it needs")]
 

@@ -1,4 +1,4 @@
-//! Typical Rust types of users, for items that NumPy writes.
+//! Reads and writes items of NumPy with typical Rust types of users.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};

@@ -161,7 +161,8 @@ fn an_error_in_the_bytes_of_another_version_names_the_version() {
         let fault = fault.unwrap();
         assert!(says.ends_with(&fault) && fault.ends_with("only version 0 is known"), "{fault}");
     }
-    // Another version with the byte layout of version 0 is read. The meaning of its numbers is not known.
+    // A metalayer of another version is read if its bytes have the layout of version 0. But nobody knows what its
+    // numbers mean.
     let meta: Meta = from_slice(&changed(sixteen(), &[(1, 1)])).unwrap();
     assert_eq!(meta.version(), 1);
     // A metalayer with fewer entries has no version.

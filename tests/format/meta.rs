@@ -1,4 +1,4 @@
-//! `Meta` keeps its layout, is written back byte for byte, and is a plain object in other formats.
+//! `Meta` keeps its layout, and is written back byte for byte. In other formats it is a plain object.
 
 #![cfg(feature = "alloc")]
 

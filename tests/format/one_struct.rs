@@ -148,7 +148,7 @@ fn aliases_are_no_entries() {
     assert_eq!(value.dtype.as_deref(), Some("<i4"));
     assert_eq!(to_vec(&value).unwrap(), bytes);
 
-    // A shorter layout is read by name, although there are more names than entries.
+    // In a shorter layout, the fields are found by their names, although there are more names than entries.
     for layout in [Layout::B2ndSix, Layout::Caterva] {
         let value: Aliased<String> = from_slice(&bytes_of(layout)).unwrap();
         assert_eq!(value.dtype_format, None);

@@ -1,4 +1,5 @@
-//! The geometry accepts the same shapes as C-Blosc2 3.3.5 and resizes to the same chunks, with listed exceptions.
+//! The geometry accepts the same shapes as C-Blosc2 3.3.5, and resizes to the same chunks. The exceptions are listed
+//! here.
 
 use std::fs;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! Valid and invalid geometries by the rules of the draft specification, with the messages.
+//! Valid and invalid geometries by the rules of the draft specification, and the messages for the invalid ones.
 
 use b2nd_serde::geometry::{Error, ErrorKind};
 use b2nd_serde::{Entry, Geometry, Shapes};
@@ -26,7 +26,7 @@ const ACCEPTED: &[(Vectors, u64)] = &[
     ((&[0], &[0], &[CHUNK_MAX]), 0),
     ((&[3, 0], &[3, 0], &[3, 0]), 0),
     ((&[3, 0, 4], &[1, 1, 1], &[1, 1, 1]), 0),
-    // The largest numbers that fit.
+    // The largest numbers that are accepted.
     ((&[MAX], &[1], &[1]), MAX as u64),
     ((&[MAX], &[7], &[2]), MAX as u64 / 7),
     ((&[MAX - 1], &[7], &[2]), MAX as u64 / 7),

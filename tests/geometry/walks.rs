@@ -142,7 +142,7 @@ fn a_run_goes_on_as_long_as_nothing_lies_between() -> Result<(), Error> {
         (&[1000, 1000, 1], &[100, 100, 1], &[100, 100, 1], 100, 100),
         (&[1000, 1, 1000], &[100, 1, 100], &[100, 1, 100], 100, 100),
         (&[1, 1, 1000], &[1, 1, 100], &[1, 1, 50], 1, 50),
-        // Rows with the full length of the array join into one run.
+        // If rows have the full length of the array, they join into one run.
         (&[6, 5, 4], &[3, 5, 4], &[2, 5, 4], 1, 40),
         (&[6, 5, 4], &[3, 5, 4], &[2, 3, 4], 2, 12),
         (&[6, 5, 4], &[3, 5, 3], &[2, 5, 3], 10, 3),

@@ -1,4 +1,4 @@
-//! The first bytes of a file.
+//! Reads the first bytes of a frame.
 
 use b2nd_frame::{Error, Frame};
 

@@ -372,7 +372,7 @@ fn a_file_that_is_full_of_frames_costs_what_is_there() {
         (0..10_000).map(|index| if index % 2 == 0 { &array[..] } else { b"" }).collect();
     let file = zip(&members);
     bounded("zip", file.len(), 16, || drop(zip_members(Cursor::new(&file[..]))));
-    // The directory at the end claims too much.
+    // Bytes of the record at the end of the zip file are changed, so that it claims too much.
     for at in file.len() - 22..file.len() {
         let mut claims = file.clone();
         claims[at..].iter_mut().take(4).for_each(|byte| *byte = 0xff);
@@ -514,10 +514,10 @@ fn frames_of_chunks() -> Vec<(&'static str, Vec<u8>)> {
     let many = 30_000;
     let table = chunk_with_a_table(250_000);
     let short = chunk_with_a_table(8000);
-    // The table of each chunk consists of the headers of the chunks after it.
+    // Each chunk is 32 bytes after the one before. So its table consists of the headers of the next chunks.
     let nested = [short[..32].repeat(many), short[32..].to_vec()].concat();
     let small = stored_chunk(b"data");
-    // The order alternates between chunks 40 apart, forward and back.
+    // The order of the chunks is 0, 40, 1, 41, 2, 42 and so on, so each chunk is far from the one before it.
     let order: Vec<usize> = (0..many).map(|at| (at / 2 + 40 * (at % 2)) * small.len()).collect();
     let back: Vec<usize> = (0..many).rev().map(|at| at * small.len()).collect();
     vec![
@@ -567,7 +567,7 @@ fn a_check_of_chunks_costs_what_is_there() {
 fn a_salvage_reads_each_byte_a_few_times_whatever_chunks_share() {
     const COUNT: usize = 30_000;
     const BLOCKS: usize = 8000;
-    // The table of each chunk consists of the headers of the chunks after it.
+    // Each chunk is 32 bytes after the one before. So its table consists of the headers of the next chunks.
     let short = chunk_with_a_table(BLOCKS);
     let chunks = [short[..32].repeat(COUNT), short[32..].to_vec()].concat();
     let starts: Vec<usize> = (0..COUNT).map(|at| 32 * at).collect();
@@ -621,7 +621,7 @@ fn a_slice_takes_memory_for_the_bytes_of_the_index_once() {
     const COUNT: usize = 20_000;
     let mut file = one_chunk_for_all(COUNT, 1, 64);
     let start = Frame::parse(&file).unwrap().header().header_len + 64;
-    // The index has 8 bytes for each entry: here 4 in the table of blocks, and 4 for a stream of zeros.
+    // The index has 8 bytes for each entry. Here 4 of them are in the table of blocks, and 4 are a stream of zeros.
     file[start + 2] = 0x35;
     file[start + 8..start + 12].copy_from_slice(&8_u32.to_le_bytes());
     let mut offsets = (0..COUNT).map(|block| u32::try_from(32 + 4 * (COUNT + block)).unwrap());

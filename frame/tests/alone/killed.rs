@@ -74,7 +74,7 @@ fn begin(path: &Path, how: &Path, reports: Option<u32>) -> Child {
     command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap()
 }
 
-/// Kills the process after this number of steps.
+/// Starts the process, and kills it after this number of steps.
 fn kill_after(steps: usize, path: &Path, how: &Path) {
     let mut child = begin(path, how, None);
     let lines = BufReader::new(child.stdout.take().unwrap()).lines();
@@ -135,7 +135,7 @@ impl States {
     }
 }
 
-/// How often a process is killed for each frame.
+/// The number of times that a process is killed for each frame.
 const KILLS: usize = 100;
 
 #[test]

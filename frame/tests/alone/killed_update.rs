@@ -10,7 +10,7 @@ use std::time::Duration;
 use b2nd_frame::{ArrayUpdate, Check, CheckDepth, Frame, FrameBuilder, Severity};
 use b2nd_serde::{Meta, Shapes};
 
-/// The process to be killed. Each commit changes all items, the shape and a vlmetalayer.
+/// The process that the test below kills. Each commit changes all items, the shape and a vlmetalayer.
 #[test]
 fn the_process_that_commits() {
     let Some(path) = std::env::var_os("B2ND_COMMITS").map(PathBuf::from) else { return };

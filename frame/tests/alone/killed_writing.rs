@@ -61,7 +61,7 @@ fn write(path: &Path) {
     fill(writer.unwrap()).persist().unwrap();
 }
 
-/// The process to be killed.
+/// The process that the test below kills.
 #[test]
 fn the_process_that_writes() {
     let Some(path) = env::var_os("B2ND_NEW_FRAME").map(PathBuf::from) else { return };

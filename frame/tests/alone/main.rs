@@ -1,4 +1,4 @@
-//! Tests that need a process of their own: they measure memory or kill processes.
+//! Tests that need a separate process, because they measure memory or kill processes.
 
 mod bounds;
 mod full_disk;

@@ -30,7 +30,7 @@ impl Reader {
     }
 }
 
-/// Reads a slice of a file in both ways, compares it with `Slice::read`, and returns the ranges of each wave.
+/// Reads a slice of a file in both ways and compares it with `Slice::read`. Returns the number of ranges of each wave.
 async fn is_read(file: &Path, slice: &[Range<u64>]) -> Vec<usize> {
     let expected = Frame::open(file).unwrap().slice(slice).read().unwrap();
     let bytes = fs::read(file).unwrap();
@@ -39,7 +39,7 @@ async fn is_read(file: &Path, slice: &[Range<u64>]) -> Vec<usize> {
     store.put(&key, bytes.clone().into()).await.unwrap();
     let slice = slice.to_vec();
     let mut plan = Frame::parse(&bytes).unwrap().slice(&slice).plan().unwrap();
-    // A task that may continue in another thread, as in servers.
+    // A server may continue a task in another thread, so the future must be `Send`. `spawn` requires this.
     let task = tokio::spawn(async move { read_object::read_object(&store, &key, &slice).await });
     assert!(task.await.unwrap().unwrap() == expected, "object_store: {}", file.display());
 

@@ -43,7 +43,7 @@ fn finished(writer: ArrayWriter<Cursor<Vec<u8>>>) -> Vec<u8> {
 
 fn read(frame: &[u8]) -> Vec<u8> {
     let mut frame = opened(frame);
-    // Written zeros and zeros that were never written look the same, so warnings are allowed.
+    // A check cannot tell written zeros from chunks that were never written, so warnings are allowed.
     let report = Check::new(CheckDepth::ChunkData).run(&mut frame).unwrap();
     assert!(report.findings.iter().all(|finding| finding.severity() == Severity::Warning), "{report:?}");
     frame.whole().read().unwrap()

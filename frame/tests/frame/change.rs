@@ -1,4 +1,4 @@
-//! Edits in place: only values of the same length can be changed.
+//! Edits in place can change only values that keep their length.
 
 use std::fs::{self, File};
 use std::io::Cursor;
@@ -90,7 +90,7 @@ fn shape_dtype_and_metalayers_change_together_or_not_at_all() {
     assert!(frame.edit().shape(&shape).dtype("<f4").metalayer("vendor", &vendor).apply().is_err());
     assert_eq!(fs::read(&path).unwrap(), before);
 
-    // A preview returns the resulting frame, takes no lock and writes nothing.
+    // A preview returns the resulting frame. It writes nothing, and works although another process has the lock.
     let lock = File::create(folder.path().join("vlmetalayers.b2nd.b2lock")).unwrap();
     FileExt::try_lock(&lock).unwrap();
     let edit = frame.edit().shape(&shape).dtype(">i8").metalayer("vendor", &vendor);
@@ -303,7 +303,7 @@ fn the_metalayer_of_the_array_is_held_against_its_data() {
     let before = fs::read(&path).unwrap();
     let mut frame = Frame::open(&path).unwrap();
     let mut set = |meta: Meta| frame.edit().metalayer("b2nd", &to_vec(&meta).unwrap()).apply();
-    // The same number of items and chunks, with another chunk shape.
+    // These metalayers have the same number of items and chunks, but another chunk shape.
     fn meta(shape: &[i64], chunkshape: &[i32], blockshape: &[i32], dtype: &str) -> Meta {
         Meta::new(Shapes { shape, chunkshape, blockshape }, dtype).unwrap()
     }
@@ -465,7 +465,7 @@ fn the_lock_beside_a_frame_is_held_and_its_counter_raised() {
         let shape = Frame::open(&path).unwrap().array().unwrap().unwrap().shape().to_vec();
         let larger: Vec<i64> = shape.iter().map(|items| items + 1).collect();
 
-        // Without a lock file, none is created.
+        // If there is no lock file, an edit creates none.
         Frame::open(&path).unwrap().edit().shape(&larger[..]).apply().unwrap();
         assert!(!lock.exists());
 

@@ -60,7 +60,7 @@ fn of_the_corpus_only_three_files_are_wrong_and_all_really_are() {
             assert_eq!(errors, expected, "{name}: {findings:?}");
             wrong.insert(name);
         }
-        // Codes about the layout or generation are reported exactly where the manifest says so.
+        // Findings about the layout or the generation are compared with the manifest.
         let has = |code| findings.iter().any(|finding| finding.code() == code);
         let layout = entry["layout"].as_str().unwrap();
         assert_eq!(has(FindingCode::StaleTail), layout.contains("stale"), "{name}");
@@ -199,7 +199,7 @@ fn every_changed_byte_of_the_name_b2nd_is_found() {
     assert_eq!(frame.check_header().findings, []);
 }
 
-/// Version 1 is sketched upstream: array16 markers, and up to 32 dimensions.
+/// Version 1 exists only as a sketch of C-Blosc2: it has array16 markers and up to 32 dimensions.
 #[test]
 fn an_error_in_a_metalayer_of_another_version_names_the_version() {
     for ndim in [2, 16, 20] {
@@ -324,7 +324,7 @@ fn the_values_of_vlmetalayers_are_read_with_the_data() {
         let messages: Vec<String> =
             report.findings.iter().map(|finding| finding.message().to_owned()).collect();
         for finding in &report.findings {
-            // A value that is not MessagePack can come from another program.
+            // Another program can write a value that is not MessagePack, so this is only a warning.
             let is_foreign = finding.message().contains("MessagePack");
             let code = if is_foreign { FindingCode::VlmetalayerValue } else { FindingCode::VlmetalayerChunk };
             let severity = if is_foreign { Severity::Warning } else { Severity::Error };
@@ -684,7 +684,7 @@ fn an_error_that_is_gone_when_the_file_is_looked_at_again_is_none() {
             let checked = scope.spawn(|| check(&path).unwrap().findings);
             thread::sleep(Duration::from_millis(3));
             replace(&path, &sound);
-            // The second look comes 10 milliseconds after the first.
+            // The check looks again 10 milliseconds after its first look. By then, the sound file must be there.
             let is_in_time = start.elapsed() < Duration::from_millis(10);
             let findings = checked.join().unwrap();
             assert!(!is_in_time || findings.is_empty(), "{findings:?}");

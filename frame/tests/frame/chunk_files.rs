@@ -30,7 +30,7 @@ fn the_chunks_of_a_sparse_frame_have_files() {
             assert_eq!((finding.expected(), finding.found()), (Some(4), Some(there)));
         }
     }
-    // For bytes in memory, the chunk files are unknown.
+    // If the header file is only bytes in memory, the chunk files are unknown and not checked.
     let bytes = fs::read(path.join("chunks.b2frame")).unwrap();
     assert_eq!(findings(&mut opened(bytes)), []);
 }
@@ -56,7 +56,7 @@ fn a_file_number_must_be_as_small_as_c_blosc2_wants_it() {
     }
 }
 
-/// A chunk index that repeats a file's number: 40 bytes for four chunks.
+/// The chunk index repeats one file number, so its 40 bytes stand for four chunks.
 #[test]
 fn chunks_that_all_have_the_same_file_are_found() {
     let (_folder, path) = copy("sparse.b2nd");
@@ -242,7 +242,7 @@ fn a_compressed_index_is_read_too() {
     let says = "only 998 of 999 chunk files are whole; for example 00000100.chunk is missing";
     assert_eq!((findings[0].code(), findings[0].message()), (FindingCode::ChunkFile, says));
 
-    // A damaged index does no harm.
+    // Whatever bytes of the index are damaged, nothing panics.
     let header_len = Frame::parse(&file).unwrap().header().header_len;
     let mut frame = Frame::open(&path).unwrap();
     for at in header_len..file.len() - 35 {
@@ -256,8 +256,8 @@ fn a_compressed_index_is_read_too() {
     }
 }
 
-/// A few hundred bytes can name any number of files. Missing files are not opened; a unit test in `chunk_files.rs`
-/// counts the calls.
+/// An index of a few hundred bytes can name any number of files. A check does not try to open missing files. A unit
+/// test in `chunk_files.rs` counts the calls.
 #[cfg(feature = "decompress")]
 #[test]
 fn a_million_names_of_which_three_have_files() {

@@ -133,7 +133,7 @@ fn an_uncompressed_chunk_with_the_flag_of_a_dictionary_is_found_and_read() {
     assert_eq!(finding.message(), format!("chunk 2, in 00000002.chunk, {SAYS}"));
 }
 
-/// For any bytes of a chunk, a check ends, and reports at most a few chunks.
+/// Whatever the bytes of a chunk are, a check ends, and reports at most a few chunks.
 #[test]
 fn no_damage_does_harm() {
     let (file, starts) = compressed();
@@ -472,7 +472,7 @@ fn blocks_of_any_length_are_in_order() {
     assert!(fell, "no chunk with several blocks");
 }
 
-// One of these files has a compressed chunk index.
+// Without the feature, one of these files cannot be read, because its chunk index is compressed.
 #[cfg(feature = "decompress")]
 #[test]
 fn the_hole_that_a_deleted_chunk_leaves_is_fine_but_not_after_a_shorter_chunk() {
@@ -708,9 +708,10 @@ fn no_healthy_file_has_a_damaged_chunk() {
             ControlFlow::Continue(())
         });
         let report = check.run_path(path).unwrap();
-        // ironArray compressed some chunks with other filters than their frame has, so this warning is true.
+        // The warning is right for files of ironArray, which compressed some chunks with other filters than their frame
+        // has.
         let is_of_iron_array = path.extension().is_some_and(|extension| extension == "iarray");
-        // In these files, a chunk was deleted or replaced.
+        // In these files a chunk was deleted or replaced, so the finding about unused bytes is right.
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         let has_hole = name.starts_with("hole_at_") || name == "ctable_x_id.b2nd";
         let is_known = |finding: &Finding| match finding.code() {

@@ -83,7 +83,7 @@ fn a_long_index_is_read_piece_by_piece() {
     let file = with_index(offsets.len(), &chunk(7, body.len(), 0, &body));
     is_read(&file, &offsets);
 
-    // An index of one repeated entry takes 8 bytes.
+    // An index that repeats one entry has only 8 bytes of data, whatever the number of chunks is.
     let count = 50_000_000;
     let file = with_index(count, &chunk(5, 8 * count, 3, &(-0x7f_i64 << 56).to_le_bytes()));
     let mut frame = Frame::read_at(Cursor::new(file), 0).unwrap();
@@ -169,7 +169,7 @@ fn an_index_whose_streams_are_longer_than_their_data_is_read() {
     let streams: Vec<Vec<u8>> = std::iter::repeat_with(stream).take(8).collect();
     let block: Vec<u8> = streams.iter().flat_map(|stream| [&[64, 0, 0, 0], &stream[..]].concat()).collect();
     let mut index = in_blocks(1024, 512, &block);
-    // Each block is split into one stream for each byte of an item. No stream can be compressed.
+    // Each block is split into one stream for each byte of an item. None of the streams is compressed.
     index[2] &= !0x10;
     let entries = streams.concat();
     let offset = |entry: &[u8]| i64::from_le_bytes(entry.try_into().unwrap());

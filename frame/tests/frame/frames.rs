@@ -56,7 +56,7 @@ pub(crate) fn chunk(flags: u8, nbytes: usize, special: u8, body: &[u8]) -> Vec<u
     chunk
 }
 
-/// A compressed index of `nbytes` bytes, in which every block is `block`.
+/// A compressed index of `nbytes` bytes. All entries of its table of blocks point to `block`.
 pub(crate) fn in_blocks(nbytes: usize, blocksize: usize, block: &[u8]) -> Vec<u8> {
     const UNSPLIT_ZSTD: u8 = 0x95;
     let nblocks = nbytes.checked_div(blocksize).unwrap_or_default();
@@ -91,7 +91,7 @@ fn with_end(name: &str, at: usize, bytes: &[u8]) -> Vec<u8> {
     changed(file, &[(at, bytes)])
 }
 
-/// A file with 3 bytes inserted before its trailer of this length, and `frame_len` updated.
+/// A file with 3 bytes inserted before its trailer, whose length is given. `frame_len` is updated.
 fn with_gap(name: &str, trailer: usize) -> Vec<u8> {
     let mut file = file(name);
     let at = file.len() - trailer;
@@ -391,7 +391,7 @@ fn with_offset(chunk: usize, offset: i64) -> Vec<u8> {
     changed(file, &[(offsets + 8 * chunk, &offset.to_le_bytes())])
 }
 
-/// `int32_3x5.b2nd` with its index right behind the header.
+/// `int32_3x5.b2nd` without its chunks: the chunk index directly follows the header.
 fn without_chunks() -> Vec<u8> {
     let mut file = file("int32_3x5.b2nd");
     file.drain(165..165 + 256);
@@ -399,12 +399,14 @@ fn without_chunks() -> Vec<u8> {
     changed(file, &[(16, &frame_len.to_be_bytes()), (39, &[0; 8])])
 }
 
-/// An array of `<U256`, written as python-blosc2 does from memory that is not contiguous.
+/// An array of `<U256` whose typesize is lost. python-blosc2 writes such a file if the items are not contiguous in
+/// memory.
 pub(crate) fn lost_typesize() -> Vec<u8> {
     with_items_of(256 * 4, b"<U256", 1)
 }
 
-/// `int32_3x5.b2nd` with items of this size and dtype, and header sizes to match. Its data is not adapted.
+/// `int32_3x5.b2nd` with items of this size and dtype, and with the sizes in its header changed to match. The data is
+/// not changed.
 pub(crate) fn with_items_of(size: u32, dtype: &[u8], typesize: u32) -> Vec<u8> {
     let file = with_array(|content| {
         content.truncate(46);

@@ -74,7 +74,7 @@ fn of_two_metalayers_the_one_that_python_blosc2_looks_for_first_tells_the_kind()
         assert_eq!(kind(&[ARRAY, (name, content)]), first, "{name}");
         for &(other, content_of_other, _) in TELLING[index..].iter().filter(|row| row.0 != name) {
             let (layer, other) = ((name, content), (other, content_of_other));
-            // `LazyArray` counts only beside `b2nd`.
+            // `LazyArray` determines the kind only in a frame that also has `b2nd`.
             let with_array = [ARRAY, layer, other];
             assert_eq!(kind(&with_array), first, "{with_array:?}");
             let reversed = [other, layer, ARRAY];

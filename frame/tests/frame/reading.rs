@@ -240,8 +240,8 @@ fn of_a_compressed_index_only_the_block_that_is_asked_for_is_read() {
     let mut counting = Counting::new(file);
     let mut frame = Frame::read_at(&mut counting, 0).unwrap();
     assert_eq!(frame.chunks().unwrap().nth(100_000).unwrap().unwrap().number, 100_000);
-    // These reads are: the header of the frame; the header of the index, with a value that may follow; the offset of
-    // one block; the bytes of this block.
+    // The reads are, in turn: the header of the frame; the header of the index, with 8 bytes for a value that may
+    // follow; the offset of one block; and the bytes of this block.
     assert_eq!(counting.reads, [512, 40, 4, 4]);
 }
 
@@ -551,7 +551,7 @@ fn a_line_break_in_the_name_of_a_metalayer_does_not_break_a_message() {
 
 #[test]
 fn the_frames_of_2019_are_refused_by_name() {
-    // C-Blosc2 2.0 beta 1, and Caterva 0.1 in a later frame.
+    // A frame of C-Blosc2 2.0 beta 1, and a later frame with an array of Caterva 0.1.
     let mut beta1 = frame_of(&[], &[]);
     beta1[0] = 0x9c;
     let three = [&[0x93, 1, 0x91, 0xd3][..], &[0; 8], &[0x91, 0xd2], &[0; 4]].concat();
@@ -675,7 +675,7 @@ fn a_directory_without_a_frame_says_so() {
     assert_eq!(source.kind(), io::ErrorKind::NotFound);
 }
 
-/// The reason of an error that is about a file.
+/// The I/O error inside of an error that is about a file.
 fn io_error(error: &Error) -> &io::Error {
     assert_eq!(error.kind(), ErrorKind::Io);
     error.io_error().unwrap()
@@ -767,7 +767,7 @@ fn a_frame_with_any_byte_changed_does_no_harm() {
         for _ in 0..5_000 {
             let mut changed = file.clone();
             for _ in 0..rng.usize(1..6) {
-                // The change is after the magic, because nothing is read without the magic.
+                // The first 10 bytes are not changed, because without the magic nothing is read.
                 let &at = rng.choice(&places).unwrap();
                 changed[at.max(10)] = rng.u8(..);
             }

@@ -1,4 +1,4 @@
-//! A rewrite writes the current metalayer and header, and loses no data.
+//! A rewrite writes a frame with the current metalayer and header, and loses no data.
 
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
@@ -462,7 +462,7 @@ fn what_cannot_be_rewritten_is_refused_by_name_and_nothing_is_written() {
         assert_eq!(refused(ErrorKind::Unsupported, Rewrite::new(&path, &path).apply()), expected);
         assert_eq!(fs::read(&path).unwrap(), file);
     }
-    // A copy of a longer file drops the bytes after the frame.
+    // If the file is longer than the frame, a copy drops the bytes after the frame.
     let whole = file("int32_3x5.b2nd");
     let path = folder.write("old", &[&whole[..], &[0]].concat());
     let expected = "the frame has 520 bytes, but its file has 521; only a whole file can be changed";

@@ -218,7 +218,7 @@ fn the_flag_of_a_dictionary_is_cleared_where_the_data_is_not_compressed() {
     assert_eq!(Check::new(CheckDepth::ChunkData).run_path(&from).unwrap().findings, []);
     assert_eq!(Salvage::open(&from).unwrap().apply(&to).unwrap().1.restored, []);
 
-    // The same flag in a chunk file of a sparse frame, and in a vlmetalayer.
+    // A salvage also clears the flag in a chunk file of a sparse frame, and in a vlmetalayer.
     let (_folder, path) = copy("sparse.b2nd");
     let chunk = path.join("00000001.chunk");
     let stored = fs::read(&chunk).unwrap();
@@ -704,7 +704,7 @@ fn chunks_at_one_place_are_both_lost_also_if_their_header_is_damaged() {
     }
 }
 
-/// A damaged header does not make the special chunks of the array unverified.
+/// A damaged header of a stored chunk does not make the special chunks of the array unverified.
 #[test]
 fn a_restored_chunk_casts_no_doubt_on_special_ones() {
     // Chunk 3 has no data, and each other chunk has 96 bytes.
@@ -760,7 +760,7 @@ fn a_header_that_is_gone_is_given() {
     assert!(report.restored.iter().all(|restored| !restored.to_string().contains("frame_len")), "{report:?}");
 }
 
-/// If any few bytes are changed, nothing panics, and no written frame has an error.
+/// Whichever bytes are changed, nothing panics, and no written frame has an error.
 #[test]
 fn whatever_is_damaged_the_new_frame_has_no_error() {
     let folder = tempfile::tempdir().unwrap();
@@ -817,7 +817,7 @@ fn a_salvage_that_is_stopped_leaves_nothing() {
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
 }
 
-/// A new array of 4 chunks of 64 items. The items of each stored chunk count up from one of the given items.
+/// A new array of 4 chunks of 64 items. The items of a stored chunk are consecutive numbers, from the given number on.
 fn array(chunks: &[u8]) -> Vec<u8> {
     let meta = Meta::new(Shapes { shape: &[256], chunkshape: &[64], blockshape: &[64] }, "|u1").unwrap();
     let mut writer = FrameBuilder::new(meta).write_to(Cursor::new(Vec::new())).unwrap();

@@ -1,4 +1,5 @@
-//! A salvage must not claim a whole array, a verified chunk or a readable frame where there is none.
+//! A salvage must not claim that an array is whole, that a chunk is verified or that a frame can be read, if it is not
+//! so.
 
 use std::fs;
 use std::io::Cursor;

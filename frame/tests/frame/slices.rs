@@ -1,4 +1,5 @@
-//! A slice has the same items as the whole array, and fails where a check of the chunks finds an error.
+//! A slice has the same items as the whole array. If a check of the chunks finds an error, the whole array cannot be
+//! read.
 
 use std::fs;
 use std::io::Cursor;
@@ -213,7 +214,7 @@ fn data_that_is_not_here_is_named() {
     );
 }
 
-/// Changes a byte of a file, and compares reading the whole array with a check of the chunks.
+/// Changes a byte of a file. Asserts that the whole array cannot be read if a check of the chunks finds an error.
 fn agrees(path: &Path, file: &[u8], at: usize, change: u8, counts: &mut [usize; 2]) {
     let mut file = file.to_vec();
     file[at] ^= change;

@@ -126,7 +126,7 @@ fn values<R>(frame: &Frame<R>, trailer: Option<&Trailer>, findings: &[Finding]) 
     }
 }
 
-/// The values, or the first error.
+/// The values of a frame, or its first error.
 fn reading(bytes: &[u8]) -> (Option<Values>, Option<Refusal>) {
     match Frame::read_at(Cursor::new(bytes), 0) {
         Ok(mut frame) => {
@@ -504,7 +504,7 @@ fn headers_of_the_vectors_are_read_from_a_prefix_as_they_say() {
             let prefix = &bytes[..frame.header().header_len];
             assert_eq!(Frame::parse(prefix).unwrap().header(), frame.header(), "{}", vector.name);
         } else if let Err(error) = parsed {
-            // For a prefix that is too short, the error has the number of bytes needed.
+            // If the bytes are only a prefix, the error has the number of bytes that are needed instead of a place.
             let place = error.finding().and_then(Finding::offset);
             assert!(error.needed().is_some() || place == vector.error["byte"].as_u64(), "{}", vector.name);
         }

@@ -1,4 +1,4 @@
-//! Writing new frames from finished chunks.
+//! Writes new frames from ready-made chunks.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -103,7 +103,7 @@ fn arrays_of_all_ranks_are_read_back() {
     }
 }
 
-/// The header of a frame without the numbers of threads, which depend on the machine.
+/// The header of a frame. The numbers of threads in it are set to 0, because they depend on the machine.
 fn comparable(mut header: Vec<u8>) -> Vec<u8> {
     let frame = Frame::parse(&header).unwrap();
     for field in [HeaderField::CompressionThreads, HeaderField::DecompressionThreads] {
@@ -258,7 +258,7 @@ fn all_ways_to_write_give_the_same_bytes() {
     assert_eq!(in_order.len(), file.len());
     without_findings(Frame::read_at(Cursor::new(&in_order), 0).unwrap());
 
-    // A frame between other bytes, which stay unchanged.
+    // The frame is written between other bytes, which must stay unchanged.
     let mut to = Cursor::new(vec![0xaa; 2000]);
     to.set_position(100);
     let mut writer = FrameBuilder::new(worked_example()).write_to(to).unwrap();

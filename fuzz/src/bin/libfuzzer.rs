@@ -1,4 +1,4 @@
-//! libFuzzer on the target that `FUZZ_TARGET` names. `fuzz/run` builds and starts it.
+//! Runs libFuzzer on the target that `FUZZ_TARGET` names. `fuzz/run` builds and starts this program.
 #![no_main]
 
 use std::sync::LazyLock;

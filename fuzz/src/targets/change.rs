@@ -1,5 +1,5 @@
-//! Files on disk, contiguous and sparse, with every change: an accepted change adds no error, a refused one leaves all
-//! files as they were.
+//! Changes files on disk in every way, contiguous and sparse. An accepted change adds no error. A refused change leaves
+//! all files as they were.
 
 use std::collections::BTreeSet;
 use std::fs;

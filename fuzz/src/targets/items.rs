@@ -1,4 +1,4 @@
-//! Items: any dtype, any bytes and any type give a value or an error. A value that was read is written to bytes that
+//! Items: any dtype, any bytes and any type give a value or an error. If a value was read, it is written as bytes that
 //! give the same value again.
 
 use std::collections::BTreeMap;

@@ -1,5 +1,5 @@
-//! The plan of a slice. With the bytes of the file, it gives the same result as `Slice::read`. With any other bytes it
-//! does not panic, ask for more than a wave, or go on without end.
+//! The plan of a slice. If it gets the bytes of the file, it gives the same result as `Slice::read`. If it gets other
+//! bytes, it does not panic, does not ask for more bytes than a wave may have, and ends.
 
 use std::io::Cursor;
 
@@ -54,7 +54,7 @@ pub fn run(data: &[u8]) {
     });
 }
 
-/// Gives a plan the ranges of a file, with changed bytes.
+/// Gives a plan the ranges of a file until it is complete. `change` may change the bytes.
 fn follow(
     mut plan: SlicePlan,
     file: &[u8],

@@ -44,7 +44,7 @@ pub fn run(data: &[u8]) {
     assert!(items == read, "other items with another number of threads: {ranges:?} {steps:?}");
 }
 
-/// Ranges in the array, and steps.
+/// Ranges inside the array, and steps, by the choices.
 pub(super) fn slice<R>(frame: &Frame<R>, choices: &mut Choices<'_>) -> Option<(Vec<Range<u64>>, Vec<u64>)> {
     let end = |items: u64, byte: u8| {
         u64::try_from(u128::from(items) * u128::from(byte) / 255).expect("at most the items")

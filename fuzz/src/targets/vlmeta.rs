@@ -1,4 +1,4 @@
-//! Values of vlmetalayers, in any chunk.
+//! Values of vlmetalayers: any bytes as their chunk, and any bytes as their value.
 
 use std::io::Cursor;
 

@@ -1,4 +1,5 @@
-//! New frames with any metalayers, and chunks in any order: a finished frame has no errors, and holds the given chunks.
+//! New frames with any metalayers, and with chunks in any order. A finished frame has no errors, and has the chunks
+//! that were given.
 
 use std::collections::HashMap;
 use std::io::{Cursor, Seek, Write};

@@ -50,7 +50,7 @@ fn find_items() -> Result<(), i32> {
         Geometry::new(Shapes { shape: &[3, 5], chunkshape: &[2, 3], blockshape: &[1, 2] }).map_err(|_| 9)?;
     ensure(geometry.position(&[1, 2]).and_then(|at| geometry.byte_offset(at, 4)) == Some(24), 10)?;
     let chunks = geometry.chunks_in(&[0..3, 1..4]).map_err(|_| 11)?;
-    // Each item of the slice once.
+    // `found` counts how often a run has each item of the slice. It must be once.
     let mut found = [0; 9];
     for run in chunks.flat_map(|chunk| chunk.blocks()).flat_map(|block| block.runs()) {
         let target = run.target(1).and_then(|range| found.get_mut(range)).ok_or(12)?;
