@@ -1,4 +1,4 @@
-//! Compresses data for `benches/src/sections.py`, which measures C-Blosc2 beside it.
+//! Compresses data for `benches/src/sections.py`, which compares the times with those of C-Blosc2.
 //!
 //! Each line of standard input has the number of a codec, a level, an item size, and the path of the data. The answer is
 //! the seconds to compress it, and the length of the chunk.
@@ -20,7 +20,7 @@ fn main() {
         params.codec = Codec(codec.parse().expect("a codec"));
         params.clevel = level.parse().expect("a level");
         let mut compressor = Compressor::new(params).expect("parameters");
-        // The first run includes the cost of new memory.
+        // The faster of two runs counts, because the first run includes the cost of new memory.
         let mut seconds = f64::MAX;
         for _ in 0..2 {
             let start = Instant::now();

@@ -1,4 +1,4 @@
-//! Decompresses chunks for `benches/src/sections.py`, which measures C-Blosc2 beside it.
+//! Decompresses chunks for `benches/src/sections.py`, which compares the times with those of C-Blosc2.
 //!
 //! Each line of standard input is the path of a chunk. The answer is the seconds to decompress it, and the sum of the
 //! bytes. All chunks use one decompressor.
@@ -15,7 +15,7 @@ fn main() {
     for path in std::io::stdin().lock().lines() {
         let chunk = fs::read(path.expect("a line")).expect("a chunk");
         data.resize(ChunkHeader::parse(&chunk).expect("a header").nbytes, 0);
-        // The first run includes the cost of new memory.
+        // The faster of two runs counts, because the first run includes the cost of new memory.
         let mut seconds = f64::MAX;
         for _ in 0..2 {
             let start = Instant::now();

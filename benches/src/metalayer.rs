@@ -35,8 +35,8 @@ const FRAME: Row = ("`Frame` from a prefix, with `array()`", "two reads of 512 b
 struct Buffer([u8; 400]);
 
 impl Buffer {
-    /// The bytes. The compiler knows neither their address nor their length. A slice passed through one black box would
-    /// be stored as two words and loaded as one, which stalls store forwarding.
+    /// The bytes, in a slice whose address and length the compiler does not know. The two pass through a black box each:
+    /// with one black box, the slice would be stored as two words and loaded as one, and the processor would have to wait.
     fn slice(&mut self) -> &mut [u8] {
         &mut black_box(self).0[..black_box(400)]
     }

@@ -1,4 +1,4 @@
-//! Reads slices for `benches/src/sections.py`, which measures how long it takes.
+//! Reads slices for `benches/src/sections.py`, and measures how long it takes.
 //!
 //! Each line of standard input has a path, a number of threads, and ranges such as 0:24, separated by tabs. The answer
 //! is the seconds to open the file and read the slice into new memory, the seconds to read it into a reused buffer, and

@@ -289,8 +289,8 @@ fn every_code_is_found_and_says_what_to_do() {
         assert_eq!(found.unwrap().severity(), code.severity());
         all.insert(code);
     }
-    // Other tests cover the codes of zip files, directories and chunks; a test below has a header of 64 MiB. A table
-    // consists of many frames, so the tests of the command cover it.
+    // No file above has these codes. Other tests cover those of zip files, directories and chunks, and a test below has
+    // a header of 64 MiB. A table consists of many frames, so the tests of the command cover its codes.
     all.extend([
         FindingCode::DamagedZip,
         FindingCode::DamagedZip,

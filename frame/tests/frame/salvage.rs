@@ -472,7 +472,7 @@ fn a_contiguous_frame_that_is_named_as_the_file_of_a_sparse_one_is_saved() {
     let (frame, report) = Salvage::open(&path).unwrap().apply(&to).unwrap();
     assert!(report.is_whole() && !frame.header().is_sparse() && to.is_file(), "{report:?}");
 
-    // If only the frame type of a sparse frame is damaged, no chunk is lost.
+    // If the frame type of a sparse frame is damaged, it is still salvaged as a sparse frame, and loses no chunk.
     let (folder, path) = copy("sparse.b2nd");
     let file = path.join("chunks.b2frame");
     for damaged in [0, 0x55] {

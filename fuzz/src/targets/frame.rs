@@ -1,4 +1,4 @@
-//! Frames: whole, in pieces, inside of other bytes, and each part of a frame.
+//! Any bytes as a frame: read as a whole, in pieces, and inside of other bytes. Then each part of the frame is read.
 
 use std::io::Cursor;
 
@@ -24,7 +24,7 @@ pub fn run(bytes: &[u8]) {
             let header = frame.header_bytes();
             assert!(bytes.starts_with(header) && header.len() == frame.header().header_len);
             let has_fault = assert_rows(&rows, 0, header);
-            // If only unused bytes are damaged, a header parses although its dump has a fault; `check` reports it.
+            // The dump of a good header has a fault if unused bytes are damaged. Then `check` must report it.
             assert!(
                 !has_fault || !frame.check_header().findings.is_empty(),
                 "a good header has a fault: {:?}",
