@@ -32,7 +32,7 @@ pub(crate) fn folder() -> tempfile::TempDir {
 }
 
 /// Runs a target on its first inputs, and on `FUZZ_RUNS` mutations of them. `FUZZ_SEED` is the seed of the random
-/// numbers, which is printed. An input that fails is kept in `target/found`.
+/// numbers. The seed is printed, so that the run can be repeated. An input that fails is kept in `target/found`.
 pub fn replay(target: &Target) {
     let number = |name| env::var(name).ok().map(|text| text.parse().expect("a number"));
     let runs = number("FUZZ_RUNS").unwrap_or(target.runs);
