@@ -35,7 +35,7 @@ const FRAME: Row = ("`Frame` from a prefix, with `array()`", "two reads of 512 b
 struct Buffer([u8; 400]);
 
 impl Buffer {
-    /// The bytes, in a slice whose address and length the compiler does not know. Each of the two has its own black box.
+    /// The bytes, in a slice whose address and length the compiler does not know. Each of the two has a black box.
     /// With a single one, the slice would be stored as two words and loaded as one, and the processor would have to
     /// wait.
     fn slice(&mut self) -> &mut [u8] {
