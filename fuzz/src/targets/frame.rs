@@ -24,7 +24,8 @@ pub fn run(bytes: &[u8]) {
             let header = frame.header_bytes();
             assert!(bytes.starts_with(header) && header.len() == frame.header().header_len);
             let has_fault = assert_rows(&rows, 0, header);
-            // If only unused bytes of a header are damaged, it parses, but its dump has a fault. `check` must report this.
+            // If only unused bytes of a header are damaged, it parses, but its dump has a fault. `check` must report
+            // this.
             assert!(
                 !has_fault || !frame.check_header().findings.is_empty(),
                 "a good header has a fault: {:?}",
