@@ -47,9 +47,9 @@ pub(crate) struct Cat {
 
 /// Why printing stopped.
 enum Trouble {
-    /// A failure, which has its address already.
+    /// A failure. It already contains the address of its frame.
     Failure(Failure),
-    /// A problem without its address, which `run` adds.
+    /// A problem. `run` adds the address of the frame to it.
     Problem(Problem),
     /// An error of standard output.
     Output(io::Error),
@@ -92,7 +92,7 @@ impl Cat {
 
     fn show(&self, address: &Address) -> Result<(), Trouble> {
         let target = Target::given(address.clone());
-        // Stores and zip files have members, one of which must be named.
+        // A store or a zip file is refused: the user must name one of its members.
         if target.is_named_zip()
             || target.inside == Inside::Whole && is_zip(&target.path)
             || store_at(&target).map_err(Trouble::Failure)?.is_some()
@@ -140,7 +140,7 @@ impl Cat {
         }
     }
 
-    /// Prints all items, or only the edges if there are more than `MAX_WHOLE`.
+    /// Prints all items. If there are more than `MAX_WHOLE`, prints only those at the edges, unless `--full` is given.
     fn print(
         &self,
         mut item: Item,
@@ -150,8 +150,8 @@ impl Cat {
     ) -> Result<(), Trouble> {
         let count = selected.shape().fold(1, u64::saturating_mul);
         let is_summary = count > MAX_WHOLE && !self.full;
-        // In a summary, edges are read along the dimensions of the array, and the dimensions of a subarray dtype stay
-        // in its items.
+        // In a summary, only the dimensions of the array have edges, so the dimensions of a subarray dtype stay inside
+        // each item.
         if !is_summary {
             item.unfold(&mut shape);
         }
@@ -167,13 +167,13 @@ impl Cat {
     }
 }
 
-/// The failure that asks for a member of a store.
+/// Refuses a store or a zip file. The message asks the user to name one of its members.
 fn refuse_store(target: &Target) -> Failure {
     let message = "a store: name one of its members, which `b2nd ls` lists";
     target.location().failure(Problem::new("invalid-input", message))
 }
 
-/// The fields of the JSON object before the items.
+/// The fields of the JSON object that are printed before the items.
 #[derive(Serialize)]
 struct Description<'d> {
     #[serde(flatten)]
@@ -182,7 +182,8 @@ struct Description<'d> {
     dtype: String,
 }
 
-/// Prints the items as they are read, so that memory does not depend on their number.
+/// Prints a JSON object. Each piece of the items is printed as soon as it is read, so that the memory does not grow
+/// with the number of items.
 fn print_json(
     address: &Address,
     item: &Item,
@@ -207,7 +208,7 @@ fn print_json(
     });
     if let Err(trouble) = read {
         if start.is_none() {
-            // Ends the unfinished line, so that the failure is on a line of its own.
+            // A line break ends the unfinished JSON object, so that the failure is printed on a line of its own.
             stdout.write_all(b"\n")?;
             stdout.flush()?;
         }

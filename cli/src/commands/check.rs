@@ -103,7 +103,7 @@ impl Options {
         self.only.iter().map(|code| code.depth()).fold(asked, CheckDepth::max)
     }
 
-    /// Removes all findings that --only and --ignore exclude. Returns their number.
+    /// Removes all findings that --only and --ignore exclude. Returns the number of removed findings.
     fn retain(&self, findings: &mut Vec<Finding>) -> u64 {
         let all = findings.len();
         findings.retain(|finding| {
@@ -114,7 +114,8 @@ impl Options {
     }
 }
 
-/// The number of chunks between two updates of the progress display. Each update takes a lock.
+/// The number of chunks between two updates of the progress display. The display is not updated for every chunk,
+/// because each update takes a lock.
 const CHUNKS_SHOWN: u64 = 256;
 
 impl Check {
@@ -148,7 +149,7 @@ impl Check {
             batch
         };
         let mut all = Checked::default();
-        // A store is visited with its files, because both have findings.
+        // A store is visited, and so are its files, because a store and a file can both have findings.
         paths.visit(Stores::WithFiles, reads_chunks, work, |batch| {
             all.add(batch.checked);
             if !reads_chunks {
@@ -156,7 +157,7 @@ impl Check {
             }
             anstream::stdout().write_all(&batch.text)
         })?;
-        // Removes the progress from the screen before the totals.
+        // Removes the progress display from the screen before the totals are printed.
         drop(progress);
         all.print_ending(ending, options.json, depth)?;
         let has_failed = all.failures + all.with_errors > 0
@@ -193,13 +194,15 @@ impl CheckBatch<'_> {
         };
         match target {
             Ok(table) if is_table => visit_table(&table, visit, &mut receive),
-            // Nothing is left to do for the folder of a store: its files are targets of their own.
+            // Nothing is left to do for the folder of a store: `take_store` has added its findings, and its files are
+            // targets of their own.
             Ok(store) if store.is_store => {}
             target => visit.found(target, &mut receive),
         }
     }
 
-    /// Adds the findings about a store and its tables. Returns whether the target is a table in a store.
+    /// If the target is a store, adds the findings about the store and its tables. If the target is a table in a store,
+    /// adds the findings about the table, and returns `true`.
     fn take_store(&mut self, target: &Target) -> bool {
         let is_member = target.location().member().is_some();
         let table = if is_member { table_at(target) } else { None };
@@ -247,7 +250,7 @@ impl CheckBatch<'_> {
 
     fn show_mend(&mut self, location: Location<'_>, mend: Option<String>) {
         if let Some(command) = mend {
-            // Not wrapped, so that the command can be copied.
+            // This line is not wrapped, so that the user can copy the command.
             let line = format!("{location}: to mend it: {BOLD}{command}{BOLD:#}\n");
             self.text.extend(line.bytes());
         }
@@ -255,7 +258,8 @@ impl CheckBatch<'_> {
 
     fn fail(&mut self, failure: &Failure) {
         let code = failure.error.finding.as_ref().map(|finding| finding.code());
-        // An unreadable file fails even with `--only`: it could have one of the requested findings.
+        // Only `--ignore` is checked here, not `--only`: an unreadable file could have one of the findings that
+        // `--only` requests, so it is always a failure.
         if code.is_some_and(|code| self.options.ignore.contains(&code)) {
             self.checked.ignored += 1;
             return;

@@ -90,12 +90,13 @@ fn take(target: &Target, is_one: bool, list: &mut ChunkList<'_>) {
     match Address::from(location).open_with_place() {
         Ok((frame, is_embedded)) => list.take(location, frame, is_embedded, !is_one),
         // The order of the cases matters. A file of another program is skipped. At an address inside a file, at a URL
-        // and on standard input, there must be a frame, so every other problem there is a failure.
+        // and on standard input, there must be a frame, so a problem with such an address is a failure.
         Err(problem) if is_passed_over(target, &problem) => {}
         Err(problem) if target.inside != Inside::Whole && !target.is_zip_object() => {
             list.fail(location.failure(problem));
         }
-        // The target may be a zip file, whose members are visited. If it is not a frame either, `Visit` reports that.
+        // The target is not a frame, but it may be a zip file. `Visit` visits the frames in a zip file, and reports any
+        // other target as a failure.
         Err(_) => Visit::default().target(target, &mut |view| {
             let opened = view.and_then(|view| match open(view) {
                 Ok(frame) => Ok((view.location, frame)),
@@ -109,7 +110,8 @@ fn take(target: &Target, is_one: bool, list: &mut ChunkList<'_>) {
     }
 }
 
-/// Opens the frame of a zip member by its offset, so that the zip directory is not read again.
+/// Opens the frame of a zip member. The view already has the offset of the frame, so the directory of the zip file is
+/// not read again.
 fn open(view: View<'_>) -> Result<Frame<Reader>, Problem> {
     let reader: Reader = match view.location.inside {
         Inside::Url(_) => Box::new(remote::open(view.location.path)?),

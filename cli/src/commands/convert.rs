@@ -76,7 +76,7 @@ pub(crate) struct Convert {
     json: bool,
 }
 
-/// The part of the array, and how a new array is compressed.
+/// The options that select a part of the array, and that determine how a new array is compressed.
 #[derive(Args)]
 struct Options {
     /// Only a part of the array, as in NumPy: ranges and indices such as 0:2,-1,:
@@ -115,8 +115,8 @@ fn filter(text: &str) -> Result<Filter, String> {
     let id = id.ok_or(
         "not a filter; use shuffle, bitshuffle, delta, bytedelta, trunc_prec:BITS, int_trunc:BITS or none",
     )?;
-    // A parameter is a byte. The user may write it as a negative number: for a filter that drops bits, that is the
-    // number of bits to drop.
+    // A parameter is one byte. The user may write it as a negative number: for a filter that drops bits, -N means that
+    // N bits are dropped.
     let meta = meta.parse::<u8>().or_else(|_| meta.parse::<i8>().map(i8::cast_unsigned));
     let meta = meta.map_err(|_| "the parameter must be a number from -128 to 255")?;
     Ok(Filter { id, meta })
@@ -144,7 +144,7 @@ impl Convert {
     }
 }
 
-/// The conversions of a run.
+/// All conversions of a run, with their common options.
 struct Conversions<'f> {
     files: &'f NewFiles,
     options: Options,
@@ -159,7 +159,7 @@ enum Source {
     Frame(Box<Items>),
 }
 
-/// A new file, as standard output shows it.
+/// A new file, as a line of text or a JSON object on standard output.
 #[derive(Serialize)]
 struct Converted<'c> {
     #[serde(flatten)]
@@ -207,7 +207,7 @@ impl Conversions<'_> {
             let message = "unknown extension: TO must end with .b2nd (an array) or .npy (a NumPy file)";
             return Err(Problem::new("invalid-input", message).at(to));
         }
-        // Checked before the items are read. A dangling link counts as an existing file.
+        // TO is checked before the items are read. A dangling link at this path counts as an existing file.
         if to.symlink_metadata().is_ok() {
             return Err(exists());
         }
@@ -270,7 +270,7 @@ impl Conversions<'_> {
         self.files.made(&converted, true)
     }
 
-    /// The header of a NumPy file, with a note if its dtype is not that of the array.
+    /// The header of the NumPy file, and a note for the user if the dtype in it differs from the dtype of the array.
     fn npy_header(items: &Items, selected: &Selected) -> Result<(Vec<u8>, Option<String>), Problem> {
         let shape: Result<Vec<usize>, _> = selected.shape().map(usize::try_from).collect();
         let mut shape =
@@ -299,7 +299,7 @@ impl Conversions<'_> {
             self.advance(bytes.len())?;
             file.write_all(bytes).map_err(failed)
         })?;
-        // Another process may have created a file at the path meanwhile.
+        // Another process may have created a file at TO meanwhile. That file is not replaced.
         match file.persist_noclobber(to) {
             Ok(_) => Ok(None),
             Err(error) if error.error.kind() == io::ErrorKind::AlreadyExists => Err(exists()),
@@ -326,7 +326,7 @@ impl Conversions<'_> {
         Ok(Some(array.finish()?.persist()?.header().frame_len))
     }
 
-    /// Shows the progress, and fails after a signal.
+    /// Adds bytes to the progress display. Fails if a signal was caught.
     fn advance(&self, nbytes: usize) -> Result<(), Problem> {
         match self.files.advance(nbytes as u64) {
             ControlFlow::Continue(()) => Ok(()),
@@ -335,7 +335,7 @@ impl Conversions<'_> {
         }
     }
 
-    /// The header and trailer of the new frame.
+    /// The builder of the new frame, with its header and trailer.
     fn builder(&self, source: &mut Source, selected: &Selected) -> Result<FrameBuilder, Problem> {
         let Options { codec, level, filters, .. } = &self.options;
         let mut builder = FrameBuilder::new(self.meta(source, selected)?);
@@ -370,8 +370,9 @@ impl Conversions<'_> {
         Ok(builder)
     }
 
-    /// The metalayer of the new array. A chunk or block shape that the user does not give is that of FROM, or the
-    /// default if FROM is a NumPy file.
+    /// The metalayer of the new array. A chunk or block shape that the user does not give is copied from FROM, or is
+    /// the default shape if FROM is a NumPy file. With --chunks and without --blocks, the block shape is always the
+    /// default shape.
     fn meta(&self, source: &Source, selected: &Selected) -> Result<Meta, Problem> {
         let typesize = source.typesize();
         let shape: Vec<u64> = selected.shape().collect();
@@ -379,8 +380,8 @@ impl Conversions<'_> {
             Source::Npy(_) => (None, None),
             Source::Frame(items) => {
                 let geometry = &items.geometry;
-                // With --slice, the new array may be smaller than a chunk of the old one, and then its chunks and
-                // blocks become smaller too.
+                // With --slice, the new array may be smaller than a chunk of the old array. Then the chunk and block
+                // shapes are reduced to the shape of the new array.
                 let is_part = self.options.slice.is_some();
                 let kept = |items: Dimensions| -> Vec<u64> {
                     let cut = |(items, whole): (u64, &u64)| {
@@ -423,7 +424,7 @@ fn is_of_array(name: &str) -> bool {
 
 impl Source {
     fn open(from: &Address) -> Result<Self, Problem> {
-        // A folder can be a sparse frame, but not a NumPy file.
+        // A folder is not read as a NumPy file: it can only be a sparse frame.
         if from.inside != Inside::Whole || from.path.is_file() {
             let mut place = from.place("an array or the bytes of a NumPy file")?;
             if let Some(header) = Npy::read(&mut place)? {
@@ -453,7 +454,7 @@ impl Source {
         }
     }
 
-    /// The dtype as a frame stores it.
+    /// The dtype of the items, as the metalayer of a frame stores it. Refuses items without a dtype that fits them.
     fn dtype(&self) -> Result<String, Problem> {
         let items = match self {
             Self::Npy(npy) => return Ok(npy.dtype.type_string().to_string()),
@@ -474,7 +475,7 @@ impl Source {
         selected.shape().fold(self.typesize() as u64, u64::saturating_mul)
     }
 
-    /// Allocates memory for all items. Refuses items of a frame that are larger than its `Items::limit`.
+    /// Allocates a buffer of `nbytes` bytes. If FROM is a frame, refuses more bytes than its `Items::limit`.
     fn buffer(&self, nbytes: u64) -> Result<Vec<u8>, Problem> {
         let limit = match self {
             Self::Npy(_) => u64::MAX,
@@ -488,8 +489,8 @@ impl Source {
         )
     }
 
-    /// Refuses items that cannot be appended to an array along a dimension. Items that lack this dimension are appended
-    /// as one index along it.
+    /// Refuses items that cannot be appended to the array `to` along dimension `axis`. The items may lack this
+    /// dimension: then they fill one more index of it.
     fn fits(&self, selected: &Selected, axis: usize, to: &Meta) -> Result<(), String> {
         let dtype = self.dtype().map_err(|problem| problem.to_string())?;
         let wanted = to.dtype().unwrap_or_default();
@@ -544,7 +545,7 @@ impl Source {
         Ok(notes)
     }
 
-    /// Refuses chunks larger than the `Items::limit` of a frame.
+    /// If FROM is a frame, refuses a new array whose chunks have more bytes than the `Items::limit` of FROM.
     fn check_chunk(&self, nbytes: usize) -> Result<(), Problem> {
         match self {
             Self::Frame(items) if nbytes as u64 > items.limit => {
@@ -572,7 +573,8 @@ fn new_file(folder: &Path) -> io::Result<NamedTempFile> {
     let mut builder = tempfile::Builder::new();
     builder.prefix(".b2nd-").suffix(".tmp");
     #[cfg(unix)]
-    // `tempfile` makes private files by default. The umask limits this mode.
+    // By default, `tempfile` creates files that only their owner can read. With this mode, the umask of the process
+    // determines who can read the file, as for any other new file.
     builder.permissions(<Permissions as std::os::unix::fs::PermissionsExt>::from_mode(0o666));
     builder.tempfile_in(folder)
 }

@@ -103,8 +103,8 @@ fn decode_lines(file: Option<PathBuf>) -> Outcome {
 
 fn decode(bytes: io::Result<Vec<u8>>) -> Result<(Meta, Vec<u8>), Problem> {
     let bytes = bytes?;
-    // These are the magic bytes of a frame. The library refuses a frame too, but its message names a Rust type, and
-    // this one names a command.
+    // These are the magic bytes of a frame. The library refuses a frame too, but its message names a Rust type. The
+    // message here names a command.
     if bytes.get(2..).is_some_and(|bytes| bytes.starts_with(b"b2frame\0")) {
         let message = "a whole frame, not a metalayer; `b2nd info` shows the array in it";
         return Err(Problem::new("malformed", message));
@@ -126,7 +126,7 @@ fn page(meta: &Meta) -> String {
         let _ = writeln!(text, "{name:8}: {value}");
     };
     match meta.dtype_format() {
-        // Format 0 is a NumPy dtype, as in nearly all files.
+        // Dtype format 0 means a NumPy dtype. It is not shown, because nearly all files have this format.
         None | Some(0) => line("layout", &meta.layout()),
         Some(format) => line("layout", &format_args!("{}, dtype format {format}", meta.layout())),
     }

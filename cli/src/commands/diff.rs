@@ -66,7 +66,8 @@ struct Compared {
     trailer: Trailer,
 }
 
-/// The compared fields of a record. All other fields follow from these fields, or depend on where the frame is stored.
+/// The fields of a `Record` that are compared. All other fields follow from these fields, or depend on where the frame
+/// is stored.
 const FIELDS: [&str; 17] = [
     "kind",
     "container",
@@ -90,7 +91,7 @@ const FIELDS: [&str; 17] = [
 /// The sizes that are compared if neither frame has an array. For arrays, the shapes determine the sizes.
 const SIZES: [&str; 2] = ["nchunks", "stored_nbytes"];
 
-/// A metalayer, or the chunk of a vlmetalayer.
+/// A metalayer with its bytes, or a vlmetalayer with its compressed chunk.
 #[derive(Clone, Copy)]
 struct Layer<'c> {
     field: &'static str,
@@ -99,7 +100,7 @@ struct Layer<'c> {
     in_trailer: Option<&'c Vlmetalayer>,
 }
 
-/// The output of `--json`. Scripts rely on these names.
+/// The output of `--json`. Scripts rely on the names of these fields.
 #[derive(Serialize)]
 struct DiffRecord<'d> {
     a: &'d str,
@@ -107,7 +108,8 @@ struct DiffRecord<'d> {
     differences: &'d [Difference],
 }
 
-/// A value that differs. If only one frame has a metalayer, the value of the other frame is absent.
+/// A field, a metalayer or an item that differs, with its values in the frames `a` and `b`. If only one frame has a
+/// metalayer, the value for the other frame is absent.
 #[derive(Serialize)]
 struct Difference {
     field: &'static str,
@@ -118,7 +120,7 @@ struct Difference {
     a: Option<Box<RawValue>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     b: Option<Box<RawValue>>,
-    /// Only for the data: the index of the first item that differs. `a` and `b` are its values.
+    /// Only for the data: the index of the first item that differs. `a` and `b` are the values of that item.
     #[serde(skip_serializing_if = "Option::is_none")]
     index: Option<Vec<u64>>,
     /// Only for the data: how many items differ.
@@ -131,7 +133,7 @@ struct Difference {
 /// Cells wider than this do not widen their column.
 const WIDEST: usize = 100;
 
-/// The exit status of trouble, as in `cmp`.
+/// The exit status if a frame cannot be read. `cmp` uses the same status.
 const TROUBLE: u8 = 2;
 
 impl Diff {
@@ -158,7 +160,8 @@ impl Diff {
         Ok(if differences.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
     }
 
-    /// Sets `note` to a remark for the user if the items were not compared.
+    /// Compares the frames, and returns all differences. If the items were not compared, sets `note` to a remark for
+    /// the user.
     fn differences(
         &self,
         a: &Address,
@@ -204,7 +207,7 @@ fn tolerance(text: &str) -> Result<f64, String> {
     number.ok_or_else(|| "must be a number that is not negative, such as 1e-6".into())
 }
 
-/// An error of reading the items of the first or the second array.
+/// An error of reading items: `A` for those of the first array, `B` for those of the second array.
 enum Unread {
     A(Problem),
     B(Problem),
@@ -264,7 +267,8 @@ fn compare_items(
     Ok((difference, None))
 }
 
-/// The index of an item in the array. `number` is the position of the item in a part of the array, in C order.
+/// The index of an item in the array. `number` is the position of the item among the items of `part`, in C order.
+/// `part` has a range for each dimension.
 fn index_in(part: &[Range<u64>], mut number: u64) -> Vec<u64> {
     let mut index: Vec<_> = part
         .iter()
@@ -290,7 +294,7 @@ impl Compared {
         Ok(Self { frame, trailer })
     }
 
-    /// All metalayers except the array's own, and the vlmetalayers.
+    /// The metalayers of the frame, without that of the array, and then all vlmetalayers.
     fn layers(&self) -> impl Iterator<Item = Layer<'_>> {
         let array = self.frame.array().ok().flatten();
         let own = array.as_ref().map(|array| array.metalayer().offset());
@@ -310,7 +314,8 @@ impl Compared {
     }
 }
 
-/// The metalayers that differ. Only two values are in memory at a time.
+/// The differences of the metalayers and vlmetalayers. They are compared one after the other, so that only two of their
+/// values are in memory at a time.
 fn differences_of_layers(a: &Compared, b: &Compared, mut room: Room) -> Vec<Difference> {
     let mut others: BTreeMap<_, _> = b.layers().map(|layer| ((layer.field, layer.name), layer)).collect();
     let mut differences = Vec::new();
@@ -327,7 +332,7 @@ fn differences_of_layers(a: &Compared, b: &Compared, mut room: Room) -> Vec<Diff
     differences
 }
 
-/// A line for each difference. At a terminal, long values are cut, so that a line fits the width.
+/// A line for each difference. At a terminal, long values are cut, so that each line fits the width of the terminal.
 fn table([a, b]: [String; 2], differences: &[Difference]) -> String {
     let mut headings = [String::new(), a, b];
     let mut rows: Vec<_> = differences.iter().map(|difference| difference.texts.clone()).collect();
@@ -348,8 +353,8 @@ fn table([a, b]: [String; 2], differences: &[Difference]) -> String {
 }
 
 impl Difference {
-    /// `None` for a version or dtype format that is 0 in one frame and absent in the other. Not every layout stores
-    /// these entries, and an absent one means 0.
+    /// The difference of a field. `None` if the field is the version or the dtype format, and is 0 in one frame and
+    /// absent in the other: not every layout stores these two entries, and an absent entry means 0.
     fn of_fields(change: FieldChange) -> Option<Self> {
         let [a_text, b_text] = change.texts();
         let FieldChange { field, values: [a, b] } = change;
@@ -369,15 +374,15 @@ impl Difference {
         })
     }
 
-    /// `None` if the metalayers are equal. At least one frame has the metalayer.
+    /// The difference of a metalayer, which at least one frame has. `None` if both frames have it with the same value.
     fn of_layers(a: Option<Layer<'_>>, b: Option<Layer<'_>>, room: &mut Room) -> Option<Self> {
         let Layer { field, name, .. } = a.or(b)?;
-        // If the bytes are equal, so are the values, and nothing need be decompressed.
+        // Equal bytes have equal values, so nothing need be decompressed.
         if a.zip(b).is_some_and(|(a, b)| a.bytes == b.bytes) {
             return None;
         }
         let [a, b] = [a, b].map(|layer| layer.map(Layer::value));
-        // Different bytes can have the same value, for example with another compression.
+        // Different bytes can have the same value, for example if they were compressed in different ways.
         if a.as_ref().map(|value| value.get()) == b.as_ref().map(|value| value.get()) {
             return None;
         }
@@ -387,7 +392,8 @@ impl Difference {
     }
 }
 
-/// A value as JSON and as text, both limited to the remaining room.
+/// A value as JSON and as text. If the value does not fit in the remaining room, the JSON is only its digest, and the
+/// text is the start of the value and its digest.
 fn shown(value: Option<Box<RawValue>>, room: &mut Room) -> (Option<Box<RawValue>>, String) {
     let Some(value) = value else { return (None, ABSENT.into()) };
     if room.take(0, value.get()).is_ok() {
@@ -400,7 +406,7 @@ fn shown(value: Option<Box<RawValue>>, room: &mut Room) -> (Option<Box<RawValue>
 }
 
 impl Layer<'_> {
-    /// The value as JSON, or a digest of the bytes if it is unreadable or too long.
+    /// The value as JSON. If the value is unreadable or too long, a digest of its bytes.
     fn value(self) -> Box<RawValue> {
         let longest = messagepack::LONGEST;
         let value = match self.in_trailer {
@@ -417,7 +423,7 @@ fn digest(bytes: &[u8]) -> String {
     format!("{} bytes, hash {:016x}", bytes.len(), hash(bytes))
 }
 
-/// A hash: equal for equal bytes, and nearly always different for others.
+/// The hash of some bytes. Equal bytes have the same hash, and different bytes nearly always have different hashes.
 // The algorithm may change with the Rust version: hashes are comparable only within one output.
 fn hash(bytes: &[u8]) -> u64 {
     use std::hash::Hasher;

@@ -55,13 +55,13 @@ pub(crate) struct Dump {
     json: bool,
 }
 
-/// Receives rows one at a time.
+/// A function that receives the rows of a dump one at a time.
 type ReceiveRow<'r> = dyn FnMut(&Row<'_>) -> ControlFlow<()> + 'r;
 
 impl Dump {
     pub(crate) fn run(self) -> Outcome {
-        // Chunks and a trailer can be longer than `MAX_LEN`. A header and a metalayer cannot, so the input need not be
-        // read further for them.
+        // To show chunks or the trailer, the whole input is read. To show only a header or a metalayer, `MAX_LEN` bytes
+        // are enough, because neither can be longer.
         let longest = if self.needs_frame() { u64::MAX } else { MAX_LEN };
         let address = match &self.file {
             Some(file) => {
@@ -113,7 +113,7 @@ impl Dump {
         Ok(problem)
     }
 
-    /// Prints an object with all rows, one at a time. Returns the first problem.
+    /// Prints a JSON object with all rows. Each row is printed as soon as it is known. Returns the first problem.
     fn print_json(&self, address: &Address, bytes: Result<Vec<u8>, Problem>) -> io::Result<Option<Problem>> {
         let mut stdout = BufWriter::new(io::stdout().lock());
         stdout.write_all(&begin(address))?;
@@ -139,13 +139,13 @@ impl Dump {
         Ok(problem)
     }
 
-    /// Passes all rows to the receiver. Returns the problem that ended the dump, or else the first fault. If it has an
-    /// offset, a row has already shown it.
+    /// Passes all rows to `receive`. Returns the problem that ended the dump. Without such a problem, returns the first
+    /// fault that a row shows. Only a fault has an offset, so the caller need not print a problem that has an offset.
     fn rows(&self, address: &Address, bytes: &[u8], receive: &mut ReceiveRow<'_>) -> Option<Problem> {
         let (mut fault, mut is_over) = (None, false);
         let result = self.each(address, bytes, &mut |row| {
-            // The receiver may have ended the dump of the chunks. The dump of the trailer begins nevertheless, and is
-            // ended here.
+            // If `receive` has stopped the dump of the chunks, `rest` begins the dump of the trailer nevertheless. The
+            // dump of the trailer is stopped here.
             if is_over {
                 return ControlFlow::Break(());
             }
@@ -157,17 +157,18 @@ impl Dump {
             is_over = flow.is_break();
             flow
         });
-        // An error of reading is not shown by a row. It gets no offset, so that the caller prints it.
+        // No row shows an error of reading. Such an error gets no offset, so that the caller prints it.
         result.err().map(|problem| Problem { offset: None, ..problem }).or(fault)
     }
 
-    /// Whether more than the header is shown.
+    /// Whether chunks or the trailer are shown. Then the input must be a frame.
     fn needs_frame(&self) -> bool {
         self.chunks || self.trailer || self.chunk.is_some()
     }
 
     fn each(&self, address: &Address, bytes: &[u8], receive: &mut ReceiveRow<'_>) -> Result<(), Problem> {
-        // If a layout begins with the first byte, the bytes are a metalayer. Otherwise they must be a frame.
+        // If a metalayer can begin with the first byte, the bytes are shown as a metalayer. Otherwise they must be a
+        // frame.
         if !Deserializer::new(bytes).layout().is_err_and(|error| error.offset() == Some(0)) {
             metalayer(bytes).rows(receive);
             let more = Problem::new("invalid-input", "a metalayer by itself has no chunks and no trailer");
@@ -180,7 +181,8 @@ impl Dump {
                 receive(row)
             });
         }
-        // The rows end at a fault of the header, after which nothing can be located.
+        // After a fault in the header, the dump ends, because the positions of the chunks and of the trailer are not
+        // known.
         if !self.needs_frame() || is_bad {
             return Ok(());
         }
@@ -195,7 +197,8 @@ impl Dump {
         Ok(())
     }
 
-    /// Passes on the rows after the header. The trailer is dumped even if dumping the chunks fails.
+    /// Passes the rows of the chunks and of the trailer to `receive`. The trailer is dumped even if dumping the chunks
+    /// fails.
     fn rest<R: Read + Seek>(&self, mut frame: Frame<R>, receive: &mut ReceiveRow<'_>) -> Result<(), Error> {
         if let Some(number) = self.chunk {
             return frame.dump_chunk(number, receive);
@@ -206,7 +209,8 @@ impl Dump {
     }
 }
 
-/// The lines of a row. At a terminal, the message about a fault is wrapped.
+/// The text of a row: a line, and below it the message about a fault, if the row has one. At a terminal, the message is
+/// wrapped.
 fn text(row: &Row<'_>, width: Option<usize>) -> String {
     let [offset, bytes, kind, field, value] = row.cells();
     // The column of the row's first byte, below which the fault is shown.
@@ -234,7 +238,7 @@ fn painted(style: Style, text: &str) -> String {
     }
 }
 
-/// A row. Scripts rely on these names.
+/// A row as a JSON object. Scripts rely on the names of these fields.
 #[derive(Serialize)]
 struct RowRecord {
     offset: u64,
@@ -244,7 +248,7 @@ struct RowRecord {
     kind: String,
     value: String,
     field: String,
-    /// The fault at these bytes.
+    /// The message about a fault in the bytes of this row.
     #[serde(skip_serializing_if = "Option::is_none")]
     fault: Option<String>,
 }
@@ -263,7 +267,7 @@ impl From<&Row<'_>> for RowRecord {
     }
 }
 
-/// The length of the first read, in which nearly every header fits.
+/// The number of bytes that are read first. Nearly every header fits in them.
 const FIRST_LEN: u64 = 1 << 12;
 
 /// Reads the first bytes at an address: enough for the header of a frame.
@@ -275,8 +279,8 @@ fn read(address: &Address) -> Result<Vec<u8>, Problem> {
     let mut bytes = Vec::new();
     Read::by_ref(&mut file).take(FIRST_LEN).read_to_end(&mut bytes)?;
     if let Err(error) = Frame::parse(&bytes) {
-        // The error of a frame that was cut off says how long the header is. Without such an error, the bytes may be a
-        // metalayer or digits, so up to `MAX_LEN` more bytes are read.
+        // If the bytes are only the start of a header, the error says how many bytes the whole header has. Otherwise
+        // the bytes may be a metalayer or hexadecimal digits, so up to `MAX_LEN` more bytes are read.
         let rest = error
             .needed()
             .map_or(MAX_LEN, |needed| (needed as u64).min(MAX_LEN).saturating_sub(bytes.len() as u64));

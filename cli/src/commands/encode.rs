@@ -78,7 +78,8 @@ impl Encode {
         };
         let mut stdout = io::stdout();
         stdout.write_all(&output)?;
-        // The bytes of --raw may have no line break, so they would stay in the buffer.
+        // Standard output is flushed by itself only at a line break. The bytes of --raw may have none, so they are
+        // flushed here.
         stdout.flush()?;
         Ok(ExitCode::SUCCESS)
     }

@@ -29,7 +29,7 @@ pub(crate) struct Explain {
 
 impl Explain {
     pub(crate) fn run(self) -> Outcome {
-        // Checked here, because clap's message would list all codes.
+        // The codes are checked here and not by clap, because clap's message would list all codes.
         if let Some(unknown) = self.codes.iter().find(|code| !names().contains(&code.as_str())) {
             complain(&format_args!("there is no code '{}'; `b2nd explain` lists all", clean(unknown)));
             return Ok(2.into());
@@ -49,7 +49,8 @@ impl Explain {
     }
 }
 
-/// A line for each code, with the first sentence of its meaning. At a terminal it is cut at the end of the line.
+/// A line for each code, with the first sentence of its meaning. At a terminal, a line that is too long for the
+/// terminal is cut.
 fn list(explanations: &[Explanation]) -> String {
     let width = width(&io::stdout()).unwrap_or(usize::MAX);
     let longest = explanations.iter().map(|row| row.code.len()).max().unwrap_or_default();

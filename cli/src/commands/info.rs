@@ -51,11 +51,11 @@ impl Info {
     }
 }
 
-/// The state of the output.
+/// Prints the pages or JSON objects, and remembers whether there was a failure.
 struct PagePrinter {
     json: bool,
     stats: bool,
-    /// The pages so far.
+    /// The number of pages printed so far.
     shown: u64,
     has_failed: bool,
 }
@@ -71,8 +71,8 @@ impl PagePrinter {
         let mut records: Vec<_> = table_at(target).into_iter().collect();
         records.extend(store.iter().flat_map(|store| StoreRecord::all(target, store)));
         if let Some(record) = records.first_mut() {
-            // The first record is about the whole store. If there is no store, or the store is itself a table, it is
-            // about that table.
+            // The first record is about the whole store. If the target is a table in a store, or if the whole store is
+            // a table, the first record is about that table.
             record.add_active(target);
         }
         for record in &records {
@@ -82,7 +82,8 @@ impl PagePrinter {
     }
 
     fn frames(&mut self, target: &Target, several: bool, whole: bool) -> io::Result<()> {
-        // A page cuts each value to one line. So only JSON without --meta needs a limit for the values.
+        // Without --meta, a page cuts each value to one line by itself. So the values need a limit only for JSON
+        // without --meta.
         let values = if whole || !self.json { ShownValues::All } else { ShownValues::Short };
         let visit = Visit { depth: Some(CheckDepth::Frame), values, ..Visit::default() };
         let (mut is_silent, mut written) = (true, Ok(()));

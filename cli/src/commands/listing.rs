@@ -72,7 +72,7 @@ impl Options {
     }
 }
 
-/// The output for a frame or store, kept until all are sorted.
+/// The output for one frame or store. It is kept until the outputs for all frames and stores are sorted.
 enum Sorted {
     Row(Box<Row>),
     /// A line of JSON, or an address.
@@ -131,7 +131,7 @@ impl<'o> ListingBatch<'o> {
             Ok(view) => view,
             Err(failure) => return self.take_failure(failure),
         };
-        // This frame is a store in a single file.
+        // This frame is a whole store in a single file, so it is listed as a store.
         if view.array.is_none() && view.kind == ObjectKind::EmbedStore {
             return self.take_store(&StoreRecord::of_file(view));
         }
@@ -170,8 +170,8 @@ impl<'o> ListingBatch<'o> {
         if self.options.json { add_line(&mut self.bytes, &failure) } else { self.failures.push(failure) }
     }
 
-    /// Adds the output for a frame or store: its address, its JSON object or its row. With a `key`, it is sorted before
-    /// printing.
+    /// Adds the output for a frame or store: its address, its JSON object or its row. With a `key`, the output is not
+    /// printed at once, but sorted by this key at the end.
     fn add(
         &mut self,
         key: Option<SortKey>,
@@ -204,7 +204,7 @@ const HELD_BACK: usize = 1000;
 /// The maximum time for which rows are held back at a terminal.
 const PATIENCE: Duration = Duration::from_millis(200);
 
-/// The state of the output.
+/// Prints the batches, and keeps the rows and totals that are printed later.
 pub(super) struct Listing {
     is_json: bool,
     totals: Totals,
@@ -225,13 +225,14 @@ impl Listing {
         Self {
             is_json: options.json,
             totals: Totals::default(),
-            // --unordered promises to print rows as soon as they are known.
+            // With --unordered, no rows are held back, because the option promises to print rows as soon as they are
+            // known.
             held_back: if is_ordered { HELD_BACK } else { 0 },
             is_watched,
             printed: Instant::now(),
             rows: Vec::new(),
             columns: Columns::new(RowFormat::sides()).within(width(&io::stdout())),
-            // Programs that read the output need no headings.
+            // Headings are printed only at a terminal: a program that reads the output does not need them.
             headings: is_watched.then(|| options.format().headings()),
             summary: options.summary.then(Summary::default),
             first: options.sort.map(|_| First::new(options.limit.map_or(usize::MAX, |limit| limit as usize))),
@@ -280,7 +281,7 @@ impl Listing {
     /// Prints the sorted entries.
     fn print_sorted(&mut self) -> io::Result<()> {
         let sorted: Vec<_> = self.first.take().into_iter().flat_map(First::into_sorted).collect();
-        // All rows are known, so their columns are aligned before the first is printed.
+        // All rows are known here, so the columns are made wide enough for all rows before the first row is printed.
         for item in &sorted {
             if let Sorted::Row(row) = item {
                 self.columns.fit(&row.cells);
@@ -302,7 +303,7 @@ impl Listing {
     }
 
     pub(super) fn end(mut self) -> Outcome {
-        // Removes the progress from the screen before the output.
+        // Removes the progress display from the screen before anything is printed.
         self.progress.end();
         self.print_sorted()?;
         let totals = self.totals;

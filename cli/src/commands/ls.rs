@@ -70,7 +70,7 @@ impl Ls {
     }
 }
 
-/// Lists the frames of a file, or the store that it is.
+/// Lists the frames in a file. A store or a table is listed as such.
 fn take(target: Found, visit: Visit<'_>, batch: &mut ListingBatch<'_>) {
     // The order of the cases matters: a store has a line of its own, and a member can be a table, which is not a frame.
     match target {

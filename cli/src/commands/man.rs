@@ -27,7 +27,7 @@ pub(crate) struct Man {
 
 impl Man {
     pub(crate) fn run(self, b2nd: Command) -> Outcome {
-        // `b2nd help` has no page.
+        // The subcommand `b2nd help` has no manual page.
         let mut b2nd = b2nd.disable_help_subcommand(true);
         if let Some(dir) = &self.dir {
             return Ok(match fs::create_dir_all(dir).and_then(|()| generate_to(b2nd, dir)) {
@@ -38,7 +38,7 @@ impl Man {
                 }
             });
         }
-        // clap derives the names and usages of subcommands only on demand.
+        // Without `build`, clap does not know the full names and the usages of the subcommands.
         b2nd.build();
         let about = self.command.as_deref().map_or(Some(&b2nd), |name| b2nd.find_subcommand(name));
         let Some(about) = about else {

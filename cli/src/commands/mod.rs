@@ -26,7 +26,8 @@ use clap::Subcommand;
 
 use crate::terminal::Outcome;
 
-/// A line of `overview`: a command, or several with a description.
+/// A line of `overview`: the name of one command, or the names of several commands with a common description. `None`
+/// means that the command's own description is shown.
 type Line = (&'static str, Option<&'static str>);
 
 /// The groups of `overview`.
@@ -82,8 +83,8 @@ pub(crate) enum Command {
 }
 
 impl Command {
-    /// The exit status if the reader of standard output, such as `head`, closes it before the end. The status is 0,
-    /// unless the command gives a verdict on all its files: then the verdict is not complete.
+    /// The exit status if standard output is closed before the end, for example by `head`. For a command whose status
+    /// is a verdict on all its files, the status is not 0, because the verdict is not complete.
     pub(crate) fn status_if_closed(&self) -> u8 {
         match self {
             Self::Diff(_) => 2,

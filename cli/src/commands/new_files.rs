@@ -28,14 +28,14 @@ pub(super) trait Maker: Sync {
     /// Makes the file TO from FROM. TO must not exist yet, except for `convert --append`.
     fn make(&self, from: &Address, to: &Path) -> Result<Made, Failure>;
 
-    /// Whether an input of `--into` is skipped, and counted as skipped.
+    /// Whether an input of a run with `--into` is skipped. The counts of the run include the skipped inputs.
     fn skips(&self, target: &Target) -> bool;
 
     /// Turns the name of an input into the name of its new file in the folder of `--into`.
     fn name(&self, name: PathBuf) -> PathBuf;
 }
 
-/// A new file, as standard output shows it.
+/// The output for a new file, and whether the file is complete.
 pub(super) struct Made {
     text: Vec<u8>,
     is_complete: bool,
@@ -47,13 +47,13 @@ pub(super) struct NewFiles {
     pub(super) json: bool,
     interrupts: Interrupts,
     progress: Mutex<Progress>,
-    /// The bytes so far, over all files.
+    /// The number of bytes that are done so far, in all files together.
     done: AtomicU64,
     /// The folders that were created for new files.
     folders: Mutex<BTreeSet<PathBuf>>,
 }
 
-/// The numbers of files.
+/// The number of files for each outcome.
 #[derive(Default)]
 pub(super) struct Counts {
     pub(super) complete: u64,
@@ -71,11 +71,11 @@ impl Counts {
     }
 }
 
-/// The output for some inputs, and their counts.
+/// The output for some inputs, and the counts of their outcomes.
 type Batch = (Vec<u8>, Counts);
 
 impl NewFiles {
-    /// `is_pair`: FROM and TO are given, so nothing is printed before the end.
+    /// `is_pair` means that FROM and TO are given instead of --into. Then nothing is printed before the end.
     pub(super) fn new(is_pair: bool, dry_run: bool, json: bool) -> Self {
         Self {
             dry_run,
@@ -115,7 +115,7 @@ impl NewFiles {
 
     fn make_all(&self, maker: &impl Maker, paths: Paths, into: &Path) -> io::Result<Counts> {
         let mut all = Counts::default();
-        // This is checked once, and not for each file.
+        // The folder of --into is checked once here, and not for each new file.
         if into.exists() && !into.is_dir() {
             let (text, counts) =
                 self.failed(&Location::new(into).failure(Problem::new("io", "not a folder")));
@@ -137,7 +137,7 @@ impl NewFiles {
         Ok(all)
     }
 
-    /// Makes the new file of an input that was given, or found in a folder.
+    /// Makes the new file for one input, which the user has named, or which was found in a folder.
     fn make_target(&self, maker: &impl Maker, target: Found, into: &Path) -> Batch {
         let target = match target {
             Ok(target) => target,
@@ -165,7 +165,8 @@ impl NewFiles {
         }
     }
 
-    /// Checks the path of a new file for a preview. Without a preview, writing the file makes the same check.
+    /// In a dry run, refuses a path `to` at which no file can be written. Otherwise nothing is checked here, because
+    /// writing the file makes the same check.
     fn check(&self, to: &Path, creates_folders: bool) -> Result<(), Failure> {
         match unusable(to, creates_folders) {
             Some(problem) if self.dry_run => Err(Location::new(to).failure(problem)),
@@ -180,7 +181,7 @@ impl NewFiles {
         fs::create_dir_all(folder)
     }
 
-    /// Defers signals while a new file is written.
+    /// Calls `write`, which writes a new file, and defers signals until it returns.
     pub(super) fn write<T>(&self, write: impl FnOnce() -> T) -> T {
         let written = self.interrupts.defer(write);
         if self.interrupts.is_caught() {
@@ -191,7 +192,7 @@ impl NewFiles {
         written
     }
 
-    /// Shows that more bytes are done. `Break` means that a signal was caught.
+    /// Adds `more` bytes to the progress display. `Break` means that a signal was caught.
     pub(super) fn advance(&self, more: u64) -> ControlFlow<()> {
         self.done.fetch_add(more, Ordering::Relaxed);
         self.show_progress();
@@ -202,17 +203,18 @@ impl NewFiles {
         lock(&self.progress).show(self.done.load(Ordering::Relaxed));
     }
 
-    /// Removes the progress from the screen, and the new folders that stayed empty.
+    /// Removes the progress display from the screen. Also removes the folders that this run has created and that are
+    /// empty.
     fn end(&self) {
         lock(&self.progress).end();
-        // In this reverse order, a folder is removed before its parent.
+        // The folders are sorted by their paths. In the reverse order, a folder is removed before its parent.
         for folder in lock(&self.folders).iter().rev() {
             // `remove_dir` fails for a folder that is not empty, so such a folder stays.
             let _ = fs::remove_dir(folder);
         }
     }
 
-    /// A new file, as text or JSON.
+    /// Turns the record of a new file into its output: text or JSON.
     pub(super) fn made(&self, made: &(impl Serialize + ToString), is_complete: bool) -> Made {
         let text = if self.json { line(made) } else { made.to_string().into_bytes() };
         Made { text, is_complete }
@@ -239,15 +241,17 @@ impl NewFiles {
     }
 }
 
-/// Whether a file was found in the folder of the new files, below a searched folder.
+/// Whether a target was found in `into`, the folder of the new files, because this folder is inside a searched folder.
 fn is_output(target: &Target, into: &Path) -> bool {
     let Ok(into) = fs::canonicalize(into) else { return false };
-    // The searched folder itself is not compared: the folder of the new files may be the same, or above it.
+    // Only the folders below the searched folder are compared. If `into` is the searched folder itself or contains it,
+    // the files found there are inputs nevertheless.
     let mut folders = target.path.ancestors().skip(1).take(target.depth.saturating_sub(1));
     folders.any(|folder| fs::canonicalize(folder).is_ok_and(|folder| folder == into))
 }
 
-/// The problem that no file can be written at a path. With `creates_folders`, its folder may be missing.
+/// The reason why no file can be written at the path `to`, or `None`. With `creates_folders`, the folder of the file
+/// may be missing.
 fn unusable(to: &Path, creates_folders: bool) -> Option<Problem> {
     if to.symlink_metadata().is_ok() {
         return Some(exists());
@@ -257,7 +261,8 @@ fn unusable(to: &Path, creates_folders: bool) -> Option<Problem> {
     Problem::no_folder(folder?)
 }
 
-/// The name of the new file for a target: its path below the folder or URL in which it was found, or its own name.
+/// The name of the new file for a target. A file that was found in a folder or below a URL gets its path below that
+/// folder or URL. For any other target, it is the last name of its path or member.
 fn new_name(target: &Target) -> PathBuf {
     match &target.inside {
         Inside::Member(member) | Inside::Url(Some(member)) => last_names(Path::new(member), 1),
@@ -265,7 +270,7 @@ fn new_name(target: &Target) -> PathBuf {
         Inside::Stdin => "stdin.b2nd".into(),
         Inside::Whole | Inside::Url(None) => {
             let path = file_of(&target.path);
-            // For a sparse frame given as `.` or `..`, the full path contains the name.
+            // The user may name a sparse frame as `.` or `..`. Then only its full path contains a name.
             match path.file_name().is_none().then(|| path.canonicalize()) {
                 Some(Ok(path)) => last_names(&path, 1),
                 _ => last_names(path, target.depth.max(1)),
@@ -274,7 +279,7 @@ fn new_name(target: &Target) -> PathBuf {
     }
 }
 
-/// The last names of a path. Parts such as `..` are left out, so the result is always a path inside a folder.
+/// The last `count` names of a path. Parts such as `..` are left out, so the result is always a path inside a folder.
 fn last_names(path: &Path, count: usize) -> PathBuf {
     let is_name = |part: &&OsStr| matches!(Path::new(part).components().next(), Some(Component::Normal(_)));
     let names: Vec<_> = path.iter().filter(is_name).rev().take(count).collect();

@@ -58,7 +58,8 @@ impl Rewrite {
         let interrupts = Interrupts::new();
         let change = self.change(&interrupts);
         if change.is_err() {
-            // The rewrite has removed its temporary file, so the process may end now.
+            // If a signal was caught, the process ends here. It may end, because the failed rewrite has removed its
+            // temporary file.
             interrupts.raise_caught(|| ());
         }
         ChangeReport { path: &self.to, json: self.json, dry_run: self.dry_run, is_new: true }.show(change)
@@ -82,7 +83,7 @@ impl Rewrite {
         }
         let frame = from.open().map_err(|problem| with_salvage(from.location().failure(problem)))?;
         let failed = |error: Error| of_either(&from, &self.to, error);
-        // The rewrite takes the reader, so the header is parsed again for the report.
+        // The report needs the old header. It is parsed again, because the rewrite takes the reader out of `frame`.
         let (before, offset) = (Frame::parse(frame.header_bytes()).map_err(failed)?, frame.offset());
         self.with(FrameRewrite::read_at(frame.into_reader(), offset, &self.to), before, interrupts, failed)
     }
@@ -96,7 +97,7 @@ impl Rewrite {
         failed: impl Fn(Error) -> Failure,
     ) -> Result<Change, Failure> {
         let failed = |error| with_salvage(failed(error));
-        // A damaged header can have a negative size.
+        // In a damaged header, `cbytes` can be negative.
         let mut progress = Progress::of_bytes(before.header().cbytes.unsigned_abs());
         let mut rewrite = rewrite.on_progress(|copied| {
             progress.show(copied);
@@ -130,7 +131,7 @@ impl Rewrite {
     }
 }
 
-/// Adds a hint at `b2nd salvage`, if it is the remedy for the finding.
+/// Adds a hint at `b2nd salvage` to a failure, if that command is the remedy for the finding of the failure.
 fn with_salvage(mut failure: Failure) -> Failure {
     let remedy = failure.error.finding.as_ref().and_then(|finding| finding.code().remedy());
     if remedy == Some(Remedy::Salvage) {
@@ -139,7 +140,7 @@ fn with_salvage(mut failure: Failure) -> Failure {
     failure
 }
 
-/// Whether a rewrite of the frame needs --dtype.
+/// Whether the frame can be rewritten only with --dtype, because its array has no dtype.
 fn needs_dtype(frame: &Frame<()>) -> bool {
     frame.array().is_ok_and(|array| array.is_some_and(|array| array.dtype().is_none()))
 }

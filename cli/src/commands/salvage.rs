@@ -141,7 +141,7 @@ impl Salvage {
     }
 }
 
-/// The salvages of a run.
+/// All salvages of a run, with their common options.
 struct Salvages<'f> {
     files: &'f NewFiles,
     options: Options,
@@ -157,7 +157,7 @@ impl Maker for Salvages<'_> {
     }
 
     fn skips(&self, target: &Target) -> bool {
-        // Standard input can be read only once.
+        // Standard input is never skipped: it can be read only once, so it cannot be checked before the salvage.
         self.damaged && target.inside != Inside::Stdin && self.is_undamaged(target)
     }
 
@@ -167,10 +167,11 @@ impl Maker for Salvages<'_> {
 }
 
 impl Salvages<'_> {
-    /// Whether a file has frames, and all are without errors.
+    /// Whether a target has at least one frame, and no frame in it has an error.
     fn is_undamaged(&self, target: &Target) -> bool {
         let (mut frames, mut damaged) = (0, 0);
-        // A check saves no bytes, but can take long, so the progress shows the bytes saved so far.
+        // A check can take long, so the progress display is shown during the check. It shows the bytes saved so far,
+        // because a check saves no bytes.
         let on_chunk = || self.files.show_progress();
         let visit =
             Visit { depth: Some(CheckDepth::ChunkData), on_chunk: Some(&on_chunk), ..Visit::default() };
@@ -200,7 +201,7 @@ impl Salvages<'_> {
     ) -> Result<SalvageReport, Failure> {
         let mut before = 0;
         let salvage = self.options.apply(salvage).on_progress(|saved| {
-            // `saved` begins at 0 for each frame.
+            // `saved` counts the bytes of this frame only, but `advance` needs the bytes since the last call.
             let more = saved.saturating_sub(before);
             before = saved;
             self.files.advance(more)
@@ -214,7 +215,7 @@ impl Salvages<'_> {
     }
 }
 
-/// The failure of a salvage, with a hint at the options that would help.
+/// The failure of a salvage. A hint names the options that could help.
 fn failure_with_hint(from: &Address, to: &Path, error: &Error) -> Failure {
     let is_lost = error.finding().is_some_and(|finding| finding.code() == FindingCode::NotAFrame);
     // A zip file must not be treated as a frame with a damaged header. As in the other commands, the message asks for a
