@@ -27,16 +27,17 @@ use serde::{Serialize, Serializer};
 use crate::names::{file_of, folder_or_here, indexed_array, is_url, split_query};
 use crate::text;
 
-/// The part of a file that an address selects. `S` is the type of a member's name, which is owned or borrowed.
+/// The part of a file that an address selects. `S` is the type of a member's name: an owned or a borrowed string.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Inside<S> {
     /// The file or folder itself.
     Whole,
     Member(S),
     Offset(u64),
-    /// Standard input; the path is `-`.
+    /// Standard input. The path of the address is `-`.
     Stdin,
-    /// An object in an object store or on the web, or a member of such an object. The path is the URL of the object.
+    /// An object in an object store or on the web, or a member of such an object. The path of the address is the URL of
+    /// the object.
     Url(Option<S>),
 }
 
@@ -133,8 +134,8 @@ impl Address {
     /// does not begin with a slash.
     fn in_store(folder: PathBuf, key: String) -> Option<Self> {
         let name = key.strip_prefix('/').filter(|_| is_store_folder(&folder))?;
-        // The file of an array has the name of its key, with an extension. A table is a folder with the name of its
-        // key.
+        // In the folder of a store, the file of an array has the key of the array as its name, and an extension. A
+        // table is a folder with the key of the table as its name.
         let file = Store::file_names(&key)
             .chain([name.into()])
             .map(|name| folder.join(name))
@@ -239,8 +240,9 @@ impl<'p> Location<'p> {
         }
     }
 
-    /// The location of the frame with this key in the data of the store at this location. `None` if no address can name
-    /// that frame. `is_alone` means that the store is this file alone, not the folder that contains the file.
+    /// The location of a frame in the data of the store at this location. `key` is the key of the frame. `None` if no
+    /// address can name the frame. `is_alone` means that the store is this file alone, not the folder that contains the
+    /// file.
     pub(crate) fn in_store(self, key: &'p str, is_alone: bool) -> Option<Self> {
         let is_store_file = |name: &Path| name.file_name().is_some_and(|name| name == Store::FILE);
         let inside = match self.inside {
@@ -273,7 +275,7 @@ impl<'p> Location<'p> {
     /// The command-line argument that names this location. Parsing it returns the same location, for any file name.
     pub(crate) fn address(self) -> Vec<u8> {
         let path = self.path.as_os_str().as_encoded_bytes();
-        // Paths that would be read as an option, standard input or a URL.
+        // These paths would be read as an option, as standard input or as a URL.
         let is_special = |path: &[u8]| path.starts_with(b"-") || is_url(path);
         let rest = match self.inside {
             Inside::Whole if is_special(path) => return [b"./", path].concat(),
@@ -286,8 +288,8 @@ impl<'p> Location<'p> {
             Inside::Offset(offset) => format!("@{offset}"),
         };
         // A `./` is removed, because `:MEMBER` and `@OFFSET` are not parsed in an argument that begins with `./`. So
-        // special names cannot be marked with `./` here, and become absolute paths instead. On Windows, so do names
-        // that would be read as a drive.
+        // special names cannot be marked with `./` here, and become absolute paths instead. On Windows, a name of one
+        // letter becomes an absolute path too, because with the `:` after it, it would be read as a drive.
         let path =
             if starts_as_path(path) { self.path.strip_prefix(".").unwrap_or(self.path) } else { self.path };
         let is_drive =

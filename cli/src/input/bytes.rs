@@ -30,8 +30,8 @@ pub(crate) fn lines(
     mut input: impl BufRead + Send,
     end: u8,
 ) -> impl Iterator<Item = io::Result<Vec<u8>>> + Send {
-    // Every thread calls this until it gets `None`, so it is called several times after the end of the input. The input
-    // must not be read then: at a terminal, a read after Ctrl-D would wait for more input.
+    // Every worker thread calls this closure until the closure returns `None`, so it is called several times after the
+    // end of the input. The input must not be read then: at a terminal, a read after Ctrl-D would wait for more input.
     let mut is_over = false;
     iter::from_fn(move || {
         if is_over {
@@ -75,12 +75,12 @@ pub(crate) fn from_text(bytes: Vec<u8>) -> io::Result<Vec<u8>> {
     }
 }
 
-/// Whether a character never occurs in text.
+/// Whether a character is a control character that never occurs in text, unlike white space.
 fn is_no_text(character: char) -> bool {
     character.is_control() && !character.is_whitespace()
 }
 
-/// Bytes from hexadecimal digits, with or without white space between them.
+/// Decodes hexadecimal digits, with or without white space between the digits.
 fn unhex(text: &str) -> Result<Vec<u8>, String> {
     let mut digits = text.chars().filter(|c| !c.is_whitespace());
     let value = |digit: char| {

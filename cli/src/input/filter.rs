@@ -41,7 +41,7 @@ impl ArrayFilter {
     }
 }
 
-/// The dtypes of one argument.
+/// The dtypes in one argument of --dtype.
 #[derive(Clone)]
 struct WantedDtypes(Vec<WantedDtype>);
 
@@ -71,7 +71,8 @@ fn wanted_dtypes(text: &str) -> Result<WantedDtypes, String> {
 
 fn wanted_dtype(text: &str) -> Result<WantedDtype, String> {
     let text = text.trim();
-    // Names such as float32 have no byte order, nor do type strings with `|`.
+    // The byte order must match only if the text states one. Names such as float32 and type strings with `|` state no
+    // byte order.
     let is_exact = text.contains(['<', '>', '=']);
     let dtype = text.parse();
     dtype.map(|dtype| WantedDtype { dtype, is_exact }).map_err(|error| format!("'{text}': {error}"))

@@ -29,8 +29,8 @@ pub(crate) struct Items {
     pub(crate) limit: u64,
     /// The items of the latest read. The next read reuses this memory.
     buffer: Vec<u8>,
-    /// For an object in an object store: the first byte ranges that a slice needed, and their bytes. They are those of
-    /// the chunk index, so the next slice needs the same ranges, and need not request them again.
+    /// For an object in an object store: the byte ranges of the chunk index, and their bytes. Every slice begins with
+    /// these ranges. They are kept, so that the next slice need not request them again.
     index: Option<(Wave, Vec<Vec<u8>>)>,
 }
 
@@ -38,10 +38,10 @@ pub(crate) struct Items {
 /// frame itself.
 type Wave = Vec<(Option<String>, Range<u64>)>;
 
-/// Receives items, and the number of times that each item counts.
+/// A function that receives the bytes of items, and the number of times that each of these items counts.
 pub(crate) type ReceiveRepeated<'r, E> = dyn FnMut(&[u8], u64) -> Result<(), E> + 'r;
 
-/// Receives a piece of a slice: its ranges, and the bytes of its items.
+/// A function that receives a piece of a slice: the ranges of the piece, and the bytes of its items.
 pub(crate) type ReceivePiece<'r, E> = dyn FnMut(&[Range<u64>], &[u8]) -> Result<(), E> + 'r;
 
 impl Items {
@@ -52,7 +52,7 @@ impl Items {
             Some(array) if !frame.kind().is_active() => {
                 array.geometry().map_err(|error| Problem::new("malformed", error.to_string()))?
             }
-            // The library does not read the items of such a frame either, and its error has the reason.
+            // The library refuses to read the items of such a frame, and its error says why.
             _ => {
                 let why = frame.whole().nbytes().err();
                 return Err(
@@ -112,8 +112,8 @@ impl Items {
         let mut edges = vec![0; nbytes];
         let corners: usize = ends.iter().map(Vec::len).product();
         for corner in 0..corners {
-            // A corner is one end of each dimension. The number of the corner has one digit per dimension, and the
-            // digit selects the end of that dimension.
+            // A corner is a choice of one end in each dimension. `corner` is read as a number with one digit per
+            // dimension, and the digit is the number of the end in `ends`.
             let mut rest = corner;
             let places = ends.iter().filter_map(|ends| {
                 let place = ends.get(rest % ends.len());
@@ -203,8 +203,8 @@ impl Items {
         Ok(self.slice(ranges, steps).read_into(items)?)
     }
 
-    /// Reads a slice of an object in an object store. A wave is a list of byte ranges that are known at the same time.
-    /// They are requested in parallel.
+    /// Reads a slice of an object in an object store. The byte ranges are requested in waves: the ranges of one wave
+    /// are requested in parallel, and their bytes can show which ranges the next wave needs.
     fn read_object(&mut self, ranges: &[Range<u64>], steps: &[u64]) -> Result<Vec<u8>, Problem> {
         let mut plan = self.slice(ranges, steps).plan()?;
         let mut is_index = true;
@@ -214,7 +214,7 @@ impl Items {
             let answers = match &self.index {
                 Some((known, answers)) if *known == wave => answers.clone(),
                 _ => {
-                    // This never fails: `read_into` calls this function only if the reader is an object.
+                    // The reader is always an object here, because `read_into` calls this function only then.
                     let Some(object) = self.frame.reader_mut().object() else { break };
                     let answers = object.fetch_all(&wave)?;
                     if is_index {
@@ -262,7 +262,7 @@ impl Items {
     }
 }
 
-/// Copies items to the given ranges of an array of this shape, in C order.
+/// Copies `items` to the ranges `places` of an array. `shape` is the shape of the array. The items are in C order.
 fn copy_into<'i>(
     array: &mut [u8],
     shape: &[usize],

@@ -28,7 +28,7 @@ pub(crate) struct Npy {
     /// The offset of the first item.
     start: u64,
     reader: BufReader<Reader>,
-    /// The latest items of a file in Fortran order. The next read reuses the memory.
+    /// Memory for items in Fortran order, before they are transposed. The next read reuses this memory.
     buffer: Vec<u8>,
 }
 
@@ -78,7 +78,7 @@ impl Npy {
             let shape = self.shape.clone();
             return self.read_c_order(&shape, ranges, items);
         }
-        // In Fortran order, an array is its transpose in C order.
+        // The bytes of an array in Fortran order are the bytes of the transposed array in C order.
         let shape: Vec<u64> = self.shape.iter().rev().copied().collect();
         let reversed: Vec<Range<u64>> = ranges.iter().rev().cloned().collect();
         let mut buffer = std::mem::take(&mut self.buffer);
@@ -92,8 +92,8 @@ impl Npy {
     /// Reads a slice of an array in C order.
     fn read_c_order(&mut self, shape: &[u64], ranges: &[Range<u64>], items: &mut [u8]) -> io::Result<()> {
         let mut run = self.dtype.item_size() as u64;
-        // `run` becomes the number of bytes of the slice that are contiguous in the file. At the end of the shape,
-        // dimensions that are read whole belong to such a run, and so does the range of the dimension before them.
+        // `run` becomes the number of bytes of the slice that are contiguous in the file. The last dimensions belong to
+        // such a run as long as they are read whole. The range of the dimension before them belongs to it too.
         let mut outer = ranges.len();
         while let Some((range, &length)) =
             outer.checked_sub(1).and_then(|at| ranges.get(at).zip(shape.get(at)))
@@ -112,8 +112,8 @@ impl Npy {
         for items in items.chunks_exact_mut(run) {
             let offset: u64 = index.iter().zip(&strides).map(|(index, stride)| index * stride).sum();
             let target = self.start + first + offset;
-            // `target` and `position` are offsets in a file, so they fit an `i64`. `seek_relative` keeps the buffer if
-            // the target is in it.
+            // `target` and `position` are offsets in a file, so they fit an `i64`. `seek_relative` keeps the bytes in
+            // the buffer of the reader if `target` is among them.
             self.reader.seek_relative(target.cast_signed().wrapping_sub(position.cast_signed()))?;
             self.reader.read_exact(items)?;
             position = target + run as u64;
@@ -150,7 +150,7 @@ fn advance(index: &mut [u64], ranges: &[Range<u64>]) {
     }
 }
 
-/// Copies items in Fortran order to C order. The ranges give the shape.
+/// Copies items from Fortran order to C order. The shape of the items is the lengths of `ranges`.
 fn transpose(fortran: &[u8], ranges: &[Range<u64>], item_size: usize, items: &mut [u8]) {
     let reversed: Vec<u64> = ranges.iter().rev().map(|range| range.end - range.start).collect();
     let mut strides = strides(&reversed, item_size);

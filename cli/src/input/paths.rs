@@ -14,11 +14,13 @@ use crate::names::is_url;
 use crate::pool::{PassPart, Pool};
 use crate::remote;
 
-/// The minimum number of threads by default. If there are fewer cores, the additional threads read from a slow disk
-/// while others wait for it. They do not make a fast disk slower.
+/// The least number of threads without --jobs. On a machine with fewer cores, the additional threads make reading from
+/// a slow disk faster, because many reads wait for the disk at the same time. They do not make reading from a fast disk
+/// slower.
 const MIN_JOBS: usize = 16;
 
-/// The number of parallel requests to an object store, which answers slowly but many at a time.
+/// The least number of threads without --jobs if a path is a URL. An object store answers a request slowly, but it
+/// answers many requests at the same time.
 const REMOTE_JOBS: usize = 64;
 
 /// The files to visit, and how.
@@ -56,8 +58,8 @@ impl Paths {
         !self.search.unordered
     }
 
-    /// Works on batches of the files to visit, on several threads, and passes the results on. An error of `take` ends
-    /// the work. `is_slow` means that a single file is enough work for a batch.
+    /// Calls `work` for batches of the files to visit, on several threads, and passes the results to `take`. An error
+    /// of `take` ends the work. `is_slow` means that a single file is enough work for a batch.
     pub(crate) fn visit<T: Send>(
         self,
         stores: Stores,
@@ -77,8 +79,8 @@ impl Paths {
             Some(list) => listed(list, if self.null { 0 } else { b'\n' }),
         };
         let targets = Targets::new(roots, self.search, stores);
-        // After an error of the output, the results are no longer wanted, but worker threads may still be waiting for a
-        // server.
+        // After an error of the output, the results are no longer wanted. Worker threads may still be waiting for a
+        // server, so their requests are ended.
         pool.run(targets, work, |done| take(done).inspect_err(|_| remote::stop()))
     }
 }

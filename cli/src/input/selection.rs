@@ -12,10 +12,10 @@ pub(crate) struct Selection(Vec<Subscript>);
 /// A subscript in the brackets of a slice.
 #[derive(Clone, Copy, Debug)]
 enum Subscript {
-    /// One index, which drops the dimension.
+    /// One index. The result does not have the dimension of this index.
     Index(i64),
     Range(Option<i64>, Option<i64>, u64),
-    /// `...`: every dimension that has no subscript of its own, whole.
+    /// `...`: selects the whole range of every dimension that has no subscript of its own.
     Rest,
 }
 
@@ -62,8 +62,8 @@ impl Selected {
         values.into_iter().zip(&self.kept).filter(|(_, kept)| **kept).map(|(value, _)| value)
     }
 
-    /// The ranges of the array for a part of the selection. Unlike in `array_ranges`, `part` has ranges only for the
-    /// kept dimensions. All steps are assumed to be 1.
+    /// The ranges of the array that contain a part of the selection. Unlike in `array_ranges`, `part` has ranges only
+    /// for the kept dimensions. All steps are assumed to be 1.
     pub(crate) fn array_ranges_of_kept(&self, part: &[Range<u64>]) -> Vec<Range<u64>> {
         let mut part = part.iter();
         let place = |(whole, &kept): (&Range<u64>, &bool)| match kept.then(|| part.next()).flatten() {
@@ -115,8 +115,8 @@ fn subscript(text: &str) -> Result<Subscript, String> {
 }
 
 impl Selection {
-    /// Applies the slice to an array of this shape. As in NumPy, bounds are clipped to the shape, but an index must be
-    /// within it.
+    /// Applies the slice to an array of this shape. As in NumPy, the bounds of a range are clipped to the shape, but a
+    /// single index must be within the shape.
     pub(crate) fn apply(&self, shape: &[u64]) -> Result<Selected, String> {
         let Self(subscripts) = self;
         let given = subscripts.iter().filter(|subscript| !matches!(subscript, Subscript::Rest)).count();

@@ -69,7 +69,8 @@ impl Place {
         }
     }
 
-    /// Checks the bytes of a zip member against its checksum in the zip file. Returns the damage, if any.
+    /// If the bytes are a zip member, checks them against its checksum in the zip file. Returns the damage, if there is
+    /// any.
     pub(crate) fn damage(&mut self) -> Result<Option<Finding>, Problem> {
         Ok(self.member.as_ref().map(|member| member.check_bytes(&mut self.reader)).transpose()?.flatten())
     }
@@ -143,7 +144,8 @@ impl Address {
     }
 }
 
-/// Finds a member of a zip file by its name, or by its key in a store, which has no extension.
+/// Finds a member of a zip file by its name. If the zip file is a store, `name` can also be the key of an array: a
+/// slash and the name of its file without the extension.
 fn find_member(zip: &mut (impl Read + Seek), name: &str) -> Result<Option<ZipMember>, Problem> {
     let mut found = zip_member(&mut *zip, name)?;
     for name in Store::file_names(name).filter(|_| name.starts_with('/')) {
@@ -191,7 +193,7 @@ pub(crate) fn compressed() -> Problem {
     Problem::new("compressed-member", message)
 }
 
-/// The hint for a zip file.
+/// The hint for a zip file that is not accepted as a frame.
 pub(crate) const ZIP_FILE: &str = "; it is a zip file: name a member, as in FILE:MEMBER";
 
 /// The hint for a zip file on standard input, whose members cannot have an address.

@@ -11,7 +11,8 @@ use super::visit::Visit;
 use crate::names::{file_of, name_in};
 use crate::remote;
 
-/// Opens a folder or zip file as a store; `None` if it is not one. Damage to a zip file is reported when it is visited.
+/// Opens a folder or zip file as a store; `None` if it is not a store. Damage to a zip file is not reported here, but
+/// when its members are visited.
 pub(crate) fn store_at(target: &Target) -> Result<Option<Store>, Failure> {
     if target.is_zip_object() {
         let store = remote::open(&target.path).map(|zip| Store::read_zip(zip, file_of(&target.path)));

@@ -66,8 +66,8 @@ impl Target {
 /// A target, or the failure to find one.
 pub(crate) type Found = Result<Target, Failure>;
 
-/// Whether this is the directory of a sparse frame. A directory with a Blosc2 extension and chunk files counts too: it
-/// is a sparse frame that has lost its header.
+/// Whether a path is the directory of a sparse frame. A directory with a Blosc2 extension and chunk files counts too,
+/// because it is a sparse frame that has lost its header.
 pub(crate) fn is_sparse(path: &Path) -> bool {
     let is_chunk =
         |entry: io::Result<fs::DirEntry>| entry.is_ok_and(|entry| has_extension(&entry.path(), "chunk"));

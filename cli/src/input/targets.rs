@@ -43,11 +43,11 @@ fn extension(text: &str) -> Result<String, String> {
 /// The treatment of a folder that is a store.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Stores {
-    /// As any other folder.
+    /// The folder is searched, like any other folder.
     Folders,
-    /// As one target, without visiting its files.
+    /// The store is one target, and its files are not visited.
     Whole,
-    /// As one target, then its files.
+    /// The store is one target, and its files are the next targets.
     WithFiles,
 }
 
@@ -59,7 +59,8 @@ impl Search {
 
     fn walk(&self, folder: &Path) -> walkdir::IntoIter {
         let walk = WalkDir::new(folder).min_depth(1).follow_links(self.follow);
-        // Sorting would read a whole folder before its first file.
+        // To sort a folder, all its entries are read before the first file is visited. With --unordered, this is not
+        // done.
         if self.unordered {
             return walk.into_iter();
         }
@@ -141,7 +142,8 @@ impl Targets {
         self.walk = Some(self.search.walk(folder));
     }
 
-    /// The next root. `None` is the end of the roots, and `Some(None)` is a folder or prefix, which is searched next.
+    /// The target of the next root. `None` means that there are no more roots. `Some(None)` means that the root is a
+    /// folder or prefix, which is searched next.
     #[expect(clippy::option_option, reason = "None is the end, Some(None) a folder")]
     fn next_root(&mut self) -> Option<Option<Found>> {
         let address = match self.roots.next()? {
@@ -194,7 +196,8 @@ impl Targets {
         self.stores != Stores::Folders && is_store_folder(folder)
     }
 
-    /// The next entry of the folder, if it is to be visited.
+    /// The target of the next entry of the searched folder. `None` if the entry is not visited, or if there are no more
+    /// entries.
     fn walk_on(&mut self) -> Option<Found> {
         let walk = self.walk.as_mut()?;
         let entry = match walk.next() {
@@ -222,7 +225,7 @@ impl Targets {
         self.entry(entry).map(Ok)
     }
 
-    /// The target of an entry of the folder, if it is to be visited.
+    /// The target of an entry of the searched folder; `None` if the entry is not visited.
     fn entry(&mut self, entry: DirEntry) -> Option<Target> {
         let is_wanted = self.search.wants(entry.path());
         if entry.path_is_symlink() && !self.search.follow && is_wanted {
@@ -244,8 +247,8 @@ impl Targets {
         })
     }
 
-    /// The next object below a URL, if it is to be visited. Each object costs a request, so only those with a Blosc2
-    /// extension, or one of --ext, are visited.
+    /// The target of the next object below a URL; `None` if the object is not visited. Each object costs a request, so
+    /// only objects with a Blosc2 extension, or with an extension given by --ext, are visited.
     fn next_object(&mut self) -> Option<Found> {
         let object = |path: PathBuf, depth, is_sparse| {
             Some(Ok(Target { path, inside: Inside::Url(None), depth, is_sparse, is_store: false }))
@@ -268,7 +271,8 @@ impl Targets {
             Ok(path) => path,
             Err(problem) => return Some(Err(Location::of_url(&prefix.url).failure(problem))),
         };
-        // The address of a sparse frame ends with a slash, so one request opens it.
+        // For the index of a sparse frame, the target is its folder. Its URL ends with a slash, so one request is
+        // enough to open it.
         let folder = path.to_str().and_then(|path| path.strip_suffix(SPARSE_INDEX));
         let (path, is_sparse) = match folder.filter(|folder| folder.ends_with('/')) {
             Some(folder) => (folder.into(), true),

@@ -84,7 +84,7 @@ impl<'s> View<'s> {
         }
     }
 
-    /// The decompressed size of all chunks.
+    /// The decompressed size of all chunks; `None` if findings make it uncertain.
     pub(crate) fn stored_nbytes(self) -> Option<i64> {
         (!self.has_wrong_sizes()).then_some(self.header.nbytes)
     }

@@ -40,16 +40,16 @@ pub(crate) struct Visit<'p> {
     pub(crate) counts: CountChunks,
     /// Visit the frames in the data of stores too.
     pub(crate) embedded: bool,
-    /// The prefix of the members to visit in a zip file.
+    /// In a zip file, visit only the members whose names begin with this text.
     pub(crate) below: &'p str,
-    /// Call this after each chunk that has been checked.
+    /// Call this function after each chunk that has been checked.
     pub(crate) on_chunk: Option<&'p (dyn Fn() + Sync)>,
 }
 
 /// The offset of the end of a frame's magic bytes. A shorter file cannot be recognized as a frame.
 const MAGIC_END: i128 = 10;
 
-/// Receives each frame, or the failure to read it.
+/// A function that receives each visited frame, or the failure to read it.
 type ReceiveView<'e> = dyn FnMut(Result<View<'_>, Failure>) + 'e;
 
 impl Visit<'_> {
@@ -129,7 +129,8 @@ impl Visit<'_> {
     }
 
     /// Visits an open frame. Unlike the check of a file, the check of an open frame is not repeated if a writer changes
-    /// the frame meanwhile. `damage` is a finding about its bytes as a zip member.
+    /// the frame meanwhile. `damage` is the finding that the checksum of the zip member with this frame is wrong, if it
+    /// is.
     fn visit_frame<R: Read + Seek>(
         self,
         location: Location<'_>,
@@ -157,7 +158,8 @@ impl Visit<'_> {
         Ok(())
     }
 
-    /// Visits the frames in the data of a store by their keys, if `embedded` is set and they have addresses.
+    /// If `embedded` is set, visits the frames in the data of a store, each by its key. Frames without an address are
+    /// not visited.
     fn visit_embedded<R: Read + Seek>(
         self,
         location: Location<'_>,
@@ -278,7 +280,7 @@ impl Visit<'_> {
         if is_wanted { frame.trailer().ok() } else { None }
     }
 
-    /// Passes a view of a frame to the receiver.
+    /// Passes a view of a frame to `receive`.
     fn emit<R>(
         self,
         location: Location<'_>,
@@ -305,7 +307,8 @@ pub(crate) fn is_passed_over(target: &Target, problem: &Problem) -> bool {
         FindingCode::Truncated => finding.found().is_some_and(|length| length < MAGIC_END),
         _ => false,
     };
-    // A writer that was stopped leaves an empty file, so an empty file with one of these extensions is a damaged frame.
+    // A writer that was stopped leaves an empty file. So an empty file counts as a damaged frame if other programs give
+    // its extension to frames.
     let is_unwritten = || may_be_blosc2(&target.path) && is_empty(target);
     is_other && !target.is_given() && !target.is_named_blosc2() && !is_unwritten()
 }
@@ -320,7 +323,7 @@ fn is_empty(target: &Target) -> bool {
     target.path.metadata().is_ok_and(|metadata| metadata.len() == 0)
 }
 
-/// A hint for a file of the command line that is not a frame.
+/// A hint for a file or folder that the user has named and that is not a frame.
 fn hint(target: &Target, problem: &Problem) -> Option<&'static str> {
     if !target.is_given() {
         return None;
@@ -362,7 +365,7 @@ fn scan_file(target: &Target, location: Location<'_>, receive: &mut ReceiveView<
         found += 1;
         let (offset, frame_len) = (frame.offset(), frame.header().frame_len);
         let rest = length.saturating_sub(offset);
-        // A scan finds headers, and the rest of the frame may be missing.
+        // A scan finds only headers, so the bytes after the header may be missing.
         if frame_len > rest {
             let text = format!(
                 "cut short: the frame at byte {offset} has {frame_len} bytes, but the file ends after {rest} of them"
@@ -372,7 +375,7 @@ fn scan_file(target: &Target, location: Location<'_>, receive: &mut ReceiveView<
             visit.emit(location, &frame, &frame.check_header(), None, receive);
         }
     }
-    // The extension promises a frame, so a file without one is a failure.
+    // A file with a Blosc2 extension must contain a frame, so it is a failure if the scan finds no frame in it.
     if found == 0
         && target.is_named_blosc2()
         && let Err(error) = Frame::open(&target.path)
