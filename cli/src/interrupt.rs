@@ -10,13 +10,13 @@ use signal_hook::{flag, low_level};
 
 use crate::pool::lock;
 
-/// Ctrl-C, `kill`, a closed terminal, and the limit of CPU time.
+/// The signals of Ctrl-C, of `kill`, of a closed terminal, and of the limit of CPU time.
 #[cfg(unix)]
 const SIGNALS: &[i32] = &[SIGINT, SIGTERM, SIGHUP, SIGXCPU];
 #[cfg(not(unix))]
 const SIGNALS: &[i32] = &[SIGINT, SIGTERM];
 
-/// The termination signals. They end the process unless work defers them.
+/// The termination signals. They end the process, except during a call of `defer`.
 pub(crate) struct Interrupts {
     signals: Vec<Signal>,
     /// The number of calls of `defer` that are running.
@@ -45,7 +45,8 @@ impl Signal {
 
 impl Interrupts {
     pub(crate) fn new() -> Self {
-        // With a handler for this signal, a file over the size limit is an error of `write`, like a full disk.
+        // Without a handler, SIGXFSZ ends the process if a file exceeds the size limit. With this handler, `write`
+        // returns an error instead, as for a full disk.
         #[cfg(unix)]
         let _ = flag::register(SIGXFSZ, Arc::default());
         let signals =
@@ -86,7 +87,7 @@ impl Interrupts {
         let caught = self.signals.iter().find(|signal| signal.is_caught.load(Ordering::SeqCst));
         if let Some(signal) = caught.filter(|_| *deferring == 0) {
             last();
-            // The parent process sees by which signal this one ended.
+            // The parent process sees which signal has ended this process.
             let _ = low_level::emulate_default_handler(signal.number);
         }
     }

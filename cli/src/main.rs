@@ -32,7 +32,7 @@ use crate::commands::{Command, overview};
 #[derive(Parser)]
 #[command(
     name = "b2nd",
-    // Not the name of the program file, which is `b2nd.exe` on Windows.
+    // The help shows this name, and not the name of the program file, which is `b2nd.exe` on Windows.
     bin_name = "b2nd",
     version,
     max_term_width = 80,

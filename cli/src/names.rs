@@ -48,7 +48,8 @@ pub(crate) fn name_in(folder: &Path, file: &Path) -> String {
 
 /// Whether a text is a URL: a scheme, then `://`.
 pub(crate) fn is_url(text: &[u8]) -> bool {
-    // RFC 3986: a letter, then letters, digits, plus, minus and dot. A single letter is a drive of Windows.
+    // RFC 3986: a letter, then letters, digits, plus, minus and dot. A single letter is not accepted as a scheme,
+    // because it is a drive of Windows.
     let is_of_scheme = |byte: &u8| byte.is_ascii_alphanumeric() || b"+-.".contains(byte);
     let (scheme, rest) = text.split_at(text.iter().take_while(|byte| is_of_scheme(byte)).count());
     scheme.first().is_some_and(u8::is_ascii_alphabetic) && scheme.len() > 1 && rest.starts_with(b"://")
@@ -81,7 +82,7 @@ pub(crate) fn file_of(path: &Path) -> &Path {
     path.to_str().map_or(path, |url| Path::new(split_query(url).0))
 }
 
-/// The folder, or `.` for an empty path, which is the parent of a bare file name.
+/// The path of a folder. An empty path, which is the parent of a bare file name, becomes `.`.
 pub(crate) fn folder_or_here(folder: &Path) -> &Path {
     if folder.as_os_str().is_empty() { Path::new(".") } else { folder }
 }

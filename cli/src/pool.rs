@@ -18,10 +18,10 @@ pub(crate) struct Pool {
     pub(crate) is_slow: bool,
 }
 
-/// The remaining items.
+/// The items that no thread has taken yet.
 struct Queue<I> {
     items: I,
-    /// Batches taken so far.
+    /// The number of batches that were taken so far.
     batches: usize,
 }
 
@@ -29,10 +29,10 @@ struct Queue<I> {
 /// results are ordered, the call waits for the batch's turn. It returns `Break` if no more parts are wanted.
 pub(crate) type PassPart<'p, T> = dyn FnMut(T) -> ControlFlow<()> + 'p;
 
-/// The receiver of results, in order.
+/// The function that receives the results, and the results that wait for their turn.
 struct Results<F, T> {
     take: F,
-    /// Batches passed on so far.
+    /// If results are ordered, the number of batches whose results were passed on so far.
     batches: usize,
     /// Results that were ready before their turn. There is at most one per thread, so memory does not grow with the
     /// number of files.
@@ -46,7 +46,7 @@ impl<F: FnMut(T) -> io::Result<()>, T> Results<F, T> {
         self.early.remove(&self.batches)
     }
 
-    /// Passes a result, or a part of it, on. After an error, nothing is passed on.
+    /// Passes a result, or a part of a result, to `take`. After an error of `take`, does nothing.
     fn pass(&mut self, done: T) {
         if self.result.is_ok() {
             self.result = (self.take)(done);
@@ -55,7 +55,7 @@ impl<F: FnMut(T) -> io::Result<()>, T> Results<F, T> {
 }
 
 impl Pool {
-    /// Works on all items. An error of `take` ends the work.
+    /// Calls `work` for all items, in batches, and passes the results to `take`. An error of `take` ends the work.
     pub(crate) fn run<I, T>(
         self,
         items: I,
@@ -93,7 +93,7 @@ impl Pool {
                         results.pass(done);
                         results.batches += 1;
                     }
-                    // The other threads wait for this number to grow.
+                    // The other threads wait until the number of batches has grown.
                     turn.notify_all();
                 } else {
                     results.pass(done);
@@ -104,7 +104,7 @@ impl Pool {
             }
         };
         thread::scope(|scope| {
-            // The current thread is one of the jobs.
+            // One thread less is started, because the current thread works too.
             for _ in 1..self.jobs {
                 // If the system allows no more threads, the existing ones do the work.
                 if thread::Builder::new().spawn_scoped(scope, work_on).is_err() {
@@ -128,7 +128,7 @@ impl Pool {
     }
 }
 
-/// Releases the other threads if this one panics, because they may be waiting for its batch.
+/// Releases the other threads if a thread panics, because they may be waiting for the result of its batch.
 struct Release<'p, F, T> {
     results: &'p Mutex<Results<F, T>>,
     turn: &'p Condvar,

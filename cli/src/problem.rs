@@ -107,14 +107,14 @@ fn inside(error: &io::Error) -> Option<Problem> {
     inner.downcast_ref::<Problem>().cloned().or_else(of_store)
 }
 
-/// An error, and its sources.
+/// An iterator over an error, its source, the source of that source, and so on.
 pub(crate) fn sources<'e>(
     error: &'e (dyn std::error::Error + 'static),
 ) -> impl Iterator<Item = &'e (dyn std::error::Error + 'static)> {
     iter::successors(Some(error), |&error| error.source())
 }
 
-/// The messages of an error and of its sources.
+/// The messages of an error and of all its sources, separated by colons.
 pub(crate) fn with_sources(error: &(dyn std::error::Error + 'static)) -> String {
     sources(error).map(ToString::to_string).collect::<Vec<_>>().join(": ")
 }

@@ -24,7 +24,7 @@ impl<T: Display> Display for Tuple<'_, T> {
     }
 }
 
-/// Numbers as `b2nd encode` takes them: shorter than a tuple.
+/// Numbers in the form that the options of `b2nd encode` accept. It is shorter than the form of a tuple.
 pub(crate) fn short<T: Display>(numbers: &[T]) -> String {
     if numbers.is_empty() {
         return "()".into();
@@ -83,7 +83,7 @@ pub(crate) fn dtype(array: &Array<'_>) -> Option<String> {
     dtype_name(array, parsed_dtype(array).as_ref())
 }
 
-/// `dtype` for a caller that has already parsed it.
+/// Returns the same text as `dtype`, for a caller that has already parsed the dtype.
 pub(crate) fn dtype_name(array: &Array<'_>, dtype: Option<&Dtype>) -> Option<String> {
     let name = dtype.map(|dtype| dtype.numpy_str().to_string());
     name.or_else(|| array.dtype().map(clean))
@@ -105,7 +105,7 @@ pub(crate) fn path(path: &Path) -> String {
     clean(&path.to_string_lossy())
 }
 
-/// Replaces characters that are not safe to print: names and values in a file may contain them.
+/// Replaces characters that are not safe to print. Names and values in a file may contain such characters.
 pub(crate) fn clean(text: &str) -> String {
     text.replace(is_unsafe, "\u{fffd}")
 }
@@ -149,7 +149,7 @@ pub(crate) fn count(number: u64, noun: &str) -> String {
     format!("{number} {noun}{}", if number == 1 { "" } else { "s" })
 }
 
-/// Counts with their nouns, each after a comma. Zero counts are omitted.
+/// Numbers with their nouns, with a comma before each number. A number that is 0 is omitted.
 pub(crate) fn more_counts(counts: &[(u64, &str)]) -> String {
     let counts = counts.iter().filter(|&&(number, _)| number > 0);
     counts.flat_map(|&(number, noun)| [", ".into(), count(number, noun)]).collect()

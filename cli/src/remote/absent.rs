@@ -1,4 +1,4 @@
-//! Stands in for this folder if the feature `remote` is off: every URL is refused.
+//! Replaces the module `remote` if the feature `remote` is off. Every URL is refused.
 
 use std::io::{self, Read, Seek, SeekFrom};
 use std::iter;
@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 
 use crate::problem::Problem;
 
-/// No objects.
+/// An iterator without any object.
 pub(crate) type Objects = iter::Empty<Result<PathBuf, Problem>>;
 
-/// An object. Without the feature, no value of it exists.
+/// An object in an object store. Without the feature `remote`, no value of this type exists.
 #[derive(Clone, Copy)]
 pub(crate) enum Object {}
 
@@ -36,7 +36,7 @@ pub(crate) fn open(_: &Path) -> Result<Object, Problem> {
     Err(not_built())
 }
 
-/// There is no request to stop.
+/// Does nothing, because without the feature `remote` there are no requests to stop.
 pub(crate) fn stop() {}
 
 pub(crate) fn list(_: &Path) -> Result<Objects, Problem> {

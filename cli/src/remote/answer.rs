@@ -15,7 +15,8 @@ const MAX_REFUSAL: usize = 16 << 10;
 const MAX_PAGE: usize = 16 << 20;
 
 /// The maximum length of a value in such an answer, between two tags or in quotes. A key has at most 1024 characters, a
-/// token for the next page a few more. `object_store` panics if an escaped token does not fit a URL of 64 KiB.
+/// token for the next page a few more. The limit is needed because `object_store` panics if an escaped token does not
+/// fit in a URL of 64 KiB.
 const MAX_VALUE: usize = 16 << 10;
 
 /// The `<?` of an XML declaration begins before this offset: at byte 0, or at byte 3 after a byte order mark.
@@ -25,7 +26,7 @@ const FIRST_TAG: usize = 4;
 /// characters.
 const MAX_CODE: usize = 64;
 
-/// An answer that is not a success.
+/// An answer whose status is not a success.
 #[derive(Debug)]
 pub(super) struct Refusal {
     pub(super) status: u16,
@@ -38,7 +39,7 @@ pub(super) struct Refusal {
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Redirect {
     None,
-    /// Without a location: the bucket is in another region.
+    /// A redirect without a location. S3 answers so if the bucket is in another region.
     Unnamed,
     /// The redirect was not followed: it leads to another server, exceeds the limit of redirects, or answers a request
     /// other than GET.
@@ -102,8 +103,8 @@ pub(super) async fn whole(answer: HttpResponse) -> Result<HttpResponse, HttpErro
     if start.has_more {
         return too_long("a page", MAX_PAGE);
     }
-    // The parser joins the text before and after a comment or instruction to one value, so a value with comments would
-    // be longer than it seems here.
+    // The parser of `object_store` joins the text before and after a comment or instruction to one value. So a value
+    // with comments would be longer than `longest_value` finds.
     let after_first = start.bytes.get(FIRST_TAG..).unwrap_or_default();
     if start.bytes.windows(2).any(|pair| pair == b"<!") || after_first.windows(2).any(|pair| pair == b"<?") {
         return Err(Unusable::Comment.into());
@@ -150,12 +151,12 @@ pub(super) async fn refusal(answer: HttpResponse, redirect: Redirect, is_from_or
 
 /// The error kind for a status. `object_store` uses it to decide whether to retry.
 pub(super) fn error_kind(status: StatusCode) -> HttpErrorKind {
-    // 408 is a timeout, 429 asks for fewer requests.
+    // Status 408 is a timeout, and status 429 asks for fewer requests.
     let may_change = status.is_server_error() || matches!(status.as_u16(), 408 | 429);
     if may_change { HttpErrorKind::Request } else { HttpErrorKind::Unknown }
 }
 
-/// The word in the element `Code`.
+/// The text of the XML element `Code`; `None` if it is not a single word.
 fn code(body: &[u8]) -> Option<String> {
     let body = String::from_utf8_lossy(body);
     let (_, rest) = body.split_once("<Code>")?;
@@ -164,11 +165,11 @@ fn code(body: &[u8]) -> Option<String> {
     is_word.then(|| code.into())
 }
 
-/// The start of a body.
+/// The first bytes of the body of an answer.
 struct Start {
     bytes: Vec<u8>,
     has_more: bool,
-    /// The error that ended the body early.
+    /// The error that ended the reading of the body early.
     failure: Option<HttpError>,
 }
 

@@ -26,7 +26,7 @@ pub(super) const MOST_FAILURES: u32 = 64;
 /// After this time without an answer, a remark at a terminal names the server.
 const SILENCE: Duration = Duration::from_secs(2);
 
-/// The buckets used so far, by URL, so connections are reused.
+/// The buckets used so far, by their URLs. They are kept so that their connections are used again.
 static BUCKETS: Mutex<BTreeMap<String, Arc<Bucket>>> = Mutex::new(BTreeMap::new());
 
 /// A bucket, a container or a web server.
@@ -35,12 +35,12 @@ pub(super) struct Bucket {
     pub(super) objects: Box<dyn ObjectStore>,
     /// Whether the server has answered, or the user has been told that it is slow.
     has_reported: AtomicBool,
-    /// The number of failures since the last answer.
+    /// The number of failed requests since the last answer of the server.
     failures: AtomicU32,
 }
 
 impl Bucket {
-    /// The bucket at this URL. Each call returns the same one.
+    /// The bucket at a URL. All calls with the same URL return the same bucket.
     fn at(url: &str, service: Service) -> Result<Arc<Self>, Problem> {
         let mut buckets = lock(&BUCKETS);
         if let Some(bucket) = buckets.get(url) {
@@ -118,7 +118,8 @@ impl ObjectUrl {
             return Err(invalid(format!("the URL names no {}", service.noun())));
         }
         let root = format!("{scheme}://{host}");
-        // Keys of object stores are literal, as in the tools of the stores. URLs of the web have escapes and a query.
+        // In the URL of an object store, the key has no escapes, as in the tools of the stores. The URL of a web server
+        // has escapes and a query.
         let (key, query) = if service == Service::Web {
             let path = path.split('#').next().unwrap_or_default();
             let (path, query) = path.split_once('?').unwrap_or((path, ""));
@@ -131,7 +132,7 @@ impl ObjectUrl {
             (Key::parse(path), "")
         };
         let key = key.map_err(|error| invalid(format!("not the name of an object: {error}")))?;
-        // The query of a signed URL is valid for one object only, so its bucket is not kept.
+        // The query of a signed URL is valid for one object only, so a bucket with a query is not kept in `BUCKETS`.
         let bucket = match query {
             "" => Bucket::at(&root, service)?,
             query => Arc::new(Bucket::new(&format!("{root}/?{query}"), service)?),

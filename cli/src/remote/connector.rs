@@ -47,9 +47,10 @@ fn client(options: &ClientOptions) -> reqwest::Result<Client> {
         .user_agent(concat!("b2nd/", env!("CARGO_PKG_VERSION")))
         .timeout(attempt_limit())
         .redirect(reqwest::redirect::Policy::none())
-        // As `object_store` does by default: HTTP/2 sends all requests over one connection, which is slower.
+        // Only HTTP/1.1 is used, as by `object_store` itself: HTTP/2 would send all requests over one connection, which
+        // is slower.
         .http1_only();
-    // `object_store` gives the time as text: 5s, or 1s for a machine's metadata service.
+    // `object_store` gives the time limit as text: `5s`, or `1s` for the metadata service of a machine.
     let seconds =
         option(ClientConfigKey::ConnectTimeout).and_then(|time| time.strip_suffix('s')?.parse().ok());
     if let Some(seconds) = seconds {

@@ -17,13 +17,13 @@ const MAX_QUOTED: usize = 200;
 
 pub(super) const CHANGED: &str = "the object was changed while it was read; try again";
 
-/// The parts of an error of a request.
+/// An error of a request, with those of its causes that determine the message.
 pub(super) struct FailedRequest<'e> {
     error: &'e Error,
-    /// The answer, if there was one.
+    /// The answer of the server, if there was one and its status is not a success.
     refusal: Option<&'e Refusal>,
     unusable: Option<&'e Unusable>,
-    /// The failure of the connection.
+    /// The kind of the HTTP error, such as a failure of the connection.
     trouble: Option<HttpErrorKind>,
 }
 
@@ -51,7 +51,7 @@ impl FailedRequest<'_> {
         matches!(self.status(), Some(429 | 500..)) || is_unreachable() && !is_whole
     }
 
-    /// The message, and a hint. `root` is the URL of the bucket.
+    /// The problem with its code and message. `root` is the URL of the bucket.
     pub(super) fn problem(&self, service: Service, root: &str) -> Problem {
         let (code, message) = self.by_type(service, root).unwrap_or_else(|| self.by_status(service));
         Problem::new(code, message)
@@ -66,7 +66,7 @@ impl FailedRequest<'_> {
         self.refusal.map_or(&Redirect::None, |refusal| &refusal.redirect)
     }
 
-    /// The reason, if something more exact than the status is known.
+    /// The code and message, if something more exact than the status is known.
     fn by_type(&self, service: Service, root: &str) -> Option<(&'static str, String)> {
         // The order matters: the first reasons are more exact than the later ones, and all are more exact than a
         // status.
@@ -95,7 +95,7 @@ impl FailedRequest<'_> {
         )
     }
 
-    /// The reason by the status, or by the failure of the connection if there is no answer.
+    /// The code and message for the status. If there is no answer, those for the failure of the connection.
     fn by_status(&self, service: Service) -> (&'static str, String) {
         let answer = match (self.status(), self.code()) {
             (Some(status), "") => format!(" (status {status})"),

@@ -41,11 +41,11 @@ pub(crate) fn list(url: &Path) -> Result<Objects, Problem> {
             // Some tools mark a folder by an empty object with the key of the folder.
             let is_mark = object.as_ref().is_ok_and(|object| object.size == 0);
             if !is_mark && sender.send(object.map(|object| Some(object.location))).await.is_err() {
-                // The receiver is gone.
+                // Nobody reads the queue any more.
                 return;
             }
         }
-        // An error means that the receiver is gone, and then no mark of the end is needed.
+        // An error means that nobody reads the queue any more. Then no mark of the end is needed.
         let _ = sender.send(Ok(None)).await;
     });
     Ok(Objects { prefix, keys, count: 0, is_over: false })

@@ -28,11 +28,11 @@ const MAX_LEN: u64 = 1 << 20;
 /// The maximum number of parallel requests.
 const MOST_REQUESTS: usize = 64;
 
-/// The maximum length of one of these requests. A longer range is split into several requests, because servers limit
-/// the speed of each connection.
+/// The maximum length of one of the parallel requests. A longer range is split into several requests, because servers
+/// limit the speed of each connection.
 const MOST_AT_ONCE: u64 = 1 << 22;
 
-/// Bytes of an object, and their offset.
+/// Bytes of an object, and the offset of the first byte.
 #[derive(Default)]
 struct Window {
     start: u64,
@@ -64,7 +64,8 @@ struct Answer {
 pub(crate) struct Object {
     url: ObjectUrl,
     len: u64,
-    /// The `ETag`, if the server sends one. A changed object is an error.
+    /// The `ETag` of the object, if the server sends one. Another tag in a later answer means that the object has
+    /// changed, which is an error.
     tag: Option<String>,
     /// The first bytes of the object, kept because a check reads them twice.
     head: Window,
@@ -221,14 +222,14 @@ impl Read for Object {
             return Ok(0);
         }
         if self.head.from(position).is_none() && self.last.from(position).is_none() {
-            // If the reads are sequential, each request is twice as long as the last one. Other reads are not expected
-            // to need many more bytes.
+            // If the reads are sequential, each request is twice as long as the last one. After a jump, a request is
+            // short, because few of the bytes that follow are expected to be needed.
             let goes_on = position == self.last.end();
             let ahead =
                 if goes_on { (2 * self.last.bytes.len() as u64).clamp(MIN_LEN, MAX_LEN) } else { MIN_LEN };
             let end = position.saturating_add(ahead.max(out.len() as u64)).min(self.len);
-            // At the end of the object, the request also covers the bytes before `position`: the chunk index precedes
-            // the trailer.
+            // At the end of the object, the request also covers bytes before `position`, because the chunk index is
+            // there: it precedes the trailer.
             let start = position.min(end.saturating_sub(MIN_LEN));
             self.last = self.fetch(start, end).map_err(io::Error::other)?;
         }

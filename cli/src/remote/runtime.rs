@@ -16,18 +16,18 @@ pub(super) static TIMEOUT: LazyLock<u64> = LazyLock::new(timeout);
 
 pub(super) const MAX_TIMEOUT: u64 = 24 * 60 * 60;
 
-/// Whether answers are no longer wanted.
+/// Becomes `true` when the answers to all requests are no longer wanted.
 static STOPPED: LazyLock<watch::Sender<bool>> = LazyLock::new(|| watch::channel(false).0);
 
 /// The runtime of all requests.
 static RUNTIME: LazyLock<io::Result<Runtime>> = LazyLock::new(|| {
-    // An error means only that a provider is installed already.
+    // An error means only that a provider of TLS is installed already.
     let _ = rustls::crypto::ring::default_provider().install_default();
     // Two threads are enough to drive the connections and the listings: a request runs on the thread that waits for it.
     Builder::new_multi_thread().worker_threads(2).enable_all().build()
 });
 
-/// The value of `B2ND_TIMEOUT`. Wrong values end the process.
+/// The value of the environment variable `B2ND_TIMEOUT`, or 60. A wrong value ends the process.
 fn timeout() -> u64 {
     // An empty variable counts as unset.
     let Some(text) = std::env::var_os("B2ND_TIMEOUT").filter(|text| !text.is_empty()) else { return 60 };

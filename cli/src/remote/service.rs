@@ -78,7 +78,7 @@ impl Service {
         // Requests without TLS are allowed, but they are made only if the user has set a URL or an endpoint with
         // `http://`.
         let (is_without_tls, allowed) = (ClientConfigKey::AllowHttp, "true");
-        // A macro, because the builders have the same methods but no common trait.
+        // This is a macro and not a function, because the builders have the same methods but no common trait.
         macro_rules! built {
             ($builder:expr, $key:path) => {{
                 let builder = $builder.with_url(url).with_retry(retry).with_http_connector(connector);

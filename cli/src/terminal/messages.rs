@@ -46,11 +46,11 @@ pub(crate) fn remark(what: &dyn Display) {
 }
 
 fn tell(text: &str) {
-    // Standard error may be closed.
+    // An error is ignored, because standard error may be closed.
     let _ = writeln!(anstream::stderr(), "{}", wrapped(text, width(&io::stderr()), "      "));
 }
 
-/// The width of a terminal; `None` if the stream is not one.
+/// The width of the terminal; `None` if the stream is not a terminal.
 pub(crate) fn width(stream: &impl IsTerminal) -> Option<usize> {
     stream.is_terminal().then(textwrap::termwidth)
 }

@@ -14,7 +14,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 
 use super::messages::complain;
 
-/// The time before progress is shown.
+/// Work that takes less than this time shows no progress.
 const LONG: Duration = Duration::from_secs(1);
 
 /// Whether standard output is a pipe. On systems where this is unknown, a pipe is assumed.

@@ -27,7 +27,7 @@ fn hard_names() -> tempfile::TempDir {
         ("tree.b2z", "tree@5.b2z"),
         ("scalar.b2nd", "two words.b2nd"),
     ];
-    // Windows allows no such file names.
+    // Windows does not allow the file names of these copies.
     let copies_of_unix =
         [("scalar.b2nd", "a:b.b2nd"), ("tree.b2z", "tree:2@5.b2z"), ("scalar.b2nd", "line\nbreak.b2nd")];
     for (from, to) in copies.into_iter().chain(copies_of_unix.into_iter().filter(|_| cfg!(unix))) {

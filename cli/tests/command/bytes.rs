@@ -20,7 +20,7 @@ fn a_header_byte_by_byte() {
     snapshot("dump_squeezed", text(&run(&data(), &["dump", "squeezed.caterva"]).stdout));
     snapshot("dump_vlmetalayers", text(&run(&data(), &["dump", "vlmetalayers.b2nd"]).stdout));
     let old = fs::read(data().join("int32_3x5.b2nd")).unwrap();
-    // A header of the second generation, which has no blocksize.
+    // An old kind of header, the second generation: it has no field blocksize.
     let old = [&[0x9d], &old[1..14], &[160], &old[15..52], &old[57..99], &[0xd2, 0, 0, 0, 102], &old[104..]]
         .concat();
     snapshot("dump_older", text(&run_with(&old, root(), &["dump"]).stdout));

@@ -102,7 +102,7 @@ fn memory_does_not_depend_on_what_a_small_file_claims() {
     use std::process::Stdio;
 
     let folder = tempfile::tempdir().unwrap();
-    // Three arrays: with many chunks, with long rows, and with long blocks.
+    // Three arrays: one with many chunks, one with long rows, and one with long blocks.
     write_zeros(&folder.path().join("chunks.b2nd"), &[1 << 36], &[1 << 30], &[1 << 20]);
     write_zeros(&folder.path().join("rows.b2nd"), &[4, 2, 1 << 34], &[2, 1, 1 << 29], &[2, 1, 1 << 20]);
     write_zeros(&folder.path().join("blocks.b2nd"), &[1 << 30], &[1 << 30], &[1 << 28]);

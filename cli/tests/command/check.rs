@@ -112,7 +112,7 @@ fn what_cannot_be_checked_counts_only_when_strict() {
     let folder = tempfile::tempdir().unwrap();
     let mut file = fs::read(data().join("peers/many_blocks.b2nd")).unwrap();
     let chunk = b2nd_frame::Frame::parse(&file).unwrap().header().header_len;
-    // The flags of the first chunk now say that byte 22 is the number of the codec. 33 is zfp_acc.
+    // The flags of the first chunk now say that byte 22 is the number of the codec. Codec number 33 is zfp_acc.
     file[chunk + 2] = file[chunk + 2] & 0x1f | 0xc0;
     file[chunk + 22] = 33;
     fs::write(folder.path().join("zfp.b2nd"), file).unwrap();

@@ -10,7 +10,7 @@ use crate::json::of;
 use crate::run::{folder, objects, run, screen, snapshot, text};
 use b2nd_lab::{copy_tree, data};
 
-/// The end of the last line after a check of the data without findings.
+/// The end of the last line that `check --data` prints if it has no findings.
 const NO_CHECKSUMS: &str = "Blosc2 has no checksums, so not every change of the data is found";
 
 #[test]
@@ -100,7 +100,8 @@ fn a_frame_without_chunks_says_so() {
     assert_eq!(text(&run(&data, &["chunks", "--json", "empty.b2nd"]).stdout), "");
 }
 
-/// A zip file with these members, uncompressed. The tests that use it do not verify checksums.
+/// A zip file with these members, uncompressed. Its checksums are wrong, so it is only for tests that do not verify
+/// them.
 pub(crate) fn zip<'n>(members: impl IntoIterator<Item = (String, &'n [u8])>) -> Vec<u8> {
     let (mut zip, mut directory, mut count) = (Vec::new(), Vec::new(), 0_u16);
     for (name, bytes) in members {
@@ -286,15 +287,15 @@ fn data_that_cannot_be_decompressed_is_found() {
     let folder = tempfile::tempdir().unwrap();
     let file = fs::read(data().join("peers/hole_at_end.b2frame")).unwrap();
     let mut damaged = file.clone();
-    // The second chunk begins at byte 249. The length of its first stream is 36 bytes later. It is 100, the length of
-    // data that is not compressed.
+    // The second chunk begins at byte 249. The length of its first stream is stored 36 bytes later. This length is 100,
+    // which means that the stream is not compressed.
     assert_eq!(damaged[249 + 36], 100);
     damaged[249 + 36] = 96;
     fs::write(folder.path().join("a.b2frame"), damaged).unwrap();
     assert!(run(folder.path(), &["check", "--chunks", "a.b2frame"]).status.success());
     snapshot("check_data", &screen(&run(folder.path(), &["check", "--data"])));
 
-    // The flags of the first chunk now say that byte 22 is the number of the codec. 33 is a plugin.
+    // The flags of the first chunk now say that byte 22 is the number of the codec. Codec number 33 is a plugin.
     let mut other = file;
     other[97 + 2] = other[97 + 2] & 0x1f | 0xc0;
     other[97 + 22] = 33;

@@ -262,7 +262,7 @@ fn bytes_after_the_items_and_a_level_that_zstd_does_not_have_are_said() {
     assert_eq!((text(&output.stderr), output.status.code()), ("", Some(0)));
 }
 
-/// A file of a few hundred bytes cannot claim the memory of its chunks.
+/// A file of a few hundred bytes must not make the command allocate memory for all items of its chunks.
 #[test]
 fn memory_is_bounded_by_the_bytes_of_the_file() {
     let folder = tempfile::tempdir().unwrap();

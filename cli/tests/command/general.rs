@@ -130,10 +130,10 @@ fn control_characters_do_not_get_to_the_terminal() {
     let folder = tempfile::tempdir().unwrap();
     let mut file = fs::read(data().join("int32_3x5.b2nd")).unwrap();
     file[162..165].copy_from_slice(b"\x1b[m");
-    // Windows allows no such file name.
+    // Windows does not allow an escape character in a file name.
     let name = if cfg!(unix) { "\x1b[2J.b2nd" } else { "plain.b2nd" };
     fs::write(folder.path().join(name), file).unwrap();
-    // A zip file with a member of such a name, whose local header is damaged.
+    // A zip file with a member whose name contains an escape sequence. The local header of that member is damaged.
     let zip = fs::read(data().join("tree.b2z")).unwrap();
     let member = b"group/large.b2nd";
     let mut bad = zip.clone();
@@ -184,7 +184,8 @@ fn commands() -> Vec<String> {
     let help = run(&["--help"]);
     let (_, list) = text(&help.stdout).split_once("Commands:\n").unwrap();
     let lines = list.lines().take_while(|line| !line.is_empty());
-    // The further lines of a description are indented more.
+    // If the description of a command has several lines, only the first line begins with the name. The other lines are
+    // indented more.
     let names =
         lines.filter(|line| !line.starts_with("   ")).filter_map(|line| line.split_whitespace().next());
     names.filter(|&name| name != "help").map(String::from).collect()

@@ -9,8 +9,8 @@ use std::time::Duration;
 use crate::run::text;
 use crate::server::{Answer, Objects, Server, answer, refusal};
 
-/// The maximum number of bytes of an endless answer that a server can send: the buffers of the system, and the longest
-/// page that the command reads.
+/// The maximum number of bytes that a server can send of an endless answer: those of the longest page that the command
+/// reads, and those in the buffers of the system.
 const FEW: u64 = 48 << 20;
 
 fn failed(output: &Output) -> &str {
@@ -157,7 +157,8 @@ fn a_redirect_within_a_server_is_followed_and_no_circle() {
     }
 }
 
-/// Each redirect takes 300 ms, which is below the time limit. Together they exceed it.
+/// Each redirect takes 300 ms, which is less than the time limit. All redirects together take longer than the time
+/// limit.
 #[test]
 fn redirects_take_no_longer_than_the_request_may() {
     let server = Server::start(|_, _| {

@@ -40,7 +40,7 @@ fn all_lists_frames_without_an_array_and_without_it_they_are_counted() {
     snapshot("ls_all_long", &screen(&run(folder.path(), &["ls", "-al", "--sort", "nbytes"])));
 
     let all = objects(&run(folder.path(), &["ls", "--all", "--json"]));
-    // One more than the names, because the data of the store contains an array.
+    // There is one object more than there are names, because the data of the store contains another array.
     assert_eq!(all.len(), names.len() + 1);
     let schema = crate::json::schema();
     for object in &all {
@@ -329,7 +329,7 @@ fn a_store_is_one_item_that_does_not_hide_what_cannot_be_read() {
     assert_eq!(output.status.code(), Some(1));
     assert!(screen(&output).contains("folder.b2d/array.b2nd: not a Blosc2 frame"), "{}", screen(&output));
     assert!(text(&output.stdout).contains("zip.b2z:array.b2nd"));
-    // Without a valid embed.b2e, the folder is an ordinary one.
+    // Without a valid embed.b2e, the folder is not a store, but an ordinary folder.
     std::fs::write(folder.path().join("folder.b2d/embed.b2e"), "not a frame").unwrap();
     let output = run(folder.path(), &["ls", "folder.b2d"]);
     assert_eq!((output.status.code(), text(&output.stdout).lines().count()), (Some(1), 3));
@@ -404,7 +404,8 @@ fn stores_beside_an_embed_store_or_in_a_store_are_stores() {
 #[test]
 fn a_table_that_was_not_closed_is_warned_of_and_counted() {
     let folder = tempfile::tempdir().unwrap();
-    // The number of rows gets another name, so it is missing, as in the file of a writer that was killed.
+    // The entry with the number of rows gets another name. So the number of rows is missing, as in the file of a writer
+    // that was killed.
     let mut zip = std::fs::read(data().join("table.b2z")).unwrap();
     let at = zip.windows(8).position(|bytes| bytes == b"\"n_rows\"").unwrap();
     zip[at..][..8].copy_from_slice(b"\"N_rows\"");

@@ -434,7 +434,7 @@ fn a_closed_pipe_ends_quietly() {
         (&["ls"][..], 0),
         (&["ls", "--json"], 0),
         (&["ls", "--unordered"], 0),
-        // The status is 1, because not all files were checked.
+        // For `check`, the status is 1, because not all files were checked.
         (&["check", "--json"], 1),
         (&["chunks"], 0),
     ] {

@@ -14,7 +14,7 @@ use crate::run::text;
 use crate::terminal::at_terminal_to_end;
 use b2nd_lab::root;
 
-/// The columns of the terminal.
+/// The number of columns of the terminal.
 const WIDTH: u16 = 84;
 
 /// The size of a column and a line, in pixels, at a font size of 14.
@@ -47,7 +47,7 @@ fn write_weather(folder: &Path) {
     fs::write(&path, file).unwrap();
 }
 
-/// What the command writes to a terminal, line by line.
+/// The lines that the command writes to a terminal.
 fn at_terminal(folder: &Path, arguments: &[&str]) -> Vec<String> {
     let (shown, _) = at_terminal_to_end(WIDTH, folder, arguments);
     // On a slow machine, the output has a progress line and the sequence that clears it.
@@ -144,8 +144,8 @@ fn the_picture_of_the_readme_is_what_the_command_shows() {
         lines.extend([format!("$ b2nd {command}"), String::new()]);
         let arguments: Vec<_> = command.split(' ').collect();
         let at = lines.len() - 1;
-        // `ls` does not run at a terminal here. There, on a slow machine, it would show the first lines before it knows
-        // how wide the columns are.
+        // `ls` does not run at a terminal here. At a terminal on a slow machine, `ls` would show the first lines before
+        // it knows how wide the columns are.
         let shown: Vec<_> = match arguments[..] {
             ["ls", ..] => {
                 text(&crate::run::run(folder.path(), &arguments).stdout).lines().map(str::to_owned).collect()

@@ -26,7 +26,7 @@ fn arrays_of_a_dtype_and_rank_are_listed() {
     assert_eq!(found(&["--dtype", "uint16"]), ["sparse.b2nd"]);
     assert_eq!(found(&["--dtype", ">u2"]), ["sparse.b2nd"]);
     assert_eq!(found(&["--dtype", "<u2"]), [""; 0]);
-    // Several values mean "or".
+    // If an option has several values, an array must match only one of them.
     assert_eq!(found(&["--dtype", "int32, int64"]), [a, large, small]);
     assert_eq!(
         found(&["--dtype", "int32", "--dtype", "i8", "--ndim", "1", "--ndim", "2"]),

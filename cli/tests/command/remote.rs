@@ -107,7 +107,7 @@ fn cat_fetches_only_the_chunks_of_the_slice() {
     let bytes = large_array();
     let (len, header_len) = (bytes.len(), b2nd_frame::Frame::parse(&bytes).unwrap().header().header_len);
     let server = Server::with([("bucket/large.b2nd".into(), bytes)].into());
-    // A slice within chunk 4, and the ranges that were fetched for it.
+    // Prints a slice within chunk 4. Returns the printed items, and the byte ranges that were fetched for them.
     let fetched = |slice: &str| {
         let output = server.run(&["cat", "--slice", slice, "s3://bucket/large.b2nd"]);
         assert!(output.status.success(), "{}", stderr(&output));
@@ -133,7 +133,7 @@ fn cat_fetches_only_the_chunks_of_the_slice() {
     assert!(ranges.iter().all(is_in), "{ranges:?}");
     let total: usize = ranges.iter().map(|(first, last)| last - first).sum();
     assert!(total < 100_000, "{total} bytes: {ranges:?}");
-    // Of the whole array, only the edges are printed and fetched; for a NumPy file, all bytes are.
+    // If the whole array is printed, only its edges are fetched. For a NumPy file, all bytes are fetched.
     let (_, ranges) = fetched(":");
     let total: usize = ranges.iter().map(|(first, last)| last - first).sum();
     assert!(total < 200_000, "{total} bytes");
@@ -311,7 +311,7 @@ fn each_failure_has_a_clear_message() {
             });
         }
     });
-    // Messages of web servers.
+    // The next cases are URLs of a web server, which have other messages.
     let output = server.run(&["info", &server.url("whole/a.b2nd")]);
     assert!(stderr(&output).contains("files only as a whole; download this one"), "{}", stderr(&output));
     let output = server.run(&["info", &server.url("refused/a.b2nd")]);
@@ -464,7 +464,8 @@ fn the_chunks_of_what_is_below_a_prefix_are_listed() {
     );
     let output = server.run(&["chunks", "--json", "s3://bucket/"]);
     assert!(output.status.success(), "{}", stderr(&output));
-    // The list, the array, and the zip file: its first bytes, its directory, and each of its three members.
+    // There are 7 requests: one for the list, one for the array, and 5 for the zip file: its first bytes, its
+    // directory, and each of its three members.
     let requests = server.requests();
     assert_eq!((stderr(&output), requests.len()), ("", 7), "{requests:#?}");
     let mut expected = vec!["s3://bucket/a.b2nd"; 4];

@@ -82,7 +82,8 @@ pub(crate) fn text(bytes: &[u8]) -> &str {
     std::str::from_utf8(bytes).unwrap()
 }
 
-/// The text as Linux prints it, on any system: with `/` between folders, and its words for a missing file.
+/// Turns a text that the command has printed on any system into the text that it prints on Linux: with `/` between
+/// folders, and with the message of Linux for a missing file.
 pub(crate) fn as_on_linux(text: &str) -> String {
     if !cfg!(windows) {
         return text.into();
@@ -96,7 +97,7 @@ pub(crate) fn screen(output: &Output) -> String {
     as_on_linux(&raw_screen(output))
 }
 
-/// As `screen`, but `\` is not replaced, for output in which it does not separate folders.
+/// Returns the same text as `screen`, but without replacing `\`: for output in which `\` does not separate folders.
 pub(crate) fn raw_screen(output: &Output) -> String {
     format!(
         "status {}\n--- stdout\n{}--- stderr\n{}",

@@ -191,7 +191,7 @@ fn new_files_are_not_salvaged_again() {
     let second = run(&images, &["salvage", "--into", "../images/saved", "."]);
     assert!(text(&second.stderr).contains("0 frames salvaged, 0 whole, 3 failures"), "{}", screen(&second));
     assert_eq!(names_below(&images), names);
-    // The new files may also be in a folder above the old ones.
+    // The folder of the new files may also contain the folder of the old files.
     let above = run(&images, &["salvage", "--into", ".", "2024"]);
     assert!(text(&above.stderr).contains("2 frames salvaged, 2 whole"), "{}", screen(&above));
     assert!(images.join("a.b2nd").exists());

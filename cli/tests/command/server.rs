@@ -18,16 +18,16 @@ use b2nd_lab::data;
 /// Objects by their paths, such as `bucket/folder/array.b2nd`.
 pub(crate) type Objects = BTreeMap<String, Vec<u8>>;
 
-/// The first and the last requested byte.
+/// The numbers of the first and the last requested byte; `None` for a request without a range.
 pub(crate) type Range = Option<(usize, usize)>;
 
 /// The answer of a server to a request.
 pub(crate) enum Answer {
-    /// Status, an additional header, and the body.
+    /// A status, an additional header, and the body.
     Body(u16, String, Vec<u8>),
-    /// The length of the whole body, but only half of its bytes.
+    /// An answer with the length of the whole body, but with only the first half of its bytes.
     Half(Vec<u8>),
-    /// Status, an additional header, the start of the body, and the bytes that repeat without end.
+    /// A status, an additional header, the start of the body, and the bytes that are repeated without end.
     Endless(u16, &'static str, &'static str, &'static [u8]),
     Silence,
 }
@@ -80,7 +80,7 @@ pub(crate) fn answer(objects: &Objects, page: usize, path: &str, range: Range) -
 
 pub(crate) struct Server {
     pub(crate) host: String,
-    /// Paths and ranges, in the order of the requests.
+    /// The path and the range of each request, in the order of the requests.
     requests: Arc<Mutex<Vec<String>>>,
     /// All header lines of the requests.
     heads: Arc<Mutex<Vec<String>>>,
@@ -106,7 +106,7 @@ impl Server {
         Self { host, requests, heads, taken }
     }
 
-    /// A server with these objects, in pages of 100.
+    /// A server with these objects. Its listings have 100 keys per page.
     pub(crate) fn with(objects: Objects) -> Self {
         Self::start(move |path, range| answer(&objects, 100, path, range))
     }

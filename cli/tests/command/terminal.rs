@@ -20,7 +20,7 @@ fn at_terminal(folder: &Path, arguments: &[&str]) -> (Started, Pty, Pts) {
     at_terminal_of(80, folder, arguments)
 }
 
-/// The same, at a terminal of this width.
+/// The same as `at_terminal`, but the terminal has `width` columns.
 fn at_terminal_of(width: u16, folder: &Path, arguments: &[&str]) -> (Started, Pty, Pts) {
     let (pty, pts) = pty_process::blocking::open().unwrap();
     pty.resize(pty_process::Size::new(24, width)).unwrap();
@@ -48,7 +48,7 @@ struct Listing {
 }
 
 impl Listing {
-    /// Also returns the other end of its standard error, which is a terminal.
+    /// Starts a listing. Its standard error is a terminal, whose other end is returned too.
     fn begin() -> (Self, Pty) {
         let (command, pty, pts) = at_terminal(&data(), &["ls", "--json", "--files-from", "-", "-j", "1"]);
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn(pts).unwrap();
@@ -158,8 +158,8 @@ fn a_command_that_waits_for_input_ends_with_one_interrupt() {
         interrupted(&mut child)
     });
     assert_eq!(ends, [Some(SIGINT); 3]);
-    // A signal also ends the command if it has finished a file and waits for the next. While it worked on the file,
-    // signals were deferred.
+    // A signal also ends the command if it has finished a file and waits for the path of the next file. While it worked
+    // on the file, signals were deferred.
     let mut command = b2nd(folder.path(), &list);
     let command = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
     let mut child = command.spawn().unwrap();

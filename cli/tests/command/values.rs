@@ -35,7 +35,7 @@ fn show(value: &[u8]) -> Result<Value, String> {
     fixed
 }
 
-/// A marker, a length of 4 bytes, and the content.
+/// A MessagePack value: a marker, a length of 4 bytes, and the content.
 fn long(marker: u8, count: usize, content: impl IntoIterator<Item = u8>) -> Vec<u8> {
     let mut bytes = vec![marker];
     bytes.extend(u32::try_from(count).unwrap().to_be_bytes());
@@ -122,7 +122,8 @@ fn all_values_of_a_trailer_are_at_most_16_mebibytes() {
         let shown = object["vlmetalayers"].as_array().unwrap().iter();
         shown.filter(|layer| layer.get("error").is_none()).count()
     };
-    // Zeros are not one value of `MessagePack`, so they are shown as digits.
+    // The bytes of these vlmetalayers are zeros, which are not one value of `MessagePack`, so they are shown as
+    // hexadecimal digits.
     assert_eq!(counts(&chunk_of_zeros(MIB / 2 - 10)), 16, "by the length of their text");
     assert_eq!(counts(&chunk_of_zeros(MIB)), 0);
     assert_eq!(counts(&chunk_of_zeros(100)), 40);
