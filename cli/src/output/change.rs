@@ -69,7 +69,7 @@ pub(crate) fn of_either(from: &Address, to: &Path, problem: impl Into<Problem>) 
     if is_of_to { Location::new(to).failure(problem) } else { from.location().failure(problem) }
 }
 
-/// How to report a change.
+/// Prints the report about a change, in the form that these options select.
 pub(crate) struct ChangeReport<'p> {
     /// The file that the command changes or writes.
     pub(crate) path: &'p Path,

@@ -26,7 +26,7 @@ pub(crate) enum Ending {
     Summary,
 }
 
-/// The counts of a check, as `--json` prints them with `--summary`. Scripts rely on these names.
+/// The counts of a check, as `--json` prints them with `--summary`. Scripts rely on the names of these fields.
 #[derive(Default, Serialize)]
 pub(crate) struct Checked {
     #[serde(skip)]
@@ -37,7 +37,7 @@ pub(crate) struct Checked {
     pub(crate) tables: u64,
     pub(crate) with_errors: u64,
     pub(crate) with_warnings: u64,
-    /// The frames that were not checked in full.
+    /// The number of frames that were not checked in full.
     #[serde(rename = "partly_checked")]
     pub(crate) partly: u64,
     pub(crate) failures: u64,
@@ -67,7 +67,8 @@ impl Checked {
         other.counts.into_iter().for_each(|(code, count)| *self.counts.entry(code).or_default() += count);
     }
 
-    /// Counts the findings of a frame or store. A code counts once, even if it has several findings.
+    /// Counts the findings of a frame or store. A code counts once for this frame or store, even if several findings
+    /// have the code.
     pub(crate) fn add_findings(&mut self, findings: &[Finding]) {
         let codes: BTreeSet<_> = findings.iter().map(|finding| finding.code().name()).collect();
         for code in codes {
@@ -85,7 +86,7 @@ impl Checked {
         *self.counts.entry(failure.error.code).or_default() += 1;
     }
 
-    /// Adds a frame that was not checked in full, with the reasons.
+    /// Counts a frame that was not checked in full. `example` is its address with the reasons.
     pub(crate) fn add_partly(&mut self, example: String) {
         self.partly += 1;
         self.example.get_or_insert(example);
@@ -103,7 +104,7 @@ impl Checked {
             let many = format!("{} were not checked in full; for example ", count(self.partly, "frame"));
             remark(&format_args!("{}{example}", if self.partly > 1 { &many } else { "" }));
         }
-        // If nothing was found, say which damage the check cannot see.
+        // If the check has found nothing, the hint names damage that a check of this depth does not see.
         let is_fine = self.frames > 0 && self.with_errors + self.with_warnings + self.failures == 0;
         let hint = match depth {
             _ if !is_fine => "",
@@ -121,7 +122,7 @@ impl Checked {
             Ending::Explained => {
                 // The message of a failure is an explanation already, so only the codes of findings are explained.
                 for (code, _) in self.explained().filter(|(code, _)| code.severity != "failure") {
-                    // Standard error may be closed.
+                    // An error is ignored, because standard error may be closed.
                     let _ = writeln!(anstream::stderr(), "\n{}", code.to_string().trim_end());
                 }
             }
@@ -131,7 +132,7 @@ impl Checked {
         Ok(())
     }
 
-    /// The codes with their explanations and counts.
+    /// The explanation of each code that was found, with the count of the code.
     fn explained(&self) -> impl Iterator<Item = (Explanation, u64)> {
         all().filter_map(|code| Some((code, *self.counts.get(code.code)?)))
     }
@@ -148,7 +149,7 @@ impl Checked {
         counted
     }
 
-    /// The table of the codes, and an empty line.
+    /// The table of the codes, with an empty line below it.
     fn table(&self) -> String {
         let row =
             |CountedCode { code, severity, count }| vec![count.to_string(), severity.into(), code.into()];
@@ -156,8 +157,8 @@ impl Checked {
         if rows.is_empty() {
             return String::new();
         }
-        // The text of `table` begins with an empty line, which separates a table from the text above it. Here nothing
-        // is above.
+        // The text of `table` begins with an empty line, which separates a table from the text above it. Here there is
+        // no text above the table.
         table(&["COUNT", "SEVERITY", "CODE"], &rows).trim_start().to_owned() + "\n"
     }
 }
@@ -169,7 +170,7 @@ struct CheckedRecord<'c> {
     codes: Vec<CountedCode>,
 }
 
-/// A code, and the number of frames with it.
+/// A code, and the number of frames, stores and failures that have it.
 #[derive(Serialize)]
 struct CountedCode {
     code: &'static str,

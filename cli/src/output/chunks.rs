@@ -20,7 +20,7 @@ use crate::problem::Problem;
 use crate::terminal::width;
 use crate::text::Tuple;
 
-/// A chunk. Scripts rely on these names.
+/// A chunk, for a line or a JSON object. Scripts rely on the names of these fields.
 #[derive(Serialize)]
 struct ChunkRecord<'c> {
     #[serde(flatten)]
@@ -78,7 +78,7 @@ impl ChunkRecord<'_> {
     }
 }
 
-/// Lines are passed on when they exceed this number of bytes.
+/// When the collected lines exceed this number of bytes, they are passed on to be printed.
 const LINES_LEN: usize = 1 << 16;
 
 /// A piece of output.
@@ -94,9 +94,9 @@ pub(crate) enum Piece {
 pub(crate) struct ChunkTotals {
     pub(crate) frames: u64,
     pub(crate) chunks: u64,
-    /// Chunks that are missing or damaged.
+    /// The number of chunks that are missing or damaged.
     pub(crate) damaged: u64,
-    /// Damaged or missing chunks, and unreadable files.
+    /// The number of damaged or missing chunks, of unreadable files and of frames that cannot be listed.
     pub(crate) failures: u64,
 }
 
@@ -120,7 +120,7 @@ pub(crate) struct WantedChunks {
 /// The pieces of output of some chunks, and their counts.
 type Listed = (Vec<Piece>, ChunkTotals);
 
-/// Collects the list of chunks. When the lines exceed `LINES_LEN`, they are passed on.
+/// Collects the list of chunks. When the lines exceed `LINES_LEN`, they are passed to `pass`, which prints them.
 pub(crate) struct ChunkList<'p> {
     wanted: WantedChunks,
     pass: &'p mut PassPart<'p, Listed>,
@@ -279,7 +279,7 @@ impl ListedFrame<'_> {
             (_, Some(name), Some(folder)) => (Some(Cow::Owned(folder.join(name))), Some(0)),
             _ => (None, None),
         };
-        // Codec and filters are shown only for compressed data: other data went through neither.
+        // Codec and filters are shown only for a chunk with compressed data: other chunks have used neither.
         let compressed = found.filter(|found| !found.is_uncompressed && found.special.is_none());
         Ok(ChunkRecord {
             location: self.location,

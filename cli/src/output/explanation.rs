@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use crate::terminal::{BOLD, RED, YELLOW};
 
-/// The explanation of a code. Scripts rely on these names.
+/// The explanation of a code. Scripts rely on the names of these fields.
 #[derive(Clone, Copy, Serialize)]
 pub(crate) struct Explanation {
     pub(crate) code: &'static str,
@@ -16,7 +16,7 @@ pub(crate) struct Explanation {
     pub(crate) meaning: &'static str,
     cause: &'static str,
     advice: &'static str,
-    /// The command that mends the file; `None` without one.
+    /// The command that mends the file; `None` if there is no such command.
     remedy: Option<&'static str>,
 }
 
@@ -160,7 +160,7 @@ impl From<FindingCode> for Explanation {
 }
 
 impl Explanation {
-    /// The page of a code, with a line for the command that mends it.
+    /// The page about a code. For a finding, its last line names the command that mends the file.
     pub(crate) fn page(&self) -> String {
         let mended = match self.remedy {
             Some(command) => format!("    Mended by: b2nd {command}\n"),
@@ -186,7 +186,7 @@ impl Display for Explanation {
         let Self { code, severity, meaning, cause, advice, remedy: _ } = self;
         let style = if *severity == "warning" { YELLOW } else { RED };
         writeln!(f, "{BOLD}{code}{BOLD:#} ({style}{severity}{style:#})")?;
-        // Very wide lines are hard to read.
+        // Lines have at most 80 columns, even if the terminal is wider, because very wide lines are hard to read.
         let options = textwrap::Options::new(textwrap::termwidth().min(80));
         let options = options.initial_indent("    ").subsequent_indent("    ");
         // Lines are not broken at hyphens, so that names such as C-Blosc2 stay whole.

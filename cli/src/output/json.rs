@@ -34,7 +34,7 @@ impl Formatter for Escaped {
         // Only the last character of a part can be unsafe.
         for part in text.split_inclusive(is_unsafe) {
             match part.char_indices().next_back().filter(|&(_, last)| is_unsafe(last)) {
-                // All unsafe characters are in the first plane of Unicode, so one escape of four digits is enough.
+                // All unsafe characters have numbers below 2^16, so one escape of four digits is enough.
                 Some((at, last)) => write!(writer, "{}\\u{:04x}", &part[..at], u32::from(last))?,
                 None => writer.write_all(part.as_bytes())?,
             }
@@ -63,7 +63,7 @@ pub(crate) fn begin(value: &impl Serialize) -> Vec<u8> {
 
 /// Adds an object on a line of its own.
 pub(crate) fn add_line(lines: &mut Vec<u8>, value: &impl Serialize) {
-    // Cannot fail: all keys are strings, and writing to a `Vec` does not fail.
+    // Writing the object cannot fail: all keys are strings, and writing to a `Vec` does not fail.
     let _ = write(&mut *lines, &Versioned { schema: SCHEMA, value });
     lines.push(b'\n');
 }

@@ -126,9 +126,9 @@ impl<'de> Visitor<'de> for ToJson<'_> {
         self.bytes(format_args!("bytes"), value)
     }
 
-    /// An extension, in the form of `rmp_serde`.
+    /// Reads an extension, which `rmp_serde` passes as a newtype struct.
     fn visit_newtype_struct<D: Deserializer<'de>>(self, extension: D) -> Result<Value, D::Error> {
-        // `rmp_serde` passes an extension as a pair of its type and its bytes.
+        // The newtype struct contains a pair: the type of the extension and its bytes.
         let (kind, bytes) = <(i8, &[u8])>::deserialize(extension)?;
         self.bytes(format_args!("ext({kind})"), bytes)
     }

@@ -18,10 +18,10 @@ const TUPLE: &str = "__tuple__";
 /// The maximum length in bytes of a vlmetalayer that is read.
 const LONGEST: usize = 1 << 16;
 
-/// A tensor in the chunks of a frame without an array. Scripts rely on these names.
+/// A tensor in the chunks of a frame without an array. Scripts rely on the names of these fields.
 #[derive(Serialize)]
 pub(crate) struct PackedTensor {
-    /// Its type in Python, such as `numpy` or `torch`.
+    /// The Python package that the tensor comes from, such as `numpy` or `torch`.
     pub(crate) kind: String,
     pub(crate) shape: Vec<i64>,
     pub(crate) dtype: String,
@@ -79,7 +79,7 @@ fn descr(value: Value) -> String {
         Value::Array(_) => {
             let parts: Vec<_> = items(value).unwrap_or_default().into_iter().map(descr).collect();
             let parts = parts.join(", ");
-            // A tuple of one needs the comma, and Python accepts it in all others.
+            // In Python, a tuple of one item needs the comma, and a longer tuple may have it.
             if is_tuple { format!("({parts},)") } else { format!("[{parts}]") }
         }
         other => other.to_string(),

@@ -169,7 +169,7 @@ fn write_chunks(f: &mut fmt::Formatter<'_>, view: View<'_>) -> fmt::Result {
     Ok(())
 }
 
-/// Writes the number of stored chunks, and of the others by kind.
+/// Writes the number of stored chunks, and for each other kind the number of its chunks.
 fn write_stored_chunks(f: &mut fmt::Formatter<'_>, counts: ChunkCounts) -> fmt::Result {
     let ChunkCounts { stored, zeros, nan, uninitialized, invalid, .. } = counts;
     if counts.total() == 0 {
@@ -200,7 +200,7 @@ fn write_compression(f: &mut fmt::Formatter<'_>, header: &Header) -> fmt::Result
     writeln!(f, "filters : {}", text::list(&filters))
 }
 
-/// Writes all metalayers except the array's own.
+/// Writes all metalayers except that of the array, and all vlmetalayers.
 fn write_layers(f: &mut fmt::Formatter<'_>, view: View<'_>, whole: bool) -> fmt::Result {
     let own = view.array.map(|array| array.metalayer().name());
     let layers = metalayers(view).into_iter().filter(|layer| Some(layer.name) != own);

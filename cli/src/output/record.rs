@@ -1,5 +1,5 @@
-//! The JSON objects of a frame and of a metalayer. Scripts rely on these names, and `docs/b2nd.schema.json` describes
-//! them.
+//! The JSON objects of a frame and of a metalayer. Scripts rely on the names of their fields, and
+//! `docs/b2nd.schema.json` describes these fields.
 
 use std::path::Path;
 
@@ -20,7 +20,7 @@ use crate::text::{ABSENT, Tuple, clean, dtype_name, hex, list, parsed_dtype, rat
 /// A frame. Without an array, the fields of an array are null.
 pub(crate) struct Record<'f> {
     pub(crate) view: View<'f>,
-    /// Only with --stats, for items that are numbers.
+    /// The statistics of the items: only with --stats, and only if the items are numbers.
     pub(crate) stats: Option<&'f Stats>,
     /// The command that mends the findings.
     pub(crate) mend: Option<String>,
@@ -270,12 +270,12 @@ pub(crate) fn vlmetalayers<'f>(view: View<'f>) -> Option<Vec<LayerRecord<'f>>> {
     Some(layers.iter().map(record).collect())
 }
 
-/// The filters in use, if they are known.
+/// The filters of a frame or chunk. Both fields are `None` if the chunk is not compressed or has no valid header.
 #[derive(Serialize)]
 pub(crate) struct FilterNames {
-    /// Their names, or numbers.
+    /// The name of each filter, or its number if it has no name.
     filters: Option<Vec<String>>,
-    /// Their parameters.
+    /// The parameter of each filter.
     filters_meta: Option<Vec<u8>>,
 }
 

@@ -14,7 +14,7 @@ use crate::text::{self, count, ratio, short, short_size, shortened};
 /// between them.
 const MAX_CELL_WIDTH: usize = 15;
 
-/// When a column is filled.
+/// The condition under which a column is filled: always, with --long, or with --stats.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Shown {
     Always,
@@ -91,7 +91,7 @@ pub(crate) struct RowFormat {
 }
 
 impl RowFormat {
-    /// The cells of the columns that are filled; the others are empty.
+    /// The cells of a row. In a column that is not filled, the cell is empty.
     fn filled<'c>(self, cells: impl IntoIterator<Item = &'c str>) -> Vec<String> {
         let is_filled = |shown| match shown {
             Shown::Always => true,
@@ -108,7 +108,7 @@ impl RowFormat {
         self.filled(COLUMNS.map(|(heading, ..)| heading))
     }
 
-    /// The alignment and the widest cell of each column.
+    /// The alignment and the maximum width of each column.
     pub(crate) fn sides() -> impl Iterator<Item = (Side, usize)> {
         COLUMNS.iter().map(|(_, side, _)| (*side, MAX_CELL_WIDTH))
     }
@@ -126,14 +126,14 @@ impl RowFormat {
 pub(crate) struct Row {
     pub(crate) address: Address,
     pub(crate) cells: Vec<String>,
-    /// The kind, unless it is an array.
+    /// The kind of the frame or store; `None` for an array.
     kind: Option<ObjectKind>,
-    /// The codes of its errors.
+    /// The codes of the errors in the header of the frame.
     errors: String,
 }
 
 impl Row {
-    /// The row of an array, or of a frame without one.
+    /// The row of a frame, with or without an array.
     pub(crate) fn of_frame(view: View<'_>, stats: Option<&Stats>, format: RowFormat) -> Self {
         let errors = view.findings.iter().filter(|finding| finding.severity() == Severity::Error);
         Self {
@@ -158,7 +158,7 @@ impl Row {
         Self { address: address.clone(), cells, kind: Some(*kind), errors: String::new() }
     }
 
-    /// The line in the table.
+    /// The row as a line of the table.
     pub(crate) fn line(&self, columns: &Columns) -> String {
         let end = [self.address.location().to_string(), self.end()].concat();
         columns.line_to(&self.cells, &end) + "\n"

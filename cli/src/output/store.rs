@@ -8,14 +8,14 @@ use serde::{Deserialize, Serialize};
 use crate::input::{Address, Inside, Location, Target, View, Visit, find_table, store_of_files, visit_files};
 use crate::names::{is_named_blosc2, name_in};
 
-/// A store, or a table in one.
+/// A store, or a table in a store.
 #[derive(Serialize)]
 pub(crate) struct StoreRecord {
     /// For a table in a zip file, this is the address of a member: the folder of the table.
     #[serde(flatten)]
     pub(crate) address: Address,
     pub(crate) kind: ObjectKind,
-    /// The keys in a store.
+    /// The keys of the members of a store; `None` for a table.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) members: Option<Vec<String>>,
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
@@ -58,10 +58,10 @@ struct Schema {
 }
 
 impl ColumnRecord {
-    /// The column with its dtype as its kind, if it has one.
+    /// If the column has a dtype, replaces the kind of the column by the dtype.
     fn with_dtype(mut self) -> Self {
         self.kind = match (&*self.kind, self.max_length) {
-            // As NumPy writes the dtypes of texts and bytes.
+            // These are the type strings of NumPy for texts and bytes.
             ("string", Some(length)) => format!("<U{length}"),
             ("bytes", Some(length)) => format!("|S{length}"),
             _ => self.dtype_str.take().or(self.dtype.take()).unwrap_or(self.kind),
@@ -87,7 +87,7 @@ fn schema(trailer: &Trailer) -> Option<Schema> {
 }
 
 impl StoreRecord {
-    /// The store, and then the tables in it. A store that is itself a table has one record.
+    /// The record of a store, and then the records of the tables in it. A store that is itself a table has one record.
     pub(crate) fn all(target: &Target, store: &Store) -> Vec<Self> {
         let whole = (store.kind() != ObjectKind::CTable).then(|| Self {
             address: target.location().into(),
@@ -103,7 +103,7 @@ impl StoreRecord {
         whole.into_iter().chain(tables).collect()
     }
 
-    /// A store in a single file.
+    /// The record of a store in a single file.
     pub(crate) fn of_file(view: View<'_>) -> Self {
         Self {
             address: view.location.into(),

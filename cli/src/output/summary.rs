@@ -52,8 +52,8 @@ impl Display for Key {
     }
 }
 
-/// A count of frames or failures. If it counts arrays, it also has the sums of their bytes. For kinds of frames and for
-/// codes of failures, the sums stay 0. The sums cannot overflow an `i128`, whatever the headers contain.
+/// A count of frames or failures. A count of arrays also has the sums of their sizes in bytes. For kinds of frames and
+/// for codes of failures, the sums stay 0. The sums cannot overflow an `i128`, whatever the headers contain.
 #[derive(Clone, Copy, Default, Serialize)]
 struct Sizes {
     #[serde(skip)]
@@ -241,7 +241,8 @@ impl Summary {
     }
 }
 
-/// A table with counts and sizes aligned to the right, below an empty line; empty without rows.
+/// The text of a table, below an empty line. Counts and sizes are aligned to the right. Without rows, the text is
+/// empty.
 pub(super) fn table(headings: &[&str], rows: &[Vec<String>]) -> String {
     if rows.is_empty() {
         return String::new();

@@ -22,7 +22,7 @@ struct ColumnWidth {
 /// The columns of a table. A row with fewer cells ends early.
 pub(crate) struct Columns {
     columns: Vec<ColumnWidth>,
-    /// The width of a terminal.
+    /// The width of the terminal; `None` if the table is not printed at a terminal.
     room: Option<usize>,
 }
 
@@ -71,7 +71,7 @@ impl Columns {
         self.line_to(cells, "")
     }
 
-    /// A row that ends with a text, which is not aligned.
+    /// A row with the text `end` after its cells. This text is not aligned.
     pub(crate) fn line_to(&self, cells: &[impl AsRef<str>], end: &str) -> String {
         let (mut row, mut line, mut used) = (String::new(), String::new(), 0);
         let mut add = |text: &str, width: usize| {
@@ -95,7 +95,7 @@ impl Columns {
                 break;
             }
             left -= usize::from(!cell.is_empty());
-            // An empty column takes no room.
+            // A column in which all cells are empty takes no room.
             if column.width == 0 && cell.is_empty() {
                 continue;
             }

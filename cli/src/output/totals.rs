@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use crate::text::{count, more_counts};
 
-/// The count of each kind.
+/// The number of arrays, stores, tables, other frames, failures and files in a listing.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Totals {
     pub(crate) arrays: u64,

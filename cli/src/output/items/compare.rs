@@ -11,7 +11,7 @@ pub(crate) struct Comparison<'d> {
     tolerance: f64,
 }
 
-/// A number of any width.
+/// A number of an item. It is widened, so that numbers of any width can be compared.
 #[derive(Clone, Copy)]
 enum Number {
     Integer(i128),
@@ -19,7 +19,7 @@ enum Number {
 }
 
 impl<'d> Comparison<'d> {
-    /// `None` if items of one dtype are never equal to items of the other.
+    /// `None` if items of these two dtypes are not compared, for example numbers with texts.
     pub(crate) fn new(dtypes: [&'d Dtype; 2], tolerance: f64) -> Option<Self> {
         let [a, b] = dtypes;
         are_comparable(a, b).then_some(Self { dtypes, tolerance })
@@ -28,7 +28,7 @@ impl<'d> Comparison<'d> {
     /// The number of items that differ, and the position of the first one.
     pub(crate) fn count(&self, a: &[u8], b: &[u8]) -> (u64, Option<usize>) {
         let [a_dtype, b_dtype] = self.dtypes;
-        // Equal bytes are equal items, even NaN.
+        // Items of the same dtype with equal bytes are equal, even if they are NaN.
         if a_dtype == b_dtype && a == b {
             return (0, None);
         }
@@ -106,7 +106,7 @@ fn is_real(dtype: &Dtype) -> bool {
     }
 }
 
-/// An item as a number, with its imaginary part; `None` if it is not a number.
+/// The real and the imaginary part of an item. `None` if the item is not a number, or has too many bits.
 fn numbers(dtype: &Dtype, item: &[u8]) -> Option<[Number; 2]> {
     let zero = Number::Integer(0);
     Some(match (dtype.kind(), dtype.item_size()) {

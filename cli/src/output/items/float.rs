@@ -11,7 +11,8 @@ pub(super) fn of_f32(number: f32) -> f64 {
     number.to_string().parse().unwrap_or(number.into())
 }
 
-/// The same for an `f16`. Its `Display` text cannot be used, because that has the digits of an `f32`.
+/// The `f64` with the fewest digits that are read as this `f16`. The `Display` text of an `f16` cannot be used, because
+/// it has the digits of an `f32`.
 pub(super) fn of_f16(number: f16) -> f64 {
     let texts = (0..5).map(|digits| format!("{number:.digits$e}", number = number.to_f64()));
     let mut floats = texts.filter_map(|text| text.parse().ok());
@@ -30,10 +31,10 @@ fn with_sign(text: String, least: usize) -> String {
     format!("{mantissa}e{sign}{digits:0>least$}")
 }
 
-/// The format of the floats of an array, in which all have the same width.
+/// The format of the floats of an array. All texts of these floats have the same width.
 #[derive(Default)]
 pub(super) struct FloatFormat {
-    /// Whether a number that is not negative has a plus.
+    /// Whether a number that is not negative gets a plus sign.
     has_plus: bool,
     /// The digits after the point, and the digits of the exponent; `None` for numbers without an exponent.
     scientific: Option<(usize, usize)>,
@@ -47,11 +48,11 @@ impl FloatFormat {
     pub(super) fn new(floats: impl Iterator<Item = f64> + Clone, has_plus: bool) -> Self {
         let sizes = floats.clone().filter(|float| float.is_finite() && *float != 0.0).map(f64::abs);
         let (least, most) = (sizes.clone().fold(f64::INFINITY, f64::min), sizes.clone().fold(0.0, f64::max));
-        // NumPy's conditions for float64.
+        // NumPy shows exponents under these conditions, which are those for float64.
         let has_exponents = most >= 1e8 || least < 1e-4 || most / least > 1000.0;
         let decimals = |size: f64| {
-            // The shortest digits of the number, and the number rounded to `PRECISION` digits after the point. The one
-            // with fewer digits is used; zeros at its end do not count.
+            // The shortest digits of the number, and the number rounded to `PRECISION` digits after the point. The text
+            // with fewer digits is used. Zeros at the end of a text do not count.
             let texts = [format!("{size:e}"), format!("{size:.PRECISION$e}")];
             let digits = texts.iter().filter_map(|text| text.split('e').next());
             digits.map(|digits| digits.trim_end_matches('0').len().saturating_sub(2)).min()
@@ -87,7 +88,7 @@ impl FloatFormat {
         let plus = if self.has_plus && !text.starts_with('-') { "+" } else { "" };
         match text.split_once('.') {
             Some((integer, decimals)) => (format!("{plus}{integer}"), format!(".{decimals}")),
-            // NumPy shows the point of a whole number.
+            // NumPy prints a whole number with a point at its end.
             None if float.is_finite() => (format!("{plus}{text}"), ".".into()),
             None => (format!("{plus}{text}"), String::new()),
         }

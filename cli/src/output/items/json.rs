@@ -15,7 +15,7 @@ pub(crate) struct ValueWriter<'w, W> {
     out: W,
     dtype: &'w Dtype,
     shape: &'w [usize],
-    /// The number of items so far.
+    /// The number of items that were written so far.
     written: usize,
 }
 
@@ -58,7 +58,7 @@ impl<'w, W: Write> ValueWriter<'w, W> {
         self.out.write_all(bracket.repeat(times).as_bytes())
     }
 
-    /// Ends all lists. Returns the writer.
+    /// Ends all lists. Returns the writer `out`.
     pub(crate) fn end(mut self) -> io::Result<W> {
         if self.written > 0 {
             self.repeat("]", self.shape.len())?;
@@ -102,7 +102,7 @@ impl Serialize for Value<'_> {
     }
 }
 
-/// A float; NaN and infinities, which JSON lacks, as text.
+/// A float as JSON: a number. NaN and infinities become strings, because JSON has no such numbers.
 struct Float(f64);
 
 impl Serialize for Float {

@@ -8,18 +8,20 @@ use b2nd_serde::dtype::{Dtype, Kind};
 use super::value::{list_count, printed_len};
 use crate::input::Items;
 
-/// The maximum number of bytes by which the text of an item may exceed the item. Two things can make it longer without
-/// limit: empty lists, which have no bytes, and overlapping fields, which print the same bytes several times.
+/// If the text of an item is longer than the item by more than this number of bytes, items are not printed. Two things
+/// can make the text longer without limit: empty lists, which have no bytes in the item, and overlapping fields, which
+/// print the same bytes several times.
 const MAX_EXCESS: u64 = 1 << 20;
 
-/// The dtype of the items in the output, with a note if it is not the array's.
+/// The dtype of the items in the output, and a note for the user if it is not the dtype of the array.
 pub(crate) struct Item {
     pub(crate) dtype: Dtype,
     pub(crate) note: Option<String>,
 }
 
 impl Item {
-    /// The dtype of the array, if it has one of the right size. Otherwise the items are shown as raw bytes.
+    /// Takes the dtype of the array, if its items have as many bytes as the typesize of the frame says. Otherwise the
+    /// dtype is that of raw bytes.
     pub(crate) fn from_items(items: &Items) -> Result<Self, Error> {
         let array = items.frame.array()?;
         let dtype =
@@ -54,7 +56,7 @@ impl Item {
         }
     }
 
-    /// Why items are not printed: their text would be far longer than their bytes.
+    /// The reason why items are not printed, if their text would be far longer than their bytes.
     pub(crate) fn why_too_long(&self) -> Option<&'static str> {
         let excess = printed_len(&self.dtype).saturating_sub(self.dtype.item_size() as u64);
         (excess > MAX_EXCESS).then_some(
@@ -80,23 +82,23 @@ fn void(size: usize) -> Dtype {
     format!("|V{size}").parse().unwrap_or_else(|_| unreachable!("a size of int32"))
 }
 
-/// Why the lists of an array without items are not printed: a shape that contains a 0 can still have any number of
-/// empty lists.
+/// The reason why the lists of an array without items are not printed, if there are too many lists: a shape that
+/// contains a 0 can still have any number of empty lists.
 pub(crate) fn why_too_many_lists(shape: &[usize]) -> Option<String> {
     let count = list_count(shape);
     let is_long = shape.contains(&0) && count > MAX_EXCESS;
     is_long.then(|| format!("the array has no items, but {count} empty lists, which are too many to print"))
 }
 
-/// The header of a NumPy file, before the items in C order. A dtype that the file cannot have is replaced by `|V`.
+/// The header of a NumPy file whose items are in C order. A dtype that the file cannot have is replaced by `|V`.
 pub(crate) fn npy_header(dtype: &Dtype, shape: &[usize]) -> Vec<u8> {
     let comma = if shape.len() == 1 { "," } else { "" };
     let shape: Vec<_> = shape.iter().map(usize::to_string).collect();
     let descr = descr(dtype).unwrap_or_else(|| format!("'|V{}'", dtype.item_size()).into());
     let shape = shape.join(", ");
     let text = format!("{{'descr': {descr}, 'fortran_order': False, 'shape': ({shape}{comma}), }}");
-    // Format 1.0 has 2 bytes for the length of the text, 2.0 has 4, and 3.0 is 2.0 with UTF-8.
-    // 128 is room for the bytes before the text and the padding.
+    // In format 1.0, the length of the text is stored in 2 bytes. In the formats 2.0 and 3.0, it is stored in 4 bytes,
+    // and in format 3.0, the text is UTF-8. The 128 bytes are room for the bytes before the text and for the padding.
     let is_long = text.len() + 128 > usize::from(u16::MAX);
     let version = if !text.is_ascii() {
         3
@@ -109,7 +111,7 @@ pub(crate) fn npy_header(dtype: &Dtype, shape: &[usize]) -> Vec<u8> {
     // NumPy aligns the items to 64 bytes.
     let length = (before + text.len() + 1).next_multiple_of(64) - before;
     let mut header = [b"\x93NUMPY", &[version, 0][..]].concat();
-    // Cannot overflow: a dtype's text has less than 2 GiB.
+    // The length fits in a `u32`, because the text of a dtype has less than 2 GiB.
     let bytes = u32::try_from(length).unwrap_or(u32::MAX).to_le_bytes();
     header.extend(bytes.iter().take(before - 8));
     header.extend(text.as_bytes());
@@ -156,7 +158,7 @@ fn descr(dtype: &Dtype) -> Option<Cow<'static, str>> {
     }
 }
 
-/// A text as a literal of Python, which reads these escapes.
+/// A text as a string literal of Python. Python reads the escapes in it.
 fn literal(text: &str) -> String {
     let mut quoted = String::from("'");
     for c in text.chars() {

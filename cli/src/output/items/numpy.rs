@@ -74,8 +74,8 @@ struct ArrayText<'a> {
 }
 
 impl ArrayText<'_> {
-    /// Writes the subarray of `dimension` that begins at item `first`. Lines after the first are indented by one space
-    /// per open bracket.
+    /// Writes a part of the array: the items with the same indices in the dimensions before `dimension`. `first` is the
+    /// position of the first of them in `items`. Lines after the first are indented by one space per open bracket.
     fn write(&self, out: &mut impl Write, dimension: usize, first: usize) -> io::Result<()> {
         let Some((&length, below)) = self.edges.shape.get(dimension..).and_then(<[_]>::split_first) else {
             return Ok(());
@@ -125,7 +125,7 @@ impl ArrayText<'_> {
 enum Format {
     Float(FloatFormat),
     Complex(Box<[FloatFormat; 2]>),
-    /// Aligned to the right.
+    /// The text of each item is aligned to the right in a field of this width.
     Wide(usize),
     Plain,
 }
@@ -134,7 +134,7 @@ impl Format {
     fn new(dtype: &Dtype, items: &[u8]) -> Self {
         let values = || items.chunks_exact(dtype.item_size().max(1)).map(|bytes| Value::read(dtype, bytes));
         match dtype.kind() {
-            // The width of `False`, even if no item is false.
+            // 5 is the width of `False`. It is used even if no item is false.
             Kind::Bool => Self::Wide(5),
             Kind::Int | Kind::Uint | Kind::Datetime(_) | Kind::Timedelta(_) => {
                 Self::Wide(values().map(|value| value.quoted().len()).max().unwrap_or_default())

@@ -34,7 +34,7 @@ impl Serialize for Number {
     }
 }
 
-/// A type whose values are compared and counted.
+/// A Rust type of numbers that can be compared and counted for the statistics.
 trait Real: Copy + Default + PartialOrd + DeserializeOwned + Serialize {
     fn is_nan(self) -> bool {
         false
@@ -71,7 +71,8 @@ impl Real for f64 {
 
 impl Stats {
     /// Reads all items of an array for their statistics. `None` if the items are not numbers, or are not stored in this
-    /// frame. The default of `threads` is one per processor. `on_progress` gets the number of bytes so far.
+    /// frame. The default of `threads` is one per processor. `on_progress` gets the number of bytes that were read so
+    /// far.
     pub(crate) fn at(
         location: Location<'_>,
         threads: Option<usize>,
@@ -115,7 +116,7 @@ fn count<T: Real>(
     let mut ends: Option<(T, T)> = None;
     let [mut nan, mut infinite, mut zeros, mut done] = [0_u64; 4];
     items.read_chunks(&mut |bytes, times| {
-        // Cannot fail: the type fits the dtype, and the bytes are whole items.
+        // Reading the items cannot fail: the type `T` fits the dtype, and `bytes` has only whole items.
         for number in dtype.read_items::<T>(bytes).into_iter().flatten().flatten() {
             let kind = if number.is_nan() {
                 Some(&mut nan)

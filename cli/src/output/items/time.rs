@@ -2,7 +2,7 @@
 
 use b2nd_serde::dtype::TimeUnit;
 
-/// Seconds of a day.
+/// The number of seconds in a day.
 const DAY: i128 = 86_400;
 
 /// The ISO 8601 form of a datetime, which is a count of a unit since 1970.
@@ -50,7 +50,7 @@ fn year(year: i128) -> String {
 /// The date of a day counted from 1970-01-01, by Howard Hinnant's `civil_from_days`: eras of 400 years (146,097 days)
 /// that begin on 1 March.
 fn date(day: i128) -> String {
-    // The days from 0000-03-01 to 1970-01-01.
+    // From 0000-03-01 to 1970-01-01, there are 719,468 days.
     let day = day + 719_468;
     let (era, day) = (day.div_euclid(146_097), day.rem_euclid(146_097));
     // Corrects for the leap days of 4, 100 and 400 years.

@@ -17,14 +17,14 @@ pub(crate) enum Value<'b> {
     Complex(f64, f64),
     /// `None` is `NaT`.
     Datetime(Option<i64>, TimeUnit),
-    /// A count of the dtype's unit.
+    /// A number of units. The unit is in the dtype. `None` is `NaT`.
     Timedelta(Option<i64>),
     Bytes(&'b [u8]),
     Str(String),
     /// Raw bytes: `void`, and numbers without a Rust type, such as float128.
     Void(&'b [u8]),
     Struct(Fields<'b>),
-    /// A subarray of a struct.
+    /// A subarray, for example in a field of a struct.
     List(List<'b>),
 }
 
@@ -36,7 +36,7 @@ pub(crate) struct Fields<'b> {
 }
 
 impl<'b> Fields<'b> {
-    /// The names and values.
+    /// The name and the value of each field.
     pub(super) fn values(self) -> impl ExactSizeIterator<Item = (&'b str, Value<'b>)> {
         self.fields.iter().map(move |field| {
             let (dtype, start) = (field.dtype(), field.offset());
@@ -55,7 +55,7 @@ pub(crate) struct List<'b> {
 }
 
 impl<'b> List<'b> {
-    /// The lists, or in the last dimension the values.
+    /// The lists in this list. In the last dimension, the values.
     pub(super) fn values(self) -> impl ExactSizeIterator<Item = Value<'b>> {
         let (length, shape) =
             self.shape.split_first().map_or((0, self.shape), |(&length, rest)| (length, rest));
@@ -127,7 +127,7 @@ impl<'b> Value<'b> {
         if list.shape.is_empty() { Self::read(list.base, list.bytes) } else { Self::List(list) }
     }
 
-    /// The text of the item by itself.
+    /// The text of an item that is printed alone, outside an array or struct.
     pub(crate) fn scalar(&self) -> String {
         match self {
             Self::Str(text) => text.clone(),
@@ -183,7 +183,7 @@ fn joined<'v>(values: impl Iterator<Item = Value<'v>>) -> String {
     text
 }
 
-/// The count; `None` for `i64::MIN`, which is `NaT`.
+/// The count of a datetime or timedelta. `None` for `i64::MIN`, which means `NaT`.
 fn known(count: i64) -> Option<i64> {
     Some(count).filter(|&count| count != i64::MIN)
 }
