@@ -77,7 +77,7 @@ pub(crate) fn split_query(url: &str) -> (&str, &str) {
     url.split_at(end)
 }
 
-/// The path, or the URL without its query, so that it ends with the file extension.
+/// Returns a path unchanged, and a URL without its query. So the file extension is at the end of the result.
 pub(crate) fn file_of(path: &Path) -> &Path {
     path.to_str().map_or(path, |url| Path::new(split_query(url).0))
 }

@@ -45,7 +45,7 @@ pub(crate) struct Cat {
     json: bool,
 }
 
-/// Why printing stopped.
+/// The reason why printing stopped.
 enum Trouble {
     /// A failure. It already contains the address of its frame.
     Failure(Failure),
@@ -115,7 +115,7 @@ impl Cat {
         if self.npy {
             item = item.for_npy(&mut shape);
         } else if self.json {
-            // As in NumPy, the dimensions of a subarray dtype are dimensions of the array.
+            // As in NumPy, the dimensions of a subarray dtype are added to the dimensions of the array.
             item.unfold(&mut shape);
         }
         if !self.npy

@@ -286,7 +286,8 @@ impl CheckBatch<'_> {
 
     fn show(&mut self, location: Location<'_>, severity: Severity, code: &str, what: &dyn Display) {
         let style = severity_style(severity);
-        // Messages quote names from the file, which can contain any character.
+        // Messages quote names from the file. Such a name can contain any character, also one that is not safe to
+        // print.
         let what = clean(&what.to_string());
         let line = format!("{location}: {style}{severity}{style:#}: {code}: {what}");
         let line = wrapped(&line, width(&io::stdout()), "    ");

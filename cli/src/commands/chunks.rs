@@ -84,7 +84,7 @@ impl Chunks {
     }
 }
 
-/// Lists the chunks of the frames of a file.
+/// Lists the chunks of all frames in a file.
 fn take(target: &Target, is_one: bool, list: &mut ChunkList<'_>) {
     let location = target.location();
     match Address::from(location).open_with_place() {

@@ -232,7 +232,7 @@ impl Conversions<'_> {
         Ok(self.made(from, to, nbytes, written))
     }
 
-    /// Appends to an existing array.
+    /// Appends the items of FROM to the existing array TO.
     fn append(&self, axis: usize, from: &Address, to: &Path) -> Result<Made, Problem> {
         if !to.exists() {
             let message =

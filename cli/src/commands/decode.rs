@@ -54,7 +54,7 @@ impl Decode {
                 let failure = Failure { address: address.into(), error };
                 match (self.json, &failure.address.inside) {
                     (true, _) => print(&failure)?,
-                    // No path is shown: neither standard input nor the digits of --hex have one.
+                    // No path is shown: neither standard input nor the digits of --hex have a path.
                     (false, Inside::Stdin) => complain(&failure.error),
                     (false, _) => complain(&failure),
                 }

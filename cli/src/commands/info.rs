@@ -61,7 +61,7 @@ struct PagePrinter {
 }
 
 impl PagePrinter {
-    /// Shows a store and the tables in it, or why it cannot be opened. Returns whether the target is a store or a
+    /// Shows a store and the tables in it, or the failure to open the store. Returns whether the target is a store or a
     /// table.
     fn stores(&mut self, target: &Target) -> io::Result<bool> {
         let store = match store_at(target) {
@@ -117,7 +117,7 @@ impl PagePrinter {
         written
     }
 
-    /// The statistics of the items, with --stats. Prints the failure if they cannot be read.
+    /// With --stats, the statistics of the items. If the items cannot be read, prints the failure, and returns `None`.
     fn read_stats(&mut self, view: View<'_>) -> io::Result<Option<Stats>> {
         if !self.stats || view.array.is_none() {
             return Ok(None);

@@ -41,7 +41,7 @@ pub(super) struct Made {
     is_complete: bool,
 }
 
-/// The state of a run that makes new files: signals, progress, and the folders that it has created.
+/// The state of a run that makes new files: signals, progress, and the folders that the run has created.
 pub(super) struct NewFiles {
     pub(super) dry_run: bool,
     pub(super) json: bool,
@@ -143,8 +143,8 @@ impl NewFiles {
             Ok(target) => target,
             Err(failure) => return self.failed(&failure),
         };
-        // A file in the folder of the new files is not an input, even if that folder is inside a searched one. After a
-        // signal, all remaining inputs are skipped.
+        // A file in the folder of the new files is not an input, even if that folder is inside a searched folder. After
+        // a signal, all remaining inputs are skipped.
         if self.interrupts.is_caught() || is_output(&target, into) {
             return Batch::default();
         }
@@ -185,8 +185,8 @@ impl NewFiles {
     pub(super) fn write<T>(&self, write: impl FnOnce() -> T) -> T {
         let written = self.interrupts.defer(write);
         if self.interrupts.is_caught() {
-            // The temporary file has been removed. The last thread that had one ends the process, because the other
-            // threads may be waiting for a list or a server.
+            // A signal was caught, and `write` has removed its temporary file. The last thread that had a temporary
+            // file ends the process here, because the other threads may be waiting for a list or a server.
             self.interrupts.raise_caught(|| self.end());
         }
         written

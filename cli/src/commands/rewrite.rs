@@ -67,7 +67,7 @@ impl Rewrite {
 
     fn change(&self, interrupts: &Interrupts) -> Result<Change, Failure> {
         let [from, to] = given_all([&self.from, &self.to]);
-        // This only checks that TO is a path.
+        // This call only checks that TO is a path. Its result is not needed.
         to.into_path()?;
         if from.inside == Inside::Whole {
             let failed = |error: Error| {

@@ -45,8 +45,8 @@ pub(crate) type ReceiveRepeated<'r, E> = dyn FnMut(&[u8], u64) -> Result<(), E> 
 pub(crate) type ReceivePiece<'r, E> = dyn FnMut(&[Range<u64>], &[u8]) -> Result<(), E> + 'r;
 
 impl Items {
-    /// The items of the array in a frame. Refuses a frame without an array, and a frame whose items are computed or
-    /// stored elsewhere (`is_active`).
+    /// Prepares the reading of the items of the array in a frame. Refuses a frame without an array, and a frame whose
+    /// items are computed or stored elsewhere (`is_active`).
     pub(crate) fn new(mut frame: Frame<Reader>) -> Result<Self, Problem> {
         let geometry = match frame.array()? {
             Some(array) if !frame.kind().is_active() => {

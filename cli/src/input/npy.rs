@@ -171,7 +171,7 @@ pub(crate) struct Header {
     dtype: Dtype,
     shape: Vec<u64>,
     is_fortran: bool,
-    /// The length of the header in bytes, with the magic bytes.
+    /// The length of the header in bytes, including the magic bytes.
     len: u64,
 }
 

@@ -49,7 +49,7 @@ impl ReadSeek for Reader {
 pub(crate) struct Place {
     pub(crate) reader: Reader,
     pub(crate) offset: u64,
-    /// The zip member that contains these bytes.
+    /// The zip member that contains the bytes; `None` if they are not in a zip file.
     member: Option<ZipMember>,
     /// Whether the bytes are in the compressed data of a store, so that they have no offset in a file.
     is_embedded: bool,
@@ -95,7 +95,7 @@ impl Address {
         Ok((self.open_place(place)?, is_embedded))
     }
 
-    /// `open` for a caller that has already found the place.
+    /// Opens the frame as `open` does, for a caller that has already found its place.
     pub(crate) fn open_place(&self, mut place: Place) -> Result<Frame<Reader>, Problem> {
         let hint = match self.inside {
             Inside::Stdin if begins_as_zip(&mut place.reader) => Some(ZIP_ON_STDIN),
@@ -200,7 +200,7 @@ pub(crate) const ZIP_FILE: &str = "; it is a zip file: name a member, as in FILE
 pub(crate) const ZIP_ON_STDIN: &str =
     "; it is a zip file, which cannot be read from standard input: save it, and name the file";
 
-/// The hint for a zip file in an object store whose name does not end with `.b2z`, so that it is read as a frame.
+/// The hint for an object that is a zip file, but is read as a frame because its name does not end with `.b2z`.
 const ZIP_OBJECT: &str =
     "; it is a zip file: its members can be listed and read only if its name ends with .b2z";
 

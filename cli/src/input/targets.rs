@@ -183,7 +183,8 @@ impl Targets {
         {
             return Some(Ok(Target::given(table)));
         }
-        // A folder that is a store is a target, and with `Stores::WithFiles` its files are targets after it.
+        // A folder that is a store is a target. With `Stores::WithFiles`, the files in this folder are the next
+        // targets.
         if is_folder || is_store && self.stores == Stores::WithFiles {
             self.enter(&path);
         }

@@ -8,11 +8,11 @@ use b2nd_serde::dtype::Dtype;
 use clap::builder::{PossibleValue, StringValueParser, TypedValueParser};
 use clap::{Arg, Command};
 
-/// Numbers between commas.
+/// The numbers of an option, such as the numbers of a shape.
 #[derive(Clone)]
 pub(crate) struct Numbers<T>(pub(crate) Vec<T>);
 
-/// Parses numbers between commas, with or without brackets as in a Python tuple or list, or with `x` between them.
+/// Parses numbers that are separated by commas or by `x`. They may be in brackets, like a Python tuple or list.
 impl<T: TryFrom<i128>> FromStr for Numbers<T> {
     type Err = String;
 
@@ -68,7 +68,7 @@ impl TypedValueParser for Offered {
     }
 }
 
-/// Parses a dtype. It accepts any text; completions offer the usual ones.
+/// Parses a dtype. The parser accepts any text; completions offer the usual dtypes.
 pub(crate) fn dtype_parser() -> Offered {
     Offered(USUAL_DTYPES.into())
 }

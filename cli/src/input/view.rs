@@ -76,7 +76,7 @@ impl<'s> View<'s> {
         self.nbytes_with(self.array.and_then(parsed_dtype).as_ref())
     }
 
-    /// `nbytes` for a caller that has already parsed the dtype.
+    /// Returns the same size as `nbytes`, for a caller that has already parsed the dtype.
     pub(crate) fn nbytes_with(self, dtype: Option<&Dtype>) -> Option<i64> {
         match self.array.zip(self.itemsize(dtype)) {
             Some((array, itemsize)) => nbytes(array.shape(), itemsize).filter(|_| !self.has_wrong_sizes()),
@@ -97,7 +97,7 @@ impl<'s> View<'s> {
         u64::try_from(cbytes).is_ok_and(fits).then_some(cbytes)
     }
 
-    /// `stored_nbytes` and `cbytes`, for the compression ratio.
+    /// The sizes `stored_nbytes` and `cbytes`, whose ratio is the compression ratio.
     pub(crate) fn compressed(self) -> Option<(i128, i128)> {
         Some((self.stored_nbytes()?.into(), self.cbytes()?.into()))
     }
@@ -108,8 +108,8 @@ impl<'s> View<'s> {
         self.findings.iter().any(|finding| finding.code().makes_sizes_uncertain())
     }
 
-    /// The number of chunks. If chunks differ in length, the header does not determine it, and it is known only if the
-    /// chunk index was read.
+    /// The number of chunks. If chunks differ in length, the header does not determine their number. Then the number is
+    /// known only if the chunk index was read.
     pub(crate) fn nchunks(self) -> Option<u64> {
         self.header.nchunks().or(self.counts.map(|counts| counts.total()))
     }

@@ -34,7 +34,7 @@ pub(crate) enum CountChunks {
 pub(crate) struct Visit<'p> {
     /// Look for frames anywhere in a file.
     pub(crate) scan: bool,
-    /// The depth of a check; without it, only headers are checked.
+    /// The depth of a check. `None` means that only headers are checked.
     pub(crate) depth: Option<CheckDepth>,
     pub(crate) values: ShownValues,
     pub(crate) counts: CountChunks,

@@ -58,7 +58,7 @@ pub(crate) fn exists() -> Problem {
     Problem::new("exists", "already exists; TO must be a new path")
 }
 
-/// Assigns a problem to FROM or TO, whichever caused it.
+/// Turns a problem into the failure of FROM or of TO, depending on which of the two files has caused it.
 pub(crate) fn of_either(from: &Address, to: &Path, problem: impl Into<Problem>) -> Failure {
     let problem = problem.into();
     if problem.code == "exists" {

@@ -52,7 +52,7 @@ struct ChunkRecord<'c> {
     error: Option<Problem>,
 }
 
-/// The headings, and how their columns are aligned; in the order of `ChunkRecord::cells`.
+/// The headings and the alignments of the columns, in the order of `ChunkRecord::cells`.
 const COLUMNS: [(&str, Side); 7] = [
     ("chunk", Side::Right),
     ("coordinate", Side::Left),
@@ -242,7 +242,7 @@ struct ListedFrame<'f> {
     location: Location<'f>,
     header: Header,
     geometry: Option<Geometry>,
-    /// The offset of the frame in its file; `None` if it is in the compressed data of a store.
+    /// The offset of the frame in its file; `None` if the frame is in the compressed data of a store.
     start: Option<u64>,
     /// For a sparse frame, the folder with a file for each chunk.
     folder: Option<PathBuf>,
@@ -307,8 +307,8 @@ impl ListedFrame<'_> {
     }
 }
 
-/// The kind of a chunk. Also its header, if the chunk has a valid one, or the problem of the chunk, if it is damaged or
-/// missing.
+/// Returns the kind of a chunk. If the chunk has a valid header, also returns this header. If the chunk is damaged or
+/// missing, also returns the problem.
 fn read(
     chunks: &mut Chunks<'_, Reader>,
     entry: &ChunkEntry,

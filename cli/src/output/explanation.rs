@@ -180,7 +180,7 @@ pub(crate) fn names() -> Vec<&'static str> {
     all().map(|explanation| explanation.code).collect()
 }
 
-/// The code, its meaning, its cause and the advice, a paragraph each.
+/// A line with the code, and then a paragraph each for its meaning, its cause and the advice.
 impl Display for Explanation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { code, severity, meaning, cause, advice, remedy: _ } = self;

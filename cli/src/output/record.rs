@@ -123,7 +123,7 @@ fn counts(counts: ChunkCounts) -> Value {
     json!({ "stored": stored, "zeros": zeros, "nan": nan, "uninitialized": uninitialized, "invalid": invalid })
 }
 
-/// A field of two records that differs, with both values.
+/// A field that has different values in two records, with both values.
 pub(crate) struct FieldChange {
     pub(crate) field: &'static str,
     pub(crate) values: [Value; 2],

@@ -86,7 +86,7 @@ impl PartialOrd for SortKey {
 /// Keeps only the first `most` entries of an order.
 pub(crate) struct First<T> {
     most: usize,
-    /// Ordered by key, then by arrival.
+    /// The kept entries, ordered by their keys. Entries with the same key are in the order in which they were added.
     kept: BTreeMap<(SortKey, u64), T>,
     added: u64,
 }

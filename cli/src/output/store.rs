@@ -143,7 +143,7 @@ impl StoreRecord {
         Self { address, kind: ObjectKind::CTable, members: None, table: Some(table), findings }
     }
 
-    /// Adds warnings about the frames in a store that have no data of their own.
+    /// Adds a warning that names the frames in the store that have no data of their own.
     pub(crate) fn add_active(&mut self, target: &Target) {
         let mut names = Vec::new();
         visit_files(target, Visit::default(), &mut |view| {

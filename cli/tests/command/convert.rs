@@ -10,7 +10,7 @@ use b2nd_serde::{Meta, Shapes};
 
 use crate::run::{folder, header, npy, run, run_with, screen, snapshot, text};
 
-/// The 15 items 0 to 14.
+/// The items of a test array: the numbers 0 to 14, as int32.
 fn items() -> Vec<u8> {
     (0_i32..15).flat_map(i32::to_le_bytes).collect()
 }

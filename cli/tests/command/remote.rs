@@ -440,7 +440,7 @@ fn a_long_listing_shows_how_far_it_is_and_ends_when_it_is_interrupted() {
     let command = server.command(&["ls", "--json", "-j", "4", "s3://bucket"]);
     let command = pty_process::blocking::Command::from(command).stdin(Stdio::null());
     let folder = tempfile::tempdir().unwrap();
-    // Standard output is a file, because no progress is shown if it is a pipe.
+    // Standard output is a file here, because no progress is shown if standard output is a pipe.
     let output = folder.path().join("objects");
     let mut child = command.stdout(fs::File::create(&output).unwrap()).spawn(pts).unwrap();
     let shown = crate::terminal::screen(&mut pty, Some("files: "));

@@ -107,7 +107,7 @@ pub(crate) fn raw_screen(output: &Output) -> String {
     )
 }
 
-/// Runs these command lines. Returns each of them with its screen.
+/// Runs these command lines. Returns each command line with its output.
 pub(crate) fn transcript(folder: &Path, commands: &[&[&str]]) -> String {
     let shown =
         |arguments: &&[&str]| format!("$ b2nd {}\n{}", arguments.join(" "), screen(&run(folder, arguments)));

@@ -35,7 +35,7 @@ pub(crate) fn at_terminal_to_end(width: u16, folder: &Path, arguments: &[&str]) 
     (shown, child.wait().unwrap())
 }
 
-/// Progress is shown after one second. A sleep can take longer than this, but never less.
+/// Progress is shown after one second. A sleep of this length can take longer, but never takes less time.
 const LONGER_THAN_LONG: Duration = Duration::from_millis(1100);
 
 /// After 200 milliseconds, rows are shown before the widths of all columns are known.

@@ -68,9 +68,9 @@ impl<'d> Comparison<'d> {
             }
             _ => match (numbers(a_dtype, a), numbers(b_dtype, b)) {
                 (Some(a), Some(b)) => a.into_iter().zip(b).all(|(a, b)| a.is_within(b, self.tolerance)),
-                // Items that are not numbers, such as texts and times. With the same dtype, they are not equal, because
-                // their bytes differ. With different dtypes, such as another width or byte order, they are equal if
-                // they have the same text.
+                // These items are not numbers, but for example texts or times. With the same dtype, they are not equal,
+                // because their bytes differ. With different dtypes, such as another width or byte order, they are
+                // equal if they have the same text.
                 _ => {
                     a_dtype != b_dtype && Value::read(a_dtype, a).quoted() == Value::read(b_dtype, b).quoted()
                 }

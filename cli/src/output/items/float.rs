@@ -1,5 +1,5 @@
-//! Floats in the layout of NumPy: the fewest digits that are read back as the same number, at most 8 after the point in
-//! an array.
+//! Floats in the layout of NumPy: each has the fewest digits that are read back as the same number. In an array, each
+//! has at most 8 digits after the point.
 
 use half::f16;
 
@@ -19,7 +19,7 @@ pub(super) fn of_f16(number: f16) -> f64 {
     floats.find(|&float| f16::from_f64(float) == number).unwrap_or(number.to_f64())
 }
 
-/// A float by itself, as Python prints it.
+/// The text of a float that is printed alone. Python prints the same text.
 pub(super) fn scalar(float: f64) -> String {
     if float.is_nan() { "nan".into() } else { with_sign(format!("{float:?}"), 2) }
 }

@@ -10,7 +10,7 @@ use super::value::Value;
 use crate::output::json;
 use crate::text::hex;
 
-/// Writes the items of an array as lists in lists, some items at a time.
+/// Writes the items of an array as lists in lists. Each call of `write` adds some items.
 pub(crate) struct ValueWriter<'w, W> {
     out: W,
     dtype: &'w Dtype,

@@ -55,7 +55,7 @@ pub(crate) struct List<'b> {
 }
 
 impl<'b> List<'b> {
-    /// The lists in this list. In the last dimension, the values.
+    /// The elements of this list. They are lists, or in the last dimension values.
     pub(super) fn values(self) -> impl ExactSizeIterator<Item = Value<'b>> {
         let (length, shape) =
             self.shape.split_first().map_or((0, self.shape), |(&length, rest)| (length, rest));
