@@ -25,8 +25,9 @@ struct Queue<I> {
     batches: usize,
 }
 
-/// Passes on a part of a batch's result before the batch is done, so that a long result is not held in memory. If
-/// results are ordered, the call waits for the batch's turn. It returns `Break` if no more parts are wanted.
+/// A function that passes on a part of the result of a batch before the batch is done, so that a long result is not
+/// held in memory. If results are ordered, a call waits until it is the turn of the batch. A call returns `Break` if no
+/// more parts are wanted.
 pub(crate) type PassPart<'p, T> = dyn FnMut(T) -> ControlFlow<()> + 'p;
 
 /// The function that receives the results, and the results that wait for their turn.
@@ -85,7 +86,8 @@ impl Pool {
                     results.pass(part);
                     if results.result.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
                 });
-                // Wait while this result is too far ahead, so that `early` holds at most one result per thread.
+                // `ahead` waits while this result is too far ahead, so that `early` holds at most one result per
+                // thread.
                 let mut results = receiver.unwrap_or_else(|| ahead(number, self.jobs));
                 if self.is_ordered {
                     results.early.insert(number, done);
@@ -106,7 +108,7 @@ impl Pool {
         thread::scope(|scope| {
             // One thread less is started, because the current thread works too.
             for _ in 1..self.jobs {
-                // If the system allows no more threads, the existing ones do the work.
+                // If the system allows no more threads, the existing threads do the work.
                 if thread::Builder::new().spawn_scoped(scope, work_on).is_err() {
                     break;
                 }

@@ -100,7 +100,7 @@ impl From<&Error> for Problem {
 }
 
 /// The problem inside an I/O error. A reader of an object, or of a frame in a store's data, can return only I/O errors,
-/// so it puts the problem into one.
+/// so it puts the problem into an I/O error.
 fn inside(error: &io::Error) -> Option<Problem> {
     let inner = error.get_ref()?;
     let of_store = || inner.downcast_ref::<Error>().map(Problem::from);

@@ -10,7 +10,7 @@ use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 /// The text for an absent value.
 pub(crate) const ABSENT: &str = "none";
 
-/// Numbers as Python shows a tuple.
+/// Numbers in the form of a Python tuple.
 pub(crate) struct Tuple<'a, T>(pub(crate) &'a [T]);
 
 impl<T: Display> Display for Tuple<'_, T> {

@@ -7,7 +7,7 @@ use futures_util::StreamExt;
 use object_store::client::{HttpError, HttpErrorKind, HttpResponse};
 use reqwest::StatusCode;
 
-/// The maximum number of bytes to read of the answer to a failed request. Object stores send about 400.
+/// The maximum number of bytes to read of the answer to a failed request. Object stores send about 400 bytes.
 const MAX_REFUSAL: usize = 16 << 10;
 
 /// The maximum length of the answer to a request without a range: a page of a listing, or credentials. The longest page
@@ -30,7 +30,7 @@ const MAX_CODE: usize = 64;
 #[derive(Debug)]
 pub(super) struct Refusal {
     pub(super) status: u16,
-    /// The server's code for the error, a single word.
+    /// The server's code for the error: a single word. Empty if the answer has no code.
     pub(super) code: String,
     pub(super) redirect: Redirect,
 }
@@ -54,7 +54,7 @@ impl fmt::Display for Refusal {
 
 impl Error for Refusal {}
 
-/// Why a request has no usable answer, whatever the status.
+/// The reason why a request has no usable answer. The status of the answer does not matter.
 #[derive(Debug)]
 pub(super) enum Unusable {
     /// An answer, or a value in it, is longer than its limit.

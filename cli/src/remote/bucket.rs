@@ -33,7 +33,7 @@ static BUCKETS: Mutex<BTreeMap<String, Arc<Bucket>>> = Mutex::new(BTreeMap::new(
 pub(super) struct Bucket {
     pub(super) service: Service,
     pub(super) objects: Box<dyn ObjectStore>,
-    /// Whether the server has answered, or the user has been told that it is slow.
+    /// Whether the server has answered, or the user has been told that the server is slow.
     has_reported: AtomicBool,
     /// The number of failed requests since the last answer of the server.
     failures: AtomicU32,
@@ -108,7 +108,7 @@ impl ObjectUrl {
             ))
         })?;
         let (host, path) = rest.split_once('/').unwrap_or((rest, ""));
-        // The password in such a URL would be printed with each address.
+        // A name and a password in a URL would be printed with each address.
         if service == Service::Web && host.contains('@') {
             let message =
                 "a URL with a user's name or password is not read, as it would be printed with each array";

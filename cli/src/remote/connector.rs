@@ -19,11 +19,11 @@ const MAX_REDIRECTS: u32 = 10;
 /// The hosts that give a machine at Amazon, Google or Microsoft its credentials.
 const MACHINE_HOSTS: [&str; 2] = ["169.254.169.254", "metadata.google.internal"];
 
-/// The factory of `object_store`'s connections.
+/// Makes the connections of `object_store`.
 #[derive(Debug)]
 pub(super) struct Connector {
-    /// Whether redirects to another server are followed. That server would receive the credentials of the request, so
-    /// this is set only if requests have none.
+    /// Whether redirects to another server are followed. The other server would receive the credentials of the request,
+    /// so this field is set only if requests have no credentials.
     pub(super) may_leave: bool,
 }
 
@@ -115,8 +115,9 @@ impl Connection {
                     (false, _) => whole(answer).await,
                 };
             }
-            // `object_store` uses PUT to ask the metadata service of Amazon's machines for a token. If this variable is
-            // set, it continues without a token after a refusal, and needs to see the refusal.
+            // `object_store` uses PUT to ask the metadata service of Amazon's machines for a token. If the variable
+            // `AWS_IMDSV1_FALLBACK` is set, `object_store` continues without a token after a refusal. So the refusal is
+            // returned to `object_store`.
             let has_fallback = || std::env::var_os("AWS_IMDSV1_FALLBACK").is_some();
             if request.method() == Method::PUT && (!is_for_credentials || has_fallback()) {
                 return Ok(truncated(answer).await);

@@ -131,7 +131,7 @@ impl FailedRequest<'_> {
     }
 }
 
-/// The message of the innermost cause of an error. A message can quote a server, so a long one is cut.
+/// The message of the innermost cause of an error. A message can quote a server, so a long message is cut.
 pub(super) fn innermost(error: &(dyn std::error::Error + 'static)) -> String {
     let message = sources(error).last().map(ToString::to_string).unwrap_or_default();
     shortened(&message, MAX_QUOTED)

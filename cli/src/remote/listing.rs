@@ -20,7 +20,7 @@ pub(crate) struct Objects {
     prefix: ObjectUrl,
     /// The queue. `None` marks the end; a queue that ends without this mark was interrupted.
     keys: mpsc::Receiver<Result<Option<Key>, Error>>,
-    /// The number of URLs so far.
+    /// The number of URLs that were returned so far.
     count: u64,
     is_over: bool,
 }

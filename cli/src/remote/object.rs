@@ -78,7 +78,7 @@ fn is_missing(problem: &Problem) -> bool {
 }
 
 /// Opens an object with one request for its first bytes. If the URL ends with a slash, or if there is no object at the
-/// URL, it is opened as a sparse frame.
+/// URL, opens the sparse frame at the URL.
 pub(crate) fn open(url: &Path) -> Result<Object, Problem> {
     let object = ObjectUrl::parse(url)?;
     let sparse = object.index_of_sparse_frame();
@@ -141,7 +141,8 @@ impl Object {
                 key.push(name.as_str().into());
                 match self.request(&key.into_iter().collect(), range).await {
                     Ok(answer) => Ok((number, answer.bytes)),
-                    // A missing file is returned as no bytes, and the library then reports which chunk it belongs to.
+                    // For a missing file, no bytes are returned. The library then reports the chunk that should be in
+                    // the file.
                     Err(problem) if is_missing(&problem) => Ok((number, Vec::new())),
                     Err(problem) => Err(problem.at(Path::new(&name))),
                 }

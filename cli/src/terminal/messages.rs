@@ -24,7 +24,7 @@ pub(crate) fn severity_style(severity: Severity) -> Style {
 pub(crate) const DIM: Style = Style::new().dimmed();
 
 /// Buffered standard output for styled text. If styles are removed, they are removed before the text enters the buffer.
-/// If they were removed after it, each piece of text between two styles would be a separate write.
+/// Otherwise, each piece of text between two styles would be a separate write.
 pub(crate) fn buffered_stdout() -> Box<dyn Write> {
     let styled = anstream::stdout();
     if styled.current_choice() == ColorChoice::Never {

@@ -334,7 +334,7 @@ fn no_command_is_named_where_none_mends() {
         let (command, _) = command.split_once("  # ").unwrap();
         run(folder.path(), &command.replace("SHAPE", "3,5").split(' ').collect::<Vec<_>>())
     };
-    // The first file has lost all its chunks but one.
+    // The first file has lost all its chunks except one.
     let saved = follow(named[0]);
     assert_eq!(saved.status.code(), Some(1), "{}", screen(&saved));
     // The second file cannot be opened, but a salvage saves all its chunks.

@@ -172,7 +172,7 @@ fn of_a_long_value_no_more_is_shown_than_of_others() {
     fs::write(folder.path().join("one"), frame_of(&[], &[("v0", &chunk_of_zeros(500_000))])).unwrap();
     let whole = run(folder.path(), &["info", "--json", "--meta", "one"]);
     assert_eq!(objects(&whole)[0]["vlmetalayers"][0]["value"].as_str().unwrap().len(), 1_000_000);
-    // A value that fits is shown whole.
+    // A value within the limit is shown whole.
     let [c, d] = [b"\xda\x01\x2b", b"\xda\x01\x2c"].map(|marker| {
         let len = usize::from(marker[2]) + 256;
         frame_of(&[("m", &[&marker[..], &vec![b'x'; len]].concat())], &[])

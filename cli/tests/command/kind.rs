@@ -95,7 +95,7 @@ fn a_store_that_cannot_be_read_is_a_failure() {
     assert!(text(&output.stderr).contains("not a Blosc2 frame"), "{}", text(&output.stderr));
 }
 
-/// A folder with a zip file and a folder of the same store, which has a table in it.
+/// A folder with two copies of a store that contains a table. One copy is a zip file, and the other copy is a folder.
 fn nested() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     let zip = data().join("nested.b2z");

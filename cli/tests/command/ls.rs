@@ -17,7 +17,7 @@ pub(crate) fn paths(objects: &[Value]) -> Vec<String> {
     objects.iter().map(path).collect()
 }
 
-/// The arrays and failures of a listing of the folder, in its order.
+/// The arrays and failures in a listing of the test folder, in the order of the listing.
 const FOUND: [&str; 16] = [
     "bad/cut.b2nd",
     "bad/empty.b2nd",

@@ -91,7 +91,8 @@ fn parts(line: &str) -> Vec<(usize, String, &str)> {
     parts
 }
 
-/// A terminal with these lines. Each part is put at its column, so that columns are straight in any font.
+/// The picture of a terminal with these lines. Each part is put at its column, so that columns are straight in any
+/// font.
 fn svg(lines: &[String]) -> String {
     let (cell, line_height) = CELL;
     let width = cell * f64::from(WIDTH) + 2.0 * MARGIN;

@@ -396,7 +396,7 @@ fn a_server_that_only_fails_is_not_asked_for_each_of_a_thousand_objects() {
     });
     let output = server.run_out(&["ls", "--json", "s3://bucket"]);
     assert_eq!(output.status.code(), Some(1));
-    // There is one failure per request, and one for all objects that were not requested.
+    // There is one failure for each request, and one failure for all objects that were not requested.
     let lines = crate::run::objects(&output);
     assert!((65..200).contains(&lines.len()), "{}", lines.len());
     let kind = |kind: &str| lines.iter().filter(|line| line["error"]["kind"] == kind).count();
@@ -574,8 +574,8 @@ fn a_list_of_urls_has_as_many_requests_at_a_time_as_jobs() {
             counts.0 += 1;
             counts.1 = counts.1.max(counts.0);
             changed.notify_all();
-            // No request is answered until every job has sent one, and for 200 ms after that, in which no further
-            // request may arrive.
+            // No request is answered until every job has sent a request. Then the server waits for 200 ms more. In this
+            // time, no further request may arrive.
             let [long, short] = [60_000, 200].map(Duration::from_millis);
             let few = |counts: &mut (usize, usize, bool)| counts.1 < jobs && !counts.2;
             let (counts, _) = changed.wait_timeout_while(counts, long, few).unwrap();

@@ -14,7 +14,8 @@ use b2nd_lab::data;
 /// Makes these signals end the commands that are started from now on, even if this process was started to ignore them.
 ///
 /// A shell without job control starts background processes with SIGINT ignored, as `nohup` does with SIGHUP, and child
-/// processes inherit that. They do not inherit a handler, so this process sets one, which ends the process.
+/// processes inherit this setting. Child processes do not inherit a handler, so this process sets a handler, which ends
+/// the process.
 #[cfg(unix)]
 pub(crate) fn let_through(signals: &[i32]) {
     let always = Arc::new(AtomicBool::new(true));
@@ -92,7 +93,7 @@ pub(crate) fn as_on_linux(text: &str) -> String {
     text.replace('\\', "/").replace(&missing, "No such file or directory (os error 2)")
 }
 
-/// Exit status, standard output and standard error, as on Linux.
+/// The exit status, standard output and standard error of a run, as Linux prints them.
 pub(crate) fn screen(output: &Output) -> String {
     as_on_linux(&raw_screen(output))
 }

@@ -1,4 +1,4 @@
-//! A local server, with answers that a test can break.
+//! A local server, whose answers a test can break.
 
 #![cfg(feature = "remote")]
 
@@ -84,7 +84,7 @@ pub(crate) struct Server {
     requests: Arc<Mutex<Vec<String>>>,
     /// All header lines of the requests.
     heads: Arc<Mutex<Vec<String>>>,
-    /// The bytes of endless answers that clients have read.
+    /// The number of bytes of endless answers that were sent so far.
     taken: Arc<AtomicU64>,
 }
 

@@ -208,7 +208,7 @@ fn an_interrupted_salvage_does_not_wait_for_its_list_and_leaves_nothing() {
         thread::sleep(Duration::from_millis(10));
     }
     send(SIGINT, &child);
-    // The signal is deferred, so the command must still be there.
+    // The signal is deferred, so the command must still be running.
     thread::sleep(Duration::from_millis(200));
     assert!(child.try_wait().unwrap().is_none());
     is_sent.store(true, SeqCst);
@@ -317,7 +317,7 @@ fn lines_are_broken_between_words_at_a_terminal_only() {
     for arguments in cases {
         let shown = shown_at(40, arguments);
         let long = shown.lines().find(|line| line.chars().count() > 40);
-        // A line of `info` that is not prose is not broken.
+        // `info` does not break a line that is not prose.
         assert!(long.is_none_or(|line| line.starts_with("frame   :")), "{arguments:?}: {shown}");
         let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
         let output = run(&data(), arguments);
