@@ -1,6 +1,7 @@
 //! The command `b2nd`: lists, shows, checks, reads, changes and salvages Blosc2 arrays.
 
-// A module imports only from modules declared above it, here and in each folder. A blank line separates levels.
+// A module imports only from modules that are declared above it. This holds here and in each folder. Blank lines
+// separate the levels of modules.
 mod names;
 mod pool;
 mod text;

@@ -1,4 +1,4 @@
-//! Values of metalayers, which are `MessagePack`, as JSON.
+//! Converts the values of metalayers from `MessagePack` to JSON.
 //!
 //! | `MessagePack` | JSON |
 //! |---|---|
@@ -39,12 +39,12 @@ pub(crate) fn value(bytes: &[u8], longest: usize) -> Result<Box<RawValue>, Strin
     let too_long = || format!("a text of more than {longest} bytes is too long to show");
     let room = Cell::new(Some(longest));
     let mut deserializer = rmp_serde::Deserializer::from_read_ref(bytes);
-    // Each level of the value is a nested call, and a few bytes can have any number of levels, so the depth needs a
-    // limit.
+    // Each level of the value is read by a nested call, and a few bytes can have any number of levels, so the depth
+    // needs a limit.
     deserializer.set_max_depth(DEEPEST);
     let value = match ToJson(&room).deserialize(&mut deserializer) {
-        // This case must be the first one: if the room is exceeded, the deserializer also returns an error, which would
-        // hide the reason.
+        // This case must be the first case: if the room is exceeded, the deserializer also returns an error, which
+        // would hide the reason.
         _ if room.get().is_none() => return Err(too_long()),
         Err(Error::DepthLimitExceeded) => {
             return Err(format!("more than {DEEPEST} levels are too deep to show"));
@@ -62,8 +62,8 @@ pub(crate) fn value(bytes: &[u8], longest: usize) -> Result<Box<RawValue>, Strin
     if text.get().len() > longest { Err(too_long()) } else { Ok(text) }
 }
 
-/// Reads a value as JSON. The cell has the room: the number of bytes that are left for the text of the value. It is
-/// `None` after the room was exceeded.
+/// Converts a value to JSON while it is read. The cell contains the room: the number of bytes that are left for the
+/// text of the value. After the room was exceeded, the cell contains `None`.
 #[derive(Clone, Copy)]
 struct ToJson<'r>(&'r Cell<Option<usize>>);
 
@@ -148,8 +148,8 @@ impl<'de> Visitor<'de> for ToJson<'_> {
         while let Some(key) = entries.next_key_seed(self)? {
             pairs.push((key, entries.next_value_seed(self)?));
         }
-        // All keys must be read before this choice: a single key without a text, or a second key with the same text,
-        // makes an object impossible.
+        // All keys must be read before the choice between a JSON object and an array: a single key without a text, or a
+        // second key with the same text, makes an object impossible.
         let keys: Option<HashSet<_>> = pairs.iter().map(|(key, _)| name(key)).collect();
         if keys.is_some_and(|keys| keys.len() == pairs.len()) {
             return Ok(pairs.into_iter().filter_map(|(key, value)| Some((name(&key)?, value))).collect());
@@ -158,7 +158,7 @@ impl<'de> Visitor<'de> for ToJson<'_> {
     }
 }
 
-/// The text of a value as the key of an object; `None` for an array or object.
+/// The text of a value that is used as the key of an object; `None` if the value is an array or an object.
 fn name(key: &Value) -> Option<String> {
     match key {
         Value::String(text) => Some(text.clone()),

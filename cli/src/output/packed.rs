@@ -15,7 +15,7 @@ const LAYER: &str = "__pack_tensor__";
 /// The first item of a list that stands for a Python tuple.
 const TUPLE: &str = "__tuple__";
 
-/// The maximum length in bytes of a vlmetalayer that is read.
+/// A vlmetalayer whose value has more bytes than this is not read.
 const LONGEST: usize = 1 << 16;
 
 /// A tensor in the chunks of a frame without an array. Scripts rely on the names of these fields.
@@ -28,8 +28,8 @@ pub(crate) struct PackedTensor {
 }
 
 impl PackedTensor {
-    /// The tensor in a frame without an array. If its metalayer is in the trailer, it is found only if the trailer was
-    /// read.
+    /// The tensor in a frame without an array. If the metalayer of the tensor is in the trailer, the tensor is found
+    /// only if the trailer was read.
     pub(crate) fn find(view: View<'_>) -> Option<Self> {
         if view.array.is_some() {
             return None;
@@ -55,7 +55,7 @@ impl PackedTensor {
         })
     }
 
-    /// The dtype as NumPy prints it, or the text in the metalayer.
+    /// The dtype as NumPy prints it. If the dtype is not valid, the text in the metalayer.
     pub(crate) fn dtype_name(&self) -> String {
         let dtype = self.dtype.parse::<Dtype>();
         dtype.map_or_else(|_| text::clean(&self.dtype), |dtype| dtype.numpy_str().to_string())

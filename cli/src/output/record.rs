@@ -17,7 +17,7 @@ use crate::input::{Location, ShownValues, View};
 use crate::problem::with_sources;
 use crate::text::{ABSENT, Tuple, clean, dtype_name, hex, list, parsed_dtype, ratio};
 
-/// A frame. Without an array, the fields of an array are null.
+/// A frame as a JSON object. If the frame has no array, the fields about an array are null.
 pub(crate) struct Record<'f> {
     pub(crate) view: View<'f>,
     /// The statistics of the items: only with --stats, and only if the items are numbers.
@@ -35,7 +35,7 @@ fn write_some<M: SerializeMap>(
     value.map_or(Ok(()), |value| map.serialize_entry(name, &value))
 }
 
-/// Writes the entries of a metalayer. Without a metalayer, they are null.
+/// Writes the entries of a metalayer. Without a metalayer, the entries are null.
 fn write_meta<M: SerializeMap>(map: &mut M, meta: Option<&Meta>) -> Result<(), M::Error> {
     map.serialize_entry("layout", &meta.map(|meta| meta.layout().name()))?;
     map.serialize_entry("version", &meta.map(Meta::version))?;
@@ -130,7 +130,7 @@ pub(crate) struct FieldChange {
 }
 
 impl FieldChange {
-    /// The differences of two frames in these fields.
+    /// Those of the given fields that differ between two frames.
     pub(crate) fn all<R, S>(
         before: &Frame<R>,
         after: &Frame<S>,
@@ -195,7 +195,7 @@ impl Room {
         }
     }
 
-    /// Whether a value of this length can be shown.
+    /// Refuses a value of `nbytes` bytes if it is too long to be shown.
     fn has(&self, nbytes: usize) -> Result<(), String> {
         if nbytes <= self.longest.min(self.left) {
             return Ok(());

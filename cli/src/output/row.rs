@@ -10,8 +10,8 @@ use crate::input::{Address, View};
 use crate::terminal::RED;
 use crate::text::{self, count, ratio, short, short_size, shortened};
 
-/// The maximum width of a column: cells that are wider do not widen it. Eight numbers of one digit fit, with the commas
-/// between them.
+/// The maximum width of a column: a wider cell does not widen the column. Eight numbers of one digit fit in this width,
+/// with the commas between them.
 const MAX_CELL_WIDTH: usize = 15;
 
 /// The condition under which a column is filled: always, with --long, or with --stats.
@@ -41,7 +41,7 @@ const COLUMNS: [(&str, Side, Shown); 15] = [
     ("ZEROS", Side::Right, Shown::Stats),
 ];
 
-/// The cells of a row; `None` if a value is unknown.
+/// The cells of a row. A cell is `None` if its value is unknown.
 type Cells = [Option<String>; COLUMNS.len()];
 
 fn cells_of_frame(view: View<'_>, stats: Option<&Stats>, format: RowFormat) -> Cells {
@@ -53,7 +53,7 @@ fn cells_of_frame(view: View<'_>, stats: Option<&Stats>, format: RowFormat) -> C
         (Some(array), _) => text::dtype(array).map(|dtype| shortened(&dtype, MAX_CELL_WIDTH)),
         (None, Some(tensor)) => Some(shortened(&tensor.dtype_name(), MAX_CELL_WIDTH)),
         (None, None) => {
-            // If chunks differ in length, only the chunk index has their number, and it may be unreadable.
+            // If chunks differ in length, only the chunk index has their number, and the chunk index may be unreadable.
             let chunks = view.nchunks().map_or("chunks".into(), |chunks| count(chunks, "chunk"));
             Some(format!("{chunks}, V{}", header.typesize))
         }
@@ -79,7 +79,7 @@ fn cells_of_frame(view: View<'_>, stats: Option<&Stats>, format: RowFormat) -> C
     ]
 }
 
-/// The columns of rows, and the form of their cells.
+/// Which columns of a row are filled, and how sizes are printed.
 #[derive(Clone, Copy)]
 pub(crate) struct RowFormat {
     /// Whether the columns of --long are filled.
@@ -144,7 +144,8 @@ impl Row {
         }
     }
 
-    /// The row of a store, with its number of members, or of a table, with its numbers of rows and columns.
+    /// The row of a store or of a table. The row of a store shows the number of its members. The row of a table shows
+    /// the numbers of its rows and columns.
     pub(crate) fn of_store(record: &StoreRecord, format: RowFormat) -> Self {
         let StoreRecord { address, kind, members, table, .. } = record;
         let (rows, holds) = match table {

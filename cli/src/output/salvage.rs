@@ -10,8 +10,8 @@ use serde::Serialize;
 use crate::input::Location;
 use crate::text::{ABSENT, Tuple, clean, count, dtype};
 
-/// If at most this number of chunks is lost, each of them is an entry of the JSON list. Otherwise, each range of chunks
-/// is an entry. The same applies to unverified chunks.
+/// If at most this number of chunks is lost, the JSON list of lost chunks has an entry for each chunk. Otherwise, it
+/// has an entry for each range of chunks. The same applies to the list of unverified chunks.
 const MAX_LISTED: u64 = 4096;
 
 /// The maximum number of lines per frame about lost or unverified chunks, in the text output.
@@ -34,8 +34,8 @@ pub(crate) struct Salvaged<'s> {
     lost: Vec<RangeRecord<'s>>,
     lost_metalayers: Vec<LostLayerRecord<'s>>,
     unverified: Vec<RangeRecord<'s>>,
-    /// The chunks of `unverified` for the text output, with one entry per range. There are often very many such chunks,
-    /// up to all that are not damaged.
+    /// The chunks of `unverified` for the text output, with one entry per range. There can be very many unverified
+    /// chunks, because every chunk that is not damaged can be unverified.
     #[serde(skip)]
     unverified_ranges: Vec<RangeRecord<'s>>,
     /// The shape, chunk shape and dtype of the array, as text.

@@ -52,7 +52,8 @@ impl Order {
         SortKey { is_reverse: self.is_reverse, value, address: view.location.into() }
     }
 
-    /// The key of a store, which has no size of its own.
+    /// The sort key of a store. A store has no size and no shape of its own, so its value is known only in the order of
+    /// the paths.
     pub(crate) fn key_of_store(self, record: &StoreRecord) -> SortKey {
         let value = (self.by == SortBy::Path).then(Vec::new);
         SortKey { is_reverse: self.is_reverse, value, address: record.address.clone() }

@@ -115,7 +115,7 @@ impl StoreRecord {
     }
 
     fn of_table(target: &Target, key: &str, trailer: &Trailer) -> Self {
-        // A key begins with a slash, the name of a folder in a zip file does not.
+        // A key begins with a slash. The name of a folder in a zip file does not begin with a slash.
         let folder = key.trim_start_matches('/');
         let inside = match target.inside {
             Inside::Url(_) => Inside::Url(Some(folder)),

@@ -184,7 +184,7 @@ impl Summary {
         counts
     }
 
-    /// A table of the most frequent keys, with a row for the others.
+    /// A table of the most frequent keys, with a row for all other keys.
     fn table(&self, (list, name, has_sums): (&str, &str, bool)) -> String {
         let row = |Sizes { count, nbytes, cbytes, .. }: Sizes, name: String| {
             let sums = [nbytes, cbytes].into_iter().filter(|_| has_sums).map(short_size);

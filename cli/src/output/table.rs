@@ -15,7 +15,7 @@ pub(crate) enum Side {
 struct ColumnWidth {
     side: Side,
     width: usize,
-    /// Cells wider than this do not widen the column, so one long cell does not push all others apart.
+    /// Cells wider than this do not widen the column, so one long cell does not make the whole column wide.
     widest: usize,
 }
 
@@ -30,14 +30,15 @@ pub(crate) struct Columns {
 const INDENT: &str = "    ";
 
 impl Columns {
-    /// Columns with these alignments and these limits of their widths.
+    /// Columns with the given alignments and maximum widths.
     pub(crate) fn new(columns: impl IntoIterator<Item = (Side, usize)>) -> Self {
         let columns = columns.into_iter().map(|(side, widest)| ColumnWidth { side, width: 0, widest });
         Self { columns: columns.collect(), room: None }
     }
 
     /// Sets the width of the terminal. A row that does not fit is broken between columns. Cells of a column have the
-    /// same width, so all rows break at the same columns. A cell that is too wide stays whole, so it can be copied.
+    /// same width, so all rows break at the same columns. A cell that is too wide stays whole, so that it can be
+    /// copied.
     pub(crate) fn within(self, room: Option<usize>) -> Self {
         Self { room, ..self }
     }

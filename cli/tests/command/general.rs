@@ -12,7 +12,7 @@ fn here() -> PathBuf {
     root().join("frame")
 }
 
-/// Runs the command in the folder of the real files' package.
+/// Runs the command in the folder of the package b2nd-frame, which contains the real files of the tests.
 fn run(arguments: &[&str]) -> Output {
     crate::run::run(&here(), arguments)
 }
