@@ -35,8 +35,8 @@ struct Results<F, T> {
     take: F,
     /// If results are ordered, the number of batches whose results were passed on so far.
     batches: usize,
-    /// Results that were ready before their turn. There is at most one per thread, so memory does not grow with the
-    /// number of files.
+    /// Results that were ready before their turn. There is at most one such result per thread, so memory does not grow
+    /// with the number of files.
     early: BTreeMap<usize, T>,
     result: io::Result<()>,
 }

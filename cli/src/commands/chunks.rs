@@ -63,7 +63,8 @@ impl Chunks {
                     }
                     Piece::Lines(lines) => io::stdout().write_all(&lines)?,
                     Piece::Failure(failure) => {
-                        // The failure must appear after all lines that were printed before it.
+                        // The failure goes to standard error. Standard output is flushed first, so that the earlier
+                        // lines appear before the failure.
                         io::stdout().flush()?;
                         progress.complain(&failure);
                     }

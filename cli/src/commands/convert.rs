@@ -454,7 +454,8 @@ impl Source {
         }
     }
 
-    /// The dtype of the items, as the metalayer of a frame stores it. Refuses items without a dtype that fits them.
+    /// The dtype of the items, as the metalayer of a frame stores it. Refuses items that have no dtype, or a dtype of
+    /// another item size.
     fn dtype(&self) -> Result<String, Problem> {
         let items = match self {
             Self::Npy(npy) => return Ok(npy.dtype.type_string().to_string()),

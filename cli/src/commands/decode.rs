@@ -126,7 +126,7 @@ fn page(meta: &Meta) -> String {
         let _ = writeln!(text, "{name:8}: {value}");
     };
     match meta.dtype_format() {
-        // Dtype format 0 means a NumPy dtype. It is not shown, because nearly all files have this format.
+        // Dtype format 0 means a NumPy dtype. The number 0 is not shown, because nearly all files have this format.
         None | Some(0) => line("layout", &meta.layout()),
         Some(format) => line("layout", &format_args!("{}, dtype format {format}", meta.layout())),
     }

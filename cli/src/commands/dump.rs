@@ -161,7 +161,7 @@ impl Dump {
         result.err().map(|problem| Problem { offset: None, ..problem }).or(fault)
     }
 
-    /// Whether chunks or the trailer are shown. Then the input must be a frame.
+    /// Whether chunks or the trailer are shown. For them, the input must be a frame, not a metalayer.
     fn needs_frame(&self) -> bool {
         self.chunks || self.trailer || self.chunk.is_some()
     }

@@ -83,7 +83,8 @@ impl Rewrite {
         }
         let frame = from.open().map_err(|problem| with_salvage(from.location().failure(problem)))?;
         let failed = |error: Error| of_either(&from, &self.to, error);
-        // The report needs the old header. It is parsed again, because the rewrite takes the reader out of `frame`.
+        // The report needs the old header. The header is parsed again, because the rewrite takes the reader out of
+        // `frame`.
         let (before, offset) = (Frame::parse(frame.header_bytes()).map_err(failed)?, frame.offset());
         self.with(FrameRewrite::read_at(frame.into_reader(), offset, &self.to), before, interrupts, failed)
     }

@@ -29,8 +29,8 @@ pub(crate) struct Items {
     pub(crate) limit: u64,
     /// The items of the latest read. The next read reuses this memory.
     buffer: Vec<u8>,
-    /// For an object in an object store: the byte ranges of the chunk index, and their bytes. Every slice begins with
-    /// these ranges. They are kept, so that the next slice need not request them again.
+    /// For an object in an object store: the byte ranges of the chunk index, and their bytes. Every slice needs these
+    /// ranges first. Their bytes are kept, so that the next slice need not request the ranges again.
     index: Option<(Wave, Vec<Vec<u8>>)>,
 }
 

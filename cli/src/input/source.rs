@@ -19,8 +19,8 @@ use crate::terminal::await_stdin;
 pub(crate) type Reader = Box<dyn ReadSeek>;
 
 pub(crate) trait ReadSeek: Read + Seek + Send {
-    /// The reader as an object in an object store; `None` if it is another kind of reader. Byte ranges of an object can
-    /// be requested in parallel, which is faster than one read after the other.
+    /// The reader as an object in an object store; `None` if the reader is not an object. Byte ranges of an object can
+    /// be requested in parallel, which is faster than to read one range after the other.
     fn object(&mut self) -> Option<&mut remote::Object> {
         None
     }
@@ -121,8 +121,8 @@ impl Address {
             Inside::Url(None) => return Ok(Place::new(remote::open(&self.path)?, 0)),
             Inside::Url(Some(name)) => return member(Box::new(remote::open(&self.path)?), name),
             Inside::Member(name) => {
-                // If a store is a folder, its small arrays are in the data of its file `embed.b2e`. Its other arrays
-                // have files of their own, so their addresses are paths.
+                // If a store is a folder, its small arrays are in the data of its file `embed.b2e`. The other arrays of
+                // the store have files of their own, so the addresses of these arrays are paths.
                 let file = if self.path.is_dir() { &self.path.join(Store::FILE) } else { &self.path };
                 return member(Box::new(File::open(file)?), name);
             }

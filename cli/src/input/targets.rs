@@ -284,8 +284,8 @@ impl Targets {
         } else {
             self.search.wants(&path)
         };
-        // A sparse frame can be at the URL itself, so that its path has no components below the URL. Its depth is 1
-        // nevertheless, because 0 is for targets that the user named.
+        // A sparse frame can be at the URL itself, so that its path has no components below the URL. The depth of this
+        // sparse frame is 1 nevertheless, because 0 is for targets that the user named.
         let depth = path.strip_prefix(&prefix.url).map_or(1, |name| name.components().count().max(1));
         if is_wanted { object(path, depth, is_sparse) } else { None }
     }

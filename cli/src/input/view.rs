@@ -102,8 +102,8 @@ impl<'s> View<'s> {
         Some((self.stored_nbytes()?.into(), self.cbytes()?.into()))
     }
 
-    /// Whether findings make the sizes uncertain. Sums omit such a frame, because one damaged number would dominate
-    /// them.
+    /// Whether findings make the sizes uncertain. Sums of sizes omit such a frame, because one damaged number would
+    /// dominate a sum.
     fn has_wrong_sizes(self) -> bool {
         self.findings.iter().any(|finding| finding.code().makes_sizes_uncertain())
     }

@@ -375,7 +375,7 @@ fn scan_file(target: &Target, location: Location<'_>, receive: &mut ReceiveView<
             visit.emit(location, &frame, &frame.check_header(), None, receive);
         }
     }
-    // A file with a Blosc2 extension must contain a frame, so it is a failure if the scan finds no frame in it.
+    // A file with a Blosc2 extension must contain a frame, so a scan that finds no frame in the file is a failure.
     if found == 0
         && target.is_named_blosc2()
         && let Err(error) = Frame::open(&target.path)

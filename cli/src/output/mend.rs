@@ -43,8 +43,8 @@ fn salvage(location: Location<'_>, findings: &[Finding], depth: CheckDepth) -> O
         Inside::Whole => path,
         Inside::Member(member) => Path::new(Path::new(member).file_name()?),
         Inside::Offset(_) => Path::new(path.file_name()?),
-        // There is no command for these: standard input can be read only once, and reading an object again is
-        // expensive.
+        // No command is suggested for standard input or an object: standard input can be read only once, and reading an
+        // object again is expensive.
         Inside::Stdin | Inside::Url(_) => return None,
     };
     let to = to.with_extension("salvaged.b2nd");
@@ -72,8 +72,8 @@ fn salvage(location: Location<'_>, findings: &[Finding], depth: CheckDepth) -> O
                     "{command} --assume-order  # without a chunk index, chunks can get wrong positions"
                 )),
                 // The option has a placeholder, such as `--shape SHAPE`, because only the user knows the right value.
-                // Until it is filled in, the command fails. `wrong_entry` can only open a path, so a frame inside
-                // another file has no command.
+                // Until the placeholder is replaced, the command fails. `wrong_entry` can only open a path, so a frame
+                // inside another file has no command.
                 ErrorKind::ArrayUnknown if location.inside != Inside::Whole => None,
                 ErrorKind::ArrayUnknown => wrong_entry(path).map(|option| format!("{command} {option}")),
                 _ => None,
@@ -110,9 +110,9 @@ fn wrong_entry(path: &Path) -> Option<&'static str> {
     }
 }
 
-/// The command that changes the shape. It has a placeholder for the new shape, which only the user knows. Until it is
-/// filled in, the command fails. A shell comment at the end of the line has the number of chunks that the shape must
-/// have.
+/// The command that changes the shape. The command has a placeholder for the new shape, which only the user knows.
+/// Until the placeholder is filled in, the command fails. A shell comment at the end of the line has the number of
+/// chunks that the shape must have.
 fn edit(path: &Path) -> Option<String> {
     let frame = Frame::open(path).ok()?;
     let header = frame.header();
@@ -136,8 +136,8 @@ fn rewrite(path: &Path) -> Option<String> {
     rewrite.preview().ok()?;
     let command = format!("b2nd rewrite {} {}", quoted(path), quoted(&to));
     Some(if lacks_dtype {
-        // Only the user knows the dtype. Until it is filled in, the command fails, because a guess could change the
-        // meaning of the bytes. The rest of the line is a shell comment.
+        // Only the user knows the dtype, and a guess could change the meaning of the bytes. So the command has the
+        // placeholder DTYPE, and fails until the user replaces it. The rest of the line is a shell comment.
         format!("{command} --dtype DTYPE  # of {typesize} bytes")
     } else {
         command

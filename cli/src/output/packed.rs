@@ -1,5 +1,5 @@
-//! Tensors that `save_array`, `save_tensor` and `pack_tensor` of python-blosc2 write. Such a frame has no array: its
-//! shape and dtype are in a metalayer of another kind.
+//! Tensors that `save_array`, `save_tensor` and `pack_tensor` of python-blosc2 write. The frame of such a tensor has no
+//! array: the shape and the dtype of the tensor are in a metalayer of another kind.
 
 use b2nd_serde::dtype::Dtype;
 use serde::Serialize;

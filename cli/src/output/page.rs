@@ -1,4 +1,4 @@
-//! The pages of `b2nd info`. They begin with the lines of python-blosc2's `info`.
+//! The pages of `b2nd info`. A page begins with the lines that `info` of python-blosc2 shows.
 
 use std::fmt::{self, Display};
 use std::io;

@@ -57,8 +57,8 @@ fn client(options: &ClientOptions) -> reqwest::Result<Client> {
         builder = builder.connect_timeout(Duration::from_secs(seconds));
     }
     if option(ClientConfigKey::AllowInvalidCertificates).as_deref() == Some("true") {
-        // This is allowed only if the user has set the option, for example for a server that has signed its own
-        // certificate.
+        // Invalid certificates are accepted only if the user has set this option, for example for a server that has
+        // signed its own certificate.
         builder = builder.tls_danger_accept_invalid_certs(true);
     }
     if let Some(url) = option(ClientConfigKey::ProxyUrl) {

@@ -120,7 +120,7 @@ impl Object {
         Ok(Window { start, bytes: answer.bytes })
     }
 
-    /// Requests byte ranges in parallel. Each is from this object, or from the named object in the same folder.
+    /// Requests byte ranges in parallel. Each range is from this object, or from the named object in the same folder.
     pub(crate) fn fetch_all(&self, ranges: &[(Option<String>, Range<u64>)]) -> Result<Vec<Vec<u8>>, Problem> {
         let parts: Vec<_> = self.url.key.parts().collect();
         let folder = parts.strip_suffix(&[SPARSE_INDEX.into()]);
@@ -178,8 +178,8 @@ impl Object {
     async fn request(&self, key: &Key, range: Range<u64>) -> Result<Answer, Problem> {
         let bucket = &self.url.bucket;
         let Range { start, end } = range;
-        // The tag is not sent if it is weak, because `If-Match` never matches a weak tag. It is not sent for a chunk
-        // file either, which has a tag of its own.
+        // The tag is not sent if it is weak, because `If-Match` never matches a weak tag. The tag is not sent for a
+        // chunk file either, because a chunk file has a tag of its own.
         let tag = self.tag.clone().filter(|tag| !tag.starts_with("W/") && *key == self.url.key);
         let options =
             GetOptions { range: Some(GetRange::Bounded(range)), if_match: tag, ..GetOptions::default() };

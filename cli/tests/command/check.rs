@@ -77,7 +77,7 @@ fn the_checksum_of_a_zip_file_is_compared_with_the_data() {
     let (status, stdout, stderr) = check("--data");
     assert_eq!((status, &*stdout), (Some(0), ""));
     assert!(stderr.ends_with(says), "{stderr}");
-    // The dtype `<i8` becomes `<u8`.
+    // Damages the dtype of a member: `<i8` becomes `<u8`.
     let at = file.windows(3).position(|bytes| bytes == b"<i8").unwrap();
     file[at + 1] = b'u';
     fs::write(folder.path().join("a.b2z"), &file).unwrap();

@@ -143,8 +143,8 @@ fn every_form_of_a_numpy_header_is_read() {
         'offsets': [0, 2, 6], 'titles': [None, 'title', None], 'itemsize': 8}";
     let found = dtype_of(&npy(&header(padded, "(2,)"), &bytes));
     assert_eq!(found, (expected.into(), vec![2], bytes.clone()));
-    // Here the keys are in another order, a name is in double quotes, the integers are long ones of Python 2, and no
-    // comma is at the end.
+    // In this header, the keys are in another order, a name is in double quotes, the numbers are long integers of
+    // Python 2, and no comma is at the end.
     let other = r#"{ 'shape': (4L, 2L), 'fortran_order': False, 'descr': [("it's: {", '>i2')]}"#;
     assert_eq!(dtype_of(&npy(other, &bytes)), ("[(\"it's: {\", '>i2')]".into(), vec![4, 2], bytes.clone()));
     // Fortran order: the first index changes first.

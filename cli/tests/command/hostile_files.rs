@@ -33,8 +33,8 @@ fn array(shape: &[i64], chunkshape: &[i32], dtype: &str) -> Vec<u8> {
 fn a_small_file_takes_little_memory_and_time() {
     let folder = tempfile::tempdir().unwrap();
     let write = |name: &str, bytes: &[u8]| fs::write(folder.path().join(name), bytes).unwrap();
-    // Two arrays: one with items of 2 bytes that contain 2^31 empty lists, and one with items of 1 MB. Its 200 fields
-    // overlap, so each byte of an item would be printed 200 times.
+    // Two arrays: one with items of 2 bytes that contain 2^31 empty lists, and one with items of 1 MB. The 200 fields
+    // of such an item overlap, so each byte of an item would be printed 200 times.
     write("lists.b2nd", &array(&[3], &[3], "[('a', '<f4', (2147483647, 0)), ('b', '<u2')]"));
     let (names, formats, offsets): (Vec<_>, Vec<_>, Vec<_>) =
         (0..200).map(|field| (format!("'f{field}'"), "('u1', (1000000,))", "0")).collect();

@@ -253,7 +253,7 @@ fn a_shape_may_begin_with_a_hyphen_and_is_refused_for_what_it_is() {
     }
 }
 
-/// A wrong shape with the same grid of chunks contradicts nothing in the file, so the user must check it.
+/// A wrong shape with the same grid of chunks contradicts nothing in the file, so the user must check the shape.
 #[test]
 fn a_salvage_that_finds_no_damage_says_what_to_check() {
     let folder = folder();
