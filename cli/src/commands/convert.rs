@@ -454,8 +454,8 @@ impl Source {
         }
     }
 
-    /// The dtype of the items, as the metalayer of a frame stores it. Refuses items that have no dtype, or a dtype of
-    /// another item size.
+    /// The dtype of the items, as the metalayer of a frame stores it. Refuses items that have no valid dtype, or a
+    /// dtype of another item size.
     fn dtype(&self) -> Result<String, Problem> {
         let items = match self {
             Self::Npy(npy) => return Ok(npy.dtype.type_string().to_string()),
