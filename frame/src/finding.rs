@@ -34,7 +34,7 @@ pub struct Finding {
     place: Place,
     chunk: Option<u64>,
     offset: Option<u64>,
-    /// The expected and the found number.
+    /// The expected number or the limit, then the number in the file.
     numbers: Option<(i128, i128)>,
     text: String,
 }
@@ -68,7 +68,7 @@ pub enum Place {
 }
 
 impl Place {
-    /// The name of the place, such as `chunk-index`. Serde writes it too.
+    /// The name of the place, such as `chunk-index`. Serde serializes a place as this name.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -135,7 +135,8 @@ impl Finding {
         Self { offset: Some(offset), ..self }
     }
 
-    // An `i128` can hold every `i64` and every `u64`: a length in a damaged file can be negative or very large.
+    // The numbers are `i128`, because a length in a damaged file can be negative or very large. An `i128` can hold
+    // every `i64` and every `u64`.
     pub(crate) fn numbers(self, expected: impl TryInto<i128>, found: impl TryInto<i128>) -> Self {
         Self { numbers: expected.try_into().ok().zip(found.try_into().ok()), ..self }
     }
@@ -144,8 +145,8 @@ impl Finding {
         Self { text, ..self }
     }
 
-    /// Converts a finding about an input into the finding that the new frame would have the same fault. The new frame
-    /// is not written, so the finding has no offset.
+    /// Converts a finding about an input into the finding that a new frame, made of this input, would have the same
+    /// fault. The new frame is not written, so the result has no offset.
     pub(crate) fn in_new_frame(self) -> Self {
         let text = format!("the new frame would have the same error: {}", self.text);
         Self { offset: None, text, ..self }
@@ -169,8 +170,8 @@ impl Finding {
         self.place
     }
 
-    /// The number of the chunk, in the order of the data. If the finding is about several chunks, the number of the
-    /// first one; `None` if it is not about particular chunks.
+    /// The number of the chunk, in the order of the data. If the finding is about several chunks, this is the number of
+    /// the first of them. `None` if the finding is not about particular chunks.
     ///
     /// ```
     /// use std::io::Cursor;

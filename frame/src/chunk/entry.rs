@@ -1,5 +1,5 @@
-//! The chunk index is itself a Blosc2 chunk. Its data has a little-endian int64 for each chunk of the frame, which
-//! gives the place of that chunk:
+//! The chunk index is itself a Blosc2 chunk. Its data has a little-endian int64 for each chunk of the frame. This int64
+//! gives the place of the chunk:
 //!
 //! | value | place of the chunk |
 //! |---|---|
@@ -14,8 +14,8 @@
 //! index.
 //!
 //! C-Blosc2 stores a short index uncompressed, and compresses a long one in blocks of 16 KiB. If all chunks have the
-//! same special value, the index stores this value once. In each of these forms, an index can be read in pages, with
-//! only one page in memory.
+//! same special value, the index stores this value once. An index in any of these three forms can be read in pages,
+//! with only one page in memory.
 
 use b2nd_chunk::{ChunkHeader, SpecialValue};
 
@@ -87,7 +87,8 @@ impl ChunkEntry {
         matches!(self.place, ChunkPlace::Frame(_) | ChunkPlace::File(_))
     }
 
-    /// The name of the chunk's file in the directory of a sparse frame.
+    /// The name of the chunk file, in the directory of a sparse frame; `None` if the chunk is not stored in a chunk
+    /// file.
     #[must_use]
     pub fn file_name(&self) -> Option<String> {
         match self.place {
@@ -135,7 +136,7 @@ impl ChunkCounts {
         self.zeros + self.nan + self.uninitialized
     }
 
-    /// The count to which a chunk with this place belongs.
+    /// The count that includes the chunks with this place.
     pub(crate) fn count_mut(&mut self, place: ChunkPlace) -> &mut u64 {
         match place {
             ChunkPlace::Frame(_) | ChunkPlace::File(_) => &mut self.stored,
@@ -149,7 +150,7 @@ impl ChunkCounts {
 }
 
 impl ChunkEntry {
-    /// The entry of a chunk, from its value in the index.
+    /// Makes the entry of the chunk `number` from `value`, its int64 in the index.
     pub(crate) fn new(number: u64, value: i64, is_last: bool, header: &Header) -> Self {
         let place = match EntryValue::parse(value) {
             EntryValue::Special(special) => ChunkPlace::Special(special),
@@ -163,7 +164,8 @@ impl ChunkEntry {
     }
 }
 
-/// The decompressed size of a chunk, if all chunks have the same size.
+/// The decompressed size of a chunk; `None` if the header has no valid `chunksize`, because chunks then have different
+/// sizes.
 fn nbytes(header: &Header, is_last: bool) -> Option<u64> {
     let chunksize = u64::try_from(header.chunksize).ok().filter(|&chunksize| chunksize > 0)?;
     // The last chunk of a super-chunk can be shorter; all chunks of an array have the same size.
@@ -198,8 +200,8 @@ impl EntryValue {
         }
     }
 
-    /// The int64 in the index. It is [`MISSING`] for `SpecialValue::Value` and `Invalid`, for which the index has no
-    /// int64.
+    /// The int64 in the index. It is [`MISSING`] for `SpecialValue::Value` and `Invalid`, because no int64 in an index
+    /// can stand for them.
     pub(crate) fn value(self) -> i64 {
         let bit = match self {
             Self::Stored(stored) => return i64::try_from(stored).unwrap_or(MISSING),
@@ -212,7 +214,7 @@ impl EntryValue {
     }
 }
 
-/// A placeholder for an entry that is not known yet. No writer sets bit 63 alone.
+/// A placeholder for an entry that is not known yet: bit 63 alone. No writer writes an entry with bit 63 alone.
 pub(crate) const MISSING: i64 = i64::MIN;
 
 /// The offset of the chunk index in the frame. In a sparse frame, the index follows the header, because the chunks are
@@ -227,7 +229,7 @@ pub(crate) fn chunks_len(header: &Header) -> u64 {
 }
 
 /// The largest offset of a chunk, counted from the end of the header; `None` if no chunk fits.
-// C-Blosc2 opens a frame only if at least 32 bytes, the length of a chunk header, follow each offset.
+// C-Blosc2 opens a frame only if at least 32 bytes of chunks, the length of a chunk header, follow each offset.
 pub(crate) fn max_offset(header: &Header) -> Option<u64> {
     chunks_len(header).checked_sub(ChunkHeader::MAX_LEN as u64)
 }

@@ -90,8 +90,8 @@ macro_rules! remedy {
     };
 }
 
-/// Generates the enum and its methods from one table. A row has the name, the severity, the depth of a check that finds
-/// the code, the remedy, the meaning, the cause and the advice.
+/// Generates the enum and its methods from one table. A row has the variant, the name, the severity, the lowest depth
+/// of a check that finds the code, the remedy, the meaning, the cause and the advice.
 macro_rules! codes {
     ($($variant:ident $name:literal $severity:ident $depth:ident $remedy:tt $meaning:literal $cause:tt $advice:literal)*) => {
         /// The code of a finding: a violated rule, or something unusual.
@@ -122,7 +122,7 @@ macro_rules! codes {
         }
 
         impl FindingCode {
-            /// All codes, in the order of the parts of a frame.
+            /// All codes. Codes about the same part of a frame follow one another.
             ///
             /// ```
             /// use b2nd_frame::FindingCode;

@@ -1,9 +1,9 @@
-//! The codes of findings. A row has the variant, the name, the severity, the depth of a check that finds the code, and
-//! the remedy; then the meaning, the cause and the advice.
+//! The codes of findings. A row has the variant, the name, the severity, the lowest depth of a check that finds the
+//! code, and the remedy; then the meaning, the cause and the advice.
 
 use crate::code::{CheckDepth, Remedy, Severity};
 
-/// The cause of each code for bytes that no writer produces.
+/// The text of the cause for all codes about bytes that no writer produces.
 const DAMAGE: &str =
     "Bytes were damaged: by a disk, by a transfer, or by a program that wrote into the file.";
 

@@ -24,13 +24,13 @@ use crate::header::section::{map_value, values_of};
 use crate::read::open::{is_sparse_frame, not_a_file, open_at_once};
 use crate::trailer::frame_trailer::Trailer;
 
-/// The kind of a table, as python-blosc2 writes it.
+/// The text that python-blosc2 writes as the kind of a table.
 const TABLE_KIND: &str = "ctable";
 
-/// The extensions of members.
+/// The extensions of the files that are members of a store.
 const EXTENSIONS: [&str; 3] = [".b2nd", ".b2f", ".b2b"];
 
-/// The name of a file with attributes, which is not a member.
+/// The name, without its extension, of a file with attributes. Such a file is not a member of the store.
 const ATTRIBUTES: &str = "__vlmeta__";
 
 /// A store of python-blosc2: a folder (`.b2d`) or a zip file (`.b2z`) of frames.
@@ -62,11 +62,13 @@ impl Store {
 
     /// Opens a store by the path of its folder or zip file; `None` if it is not a store.
     ///
-    /// A store has a file `embed.b2e`. The kind of store is identified by that file, or else by the extension of `path`
-    /// (`.b2d`, `.b2z`). If `embed.b2e` holds an [`EmbedStore`](ObjectKind::EmbedStore), the result is `None`: that
-    /// file alone is a store, and the folder or zip file around it is not.
+    /// A store has a file `embed.b2e`. The metalayers of that file identify the kind of store. If they do not, the
+    /// extension of `path` (`.b2d`, `.b2z`) determines it. If `embed.b2e` holds an
+    /// [`EmbedStore`](ObjectKind::EmbedStore), the result is `None`: that file alone is a store, and the folder or zip
+    /// file around it is not.
     ///
-    /// It reads `embed.b2e` and, to recognize tables, each `_meta.b2f`. Other members are found by their names.
+    /// The call reads `embed.b2e` and, to recognize tables, files with the name `_meta.b2f`. It finds all other members
+    /// by their names, without reading them.
     ///
     /// # Errors
     ///
@@ -97,8 +99,8 @@ impl Store {
         let mut embed = Frame::open(path.join(Store::FILE))?;
         let Some(kind) = store_kind(path, &embed) else { return Ok(None) };
         let names = files(path).map_err(|error| Error::io("read", path, error))?;
-        // A folder with a damaged `_meta.b2f` does not count as a table, but the store can still be opened, as in a zip
-        // file.
+        // A folder with a damaged `_meta.b2f` does not count as a table, but the store can still be opened. The same
+        // applies to a store in a zip file.
         let trailer_of = |name: &str| match Frame::open(path.join(name)) {
             Err(error) if error.kind() == ErrorKind::Io && path.join(name).is_file() => Err(error),
             opened => Ok(opened.ok().and_then(|mut frame| frame.trailer().ok())),
@@ -135,8 +137,9 @@ impl Store {
         Self::new(kind, trailer.as_ref(), &names, |name| Ok(trailer_of(name))).map(Some)
     }
 
-    /// The store of this kind with these files, including `embed.b2e`. `trailer` is the trailer of `embed.b2e`; `None`
-    /// if it is damaged. The store then lacks the members that only the trailer lists.
+    /// Makes the store of this kind. `names` are the names of all its files, including `embed.b2e`. `trailer` is the
+    /// trailer of `embed.b2e`, or `None` if that trailer is damaged: the store then lacks the members that only the
+    /// trailer lists.
     fn new(
         kind: ObjectKind,
         trailer: Option<&Trailer>,
@@ -185,15 +188,16 @@ impl Store {
 
     /// The keys of the store's members, sorted. Each key begins with `/`. A table in a tree is one member; if the whole
     /// store is a table, its members are the parts of the table. The members of a mounted remote store are not listed,
-    /// except those that are cached here. Attributes are not members. Without the feature `decompress`, keys that are
-    /// only in a compressed list are missing.
+    /// except members of which this store caches a copy. Attributes are not members. The trailer of `embed.b2e` can
+    /// have a compressed list of further keys. Without the feature `decompress`, those keys are missing.
     #[must_use]
     pub fn members(&self) -> &[String] {
         &self.members
     }
 
-    /// The tables by their keys: the store itself (`/`), or members of a tree. Each comes with the trailer of its file
-    /// `_meta.b2f`. The vlmetalayers in it describe the table: `schema` is the JSON of its columns and rows.
+    /// The tables in the store, each with its key and the trailer of its file `_meta.b2f`. The key is `/` if the whole
+    /// store is a table. The vlmetalayers in the trailer describe the table: `schema` is the JSON of its columns and
+    /// rows.
     ///
     /// ```
     /// use b2nd_frame::Store;
@@ -209,7 +213,8 @@ impl Store {
         self.tables.iter().map(|(key, trailer)| (key.as_str(), trailer))
     }
 
-    /// The keys of members that are remote stores. Their content is not in this store: a reader must fetch it.
+    /// The keys of the members that are remote stores. The content of a remote store is not in this store: a reader
+    /// must fetch it.
     #[must_use]
     pub fn mounts(&self) -> &[String] {
         &self.mounts
@@ -243,8 +248,8 @@ impl Store {
         EXTENSIONS.iter().map(move |extension| format!("{stem}{extension}"))
     }
 
-    /// Whether a file is a part of the store or of a table in it, but not a member. The name is relative to the folder
-    /// or zip file.
+    /// Whether a file belongs to the store or to a table in it, but is not a member. `name` is relative to the folder
+    /// or zip file of the store.
     ///
     /// ```
     /// use b2nd_frame::Store;
@@ -261,8 +266,8 @@ impl Store {
 }
 
 /// Whether a folder is a [`Store`]. It must have a file `embed.b2e`, and this file or the extension of the folder
-/// (`.b2d`, `.b2z`) must identify a kind of store. Only the header of `embed.b2e` is read. If it cannot be read, the
-/// result is false.
+/// (`.b2d`, `.b2z`) must identify a kind of store. Only the header of `embed.b2e` is read. If this header cannot be
+/// read, the result is false.
 ///
 /// ```
 /// use b2nd_frame::is_store_folder;
@@ -274,7 +279,8 @@ pub fn is_store_folder(path: impl AsRef<Path>) -> bool {
     embed.is_file() && Frame::open(embed).is_ok_and(|embed| store_kind(path, &embed).is_some())
 }
 
-/// The kind of store that `embed.b2e` identifies. As in python-blosc2, an embed store does not make its folder a store.
+/// The kind of the store at `path`; `None` if it is not a store. `embed` is its file `embed.b2e`. If that file is an
+/// embed store, the folder or zip file around it is not a store, as in python-blosc2.
 fn store_kind<R>(path: &Path, embed: &Frame<R>) -> Option<ObjectKind> {
     let has_extension = |extension| path.extension().is_some_and(|own| own.eq_ignore_ascii_case(extension));
     match embed.kind() {
@@ -287,19 +293,21 @@ fn store_kind<R>(path: &Path, embed: &Frame<R>) -> Option<ObjectKind> {
     }
 }
 
-/// Whether a file with this name, given without its extension, has the attributes of a group.
+/// Whether a file has the attributes of a group. `stem` is the name of the file with its folders, but without its
+/// extension.
 fn is_attributes(stem: &str) -> bool {
     stem.strip_suffix(ATTRIBUTES).is_some_and(|folder| folder.is_empty() || folder.ends_with('/'))
 }
 
-/// Whether a key is in one of these tables. It looks up each folder of the key, so the time does not depend on the
-/// number of tables.
+/// Whether a key is inside one of these tables: the key of the table is `/` or a folder of the key. The function looks
+/// up each folder of the key in the map, so even with many tables it takes little time.
 fn is_in_table(tables: &BTreeMap<String, Trailer>, key: &str) -> bool {
     let folders = key.match_indices('/').filter_map(|(at, _)| key.get(..at));
     tables.contains_key("/") || folders.into_iter().any(|folder| tables.contains_key(folder))
 }
 
-/// The key of the table whose `_meta.b2f` has this name; `None` if this is the name of another file.
+/// The key of the table to which a file `_meta.b2f` belongs. `name` is the name of that file with its folders, such as
+/// `deep/_meta.b2f`, which gives `/deep`. `None` if `name` is the name of another file.
 fn table_key(name: &str) -> Option<String> {
     let folder = name.strip_suffix(Store::TABLE_FILE)?;
     match folder.strip_suffix('/') {
@@ -308,8 +316,8 @@ fn table_key(name: &str) -> Option<String> {
     }
 }
 
-/// Texts in maps that python-blosc2 writes: the kind of an object, the path of a mounted group, or the schema of a
-/// table. A map has some of them.
+/// The texts that this module reads from maps of python-blosc2: the kind of an object, the path of a mounted group, and
+/// the schema of a table. A map has only some of these texts.
 struct MapTexts {
     kind: Option<String>,
     dataset: Option<String>,
@@ -325,7 +333,7 @@ impl<'m> Deserialize<'m> for MapTexts {
 
 /// The keys of the remote stores that are members of a store.
 fn mounts(trailer: &Trailer) -> Vec<String> {
-    // This list has the objects of the store that have no frame in the tree.
+    // The vlmetalayer `_object_registry` lists the objects of the store that have no frame in the tree.
     let objects = trailer
         .list("_object_registry")
         .and_then(|list| rmp_serde::from_slice::<BTreeMap<String, MapTexts>>(&list).ok());
@@ -337,16 +345,16 @@ fn mounts(trailer: &Trailer) -> Vec<String> {
 struct Manifest {
     /// Whether the store is a single table.
     is_table: bool,
-    /// The schema of that table.
+    /// The schema of the table, if the store is one.
     schema: Option<String>,
     members: Vec<String>,
 }
 
-/// Reads the manifest that python-blosc2 saves for a remote store. In it, `source.dataset` is the path of the mounted
-/// group, and `nodes` has the kind of each object by its path.
+/// Reads the manifest that python-blosc2 saves for a remote store. In the manifest, `source.dataset` is the path of the
+/// mounted group, and `nodes` maps the path of each object to its kind.
 fn manifest(trailer: &Trailer) -> Option<Manifest> {
-    /// An object: a list with its kind, and for a table its schema. The list begins with `__tuple__` if it was a tuple
-    /// in Python.
+    /// An object of the store. It is stored as a list of its kind and, for a table, a map with its schema. If the list
+    /// was a tuple in Python, `__tuple__` precedes the kind.
     struct Node {
         kind: String,
         schema: Option<String>,

@@ -21,14 +21,17 @@ const MAX_DIRECTORY: u64 = 1 << 24;
 /// protects against a server that generates members while they are read.
 const MAX_HEADERS: usize = 1 << 27;
 
-/// The offset of a byte in a member's record in the directory: the version of the zip format that the member needs.
+/// The directory has a record for each member. In such a record, this is the offset of the byte with the version of the
+/// zip format that the member needs.
 const VERSION_NEEDED: u64 = 6;
 
-/// The offsets of two values in a local header: the length of the name (uint16, little-endian), and the name.
+/// A local header precedes the bytes of each member. In it, these are the offset of the length of the name (uint16,
+/// little-endian), and the offset of the name.
 const NAME_LENGTH: u64 = 26;
 const LOCAL_HEADER_LEN: u64 = 30;
 
-/// The length of the end record without its comment, and of the zip64 locator before it in a long zip file.
+/// The length of the end record, without its comment, and the length of the zip64 locator, which precedes the end
+/// record in a long zip file.
 const END_LEN: usize = 22;
 const LOCATOR_LEN: usize = 20;
 
@@ -73,9 +76,10 @@ struct Directory {
 }
 
 impl Directory {
-    /// Compares the end record with the real place of the directory, and returns a message if the record is wrong.
-    /// Other programs then do not find the directory, but this crate finds it if the size or the offset in the record
-    /// is right. For a long zip file the result is `None`, because its zip64 records apply instead of the end record.
+    /// Compares the end record with the real place of the directory, and returns a message if the record is wrong. With
+    /// a wrong end record, other programs do not find the directory. This crate finds the directory if the size or the
+    /// offset in the end record is right. For a long zip file the result is `None`, because its zip64 records apply
+    /// instead of the end record.
     fn wrong_end(self, reader: &mut (impl Read + Seek)) -> Result<Option<String>, Error> {
         const LOCATOR: &[u8] = b"PK\x06\x07";
         let Some(before) = self.end.checked_sub(LOCATOR_LEN as u64) else { return Ok(None) };
@@ -124,7 +128,8 @@ pub enum MemberContent {
     /// A frame that cannot be read, or a damaged member: its local header is wrong, or it shares bytes with another
     /// member.
     Broken(Finding),
-    /// Compressed or encrypted by the zip file, so its content is not known. A `.b2z` has no such members.
+    /// A member that is compressed or encrypted in the zip file, so its content is not known. A `.b2z` has no such
+    /// members.
     Compressed,
     /// Not a frame.
     Other,
@@ -167,9 +172,10 @@ impl ZipMember {
     }
 
     /// Compares all bytes of the member with the CRC-32 in the directory of the zip file. Blosc2 itself has no checksum
-    /// of chunks. The call then checks fields that the CRC-32 does not cover: the place of the directory, the zip
-    /// version that the member needs, and the name in its local header. A finding has the code
-    /// [`FindingCode::ZipChecksum`]. The result for a compressed or damaged member is `None`.
+    /// of chunks. If the CRC-32 is right, the call also checks three fields that the CRC-32 does not cover: the place
+    /// of the directory, the zip version that the member needs, and the name in its local header. A finding has the
+    /// code [`FindingCode::ZipChecksum`]. The result is `None` if all of these are right, or if the member is
+    /// compressed or damaged and so cannot be checked.
     ///
     /// # Errors
     ///
@@ -194,8 +200,8 @@ impl ZipMember {
         }
         let name = Escaped(&self.name);
         let finding = Finding::new(FindingCode::ZipChecksum, Place::File);
-        // The CRC-32 comes first: a tool that repairs the other fields also recomputes the CRC-32, and would hide this
-        // damage.
+        // Check the CRC-32 before the other fields. If another field were reported instead, the user would repair the
+        // zip file with a tool that also recomputes the CRC-32, and this would hide the damaged bytes.
         let (expected, found) = (self.crc32, crc32_of(&mut reader, self.offset, self.len)?);
         if expected != found {
             let text = format!(
@@ -226,7 +232,8 @@ impl ZipMember {
         Ok(None)
     }
 
-    /// Whether the local header is damaged, or the member shares bytes. Then the CRC-32 proves nothing.
+    /// Whether the local header is damaged, or the member shares bytes with another member or the directory. Then it is
+    /// not known which bytes belong to the member, so its CRC-32 proves nothing.
     fn is_misplaced(&self) -> bool {
         matches!(&self.content, MemberContent::Broken(finding) if finding.code() == FindingCode::DamagedZip)
     }
@@ -261,8 +268,9 @@ fn crc32_of(reader: &mut (impl Read + Seek), start: u64, length: u64) -> Result<
 /// Lists the members of a zip file, with the header of each frame.
 ///
 /// It reads the directory of the zip file, of at most 16 MiB. Then it reads the start of each member, as
-/// [`Frame::open`] does with a file. A header may have at most 1 MiB here, and all headers together at most 128 MiB. A
-/// damaged member does not prevent the listing of others. If two members share bytes, only the first one is read.
+/// [`Frame::open`] does with a file. The header of a frame may have at most 1 MiB here, and the headers of all frames
+/// together at most 128 MiB. If a member is damaged, the other members are still listed. If two members share bytes,
+/// only the first one is read.
 ///
 /// # Errors
 ///
@@ -290,9 +298,10 @@ pub fn zip_members<R: Read + Seek>(reader: R) -> Result<Vec<ZipMember>, Error> {
     members_to_read(reader, |_| true)
 }
 
-/// The last member of a zip file with this name, as in other programs; `None` if there is none.
+/// Finds the member of a zip file with this name; `None` if there is none. If several members have this name, the
+/// result is the last one, as in other programs.
 ///
-/// It reads the directory of the zip file, and then the start of this member only.
+/// It reads the directory of the zip file, and then only the start of this member.
 ///
 /// # Errors
 ///
@@ -314,8 +323,8 @@ pub fn zip_member<R: Read + Seek>(reader: R, name: &str) -> Result<Option<ZipMem
     Ok(members.into_iter().rfind(|member| member.name == name))
 }
 
-/// Lists the members of a zip file, and reads only those with a wanted name. The content of the others stays
-/// [`MemberContent::Other`].
+/// Lists the members of a zip file, and reads only the members for whose names `is_wanted` returns true. The content of
+/// all other members is [`MemberContent::Other`].
 pub(crate) fn members_to_read<R: Read + Seek>(
     mut reader: R,
     is_wanted: impl Fn(&str) -> bool,
@@ -335,7 +344,8 @@ pub(crate) fn members_to_read<R: Read + Seek>(
         |member: &&mut ZipMember| matches!(member.content, MemberContent::Other) && is_wanted(&member.name);
     let mut left = MAX_HEADERS;
     for member in members.iter_mut().filter(is_to_read) {
-        // Do not even read the member, because each read can be a request to a server.
+        // No bytes are left for further headers, so the header of this member cannot be kept. Do not even read it,
+        // because each read can be a request to a server.
         if left == 0 {
             member.content = MemberContent::Broken(not_kept(member));
             continue;
@@ -421,15 +431,17 @@ impl<R: Read> Read for RecordingReader<'_, R> {
 impl<R: Seek> Seek for RecordingReader<'_, R> {
     fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
         match self.reader.seek(to) {
-            // No file has an offset above `i64::MAX`: the zip file is damaged, and the reader has not failed. The kind
-            // of the error depends on the system, so the offset decides and not the kind.
+            // An offset above `i64::MAX` comes from a damaged zip file, because no file is that long. So do not record
+            // this error as a failure of the reader. The kind of the error differs between systems, so the test is
+            // about the offset.
             Err(error) if matches!(to, SeekFrom::Start(to) if i64::try_from(to).is_err()) => Err(error),
             result => self.keep(result),
         }
     }
 }
 
-/// Marks members that share bytes with another one or with the directory.
+/// Marks as broken each member that shares bytes with a member before it, or that ends after the start of the
+/// directory.
 // Such members are not read: a small file could otherwise make us read the same long header any number of times.
 fn refuse_overlaps(members: &mut [ZipMember], directory: u64) {
     let mut by_offset: Vec<&mut ZipMember> = members.iter_mut().filter(|member| member.len > 0).collect();

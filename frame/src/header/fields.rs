@@ -17,7 +17,7 @@ use crate::messagepack::marker::Marker::{self, FixExt16, FixStr, I16, I32, I64, 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Generation {
-    /// `9d`, 13 values: C-Blosc2 2.0 beta 2 to 5. It has no block size.
+    /// `9d`, 13 values: C-Blosc2 2.0 beta 2 to 5. The header has no block size.
     Beta2,
     /// `9e`, 14 values: everything since C-Blosc2 2.0.0-rc1. Its format version is 2, or 3 if chunks or blocks may have
     /// different sizes. C-Blosc2 also writes 3 if the chunk size is 0.
@@ -44,7 +44,7 @@ impl Generation {
         Self::ALL.into_iter().find(|generation| generation.marker().to_u8() == marker)
     }
 
-    /// The number of bytes before the metalayers.
+    /// The number of bytes of a header before its metalayers.
     // Constants, so that the loop in `start` runs at compile time.
     pub(crate) const fn head_len(self) -> usize {
         match self {
@@ -57,19 +57,19 @@ impl Generation {
 /// The encoding of a value in the header.
 #[derive(Clone, Copy)]
 pub(crate) struct Encoding {
-    /// The name, in dumps and messages.
+    /// The name of the value in dumps and messages.
     pub(crate) name: &'static str,
     /// The byte before the value; `None` if the value begins with its own marker.
     pub(crate) marker: Option<u8>,
-    /// The number of bytes after the marker; 0 if it is not fixed.
+    /// The number of bytes after the marker; 0 if this number is not fixed.
     pub(crate) len: usize,
     /// The first generation that has the value.
     pub(crate) since: Generation,
 }
 
 /// Generates the enum, the list of its values, their encodings and their documentation from one table. A row has the
-/// name, the offset in the present generation, the marker, the marker as documented, the length, the first generation
-/// with the value, and a description.
+/// variant, the name, the offset in the present generation, the marker, the marker as documented, the length, the first
+/// generation with the value, and a description.
 // The offsets in the rows are only documentation. The code computes them from the lengths, and a test compares the two.
 macro_rules! fields {
     (
@@ -103,10 +103,11 @@ macro_rules! fields {
             /// All values, in the order of the header.
             pub(crate) const ALL: &[Self] = &[$(Self::$field),*];
 
-            /// The row of the table.
+            /// The encoding of the value, from its row in the table.
             pub(crate) const fn encoding(self) -> Encoding {
                 match self {
-                    // A `const` block, so that the compiler can replace the match by its result if the field is known.
+                    // A `const` block, so that the compiler can replace the match by its result if the field is known
+                    // at compile time.
                     $(Self::$field => const {
                         Encoding { name: $name, marker: $marker, len: $len, since: Generation::$since }
                     },)*
@@ -135,9 +136,9 @@ macro_rules! fields {
 fields! {
     /// The values of a header, in order.
     ///
-    /// The header is one MessagePack array. Each value has a fixed width, so it can be changed without moving the
-    /// others. The first byte is the marker of the array, `9e` in the present generation. These are the offsets of the
-    /// present generation:
+    /// The header is one MessagePack array. Each value before the metalayers has a fixed width, so it can be changed
+    /// without moving any other value. The first byte is the marker of the array, `9e` in the present generation. These
+    /// are the offsets of the present generation:
     [
         Magic "magic" 2 Some(FixStr(8).to_u8()), "`a8`" 8 Beta2 "the text `b2frame` and a NUL"
         HeaderLen "header_len" 11 Some(I32.to_u8()), "`d2`" 4 Beta2 "the length of the header in bytes, with its metalayers"
@@ -158,7 +159,7 @@ fields! {
         Filters "filters" 70 Some(FixExt16.to_u8()), "`d8`" 17 Beta2 "filters and codec, below"
         Metalayers "metalayers" 87 None, "" 0 Beta2 "the metalayers, up to the end of the header"
     ]
-    /// `9d` headers have no `blocksize`, so all later values begin 5 bytes earlier.
+    /// A header that begins with `9d` has no `blocksize`, so all values after it begin 5 bytes earlier.
     ///
     /// The four bytes of `flags`:
     ///
@@ -195,7 +196,7 @@ fields! {
     pub enum HeaderField;
 }
 
-/// The frame type is the byte with this index in the four bytes of `flags`.
+/// The index of the frame type among the four bytes of `flags`.
 pub(crate) const FRAME_TYPE: usize = 1;
 
 /// The offset of `filters` in the present generation.

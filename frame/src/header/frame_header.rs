@@ -21,7 +21,8 @@ pub(crate) const MAGIC_OFFSET: usize = HeaderField::Magic.present_offset();
 /// The offset of the length of the header, in every generation.
 pub(crate) const HEADER_LEN_OFFSET: usize = HeaderField::HeaderLen.present_offset();
 
-/// The number of bytes from the start of the header to the end of `frame_len`, the second of the two lengths.
+/// The number of bytes from the start of the header to the end of the value `frame_len`. These bytes have the magic,
+/// `header_len` and `frame_len`.
 pub(crate) const START_LEN: usize =
     HeaderField::FrameLen.present_offset() + HeaderField::FrameLen.encoding().len;
 
@@ -63,7 +64,7 @@ const HAS_VARIABLE_BLOCKS: u8 = 0x80;
 #[non_exhaustive]
 #[expect(clippy::struct_excessive_bools, reason = "the header has as many")]
 pub struct Header {
-    /// The generation of the header, which determines its values.
+    /// The generation of the header, which determines which values the header has.
     pub generation: Generation,
     /// The length of the header in bytes, with its metalayers.
     pub header_len: usize,
@@ -71,10 +72,11 @@ pub struct Header {
     pub frame_len: u64,
     /// The four bytes of flags, unchanged. The decoded values are in the fields that follow.
     pub flags: [u8; 4],
-    /// The version of the format: 2, or 3 if chunks or blocks may have different sizes. The older generation has 1 or 4.
+    /// The version of the format: 2, or 3 if chunks or blocks may have different sizes. In a frame of the older
+    /// generation, it is 1 or 4.
     pub version: u8,
-    /// Whether chunks may have different sizes. C-Blosc2 also sets it if `chunksize` is 0, so it can be true for arrays
-    /// without items.
+    /// Whether chunks may have different sizes. C-Blosc2 also sets this flag if `chunksize` is 0, so the flag can be
+    /// true for an array without items.
     pub has_variable_chunks: bool,
     /// Whether blocks have different sizes. No array has such blocks.
     pub has_variable_blocks: bool,
@@ -133,7 +135,7 @@ impl Header {
         Some(start..end)
     }
 
-    /// A finding about a value.
+    /// A finding about a value of the header.
     pub(crate) fn finding(&self, code: FindingCode, field: HeaderField) -> Finding {
         let finding = Finding::new(code, Place::Header);
         match self.range(field) {
@@ -142,7 +144,7 @@ impl Header {
         }
     }
 
-    /// Whether it is a sparse frame: a directory with a file for each chunk.
+    /// Whether the frame is sparse: a directory with a file for each chunk.
     #[must_use]
     pub fn is_sparse(&self) -> bool {
         self.frame_type == FrameType::Sparse
@@ -158,7 +160,7 @@ impl Header {
     #[must_use]
     pub fn nchunks(&self) -> Option<u64> {
         let nbytes = u64::try_from(self.nbytes).ok()?;
-        // Without chunks, Caterva writes a chunk size of -1.
+        // Return early for a frame without chunks: there, Caterva writes a chunk size of -1.
         if nbytes == 0 {
             return Some(0);
         }
@@ -167,7 +169,7 @@ impl Header {
     }
 }
 
-/// The first values of every header.
+/// The first values of a header. They are at the same offsets in both generations.
 #[derive(Clone, Copy)]
 pub(crate) struct Start {
     generation: Generation,
@@ -243,7 +245,7 @@ pub(crate) fn not_a_frame(why: &str) -> Finding {
     Finding::new(FindingCode::NotAFrame, Place::Header).text(format!("not a Blosc2 frame: {why}"))
 }
 
-/// The finding for a header or trailer that is longer than this crate reads.
+/// The finding for a header or trailer that is longer than `longest`, the maximum that this crate reads.
 pub(crate) fn too_long(place: Place, offset: u64, longest: usize, length: usize) -> Finding {
     let text = format!("{place} has {length} bytes, but at most {longest} are read");
     Finding::new(FindingCode::TooLong, place).at(offset).numbers(longest, length).text(text)
@@ -260,7 +262,7 @@ fn cursor(bytes: &[u8]) -> Cursor<'_> {
     Cursor::new(bytes, Part { place: Place::Header, start: 0, code: FindingCode::DamagedHeader })
 }
 
-/// Takes the next value as a boolean, which is its own marker.
+/// Takes the next value as a boolean. In MessagePack, a boolean is a single byte, which is a marker.
 fn boolean(field: HeaderField, cursor: &mut Cursor<'_>) -> Result<bool, Finding> {
     let [byte] = field.take(cursor)?;
     match Marker::from_u8(byte) {
@@ -273,7 +275,7 @@ fn boolean(field: HeaderField, cursor: &mut Cursor<'_>) -> Result<bool, Finding>
     }
 }
 
-/// Reads the header after its start, up to the metalayers.
+/// Reads the values of the header that follow `start`, up to the metalayers.
 // Takes the values in the order of `HeaderField`, and skips a value that the generation does not have.
 pub(crate) fn parse(bytes: &[u8], start: Start) -> Result<Header, Finding> {
     let Start { generation, header_len, frame_len } = start;

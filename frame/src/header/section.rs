@@ -13,7 +13,8 @@
 //! The index ends before the `dc`. C-Blosc2 counts the size of the index from the `93` in a header, but from the `cd`
 //! in a trailer.
 //!
-//! A reader needs only the offsets. Contents may therefore be in another order than the index, and may even overlap.
+//! A reader finds each content by its offset in the index. So the contents may be in another order than the names, and
+//! may even overlap.
 
 use core::fmt;
 use core::marker::PhantomData;
@@ -36,7 +37,7 @@ pub(crate) const ARRAY_NAME: &str = "b2nd";
 pub(crate) const ARRAY_NAMES: [&str; 2] = [ARRAY_NAME, "caterva"];
 
 /// The bytes of a header or trailer, shared by its metalayers.
-// Not an `Arc<[u8]>`, because converting the `Vec` that was read into it would copy the bytes.
+// Not an `Arc<[u8]>`: the bytes are read into a `Vec`, and converting a `Vec` to an `Arc<[u8]>` copies them.
 pub(crate) type SharedBytes = Arc<Vec<u8>>;
 
 /// A metalayer of a frame: bytes with a name.
@@ -60,7 +61,7 @@ pub struct Metalayer {
 }
 
 impl Metalayer {
-    /// Takes the single content of a trailer of the older generation. It has no name.
+    /// Takes the single content of a trailer of the older generation, and returns it as a metalayer without a name.
     pub(crate) fn unnamed(cursor: &mut Cursor<'_>, shared: &SharedBytes) -> Result<Self, Finding> {
         let content = content(cursor, "")?;
         Ok(Self { name: String::new(), shared: shared.clone(), raw_name: 0..0, content })
@@ -85,15 +86,16 @@ impl Metalayer {
         self.content.start
     }
 
-    /// Reads the content into a type. The metalayer of an array is read in the format of `b2nd_serde`, any other one as
-    /// MessagePack.
+    /// Deserializes the content as `T`. The metalayer of an array is read in the format of `b2nd_serde`, any other
+    /// metalayer as MessagePack.
     ///
-    /// Bytes after the value are ignored, because some writers leave old bytes there when a value becomes shorter.
+    /// Bytes of the content after the value are ignored, because some writers leave old bytes there when a value
+    /// becomes shorter.
     ///
     /// # Errors
     ///
-    /// [`Decode`](crate::ErrorKind::Decode) if the content does not fit the type. The source is the error of the
-    /// deserializer.
+    /// [`Decode`](crate::ErrorKind::Decode) if the content does not fit `T`. The source of the error is the error of
+    /// the deserializer.
     ///
     /// ```
     /// # #[derive(serde_derive::Deserialize)]
@@ -136,8 +138,8 @@ impl Metalayer {
         self.shared.get(self.raw_name.clone()).unwrap_or_default()
     }
 
-    /// The position of the int32 in the index that holds the offset of this metalayer's content. The stored offset is
-    /// the one of the content's marker, 5 bytes before the content itself.
+    /// The position of the int32 in the index that holds the offset of this metalayer's content. The int32 is the
+    /// offset of the content's marker, which is 5 bytes before the content itself.
     pub(crate) fn offset_field(&self) -> usize {
         self.raw_name.end + 1
     }
@@ -173,22 +175,22 @@ pub(crate) const OFFSET_LEN: usize = 5;
 /// the list.
 pub(crate) const LIST_HEADER: usize = 3;
 
-/// The metalayers of a header or trailer. All offsets count from its start.
+/// The metalayers of a header or trailer. All offsets count from the start of the header or trailer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Section {
-    /// The offset of the section.
+    /// The offset of the first byte of the section.
     pub(crate) start: usize,
     /// The size of the index according to the file.
     pub(crate) index_size: u16,
     /// The offset of the end of the index, where the list of contents should begin.
     pub(crate) list: usize,
-    /// The first bytes of the list of contents: its marker and its count. `None` if the bytes end before. Readers
-    /// ignore both values.
+    /// The first bytes of the list of contents: its marker and its count. `None` if the header or trailer ends before
+    /// them. Readers ignore the marker and the count.
     pub(crate) list_header: Option<(u8, u16)>,
     pub(crate) metalayers: Vec<Metalayer>,
 }
 
-/// The limits of a section.
+/// The rules that differ between the section in a header and the section in a trailer.
 pub(crate) struct SectionRules {
     pub(crate) max_count: u16,
     /// The offset in the section from which the size of the index counts.
@@ -196,10 +198,11 @@ pub(crate) struct SectionRules {
 }
 
 impl SectionRules {
-    /// The limit of C-Blosc2 for a header is `BLOSC2_MAX_METALAYERS`.
+    /// The rules for a header. `max_count` is the limit of C-Blosc2, `BLOSC2_MAX_METALAYERS`.
     pub(crate) const HEADER: Self = Self { max_count: 16, index_start: 0 };
 
-    /// C-Blosc2 reads up to `BLOSC2_MAX_VLMETALAYERS`, but writes no more than 16.
+    /// The rules for a trailer. `max_count` is the limit with which C-Blosc2 reads, `BLOSC2_MAX_VLMETALAYERS`. C-Blosc2
+    /// writes no more than 16 vlmetalayers.
     pub(crate) const TRAILER: Self = Self { max_count: 8192, index_start: 1 };
 }
 
@@ -224,8 +227,9 @@ impl Section {
         let mut metalayers = Vec::new();
         for _ in 0..count {
             let layer = metalayer(cursor, shared)?;
-            // Refuse contents that together have more bytes than the header or trailer, so that some share bytes. A
-            // small file could otherwise cost much time and memory, because each content is read and copied on its own.
+            // Refuse contents that together have more bytes than the header or trailer, because some of them must then
+            // share bytes. A small file could otherwise cost much time and memory, because each content is read and
+            // copied on its own.
             total += layer.bytes().len();
             if total > most {
                 let name = Escaped(layer.name());
@@ -242,7 +246,7 @@ impl Section {
         Ok(Self { start, index_size, list: cursor.offset(), list_header, metalayers })
     }
 
-    /// The offset of the size of the index in the file.
+    /// The offset in the header or trailer at which the size of the index is stored.
     pub(crate) fn index_size_offset(&self) -> usize {
         self.start + INDEX_SIZE
     }
@@ -253,7 +257,7 @@ impl Section {
     }
 
     /// The bytes of a section with these names and contents, at offset `start` of its header or trailer. `None` if
-    /// there are too many metalayers, or if a number does not fit.
+    /// there are too many metalayers, or if an offset or a length does not fit its field.
     pub(crate) fn build(
         rules: &SectionRules,
         start: usize,
@@ -290,7 +294,7 @@ impl Section {
     }
 }
 
-/// Takes the next entry of the index, and finds its content.
+/// Takes the next entry of the index, and finds the content at the offset in this entry.
 fn metalayer(cursor: &mut Cursor<'_>, shared: &SharedBytes) -> Result<Metalayer, Finding> {
     let marker = cursor.byte()?;
     let Marker::FixStr(len) = Marker::from_u8(marker) else {
@@ -336,8 +340,8 @@ pub(crate) fn map_value<'m, T: Deserialize<'m>>(bytes: &'m [u8], key: &str) -> O
     value
 }
 
-/// The values of these keys in a map.
-// Other values are skipped unread, so a large map costs no memory.
+/// Deserializes a map, and returns the values of `keys`; `None` for a key that the map does not have.
+// The values of other keys are skipped unread, so a large map takes no memory.
 pub(crate) fn values_of<'m, const N: usize, T: Deserialize<'m>, D: Deserializer<'m>>(
     keys: [&str; N],
     deserializer: D,

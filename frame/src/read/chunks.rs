@@ -16,7 +16,8 @@ use crate::index::index_reader::Index;
 use crate::read::open::open_chunk_file;
 use crate::read::source::read_up_to;
 
-/// An iterator over the chunk index, which [`Frame::chunks`] returns. It ends after an error.
+/// An iterator over the entries of the chunk index. [`Frame::chunks`] returns it. After an error, it returns no more
+/// entries.
 ///
 /// ```
 /// use b2nd_frame::Frame;
@@ -34,33 +35,34 @@ use crate::read::source::read_up_to;
 #[derive(Debug)]
 pub struct Chunks<'f, R> {
     pub(crate) frame: &'f mut Frame<R>,
-    /// `None` if there are no chunks, or after an error.
+    /// `None` if the frame has no chunks, or after an error.
     index: Option<Index>,
     next: u64,
     page: Vec<u8>,
-    /// The number of the page; `None` before the first one.
+    /// The number of the index page that `page` holds; `None` before the first page is read.
     page_number: Option<u64>,
     lookahead: Lookahead,
     /// The rules for chunk headers, created on first use.
     rules: Option<ChunkRules>,
 }
 
-/// The bytes that were read last. If small chunks are near each other, a read is longer than requested (a look-ahead
-/// read), so that it covers the headers of many chunks.
+/// The bytes of the last read, kept because the next read often needs some of them. If small chunks are near each
+/// other, a read is longer than requested (a look-ahead read), so that it covers the headers of many chunks.
 #[derive(Debug, Default)]
 struct Lookahead {
     start: u64,
     bytes: Vec<u8>,
-    /// The highest offset at which a look-ahead read has ended. Only a read that ends beyond this offset becomes a
-    /// look-ahead read again. So even if the chunks are in a random order, hardly any byte is read ahead twice.
+    /// The highest offset at which a look-ahead read has ended. A later read becomes a look-ahead read only if its
+    /// requested bytes end beyond this offset. So even if the chunks are in a random order, hardly any byte is read
+    /// ahead twice.
     furthest: u64,
 }
 
 impl Lookahead {
-    /// The largest gap between the bytes that were read last and the next read. If the gap is larger, the next read
-    /// does not look ahead.
-    // If two headers are further apart, the chunk between them is long. A longer read would then add the data of a
-    // chunk, not the next headers.
+    /// The largest gap for a look-ahead read. If the next read begins more than this number of bytes after the end of
+    /// the last read, it does not look ahead.
+    // If two headers are further apart, the chunk of the first header is long. A longer read would then add the data of
+    // a chunk, not the next headers.
     const DISTANCE: u64 = 1 << 11;
 
     /// The number of bytes of a look-ahead read.
@@ -82,28 +84,29 @@ impl Lookahead {
     }
 }
 
-/// Bytes of a chunk.
+/// Bytes of a stored chunk, and the room for this chunk.
 pub(crate) struct ChunkBytes {
     pub(crate) bytes: Vec<u8>,
-    /// The number of bytes from the start of the chunk to the end of all chunks in the frame, or to the end of the
-    /// chunk file.
+    /// The largest possible length of the chunk. For a chunk in the frame, it is the number of bytes from the start of
+    /// this chunk to the end of all chunks; for a chunk file, it is the length of the file.
     pub(crate) room: u64,
 }
 
 impl<R: Read + Seek> Frame<R> {
-    /// Reads the chunk index, with the place or the special value of each chunk.
+    /// Reads the chunk index, which has an entry for each chunk: the place where the chunk is stored, or its special
+    /// value.
     ///
     /// The index is read in pages, so memory does not grow with the number of chunks. [`Chunks::get`] reads a single
-    /// entry. The chunks themselves are not read; [`Chunks::header`] reads the header of one.
+    /// entry. The chunks themselves are not read; [`Chunks::header`] reads the header of a chunk.
     ///
     /// # Errors
     ///
-    /// [`Malformed`](crate::ErrorKind::Malformed) if the index is not at the place that the header gives, or does not
-    /// have an entry for each chunk. [`Io`](crate::ErrorKind::Io) if it cannot be read.
-    /// [`Unsupported`](crate::ErrorKind::Unsupported) if the index is compressed and the feature `decompress` is off,
-    /// and for frames older than C-Blosc2 2.0.0-rc1. [`TooLarge`](crate::ErrorKind::TooLarge) if the index claims more
-    /// bytes than the [expansion limit](crate::expansion_limit()). The iterator returns an error if a page of the
-    /// index is damaged.
+    /// [`Malformed`](crate::ErrorKind::Malformed) if no index begins after the chunks, where the header of the frame
+    /// places it, or if the index does not have an entry for each chunk. [`Io`](crate::ErrorKind::Io) if the index
+    /// cannot be read. [`Unsupported`](crate::ErrorKind::Unsupported) if the index is compressed and the feature
+    /// `decompress` is off, or if the frame is older than C-Blosc2 2.0.0-rc1. [`TooLarge`](crate::ErrorKind::TooLarge)
+    /// if the index claims more bytes than the [expansion limit](crate::expansion_limit()). The iterator returns an
+    /// error if a page of the index is damaged.
     ///
     /// ```
     /// use b2nd_frame::{ChunkPlace, Frame};
@@ -161,7 +164,8 @@ impl<R: Read + Seek> Frame<R> {
         Index::parse(self.header(), first)
     }
 
-    /// Bytes of a chunk file of a sparse frame; `None` if the file is missing.
+    /// Reads `length` bytes of a chunk file from its byte `from` on, or fewer if the file ends before; `None` if the
+    /// file is missing. `number` is the number in the name of the file.
     pub(crate) fn file_bytes(
         &self,
         number: u64,
@@ -183,7 +187,8 @@ impl<R: Read + Seek> Frame<R> {
         Ok(Some(ChunkBytes { bytes, room }))
     }
 
-    /// The first bytes of the chunk index, which must end at `end` or before.
+    /// Reads the first bytes of the chunk index. The index must end at `end` or before, so no byte from `end` on is
+    /// read.
     pub(crate) fn index_bytes(&mut self, end: u64) -> Result<Vec<u8>, Error> {
         let start = index_start(self.header());
         let length = end.saturating_sub(start).min(Index::FIRST_READ as u64);
@@ -192,16 +197,16 @@ impl<R: Read + Seek> Frame<R> {
 }
 
 impl<R: Read + Seek> Chunks<'_, R> {
-    /// Reads the entry of a chunk by its number; `None` if there are fewer chunks. The position of the iterator does
-    /// not change.
+    /// Reads the entry of a chunk by its number; `None` if the frame has no chunk with this number. The position of the
+    /// iterator does not change.
     ///
     /// The numbers may be in any order. Each call reads a page of the index, unless the entry is in the page that was
-    /// read before.
+    /// read last.
     ///
     /// # Errors
     ///
-    /// [`Malformed`](crate::ErrorKind::Malformed) if the page of the index is damaged. After an error there are no
-    /// more entries.
+    /// [`Malformed`](crate::ErrorKind::Malformed) if the page of the index is damaged. After an error, this call and
+    /// the iterator return no more entries.
     ///
     /// ```
     /// use b2nd_frame::Frame;
@@ -251,7 +256,8 @@ impl<R: Read + Seek> Chunks<'_, R> {
         self.unchecked_header(entry).map(|(header, _)| Some(header))
     }
 
-    /// Reads the header of a stored chunk. Also returns the room for the chunk (see [`ChunkBytes`]).
+    /// Reads the header of a stored chunk, without comparing it with the frame. Also returns the room for the chunk
+    /// (see [`ChunkBytes`]).
     fn unchecked_header(&mut self, entry: &ChunkEntry) -> Result<(ChunkHeader, u64), Error> {
         let ChunkBytes { bytes, room } = self.stored_bytes(entry, ChunkHeader::MAX_LEN as u64)?;
         let header = ChunkHeader::parse(&bytes).ok_or_else(|| Error::malformed(not_a_chunk(entry)))?;
@@ -294,7 +300,7 @@ impl<R: Read + Seek> Chunks<'_, R> {
         header.map(Some)
     }
 
-    /// Reads the header of a stored chunk, and checks it against the rules.
+    /// Reads the header of a stored chunk, and returns an error if the header breaks one of `rules`.
     pub(crate) fn valid_header(
         &mut self,
         entry: &ChunkEntry,
@@ -331,7 +337,8 @@ impl<R: Read + Seek> Chunks<'_, R> {
         self.range(entry, 0..cbytes, cbytes).map(Some)
     }
 
-    /// A byte range of a stored chunk. `cbytes` is the chunk's length in its header.
+    /// Reads the bytes of a stored chunk that are in `range`. `cbytes` is the length of the chunk according to its
+    /// header.
     pub(super) fn range(
         &mut self,
         entry: &ChunkEntry,
@@ -348,12 +355,14 @@ impl<R: Read + Seek> Chunks<'_, R> {
         Ok(bytes)
     }
 
-    /// The first bytes of a stored chunk. A missing chunk file is an error.
+    /// Reads the first `length` bytes of a stored chunk, or all its bytes if it has fewer. A missing chunk file is an
+    /// error.
     pub(crate) fn stored_bytes(&mut self, entry: &ChunkEntry, length: u64) -> Result<ChunkBytes, Error> {
         self.bytes(entry, 0, length)?.ok_or_else(|| Error::malformed(missing(entry)))
     }
 
-    /// Up to `length` bytes of a stored chunk from its byte `from` on; `None` if its file is missing.
+    /// Reads up to `length` bytes of a stored chunk from its byte `from` on; `None` if the chunk file of a sparse frame
+    /// is missing.
     pub(crate) fn bytes(
         &mut self,
         entry: &ChunkEntry,
@@ -373,7 +382,8 @@ impl<R: Read + Seek> Chunks<'_, R> {
         }
     }
 
-    /// Bytes of the frame before the end of the chunks.
+    /// Returns `length` bytes of the frame from `start` on, all of which must be before the end of the chunks. They
+    /// come from the last read if that covers them.
     fn near(&mut self, start: u64, length: u64) -> Result<Vec<u8>, Error> {
         if let Some(bytes) = self.lookahead.get(start, length) {
             return Ok(bytes.to_vec());
@@ -394,7 +404,7 @@ impl<R: Read + Seek> Chunks<'_, R> {
         self.index.as_ref().map_or(0, Index::len)
     }
 
-    /// Whether all entries are the same.
+    /// Whether the index stores one value for all entries, instead of an entry for each chunk.
     pub(crate) fn is_repeated(&self) -> bool {
         self.index.as_ref().is_some_and(Index::is_repeated)
     }
@@ -409,7 +419,7 @@ impl<R: Read + Seek> Chunks<'_, R> {
         self.index.as_ref()
     }
 
-    /// The bytes of an entry in the page that was read last.
+    /// The 8 bytes of an entry. The page of this entry must be the page that was read last.
     pub(crate) fn entry_bytes(&self, number: u64) -> [u8; ENTRY_LEN] {
         self.index.as_ref().map(|index| index.entry_bytes(number, &self.page)).unwrap_or_default()
     }
@@ -455,7 +465,7 @@ impl<R: Read + Seek> Iterator for Chunks<'_, R> {
 
     fn size_hint(&self) -> (usize, Option<usize>) {
         let left = self.index.as_ref().map_or(0, |index| index.len().saturating_sub(self.next));
-        // The iterator can end earlier than after `left` items, because an error is always the last item.
+        // The lower bound is at most 1, because an error is always the last item, and the next item can be an error.
         (usize::from(left > 0), usize::try_from(left).ok())
     }
 }

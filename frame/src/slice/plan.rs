@@ -13,8 +13,9 @@ use crate::slice::slice_reader::Slice;
 use crate::slice::threads::in_threads;
 use crate::slice::waves::{WaveLimits, Waves};
 
-/// The byte ranges that a slice needs, and then its items. It reads nothing, so a program can read the ranges on its
-/// own: with async code, from object stores, or in WebAssembly. [`Slice::plan`] returns it.
+/// A plan for reading a slice. It gives the byte ranges to read, and after that the items. It reads nothing itself, so
+/// a program can read the ranges in its own way: with async code, from object stores, or in WebAssembly.
+/// [`Slice::plan`] returns a plan.
 ///
 /// The plan allocates memory for all items; [`Slice::pieces`] divides a slice that is too large for that. The ranges
 /// come in waves: first the chunk index, then the first bytes of the chunks, then their blocks. A program reads all
@@ -109,16 +110,16 @@ impl<R> Slice<'_, R> {
 }
 
 impl SlicePlan {
-    /// The byte ranges of the present wave, in the file of the frame; empty at the end, and after a failure. For a
-    /// sparse frame, a range can be in a chunk file: see [`chunk_file`](Self::chunk_file).
+    /// The byte ranges of the present wave, in the file of the frame. The list is empty when no more bytes are needed,
+    /// and after an error. For a sparse frame, a range can be in a chunk file: see [`chunk_file`](Self::chunk_file).
     #[must_use]
     pub fn ranges(&self) -> &[Range<u64>] {
         &self.ranges
     }
 
     /// The name of the chunk file that contains a range of the present wave. `number` is the index of the range in
-    /// [`ranges`](Self::ranges). The result is `None` if the range is in the file with the frame's header, as always
-    /// for a contiguous frame.
+    /// [`ranges`](Self::ranges). The result is `None` if the range is in the file with the frame's header. In a
+    /// contiguous frame, all ranges are in that file.
     ///
     /// ```
     /// use b2nd_frame::Frame;
@@ -138,15 +139,15 @@ impl SlicePlan {
         self.waves.requests().get(number)?.file.map(chunk_file::name)
     }
 
-    /// Takes the bytes of all ranges of the present wave, in the order of the ranges, and decompresses the blocks in
-    /// them. The bytes of a range must have exactly its length. If a chunk file ends earlier, give the bytes up to its
-    /// end; if it is missing, give no bytes for the range.
+    /// Takes the bytes of all ranges of the present wave, in the order of [`ranges`](Self::ranges), and decompresses
+    /// the blocks in these bytes. The bytes of a range must have exactly its length. If a chunk file ends earlier, give
+    /// the bytes up to its end; if it is missing, give no bytes for the range.
     ///
     /// # Errors
     ///
-    /// [`InvalidInput`](crate::ErrorKind::InvalidInput) for a wrong number of ranges or bytes; the plan is then
-    /// unchanged. Also the errors of [`Slice::read`](crate::Slice::read), except those of the reader; after such an
-    /// error there are no more ranges.
+    /// [`InvalidInput`](crate::ErrorKind::InvalidInput) if the number of ranges or of bytes is wrong; the plan is then
+    /// unchanged. Also the errors of [`Slice::read`](crate::Slice::read), except those of the reader. After one of
+    /// these errors, [`ranges`](Self::ranges) is empty.
     pub fn take(&mut self, wave: impl IntoIterator<Item: Into<Vec<u8>>>) -> Result<(), Error> {
         if self.state != State::Reading {
             return Err(self.out_of_order());
@@ -181,7 +182,8 @@ impl SlicePlan {
     ///
     /// # Errors
     ///
-    /// [`InvalidInput`](crate::ErrorKind::InvalidInput) if ranges are left, or after an error of [`take`](Self::take).
+    /// [`InvalidInput`](crate::ErrorKind::InvalidInput) if the plan still needs ranges, or after an error of
+    /// [`take`](Self::take).
     pub fn finish(self) -> Result<Vec<u8>, Error> {
         if self.state == State::Done { Ok(self.items) } else { Err(self.out_of_order()) }
     }
@@ -257,7 +259,7 @@ mod tests {
         let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data");
         let mut count = 0;
         for folder in [data.clone(), data.join("geometry"), data.join("peers")] {
-            // The archive of the package has only some of the files.
+            // The published package has only some of these folders, so a missing folder is skipped.
             for entry in fs::read_dir(folder).into_iter().flatten() {
                 let Ok(file) = fs::read(entry.unwrap().path()) else { continue };
                 let Ok(mut frame) = Frame::read_at(Cursor::new(&file), 0) else { continue };

@@ -32,7 +32,7 @@ use crate::trailer::embed_list::{EMBED_LIST_NAME, EmbedPlace};
 /// The number of bytes before the vlmetalayers.
 pub(crate) const HEAD_LEN: usize = 2;
 
-/// The number of bytes of the length, with its marker.
+/// The number of bytes that record the length of the trailer, with their marker.
 const LENGTH_LEN: usize = 5;
 
 /// The number of bytes of the fingerprint, with its marker.
@@ -48,8 +48,8 @@ const MIN_TRAILER_LEN: usize = HEAD_LEN + CONTENT_HEADER + END_LEN;
 /// length must not make us allocate that much.
 pub(crate) const MAX_TRAILER_LEN: usize = 1 << 28;
 
-/// The length in bytes of the longest list of a store's keys or objects that is read, enough for some 200,000 keys. In
-/// memory, a list takes several times as many bytes.
+/// The length in bytes of the longest list of a store's keys or objects that is read. It is enough for some 200,000
+/// keys. In memory, a list takes several times as many bytes.
 pub(crate) const MAX_KEYS_LEN: usize = 1 << 24;
 
 /// The version of the trailer's format in new frames.
@@ -95,18 +95,18 @@ pub struct Trailer {
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Vlmetalayer {
-    /// Its offsets count from the start of the trailer.
+    /// The name and the chunk of the vlmetalayer. Offsets in it count from the start of the trailer.
     metalayer: Metalayer,
     trailer_offset: u64,
 }
 
 impl Trailer {
-    /// Reads the trailer from the last bytes of a frame. The bytes may begin before the trailer.
+    /// Reads the trailer from the last bytes of a frame. `suffix` may begin before the trailer.
     ///
     /// # Errors
     ///
     /// [`ErrorKind::Incomplete`](crate::ErrorKind::Incomplete) if more of the last bytes are needed,
-    /// [`ErrorKind::Malformed`](crate::ErrorKind::Malformed) if they do not end with a trailer.
+    /// [`ErrorKind::Malformed`](crate::ErrorKind::Malformed) if `suffix` does not end with a trailer.
     ///
     /// ```
     /// use b2nd_frame::{Frame, Trailer};
@@ -127,7 +127,8 @@ impl Trailer {
     }
 
     /// Reads a whole trailer.
-    // The cursor ends before the length and the fingerprint of the trailer, so that no content can include them.
+    // The cursor ends before the length and the fingerprint of the trailer, so a content that would include them is
+    // refused.
     pub(crate) fn parse_whole(header: &Header, bytes: Vec<u8>) -> Result<Self, Finding> {
         let offset = header.frame_len.saturating_sub(bytes.len() as u64);
         let shared = Arc::new(bytes);
@@ -149,8 +150,9 @@ impl Trailer {
         Ok(Self { offset, bytes: shared, version, vlmetalayers })
     }
 
-    /// The bytes of a trailer of the present generation, with these names and chunks. `None` if it is longer than
-    /// readers accept, or if a number does not fit. The fingerprint begins with its kind.
+    /// The bytes of a trailer of the present generation, with these names and chunks. `None` if the trailer is longer
+    /// than readers accept, or if an offset or a length does not fit its field. The first byte of `fingerprint` is its
+    /// kind.
     pub(crate) fn build(
         vlmetalayers: &[(&[u8], &[u8])],
         fingerprint: [u8; FINGERPRINT_LEN - 1],
@@ -166,7 +168,7 @@ impl Trailer {
         Some(bytes)
     }
 
-    /// The fingerprint, which begins with its kind.
+    /// The fingerprint. Its first byte is its kind.
     pub(crate) fn fingerprint(&self) -> [u8; FINGERPRINT_LEN - 1] {
         self.bytes.last_chunk().copied().unwrap_or_default()
     }
@@ -228,12 +230,14 @@ impl Trailer {
         self.embed_map().unwrap_or_default().into_keys().collect()
     }
 
-    /// The places in the [list](super::embed_list) of embedded frames, by key; `None` if the list cannot be read.
+    /// The place of each key of the store, from the [list](super::embed_list) of embedded frames; `None` if the list
+    /// cannot be read.
     pub(crate) fn embed_map(&self) -> Option<BTreeMap<String, EmbedPlace>> {
         map_value(&self.list(EMBED_LIST_NAME)?, "embed_map")
     }
 
-    /// The value of a vlmetalayer with a list; `None` if it is missing, too long, or cannot be read.
+    /// The value of a vlmetalayer that holds a list; `None` if the vlmetalayer is missing, or if the value is too long
+    /// or cannot be read.
     pub(crate) fn list(&self, name: &str) -> Option<Cow<'_, [u8]>> {
         let layer = self.vlmetalayer(name)?;
         layer.nbytes().filter(|&nbytes| nbytes <= MAX_KEYS_LEN)?;
@@ -248,7 +252,7 @@ pub(crate) fn part(start: u64) -> Part {
     Part { place: Place::Trailer, start, code: FindingCode::DamagedTrailer }
 }
 
-/// The length of the trailer at the end of these bytes.
+/// Reads the length of the trailer from the end of `suffix`, which are the last bytes of the frame.
 // The start of a trailer can only be computed from its length, because nothing else records it. In every generation,
 // the four bytes of the length begin 22 bytes before the end.
 pub(crate) fn length(header: &Header, suffix: &[u8]) -> Result<usize, Error> {
@@ -296,7 +300,7 @@ impl Vlmetalayer {
         core::str::from_utf8(self.metalayer.raw_name()).is_ok()
     }
 
-    /// The offset of its chunk, counted from the start of the frame.
+    /// The offset of the chunk that holds the value, counted from the start of the frame.
     #[must_use]
     pub fn offset(&self) -> u64 {
         self.trailer_offset.saturating_add(self.metalayer.offset() as u64)
@@ -319,8 +323,8 @@ impl Vlmetalayer {
     /// # Errors
     ///
     /// [`ErrorKind::Decode`](crate::ErrorKind::Decode) if the chunk is damaged, if the value is too long, or if it is
-    /// compressed and the feature `decompress` is off. A few bytes can claim gigabytes. So a compressed value may have
-    /// at most 1 MiB, plus 1024 bytes per byte of its chunk, and never more than 256 MiB.
+    /// compressed and the feature `decompress` is off. A few bytes can claim gigabytes. So a compressed value in a
+    /// chunk of `n` bytes may have at most 1 MiB + 1024 * `n` bytes, and never more than 256 MiB.
     ///
     /// ```
     /// use b2nd_frame::Frame;
@@ -338,15 +342,15 @@ impl Vlmetalayer {
         value.map_err(|reason| Error::decode(self.name(), reason))
     }
 
-    /// Reads the value into a type. Bytes after the value are ignored.
+    /// Deserializes the value as `T`. Bytes after the `MessagePack` value are ignored.
     ///
-    /// The memory that this takes depends on the type: each byte of the value can become an item of a `Vec`, and such
-    /// an item can have many bytes.
+    /// The memory that this takes depends on `T`: if `T` is a `Vec`, each byte of the value can become an item, and an
+    /// item can have many bytes.
     ///
     /// # Errors
     ///
     /// The errors of [`value`](Self::value), and [`ErrorKind::Decode`](crate::ErrorKind::Decode) if the value does not
-    /// fit the type.
+    /// fit `T`.
     pub fn decode<T: DeserializeOwned>(&self) -> Result<T, Error> {
         rmp_serde::from_slice(&self.value()?).map_err(|error| Error::decode(self.name(), error))
     }
