@@ -93,7 +93,7 @@ struct Inner {
     detail: Detail,
     /// The file or folder that the error is about.
     path: Option<PathBuf>,
-    /// Appended to the message.
+    /// A text that is appended to the message, often empty.
     advice: &'static str,
 }
 
@@ -126,17 +126,18 @@ impl Error {
         self
     }
 
-    /// An operation on a file failed. `action` follows "cannot" in the message, such as "read" or "create a file in".
+    /// The error for a failed operation on a file. `action` follows "cannot" in the message, such as "read" or "create
+    /// a file in".
     pub(crate) fn io(action: &'static str, path: &Path, reason: io::Error) -> Self {
         Self::new(ErrorKind::Io, Detail::Io(action, reason)).with_path(path.into())
     }
 
-    /// Reading failed. [`at`](Self::at) can add the name of the file.
+    /// The error for a failed read. [`at`](Self::at) can add the path of the file.
     pub(crate) fn reading(reason: io::Error) -> Self {
         Self::new(ErrorKind::Io, Detail::Io("read", reason))
     }
 
-    /// Writing failed. [`at`](Self::at) can add the name of the file.
+    /// The error for a failed write. [`at`](Self::at) can add the path of the file.
     pub(crate) fn writing(reason: io::Error) -> Self {
         Self::new(ErrorKind::Io, Detail::Io("write", reason))
     }

@@ -17,7 +17,7 @@ use crate::header::frame_header::Header;
 pub(crate) struct ChunkRules {
     /// The item size as a chunk header stores it, in a single byte: 1 if the item size is above 255.
     pub(crate) typesize: Option<u8>,
-    /// The item size in the header of the frame; `None` if the chunk need not agree with it.
+    /// The item size in the header of the frame; `None` if the item size of the chunk need not agree with it.
     pub(crate) itemsize: Option<usize>,
     pub(crate) blocksize: Option<usize>,
     /// The filters of the frame that are in use. It is unusual, but valid, that a chunk has other filters:
@@ -102,8 +102,9 @@ impl ChunkRules {
         }
     }
 
-    /// The list of a chunk's filters, if they are unusual: in an array, if they are not the filters in the header of
-    /// the frame; in a frame without an array, if one of them is unknown. `None` if the filters are not unusual.
+    /// Lists the filters of a chunk if they are unusual; otherwise the result is `None`. In an array, filters are
+    /// unusual if they differ from the filters in the header of the frame. In a frame without an array, they are
+    /// unusual if one of them is unknown.
     pub(crate) fn other_filters(&self, header: &ChunkHeader) -> Option<String> {
         if !header.has_table() || header.header_len < ChunkHeader::MAX_LEN {
             return None;
@@ -169,8 +170,8 @@ fn check_body(header: &ChunkHeader) -> Result<(), String> {
     }
 }
 
-/// Refuses a chunk that this build cannot decompress, even if the chunk is well-formed. The chunk must have a table of
-/// blocks: other chunks need no decompressor.
+/// Refuses a chunk that this build cannot decompress, even if the chunk is well-formed. The caller must have checked
+/// that the chunk has a table of blocks: a chunk without a table needs no decompressor.
 pub(crate) fn check_support(header: &ChunkHeader) -> Result<(), String> {
     if cfg!(not(feature = "decompress")) {
         return Err("is compressed; build with the feature `decompress`".into());

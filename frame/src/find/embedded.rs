@@ -14,8 +14,8 @@ use crate::trailer::embed_list::EmbedPlace;
 /// a folder or zip file. [`Trailer::embedded`](crate::Trailer::embedded) lists all keys, including keys of arrays on a
 /// server.
 ///
-/// As a reader, it returns the bytes of the [selected](Self::select) frame, which begins at offset 0. It decompresses
-/// one chunk of the store at a time. In all, it decompresses no more bytes than the [expansion
+/// It implements [`Read`] and [`Seek`] for the [selected](Self::select) frame, which begins at offset 0. It
+/// decompresses one chunk of the store at a time. In all, it decompresses no more bytes than the [expansion
 /// limit](expansion_limit()) of the store.
 ///
 /// ```
@@ -43,8 +43,8 @@ pub struct EmbeddedFrames<R> {
 }
 
 impl<R: Read + Seek> EmbeddedFrames<R> {
-    /// Reads the list of the frames in the data of a store. A store without a list gives no frames. The data is not
-    /// read.
+    /// Reads the list of the frames in the data of a store. If the store has no list, there are no frames. The data of
+    /// the store is not read.
     ///
     /// # Errors
     ///
@@ -90,8 +90,8 @@ impl<R: Read + Seek> EmbeddedFrames<R> {
     ///
     /// # Errors
     ///
-    /// [`Unsupported`](crate::ErrorKind::Unsupported) if the store has the key, but the data is on a server, or its
-    /// place is damaged.
+    /// [`Unsupported`](crate::ErrorKind::Unsupported) if the store has the key, but the array of this key is on a
+    /// server, or its entry in the list is damaged.
     pub fn select(&mut self, key: &str) -> Result<bool, Error> {
         let why = match self.places.get(key) {
             Some(EmbedPlace::Data(range)) => {

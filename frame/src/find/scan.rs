@@ -18,7 +18,8 @@ pub(crate) const MAX_HEADER: u64 = 1 << 20;
 /// us read 1 MiB at each occurrence. 512 bytes are enough for the header of every ordinary array.
 const MAX_HEADER_LATER: u64 = 512;
 
-/// After this number of bytes in false headers, only short headers are read.
+/// A false header has the magic bytes of a frame, but cannot be parsed. After false headers of together this number of
+/// bytes, only headers of up to `MAX_HEADER_LATER` bytes are read.
 const MANY: u64 = 1 << 26;
 
 /// Finds frames at any place of a file: the chunks of an HDF5 file, the blocks of an ASDF file, the members of a
@@ -46,7 +47,8 @@ pub fn scan<R: Read + Seek>(reader: R) -> Scan<R> {
     Scan { reader, window: Vec::new(), start: 0, position: 0, wasted: 0, is_done: false }
 }
 
-/// An iterator over the frames in a file, which [`scan`] returns. Each frame has its [offset](Frame::offset).
+/// An iterator over the frames in a file. [`scan`] returns it. [`Frame::offset`] gives the place of each frame in the
+/// file.
 ///
 /// ```
 /// use std::fs::File;
@@ -91,8 +93,8 @@ impl<R: Read + Seek> Scan<R> {
     /// Searches up to the next magic bytes, or to the end of the window.
     fn step(&mut self) -> io::Result<Option<Frame<()>>> {
         let rest = self.window.get(self.position..).unwrap_or_default();
-        // Search only where the first `START_LEN` bytes of a frame are in the window. If the end of the window cuts
-        // them off, the next window has all of them.
+        // Search only where the first `START_LEN` bytes of a frame are in the window. If the window ends within these
+        // bytes, the next window has all of them.
         let end = (rest.len() + MAGIC_OFFSET + MAGIC.len()).saturating_sub(START_LEN);
         let magic = rest.get(MAGIC_OFFSET..end).unwrap_or_default();
         let Some(found) = memmem::find(magic, MAGIC) else {

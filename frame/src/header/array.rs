@@ -34,7 +34,7 @@ impl<'f> Array<'f> {
         Ok(Self { meta, has_blocks, metalayer, stale_tail })
     }
 
-    /// The entries of the array's metalayer, and its layout.
+    /// The entries of the array's metalayer, and the layout of the metalayer.
     #[must_use]
     pub fn meta(&self) -> &Meta {
         &self.meta
@@ -81,7 +81,8 @@ impl<'f> Array<'f> {
         self.stale_tail
     }
 
-    /// The [`Geometry`] of the array: the positions of its items. Without blocks, each chunk counts as one block.
+    /// The [`Geometry`] of the array: the positions of its items. If the array [has no blocks](Self::has_blocks), each
+    /// chunk counts as one block.
     ///
     /// # Errors
     ///

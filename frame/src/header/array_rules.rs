@@ -52,7 +52,7 @@ fn misnamed(header: &Header, layers: &[Metalayer]) -> Option<Finding> {
     })
 }
 
-/// The oddities of a metalayer.
+/// The oddities of the array's metalayer.
 fn oddities(array: &Array<'_>) -> Vec<Finding> {
     let start = array.metalayer().offset();
     let about = |code: FindingCode, at: usize, text: String| {
@@ -150,7 +150,7 @@ pub(crate) fn agreement(array: &Array<'_>, header: &Header) -> Vec<Finding> {
         Ok(geometry) => geometry,
         Err(error) => return [meaningless(array, error)].into(),
     };
-    // With a typesize below 1, nothing can be compared. The rules of the header report it.
+    // With a typesize below 1, nothing can be compared. The rules of the header report such a typesize.
     let Some(typesize) = usize::try_from(header.typesize).ok().filter(|&typesize| typesize > 0) else {
         return Vec::new();
     };
@@ -239,7 +239,7 @@ fn block_nbytes(geometry: &Geometry, typesize: i128) -> i128 {
     i128::from(geometry.block_nitems()) * typesize
 }
 
-/// Checks the size of all chunks.
+/// Checks `nbytes` in the header, the size of all decompressed chunks.
 // This rule is only about the number of chunks. So it multiplies by the `chunksize` of the header, even if another rule
 // reports that `chunksize`.
 fn nbytes(geometry: &Geometry, header: &Header) -> Option<Finding> {

@@ -25,7 +25,7 @@ pub enum FrameType {
 /// The maximum number of filters of a frame.
 pub(crate) const MAX_FILTERS: u8 = 6;
 
-/// The split mode for these bits of the header.
+/// The split mode for the lowest two of these bits, which are the fourth byte of `flags` in the header.
 pub(crate) fn split_mode(bits: u8) -> SplitMode {
     match bits & 3 {
         0 => SplitMode::Always,

@@ -140,7 +140,7 @@ impl<R> Frame<R> {
         self.read_array().map_err(Error::malformed)
     }
 
-    /// [`array`](Self::array), with a finding as the error.
+    /// Reads the array as [`array`](Self::array) does, but returns a finding as the error.
     pub(crate) fn read_array(&self) -> Result<Option<Array<'_>>, Finding> {
         self.array_metalayer().map(|layer| Array::read(layer, self.header.generation)).transpose()
     }
@@ -209,7 +209,7 @@ impl<R> Frame<R> {
         self.reader
     }
 
-    /// The reader or file of the frame. Its position does not matter: the frame seeks before it reads.
+    /// The reader or file of the frame. The position of the reader does not matter: the frame seeks before it reads.
     ///
     /// ```
     /// use std::io::{Cursor, Seek};

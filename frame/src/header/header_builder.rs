@@ -21,10 +21,10 @@ const HAS_64_BIT_OFFSETS: u8 = 0x10;
 pub(crate) struct Compression {
     pub(crate) codec: Codec,
     pub(crate) codec_meta: u8,
-    /// At most 15, because the flags have 4 bits for it. Writers use 0 to 9.
+    /// The compression level, at most 15, because the flags have 4 bits for it. Writers use 0 to 9.
     pub(crate) level: u8,
     pub(crate) split_mode: SplitMode,
-    /// At most 6, in order of application.
+    /// At most 6 filters, in order of application.
     pub(crate) filters: Vec<Filter>,
     pub(crate) uses_dictionary: bool,
 }

@@ -185,7 +185,7 @@ fn duplicates(layers: &[Metalayer]) -> impl Iterator<Item = Finding> {
     layers.iter().enumerate().filter_map(again)
 }
 
-/// The finding for an object whose data is not in the file: a reader must do more than read the file to get it.
+/// The finding for an object whose data is not in the file: to get the data, a reader must do more than read the file.
 fn active_object(layers: &[Metalayer]) -> Option<Finding> {
     let (kind, layer) = metalayer_kind(layers)?;
     let action = kind.action()?;

@@ -145,8 +145,8 @@ impl Serialize for ObjectKind {
 
 /// The metalayers that identify a kind. If there are several, python-blosc2 uses the first in this order.
 // This crate determines the kind from the header alone. python-blosc2 uses the metalayer of a store only if the file
-// has the name `embed.b2e` or the extension `b2e`. In any other file, python-blosc2 uses another metalayer of this
-// list. So the stores are last in the list.
+// has the name `embed.b2e` or the extension `b2e`. In any other file, python-blosc2 ignores the metalayer of a store,
+// and uses another metalayer of this list. So the metalayers of stores are last in the list.
 const KIND_METALAYERS: &[(&str, ReadKind)] = &[
     ("proxy-source", |_| ObjectKind::Proxy),
     ("b2o", object),

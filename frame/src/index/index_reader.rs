@@ -63,8 +63,9 @@ impl Index {
         // Keep only the first bytes. The entries are read a page at a time, when they are needed.
         bytes.truncate(header.cbytes.min(Self::FIRST_READ));
         let form = match header.special {
-            // All entries are 0: each chunk begins right after the header. With one chunk, this is valid. With more, a
-            // check of the index reports that two chunks have the same offset.
+            // All entries are 0, so each chunk begins right after the header of the frame. In a frame with one chunk,
+            // this is valid. In a frame with more chunks, a check of the index reports that two chunks have the same
+            // offset.
             Some(SpecialValue::Zeros) => Form::Repeated([0; ENTRY_LEN]),
             Some(SpecialValue::Value) => {
                 let value = bytes.get(header.header_len..).unwrap_or_default();
@@ -98,7 +99,7 @@ impl Index {
         ChunkEntry::new(number, value, number + 1 == self.len(), frame)
     }
 
-    /// The bytes of an entry in a page.
+    /// The 8 bytes of an entry, from the bytes of its page.
     pub(crate) fn entry_bytes(&self, number: u64, page: &[u8]) -> [u8; ENTRY_LEN] {
         let within = usize::try_from(number % self.page_len()).unwrap_or_default() * ENTRY_LEN;
         page.get(within..).and_then(<[u8]>::first_chunk).copied().unwrap_or_default()
@@ -124,7 +125,7 @@ impl Index {
         (self.header.nbytes / ENTRY_LEN) as u64
     }
 
-    /// Whether all entries are equal.
+    /// Whether the index stores one value for all entries, instead of an entry for each chunk.
     pub(crate) fn is_repeated(&self) -> bool {
         matches!(self.form, Form::Repeated(_))
     }
@@ -138,7 +139,8 @@ impl Index {
         (bytes / ENTRY_LEN) as u64
     }
 
-    /// The entries of a page, as bytes. `read` takes an offset in the frame and a length.
+    /// The entries of a page, as bytes. `read` is a function that reads bytes of the frame: its arguments are an offset
+    /// in the frame and a length.
     pub(crate) fn page<E: From<Error>>(
         &self,
         number: u64,
@@ -165,7 +167,7 @@ impl Index {
         }
     }
 
-    /// Reads and decompresses a block of a compressed index, which has `length` bytes of entries.
+    /// Reads and decompresses block `number` of a compressed index. The block has `length` bytes of entries.
     fn block<E: From<Error>>(
         &self,
         number: u64,

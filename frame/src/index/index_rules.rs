@@ -65,8 +65,8 @@ pub(crate) fn index_header(bytes: &[u8], header: &Header, end: u64) -> Result<Ch
     Ok(index)
 }
 
-/// The finding for invalid flags in the chunk header of the chunk index. Before, [`index_header`] must have checked the
-/// place and the length of the index.
+/// The finding for invalid flags in the chunk header of the chunk index. The caller must have checked the place and the
+/// length of the index with [`index_header`].
 pub(crate) fn index_flags(index: &ChunkHeader, header: &Header) -> Option<Finding> {
     let why = check_index_flags(index).err()?;
     Some(about(FindingCode::DamagedIndex, header).text(format!("the chunk index {why}")))
@@ -223,7 +223,7 @@ impl IndexScan {
     }
 }
 
-/// Completes the finding for an invalid entry.
+/// Adds the text and the numbers to the finding for an entry with the invalid int64 `value`.
 fn invalid(value: i64, header: &Header, finding: Finding) -> Finding {
     match (u64::try_from(value), max_offset(header)) {
         (Err(_), _) => {

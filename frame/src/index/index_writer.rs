@@ -12,7 +12,8 @@ use crate::chunk::entry::{ENTRY_LEN, EntryValue, MISSING};
 use crate::error::Error;
 use crate::progress::ENTRIES_BETWEEN_STOPS;
 
-/// The largest number of chunks. It is limited because the index is itself a chunk, and a chunk has at most 2 GiB.
+/// The largest number of chunks of a frame. It is limited because the index is itself a chunk, and a chunk has at most
+/// 2 GiB.
 const MAX_CHUNKS: u64 = ((i32::MAX as usize - ChunkHeader::MAX_LEN) / ENTRY_LEN) as u64;
 
 /// The size of a block of a new index, as in C-Blosc2.
@@ -21,7 +22,7 @@ const BLOCK_LEN: usize = 1 << 14;
 /// The number of entries of a page of 16 KiB.
 const PAGE_LEN: u16 = 2048;
 
-/// A function that is called while an index is written. Its error stops the writing.
+/// A function that is called while an index is written. If it returns an error, the writing stops.
 pub(crate) type Stop<'s> = dyn FnMut() -> Result<(), Error> + 's;
 
 /// The chunk index of a new frame, in pages. A page is allocated when one of its entries is set.
@@ -42,7 +43,8 @@ pub(crate) struct NewIndex {
 }
 
 impl NewIndex {
-    /// An index of `len` chunks; [`TooLarge`](crate::ErrorKind::TooLarge) above [`MAX_CHUNKS`].
+    /// Makes an index for `len` chunks, without set entries. The error is [`TooLarge`](crate::ErrorKind::TooLarge) if
+    /// `len` is above [`MAX_CHUNKS`].
     pub(crate) fn new(len: u64) -> Result<Self, Error> {
         if len > MAX_CHUNKS {
             return Err(Error::too_large(format_args!(
@@ -95,7 +97,7 @@ impl NewIndex {
         self.others.is_some() || self.entry(number).is_some()
     }
 
-    /// The set entries.
+    /// The int64s of all entries that are set.
     fn set_entries(&self) -> impl Iterator<Item = i64> {
         self.pages.values().flatten().copied().filter(|&entry| entry != MISSING)
     }
@@ -134,7 +136,7 @@ impl NewIndex {
         set.chain(iter::repeat(other)).take(usize::try_from(self.len).unwrap_or(usize::MAX))
     }
 
-    /// The stored size in bytes.
+    /// The size in bytes that the index will have in the file.
     pub(crate) fn written_len(&self) -> u64 {
         let entries = match (self.len, self.repeated()) {
             (0, _) => return 0,
@@ -168,7 +170,7 @@ impl NewIndex {
     }
 }
 
-/// The page of an entry, and its index in the page.
+/// The number of the page of an entry, and the index of the entry in this page.
 fn place(number: u64) -> (u64, usize) {
     let len = u64::from(PAGE_LEN);
     (number / len, usize::try_from(number % len).unwrap_or_default())

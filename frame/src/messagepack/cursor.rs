@@ -95,7 +95,7 @@ impl<'a> Cursor<'a> {
         self.array()
     }
 
-    // Out of line, so the code around each read stays small.
+    // Not inlined, so that the code of each caller stays small.
     #[cold]
     #[inline(never)]
     fn ends_early(&self, len: usize) -> Finding {

@@ -10,9 +10,9 @@ pub(crate) enum Token<'b> {
     Binary(&'b [u8]),
     /// The data of an extension, without its type.
     Extension(&'b [u8]),
-    /// The number of items.
+    /// The start of an array, with the number of its items.
     Array(u64),
-    /// The number of pairs.
+    /// The start of a map, with the number of its pairs.
     Map(u64),
 }
 

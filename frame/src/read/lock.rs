@@ -80,7 +80,7 @@ impl Lock {
     }
 }
 
-/// The lock of a writer, held until this is dropped.
+/// The lock of a writer. Dropping this struct releases the lock.
 #[derive(Debug)]
 pub(crate) struct ExclusiveLock {
     lock: Lock,
@@ -88,7 +88,7 @@ pub(crate) struct ExclusiveLock {
 }
 
 impl ExclusiveLock {
-    /// Takes the lock if there is a lock file. It never waits.
+    /// Takes the lock of a writer if there is a lock file. It never waits for the lock.
     pub(crate) fn take(path: &Path, is_sparse: bool) -> Result<Option<Self>, Error> {
         let path = sidecar(path, is_sparse);
         let sidecar = match OpenOptions::new().read(true).write(true).open(&path) {
@@ -103,7 +103,7 @@ impl ExclusiveLock {
     }
 
     /// Increments the write counter, so that other processes read the frame again. If the lock file is too short to
-    /// have a counter, its old value counts as 0.
+    /// have a counter, the old value of the counter is taken as 0.
     pub(crate) fn raise_counter(&mut self) -> Result<(), Error> {
         let Self { lock: Lock(sidecar), path } = self;
         raise_counter(sidecar).map_err(|error| Error::io("write the lock file", path, error))
@@ -120,7 +120,8 @@ fn raise_counter(sidecar: &mut File) -> io::Result<()> {
     sidecar.write_all(&raised.to_ne_bytes())
 }
 
-/// Whether the name of the lock file is longer than the system allows, so the file cannot exist.
+/// Whether an error of opening the lock file means that its name is longer than the system allows. Such a file cannot
+/// exist.
 fn is_too_long(error: &io::Error) -> bool {
     #[cfg(unix)]
     let too_long = libc::ENAMETOOLONG;

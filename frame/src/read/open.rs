@@ -32,7 +32,8 @@ impl<R> Frame<R> {
         let folder = self.path().and_then(Path::parent).filter(|_| self.header().is_sparse());
         let files = folder.and_then(|folder| fs::read_dir(folder).ok()).into_iter().flatten();
         let lengths = files.filter_map(|file| Some(file.ok()?.metadata().ok()?.len()));
-        // Without a list of the directory, the frame itself counts.
+        // For a contiguous frame, or if the directory cannot be listed, the sum is 0, and the result is the length of
+        // the frame.
         lengths.fold(0, u64::saturating_add).max(self.header().frame_len)
     }
 }
@@ -95,8 +96,8 @@ impl Frame {
     }
 
     /// Reads the whole file into memory, and returns this frame with that memory as its reader; `None` if a single read
-    /// does not cover the file. The returned frame keeps the header of this one, although a writer may have changed the
-    /// header in the file.
+    /// does not cover the file. The returned frame has the header of `self`, although a writer may have changed the
+    /// header in the file since `self` was opened.
     pub(crate) fn in_memory(&self) -> Result<Option<Frame<io::Cursor<Vec<u8>>>>, Error> {
         if self.header().frame_len >= FIRST_READ {
             return Ok(None);
@@ -237,7 +238,7 @@ pub(crate) fn read(
     read_on(prefix, reader, offset, limit, longest)
 }
 
-/// Continues [`read`] after the first bytes.
+/// Does the work of [`read`] after its first read, which gave `prefix`.
 fn read_on(
     mut prefix: Vec<u8>,
     reader: &mut (impl Read + Seek),
@@ -269,7 +270,7 @@ fn read_on(
             .and_then(|_| read_up_to(reader, needed as u64, &mut prefix))
             .map_err(Error::reading)?;
         if prefix.len() < needed {
-            // The file has become shorter since it was measured.
+            // The file has become shorter since its length was read above.
             return Err(Error::changing(None));
         }
         parsed = Frame::parse(&prefix);

@@ -32,7 +32,8 @@ impl<R: Read + Seek> Frame<R> {
         let parsed = Trailer::parse(self.header(), &suffix);
         let Some(needed) = parsed.as_ref().err().and_then(Error::needed) else { return parsed };
         let suffix = self.last_bytes(needed)?;
-        // Between the two reads a writer has changed the trailer.
+        // If the second read gives another length than the first, a writer has changed the trailer between the two
+        // reads.
         if frame_trailer::length(self.header(), &suffix)? != needed {
             return Err(Error::changing(None));
         }
@@ -72,7 +73,7 @@ impl<R: Read + Seek> Frame<R> {
     }
 }
 
-/// The number of bytes from the offset to the end of the file. The reader is left at the offset.
+/// The number of bytes from the offset to the end of the file. After the call, the position of the reader is `offset`.
 pub(crate) fn available(reader: &mut impl Seek, offset: u64) -> io::Result<u64> {
     let end = reader.seek(SeekFrom::End(0))?;
     reader.seek(SeekFrom::Start(offset))?;

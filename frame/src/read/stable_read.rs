@@ -21,9 +21,9 @@ impl Frame {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Changing`] if this takes longer than `patience`: another process is writing, or was interrupted.
-    /// [`check`](crate::check()) distinguishes the two. [`ErrorKind::Locked`] if another process holds the lock for
-    /// that time. Also the errors of [`open`](Self::open).
+    /// [`ErrorKind::Changing`] if this takes longer than `patience`: another process is still writing the frame, or was
+    /// interrupted while it wrote. [`check`](crate::check()) distinguishes the two cases. [`ErrorKind::Locked`] if
+    /// another process holds the lock for longer than `patience`. Also the errors of [`open`](Self::open).
     ///
     /// ```
     /// use std::time::Duration;
@@ -35,7 +35,7 @@ impl Frame {
     /// ```
     pub fn open_stable(path: impl AsRef<Path>, patience: Duration) -> Result<Self, Error> {
         let path = path.as_ref();
-        // No deadline if `patience` is longer than the clock can represent.
+        // There is no deadline if `patience` is longer than the clock can represent.
         let deadline = Instant::now().checked_add(patience);
         // The name of the lock file depends on the frame type, which no writer changes. If the header cannot be read
         // yet, a directory counts as a sparse frame, and a file as a contiguous frame.

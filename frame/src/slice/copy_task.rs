@@ -46,7 +46,7 @@ pub(super) struct CopyTask {
     pub(super) data: TaskData,
 }
 
-/// Receives tasks, in the order of reading.
+/// A function that receives the tasks, in the order in which their bytes are read.
 pub(super) type ReceiveTask<'r> = dyn FnMut(CopyTask) -> Result<(), Error> + 'r;
 
 /// The stored bytes of a task.
@@ -61,9 +61,9 @@ pub(super) enum TaskData {
 
 /// The place of a block in its chunk.
 pub(super) struct StoredBlock {
-    /// The index among the blocks that the slice needs.
+    /// The index of the block among the blocks of the chunk that the slice needs.
     pub(super) index: usize,
-    /// The index among all blocks of the chunk.
+    /// The index of the block among all blocks of the chunk.
     pub(super) number: usize,
     pub(super) range: Range<usize>,
 }
@@ -210,8 +210,8 @@ fn repeat(runs: impl Iterator<Item = Run>, value: &[u8], target: &SharedSlice<'_
     Some(())
 }
 
-/// Copies runs into the slice. `data` is the decompressed chunk from byte `first` on. `None` if `data` or the slice is
-/// too short.
+/// Copies runs of items from `data` into the slice. `data` is the decompressed chunk from byte `first` on. `None` if
+/// `data` or the slice is too short.
 fn scatter(
     runs: impl Iterator<Item = Run>,
     data: &[u8],

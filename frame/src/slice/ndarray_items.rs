@@ -15,7 +15,7 @@ use crate::slice::slice_reader::Slice;
 use crate::slice::subscripts::AxisForm;
 
 /// A Rust type for the items of an array. [`Slice::read_array`] reads items as this type. With the feature `compress`,
-/// this type can also be written.
+/// items of this type can also be written.
 ///
 /// | type | kinds of dtypes with the same size, in either byte order |
 /// |---|---|
@@ -58,7 +58,8 @@ pub trait Stored: NoUninit + Send + Sync {
     }
 }
 
-/// Generates the items of [`Stored`] that `read_as` uses, from a list of narrower types with their conversions.
+/// Generates `NARROWER` and `read_narrower` of [`Stored`], which `read_as` uses, from a list of narrower types with
+/// their conversions.
 macro_rules! narrower {
     ($($source:ty, $convert:expr;)*) => {
         const NARROWER: &'static [&'static str] = &[$(stringify!($source)),*];
@@ -182,7 +183,7 @@ impl<const N: usize> Stored for [u8; N] {
     }
 
     fn has_kind(kind: &Kind) -> bool {
-        // All kinds without a Rust type in the table above: texts, raw bytes, structs and others.
+        // All kinds of items that no other Rust type reads: texts, raw bytes, structs and others.
         use Kind::{Bool, Complex, Datetime, Float, Int, Timedelta, Uint};
         !matches!(kind, Bool | Int | Uint | Float | Complex | Datetime(_) | Timedelta(_))
     }
@@ -200,7 +201,8 @@ impl<R: Read + Seek> Slice<'_, R> {
     /// # Errors
     ///
     /// The errors of [`read`](Self::read). [`InvalidInput`](crate::ErrorKind::InvalidInput) if the dtype does not fit
-    /// `T` (see [`Item`]), if its size is not the type size of the frame, or if a bool is neither 0 nor 1.
+    /// `T` (see [`Item`]), if the item size of the dtype is not the type size of the frame, or if a bool is neither 0
+    /// nor 1.
     ///
     /// ```
     /// use b2nd_frame::Frame;
@@ -256,10 +258,10 @@ impl<R: Read + Seek> Slice<'_, R> {
 
     /// Reads the items into an array of a wider type, which can represent each value of the stored type.
     ///
-    /// So `u8` can be read as `i32`, `f16` as `f32`, `bool` as `u8`, and a float as a complex number of the same width.
-    /// Each type can also be read as itself.
+    /// For example, `u8` can be read as `i32`, `f16` as `f32`, `bool` as `u8`, and a float as a complex number of the
+    /// same width. Each type can also be read as itself.
     ///
-    /// During the conversion, both arrays are in memory.
+    /// During the conversion, the array of stored items and the array of `T` are both in memory.
     ///
     /// # Errors
     ///
@@ -279,7 +281,7 @@ impl<R: Read + Seek> Slice<'_, R> {
     /// ```
     pub fn read_as<T: Item>(self) -> Result<ArrayD<T>, Error> {
         let array = self.frame.array()?;
-        // `read_array` reports an invalid dtype.
+        // Ignore an invalid dtype here: the call of `read_array` below reports it.
         let dtype = array.and_then(|array| array.meta().parse_dtype().ok().flatten());
         match dtype.and_then(|dtype| type_of(&dtype)) {
             Some(source) if T::NARROWER.contains(&source) => {

@@ -47,7 +47,7 @@ impl<R> Slice<'_, R> {
     }
 }
 
-/// An iterator over the pieces of a slice in C order, which [`Slice::pieces`] returns.
+/// An iterator over the pieces of a slice, in C order. [`Slice::pieces`] returns it.
 ///
 /// ```
 /// use b2nd_frame::Frame;
@@ -81,8 +81,8 @@ impl Pieces {
         let size =
             |sizes: &[u64], dimension: usize| -> u64 { sizes.get(dimension).copied().unwrap_or(1).max(1) };
         let lengths: Vec<u64> = selection.lengths().collect();
-        // `row` gives the number of bytes of the slice for one index along a dimension, and `has_block_rows` whether a
-        // row of blocks along that dimension is within the limit.
+        // `row` gives the number of bytes that the slice has for one index along a dimension. `has_block_rows` gives
+        // whether a row of blocks, which has several indices along that dimension, is within the limit.
         let row = |dimension: usize| {
             let below = lengths.iter().skip(dimension + 1);
             below.fold(selection.typesize as u64, |nbytes, &length| nbytes.saturating_mul(length)).max(1)
@@ -112,7 +112,7 @@ impl Pieces {
         self.next = None;
     }
 
-    /// The end of a piece along `dimension`.
+    /// The end, along `dimension`, of the piece that begins at index `start`.
     fn end(&self, start: u64, step: u64) -> u64 {
         let target = start.saturating_add(self.target.saturating_mul(step));
         let chunk_start = |index: u64| index / self.chunk * self.chunk;
@@ -140,7 +140,7 @@ impl Iterator for Pieces {
             let end = if dimension == self.dimension { self.end(start, step) } else { start + 1 };
             *part = start..end.min(part.end);
         }
-        // Compute the start of the next piece, in C order: the last dimension up to `dimension` advances first.
+        // Compute the start of the next piece, in C order: `dimension` advances first, then the dimensions before it.
         let wholes = piece.iter().zip(&self.ranges).zip(&self.steps);
         for (start, ((part, whole), &step)) in starts.iter_mut().zip(wholes).rev() {
             // The first selected index after the piece.

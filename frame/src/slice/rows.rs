@@ -19,8 +19,8 @@ use crate::slice::slice_reader::Slice;
 const BATCH: usize = 1024;
 
 impl<'f, R: Read + Seek> Slice<'f, R> {
-    /// Reads each item into a type with serde, in C order. The page of [`items`](b2nd_serde::dtype::items) lists the
-    /// types for each dtype.
+    /// Deserializes each item as `T` with serde, in C order. The page of [`items`](b2nd_serde::dtype::items) lists the
+    /// possible types for each dtype.
     ///
     /// All rows are in memory at once; [`rows`](Self::rows) reads them in pieces.
     ///
@@ -28,7 +28,7 @@ impl<'f, R: Read + Seek> Slice<'f, R> {
     ///
     /// The errors of [`read`](Self::read). [`Unsupported`](crate::ErrorKind::Unsupported) if the array has no dtype, or
     /// if the size of its dtype is not the frame's typesize. [`InvalidInput`](crate::ErrorKind::InvalidInput) if an
-    /// item does not fit the type.
+    /// item does not fit `T`.
     ///
     /// ```
     /// use b2nd_frame::Frame;
@@ -52,12 +52,13 @@ impl<'f, R: Read + Seek> Slice<'f, R> {
         self.rows()?.collect()
     }
 
-    /// Reads each item into a type with serde, in C order. It reads the items in [`pieces`](Self::pieces), so that
+    /// Deserializes each item as `T` with serde, in C order. It reads the items in [`pieces`](Self::pieces), so that
     /// memory does not depend on the size of the slice.
     ///
     /// # Errors
     ///
-    /// The errors of [`read_rows`](Self::read_rows). Errors of chunks and items come from the iterator, which then ends.
+    /// The errors of [`read_rows`](Self::read_rows). If the error is about a chunk or an item, the iterator returns it,
+    /// and then ends.
     ///
     /// ```
     /// use b2nd_frame::Frame;
@@ -82,7 +83,7 @@ impl<'f, R: Read + Seek> Slice<'f, R> {
                 "items of dtype {dtype} have {found} bytes, but items of the frame have {typesize}"
             )));
         }
-        // Items of some dtypes cannot be read as any type. Report this before the first read.
+        // Items of some dtypes cannot be deserialized at all. Report this before the first read.
         dtype.read_items::<T>(&[]).map_err(Error::invalid_input)?;
         let pieces = self.pieces()?;
         let Slice { frame, threads, .. } = self;
@@ -121,13 +122,13 @@ pub struct Rows<'f, R, T> {
     threads: usize,
     dtype: Dtype,
     pieces: Pieces,
-    /// The items of the latest piece. Those from `start` on are not deserialized yet.
+    /// The items of the latest piece. The items from byte `start` on are not deserialized yet.
     items: Vec<u8>,
     start: usize,
     batch: vec::IntoIter<T>,
     /// The error of the item that follows the batch. It is returned after the rows of the batch.
     failed: Option<Error>,
-    /// The number of items that were deserialized.
+    /// The number of items of the slice that were deserialized so far.
     nread: u64,
 }
 

@@ -26,7 +26,7 @@ pub(super) struct Selection {
 }
 
 impl Selection {
-    /// The slice with these subscripts; `None` for the whole array.
+    /// The slice with these subscripts. If `subscripts` is `None`, it is the whole array.
     pub(super) fn new<R>(
         frame: &Frame<R>,
         subscripts: Option<&[Subscript]>,
@@ -46,7 +46,7 @@ impl Selection {
         // The typesize is at least 1, because `array_with_data` refuses a smaller one.
         let typesize = usize::try_from(frame.header().typesize).unwrap_or_default();
         let mut selection = Self { geometry, ranges, steps, axes, typesize, nbytes: 0 };
-        // An empty slice has 0 bytes, even where the product of its other lengths overflows.
+        // An empty slice has 0 bytes, even if the product of its other lengths overflows.
         let nbytes = if selection.lengths().any(|length| length == 0) {
             Some(0)
         } else {

@@ -7,8 +7,8 @@
 use core::ops::Range;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// The size of a region in bytes. A task copies up to 1 MiB, several times as much. So two threads seldom need the same
-/// region at the same time.
+/// The size of a region in bytes. A task copies up to 1 MiB, so it writes to several regions, one after the other. So
+/// two threads seldom need the same region at the same time.
 const REGION_LEN: usize = 1 << 18;
 
 /// The buffer for the items of a slice.
@@ -51,7 +51,8 @@ impl<'w, 's> SliceWriter<'w, 's> {
         Self { slice, locked: None }
     }
 
-    /// The bytes from an offset to the end of its region, at least one byte; `None` if the slice ends before.
+    /// The bytes from an offset to the end of its region, at least one byte; `None` if the slice ends at or before the
+    /// offset.
     pub(crate) fn at(&mut self, offset: usize) -> Option<&mut [u8]> {
         let number = offset / self.slice.region_len;
         if self.locked.as_ref().is_none_or(|&(locked, _)| locked != number) {

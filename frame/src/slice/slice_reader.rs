@@ -36,8 +36,8 @@ pub struct Slice<'f, R> {
 }
 
 impl<R> Frame<R> {
-    /// Selects a slice of the array, with a range for each dimension, or with the [`Subscripts`] of ndarray. An array
-    /// without dimensions takes `&[]`.
+    /// Selects a slice of the array, with a range for each dimension, or with the [`Subscripts`] of ndarray. For an
+    /// array without dimensions, pass `&[]`.
     ///
     /// ```
     /// use b2nd_frame::Frame;
@@ -70,9 +70,10 @@ impl<R> Frame<R> {
 }
 
 impl<R> Slice<'_, R> {
-    /// Selects every `step`-th index of each range, beginning with the first index. There is a step for each dimension,
-    /// at least 1. Chunks and blocks without a selected item are skipped, as [`read`](Self::read) describes. If the
-    /// number of steps is wrong, or a step is 0, the later call that reads the slice returns an error.
+    /// Selects every `step`-th index of each range, beginning with the first index. `steps` has a number for each
+    /// dimension of the array, at least 1. Chunks and blocks without a selected item are skipped, as
+    /// [`read`](Self::read) describes. If the number of steps is wrong, or a step is 0, the later call that reads the
+    /// slice returns an error.
     ///
     /// ```
     /// use b2nd_frame::Frame;
@@ -92,7 +93,7 @@ impl<R> Slice<'_, R> {
         Self { threads: threads.clamp(1, MAX_THREADS), ..self }
     }
 
-    /// The size of the items in bytes.
+    /// The size of all selected items together, in bytes.
     ///
     /// # Errors
     ///
@@ -107,7 +108,7 @@ impl<R> Slice<'_, R> {
 }
 
 impl<R: Read + Seek> Slice<'_, R> {
-    /// Reads the items in C order. Each item has the size of the header's typesize and the byte order of the dtype.
+    /// Reads the items in C order. Each item has `typesize` bytes, as the header says, in the byte order of the dtype.
     ///
     /// Only chunks with items of the slice are read. In these chunks, only blocks with such items are decompressed,
     /// unless the chunk has a dictionary or the delta filter. Items that were never written are zeros.
@@ -173,7 +174,7 @@ impl<R: Read + Seek> Slice<'_, R> {
 }
 
 impl<R: Read + Seek> Frame<R> {
-    /// Reads a byte range; `None` if its chunk file is missing.
+    /// Reads the byte range of a request; `None` if the chunk file of the request is missing.
     fn read_request(&mut self, request: &Request) -> Result<Option<Vec<u8>>, Error> {
         let Range { start, end } = request.range;
         match request.file {

@@ -29,7 +29,7 @@ const TASK_LEN: usize = 1 << 20;
 pub(super) struct DistinctChunks {
     /// The number of bytes that further chunks of a contiguous frame can have.
     left: u64,
-    /// The files of a sparse frame that were read.
+    /// The numbers of the chunk files that were read, in a sparse frame.
     files: HashSet<u64>,
 }
 
@@ -59,8 +59,8 @@ impl DistinctChunks {
 }
 
 /// The number of bytes from the start of a chunk that must be known before its blocks can be read. For an uncompressed
-/// chunk, these are the header alone; for a compressed chunk, the header and the table of blocks. A constant chunk, or
-/// one whose blocks cannot be decompressed one by one, is needed as a whole.
+/// chunk, these are the header alone; for a compressed chunk, the header and the table of blocks. If the chunk is
+/// constant, or its blocks cannot be decompressed one by one, it is needed as a whole.
 pub(super) fn start_len(entry: &ChunkEntry, header: &ChunkHeader) -> Result<usize, Error> {
     if header.special.is_some() {
         return Ok(header.cbytes);
@@ -75,8 +75,8 @@ pub(super) fn start_len(entry: &ChunkEntry, header: &ChunkHeader) -> Result<usiz
     Ok(header.header_len + header.table_len().unwrap_or_default())
 }
 
-/// The needed blocks of a chunk, in the order of the file, in groups that are read at once. `start` are the first bytes
-/// of the chunk.
+/// The needed blocks of a chunk, in the order of the file, in groups. One read covers all blocks of a group. `start`
+/// has the first bytes of the chunk.
 pub(super) fn groups(
     entry: &ChunkEntry,
     header: &ChunkHeader,

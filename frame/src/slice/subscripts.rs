@@ -98,8 +98,8 @@ impl Indices {
         self.axes.push(axis);
     }
 
-    /// The indices that the subscripts select; `None` selects the whole array. Apart from new axes, the caller must
-    /// have checked that there is a subscript for each dimension of the shape. `steps` are those of
+    /// The indices that the subscripts select; `None` selects the whole array. The caller must have checked that there
+    /// is one subscript for each dimension of the shape, not counting new axes. `steps` are those of
     /// [`Slice::steps`](crate::Slice::steps).
     pub(super) fn new(
         list: Option<&[Subscript]>,

@@ -9,7 +9,8 @@ use crate::slice::copy_task::{CopyTask, ReceiveTask, Scratch};
 use crate::slice::selection::Selection;
 use crate::slice::shared_slice::SharedSlice;
 
-/// The maximum number of threads of a read. More threads do not help, and each takes a place in the queue.
+/// The maximum number of threads of a read. More threads do not make a read faster, and for each thread the queue of
+/// tasks has one more place.
 pub(crate) const MAX_THREADS: usize = 256;
 
 /// A task and its number in the order of reading.
@@ -40,20 +41,20 @@ pub(super) fn in_threads(
                     errors.record(number, task.run(selection, target, &mut scratch));
                 }
             };
-            // The system refuses to start more threads. The threads that have started do the work, or the calling
-            // thread alone.
+            // If the system refuses to start another thread, do not try more: the threads that have started do the
+            // work, or the calling thread alone.
             if thread::Builder::new().spawn_scoped(scope, work).is_err() {
                 break;
             }
         }
         let mut number = 0;
         let produced = produce(&mut |task| {
-            // This error only makes `produce` stop. It is never returned to the caller, because the recorded error has
-            // a lower number.
+            // A task has failed, so `produce` should stop. The error `stopped` has only this purpose. It is never
+            // returned to the caller, because the recorded error of the task has a lower number.
             if errors.lock().is_some() {
                 return Err(Error::stopped());
             }
-            // The queue is full: the calling thread runs this task instead of waiting.
+            // If the queue is full, the calling thread runs this task instead of waiting.
             if let Err(TrySendError::Full((number, task)) | TrySendError::Disconnected((number, task))) =
                 sender.try_send((number, task))
             {

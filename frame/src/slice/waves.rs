@@ -19,16 +19,17 @@ use crate::slice::copy_task::{CopyTask, ReceiveTask, StoredBlock, TaskData, Wind
 use crate::slice::selection::Selection;
 use crate::slice::stored_chunk::{DistinctChunks, extent, groups, start_len};
 
-/// The number of bytes of the first read of the chunk index, and of a chunk. This read covers the header and the table,
-/// and often the whole of a short index or a small chunk.
+/// The number of bytes of the first read of the chunk index, and of the first read of each chunk. Such a read usually
+/// covers the chunk header and the table of blocks, and often the whole of a short index or a small chunk.
 // A longer read would be wasted on a slice of a few items; a shorter one would often miss a part of the table.
 const FIRST_READ: u64 = 1 << 14;
 
 /// The maximum size in bytes of the index entries in memory. A single page of the index is kept even if it is longer.
 const INDEX_LEN: usize = 1 << 22;
 
-/// The memory in bytes that a planned read takes, even if it reads fewer bytes, and the memory that each block in it
-/// takes in addition. It counts for the limit of a wave, because a small file can claim millions of reads and blocks.
+/// A planned read of `n` blocks counts as at least `READ_WEIGHT + n * BLOCK_WEIGHT` bytes for the limit of a wave, even
+/// if it reads fewer bytes. This is the memory that the plan of the read takes. Without it, a small file could make us
+/// plan millions of reads and blocks in one wave.
 const READ_WEIGHT: u64 = 256;
 const BLOCK_WEIGHT: u64 = 64;
 
@@ -75,9 +76,9 @@ pub(super) struct Waves {
     index_bytes: BTreeMap<u64, Window>,
     /// The pages of the index with the entries of the next chunks.
     pages: BTreeMap<u64, Vec<u8>>,
-    /// The offsets of the chunks of these pages, in ascending order. They give the length of a chunk before its header
-    /// is read, because a chunk usually ends where the next one begins. If the pages are the whole index, the offset of
-    /// the index is added: the last chunk ends there. Empty unless `reads_whole`.
+    /// The offsets of the chunks whose entries are in `pages`, in ascending order. They give the length of a chunk
+    /// before its header is read, because a chunk usually ends where the next one begins. If `pages` has the whole
+    /// index, the offset of the index is added: the last chunk ends there. Empty unless `reads_whole`.
     starts: Vec<u64>,
     /// The index of the next chunk among the chunks with items of the slice.
     next: usize,
@@ -105,7 +106,7 @@ struct OpenChunk {
 
 /// The next read of a chunk.
 enum NextRead {
-    /// The first bytes of the chunk, as many as this number.
+    /// The first bytes of the chunk. The number is the number of bytes to read.
     Start(usize),
     /// The blocks of the chunk, which are not grouped yet. The `Vec` has the first bytes of the chunk: the header, and
     /// the table of blocks if there is one.
@@ -118,7 +119,7 @@ struct PlannedRead {
     purpose: Purpose,
     file: Option<u64>,
     range: Range<u64>,
-    /// The index of the request that covers it.
+    /// The index in `requests` of the request that covers the range.
     request: usize,
 }
 
@@ -167,8 +168,8 @@ impl Waves {
     }
 
     /// Takes the bytes of the present wave, passes the tasks for these bytes to `receive`, and plans the next wave.
-    /// Returns whether there is another wave. If a file ends early, the answer may be shorter than its request. In the
-    /// first call, `answers` is empty.
+    /// Returns whether there is another wave. `answers` has the bytes of each request of the present wave, in order; in
+    /// the first call, it is empty. An answer may be shorter than its request if the file ends early.
     pub(super) fn advance(
         &mut self,
         answers: Vec<Vec<u8>>,
@@ -222,8 +223,8 @@ impl Waves {
         Ok(())
     }
 
-    /// Takes the first bytes of a chunk. In the first call for a chunk, these are the bytes of the first read. If they
-    /// are fewer than [`start_len`] requires, there is a second call with all bytes that it requires.
+    /// Takes the first bytes of a chunk. In the first call for a chunk, these are the bytes of the first read. If these
+    /// bytes are fewer than [`start_len`] requires, there is a second call with as many bytes as it requires.
     fn take_start(
         &mut self,
         chunk: StoredChunk,
@@ -265,7 +266,7 @@ impl Waves {
             self.open_chunks.push_back(OpenChunk { chunk, header, next: NextRead::Blocks(start) });
             return Ok(());
         }
-        // The bytes of the whole chunk are known, so no further read is needed.
+        // Here, `bytes` has the whole chunk, so no further read is needed.
         for list in self.groups(chunk, &header, start)? {
             pass_blocks(chunk, header, list, window.clone(), receive)?;
         }
@@ -330,14 +331,14 @@ impl Waves {
                 self.plan(Purpose::Blocks(chunk, header, list), &chunk.entry, range);
             }
         }
-        // The blocks of the chunks that begin here come in a later wave. In a short wave, only a quarter of the
-        // remaining bytes is used to begin chunks, so that threads soon have blocks to decompress.
+        // Use the remaining bytes of the wave for the first bytes of further chunks, whose blocks come in a later wave.
+        // In a short wave, use only a quarter of the remaining bytes, so that threads soon have blocks to decompress.
         let left = self.limits.wave.saturating_sub(weight);
         self.begin_chunks(if self.limits.reads_whole { left } else { left / 4 }, receive)
     }
 
-    /// Plans the reads of the first bytes of the next chunks, up to `most` bytes. If their entries are not in memory,
-    /// it plans the reads of that part of the index instead.
+    /// Plans the reads of the first bytes of the next chunks, up to `most` bytes. If the index entries of these chunks
+    /// are not in memory, it plans the reads of these entries instead.
     fn begin_chunks(&mut self, most: u64, receive: &mut ReceiveTask<'_>) -> Result<(), Error> {
         let index_at = index_start(&self.frame);
         let Some(index) = &self.index else {
@@ -403,7 +404,8 @@ impl Waves {
     /// The number of bytes of the first read of a chunk in the frame.
     fn first_len(&self, entry: &ChunkEntry, place: u64, chunk: &Chunk<'_>) -> u64 {
         let next = self.starts.get(self.starts.partition_point(|&start| start <= place));
-        // A chunk has at most this many bytes: a chunk that does not compress is stored uncompressed, after a header.
+        // `longest` is the largest stored size of the chunk: data that does not compress is stored uncompressed, after
+        // the chunk header.
         let longest = entry.nbytes.unwrap_or_default().saturating_add(ChunkHeader::MAX_LEN as u64);
         let stored = next.map_or(u64::MAX, |next| (next - place).min(longest));
         let is_short = stored <= self.limits.gap;
@@ -460,8 +462,8 @@ impl Waves {
             self.starts.sort_unstable();
         }
         if !is_planned {
-            // Keep only the first bytes of the index. In a compressed index, these have the table of blocks, which is
-            // needed for other pages.
+            // Keep only the first bytes of the index. In a compressed index, the first bytes have the table of blocks,
+            // which is needed to read other pages.
             let first = index.start();
             self.index_bytes.retain(|&start, _| start == first);
         }
@@ -478,8 +480,8 @@ impl Waves {
         self.planned.push(PlannedRead { purpose, file, range, request: 0 });
     }
 
-    /// Joins planned ranges into requests: ranges that overlap, and ranges with a small gap, as long as the gaps fit in
-    /// the wave.
+    /// Joins planned ranges into requests: ranges that overlap, and ranges with a small gap, as long as all ranges and
+    /// gaps together fit in the wave.
     fn join(&mut self) {
         let mut order: Vec<&mut PlannedRead> = self.planned.iter_mut().collect();
         order.sort_by_key(|planned| (planned.file, planned.range.start));

@@ -13,7 +13,7 @@ use serde::{Deserialize, Deserializer};
 
 use crate::header::section::values_of;
 
-/// The name of the vlmetalayer.
+/// The name of the vlmetalayer that has the list.
 pub(crate) const EMBED_LIST_NAME: &str = "estore_metadata";
 
 /// The place of the data that belongs to a key of a store.

@@ -12,7 +12,7 @@ use rmp::encode;
 use crate::chunk::expansion;
 use crate::header::section::map_value;
 
-/// The name of the vlmetalayer.
+/// The name of the vlmetalayer that records the losses.
 pub(crate) const SALVAGE_NAME: &str = "b2nd_salvage";
 
 /// The length in bytes of the longest note that is read. In memory, a note takes several times as many bytes.

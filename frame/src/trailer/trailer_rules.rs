@@ -94,8 +94,8 @@ pub(crate) fn value(layer: &Vlmetalayer) -> Result<Option<Finding>, String> {
     }
 }
 
-/// The finding for a list of embedded frames that python-blosc2 cannot read, or that leads outside of the data. An
-/// error gives the reason why the list is not read.
+/// The finding for a list of embedded frames that python-blosc2 cannot read, or that has a place outside of the store's
+/// data. An error gives the reason why the list is not read.
 pub(crate) fn embed_list(trailer: &Trailer, header: &Header) -> Result<Option<Finding>, String> {
     let Some(layer) = trailer.vlmetalayer(EMBED_LIST_NAME) else { return Ok(None) };
     // If the list cannot be decompressed, the result is `Ok(None)`: the function `value` already reports or skips such
