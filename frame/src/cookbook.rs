@@ -18,14 +18,15 @@
 //! [`no_std`](#without-std-or-an-allocator), [JSON](#json-and-back), [the dtype](#the-meaning-of-the-dtype),
 //! [each byte](#the-meaning-of-each-byte).
 //!
-//! The folder `examples` has whole programs. They read a slice into an `ndarray`, read rows into structs, and write an
-//! array. Others list a folder, find the chunks in an HDF5 file, or ask a web server for the first 512 bytes of each
-//! file.
+//! The folder `examples` has whole programs. Some of them read a slice into an array of the crate ndarray, read rows
+//! into structs, or write an array. Others list a folder, find the chunks in an HDF5 file, or ask a web server for the
+//! first 512 bytes of each file.
 //!
 //! # A slice, or the whole array
 //!
-//! `Frame::slice` and `Frame::whole` select items. `read` returns their bytes (feature `decompress`), `read_array` an
-//! `ndarray` (feature `ndarray`). `steps` skips items, and `s!` of ndarray can also count from the end. The example
+//! `Frame::slice` and `Frame::whole` select items. Then `read` returns the bytes of the items (feature `decompress`),
+//! and `read_array` returns them as an array of the crate ndarray (feature `ndarray`). `steps` can select every second
+//! item, for example. In subscripts of the macro `s!` of ndarray, a negative number counts from the end. The example
 //! `read_slice` is a whole program.
 //!
 //! ```
@@ -38,7 +39,7 @@
 //! let last = frame.slice(ndarray::s![-1, ..;2]).read_array::<i32>()?;
 //! assert_eq!(last, ndarray::array![10, 12, 14].into_dyn());
 //! assert_eq!(frame.whole().read_array::<i32>()?.sum(), (0..15).sum());
-//! // A wider type, which holds each value of the stored type.
+//! // `f64` is wider than the stored type, `i32`, so it can represent each item.
 //! assert_eq!(frame.whole().read_as::<f64>()?.mean(), Some(7.0));
 //! # }
 //! # Ok::<(), b2nd_frame::Error>(())
@@ -46,10 +47,10 @@
 //!
 //! # A slice by HTTP
 //!
-//! `Slice::plan` (feature `decompress`) computes the byte ranges of a slice, and reads nothing. Any client, also an
-//! async one, can request several ranges at a time. The ranges come in waves: the bytes of a wave determine the ranges
-//! of the next wave. [The first bytes from a server](#the-first-bytes-from-a-server) shows what to do if the header is
-//! longer than 512 bytes.
+//! `Slice::plan` (feature `decompress`) computes the byte ranges of a slice, and reads nothing itself. You request the
+//! ranges with any HTTP client, also an async one, and can request several ranges at a time. The ranges come in waves:
+//! the bytes of a wave determine the ranges of the next wave. [The first bytes from a
+//! server](#the-first-bytes-from-a-server) shows what to do if the header of the frame is longer than 512 bytes.
 //!
 //! ```
 //! # #[cfg(feature = "decompress")] {
@@ -75,9 +76,9 @@
 //!
 //! # Rows as structs
 //!
-//! The items of a structured dtype become your own structs, by the names of the fields (feature `decompress`).
-//! `ArrayWriter::write_rows` writes such structs (feature `compress`). The page of [`items`](b2nd_serde::dtype::items)
-//! lists the types for each dtype.
+//! `read_rows` deserializes the items of a structured dtype as your own struct (feature `decompress`). It finds each
+//! field of the struct by its name in the dtype. `ArrayWriter::write_rows` writes such structs (feature `compress`).
+//! The page of [`items`](b2nd_serde::dtype::items) lists the possible types of Rust for each dtype.
 //!
 //! ```
 //! # #[cfg(feature = "decompress")] {
@@ -90,14 +91,14 @@
 //!     ra: f64,
 //!     dec: f64,
 //!     magnitude: f32,
-//!     system: (u8, bool), // fields by position
+//!     system: (u8, bool), // a tuple takes the fields of a struct by their positions
 //! }
 //!
 //! let mut frame = Frame::open("tests/data/stars/stars.b2nd")?;
 //! let stars: Vec<Star> = frame.slice(&[0..4]).read_rows()?;
 //! assert_eq!((stars[3].name.as_str(), stars[3].ra), ("Vega", 279.235));
 //!
-//! // Row by row, if they do not fit in memory:
+//! // Read one row at a time if the rows do not fit in memory:
 //! let mut brightest = f32::INFINITY;
 //! for star in frame.slice(&[0..6]).rows::<Star>()? {
 //!     brightest = brightest.min(star?.magnitude);
@@ -109,8 +110,8 @@
 //!
 //! # An array that does not fit in memory
 //!
-//! `Slice::pieces` divides an array into pieces of some 32 MiB. If possible, they end at blocks, so that no block is
-//! decompressed twice.
+//! `Slice::pieces` divides an array into pieces of some 32 MiB. If possible, a piece ends where a block ends, so that
+//! no block is decompressed twice.
 //!
 //! ```
 //! # #[cfg(feature = "decompress")] {
@@ -129,9 +130,9 @@
 //!
 //! # Which bytes hold item (i, j, k)
 //!
-//! [`Geometry`](b2nd_serde::Geometry) gives the chunk of the item, and the offset in the decompressed chunk.
-//! [`Frame::chunks`](crate::Frame::chunks) gives the place of the chunk in the file. The item itself is in the
-//! file only if the chunk is not compressed.
+//! [`Geometry`](b2nd_serde::Geometry) gives the chunk that has the item, and the offset of the item in the decompressed
+//! chunk. [`Frame::chunks`](crate::Frame::chunks) gives the place of the chunk in the file. The bytes of the item
+//! themselves are in the file only if the chunk is not compressed.
 //!
 //! ```
 //! use b2nd_frame::{ChunkPlace, Frame};
@@ -169,7 +170,7 @@
 //! for part in geometry.chunks_in(&[0..2, 1..5])? {
 //!     let entry = chunks.get(part.number())?.expect("a chunk");
 //!     match chunks.compressed(&entry)? {
-//!         // Decompress it here. Then `part.scatter` copies the items that belong to the slice.
+//!         // Decompress `compressed` here. Then `part.scatter` copies the items that belong to the slice.
 //!         Some(compressed) => assert_eq!(compressed.len(), 64),
 //!         None => println!("not stored: all items are {:?}", entry.place),
 //!     }
@@ -179,8 +180,9 @@
 //!
 //! # A new array file
 //!
-//! This compresses an array of the crate ndarray (features `ndarray` and `compress`): first with default parameters,
-//! then with others. [`FrameBuilder`](crate::FrameBuilder) has all parameters of python-blosc2's `asarray`.
+//! This example writes an array of the crate ndarray to two files (features `ndarray` and `compress`): to the first
+//! with default parameters, to the second with other parameters. [`FrameBuilder`](crate::FrameBuilder) has all
+//! parameters of python-blosc2's `asarray`.
 //!
 //! ```
 //! # #[cfg(all(feature = "compress", feature = "ndarray"))] {
@@ -202,8 +204,9 @@
 //!
 //! # An array by regions
 //!
-//! The items come in pieces, here row by row. A chunk is compressed as soon as its last item arrives. `write_array`
-//! takes an ndarray view instead of bytes (feature `ndarray`).
+//! An `ArrayWriter` takes the items of one region after another, here of one row. It compresses a chunk as soon as it
+//! has all items of the chunk. `write` takes the items of a region as bytes, and `write_array` as an ndarray view
+//! (feature `ndarray`).
 //!
 //! ```
 //! # #[cfg(feature = "compress")] {
@@ -228,8 +231,8 @@
 //!
 //! Here a camera delivers images, and `flush` commits them to the file. Each commit compresses the last, unfinished
 //! chunk again, so commit when a chunk is full, or when the images must be safe. If the process is killed, the file has
-//! all committed images. Other programs can read it meanwhile. Replaced chunks leave holes in the file; a repack
-//! removes the holes.
+//! all committed images. Other programs can read the file while it grows. Replaced chunks leave holes in the file; a
+//! repack removes the holes.
 //!
 //! ```
 //! # #[cfg(feature = "compress")] {
@@ -238,7 +241,7 @@
 //!
 //! # let folder = tempfile::tempdir()?;
 //! # let path = folder.path().join("camera.b2nd");
-//! // A chunk holds 8 images. There are none yet.
+//! // A chunk holds 8 images. The new array has no images yet.
 //! let shapes = Shapes { shape: &[0, 48, 64], chunkshape: &[8, 48, 64], blockshape: &[1, 48, 64] };
 //! FrameBuilder::new(Meta::new(shapes, "<u2")?).create(&path)?.into_array_writer()?.finish()?.persist()?;
 //! let mut camera = ArrayUpdate::open(&path)?;
@@ -259,8 +262,9 @@
 //!
 //! # Repack: other chunks, or another codec
 //!
-//! The items of a new chunk are read when the chunk is compressed, so memory does not depend on the size of the array.
-//! Metalayers and vlmetalayers are copied as they are. `b2nd convert` does the same in a shell.
+//! This example copies an array to a new file with another chunk shape, block shape and codec. It reads the items of a
+//! new chunk when it compresses the chunk, so memory does not depend on the size of the array. Metalayers and
+//! vlmetalayers are copied as they are. `b2nd convert` does the same in a shell.
 //!
 //! ```
 //! # #[cfg(feature = "compress")] {
@@ -294,7 +298,7 @@
 //! # A file of finished chunks
 //!
 //! `write_chunk` takes a chunk from any Blosc2 compressor. Here the first chunk is stored uncompressed, and the second
-//! is all zeros, which takes no bytes.
+//! chunk is all zeros, so that the file only has an index entry for it.
 //!
 //! ```
 //! use b2nd_frame::{FrameBuilder, SpecialValue};
@@ -313,7 +317,8 @@
 //!
 //! # Change a shape in place
 //!
-//! An array can grow and shrink within its last chunks. This takes one write of a few bytes.
+//! The shape of an array can change in place, if the new shape needs the same number of chunks along each dimension.
+//! The change is one write of a few bytes.
 //!
 //! ```
 //! use b2nd_frame::Frame;
@@ -327,13 +332,14 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! If the bytes of the file are in memory, overwrite the metalayer with [`to_slice`](b2nd_serde::to_slice()). Its
-//! length depends only on the rank and the dtype.
+//! If the bytes of the file are in memory, overwrite the content of the metalayer with
+//! [`to_slice`](b2nd_serde::to_slice()). The length of the content stays the same, because it depends only on the rank
+//! and the dtype.
 //!
 //! # Convert a Caterva file
 //!
-//! C-Blosc2 3 opens such a file as chunks without a shape. A rewrite copies the chunks unchanged, and restores the
-//! shape. Caterva did not store the dtype, so you must give it.
+//! C-Blosc2 3 opens a file of Caterva as chunks without a shape. A rewrite copies the chunks unchanged, and restores
+//! the shape. Caterva did not store the dtype, so you must give the dtype.
 //!
 //! ```
 //! use b2nd_frame::Rewrite;
@@ -348,8 +354,9 @@
 //!
 //! # Save a damaged file
 //!
-//! A salvage writes the undamaged parts to a new file. A truncated file has no chunk index, so the positions of the
-//! chunks are unknown. Only if you allow it does the salvage assume that they are in order.
+//! A salvage writes the undamaged parts of a file to a new file. A truncated file has no chunk index, so the positions
+//! of the chunks in the array are unknown. If you call `assume_order`, the salvage assumes that the chunks are in the
+//! file in the order of the array.
 //!
 //! ```
 //! use b2nd_frame::{ErrorKind, Salvage};
@@ -368,8 +375,8 @@
 //!
 //! # The array in a file
 //!
-//! This takes one read of 512 bytes, and a second one if the header is longer. The size of the file does not matter.
-//! The path may also be the directory of a sparse frame.
+//! `Frame::open` reads 512 bytes, and then the rest of the header if the header is longer. The size of the file does
+//! not matter. The path may also be the directory of a sparse frame.
 //!
 //! ```
 //! use b2nd_frame::Frame;
@@ -395,16 +402,17 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! Caterva and python-blosc2 2.1 to 3.10 sometimes left old bytes after the entries. `decode` ignores them. To read the
-//! [`bytes`](crate::Metalayer::bytes) yourself, use [`take_from_slice`](b2nd_serde::take_from_slice()), which returns
-//! the old bytes; [`from_slice`](b2nd_serde::from_slice()) rejects them.
+//! Caterva and python-blosc2 2.1 to 3.10 sometimes left old bytes after the entries of the metalayer. `decode` ignores
+//! these old bytes. To read the [`bytes`](crate::Metalayer::bytes) yourself, use
+//! [`take_from_slice`](b2nd_serde::take_from_slice()), which returns the old bytes;
+//! [`from_slice`](b2nd_serde::from_slice()) rejects them.
 //!
 //! The attributes of an array are vlmetalayers: see [`Trailer::vlmetalayer`](crate::Trailer::vlmetalayer).
 //!
 //! # A member of a zip or `.b2z`
 //!
 //! The members of a `.b2z` file are not compressed again, so a frame can be opened inside the zip. A
-//! [`Store`](crate::Store) lists its arrays by their keys.
+//! [`Store`](crate::Store) lists the keys of the arrays in a `.b2z` file.
 //!
 //! ```
 //! use std::fs::File;
@@ -424,7 +432,8 @@
 //! # A chunk in HDF5
 //!
 //! In a dataset that Blosc2 compressed, each chunk is a whole frame. HDF5 gives the offset of a chunk (in h5py:
-//! `dataset.id.get_chunk_info(0).byte_offset`). Without HDF5, [`scan`](crate::scan()) finds the frames.
+//! `dataset.id.get_chunk_info(0).byte_offset`). Without the HDF5 library, [`scan`](crate::scan()) finds the frames in
+//! the file.
 //!
 //! ```
 //! use std::io::{Cursor, Read};
@@ -449,7 +458,8 @@
 //! # The first bytes from a server
 //!
 //! Request the first 512 bytes of the file. If the header is longer, the error gives the number of bytes to request.
-//! This can be up to 64 MiB, so limit your downloads. If no more bytes come, the file ends within its header.
+//! This number can be up to 64 MiB, so limit your downloads. If the second request returns no more bytes than the
+//! first, the file ends within its header.
 //!
 //! ```
 //! use b2nd_frame::{Error, ErrorKind, Frame};
@@ -535,7 +545,8 @@
 //!
 //! # Only the shape
 //!
-//! A type must take all entries, but it can ignore some. Ignored entries are checked like the others.
+//! The type that you read must have a field for each entry of the metalayer, but a field of the type `IgnoredAny`
+//! ignores its entry. Ignored entries are checked like all other entries.
 //!
 //! ```
 //! use serde::de::IgnoredAny as Any;
@@ -549,8 +560,8 @@
 //!
 //! # Without copying
 //!
-//! The dtype can be borrowed from the bytes, as in any serde format. If the number of dimensions is fixed, arrays hold
-//! the dimensions without an allocation.
+//! A field `dtype: &str` borrows the dtype from the bytes of the metalayer, as in any serde format. If the number of
+//! dimensions is fixed, use arrays such as `[u64; 1]`, which need no allocation.
 //!
 //! ```
 //! use serde::Deserialize;
@@ -575,9 +586,9 @@
 //!
 //! # One struct for all layouts
 //!
-//! Files of Caterva lack the dtype and the dtype format, and some files of February 2023 lack the dtype format. With
-//! an `Option` for these two fields, a struct reads all layouts. It writes the layout that it read, except that
-//! `B2ndMismarked` becomes `B2nd`.
+//! Files of Caterva lack the dtype and the dtype format, and some files of February 2023 lack the dtype format. With an
+//! `Option` for these two fields, a struct reads all layouts. The struct is written in the layout in which it was read,
+//! except that layout `B2ndMismarked` becomes layout `B2nd`.
 //!
 //! ```
 //! use serde::{Deserialize, Serialize};
@@ -606,8 +617,8 @@
 //!
 //! # Without `std` or an allocator
 //!
-//! With `default-features = false`, use slices and arrays. [`dims`](b2nd_serde::dims) reads and writes arrays of a const
-//! generic length.
+//! With `default-features = false`, use arrays for the shapes, and `&str` for the dtype. [`dims`](b2nd_serde::dims)
+//! reads and writes arrays of a const generic length, such as `[i64; N]`.
 //!
 //! ```
 //! use serde::{Deserialize, Serialize};
@@ -637,7 +648,8 @@
 //!
 //! # JSON and back
 //!
-//! `Meta` works with any serde format. In formats other than the metalayer, it is a struct with named fields.
+//! `Meta` works with any serde format. In all formats except the metalayer itself, `Meta` is a struct with named
+//! fields.
 //!
 //! ```
 //! use b2nd_frame::b2nd_serde::Meta;
@@ -653,7 +665,8 @@
 //!
 //! # The meaning of the dtype
 //!
-//! A parsed dtype knows the size of an item, and the offset, kind and byte order of each field.
+//! A parsed [`Dtype`](b2nd_serde::dtype::Dtype) gives the size of an item, and the offset, kind and byte order of each
+//! field.
 //!
 //! ```
 //! use b2nd_frame::b2nd_serde::dtype::{ByteOrder, Dtype, Kind};
@@ -668,7 +681,7 @@
 //!
 //! # The meaning of each byte
 //!
-//! A dump shows each value with its bytes, its type and its name.
+//! A dump of a metalayer shows the bytes, the type and the name of each value, then the value itself.
 //!
 //! ```
 //! let text = b2nd_serde::dump::metalayer(b"\x97\x00\x01\x91\xd3\0\0\0\0\0\0\0\x06").to_string();

@@ -177,7 +177,7 @@ impl Finding {
     /// use std::io::Cursor;
     /// use b2nd_frame::{Check, CheckDepth, Frame};
     ///
-    /// // Chunk 1 of this file begins at byte 229. Bytes 12 to 15 of a chunk are its length.
+    /// // Chunk 1 of this file begins at byte 229. Bytes 12 to 15 of a chunk record its length.
     /// let mut file = std::fs::read("tests/data/int32_3x5.b2nd")?;
     /// file[229 + 15] = 0x40;
     /// let mut frame = Frame::read_at(Cursor::new(file), 0)?;

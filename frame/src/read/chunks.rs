@@ -24,7 +24,7 @@ use crate::read::source::read_up_to;
 ///
 /// let mut frame = Frame::open("tests/data/int32_3x5.b2nd")?;
 /// let mut chunks = frame.chunks()?;
-/// // `header` needs the iterator between two entries, so this cannot be a `for` loop.
+/// // A `for` loop would borrow `chunks`, but the call of `header` also needs `chunks`. So this is a `while` loop.
 /// while let Some(entry) = chunks.next().transpose()? {
 ///     if let Some(header) = chunks.header(&entry)? {
 ///         println!("chunk {}: {} bytes", entry.number, header.cbytes);
@@ -276,7 +276,7 @@ impl<R: Read + Seek> Chunks<'_, R> {
     /// use std::io::Cursor;
     /// use b2nd_frame::Frame;
     ///
-    /// // Chunk 1 of this file begins at byte 229. Bytes 12 to 15 of a chunk are its length.
+    /// // Chunk 1 of this file begins at byte 229. Bytes 12 to 15 of a chunk record its length.
     /// let mut file = std::fs::read("tests/data/int32_3x5.b2nd")?;
     /// file[229 + 15] = 0x40;
     /// let mut frame = Frame::read_at(Cursor::new(file), 0)?;

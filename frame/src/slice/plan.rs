@@ -19,9 +19,9 @@ use crate::slice::waves::{WaveLimits, Waves};
 ///
 /// The plan allocates memory for all items; [`Slice::pieces`] divides a slice that is too large for that. The ranges
 /// come in waves: first the chunk index, then the first bytes of the chunks, then their blocks. A program reads all
-/// [`ranges`](Self::ranges) of a wave, in parallel if it can, and passes their bytes to [`take`](Self::take). A wave
-/// has at most 64 MiB, unless a single block, or a chunk that must be read whole, is longer. Ranges with gaps of up to
-/// 64 KiB are joined.
+/// [`ranges`](Self::ranges) of a wave, in parallel if it can, and passes their bytes to [`take`](Self::take). The
+/// ranges of a wave together have at most 64 MiB, unless a single block, or a chunk that must be read whole, is longer.
+/// Two ranges with a gap of at most 64 KiB between them are joined into one.
 ///
 /// ```
 /// use std::io::{Read, Seek, SeekFrom};

@@ -189,7 +189,8 @@ impl<R: Read + Seek, T: DeserializeOwned> Rows<'_, R, T> {
     }
 }
 
-/// The error of an item, with the number of the item in the slice or region (`of`). `before` items precede the batch.
+/// The error for an item that does not fit the type of a row. The message counts the item from the start of the slice
+/// or region, as `of` says. `before` is the number of its items before the batch.
 #[cold]
 pub(crate) fn misfit(of: &str, before: u64, error: &ItemError) -> Error {
     let item = before + error.item().unwrap_or_default() as u64;
