@@ -453,7 +453,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! To write such a chunk, use [`FrameBuilder`](crate::FrameBuilder).
+//! To write a chunk for such a dataset, use [`FrameBuilder`](crate::FrameBuilder).
 //!
 //! # The first bytes from a server
 //!

@@ -76,11 +76,11 @@ pub enum ErrorKind {
     /// A size exceeds the available memory, a limit of this crate, or a limit of the format. The call can succeed with
     /// a smaller slice or array. The call has changed no file.
     TooLarge,
-    /// A [`Salvage`](crate::Salvage) cannot restore the array's metalayer on its own. Give it the missing entries, such
-    /// as the [shape](crate::Salvage::shape).
+    /// A [`Salvage`](crate::Salvage) cannot restore the array's metalayer on its own. Give the salvage the missing
+    /// entries, such as the [shape](crate::Salvage::shape).
     ArrayUnknown,
-    /// A [`Salvage`](crate::Salvage) does not know the positions of the chunks, unless it may
-    /// [assume their order](crate::Salvage::assume_order).
+    /// A [`Salvage`](crate::Salvage) does not know the positions of the chunks. If you allow it, it can [assume their
+    /// order](crate::Salvage::assume_order).
     OrderUnknown,
     /// The path of the new file already exists.
     Exists,
@@ -252,7 +252,7 @@ impl Error {
     }
 
     /// The finding that describes the fault in the bytes. An error of the kind [`ErrorKind::Malformed`] always has a
-    /// finding, and an error of the kind [`ErrorKind::Changing`] sometimes. Errors of other kinds have none.
+    /// finding, and an error of the kind [`ErrorKind::Changing`] sometimes. Errors of other kinds have no finding.
     #[must_use]
     pub fn finding(&self) -> Option<&Finding> {
         match &self.0.detail {

@@ -1,6 +1,6 @@
 //! Reads, checks, changes, repairs and writes the files of Blosc2 N-dimensional arrays (`.b2nd`), without the C library.
 //!
-//! With the feature `ndarray`, this reads a slice:
+//! With the feature `ndarray`, this example reads a slice:
 //!
 //! ```
 //! # #[cfg(feature = "ndarray")] {
@@ -12,7 +12,7 @@
 //! # Ok::<(), b2nd_frame::Error>(())
 //! ```
 //!
-//! With `compress` too, this writes an array, and appends a row:
+//! With the features `ndarray` and `compress`, this example writes an array, and appends a row:
 //!
 //! ```
 //! # #[cfg(all(feature = "compress", feature = "ndarray"))] {
@@ -30,7 +30,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! Without features, this reads shape, dtype and everything else that is not compressed:
+//! Without any feature, this example reads the shape and dtype. Everything else that is not compressed can be read too:
 //!
 //! ```
 //! # use b2nd_frame::Frame;
@@ -217,7 +217,7 @@ pub use write::frame_writer::FrameWriter;
 #[cfg(all(feature = "compress", feature = "ndarray"))]
 pub use write::whole_array::write_array;
 
-/// The examples of the README are tests; one needs `ndarray`.
+/// Runs the examples of the README as tests. One of the examples needs the feature `ndarray`.
 #[cfg(all(doctest, feature = "ndarray"))]
 #[doc = include_str!("../README.md")]
 struct Readme;

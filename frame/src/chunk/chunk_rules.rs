@@ -66,7 +66,7 @@ impl ChunkRules {
         if cbytes as u64 > room {
             return Err(format!("has {cbytes} bytes, but at most {room} are left for it"));
         }
-        // C-Blosc2 always reads 32 bytes of a chunk in a contiguous frame, even if its header has only 16.
+        // C-Blosc2 always reads 32 bytes of a chunk in a contiguous frame, even if the chunk header has only 16 bytes.
         if cbytes < ChunkHeader::MAX_LEN && !self.may_be_short {
             let least = ChunkHeader::MAX_LEN;
             return Err(format!("has {cbytes} bytes, but C-Blosc2 reads no chunk of less than {least}"));

@@ -10,8 +10,8 @@ use b2nd_chunk::ChunkHeader;
 #[cfg(feature = "decompress")]
 use crate::error::Error;
 
-/// The expansion limit of a vlmetalayer's value is `VALUE_LEN + n * MAX_RATIO` bytes, where `n` is the length of its
-/// chunk, but at most [`MAX_VALUE_LEN`].
+/// The constant part of the expansion limit of a vlmetalayer's value. If the chunk of the value has `n` bytes, the
+/// limit is `VALUE_LEN + n * MAX_RATIO` bytes, but at most [`MAX_VALUE_LEN`].
 const VALUE_LEN: usize = 1 << 20;
 
 /// The longest value of a vlmetalayer that is decompressed. A hostile length must not make us allocate more.

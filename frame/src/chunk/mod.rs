@@ -1,4 +1,4 @@
-//! A chunk in a frame: its entry in the chunk index, its expansion limit, and the rules for it.
+//! A chunk in a frame: its entry in the chunk index, its expansion limit, and the rules for the chunk.
 
 // Each module imports only from those above it.
 pub(crate) mod special_item;

@@ -61,8 +61,8 @@ impl<'f> Array<'f> {
     /// Whether the array has blocks. If not, do not use the [block shape](Meta::blockshape): Caterva 0.2 stored
     /// uninitialized memory in its place, and Caterva 0.3 stored zeros.
     ///
-    /// The result is false if the frame is from a beta release of C-Blosc2, and if its block shape is below 1 or larger
-    /// than the chunk shape in at least one dimension.
+    /// The result is false if the frame is from a beta release of C-Blosc2, and the block shape in the metalayer is
+    /// below 1 or larger than the chunk shape in at least one dimension.
     #[must_use]
     pub fn has_blocks(&self) -> bool {
         self.has_blocks

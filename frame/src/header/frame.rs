@@ -190,7 +190,7 @@ impl<R> Frame<R> {
         self.path().and_then(sparse_folder)
     }
 
-    /// The error of reading the file of the frame.
+    /// Converts an error of the reader to an [`Error`], with the path of the frame.
     pub(crate) fn unreadable(&self, error: io::Error) -> Error {
         Error::reading(error).at(self.path())
     }

@@ -188,7 +188,7 @@ impl IndexScan {
         })
     }
 
-    /// The warning that data may never have been written.
+    /// The finding that the items of the special chunks may never have been written. It is only a warning.
     // After a writer was killed, the first chunks are typically stored, and all others are special. If a stored chunk
     // follows a special one, as in a mask with empty borders, the special chunks are considered as written on purpose,
     // and there is no finding. Otherwise, they may still be on purpose, so the finding is only a warning.

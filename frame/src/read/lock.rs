@@ -138,7 +138,7 @@ mod without {
     use std::fs::File;
     use std::io::{self, ErrorKind};
 
-    /// Has the same variants as the type in fs4. Without locks, only `Error` occurs.
+    /// This enum has the same variants as the enum of this name in fs4. On a system without locks, only `Error` occurs.
     #[derive(Debug)]
     #[allow(dead_code, reason = "the same as where there are locks")]
     pub(super) enum TryLockError {

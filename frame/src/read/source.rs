@@ -73,7 +73,7 @@ impl<R: Read + Seek> Frame<R> {
     }
 }
 
-/// The number of bytes from the offset to the end of the file. After the call, the position of the reader is `offset`.
+/// The number of bytes from `offset` to the end of the file. After the call, the position of the reader is `offset`.
 pub(crate) fn available(reader: &mut impl Seek, offset: u64) -> io::Result<u64> {
     let end = reader.seek(SeekFrom::End(0))?;
     reader.seek(SeekFrom::Start(offset))?;

@@ -27,7 +27,8 @@ use crate::slice::subscripts::AxisForm;
 /// | `[u8; N]` | `S`, `U`, `V`, structs and any other dtype with items of `N` bytes, unchanged; also items without a dtype |
 pub trait Item: Stored {}
 
-/// The stored form of an item. It is not public, so no other crate can implement [`Item`].
+/// How items of a Rust type are stored, and how they are read and converted. This trait is not public, so no other
+/// crate can implement [`Item`].
 pub trait Stored: NoUninit + Send + Sync {
     /// A type of the same size for which any bytes are valid.
     type Raw: Pod;

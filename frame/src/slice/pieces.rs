@@ -107,7 +107,7 @@ impl Pieces {
         }
     }
 
-    /// Ends the iteration after the present piece.
+    /// Ends the iteration: no piece follows the piece that was returned last.
     pub(super) fn stop(&mut self) {
         self.next = None;
     }

@@ -24,8 +24,8 @@ const MAX_GAP: usize = 1 << 14;
 // The limit is high enough that passing a task to a thread takes little time, compared with decompressing it.
 const TASK_LEN: usize = 1 << 20;
 
-/// Refuses chunks that together have more bytes than the frame, and two chunks in one file. Otherwise, a slice of a
-/// small file could take any amount of time.
+/// Refuses the chunks of a slice if together they have more bytes than the frame, or if two of them are in the same
+/// chunk file. Without this check, a slice of a small file could take any amount of time.
 pub(super) struct DistinctChunks {
     /// The number of bytes that further chunks of a contiguous frame can have.
     left: u64,

@@ -99,8 +99,8 @@ impl Indices {
     }
 
     /// The indices that the subscripts select; `None` selects the whole array. The caller must have checked that there
-    /// is one subscript for each dimension of the shape, not counting new axes. `steps` are those of
-    /// [`Slice::steps`](crate::Slice::steps).
+    /// is one subscript for each dimension of the shape, not counting new axes. `steps` has the steps that were set
+    /// with [`Slice::steps`](crate::Slice::steps).
     pub(super) fn new(
         list: Option<&[Subscript]>,
         steps: Option<&[u64]>,

@@ -78,11 +78,11 @@ pub(super) struct Waves {
     pages: BTreeMap<u64, Vec<u8>>,
     /// The offsets of the chunks whose entries are in `pages`, in ascending order. They give the length of a chunk
     /// before its header is read, because a chunk usually ends where the next one begins. If `pages` has the whole
-    /// index, the offset of the index is added: the last chunk ends there. Empty unless `reads_whole`.
+    /// index, the offset of the index is added: the last chunk ends there. Empty if `limits.reads_whole` is false.
     starts: Vec<u64>,
     /// The index of the next chunk among the chunks with items of the slice.
     next: usize,
-    /// Chunks whose first bytes are known.
+    /// Chunks whose header is known, but not yet all bytes that the slice needs.
     open_chunks: VecDeque<OpenChunk>,
     /// The reads that the present wave covers.
     planned: Vec<PlannedRead>,
@@ -282,8 +282,8 @@ impl Waves {
         Ok(header)
     }
 
-    /// The room for a chunk. In a chunk file, the room is known only if the first read covers the whole file; otherwise
-    /// there is no limit.
+    /// The room for a chunk: the largest length that it can have. In a chunk file, the room is known only if the first
+    /// read covers the whole file; otherwise there is no limit.
     fn room(&self, entry: &ChunkEntry, first: &[u8]) -> u64 {
         match entry.place {
             ChunkPlace::Frame(start) => index_start(&self.frame).saturating_sub(start),

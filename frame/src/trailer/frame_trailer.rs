@@ -254,7 +254,7 @@ pub(crate) fn part(start: u64) -> Part {
 
 /// Reads the length of the trailer from the end of `suffix`, which are the last bytes of the frame.
 // The start of a trailer can only be computed from its length, because nothing else records it. In every generation,
-// the four bytes of the length begin 22 bytes before the end.
+// the four bytes of the length begin 22 bytes before the end of the trailer.
 pub(crate) fn length(header: &Header, suffix: &[u8]) -> Result<usize, Error> {
     let most = header.frame_len.saturating_sub(header.header_len as u64);
     if most < MIN_TRAILER_LEN as u64 {
