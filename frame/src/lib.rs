@@ -118,7 +118,7 @@
 #![warn(clippy::expect_used, clippy::indexing_slicing, clippy::panic, clippy::unwrap_used)]
 #![cfg_attr(test, allow(clippy::expect_used, clippy::indexing_slicing, clippy::panic, clippy::unwrap_used))]
 
-// Each module imports only from those above it.
+// Each module imports only from the modules above it.
 mod code;
 
 mod finding;

@@ -5,7 +5,7 @@ use core::ops::ControlFlow;
 
 use crate::error::Error;
 
-/// The number of entries of a chunk index that are read or written between two calls of the callback.
+/// The number of entries of a chunk index that are read or written between two calls of the progress callback.
 pub(crate) const ENTRIES_BETWEEN_STOPS: u64 = 1 << 12;
 
 /// A function that receives the amount of work done.

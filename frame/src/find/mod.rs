@@ -1,6 +1,6 @@
 //! Frames in zip files and stores, in their compressed data, and at any place of other files.
 
-// Each module imports only from those above it.
+// Each module imports only from the modules above it.
 pub(crate) mod scan;
 
 pub(crate) mod zip;

@@ -4,7 +4,7 @@ use crate::finding::Finding;
 use crate::messagepack::cursor::Cursor;
 use crate::messagepack::marker::Marker::{self, FixExt16, FixStr, I16, I32, I64, U64};
 
-/// The generations of the header. Each has its own first byte.
+/// The generations of the header. Headers of different generations begin with different bytes.
 ///
 /// ```
 /// use b2nd_frame::{Frame, Generation};

@@ -1,6 +1,6 @@
 //! Parses, builds and checks the header of a frame, without reading from a file.
 
-// Each module imports only from those above it.
+// Each module imports only from the modules above it.
 pub(crate) mod fields;
 
 pub(crate) mod flags;

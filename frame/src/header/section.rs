@@ -164,8 +164,8 @@ pub(crate) const CONTENT_HEADER: usize = 5;
 /// The number of bytes from the start of a section to the first entry of its index.
 pub(crate) const INDEX_HEADER: usize = 7;
 
-/// The offset of the size of the index in a section. Two bytes precede it: the marker of the section, and the marker of
-/// the size.
+/// The offset, in a section, of the bytes that record the size of the index. Two bytes precede them: the marker of the
+/// section, and the marker of the size.
 const INDEX_SIZE: usize = 2;
 
 /// The number of bytes of an offset in the index, with its marker.

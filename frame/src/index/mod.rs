@@ -1,6 +1,6 @@
 //! The chunk index of a frame: its rules, its reader and its writer. The type of an entry is in `chunk`.
 
-// Each module imports only from those above it.
+// Each module imports only from the modules above it.
 pub(crate) mod index_rules;
 
 pub(crate) mod index_reader;

@@ -1,6 +1,6 @@
 //! MessagePack of frames: markers, tokens, a cursor over bytes, and the rule for values.
 
-// Each module imports only from those above it.
+// Each module imports only from the modules above it.
 pub(crate) mod marker;
 
 pub(crate) mod token;

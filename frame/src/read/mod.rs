@@ -1,6 +1,6 @@
 //! An opened frame: its bytes, its chunks, and the lock beside it.
 
-// Each module imports only from those above it.
+// Each module imports only from the modules above it.
 pub(crate) mod source;
 
 pub(crate) mod open;

@@ -40,7 +40,7 @@ impl<R: Read + Seek> Frame<R> {
         Trailer::parse_whole(self.header(), suffix).map_err(Error::malformed)
     }
 
-    /// The last `length` bytes of the frame, or all bytes after the header if there are fewer.
+    /// Reads the last `length` bytes of the frame, or all bytes after the header if fewer bytes follow the header.
     pub(crate) fn last_bytes(&mut self, length: usize) -> Result<Vec<u8>, Error> {
         let Header { frame_len, header_len, .. } = *self.header();
         let length = (length as u64).min(frame_len.saturating_sub(header_len as u64));

@@ -1,6 +1,6 @@
 //! Slices of arrays: the selected items, their byte ranges, and their values.
 
-// Each module imports only from those above it.
+// Each module imports only from the modules above it.
 pub(crate) mod subscripts;
 
 mod selection;

@@ -1,4 +1,4 @@
-//! A slice of an array, after its validation.
+//! A slice of an array, whose subscripts have been compared with the shape.
 
 use core::ops::Range;
 

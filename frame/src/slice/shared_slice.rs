@@ -59,7 +59,8 @@ impl<'w, 's> SliceWriter<'w, 's> {
             // Unlock the previous region first, so no thread holds a lock while it waits for another one.
             self.locked = None;
             let region = self.slice.regions.get(number)?;
-            // A thread that panicked leaves plain bytes behind, so a poisoned lock is still usable.
+            // A lock is poisoned if a thread panicked while it held the lock. The region has only bytes, all of which
+            // are valid, so the lock is still usable.
             self.locked = Some((number, region.lock().unwrap_or_else(PoisonError::into_inner)));
         }
         let (_, region) = self.locked.as_mut()?;

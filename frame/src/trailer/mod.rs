@@ -1,6 +1,6 @@
 //! Parses, builds and checks the trailer of a frame.
 
-// Each module imports only from those above it.
+// Each module imports only from the modules above it.
 pub(crate) mod embed_list;
 
 pub(crate) mod salvage_note;
