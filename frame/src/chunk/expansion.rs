@@ -43,7 +43,8 @@ pub(crate) fn max_data(stored: usize) -> usize {
     usize::try_from(expansion_limit(stored as u64)).unwrap_or(usize::MAX)
 }
 
-/// The value in the chunk of a vlmetalayer. An error gives the reason why it cannot be read.
+/// Returns the value of a vlmetalayer from its chunk, decompressed. An error gives the reason why the value cannot be
+/// read.
 pub(crate) fn value(header: ChunkHeader, chunk: &[u8]) -> Result<Cow<'_, [u8]>, String> {
     // An uncompressed value takes no more memory than its stored bytes, so it needs no limit.
     if let Some(data) = header.stored(chunk) {
@@ -66,7 +67,7 @@ pub(crate) fn zeroed(length: usize) -> Result<Vec<u8>, Error> {
         .map_err(|()| Error::too_large(format_args!("there is no memory for {length} bytes")))
 }
 
-/// A value repeated to `nbytes` bytes.
+/// Returns `nbytes` bytes in which `value` is repeated.
 #[cfg(feature = "decompress")]
 pub(crate) fn repeated(value: &[u8], nbytes: usize) -> Result<Vec<u8>, Error> {
     let mut data = zeroed(nbytes)?;

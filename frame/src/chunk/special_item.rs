@@ -4,14 +4,15 @@
 use b2nd_chunk::SpecialValue;
 use b2nd_chunk::header::{MAX_BLOCKSIZE, stored_header};
 
-/// An uncompressed chunk of bytes, in one block; `None` above [`MAX_BLOCKSIZE`].
+/// Makes an uncompressed chunk whose data is these bytes, in one block; `None` if there are more than [`MAX_BLOCKSIZE`]
+/// bytes.
 pub(crate) fn stored_chunk(bytes: &[u8]) -> Option<Vec<u8>> {
     let len = bytes.len();
     let header = stored_header(false, 1, len, len, len).filter(|_| len <= MAX_BLOCKSIZE)?;
     Some([&header[..], bytes].concat())
 }
 
-/// The item that a special chunk repeats. The error gives the reason why Blosc2 defines no such item.
+/// The item that a special chunk repeats. If Blosc2 defines no such item, the error gives the reason.
 #[cfg(feature = "decompress")]
 pub(crate) fn one_item(special: SpecialValue, typesize: usize) -> Result<Vec<u8>, String> {
     match (special, typesize) {

@@ -66,7 +66,7 @@ pub struct Scan<R> {
     start: u64,
     /// The number of bytes of the window that have been searched.
     position: usize,
-    /// The bytes of false headers so far.
+    /// The number of bytes in false headers so far.
     wasted: u64,
     is_done: bool,
 }

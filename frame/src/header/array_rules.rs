@@ -12,7 +12,7 @@ use crate::header::frame::Frame;
 use crate::header::frame_header::Header;
 use crate::header::section::Metalayer;
 
-/// The maximum number of dimensions in readers before C-Blosc2 2.21.3.
+/// The maximum number of dimensions of an array that C-Blosc2 before 2.21.3 opens.
 const OLD_MAX_RANK: usize = 8;
 
 /// The largest item size that C-Blosc2's compression context can hold, because the context has one byte for it.

@@ -25,7 +25,7 @@ const PAGE_LEN: u16 = 2048;
 /// A function that is called while an index is written. If it returns an error, the writing stops.
 pub(crate) type Stop<'s> = dyn FnMut() -> Result<(), Error> + 's;
 
-/// The chunk index of a new frame, in pages. A page is allocated when one of its entries is set.
+/// The chunk index of a new frame, in pages. A page is allocated just before the first of its entries is set.
 // An array can have millions of chunks of which only a few are stored, and the stored chunks can be written in any
 // order. So only pages with set entries are in memory.
 #[derive(Debug)]

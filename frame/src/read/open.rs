@@ -55,7 +55,7 @@ impl Frame {
     /// - [`Io`](crate::ErrorKind::Io) if the file cannot be read. A pipe or a device gives this error, and never makes
     ///   the call wait.
     /// - [`Malformed`](crate::ErrorKind::Malformed) if the file is not a frame, or if the file is shorter than the
-    ///   frame and still is when it is read again.
+    ///   frame, also when it is read a second time.
     /// - [`Changing`](crate::ErrorKind::Changing) if the file becomes shorter while it is read.
     ///
     /// ```

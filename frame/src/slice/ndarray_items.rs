@@ -197,7 +197,7 @@ impl<const N: usize> Stored for [u8; N] {
 impl<R: Read + Seek> Slice<'_, R> {
     /// Reads the items into an array of the crate ndarray, in C order, with the byte order of the machine.
     ///
-    /// With the subscripts of [`ndarray::s!`], the result equals the same slice of the whole array.
+    /// With the subscripts of [`ndarray::s!`], the result equals the slice that ndarray takes from the whole array.
     ///
     /// # Errors
     ///

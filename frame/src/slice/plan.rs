@@ -140,8 +140,8 @@ impl SlicePlan {
     }
 
     /// Takes the bytes of all ranges of the present wave, in the order of [`ranges`](Self::ranges), and decompresses
-    /// the blocks in these bytes. The bytes of a range must have exactly its length. If a chunk file ends earlier, give
-    /// the bytes up to its end; if it is missing, give no bytes for the range.
+    /// the blocks in these bytes. For each range, give exactly as many bytes as the range has. If a chunk file ends
+    /// earlier, give the bytes up to its end; if it is missing, give no bytes for the range.
     ///
     /// # Errors
     ///

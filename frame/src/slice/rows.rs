@@ -27,8 +27,8 @@ impl<'f, R: Read + Seek> Slice<'f, R> {
     /// # Errors
     ///
     /// The errors of [`read`](Self::read). [`Unsupported`](crate::ErrorKind::Unsupported) if the array has no dtype, or
-    /// if the size of its dtype is not the frame's typesize. [`InvalidInput`](crate::ErrorKind::InvalidInput) if an
-    /// item does not fit `T`.
+    /// if the item size of the dtype is not the frame's typesize. [`InvalidInput`](crate::ErrorKind::InvalidInput) if
+    /// an item does not fit `T`.
     ///
     /// ```
     /// use b2nd_frame::Frame;
