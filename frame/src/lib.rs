@@ -94,7 +94,7 @@
 //! frame_len
 //! ```
 //!
-//! In a sparse frame, each chunk is a file, and `chunks.b2frame` holds the rest.
+//! In a sparse frame, each chunk is a file, and the file `chunks.b2frame` holds the rest of the frame.
 //!
 //! # Features
 //!

@@ -18,8 +18,8 @@ pub(crate) const MAX_HEADER: u64 = 1 << 20;
 /// us read 1 MiB at each occurrence. 512 bytes are enough for the header of every ordinary array.
 const MAX_HEADER_LATER: u64 = 512;
 
-/// A false header has the magic bytes of a frame, but cannot be parsed. After false headers of together this number of
-/// bytes, only headers of up to `MAX_HEADER_LATER` bytes are read.
+/// A false header has the magic bytes of a frame, but cannot be parsed. When all false headers so far together have
+/// this number of bytes, only headers of up to `MAX_HEADER_LATER` bytes are read from then on.
 const MANY: u64 = 1 << 26;
 
 /// Finds frames at any place of a file: the chunks of an HDF5 file, the blocks of an ASDF file, the members of a

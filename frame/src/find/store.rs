@@ -236,7 +236,8 @@ impl Store {
         self.remote_schema.as_deref()
     }
 
-    /// The possible file names of a member in the folder or zip file of its store, by the member's key.
+    /// The possible names of the file that has the member with this key. The names are relative to the folder or zip
+    /// file of the store.
     ///
     /// ```
     /// use b2nd_frame::Store;

@@ -276,7 +276,7 @@ fn crc32_of(reader: &mut (impl Read + Seek), start: u64, length: u64) -> Result<
 ///
 /// [`Io`](crate::ErrorKind::Io) if the file cannot be read, [`Malformed`](crate::ErrorKind::Malformed) if it is not a
 /// zip file ([`FindingCode::DamagedZip`]), [`TooLarge`](crate::ErrorKind::TooLarge) if its directory has more than 16
-/// MiB. [`scan`](crate::scan()) finds frames without the directory.
+/// MiB. To find the frames of a zip file without its directory, use [`scan`](crate::scan()).
 ///
 /// ```
 /// use std::fs::File;
@@ -487,8 +487,8 @@ fn not_kept(member: &ZipMember) -> Finding {
 }
 
 fn not_a_zip(error: &rawzip::Error) -> Error {
-    // The messages of rawzip begin with a capital letter, but ours do not. They have no other capitals, except in
-    // UTF-8.
+    // The messages of rawzip begin with a capital letter, but our messages do not. The only other capital letters in
+    // the messages of rawzip are in "UTF-8".
     let text = format!("not a zip file, or cut short: {error}").to_lowercase();
     Error::malformed(Finding::new(FindingCode::DamagedZip, Place::File).text(text))
 }

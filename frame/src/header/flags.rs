@@ -25,7 +25,7 @@ pub enum FrameType {
 /// The maximum number of filters of a frame.
 pub(crate) const MAX_FILTERS: u8 = 6;
 
-/// The split mode for the lowest two of these bits, which are the fourth byte of `flags` in the header.
+/// The split mode in the fourth byte of the header's `flags`. Only the lowest two bits of this byte count.
 pub(crate) fn split_mode(bits: u8) -> SplitMode {
     match bits & 3 {
         0 => SplitMode::Always,

@@ -160,7 +160,7 @@ const KIND_METALAYERS: &[(&str, ReadKind)] = &[
     ("b2tree", |_| ObjectKind::TreeStore),
 ];
 
-/// Reads the kind from the metalayer that identifies it.
+/// A function that reads the kind of an object from the metalayer that identifies the kind.
 type ReadKind = fn(&Metalayer) -> ObjectKind;
 
 /// The metalayer of a lazy array of python-blosc2 3. It identifies a lazy array only if the frame also has the

@@ -139,8 +139,8 @@ impl Index {
         (bytes / ENTRY_LEN) as u64
     }
 
-    /// The entries of a page, as bytes. `read` is a function that reads bytes of the frame: its arguments are an offset
-    /// in the frame and a length.
+    /// Reads the entries of page `number`, as bytes. `read` is a function that reads bytes of the frame: its arguments
+    /// are an offset in the frame and a length.
     pub(crate) fn page<E: From<Error>>(
         &self,
         number: u64,

@@ -1,4 +1,4 @@
-//! Reads byte ranges.
+//! Reads byte ranges of a frame, and its trailer.
 
 use std::io::{self, ErrorKind, Read, Seek, SeekFrom};
 

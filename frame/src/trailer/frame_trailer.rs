@@ -105,7 +105,7 @@ impl Trailer {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Incomplete`](crate::ErrorKind::Incomplete) if more of the last bytes are needed,
+    /// [`ErrorKind::Incomplete`](crate::ErrorKind::Incomplete) if `suffix` must begin earlier in the frame,
     /// [`ErrorKind::Malformed`](crate::ErrorKind::Malformed) if `suffix` does not end with a trailer.
     ///
     /// ```
