@@ -1,4 +1,4 @@
-//! Chunks of a single value, and chunks that are not compressed.
+//! The item that a special chunk repeats, and the bytes of an uncompressed chunk.
 
 #[cfg(feature = "decompress")]
 use b2nd_chunk::SpecialValue;

@@ -156,7 +156,7 @@ impl ZipMember {
         self.len
     }
 
-    /// The content of the member: a frame, a broken frame, or something else.
+    /// The content of the member: a frame, a frame or member that is damaged, compressed bytes, or something else.
     #[must_use]
     pub fn content(&self) -> &MemberContent {
         &self.content
@@ -174,8 +174,8 @@ impl ZipMember {
     /// Compares all bytes of the member with the CRC-32 in the directory of the zip file. Blosc2 itself has no checksum
     /// of chunks. If the CRC-32 is right, the call also checks three fields that the CRC-32 does not cover: the place
     /// of the directory, the zip version that the member needs, and the name in its local header. A finding has the
-    /// code [`FindingCode::ZipChecksum`]. The result is `None` if all of these are right, or if the member is
-    /// compressed or damaged and so cannot be checked.
+    /// code [`FindingCode::ZipChecksum`]. The result is `None` if the CRC-32 and these fields are right, or if the
+    /// member is compressed or damaged and so cannot be checked.
     ///
     /// # Errors
     ///

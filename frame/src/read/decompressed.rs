@@ -18,7 +18,8 @@ impl<R: Read + Seek> Chunks<'_, R> {
     /// never written become zeros.
     ///
     /// To read items of an array, use [`Frame::slice`](crate::Frame::slice). A chunk of a few stored bytes can
-    /// decompress to 2 GiB. [`ChunkEntry::nbytes`] and [`ChunkHeader::nbytes`] give the size in advance.
+    /// decompress to 2 GiB. [`ChunkEntry::nbytes`] and [`ChunkHeader::nbytes`] give the decompressed size before the
+    /// chunk is decompressed.
     ///
     /// # Errors
     ///

@@ -49,7 +49,7 @@ pub(super) struct CopyTask {
 /// A function that receives the tasks, in the order in which their bytes are read.
 pub(super) type ReceiveTask<'r> = dyn FnMut(CopyTask) -> Result<(), Error> + 'r;
 
-/// The stored bytes of a task.
+/// The value or the stored bytes from which a task makes its items.
 pub(super) enum TaskData {
     /// All items of the chunk have this value.
     Value(Vec<u8>),

@@ -14,8 +14,8 @@ use crate::code::FindingCode;
 use crate::error::Error;
 use crate::slice::copy_task::StoredBlock;
 
-/// The largest gap between two blocks of the same task. The bytes of the gap are read too. If the gap is longer, the
-/// second block begins another task and another read.
+/// The largest gap in bytes between two blocks of the same task. A read of both blocks also reads the bytes of the gap.
+/// If the gap is longer, the second block begins another task and another read.
 // The value is a compromise: a larger one reads more bytes that are not needed, a smaller one causes more reads.
 const MAX_GAP: usize = 1 << 14;
 
