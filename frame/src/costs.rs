@@ -5,8 +5,8 @@
 //!
 //! The entries of a chunk index can all point to the same bytes. A [`Check`](crate::Check) of chunks therefore stops
 //! when it has read twice the stored size of all chunks, and [reports this](crate::Report::skipped). If a read of a
-//! chunk header also returns bytes after the header, those bytes do not count for this limit. Together with them, a
-//! check reads at most 64 times the length of the frame.
+//! chunk header also returns bytes after the header, those bytes do not count for this limit. If those bytes are
+//! counted too, a check reads at most 64 times the length of the frame.
 //!
 //! Iterating over [`Frame::chunks`](crate::Frame::chunks) or [`Frame::dump_chunks`](crate::Frame::dump_chunks) takes a
 //! step for each entry of the chunk index. In each step, a dump also reads the start of the chunk, even if many entries

@@ -30,7 +30,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! Without any feature, this example reads the shape and dtype. Everything else that is not compressed can be read too:
+//! Without any feature, you can read everything that is not compressed. This example reads the shape and dtype:
 //!
 //! ```
 //! # use b2nd_frame::Frame;

@@ -165,7 +165,8 @@ fn check_body(header: &ChunkHeader) -> Result<(), String> {
     check_flags(header)?;
     match header.special {
         None | Some(SpecialValue::Value) => rule(header.check()),
-        // For these special values, writers set an entry of the chunk index, and store no chunk.
+        // A chunk with any other special value should not be stored: for these values, writers only set an entry of the
+        // chunk index.
         Some(special) => Err(format!("is stored, but has no data: it is of the kind {}", special.name())),
     }
 }

@@ -333,7 +333,8 @@ pub(crate) fn members_to_read<R: Read + Seek>(
         let finding = Finding::new(FindingCode::DamagedZip, Place::File);
         return Err(Error::malformed(finding.text("the file is empty".into())));
     }
-    // A failure of the reader takes precedence, because rawzip may report it as a damaged zip file.
+    // If the reader fails, return its error instead of the error of rawzip, which may report such a failure as a
+    // damaged zip file.
     let failure = Cell::new(None);
     let listed = list(RecordingReader { reader, failure: &failure });
     if let Some(error) = failure.take() {

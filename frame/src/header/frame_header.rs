@@ -30,7 +30,7 @@ pub(crate) const START_LEN: usize =
 /// GiB, but a hostile length must not make us allocate that much.
 pub(crate) const MAX_HEADER_LEN: usize = 1 << 26;
 
-/// The codec number in the flags which means that the real number is in the byte `codec` of the field `filters`.
+/// If the flags have this codec number, the real codec number is in the byte `codec` of the field `filters`.
 // The flags have 4 bits for a codec, and plugins have numbers from 32 on.
 pub(super) const CODEC_WITH_FILTERS: u8 = 6;
 

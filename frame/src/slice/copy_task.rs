@@ -38,7 +38,7 @@ impl Window {
     }
 }
 
-/// Copies the items of a part of a chunk from its stored bytes into the slice.
+/// A task: it makes the items of a chunk, or of a part of a chunk, and copies them into the slice.
 pub(super) struct CopyTask {
     pub(super) entry: ChunkEntry,
     /// The index of the chunk among the chunks with items of the slice.
