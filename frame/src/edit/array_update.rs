@@ -38,31 +38,31 @@ use crate::write::frame_plan::{MAX_VLMETALAYERS, Plan, Sizes, can_be_nan, check_
 use crate::write::frame_writer::FrameWriter;
 use crate::write::output::Output;
 
-/// A write within a page of this size is never half done when a process is killed.
+/// The size of a page. If a process is killed during a write within one page, either all bytes are written or none.
 const PAGE_LEN: usize = 4096;
 
-/// A frame whose holes have at most this number of bytes is changed in place, even if its chunks have fewer bytes than
-/// the holes.
+/// Holes with at most this number of bytes in total never make a commit write a new file, even if the unchanged chunks
+/// have fewer bytes than the holes.
 const MIN_HOLES: u64 = 1 << 16;
 
 /// Changes the items, the shape and the vlmetalayers of an array in its file.
 ///
 /// Changes are collected in memory, and [`flush`](Self::flush) writes all of them at once: a *commit*. If the process
 /// is killed at any moment of a commit, the array in the file is either as before the commit, or as after it. Changes
-/// since the last `flush` are lost when the value is dropped.
+/// since the last `flush` are lost when the `ArrayUpdate` is dropped.
 ///
 /// In a contiguous frame, a commit writes the changed chunks, the chunk index and the trailer behind the frame, and
 /// then the header in a single write. The bytes of the old chunks, index and trailer become holes.
 /// [`check`](crate::check()) recognizes holes, and [`cbytes`](crate::Header::cbytes) includes them. In three cases, a
 /// commit writes a new file instead, which then replaces the old file: if the holes have more bytes than the unchanged
-/// chunks, and more than 64 KiB; if the array's metalayer is not within the first 4 KiB; and if the array has no items
-/// before or after the commit. In a sparse frame, a commit adds new chunk files, replaces `chunks.b2frame`, and removes
-/// the old chunk files.
+/// chunks, and more than 64 KiB; if the array's metalayer is not within the first 4 KiB of the file; and if the array
+/// has no items before or after the commit. In a sparse frame, a commit adds new chunk files, replaces
+/// `chunks.b2frame`, and removes the old chunk files.
 ///
-/// The lock of C-Blosc2 is held until this value is dropped. A program that has the array open without locks, as is
-/// usual with python-blosc2, sees the new array after a commit to a contiguous frame. In a sparse frame, the program
-/// may miss the commit. It then gets an error for each replaced chunk, until it opens the array again. It gets no wrong
-/// items, because the numbers of removed chunk files are reused as late as possible.
+/// The lock of C-Blosc2 is held until the `ArrayUpdate` is dropped. A program that has the array open without locks, as
+/// is usual with python-blosc2, sees the new array after a commit to a contiguous frame. In a sparse frame, the program
+/// may miss the commit. The program then gets an error for each replaced chunk, until it opens the array again. It
+/// never gets wrong items, because the numbers of removed chunk files are reused as late as possible.
 ///
 /// New chunks are compressed with the codec, level and filters in the header. If the codec is lz4hc, which this crate
 /// only decompresses, lz4 is used instead.
@@ -101,7 +101,8 @@ pub struct ArrayUpdate {
     /// The array's metalayer with the new shape.
     meta: Meta,
     geometry: Geometry,
-    /// For each chunk of the new shape, its number in the file, or `NEW` if it is not in the file and is all zeros.
+    /// For each chunk of the new shape, its number in the file, or `NEW` if the chunk is not in the file. A `NEW` chunk
+    /// that is not in `pending` is all zeros.
     origins: Vec<u64>,
     /// The changed chunks, decompressed, by their numbers in the new shape.
     pending: BTreeMap<u64, Vec<u8>>,
@@ -114,7 +115,7 @@ pub struct ArrayUpdate {
 const NEW: u64 = u64::MAX;
 
 impl ArrayUpdate {
-    /// Opens an array to change it: a file, or the directory of a sparse frame.
+    /// Opens an array to change it. The path is a file, or the directory of a sparse frame.
     ///
     /// # Errors
     ///
@@ -188,8 +189,8 @@ impl ArrayUpdate {
     /// # Errors
     ///
     /// [`InvalidInput`](crate::ErrorKind::InvalidInput) if the ranges do not fit the shape, or the number of bytes does
-    /// not fit the region. [`Malformed`](crate::ErrorKind::Malformed) if a chunk cannot be decompressed. Nothing is
-    /// changed then.
+    /// not fit the region. [`Malformed`](crate::ErrorKind::Malformed) if a chunk cannot be decompressed. After an
+    /// error, nothing is changed.
     pub fn write(&mut self, region: &[Range<u64>], items: &[u8]) -> Result<(), Error> {
         check_region(&self.geometry, region, self.typesize, items.len())?;
         let parts = self.geometry.chunks_in(region).map_err(Error::geometry)?;
@@ -211,8 +212,8 @@ impl ArrayUpdate {
     /// # Errors
     ///
     /// The errors of [`resize`](Self::resize) and [`write`](Self::write), and
-    /// [`InvalidInput`](crate::ErrorKind::InvalidInput) if there is no such dimension, or if the number of bytes is not
-    /// a multiple of the bytes for one index along this dimension.
+    /// [`InvalidInput`](crate::ErrorKind::InvalidInput) if the array has no dimension `axis`, or if the number of bytes
+    /// is not a multiple of the number of bytes that one index along this dimension takes.
     pub fn append(&mut self, axis: usize, items: &[u8]) -> Result<(), Error> {
         let mut shape = self.meta.shape().to_vec();
         let others = shape.iter().enumerate().filter(|&(dimension, _)| dimension != axis);
@@ -241,19 +242,19 @@ impl ArrayUpdate {
         self.write(&region, items)
     }
 
-    /// Changes the shape. The array grows and shrinks at its end. New items are zeros, even in places that had items
-    /// before the array shrank. (C-Blosc2 shows the old items again.)
+    /// Changes the shape. Each dimension grows or shrinks at its end. New items are zeros, even in places that had
+    /// items before the array shrank. (C-Blosc2 shows the old items again.)
     ///
     /// # Errors
     ///
     /// [`InvalidInput`](crate::ErrorKind::InvalidInput) if the shape has another number of dimensions, or is not valid.
-    /// [`TooLarge`](crate::ErrorKind::TooLarge) if it has more chunks than a frame can have.
+    /// [`TooLarge`](crate::ErrorKind::TooLarge) if the new shape needs more chunks than a frame can have.
     pub fn resize(&mut self, shape: &[i64]) -> Result<(), Error> {
         let meta = self.meta.clone().with_shape(shape).map_err(Error::invalid_input)?;
         let before = self.geometry.clone();
         let resize = before.resize(shape).map_err(Error::geometry)?;
         let after = resize.after();
-        // These two calls fail if a size or the number of chunks is too large for the format.
+        // `Sizes::new` and `NewIndex::new` fail if a size or the number of chunks is too large for the format.
         let sizes = Sizes::new(&meta, self.typesize)?;
         NewIndex::new(sizes.nchunks)?;
         let grown = |&(old, new): &(u64, u64)| {
@@ -292,9 +293,9 @@ impl ArrayUpdate {
         Ok(())
     }
 
-    /// Sets a vlmetalayer to a value as `MessagePack`, as
-    /// [`FrameBuilder::vlmetalayer`](crate::FrameBuilder::vlmetalayer) does. A vlmetalayer of the same name is
-    /// replaced.
+    /// Serializes a value as `MessagePack`, and stores it in a vlmetalayer, as
+    /// [`FrameBuilder::vlmetalayer`](crate::FrameBuilder::vlmetalayer) does in a new frame. The value replaces a
+    /// vlmetalayer of the same name.
     ///
     /// # Errors
     ///
@@ -318,7 +319,7 @@ impl ArrayUpdate {
         Ok(())
     }
 
-    /// Removes a vlmetalayer. Returns whether there was one of this name.
+    /// Removes a vlmetalayer. Returns whether there was a vlmetalayer of this name.
     pub fn remove_vlmetalayer(&mut self, name: &str) -> bool {
         let before = self.vlmetalayers.len();
         self.vlmetalayers.retain(|(other, _)| other != name.as_bytes());
@@ -378,8 +379,8 @@ impl ArrayUpdate {
             .saturating_mul(self.typesize)
     }
 
-    /// Decompresses chunks into `pending`. Chunks that will be overwritten completely are not decompressed, but become
-    /// zeros.
+    /// Adds the chunks with these numbers to `pending`, decompressed. If the `bool` of a chunk is true, all its items
+    /// will be overwritten. Such a chunk is not read, and is added as zeros.
     fn load(&mut self, numbers: &[(u64, bool)]) -> Result<(), Error> {
         if numbers.iter().all(|(number, _)| self.pending.contains_key(number)) {
             return Ok(());
@@ -401,7 +402,7 @@ impl ArrayUpdate {
         Ok(())
     }
 
-    /// Maps the number in the file of each unchanged chunk to its new number.
+    /// Returns a map of the unchanged chunks, from the number in the file to the new number.
     fn kept(&self) -> BTreeMap<u64, u64> {
         let numbered = (0..).zip(self.origins.iter().copied());
         numbered
@@ -446,7 +447,8 @@ impl ArrayUpdate {
         has_index && array_end <= PAGE_LEN && holes <= old.nbytes.max(MIN_HOLES)
     }
 
-    /// Calls `keep` for the unchanged chunks, and then writes the changed chunks. All other chunks become zeros.
+    /// Calls `keep` once, which must pass all unchanged chunks to the writer. Then writes the changed chunks. All other
+    /// chunks become zeros.
     fn write_chunks<W: Write + Seek>(
         &mut self,
         writer: &mut FrameWriter<W>,
@@ -461,7 +463,7 @@ impl ArrayUpdate {
         writer.fill_missing(SpecialValue::Zeros)
     }
 
-    /// Writes a commit behind the frame.
+    /// Writes the new chunks, index and trailer behind the frame, and then overwrites the header.
     fn flush_in_place(&mut self, plan: Plan, old: &OldChunks) -> Result<(), Error> {
         let header = self.frame.header();
         let (header_len, frame_len) = (header.header_len as u64, header.frame_len);
@@ -478,21 +480,23 @@ impl ArrayUpdate {
         let mut writer = FrameWriter::new(output, plan);
         let written = self
             .write_chunks(&mut writer, |writer| {
-                // If this process is killed before the header is written, its bytes stay behind the frame. The next
-                // commit recognizes them by this mark, and removes them.
+                // If this process is killed before the header is written, the bytes of this commit stay behind the
+                // frame. The next commit recognizes these bytes by the mark written here, and removes them.
                 writer.put_hole(&mark(MARK_LEN as u64))?;
                 old.kept.iter().try_for_each(|&(number, entry)| writer.keep(number, entry))
             })
             .and_then(|()| writer.finish_behind());
         let header = written.and_then(|header| file.sync_all().map_err(unwritable).map(|()| header));
-        // The old frame is complete without the bytes behind it, so they may stay if they cannot be removed.
+        // After an error, the bytes behind the frame are removed. If that fails too, they may stay, because the old
+        // frame is complete without them.
         let header = header.inspect_err(|_| drop(file.set_len(frame_len)))?;
         if let Some(lock) = &mut self.lock {
             lock.raise_counter()?;
         }
-        // One write within a page, so a killed process leaves the old frame or the new one.
+        // This is one write within a page, so a killed process leaves the old header or the new header, and no mixture.
         overwrite(&mut file, self.frame.header_bytes(), &header).map_err(unwritable)?;
-        // The commit is complete, so errors are ignored: a hole without its mark only causes a warning of `check`.
+        // Marks the holes. The commit is already complete, so errors are ignored: a hole without a mark only causes a
+        // warning of `check`.
         let index = index_start(self.frame.header());
         for (start, len) in old.gone.iter().copied().chain([(index, frame_len - index)]) {
             let _ = file.seek(SeekFrom::Start(start)).and_then(|_| file.write_all(&mark(len)));
@@ -539,7 +543,8 @@ impl ArrayUpdate {
     /// Writes new chunk files, and then a new file with the header and the index, which replaces the old one.
     fn flush_sparse(&mut self, frame: Frame, plan: Plan, old: &OldChunks) -> Result<(), Error> {
         let directory = frame.directory().unwrap_or(Path::new(".")).to_path_buf();
-        // The files that the present index refers to stay until the index is replaced.
+        // No new chunk may get the number of a file that the present index refers to, because these files must stay
+        // until the index is replaced. So `taken` has the numbers of all these files.
         let kept = || old.files().map(|(_, file)| file);
         let taken = kept().chain(old.gone.iter().map(|&(number, _)| number)).collect();
         let output = Output::sparse(
@@ -562,7 +567,8 @@ impl ArrayUpdate {
         });
         let remove = |numbers: &[u64]| {
             for &number in numbers {
-                // A file that stays is harmless: no entry of the index has its number.
+                // An error is ignored, because a file that cannot be removed is harmless: no entry of the index has its
+                // number.
                 let _ = fs::remove_file(directory.join(chunk_file::name(number)));
             }
         };
@@ -580,7 +586,7 @@ impl ArrayUpdate {
         if let Some(lock) = &mut self.lock {
             lock.raise_counter()?;
         }
-        // Some systems do not replace a file that is open.
+        // The old file is closed before the rename, because some systems do not replace an open file.
         drop(old);
         new.rename().map(drop)
     }
@@ -588,16 +594,17 @@ impl ArrayUpdate {
 
 /// The chunks in the file, before a commit.
 struct OldChunks {
-    /// The unchanged chunks: their numbers and entries in the new index.
+    /// For each unchanged chunk, its number and its entry in the new index.
     kept: Vec<(u64, EntryValue)>,
     /// The stored size of the unchanged chunks.
     nbytes: u64,
-    /// The places and lengths of all other chunks: offsets in the file, or numbers of chunk files.
+    /// For each other stored chunk, its place and its stored size. The place is the offset of the chunk in the file or,
+    /// in a sparse frame, the number of its file.
     gone: Vec<(u64, u64)>,
 }
 
 impl OldChunks {
-    /// The unchanged chunks of a sparse frame: their new numbers, and the numbers of their files.
+    /// For each unchanged stored chunk of a sparse frame, its new number and the number of its file.
     fn files(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
         self.kept.iter().filter_map(|&(number, entry)| match entry {
             EntryValue::Stored(file) => Some((number, file)),
@@ -605,7 +612,8 @@ impl OldChunks {
         })
     }
 
-    /// `kept` maps the old number of each unchanged chunk to its new number.
+    /// Reads the entries and headers of the chunks in the file. `kept` maps the old number of each unchanged chunk to
+    /// its new number.
     fn read(frame: &mut Frame, kept: &BTreeMap<u64, u64>) -> Result<Self, Error> {
         let header_len = frame.header().header_len as u64;
         let mut old = Self { kept: Vec::new(), nbytes: 0, gone: Vec::new() };
@@ -662,7 +670,8 @@ fn copy_items(part: &Chunk<'_>, typesize: usize, from: &[u8], to: &mut [u8]) {
     }
 }
 
-/// Whether the number of a chunk file is too high for C-Blosc2 in a frame with `cbytes` bytes of chunks.
+/// Whether C-Blosc2 would not open a chunk file, because its number is too high for a frame whose chunks have `cbytes`
+/// bytes in total.
 fn is_too_high(file: u64, cbytes: u64) -> bool {
     i128::from(file) > chunk_file::last_number(i64::try_from(cbytes).unwrap_or(i64::MAX)).into()
 }

@@ -6,18 +6,18 @@ use std::path::{Path, PathBuf};
 use crate::chunk_file::folder_of;
 use crate::write::destination::NewFrame;
 
-/// The old frame, which gives its attributes to the new one.
+/// The old frame. The new frame gets its attributes.
 pub(crate) struct OldFrame {
     /// The file with the header.
     pub(crate) source: PathBuf,
     pub(crate) is_in_place: bool,
-    /// Whether the old frame is sparse. The path of its lock depends on this. It can be read before the lock is taken,
-    /// because no writer changes the type of a frame in place.
+    /// Whether the old frame is sparse. The path of its lock depends on this. The frame type can be read before the
+    /// lock is taken, because no writer changes the type of a frame in place.
     pub(crate) is_sparse: bool,
 }
 
-/// Gives a new frame the attributes of the old one, as far as the system allows. With `has_copied_files`, the chunk
-/// files are copies of old chunk files, and already have the modes of these.
+/// Gives a new frame the attributes of the old one, as far as the system allows. If `has_copied_files` is true, the
+/// chunk files of the new frame are copies of old chunk files, and already have their modes.
 pub(crate) fn keep(new: &NewFrame, old: &OldFrame, has_copied_files: bool) {
     let OldFrame { source, is_in_place, is_sparse } = old;
     if let Ok(metadata) = source.metadata() {
@@ -31,7 +31,8 @@ pub(crate) fn keep(new: &NewFrame, old: &OldFrame, has_copied_files: bool) {
     }
 }
 
-/// Gives a new file the mode of the old one and, in place, its owner and group, as far as the system allows.
+/// Gives a new file the mode of the old file and, in a rewrite in place, its owner and group too, as far as the system
+/// allows.
 // Errors are ignored, because the data matters more. Only root can change the owner of a file, and some file systems
 // have no owners or modes.
 pub(crate) fn keep_attributes(new: &File, old: &Metadata, is_in_place: bool) {
@@ -40,7 +41,8 @@ pub(crate) fn keep_attributes(new: &File, old: &Metadata, is_in_place: bool) {
     #[cfg(unix)]
     if is_in_place {
         use std::os::unix::fs::{MetadataExt, PermissionsExt, fchown};
-        // Without root permissions, a process can still set one of its own groups.
+        // Only root can change the owner. A process without root permissions can still set the group, if it is one of
+        // the groups of the process.
         if fchown(new, Some(old.uid()), Some(old.gid())).is_err() {
             let _ = fchown(new, None, Some(old.gid()));
         }
@@ -65,8 +67,8 @@ fn keep_mode_of_files(directory: &Path, source: &Path) {
     }
 }
 
-/// Gives a new directory the mode of the old one. If the old frame was a file, users who could read the file may also
-/// enter the directory.
+/// Gives a new directory the mode of the old directory. If the old frame was a file, the new directory gets the mode of
+/// this file, and users who could read the file may also enter the directory.
 fn keep_mode_of_directory(directory: &Path, source: &Path, is_sparse: bool) {
     let old = if is_sparse { folder_of(source) } else { source };
     let Ok(old) = fs::metadata(old).map(|metadata| metadata.permissions()) else { return };

@@ -1,4 +1,4 @@
-//! Changes of the metalayers of a frame, in its file.
+//! Changes the metalayers of a frame in its file.
 
 use core::fmt::Display;
 use std::fs::{File, OpenOptions};
@@ -22,8 +22,8 @@ use crate::read::source::{available, read_up_to};
 
 /// A change of a frame in its file: a new shape, dtype or metalayer, from [`Frame::edit`].
 ///
-/// A value must keep its length; [`Rewrite`](crate::Rewrite) can change the length. All changes are made in a single
-/// write, which is then synced. The data is not touched.
+/// A new value must be as long as the old one; [`Rewrite`](crate::Rewrite) can also write a longer or shorter value.
+/// All changes are made in a single write, which is then synced. The data is not touched.
 ///
 /// ```
 /// use b2nd_frame::Frame;
@@ -69,13 +69,13 @@ impl<R> Edit<'_, R> {
     /// Changes the shape of the array. The grid of chunks must stay the same, so the array can grow or shrink only
     /// within its last chunks.
     ///
-    /// New items have the values that the padding of the last chunks has in the file. These are zeros if no item was
-    /// ever written there, the fill value if `blosc2.full()` made the array, or old items if the array was larger
-    /// before. A shape that needs more or fewer chunks is an error, and so is one that violates a
+    /// New items have the values that the padding of the last chunks has in the file. These values are zeros if no item
+    /// was ever written there, the fill value if `blosc2.full()` made the array, or old items if the array was larger
+    /// before. A shape that needs more or fewer chunks is an error, and so is a shape that violates a
     /// [rule](b2nd_serde::geometry#what-is-accepted).
     ///
-    /// After an [interrupted resize](crate::FindingCode::InterruptedResize), the array can get any shape for which it
-    /// has the number of chunks in the header. The chunk index must have the same number of chunks.
+    /// After an [interrupted resize](crate::FindingCode::InterruptedResize), the array can get any shape that needs as
+    /// many chunks as the header says there are. The chunk index must have the same number of entries.
     ///
     /// ```
     /// use b2nd_frame::{ErrorKind, Frame};
@@ -98,8 +98,8 @@ impl<R> Edit<'_, R> {
 
     /// Changes the dtype of the array. The text is written as given.
     ///
-    /// It must be a dtype of NumPy or `ml_dtypes`. Its item size must be the frame's [type
-    /// size](crate::Header::typesize), and its text must be as long as the old one.
+    /// The new dtype must be a dtype of NumPy or `ml_dtypes`. Its item size must be the frame's [type
+    /// size](crate::Header::typesize), and its text must be as long as the text of the old dtype.
     ///
     /// ```
     /// use b2nd_frame::Frame;
@@ -122,9 +122,10 @@ impl<R> Edit<'_, R> {
 
     /// Changes the value of a metalayer. The new value must be as long as the old one.
     ///
-    /// In the array's metalayer, the layout, chunk shape and block shape must stay the same; only `b2nd-mismarked` may
-    /// become `b2nd`. A new shape or dtype in it is checked as in [`shape`](Self::shape) and [`dtype`](Self::dtype). If
-    /// those methods are called too, their values take precedence.
+    /// In the array's metalayer, the layout, chunk shape and block shape must stay the same. There is one exception:
+    /// layout `b2nd-mismarked` may become layout `b2nd`. A new shape or dtype in this metalayer must follow the rules
+    /// of [`shape`](Self::shape) and [`dtype`](Self::dtype). If one of those methods is called too, its value replaces
+    /// the one in the metalayer.
     ///
     /// ```
     /// use b2nd_frame::Frame;
@@ -154,9 +155,9 @@ impl<R> Edit<'_, R> {
 
     /// Returns the frame as it would be after [`apply`](Edit::apply). Nothing is written, and no lock is taken.
     ///
-    /// This works for any frame, including one that was parsed from bytes. If the frame was opened by its path, the
-    /// file is read again. As with [`apply`](Edit::apply), it is an error if the frame is not the whole file or has
-    /// changed.
+    /// This works for any frame, including a frame that was parsed from bytes. If the frame was opened by its path, the
+    /// header is read from the file again. As with [`apply`](Edit::apply), it is an error if the file is longer or
+    /// shorter than the frame, or if the header has changed.
     ///
     /// # Errors
     ///
@@ -213,14 +214,14 @@ impl Edit<'_, File> {
     /// Writes the change into the file, and updates this frame.
     ///
     /// C-Blosc2 creates a `.b2lock` file if locking is on. If the frame has this file, the exclusive lock of the file
-    /// is held during the write. The counter in the file is raised, so that other processes read the header again. If
-    /// another process holds the lock, the result is an error; there is no waiting.
+    /// is held during the write. The counter in the `.b2lock` file is raised, so that other processes read the header
+    /// again. If another process holds the lock, the result is an error; there is no waiting.
     ///
     /// **Without a `.b2lock`, a process that has the frame open does not notice the change, and can overwrite the new
     /// header with the old one.**
     ///
-    /// A process that reads the header during the write may see half of the change, as with any writer.
-    /// [`open_stable`](Frame::open_stable) avoids this.
+    /// A process that reads the header during the write may see half of the change. This can happen with any writer,
+    /// and [`open_stable`](Frame::open_stable) avoids it.
     ///
     /// # Errors
     ///
@@ -232,7 +233,7 @@ impl Edit<'_, File> {
     /// - [`Changing`] if the header in the file has changed since it was read.
     /// - [`Io`] if the file cannot be read or written.
     ///
-    /// After [`Io`] the file may have changed; after any other error it is unchanged.
+    /// After an [`Io`] error, the file may have changed. After any other error, the file is unchanged.
     ///
     /// [`InvalidInput`]: crate::ErrorKind::InvalidInput
     /// [`Unsupported`]: crate::ErrorKind::Unsupported
@@ -290,7 +291,7 @@ impl<R> Frame<R> {
         Ok(file_len)
     }
 
-    /// Like [`check_same`](Self::check_same), and checks that the frame is the whole file.
+    /// Makes the check of [`check_same`](Self::check_same), and also checks that the frame is the whole file.
     pub(crate) fn check_whole(&self, path: &Path) -> Result<(), Error> {
         let file_len = self.check_same(path)?;
         let frame_len = self.header().frame_len;
@@ -317,7 +318,8 @@ impl Frame<()> {
             let layout = array.meta().layout();
             Error::unsupported(format_args!("layout {layout} stores no dtype; a rewrite can add one"))
         })?;
-        // If the dtype has a format other than NumPy's, it cannot be changed, because the syntax is not known.
+        // If the dtype has a format other than NumPy's, it cannot be changed, because the syntax of the other format is
+        // not known.
         if array.meta().dtype_format().is_some_and(|format| format != 0) {
             array.meta().parse_dtype().map_err(|error| Error::unsupported(format_args!("dtype: {error}")))?;
         }
@@ -333,8 +335,8 @@ impl Frame<()> {
         self.with_meta(&array, &array.meta().clone().with_dtype(dtype).map_err(wrong_dtype)?)
     }
 
-    /// Returns the frame with a new metalayer of the array, which must have the same length. Stale bytes after the
-    /// entries stay.
+    /// Returns the frame with `meta` as the new metalayer of the array. It must be as long as the old metalayer. Stale
+    /// bytes after the entries stay.
     // The whole metalayer is serialized again. Unchanged entries get the same bytes as before, so only the new values
     // differ.
     fn with_meta(&self, array: &Array<'_>, meta: &Meta) -> Result<Self, Error> {
@@ -352,7 +354,7 @@ impl Frame<()> {
                 "the new value of metalayer `{name}` must be as long as the old one ({expected} bytes), but has {found}"
             )));
         }
-        // A change of shared bytes would silently change the other part too.
+        // If another part of the header shares bytes with the metalayer, the edit would silently change that part too.
         if self.shares_bytes(layer) {
             let name = Escaped(layer.name());
             return Err(Error::unsupported(format_args!(
@@ -386,8 +388,8 @@ impl Frame<()> {
 fn check_array(before: &Array<'_>, after: &Array<'_>, header: &Header) -> Result<(), Error> {
     check_typesize(before, header)?;
     let (old, new) = (before.meta(), after.meta());
-    // The layout may change only from `b2nd-mismarked` to `b2nd`. This corrects the first marker, and no entry is lost
-    // or moved.
+    // The layout may change only from `b2nd-mismarked` to `b2nd`, because this change only corrects the first marker:
+    // no entry is lost or moved.
     let is_put_right = (old.layout(), new.layout()) == (Layout::B2ndMismarked, Layout::B2nd);
     if old.layout() != new.layout() && !is_put_right {
         let (old, new) = (old.layout(), new.layout());
@@ -424,8 +426,8 @@ fn check_typesize(array: &Array<'_>, header: &Header) -> Result<(), Error> {
     lost.map_or(Ok(()), |finding| Err(Error::malformed(finding)))
 }
 
-/// Checks that a shape has the same grid of chunks. After an interrupted resize, the old shape may be wrong. Then the
-/// new shape must have the number of chunks in the header instead.
+/// Checks that the new shape needs the same grid of chunks as the old shape. After an interrupted resize, the old shape
+/// may be wrong. In that case, the new shape must instead need as many chunks as the header says there are.
 pub(crate) fn check_shape(array: &Array<'_>, header: &Header, shape: &[i64]) -> Result<(), Error> {
     let geometry = valid_geometry(array)?;
     let resize = geometry.resize(shape).map_err(Error::geometry)?;
@@ -469,9 +471,10 @@ pub(crate) fn check_dtype(dtype: &Dtype, typesize: i32) -> Result<(), Error> {
     }
 }
 
-/// Overwrites the start of a file, which holds the bytes `before`, by the bytes `after`. Writes only from the first to
-/// the last byte that differs.
-// There is only one write, so a killed process leaves the complete change or no change.
+/// Overwrites the start of a file, which holds the bytes `before`, with the bytes `after`. Writes only from the first
+/// to the last byte that differs.
+// All changes are in one write. If this write is within one page of the file, a killed process leaves either all
+// changes or none.
 pub(crate) fn overwrite(file: &mut File, before: &[u8], after: &[u8]) -> io::Result<()> {
     let differs = |(before, after)| before != after;
     let Some(first) = before.iter().zip(after).position(differs) else { return Ok(()) };

@@ -1,4 +1,4 @@
-//! The work of a rewrite.
+//! Carries out a rewrite: checks its paths, takes the locks, and writes the new frame.
 
 use core::ops::Range;
 use std::fs::{self, File};
@@ -25,13 +25,14 @@ use crate::write::output::Output;
 /// The number of bytes copied between two calls of the progress callback.
 const PIECE: u64 = 1 << 22;
 
-/// Whether `to` is the header file `source` under any path, or the directory of a sparse frame that contains it.
+/// Whether the path `to` leads to the header file `source`, or is the directory of the sparse frame with this header
+/// file.
 fn is_same(source: &Path, to: &Path) -> bool {
     let real = |path: &Path| real(path).ok();
     file_with_header(to).is_ok_and(|to| real(&to).is_some() && real(&to) == real(source))
 }
 
-/// The place of the old frame.
+/// The place of the old frame: a path, or an offset of a reader.
 #[derive(Debug)]
 pub(super) enum Origin<R> {
     Path(PathBuf),
@@ -62,7 +63,7 @@ pub(super) struct Job<'p> {
     changes: &'p FrameChanges,
 }
 
-/// The locks of the old frame.
+/// The exclusive lock or the shared lock of the old frame. At most one of them is taken.
 type Locks = (Option<ExclusiveLock>, Option<Lock>);
 
 impl<'p> Job<'p> {
@@ -138,8 +139,8 @@ impl<'p> Job<'p> {
         }
     }
 
-    /// Checks that the old frame has not changed since it was read. In place, the frame must also be the whole file,
-    /// because the bytes after it would be lost.
+    /// Checks that the old frame has not changed since it was read. In a rewrite in place, the frame must also be the
+    /// whole file, because the bytes after the frame would be lost.
     fn check_old<R: Read + Seek>(&self, frame: &mut Frame<R>) -> Result<(), Error> {
         match &self.old {
             None => frame.check_unchanged(),
@@ -148,7 +149,7 @@ impl<'p> Job<'p> {
         }
     }
 
-    /// Writes the new frame, while the locks of the old one are held.
+    /// Writes the new frame while the lock of the old frame is held.
     pub(super) fn apply<R: Read + Seek>(
         self,
         mut frame: Frame<R>,
@@ -189,7 +190,7 @@ impl<'p> Job<'p> {
         if let wrong @ Some(_) = new.first_error(Check::default(), after.clone())? {
             return Err(Error::changing(wrong));
         }
-        // In place, the result has the path as given, which may be a link.
+        // After a rewrite in place, the returned frame has the path that the caller gave, which may be a link.
         let given = self.is_in_place().then(|| file_with_header(self.to)).transpose()?;
         // This is the last call of the progress callback. From here on, the rewrite cannot be stopped.
         progress.advance(0)?;
@@ -198,14 +199,14 @@ impl<'p> Job<'p> {
         if let Some(lock) = &mut exclusive {
             lock.raise_counter()?;
         }
-        // Some systems do not replace a file that is open.
+        // The old file is closed before the rename, because some systems do not replace an open file.
         drop(frame);
         let (file, path) = new.rename()?;
         Ok(Frame { path: Some(given.unwrap_or(path)), ..after.map_reader(|()| file) })
     }
 }
 
-/// Copies the files of the chunks of a sparse frame.
+/// Copies the chunk files of a sparse frame.
 fn copy_chunks(from: &Path, new: &NewFrame, to: &Path, progress: &mut Progress<'_>) -> Result<(), Error> {
     let unwritable = |error| new.unwritable(error);
     for entry in fs::read_dir(from).map_err(|error| Error::io("read", from, error))? {
@@ -247,8 +248,8 @@ fn copy_bytes(
     }
 }
 
-/// Writes a frame of another type with the chunks of the old one. The chunks must not have changed since the new index
-/// was made.
+/// Writes the chunks of a contiguous frame to a sparse frame, or the other way round. The chunks must not have changed
+/// since the new index was made.
 fn move_chunks<R: Read + Seek>(
     frame: &mut Frame<R>,
     new: NewFrame,
@@ -286,10 +287,11 @@ fn move_chunks<R: Read + Seek>(
     output.finish(header, index, trailer, || progress.advance(0))
 }
 
-/// Reads a new frame that is not written yet, so that it can be checked.
+/// Reads the bytes that the new frame will have: the new header, the kept bytes of the old frame, and the new trailer.
+/// So the new frame can be checked before it is written.
 struct NewFrameReader<'j, R> {
     header: &'j [u8],
-    /// The bytes of the old frame after the header.
+    /// The byte range in the old frame from the end of the header to the trailer. The new frame keeps these bytes.
     kept: &'j Range<u64>,
     trailer: &'j [u8],
     frame: &'j mut Frame<R>,

@@ -15,8 +15,8 @@ impl ArrayUpdate {
     ///
     /// # Errors
     ///
-    /// The errors of [`write`](Self::write). [`InvalidInput`](crate::ErrorKind::InvalidInput) if the shape differs from
-    /// the region's, or if items of the dtype cannot be read as `T` (see [`Item`]).
+    /// The errors of [`write`](Self::write). [`InvalidInput`](crate::ErrorKind::InvalidInput) if the shape of the array
+    /// differs from the shape of the region, or if items of the dtype cannot be read as `T` (see [`Item`]).
     ///
     /// ```
     /// use b2nd_frame::{ArrayUpdate, Frame, write_array};
@@ -47,7 +47,7 @@ impl ArrayUpdate {
     /// # Errors
     ///
     /// The errors of [`append`](Self::append). [`InvalidInput`](crate::ErrorKind::InvalidInput) if the shapes differ in
-    /// another dimension, or if items of the dtype cannot be read as `T` (see [`Item`]).
+    /// a dimension other than `axis`, or if items of the dtype cannot be read as `T` (see [`Item`]).
     ///
     /// ```
     /// use b2nd_frame::{ArrayUpdate, Frame, write_array};

@@ -11,7 +11,8 @@ use crate::error::Error;
 use crate::header::frame::Frame;
 use crate::progress::Progress;
 
-/// A rewrite of a frame in the present format, where the array has a metalayer `b2nd` of layout `b2nd`.
+/// A rewrite converts a frame to the present format. In this format, the name of the array's metalayer is `b2nd`, and
+/// its layout is `b2nd` too.
 ///
 /// The result is a new file. If the old and the new path lead to the same file, the new file replaces the old one. This
 /// is a rewrite *in place*.
@@ -59,8 +60,8 @@ use crate::progress::Progress;
 /// If the frame has a `.b2lock` file, a rewrite in place holds the exclusive lock of this file, and a rewrite to
 /// another path holds the shared lock. If another process holds the lock, the result is an error; there is no waiting.
 ///
-/// **Without a `.b2lock`, a process that has the old file open does not notice the new one. Its later writes may be
-/// lost with the old file, or may damage the new file, because it still uses the old header.**
+/// **Without a `.b2lock`, a process that has the old file open does not notice the new file. Later writes of this
+/// process may be lost with the old file, or may damage the new file, because the process still uses the old header.**
 ///
 /// ```
 /// use b2nd_frame::{Frame, Rewrite};
@@ -123,7 +124,7 @@ impl<'p, R: Read + Seek> Rewrite<'p, R> {
         Self::from_origin(Origin::Reader { reader, offset }, to.into())
     }
 
-    /// Sets the dtype of the array. A dtype is needed if the old layout stores none.
+    /// Sets the dtype of the array. You must give a dtype if the old layout stores none.
     ///
     /// Its item size must be the frame's [type size](crate::Header::typesize). It is written as a [type
     /// string](b2nd_serde::dtype::Dtype::type_string), so `uint8` becomes `|u1`.
@@ -141,9 +142,9 @@ impl<'p, R: Read + Seek> Rewrite<'p, R> {
         self
     }
 
-    /// Sets the shape of the array. The new shape must keep the grid of chunks, as in
+    /// Sets the shape of the array. The new shape must need the same grid of chunks as the old shape, as in
     /// [`Edit::shape`](crate::Edit::shape). After an [interrupted resize](crate::FindingCode::InterruptedResize), any
-    /// shape with the existing number of chunks is possible.
+    /// shape is possible that needs as many chunks as the header says there are.
     pub fn shape(mut self, shape: &[i64]) -> Self {
         self.changes.shape = Some(shape.into());
         self
@@ -176,7 +177,7 @@ impl<'p, R: Read + Seek> Rewrite<'p, R> {
     /// rewrite.
     ///
     /// The first call, with 0, comes after the check of the old frame. Further calls come after each copied piece of at
-    /// most 4 MiB. The last call comes before the rename. The last number is approximately the header's
+    /// most 4 MiB. The last call comes before the rename. The number in the last call is approximately the header's
     /// [`cbytes`](crate::Header::cbytes).
     ///
     /// If the callback returns `ControlFlow::Break`, the unfinished new file is removed, and the error is
@@ -231,16 +232,17 @@ impl<'p, R: Read + Seek> Rewrite<'p, R> {
     ///
     /// - [`InvalidInput`] if a new shape, dtype or frame type does not fit the frame, or the frame cannot be rewritten
     ///   in place.
-    /// - [`Unsupported`] if the frame has no array, or content that the present format cannot store.
+    /// - [`Unsupported`] if the frame has content that the present format cannot store, or has no array. A frame
+    ///   without an array can only be converted to the other frame type.
     /// - [`TooLarge`] if the new header would be larger than the format allows.
-    /// - [`Malformed`] if the frame has an error.
+    /// - [`Malformed`] if the frame has an error that the rewrite does not correct.
     /// - [`Exists`] if the new path exists and is another file.
     /// - [`Locked`] if another process holds the lock.
     /// - [`Changing`] if the frame was changed during the rewrite.
-    /// - [`Stopped`] if the callback of [`on_progress`](Self::on_progress) stopped it.
+    /// - [`Stopped`] if the callback of [`on_progress`](Self::on_progress) stopped the rewrite.
     /// - [`Io`] if a file cannot be read or written.
     ///
-    /// After any error the old frame is unchanged, and nothing of the new one is left.
+    /// After any error the old frame is unchanged, and nothing of the new frame is left.
     ///
     /// [`InvalidInput`]: crate::ErrorKind::InvalidInput
     /// [`Unsupported`]: crate::ErrorKind::Unsupported

@@ -1,4 +1,5 @@
-//! The header of a rewritten frame: the present generation, with the array in the present layout.
+//! Builds the header, the trailer and, if the frame type changes, the chunk index of a rewritten frame. They have the
+//! present generation, and the array's metalayer has the present layout.
 
 use core::ops::Range;
 use std::io::{Read, Seek};
@@ -39,8 +40,8 @@ pub(crate) struct Rewritten {
 
 /// The bytes between header and trailer.
 pub(crate) enum Body {
-    /// A byte range of the old frame. It needs no change, because the offsets of chunks count from the end of the
-    /// header.
+    /// The bytes of the old frame in this range. They need no change, because the offsets of chunks count from the end
+    /// of the header.
     Kept(Range<u64>),
     /// The frame type changes, so the chunks are copied one by one, and there is a new index.
     Moved(NewIndex),
@@ -113,7 +114,8 @@ fn checked_typesize<R: Read + Seek>(frame: &mut Frame<R>, has_shape: bool) -> Re
         match (finding.code(), finding.expected().map(i32::try_from)) {
             // The rewrite corrects this error, because the other sizes in the frame show the right type size.
             (FindingCode::LostTypesize, Some(Ok(size))) => typesize = size,
-            // The new shape undoes the resize, and `check_shape` compares it with the number of chunks.
+            // This error is ignored, because the new shape undoes the resize. `check_shape` compares the new shape with
+            // the number of chunks.
             (FindingCode::InterruptedResize, _) if has_shape => {}
             _ if finding.severity() == Severity::Error => return Err(Error::malformed(finding)),
             _ => {}
@@ -195,7 +197,7 @@ fn metalayer(
     to_vec(&entries).map_err(|error| Error::encode(ARRAY_NAME, error))
 }
 
-/// The block size in bytes, which an older header does not have.
+/// Computes the block size in bytes, which a header of the older generation does not store.
 fn blocksize(array: &Array<'_>, typesize: i32) -> Result<i32, Error> {
     let nitems = valid_geometry(array)?.block_nitems();
     i32::try_from(i128::from(nitems) * i128::from(typesize)).map_err(|_| too_large())
@@ -205,7 +207,8 @@ fn too_large() -> Error {
     Error::too_large("a length or an offset in the new header would be larger than the format allows")
 }
 
-/// Converts a trailer of the older generation, which has at most one content, to the present generation.
+/// Converts a trailer of the older generation to the present generation. An older trailer can hold user metadata
+/// without a name. This is an error, because the present format cannot store it.
 fn present_trailer(old: &Trailer) -> Result<Vec<u8>, Error> {
     if let Some(user) = old.vlmetalayers().first() {
         let len = user.chunk().len();

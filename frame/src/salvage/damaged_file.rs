@@ -25,8 +25,8 @@ const PIECE: u64 = 1 << 20;
 #[derive(Debug)]
 pub(crate) struct DamagedFile<'p, R> {
     reader: R,
-    /// The progress callback of the salvage. It is a field of the file because the search of the whole file calls it
-    /// too.
+    /// The progress callback of the salvage. The callback is a field of `DamagedFile` because a search of the whole
+    /// file calls it too.
     pub(crate) progress: Progress<'p>,
     offset: u64,
     /// The number of bytes from `offset` on that can belong to the frame.
@@ -48,8 +48,8 @@ impl DamagedFile<'_, File> {
         }
         let mut file = Self::new(file, 0).map_err(|error| error.at(Some(&path)))?;
         // If a directory was given, the frame in it is sparse. If a file named `chunks.b2frame` was given, the frame
-        // can also be contiguous. It is contiguous only if its header says so and there are no chunk files beside it,
-        // because the frame type in the header may be damaged.
+        // can also be contiguous. The frame type in the header may be damaged, so the frame counts as contiguous only
+        // if its header says so and there are no chunk files beside it.
         if let Some(directory) = sparse_folder(&path) {
             let frame_type = file.read((HeaderField::Flags.present_offset() + FRAME_TYPE) as u64, 1)?;
             let has_chunk_files = || chunk_files::list(directory).map_or(true, |files| !files.is_empty());
@@ -66,8 +66,8 @@ impl<'p, R: Read + Seek> DamagedFile<'p, R> {
         Ok(Self { reader, progress, offset, len: available, available, path: None, is_sparse: false })
     }
 
-    /// Limits the frame to the bytes before the next frame in the file. Otherwise the chunk index of the next frame
-    /// could be mistaken for the index of this frame.
+    /// Limits the frame to the bytes before the next frame in the file. So the chunk index of the next frame cannot be
+    /// mistaken for the index of this frame.
     pub(crate) fn up_to_next_frame(mut self) -> Result<Self, Error> {
         let own = MAGIC_OFFSET as u64;
         if let Some(next) = self.search(own + 1, MAGIC)? {
@@ -90,8 +90,8 @@ impl<'p, R: Read + Seek> DamagedFile<'p, R> {
     pub(crate) fn read(&mut self, start: u64, length: u64) -> Result<Vec<u8>, Error> {
         let length = length.min(self.len.saturating_sub(start));
         let mut bytes = Vec::new();
-        // There is nothing to read, so this returns before the seek: `start` may be an offset that no file can have,
-        // and systems refuse to seek to it.
+        // If there is nothing to read, there must be no seek: `start` may be an offset that no file can have, and the
+        // system would refuse to seek to it.
         if length == 0 {
             return Ok(bytes);
         }
@@ -120,7 +120,7 @@ impl<'p, R: Read + Seek> DamagedFile<'p, R> {
 /// A search for all occurrences of `bytes` in a damaged file. It reads each piece of the file once.
 pub(crate) struct Search<'b> {
     bytes: &'b [u8],
-    /// The offsets of the occurrences in the last piece that were not returned yet.
+    /// The offsets of those occurrences in the last piece that `next` has not returned yet.
     found: VecDeque<u64>,
     /// All bytes before this offset have been searched.
     searched: u64,

@@ -65,7 +65,7 @@ struct LayerEntry {
 
 impl Layers {
     /// Reads at most `most` metalayers of the section that begins at `start`. The offsets in the section count from the
-    /// first of the `bytes`.
+    /// first byte of `bytes`.
     pub(super) fn read(bytes: &[u8], start: usize, most: usize) -> Self {
         let mut entries = Vec::new();
         let mut at = start + INDEX_HEADER;
@@ -80,7 +80,7 @@ impl Layers {
             let contents = contents(bytes, [entry.offset, end], next);
             end = contents.first().map_or(end, |content| content.end);
             let name = bytes.get(entry.name.clone()).unwrap_or_default();
-            // A name ends before a NUL, as in C.
+            // As in C, a name ends before its first NUL.
             let name = name.split(|&byte| byte == 0).next().unwrap_or_default().to_vec();
             layers.push(Layer { name, contents });
         }
@@ -102,22 +102,22 @@ fn layer_entry(bytes: &[u8], at: usize) -> Option<LayerEntry> {
         _ => None,
     };
     let is_entry = |entry: &LayerEntry| has_marker(entry) || has_content(entry);
-    // The length of the name may be damaged. Then each length is tried, and both the marker of the offset and the
-    // marker of the content must be right.
+    // The length of the name may be damaged. In that case, each length is tried. A length is used only if both the
+    // marker of the offset and the marker of the content are right.
     stated
         .filter(is_entry)
         .or_else(|| (0..=MAX_NAME_LEN).filter_map(read).find(|entry| has_marker(entry) && has_content(entry)))
 }
 
 /// Returns the possible byte ranges of a metalayer's content. The `starts` are two offsets where the content may begin:
-/// the offset in the index, and the end of the previous content. The content may have the length that stands before it,
-/// end at the offset `next` of the next content, or end at the end of the bytes.
+/// the offset in the index, and the end of the previous content. For each start, three ends are possible: the end by
+/// the length that is stored before the content, the offset `next` of the next content, and the end of `bytes`.
 fn contents(bytes: &[u8], starts: [usize; 2], next: Option<usize>) -> Vec<Range<usize>> {
     let mut found = Vec::new();
     let has_marker = |&start: &usize| bytes.get(start) == Some(&Marker::Bin32.to_u8());
     let [stated, after] = starts;
-    // A content begins with a marker. If the marker is wrong, an offset is used only if both `starts` are equal,
-    // because the index and the end of the previous content then confirm each other.
+    // A content begins with a marker. An offset without this marker is used only if both `starts` are equal, because
+    // the index and the end of the previous content then confirm each other.
     let starts = starts.into_iter().filter(|start| has_marker(start) || stated == after);
     for start in starts {
         let begin = start.saturating_add(CONTENT_HEADER);
@@ -173,7 +173,7 @@ impl ArrayEntries {
     }
 }
 
-/// The entries that are given, such as `shape [3, 5]`.
+/// Lists the entries that are given, such as `shape [3, 5]`.
 impl fmt::Display for ArrayEntries {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { shape, chunkshape, blockshape, dtype } = self;
@@ -190,16 +190,16 @@ impl fmt::Display for ArrayEntries {
 /// The metalayer of an array, and its bytes.
 type ArrayMetalayer = (Meta, Vec<u8>);
 
-/// Reads the metalayer of an array. Returns `None` if its geometry is not valid, or if its dtype
-/// format is not 0. Stale bytes after its entries are dropped.
+/// Reads the metalayer of an array. Returns `None` if the geometry of the array is not valid, or if the dtype format is
+/// not 0. Stale bytes after its entries are dropped.
 fn read_array(content: &[u8]) -> Option<ArrayMetalayer> {
     let is_valid =
         |meta: &Meta| meta.geometry().is_ok() && meta.dtype_format().is_none_or(|format| format == 0);
     read_any_array(content).filter(|(meta, _)| is_valid(meta))
 }
 
-/// Reads the metalayer of an array, even if its geometry or dtype format is wrong: the salvage replaces wrong entries
-/// with the entries that the caller gave.
+/// Reads the metalayer of an array, even if its geometry or dtype format is wrong. This is allowed because the caller
+/// may give the right entries, which then replace the wrong ones.
 fn read_any_array(content: &[u8]) -> Option<ArrayMetalayer> {
     let (meta, rest) = take_from_slice::<Meta>(content).ok()?;
     let bytes = content.get(..content.len() - rest.len())?;
@@ -237,7 +237,7 @@ fn with_markers(content: &[u8], rank: u8) -> Option<(usize, Vec<u8>)> {
     (nwrong * 2 <= nmarkers).then_some((nwrong, bytes))
 }
 
-/// The values of a header. The bytes of each field are at the offset that the field has in a header.
+/// The values of a header. Each field has the same offset in `bytes` as in the header.
 pub(super) struct Values {
     bytes: Vec<u8>,
     /// Whether more than half of the `fixed` bytes are wrong. If so, `bytes` is empty, and no value of the header is
@@ -287,7 +287,7 @@ impl Values {
         Self { bytes, is_lost: false }
     }
 
-    /// Parses the header with its fixed bytes restored. Returns `None` if anything else in the header is damaged.
+    /// Parses the header after its fixed bytes are restored. Returns `None` if other damage in the header is an error.
     fn head(&self, prefix: &[u8]) -> Option<Frame<()>> {
         let rest = prefix.get(self.bytes.len()..)?;
         Frame::parse(&[&self.bytes, rest].concat()).ok()
@@ -297,7 +297,8 @@ impl Values {
     pub(super) fn number(&self, field: HeaderField) -> i64 {
         let at = field.present_offset();
         let bytes = self.bytes.get(at..at + field.encoding().len).unwrap_or_default();
-        // Sign extension: the values are big-endian integers of 2, 4 or 8 bytes.
+        // The values are big-endian integers of 2, 4 or 8 bytes. The fold starts with -1 for a negative value, so the
+        // bits before a shorter value get its sign.
         let start = if bytes.first().is_some_and(|&byte| byte > 0x7f) { -1 } else { 0 };
         bytes.iter().fold(start, |number, &byte| number << 8 | i64::from(byte))
     }
@@ -414,8 +415,8 @@ impl DamagedHeader {
         let sizes = possible_sizes(&meta, dtype.as_ref(), &values)?;
         if let (Some(_), Some(dtype), Some(first)) = (&given.dtype, &dtype, sizes.first()) {
             let (found, expected) = (dtype.item_size(), first.typesize as usize);
-            // The sizes in the header determine the size of an item. A given dtype of another size is wrong, and would
-            // turn all items into garbage.
+            // The sizes in the header determine the size of an item. If the items of the given dtype have another size,
+            // the dtype is wrong, and would turn all items into garbage.
             if found != expected {
                 return Err(Error::invalid_input(format_args!(
                     "dtype {dtype} has items of {found} bytes, but by its header the array has items of {expected}"
@@ -447,7 +448,8 @@ impl DamagedHeader {
         section.map(|section| (builder, section)).ok_or_else(too_large)
     }
 
-    /// Returns a header with which the damaged frame can be read. Its chunks are between `header_len` and `end`.
+    /// Returns a header with which the damaged frame can be read. The chunks of the frame are between the offsets
+    /// `header_len` and `end`.
     pub(super) fn head(
         &self,
         sizes: &Sizes,
@@ -465,7 +467,8 @@ impl DamagedHeader {
         Ok(head)
     }
 
-    /// The first size in the header that contradicts the array.
+    /// A text about the first size in the header that contradicts the array. Returns `None` if there is no such size,
+    /// or if the header is lost.
     pub(super) fn contradiction(&self, sizes: &Sizes) -> Option<String> {
         let is_wrong = |(field, right): &(HeaderField, i64)| self.values.number(*field) != *right;
         let (field, right) = in_header(sizes).into_iter().find(is_wrong).filter(|_| !self.values.is_lost)?;
@@ -513,21 +516,21 @@ fn is_array_name(name: &[u8]) -> bool {
 /// that metalayer.
 fn find(prefix: &[u8], stated: Option<usize>, is_lost: bool, notes: &mut Notes) -> FoundMetalayers {
     let start = Generation::Present.head_len();
-    // If another frame follows in the file, its metalayers must not be mistaken for those of this frame. That frame
-    // begins `MAGIC_OFFSET` bytes before its magic, so only the bytes up to there are searched.
+    // If another frame follows in the file, its metalayers must not be mistaken for those of this frame. The next frame
+    // begins `MAGIC_OFFSET` bytes before its magic, and only the bytes before the next frame are used.
     let next = prefix.get(start..).and_then(|rest| memmem::find(rest, MAGIC));
     let own = prefix.get(..next.map_or(prefix.len(), |at| start + at - MAGIC_OFFSET)).unwrap_or(prefix);
-    // The section ends at the length in the header. But that length may be wrong, and may cut off the last metalayer.
-    // So all bytes of the frame are tried too.
+    // According to the header, the section of metalayers ends at `stated`, the length of the header. But this length
+    // may be wrong, and may cut off the last metalayer. So all bytes of the frame are tried too.
     let mut limits = [stated.filter(|&len| len <= prefix.len()), Some(own.len())];
     let by_contents = Layers::read(own, start, SectionRules::HEADER.max_count.into()).end;
     if begins_chunk(prefix, by_contents) && stated.is_some_and(|stated| !begins_chunk(prefix, stated)) {
-        // A chunk begins after the contents, but no chunk begins at the stated length. So the stated length is wrong,
-        // and is tried last.
+        // A chunk begins where the contents of the metalayers end, but no chunk begins at the stated length. So the
+        // stated length is wrong, and is tried last.
         limits.reverse();
     }
-    // The first choice is a metalayer that can be read unchanged, with either length. The second is a restored
-    // metalayer, and the last is one with wrong entries.
+    // The first choice is an array's metalayer that can be read unchanged, within either limit. The second choice is a
+    // restored metalayer. The last choice is a metalayer with wrong entries.
     let readings: [Reading; 3] = [read_array, restore_array, read_any_array];
     for read in readings {
         for bytes in limits.into_iter().flatten().filter_map(|limit| prefix.get(..limit)) {
@@ -610,8 +613,9 @@ fn search(prefix: &[u8], start: usize) -> Option<(Meta, Vec<u8>, usize)> {
     })
 }
 
-/// The header fields with their right values for these sizes. `nbytes` comes last: `contradiction` reports the first
-/// wrong field, and `nbytes` depends on the other sizes.
+/// The header fields with their right values for these sizes. `nbytes` comes last because it depends on the other
+/// sizes: if several fields are wrong, `contradiction` reports only the first of them, which is more likely to be the
+/// cause.
 pub(super) fn in_header(sizes: &Sizes) -> [(HeaderField, i64); 4] {
     [
         (HeaderField::Typesize, sizes.typesize.into()),

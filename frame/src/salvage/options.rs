@@ -37,7 +37,7 @@ use crate::write::output::Output;
 /// | trailer | Vlmetalayers that can be read are kept. |
 ///
 /// A chunk that this crate cannot decompress, because its codec or filter is a plugin, is copied, and
-/// [reported](SalvageReport::unverified). Without the feature `decompress`, that is every compressed chunk.
+/// [reported](SalvageReport::unverified). Without the feature `decompress`, this applies to every compressed chunk.
 ///
 /// If chunks are lost, the new frame records this: the vlmetalayer `b2nd_salvage` lists the lost chunks, and a
 /// [`check`](crate::check()) warns of them ([`Salvaged`](crate::FindingCode::Salvaged)).
@@ -111,10 +111,10 @@ impl<'p, R: Read + Seek> Salvage<'p, R> {
     }
 
     /// Opens the damaged frame at an offset of a file, such as a member of a zip file, for a salvage. The chunks of a
-    /// sparse frame are found only if it is opened by its path, with [`open`](Salvage::open).
+    /// sparse frame are found only if the frame is opened by its path, with [`open`](Salvage::open).
     ///
-    /// If the offset is above 0, the frame ends at the latest where the next frame in the file begins. Otherwise the
-    /// chunk index of the next frame could be mistaken for the index of this one.
+    /// If the offset is above 0, the frame ends at the latest where the next frame in the file begins. So the chunk
+    /// index of the next frame cannot be mistaken for the index of this frame.
     ///
     /// # Errors
     ///
@@ -128,7 +128,7 @@ impl<'p, R: Read + Seek> Salvage<'p, R> {
     ///
     /// If the metalayer cannot be read at all, [`chunkshape`](Self::chunkshape), [`blockshape`](Self::blockshape) and
     /// [`dtype`](Self::dtype) are needed too. With this shape, the array must have as many chunks as the chunk index
-    /// has entries. After an interrupted resize, give the old shape or the new shape, whichever has this number of
+    /// has entries. After an interrupted resize, give the old shape or the new shape, whichever needs this number of
     /// chunks.
     pub fn shape(mut self, shape: &[i64]) -> Self {
         self.given.shape = Some(shape.into());
@@ -162,10 +162,9 @@ impl<'p, R: Read + Seek> Salvage<'p, R> {
     /// If there is no chunk index, uses the n-th chunk of the file as chunk n of the array.
     ///
     /// Writers store the chunks in the order of their numbers at first. But a special chunk takes no bytes in the file,
-    /// so this method gives wrong numbers to all chunks after a special chunk. It gives wrong numbers also to replaced
-    /// and inserted chunks, because these are at the end of the file. Therefore the order is not assumed without this
-    /// call: if a frame with several chunks has no chunk index, the error is
-    /// [`OrderUnknown`](crate::ErrorKind::OrderUnknown).
+    /// so this method gives wrong numbers to all chunks after a special chunk. Replaced and inserted chunks get wrong
+    /// numbers too, because they are at the end of the file. Therefore the order is not assumed without this call: if a
+    /// frame with several chunks has no chunk index, the error is [`OrderUnknown`](crate::ErrorKind::OrderUnknown).
     ///
     /// Damaged bytes between two chunks count as lost chunks, if fewer chunks were found than the array has. A long
     /// range of damaged bytes counts as several chunks.
@@ -236,11 +235,11 @@ impl<'p, R: Read + Seek> Salvage<'p, R> {
     /// - [`InvalidInput`] if the dtype or the fill value does not fit the array.
     /// - [`Unsupported`] if nothing can be saved, the frame has no array, or the items are Python objects (`|O`).
     /// - [`TooLarge`] if the new frame would be larger than the format or the limits of this crate allow.
-    /// - [`Malformed`] if it is not a frame, or the new frame would be damaged too.
+    /// - [`Malformed`] if the file is not a frame, or the new frame would be damaged too.
     /// - [`Exists`] if the path exists.
     /// - [`Locked`] if another process holds the lock of the damaged frame.
     /// - [`Changing`] if the damaged frame was changed during the salvage.
-    /// - [`Stopped`] if the callback of [`on_progress`](Self::on_progress) stopped it.
+    /// - [`Stopped`] if the callback of [`on_progress`](Self::on_progress) stopped the salvage.
     /// - [`Io`] if a file cannot be read or written.
     ///
     /// [`ArrayUnknown`]: crate::ErrorKind::ArrayUnknown
@@ -282,7 +281,7 @@ impl<'p, R: Read + Seek> Salvage<'p, R> {
         if let Some(wrong) = new.first_error(check, Frame::read_at(new.file(), 0)?.map_reader(drop))? {
             return Err(Error::malformed(wrong.in_new_frame()));
         }
-        // A writer without a lock can have changed the old frame meanwhile.
+        // A writer without a lock can have changed the old frame during the salvage.
         if !self.file.is_unchanged(&survey.header.prefix)? {
             return Err(Error::changing(None));
         }

@@ -22,7 +22,7 @@ pub(super) type NumberedChunks = Vec<(u64, u64)>;
 /// The chunks that were found, in the order of the file.
 #[derive(Default)]
 pub(super) struct Order {
-    /// The offsets of the chunks that were found, or the numbers of their files.
+    /// The offsets of the chunks that were found or, in a sparse frame, the numbers of their files.
     pub(super) found: Vec<u64>,
     holes: Vec<Hole>,
     is_sparse: bool,
@@ -43,8 +43,8 @@ struct Hole {
 
 impl Order {
     /// Assigns chunk numbers in the order of the file. The numbers of lost chunks are skipped. `end` is the offset
-    /// where all chunks end, according to the header. If the last chunk that was found ends there, no chunk is missing
-    /// after it.
+    /// where the last chunk ends according to the header. If the last chunk that was found ends at `end` too, no chunk
+    /// is missing after it.
     pub(super) fn numbered(&self, nchunks: u64, end: u64) -> NumberedChunks {
         if self.is_sparse {
             // C-Blosc2 numbers the files in ascending order, so a missing number means a lost file. The file numbers
@@ -66,8 +66,9 @@ impl Order {
     }
 
     /// Distributes `lost` chunks over the holes in proportion to the lengths of the holes, and returns the number of
-    /// lost chunks in each hole. Each hole gets at least one chunk, or one chunk for each trace in it. With `is_all`,
-    /// all lost chunks were in the holes. Otherwise some of them may be missing after the last chunk that was found.
+    /// lost chunks in each hole. Each hole gets at least one chunk, or one chunk for each trace in it. If there are too
+    /// few lost chunks for this, no hole gets any. If `is_all` is true, all lost chunks were in the holes. Otherwise
+    /// some lost chunks may have been after the last chunk that was found.
     fn lost_in_holes(&self, lost: u64, is_all: bool) -> Vec<u64> {
         // The largest remainder method: each hole gets its share rounded down, but at least `least`. The chunks that
         // are then left go to the holes with the largest remainders, one chunk to each.
@@ -79,8 +80,8 @@ impl Order {
         }
         let len = self.holes.iter().map(|hole| hole.len).sum::<u64>().max(1);
         let usual = (self.len / (self.found.len() as u64).max(1)).max(1);
-        // Without `is_all`, chunks may be missing after the last chunk too. So the holes get no more chunks than fit
-        // into them at the mean stored size.
+        // If `is_all` is false, some lost chunks may have been after the last chunk that was found. So the holes get no
+        // more chunks than fit into them, if a lost chunk has the mean stored size of the chunks that were found.
         let all = if is_all { lost } else { lost.min((len + usual / 2) / usual) };
         let mut shares = Vec::new();
         for (hole, least) in self.holes.iter().zip(&least) {
@@ -161,7 +162,7 @@ mod tests {
     use super::*;
 
     /// Five chunks of 100 bytes. There is a hole after the second chunk and a hole after the fourth chunk. `holes` has
-    /// the length and the number of traces of each hole.
+    /// the length and the number of traces of each hole. A hole of length 0 is left out.
     fn order(holes: [(u64, u64); 2]) -> Order {
         let hole = |before, (len, traces)| Hole { before, len, traces };
         let holes = [hole(2, holes[0]), hole(4, holes[1])].into_iter().filter(|hole| hole.len > 0).collect();
@@ -174,21 +175,26 @@ mod tests {
 
     #[test]
     fn lost_chunks_are_distributed_over_the_holes_by_their_lengths() {
-        // No chunk is lost, so the holes hold only old bytes.
+        // The array has five chunks, and five were found. No chunk is lost, so the holes hold only old bytes.
         assert_eq!(numbers(&order([(300, 0), (100, 0)]), 5, 2100), [0, 1, 2, 3, 4]);
-        // Four chunks are lost. The hole of 300 bytes gets three of them, and the hole of 100 bytes gets one.
+        // The array has nine chunks, so four are lost. The hole of 300 bytes gets three of them, and the hole of 100
+        // bytes gets one.
         assert_eq!(numbers(&order([(300, 0), (100, 0)]), 9, 2100), [0, 1, 5, 6, 8]);
-        // One chunk is lost, and nothing shows in which hole it was.
+        // One chunk is lost, but nothing shows in which hole it was. So no hole gets it.
         assert_eq!(numbers(&order([(300, 0), (100, 0)]), 6, 2100), [0, 1, 2, 3, 4]);
-        // Each trace is the header of a lost chunk, so the first hole gets three lost chunks.
+        // Four chunks are lost. The three traces in the first hole are headers of lost chunks, so this hole gets three
+        // of them, and the second hole gets one.
         assert_eq!(numbers(&order([(100, 3), (100, 0)]), 9, 2100), [0, 1, 5, 6, 8]);
     }
 
     #[test]
     fn chunks_may_be_missing_after_the_last_one_unless_the_chunks_end_there() {
-        // The last chunk ends at 2100. If the chunks end at 5000, the hole of 100 bytes gets only one lost chunk,
-        // because a chunk has 100 bytes on average. If the chunks end at 2100, all lost chunks were in the hole.
+        // Five chunks were found, and there is one hole, of 100 bytes. The last chunk that was found ends at 2100. By the
+        // header, the last chunk ends at 5000, so lost chunks may have been after the last one found. The hole gets only
+        // one lost chunk, because the chunks found have 100 bytes on average.
         assert_eq!(numbers(&order([(100, 0), (0, 0)]), 20, 5000), [0, 1, 3, 4, 5]);
+        // By the header, the last chunk ends at 2100, as does the last chunk that was found. So no chunk is missing after
+        // it, and the hole gets all three lost chunks.
         assert_eq!(numbers(&order([(100, 0), (0, 0)]), 8, 2100), [0, 1, 5, 6, 7]);
     }
 }

@@ -38,7 +38,7 @@ pub struct SalvageReport {
     pub counts: ChunkCounts,
 }
 
-/// The report without the new frame.
+/// The report of a salvage while it is made, without the header of the new frame.
 #[derive(Default)]
 pub(super) struct Notes {
     pub(super) restored: Vec<Restored>,
@@ -85,7 +85,7 @@ pub enum Restored {
     Byte {
         /// The part that the byte belongs to: the name of the value whose marker it is, `the header`, or `the magic`.
         part: &'static str,
-        /// The offset in the frame.
+        /// The offset of the byte in the frame.
         offset: usize,
         /// The old and the new byte.
         bytes: [u8; 2],
@@ -97,8 +97,8 @@ pub enum Restored {
         /// The old and the new number.
         numbers: [i128; 2],
     },
-    /// The codec and the filters in the header, which writers use for new chunks. They are now the defaults of
-    /// python-blosc2.
+    /// The compression parameters in the header, such as the codec and the filters, which writers use for new chunks.
+    /// The new frame has the defaults of python-blosc2.
     Compression,
     /// The array's metalayer. The text lists the entries that the caller gave, such as `shape [3, 5]`.
     Array(String),
@@ -120,8 +120,8 @@ pub enum Restored {
     Chunks(ChunkRange),
 }
 
-/// The numbers of chunks found and missing, if there is no chunk index, and the chunks are numbered in the order of the
-/// file.
+/// The numbers of found and missing chunks in a frame without a chunk index, whose chunks are numbered in the order of
+/// the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct AssumedOrder {
@@ -207,9 +207,9 @@ impl SalvageReport {
         count(&self.unverified)
     }
 
-    /// Whether any damage was found. If not, the file is undamaged, or nothing else in the file shows that a value is
-    /// wrong. This is possible for a wrong shape with the right grid of chunks, a wrong chunk shape with the right grid
-    /// of blocks, a wrong dtype, and wrong data.
+    /// Whether any damage was found. If not, either the file is undamaged, or a value is wrong and nothing else in the
+    /// file shows it. This can happen with a wrong shape with the right grid of chunks, a wrong chunk shape with the
+    /// right grid of blocks, a wrong dtype, and wrong data.
     #[must_use]
     pub fn found_damage(&self) -> bool {
         let Self { restored, assumed_order, unverified, .. } = self;

@@ -27,9 +27,9 @@ use crate::write::frame_writer::FrameWriter;
 /// A chunk that can be copied.
 struct SavedChunk {
     bytes: Vec<u8>,
-    /// Why the chunk could not be verified.
+    /// Why the data of the chunk may be wrong, although the chunk is saved.
     doubt: Option<String>,
-    /// A text about the number in its header that was restored.
+    /// Describes the change of the number that was restored in the chunk header.
     restored: Option<String>,
 }
 
@@ -48,7 +48,8 @@ impl From<String> for ChunkError {
 impl From<Error> for ChunkError {
     fn from(error: Error) -> Self {
         match error.kind() {
-            // If a disk sector cannot be read, only the chunks in it are lost.
+            // An I/O error is treated as damage of this chunk: if a disk sector cannot be read, only the chunks in this
+            // sector are lost.
             ErrorKind::Io => Self::Damaged(error.to_string()),
             _ => Self::Other(error),
         }
@@ -104,8 +105,8 @@ impl<R: Read + Seek> StoredChunk<'_, '_, R> {
         bytes.iter_mut().zip(&first.bytes).for_each(|(byte, &right)| *byte = right);
         let mut doubt = doubt(&header, &self.scan.rules);
         if header.has_table() {
-            // These are the tests of `CheckDepth::ChunkData`. Without them, such a check could find errors in the new
-            // frame.
+            // A check with `CheckDepth::ChunkData` makes the same tests. Without them here, such a check could find
+            // errors in the new frame.
             let checked = chunk_data::check_methods(&header);
             match checked.and_then(|()| chunk_data::check(&header, &bytes)) {
                 Ok(()) => {}
@@ -132,7 +133,8 @@ impl<R: Read + Seek> StoredChunk<'_, '_, R> {
             let (Some(right), mut bytes) = (right, first.bytes.clone()) else { continue };
             if let Some(old) = size.replace(&mut bytes, right).filter(|_| bytes != first.bytes) {
                 let restored = format!("{} in its header was {old}, and is {right}", size.name());
-                // A chunk with a right header can be decompressed even if some bytes of its data are damaged.
+                // Even if the chunk can be decompressed with the restored header, some bytes of its data may be
+                // damaged.
                 headers.push((bytes, restored, "its header was damaged, so its data may be too".into()));
             }
         }
@@ -141,7 +143,7 @@ impl<R: Read + Seek> StoredChunk<'_, '_, R> {
     }
 
     /// Replaces the filter that differs from the filters of the other chunks. Returns `None` if no filter differs, or
-    /// more than one.
+    /// if more than one filter differs.
     // Called only for a damaged chunk. An undamaged chunk may have other filters too, because python-blosc2 can change
     // the filters of a frame between two chunks.
     fn restored_filter(&self, first: &[u8]) -> Option<(Vec<u8>, String, String)> {
@@ -230,8 +232,8 @@ pub(super) fn save<R: Read + Seek, W: Write + Seek>(
     let ChunkCopier { restored, uncompressed, is_damaged, .. } = copier;
     notes.restored.extend(restored.into_iter().map(Restored::Chunks));
     // Damage often extends to neighbouring chunks in the same file, and uncompressed data does not show it. So all
-    // uncompressed chunks are unverified if any other chunk is damaged. In a sparse frame, each chunk is in a file of
-    // its own.
+    // uncompressed chunks are unverified if any other chunk is damaged. This does not apply to a sparse frame, where
+    // each chunk is in a file of its own.
     if !survey.header.is_sparse && (is_damaged || !notes.lost.is_empty()) {
         notes.unverified.extend(uncompressed);
         notes.unverified.sort_by_key(|range| range.first);

@@ -24,7 +24,7 @@ pub(super) struct ChunkRun {
     pub(super) entry: Result<ChunkEntry, String>,
 }
 
-/// A function that receives chunks.
+/// A function that receives the chunks, one run of them at a time.
 pub(super) type Receive<'t, R> = dyn FnMut(&mut Chunks<'_, &mut R>, ChunkRun) -> Result<(), Error> + 't;
 
 /// Passes the chunks and their places to `receive`, in the order of the chunk numbers.
@@ -73,21 +73,21 @@ const MAX_PIPELINES: usize = 16;
 
 /// The results of reading the headers of all chunks.
 pub(super) struct HeaderScan {
-    /// The numbers of chunks that share bytes with another chunk. One of the two entries is wrong, but nothing shows
-    /// which of them.
+    /// The numbers of chunks that share bytes with another chunk. The chunk index has a wrong entry for one of the two
+    /// chunks, but nothing shows for which.
     sharing: BTreeSet<u64>,
-    /// The numbers of chunks that share bytes with another chunk because their own length is wrong: they do not end
-    /// with their last block.
+    /// The numbers of chunks that share bytes with another chunk because the length in their own header is wrong: it is
+    /// not where their last block ends.
     pub(super) wrong_lengths: BTreeSet<u64>,
     /// Whether there is room for a chunk in bytes that no entry refers to. If so, an entry with a special value may be
     /// damaged, and its chunk may be in those bytes.
     pub(super) has_unowned: bool,
-    /// The places of the first [`MAX_COMPARED`] stored chunks, sorted: offsets, or the numbers of the files of a sparse
-    /// frame.
+    /// The places of the first [`MAX_COMPARED`] stored chunks, sorted. A place is the offset of the chunk or, in a
+    /// sparse frame, the number of its file.
     places: Vec<u64>,
     /// The number of the first stored chunk that is not compared with the others, because there are too many chunks.
     first_uncompared: Option<u64>,
-    /// The total size that the chunks that are not compared may still have.
+    /// The limit for the total size of the chunks that are not compared, minus the sizes of such chunks so far.
     left: u64,
     /// The number of the previous chunk file that was not compared with the others.
     last_file: Option<u64>,
@@ -135,8 +135,8 @@ impl HeaderScan {
             spans.retain(|span| !wrong_lengths.contains(&span.number));
             sharing = overlapping(&spans);
         }
-        // The usual filters are those of most chunks, because the filters in the header may be damaged. The header
-        // decides a tie.
+        // The filters that most chunks have count as the usual filters, because the filters in the header may be
+        // damaged. In a tie, the filters in the header are preferred.
         let is_stated = |filters: &[Filter]| frame.header().pipeline().eq(filters.iter().copied());
         let usual = pipelines.into_iter().max_by_key(|(filters, count)| (*count, is_stated(filters)));
         rules.filters = usual.map(|(filters, _)| filters);
@@ -155,8 +155,8 @@ impl HeaderScan {
         })
     }
 
-    /// Whether a chunk shares bytes with another chunk, and nothing shows which of the two places is wrong. Call it
-    /// once for each chunk, because it sums up the bytes of chunks that are not compared.
+    /// Whether a chunk shares bytes with another chunk, and nothing shows which of the two places is wrong. Call this
+    /// method only once for each chunk, because it adds up the sizes of the chunks that are not compared.
     pub(super) fn is_sharing<R: Read + Seek>(
         &mut self,
         chunks: &mut Chunks<'_, R>,
@@ -165,9 +165,9 @@ impl HeaderScan {
         let (ChunkPlace::Frame(place) | ChunkPlace::File(place)) = entry.place else { return false };
         if self.first_uncompared.is_some_and(|first| entry.number >= first) {
             // For this chunk and the later ones, only the total size is limited. Without a limit, many entries of a
-            // small file could lead to the same large chunk, which would be copied each time. The sum of the sizes of
-            // undamaged chunks is the size of all chunks in the file. The limit is twice that size. Otherwise one chunk
-            // with a damaged length could use up the limit, and all chunks after it would be lost.
+            // small file could lead to the same large chunk, which would be copied each time. The sizes of undamaged
+            // chunks add up to at most the total size of the chunks in the frame. The limit is twice this total size.
+            // Otherwise one chunk with a damaged length could use up the limit, and all chunks after it would be lost.
             let header = chunks.header(entry).unwrap_or_default();
             let cbytes = header.map_or(ChunkHeader::MAX_LEN, |header| header.cbytes);
             return match (entry.place, self.left.checked_sub(cbytes as u64)) {
@@ -200,8 +200,8 @@ impl HeaderScan {
     }
 }
 
-/// The byte range of a stored chunk. In a sparse frame, the number of its file is used as its offset, and 1 as its
-/// length.
+/// The byte range of a stored chunk. In a sparse frame, the number of the chunk file is used as the offset, and 1 as
+/// the length. So two chunks overlap only if they have the same file.
 fn span(entry: &ChunkEntry, header: &ChunkHeader) -> Option<ChunkSpan> {
     let (start, len) = match entry.place {
         ChunkPlace::Frame(start) => (start, header.cbytes as u64),
@@ -226,8 +226,8 @@ fn overlapping(spans: &[ChunkSpan]) -> BTreeSet<u64> {
     sharing
 }
 
-/// Returns the numbers of the chunks in `sharing` that do not end with their last block. The length in the header of
-/// such a chunk is wrong, so the next chunk, with which it shares bytes, may be undamaged.
+/// Returns the numbers of those chunks in `sharing` whose last block does not end at the length in the chunk header.
+/// This length is wrong, so the next chunk, with which such a chunk shares bytes, may be undamaged.
 fn wrong_lengths<R: Read + Seek>(
     frame: &mut Frame<&mut R>,
     spans: &[ChunkSpan],
@@ -240,7 +240,7 @@ fn wrong_lengths<R: Read + Seek>(
     let mut chunks = frame.chunks()?;
     for &ChunkSpan { start, end, number } in spans.iter().filter(|span| sharing.contains(&span.number)) {
         let entry = ChunkEntry { number, nbytes: None, place: ChunkPlace::Frame(start) };
-        // If a disk sector cannot be read, only the chunks in it are lost.
+        // A chunk that cannot be read is skipped. If a disk sector is damaged, only the chunks in this sector are lost.
         let Ok(Some(first)) = chunks.bytes(&entry, 0, FIRST_READ) else { continue };
         let Some(header) = ChunkHeader::parse(&first.bytes) else { continue };
         let table = header.header_len + header.table_len().unwrap_or_default();
@@ -306,7 +306,8 @@ mod tests {
         let mut chunks = frame.chunks().unwrap();
         let entry = chunks.get(0).unwrap().unwrap();
         let mut shares = |number, place| scan.is_sharing(&mut chunks, &ChunkEntry { number, place, ..entry });
-        // The offset of the first chunk. The frame has four chunks of 64 bytes, and `left` is their total size.
+        // The first chunk begins at byte 165. The frame has four chunks of 64 bytes, and `left` is their total size. So
+        // four of the chunks from 2 on are within the limit, and the fifth is not.
         let frame = ChunkPlace::Frame(165);
         assert_eq!(
             [1, 2, 3, 4, 5, 6, 1].map(|n| shares(n, frame)),

@@ -28,8 +28,8 @@ use crate::trailer::frame_trailer::{END_LEN, HEAD_LEN, MAX_TRAILER_LEN};
 use crate::trailer::salvage_note::{SALVAGE_NAME, SalvageNote};
 use crate::write::frame_plan::Sizes;
 
-/// The chunk index is searched for at no more than this number of places. If more places are possible, the last places
-/// in the file are tried, because the index follows the chunks.
+/// The maximum number of places where a chunk index is searched for, besides the place according to the header. If more
+/// places are possible, the last places in the file are tried, because the index follows the chunks.
 const MAX_PLACES: usize = 16;
 
 /// The maximum number of entries of a possible chunk index that are compared with the chunks. It limits the time that
@@ -95,26 +95,27 @@ fn find_parts<R: Read + Seek>(
 
 /// The agreement of a possible chunk index with the chunks.
 struct IndexAgreement {
-    /// The number of entries that are exactly a special value, or lead to a valid chunk header to which no earlier
-    /// entry leads.
+    /// The number of right entries. An entry is right if it is exactly a special value, or if it leads to a valid chunk
+    /// header and no earlier entry leads to the same header.
     agreeing: usize,
     nwrong: usize,
     /// The offset where the index ends.
     end: u64,
 }
 
-/// Compares the first entries of a chunk index with the chunks. Returns `None` if this is not a chunk index, or cannot
-/// be read.
+/// Compares the first entries of a chunk index with the chunks. Returns `None` if the bytes are not a chunk index, or
+/// if the index cannot be read.
 fn compare_index<R: Read + Seek>(frame: &mut Frame<&mut R>) -> Option<IndexAgreement> {
-    // The rules are less strict than for a valid frame. The filters are not compared, because those in the damaged
-    // header may be wrong. The length of a repeated value is not checked, because a chunk with a wrong repeated value
-    // still shows that its entry is right.
+    // The rules are less strict than for a valid frame. The filters are not compared, because the filters in the
+    // damaged header may be wrong. The length of a repeated value is not checked, because a chunk with a wrong repeated
+    // value still shows that its entry is right.
     let rules = ChunkRules { filters: None, itemsize: None, ..ChunkRules::new(frame.header(), true) };
     let mut chunks = frame.chunks().ok()?;
     let end = chunks.index()?.start().saturating_add(chunks.index()?.header().cbytes as u64);
     let (mut agreeing, mut nwrong, mut nstored) = (0, 0, 0_usize);
     let mut places = BTreeSet::new();
-    // If all entries are equal, the second entry already shows whether they lead to the same chunk.
+    // If all entries are equal, only the first two are compared. If they are entries of a stored chunk, the second one
+    // counts as wrong, because it leads to the same chunk as the first.
     let most = if chunks.is_repeated() { 2 } else { MAX_TRIED };
     while let Some(entry) = chunks.next().filter(|_| agreeing + nwrong < most) {
         let entry = entry.ok()?;
@@ -129,7 +130,7 @@ fn compare_index<R: Read + Seek>(frame: &mut Frame<&mut R>) -> Option<IndexAgree
         };
         *if is_right { &mut agreeing } else { &mut nwrong } += 1;
     }
-    // If no entry of a stored chunk leads to a chunk, this is not an index.
+    // If there are entries of stored chunks, but none of them leads to a chunk, this is not an index.
     (nstored == 0 || !places.is_empty()).then_some(IndexAgreement { agreeing, nwrong, end })
 }
 
@@ -154,9 +155,10 @@ fn places<R: Read + Seek>(file: &mut DamagedFile<'_, R>, nchunks: u64) -> Result
 /// for a frame in memory.
 const TYPESIZES: [u8; 2] = [1, 8];
 
-/// Finds the trailer and returns its bytes, which other bytes may follow. Returns `None` if no trailer is found. The
-/// last bytes of a trailer hold its length, so the trailer can be found from the end of the frame or the end of the
-/// file. If the end of the trailer is damaged, the trailer is found where the chunk index ends.
+/// Finds the trailer and returns its bytes. If the length of the trailer is not known, the bytes after the trailer are
+/// returned too. Returns `None` if no trailer is found. The last bytes of a trailer hold its length, so the trailer can
+/// be found from the end of the frame or the end of the file. If the end of the trailer is damaged, the trailer is
+/// found where the chunk index ends.
 fn find_trailer<R: Read + Seek>(
     file: &mut DamagedFile<'_, R>,
     index_end: Option<u64>,
@@ -189,7 +191,7 @@ fn find_trailer<R: Read + Seek>(
     file.read(start, MAX_TRAILER_LEN as u64).map(Some)
 }
 
-/// Reads the vlmetalayers of a trailer. More bytes may follow the trailer. Vlmetalayers that cannot be read are lost.
+/// Reads the vlmetalayers of the trailer at the start of `bytes`. Vlmetalayers that cannot be read are lost.
 fn vlmetalayers(bytes: &[u8], notes: &mut Notes) -> Vec<(Vec<u8>, Vec<u8>)> {
     let mut kept = Vec::new();
     // `left` limits how many bytes of contents are checked in total. Undamaged contents share no bytes, so together
@@ -214,8 +216,9 @@ fn vlmetalayers(bytes: &[u8], notes: &mut Notes) -> Vec<(Vec<u8>, Vec<u8>)> {
 }
 
 /// Returns the first of the `contents` that is an intact chunk, and whether one of its flags was restored. If none of
-/// them is intact, the error is about the first content, because the index refers to it. Each content that is checked
-/// reduces `left` by its length. If `left` is too small for a content, the content counts as damaged.
+/// them is intact, the error is about the first content, because the index of vlmetalayers refers to this one. Each
+/// content that is checked reduces `left` by its length. If `left` is too small for a content, the content counts as
+/// damaged.
 fn intact<'b>(contents: impl Iterator<Item = &'b [u8]>, left: &mut usize) -> Result<(Vec<u8>, bool), String> {
     let mut first = None;
     for content in contents {
@@ -312,7 +315,7 @@ impl Survey {
         Ok(Self { header, parts, vlmetalayers, before, order })
     }
 
-    /// The old frame with a header made from the restored values, and the progress of the salvage.
+    /// Returns the old frame, with a header made from the restored values, and the progress callback of the salvage.
     pub(super) fn frame<'s, 'p, R: Read + Seek>(
         &self,
         file: &'s mut DamagedFile<'p, R>,
@@ -321,7 +324,8 @@ impl Survey {
         let end = index.as_ref().map_or(file.len, |index| index.start);
         let mut head = self.header.head(sizes, header_len, end, file.len)?;
         if index.is_none() {
-            // The index is lost. `chunks` must not try to read it, and does not if `nbytes` is 0.
+            // The index is lost, so `Frame::chunks` must not try to read it. If `nbytes` in the header is 0, it does
+            // not.
             head.header.nbytes = 0;
         }
         Ok(file.frame(head))
@@ -329,7 +333,7 @@ impl Survey {
 }
 
 /// Finds the parts of the frame. If no chunk index is found, also returns the chunks, numbered in the order of the
-/// file. Several chunks are an error then, unless the caller allows an assumed order.
+/// file. In that case, more than one chunk is an error, unless `assumes_order` is true.
 fn place<R: Read + Seek>(
     file: &mut DamagedFile<'_, R>,
     header: &DamagedHeader,
@@ -351,8 +355,8 @@ fn place<R: Read + Seek>(
     if let Some(parts) = find_parts(file, header)? {
         return Ok((parts, None));
     }
-    // If no index has the number of chunks of the array, the array's metalayer is often wrong. It certainly is if the
-    // header and the chunk index agree on another number.
+    // If no index has the number of chunks of the array, the array's metalayer is often wrong. It is certainly wrong if
+    // the header and the chunk index agree on another number.
     if let (Some(why), Some(indexed)) = (&contradiction, other_count(file, header)?) {
         let indexed = counted(indexed, "chunk");
         return Err(Error::array_unknown(format_args!(
@@ -368,7 +372,7 @@ fn place<R: Read + Seek>(
             None => Error::unsupported(nothing),
         });
     }
-    // If the array has one chunk, and one chunk was found, no assumption about their order is needed.
+    // If the array has one chunk, and one chunk was found, its number is certain, and no order must be assumed.
     if !assumes_order && (nchunks, found) != (1, 1) {
         let why = contradiction.map_or(String::new(), |why| format!("{why}; otherwise, "));
         let found = counted(found, "chunk");
@@ -382,8 +386,8 @@ fn place<R: Read + Seek>(
     Ok((parts, Some(order.numbered(nchunks, end))))
 }
 
-/// Finds the chunks in the order of the file. If several header lengths or item sizes are possible, uses those with
-/// which the most chunks are found.
+/// Finds the chunks in the order of the file. If several header lengths or item sizes are possible, uses the header
+/// length and the item size with which the most chunks are found.
 fn in_order<R: Read + Seek>(
     file: &mut DamagedFile<'_, R>,
     header: &DamagedHeader,
