@@ -16,7 +16,7 @@ fn main() -> io::Result<()> {
     let folder = env::args_os().nth(1).unwrap_or_else(|| ".".into());
     let mut stdout = io::stdout().lock();
     match catalogue(Path::new(&folder), &mut |line| writeln!(stdout, "{line}")) {
-        // The output goes to a program such as `head`, which has read enough.
+        // A broken pipe is not an error here: the output goes to a program such as `head`, which has read enough.
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
         result => result,
     }
@@ -29,8 +29,8 @@ pub fn catalogue(folder: &Path, print: &mut dyn FnMut(String) -> io::Result<()>)
     for entry in entries {
         let path = entry.path();
         let extension = path.extension().and_then(|extension| extension.to_str());
-        // A folder may be one array: a sparse frame, which has a file for each chunk. Links to folders are not
-        // followed, because they may form a loop.
+        // A folder that is a sparse frame is one array, with a file for each chunk, so its files are not listed. Links
+        // to folders are not followed, because they may form a loop.
         if entry.file_type()?.is_dir() && !is_sparse_frame(&path) {
             catalogue(&path, print)?;
         } else if matches!(extension, Some("b2nd" | "b2frame" | "caterva")) {

@@ -22,7 +22,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// The frames in a file, wherever they are.
+/// Finds all frames in a file, at any offset.
 pub fn chunks(path: &Path) -> Result<Vec<Frame<()>>, Box<dyn Error>> {
     Ok(scan(File::open(path)?).collect::<Result<_, _>>()?)
 }
@@ -34,7 +34,8 @@ pub fn describe<R>(frame: &Frame<R>) -> Result<String, Box<dyn Error>> {
             let (shape, blocks, dtype) = (array.shape(), array.meta().blockshape(), array.dtype());
             format!("shape {shape:?}, blocks {:?}, dtype {}", blocks, dtype.unwrap_or("none"))
         }
-        // PyTables writes a table, and any dataset of one dimension, without shapes.
+        // PyTables writes the chunks of a table, and of any dataset of one dimension, without a metalayer for the
+        // shapes.
         None => format!("no shape, but {} bytes", frame.header().nbytes),
     })
 }

@@ -14,7 +14,8 @@ use std::ops::Range;
 
 use b2nd_frame::{ErrorKind, Frame};
 
-/// Enough for the header of nearly every array: the header of an array of two dimensions has 165 bytes.
+/// The number of bytes in the first request. It is enough for the header of nearly every array: the header of an array
+/// of two dimensions has 165 bytes.
 const FIRST: usize = 512;
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -45,7 +46,7 @@ pub fn header(url: &str) -> Result<Frame<()>, Box<dyn Error>> {
     }
 }
 
-/// The bytes of a file in this range, as far as the file has them.
+/// Returns the bytes of a file in this range, or fewer bytes if the file ends before the range does.
 fn get(url: &str, range: Range<usize>) -> Result<Vec<u8>, Box<dyn Error>> {
     let address = url.strip_prefix("http://").ok_or("the address must begin with http://")?;
     let (host, path) = address.split_once('/').ok_or("the address has no path")?;
@@ -72,9 +73,10 @@ fn get(url: &str, range: Range<usize>) -> Result<Vec<u8>, Box<dyn Error>> {
     }
     match status.split(' ').nth(1) {
         Some("206") => {}
-        // A server without range requests sends the file from its start.
+        // A server without range requests sends the file from its start, so the answer can be used only for a range
+        // from 0 on.
         Some("200") if start == 0 => {}
-        // The range begins at the end of the file, or after it.
+        // The range begins at the end of the file, or after it, so there are no bytes.
         Some("416") => return Ok(Vec::new()),
         _ => return Err(format!("the server says: {status}").into()),
     }

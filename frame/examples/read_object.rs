@@ -1,5 +1,5 @@
-//! Reads a slice of a contiguous array in an object store, and prints its bytes. All byte ranges of a wave are
-//! requested at once:
+//! Reads a slice of a contiguous array in an object store, and prints its bytes. The bytes are read in a few waves, and
+//! all byte ranges of one wave are requested at once:
 //!
 //! ```sh
 //! cargo run -p b2nd-frame --example read_object --features decompress -- \
@@ -7,7 +7,8 @@
 //! ```
 //!
 //! The store here is the file system; stores in clouds have the same functions. For a reader with `get_byte_ranges`, as
-//! in `parquet` and `async-tiff`, a wave is `plan.take(reader.get_byte_ranges(plan.ranges().to_vec()).await?)?`.
+//! in `parquet` and `async-tiff`, one wave is read by
+//! `plan.take(reader.get_byte_ranges(plan.ranges().to_vec()).await?)?`.
 
 use std::error::Error;
 use std::io::{self, Write};
@@ -35,7 +36,7 @@ fn range(text: &str) -> Option<Range<u64>> {
     Some(start.parse().ok()?..stop.parse().ok()?)
 }
 
-/// The items of a slice, in C order.
+/// Returns the items of a slice, in C order.
 pub async fn read_object(
     store: &dyn ObjectStore,
     path: &Path,
@@ -45,7 +46,8 @@ pub async fn read_object(
     let mut frame = loop {
         // The store returns fewer bytes if the object is shorter.
         match Frame::parse(&store.get_range(path, 0..len as u64).await?) {
-            // The header is longer than the bytes that were read.
+            // If the header is longer than the bytes that were read, the loop reads as many bytes as the error says are
+            // needed.
             Err(error) if error.needed() > Some(len) => len = error.needed().unwrap_or(len),
             frame => break frame?,
         }

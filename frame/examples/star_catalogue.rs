@@ -1,4 +1,4 @@
-//! Prints the stars of a catalogue that are brighter than a magnitude. Each item of the array is a struct:
+//! Prints the stars of a catalogue that are brighter than the given magnitude. Each item of the array is a struct:
 //!
 //! ```sh
 //! cargo run -p b2nd-frame --example star_catalogue --features decompress -- stars.b2nd 0.1
@@ -10,7 +10,7 @@ use std::path::Path;
 use b2nd_frame::Frame;
 use serde::Deserialize;
 
-/// A row, with the names that python-blosc2 stored in the dtype.
+/// An item of the array. Its fields are found by the names that python-blosc2 stored in the dtype.
 #[derive(Debug, PartialEq, Deserialize)]
 pub struct Star {
     /// The name in English.
@@ -26,7 +26,7 @@ pub struct Star {
     pub system: System,
 }
 
-/// A struct in a struct.
+/// The struct in the field `system` of a star.
 #[derive(Debug, PartialEq, Deserialize)]
 pub struct System {
     /// The number of stars.
@@ -48,7 +48,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// The stars of a smaller magnitude. The rows are read in pieces, so the catalogue can be larger than memory.
+/// Returns the stars whose magnitude is smaller than `magnitude`. The rows are read in pieces, so the catalogue can be
+/// larger than memory.
 pub fn brighter_than(magnitude: f32, path: &Path) -> Result<Vec<Star>, b2nd_frame::Error> {
     let mut frame = Frame::open(path)?;
     let rows = frame.whole().rows::<Star>()?;

@@ -21,8 +21,8 @@ use crate::header::frame::Frame;
 #[derive(Debug, Default)]
 #[non_exhaustive]
 pub struct Report {
-    /// The frame that a check of a path has opened. `None` if the header cannot be read (then the report has one
-    /// finding, with the reason), or if the caller opened the frame.
+    /// The frame that a check of a path has opened. `None` if the header cannot be read, or if the caller opened the
+    /// frame. If the header cannot be read, the report has one finding, with the reason.
     pub frame: Option<Frame>,
     /// All errors and warnings.
     pub findings: Vec<Finding>,
@@ -56,7 +56,7 @@ impl Report {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Skipped {
-    /// The part.
+    /// The part that was skipped.
     pub part: SkippedPart,
     /// The number of chunks or vlmetalayers, if it is known.
     pub count: Option<u64>,

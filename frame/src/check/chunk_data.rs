@@ -67,8 +67,9 @@ fn whole(header: &ChunkHeader, chunk: &[u8]) -> Result<(), NotDecompressed> {
 fn blocks(header: &ChunkHeader, chunk: &[u8]) -> Result<(), NotDecompressed> {
     let table = block_starts(chunk.get(header.header_len..).unwrap_or_default());
     let (mut decompressor, mut data) = (Decompressor::new(), Vec::new());
-    // The number of stored bytes that no block has used yet. If it runs out, blocks share bytes, and the loop ends.
-    // Without this limit, a million entries of the table could make us decompress the same block a million times.
+    // The number of stored bytes that no block has used yet. If this number is too small for the next block, blocks
+    // share bytes, and the loop ends. Without this limit, a million entries of the table could make us decompress the
+    // same block a million times.
     let mut room = chunk.len();
     let mut spans = Vec::new();
     for (number, start) in table.take(header.nblocks().unwrap_or_default()).enumerate() {
@@ -81,8 +82,8 @@ fn blocks(header: &ChunkHeader, chunk: &[u8]) -> Result<(), NotDecompressed> {
         spans.push((start, start + block.len(), number));
         let Some(rest) = room.checked_sub(block.len()) else { break };
         room = rest;
-        // Every stream has the length 0, so the block is all zeros. There is nothing to decompress, so the expansion
-        // limit does not apply.
+        // If every stream of a block has the length 0, the block is all zeros. There is nothing to decompress, so the
+        // expansion limit does not apply.
         if block.len() == header.nstreams(length) * INT32 && block.iter().all(|&byte| byte == 0) {
             continue;
         }

@@ -13,9 +13,9 @@ use crate::chunk_file::{name, number};
 use crate::error::Error;
 use crate::read::open::open_chunk_file;
 
-/// The maximum number of files that are opened without listing the folder first.
-// A chunk index of a few hundred bytes can name a million files that do not exist. With a list of the folder, a missing
-// file costs a search in memory and no system call.
+/// The maximum number of chunk files that are opened without listing the directory.
+// A chunk index of a few hundred bytes can name a million files that do not exist. If the directory is listed once,
+// each missing file takes only a search in the list, and no system call.
 const MAX_UNLISTED: usize = 64;
 
 /// The fault of a file that does not exist.
@@ -24,14 +24,15 @@ const MISSING: &str = "is missing";
 /// The faults of all checked files.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct FileFaults {
-    /// The first file with a fault, and what is wrong with it.
+    /// The number of the first file with a fault, and the fault.
     pub(super) first: Option<(u64, String)>,
     /// The number of files with a fault.
     pub(super) count: usize,
 }
 
-/// Finds the faults of the files with these numbers, which must be in ascending order. Tries to open at most
-/// [`MAX_UNLISTED`] missing files.
+/// Finds the faults of the chunk files with these numbers, which must be in ascending order. If there are more than
+/// [`MAX_UNLISTED`] numbers, lists the directory first, and opens only the files in the list. The other files count as
+/// missing.
 pub(super) fn faults(numbers: &[u64], directory: &Path) -> Result<FileFaults, Error> {
     let listed = match (numbers.len() > MAX_UNLISTED).then(|| list(directory)).transpose() {
         // Without permission to list the directory, nothing is known about its files, so no fault is reported.
@@ -54,8 +55,8 @@ pub(crate) fn list(directory: &Path) -> io::Result<Vec<u64>> {
     Ok(listed)
 }
 
-/// Checks the files with these numbers. If the files of the directory are `listed`, a file that is not in the list
-/// counts as missing and is not opened.
+/// Collects the faults of the files with these numbers, by calling `fault` for each number. If `listed` is not `None`,
+/// a file whose number is not in `listed` counts as missing, and `fault` is not called for it.
 fn collect(
     numbers: &[u64],
     listed: Option<&[u64]>,

@@ -63,7 +63,7 @@ fn walk<R: Read + Seek>(
             "the chunk files of a sparse frame are read only from a folder; open the frame by its path",
         ));
     }
-    // The length is read before the loop, because after an error `chunks` has no entries left.
+    // The number of chunks is read before the loop, because after an error `chunks` has no entries left.
     let nchunks = chunks.len();
     let mut findings = ChunkFindings::default();
     while let Some(entry) = chunks.next() {
@@ -82,8 +82,8 @@ fn walk<R: Read + Seek>(
             break;
         }
         progress.show(entry.number + 1)?;
-        // All entries are equal, so one of them is sufficient. Such an index takes only a few bytes, even with millions
-        // of entries.
+        // If all entries are equal, only one of them is checked. Such an index takes only a few bytes, even with
+        // millions of entries.
         if chunks.is_repeated() {
             break;
         }
@@ -114,20 +114,21 @@ struct ChunkScan {
     knows_all: bool,
     /// The number of bytes of chunks in the frame that may still be read.
     left: u64,
-    /// The numbers of the chunk files in the directory of a sparse frame, in ascending order. Other files are not
-    /// opened.
+    /// The numbers of the chunk files in the directory of a sparse frame, in ascending order. Files that are not in
+    /// this list are not opened.
     // The directory is listed once, because an index can name a million files that do not exist.
     listed: Option<Vec<u64>>,
     /// The numbers of the chunk files that have been opened.
     files: BTreeSet<u64>,
-    /// Whether the limit of bytes has been reached.
+    /// Whether the next chunk would exceed the limit `left`. If so, the check of the chunks ends.
     is_over: bool,
 }
 
 impl ChunkScan {
     fn new<R>(frame: &Frame<R>, depth: CheckDepth) -> Self {
         let mut rules = ChunkRules::new(frame.header(), frame.is_array());
-        // A cache holds copies of the chunks of its source. They may have other filters than the header of the cache.
+        // A cache holds copies of the chunks of its source. They may have other filters than the header of the cache,
+        // so the filters are not compared.
         if !frame.kind().holds_data() {
             rules.filters = None;
         }
@@ -195,8 +196,8 @@ impl ChunkScan {
         if header.has_false_dictionary() {
             findings.push(with_false_dictionary(entry));
         }
-        // The file is longer than its chunk: cbytes may be damaged, or old bytes follow the chunk. In a contiguous
-        // frame, `compare` makes this check.
+        // If a chunk file is longer than its chunk, `cbytes` may be damaged, or old bytes follow the chunk. In a
+        // contiguous frame, `compare` makes this check.
         if has_own_file && header.cbytes as u64 != first.room {
             let cbytes = header.cbytes as u64;
             let end = streams_end(chunks, entry, &header, &first.bytes)?;
@@ -250,8 +251,8 @@ impl ChunkScan {
         header: &Header,
         findings: &mut ChunkFindings,
     ) -> Result<(), Error> {
-        // The finding about the total is added first. Later findings are left out if there are too many with the same
-        // code.
+        // The finding about the total size comes before other findings of the same code, because the last of these are
+        // left out if there are too many.
         findings.extend(self.total(nchunks, header));
         self.compare(chunks, findings)?;
         findings.not_compared(self.nstored);
@@ -309,7 +310,7 @@ impl ChunkScan {
         Ok(())
     }
 
-    /// The finding for bytes or chunk files that no entry of the index refers to. The byte ranges are already sorted.
+    /// The finding for bytes or chunk files that no entry of the index refers to. The `spans` must already be sorted.
     fn unowned<R: Read + Seek>(&self, frame: &mut Frame<R>) -> Result<Option<Finding>, Error> {
         if !self.knows_all || self.nplaces > self.nstored {
             return Ok(None);
@@ -319,7 +320,7 @@ impl ChunkScan {
             return Ok(sparse.and_then(|(directory, listed)| unowned::files(directory, listed, &self.files)));
         }
         // If an array has no items, it has no index, and python-blosc2 leaves an old `cbytes` in the header. So it is
-        // not known where chunks should be.
+        // not known where chunks should be, and nothing is reported.
         let header = frame.header();
         if self.nstored > self.spans.len() as u64 || header.nbytes == 0 {
             return Ok(None);

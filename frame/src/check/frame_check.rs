@@ -36,8 +36,8 @@ pub(super) fn check<R: Read + Seek>(
     }
 }
 
-/// Checks the chunk index. It must end at or before the offset `trailer` or, if this is not known, before the frame
-/// ends.
+/// Checks the chunk index. It must end at or before the offset `trailer` or, if this offset is not known, at or before
+/// the end of the frame.
 fn check_index<R: Read + Seek>(
     frame: &mut Frame<R>,
     trailer: Option<u64>,
@@ -61,8 +61,8 @@ fn check_index<R: Read + Seek>(
     let is_present = header.generation == Generation::Present;
     let gap = end.saturating_sub(index_start(header)).saturating_sub(index.cbytes as u64);
     let gap = Some(gap).filter(|&gap| trailer.is_some() && gap > 0);
-    // If there are no stored chunks, the gap cannot be old bytes of a replaced chunk. So it is an error, not only a
-    // warning.
+    // If there are no stored chunks, the bytes between the index and the trailer cannot be old bytes of a replaced
+    // chunk. So these bytes are an error, not only a warning.
     if let Some(gap) = gap.filter(|_| header.cbytes == 0 && !header.is_sparse() && is_present) {
         let text = format!(
             "cbytes is 0, so only the chunk index should be between header and trailer, but {gap} bytes follow it"
@@ -75,7 +75,8 @@ fn check_index<R: Read + Seek>(
     if is_present {
         (findings, report.counts) = index_check::check(frame, progress)?;
     }
-    // If the index has an error, its length may be wrong too. Then it is not certain that there is a gap.
+    // If the index has an error, its length may be wrong too. In that case, it is not certain that there is a gap, so
+    // none is reported.
     if let Some(gap) = gap.filter(|_| findings.iter().all(|finding| finding.severity() == Severity::Warning))
     {
         let text = format!("{gap} bytes lie between the chunk index and the trailer");

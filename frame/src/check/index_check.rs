@@ -38,7 +38,8 @@ pub(super) fn check<R: Read + Seek>(
         }
     }
     findings.extend(scan.lost_length(header));
-    // A lazy or remote object has no stored chunks until its data has been computed or fetched.
+    // Missing data is reported only for a frame that should hold its own data. A lazy or remote object has no stored
+    // chunks until its data has been computed or fetched.
     if frame.kind().holds_data() {
         let geometry = || frame.read_array().ok().flatten().and_then(|array| array.geometry().ok());
         findings.extend(scan.unwritten(header, geometry));

@@ -51,7 +51,8 @@ mod vlmeta_values;
 /// - a mix of old and new data, left by a writer that was killed while it changed an array in place;
 /// - data that was never written. If a writer was killed while it created or extended an array, the missing chunks read
 ///   as zeros. [`NoData`](FindingCode::NoData) and [`NeverWritten`](FindingCode::NeverWritten) warn of this, but such
-///   an array can be intended. Neither is reported if the data written so far already contains chunks of zeros.
+///   an array can be intended. Neither of these warnings is given if the data written so far already contains chunks of
+///   zeros.
 ///
 /// `docs/EVIDENCE.md` in the repository shows how much damage is found if each byte of a header is changed, and if
 /// writers are killed.
@@ -59,7 +60,8 @@ mod vlmeta_values;
 /// ```
 /// use b2nd_frame::{Check, CheckDepth, FindingCode};
 ///
-/// // Chunk 1 of this file begins at byte 229, and its length is 12 bytes later.
+/// // Chunk 1 of this file begins at byte 229. Bytes 12 to 15 of the chunk are its length; the last of them is the
+/// // highest byte.
 /// # let folder = tempfile::tempdir()?;
 /// # let path = folder.path().join("damaged.b2nd");
 /// let mut file = std::fs::read("tests/data/int32_3x5.b2nd")?;
@@ -86,8 +88,9 @@ pub struct Check<'p> {
 /// them.
 ///
 /// A file that is not a frame, or a header that cannot be read, gives a finding, not an error. In a sparse frame, the
-/// chunk files are checked too, if the chunk index can be read. Most indexes are compressed, which needs the feature
-/// `decompress`. A damaged index cannot make the check expensive: at most 64 missing files are looked up.
+/// chunk files are checked too, if the chunk index can be read. Most indexes are compressed, and to read these, this
+/// crate needs the feature `decompress`. A damaged index cannot make the check expensive: at most 64 files that do not
+/// exist are looked up one by one.
 ///
 /// # Errors
 ///
@@ -118,7 +121,7 @@ impl<'p> Check<'p> {
     }
 
     /// Sets a progress callback. After each chunk it receives the number of chunks checked so far, and 0 from time to
-    /// time while a long chunk index is read. It can stop the check with an error of the kind
+    /// time while a long chunk index is read. The callback can stop the check with an error of the kind
     /// [`ErrorKind::Stopped`](crate::ErrorKind::Stopped). If the check is repeated, the numbers start again.
     ///
     /// ```
@@ -150,7 +153,7 @@ impl<'p> Check<'p> {
     /// - [`Io`] if a file cannot be read.
     /// - [`Changing`] if 20 checks were made, each of them found an error or a change, and no two checks in a row
     ///   agree.
-    /// - [`Stopped`] if the callback of [`on_progress`](Self::on_progress) stopped it.
+    /// - [`Stopped`] if the callback of [`on_progress`](Self::on_progress) stopped the check.
     ///
     /// [`Io`]: crate::ErrorKind::Io
     /// [`Changing`]: crate::ErrorKind::Changing
@@ -199,7 +202,7 @@ impl<'p> Check<'p> {
     fn once<R: Read + Seek>(&mut self, frame: &mut Frame<R>) -> Result<Report, Error> {
         let mut report = frame.check_header();
         match frame_check::check(frame, &mut self.progress, &mut report) {
-            // The file is shorter than the frame. The check of the length below reports this.
+            // If the file is shorter than the frame, the check continues: the check of the length below reports this.
             Err(error) if error.is_about(FindingCode::Truncated) => {}
             done => done?,
         }
@@ -211,8 +214,8 @@ impl<'p> Check<'p> {
         if self.depth >= CheckDepth::ChunkData {
             vlmeta_values::check(frame, &mut report)?;
         }
-        // This is the last step. If a writer has changed the frame meanwhile, the findings may be about a mix of two
-        // states.
+        // This must be the last step. If a writer has changed the frame during the check, the findings may be about a
+        // mix of two states, so the result is an error.
         frame.check_unchanged().map(|()| report)
     }
 }

@@ -1,4 +1,4 @@
-//! Bytes and chunk files that no entry of the chunk index refers to.
+//! Finds bytes and chunk files that no entry of the chunk index refers to.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -37,8 +37,9 @@ pub(super) fn bytes(
     Ok(first.map(finding))
 }
 
-/// The finding for `listed` chunk files that are not in `owned`, which has the files with an entry. `listed` must be in
-/// ascending order. Empty files are not reported: C-Blosc2 leaves an empty file when a chunk becomes special.
+/// The finding for chunk files that no entry refers to. `listed` has the numbers of the chunk files in the directory,
+/// in ascending order, and `owned` has the numbers of the chunk files that an entry refers to. Empty files are not
+/// reported: C-Blosc2 leaves an empty file when a chunk becomes special.
 pub(super) fn files(directory: &Path, listed: &[u64], owned: &BTreeSet<u64>) -> Option<Finding> {
     let is_not_empty = |number: &&u64| {
         let metadata = fs::symlink_metadata(directory.join(name(**number)));

@@ -9,7 +9,8 @@ use crate::header::frame::Frame;
 use crate::trailer::embed_list::EMBED_LIST_NAME;
 use crate::trailer::trailer_rules::{embed_list, value};
 
-/// Decompresses each value. The check of the frame has already reported the faults of the trailer itself.
+/// Decompresses and checks the value of each vlmetalayer. If the trailer itself is damaged, nothing is done here,
+/// because the check of the frame has already reported this.
 pub(super) fn check<R: Read + Seek>(frame: &mut Frame<R>, report: &mut Report) -> Result<(), Error> {
     let trailer = match frame.trailer() {
         Err(error) if error.kind() == ErrorKind::Malformed => return Ok(()),

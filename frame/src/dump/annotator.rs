@@ -1,8 +1,9 @@
 //! Reads the parts of a frame, and shows each value.
 //!
-//! If the bytes are invalid, the parser first finds the invalid byte. Then the same kind of cursor reads the bytes
-//! again, and each row shows the bytes that the cursor has taken since the previous row. So a dump cannot disagree with
-//! the error of the parser, and ends at the byte of this error.
+//! The parser reads the bytes before the annotator. If the bytes are invalid, the parser returns the offset of the
+//! invalid byte. Then the annotator reads the bytes again, with the same type of cursor as the parser. Each row shows
+//! the bytes that the cursor has read since the previous row. The rows end at the invalid byte, so a dump cannot
+//! disagree with the error of the parser.
 
 use core::fmt;
 use core::ops::ControlFlow;
@@ -24,9 +25,9 @@ const MAX_DEPTH: usize = 32;
 pub(super) enum Stop {
     /// The next bytes are invalid or missing.
     Fault,
-    /// The fault has been shown.
+    /// The next bytes are invalid, and a row has already shown the fault.
     Shown,
-    /// The receiver has stopped the dump.
+    /// The function that receives the rows has returned an error, so the dump ends.
     Over(fmt::Error),
 }
 
@@ -42,10 +43,10 @@ impl From<fmt::Error> for Stop {
     }
 }
 
-/// The receiver of rows. An error stops the dump.
+/// A function that receives the rows. If it returns an error, the dump ends.
 pub(super) type Receive<'r> = dyn FnMut(&Row<'_>) -> fmt::Result + 'r;
 
-/// A receiver that calls a function for each row, until it returns `Break`.
+/// Converts a function that returns `ControlFlow` to a function that returns `fmt::Result`. `Break` becomes an error.
 pub(super) fn until_break(
     receive: &mut dyn FnMut(&Row<'_>) -> ControlFlow<()>,
 ) -> impl FnMut(&Row<'_>) -> fmt::Result {
@@ -64,13 +65,13 @@ pub(super) struct Annotator<'w, 'a> {
 }
 
 impl<'w, 'a> Annotator<'w, 'a> {
-    /// An annotator at the first byte of `rows`. The parser has already found the fault, so the findings of the cursor
-    /// are not shown.
+    /// An annotator at the first byte of `rows`. `fault` is the fault that the parser has already found, so the
+    /// findings of the cursor are not shown.
     pub(super) fn new(part: Part, rows: dump::Annotator<'w, 'a>, fault: Option<(usize, String)>) -> Self {
         Self { cursor: Cursor::new(rows.rest(), part), rows, fault }
     }
 
-    /// Shows all values, and ends with the fault if there is one.
+    /// Calls `show`, which shows all values. If there is a fault, also shows the fault.
     pub(super) fn run(mut self, show: impl FnOnce(&mut Self) -> Result<(), Stop>) -> fmt::Result {
         match show(&mut self) {
             Err(Stop::Over(error)) => Err(error),
@@ -87,7 +88,7 @@ impl<'w, 'a> Annotator<'w, 'a> {
         }
     }
 
-    /// Shows the content of the last value, one level deeper.
+    /// Calls `show` for the content of the last value, which is shown one level deeper.
     pub(super) fn inside<E>(&mut self, show: impl FnOnce(&mut Self) -> Result<(), E>) -> Result<(), E> {
         self.rows.depth += 1;
         show(self)?;
@@ -142,8 +143,8 @@ impl<'w, 'a> Annotator<'w, 'a> {
             let start = self.rows.offset().saturating_sub(back as u64);
             return Ok(self.note("content", &format_args!("{label}at byte {start}, above"))?);
         }
-        // The invalid byte may be between two contents, where another metalayer should begin. Then the dump ends at
-        // that byte.
+        // The invalid byte may be between two contents, where another metalayer should begin. In that case, the dump
+        // ends at the invalid byte.
         self.refuse_fault(offset)?;
         self.raw_until(offset)?;
         self.cursor = self.cursor.at(offset);
@@ -195,7 +196,7 @@ impl<'w, 'a> Annotator<'w, 'a> {
         self.raw_until(end)
     }
 
-    /// Takes the next value, and shows it under a name.
+    /// Reads the next value, and shows it with the name `field`.
     pub(super) fn value(&mut self, field: &str) -> Result<Value<'a>, Stop> {
         let value = Value::take(&mut self.cursor).ok_or(Stop::Fault)?;
         self.refuse_fault(self.rows.shown() + value.head.len())?;
@@ -203,12 +204,12 @@ impl<'w, 'a> Annotator<'w, 'a> {
         Ok(value)
     }
 
-    /// Takes the marker of the next value.
+    /// Reads the marker of the next value.
     pub(super) fn marker(&mut self) -> Result<Marker, Stop> {
         Ok(Marker::from_u8(self.cursor.byte()?))
     }
 
-    /// Takes the next 16-bit count, and shows it under a name.
+    /// Reads the next 16-bit count, and shows it with the name `field`.
     fn count(&mut self, noun: &str, field: &str) -> Result<u16, Stop> {
         let marker = self.marker()?;
         let count = u16::from_be_bytes(self.cursor.array()?);
@@ -222,7 +223,7 @@ impl<'w, 'a> Annotator<'w, 'a> {
         self.inside(|rows| rows.rows.raw(value.body.len()))
     }
 
-    /// Shows the bytes that the cursor has taken since the last row as one value, with its type, its name and its text.
+    /// Shows the bytes that the cursor has read since the last row, as one value with a type, a name and a text.
     pub(super) fn row(
         &mut self,
         kind: impl fmt::Display,
@@ -232,7 +233,8 @@ impl<'w, 'a> Annotator<'w, 'a> {
         self.row_with(kind, field, value, None)
     }
 
-    /// Like [`row`](Self::row), with a fault below the value. The dump continues.
+    /// Shows a row as [`row`](Self::row) does. If `fault` is not `None`, it is shown below the value, and the dump
+    /// continues.
     pub(super) fn row_with(
         &mut self,
         kind: impl fmt::Display,
@@ -251,7 +253,7 @@ impl<'w, 'a> Annotator<'w, 'a> {
         self.rows.value(0, "", field, value)
     }
 
-    /// Stops if the invalid byte is before the end of a row.
+    /// Returns an error if the invalid byte is before `end`, the offset where the next row would end.
     fn refuse_fault(&self, end: usize) -> Result<(), Stop> {
         if self.fault.as_ref().is_some_and(|&(offset, _)| offset < end) { Err(Stop::Fault) } else { Ok(()) }
     }

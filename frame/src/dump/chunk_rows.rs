@@ -38,7 +38,7 @@ impl<R: Read + Seek> Frame<R> {
     /// # Errors
     ///
     /// The errors of [`chunks`](Self::chunks) and its iterator, and an error if a chunk file cannot be read, or its
-    /// path is not known. Even then, the rows of the index are passed on before the error is returned.
+    /// path is not known. Even then, the function gets the rows of the index before the error is returned.
     ///
     /// ```
     /// use std::ops::ControlFlow;
@@ -63,7 +63,7 @@ impl<R: Read + Seek> Frame<R> {
             match entry.and_then(|entry| Ok((entry, bytes_shown(&mut chunks, &entry)?))) {
                 Ok((entry, bytes)) => {
                     if write_chunk(&entry, bytes.as_deref(), codec, end, receive).is_err() {
-                        // The receiver has stopped the dump.
+                        // An error only means that the function has returned `Break`.
                         return Ok(());
                     }
                 }
@@ -108,8 +108,8 @@ impl<R: Read + Seek> Frame<R> {
 }
 
 impl<R: Read + Seek> Frame<R> {
-    /// Passes the annotated bytes of one chunk header to a function, row by row, like
-    /// [`dump_chunks`](Self::dump_chunks).
+    /// Passes the annotated bytes of one chunk header to a function, row by row, as [`dump_chunks`](Self::dump_chunks)
+    /// does for all chunks.
     ///
     /// # Errors
     ///
@@ -242,13 +242,13 @@ fn write_index(
     Annotator::new(part(start), rows, short_table(bytes, header)).run(|rows| rows.chunk(header))
 }
 
-/// The part of a frame for a cursor over a chunk. The place and the code in it do not matter, because the findings of
-/// this cursor are not shown.
+/// The part of a frame for a cursor over a chunk. The place and the code in this `Part` do not matter, because the
+/// findings of this cursor are not shown.
 fn part(start: u64) -> Part {
     Part { place: Place::Chunk, start, code: FindingCode::ChunkHeader }
 }
 
-/// The place of a chunk.
+/// Describes the place of a chunk, such as `byte 165`.
 fn place(entry: &ChunkEntry) -> String {
     match entry.place {
         ChunkPlace::Frame(start) => format!("byte {start}"),
@@ -263,7 +263,7 @@ pub(super) fn stored(header: &ChunkHeader) -> String {
     counted(header.cbytes - header.header_len, "byte")
 }
 
-/// The form in which the data of a chunk is stored.
+/// Describes how the data of a chunk is stored, such as `uncompressed`.
 fn form(header: &ChunkHeader) -> String {
     match (header.special, header.codec) {
         (Some(value), _) => value.name().into(),

@@ -18,8 +18,8 @@ use crate::messagepack::marker::ValueType;
 
 /// Shows the bytes of a frame's header with its metalayers, and their meaning.
 ///
-/// Each line is a value: its offset, its bytes, its type, its name and the value itself. If the bytes are not a header,
-/// the lines end at the first invalid byte, with an error message. Bytes after the header are not shown.
+/// Each line shows a value: its offset, its bytes, its type, its name and the value itself. If the bytes are not a
+/// header, the lines end at the first invalid byte, with an error message. Bytes after the header are not shown.
 ///
 /// ```
 /// use b2nd_frame::dump_header;
@@ -49,7 +49,7 @@ fn fault(error: &Error, len: usize) -> (usize, String) {
     (offset.unwrap_or(0), message)
 }
 
-/// The bytes of a header, without the bytes after it.
+/// The bytes of the header at the start of `prefix`, or all bytes of `prefix` if the header is not valid.
 fn header_of(prefix: &[u8]) -> &[u8] {
     let frame = Frame::parse(prefix);
     frame.ok().and_then(|frame| prefix.get(..frame.header().header_len)).unwrap_or(prefix)

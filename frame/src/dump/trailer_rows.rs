@@ -47,7 +47,7 @@ impl<R: Read + Seek> Frame<R> {
             Ok(length) => (self.last_bytes(length)?, None),
             Err(error) => (end, Some(error.into_finding()?)),
         };
-        // An error only means that the receiver has stopped the dump.
+        // An error only means that the function returned `Break`.
         let _ = write(self.header(), &bytes, fault, &mut until_break(&mut receive));
         Ok(())
     }
@@ -79,8 +79,8 @@ impl Annotator<'_, '_> {
         } else {
             self.content(self.rows.shown(), &[], &mut |rows, _, content| rows.vlmetalayer(content))?;
         }
-        // The length of the trailer is at a fixed distance from the end. Before it, there may be bytes that belong to
-        // no vlmetalayer.
+        // The length of the trailer is at a fixed distance from the end. Before the length, there may be bytes that
+        // belong to no vlmetalayer.
         let end = self.cursor.bytes().len().saturating_sub(END_LEN);
         self.inside(|rows| rows.raw_until(end))?;
         self.cursor = self.cursor.at(end);
@@ -91,7 +91,7 @@ impl Annotator<'_, '_> {
         Ok(self.inside(|rows| rows.raw_until(usize::MAX))?)
     }
 
-    /// Shows the content of a vlmetalayer, which is a chunk.
+    /// Shows the content of a vlmetalayer. It should be a chunk; if not, only its bytes are shown.
     fn vlmetalayer(&mut self, content: &[u8]) -> Result<(), Stop> {
         let end = self.rows.shown() + content.len();
         if let Some(header) = ChunkHeader::parse(content).filter(|header| header.cbytes == content.len()) {

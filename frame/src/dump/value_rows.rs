@@ -10,9 +10,9 @@ use crate::messagepack::token::{self, Token};
 // A line has room for 9 bytes: the marker and 8 more.
 const MAX_LINE_TEXT: u8 = 8;
 
-/// A value, or the start of a value that contains others.
+/// A value, or the start of a value that contains other values.
 pub(crate) struct Value<'a> {
-    /// The marker, the length, and a short value.
+    /// The marker, the length or the count after it, and the value itself if it is short.
     pub(crate) head: &'a [u8],
     /// The bytes of a long value, shown on lines of their own.
     pub(crate) body: &'a [u8],
@@ -23,7 +23,7 @@ pub(crate) struct Value<'a> {
 }
 
 impl<'a> Value<'a> {
-    /// Takes the next value; `None` if the bytes are not a complete value.
+    /// Reads the next value; `None` if the bytes do not begin with a complete value.
     pub(crate) fn take(cursor: &mut Cursor<'a>) -> Option<Self> {
         let bytes = cursor.rest();
         let (token, rest) = token::take(bytes)?;

@@ -128,8 +128,8 @@ impl<'p> Job<'p> {
             return Ok((rewritten, after));
         };
         // For the check, the new frame has the path of the old frame, because the chunk files of a sparse frame are
-        // beside this path. If the old frame was opened by its directory, this holds for the new frame too: a directory
-        // must hold a sparse frame.
+        // beside this path. `by_directory` is copied too, because the check reports an error if a frame that was opened
+        // by its directory is not sparse.
         let (path, by_directory) = (frame.path.clone(), frame.by_directory);
         let new = NewFrameReader { header, kept, trailer, frame, position: 0 };
         let mut seen = Frame { path, by_directory, ..after.clone() }.map_reader(|()| new);

@@ -287,7 +287,7 @@ impl Values {
         Self { bytes, is_lost: false }
     }
 
-    /// Parses the header after its fixed bytes are restored. Returns `None` if other damage in the header is an error.
+    /// Parses the header after its fixed bytes are restored. Returns `None` if the header is still not valid.
     fn head(&self, prefix: &[u8]) -> Option<Frame<()>> {
         let rest = prefix.get(self.bytes.len()..)?;
         Frame::parse(&[&self.bytes, rest].concat()).ok()

@@ -31,8 +31,8 @@ const BITS: usize = u64::BITS as usize;
 /// regions follow each other along the first dimension, at most one row of chunks is open. In another order, all chunks
 /// can be open at once, so set a limit with [`max_open_chunks`](Self::max_open_chunks).
 ///
-/// The codec, level, filters and split mode are those of the [`FrameBuilder`](crate::FrameBuilder). A chunk that
-/// repeats one value, such as zero or NaN, takes at most the bytes of a chunk header and of one item.
+/// The codec, level, filters and split mode are those of the [`FrameBuilder`](crate::FrameBuilder). A chunk whose items
+/// all have the same value, such as zero or NaN, takes at most the bytes of a chunk header and of one item.
 ///
 /// ```
 /// use std::io::Cursor;
@@ -61,8 +61,8 @@ pub struct ArrayWriter<W: Write> {
     max_open: usize,
 }
 
-/// The compressor and the buffers of a thread: the items of a part in C order, the items of its chunk, and the
-/// compressed chunk.
+/// The compressor and the buffers of a thread. `part` has the items that are in both a chunk and the region, in C
+/// order. `items` has all items of the chunk, and `chunk` has the compressed chunk.
 struct Worker {
     compressor: Compressor,
     part: Vec<u8>,
@@ -93,9 +93,9 @@ struct Queue<'q, W: Write, E> {
 }
 
 impl<W: Write + Seek> FrameWriter<W> {
-    /// Turns this into a writer of items, which compresses chunks with the codec, level, filters and split mode of the
-    /// [`FrameBuilder`](crate::FrameBuilder). Chunks that are already written stay in the frame, and it is an error to
-    /// write their items again.
+    /// Turns this writer of chunks into a writer of items, which compresses chunks with the codec, level, filters and
+    /// split mode of the [`FrameBuilder`](crate::FrameBuilder). Chunks that are already written stay in the frame, and
+    /// to write their items again is an error.
     ///
     /// # Errors
     ///
@@ -137,8 +137,8 @@ impl<W: Write + Seek> FrameWriter<W> {
 
 impl<W: Write + Seek + Send> ArrayWriter<W> {
     /// Sets the number of threads that compress, from 1 to 256; other numbers are clamped. The default is 1. The
-    /// calling thread is one of them. Each thread needs memory for two chunks. The file does not depend on the number
-    /// of threads.
+    /// calling thread is one of these threads. Each thread needs memory for two chunks. The file does not depend on the
+    /// number of threads.
     pub fn threads(mut self, threads: usize) -> Self {
         self.workers.truncate(1);
         // The first compressor could be created with these parameters, so they are valid for the others too.
@@ -167,14 +167,14 @@ impl<W: Write + Seek + Send> ArrayWriter<W> {
     /// Writes the items of a region, in C order, with the item size and byte order of the dtype. The region has a range
     /// for each dimension.
     ///
-    /// Items of an open chunk can be written again; the last values count.
+    /// Items of an open chunk can be written again. The last values of an item count.
     ///
     /// # Errors
     ///
     /// - [`InvalidInput`](crate::ErrorKind::InvalidInput) if the ranges do not fit the shape, the number of bytes does
-    ///   not fit the region, or a chunk of the region is already complete. Nothing is written then.
+    ///   not fit the region, or a chunk of the region is already complete. In these cases, nothing is written.
     /// - [`TooLarge`](crate::ErrorKind::TooLarge) if too many chunks would be open, or there is no memory for them.
-    /// - [`Io`](crate::ErrorKind::Io) if a chunk cannot be written. The array then cannot be finished.
+    /// - [`Io`](crate::ErrorKind::Io) if a chunk cannot be written. After this error, the array cannot be finished.
     pub fn write(&mut self, region: &[Range<u64>], items: &[u8]) -> Result<(), Error> {
         let typesize = self.frame.plan.sizes.typesize as usize;
         check_region(&self.geometry, region, typesize, items.len())?;
@@ -186,13 +186,15 @@ impl<W: Write + Seek + Send> ArrayWriter<W> {
     /// Writes the items of a region that a function reads from elsewhere, chunk by chunk. Neither the array nor the
     /// region has to fit in memory.
     ///
-    /// `read` is called for each chunk of the region. It gets the ranges of the items that are in both the region and
-    /// the chunk, and a buffer. It puts these items into the buffer, in C order. All [threads](Self::threads) call
-    /// `read` at the same time. Each thread then needs memory for three chunks.
+    /// `read` is called for each chunk of the region. `read` gets the ranges of the items that are in both the region
+    /// and the chunk, and a buffer. It must put these items into the buffer, in C order. Several
+    /// [threads](Self::threads) can call `read` at the same time. In this method, each thread needs memory for three
+    /// chunks.
     ///
     /// # Errors
     ///
-    /// The first error of `read`, after which the array cannot be finished, and the errors of [`write`](Self::write).
+    /// The errors of [`write`](Self::write), and the first error of `read`. After an error of `read`, the array cannot
+    /// be finished.
     ///
     /// ```
     /// use std::io::Cursor;
@@ -222,7 +224,7 @@ impl<W: Write + Seek + Send> ArrayWriter<W> {
         let (typesize, geometry) = (self.frame.plan.sizes.typesize as usize, self.geometry.clone());
         self.write_parts(region, &|part, items, chunk| {
             let ranges: Vec<Range<u64>> = part.extent().ranges().collect();
-            // A part is not larger than its chunk, and the chunk fits in memory.
+            // The product cannot overflow, because a part is not larger than its chunk, and the chunk fits in memory.
             let nitems = usize::try_from(part.extent().nitems()).map_err(Error::too_large)?;
             let nbytes = nitems * typesize;
             if items.len() != nbytes {
@@ -281,7 +283,8 @@ impl<W: Write + Seek + Send> ArrayWriter<W> {
         self.frame.finish()
     }
 
-    /// Checks that the items can be written from `T`. Returns whether their byte order differs from the machine's.
+    /// Checks that items of the dtype can be written from values of type `T`. Returns whether the byte order of the
+    /// dtype differs from the byte order of the machine.
     #[cfg(feature = "ndarray")]
     pub(super) fn is_swapped<T: Item>(&self) -> Result<bool, Error> {
         let typesize = self.frame.plan.sizes.typesize as usize;
@@ -409,8 +412,8 @@ impl Worker {
     }
 }
 
-/// Stops the other threads if this thread panics in a function of the caller. Otherwise the others would wait for its
-/// chunk forever.
+/// Stops the other threads if this thread panics in a function of the caller. Otherwise the other threads would wait
+/// forever for this thread to write its chunk.
 struct Release<'r, 'q, W: Write, E: From<Error>> {
     queue: &'r Mutex<Queue<'q, W, E>>,
     turn: &'r Condvar,
@@ -433,7 +436,7 @@ impl OpenChunk {
         Ok(Self { items: zeroed(nbytes)?, written, nwritten: 0 })
     }
 
-    /// Marks the items of a part as written.
+    /// Marks the items of a part of the chunk as written.
     fn mark(&mut self, part: &Chunk<'_>) {
         for run in part.blocks().flat_map(|block| block.runs()) {
             let Range { mut start, end } = run.source(1).unwrap_or_default();

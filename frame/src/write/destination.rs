@@ -47,7 +47,7 @@ impl Destination {
         Ok(Self { to: to.into(), absolute, replaces: false, is_directory: is_sparse, folder })
     }
 
-    /// The destination of an existing file, which will be replaced. If the path is a link, the link stays, and its
+    /// A destination that is an existing file, which will be replaced. If the path is a link, the link stays, and its
     /// target is replaced.
     pub(crate) fn taken(to: &Path) -> Result<Self, Error> {
         // The file is opened to test whether it can be written. A read-only file must not be replaced, but the system
@@ -58,14 +58,14 @@ impl Destination {
         Ok(Self { to: to.into(), absolute, replaces: true, is_directory: false, folder })
     }
 
-    /// Creates the temporary file, or the directory of a sparse frame. With `is_usual`, the mode is the default for new
-    /// files; otherwise only the owner may read and write.
+    /// Creates the temporary file or, for a sparse frame, the temporary directory. If `is_usual` is true, it gets the
+    /// default mode of new files. Otherwise only the owner may read and write it.
     pub(crate) fn begin(self, is_usual: bool) -> Result<NewFrame, Error> {
         let mut builder = Builder::new();
         builder.prefix(".b2nd-").suffix(".tmp");
         #[cfg(unix)]
         if is_usual {
-            // The system removes the bits of the umask.
+            // The system removes the bits of the umask from this mode.
             let mode = if self.is_directory { 0o777 } else { 0o666 };
             builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(mode));
         }
@@ -85,8 +85,8 @@ impl Destination {
     }
 }
 
-/// A new frame with a temporary name: a file, or the directory of a sparse frame. Dropping this value removes the file
-/// or directory.
+/// A new frame with a temporary name: a file, or the directory of a sparse frame. Dropping a `NewFrame` removes the
+/// file or directory.
 ///
 /// [`FrameBuilder::create`](crate::FrameBuilder::create) starts a new frame, and
 /// [`FrameWriter::finish`](crate::FrameWriter::finish) returns the complete frame.
@@ -152,7 +152,7 @@ impl NewFrame {
         unwritable(&self.destination.to, error)
     }
 
-    /// Syncs the file, or the directory and its file with the header, but not the chunks.
+    /// Syncs the file, or the directory and its file with the header, but not the chunk files.
     // Syncing costs a millisecond per chunk file, and python-blosc2 does not sync chunk files either. Even without a
     // sync of the chunk files, a killed process leaves no partial frame. A power failure can leave a partial frame,
     // which `check` reports.
@@ -168,10 +168,10 @@ impl NewFrame {
     ///
     /// # Errors
     ///
-    /// - [`Exists`](crate::ErrorKind::Exists) if something has appeared at the path meanwhile.
+    /// - [`Exists`](crate::ErrorKind::Exists) if something has appeared at the path since the writing began.
     /// - [`Io`](crate::ErrorKind::Io) if the file cannot be synced, renamed or read.
     ///
-    /// After an error, nothing is left at the path.
+    /// After an error, nothing of the new frame is left.
     pub fn persist(self) -> Result<Frame, Error> {
         // The frame is opened before the rename, so nothing can fail after the rename.
         let frame = Frame::read_at(self.file(), 0)?.map_reader(drop);
@@ -201,7 +201,7 @@ impl NewFrame {
                 #[cfg(windows)]
                 drop(file);
                 rename_directory(directory.path(), &absolute).map_err(unwritable)?;
-                // The directory has been renamed, so there is nothing to remove.
+                // `keep` turns off the removal of the temporary directory, which no longer exists under its old name.
                 let _ = directory.keep();
                 #[cfg(windows)]
                 let file = File::open(&path).map_err(|error| Error::io("read", &path, error))?;
@@ -243,8 +243,9 @@ fn replace(new: NamedTempFile, to: &Path) -> io::Result<File> {
     new.persist(to).map_err(|error| error.error)
 }
 
-/// The old file may still be open, for example as the result of an earlier rewrite. tempfile's `persist` does not
-/// replace an open file, but the rename of the standard library does, since Windows 10.
+/// Renames a new file to the path of an existing file. If the rename fails, the new file is removed. The existing file
+/// may still be open, for example as the result of an earlier rewrite. tempfile's `persist` does not replace an open
+/// file, but the rename of the standard library does, since Windows 10.
 #[cfg(windows)]
 fn replace(new: NamedTempFile, to: &Path) -> io::Result<File> {
     let (file, new) = new.keep()?;
@@ -267,8 +268,8 @@ fn rename_directory(new: &Path, to: &Path) -> io::Result<()> {
     })
 }
 
-/// On Windows, the rename of the standard library would replace a file or an empty directory. tempfile's
-/// `persist_noclobber` replaces nothing, and on Windows it also moves directories.
+/// Renames a new directory, unless the path exists. On Windows, the rename of the standard library would replace a file
+/// or an empty directory. tempfile's `persist_noclobber` replaces nothing, and on Windows it also moves directories.
 #[cfg(windows)]
 fn rename_directory(new: &Path, to: &Path) -> io::Result<()> {
     tempfile::TempPath::try_from_path(new)?.persist_noclobber(to).map_err(|error| error.error)

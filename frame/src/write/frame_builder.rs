@@ -23,7 +23,8 @@ use crate::write::output::Output;
 /// A builder starts with the array's [`Meta`]. [`create`](Self::create), [`create_sparse`](Self::create_sparse) or
 /// [`write_to`](Self::write_to) then starts writing, and returns a [`FrameWriter`], to which you give the chunks.
 /// [`to_vec`](Self::to_vec) makes a small frame in memory. Each chunk comes from a Blosc2 compressor, or is stored
-/// uncompressed. With the feature `compress`, `FrameWriter::into_array_writer` takes items instead of chunks.
+/// uncompressed. With the feature `compress`, `FrameWriter::into_array_writer` returns a writer to which you give items
+/// instead of chunks.
 ///
 /// ```
 /// use b2nd_frame::{Check, FrameBuilder, SpecialValue};
@@ -55,9 +56,9 @@ use crate::write::output::Output;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// The codec, level and filters of the builder are written into the header of the frame. They do not apply to chunks
-/// that are already compressed, because each chunk records its own codec and filters. Programs use the values in the
-/// header to compress new chunks. The defaults are those of python-blosc2: zstd at level 5, after a shuffle.
+/// The codec, level and filters of the builder are written into the header of the frame. These values do not apply to
+/// chunks that are already compressed, because each chunk records its own codec and filters. Programs use the values in
+/// the header to compress new chunks. The defaults are those of python-blosc2: zstd at level 5, after a shuffle.
 ///
 /// All values are checked when writing starts.
 #[derive(Debug)]
@@ -65,7 +66,8 @@ use crate::write::output::Output;
 pub struct FrameBuilder(Contents);
 
 impl FrameBuilder {
-    /// A frame with the array that `meta` describes. Its layout must be [`Layout::B2nd`](b2nd_serde::Layout::B2nd).
+    /// A builder of a frame with the array that `meta` describes. The layout of `meta` must be
+    /// [`Layout::B2nd`](b2nd_serde::Layout::B2nd).
     ///
     /// If an array has no items, a length in its chunk shape may be 0, as in arrays that C-Blosc2 makes. But
     /// python-blosc2 cannot resize such an array, so prefer lengths of at least 1.
@@ -97,7 +99,8 @@ impl FrameBuilder {
         self
     }
 
-    /// Sets the codec for chunks that are added later.
+    /// Sets the codec for new chunks. These are the chunks that an `ArrayWriter` compresses, and the chunks that
+    /// programs add to the frame later.
     ///
     /// ```
     /// use b2nd_frame::{Codec, Frame, FrameBuilder, SplitMode};
@@ -124,19 +127,21 @@ impl FrameBuilder {
         self
     }
 
-    /// Sets the compression level for chunks that are added later, 0 to 9.
+    /// Sets the compression level for new chunks, 0 to 9. See [`codec`](Self::codec) for what a new chunk is.
     pub fn level(mut self, level: u8) -> Self {
         self.0.compression.level = level;
         self
     }
 
-    /// Sets the split mode of the blocks of chunks that are added later. The default is [`SplitMode::Auto`].
+    /// Sets the split mode for the blocks of new chunks. See [`codec`](Self::codec) for what a new chunk is. The
+    /// default is [`SplitMode::Auto`].
     pub fn split_mode(mut self, split_mode: SplitMode) -> Self {
         self.0.compression.split_mode = split_mode;
         self
     }
 
-    /// Sets the filters for chunks that are added later: at most 6, in order of application.
+    /// Sets the filters for new chunks: at most 6, in order of application. See [`codec`](Self::codec) for what a new
+    /// chunk is.
     ///
     /// ```
     /// use b2nd_frame::{Filter, Frame, FrameBuilder};
@@ -160,15 +165,15 @@ impl FrameBuilder {
         self
     }
 
-    /// Adds a metalayer. Its value is written as `MessagePack`, with structs as maps, and its length cannot change
-    /// later. Its name must have at most 31 bytes, and must not be `b2nd` or `caterva`. At most 15 metalayers can be
-    /// added beside the array's own metalayer.
+    /// Adds a metalayer. Its value is written as `MessagePack`, with structs as maps. The length of the value cannot
+    /// change later. Its name must have at most 31 bytes, and must not be `b2nd` or `caterva`. At most 15 metalayers
+    /// can be added beside the array's own metalayer.
     pub fn metalayer(mut self, name: &str, value: &(impl Serialize + ?Sized)) -> Self {
         self.0.metalayers.push((name.into(), messagepack(name, value)));
         self
     }
 
-    /// Adds a metalayer with the given bytes, for example those of another frame.
+    /// Adds a metalayer with the given bytes, for example the bytes of a metalayer of another frame.
     ///
     /// ```
     /// use b2nd_frame::{Frame, FrameBuilder};
@@ -343,7 +348,7 @@ fn messagepack(name: &str, value: &(impl Serialize + ?Sized)) -> Result<Vec<u8>,
     rmp_serde::to_vec_named(value).map_err(|error| Error::encode(name, error))
 }
 
-/// Makes the chunk of a vlmetalayer from a value, as `MessagePack`.
+/// Serializes a value as `MessagePack`, and makes the chunk of a vlmetalayer from it.
 pub(crate) fn vlmetalayer_chunk(name: &str, value: &(impl Serialize + ?Sized)) -> Result<Vec<u8>, Error> {
     let value = messagepack(name, value)?;
     let too_long =

@@ -27,7 +27,7 @@ const MAX_LEVEL: u8 = 9;
 /// The first codec number for plugins and users.
 const FIRST_CODEC_OF_PLUGINS: u8 = 32;
 
-/// A named metalayer, or the deferred error of encoding it. The bytes of a vlmetalayer are its chunk.
+/// The name of a metalayer, and its bytes or the error of encoding it. For a vlmetalayer, the bytes are its chunk.
 // The error is deferred, so that the methods of the builder can be chained without `?`.
 pub(crate) type NewMetalayer = (String, Result<Vec<u8>, Error>);
 
@@ -53,8 +53,8 @@ pub(crate) struct Sizes {
 
 /// The parts of a new frame except its chunks. The index is completed while the chunks are written. In a salvage, the
 /// trailer depends on the chunks too.
-// The length of the header depends only on the metalayers, so it is known before the first chunk is written. Each chunk
-// can be written to its final place at once.
+// The length of the header depends only on the metalayers, so it is known before the first chunk is written. So each
+// chunk can be written directly to its final place.
 pub(crate) struct Plan {
     pub(crate) header: HeaderBuilder,
     pub(crate) section: Vec<u8>,
@@ -118,8 +118,8 @@ impl Plan {
             itemsize: Some(self.sizes.typesize as usize),
             blocksize: Some(self.sizes.blocksize as usize),
             filters: None,
-            // In a sparse frame, a chunk that is shorter than the longest header is valid. It is refused even there,
-            // because a rewrite could not copy it into a contiguous frame.
+            // In a sparse frame, a chunk that is shorter than the longest header is valid. It is refused in a sparse
+            // frame too, because a rewrite could not copy it into a contiguous frame.
             may_be_short: false,
         }
     }
@@ -221,7 +221,8 @@ pub(crate) fn check_compression(compression: &Compression) -> Result<(), Error> 
     if level > MAX_LEVEL {
         return Err(Error::invalid_input(format_args!("level is {level}, but must be 0 to {MAX_LEVEL}")));
     }
-    // Higher numbers are not checked, because plugins and users can register codecs that this crate does not know.
+    // Codecs with higher numbers are not checked, because plugins and users can register codecs that this crate does
+    // not know.
     if codec.0 < FIRST_CODEC_OF_PLUGINS {
         let Some(name) = codec.name() else {
             return Err(Error::invalid_input(format_args!("{codec} is unknown")));
@@ -239,8 +240,8 @@ pub(crate) fn check_compression(compression: &Compression) -> Result<(), Error> 
     }
 }
 
-/// Checks the names of metalayers, and returns the names and bytes. If encoding a metalayer failed, returns this
-/// deferred error.
+/// Checks the names of metalayers, and returns the names and bytes. If the encoding of a metalayer has failed, returns
+/// the error.
 fn layers(layers: Vec<NewMetalayer>, what: &str, taken: &[&str]) -> Result<Vec<(String, Vec<u8>)>, Error> {
     let mut checked: Vec<(String, Vec<u8>)> = Vec::with_capacity(layers.len());
     for (name, bytes) in layers {

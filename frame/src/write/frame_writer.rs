@@ -51,7 +51,7 @@ impl<W: Write + Seek> FrameWriter<W> {
         Self { output, plan, rules }
     }
 
-    /// Replaces the trailer. A trailer that depends on the chunks is set after the last chunk.
+    /// Replaces the trailer. Call this method after the last chunk if the trailer depends on the chunks.
     pub(crate) fn set_trailer(&mut self, trailer: Vec<u8>, has_vlmetalayers: bool) {
         self.plan.trailer = trailer;
         let flag = if has_vlmetalayers { Marker::True } else { Marker::False };
@@ -98,8 +98,8 @@ impl<W: Write + Seek> FrameWriter<W> {
     ///
     /// # Errors
     ///
-    /// [`InvalidInput`](crate::ErrorKind::InvalidInput) if it is not a valid chunk of this array, and
-    /// [`Io`](crate::ErrorKind::Io) if it cannot be written.
+    /// [`InvalidInput`](crate::ErrorKind::InvalidInput) if the bytes are not a valid chunk of this array, and
+    /// [`Io`](crate::ErrorKind::Io) if the chunk cannot be written.
     ///
     /// ```
     /// # use b2nd_frame::FrameBuilder;
@@ -128,7 +128,7 @@ impl<W: Write + Seek> FrameWriter<W> {
         }
         let expected = Some(u64::from(self.plan.sizes.chunksize));
         // A special chunk needs only an entry in the index. For example, compressors return a special chunk of 32 bytes
-        // for zeros. A chunk that repeats a value must be stored, because the entry has no place for the value.
+        // for zeros. A chunk that repeats a value must be stored, because an entry has no place for the value.
         let special = header.special.filter(|&special| special != SpecialValue::Value);
         let wrong = |why| misfit(number, why);
         if let Some(special) = special {
@@ -162,7 +162,8 @@ impl<W: Write + Seek> FrameWriter<W> {
         self.put_stored(number, false, items)
     }
 
-    /// Writes a chunk of equal items, padding included. It takes 32 bytes plus the bytes of one item.
+    /// Writes a chunk of equal items, padding included. In the file, the chunk takes 32 bytes plus the bytes of one
+    /// item.
     ///
     /// # Errors
     ///
@@ -203,14 +204,15 @@ impl<W: Write + Seek> FrameWriter<W> {
     pub fn write_special(&mut self, number: u64, special: SpecialValue) -> Result<(), Error> {
         self.check_number(number)?;
         self.check_special(special).map_err(|why| misfit(number, why))?;
-        // Memory is reserved first, and nothing after it can fail. So an error leaves the frame unchanged.
+        // The memory for the entry is reserved before the entry is set, and nothing after that can fail. So an error
+        // leaves the frame unchanged.
         self.reserve(number)?;
         self.plan.index.set(number, EntryValue::Special(special));
         Ok(())
     }
 
-    /// Records in the chunk index that all items of all missing chunks have a special value. No other chunk can be
-    /// written afterwards.
+    /// Records in the chunk index that all items of all missing chunks have a special value. After this call, no other
+    /// chunk can be written.
     ///
     /// # Errors
     ///
@@ -250,8 +252,8 @@ impl<W: Write + Seek> FrameWriter<W> {
         self.write_chunk(number, chunk)
     }
 
-    /// Sets the entry of a chunk whose bytes need not be written: it is already in its place in the file, or it is
-    /// special.
+    /// Sets the entry of a chunk whose bytes need not be written, because the chunk is already in its place in the
+    /// file, or because it is special.
     #[cfg(feature = "compress")]
     pub(crate) fn keep(&mut self, number: u64, entry: EntryValue) -> Result<(), Error> {
         self.reserve(number)?;
@@ -269,14 +271,14 @@ impl<W: Write + Seek> FrameWriter<W> {
         put.map(drop)
     }
 
-    /// Writes the rest of the frame except its header, and returns the header.
+    /// Writes the chunk index and the trailer, and returns the header, which the caller must write.
     #[cfg(feature = "compress")]
     pub(crate) fn finish_behind(self) -> Result<Vec<u8>, Error> {
         let header = self.header()?;
         self.output.finish_behind(&self.plan.index, &self.plan.trailer).map(|()| header)
     }
 
-    /// Writes the rest of the frame.
+    /// Writes the chunk index, the trailer and the header.
     ///
     /// Returns the writer that was given to [`write_to`](crate::FrameBuilder::write_to), or the new frame at a path,
     /// which [`persist`](crate::NewFrame::persist) renames.

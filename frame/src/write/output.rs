@@ -27,7 +27,7 @@ pub(crate) struct Output<W: Write> {
 /// The chunks written so far.
 #[derive(Debug)]
 enum WrittenChunks {
-    /// In the frame, after the header. `start` is the position of the frame in the writer.
+    /// The chunks are in the frame, after the header. `start` is the position of the frame in the writer.
     Contiguous {
         start: u64,
         header_len: u64,
@@ -42,7 +42,7 @@ enum WrittenChunks {
 }
 
 impl Output<NewFrame> {
-    /// Starts a frame at a path.
+    /// Starts writing a new frame to its temporary file or directory.
     pub(crate) fn begin(new: NewFrame, header_len: u64) -> Result<Self, Error> {
         let path = new.path().to_path_buf();
         if let Some(directory) = new.directory() {
@@ -58,8 +58,8 @@ impl Output<NewFrame> {
     pub(crate) fn sparse(new: NewFrame, directory: PathBuf, taken: BTreeSet<u64>, len: u64) -> Self {
         let path = Some(new.path().to_path_buf());
         // New files get higher numbers than all present files. A program with the old index may look for a removed
-        // file. It then finds no file, instead of a file with another chunk. Before the numbers are too high for
-        // C-Blosc2, they start again at 0.
+        // file. The program then finds no file, instead of a file with another chunk. Before the numbers are too high
+        // for C-Blosc2, they start again at 0.
         let most = u64::try_from(chunk_file::last_number(i64::try_from(len).unwrap_or(i64::MAX))).ok();
         let next = taken.last().map(|last| last + 1).filter(|next| most.is_some_and(|most| *next <= most));
         let next = next.unwrap_or_default();
@@ -124,7 +124,8 @@ impl<W: Write + Seek> Output<W> {
     }
 
     /// Calls `write`, which writes a chunk and returns its length. Returns the value for the chunk index: the offset,
-    /// or the number of the file. After an error, the output is as before the call.
+    /// or the number of the file. After an error, the failed chunk does not count: the next chunk is written in its
+    /// place.
     pub(crate) fn put(
         &mut self,
         write: impl FnOnce(&mut dyn Write) -> Result<u64, Error>,
@@ -153,9 +154,9 @@ impl<W: Write + Seek> Output<W> {
         Ok(place)
     }
 
-    /// Writes the index, the trailer and the header. In a contiguous frame, the header is written last, and the
-    /// position is then the end of the frame. `stop` is called while the index is written, because an index can have 2
-    /// GiB.
+    /// Writes the index, the trailer and the header. In a contiguous frame, the header is written last, and then the
+    /// position of the writer is set to the end of the frame. An index can have 2 GiB, so `stop` is called again and
+    /// again while it is written.
     pub(crate) fn finish(
         mut self,
         header: &[u8],
@@ -195,8 +196,8 @@ fn write_before(out: &mut (impl Write + Seek), start: u64, header: &[u8], header
     out.seek(SeekFrom::Start(start))?;
     out.write_all(header)?;
     out.flush()?;
-    // If a file was opened for appending, the header is now at the end of the file, because such a file ignores the
-    // position.
+    // This finds a file that was opened for appending. Such a file ignores the position, so the header is now at the
+    // end of the file.
     if out.stream_position()? != start.saturating_add(header_len) {
         return Err(io::Error::new(
             ErrorKind::Unsupported,
@@ -210,7 +211,7 @@ fn write_before(out: &mut (impl Write + Seek), start: u64, header: &[u8], header
 fn put_file(path: PathBuf, write: impl FnOnce(&mut dyn Write) -> Result<u64, Error>) -> Result<u64, Error> {
     let mut file = File::create(&path).map_err(Error::writing)?;
     write(&mut file).inspect_err(|_| {
-        // If the file cannot be removed, it does no harm, because the index does not refer to it.
+        // If the unfinished chunk file cannot be removed, it does no harm, because the index does not refer to it.
         let _ = fs::remove_file(path);
     })
 }

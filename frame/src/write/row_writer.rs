@@ -1,4 +1,4 @@
-//! Writing rows (values with serde) to a new array.
+//! Writes rows to a new array. A row is a value that implements `Serialize`, and becomes one item.
 
 use core::ops::Range;
 use std::io::{Seek, Write};
@@ -17,7 +17,7 @@ impl<W: Write + Seek + Send> ArrayWriter<W> {
     /// # Errors
     ///
     /// The errors of [`write`](Self::write). [`InvalidInput`](crate::ErrorKind::InvalidInput) if a value does not fit
-    /// the dtype. Nothing is written then.
+    /// the dtype; in this case, nothing is written.
     ///
     /// ```
     /// use std::io::Cursor;

@@ -22,7 +22,7 @@ use crate::write::frame_builder::FrameBuilder;
 /// Chunks are compressed by zstd at level 5, after a shuffle, in one thread. To choose other parameters, use
 /// [`FrameBuilder::write_array`].
 ///
-/// Beside the array, this needs memory for two chunks, or for three if the array is not in C order.
+/// Besides the array, this function needs memory for two chunks, or for three if the array is not in C order.
 ///
 /// # Errors
 ///
@@ -86,8 +86,8 @@ impl<W: Write + Seek + Send> ArrayWriter<W> {
     ///
     /// # Errors
     ///
-    /// The errors of [`write`](Self::write). [`InvalidInput`](crate::ErrorKind::InvalidInput) if the shape differs from
-    /// the region's, or if items of the dtype cannot be read as `T` (see [`Item`]).
+    /// The errors of [`write`](Self::write). [`InvalidInput`](crate::ErrorKind::InvalidInput) if the shape of the array
+    /// differs from the shape of the region, or if items of the dtype cannot be read as `T` (see [`Item`]).
     ///
     /// ```
     /// use std::io::Cursor;
@@ -128,7 +128,8 @@ impl<W: Write + Seek + Send> ArrayWriter<W> {
     }
 }
 
-/// Copies the items of an array in C order.
+/// Copies the items of an array to `bytes`, in C order. If `is_swapped` is true, the byte order of the copied items is
+/// reversed.
 pub(crate) fn copy_items<T: Item, D: Dimension>(
     array: &ArrayView<'_, T, D>,
     is_swapped: bool,
