@@ -13,7 +13,7 @@ const MAX_FINDINGS: usize = 20;
 #[derive(Default)]
 pub(super) struct ChunkFindings {
     kept: Vec<Finding>,
-    /// For each code with more findings than that, the number of findings that are left out.
+    /// For each code with more than [`MAX_FINDINGS`] findings, the number of the findings that are left out.
     left_out: Vec<(FindingCode, u64)>,
     /// Skipped checks. The entry for chunks that were not decompressed comes first.
     skipped: Vec<Skipped>,

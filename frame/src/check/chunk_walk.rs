@@ -116,7 +116,8 @@ struct ChunkScan {
     left: u64,
     /// The numbers of the chunk files in the directory of a sparse frame, in ascending order. Files that are not in
     /// this list are not opened.
-    // The directory is listed once, because an index can name a million files that do not exist.
+    // The directory is listed once, so a file that does not exist needs no system call. An index can name a million
+    // such files.
     listed: Option<Vec<u64>>,
     /// The numbers of the chunk files that have been opened.
     files: BTreeSet<u64>,

@@ -12,7 +12,7 @@ use crate::header::header_rules;
 use crate::progress::Progress;
 use check_report::Report;
 
-// Each module imports only from those above it.
+// Each module imports only from the modules above it in this list.
 pub(crate) mod check_report;
 
 pub(crate) mod chunk_data;

@@ -225,7 +225,8 @@ impl Edit<'_, File> {
     ///
     /// # Errors
     ///
-    /// - [`InvalidInput`] if a value does not fit the frame, or the frame was not opened by its path.
+    /// - [`InvalidInput`] if a new shape, dtype or metalayer does not fit the frame, or the frame was not opened by its
+    ///   path.
     /// - [`Unsupported`] if the frame has no array to change, or is not the whole file.
     /// - [`TooLarge`] if the shape has more items or chunks than the format can count.
     /// - [`Malformed`] if the new metalayer is malformed, or the array contradicts the header.

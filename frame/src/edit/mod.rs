@@ -1,6 +1,6 @@
 //! Changes of frames, in place or into a new file.
 
-// Each module imports only from those above it.
+// Each module imports only from the modules above it in this list.
 pub(crate) mod change;
 
 pub(crate) mod attributes;

@@ -50,10 +50,10 @@ use crate::progress::Progress;
 /// before the complete directory replaces it. If the path is a symbolic link, the link stays, and its target is
 /// replaced.
 ///
-/// The new file gets the mode of the old one and, in place, its owner and group. If the old frame was a file and the
-/// new frame is a directory, users who could read the file may read and enter the directory. Whatever the system does
-/// not allow is skipped without an error. Hard links and extended attributes are lost. In place, you need permission to
-/// write the old file.
+/// The new file gets the mode of the old file and, in a rewrite in place, its owner and group too. If the old frame was
+/// a file and the new frame is a directory, users who could read the file may read and enter the directory. Whatever
+/// the system does not allow is skipped without an error. Hard links and extended attributes are lost. For a rewrite in
+/// place, you need permission to write the old file.
 ///
 /// # Locks
 ///

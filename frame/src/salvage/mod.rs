@@ -1,6 +1,6 @@
 //! Saves the undamaged parts of a damaged frame into a new frame.
 
-// Each module imports only from those above it.
+// Each module imports only from the modules above it in this list.
 pub(crate) mod salvage_report;
 
 mod damaged_file;

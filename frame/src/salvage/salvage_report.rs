@@ -68,7 +68,7 @@ pub struct ChunkRange {
     pub first: u64,
     /// The number of chunks.
     pub count: u64,
-    /// The reason, or what was restored.
+    /// For lost and unverified chunks, the reason. For restored chunks, the change in their headers.
     pub why: String,
 }
 

@@ -136,9 +136,9 @@ impl<W: Write + Seek> FrameWriter<W> {
 }
 
 impl<W: Write + Seek + Send> ArrayWriter<W> {
-    /// Sets the number of threads that compress, from 1 to 256; other numbers are clamped. The default is 1. The
-    /// calling thread is one of these threads. Each thread needs memory for two chunks. The file does not depend on the
-    /// number of threads.
+    /// Sets the number of threads that compress, from 1 to 256. Instead of a number outside this range, the nearest
+    /// number in it is used. The default is 1. The calling thread is one of these threads. Each thread needs memory for
+    /// two chunks. The file does not depend on the number of threads.
     pub fn threads(mut self, threads: usize) -> Self {
         self.workers.truncate(1);
         // The first compressor could be created with these parameters, so they are valid for the others too.

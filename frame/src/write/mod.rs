@@ -1,6 +1,6 @@
 //! New frames: their headers and their files.
 
-// Each module imports only from those above it.
+// Each module imports only from the modules above it in this list.
 pub(crate) mod frame_plan;
 
 pub(crate) mod destination;

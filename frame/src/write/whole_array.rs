@@ -143,7 +143,7 @@ pub(crate) fn copy_items<T: Item, D: Dimension>(
     }
 }
 
-/// Refuses an array whose shape differs from that of the region.
+/// Refuses an array whose shape differs from the shape of the region.
 pub(crate) fn check_shape(region: &[Range<u64>], found: &[usize]) -> Result<(), Error> {
     let lengths = region.iter().map(|range| range.end.saturating_sub(range.start));
     if lengths.eq(found.iter().map(|&items| items as u64)) {
