@@ -42,7 +42,7 @@ mod vlmeta_values;
 /// # Damage that a check cannot find
 ///
 /// Blosc2 has no checksums, so a check finds only contradictions. (The members of a zip file do have a checksum, which
-/// [`ZipMember::check_bytes`](crate::ZipMember::check_bytes) compares.) It cannot find
+/// [`ZipMember::check_bytes`](crate::ZipMember::check_bytes) compares.) A check cannot find
 ///
 /// - damage in compressed bytes that the codec does not detect, and any damage in uncompressed bytes;
 /// - a wrong dtype with the same item size, and a wrong shape with the same number of chunks;

@@ -420,7 +420,7 @@ fn check_array(before: &Array<'_>, after: &Array<'_>, header: &Header) -> Result
     Ok(())
 }
 
-/// Checks that the type size in the header was not lost. The checks of a new shape or dtype depend on it.
+/// Checks that the type size in the header was not lost. The checks of a new shape or dtype depend on this type size.
 fn check_typesize(array: &Array<'_>, header: &Header) -> Result<(), Error> {
     let lost =
         agreement(array, header).into_iter().find(|finding| finding.code() == FindingCode::LostTypesize);

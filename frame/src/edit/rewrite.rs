@@ -32,7 +32,7 @@ use crate::progress::Progress;
 /// again: without the rewrite, C-Blosc2 3 and later open it as plain chunks, without a shape.
 ///
 /// Chunks, chunk index, trailer and all other metalayers are copied unchanged. There are two exceptions: an older
-/// trailer is converted, and a frame of another type gets a new chunk index. Nothing is decompressed.
+/// trailer is converted, and if the frame type changes, the new frame gets a new chunk index. Nothing is decompressed.
 ///
 /// If a [`Check`](crate::Check) with depth [`ChunkHeaders`](crate::CheckDepth::ChunkHeaders) finds an error that the
 /// rewrite does not correct, the rewrite is refused, because it would copy the error. For such a frame,

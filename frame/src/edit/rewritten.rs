@@ -124,7 +124,7 @@ fn checked_typesize<R: Read + Seek>(frame: &mut Frame<R>, has_shape: bool) -> Re
     Ok(typesize)
 }
 
-/// Returns the chunk index for a frame of the other type, and the stored size of all chunks.
+/// Returns the chunk index that the frame needs after a change of its type, and the stored size of all chunks.
 // The new header must be known before anything is written, so a preview can show it. Therefore only the headers of the
 // chunks are read here, and the chunks are read later.
 fn moved<R: Read + Seek>(frame: &mut Frame<R>, is_sparse: bool) -> Result<(NewIndex, u64), Error> {

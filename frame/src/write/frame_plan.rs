@@ -118,8 +118,8 @@ impl Plan {
             itemsize: Some(self.sizes.typesize as usize),
             blocksize: Some(self.sizes.blocksize as usize),
             filters: None,
-            // In a sparse frame, a chunk that is shorter than the longest header is valid. It is refused in a sparse
-            // frame too, because a rewrite could not copy it into a contiguous frame.
+            // A chunk that is shorter than the longest header is refused. In a sparse frame it would be valid, but a
+            // rewrite could not copy it into a contiguous frame.
             may_be_short: false,
         }
     }

@@ -196,8 +196,8 @@ fn write_before(out: &mut (impl Write + Seek), start: u64, header: &[u8], header
     out.seek(SeekFrom::Start(start))?;
     out.write_all(header)?;
     out.flush()?;
-    // This finds a file that was opened for appending. Such a file ignores the position, so the header is now at the
-    // end of the file.
+    // This test detects a file that was opened for appending. Such a file ignores the position, so the header is now at
+    // the end of the file.
     if out.stream_position()? != start.saturating_add(header_len) {
         return Err(io::Error::new(
             ErrorKind::Unsupported,
