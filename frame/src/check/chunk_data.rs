@@ -15,7 +15,7 @@ use crate::chunk::expansion::max_data;
 /// Why a chunk could not be decompressed.
 pub(crate) enum NotDecompressed {
     Damaged(String),
-    /// This crate cannot decompress the chunk, but C-Blosc2 may be able to.
+    /// This crate cannot decompress the chunk, but C-Blosc2 may be able to decompress it.
     NotTried(String),
 }
 

@@ -27,8 +27,8 @@ use crate::read::blocks::{FIRST_READ, PIECE, check_stored_table, streams_end};
 use crate::read::chunks::Chunks;
 
 /// A check reads at most this number times the size of all chunks. If the lengths in the chunk headers add up to more
-/// than the size of all chunks, some chunks share bytes, and reading each of them could take forever. The number is 2,
-/// so that one length that is too large does not prevent the check of the other chunks.
+/// than the size of all chunks, some chunks share bytes, and reading each of these chunks could take forever. The
+/// number is 2, so that one length that is too large does not prevent the check of the other chunks.
 const MAX_LOOKS: u64 = 2;
 
 /// Adds the findings about chunks to a report. Findings about the index are not repeated.
@@ -128,8 +128,8 @@ struct ChunkScan {
 impl ChunkScan {
     fn new<R>(frame: &Frame<R>, depth: CheckDepth) -> Self {
         let mut rules = ChunkRules::new(frame.header(), frame.is_array());
-        // A cache holds copies of the chunks of its source. They may have other filters than the header of the cache,
-        // so the filters are not compared.
+        // A cache holds copies of the chunks of its source. These copies may have other filters than the header of the
+        // cache, so the filters are not compared.
         if !frame.kind().holds_data() {
             rules.filters = None;
         }

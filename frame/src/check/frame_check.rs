@@ -36,8 +36,8 @@ pub(super) fn check<R: Read + Seek>(
     }
 }
 
-/// Checks the chunk index. It must end at or before the offset `trailer` or, if this offset is not known, at or before
-/// the end of the frame.
+/// Checks the chunk index. The index must end at or before the offset `trailer` or, if this offset is not known, at or
+/// before the end of the frame.
 fn check_index<R: Read + Seek>(
     frame: &mut Frame<R>,
     trailer: Option<u64>,

@@ -13,8 +13,8 @@ use crate::read::open::file_with_header;
 /// The maximum number of checks. A check is repeated if the frame has errors, or changes during the check.
 const ATTEMPTS: usize = 20;
 
-/// The time between two checks. It is longer than a writer needs to append one chunk, so two checks do not see the same
-/// half-written state.
+/// The time between two checks. This time is longer than a writer needs to append one chunk, so two checks do not see
+/// the same half-written state.
 const INTERVAL: Duration = Duration::from_millis(10);
 
 /// Repeats a check of the frame in a file until it finds no errors, or two checks agree and nothing was written between
@@ -35,7 +35,8 @@ pub(super) fn repeat(path: &Path, mut once: impl FnMut() -> Result<Report, Error
         if first_error(&report.findings).is_none_or(|error| error.code() == FindingCode::NotAFrame) {
             return Ok(report);
         }
-        // A writer in a loop can cause the same errors again, so the time of the last write must be the same too.
+        // A writer in a loop can cause the same errors again, so two checks agree only if the time of the last write is
+        // the same too.
         let state = Some((report.findings.clone(), modified(path)));
         if before == state {
             return Ok(report);

@@ -96,8 +96,8 @@ impl<'w, 'a> Annotator<'w, 'a> {
         Ok(())
     }
 
-    /// Shows a section. It is an array of three parts, and begins with the marker of this array. `content` is called to
-    /// show the bytes of each content.
+    /// Shows a section. A section is an array of three parts, and begins with the marker of this array. `content` is
+    /// called to show the bytes of each content.
     pub(super) fn section(
         &mut self,
         name: &str,
@@ -121,8 +121,8 @@ impl<'w, 'a> Annotator<'w, 'a> {
             Ok::<_, Stop>(())
         })?;
         self.count("content", "contents")?;
-        // The contents may be in another order than the index. They are sorted by offset, because a dump shows the
-        // bytes in ascending order.
+        // The contents may be in another order than the index. The contents are sorted by offset, because a dump shows
+        // the bytes in ascending order.
         layers.sort_unstable();
         self.inside(|rows| {
             layers.into_iter().try_for_each(|(offset, name)| rows.content(offset, name, &mut content))
@@ -138,8 +138,8 @@ impl<'w, 'a> Annotator<'w, 'a> {
     ) -> Result<(), Stop> {
         let label = if name.is_empty() { String::new() } else { format!("{}, ", Printable(name)) };
         if let Some(back) = self.rows.shown().checked_sub(offset).filter(|&back| back > 0) {
-            // These bytes have been shown already, so the row only refers to them. Otherwise, if 16 metalayers had the
-            // same content, it would be shown 16 times.
+            // If the bytes at `offset` have already been shown, the row only refers to them. Otherwise, if 16
+            // metalayers had the same content, it would be shown 16 times.
             let start = self.rows.offset().saturating_sub(back as u64);
             return Ok(self.note("content", &format_args!("{label}at byte {start}, above"))?);
         }

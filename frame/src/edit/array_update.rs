@@ -61,8 +61,8 @@ const MIN_HOLES: u64 = 1 << 16;
 ///
 /// The lock of C-Blosc2 is held until the `ArrayUpdate` is dropped. A program that has the array open without locks, as
 /// is usual with python-blosc2, sees the new array after a commit to a contiguous frame. In a sparse frame, the program
-/// may miss the commit. The program then gets an error for each replaced chunk, until it opens the array again. It
-/// never gets wrong items, because the numbers of removed chunk files are reused as late as possible.
+/// may miss the commit. The program then gets an error for each replaced chunk, until it opens the array again. The
+/// program never gets wrong items, because the numbers of removed chunk files are reused as late as possible.
 ///
 /// New chunks are compressed with the codec, level and filters in the header. If the codec is lz4hc, which this crate
 /// only decompresses, lz4 is used instead.
@@ -436,7 +436,7 @@ impl ArrayUpdate {
 }
 
 impl ArrayUpdate {
-    /// Whether the commit can be written behind the frame. Otherwise it needs a new file.
+    /// Whether the commit can be written behind the frame. Otherwise the commit needs a new file.
     fn is_in_place(&self, frame: &Frame, plan: &Plan, old: &OldChunks) -> bool {
         let header = self.frame.header();
         let holes = header.frame_len.saturating_sub(header.header_len as u64).saturating_sub(old.nbytes);
@@ -447,8 +447,8 @@ impl ArrayUpdate {
         has_index && array_end <= PAGE_LEN && holes <= old.nbytes.max(MIN_HOLES)
     }
 
-    /// Calls `keep` once, which must pass all unchanged chunks to the writer. Then writes the changed chunks. All other
-    /// chunks become zeros.
+    /// Calls `keep` once, to pass all unchanged chunks to the writer. Then writes the changed chunks. All other chunks
+    /// become zeros.
     fn write_chunks<W: Write + Seek>(
         &mut self,
         writer: &mut FrameWriter<W>,
@@ -520,7 +520,7 @@ impl ArrayUpdate {
         self.frame.check_whole(&self.path)
     }
 
-    /// Writes the whole frame to a new file, which replaces the old one.
+    /// Writes the whole frame to a new file, which replaces the old file.
     fn flush_to_new_file(&mut self, mut frame: Frame, plan: Plan) -> Result<(), Error> {
         let new = Destination::taken(&self.path)?.begin(false)?;
         let kept = self.kept();
@@ -540,7 +540,7 @@ impl ArrayUpdate {
         self.replace(frame, new)
     }
 
-    /// Writes new chunk files, and then a new file with the header and the index, which replaces the old one.
+    /// Writes new chunk files, and then a new file with the header and the index, which replaces the old file.
     fn flush_sparse(&mut self, frame: Frame, plan: Plan, old: &OldChunks) -> Result<(), Error> {
         let directory = frame.directory().unwrap_or(Path::new(".")).to_path_buf();
         // No new chunk may get the number of a file that the present index refers to, because these files must stay

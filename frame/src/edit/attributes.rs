@@ -16,7 +16,7 @@ pub(crate) struct OldFrame {
     pub(crate) is_sparse: bool,
 }
 
-/// Gives a new frame the attributes of the old one, as far as the system allows. If `has_copied_files` is true, the
+/// Gives a new frame the attributes of the old frame, as far as the system allows. If `has_copied_files` is true, the
 /// chunk files of the new frame are copies of old chunk files, and already have their modes.
 pub(crate) fn keep(new: &NewFrame, old: &OldFrame, has_copied_files: bool) {
     let OldFrame { source, is_in_place, is_sparse } = old;
@@ -48,7 +48,7 @@ pub(crate) fn keep_attributes(new: &File, old: &Metadata, is_in_place: bool) {
         }
         if new.metadata().map_or(true, |new| new.gid() != old.gid()) {
             // The new file has another group than the old file. This group must not get the permissions of the old
-            // group, only those of all users.
+            // group, only the permissions of all users.
             let mode = old.mode();
             permissions.set_mode(mode & !0o070 | (mode & 0o007) << 3);
         }

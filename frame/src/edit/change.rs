@@ -124,8 +124,8 @@ impl<R> Edit<'_, R> {
     ///
     /// In the array's metalayer, the layout, chunk shape and block shape must stay the same. There is one exception:
     /// layout `b2nd-mismarked` may become layout `b2nd`. A new shape or dtype in this metalayer must follow the rules
-    /// of [`shape`](Self::shape) and [`dtype`](Self::dtype). If one of those methods is called too, its value replaces
-    /// the one in the metalayer.
+    /// of [`shape`](Self::shape) and [`dtype`](Self::dtype). If one of those methods is called too, its argument
+    /// replaces the shape or dtype in the metalayer.
     ///
     /// ```
     /// use b2nd_frame::Frame;
@@ -336,8 +336,8 @@ impl Frame<()> {
         self.with_meta(&array, &array.meta().clone().with_dtype(dtype).map_err(wrong_dtype)?)
     }
 
-    /// Returns the frame with `meta` as the new metalayer of the array. It must be as long as the old metalayer. Stale
-    /// bytes after the entries stay.
+    /// Returns the frame with `meta` as the new metalayer of the array. The new metalayer must be as long as the old
+    /// one. Stale bytes after the entries stay.
     // The whole metalayer is serialized again. Unchanged entries get the same bytes as before, so only the new values
     // differ.
     fn with_meta(&self, array: &Array<'_>, meta: &Meta) -> Result<Self, Error> {

@@ -14,8 +14,8 @@ use crate::progress::Progress;
 /// A rewrite converts a frame to the present format. In this format, the name of the array's metalayer is `b2nd`, and
 /// its layout is `b2nd` too.
 ///
-/// The result is a new file. If the old and the new path lead to the same file, the new file replaces the old one. This
-/// is a rewrite *in place*.
+/// The result is a new file. If the old and the new path lead to the same file, the new file replaces the old file.
+/// This is a rewrite *in place*.
 ///
 /// | old frame | the rewrite |
 /// |---|---|
@@ -42,7 +42,7 @@ use crate::progress::Progress;
 /// # The new file
 ///
 /// The new file is written under a temporary name in the same folder (`.b2nd-XXXXXX.tmp`), synced, checked, and then
-/// renamed. Other processes therefore see either the old file or the complete new one. If this process is killed, at
+/// renamed. Other processes therefore see either the old file or the complete new file. If this process is killed, at
 /// most a file or directory with the temporary name is left. After the rename no error is possible.
 ///
 /// If a sparse frame is rewritten in place, its directory stays, and only `chunks.b2frame` is replaced. Otherwise a new
@@ -126,8 +126,8 @@ impl<'p, R: Read + Seek> Rewrite<'p, R> {
 
     /// Sets the dtype of the array. You must give a dtype if the old layout stores none.
     ///
-    /// Its item size must be the frame's [type size](crate::Header::typesize). It is written as a [type
-    /// string](b2nd_serde::dtype::Dtype::type_string), so `uint8` becomes `|u1`.
+    /// The item size of the dtype must be the frame's [type size](crate::Header::typesize). The dtype is written as a
+    /// [type string](b2nd_serde::dtype::Dtype::type_string), so `uint8` becomes `|u1`.
     ///
     /// ```
     /// use b2nd_frame::Rewrite;
@@ -173,8 +173,8 @@ impl<'p, R: Read + Seek> Rewrite<'p, R> {
         self
     }
 
-    /// Sets a progress callback. It gets the number of bytes that [`apply`](Self::apply) has copied, and can stop the
-    /// rewrite.
+    /// Sets a progress callback. The callback gets the number of bytes that [`apply`](Self::apply) has copied, and can
+    /// stop the rewrite.
     ///
     /// The first call, with 0, comes after the check of the old frame. Further calls come after each copied piece of at
     /// most 4 MiB. The last call comes before the rename. The number in the last call is approximately the header's

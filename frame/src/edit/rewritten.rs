@@ -48,8 +48,8 @@ pub(crate) enum Body {
 }
 
 impl Rewritten {
-    /// Converts a frame. It must have no errors except a lost type size, or an interrupted resize that the new shape
-    /// undoes.
+    /// Converts a frame. The frame must have no errors except a lost type size, or an interrupted resize that the new
+    /// shape undoes.
     pub(crate) fn new<R: Read + Seek>(frame: &mut Frame<R>, changes: &FrameChanges) -> Result<Self, Error> {
         let FrameChanges { shape, dtype, is_sparse } = changes;
         let typesize = checked_typesize(frame, shape.is_some())?;
@@ -208,7 +208,7 @@ fn too_large() -> Error {
 }
 
 /// Converts a trailer of the older generation to the present generation. An older trailer can hold user metadata
-/// without a name. This is an error, because the present format cannot store it.
+/// without a name. Such metadata is an error, because the present format cannot store it.
 fn present_trailer(old: &Trailer) -> Result<Vec<u8>, Error> {
     if let Some(user) = old.vlmetalayers().first() {
         let len = user.chunk().len();

@@ -20,8 +20,8 @@ use crate::read::source::{available, read_up_to};
 /// The number of bytes searched at a time.
 const PIECE: u64 = 1 << 20;
 
-/// A file with a damaged frame. The bytes of the frame begin at `offset`. They end at the end of the file, or where the
-/// next frame in the file begins.
+/// A file with a damaged frame. The bytes of the frame begin at `offset`. The frame ends at the end of the file, or
+/// where the next frame in the file begins.
 #[derive(Debug)]
 pub(crate) struct DamagedFile<'p, R> {
     reader: R,

@@ -37,7 +37,7 @@ const FIRST_READ: u64 = 1 << 16;
 /// The first bytes of a trailer: its marker, its version, and the marker of its section.
 pub(super) const TRAILER_START: [u8; 3] = [Marker::FixArray(4).to_u8(), VERSION, Marker::FixArray(3).to_u8()];
 
-/// Whether the first three bytes are those of a trailer. One of the three may be damaged.
+/// Whether the first three bytes are those of a trailer. One of these three bytes may be damaged.
 pub(super) fn is_trailer(bytes: &[u8]) -> bool {
     let agreeing = bytes.iter().zip(TRAILER_START).filter(|&(&byte, right)| byte == right);
     agreeing.count() + 1 >= TRAILER_START.len()
@@ -601,7 +601,7 @@ fn array_of(bytes: &[u8], layers: &[Layer], read: Reading) -> Option<(usize, Arr
 fn search(prefix: &[u8], start: usize) -> Option<(Meta, Vec<u8>, usize)> {
     (start..prefix.len()).find_map(|at| {
         let bytes = prefix.get(at..)?;
-        // This runs at each offset, so a fast test comes before the slow one: a metalayer begins with a fixarray,
+        // This code runs at each offset, so a fast test comes before the slow one: a metalayer begins with a fixarray,
         // version 0, the rank, and a fixarray with as many elements as the rank.
         let [marker, 0, rank, vector, ..] = *bytes else { return None };
         if marker & 0xf0 != 0x90 || vector.checked_sub(rank) != Some(0x90) {

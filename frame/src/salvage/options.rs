@@ -26,7 +26,7 @@ use crate::write::output::Output;
 
 /// A salvage makes a new frame from the undamaged parts of a damaged frame.
 ///
-/// The damaged frame is never changed. It must hold an array, and be no older than C-Blosc2 2.0.0-rc1.
+/// The damaged frame is never changed. The damaged frame must hold an array, and be no older than C-Blosc2 2.0.0-rc1.
 ///
 /// | damaged part | treatment |
 /// |---|---|
@@ -124,7 +124,7 @@ impl<'p, R: Read + Seek> Salvage<'p, R> {
         Ok(Self::new(if offset == 0 { file } else { file.up_to_next_frame()? }))
     }
 
-    /// Sets the shape of the array. It replaces the shape in the array's metalayer.
+    /// Sets the shape of the array. The given shape replaces the shape in the array's metalayer.
     ///
     /// If the metalayer cannot be read at all, [`chunkshape`](Self::chunkshape), [`blockshape`](Self::blockshape) and
     /// [`dtype`](Self::dtype) are needed too. With this shape, the array must have as many chunks as the chunk index
@@ -135,19 +135,19 @@ impl<'p, R: Read + Seek> Salvage<'p, R> {
         self
     }
 
-    /// Sets the chunk shape. It replaces the chunk shape in the array's metalayer.
+    /// Sets the chunk shape. The given chunk shape replaces the chunk shape in the array's metalayer.
     pub fn chunkshape(mut self, chunkshape: &[i32]) -> Self {
         self.given.chunkshape = Some(chunkshape.into());
         self
     }
 
-    /// Sets the block shape. It replaces the block shape in the array's metalayer.
+    /// Sets the block shape. The given block shape replaces the block shape in the array's metalayer.
     pub fn blockshape(mut self, blockshape: &[i32]) -> Self {
         self.given.blockshape = Some(blockshape.into());
         self
     }
 
-    /// Sets the dtype. It replaces the dtype in the array's metalayer.
+    /// Sets the dtype. The given dtype replaces the dtype in the array's metalayer.
     pub fn dtype(mut self, dtype: impl Into<String>) -> Self {
         self.given.dtype = Some(dtype.into());
         self
@@ -178,8 +178,8 @@ impl<'p, R: Read + Seek> Salvage<'p, R> {
         self
     }
 
-    /// Sets a progress callback. It receives the total size of the chunks saved so far, and can stop the salvage, as
-    /// with [`Rewrite::on_progress`](crate::Rewrite::on_progress).
+    /// Sets a progress callback. The callback receives the total size of the chunks saved so far, and can stop the
+    /// salvage, as with [`Rewrite::on_progress`](crate::Rewrite::on_progress).
     pub fn on_progress(mut self, report: impl FnMut(u64) -> ControlFlow<()> + 'p) -> Self {
         self.file.progress = Progress::new(report);
         self

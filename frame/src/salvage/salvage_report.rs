@@ -25,11 +25,11 @@ pub struct SalvageReport {
     /// The chunks in the new frame whose data may be wrong, in order. [`why`](ChunkRange::why) is one of these reasons:
     ///
     /// - This crate cannot decompress the chunk.
-    /// - The filters of the chunk differ from those of the other chunks.
+    /// - The filters of the chunk differ from the filters of the other chunks.
     /// - The header of the chunk was restored, has unknown flags, or has a version that ignores the last filter.
     /// - The chunk is not compressed, and the chunk index or other chunks are damaged.
-    /// - The chunk is special, but the file has bytes that belong to no chunk. They may be the bytes of this chunk, if
-    ///   its entry in the chunk index is damaged.
+    /// - The chunk is special, but the file has bytes that belong to no chunk. These bytes may be the data of this
+    ///   chunk, if its entry in the chunk index is damaged.
     pub unverified: Vec<ChunkRange>,
     /// The lost metalayers and vlmetalayers.
     pub lost_metalayers: Vec<LostMetalayer>,

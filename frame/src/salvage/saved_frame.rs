@@ -91,7 +91,7 @@ impl<R: Read + Seek> StoredChunk<'_, '_, R> {
         verified
     }
 
-    /// Verifies the chunk as if it began with the bytes `first`. These may differ from the bytes in the file.
+    /// Verifies the chunk as if it began with the bytes `first`. These bytes may differ from the bytes in the file.
     fn verify(&mut self, first: &ChunkBytes) -> Result<SavedChunk, ChunkError> {
         let it = |why: String| format!("it {why}");
         let header = ChunkHeader::parse(&first.bytes);
@@ -208,9 +208,9 @@ pub(super) fn plan(survey: &Survey) -> Result<Plan, Error> {
     let (sizes, is_sparse) = (survey.parts.sizes, survey.header.is_sparse);
     let (header, section) = survey.header.build(&sizes)?;
     let index = NewIndex::new(sizes.nchunks)?;
-    // The trailer is empty for now. It will list the lost chunks, so `save` sets it after the last chunk. Chunks of NaN
-    // are always allowed here: `Salvage` has checked that the fill value suits the dtype, and a special chunk of the
-    // old frame is copied even if it is of NaN.
+    // The trailer is empty for now. The final trailer lists the lost chunks, so `save` sets it after the last chunk.
+    // Chunks of NaN are always allowed here: `Salvage` has checked that the fill value suits the dtype, and a special
+    // chunk of the old frame is copied even if all its items are NaN.
     Ok(Plan { header, section, trailer: Vec::new(), index, sizes, is_sparse, can_be_nan: true })
 }
 

@@ -24,7 +24,7 @@ pub(super) struct ChunkRun {
     pub(super) entry: Result<ChunkEntry, String>,
 }
 
-/// A function that receives the chunks, one run of them at a time.
+/// A function that receives the chunks, one run of chunks at a time.
 pub(super) type Receive<'t, R> = dyn FnMut(&mut Chunks<'_, &mut R>, ChunkRun) -> Result<(), Error> + 't;
 
 /// Passes the chunks and their places to `receive`, in the order of the chunk numbers.
@@ -85,11 +85,12 @@ pub(super) struct HeaderScan {
     /// The places of the first [`MAX_COMPARED`] stored chunks, sorted. A place is the offset of the chunk or, in a
     /// sparse frame, the number of its file.
     places: Vec<u64>,
-    /// The number of the first stored chunk that is not compared with the others, because there are too many chunks.
+    /// The number of the first stored chunk that is not compared with the other chunks, because there are too many
+    /// chunks.
     first_uncompared: Option<u64>,
     /// The limit for the total size of the chunks that are not compared, minus the sizes of such chunks so far.
     left: u64,
-    /// The number of the previous chunk file that was not compared with the others.
+    /// The number of the previous chunk file that was not compared with the other chunk files.
     last_file: Option<u64>,
     /// The offset where the chunks end, and the chunk index begins.
     end: u64,

@@ -32,7 +32,7 @@ use crate::write::frame_plan::Sizes;
 /// places are possible, the last places in the file are tried, because the index follows the chunks.
 const MAX_PLACES: usize = 16;
 
-/// The maximum number of entries of a possible chunk index that are compared with the chunks. It limits the time that
+/// The maximum number of entries of a possible chunk index that are compared with the chunks. This limits the time that
 /// each possible index takes.
 const MAX_TRIED: usize = 1 << 12;
 
@@ -216,7 +216,7 @@ fn vlmetalayers(bytes: &[u8], notes: &mut Notes) -> Vec<(Vec<u8>, Vec<u8>)> {
 }
 
 /// Returns the first of the `contents` that is an intact chunk, and whether one of its flags was restored. If none of
-/// them is intact, the error is about the first content, because the index of vlmetalayers refers to this one. Each
+/// them is intact, the error is about the first content, because the index of vlmetalayers refers to that content. Each
 /// content that is checked reduces `left` by its length. If `left` is too small for a content, the content counts as
 /// damaged.
 fn intact<'b>(contents: impl Iterator<Item = &'b [u8]>, left: &mut usize) -> Result<(Vec<u8>, bool), String> {

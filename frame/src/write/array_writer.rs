@@ -141,7 +141,8 @@ impl<W: Write + Seek + Send> ArrayWriter<W> {
     /// two chunks. The file does not depend on the number of threads.
     pub fn threads(mut self, threads: usize) -> Self {
         self.workers.truncate(1);
-        // The first compressor could be created with these parameters, so they are valid for the others too.
+        // The first compressor could be created with these parameters, so the parameters are valid for the compressors
+        // of the other threads too.
         self.workers.extend((1..threads.min(MAX_THREADS)).filter_map(|_| Worker::new(self.params).ok()));
         self
     }
@@ -187,7 +188,7 @@ impl<W: Write + Seek + Send> ArrayWriter<W> {
     /// region has to fit in memory.
     ///
     /// `read` is called for each chunk of the region. `read` gets the ranges of the items that are in both the region
-    /// and the chunk, and a buffer. It must put these items into the buffer, in C order. Several
+    /// and the chunk, and a buffer. `read` must put these items into the buffer, in C order. Several
     /// [threads](Self::threads) can call `read` at the same time. In this method, each thread needs memory for three
     /// chunks.
     ///
@@ -202,7 +203,7 @@ impl<W: Write + Seek + Send> ArrayWriter<W> {
     /// use b2nd_frame::{Error, Frame, FrameBuilder};
     /// use b2nd_serde::Meta;
     ///
-    /// // This makes a copy of an array, with another chunk shape.
+    /// // This example makes a copy of an array, with another chunk shape.
     /// let source = Frame::open("tests/data/int32_3x5.b2nd")?;
     /// let old = source.array()?.expect("an array").meta().clone();
     /// let meta = Meta::with_default_shapes(old.shape(), 4, old.dtype().expect("a dtype"))?;

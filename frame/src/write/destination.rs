@@ -58,8 +58,8 @@ impl Destination {
         Ok(Self { to: to.into(), absolute, replaces: true, is_directory: false, folder })
     }
 
-    /// Creates the temporary file or, for a sparse frame, the temporary directory. If `is_usual` is true, it gets the
-    /// default mode of new files. Otherwise only the owner may read and write it.
+    /// Creates the temporary file or, for a sparse frame, the temporary directory. If `is_usual` is true, the file or
+    /// directory gets the default mode of new files. Otherwise only the owner may read and write it.
     pub(crate) fn begin(self, is_usual: bool) -> Result<NewFrame, Error> {
         let mut builder = Builder::new();
         builder.prefix(".b2nd-").suffix(".tmp");
@@ -263,7 +263,7 @@ fn rename_directory(new: &Path, to: &Path) -> io::Result<()> {
     // the two calls leaves an empty directory.
     fs::create_dir(to)?;
     fs::rename(new, to).inspect_err(|_| {
-        // This fails, as intended, if another process has put something into the directory.
+        // `remove_dir` fails, as intended, if another process has put something into the directory.
         let _ = fs::remove_dir(to);
     })
 }

@@ -81,8 +81,8 @@ impl FrameBuilder {
         })
     }
 
-    /// Sets the size of an item in bytes, 1 to 536866816. It is needed only if this crate does not know the dtype, for
-    /// example because the dtype format is not NumPy's.
+    /// Sets the size of an item in bytes, 1 to 536866816. The size is needed only if this crate does not know the
+    /// dtype, for example because the dtype format is not NumPy's.
     ///
     /// ```
     /// use b2nd_frame::FrameBuilder;
@@ -166,8 +166,8 @@ impl FrameBuilder {
     }
 
     /// Adds a metalayer. Its value is written as `MessagePack`, with structs as maps. The length of the value cannot
-    /// change later. Its name must have at most 31 bytes, and must not be `b2nd` or `caterva`. At most 15 metalayers
-    /// can be added beside the array's own metalayer.
+    /// change later. The name of the metalayer must have at most 31 bytes, and must not be `b2nd` or `caterva`. At most
+    /// 15 metalayers can be added beside the array's own metalayer.
     pub fn metalayer(mut self, name: &str, value: &(impl Serialize + ?Sized)) -> Self {
         self.0.metalayers.push((name.into(), messagepack(name, value)));
         self
@@ -190,8 +190,8 @@ impl FrameBuilder {
         self
     }
 
-    /// Adds a vlmetalayer. Its value is written as `MessagePack`, with structs as maps, in an uncompressed chunk. Its
-    /// name must have at most 31 bytes. At most 16 vlmetalayers can be added.
+    /// Adds a vlmetalayer. Its value is written as `MessagePack`, with structs as maps, in an uncompressed chunk. The
+    /// name of the vlmetalayer must have at most 31 bytes. At most 16 vlmetalayers can be added.
     pub fn vlmetalayer(mut self, name: &str, value: &(impl Serialize + ?Sized)) -> Self {
         self.0.vlmetalayers.push((name.into(), vlmetalayer_chunk(name, value)));
         self

@@ -17,8 +17,8 @@ use crate::write::output::Output;
 /// Writes the chunks of a new frame by number, in any order. Created by a [`FrameBuilder`](crate::FrameBuilder).
 ///
 /// [`Geometry`](b2nd_serde::Geometry) computes which items are in each chunk. Each chunk must be given exactly once.
-/// Its number, its length and its header are checked before it is written. After an error about a chunk, the frame is
-/// unchanged, and the chunk can be given again.
+/// The number, the length and the header of a chunk are checked before the chunk is written. After an error about a
+/// chunk, the frame is unchanged, and the chunk can be given again.
 ///
 /// Chunks are not kept in memory. The index takes 8 bytes of memory for each chunk. A chunk whose number is far from
 /// the numbers of all other chunks takes 16 KiB.
@@ -93,8 +93,8 @@ impl<W: Write + Seek> FrameWriter<W> {
 
     /// Writes a chunk that a Blosc2 compressor has made.
     ///
-    /// A special chunk has only zeros, only NaN or only uninitialized items. It is not stored, but becomes an entry of
-    /// the chunk index, as in C-Blosc2.
+    /// A special chunk has only zeros, only NaN or only uninitialized items. Such a chunk is not stored, but becomes an
+    /// entry of the chunk index, as in C-Blosc2.
     ///
     /// # Errors
     ///
