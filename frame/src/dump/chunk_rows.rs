@@ -38,7 +38,8 @@ impl<R: Read + Seek> Frame<R> {
     /// # Errors
     ///
     /// The errors of [`chunks`](Self::chunks) and its iterator, and an error if a chunk file cannot be read, or its
-    /// path is not known. Even then, the function gets the rows of the index before the error is returned.
+    /// path is not known. After an error about a chunk, the function still gets the rows of the index, and then the
+    /// error is returned.
     ///
     /// ```
     /// use std::ops::ControlFlow;

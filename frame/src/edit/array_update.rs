@@ -1,4 +1,4 @@
-//! Changes of the items, the shape and the vlmetalayers of an array.
+//! Changes the items, the shape and the vlmetalayers of an array.
 
 use core::fmt;
 use core::ops::Range;
@@ -266,7 +266,8 @@ impl ArrayUpdate {
         let (kept, grown): (Vec<_>, Vec<_>) =
             (resize.kept_chunks().collect(), resize.kept_chunks().filter(grown).collect());
         // A chunk in `grown` gets new items, which must be zeros. But if the array was larger before, the chunk may
-        // still hold old items there. So only its present items are copied, into a chunk of zeros.
+        // still hold old items in the places of the new items. So only the present items of the chunk are copied, into
+        // a chunk of zeros.
         self.load(&grown.iter().map(|&(old, _)| (old, false)).collect::<Vec<_>>())?;
         for (old, _) in grown {
             let zeros = zeroed(self.chunk_nbytes())?;
@@ -348,8 +349,8 @@ impl ArrayUpdate {
         if self.frame.header().is_sparse() {
             let too_high: Vec<_> = old.files().filter(|&(_, file)| is_too_high(file, old.nbytes)).collect();
             if !too_high.is_empty() {
-                // The file numbers of these chunks would be too high for C-Blosc2. The chunks are treated as changed,
-                // so they get files with other numbers.
+                // If the file numbers of unchanged chunks would be too high for C-Blosc2, these chunks are treated as
+                // changed. So they get files with other numbers.
                 self.load(&too_high.iter().map(|&(number, _)| (number, false)).collect::<Vec<_>>())?;
                 old = OldChunks::read(&mut frame, &self.kept())?;
             }

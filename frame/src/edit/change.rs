@@ -261,7 +261,8 @@ impl Edit<'_, File> {
     pub fn apply(self) -> Result<(), Error> {
         let after = self.after()?;
         let path = self.frame.path().ok_or_else(not_opened)?;
-        // The lock is taken before the checks, so nothing can change between the checks and the write.
+        // The lock is taken before the checks, so no process that uses the lock can change the file between the checks
+        // and the write.
         let mut lock = ExclusiveLock::take(path, self.frame.header().is_sparse())?;
         let unwritable = |error| Error::io("write", path, error);
         let mut file = OpenOptions::new().read(true).write(true).open(path).map_err(unwritable)?;

@@ -67,7 +67,7 @@ pub(super) struct Job<'p> {
 type Locks = (Option<ExclusiveLock>, Option<Lock>);
 
 impl<'p> Job<'p> {
-    /// Checks both paths of a rewrite, and that the new file can be written.
+    /// Checks both paths of a rewrite. In a rewrite in place, also checks that the old file can be written.
     pub(super) fn new<R: Read + Seek>(
         from: &mut Origin<R>,
         to: &'p Path,
@@ -103,7 +103,7 @@ impl<'p> Job<'p> {
         self.old.as_ref().is_some_and(|old| old.is_in_place)
     }
 
-    /// Takes the lock of the old frame: exclusive to replace the frame, shared to copy it.
+    /// Takes the lock of the old frame: an exclusive lock to replace the frame, or a shared lock to copy it.
     pub(super) fn lock(&self) -> Result<Locks, Error> {
         match &self.old {
             None => Ok((None, None)),

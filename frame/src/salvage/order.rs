@@ -189,12 +189,12 @@ mod tests {
 
     #[test]
     fn chunks_may_be_missing_after_the_last_one_unless_the_chunks_end_there() {
-        // Five chunks were found, and there is one hole, of 100 bytes. The last chunk that was found ends at 2100. By the
-        // header, the last chunk ends at 5000, so lost chunks may have been after the last one found. The hole gets only
-        // one lost chunk, because the chunks found have 100 bytes on average.
+        // Five chunks were found, and there is one hole, of 100 bytes. The last chunk that was found ends at 2100. By
+        // the header, the last chunk ends at 5000, so lost chunks may have been after the last chunk that was found.
+        // The hole gets only one lost chunk, because the chunks found have 100 bytes on average.
         assert_eq!(numbers(&order([(100, 0), (0, 0)]), 20, 5000), [0, 1, 3, 4, 5]);
-        // By the header, the last chunk ends at 2100, as does the last chunk that was found. So no chunk is missing after
-        // it, and the hole gets all three lost chunks.
+        // By the header, the last chunk ends at 2100, and the last chunk that was found ends there too. So no chunk is
+        // missing after it, and the hole gets all three lost chunks.
         assert_eq!(numbers(&order([(100, 0), (0, 0)]), 8, 2100), [0, 1, 5, 6, 7]);
     }
 }

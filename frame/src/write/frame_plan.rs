@@ -125,7 +125,7 @@ impl Plan {
     }
 }
 
-/// The values of a header that do not depend on the chunks.
+/// Sets the values of a header that do not depend on the chunks.
 pub(crate) fn header(
     sizes: &Sizes,
     is_sparse: bool,

@@ -184,8 +184,8 @@ impl<W: Write + Seek> FrameWriter<W> {
     ///
     /// # Errors
     ///
-    /// The errors of [`write_chunk`](Self::write_chunk). [`Nan`](SpecialValue::Nan) is only for little-endian floats of
-    /// 4 or 8 bytes: readers always fill in the little-endian bytes of a NaN, whatever the dtype is.
+    /// The errors of [`write_chunk`](Self::write_chunk). [`Nan`](SpecialValue::Nan) is allowed only for little-endian
+    /// floats of 4 or 8 bytes: readers always fill in the little-endian bytes of a NaN, whatever the dtype is.
     /// [`Value`](SpecialValue::Value) is an error, because it needs an item: use
     /// [`write_repeated`](Self::write_repeated).
     ///
@@ -306,7 +306,7 @@ impl<W: Write + Seek> FrameWriter<W> {
         self.finish_unless(|| Ok(()))
     }
 
-    /// Like [`finish`](Self::finish), but stops if `stop` returns an error.
+    /// Does what [`finish`](Self::finish) does, but ends early if `stop` returns an error, and returns this error.
     pub(crate) fn finish_unless(self, stop: impl FnMut() -> Result<(), Error>) -> Result<W, Error> {
         let header = self.header()?;
         self.output.finish(&header, &self.plan.index, &self.plan.trailer, stop)

@@ -1,4 +1,4 @@
-//! The output of a new frame: one file, or a file per chunk.
+//! The output of a new frame: a contiguous frame in one file, or a sparse frame with a file for each chunk.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
@@ -37,7 +37,7 @@ enum WrittenChunks {
     },
     /// Each chunk is in a file of its own, which has the next free number, not the number of the chunk. The reason is
     /// that C-Blosc2 checks a file number as if it were an offset, and opens no file with a number above the size of
-    /// all chunks. Chunk numbers could be higher than this.
+    /// all chunks. A chunk number could be higher than the size of all chunks.
     Sparse { directory: PathBuf, files: Vec<u64>, taken: BTreeSet<u64>, next: u64 },
 }
 
@@ -54,7 +54,8 @@ impl Output<NewFrame> {
     }
 
     /// Starts a new index file of a sparse frame, with `len` bytes of chunk files in its directory. `taken` has the
-    /// numbers of the files that must stay. A file with any other number may be replaced, as C-Blosc2 does too.
+    /// numbers of the files that must stay. A file with any other number may be replaced; C-Blosc2 replaces such files
+    /// too.
     pub(crate) fn sparse(new: NewFrame, directory: PathBuf, taken: BTreeSet<u64>, len: u64) -> Self {
         let path = Some(new.path().to_path_buf());
         // New files get higher numbers than all present files. A program with the old index may look for a removed

@@ -17,9 +17,9 @@ use crate::write::frame_builder::FrameBuilder;
 
 /// Writes an array to a path that must not exist yet, as a contiguous frame, and opens it.
 ///
-/// The dtype follows from the item type (`f32` is `<f4`, `[u8; 16]` is `|V16`), and the chunk and block shapes from the
-/// shape and the item size ([`Geometry::default_blockshape`](b2nd_serde::Geometry::default_blockshape) has a table).
-/// Chunks are compressed by zstd at level 5, after a shuffle, in one thread. To choose other parameters, use
+/// The item type determines the dtype (`f32` is `<f4`, `[u8; 16]` is `|V16`). The shape and the item size determine the
+/// chunk shape and the block shape ([`Geometry::default_blockshape`](b2nd_serde::Geometry::default_blockshape) has a
+/// table). Chunks are compressed by zstd at level 5, after a shuffle, in one thread. To choose other parameters, use
 /// [`FrameBuilder::write_array`].
 ///
 /// Besides the array, this function needs memory for two chunks, or for three if the array is not in C order.
