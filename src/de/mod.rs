@@ -1,8 +1,9 @@
-//! Reading. The first step checks the whole metalayer, and selects one of two ways to decode it.
+//! Reads metalayers. A check of the whole metalayer comes first, and selects one of two ways to decode it.
 //!
-//! An *ordinary* metalayer (the current layout, valid, no negative dimension) takes the fast way, which is inlined into
-//! the type that is read. Everything else takes the general way. If a type does not fit an ordinary metalayer, the
-//! general way finds the reason.
+//! An *ordinary* metalayer (valid, of the current layout, without a negative dimension) is decoded the fast way, if the
+//! requested Rust type takes the entries in order. The code of the fast way is inlined into the code that reads the
+//! type. Every other metalayer is decoded the general way. If a type does not fit an ordinary metalayer, the metalayer
+//! is decoded again the general way, to find the reason.
 //!
 //! ```text
 //! bytes ─▶ SliceDeserializer ─▶ Metalayer::ordinary ─ Some ─▶ value
@@ -10,7 +11,8 @@
 //!                                     └─ None ─▶ Deserializer ─▶ value, or an Error with its place
 //! ```
 //!
-//! A `Meta` takes neither way: `give_bytes` passes it the bytes, and `meta.rs` makes the same check.
+//! A `Meta` is read in neither of these ways: `give_bytes` passes the bytes of the metalayer to the `Meta`, and
+//! `meta.rs` checks and decodes them.
 
 mod names;
 
@@ -32,9 +34,9 @@ use names::{ByName, Names};
 ///
 /// # Errors
 ///
-/// See [`ErrorKind`](crate::ErrorKind). An error in the bytes of the metalayer takes precedence over an error of the
-/// type, even if the wrong byte comes later than the entry that does not fit. So a damaged file gives the same error
-/// for every type. Bytes after the metalayer are an error too, but every other error takes precedence.
+/// See [`ErrorKind`](crate::ErrorKind). An invalid byte of the metalayer takes precedence over an entry that does not
+/// fit its Rust type, even if the invalid byte comes after that entry. So a damaged file gives the same error for every
+/// type. Bytes after the metalayer are an error too, but every other error takes precedence.
 ///
 /// ```
 /// use serde::Deserialize;
@@ -117,7 +119,8 @@ pub fn from_reader<R: std::io::Read, T: de::DeserializeOwned>(reader: R) -> Resu
     from_slice(&bytes)
 }
 
-/// Generates `is_human_readable`, and the methods of [`serde::Deserializer`] that read a wrapper as its content.
+/// Generates `is_human_readable`, and the methods of [`serde::Deserializer`] that read an option or a newtype struct as
+/// its content.
 macro_rules! transparent {
     () => { transparent! { option newtype } };
     ($($group:ident)*) => {
@@ -165,8 +168,8 @@ macro_rules! tuple_struct {
 #[cfg(feature = "dtype")]
 pub(crate) use {transparent, tuple_struct};
 
-/// Generates methods of [`serde::Deserializer`] that reject the requested type. The parentheses contain the types of
-/// the arguments.
+/// Generates methods of [`serde::Deserializer`] that reject the requested type. In the macro's arguments, the
+/// parentheses after a method contain the types of its arguments before the visitor.
 macro_rules! refuse {
     ($($found:ident: $($method:ident($($argument:ty),*))*;)*) => { $( $(
         fn $method<V: Visitor<'de>>(self, $(_: $argument,)* _: V) -> Result<V::Value, Self::Error> {
@@ -175,8 +178,8 @@ macro_rules! refuse {
     )* )* };
 }
 
-/// Generates the methods of [`serde::Deserializer`] for a whole metalayer. They call `take` with the entries that the
-/// type requests.
+/// Generates the methods of [`serde::Deserializer`] for a whole metalayer. They call `take`, and pass it the entries
+/// that the Rust type requests.
 macro_rules! whole {
     () => {
         #[inline]
@@ -214,7 +217,7 @@ macro_rules! whole {
     };
 }
 
-/// The entries that a type takes.
+/// The entries that the requested Rust type takes.
 #[derive(Clone, Copy)]
 enum Takes {
     /// All entries of the layout.
@@ -240,8 +243,8 @@ impl Takes {
         Self::Fields(fields)
     }
 
-    /// Whether the type takes the entries of the current layout in order. For a derived type the compiler knows the
-    /// answer.
+    /// Whether the type takes the entries of the current layout in order. For a type with a derived `Deserialize`, the
+    /// compiler knows the result.
     #[inline(always)]
     fn is_ordinary(self) -> bool {
         match self {
@@ -254,9 +257,9 @@ impl Takes {
 }
 
 /// Reads a value from the metalayer at the front of some bytes. `rest` receives the bytes after the metalayer. If
-/// `rest` is `None`, there must be no such bytes.
-// This function, `take`, `visit_ordinary` and `unboxed` are inlined into the type that is read. Only then does the
-// compiler know which entries the type takes.
+/// `rest` is `None`, no bytes may follow the metalayer.
+// This function, `take`, `visit_ordinary` and `unboxed` are inlined into the code that reads the type `T`. Only then
+// does the compiler know which entries `T` takes.
 #[inline(always)]
 fn read<'de, T: Deserialize<'de>>(bytes: &'de [u8], rest: Option<&mut &'de [u8]>) -> Result<T, Error> {
     let result = T::deserialize(SliceDeserializer { bytes, rest });
@@ -271,7 +274,8 @@ fn read<'de, T: Deserialize<'de>>(bytes: &'de [u8], rest: Option<&mut &'de [u8]>
 /// Reads a metalayer again the general way, to find out why the type does not fit.
 #[cold]
 fn explain<'de, T: Deserialize<'de>>(bytes: &'de [u8], error: Error) -> Error {
-    // This is done for every error, not only for `Misfit`, because a type can replace `Misfit` by an error of its own.
+    // The metalayer is read again after every error, not only after `Misfit`, because a type can replace `Misfit` by an
+    // error of its own.
     match T::deserialize(&mut Deserializer::new(bytes)) {
         Err(explained) => explained.at(0),
         Ok(_) => error.at(0),
@@ -281,7 +285,7 @@ fn explain<'de, T: Deserialize<'de>>(bytes: &'de [u8], error: Error) -> Error {
 /// A deserializer for a metalayer at the front of some bytes.
 struct SliceDeserializer<'r, 'de> {
     bytes: &'de [u8],
-    /// Receives the bytes after the metalayer; `None` if there must be none.
+    /// Receives the bytes after the metalayer; `None` if no bytes may follow the metalayer.
     rest: Option<&'r mut &'de [u8]>,
 }
 
@@ -292,8 +296,8 @@ impl<'de> SliceDeserializer<'_, 'de> {
             return self.give_bytes(visitor);
         }
         let Self { bytes, rest } = self;
-        // This check covers all bytes. After it only the type can fail, so decoding has no branch for an error in the
-        // bytes.
+        // This check covers all bytes. After this check, only a type that does not fit can be an error, so decoding has
+        // no branch for an invalid byte.
         match Metalayer::ordinary(bytes) {
             Some(metalayer) if takes.is_ordinary() && (rest.is_some() || metalayer.rest.is_empty()) => {
                 if let Some(rest) = rest {
@@ -305,8 +309,8 @@ impl<'de> SliceDeserializer<'_, 'de> {
         }
     }
 
-    /// Gives the bytes of the metalayer to a `Meta`, which checks and decodes them itself. This avoids the calls of
-    /// serde for each entry.
+    /// Gives the bytes of the metalayer to a `Meta`, which checks and decodes them itself. So serde is not called for
+    /// each single entry.
     #[inline(always)]
     fn give_bytes<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
         let Self { bytes, rest } = self;
@@ -323,7 +327,8 @@ impl<'de> SliceDeserializer<'_, 'de> {
     }
 }
 
-/// Lets a type take the entries of an ordinary metalayer.
+/// Passes the entries of an ordinary metalayer to a visitor, and returns the visitor's value. A visitor that does not
+/// take all entries is an error.
 #[inline(always)]
 fn visit_ordinary<'de, V: Visitor<'de>>(metalayer: &Metalayer<'de>, visitor: V) -> Result<V::Value, Misfit> {
     let mut entries = InOrder::new(metalayer, 0);
@@ -347,7 +352,8 @@ fn misfit() -> Error {
     Error::new(Detail::Misfit)
 }
 
-/// The general way, for a metalayer that is not ordinary, a type that needs names, or bytes after the metalayer.
+/// Reads a value the general way. This is needed if the metalayer is not ordinary, if the type does not take all
+/// entries in order, or if bytes follow the metalayer although `rest` is `None`.
 // Never inlined, so the code of the fast way stays small.
 #[cold]
 #[inline(never)]
@@ -361,13 +367,13 @@ fn take_other<'de, V: Visitor<'de>>(
     let value = deserializer.take(takes, visitor)?;
     match rest {
         Some(rest) => *rest = deserializer.input.rest(),
-        // The bytes after the metalayer may be entries of a later version, so the error gets the version.
+        // The bytes after the metalayer may be entries of a later version, so the version is added to the error.
         None => deserializer.end().map_err(|error| error.of_version(Input::new(bytes).version(0)))?,
     }
     Ok(boxed(value))
 }
 
-/// The value that the general way returns, on the heap if there is a heap.
+/// The value that the general way returns, in a `Box` if the crate has feature `alloc`.
 // Boxed, because a value returned by this cold path would need a stack slot. The fast path would return through the
 // same slot, so its result could not stay in registers.
 #[cfg(feature = "alloc")]
@@ -396,17 +402,18 @@ impl<'de> serde::Deserializer<'de> for SliceDeserializer<'_, 'de> {
     whole! {}
 }
 
-/// The error type of one of the two ways to read.
+/// An error type: [`Misfit`] for the fast way to read, [`Error`] for the general way.
 trait ReadError: de::Error {
     /// Whether the metalayer is known to have no negative dimension.
     const NEVER_NEGATIVE: bool;
 
     fn new(detail: Detail) -> Self;
 
-    /// Adds the dimension, unless the error names an entry.
+    /// Adds the number of the dimension to the error, unless the error names an entry.
     fn at_dimension(self, dimension: usize) -> Self;
 
-    /// Adds the entry and the offset of the wrong byte in the input. The metalayer begins at `start`.
+    /// Adds the entry to the error, and the offset of the wrong byte in the input. The metalayer begins at offset
+    /// `start`.
     fn in_entry(self, entry: Entry, layout: Layout, ndim: u8, start: usize) -> Self;
 }
 
@@ -423,8 +430,8 @@ impl ReadError for Error {
         self.at_dimension(dimension)
     }
 
-    /// The offset is that of the first byte of the dimension if the error names a dimension, else that of the first
-    /// byte of the entry.
+    /// If the error names a dimension, the offset is the offset of the first byte of this dimension. Otherwise it is
+    /// the offset of the first byte of the entry.
     #[cold]
     fn in_entry(self, entry: Entry, layout: Layout, ndim: u8, start: usize) -> Self {
         let width = if entry == Entry::Shape { i64::WIDTH } else { i32::WIDTH };
@@ -433,10 +440,10 @@ impl ReadError for Error {
     }
 }
 
-/// The type does not fit an ordinary metalayer. The caller reads the metalayer again, the general way, to get the
-/// reason.
-// Zero-sized, so a `Result` with it is hardly larger than its value, arrays stay in registers, and the fast way builds
-// no message.
+/// The error of the fast way: the type does not fit an ordinary metalayer. The caller reads the metalayer again, the
+/// general way, to get the reason.
+// Zero-sized, so a `Result` with this error is hardly larger than the value in it. So arrays stay in registers. The
+// fast way also builds no message.
 #[derive(Debug)]
 struct Misfit;
 
@@ -498,8 +505,8 @@ impl<'m, 'de, F: ReadError> InOrder<'m, 'de, F> {
         self.metalayer.layout.entry(self.next)
     }
 
-    /// Lets a type read an entry.
-    // Inlined, so the match over entries folds away.
+    /// Passes the value of an entry to a serde seed, and returns what the seed makes of it.
+    // Inlined, so the compiler knows `entry`, and removes the match.
     #[inline(always)]
     fn read<S: DeserializeSeed<'de>>(&self, entry: Entry, seed: S) -> Result<S::Value, F> {
         let Metalayer { layout, version, ndim, dtype_format, dtype, .. } = *self.metalayer;
@@ -546,7 +553,7 @@ impl<'de, F: ReadError> SeqAccess<'de> for &mut InOrder<'_, 'de, F> {
     }
 }
 
-/// A deserializer for a value that has been checked.
+/// A deserializer for an integer or a text of a metalayer. Its bytes have been checked.
 struct Value<T, F> {
     value: T,
     error: PhantomData<F>,
@@ -559,11 +566,11 @@ impl<T, F> Value<T, F> {
     }
 }
 
-/// A value that can be given to a visitor.
+/// An integer or a text that can be passed to a visitor.
 trait Visit<'de>: Sized {
     fn visit<V: Visitor<'de>, F: ReadError>(self, visitor: V) -> Result<V::Value, F>;
 
-    /// Gives the value to the visitor of a type that asks for an unsigned integer.
+    /// Passes the value to the visitor of a type that asks for an unsigned integer.
     #[inline]
     fn visit_as_unsigned<V: Visitor<'de>, F: ReadError>(self, visitor: V) -> Result<V::Value, F> {
         self.visit(visitor)
@@ -574,7 +581,7 @@ trait Visit<'de>: Sized {
         self.visit(visitor)
     }
 
-    // Only a text can be an enum. Otherwise an enum could read the version as the number of a variant.
+    // Only a text can be read as an enum. Otherwise an enum could read the version as the number of a variant.
     fn visit_as_enum<V: Visitor<'de>, F: ReadError>(self, _visitor: V) -> Result<V::Value, F> {
         Err(F::new(Detail::Unsupported(ValueType::Enum)))
     }
@@ -587,7 +594,8 @@ impl<'de> Visit<'de> for u8 {
     }
 }
 
-/// A dimension. A type that asks for an unsigned integer gets one unless the dimension is negative.
+/// Implements [`Visit`] for the integer type of a dimension. A type that asks for an unsigned integer gets one unless
+/// the dimension is negative.
 // Serde's visitor for `u64` accepts every `u64`. On the fast way no dimension is negative, so a loop over dimensions
 // has no exit for an error.
 macro_rules! visit_dimension {
@@ -670,8 +678,8 @@ impl<'de, T: Visit<'de>, F: ReadError> serde::Deserializer<'de> for Value<T, F> 
     transparent! {}
 
     // These types are rejected, because a type that cannot be written here must not be readable either. Otherwise a
-    // float could be read from an integer, and a `char` from a one-letter dtype. Only an enum asks for an identifier,
-    // for its tag.
+    // float could be read from an integer, and a `char` from a one-letter dtype. The error for an identifier names an
+    // enum, because only an enum asks for an identifier here: its tag.
     refuse! {
         Float: deserialize_f32() deserialize_f64();
         Char: deserialize_char();
@@ -695,7 +703,8 @@ impl<'de, W: FixedInt + Visit<'de>, F: ReadError> VectorDeserializer<'de, W, F> 
         Self { items, error: PhantomData }
     }
 
-    /// Lets a visitor take the dimensions. The visitor must take all of them.
+    /// Passes the dimensions to a visitor, and returns the visitor's value. A visitor that does not take all dimensions
+    /// is an error.
     #[inline]
     fn visit<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, F> {
         let ndim = self.items.len();
@@ -708,8 +717,8 @@ impl<'de, W: FixedInt + Visit<'de>, F: ReadError> VectorDeserializer<'de, W, F> 
         }
     }
 
-    // The count is checked before the first dimension, so serde's loop over an array needs no exit for a missing
-    // dimension.
+    // The count is checked before the first dimension is read, so serde's loop over an array needs no exit for a
+    // missing dimension.
     #[inline]
     fn tuple<V: Visitor<'de>>(self, takes: usize, visitor: V) -> Result<V::Value, F> {
         if !self.items.has_exactly(takes) {
@@ -725,9 +734,9 @@ fn takes_dimensions<F: ReadError>(takes: usize, ndim: usize) -> F {
     F::new(Detail::TakesDimensions { takes, ndim })
 }
 
-/// Gives the dimensions to a visitor.
-// This struct has neither the entry nor the offset, so it is small enough for registers. The caller adds them to an
-// error.
+/// Passes the dimensions of a vector to a visitor.
+// This struct has neither the entry nor the offset, so it is small enough for registers. The caller adds the entry and
+// the offset to an error.
 struct VectorAccess<'de, W, F> {
     items: Items<'de, W>,
     ndim: usize,
@@ -827,8 +836,8 @@ impl<'de> Deserializer<'de> {
     ///
     /// # Errors
     ///
-    /// If no layout begins with the first byte. If it is `96`, also if one of the bytes up to the one that follows
-    /// `blockshape` is invalid.
+    /// If no layout begins with the first byte. If the first byte is `96`, an invalid byte in `version`, `ndim`,
+    /// `shape`, `chunkshape` or `blockshape` is an error too, and so is an invalid byte right after `blockshape`.
     pub fn layout(&self) -> Result<Layout, Error> {
         self.input.layout()
     }
@@ -848,7 +857,7 @@ impl<'de> Deserializer<'de> {
         self.input.end()
     }
 
-    /// Checks the whole next metalayer, then lets a type take its entries.
+    /// Checks the whole next metalayer, passes its entries to a visitor, and returns the visitor's value.
     fn take<V: Visitor<'de>>(&mut self, takes: Takes, visitor: V) -> Result<V::Value, Error> {
         let start = self.offset();
         let metalayer = Metalayer::read(self.input.clone())?;
@@ -861,8 +870,8 @@ impl<'de> Deserializer<'de> {
     }
 }
 
-/// Lets a type take the entries of a metalayer. `bytes` are the bytes of the metalayer, and `start` is the offset of
-/// the metalayer in the input.
+/// Passes the entries of a metalayer to a visitor, and returns the visitor's value. `bytes` are the bytes of the
+/// metalayer, and `start` is the offset of the metalayer in the input.
 fn visit_entries<'de, V: Visitor<'de>>(
     metalayer: &Metalayer<'de>,
     bytes: &'de [u8],
@@ -883,8 +892,8 @@ fn visit_entries<'de, V: Visitor<'de>>(
             Some(names) => visitor.visit_map(ByName { entries: &mut entries, names }),
         },
         Takes::Bytes => {
-            // A `Meta` accepts the bytes, which have been checked. Only a user's struct with the same name and fields
-            // rejects them.
+            // A `Meta` accepts the bytes, which have been checked. Only a user's own struct with the same name and the
+            // same fields rejects bytes.
             let fault = LayoutFault::Takes { layout, takes: META_FIELDS.len() };
             return visitor.visit_borrowed_bytes(bytes).map_err(|Misfit| fault.error());
         }

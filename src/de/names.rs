@@ -16,15 +16,16 @@ pub(super) enum Names {
 }
 
 impl Names {
-    /// Decides whether a struct takes the entries of a layout by name: `None` if it takes them in order.
+    /// Decides whether a struct takes the entries of a layout by name. `None` means that the struct takes them in
+    /// order.
     ///
     /// If a struct has a field for an entry that the layout lacks, it must take the entries by name. serde's
     /// `visit_map` can skip that field. `visit_seq` cannot: it ends in "invalid length", even if the field has a
     /// `default` or is an `Option`.
     ///
     /// `fields` includes aliases, so its length is not always the number of entries that the struct takes. Only two
-    /// cases are certain: the seven fields of all entries in order, and `fields` with a well-known name for every entry
-    /// of the layout.
+    /// kinds of struct certainly have a field for each entry: a struct with seven fields in the order of all entries,
+    /// and a struct with a well-known name for every entry of the layout.
     pub(super) fn place(fields: &'static [&'static str], layout: Layout) -> Result<Option<Self>, Error> {
         if fields.len() == layout.entries().len() {
             return check_positions(fields, layout).map(|()| None);
@@ -42,8 +43,8 @@ impl Names {
             let takes = Entry::ALL.iter().filter(|&&entry| known(fields, entry).is_some()).count();
             return Err(LayoutFault::Takes { layout, takes }.error());
         }
-        // The struct has a field for an entry that the layout lacks. If it took the entries in order, this field and
-        // the fields after it would get wrong entries.
+        // A struct with a field for an entry that the layout lacks is rejected. If the struct took the entries in
+        // order, this field and the fields after it would get wrong entries.
         let is_lacking = |entry| !layout.has(entry);
         if fields.iter().any(|field| Entry::of_field(field).is_some_and(is_lacking)) {
             return Err(LayoutFault::Unplaced { layout }.error());
@@ -87,7 +88,7 @@ fn known(fields: &[&'static str], entry: Entry) -> Option<&'static str> {
     fields.iter().copied().find(|field| Entry::of_field(field) == Some(entry))
 }
 
-/// The entries as a map, each with the name of its field.
+/// Passes the entries to a visitor as a map. The key of an entry is the name of its field.
 pub(super) struct ByName<'e, 'm, 'de> {
     pub(super) entries: &'e mut InOrder<'m, 'de, Error>,
     pub(super) names: Names,

@@ -4,9 +4,10 @@ use core::fmt;
 
 use super::row::{BYTES_A_LINE, Printable, Row};
 
-/// Makes the rows of a dump: each call takes the next bytes, and passes a row to the receiver.
+/// Makes the rows of a dump. Each method takes the next bytes, makes rows of them, and passes each row to a function,
+/// `receive`.
 ///
-/// An error of a method means that the receiver has stopped the dump.
+/// If a method returns an error, the function that receives the rows has returned this error, to stop the dump.
 ///
 /// ```
 /// use b2nd_serde::dump::{Annotator, Row};
@@ -39,20 +40,20 @@ pub struct Annotator<'w, 'b> {
     shown: usize,
     /// The offset of `bytes` in the whole input.
     offset: u64,
-    /// An offset that no row exceeds.
+    /// The offset of the end of the whole input. It determines the width of the offset column in all rows.
     end: u64,
-    // One row at a time instead of a list, so memory does not grow with the input.
+    // Each row is passed to a function instead of being added to a list, so memory does not grow with the input.
     receive: &'w mut dyn FnMut(&Row<'_>) -> fmt::Result,
 }
 
 impl<'w, 'b> Annotator<'w, 'b> {
-    /// An annotator at the first of these bytes.
+    /// An annotator for these bytes. Its first row begins at the first byte, and each row is passed to `receive`.
     pub fn new(bytes: &'b [u8], receive: &'w mut dyn FnMut(&Row<'_>) -> fmt::Result) -> Self {
         Self { depth: 0, bytes, shown: 0, offset: 0, end: bytes.len() as u64, receive }
     }
 
     /// States that the bytes are a part of a longer input: they begin at `offset`, and the input ends at `end`. The
-    /// column of offsets is wide enough for `end`.
+    /// offset column is made wide enough for `end`.
     #[must_use]
     pub fn within(self, offset: u64, end: u64) -> Self {
         Self { offset, end, ..self }
@@ -77,12 +78,12 @@ impl<'w, 'b> Annotator<'w, 'b> {
     }
 
     /// Shows the next bytes as one value, with its type, its name and its text. If the length is 0, the row has no
-    /// bytes, and is a remark about the next bytes. If the bytes do not fit a line, the rest of them is in further rows
-    /// without type, name and text.
+    /// bytes, and is a remark about the next bytes. If the bytes do not fit a line, the other bytes are in further
+    /// rows, without type, name and text.
     ///
     /// # Errors
     ///
-    /// If the receiver has stopped the dump.
+    /// If the function that receives the rows has stopped the dump.
     pub fn value(
         &mut self,
         length: usize,
@@ -93,12 +94,12 @@ impl<'w, 'b> Annotator<'w, 'b> {
         self.value_with_fault(length, kind, field, value, None)
     }
 
-    /// Shows the next bytes as one value, like [`value`](Self::value), and below it the fault, if there is one. The
-    /// dump continues.
+    /// Shows the next bytes as one value, like [`value`](Self::value). If there is a fault, it is on a second line
+    /// below them. The dump can continue after it.
     ///
     /// # Errors
     ///
-    /// If the receiver has stopped the dump.
+    /// If the function that receives the rows has stopped the dump.
     pub fn value_with_fault(
         &mut self,
         length: usize,
@@ -117,7 +118,7 @@ impl<'w, 'b> Annotator<'w, 'b> {
     ///
     /// # Errors
     ///
-    /// If the receiver has stopped the dump.
+    /// If the function that receives the rows has stopped the dump.
     pub fn raw(&mut self, length: usize) -> fmt::Result {
         let mut bytes = self.next(length);
         while !bytes.is_empty() {
@@ -128,11 +129,12 @@ impl<'w, 'b> Annotator<'w, 'b> {
         Ok(())
     }
 
-    /// Shows the remaining bytes, as many as fit a line, and below them the fault. This is the last row of a dump.
+    /// Shows the next bytes, as many as fit a line, and the fault on a second line below them. No row should follow
+    /// this one.
     ///
     /// # Errors
     ///
-    /// If the receiver has stopped the dump.
+    /// If the function that receives the rows has stopped the dump.
     pub fn fault(&mut self, fault: &dyn fmt::Display) -> fmt::Result {
         let rest = self.rest().len();
         let kind: &dyn fmt::Display = if rest > BYTES_A_LINE { &"…" } else { &"" };

@@ -12,7 +12,7 @@ impl Annotator<'_, '_> {
     ///
     /// # Errors
     ///
-    /// If the receiver has stopped the dump.
+    /// If the function that receives the rows has stopped the dump.
     pub fn metalayer(&mut self, length: usize) -> fmt::Result {
         let rows = self.part(length);
         Walk { input: Input::new(rows.rest()), rows }.run()
@@ -23,7 +23,7 @@ impl Annotator<'_, '_> {
 enum Stop {
     /// The bytes are not a metalayer.
     Fault(Error),
-    /// The receiver has stopped the dump.
+    /// The function that receives the rows has returned this error, to stop the dump.
     Over(fmt::Error),
 }
 
@@ -39,7 +39,7 @@ impl From<fmt::Error> for Stop {
     }
 }
 
-/// Reads a metalayer, and shows each value.
+/// Reads a metalayer, and makes a row of each value.
 // The dump uses the `Input` of the parser, so both find the same error.
 struct Walk<'w, 'b> {
     input: Input<'b>,
@@ -86,8 +86,8 @@ impl Walk<'_, '_> {
 
     fn vector<T: FixedInt>(&mut self, entry: Entry, ndim: u8, width: &str) -> Result<(), Stop> {
         let vector = self.input.vector::<T>(entry, ndim);
-        // If the vector is invalid, the dimensions before the first invalid one still get rows. So do the whole
-        // dimensions before the end of the input.
+        // If the vector is invalid, the dimensions before the first invalid one still get rows. If the input ends
+        // within the vector, each dimension that is whole gets a row.
         let good = match &vector {
             Ok(items) => Some(items.len()),
             Err(error) => error.dimension(),

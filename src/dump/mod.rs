@@ -1,8 +1,8 @@
 //! Annotated bytes: the meaning of each byte of a metalayer.
 //!
-//! [`metalayer`] makes a [`Dump`]. Its `Display` is the text, and its method [`rows`](Dump::rows) passes the lines on
-//! as data. For other formats, an [`Annotator`] makes such lines; the crate [`b2nd-frame`] dumps headers, chunks and
-//! trailers with it.
+//! [`metalayer`] makes a [`Dump`]. Its `Display` is the text, and its method [`rows`](Dump::rows) passes the lines to a
+//! function as data. An [`Annotator`] makes such lines for any format. With it, the crate [`b2nd-frame`] dumps headers,
+//! chunks and trailers.
 //!
 //! ```
 //! // The encoder stopped too early: the last line names the missing entry.
@@ -67,7 +67,7 @@ pub struct Dump<'b> {
     annotate: Annotate,
 }
 
-/// A function that shows the bytes of an annotator.
+/// A function that makes the rows for the bytes of an annotator.
 // A function pointer, not a closure, so a `Dump` is `Copy` and can be displayed more than once.
 type Annotate = fn(Annotator<'_, '_>) -> fmt::Result;
 

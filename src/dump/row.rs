@@ -42,18 +42,19 @@ pub struct Row<'r> {
     pub value: &'r dyn fmt::Display,
     /// The message if these bytes are invalid.
     pub fault: Option<&'r dyn fmt::Display>,
-    /// An offset that no row exceeds. It determines the width of the offset column in all rows.
+    /// The offset of the end of the input. It determines the width of the offset column in all rows.
     pub(super) end: u64,
 }
 
 /// The maximum number of bytes on one line, enough for a marker and a 64-bit number.
 pub(super) const BYTES_A_LINE: usize = 9;
 
-/// The width of the text of these bytes, without indentation.
+/// The width of the text of [`BYTES_A_LINE`] bytes, without indentation: two digits for each byte, with a space between
+/// two bytes.
 const BYTES_WIDTH: usize = 3 * BYTES_A_LINE - 1;
 
-/// The maximum indentation if offsets have 4 digits. For each further digit, it is one less, so the columns after the
-/// bytes stay where they are, up to offsets of 10 digits.
+/// The maximum indentation if offsets have 4 digits. For each further digit, the maximum indentation is one less, so
+/// the columns after the bytes do not move, up to offsets of 10 digits.
 const INDENTATION_WIDTH: usize = 6;
 
 /// The widths of the columns of types and names, enough for `array of 14` and `chunkshape[15]` with a space after them.
@@ -63,7 +64,7 @@ const FIELD_WIDTH: usize = 15;
 
 impl Row<'_> {
     /// The texts of the line: offset, bytes, type, name and value. Each text includes the spaces before it. Joined
-    /// together, the texts are the line.
+    /// together, the texts are the line, without the message of a fault.
     ///
     /// ```
     /// use core::ops::ControlFlow;
