@@ -47,8 +47,8 @@ pub(crate) enum Encoding {
     Str32,
 }
 
-/// Generates [`Entry`] from a table. Each row has the entry, its name, further names that a field of a struct can have,
-/// and its encoding.
+/// Generates [`Entry`] from a table. Each row has the entry, its name, its other names, and its encoding. A field of a
+/// user's struct with one of these names must hold this entry.
 macro_rules! entries {
     ($($(#[$doc:meta])* $entry:ident $name:literal [$($other:literal)*] $encoding:ident)*) => {
         /// An entry of the metalayer. The order of the variants is the order on the wire.
@@ -87,8 +87,8 @@ macro_rules! entries {
 
             /// Whether fields with these names can hold all entries, in their order.
             // Inlined, and with one comparison per row instead of a loop, so the compiler computes the result for a
-            // derived struct. It would not unroll a loop over names, and the loop would cost some 300 instructions for
-            // each metalayer.
+            // derived struct. The compiler would not unroll a loop over names, and the loop would cost some 300
+            // instructions for each metalayer.
             #[inline(always)]
             pub(crate) fn can_be_fields(names: &[&str]) -> bool {
                 let mut names = names.iter();
@@ -139,7 +139,8 @@ entries! {
 
 impl Entry {
     /// Whether a field with this name can hold this entry. It cannot if the name is a well-known name of another entry.
-    // A derived struct gives its names as constants, so after inlining the compiler removes all comparisons.
+    // The field names of a struct with a derived `Serialize` or `Deserialize` are constants, so after inlining the
+    // compiler removes all comparisons.
     #[inline(always)]
     pub(crate) fn can_be_field(self, name: &str) -> bool {
         Self::of_field(name).is_none_or(|own| own == self)
@@ -152,20 +153,19 @@ impl fmt::Display for Entry {
     }
 }
 
-/// The marker of a dimension vector. For 16 dimensions it is `a0`. A `MessagePack` reader takes this for an empty
-/// string, but C-Blosc2 writes and reads it.
+/// The marker of a dimension vector. For 16 dimensions it is `a0`. In `MessagePack` the byte `a0` is an empty string,
+/// but C-Blosc2 writes and reads it as this marker.
 #[inline]
 pub(crate) const fn vector_marker(ndim: u8) -> u8 {
     FIXARRAY + ndim
 }
 
 /// Generates [`Layout`] from a table. Each row has the layout, its name, the number in its outer marker, its entries,
-/// and two texts for the documentation: the entries and the writers.
+/// and two texts for the documentation: a list of its entries, and the programs that wrote it.
 macro_rules! layouts {
     ($($(#[$doc:meta])* $layout:ident $name:literal $marked:literal [$($entry:ident)*] $which:literal $writer:literal)*)
     => {
-        /// A layout of the metalayer. It determines the entries, and the number of entries that the first byte
-        /// contains.
+        /// A layout of the metalayer. It determines the entries, and the number of entries that the first byte states.
         ///
         /// | layout | name | first byte | entries | written by |
         /// |---|---|---|---|---|
@@ -174,8 +174,8 @@ macro_rules! layouts {
         )] )*
         ///
         /// The first byte determines the layout. Only `96` begins two layouts; then the byte that follows `blockshape`
-        /// decides. A str32 marker (`db`) begins the dtype of `B2ndSix`. A positive fixint is the dtype format of
-        /// `B2ndMismarked`.
+        /// decides. If this byte is the str32 marker `db`, the layout is `B2ndSix`, and the dtype begins with this
+        /// byte. If it is a positive fixint, the layout is `B2ndMismarked`, and the byte is the dtype format.
         ///
         /// `B2ndSix` has the dtype in the spelling of NumPy's `str(dtype)` (`uint8`). The two layouts of seven entries
         /// have the spelling of `dtype.str` (`|u1`).
@@ -219,7 +219,7 @@ macro_rules! layouts {
                 }
             }
 
-            /// The outer marker, with the number of entries.
+            /// The outer marker: the first byte of the metalayer, which states the number of entries.
             #[inline]
             pub(crate) const fn marker(self) -> u8 {
                 match self {
@@ -236,7 +236,7 @@ macro_rules! layouts {
                 None
             }
 
-            /// The layout with a name.
+            /// The layout with this name; `None` if no layout has it.
             #[inline]
             pub(crate) fn of_name(name: &str) -> Option<Self> {
                 match name {
@@ -245,7 +245,7 @@ macro_rules! layouts {
                 }
             }
 
-            /// Whether the layout has an entry. For an entry that all layouts have, this is known at compile time.
+            /// Whether the layout has an entry. For an entry that all layouts have, the compiler knows the result.
             #[inline]
             pub(crate) const fn has(self, entry: Entry) -> bool {
                 match (entry, self) {
@@ -274,16 +274,16 @@ layouts! {
 }
 
 impl Layout {
-    /// The number of entries that the outer marker counts.
+    /// The number of entries that the outer marker states.
     pub(crate) const fn marked_entries(self) -> u8 {
         self.marker() - FIXARRAY
     }
 
     /// The entry at a position, counted from 0.
     ///
-    /// The first five are the same in all layouts.
-    // A match written by hand instead of a lookup in `entries`. In a derived struct each position is a constant, so the
-    // compiler removes the match. It would not remove a lookup in a slice.
+    /// The first five entries are the same in all layouts.
+    // This is a match written by hand, instead of a lookup in `entries`. In a derived struct each position is a
+    // constant, so the compiler removes the match. It would not remove a lookup in a slice.
     #[inline]
     pub(crate) const fn entry(self, position: u8) -> Option<Entry> {
         match (position, self) {
@@ -390,7 +390,7 @@ pub(crate) fn entry_counts() -> impl fmt::Display {
     OneOf(each_once(|layout| layout.entries().len()))
 }
 
-/// The numbers of entries that a first byte can contain: `7, 6 or 5`.
+/// The numbers of entries that the first byte of a metalayer can state: `7, 6 or 5`.
 pub(crate) fn marked_counts() -> impl fmt::Display {
     OneOf(each_once(Layout::marked_entries))
 }
@@ -400,7 +400,7 @@ pub(crate) fn outer_markers() -> impl fmt::Display {
     OneOf(each_once(Layout::marker).map(HexByte))
 }
 
-/// The distinct values of `of`, in the order of the layouts.
+/// The distinct results of the function `of` for all layouts, in the order of the layouts.
 fn each_once<T: PartialEq>(of: fn(Layout) -> T) -> impl Iterator<Item = T> + Clone {
     let is_new = move |&(index, &layout): &(usize, &Layout)| {
         Layout::ALL.iter().take(index).all(|&before| of(before) != of(layout))
@@ -408,7 +408,7 @@ fn each_once<T: PartialEq>(of: fn(Layout) -> T) -> impl Iterator<Item = T> + Clo
     Layout::ALL.iter().enumerate().filter(is_new).map(move |(_, &layout)| of(layout))
 }
 
-/// A byte as `0x97`.
+/// Displays a byte as a hexadecimal number: `0x97`.
 struct HexByte(u8);
 
 impl fmt::Display for HexByte {

@@ -56,8 +56,8 @@
 //! | `dtype_format` | positive fixint | 0 to 127; 0 is NumPy's syntax, and no other is known |
 //! | `dtype` | `db`, a length of 4 bytes, text | UTF-8 without NUL, at most 2147483647 bytes |
 //!
-//! For 16 dimensions the marker is `0x90` + 16 = `0xa0`. In MessagePack this is an empty string, but C-Blosc2 writes
-//! and reads it, and the draft specification of the format prescribes it.
+//! For 16 dimensions the marker is `0x90` + 16 = `0xa0`. In MessagePack the byte `0xa0` is an empty string, but
+//! C-Blosc2 writes and reads it as this marker, and the draft specification of the format prescribes it.
 //!
 //! An ordinary MessagePack writer cannot write a metalayer, because it chooses the shortest form of each value.
 //! C-Blosc2 reads the fixed widths and ignores nearly every marker. This crate writes the fixed widths, and checks
@@ -79,10 +79,11 @@
 //! opens.** Only this crate reads it. C-Blosc2 3 does not open `Caterva` as an array either. Write seven entries,
 //! unless you write for old programs.
 //!
-//! When reading, the first byte determines the layout, and the type must take the same number of entries. But a struct
-//! with all seven fields also reads shorter layouts, by the names of its fields. A struct with six fields does too, if
-//! each field has the name of an entry. A field whose entry is missing becomes `None` or its `default`; if it has
-//! neither, the error is "missing field". So one struct can read and write all layouts:
+//! When reading, the bytes of the metalayer determine the layout, and the Rust type must take as many entries as the
+//! layout has. But a struct with all seven fields also reads shorter layouts, by the names of its fields. A struct with
+//! six fields does too, if each field has the name of an entry. A field whose entry is missing becomes `None` or its
+//! `default`. If the field is not an `Option` and has no `default`, the error is "missing field". So one struct can
+//! read and write all layouts:
 //!
 //! ```
 //! # use serde::{Deserialize, Serialize};
@@ -112,10 +113,10 @@
     doc = "[`Meta`] is a ready-made struct for all layouts. It writes every metalayer back byte for byte as it was read."
 )]
 //!
-//! The position of a field, not its name, decides its entry, so two fields in the wrong order would be swapped silently.
-//! To prevent this, a field that has the name of an entry must be in the position of that entry. Names decide only when
-//! a struct reads a layout with fewer entries than it has fields. `chunks` and `chunk_shape` count as names
-//! of `chunkshape`, `blocks` and `block_shape` as names of `blockshape`.
+//! The position of a field, not its name, decides its entry, so two fields in the wrong order would be swapped
+//! silently. To prevent this, a field that has the name of an entry must be in the position of that entry. Names decide
+//! only when a struct reads a layout with fewer entries than the struct has fields. `chunks` and `chunk_shape` count as
+//! names of `chunkshape`, `blocks` and `block_shape` as names of `blockshape`.
 //!
 //! # Serde's data model
 //!
@@ -145,19 +146,20 @@
 //! The table applies to reading and to writing, with one difference: `&[u8]` can read a dtype, but cannot write one.
 //! Serde writes `&[u8]` and `Vec<u8>` as sequences; `serde_bytes` writes them as bytes.
 //!
-//! - An array is a tuple. Serde supports only arrays of up to 32 items, and no const generic as their length.
-//!   [`dims`] supports both.
-//! - A type that serializes through its `Display` (`collect_str`) is a string.
+//! - A Rust array counts as a tuple. Serde supports only arrays of up to 32 items, and no const generic as their
+//!   length. [`dims`] supports both.
+//! - A type that serializes through its `Display` (`collect_str`) counts as a string.
 //! - An enum of unit variants restricts the dtype to its variants: `enum Kind { #[serde(rename = "<f4")] F4 }`. For any
 //!   other dtype, the error names the dtype and the variants.
 //! - `flatten` turns a struct into a map, so it cannot be used.
 //! - A field that is not an entry is not an error when reading, and gets its `default`. This crate cannot reject
 //!   unknown names, because serde lists aliases as fields too. When writing, every field counts as an entry. Leave out
 //!   such a field with `#[serde(skip)]`, or with `default` and `skip_serializing_if`.
-//! - An `untagged` enum is written as its variant. When reading, serde first stores the value in a buffer, so it can
-//!   read an integer as a float.
-//! - `deserialize_any` gives a sequence of entries, so a `serde_json::Value` is read as an array. When it is written
-//!   back, its number of entries selects the layout: `B2ndMismarked` becomes `B2nd`.
+//! - An `untagged` enum is written as the content of its variant. When reading, serde first stores the value in a
+//!   buffer, so an `untagged` enum can read an integer as a float.
+//! - `deserialize_any` gives a sequence of entries, so a metalayer can be read into a `serde_json::Value`, which
+//!   becomes a JSON array. When this JSON array is written as a metalayer, its number of entries selects the layout. So
+//!   a metalayer of layout `B2ndMismarked` becomes one of layout `B2nd`.
 //!
 //! # Features
 //!

@@ -25,7 +25,7 @@ use crate::wire::{self, After, Buffer, FixedInt, NoRoom, Output, Slots};
 #[cfg(feature = "alloc")]
 const DTYPE_ROOM: usize = 16;
 
-/// Writes a value as a metalayer into a new vector. Its capacity can be some bytes more than its length.
+/// Writes a value as a metalayer into a new vector. The capacity of the vector can be some bytes more than its length.
 ///
 /// The number of entries of the value selects the [`Layout`]: 7 is `B2nd`, 6 is `B2ndSix`, 5 is `Caterva`. **A struct
 /// that forgets `dtype_format` is written as `B2ndSix`, which no release of C-Blosc2 opens.** [`to_vec_with_layout`] is
@@ -78,8 +78,8 @@ pub fn to_vec_with_layout<T: Serialize + ?Sized>(value: &T, layout: Layout) -> R
 /// # Errors
 ///
 /// [`ErrorKind::BufferTooSmall`](crate::ErrorKind::BufferTooSmall) if the buffer is too short; the message says how
-/// many bytes are needed. Also if the value does not fit a layout, or its `Serialize` fails. After an error, part of the
-/// buffer may be overwritten.
+/// many bytes are needed. It is also an error if the value does not fit a layout, or if its `Serialize` fails. After an
+/// error, part of the buffer may be overwritten.
 ///
 /// ```
 /// let mut buffer = [0; 100];
@@ -97,8 +97,8 @@ pub fn to_slice<'a, T: Serialize + ?Sized>(value: &T, buffer: &'a mut [u8]) -> R
 ///
 /// # Errors
 ///
-/// [`ErrorKind::Io`](crate::ErrorKind::Io) if the writer fails. Also if the value does not fit a layout, or its
-/// `Serialize` fails; then nothing has been written.
+/// [`ErrorKind::Io`](crate::ErrorKind::Io) if the writer fails. It is also an error if the value does not fit a layout,
+/// or if its `Serialize` fails. In these two cases nothing has been written.
 ///
 /// ```
 /// let mut file = std::io::Cursor::new(Vec::new());
@@ -111,7 +111,7 @@ pub fn to_writer<W: std::io::Write, T: Serialize + ?Sized>(mut writer: W, value:
     writer.write_all(&to_vec(value)?).map_err(|error| Error::new(Detail::Writer(error)))
 }
 
-/// The number of bytes that a value takes as a metalayer.
+/// The number of bytes of the metalayer that a value is written as.
 ///
 /// # Errors
 ///
@@ -130,7 +130,8 @@ pub fn serialized_size<T: Serialize + ?Sized>(value: &T) -> Result<usize, Error>
 #[inline]
 fn new_vec<T: Serialize + ?Sized>(value: &T, layout: Option<Layout>) -> Result<Vec<u8>, Error> {
     let mut bytes = Box::default();
-    // This pass writes the whole metalayer for nearly every dtype. If the dtype is longer, it only measures the length.
+    // For nearly every dtype, this call writes the whole metalayer. If the dtype is longer than `DTYPE_ROOM`, the call
+    // only measures the length of the metalayer.
     let length = value.serialize(Start { buffer: NewBytes::new(&mut bytes, DTYPE_ROOM), layout })?;
     match length.checked_sub(bytes.len()) {
         None | Some(0) => Ok(shortened(bytes, length)),
@@ -169,7 +170,8 @@ fn shortened(bytes: Box<[u8]>, length: usize) -> Vec<u8> {
     bytes
 }
 
-/// Generates `is_human_readable`, and the methods of [`serde::Serializer`] that write a wrapper as its content.
+/// Generates `is_human_readable`, and the methods of [`serde::Serializer`] that write an option or a newtype struct as
+/// its content.
 macro_rules! transparent {
     () => { transparent! { some newtype } };
     ($($group:ident)*) => {
@@ -212,7 +214,8 @@ macro_rules! tuple_struct {
     };
 }
 
-/// Generates the associated types of a [`serde::Serializer`]: its result, and the types that take elements and fields.
+/// Generates the associated types of a [`serde::Serializer`]: its result, its error, and the types that receive the
+/// elements of a sequence or the fields of a struct.
 macro_rules! types {
     ($ok:ty) => { types!($ok, Impossible<$ok, Error>, Impossible<$ok, Error>); };
     ($ok:ty, $elements:ty, $fields:ty) => { types!($ok, Error, $elements, $fields, Impossible<$ok, Error>); };
@@ -229,7 +232,8 @@ macro_rules! types {
     };
 }
 
-/// Implements serde's three traits for elements with two methods of the type: one takes an element, the other one ends.
+/// Implements serde's traits for sequences, tuples and tuple structs. They call two methods of the type: `$element` for
+/// each element, and `$end` after the last element.
 macro_rules! elements {
     (#[$inline:meta] [$($generics:tt)*] $type:ty => $ok:ty, $error:ty, $element:ident, $end:ident) => {
         elements! { @traits #[$inline] [[$($generics)*] $type => $ok, $error, $element, $end]
@@ -257,8 +261,8 @@ macro_rules! elements {
     };
 }
 
-/// Generates the methods of [`serde::Serializer`] that reject values. Each group in the arguments is a kind of value.
-/// The methods call the `unsupported` of the module that uses the macro.
+/// Generates the methods of [`serde::Serializer`] that reject values. Each argument names the methods for one kind of
+/// value. The methods call the function `unsupported` of the module that uses the macro.
 macro_rules! refuse {
     ($($group:ident)*) => { $(refuse!(@$group);)* };
 
@@ -333,10 +337,10 @@ fn unsupported<S, T>(_: &S, found: ValueType) -> Result<T, Error> {
     Err(Error::new(Detail::Unsupported(found)))
 }
 
-/// The serializer for a value that has the entries of a metalayer.
+/// The serializer for a value that is written as a whole metalayer.
 struct Start<B> {
     buffer: B,
-    /// The requested layout; `None` selects it by the number of entries.
+    /// The requested layout. If it is `None`, the number of entries selects the layout.
     layout: Option<Layout>,
 }
 
@@ -388,7 +392,7 @@ impl<B: Buffer> serde::Serializer for Start<B> {
     refuse! { integers bool floats char str bytes none unit variants map }
 }
 
-/// The position that is set after an error. No layout has an entry there, so writing cannot continue.
+/// The value of [`Entries::next`] after an error. No layout has an entry at this position, so writing cannot continue.
 const FAILED: u8 = u8::MAX;
 
 /// A metalayer that is being written, entry by entry.
@@ -400,18 +404,19 @@ pub struct Entries<B> {
     output: Output<B>,
     layout: Layout,
     version: u8,
-    /// The position of the next entry; [`FAILED`] after an error, even if the value ignores the error.
+    /// The position of the next entry; [`FAILED`] after an error, even if the `Serialize` of the value ignores the
+    /// error.
     next: u8,
     ndim: u8,
     next_field: NextField,
 }
 
-/// What the next field of a struct is.
+/// The role of the next field of a struct.
 #[derive(Clone, Copy, Debug)]
 enum NextField {
     /// An entry.
     Entry,
-    /// The layout of a `Meta`. It must equal the requested layout, if any.
+    /// The field `layout` of a `Meta`. It must equal the requested layout, if there is one.
     MetaLayout(Option<Layout>),
     /// An entry of a `Meta`. A `Meta` has a field for every entry, also for entries that its layout lacks.
     MetaEntry,
@@ -436,7 +441,7 @@ impl<B: Buffer> Entries<B> {
         Self { next_field: NextField::MetaLayout(asked), ..Self::new(buffer, Layout::B2nd) }
     }
 
-    /// Takes the first field of a `Meta`.
+    /// Reads the layout from the first field of a `Meta`. Fails if another layout was requested.
     #[inline(always)]
     fn meta_layout<T: Serialize + ?Sized>(
         &mut self,
@@ -602,7 +607,7 @@ impl Width for i64 {}
 
 struct IntegerSerializer<W>(PhantomData<W>);
 
-/// Generates the methods for integers, which return the value if it fits.
+/// Generates the serializer's methods for integers. Each returns the integer as a `W`, or an error if it does not fit.
 macro_rules! take {
     ($($method:ident($type:ty) $wide:ty)*) => { $(
         #[inline]
@@ -681,8 +686,8 @@ impl<'s, W: FixedInt + Width> serde::Serializer for VectorSerializer<'s, W> {
     fn collect_seq<I: IntoIterator<Item: Serialize>>(self, values: I) -> Result<(), Error> {
         let values = values.into_iter();
         let (least, most) = values.size_hint();
-        // A sequence may be infinite, so this reads at most one dimension more than `ndim`. For slices, a zip with a
-        // range is faster than `take`.
+        // A sequence may be infinite, so at most `ndim` + 1 dimensions are read. For slices, a zip with a range is
+        // faster than `take`.
         let enough = usize::from(self.ndim) + 1;
         // If the size hint is exact, it is checked before the first dimension is written.
         let mut dimensions = self.serialize_seq(most.filter(|&most| most == least))?;
@@ -789,7 +794,7 @@ impl serde::Serializer for TextSerializer<'_> {
         Ok(self.put(text))
     }
 
-    /// Formats into the buffer, then writes the length in front of the text.
+    /// Formats the value into the buffer. Then the length of the text is known, and is written before the text.
     // Serde's default allocates a `String`, which needs a heap.
     fn collect_str<T: Display + ?Sized>(self, value: &T) -> Result<usize, Error> {
         let mut output = Output::new(self.0);
@@ -889,8 +894,8 @@ impl<'a> Serializer<'a> {
         Self { buffer, position: 0, layout: None }
     }
 
-    /// Sets the layout, so the number of entries does not select it. A value with another number of entries, or a
-    /// `Meta` of another layout, is then an error.
+    /// Sets the layout, so the number of entries does not select it. With a set layout, a value with another number of
+    /// entries is an error, and so is a `Meta` of another layout.
     ///
     /// ```
     /// use b2nd_serde::{Layout, Serializer};
@@ -907,7 +912,7 @@ impl<'a> Serializer<'a> {
         self
     }
 
-    /// The number of bytes written so far. The next metalayer begins there.
+    /// The number of bytes written so far. The next metalayer begins at this offset of the buffer.
     ///
     /// A metalayer that could not be written does not count.
     #[must_use]
@@ -916,7 +921,7 @@ impl<'a> Serializer<'a> {
         self.position
     }
 
-    /// The start of the next metalayer.
+    /// The serializer for the next metalayer, which begins at the current position of the buffer.
     #[inline]
     fn start(&mut self) -> Start<After<'_>> {
         let bytes = self.buffer.get_mut(self.position..).unwrap_or_default();

@@ -65,7 +65,7 @@ macro_rules! fixed_int {
                     wrong |= u16::from_ne_bytes([marker, first]) ^ u16::from_ne_bytes([Self::MARKER, 0]);
                     items = left;
                 }
-                // Of the collected bits, all of the marker count, but only the sign bit of the value.
+                // `wrong` has the bits of two bytes. All bits of the marker count, but of the value only the sign bit.
                 wrong & u16::from_ne_bytes([0xff, 0x80]) == 0
             }
         }
@@ -89,7 +89,8 @@ impl<'de, T: FixedInt> Items<'de, T> {
         Self { left: items, int: PhantomData }
     }
 
-    /// Takes the vector at the front of some bytes, if it is valid and has no negative dimension.
+    /// Splits off the dimension vector at the front of some bytes. Returns its integers and the bytes after it, or
+    /// `None` if the vector is invalid or has a negative dimension.
     #[inline(always)]
     fn ordinary(bytes: &'de [u8], ndim: u8) -> Option<(Self, &'de [u8])> {
         let (vector, rest) = bytes.split_at_checked(1 + usize::from(ndim) * T::WIDTH)?;
@@ -137,7 +138,7 @@ impl<T: FixedInt> ExactSizeIterator for Items<'_, T> {
     }
 }
 
-/// The number of bytes before the text of the dtype: the marker `db` and 4 bytes of length.
+/// The number of bytes of entry `dtype` before its text: the marker `db`, and a length of 4 bytes.
 const STR32_HEADER: usize = 5;
 
 /// The text of a dtype, if the bytes are UTF-8 without NUL and at most [`MAX_DTYPE_LEN`] long.
@@ -200,8 +201,8 @@ impl<'de> Metalayer<'de> {
         })
     }
 
-    /// Splits off the bytes after the metalayer with which `bytes` begins. If the end of the metalayer cannot be found,
-    /// the second part is empty.
+    /// Splits `bytes`, which begin with a metalayer, at the end of this metalayer. If the end cannot be found, the
+    /// second slice is empty.
     // In layout `B2nd` the metalayer is not checked here, because `ndim` alone determines where the length of the dtype
     // is.
     #[inline]
@@ -263,7 +264,8 @@ const SEVEN_ENTRIES: u8 = Layout::B2nd.marker();
 const SIX_ENTRIES: u8 = Layout::B2ndSix.marker();
 const FIVE_ENTRIES: u8 = Layout::Caterva.marker();
 
-/// A Blosc2 frame begins with the marker of an array and then these bytes, a string of 8 bytes with its marker.
+/// The bytes that follow the first byte of a Blosc2 frame: a string of 8 bytes with its marker. The first byte of a
+/// frame is the marker of an array.
 const FRAME_MAGIC: &[u8] = b"\xa8b2frame\0";
 
 /// Bytes with a read position.
@@ -291,8 +293,8 @@ impl<'de> Input<'de> {
 
     /// The layout of the metalayer at the position. The position does not change.
     ///
-    /// Two layouts begin with `96`. Then the byte that follows the block shape decides, and the bytes before it are
-    /// checked.
+    /// Two layouts begin with `96`. If the first byte is `96`, the byte that follows the block shape decides, and the
+    /// bytes before that byte are checked.
     // So a metalayer that begins with `96` is read twice. This is acceptable, because such files were written only
     // during a few days of 2023.
     #[inline]
@@ -356,13 +358,13 @@ impl<'de> Input<'de> {
         self.position = self.bytes.len() - rest.len();
     }
 
-    /// Takes the outer marker, which [`layout`](Self::layout) has checked.
+    /// Advances over the outer marker, which [`layout`](Self::layout) has checked.
     #[inline]
     pub(crate) fn skip_outer_marker(&mut self) {
         self.position += 1;
     }
 
-    /// Takes `version` or `dtype_format`.
+    /// Reads `version` or `dtype_format`, and advances over it.
     pub(crate) fn fixint(&mut self, entry: Entry) -> Result<u8, Error> {
         match self.rest().first() {
             Some(&value) if is_fixint(value) => {
@@ -374,7 +376,7 @@ impl<'de> Input<'de> {
         }
     }
 
-    /// Takes `ndim`.
+    /// Reads `ndim`, and advances over it.
     pub(crate) fn ndim(&mut self) -> Result<u8, Error> {
         let offset = self.position;
         let ndim = self.fixint(Entry::Ndim)?;
@@ -384,7 +386,7 @@ impl<'de> Input<'de> {
         Ok(ndim)
     }
 
-    /// Takes a whole dimension vector, after a check of its length and of every marker.
+    /// Reads a whole dimension vector, and advances over it. Its length and every marker are checked.
     pub(crate) fn vector<T: FixedInt>(&mut self, entry: Entry, ndim: u8) -> Result<Items<'de, T>, Error> {
         let length = 1 + usize::from(ndim) * T::WIDTH;
         match self.rest().get(..length).and_then(<[u8]>::split_first) {
@@ -427,7 +429,7 @@ impl<'de> Input<'de> {
         end.truncated(T::WIDTH, 0).in_dimension(entry, whole)
     }
 
-    /// Takes `dtype`.
+    /// Reads `dtype`, and advances over it.
     pub(crate) fn text(&mut self) -> Result<&'de str, Error> {
         let Some((header, rest)) = self.rest().split_first_chunk::<STR32_HEADER>() else {
             return Err(self.bad_text_header().in_entry(Entry::Dtype));
@@ -436,8 +438,7 @@ impl<'de> Input<'de> {
             return Err(self.bad_text_header().in_entry(Entry::Dtype));
         };
         let length = u32::from_be_bytes(length) as usize;
-        // This comes before the comparison with the length of the input, because a length above the limit is wrong for
-        // any input.
+        // The limit is checked before the length of the input, because a dtype above the limit is wrong in any input.
         if length > MAX_DTYPE_LEN {
             return Err(TextFault::TooLong { length }.error().in_entry(Entry::Dtype).at(self.position + 1));
         }
@@ -482,7 +483,7 @@ impl<'de> Input<'de> {
     }
 }
 
-/// Whether each integer of a dimension vector has its marker.
+/// Whether each integer of a dimension vector has the marker of its type.
 fn are_marked<T: FixedInt>(items: &[u8]) -> bool {
     items.chunks(T::WIDTH).all(|item| item.first() == Some(&T::MARKER))
 }
@@ -616,7 +617,8 @@ fn str32_header(length: usize) -> [u8; STR32_HEADER] {
     [STR32, a, b, c, d]
 }
 
-/// The room for the integers of a dimension vector.
+/// The bytes of the buffer for the integers of a dimension vector. There are none if the vector does not fit the
+/// buffer.
 #[derive(Debug)]
 pub(crate) struct Slots<'a, T> {
     left: &'a mut [u8],
@@ -624,7 +626,7 @@ pub(crate) struct Slots<'a, T> {
 }
 
 impl<T: FixedInt> Slots<'_, T> {
-    /// Writes the next integer, if there is room for it.
+    /// Writes the next integer, if any bytes of the buffer are left for it.
     #[inline]
     pub(crate) fn put(&mut self, value: T) {
         if let Some((item, left)) = core::mem::take(&mut self.left).split_at_mut_checked(T::WIDTH) {
@@ -692,7 +694,7 @@ impl Buffer for After<'_> {
     }
 }
 
-/// An empty buffer, to measure the length.
+/// An empty buffer, to measure the length of a metalayer.
 #[derive(Debug)]
 pub(crate) struct NoRoom;
 
@@ -720,8 +722,8 @@ impl Buffer for NoRoom {
 #[cfg(feature = "alloc")]
 #[derive(Debug)]
 pub(crate) struct NewBytes<'s> {
-    // The caller's box. `prepare` takes it. It cannot be owned here: without `unsafe`, a struct cannot own bytes and
-    // also keep a slice of them.
+    // The box of the caller, in which `prepare` puts the allocation. The box cannot be owned by this struct: without
+    // `unsafe`, a struct cannot own bytes and also keep a slice of them.
     owner: Option<&'s mut Box<[u8]>>,
     bytes: &'s mut [u8],
     dtype_room: usize,
@@ -763,7 +765,7 @@ impl Buffer for NewBytes<'_> {
     }
 }
 
-/// The largest number of bytes before the text of the dtype.
+/// The largest number of bytes before the text of the dtype, in any layout.
 #[inline]
 fn most_before_dtype(ndim: u8) -> usize {
     // In this order: the outer marker, `version` and `ndim`; the markers of three vectors; the integers of these

@@ -14,7 +14,7 @@ use crate::params::{CParams, cleared_bits};
 /// Shorter data is stored without compression, as in C-Blosc2.
 const MIN_NBYTES: usize = 32;
 
-/// The byte after a negative length, with bit 0 set: one byte repeats.
+/// The byte that follows a negative length. Its bit 0 is set, which means that the stream repeats one byte.
 const RUN_TOKEN: u8 = 1;
 
 /// Compresses data to chunks. A `Compressor` reuses its memory, so use the same one for many chunks.
@@ -68,7 +68,7 @@ impl Compressor {
     /// shorter, or has fewer than 32 bytes, is stored without compression. So a chunk is at most 32 bytes longer than
     /// its data.
     ///
-    /// In addition to the chunk, this needs memory for four blocks.
+    /// In addition to the chunk, this method needs memory for four blocks.
     ///
     /// # Errors
     ///
@@ -195,7 +195,7 @@ fn constant(data: &[u8], typesize: usize) -> Option<&[u8]> {
     is_constant.then_some(if is_zero { &[] } else { value })
 }
 
-/// Appends a stream in its shortest form.
+/// Appends a stream to the chunk, in the first form that is possible: as one repeated byte, compressed, or as it is.
 fn append_stream(encoder: &mut Encoder, stream: &[u8], chunk: &mut Vec<u8>) {
     // All bytes are equal if each is equal to the one before it.
     if let Some((&byte, others)) = stream.split_first()

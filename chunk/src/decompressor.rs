@@ -69,8 +69,8 @@ impl Decompressor {
     /// were never written become zeros. Bytes after the chunk are ignored.
     ///
     /// Time grows with the number of bytes read and written. The decompressor allocates memory for at most four blocks,
-    /// each at most as long as the data. If the data does not fit `out`, it fails before it allocates, so a chunk of a
-    /// few bytes cannot claim much memory.
+    /// each at most as long as the data. If the data does not fit `out`, this method fails before it allocates, so a
+    /// chunk of a few bytes cannot make it allocate much memory.
     ///
     /// # Errors
     ///
@@ -93,7 +93,8 @@ impl Decompressor {
             let (stored, length) = stored_block(&header, chunk, number)?;
             let (before, rest) = data.split_at_mut(done);
             let block = rest.get_mut(..length).ok_or(wrong_sizes.in_block(number))?;
-            // Blocks of different sizes are compressed independently, so delta has no reference, as in block 0.
+            // If blocks have different sizes, each block is compressed independently of the others. The filter delta
+            // then treats each block like block 0, and `reference` is `None`.
             let reference = before.get(..header.blocksize).filter(|_| !header.has_variable_blocks);
             self.block(shared, stored, reference, block).map_err(|fault| fault.in_block(number))?;
             done += length;
@@ -147,8 +148,8 @@ impl Decompressor {
     }
 
     /// Decompresses a block from its stored bytes, without the rest of the chunk, so a program can read only this part
-    /// of a file. Returns the number of bytes written to the start of `out`. The block begins at the start of `stored`,
-    /// which may continue after it.
+    /// of a file. Returns the number of bytes written to the start of `out`. `stored` must begin with the bytes of the
+    /// block, and may continue after them.
     ///
     /// # Errors
     ///
@@ -227,7 +228,7 @@ impl Decompressor {
             match filter.without_parameter() {
                 Filter::DELTA => filters::undelta(header.typesize.into(), reference, data),
                 Filter::BYTEDELTA => filters::unbytedelta(filter.meta.into(), data),
-                // Nothing undoes a truncation.
+                // The other filters truncate numbers. A truncation cannot be undone, because the cleared bits are lost.
                 _ => {}
             }
         }
@@ -237,7 +238,7 @@ impl Decompressor {
         Ok(())
     }
 
-    /// Decompresses the streams of a block to `out`, or to the start of `self.streams`.
+    /// Decompresses the streams of a block to `out` if `is_in_out` is true, else to the start of `self.streams`.
     fn streams(
         &mut self,
         shared: Shared<'_>,
@@ -350,8 +351,8 @@ fn stored_block<'c>(
 fn next_stream<'c>(header: &ChunkHeader, rest: &mut &'c [u8], length: usize) -> Result<Stream<'c>, Fault> {
     let (&stored, after) = rest.split_first_chunk().ok_or(Fault::BeyondEnd)?;
     let stored = i32::from_le_bytes(stored);
-    // If blocks have different sizes, the stored number is the length of the decompressed data. The stream then has all
-    // remaining bytes.
+    // If blocks have different sizes, the stored number is the length of the decompressed data, not of the stream. The
+    // stream then has all remaining bytes.
     let count = if header.has_variable_blocks { Ok(after.len()) } else { usize::try_from(stored) };
     let Ok(count) = count else {
         let (&token, after) = after.split_first().ok_or(Fault::BeyondEnd)?;

@@ -50,7 +50,7 @@ const IS_UNSPLIT: u8 = 0x10;
 const CODECS: [Option<Codec>; 5] =
     [Some(Codec::BLOSCLZ), Some(Codec::LZ4), None, Some(Codec::ZLIB), Some(Codec::ZSTD)];
 
-/// The number in bits 5 to 7 of the flags if the header does not record the codec. The frame does.
+/// The number in bits 5 to 7 of the flags if the header does not record the codec. In this case, the frame records it.
 const CODEC_OF_FRAME: u8 = 7;
 
 /// In byte 30: blocks may have different lengths. Then the field `blocksize` holds the number of blocks.
@@ -68,7 +68,7 @@ const IS_INSTRUMENTED: u8 = 0x80;
 /// The format version of chunks that an alpha release of C-Blosc2 wrote.
 const ALPHA_VERSION: u8 = 3;
 
-/// The versions of chunks that C-Blosc2 has written to frames.
+/// The format versions of the chunks that C-Blosc2 has written to frames.
 pub const VERSIONS: RangeInclusive<u8> = ALPHA_VERSION..=WRITTEN_VERSION + 1;
 
 /// The number of bytes of a length or an offset in a chunk.
@@ -117,8 +117,8 @@ pub enum SpecialValue {
     Zeros = 1,
     /// All items are NaN.
     Nan,
-    /// All items are equal. Their value follows the header of the chunk, so a frame must store the chunk. For the other
-    /// special values, a frame can record only the number of the value.
+    /// All items are equal. Their value follows the header of the chunk, so a frame must store the chunk. For any other
+    /// special value, a frame can record the number of the special value instead of the chunk.
     Value,
     /// The items were never written. This crate decompresses them to zeros. C-Blosc2 leaves the memory as it is, so its
     /// items are mostly zeros, but can be anything.
@@ -211,7 +211,7 @@ parts! {
         pub(crate) more_flags: u8,
         pub(crate) block_flags: u8,
         /// Bits 4 to 6 of byte 31: the number of the special value. Only 0 to 4 are defined. In a chunk of Blosc 1,
-        /// byte 31 is data, but in a frame C-Blosc2 reads the bits nevertheless.
+        /// byte 31 is data. C-Blosc2 reads these bits of it nevertheless, if the chunk is in a frame.
         pub(crate) special_bits: u8,
     }
 }
@@ -307,7 +307,7 @@ impl ChunkHeader {
     }
 
     /// Whether blocks are split into one stream per byte of an item.
-    // C-Blosc2 3.3.5 also splits chunks with a dictionary.
+    // The dictionary does not matter here: C-Blosc2 3.3.5 also splits the blocks of chunks with a dictionary.
     #[must_use]
     pub fn is_split(&self) -> bool {
         self.flags & IS_UNSPLIT == 0
@@ -328,14 +328,15 @@ impl ChunkHeader {
         self.is_uncompressed && self.has_dictionary
     }
 
-    /// The special value that C-Blosc2 wrongly finds in a chunk of Blosc 1 in a frame, as a number. C-Blosc2 takes byte
-    /// 31 for flags, although that byte is data, and cannot read such a chunk. `None` for any other chunk.
+    /// The number of the special value that C-Blosc2 wrongly finds in this chunk of Blosc 1, if the chunk is in a
+    /// frame. Byte 31 of a chunk of Blosc 1 is data, but C-Blosc2 reads flags from it. If these flags mean a special
+    /// value, C-Blosc2 cannot read the chunk. `None` for any other chunk.
     #[must_use]
     pub fn false_special(&self) -> Option<u8> {
         Some(self.special_bits).filter(|&bits| self.header_len == BLOSC1_LEN && bits != 0)
     }
 
-    /// Whether the header is marked as lazily loaded.
+    /// Whether the header has the flag of a lazily loaded chunk.
     pub(crate) fn is_lazy(&self) -> bool {
         self.more_flags & IS_LAZY != 0
     }
@@ -360,8 +361,8 @@ impl ChunkHeader {
         (self.has_table() && is_unknown).then(|| self.codec.map_or(in_flags, |codec| codec.0))
     }
 
-    /// Whether the header has flags that no program stores in a file. C-Blosc2 ignores these flags, except the mark of
-    /// a lazy chunk.
+    /// Whether the header has flags that no program stores in a file. C-Blosc2 ignores these flags, except the flag of
+    /// a lazily loaded chunk.
     #[must_use]
     pub fn has_unknown_flags(&self) -> bool {
         self.is_lazy() || self.block_flags & !HAS_VARIABLE_BLOCKS != 0
@@ -391,8 +392,8 @@ impl ChunkHeader {
         self.filters.into_iter().take(count).filter(|filter| filter.id != 0)
     }
 
-    /// The data of an uncompressed chunk. `None` if the data is compressed or constant and not empty, or if the chunk
-    /// is shorter than its header claims.
+    /// The data of an uncompressed chunk. `None` if the chunk has data, but compressed or constant data. Also `None` if
+    /// the chunk is shorter than its header says.
     #[must_use]
     pub fn stored<'c>(&self, chunk: &'c [u8]) -> Option<&'c [u8]> {
         let data = chunk.get(self.header_len..)?.get(..self.nbytes)?;
@@ -425,8 +426,9 @@ pub fn stored_header(
     Some(header)
 }
 
-/// The header of a chunk of compressed blocks. `sizes` are the same as in `new_header`. `None` if a size does not fit
-/// the header, or if the flags have no number for the codec.
+/// The header of a chunk of compressed blocks. `sizes` are the three sizes that `new_header` needs: `nbytes`,
+/// `blocksize` and the number of bytes after the header. `None` if a size does not fit the header, or if the flags have
+/// no number for the codec.
 #[cfg(feature = "compress")]
 pub(crate) fn compressed_header(
     codec: Codec,
@@ -513,7 +515,8 @@ fn special(bits: u8) -> Option<SpecialValue> {
     [Zeros, Nan, Value, Uninitialized].into_iter().find(|&value| value as u8 == bits)
 }
 
-/// The filters of a chunk of Blosc 1. The flags can contain a shuffle of items of one byte, which changes nothing.
+/// The filters of a chunk of Blosc 1. One of them can be a shuffle of items of one byte, because the flags can contain
+/// it. Such a shuffle changes nothing.
 fn filters_of_blosc1(flags: u8) -> [Filter; 6] {
     let delta = if flags & IS_DELTA == 0 { Filter::NONE } else { Filter::DELTA };
     let shuffle = match flags & (IS_SHUFFLED | IS_BITSHUFFLED) {
