@@ -1,7 +1,9 @@
 //! Dimension vectors as arrays of any length. A field of a struct uses this module with the attribute `#[serde(with =
 //! "b2nd_serde::dims")]`.
 //!
-//! Serde itself supports only arrays of up to 32 items, and no const generic as their length. This module supports both. The bytes, the errors and the time are the same as for serde's own arrays.
+//! Serde itself supports only arrays of up to 32 items, and no arrays whose length is a const generic. This module
+//! supports arrays of any length, also a const generic. The bytes, the errors and the time are the same as for serde's
+//! own arrays.
 //!
 //! ```
 //! use serde::{Deserialize, Serialize};
@@ -113,8 +115,8 @@ impl<'de, T: Deserialize<'de> + Copy + Default, const N: usize> Visitor<'de> for
 
     #[inline]
     fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<[T; N], A::Error> {
-        // The array is filled in place, because it cannot be collected from an iterator. This needs the bounds `Copy`
-        // and `Default`.
+        // The array is filled in place, because it cannot be collected from an iterator. Filling in place needs the
+        // bounds `Copy` and `Default`.
         let mut dimensions = [T::default(); N];
         for (index, dimension) in dimensions.iter_mut().enumerate() {
             match seq.next_element()? {

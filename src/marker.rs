@@ -19,7 +19,7 @@ pub(crate) const FIXARRAY: u8 = 0x90;
 pub(crate) const FIXARRAY_MAX: u8 = 0x9f;
 pub(crate) const FIXSTR: u8 = 0xa0;
 pub(crate) const FIXSTR_MAX: u8 = 0xbf;
-/// The smallest byte that is a negative fixint. It means -32.
+/// The smallest byte that is a negative fixint. As an `i8` it is -32.
 pub(crate) const NEGATIVE_FIXINT: u8 = 0xe0;
 
 /// The range of positive fixints, for messages.

@@ -16,11 +16,11 @@ use crate::shapes::Shapes;
 use crate::wire::{self, Input, Metalayer};
 
 /// A `Meta` with at most this number of dimensions needs no allocation for them. Few arrays have more.
-// The dtype also has 15 bytes inline, so a `Meta` has 104 bytes. With 16 dimensions inline it would have some 300, and
-// moving so many bytes would cost more than reading them.
+// The dtype also has 15 bytes inline, so a `Meta` has 104 bytes. With 16 dimensions inline, a `Meta` would have some
+// 300 bytes, and moving them would cost more than reading the metalayer.
 const INLINE: usize = 4;
 
-/// The dimensions of three shapes. Elements after the last dimension are 0.
+/// The dimensions of three shapes. In each shape, the elements after the last dimension are 0.
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct Arrays<const ROOM: usize> {
     shape: [i64; ROOM],
@@ -112,18 +112,19 @@ impl OwnedShapes {
 /// numbers can be negative, and the dtype can be any text. [`Meta::geometry`] checks the numbers, and
 /// `Meta::parse_dtype` the dtype.
 ///
-/// A `Meta` keeps its layout, so it is written back byte for byte as it was read:
+/// A `Meta` keeps its layout, so a metalayer is written back byte for byte as it was read:
 /// `to_vec(&from_slice::<Meta>(bytes)?)? == bytes`. This is also true inside newtypes and `Option`. A `Meta` cannot be
 /// read in this format inside an `untagged` enum or with `flatten`, because serde then copies the entries to a buffer,
 /// without the layout.
 ///
 /// In other formats, such as JSON, a `Meta` is a struct of `layout` and the seven entries. Entries that the layout does
-/// not have are null. The values must follow the same rules as those of a metalayer. If `layout` is missing, the
-/// entries determine it. If the other format gives bytes instead of a struct, they are read as a metalayer.
+/// not have are null. The values of these fields must follow the same rules as the entries of a metalayer. If `layout`
+/// is missing, the entries determine it. If the other format gives bytes instead of a struct, these bytes are read as a
+/// metalayer.
 ///
-/// JSON, RON, MessagePack, postcard, CBOR and TOML are tested. CSV and URL queries cannot hold a `Meta`, because they
-/// have no sequences inside a struct. XML has neither an empty sequence nor a null, so it can only hold a `Meta` of at
-/// least one dimension, in a layout with all seven entries.
+/// JSON, RON, MessagePack, postcard, CBOR and TOML are tested. CSV and URL queries cannot hold a `Meta`, because these
+/// formats have no sequences inside a struct. XML has neither an empty sequence nor a null, so it can only hold a
+/// `Meta` of at least one dimension, in a layout with all seven entries.
 ///
 /// ```
 /// use b2nd_serde::{Meta, Shapes};
@@ -151,12 +152,12 @@ pub struct Meta {
 impl Meta {
     /// A metalayer of layout [`Layout::B2nd`], version 0 and dtype format 0, which is NumPy's syntax.
     ///
-    /// The numbers can be negative or zero; [`Meta::geometry`] checks them.
+    /// The numbers of the shapes can be negative or zero; [`Meta::geometry`] checks them.
     ///
     /// # Errors
     ///
-    /// If the three shapes have different numbers of dimensions or more than 16, or if the dtype has a NUL or more than
-    /// 2147483647 bytes.
+    /// If the three shapes have different numbers of dimensions, or more than 16 dimensions, or if the dtype has a NUL
+    /// or more than 2147483647 bytes.
     ///
     /// ```
     /// use b2nd_serde::{Meta, Shapes};
@@ -267,7 +268,7 @@ impl Meta {
     ///
     /// # Errors
     ///
-    /// If the new layout has a dtype, but the old one does not.
+    /// If the new layout has the entry `dtype`, but the old layout does not.
     ///
     /// ```
     /// use b2nd_serde::{Layout, Meta, Shapes, to_vec};
@@ -360,7 +361,7 @@ fn check_fixint(entry: Entry, value: u8) -> Result<(), Error> {
     Err(Error::new(Detail::OutOfRange(u128::from(value).into())).in_entry(entry))
 }
 
-// Written by hand, because a derived `Debug` would show an empty dtype for a layout without a dtype.
+// Written by hand, because a derived `Debug` would show an empty dtype if the layout has no dtype.
 impl fmt::Debug for Meta {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Shapes { shape, chunkshape, blockshape } = self.shapes.get();
@@ -380,8 +381,8 @@ impl Serialize for Meta {
     #[inline]
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut fields = serializer.serialize_struct(META_NAME, META_FIELDS.len())?;
-        // The layout comes first, because it determines the entries. This crate's own `Serializer` needs it before
-        // them.
+        // The layout comes first, because it determines the entries. This crate's own `Serializer` needs the layout
+        // before the entries.
         fields.serialize_field("layout", &self.layout)?;
         fields.serialize_field("version", &self.version)?;
         fields.serialize_field("ndim", &self.shapes.ndim)?;
@@ -410,8 +411,8 @@ impl<'de> Visitor<'de> for MetaVisitor {
         f.write_str("the layout and entries of a b2nd metalayer")
     }
 
-    // This crate's own `Deserializer` passes the bytes of one metalayer. They are checked here and not there, because
-    // the deserializers of other formats can pass bytes too.
+    // This crate's own `Deserializer` passes the bytes of one metalayer. The bytes are checked here and not in the
+    // `Deserializer`, because the deserializers of other formats can pass bytes too.
     #[inline]
     fn visit_bytes<E: de::Error>(self, bytes: &[u8]) -> Result<Meta, E> {
         match Metalayer::ordinary(bytes) {
@@ -465,7 +466,7 @@ fn read_general(bytes: &[u8]) -> Result<Meta, Error> {
     Ok(Meta::from_metalayer(metalayer))
 }
 
-/// The next field of a sequence.
+/// Reads the next field of a sequence.
 fn element<'de, T: Deserialize<'de>, A: SeqAccess<'de>>(
     fields: &mut A,
     position: usize,
@@ -515,7 +516,8 @@ impl Visitor<'_> for FieldName {
     }
 }
 
-/// The fields read from another format; `Some(None)` is a null.
+/// The fields of a `Meta` as read from another format. `None` means that the field was missing, and `Some(None)` that
+/// it was null.
 #[derive(Default)]
 #[expect(clippy::option_option, reason = "a null is a field that is given")]
 struct Draft {
@@ -530,7 +532,7 @@ struct Draft {
 }
 
 impl Draft {
-    /// Checks the fields against each other.
+    /// Checks that the fields are consistent, and makes a `Meta` of them.
     fn finish<E: de::Error>(self) -> Result<Meta, E> {
         let missing = |entry: Entry| move || E::missing_field(entry.name());
         let version = self.version.ok_or_else(missing(Entry::Version))?;
@@ -544,8 +546,8 @@ impl Draft {
         let entries = [(Entry::DtypeFormat, dtype_format.is_some()), (Entry::Dtype, dtype.is_some())];
         let differs =
             |layout: Layout| entries.iter().find(|&&(entry, is_given)| layout.has(entry) != is_given);
-        // JSON written by hand may leave the layout out. Then the entries select it, in the same way as for a struct
-        // that is written.
+        // JSON written by hand may leave the layout out. Then the entries that are present select the layout, as when a
+        // struct is written.
         let of_entries = || Layout::ALL.iter().copied().find(|&layout| differs(layout).is_none());
         let layout = self.layout.or_else(of_entries).unwrap_or_default();
         if let Some(&(entry, is_given)) = differs(layout) {

@@ -2,9 +2,9 @@
 
 /// The shape of an array, of its chunks and of its blocks, in items along each dimension.
 ///
-/// The named fields prevent a mistake. Chunk shape and block shape have the same type, so as two arguments of a
-/// function they could be swapped without an error. [`Geometry::new`](crate::Geometry::new) and `Meta::new` check the
-/// numbers.
+/// The fields have names to prevent a mistake. The chunk shape and the block shape have the same Rust type. If they
+/// were two arguments of a function, a caller could swap them without an error. [`Geometry::new`](crate::Geometry::new)
+/// and `Meta::new` check the numbers.
 ///
 /// ```
 /// use b2nd_serde::{Geometry, Shapes};

@@ -14,7 +14,7 @@ pub(super) struct Axis {
 }
 
 impl Axis {
-    /// Checks the three numbers against each other.
+    /// Checks that the three numbers are consistent.
     pub(super) fn check(self, dimension: u8) -> Result<Self, Error> {
         let Self { shape, chunk, block } = self;
         let zero = |divided, items| Error(Violation::Zero { divided, dimension, items });
@@ -65,10 +65,11 @@ where
     U::try_from(integer).map_err(|_| Error(Violation::Negative { entry, dimension, found }))
 }
 
-/// Checks that a product fits its entry.
+/// Checks that the product of the factors is not above the limit of the format for `of`.
 pub(super) fn check_product(of: Factors, factors: &[u64]) -> Result<(), Error> {
     // A product with a 0 is 0, even if the factors before the 0 overflow. So the result does not depend on the order of
-    // the dimensions. C-Blosc2 multiplies in order, and may find the overflow first.
+    // the dimensions. C-Blosc2 multiplies from the first dimension on, and may find an overflow before it reaches the
+    // 0.
     if factors.contains(&0) {
         return Ok(());
     }

@@ -45,13 +45,13 @@ impl Geometry {
 
     /// The chunks that a slice of the array touches. The slice has one range per dimension.
     ///
-    /// The [extent](Chunk::extent) of each chunk has only the items of the slice, and so have the blocks and runs of
-    /// the chunk. The target of a run is a range of bytes in an array with the shape of the slice.
+    /// The [extent](Chunk::extent) of each chunk has only items of the slice. The blocks and runs of the chunk have
+    /// only such items, too. The target of a run is a range of bytes in an array with the shape of the slice.
     ///
     /// # Errors
     ///
-    /// If the number of ranges is not the number of dimensions. Also if a range starts after its stop, or stops after
-    /// the end of the array.
+    /// If the number of ranges is not the number of dimensions, if a range starts after its stop, or if a range stops
+    /// after the end of the array.
     ///
     /// ```
     /// use b2nd_serde::{Geometry, Shapes};
@@ -73,8 +73,8 @@ impl Geometry {
     ///
     /// # Errors
     ///
-    /// The errors of [`chunks_in`](Self::chunks_in). Also if the number of steps is not the number of dimensions, or if
-    /// a step is 0.
+    /// The errors of [`chunks_in`](Self::chunks_in). It is also an error if the number of steps is not the number of
+    /// dimensions, or if a step is 0.
     ///
     /// ```
     /// use b2nd_serde::{Geometry, Shapes};
@@ -113,7 +113,7 @@ impl Geometry {
         Ok(Chunks::new(self, Extent::new(start, stop, steps)))
     }
 
-    /// The whole array.
+    /// The box of all items of the array.
     fn extent(&self) -> Extent {
         let shape = self.shape();
         Extent::new(shape.zeros(), shape, shape.ones())
@@ -164,7 +164,7 @@ iterate!(['g] Chunks<'g> => Chunk<'g>);
 /// assert_eq!(*chunk.coordinate(), [0, 1]);
 /// assert!(chunk.extent().ranges().eq([0..2, 3..5]));
 ///
-/// // The same chunk, but of a slice that has only the second row of the chunk.
+/// // The same chunk, reached through a slice that has only the second row of the chunk.
 /// let part = geometry.chunks_in(&[1..3, 2..5])?.nth(1).unwrap();
 /// assert_eq!(part.number(), 1);
 /// assert!(part.extent().ranges().eq([1..2, 3..5]));
@@ -197,14 +197,15 @@ impl<'g> Chunk<'g> {
         &self.cell.coordinate
     }
 
-    /// The part of the array, or of the slice, that the chunk holds.
+    /// The items of the chunk that belong to the array, or to the slice if the chunk is from [`Geometry::chunks_in`].
     #[must_use]
     pub fn extent(&self) -> &Extent {
         &self.cell.extent
     }
 
-    /// This chunk, with the whole array as the selection instead of a slice. If both have the same extent, the slice
-    /// has all items of the chunk, so a program that writes the slice need not read the chunk first.
+    /// This chunk, with the whole array as the selection instead of a slice. If the returned chunk has the same extent
+    /// as this one, the slice has all items of the chunk. Then a program that writes the slice need not read the chunk
+    /// first.
     #[must_use]
     pub fn whole(&self) -> Self {
         Self::new(self.geometry, self.geometry.extent(), *self.coordinate())
@@ -222,7 +223,8 @@ impl<'g> Chunk<'g> {
 
     /// Copies the items of the [`extent`](Chunk::extent) from the array, or from the slice, into a decompressed chunk.
     ///
-    /// The array and the chunk are given as bytes; the array is in C order. The padding of the chunk is not changed.
+    /// The array and the chunk are given as bytes; the array is in C order. Bytes of the chunk outside the extent, such
+    /// as padding, are not changed.
     ///
     /// # Errors
     ///
@@ -272,8 +274,8 @@ impl<'g> Chunk<'g> {
         })
     }
 
-    /// Calls `copy_run` for each run, with its byte ranges in the chunk and in the array. `copy_run` returns `None` if
-    /// the chunk or the array is too short.
+    /// Calls `copy_run` for each run, with the run's byte ranges in the chunk and in the array. `copy_run` returns
+    /// `None` if the chunk or the array is too short.
     fn copy(
         &self,
         typesize: usize,
@@ -281,8 +283,8 @@ impl<'g> Chunk<'g> {
         array_len: usize,
         mut copy_run: impl FnMut(Range<usize>, Range<usize>) -> Option<()>,
     ) -> Result<(), Error> {
-        // Items of 0 bytes are rejected: they would fit any buffer, so no buffer would be short enough to end a loop
-        // over 2^62 items.
+        // Items of 0 bytes are rejected. A loop over 2^62 items usually ends early, because the buffer is too short for
+        // them. But items of 0 bytes fit any buffer.
         if typesize == 0 {
             return Err(Error(Violation::TypeSize));
         }
@@ -290,7 +292,8 @@ impl<'g> Chunk<'g> {
         let copied = runs.try_for_each(|run| copy_run(run.source(typesize)?, run.target(typesize)?));
         copied.ok_or_else(|| {
             let bytes = |nitems: u64| nitems.saturating_mul(typesize as u64);
-            // Looks at the array first: it must be complete, but a chunk may lack padding that is not copied.
+            // The length of the array is checked first, because the array must be complete. A chunk may lack padding
+            // that is not copied.
             let needed = bytes(self.selection.nitems());
             Error(if (array_len as u64) < needed {
                 Violation::TooShort { of: Buffer::Array, found: array_len, needed }
@@ -411,15 +414,15 @@ impl Block<'_> {
         let mut nitems = 1;
         let filled = zip(&blockshape, &target_shape).zip(step.iter());
         for (count, ((in_block, in_target), step)) in count.numbers_mut().zip(filled).rev() {
-            // A step leaves gaps between the items of this dimension, so no run has two of them.
+            // A step leaves gaps between the items of this dimension, so no run has two of these items.
             if *step > 1 {
                 break;
             }
-            // A run has all items of the extent along this dimension, so there is one run along it.
+            // A run has all items of the extent along this dimension, so there is only one run along this dimension.
             let items = core::mem::replace(count, 1);
             nitems *= items;
-            // If these items do not fill the dimension in both the block and the target, there is a gap after them, so
-            // the run cannot continue along the dimension before this one.
+            // If these items do not fill this dimension of the block, or of the target, there is a gap after them. So
+            // the run cannot continue along the previous dimension.
             if items != in_block || items != in_target {
                 break;
             }
@@ -443,7 +446,7 @@ impl Block<'_> {
     }
 }
 
-/// A cell of a grid over the array: a chunk, or a block.
+/// A cell of a grid: a chunk in the grid over the array, or a block in the grid over a chunk.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Cell {
     coordinate: Dimensions,

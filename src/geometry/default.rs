@@ -8,17 +8,18 @@ use super::grid::Geometry;
 const BLOCK_NBYTES: u64 = 1 << 17;
 const CHUNK_NBYTES: u64 = 1 << 22;
 
-/// If a dimension has fewer parts than this, all parts are made as equally long as possible, because a short last part
-/// would be a large share of the dimension.
+/// If a dimension is divided into fewer parts than this, the length of the parts is chosen so that the last part is
+/// nearly as long as the others. With so few parts, a short last part would waste much space.
 const MANY_PARTS: u64 = 8;
 
 impl Geometry {
     /// The block shape of a new array: about 128 KiB of items. `shape` is the shape of the array, or of its chunks if
     /// they are given.
     ///
-    /// A block spans the last dimensions as far as the target allows, and has 1 item along the first dimensions, so it
-    /// is contiguous in C order. The result depends only on the shape and the item size, while python-blosc2 looks at
-    /// the caches of the machine. A dimension of 0 items will grow, so it is treated like a very long one.
+    /// A block spans the last dimensions completely, as far as the target size allows, and has 1 item along the first
+    /// dimensions. So the items of a block are contiguous in C order. The result depends only on the shape and the item
+    /// size, while python-blosc2 looks at the caches of the machine. A dimension of 0 items will grow, so it is treated
+    /// like a very long one.
     ///
     /// | shape | item size | chunk shape | block shape |
     /// |---|---|---|---|
@@ -50,8 +51,8 @@ impl Geometry {
     }
 
     /// The chunk shape of a new array with these blocks: about 4 MiB of items. Along a dimension that a chunk does not
-    /// span, it is a whole number of blocks long. The rule is the same as for
-    /// [`default_blockshape`](Self::default_blockshape); see the table there.
+    /// span, the chunk is a whole number of blocks long. Otherwise the rule is the same as for
+    /// [`default_blockshape`](Self::default_blockshape), which has a table of examples.
     #[must_use]
     pub fn default_chunkshape(shape: &[u64], blockshape: &[u64], typesize: usize) -> Dimensions {
         let block_nitems =
@@ -64,13 +65,14 @@ impl Geometry {
             let nblocks = part(items.div_ceil(block), left);
             left = (left / nblocks).max(1);
             // A chunk that spans the whole dimension is as long as the dimension. Any other chunk is a whole number of
-            // blocks long. So is a chunk along a dimension of 0 items, because that dimension will grow.
+            // blocks long. A chunk along a dimension of 0 items is a whole number of blocks long too, because that
+            // dimension will grow.
             if nblocks.saturating_mul(block) < items || items == 0 { nblocks * block } else { items }
         })
     }
 }
 
-/// The number of items that fit a target in bytes, at least 1.
+/// The number of items that fit `nbytes` bytes, but at least 1.
 fn items(nbytes: u64, typesize: usize) -> u64 {
     nbytes.checked_div(typesize as u64).unwrap_or(nbytes).max(1)
 }
@@ -82,7 +84,7 @@ fn parts(shape: &[u64], mut part: impl FnMut(u64) -> u64) -> Dimensions {
     parts
 }
 
-/// The length of the parts of a dimension with `items` items: at most `most`.
+/// The length of the parts into which a dimension of `items` items is divided. It is at most `most`.
 fn part(items: u64, most: u64) -> u64 {
     match items {
         0 => most,

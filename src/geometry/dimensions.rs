@@ -54,8 +54,8 @@ impl Dimensions {
 
     /// The product of the numbers; 1 without numbers.
     ///
-    /// If one number is 0, the product is 0, even if the product of the others would overflow. The caller guarantees
-    /// that any other product fits.
+    /// If one number is 0, the product is 0, even if the product of the other numbers would overflow. The caller
+    /// guarantees that any other product fits.
     pub(super) fn product(&self) -> u64 {
         if self.contains(&0) { 0 } else { self.iter().product() }
     }
@@ -68,7 +68,7 @@ impl Dimensions {
     /// The coordinate of the item with this number, in C order, in an array of this shape; `None` if the array has
     /// fewer items.
     pub(super) fn coordinate(&self, number: u64) -> Option<Self> {
-        // If a dimension is 0, so is the product, and the function returns here. So no division below is by 0.
+        // If a dimension is 0, the product is 0 too, and the function returns here. So no division below is by 0.
         if number >= self.product() {
             return None;
         }
@@ -82,8 +82,8 @@ impl Dimensions {
         Some(coordinate)
     }
 
-    /// Moves this coordinate forward by `steps` items of a box, in C order. After the last item comes the first one
-    /// again. No dimension of the box may be empty, and the box must have more items than `steps`.
+    /// Moves this coordinate forward by `steps` items of a box, in C order. After the last item of the box, the first
+    /// item follows again. No dimension of the box may be empty, and the box must have more items than `steps`.
     pub(super) fn advance(&mut self, mut steps: u64, start: &[u64], stop: &[u64]) {
         for (x, (start, stop)) in self.numbers_mut().zip(zip(start, stop)).rev() {
             // `*x - start` and `steps` are below the number of items of the box, which fits int64, so their sum fits
@@ -99,8 +99,9 @@ impl Dimensions {
     }
 
     /// The distance between neighbours along each dimension, in items, in an array of this shape in C order. No
-    /// dimension may be 0.
-    // With a 0, a shape is valid even if the product of its other dimensions overflows.
+    /// dimension of the shape may be 0.
+    // A shape with a 0 is valid even if the product of its other dimensions overflows, and this product would overflow
+    // here.
     pub(super) fn strides(&self) -> Self {
         let mut strides = *self;
         let mut stride = 1;

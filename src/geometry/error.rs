@@ -63,7 +63,7 @@ pub enum ErrorKind {
     BufferTooSmall,
 }
 
-/// What is divided along a dimension: the array into chunks, or a chunk into blocks.
+/// One of the two divisions along a dimension: the array into chunks, or a chunk into blocks.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Divided {
     Array,
@@ -71,7 +71,7 @@ pub(super) enum Divided {
 }
 
 impl Divided {
-    /// The entry with the shape of what is divided.
+    /// The entry with the shape of the whole that is divided.
     fn whole(self) -> Entry {
         match self {
             Self::Array => Entry::Shape,
@@ -149,13 +149,13 @@ pub(super) enum Violation {
         dimension: u8,
         items: u64,
     },
-    /// Along this dimension, the number of items does not fit after it is rounded up to whole chunks.
+    /// Along this dimension, the number of items of the array, rounded up to whole chunks, does not fit int64.
     RoundedUp {
         dimension: u8,
         items: u64,
         chunk: u32,
     },
-    /// The product overflows at this dimension: `before` is the product of the dimensions before it.
+    /// The product exceeds its limit at this dimension. `before` is the product of the dimensions before this one.
     Product {
         of: Factors,
         dimension: u8,

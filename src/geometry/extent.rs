@@ -25,9 +25,10 @@ use super::walk::Cells;
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Extent {
     start: Dimensions,
-    /// The coordinate directly after the last item.
+    /// Along each dimension, the coordinate directly after the last item.
     stop: Dimensions,
-    /// At least 1. It is 1 along a dimension with fewer than two items, so boxes of the same items compare equal.
+    /// The distance between two items along each dimension, at least 1. It is 1 along a dimension with fewer than two
+    /// items, so boxes of the same items compare equal.
     step: Dimensions,
 }
 
@@ -96,12 +97,12 @@ impl Extent {
         zip(&self.start, &self.stop).map(|(start, stop)| start..stop)
     }
 
-    /// The coordinate of the first item, counted from an origin. The origin must not be after the item.
+    /// The coordinate of the first item, counted from `origin`. Along no dimension may `origin` be after the item.
     pub(super) fn start_from(&self, origin: &[u64]) -> Dimensions {
         Dimensions::combine(&self.start, origin, |start, origin| start - origin)
     }
 
-    /// The items that are also in the box of shape `shape` that begins at `origin`.
+    /// The items of this box that are also in another box, which begins at `origin` and has the shape `shape`.
     pub(super) fn within(&self, origin: &[u64], shape: &[u64]) -> Self {
         let end = Dimensions::combine(origin, shape, |origin, items| origin + items);
         // Moves the start to the first item of this box that is not before the origin.
@@ -112,7 +113,7 @@ impl Extent {
             }
         }
         let stop = Dimensions::combine(&self.stop, &end, u64::min);
-        // If no item is in both boxes, the stop can be before the start. It is then moved to the start.
+        // If no item is in both boxes, the stop can be before the start. The stop is then moved to the start.
         Self::new(start, Dimensions::combine(&stop, &start, u64::max), self.step)
     }
 
@@ -128,8 +129,8 @@ impl Extent {
         let steps = zip(&self.step, shape);
         for ((first, end), (step, items)) in first.numbers_mut().zip(end.numbers_mut()).zip(steps) {
             (*first, *end) = if step > items {
-                // The step is longer than a cell, so each item is in a cell of its own, and cells without items are
-                // skipped: this counts items, not cells.
+                // The step is longer than a cell, so each item is in a cell of its own, and some cells have no item.
+                // Here the result counts items, not cells. `cell` converts the number of an item to a coordinate.
                 (0, (*end - *first).div_ceil(step))
             } else {
                 (*first / items, ceildiv(*end, items))

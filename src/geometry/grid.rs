@@ -79,7 +79,7 @@ impl Geometry {
         check_product(Factors::Chunkshape, &geometry.chunkshape())?;
         check_product(Factors::Blockshape, &geometry.blockshape())?;
         // The product of P over all dimensions needs no check. Along each dimension P, which is ceil(C / B) * B, is at
-        // most C * B. The products of C and of B are below 2^31, so that of P is below 2^62.
+        // most C * B. The products of C and of B are below 2^31, so the product of P is below 2^62.
         Ok(geometry)
     }
 
@@ -177,7 +177,7 @@ impl Geometry {
         self.chunkshape().product()
     }
 
-    /// The number of items of a decompressed chunk, with the padding to whole blocks.
+    /// The number of items of a decompressed chunk, with the padding that rounds it up to whole blocks.
     #[must_use]
     pub fn padded_chunk_nitems(&self) -> u64 {
         self.padded_chunk().product()

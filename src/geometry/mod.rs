@@ -1,7 +1,7 @@
 //! The position of each item of an array: its chunk, its block in the chunk, and its byte.
 //!
-//! An array of shape S is divided into chunks of shape C, and each chunk into blocks of shape B. All are in C order:
-//! the last dimension varies fastest. Along each dimension,
+//! An array of shape S is divided into chunks of shape C, and each chunk into blocks of shape B. Chunks, blocks and
+//! items are all in C order: the last dimension varies fastest. Along each dimension,
 //!
 //! | | | method |
 //! |---|---|---|
@@ -69,17 +69,18 @@
 //! - The products of S and of E over all dimensions fit int64. The products of C and of B fit int32. Without dimensions
 //!   the product is 1.
 //!
-//! In some cases the draft specification and C-Blosc2 3.3.5 differ, or this crate differs from C-Blosc2:
+//! In some cases, the draft specification, C-Blosc2 3.3.5 and this crate do not agree, or the result may be a surprise:
 //!
 //! - S = 0, C = 5, B = 0: the draft specification allows it, but C-Blosc2 and this crate reject it. Such a chunk has
 //!   items, but no blocks for them.
-//! - S = 0, C = 0, B = 1: all three allow it. There are no chunks, so E, P, G and H are 0 for any B.
+//! - S = 0, C = 0, B = 1: the draft specification, C-Blosc2 and this crate allow it. There are no chunks, so E, P, G
+//!   and H are 0 for any B.
 //! - Products with a zero are 0 here, even if the other factors overflow. C-Blosc2 multiplies from the first dimension
 //!   on, and rejects a product that overflows before the zero: it opens S = \[0, 2^40, 2^40\], but not \[2^40, 2^40,
 //!   0\]. The draft specification does not define the order, so this crate accepts both. But along each dimension, E
 //!   must fit int64.
-//! - S near the limit of int64: C-Blosc2 adds a whole chunk to S before it compares, and therefore rejects S = 2^63 - 2
-//!   with C = 7. This crate accepts it, because E is 2^63 - 1, which fits.
+//! - S near the limit of int64: C-Blosc2 adds a whole chunk to S before it checks the limit, and therefore rejects S =
+//!   2^63 - 2 with C = 7. This crate accepts this shape, because E is 2^63 - 1, which fits int64.
 //! - A version other than 0: C-Blosc2 ignores it. `Meta::geometry` rejects it, because the rules of other versions are
 //!   not known.
 //! - A chunk larger than the limit of Blosc2, about 2 GiB: C-Blosc2 opens the array, but cannot read from it.
@@ -140,8 +141,8 @@ impl Meta {
         let int32 =
             |shape: Dimensions| shape.iter().map(|&items| i32::try_from(items).unwrap_or(i32::MAX)).collect();
         let (chunkshape, blockshape): (Vec<i32>, Vec<i32>) = (int32(chunkshape), int32(blockshape));
-        // `Dimensions` holds only the first 16 dimensions. For the others, 1 is appended, because the error of `new`
-        // must name the number of all dimensions.
+        // `Dimensions` holds only the first 16 dimensions. For the dimensions after them, 1 is appended, because the
+        // error of `new` must name the number of all dimensions.
         let rest = |part: &[i32]| [part, &vec![1; shape.len() - part.len()]].concat();
         let shapes = Shapes { shape, chunkshape: &rest(&chunkshape), blockshape: &rest(&blockshape) };
         Self::new(shapes, dtype)

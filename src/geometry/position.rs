@@ -43,8 +43,8 @@ impl Geometry {
         if !is_within(coordinate, &self.shape()) {
             return None;
         }
-        // The array has items, so no chunk or block has size 0. Nothing overflows, because each result is below a
-        // product that was checked.
+        // The array has items, so no chunk or block has size 0. No multiplication overflows, because each result is
+        // below a product that was checked.
         let mut position = Position { chunk: 0, block: 0, item: 0 };
         for (&x, axis) in coordinate.iter().zip(self.axes()) {
             let (chunk, block) = (u64::from(axis.chunk), u64::from(axis.block));
@@ -79,7 +79,7 @@ impl Geometry {
         for (x, ((block, item), axis)) in coordinate.numbers_mut().zip(in_chunk) {
             let in_chunk = block * u64::from(axis.block) + item;
             *x = *x * u64::from(axis.chunk) + in_chunk;
-            // The position is padding: of the chunk to whole blocks, or of the array to whole chunks.
+            // Then the position is padding. A chunk is padded to whole blocks, and the array to whole chunks.
             if in_chunk >= axis.chunk.into() || *x >= axis.shape {
                 return None;
             }

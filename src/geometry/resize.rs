@@ -78,7 +78,7 @@ impl Resize<'_> {
     }
 
     /// The old and the new number of each kept chunk, in ascending order. Old chunks that are not in this list are
-    /// removed, and new chunks that are not in it are added.
+    /// removed, and new chunks that are not in this list are added.
     #[must_use]
     pub fn kept_chunks(&self) -> impl FusedIterator<Item = (u64, u64)> + Clone + Debug + use<> {
         let common = self.common();

@@ -20,7 +20,7 @@ use super::walk::{Cells, iterate};
 /// ```
 #[derive(Clone, Debug)]
 pub struct Runs {
-    /// Counts the runs along each dimension.
+    /// Iterates over the runs, which are counted along each dimension.
     pub(super) over: Cells,
     /// The coordinate of the first run's first item in the array, and the distance from a run to the next one along
     /// each dimension.
@@ -82,8 +82,8 @@ impl Run {
     /// The range of bytes in the decompressed chunk; `None` if it does not fit `usize`. With a type size of 1 it counts
     /// items.
     // The type size is an argument, not a part of the geometry. If the geometry had a type size, all types of this
-    // module would be needed in two versions, with and without one. The `None` costs the caller nothing: the caller
-    // uses the range with `get` of a buffer, which can return `None` too.
+    // module would be needed in two versions, with and without a type size. The `None` costs the caller nothing: the
+    // caller uses the range with `get` of a buffer, which can return `None` too.
     #[must_use]
     #[inline]
     pub fn source(&self, typesize: usize) -> Option<Range<usize>> {

@@ -16,7 +16,7 @@ type Result<T, E = ItemError> = core::result::Result<T, E>;
 /// Deserializes one item or a part of it.
 pub(super) struct ItemDeserializer<'p, 'd, 'de> {
     pub(super) plan: &'p mut Plan<'d>,
-    /// The bytes from the start of the part on. They can continue after its end.
+    /// The bytes from the start of the part on. They can continue after the end of the part.
     pub(super) bytes: &'de [u8],
 }
 
@@ -31,7 +31,7 @@ macro_rules! number {
     };
 }
 
-/// The kind of value that a type requests, of any width.
+/// The kind of value that a Rust type requests, of any width.
 #[derive(Clone, Copy)]
 enum Takes {
     Integer,
@@ -40,9 +40,9 @@ enum Takes {
 }
 
 impl<'p, 'd, 'de> ItemDeserializer<'p, 'd, 'de> {
-    /// Reads a number that has another width in the type than in the dtype, or a text that cannot be borrowed.
-    // The arguments are the fields of `self`: with `self` as an argument, it would be stored in memory for each field
-    // of a struct, although the call is rare.
+    /// Reads a number whose width in the Rust type differs from that in the dtype, or a text that cannot be borrowed.
+    // The arguments are the fields of `self`: if `self` were an argument, it would be stored in memory for each field
+    // of a struct, although this function is rarely called.
     #[cold]
     fn other<V: Visitor<'de>>(
         plan: &'p mut Plan<'d>,
@@ -78,8 +78,8 @@ impl<'p, 'd, 'de> ItemDeserializer<'p, 'd, 'de> {
         Ok(text)
     }
 
-    /// Lets a visitor take the values of the part in order. `count` is the number of values that the type takes, if
-    /// that number is fixed.
+    /// Passes the values of the part to a visitor, in order, and returns the visitor's value. `count` is the number of
+    /// values that the Rust type takes, if that number is fixed.
     fn values<V: Visitor<'de>>(self, count: Option<usize>, visitor: V) -> Result<V::Value> {
         let bytes = self.all()?;
         let mut parts = Parts::by_position(self.plan, count, count.is_none(), &visitor as &dyn Expected)?;
@@ -120,8 +120,8 @@ fn utf8(bytes: &[u8]) -> Result<&str> {
 macro_rules! numbers {
     ($($method:ident $visit:ident $type:ident $form:pat, $takes:ident;)*) => {
         $(
-            // Inlined into the visitor of the struct. Then only two steps remain for a field: a comparison of the form,
-            // and a load.
+            // Inlined into the visitor of the struct. Then the compiler leaves only two steps for a field: a comparison
+            // of the form, and a load.
             #[inline(always)]
             fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
                 match self.plan.form {
@@ -240,11 +240,11 @@ impl<'de> Deserializer<'de> for ItemDeserializer<'_, '_, 'de> {
         let Form::Struct(fields) = &mut self.plan.form else {
             return self.plan.mismatch(&visitor as &dyn Expected);
         };
-        // Both cases make a `Values` of their own, because a `Values` stays in registers only if its address is never
-        // taken.
+        // Each of the two cases below makes a `Values` of its own, because a `Values` stays in registers only if its
+        // address is never taken.
         if fields.sort_as_in_struct(names)? {
-            // The fields are in the order of the struct, so it gets them without names, and need not compare names for
-            // each item.
+            // The fields are in the order of the struct, so they are passed to it without their names, and no names are
+            // compared for each item.
             return Values::of_fields(fields, self.bytes, &[]).visit_seq(visitor);
         }
         Values::of_fields(fields, self.bytes, names).visit_map(visitor)
@@ -273,11 +273,11 @@ impl<'de> Deserializer<'de> for ItemDeserializer<'_, '_, 'de> {
     forward_to_deserialize_any! { bool char unit unit_struct identifier }
 }
 
-/// The values of a part in order, or the values of its fields with their names.
+/// Passes the values of a part to a visitor in order, or the values of its fields with their names.
 struct Values<'p, 'd, 'de> {
     parts: Parts<'p, 'd>,
     bytes: &'de [u8],
-    /// The names of the fields of the type; empty if the type takes any fields.
+    /// The field names of the Rust type; empty if the Rust type takes any fields, or takes them without names.
     names: &'static [&'static str],
 }
 

@@ -1,4 +1,4 @@
-//! The error of an item that does not fit a type, with its field.
+//! The error of an item that does not fit a Rust type, with the field of the item.
 
 use alloc::boxed::Box;
 use alloc::format;
@@ -11,9 +11,10 @@ use serde::ser;
 use crate::dtype::repr::excerpt;
 use crate::dtype::types::Field;
 
-/// The error of an item that cannot be read as a type, or of a value that cannot be written as an item.
+/// The error of an item that cannot be read as a Rust type, or of a value that cannot be written as an item.
 ///
-/// The text names the item, if there are several, the path of the field, its content, and what was expected.
+/// The text names the number of the item (if there are several), the path of the field, the content of the field, and
+/// what was expected.
 ///
 /// ```
 /// use b2nd_serde::Dtype;
@@ -52,7 +53,8 @@ impl ItemError {
         Self(Box::new(Parts { item: None, path: String::new(), reason: reason.to_string() }))
     }
 
-    /// The error for an item that is shorter than its plan. It never occurs, because the length is checked before.
+    /// The error for an item that is shorter than its plan. This error never occurs, because the length of the item is
+    /// checked before.
     #[cold]
     pub(super) fn too_short() -> Self {
         Self::new("the item is shorter than its dtype")
@@ -91,13 +93,13 @@ impl ItemError {
         self
     }
 
-    /// The number of the item, counted from 0; `None` if only one was read or written.
+    /// The number of the item, counted from 0; `None` if only one item was read or written.
     #[must_use]
     pub fn item(&self) -> Option<usize> {
         self.0.item
     }
 
-    /// The path of the field, such as `flags.level` or `position[2]`; empty if it is the whole item.
+    /// The path of the field, such as `flags.level` or `position[2]`; empty if the error is about the whole item.
     #[must_use]
     pub fn path(&self) -> &str {
         &self.0.path

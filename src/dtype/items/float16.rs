@@ -14,7 +14,7 @@ pub(super) fn widen(bits: u16) -> f32 {
     f32::from_bits(scaled | u32::from(bits & 0x8000) << 16)
 }
 
-/// The float16 of the same value; `None` if there is none.
+/// The float16 of the same value; `None` if no float16 has this value.
 #[expect(clippy::cast_possible_truncation, reason = "the value is compared")]
 pub(super) fn narrow(value: f32) -> Option<u16> {
     let sign = (value.to_bits() >> 16) as u16 & 0x8000;

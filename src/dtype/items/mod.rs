@@ -49,25 +49,26 @@
 //! | a struct | a struct or map by the names of the fields, in any order; a tuple, array or sequence by their positions |
 //! | `O` | error |
 //!
-//! - **Nothing is lost silently**, except through `deserialize_any`, below. It is an error if only the dtype has a
-//!   field, or only the type. A value that does not fit is an error too: an `<f8` for an `f32`, an integer out of
-//!   range, a text that is too long. `serde`'s `IgnoredAny` reads and ignores any field. A field of the type with
-//!   `#[serde(default)]`, or of an `Option`, can be missing in the dtype.
+//! - **Nothing is lost silently**, except through `deserialize_any`, below. It is an error if the dtype has a field
+//!   that the Rust type lacks, or the Rust type has a field that the dtype lacks. A value that does not fit is an error
+//!   too: an `<f8` for an `f32`, an integer out of range, a text that is too long. `serde`'s `IgnoredAny` reads and
+//!   ignores any field. A field of the Rust type that is an `Option`, or has `#[serde(default)]`, can be missing in the
+//!   dtype.
 //! - A newtype struct, and an option with a value, are treated as their content. `None`, units, and variants with
 //!   values are errors.
-//! - A field of the type can have the title of a field of the dtype as its name.
+//! - A field of the Rust type can have, as its name, the title of a field of the dtype.
 //! - NULs pad texts, so a text cannot end with a NUL. A `[u8; N]` includes the padding of an `S`; a `Vec<u8>` and a
 //!   `&[u8]` do not. An `S` that is not UTF-8 can be read as bytes. A surrogate in a `U` is an error.
 //! - Padding is written as zeros. Where fields overlap, the bytes of the field that is written last remain.
 //! - `&str` and `&[u8]` borrow from the item. A `U` cannot be read as `&str`, because it is not stored as UTF-8.
-//! - `deserialize_any`, as for a `serde_json::Value`, gives a struct as a map, and an `S` that is not UTF-8 as bytes.
-//!   `flatten`, `untagged` and internally tagged enums use it, so through them an integer can be read as a float, or an
-//!   `f64` as an `f32`.
+//! - `deserialize_any`, as for a `serde_json::Value`, gives a structured dtype as a map, and an `S` that is not UTF-8
+//!   as bytes. `flatten`, `untagged` enums and internally tagged enums use `deserialize_any`, so through them an
+//!   integer can be read as a float, or an `f64` as an `f32`.
 //! - More than 128 levels of nesting are an error. An item of n bytes with more than 16 n + 4096 values is an error
 //!   too: empty lists, overlapping fields and fields without bytes can lead to so many values.
 //!
-//! When many items are read, the dtype is compiled once, and the field names of a type are compared with it once. Items
-//! of fixed types are read and written without an allocation.
+//! When many items are read, the dtype is compiled once, and the field names of a Rust type are compared with those of
+//! the dtype once. Items of fixed types are read and written without an allocation.
 
 use core::marker::PhantomData;
 use core::slice::ChunksExact;
@@ -92,11 +93,11 @@ mod ser;
 pub use error::ItemError;
 
 impl Dtype {
-    /// Deserializes an item. To read many, use [`read_items`](Self::read_items).
+    /// Deserializes an item. To read many items, use [`read_items`](Self::read_items).
     ///
     /// # Errors
     ///
-    /// If the item has another size than the dtype, or does not fit the type: see [`items`](self).
+    /// If the item has another size than the dtype, or does not fit the Rust type: see [`items`](self).
     ///
     /// ```
     /// use b2nd_serde::Dtype;
@@ -119,7 +120,7 @@ impl Dtype {
     /// # Errors
     ///
     /// If the length is not a multiple of the item size, or if items of the dtype cannot be read. The iterator gives an
-    /// error for each item that does not fit the type.
+    /// error for each item that does not fit the Rust type.
     ///
     /// ```
     /// use b2nd_serde::Dtype;
@@ -141,7 +142,7 @@ impl Dtype {
     ///
     /// # Errors
     ///
-    /// If the item has another size than the dtype, or if the value does not fit: see [`items`](self).
+    /// If the item has another size than the dtype, or if the value does not fit the dtype: see [`items`](self).
     ///
     /// ```
     /// use b2nd_serde::Dtype;
@@ -162,12 +163,13 @@ impl Dtype {
         value.serialize(ItemSerializer { plan: &mut plan, bytes: item })
     }
 
-    /// Serializes consecutive items, as many as the bytes have room for. If the dtype has 0 bytes, no value is
+    /// Serializes values as consecutive items, which must fill all the bytes. If the dtype has 0 bytes, no value is
     /// serialized.
     ///
     /// # Errors
     ///
-    /// The errors of [`write_item`](Self::write_item), and if there are more or fewer values than items.
+    /// The errors of [`write_item`](Self::write_item). It is also an error if the number of values is not the number of
+    /// items that fill the bytes.
     ///
     /// ```
     /// use b2nd_serde::Dtype;
@@ -226,7 +228,7 @@ impl Dtype {
 pub struct Items<'a, T> {
     plan: Plan<'a>,
     bytes: ChunksExact<'a, u8>,
-    /// The number of all items.
+    /// The number of all items, read or not.
     count: usize,
     of: PhantomData<fn() -> T>,
 }

@@ -8,26 +8,26 @@ use super::error::{ItemError, Place};
 use crate::dtype::repr::excerpt;
 use crate::dtype::types::{ByteOrder, Dtype, Field, Kind};
 
-/// The deepest nesting of an item. Each dimension of a subarray counts as a level. A type that can have any depth, such
-/// as a JSON value, is read by recursion, so the limit bounds its stack. `serde_json` has the same limit.
+/// The deepest nesting of an item. Each dimension of a subarray counts as a level. A Rust type of any depth, such as a
+/// JSON value, is read by recursion, so this limit also bounds the size of the stack. `serde_json` has the same limit.
 const MAX_DEPTH: usize = 128;
 
-/// The number of values that an item may have in addition to 16 for each of its bytes. Empty lists have no bytes, and
-/// fields can overlap, so without a limit a short item could have any number of values.
+/// An item of n bytes can have at most 16 n + `MAX_EXCESS` values. Without a limit, a short item could have any number
+/// of values, because fields can overlap, and an empty list is a value without bytes.
 const MAX_EXCESS: usize = 4096;
 
 /// An item or a part of it.
 #[derive(Clone, Debug)]
 pub(super) struct Plan<'d> {
     pub(super) form: Form<'d>,
-    /// In bytes.
+    /// The number of bytes of the part.
     pub(super) size: usize,
     pub(super) is_big: bool,
-    /// For messages.
+    /// The dtype of the part, for messages.
     dtype: &'d Dtype,
 }
 
-/// The form in which a part is stored. It determines which types can read and write the part.
+/// The form in which a part is stored. It determines which Rust types can read and write the part.
 #[derive(Clone, Debug)]
 pub(super) enum Form<'d> {
     Bool,
@@ -41,9 +41,9 @@ pub(super) enum Form<'d> {
     Bytes(Box<Plan<'d>>),
     /// UTF-32 padded with NULs: `U`.
     Text,
-    /// `V`, and numbers without a type in Rust, as bytes.
+    /// `V`, and numbers that Rust has no type for. They are read and written as bytes.
     Raw(Box<Plan<'d>>),
-    /// A dimension of a subarray, or the two parts of a complex number.
+    /// One dimension of a subarray, or a complex number, which has two elements.
     Array {
         length: usize,
         element: Box<Plan<'d>>,
@@ -113,14 +113,14 @@ impl<'d> Plan<'d> {
         Self { form, size, is_big: dtype.byte_order() == Some(ByteOrder::Big), dtype }
     }
 
-    /// The plan of the content of a newtype, if it differs from this plan. Only that of `half::f16` does: its content
-    /// is its bits as a `u16`.
+    /// The plan of the content of a newtype, if it differs from this plan. It differs only for `half::f16`, whose
+    /// content is its bits as a `u16`.
     pub(super) fn of_newtype(&self, name: &str) -> Option<Self> {
         let is_half = name == "f16" && matches!(self.form, Form::Float16);
         is_half.then_some(Self { form: Form::Uint(2), ..*self })
     }
 
-    /// The error for a type or a value that is of another kind than the dtype.
+    /// The error for a Rust type or a value of another kind than the dtype.
     #[cold]
     pub(super) fn mismatch<T>(&self, found: impl fmt::Display) -> Result<T, ItemError> {
         Err(ItemError::new(format_args!("the dtype is {self}, not {found}")))
@@ -153,25 +153,25 @@ impl fmt::Display for Plan<'_> {
     }
 }
 
-/// The values of a part, in order. Reading and writing share this list of values, their offsets, and the errors for a
-/// type with other values.
+/// The values of a part, in order. Both reading and writing use this list of values with their offsets, and its errors
+/// for a Rust type with more, fewer or other values.
 pub(super) struct Parts<'p, 'd> {
     list: List<'p, 'd>,
     pub(super) length: usize,
     pub(super) next: usize,
-    /// Whether the last values may be padding, which the type need not have.
+    /// Whether the last values may be padding. If so, the Rust type can have fewer values than the part.
     is_padded: bool,
 }
 
 enum List<'p, 'd> {
     Elements(&'p mut Plan<'d>),
-    /// The fields that remain.
+    /// The fields that have not been read or written yet.
     Fields(&'p mut [FieldPlan<'d>], &'p mut FieldOrder<'d>),
 }
 
 impl<'p, 'd> Parts<'p, 'd> {
-    /// The values of a part by position. `count` is the number of values that the type has, if it is known. `is_list`
-    /// means that the type can have any number of values.
+    /// The values of a part by position. `count` is the number of values of the Rust type, if it is known. `is_list`
+    /// means that the Rust type can have any number of values.
     pub(super) fn by_position(
         plan: &'p mut Plan<'d>,
         count: Option<usize>,
@@ -204,7 +204,8 @@ impl<'p, 'd> Parts<'p, 'd> {
         Self { list: List::Fields(&mut fields.list, &mut fields.order), length, next: 0, is_padded: false }
     }
 
-    /// The plan of a byte, if the part is an `S` and the type can have fewer values than the part has bytes.
+    /// The plan of a single byte, if the part is an `S` and the Rust type can have fewer values than the `S` has bytes.
+    /// `None` otherwise.
     pub(super) fn padded(&self) -> Option<&Plan<'d>> {
         match &self.list {
             List::Elements(byte) if self.is_padded => Some(byte),
@@ -212,8 +213,8 @@ impl<'p, 'd> Parts<'p, 'd> {
         }
     }
 
-    /// Makes the field with this name the next value. The fields stay in this order. The next value of the type usually
-    /// has its fields in the same order, and then no search is needed.
+    /// Makes the field with this name the next value. The fields stay in the new order for the next item. The next item
+    /// usually needs its fields in the same order, and then no search is needed.
     #[inline]
     pub(super) fn select(&mut self, name: &str) -> Result<(), ItemError> {
         match &mut self.list {
@@ -251,7 +252,7 @@ impl<'p, 'd> Parts<'p, 'd> {
         }
     }
 
-    /// Fails if values remain.
+    /// Fails if some values have not been read or written.
     #[inline(always)]
     pub(super) fn end(&self) -> Result<(), ItemError> {
         match &self.list {
@@ -262,7 +263,7 @@ impl<'p, 'd> Parts<'p, 'd> {
     }
 }
 
-/// The fields of a struct, in the order in which the type takes them.
+/// The fields of a structured dtype, in the order in which the Rust type has them.
 #[derive(Clone, Debug)]
 pub(super) struct Fields<'d> {
     list: Vec<FieldPlan<'d>>,
@@ -274,8 +275,8 @@ struct FieldOrder<'d> {
     in_dtype: &'d [Field],
     /// Whether the fields are in the order of the dtype.
     is_sorted: bool,
-    /// The field names of the latest struct that has all these fields. If the struct has no other fields, the fields
-    /// are in its order.
+    /// The field names of the latest Rust struct that has all fields of the dtype. If this struct has no other fields,
+    /// the list of fields is in the order of the struct.
     matched: Option<&'static [&'static str]>,
 }
 
@@ -287,7 +288,7 @@ struct FieldPlan<'d> {
 }
 
 impl<'d> FieldPlan<'d> {
-    /// The name or title that a struct with these names uses for the field.
+    /// The name or the title of the field, whichever of the two is in `names`, the field names of a Rust struct.
     fn key(&self, names: &[&str]) -> &'d str {
         match self.field.title() {
             Some(title) if names.contains(&title) && !names.contains(&self.field.name()) => title,
@@ -306,7 +307,7 @@ impl<'d> Fields<'d> {
         Ok(Self { list, order: FieldOrder { in_dtype: fields, is_sorted: true, matched: None } })
     }
 
-    /// Sorts the fields as in the dtype.
+    /// Sorts the fields into the order of the dtype.
     #[inline]
     pub(super) fn sort_as_in_dtype(&mut self) {
         if !self.order.is_sorted {
@@ -316,15 +317,16 @@ impl<'d> Fields<'d> {
         }
     }
 
-    /// Sorts the fields as in a struct, if the struct has no other fields. Returns whether it has no other fields.
+    /// Sorts the fields into the order of a Rust struct, if the struct has no fields that the dtype lacks. Returns
+    /// whether the struct has no such fields.
     #[inline]
     pub(super) fn sort_as_in_struct(&mut self, names: &'static [&'static str]) -> Result<bool, ItemError> {
         // The names of a type are always the same static slice, so comparing its address is enough.
         if !self.order.matched.is_some_and(|matched| ptr::eq(matched, names)) {
             self.match_names(names)?;
         }
-        // Every field of the dtype is in the struct, and no name or title occurs twice in a dtype. So if the counts are
-        // equal, the struct has no other fields.
+        // At this point, every field of the dtype is in the struct, and no name or title occurs twice in a dtype. So if
+        // the counts are equal, the struct has no other fields.
         Ok(self.list.len() == names.len())
     }
 

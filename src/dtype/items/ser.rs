@@ -19,7 +19,7 @@ type Result<T = (), E = ItemError> = core::result::Result<T, E>;
 /// Serializes a value into an item or a part of it.
 pub(super) struct ItemSerializer<'p, 'd, 'b> {
     pub(super) plan: &'p mut Plan<'d>,
-    /// The bytes of the part, all zero.
+    /// The bytes of the part. They must all be zero.
     pub(super) bytes: &'b mut [u8],
 }
 
@@ -35,8 +35,8 @@ impl<'p, 'd, 'b> ItemSerializer<'p, 'd, 'b> {
         Ok(())
     }
 
-    /// Writes an integer that has another width in the type than in the dtype. `value` is `None` if it does not fit an
-    /// `i128`.
+    /// Writes an integer whose width in the Rust type differs from that in the dtype. `value` is `None` if the integer
+    /// does not fit an `i128`.
     #[cold]
     fn integer(self, value: Option<i128>, text: &dyn Display) -> Result {
         let bits = 8 * self.plan.size;
@@ -91,13 +91,14 @@ impl<'p, 'd, 'b> ItemSerializer<'p, 'd, 'b> {
         Ok(())
     }
 
-    /// Takes the values of the part in order. `is_list` means that the type can have any number of values.
+    /// Starts writing the values of the part in order. `is_list` means that the Rust type can have any number of
+    /// values.
     fn values(self, count: Option<usize>, is_list: bool) -> Result<ItemValues<'p, 'd, 'b>> {
         let parts = Parts::by_position(self.plan, count, is_list, "a sequence")?;
         Ok(ItemValues { parts, bytes: self.bytes })
     }
 
-    /// The fields of a struct.
+    /// Starts writing the fields of a structured dtype.
     #[inline]
     fn fields(self) -> Result<ItemValues<'p, 'd, 'b>> {
         let Self { plan, bytes } = self;
@@ -108,7 +109,7 @@ impl<'p, 'd, 'b> ItemSerializer<'p, 'd, 'b> {
     }
 }
 
-/// The error for a kind of value that no dtype holds.
+/// The error for a kind of value that no dtype can hold.
 fn unsupported<T>(part: &ItemSerializer<'_, '_, '_>, found: ValueType) -> Result<T> {
     part.plan.mismatch(if let ValueType::Enum = found { "a variant with a value" } else { found.name() })
 }
@@ -168,7 +169,8 @@ impl<'p, 'd, 'b> Serializer for ItemSerializer<'p, 'd, 'b> {
     fn serialize_f64(self, value: f64) -> Result {
         match self.plan.form {
             Form::Float64 => self.number(value.to_le_bytes()),
-            // An `f64` is rejected even if its value fits an `<f4`. Otherwise success would depend on the data.
+            // An `f64` is rejected even if its value fits an `<f4`. Otherwise it would depend on the data whether a
+            // program fails.
             _ => self.plan.mismatch(format_args!("the f64 {value}")),
         }
     }
@@ -239,7 +241,7 @@ impl<'p, 'd, 'b> Serializer for ItemSerializer<'p, 'd, 'b> {
     refuse! { none unit variants_with_content }
 }
 
-/// The values of a part in order, or the values of its fields by name.
+/// Writes the values of a part in order, or the values of its fields by name.
 pub(super) struct ItemValues<'p, 'd, 'b> {
     parts: Parts<'p, 'd>,
     bytes: &'b mut [u8],
@@ -302,7 +304,8 @@ impl SerializeMap for ItemValues<'_, '_, '_> {
     }
 }
 
-/// Displays the key of a map. Serde implements its `Serializer` for a `Formatter`, which takes strings and numbers.
+/// Displays the key of a map. Serde implements `Serializer` for `fmt::Formatter`. This serializer accepts strings and
+/// numbers.
 struct Key<'k, T: ?Sized>(&'k T);
 
 impl<T: ?Sized + Serialize> Display for Key<'_, T> {
