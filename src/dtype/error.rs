@@ -64,7 +64,8 @@ pub enum ErrorKind {
 impl Error {
     #[cold]
     pub(super) fn new(input: &str, error: ParseError) -> Self {
-        // Characters, not bytes: the text may be shown to a Python user, whose strings count characters.
+        // The position counts characters, not bytes, because the message may be shown to a Python user, and Python's
+        // strings are indexed by characters.
         let before = input.get(..error.at).unwrap_or(input);
         let message = match error.reason {
             Reason::Refused(message) => message,
@@ -147,7 +148,7 @@ pub(super) struct ParseError {
 
 #[derive(Debug)]
 enum Reason {
-    /// What was expected. `Error::new` adds what was found.
+    /// The message names what was expected. `Error::new` adds what was found.
     Expected(&'static str),
     Refused(String),
 }
@@ -165,7 +166,7 @@ impl ParseError {
         Self { at, kind, reason: Reason::Refused(message) }
     }
 
-    /// Adds what was expected, unless an inner parser has added it.
+    /// Adds to the error what was expected, unless an inner parser has done this.
     pub(super) fn or_expected(mut self, what: &'static str) -> Self {
         if let Reason::Expected(expected @ "") = &mut self.reason {
             *expected = what;

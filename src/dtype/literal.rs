@@ -14,7 +14,7 @@ use super::input::{DtypeText, ParseResult};
 
 /// Reads a literal in single or double quotes, and returns its string.
 ///
-/// It supports the escapes that Python's `repr` writes, and escapes of a single letter.
+/// The literal can have the escapes that Python's `repr` writes, and escapes of a single letter.
 pub(super) fn string(input: &mut DtypeText<'_>) -> ParseResult<String> {
     let quote = one_of(['\'', '"']).context("a string in quotes").parse_next(input)?;
     // In Python too, a line break or a NUL before the closing quote is a syntax error.
@@ -62,7 +62,7 @@ fn hexadecimal(count: usize, expected: &'static str, input: &mut DtypeText<'_>) 
     let at = input.current_token_start();
     let digits: &str =
         take_while(count, |c: char| c.is_ascii_hexdigit()).context(expected).parse_next(input)?;
-    // Python strings can have lone surrogates, Rust's cannot.
+    // Python's strings can have lone surrogates, but Rust's strings cannot.
     let character = u32::from_str_radix(digits, 16).ok().and_then(char::from_u32);
     character.ok_or_else(|| {
         let message = format!("expected a Unicode character, found {digits}");

@@ -36,12 +36,14 @@
 //!
 //! This crate prints, rejects or compares some dtypes differently:
 //!
-//! - NumPy prints two kinds of dtypes in a form that it reads back as another dtype. It prints `'aligned': True` only
-//!   for the outermost dtype. It prints a dictionary with an unnamed field as a list, and reading that list adds a
-//!   name. This crate prints both as a dictionary that NumPy reads back correctly.
-//! - An item of more than 2147483647 bytes is an error. In NumPy the size of a structured dtype overflows.
-//! - More than 16 nested dtypes are an error. NumPy's limit is Python's stack.
-//! - Two dtypes differ if only one of them is aligned, or if only one is a record. In NumPy they are equal.
+//! - NumPy prints two kinds of dtypes in a form that it reads back as another dtype. The first kind is an aligned dtype
+//!   inside another dtype: NumPy prints `'aligned': True` only for the outermost dtype. The second kind is a dictionary
+//!   with an unnamed field: NumPy prints it as a list, and adds a name when it reads the list. This crate prints both
+//!   kinds as a dictionary that NumPy reads back correctly.
+//! - An item of more than 2147483647 bytes is an error. In NumPy, the size of such a structured dtype overflows.
+//! - More than 16 nested dtypes are an error. In NumPy, the nesting is limited only by Python's stack.
+//! - Two dtypes are not equal if only one of them is aligned, or if only one is a record. In NumPy such dtypes are
+//!   equal.
 //!
 //! Some forms that NumPy reads are errors here, because no known file has them:
 //!
@@ -53,12 +55,13 @@
 //! - of Python's literals: octal, `\N{…}` and unknown escapes, lone surrogates, prefixes (`u'a'`), adjacent strings,
 //!   comments, parentheses that are not a tuple, and numbers that are not decimal (they may have leading zeros here).
 //!
-//! `StringDType()` is also an error, because its items are not stored in the array. So are `<f1` and `<W4`, which NumPy
-//! cannot read back either; python-blosc2 stores them for `float8_e5m2` and the complex types of `ml_dtypes`. The name
-//! of an `ml_dtypes` type has no byte order, so it is little-endian.
+//! `StringDType()` is also an error, because its items are not stored in the array. `<f1` and `<W4` are errors too.
+//! python-blosc2 stores these strings for `float8_e5m2` and for the complex types of `ml_dtypes`, but NumPy cannot read
+//! them back either. The name of an `ml_dtypes` type has no byte order, so it is little-endian.
 //!
-//! The version of Unicode determines which characters of a name are printed as escapes. Python and Rust may differ for
-//! characters that are new in one of the two versions.
+//! The version of Unicode determines which characters of a name are printed as escapes. Python and Rust may have
+//! different versions of Unicode, so the output can differ from NumPy's for characters that only one of the two
+//! versions has.
 
 use core::fmt;
 use core::str::FromStr;
@@ -71,7 +74,8 @@ use error::ParseError;
 use resolve::Spacing;
 
 // Each module imports only from modules above it; rustdoc lists the methods of `Dtype` in this order. Printing is above
-// errors, because a message quotes the text that was found. Literals are below errors, because reading one can fail.
+// errors, because a message quotes the text that was found. Literals are below errors, because reading a literal can
+// fail.
 mod types;
 
 mod repr;
@@ -98,8 +102,8 @@ impl Meta {
     ///
     /// # Errors
     ///
-    /// If the dtype format is not 0, or if the dtype string is not valid. [`dtype`](Self::dtype) still gives the
-    /// string.
+    /// If the dtype format is not 0, or if the dtype string is not valid. After such an error, [`dtype`](Self::dtype)
+    /// still gives the string.
     ///
     /// ```
     /// use b2nd_serde::{Meta, Shapes};
@@ -115,7 +119,7 @@ impl Meta {
     pub fn parse_dtype(&self) -> Result<Option<Dtype>, Error> {
         let Some(text) = self.dtype() else { return Ok(None) };
         match self.dtype_format() {
-            // A layout without `dtype_format` stores NumPy's syntax too.
+            // A layout without the entry `dtype_format` uses NumPy's syntax too.
             None | Some(0) => text.parse().map(Some),
             Some(format) => Err(Error::unknown_format(text, format)),
         }

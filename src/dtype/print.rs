@@ -9,9 +9,9 @@ use super::repr::Repr;
 use super::types::{ByteOrder, Dtype, Kind, Spelling, Struct, Subarray};
 
 impl Dtype {
-    /// The dtype as NumPy's `dtype.str` (`|u1`); as `str(dtype)` for structured dtypes, subarrays and types of
-    /// `ml_dtypes`. The layouts [`B2nd`](crate::Layout::B2nd) and [`B2ndMismarked`](crate::Layout::B2ndMismarked) store
-    /// this spelling.
+    /// The dtype as NumPy's `dtype.str` prints it (`|u1`). Structured dtypes, subarrays and types of `ml_dtypes` are as
+    /// `str(dtype)` prints them. The layouts [`B2nd`](crate::Layout::B2nd) and
+    /// [`B2ndMismarked`](crate::Layout::B2ndMismarked) store this spelling.
     ///
     /// ```
     /// use b2nd_serde::dtype::Dtype;
@@ -26,7 +26,7 @@ impl Dtype {
         Padded(TypeString(self))
     }
 
-    /// The dtype as NumPy's `str(dtype)`: a name (`uint8`) for types that have one. Layout
+    /// The dtype as NumPy's `str(dtype)` prints it: a name (`uint8`) for types that have a name. Layout
     /// [`B2ndSix`](crate::Layout::B2ndSix) stores this spelling.
     ///
     /// ```
@@ -100,8 +100,8 @@ struct NumpyStr<'a>(&'a Dtype);
 impl Display for NumpyStr<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let dtype = self.0;
-        // Only called for types whose names include the number of bits. For other types, it may overflow on 32-bit
-        // machines.
+        // This closure is only called for types whose names include the number of bits. For other types, the product
+        // may overflow on 32-bit machines.
         let bits = || dtype.item_size * 8;
         match &dtype.kind {
             Kind::Bool => f.write_str("bool"),
@@ -125,7 +125,8 @@ fn letter_and_size(dtype: &Dtype, zero: &str, f: &mut fmt::Formatter<'_>) -> fmt
     match &dtype.kind {
         Kind::Object => Ok(()),
         Kind::Bytes | Kind::Str | Kind::Void if dtype.item_size == 0 => f.write_str(zero),
-        // The size is in characters, and the alignment is the size of one character.
+        // A `U` is printed with its number of characters. The alignment of a `U` is the number of bytes of one
+        // character.
         Kind::Str => write!(f, "{}", dtype.item_size / dtype.alignment),
         Kind::Datetime(unit) | Kind::Timedelta(unit) => write!(f, "{}{unit}", dtype.item_size),
         _ => write!(f, "{}", dtype.item_size),
@@ -135,7 +136,8 @@ fn letter_and_size(dtype: &Dtype, zero: &str, f: &mut fmt::Formatter<'_>) -> fmt
 /// A dtype inside another one.
 struct Nested<'a> {
     dtype: &'a Dtype,
-    /// Whether the surrounding dtype is aligned. Then this one is aligned too, and does not print `aligned` again.
+    /// Whether the surrounding dtype is aligned. If so, the nested dtype is aligned too, and is printed without
+    /// `aligned`.
     in_aligned: bool,
 }
 
@@ -154,7 +156,7 @@ impl Display for Nested<'_> {
                 if parts.is_record {
                     f.write_str("(numpy.record, ")?;
                 }
-                // Print a dictionary only where a list would be read back as another dtype.
+                // A dictionary is printed only where a list would be read back as another dtype.
                 if parts.is_aligned == in_aligned && can_be_list(parts, self.dtype.item_size) {
                     list(parts, f)?;
                 } else {
@@ -255,7 +257,7 @@ fn separated<T>(
     Ok(())
 }
 
-/// A shape as Python prints it: `(2,)`, `(2, 3)`.
+/// Displays a shape as Python prints a tuple: `(2,)`, `(2, 3)`.
 struct Tuple<'a>(&'a [usize]);
 
 impl Display for Tuple<'_> {

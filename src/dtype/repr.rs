@@ -32,7 +32,7 @@ impl Display for Repr<'_> {
 /// Whether `repr` prints the character without an escape.
 ///
 /// Rust's `escape_debug` has the same rule, except that it also escapes a combining mark at the beginning of a string.
-/// So the function puts a letter before the character.
+/// So this function puts a letter before the character.
 fn is_printable(c: char) -> bool {
     if c.is_ascii() {
         return !c.is_ascii_control();
@@ -45,8 +45,8 @@ fn is_printable(c: char) -> bool {
 /// The beginning of a string, for an error message.
 pub(super) fn excerpt(text: &str) -> impl Display {
     const MOST_CHARACTERS: usize = 40;
-    // Cuts the text twice. The first cut is made before the conversion, so a long text costs no more than a short one.
-    // But a character can be printed as an escape of several characters, so the result is cut, too.
+    // The text is cut twice. It is cut before the conversion, so a long text takes no more time than a short one. But
+    // `repr` can print a character as an escape of several characters, so the result is cut, too.
     let end = text.char_indices().nth(MOST_CHARACTERS).map_or(text.len(), |(end, _)| end);
     let mut excerpt = format!("{}", Repr(text.get(..end).unwrap_or(text)));
     if let Some((end, _)) = excerpt.char_indices().nth(MOST_CHARACTERS) {

@@ -15,19 +15,20 @@ use super::types::{
     ByteOrder, Dtype, Field, Kind, MAX_ITEM_SIZE, MAX_SUBARRAY_NDIM, Spelling, Struct, Subarray,
 };
 
-/// How the fields of a list follow each other.
+/// The rule for the offsets of the fields of a list.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Spacing {
     Packed,
     Aligned,
-    /// With unnamed fields of bytes as padding, `('', '|V3')`, as in the `descr` of NumPy's files.
+    /// An unnamed field of bytes, such as `('', '|V3')`, is padding before the next field, as in the `descr` of NumPy's
+    /// files.
     Padded,
 }
 
-/// The dtype of a form. Every form inside an aligned dtype is aligned, even with `'aligned': False`, except in a
-/// record.
-// As in the grammar, the functions that recurse into nested dtypes have small stack frames: everything else is in
-// functions that are never inlined.
+/// The dtype of a form. Every form inside an aligned dtype is aligned, even a dictionary with `'aligned': False`. The
+/// only exception is a form inside a record.
+// The functions that recurse into nested dtypes have small stack frames, as in the grammar. So all code that does not
+// recurse is in functions that are never inlined.
 pub(super) fn dtype(form: Spanned<Form>, spacing: Spacing) -> Result<Dtype, ParseError> {
     match form.value {
         Form::Scalar(dtype) => Ok(dtype),
@@ -39,7 +40,7 @@ pub(super) fn dtype(form: Spanned<Form>, spacing: Spacing) -> Result<Dtype, Pars
                 (dict.item_size, if dict.aligned { Spacing::Aligned } else { spacing });
             structure(form.at, members(fields(*dict)?, spacing)?, item_size, spacing)
         }
-        // In NumPy, alignment from outside does not reach the fields of a record.
+        // In NumPy, the fields of a record are not aligned, even if the record is inside an aligned dtype.
         Form::Record(base) => Ok(record(dtype(*base, Spacing::Packed)?)),
     }
 }
@@ -58,7 +59,7 @@ fn subarray(base: Dtype, shape: Spanned<Shape>) -> Result<Dtype, ParseError> {
     let Spanned { at, value: shape } = shape;
     // NumPy calls a type of 0 bytes, such as `S`, unsized.
     let is_unsized = base.item_size == 0 && !matches!(base.kind, Kind::Struct(_));
-    // For an unsized base the shape is its size: `('S', 5)` is `S5`.
+    // If the base is unsized, the number in place of the shape is its size: `('S', 5)` is `S5`.
     let shape = match shape {
         // `('S', 0)` stays unsized.
         Shape::Number(0) if is_unsized => return Ok(base),
@@ -87,7 +88,7 @@ fn subarray(base: Dtype, shape: Spanned<Shape>) -> Result<Dtype, ParseError> {
     })
 }
 
-/// The size of all items in bytes. It is 0 if the shape contains a 0, whatever the other dimensions are.
+/// The size of all items of a subarray in bytes. It is 0 if the shape contains a 0, whatever the other dimensions are.
 fn size_of_items(item_size: usize, shape: &[usize]) -> Option<usize> {
     if shape.contains(&0) {
         return Some(0);
@@ -119,8 +120,8 @@ fn members(fields: Vec<Spanned<FieldForm>>, spacing: Spacing) -> Result<Vec<Memb
 fn named(mut fields: Vec<Spanned<FieldForm>>) -> Vec<Spanned<FieldForm>> {
     for (index, Spanned { value: field, .. }) in fields.iter_mut().enumerate() {
         if field.name.is_empty() {
-            // NumPy uses the title as the name, and then rejects the dtype because the two are equal. Here the check
-            // for duplicates rejects it.
+            // NumPy uses the title of an unnamed field as its name, and then rejects the dtype because title and name
+            // are equal. Here the check for duplicates rejects the dtype.
             field.name = field.title.clone().unwrap_or_else(|| format!("f{index}"));
         }
     }
@@ -199,7 +200,8 @@ fn structure(
         };
         let field_end = offset.checked_add(dtype.item_size).filter(|&end| end <= MAX_ITEM_SIZE);
         let field_end = field_end.ok_or_else(|| too_large(at))?;
-        // Takes the maximum, because fields of a dictionary may overlap and be in any order.
+        // The end of the dtype is the largest end of a field, because fields of a dictionary may overlap and be in any
+        // order.
         end = end.max(field_end);
         alignment = alignment.max(step);
         ranges.push(FieldRange { offset, end: field_end, at, has_objects: dtype.has_objects() });
@@ -223,7 +225,7 @@ fn structure(
     })
 }
 
-/// Checks the stated item size against the fields.
+/// Checks that the stated item size is at least `needed`, the end of the last field, and a multiple of the alignment.
 fn wide_enough(given: &Spanned<usize>, needed: usize, alignment: usize) -> Result<usize, ParseError> {
     let item_size = given.value;
     if item_size < needed {
@@ -241,7 +243,7 @@ fn round_up(offset: usize, alignment: usize) -> Option<usize> {
     offset.checked_next_multiple_of(alignment).filter(|&offset| offset <= MAX_ITEM_SIZE)
 }
 
-/// Rejects a name or title that occurs twice, because a field can be looked up by either.
+/// Rejects a name or title that occurs twice, because a field can be looked up by its name and by its title.
 fn refuse_duplicates(members: &[Member]) -> Result<(), ParseError> {
     let mut taken = BTreeSet::new();
     for member in members {
@@ -263,12 +265,13 @@ struct FieldRange {
     has_objects: bool,
 }
 
-/// Rejects an overlap of a field with one that contains Python objects. Other fields may overlap.
+/// Rejects an overlap of a field with a field that contains Python objects. Other fields may overlap.
 fn refuse_overlapping_objects(mut ranges: Vec<FieldRange>) -> Result<(), ParseError> {
     if !ranges.iter().any(|range| range.has_objects) {
         return Ok(());
     }
-    // Sorted by offset, each range has to be compared only with the largest end so far, not with every other range.
+    // After sorting by offset, each range is compared only with the largest end of the ranges before it, not with every
+    // other range.
     ranges.sort_by_key(|range| (range.offset, range.end));
     let (mut end, mut end_of_objects) = (0, 0);
     for range in ranges {

@@ -8,8 +8,8 @@ use super::error::{self, ErrorKind, ParseError};
 use super::repr::excerpt;
 use super::types::{ByteOrder, Dtype, Extension, Kind, MAX_ITEM_SIZE, Spelling, TimeUnit};
 
-/// The names that `np.dtype(name)` accepts on 64-bit Linux, with kind and size.
-// A file does not record the machine that wrote it, so `long` means the same everywhere.
+/// The names that `np.dtype(name)` accepts on 64-bit Linux, each with NumPy's letter for its kind and with its size.
+// A file does not record on which machine it was written, so `long` has the same meaning on every machine.
 const NAMES: [(&str, char, usize); 50] = [
     ("bool", 'b', 1),
     ("bool_", 'b', 1),
@@ -63,8 +63,8 @@ const NAMES: [(&str, char, usize); 50] = [
     ("clongdouble", 'c', 32),
 ];
 
-/// NumPy's one-letter codes, with kind and size. A byte order may precede them. The codes `b` and `c` are not the kinds
-/// `b` and `c`: `b` is an `int8`, `c` is `S1`.
+/// NumPy's one-letter codes, with kind and size. A byte order may precede them. The codes `b` and `c` do not have the
+/// meaning that these letters have as kinds: code `b` is an `int8`, code `c` is `S1`.
 const CODES: [(char, char, usize); 29] = [
     ('?', 'b', 1),
     ('b', 'i', 1),
@@ -130,10 +130,10 @@ const END_EXPECTED: &str = "the end of the type";
 
 const UNIT_EXPECTED: &str = "a time unit (Y, M, W, D, h, m, s, ms, us, ns, ps, fs, as)";
 
-/// The bytes of a character in a `U`.
+/// The number of bytes of a character in a `U`.
 const CHARACTER: usize = 4;
 
-/// The bytes of an `O` in memory.
+/// The number of bytes of an `O` in memory.
 const POINTER: usize = 8;
 
 /// Whether a type string or the name of a type may begin with this character.
@@ -141,9 +141,9 @@ pub(super) fn is_beginning(c: char) -> bool {
     c.is_ascii_alphanumeric() || matches!(c, '<' | '>' | '|' | '=' | '?')
 }
 
-/// Reads a type string or the name of a type. An error has its offset in `text`, in bytes.
+/// Reads a type string or the name of a type. An error has the offset of the wrong character in `text`, in bytes.
 pub(super) fn parse(text: &str) -> Result<Dtype, ParseError> {
-    // Looks for a name first, because a name such as `float` also begins with a type letter.
+    // Names come before type strings here, because a name such as `float` also begins with the letter of a type.
     if let Some(&(_, letter, size)) = NAMES.iter().find(|(name, ..)| *name == text) {
         return numpy(letter, size, ByteOrder::Little).ok_or_else(|| unknown(text));
     }
@@ -181,7 +181,7 @@ pub(super) fn numpy(letter: char, size: usize, order: ByteOrder) -> Option<Dtype
         ('u', 1 | 2 | 4 | 8) => (Kind::Uint, size),
         ('f', 2 | 4 | 8 | 16) => (Kind::Float, size),
         ('c', 8 | 16 | 32) => (Kind::Complex, size / 2),
-        // `O4` is from a machine with pointers of 4 bytes. It is read as `O`.
+        // `O4` was written on a machine with pointers of 4 bytes. It is read as `O`.
         ('O', 4 | 8) => (Kind::Object, POINTER),
         ('M', 8) => (Kind::Datetime(TimeUnit::GENERIC), 8),
         ('m', 8) => (Kind::Timedelta(TimeUnit::GENERIC), 8),
@@ -196,7 +196,7 @@ pub(super) fn numpy(letter: char, size: usize, order: ByteOrder) -> Option<Dtype
         Kind::Str => size.checked_mul(CHARACTER)?,
         _ => size,
     };
-    // A single byte has no order, but a `U` has one even if it is empty.
+    // An item of one byte has no byte order. A `U` has a byte order even if it is empty.
     let has_order = match kind {
         Kind::Object | Kind::Bytes | Kind::Void => false,
         Kind::Str => true,
@@ -220,7 +220,8 @@ fn type_string(text: &str) -> Result<Dtype, ParseError> {
     let mut chars = rest.chars();
     let letter = chars.next().ok_or_else(|| unexpected(text, rest, LETTER_EXPECTED))?;
     let sized = chars.as_str();
-    // Two letters at the start can only be an unknown name. That is a better message than one about a missing size.
+    // Two letters at the start can only begin an unknown name. A message about the name is better than one about a
+    // missing size.
     let is_letter = |c: char| c.is_ascii_alphabetic();
     if text.starts_with(is_letter) && sized.starts_with(is_letter) {
         return Err(unknown(text));
@@ -261,7 +262,7 @@ fn type_string(text: &str) -> Result<Dtype, ParseError> {
     }
 }
 
-/// The sizes of a letter, for an error message.
+/// The sizes that a letter can have, for an error message.
 fn sizes(letter: char) -> Option<&'static str> {
     Some(match letter {
         'b' => "1 byte",
@@ -293,7 +294,7 @@ fn time_unit(text: &str, unit: &str) -> Result<TimeUnit, ParseError> {
     let counted =
         unit.strip_prefix('[').ok_or_else(|| unexpected(text, unit, "'[' or the end of the type"))?;
     let (count, named) = split_digits(counted);
-    // NumPy stores the count in a C `int`.
+    // NumPy stores the count of units, such as 25 in `[25s]`, in a C `int`.
     let count = match (count, count.parse::<i32>()) {
         ("", _) => 1,
         (_, Ok(count)) => count.unsigned_abs(),

@@ -1,7 +1,7 @@
 //! The grammar of a dtype: the subset of Python's lists, tuples and dictionaries that dtypes use.
 //!
-//! It returns the dtype as it was written, with the place of each part. `resolve` computes the offsets later, because
-//! `'aligned': True` may come at the end of a dictionary, after its fields.
+//! The parser returns the dtype as it was written, with the place of each part. `resolve` computes the offsets later,
+//! because `'aligned': True` may come at the end of a dictionary, after its fields.
 
 use alloc::boxed::Box;
 use alloc::format;
@@ -47,7 +47,7 @@ pub(super) enum Form {
 pub(super) struct FieldForm {
     pub(super) name: String,
     pub(super) title: Option<String>,
-    /// Only in a dictionary.
+    /// `None` unless the field is in a dictionary with offsets.
     pub(super) offset: Option<Spanned<usize>>,
     pub(super) format: Spanned<Form>,
 }
@@ -77,7 +77,8 @@ pub(super) fn parse(text: &str) -> Result<Spanned<Form>, ParseError> {
 pub(super) const FORM: &str = "a type string, '[', '(' or '{'";
 
 /// Reads a dtype. `list`, `tuple` and `dict` call it again for nested dtypes.
-// These functions recurse, so their stack frames must be small. Everything else is in functions that are never inlined.
+// These functions recurse, so their stack frames must be small. So all code that does not recurse is in functions that
+// are never inlined.
 fn form(levels: usize, input: &mut DtypeText<'_>) -> ParseResult<Spanned<Form>> {
     let at = input.current_token_start();
     let Some(levels) = levels.checked_sub(1) else { return too_deep(at) };
@@ -107,8 +108,8 @@ fn first(input: &mut DtypeText<'_>) -> ParseResult<char> {
 fn type_string(input: &mut DtypeText<'_>) -> ParseResult<Form> {
     let start = input.current_token_start();
     let text = string(input)?;
-    // Without escapes, the string is shorter than its literal by the 2 quotes. With escapes, offsets in the string and
-    // in the literal differ, so the error is placed at the start of the literal.
+    // A literal without escapes is 2 bytes longer than its string, because of the quotes. If the literal has escapes,
+    // an offset in the string is not an offset in the literal, so an error has the offset of the start of the literal.
     let has_escapes = input.previous_token_end() - start != text.len() + 2;
     let dtype = scalar::parse(&text).map_err(|mut error| {
         error.at = if has_escapes { start } else { start + 1 + error.at };

@@ -3,13 +3,13 @@
 use alloc::boxed::Box;
 use core::hash::{Hash, Hasher};
 
-/// The largest item size in bytes. NumPy stores it in a C `int`, C-Blosc2 in an `int32_t`.
+/// The largest item size in bytes. NumPy stores the item size in a C `int`, C-Blosc2 in an `int32_t`.
 pub(super) const MAX_ITEM_SIZE: usize = i32::MAX as usize;
 
 /// The deepest nesting of dtypes. Real files have about 3 levels.
 ///
-/// Measured on x86-64: reading 16 levels takes up to 96 KB of stack without optimisation, and 32 KB with it. Printing
-/// them with `{:#?}` takes 68 KB. Both fit the 128 KB of a thread with musl.
+/// Measured on x86-64: reading 16 levels takes up to 96 KB of stack without optimisation, and 32 KB with optimisation.
+/// Printing 16 levels with `{:#?}` takes 68 KB. Both fit the stack of a thread with musl, which has 128 KB.
 pub(super) const MAX_NESTING: usize = 16;
 
 /// The largest number of dimensions of a subarray, as in NumPy.
@@ -27,11 +27,11 @@ pub(super) const MAX_SUBARRAY_NDIM: usize = 64;
 /// ```
 ///
 /// A `Dtype` is made from a string with [`parse`](str::parse). `Display` prints it in NumPy's form. A type string
-/// (`<i4` or `i4`) is printed as a type string (`<i4`), a name (`int32`) as a name. To choose one of the two, use
-/// [`type_string`](Self::type_string) or [`numpy_str`](Self::numpy_str). Structured dtypes, subarrays and types of
-/// `ml_dtypes` are printed as NumPy's `str(dtype)`. `==` ignores the spelling.
+/// (`<i4` or `i4`) is printed as a type string (`<i4`), a name (`int32`) as a name. To choose one of these two
+/// spellings, use [`type_string`](Self::type_string) or [`numpy_str`](Self::numpy_str). Structured dtypes, subarrays
+/// and types of `ml_dtypes` are printed like NumPy's `str(dtype)`. `==` ignores the spelling.
 ///
-/// In serde a `Dtype` is a string, so it can be the `dtype` of a struct in this format:
+/// In serde a `Dtype` is a string, so it can be the type of the field `dtype` of a struct that is read with this crate:
 ///
 /// ```
 /// use b2nd_serde::dtype::Dtype;
@@ -64,9 +64,9 @@ pub(super) const MAX_SUBARRAY_NDIM: usize = 64;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// A field of type `Dtype` cannot check `dtype_format`. If the format is not 0, the syntax is not NumPy's, so your code
-/// must check it; [`Meta::parse_dtype`](crate::Meta::parse_dtype) does this for you. If the dtype is not valid, the
-/// whole struct cannot be read, unless the field can also be a string:
+/// A field of type `Dtype` cannot check `dtype_format`. If `dtype_format` is not 0, the syntax of the dtype is not
+/// NumPy's, so your code must check `dtype_format`. [`Meta::parse_dtype`](crate::Meta::parse_dtype) checks it for you.
+/// If the dtype is not valid, the whole struct cannot be read, unless the field can also be a string:
 ///
 /// ```
 /// use b2nd_serde::{Dtype, Meta, Shapes, from_slice, to_vec};
@@ -101,8 +101,8 @@ pub struct Dtype {
     pub(super) spelling: Spelling,
 }
 
-/// The spelling in which a dtype was read and is printed. All values are equal, because `==` of dtypes ignores the
-/// spelling.
+/// The spelling in which a dtype was read and is printed. All spellings compare equal, because `==` of dtypes must
+/// ignore the spelling.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Spelling {
     /// `|u1`
@@ -136,7 +136,8 @@ impl Dtype {
         self.item_size
     }
 
-    /// The alignment in memory in bytes, the same as for the C type; 1 for a structured dtype that is not aligned.
+    /// The alignment of an item in memory, in bytes. It is the alignment of the C type, or 1 for a structured dtype
+    /// that is not aligned.
     #[must_use]
     pub fn alignment(&self) -> usize {
         self.alignment
@@ -187,7 +188,8 @@ impl Dtype {
     }
 }
 
-/// The kind of an item. The size is [`Dtype::item_size`]: `int8` and `int64` are the same kind.
+/// The kind of an item. The kind does not include the size, which is [`Dtype::item_size`]: `int8` and `int64` are the
+/// same kind.
 ///
 /// ```
 /// use b2nd_serde::dtype::{Dtype, Kind};
@@ -209,15 +211,15 @@ pub enum Kind {
     Int,
     /// Unsigned integers of 1, 2, 4 or 8 bytes.
     Uint,
-    /// Floats of 2, 4, 8 or 16 bytes. 16 is C's `long double`.
+    /// Floats of 2, 4, 8 or 16 bytes. A float of 16 bytes is C's `long double`.
     Float,
-    /// Pairs of floats, of 8, 16 or 32 bytes.
+    /// Pairs of floats. A pair has 8, 16 or 32 bytes.
     Complex,
     /// Time spans, as int64.
     Timedelta(TimeUnit),
-    /// Points in time since 1970, as int64.
+    /// Points in time, counted from the start of 1970, as int64.
     Datetime(TimeUnit),
-    /// Python objects, which are pointers in memory.
+    /// Python objects. An item is a pointer to the object in memory.
     Object,
     /// Strings of bytes, padded with NULs.
     Bytes,
@@ -344,7 +346,7 @@ pub struct Field {
 }
 
 impl Kind {
-    /// NumPy's letter for the kind, as in `dtype.kind`. Subarrays and structured dtypes are `V`.
+    /// NumPy's letter for the kind, as in `dtype.kind`. The letter of subarrays and structured dtypes is `V`.
     #[must_use]
     pub fn letter(&self) -> char {
         match self {
@@ -374,7 +376,7 @@ impl ByteOrder {
 }
 
 impl TimeUnit {
-    /// The number of units in a step: 25 in `<M8[25s]`.
+    /// The number of units in which the time is counted: 25 in `<M8[25s]`.
     #[must_use]
     pub fn count(&self) -> u32 {
         self.count
@@ -397,13 +399,13 @@ impl Extension {
 }
 
 impl Subarray {
-    /// The dtype of the items of the array.
+    /// The dtype of the elements of the subarray.
     #[must_use]
     pub fn base(&self) -> &Dtype {
         &self.base
     }
 
-    /// The items along each of the 1 to 64 dimensions.
+    /// The shape of the subarray: its elements along each of the 1 to 64 dimensions.
     #[must_use]
     pub fn shape(&self) -> &[usize] {
         &self.shape
@@ -438,7 +440,7 @@ impl Field {
         &self.name
     }
 
-    /// The title of the field, a second name for it; `None` if it has none.
+    /// The title of the field, which is a second name; `None` if the field has no title.
     #[must_use]
     pub fn title(&self) -> Option<&str> {
         self.title.as_deref()
@@ -450,7 +452,7 @@ impl Field {
         self.offset
     }
 
-    /// The dtype of the field. If the field has a shape, this is a subarray.
+    /// The dtype of the field. If the field has a shape, this dtype is a subarray.
     #[must_use]
     pub fn dtype(&self) -> &Dtype {
         &self.dtype

@@ -1,4 +1,4 @@
-//! All faults of a metalayer, a value or a type.
+//! All faults of a metalayer, of a value that is written, or of a Rust type that is read.
 
 use core::fmt;
 
@@ -12,7 +12,7 @@ use crate::layout::{Layout, MAX_DTYPE_LEN};
 
 /// An integer of any type; `Wider` if 64 bits cannot hold it.
 #[derive(Clone, Copy, PartialEq, Eq)]
-// The number is only kept for the message. A 128-bit integer would make every `Detail` larger.
+// The integer is only kept for the message. A 128-bit integer would make every `Detail` larger.
 pub(crate) enum Integer {
     Signed(i64),
     Unsigned(u64),
@@ -84,7 +84,7 @@ impl ValueType {
 /// Why bytes cannot be a dtype.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TextFault {
-    /// Not UTF-8 from this byte on.
+    /// The bytes are not UTF-8 from this offset on.
     NotUtf8 {
         at: usize,
     },
@@ -136,13 +136,13 @@ impl fmt::Display for TextFault {
     }
 }
 
-/// Why a type or a value does not fit a layout.
+/// Why a Rust type that is read, or a value that is written, does not fit a layout.
 #[cfg_attr(not(feature = "alloc"), expect(dead_code, reason = "some only come with `Meta`"))]
 #[derive(Clone, Copy)]
 pub(crate) enum LayoutFault {
-    /// The type takes another number of entries than the layout has.
+    /// The Rust type takes another number of entries than the layout has.
     Takes { layout: Layout, takes: usize },
-    /// The type takes more entries than the layout has.
+    /// The Rust type takes more entries than the layout has.
     TakesMore { layout: Layout },
     /// The field names do not determine which fields take the entries of the layout.
     Unplaced { layout: Layout },
@@ -152,11 +152,11 @@ pub(crate) enum LayoutFault {
     NoLayout { gives: usize },
     /// The value is a sequence of unknown length, so its number of entries cannot select a layout.
     UnknownCount,
-    /// A `Meta` has one layout, but the serializer was given another.
+    /// A `Meta` has layout `value`, but the serializer was asked to write layout `asked`.
     OtherLayout { value: Layout, asked: Layout },
-    /// The layout has the entry, but the value does not.
+    /// The layout has the entry, but the value to be written does not.
     Absent { layout: Layout },
-    /// The value has the entry, but its layout does not.
+    /// The value to be written has the entry, but its layout does not.
     Surplus { layout: Layout },
     /// The field has the name of one entry, but is in the position of another.
     FieldOrder { field: &'static str, layout: Layout },
@@ -179,7 +179,7 @@ pub(crate) enum Detail {
         needed: usize,
         left: usize,
     },
-    /// The entry needs another marker. `ndim` is the expected number of dimensions of a vector.
+    /// The byte is not the marker that the entry needs. `ndim` is the expected number of dimensions of a vector.
     Marker {
         found: u8,
         ndim: u8,
@@ -202,7 +202,7 @@ pub(crate) enum Detail {
         found: usize,
         ndim: u8,
     },
-    /// The type takes another number of dimensions than the input has.
+    /// The Rust type takes another number of dimensions than the vector in the input has.
     TakesDimensions {
         takes: usize,
         ndim: usize,
@@ -212,17 +212,17 @@ pub(crate) enum Detail {
     Trailing {
         count: usize,
     },
-    /// The type or the value does not fit the layout.
+    /// The Rust type or the value does not fit the layout.
     Fit(LayoutFault),
     Unsupported(ValueType),
     BufferTooSmall {
         needed: usize,
         given: usize,
     },
-    /// The type ignored an error in one of its entries.
+    /// The `Serialize` of the value ignored an error in one of its entries.
     IgnoredError,
-    /// The type rejected an ordinary metalayer. Then the metalayer was read again to find the reason, and the type
-    /// accepted it.
+    /// The Rust type rejected an ordinary metalayer. Then the metalayer was read again to find the reason, but this
+    /// time the type accepted it.
     Misfit,
     /// A `Display` or `Serialize` gave another value when called a second time.
     Unstable,
@@ -230,7 +230,7 @@ pub(crate) enum Detail {
     Reader(io::Error),
     #[cfg(feature = "std")]
     Writer(io::Error),
-    /// An error that the type raised itself.
+    /// An error that the type's own `Serialize` or `Deserialize` raised.
     Custom(CustomText),
 }
 
@@ -238,7 +238,7 @@ pub(crate) enum Detail {
 // `Detail` has only this variant for such texts: a second variant with a value on the heap would add 100 instructions
 // to each read of vectors.
 pub(crate) struct CustomText {
-    /// Whether it was raised by serde's `invalid_length`.
+    /// Whether the error was raised with serde's `invalid_length`.
     pub(super) is_length: bool,
     #[cfg(feature = "alloc")]
     text: Box<str>,

@@ -91,7 +91,7 @@ impl Parts {
     /// Writes what was expected and what was found, and the version if it is not 0.
     pub(super) fn message(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.detail_message(f)?;
-        // The bytes may be valid in that version, so the message must name the version.
+        // The bytes may be valid in the version of the metalayer, so the message must name this version.
         match self.version {
             0 => Ok(()),
             version => write!(f, "; version is {version}, but only version 0 is known"),
@@ -158,7 +158,7 @@ impl Parts {
         }
     }
 
-    /// The valid numbers of the entry.
+    /// Writes the range of numbers that are valid for the entry.
     fn range(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (self.entry, self.encoding()) {
             (_, Some(Encoding::Int64s)) => f.write_str("fit int64"),
@@ -168,7 +168,7 @@ impl Parts {
         }
     }
 
-    /// The messages for a value or a type that does not fit a layout.
+    /// Writes the message for a value or a Rust type that does not fit a layout.
     fn layout_message(&self, fault: LayoutFault, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let place = self.place();
         match fault {
@@ -213,7 +213,8 @@ impl Parts {
     fn expected_marker(&self, ndim: u8, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("expected ")?;
         match self.encoding() {
-            // If the error names no dimension, the wrong marker is that of the vector, not of one of its integers.
+            // If the error names no dimension, the wrong marker is the marker of the vector, not of one of its
+            // integers.
             Some(Encoding::Int64s | Encoding::Int32s) if self.dimension.is_none() => {
                 write!(f, "{} ({:#04x})", dimensions(ndim.into()), vector_marker(ndim))
             }
@@ -224,11 +225,12 @@ impl Parts {
         }
     }
 
-    /// The message for a value of the wrong kind when writing, or a type that expects the wrong kind when reading.
+    /// Writes the message for a value of the wrong kind when writing, or for a Rust type that expects a value of the
+    /// wrong kind when reading.
     fn unsupported(&self, found: ValueType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (place, found_name) = (self.place(), found.name());
         let is = ExpectedValue(self);
-        // Only errors of reading have an offset.
+        // An error without an offset is an error of writing.
         match (self.offset.is_none(), self.entry.is_some()) {
             (true, true) => write!(f, "{place}: expected {is}, found {found_name}"),
             (true, false) => write!(f, "expected {is}, found {found_name}"),
@@ -245,7 +247,7 @@ impl Parts {
         })
     }
 
-    /// The message of an error that the type raised itself.
+    /// Writes the message of an error that the type's own `Serialize` or `Deserialize` raised.
     fn custom(&self, text: &CustomText, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.entry.is_some() {
             write!(f, "{}: ", self.place())?;

@@ -21,8 +21,8 @@ pub(crate) use detail::{Detail, LayoutFault, TextFault, ValueType};
 
 /// The error of reading or writing a metalayer.
 ///
-/// The text names what was expected, what was found, and the entry. When reading, it also has the offset of the byte,
-/// counted from the start of the input.
+/// The text names what was expected, what was found, and the entry. The text of an error of reading also has the offset
+/// of the wrong byte, counted from the start of the input.
 ///
 /// With the feature `alloc` an error has the size of a pointer. Without it an error is larger, and the text of an error
 /// that a type raises itself is lost.
@@ -44,8 +44,8 @@ pub(crate) use detail::{Detail, LayoutFault, TextFault, ValueType};
 /// ```
 pub struct Error(BoxedParts);
 
-// A box, because a larger error makes every `Result` on the way larger. Without an allocator the struct itself is the
-// error. Packing the parts into 16 bytes was tried: writing without an allocator was faster, but reading with an
+// A box, because a larger error makes every `Result` that contains it larger. Without an allocator the struct itself is
+// the error. Packing the parts into 16 bytes was tried: writing without an allocator was faster, but reading with an
 // allocator slower.
 #[cfg(feature = "alloc")]
 type BoxedParts = Box<Parts>;
@@ -65,14 +65,14 @@ type BoxedParts = Parts;
 pub enum ErrorKind {
     /// The input ends within the metalayer.
     UnexpectedEnd,
-    /// A byte is not the marker of its entry.
+    /// A byte is not the marker that its entry needs.
     Marker,
     /// No layout begins with this byte, or the byte after `blockshape` belongs to neither of the two layouts that begin
     /// with `96`.
     Layout,
     /// There are more than 16 dimensions.
     Rank,
-    /// The number of dimensions of a vector is not `ndim`, or not the number that the type takes.
+    /// The number of dimensions of a vector is not `ndim`, or not the number that the Rust type takes.
     DimensionCount,
     /// An integer does not fit its entry, for example a `version` above 127.
     OutOfRange,
@@ -84,11 +84,11 @@ pub enum ErrorKind {
     DtypeLength,
     /// Bytes are left after the metalayer.
     TrailingBytes,
-    /// The type or value has another number of entries than the layout.
+    /// The Rust type or the value has another number of entries than the layout.
     EntryCount,
     /// A field with the name of an entry is in the position of another entry, or after the field of a later entry.
     FieldOrder,
-    /// The type or value is of a kind that cannot be in this position, such as a map or a float.
+    /// The Rust type or the value is of a kind that cannot be in this position, such as a map or a float.
     UnsupportedType,
     /// The buffer is shorter than the metalayer.
     BufferTooSmall,
@@ -109,7 +109,7 @@ impl Error {
         Self(parts)
     }
 
-    /// An error that the type raised itself.
+    /// An error that the type's own `Serialize` or `Deserialize` raised.
     #[cold]
     fn custom(message: impl fmt::Display) -> Self {
         Self::new(Detail::Custom(CustomText::new(message, false)))
@@ -120,17 +120,17 @@ impl Error {
         matches!(&self.0.detail, Detail::Custom(text) if text.is_length)
     }
 
-    // The next methods add the place of an error. Each function that passes on an error calls one of them. The
-    // innermost place wins: a place that is already set is kept.
+    // The next methods add the place of an error. Each function that passes on an error calls one of them. A place that
+    // is already set is kept. So the error has the place that the innermost function added.
 
-    /// Adds the entry, unless the error names one.
+    /// Adds the entry, unless the error names an entry already.
     #[cold]
     pub(crate) fn in_entry(mut self, entry: Entry) -> Self {
         self.0.entry.get_or_insert(entry);
         self
     }
 
-    /// Adds the dimension, unless the error names an entry.
+    /// Adds the dimension, unless the error names an entry already.
     #[cold]
     #[inline(never)]
     pub(crate) fn at_dimension(mut self, dimension: usize) -> Self {
@@ -140,13 +140,13 @@ impl Error {
         self
     }
 
-    /// Adds the entry and the dimension, unless the error names an entry.
+    /// Adds the entry and the dimension, unless the error names an entry already.
     #[cold]
     pub(crate) fn in_dimension(self, entry: Entry, dimension: usize) -> Self {
         self.at_dimension(dimension).in_entry(entry)
     }
 
-    /// Adds the offset in the input, unless the error has one.
+    /// Adds the offset in the input, unless the error has an offset already.
     #[cold]
     pub(crate) fn at(mut self, offset: usize) -> Self {
         self.0.offset = self.0.offset.or(u32::try_from(offset).ok());
@@ -189,7 +189,7 @@ impl Error {
     /// bytes may be valid in another version.
     ///
     /// ```
-    /// // Version 1, and an array marker that version 0 does not have.
+    /// // A metalayer of version 1. No layout of version 0 begins with its first byte.
     /// let error = b2nd_serde::from_slice::<serde_json::Value>(&[0x97, 1, 1, 0xdc]).unwrap_err();
     /// assert_eq!(error.version(), Some(1));
     /// ```

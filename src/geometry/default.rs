@@ -9,17 +9,18 @@ const BLOCK_NBYTES: u64 = 1 << 17;
 const CHUNK_NBYTES: u64 = 1 << 22;
 
 /// If a dimension is divided into fewer parts than this, the length of the parts is chosen so that the last part is
-/// nearly as long as the others. With so few parts, a short last part would waste much space.
+/// nearly as long as the others. With so few parts, the padding of a short last part would be a large share of the
+/// dimension.
 const MANY_PARTS: u64 = 8;
 
 impl Geometry {
     /// The block shape of a new array: about 128 KiB of items. `shape` is the shape of the array, or of its chunks if
     /// they are given.
     ///
-    /// A block spans the last dimensions completely, as far as the target size allows, and has 1 item along the first
-    /// dimensions. So the items of a block are contiguous in C order. The result depends only on the shape and the item
-    /// size, while python-blosc2 looks at the caches of the machine. A dimension of 0 items will grow, so it is treated
-    /// like a very long one.
+    /// From the last dimension to the first, a block is as long as the target size allows. Along the dimensions that
+    /// are left when the size is reached, the block has 1 item. So the items of a block are contiguous in an array in C
+    /// order. The result depends only on the shape and the item size, while python-blosc2 looks at the caches of the
+    /// machine. A dimension of 0 items will grow, so it is treated like a very long one.
     ///
     /// | shape | item size | chunk shape | block shape |
     /// |---|---|---|---|
