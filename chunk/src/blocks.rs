@@ -34,15 +34,15 @@ use crate::header::{ChunkHeader, INT32};
 const MAX_DICTIONARY_LEN: usize = 1 << 15;
 
 impl ChunkHeader {
-    /// The largest stored size of a block that decompresses to `length` bytes. A stream is stored with at most as many
-    /// bytes as its data, after a length of 4 bytes.
+    /// The largest stored size of a block that decompresses to `length` bytes. Each stream of the block is stored as a
+    /// length of 4 bytes, and at most as many bytes as its data has.
     #[must_use]
     pub fn longest_block(&self, length: usize) -> usize {
         length.saturating_add(INT32 * self.nstreams(length))
     }
 
-    /// The stored bytes of a block. The block begins at the start of `bytes`, which may continue after it, and
-    /// decompresses to `length` bytes. `None` if `bytes` ends within a stream.
+    /// The stored bytes of a block that decompresses to `length` bytes. `bytes` must begin with the block, and may
+    /// continue after it. `None` if `bytes` ends within a stream of the block.
     ///
     /// The result has no meaning if blocks have different sizes, because only the table records where such a block
     /// ends.
@@ -73,7 +73,7 @@ impl ChunkHeader {
     }
 }
 
-/// A check of a table of blocks that can be read in pieces.
+/// A check of a table of blocks. The table can be passed to the check in pieces.
 ///
 /// ```
 /// use b2nd_chunk::{ChunkHeader, ErrorKind};
@@ -90,7 +90,8 @@ impl ChunkHeader {
 /// ```
 #[derive(Debug)]
 pub struct BlockTable {
-    /// The end of the table and of a dictionary after it, as an offset in the chunk.
+    /// The offset in the chunk of the end of the table, or of the end of the dictionary if there is one. No block may
+    /// begin before this offset.
     end: usize,
     cbytes: usize,
     has_variable_blocks: bool,
@@ -103,8 +104,8 @@ pub struct BlockTable {
 }
 
 impl BlockTable {
-    /// Starts a check. `after` holds the bytes after the table. If the chunk has a dictionary, they begin with its
-    /// length, and the first 4 bytes are enough.
+    /// Starts a check. `after` holds the bytes after the table. If the chunk has a dictionary, these bytes begin with
+    /// the length of the dictionary, and only the first 4 of them are needed.
     #[must_use]
     pub fn new(header: &ChunkHeader, after: &[u8]) -> Self {
         let ChunkHeader { header_len, cbytes, has_variable_blocks, .. } = *header;
@@ -114,7 +115,7 @@ impl BlockTable {
             let length = block_starts(after).next().unwrap_or_default();
             let most = cbytes.saturating_sub(end.saturating_add(INT32)).min(MAX_DICTIONARY_LEN);
             match usize::try_from(length) {
-                // python-blosc2 writes length 0 if it could make no dictionary of the data.
+                // python-blosc2 writes a dictionary of length 0 if it could make no dictionary from the data.
                 Ok(0) => {}
                 Ok(length) if length <= most => table.end += INT32 + length,
                 _ => table.first_fault = Some(Fault::DictionaryLength { length, most }.into()),

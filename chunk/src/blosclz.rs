@@ -1,6 +1,7 @@
 //! BloscLZ, Blosc's own codec.
 //!
-//! A stream is a list of instructions. Each begins with a control byte, whose upper three bits select the instruction:
+//! A stream is a list of instructions. Each instruction begins with a control byte, whose upper three bits select the
+//! instruction:
 //!
 //! | upper bits | instruction | bytes after the control byte |
 //! |---|---|---|
@@ -9,8 +10,8 @@
 //! | 7 | repeat 9 bytes or more | bytes that are added to 9, up to the first below 255; then the low byte of the distance |
 //!
 //! The distance is 256 times the lower five bits, plus the low byte, plus 1. If this sum is 8192, a big-endian u16
-//! follows and is added to the distance. The first and the last instruction always copy literals; the upper bits of the
-//! first control byte are ignored.
+//! follows the low byte and is added to the distance. The first and the last instruction always copy literals; the
+//! upper bits of the first control byte are ignored.
 
 #[cfg(feature = "compress")]
 use core::mem;
@@ -21,10 +22,10 @@ use alloc::{vec, vec::Vec};
 /// The maximum number of literals of an instruction.
 const MAX_LITERALS: usize = 32;
 
-/// The number of bytes that are copied at once.
+/// The number of bytes that a repetition copies at once, if its distance is at least as long.
 const STEP: usize = 16;
 
-/// If the control byte and the low byte give this distance, a u16 is added to it.
+/// If the control byte and the low byte give this distance, a u16 follows and is added to the distance.
 const FAR_DISTANCE: usize = 8192;
 
 /// Decompresses a stream to the start of `data`, and returns the number of decompressed bytes. `None` if the stream is
@@ -74,8 +75,8 @@ pub(crate) fn decompress(stream: &[u8], data: &mut [u8]) -> Option<usize> {
 /// Copies the first `count` bytes of `stream` to the start of `data`.
 #[inline(always)]
 fn copy_literals(stream: &[u8], data: &mut [u8], count: usize) -> Option<()> {
-    // If possible, copies the maximum number of bytes: a copy of constant length takes two instructions. Later
-    // instructions overwrite the bytes after the literals.
+    // If `stream` and `data` are long enough, `MAX_LITERALS` bytes are copied instead of `count`, because a copy of
+    // constant length takes only two instructions. The bytes after the literals are overwritten later.
     if let (Some(from), Some(to)) = (stream.first_chunk::<MAX_LITERALS>(), data.first_chunk_mut()) {
         *to = *from;
         return Some(());
@@ -84,8 +85,8 @@ fn copy_literals(stream: &[u8], data: &mut [u8], count: usize) -> Option<()> {
     Some(())
 }
 
-/// Copies `length` bytes to `at`, from `distance` bytes before it. If `length` is larger than `distance`, this also
-/// copies bytes that it has just written.
+/// Copies `length` bytes to `at`, from `distance` bytes before it. If `length` is larger than `distance`, the copied
+/// bytes include bytes that this function has just written.
 #[inline(always)]
 fn repeat(data: &mut [u8], at: usize, distance: usize, length: usize) -> Option<()> {
     let from = at.checked_sub(distance)?;
@@ -103,8 +104,8 @@ fn repeat(data: &mut [u8], at: usize, distance: usize, length: usize) -> Option<
         }
         return Some(());
     }
-    // The bytes from `from` to `at + done` repeat with a period of `distance`. Each step copies all of them, so it can
-    // be twice as long as the previous step.
+    // The bytes from `from` to `at + done` repeat with a period of `distance`. Each step copies all of these bytes, so
+    // each step can be twice as long as the previous step.
     let mut done = 0;
     while done < length {
         let count = (distance + done).min(length - done);
@@ -114,15 +115,15 @@ fn repeat(data: &mut [u8], at: usize, distance: usize, length: usize) -> Option<
     Some(())
 }
 
-/// An encoder of BloscLZ. To find a repetition, it compares the bytes at the current place with the bytes at an earlier
-/// place: the latest one with the same hash of four bytes.
+/// An encoder of BloscLZ. To find a repetition, the encoder compares the bytes at the current place with the bytes at
+/// one earlier place: the latest place at which four bytes had the same hash.
 #[cfg(feature = "compress")]
 pub(crate) struct Encoder {
     /// The latest place of each hash of four bytes.
     places: Vec<u32>,
     hash_bits: u32,
-    /// After 2^`patience` bytes without a repetition, the encoder tries only every second byte; after 2^`patience`
-    /// more, every third; and so on.
+    /// After 2^`patience` bytes without a repetition, the encoder looks for one only at every second byte. After
+    /// 2^`patience` more bytes without a repetition, it looks only at every third byte, and so on.
     patience: u32,
 }
 
@@ -130,11 +131,12 @@ pub(crate) struct Encoder {
 impl Encoder {
     /// The largest distance of a repetition.
     const MAX_DISTANCE: usize = FAR_DISTANCE + 65535;
-    /// The shortest repetitions that the encoder uses: at distances below [`FAR_DISTANCE`], and from it on. Shorter
-    /// repetitions would save little, and take long to decompress.
+    /// The length of the shortest repetitions that the encoder uses. The first constant is for distances below
+    /// [`FAR_DISTANCE`], the second one for all other distances. Shorter repetitions would save little, and take long
+    /// to decompress.
     const MIN_LENGTH: usize = 6;
     const MIN_FAR_LENGTH: usize = 8;
-    /// The first length that needs bytes after its control byte.
+    /// The smallest length of a repetition that needs more bytes for the length after the control byte.
     const LONG_LENGTH: usize = 9;
     /// The number of bytes at the end of a stream in which no repetition begins, as in C-Blosc2.
     const LAST_LITERALS: usize = 12;
@@ -169,7 +171,7 @@ impl Encoder {
         Some(room - output.0.len())
     }
 
-    /// The distance and length of a repetition at a place; `None` if the encoder finds none.
+    /// The distance and length of the repetition at a place; `None` if the encoder finds no repetition there.
     fn repetition(&mut self, stream: &[u8], at: usize) -> Option<(usize, usize)> {
         let before = self.place(stream, at)?;
         let distance =
@@ -212,7 +214,7 @@ fn common_length(a: &[u8], b: &[u8]) -> usize {
     length + a.iter().zip(b).take_while(|(a, b)| a == b).count()
 }
 
-/// The rest of the output.
+/// The output that has not been written yet.
 #[cfg(feature = "compress")]
 struct Output<'o>(&'o mut [u8]);
 
@@ -274,7 +276,7 @@ mod tests {
             let mut data = [0; 64];
             let found = decompress(&stream, &mut data).unwrap();
             assert_eq!(&data[..found], expected);
-            // Decompresses into a buffer of exactly the length of the data, and into a shorter one.
+            // Decompresses into a buffer that has exactly the length of the data, and into a buffer that is too short.
             assert_eq!(decompress(&stream, &mut data[..found]), Some(found));
             assert_eq!(&data[..found], expected);
             assert_eq!(decompress(&stream, &mut data[..found - 1]), None);

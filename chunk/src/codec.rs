@@ -30,8 +30,8 @@ macro_rules! codecs {
                 pub const $constant: Self = Self($id);
             )*
 
-            /// The name in C-Blosc2, or in its registry of plugins; `None` for an unknown number, and for 160 to 255,
-            /// which any program may use for codecs of its own.
+            /// The name of the codec in C-Blosc2, or in its registry of plugins. `None` for an unknown number, and for
+            /// the numbers 160 to 255, which any program may use for codecs of its own.
             #[must_use]
             pub fn name(self) -> Option<&'static str> {
                 match self.0 {
@@ -61,7 +61,7 @@ codecs! {
 }
 
 impl Codec {
-    /// Whether the number is neither that of a known codec nor in the range for users.
+    /// Whether no known codec has this number, and the number is not in the range for users, 160 to 255.
     #[must_use]
     pub fn is_unknown(self) -> bool {
         self.0 < FIRST_OF_USERS && self.name().is_none()
@@ -73,8 +73,8 @@ impl Codec {
         [Self::BLOSCLZ, Self::LZ4, Self::LZ4HC, Self::ZLIB, Self::ZSTD].contains(&self)
     }
 
-    /// Whether the codec may use a dictionary. Also true for all codecs that are not built in, because this crate does
-    /// not know whether they use one.
+    /// Whether the codec may use a dictionary. Also true for every codec that is not built in, because this crate does
+    /// not know whether such a codec uses a dictionary.
     #[must_use]
     pub fn takes_dictionary(self) -> bool {
         ![Self::BLOSCLZ, Self::ZLIB].contains(&self)

@@ -22,7 +22,7 @@ use zrip::{DecompressContext, Dictionary};
 use crate::blosclz;
 use crate::codec::Codec;
 
-/// The decoders. Each keeps its memory for the next stream.
+/// The decoders of all codecs. Each decoder keeps its memory for the next stream.
 #[derive(Default)]
 pub(crate) struct Decoders {
     zlib: Option<Box<DecompressorOxide>>,
@@ -30,8 +30,8 @@ pub(crate) struct Decoders {
     zstd_with_dictionary: Option<DictionaryContext>,
 }
 
-/// A decoder of zstd with a dictionary. It is kept for the next chunk, because building the tables of a dictionary
-/// takes longer than decompressing a small block.
+/// A decoder of zstd with a dictionary. The decoder is kept for the next chunk, because building the tables of a
+/// dictionary takes longer than decompressing a small block.
 struct DictionaryContext {
     dictionary: Vec<u8>,
     context: DecompressContext,
@@ -47,8 +47,9 @@ impl Decoders {
             return Some(());
         }
         let parsed = Dictionary::from_bytes(dictionary).ok()?;
-        // A dictionary of zstd also holds some offsets for repetitions. C-Blosc2 rejects the dictionary if one of these
-        // offsets leads before its content, even if no stream uses the offset.
+        // A dictionary of zstd has some content, and also some offsets for repetitions, which count back from the end
+        // of the content. C-Blosc2 rejects the dictionary if one of these offsets is 0 or longer than the content, even
+        // if no stream uses the offset.
         let reach = parsed.content().len();
         if reach < dictionary.len()
             && parsed.rep_offsets().iter().any(|&offset| offset == 0 || offset as usize > reach)
@@ -88,8 +89,8 @@ impl Decoders {
         (found == data.len()).then_some(())
     }
 
-    /// Decompresses a stream of zstd to exactly `length` bytes, and appends them to `data`: zrip can only append to a
-    /// vector.
+    /// Decompresses a stream of zstd to exactly `length` bytes, and appends these bytes to `data`. The crate zrip can
+    /// only append to a vector.
     pub(crate) fn append_zstd(
         &mut self,
         dictionary: &[u8],
@@ -129,7 +130,7 @@ enum EncoderState {
     Lz4,
     Zlib(Box<CompressorOxide>),
     Zstd(Box<CompressContext>),
-    /// There is no encoder for the codec or the level, so all streams are stored without compression.
+    /// This crate has no usable encoder for the codec or the level, so all streams are stored without compression.
     None,
 }
 
@@ -167,8 +168,8 @@ impl Encoder {
         let output = self.output.get_mut(..room)?;
         let length = match &mut self.state {
             EncoderState::Blosclz(encoder) => encoder.compress(stream, output)?,
-            // Uses a new compressor for each stream: a used one gives different bytes for a stream of at most 1024
-            // bytes.
+            // A new compressor is made for each stream, because a compressor that has been used gives different bytes
+            // for a stream of at most 1024 bytes.
             EncoderState::Lz4 => CompressorN::<LZ4_ENTRIES>::new().compress_into(stream, output).ok()?,
             EncoderState::Zlib(encoder) => {
                 encoder.reset();

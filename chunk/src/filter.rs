@@ -6,7 +6,7 @@ use crate::codec::FIRST_OF_USERS;
 
 macro_rules! filters {
     ($($constant:ident $id:literal $name:literal $what:literal)*) => {
-        /// A filter of the pipeline, by its number in C-Blosc2, with its parameter.
+        /// A filter of the pipeline: its number in C-Blosc2, and its parameter.
         ///
         /// | constant | number | name | filter |
         /// |---|---|---|---|
@@ -33,8 +33,8 @@ macro_rules! filters {
                 pub const $constant: Self = Self { id: $id, meta: 0 };
             )*
 
-            /// The name in C-Blosc2, or in its registry of plugins; `None` for an unknown number, and for 160 to 255,
-            /// which any program may use for filters of its own.
+            /// The name of the filter in C-Blosc2, or in its registry of plugins. `None` for an unknown number, and for
+            /// the numbers 160 to 255, which any program may use for filters of its own.
             #[must_use]
             pub fn name(self) -> Option<&'static str> {
                 match self.id {
@@ -60,7 +60,7 @@ filters! {
 }
 
 impl Filter {
-    /// Whether the number is neither that of a known filter nor in the range for users.
+    /// Whether no known filter has this number, and the number is not in the range for users, 160 to 255.
     #[must_use]
     pub fn is_unknown(self) -> bool {
         self.id < FIRST_OF_USERS && self.name().is_none()
@@ -71,7 +71,7 @@ impl Filter {
         Self { meta: 0, ..self }
     }
 
-    /// Whether the filter is a plugin of C-Blosc2, a filter of a user, or unknown.
+    /// Whether the filter is not built into C-Blosc2: it is a plugin, a filter of a user, or unknown.
     #[must_use]
     pub fn is_plugin(self) -> bool {
         self.id > Self::TRUNC_PREC.id

@@ -44,19 +44,19 @@
 //!
 //! These chunks are refused too:
 //!
-//! - Chunks that leave their codec, or the item size of bytedelta, to the frame.
-//! - Chunks of NaN with items of other than 4 or 8 bytes.
+//! - Chunks whose header leaves it to the frame to record the codec, or the item size for bytedelta.
+//! - Chunks in which all items are NaN, if an item does not have 4 or 8 bytes.
 //! - Chunks with measurements of a codec instead of data (instrumented chunks).
 //! - Chunks whose blocks are split into streams of unequal length. C-Blosc2 can write them, but loses the last bytes of
 //!   each block.
 //!
 //! # What is compressed
 //!
-//! The same filters are applied. The codecs are BloscLZ, LZ4, zlib and zstd. LZ4 has one level. zstd has levels 1 to 4,
-//! and a higher level gives the result of level 4. For float32 and CT images, zstd chunks are within 4 % of the size in
-//! C-Blosc2. Label images compress to 1/200 of their size; for them, zstd chunks are up to 1.3 times as large as in
-//! C-Blosc2. On big-endian machines the encoder of zstd makes no valid stream, so the data is stored uncompressed.
-//! LZ4HC and dictionaries can be read, but not written.
+//! Compression has the same filters as decompression. The codecs are BloscLZ, LZ4, zlib and zstd. LZ4 gives the same
+//! result at each level. zstd has the levels 1 to 4, and a higher level gives the result of level 4. For float32 and CT
+//! images, zstd chunks are within 4 % of the size in C-Blosc2. Label images compress to 1/200 of their size; the zstd
+//! chunks of such images are up to 1.3 times as large as in C-Blosc2. On big-endian machines the encoder of zstd makes
+//! no valid stream, so the data is stored uncompressed. LZ4HC and dictionaries can be read, but not written.
 //!
 //! # Limits of time and memory
 //!

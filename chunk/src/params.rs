@@ -14,7 +14,7 @@ const MAX_STREAMS: usize = 16;
 /// The smallest number of items in a block that [`SplitMode::Auto`] splits.
 const MIN_ITEMS_OF_SPLIT: usize = 32;
 
-/// The parameters of compression, with their names in python-blosc2.
+/// The parameters of compression. The fields have the same names as in python-blosc2.
 ///
 /// ```
 /// use b2nd_chunk::{CParams, Codec, Compressor, Filter};
@@ -40,12 +40,13 @@ pub struct CParams {
     /// The size of an item in bytes, at least 1.
     pub typesize: usize,
     /// The size of a block in bytes. 0, the default, means that the other parameters and the length of the data
-    /// determine the size, as in C-Blosc2. The size is rounded down to whole items, but to at least one item.
+    /// determine the size, as in C-Blosc2. The size is rounded down to whole items, but a block has at least one item.
     pub blocksize: usize,
     /// Whether blocks are split into one stream per byte of an item.
     pub splitmode: SplitMode,
     /// The filters, in order of application. By default there is only a shuffle, at the last position. `trunc_prec` and
-    /// `int_trunc` must come before all other filters. Then there can be one `delta`, before shuffles and `bytedelta`.
+    /// `int_trunc` must come before all other filters. After them there can be one `delta`, and it must come before
+    /// each shuffle and each `bytedelta`.
     pub filters: [Filter; 6],
 }
 
@@ -91,8 +92,8 @@ impl CParams {
         Ok(self)
     }
 
-    /// Whether blocks of this size are split. They are not if the size is not a whole number of items, because C-Blosc2
-    /// would then lose their last bytes.
+    /// Whether blocks of this size are split. Blocks that are not a whole number of items are never split, because
+    /// C-Blosc2 would lose the last bytes of such a block.
     pub(crate) fn splits(&self, blocksize: usize) -> bool {
         let typesize = usize::from(typesize_byte(self.typesize));
         let wants_split = match self.splitmode {

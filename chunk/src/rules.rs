@@ -9,7 +9,8 @@ impl ChunkHeader {
     ///
     /// # Errors
     ///
-    /// [`Header`](crate::ErrorKind::Header) if values contradict each other, or if C-Blosc2 cannot read such a chunk.
+    /// [`Header`](crate::ErrorKind::Header) if values of the header contradict each other, or if C-Blosc2 cannot read a
+    /// chunk with this header.
     ///
     /// ```
     /// use b2nd_chunk::{ChunkHeader, header::stored_header};
@@ -36,7 +37,8 @@ impl ChunkHeader {
             None => {
                 let has_room = self.table_len().is_some_and(|length| length <= body);
                 ensure(has_room, Fault::NoRoomForTable { cbytes })?;
-                // C-Blosc2 splits a block even if the streams cannot have equal lengths, and then loses its last bytes.
+                // C-Blosc2 splits a block even if the streams cannot have equal lengths, and then loses the last bytes
+                // of the block.
                 let length = blocksize.min(nbytes);
                 let nstreams = self.nstreams(length);
                 ensure(length % nstreams == 0, Fault::Split { length, nstreams })
@@ -67,8 +69,8 @@ impl ChunkHeader {
     ///
     /// # Errors
     ///
-    /// [`Unsupported`](crate::ErrorKind::Unsupported) if it cannot, for example because the codec or a filter is a
-    /// plugin.
+    /// [`Unsupported`](crate::ErrorKind::Unsupported) if this crate cannot decompress the chunk, for example because
+    /// the codec or a filter is a plugin.
     pub fn check_support(&self) -> Result<(), Error> {
         let typesize = self.typesize;
         let is_nan = self.special == Some(SpecialValue::Nan);

@@ -14,8 +14,8 @@ pub enum SplitMode {
     /// No block is split.
     Never,
     /// The codec, level, filters and sizes decide, as in C-Blosc2. Blocks are split for blosclz, for lz4, and for zstd
-    /// up to level 5. In addition, the filters must include `shuffle`, and a block must have at least 32 items, of at
-    /// most 16 bytes each.
+    /// up to level 5. In addition, the filters must include `shuffle`, a block must have at least 32 items, and an item
+    /// must have at most 16 bytes.
     Auto,
     /// The same as `Auto`. Frames record this mode for programs that write chunks of Blosc 1.
     ForwardCompatible,

@@ -37,9 +37,9 @@
 //! This crate prints, rejects or compares some dtypes differently:
 //!
 //! - NumPy prints two kinds of dtypes in a form that it reads back as another dtype. The first kind is an aligned dtype
-//!   inside another dtype: NumPy prints `'aligned': True` only for the outermost dtype. The second kind is a dictionary
-//!   with an unnamed field: NumPy prints it as a list, and adds a name when it reads the list. This crate prints both
-//!   kinds as a dictionary that NumPy reads back correctly.
+//!   inside a dtype that is not aligned: NumPy prints `'aligned': True` only for the outermost dtype. The second kind
+//!   is a dictionary with an unnamed field: NumPy prints it as a list, and adds a name when it reads the list. This
+//!   crate prints both kinds as a dictionary that NumPy reads back correctly.
 //! - An item of more than 2147483647 bytes is an error. In NumPy, the size of such a structured dtype overflows.
 //! - More than 16 nested dtypes are an error. In NumPy, the nesting is limited only by Python's stack.
 //! - Two dtypes are not equal if only one of them is aligned, or if only one is a record. In NumPy such dtypes are

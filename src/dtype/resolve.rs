@@ -225,7 +225,8 @@ fn structure(
     })
 }
 
-/// Checks that the stated item size is at least `needed`, the end of the last field, and a multiple of the alignment.
+/// Checks that the stated item size is a multiple of the alignment, and not less than `needed`, the number of bytes of
+/// the fields.
 fn wide_enough(given: &Spanned<usize>, needed: usize, alignment: usize) -> Result<usize, ParseError> {
     let item_size = given.value;
     if item_size < needed {

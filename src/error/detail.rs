@@ -234,7 +234,8 @@ pub(crate) enum Detail {
     Custom(CustomText),
 }
 
-/// The text of an error that a type raised itself. Without a heap the text is lost.
+/// The text of an error that the type's own `Serialize` or `Deserialize` raised. Without the feature `alloc`, the text
+/// is lost.
 // `Detail` has only this variant for such texts: a second variant with a value on the heap would add 100 instructions
 // to each read of vectors.
 pub(crate) struct CustomText {

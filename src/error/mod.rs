@@ -189,7 +189,7 @@ impl Error {
     /// bytes may be valid in another version.
     ///
     /// ```
-    /// // A metalayer of version 1. No layout of version 0 begins with its first byte.
+    /// // The second byte is version 1. The last byte is an array marker that version 0 does not have.
     /// let error = b2nd_serde::from_slice::<serde_json::Value>(&[0x97, 1, 1, 0xdc]).unwrap_err();
     /// assert_eq!(error.version(), Some(1));
     /// ```

@@ -1,6 +1,6 @@
 //! The filters that Blosc2 applies before compression, and their inverses.
 //!
-//! If `src` and `dst` have different lengths, a filter only uses the length of the shorter one.
+//! If `src` and `dst` have different lengths, a filter uses only as many bytes of each as the shorter one has.
 
 // Without the feature `compress`, only the inverses are used.
 #![cfg_attr(not(feature = "compress"), allow(dead_code, unused_imports))]

@@ -14,7 +14,8 @@
 //! one before it.
 
 // Loops with constant bounds index the arrays here, because the compiler then keeps an array in registers. With
-// iterators it does not, and the filters take three times as long. Only such arrays are indexed; slices use `get`.
+// iterators, the compiler does not do this, and the filters take three times as long. Only such arrays are indexed;
+// slices use `get`.
 #![allow(clippy::indexing_slicing, clippy::needless_range_loop)]
 
 use fearless_simd::{Level, Simd, dispatch, prelude::*, u8x16, u16x8};
@@ -29,11 +30,12 @@ const ITEMS: usize = 8 * LANES;
 const FORWARD: bool = false;
 const INVERSE: bool = true;
 
-/// Calls a function with the width `W` of the tiles for an item size.
+/// Calls a function whose const parameter `W` is the width of the tiles for an item size.
 macro_rules! with_width {
     ($function:ident::<$direction:ident>($itemsize:expr, $($argument:expr),+)) => {
-        // `baseline` uses only the instructions of the compilation target, and does not detect the processor. With
-        // detection, AVX2 would make the inverses at most a quarter faster, for 190 kB more code.
+        // `baseline` uses only the instructions of the compilation target, and does not detect the processor. If it
+        // detected the processor and used AVX2, the inverses would be at most a quarter faster, but there would be 190
+        // kB more code.
         dispatch!(Level::baseline(), simd => match $itemsize {
             0..2 => $function::<_, 1, $direction>(simd, $itemsize, $($argument),+),
             2..4 => $function::<_, 2, $direction>(simd, $itemsize, $($argument),+),
@@ -59,7 +61,7 @@ pub(crate) fn unshuffle(itemsize: usize, src: &[u8], dst: &mut [u8]) {
 }
 
 /// Writes bit 0 of byte 0 of all items, then bit 1, and so on. If the number of items is not a multiple of 8, it is
-/// rounded down. The bytes after these items are copied.
+/// rounded down to a multiple of 8, and the bytes after these items are copied.
 pub(crate) fn bitshuffle(itemsize: usize, src: &[u8], dst: &mut [u8]) {
     if let Some((count, src, dst)) = copy_rest(itemsize, 8, src, dst) {
         with_width!(transpose_bits::<FORWARD>(itemsize, count / 8, src, dst));
@@ -117,8 +119,8 @@ fn columns<const W: usize>(itemsize: usize) -> impl Iterator<Item = usize> {
 }
 
 /// Transposes the bits of items, in steps of [`ITEMS`] items. The transposed data has one row of `length` bytes for
-/// each bit of an item. A step first transposes bytes and then the bits in them; the inverse does this in the opposite
-/// order.
+/// each bit of an item. A step first transposes the bytes of the items, and then the bits of these bytes. The inverse
+/// does the same two things in the opposite order.
 #[inline(always)]
 fn transpose_bits<S: Simd, const W: usize, const IS_INVERSE: bool>(
     simd: S,
@@ -289,15 +291,15 @@ fn exchange_all_bits<S: Simd>(mut rows: [u8x16<S>; 8]) -> [u8x16<S>; 8] {
     rows
 }
 
-/// For each two rows that are `DISTANCE` apart, exchanges the bits outside of `mask` in the first row with the bits
-/// inside of `mask` in the second row.
+/// For each pair of rows that are `DISTANCE` rows apart, exchanges the bits outside of `mask` in the first row with the
+/// bits inside of `mask` in the second row.
 #[inline(always)]
 fn exchange_bits<S: Simd, const DISTANCE: u32>(rows: &mut [u8x16<S>; 8], mask: u16) {
     for row in 0..8 {
         let other = row | DISTANCE as usize;
         if row != other {
-            // Shifts numbers of 16 bits, because processors cannot shift the single bytes of a vector. The mask drops
-            // the bits that a shift moves from one byte to the next.
+            // The shifts are of numbers of 16 bits, because processors cannot shift the single bytes of a vector. The
+            // mask drops the bits that a shift moves from one byte to the next.
             let low: u16x8<S> = rows[row].bitcast();
             let high: u16x8<S> = rows[other].bitcast();
             let swap = ((low >> DISTANCE) ^ high) & mask;
@@ -307,7 +309,8 @@ fn exchange_bits<S: Simd, const DISTANCE: u32>(rows: &mut [u8x16<S>; 8], mask: u
     }
 }
 
-/// Loads the bytes from `at` on. After the end of `bytes`, the vector has zeros.
+/// Loads a vector of the bytes from `at` on. If `bytes` ends before the vector is full, the rest of the vector is
+/// zeros.
 #[inline(always)]
 fn load<S: Simd>(simd: S, bytes: &[u8], at: usize) -> u8x16<S> {
     match bytes.get(at..at + LANES) {

@@ -138,7 +138,7 @@ fn the_filtered_bytes_are_those_of_c_blosc2() {
          0000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000\
          0000000000000000000000000000000000000000dd0200fd02001e"),
     );
-    // Two blocks. Delta combines the second block with the first one.
+    // The data has two blocks. The filter delta combines the second block with the first block.
     let src = curve(4, 128);
     let (reference, _) = src.split_at(64);
     let mut blocks = src.clone();
@@ -152,7 +152,7 @@ fn the_filtered_bytes_are_those_of_c_blosc2() {
          000015000000fe00000011000000a5000000b0000000cd000000c5000000f0000000dd000000250100001001000005010000\
          050100003001000025010000fd010000d0010000450100004d010000"),
     );
-    // Bytedelta after a shuffle. The last two bytes belong to no row.
+    // The filter bytedelta comes after a shuffle. The last two bytes of the data belong to no row.
     let mut rows = apply(shuffle, 4, &curve(4, 130));
     bytedelta(4, &mut rows);
     assert_eq!(

@@ -1,4 +1,4 @@
-//! Truncation: the low bits of each item become zero, so the items compress better. Nothing undoes it.
+//! Truncation: the low bits of each item become zero, so the items compress better. A truncation cannot be undone.
 
 /// Clears the lowest `cleared` bits of each little-endian item.
 pub(crate) fn truncate(typesize: usize, cleared: u32, data: &mut [u8]) {

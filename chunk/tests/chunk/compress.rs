@@ -64,7 +64,7 @@ fn every_codec_level_split_mode_and_filter_gives_the_same_bytes_back() {
         &[bitshuffle, shuffle],
         &[delta, shuffle, rows],
     ];
-    // Two whole blocks and a shorter one. The slice of this data below ends within an item.
+    // Two whole blocks and a shorter one. The test also compresses a slice of this data that ends within an item.
     let data = items(650);
     let modes = [SplitMode::Always, SplitMode::Never, SplitMode::Auto, SplitMode::ForwardCompatible];
     for (codec, clevel) in CODECS.into_iter().flat_map(|codec| (0..=9).map(move |clevel| (codec, clevel))) {
@@ -127,8 +127,8 @@ fn equal_items_become_a_chunk_of_one_value() {
             assert_eq!(header.typesize, typesize_in_header);
             assert!(decompressed(&chunk) == item.repeat(100), "{typesize}");
         }
-        // Data that is not constant: one item, equal items with a part of an item at the end, and items of which the
-        // last differs.
+        // Three kinds of data are not constant: a single item, equal items with a part of an item at the end, and items
+        // of which the last one differs.
         let mut other = value.repeat(100);
         other[100 * typesize - 1] ^= 4;
         let ragged = [&value.repeat(3)[..], &value[..typesize / 2]].concat();
@@ -269,7 +269,7 @@ fn parameters_at_their_limits_are_taken() {
 #[cfg(target_pointer_width = "64")]
 #[test]
 fn data_above_2147483615_bytes_is_refused_and_leaves_an_empty_chunk() {
-    // This needs little memory, because the system only reserves addresses for memory that is never written.
+    // This vector needs little memory, because the system only reserves addresses for memory that is never written.
     let data = vec![0; 2_147_483_616];
     let mut chunk = vec![1];
     let error = Compressor::new(CParams::new(1)).unwrap().compress_into(&data, &mut chunk).unwrap_err();

@@ -97,8 +97,8 @@ fn a_dictionary_that_does_not_fit_or_is_none_is_refused() {
         damaged[at..at + 4].copy_from_slice(&length.to_le_bytes());
         assert_eq!(result(&damaged).unwrap_err().0, kind, "{length}");
     }
-    // Changes a byte of the dictionary's magic number, or the highest byte of the first of its offsets, which are
-    // before its content. C-Blosc2 checks these offsets too.
+    // Changes one byte of the dictionary: a byte of its magic number, or the highest byte of its first offset for
+    // repetitions. C-Blosc2 checks these offsets too.
     for byte in [at + 4, 178] {
         let mut damaged = chunk.clone();
         damaged[byte] ^= 1;
@@ -113,7 +113,7 @@ fn the_sizes_of_variable_blocks_must_add_up() {
     let chunk = chunks_of("variable").remove(0);
     let nbytes = ChunkHeader::parse(&chunk).unwrap().nbytes;
     let nbytes = i32::try_from(nbytes).unwrap();
-    // A fuzz target found the last of these changes.
+    // The last of these three changes was found by a fuzz target.
     for change in [-1, 1, -nbytes] {
         let mut damaged = chunk.clone();
         let changed = nbytes + change;

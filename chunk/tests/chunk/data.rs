@@ -99,7 +99,7 @@ fn blocks_of_different_sizes_are_decompressed() {
 
 #[test]
 fn chunks_of_one_value_are_filled_from_any_block_on() {
-    // Blocks of 4 bytes: the value of 3 bytes begins in the middle of a block.
+    // A block has 4 bytes, but the repeated value has 3, so a block can begin in the middle of the value.
     let header = stored_header(true, 3, 12, 4, 3).unwrap();
     let chunk = [&header[..], b"abc"].concat();
     assert_eq!(decompressed(&mut Decompressor::new(), &chunk), b"abcabcabcabc");

@@ -6,7 +6,7 @@ use b2nd_chunk::{ChunkHeader, Codec, ErrorKind, Filter, SpecialValue};
 /// The header of a compressed chunk of 12 items of 3 bytes, in blocks of 15 bytes.
 fn header() -> [u8; 32] {
     let mut header = stored_header(false, 3, 36, 15, 60).unwrap();
-    // Zstd, split.
+    // The flags mean: codec zstd, and split blocks.
     header[FLAGS] = 0x85;
     header
 }
