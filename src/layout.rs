@@ -1,13 +1,13 @@
 //! The entries of a metalayer, and its layouts, each a list of entries.
 
-// There are two tables below: one has a row per entry, the other a row per layout. Macros generate names and texts from
-// them. Only `Layout::entry` repeats the order of the entries, in a match that the compiler can remove where the
-// position is known. A test compares `Layout::entry` with the table.
+// This file has two tables: `entries!` has one row for each entry, and `layouts!` one row for each layout. Macros
+// generate names and texts from them. Only `Layout::entry` repeats the order of the entries, in a match that the
+// compiler can remove where the position is known. A test compares `Layout::entry` with the table.
 //
 // The two layouts of Caterva 0.1 (2019) are not in the table. They have three entries, `ndim`, `shape` and
-// `chunkshape`, but no version and no block shape. In one of the two, the integers also have another marker and the
-// byte order of the machine. No program writes these layouts today. This crate recognizes their first byte, and its
-// error names Caterva 0.1.
+// `chunkshape`, but no version and no block shape. In one of the two layouts, the integers also have another marker,
+// and the byte order of the machine that wrote them. No program writes these layouts today. This crate recognizes the
+// first byte of these layouts, and its error message names Caterva 0.1.
 
 use core::fmt;
 use core::str::FromStr;
@@ -87,8 +87,8 @@ macro_rules! entries {
 
             /// Whether fields with these names can hold all entries, in their order.
             // Inlined, and with one comparison per row instead of a loop, so the compiler computes the result for a
-            // derived struct. The compiler would not unroll a loop over names, and the loop would cost some 300
-            // instructions for each metalayer.
+            // struct with a derived `Serialize` or `Deserialize`. The compiler would not unroll a loop over names, and
+            // the loop would cost some 300 instructions for each metalayer.
             #[inline(always)]
             pub(crate) fn can_be_fields(names: &[&str]) -> bool {
                 let mut names = names.iter();

@@ -81,9 +81,9 @@
 //!
 //! When reading, the bytes of the metalayer determine the layout, and the Rust type must take as many entries as the
 //! layout has. But a struct with all seven fields also reads shorter layouts, by the names of its fields. A struct with
-//! six fields does too, if each field has the name of an entry. A field whose entry is missing becomes `None` or its
-//! `default`. If the field is not an `Option` and has no `default`, the error is "missing field". So one struct can
-//! read and write all layouts:
+//! six fields also reads shorter layouts, if each field has the name of an entry. A field whose entry is missing
+//! becomes `None` or its `default`. If the field is not an `Option` and has no `default`, the error is "missing field".
+//! So one struct can read and write all layouts:
 //!
 //! ```
 //! # use serde::{Deserialize, Serialize};
@@ -120,8 +120,8 @@
 //!
 //! # Serde's data model
 //!
-//! The position of a value determines its encoding; its Rust type does not. The table shows which types have an
-//! encoding at each position. Every other combination is an error.
+//! The encoding of a value depends on its position, not on its Rust type. The table shows which types have an encoding
+//! at each position. Every other combination is an error.
 //!
 //! | type | as the metalayer | as an integer entry, or a dimension | as a dimension vector | as the dtype |
 //! |---|---|---|---|---|

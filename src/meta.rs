@@ -54,7 +54,7 @@ impl<const ROOM: usize> Arrays<ROOM> {
 }
 
 /// Three shapes with the same number of dimensions.
-// A struct, not an enum: with an enum it took longer to read one dimension.
+// This is a struct and not an enum, because with an enum it took longer to read a metalayer of one dimension.
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct OwnedShapes {
     /// The shapes if there are at most [`INLINE`] dimensions, else zeros.
@@ -113,9 +113,9 @@ impl OwnedShapes {
 /// `Meta::parse_dtype` the dtype.
 ///
 /// A `Meta` keeps its layout, so a metalayer is written back byte for byte as it was read:
-/// `to_vec(&from_slice::<Meta>(bytes)?)? == bytes`. This is also true inside newtypes and `Option`. A `Meta` cannot be
-/// read in this format inside an `untagged` enum or with `flatten`, because serde then copies the entries to a buffer,
-/// without the layout.
+/// `to_vec(&from_slice::<Meta>(bytes)?)? == bytes`. The same is true for a `Meta` inside a newtype or an `Option`. A
+/// `Meta` cannot be read in this format inside an `untagged` enum or with `flatten`, because serde then copies the
+/// entries to a buffer, without the layout.
 ///
 /// In other formats, such as JSON, a `Meta` is a struct of `layout` and the seven entries. Entries that the layout does
 /// not have are null. The values of these fields must follow the same rules as the entries of a metalayer. If `layout`
@@ -123,8 +123,8 @@ impl OwnedShapes {
 /// metalayer.
 ///
 /// JSON, RON, MessagePack, postcard, CBOR and TOML are tested. CSV and URL queries cannot hold a `Meta`, because these
-/// formats have no sequences inside a struct. XML has neither an empty sequence nor a null, so it can only hold a
-/// `Meta` of at least one dimension, in a layout with all seven entries.
+/// formats have no sequences inside a struct. XML has neither an empty sequence nor a null, so XML can hold a `Meta`
+/// only if it has at least one dimension and a layout with all seven entries.
 ///
 /// ```
 /// use b2nd_serde::{Meta, Shapes};

@@ -331,7 +331,7 @@ macro_rules! refuse {
 pub(crate) use {elements, refuse, transparent, tuple_struct, types};
 
 /// The error for a kind of value that cannot be written in this position.
-// All generated methods call this one function, so each of them is short.
+// All generated methods call this one function, so each generated method is short.
 #[cold]
 fn unsupported<S, T>(_: &S, found: ValueType) -> Result<T, Error> {
     Err(Error::new(Detail::Unsupported(found)))
@@ -662,8 +662,8 @@ fn wrong_dimensions(found: usize, ndim: u8) -> Error {
     Error::new(Detail::Dimensions { found, ndim })
 }
 
-/// The value of `count` after an error in a dimension. If a type ignores the error and continues, the count is never
-/// valid again.
+/// The value of `count` after an error in a dimension. If the `Serialize` of a vector ignores the error and continues,
+/// the count is never valid again.
 const FAILED_COUNT: usize = usize::MAX / 2;
 
 impl<'s, W: FixedInt + Width> serde::Serializer for VectorSerializer<'s, W> {
@@ -777,7 +777,7 @@ impl serde::Serializer for TextSerializer<'_> {
         Ok(self.put(text))
     }
 
-    /// The name of a variant. An enum of unit variants can list the dtypes that a type accepts.
+    /// The name of a variant. So an enum of unit variants can list the dtypes that a program accepts.
     #[inline]
     fn serialize_unit_variant(
         self,
@@ -894,8 +894,8 @@ impl<'a> Serializer<'a> {
         Self { buffer, position: 0, layout: None }
     }
 
-    /// Sets the layout, so the number of entries does not select it. With a set layout, a value with another number of
-    /// entries is an error, and so is a `Meta` of another layout.
+    /// Sets the layout of all metalayers that this serializer writes, so the number of entries does not select it. A
+    /// value with another number of entries is an error, and so is a `Meta` of another layout.
     ///
     /// ```
     /// use b2nd_serde::{Layout, Serializer};

@@ -248,7 +248,8 @@ impl<'de> Metalayer<'de> {
 
 /// The offset of an entry in the metalayer.
 pub(crate) fn bytes_before(entry: Entry, layout: Layout, ndim: u8) -> usize {
-    // This is computed only for the place of an error. Every width is fixed, so it needs no byte of the metalayer.
+    // The offset is computed only for the place of an error. Every entry before the dtype has a fixed width, so no byte
+    // of the metalayer is needed.
     let vector = |width| 1 + usize::from(ndim) * width;
     let before = layout.entries().iter().take_while(|&&other| other != entry).map(|entry| match entry {
         Entry::Shape => vector(i64::WIDTH),
@@ -295,8 +296,8 @@ impl<'de> Input<'de> {
     ///
     /// Two layouts begin with `96`. If the first byte is `96`, the byte that follows the block shape decides, and the
     /// bytes before that byte are checked.
-    // So a metalayer that begins with `96` is read twice. This is acceptable, because such files were written only
-    // during a few days of 2023.
+    // So a metalayer that begins with `96` is read twice. This is acceptable, because files with such metalayers were
+    // written only during a few days of 2023.
     #[inline]
     pub(crate) fn layout(&self) -> Result<Layout, Error> {
         let rest = self.rest();
@@ -311,7 +312,8 @@ impl<'de> Input<'de> {
 
     #[cold]
     fn no_layout(&self, found: u8) -> Error {
-        // The input may be a whole file, not only its metalayer. This mistake is likely, so it has its own message.
+        // The input may be a whole file, not only its metalayer. Passing a whole file is a likely mistake, so it has
+        // its own message.
         let is_frame = self.rest().get(1..).is_some_and(|rest| rest.starts_with(FRAME_MAGIC));
         let detail = if is_frame { Detail::WholeFrame } else { Detail::Layout { found } };
         Error::new(detail).at(self.position).of_version(self.version(self.position))

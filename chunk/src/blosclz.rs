@@ -122,8 +122,8 @@ pub(crate) struct Encoder {
     /// The latest place of each hash of four bytes.
     places: Vec<u32>,
     hash_bits: u32,
-    /// After 2^`patience` bytes without a repetition, the encoder looks for one only at every second byte. After
-    /// 2^`patience` more bytes without a repetition, it looks only at every third byte, and so on.
+    /// After 2^`patience` bytes without a repetition, the encoder looks for a repetition only at every second byte.
+    /// After 2^`patience` more bytes without a repetition, it looks only at every third byte, and so on.
     patience: u32,
 }
 
@@ -138,7 +138,7 @@ impl Encoder {
     const MIN_FAR_LENGTH: usize = 8;
     /// The smallest length of a repetition that needs more bytes for the length after the control byte.
     const LONG_LENGTH: usize = 9;
-    /// The number of bytes at the end of a stream in which no repetition begins, as in C-Blosc2.
+    /// No repetition begins in the last bytes of a stream. This is their number, the same as in C-Blosc2.
     const LAST_LITERALS: usize = 12;
 
     pub(crate) fn new(level: u8) -> Self {

@@ -11,7 +11,7 @@ use crate::filters;
 use crate::header::{ChunkHeader, INT32, MAX_NBYTES, compressed_header, stored_header, typesize_byte};
 use crate::params::{CParams, cleared_bits};
 
-/// Shorter data is stored without compression, as in C-Blosc2.
+/// Data of fewer bytes is stored without compression. C-Blosc2 has the same limit.
 const MIN_NBYTES: usize = 32;
 
 /// The byte that follows a negative length. Its bit 0 is set, which means that the stream repeats one byte.
@@ -44,8 +44,8 @@ struct FilteredBlock {
     bytes: Vec<u8>,
     /// The output of the next filter.
     next: Vec<u8>,
-    /// Block 0 as it will be decompressed, which means after truncation. The filter delta combines the other blocks
-    /// with it.
+    /// Block 0 as it will be decompressed, which means after truncation. The filter delta combines each other block
+    /// with block 0.
     reference: Vec<u8>,
 }
 
@@ -186,7 +186,7 @@ impl FilteredBlock {
     }
 }
 
-/// The bytes of one item, if there are two or more items and all are equal; an empty slice if the items are zeros.
+/// If `data` has two or more items and all are equal, the bytes of one item, or an empty slice if the items are zeros.
 /// `None` for other data.
 fn constant(data: &[u8], typesize: usize) -> Option<&[u8]> {
     let (value, others) = data.split_at_checked(typesize)?;

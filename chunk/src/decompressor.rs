@@ -37,7 +37,7 @@ pub struct Decompressor {
     /// The decompressed streams of a block, before the filters are undone. The vector only grows, except that zstd
     /// truncates it and appends to it.
     streams: Vec<u8>,
-    /// Block 0, decompressed. The filter delta combines the other blocks with it.
+    /// Block 0, decompressed. The filter delta combined each other block with block 0.
     reference: Vec<u8>,
 }
 

@@ -53,7 +53,8 @@ const CODECS: [Option<Codec>; 5] =
 /// The number in bits 5 to 7 of the flags if the header does not record the codec. In this case, the frame records it.
 const CODEC_OF_FRAME: u8 = 7;
 
-/// In byte 30: blocks may have different lengths. Then the field `blocksize` holds the number of blocks.
+/// In byte 30: blocks may have different lengths. If this flag is set, the field `blocksize` holds the number of
+/// blocks.
 const HAS_VARIABLE_BLOCKS: u8 = 0x01;
 
 /// In byte 31: a dictionary follows the table of blocks.
@@ -265,7 +266,7 @@ impl ChunkHeader {
             flags,
             more_flags: more(MORE_FLAGS),
             block_flags: more(BLOCK_FLAGS),
-            // Also read from a chunk of Blosc 1, for `false_special`.
+            // These bits are also read from a chunk of Blosc 1, because `false_special` needs them.
             special_bits: bytes.get(MORE_FLAGS).map_or(0, |bits| bits >> 4 & 7),
         })
     }
@@ -292,8 +293,8 @@ impl ChunkHeader {
         if self.has_table() { self.nblocks()?.checked_mul(INT32) } else { Some(0) }
     }
 
-    /// The size of a decompressed block in bytes: `blocksize`, or less for the last one. `None` beyond the last block,
-    /// and if blocks have different sizes.
+    /// The size of a decompressed block in bytes: `blocksize`, or less for the last block. `None` if there is no block
+    /// of this number, or if blocks have different sizes.
     ///
     /// ```
     /// # use b2nd_chunk::{ChunkHeader, header::stored_header};
@@ -402,7 +403,8 @@ impl ChunkHeader {
     }
 }
 
-/// The byte that stands for an item size in the header of a chunk. It is 1 for items above 255 bytes, as in C-Blosc2.
+/// The byte that stands for an item size in the header of a chunk. It is 1 if an item has more than 255 bytes. C-Blosc2
+/// writes the same.
 #[must_use]
 pub fn typesize_byte(typesize: impl TryInto<u8>) -> u8 {
     typesize.try_into().unwrap_or(1)
@@ -480,8 +482,8 @@ impl HeaderSize {
         PARTS.iter().find(|(_, offset, _)| *offset == self as usize).map_or("", |(name, ..)| name)
     }
 
-    /// Replaces the size in the header of a chunk, and returns the old size. `None` if there are too few bytes, or if
-    /// the value does not fit.
+    /// Replaces the size in the header of a chunk, and returns the old size. `None` if `chunk` is too short to have
+    /// this size, or if `value` does not fit the header.
     pub fn replace(self, chunk: &mut [u8], value: usize) -> Option<i32> {
         let bytes = chunk.get_mut(self as usize..)?;
         if self == Self::Typesize {

@@ -1,7 +1,7 @@
 //! Decompresses and compresses the chunks of Blosc2, and checks their headers, without C.
 //!
-//! A chunk is what a Blosc2 compressor returns. Frames (`.b2nd` and `.b2frame` files) hold many chunks. Zarr and HDF5
-//! files can hold chunks, too. The crate `b2nd-frame` reads frames.
+//! A chunk is the result of one call of a Blosc2 compressor. Frames (`.b2nd` and `.b2frame` files) hold many chunks.
+//! Zarr and HDF5 files can hold chunks, too. The crate `b2nd-frame` reads frames.
 //!
 //! ```text
 //! 0           header  16 or 32 bytes: sizes, codec, filters
@@ -53,10 +53,11 @@
 //! # What is compressed
 //!
 //! Compression has the same filters as decompression. The codecs are BloscLZ, LZ4, zlib and zstd. LZ4 gives the same
-//! result at each level. zstd has the levels 1 to 4, and a higher level gives the result of level 4. For float32 and CT
-//! images, zstd chunks are within 4 % of the size in C-Blosc2. Label images compress to 1/200 of their size; the zstd
-//! chunks of such images are up to 1.3 times as large as in C-Blosc2. On big-endian machines the encoder of zstd makes
-//! no valid stream, so the data is stored uncompressed. LZ4HC and dictionaries can be read, but not written.
+//! result at all levels from 1 on. zstd has the levels 1 to 4, and a higher level gives the result of level 4. For
+//! float32 and CT images, zstd chunks are within 4 % of the size in C-Blosc2. Label images compress to 1/200 of their
+//! size; the zstd chunks of such images are up to 1.3 times as large as in C-Blosc2. On big-endian machines the encoder
+//! of zstd makes no valid stream, so the data is stored uncompressed. LZ4HC and dictionaries can be read, but not
+//! written.
 //!
 //! # Limits of time and memory
 //!
@@ -75,7 +76,7 @@ extern crate alloc;
 #[cfg(test)]
 extern crate std;
 
-// Each module imports only from those above it.
+// Each module imports only from the modules above it.
 mod codec;
 mod filter;
 mod split_mode;

@@ -40,7 +40,8 @@ pub struct CParams {
     /// The size of an item in bytes, at least 1.
     pub typesize: usize,
     /// The size of a block in bytes. 0, the default, means that the other parameters and the length of the data
-    /// determine the size, as in C-Blosc2. The size is rounded down to whole items, but a block has at least one item.
+    /// determine the size. The rule is the same as in C-Blosc2. The size is rounded down to whole items, but a block
+    /// has at least one item.
     pub blocksize: usize,
     /// Whether blocks are split into one stream per byte of an item.
     pub splitmode: SplitMode,
@@ -150,8 +151,8 @@ impl CParams {
 }
 
 /// The number of low bits that a truncation clears in each item. A positive parameter is the number of bits that stay,
-/// a negative one the number of bits that are cleared. `None` if the filter cannot truncate items of this size with
-/// this parameter.
+/// a negative parameter is the number of bits that are cleared. `None` if the filter cannot truncate items of this size
+/// with this parameter.
 pub(crate) fn cleared_bits(filter: Filter, typesize: usize) -> Option<u32> {
     let bits = match (filter.id == Filter::TRUNC_PREC.id, typesize) {
         // `trunc_prec` clears bits of the mantissa of a float, which has this many bits.

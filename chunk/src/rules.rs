@@ -46,7 +46,7 @@ impl ChunkHeader {
         }
     }
 
-    /// Checks that the flags do not contradict each other, as a part of [`check`](Self::check).
+    /// Checks that the flags do not contradict each other. [`check`](Self::check) includes this check.
     ///
     /// # Errors
     ///

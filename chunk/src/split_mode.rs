@@ -13,9 +13,9 @@ pub enum SplitMode {
     Always,
     /// No block is split.
     Never,
-    /// The codec, level, filters and sizes decide, as in C-Blosc2. Blocks are split for blosclz, for lz4, and for zstd
-    /// up to level 5. In addition, the filters must include `shuffle`, a block must have at least 32 items, and an item
-    /// must have at most 16 bytes.
+    /// The codec, level, filters and sizes decide whether a block is split. The rule is the same as in C-Blosc2. Blocks
+    /// are split for blosclz, for lz4, and for zstd up to level 5. In addition, the filters must include `shuffle`, a
+    /// block must have at least 32 items, and an item must have at most 16 bytes.
     Auto,
     /// The same as `Auto`. Frames record this mode for programs that write chunks of Blosc 1.
     ForwardCompatible,

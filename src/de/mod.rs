@@ -36,7 +36,7 @@ use names::{ByName, Names};
 ///
 /// See [`ErrorKind`](crate::ErrorKind). An invalid byte of the metalayer takes precedence over an entry that does not
 /// fit its Rust type, even if the invalid byte comes after that entry. So a damaged file gives the same error for every
-/// type. Bytes after the metalayer are an error too, but every other error takes precedence.
+/// Rust type. Bytes after the metalayer are an error too, but every other error takes precedence.
 ///
 /// ```
 /// use serde::Deserialize;
@@ -64,7 +64,7 @@ pub fn from_slice<'de, T: Deserialize<'de>>(bytes: &'de [u8]) -> Result<T, Error
     read(bytes, None)
 }
 
-/// Reads a value from the metalayer at the front of the input, and returns it with the rest of the input.
+/// Reads a value from the metalayer at the front of the input, and returns the value and the bytes after the metalayer.
 ///
 /// Use it for files with stale bytes after the metalayer. python-blosc2 2.1 to 3.10 left such bytes when a metalayer
 /// became shorter.
@@ -222,7 +222,7 @@ macro_rules! whole {
 enum Takes {
     /// All entries of the layout.
     Any,
-    /// This number of entries.
+    /// A fixed number of entries.
     Count(usize),
     /// An entry for each of these fields. Serde lists aliases as fields too, so there can be fewer entries than fields.
     Fields(&'static [&'static str]),
@@ -488,7 +488,7 @@ struct InOrder<'m, 'de, F> {
     start: usize,
     /// The position of the next entry.
     next: u8,
-    /// Whether the type has asked for more entries than there are.
+    /// Whether the requested type has asked for more entries than the layout has.
     is_over: bool,
     error: PhantomData<F>,
 }
@@ -677,8 +677,8 @@ impl<'de, T: Visit<'de>, F: ReadError> serde::Deserializer<'de> for Value<T, F> 
 
     transparent! {}
 
-    // These types are rejected, because a type that cannot be written here must not be readable either. Otherwise a
-    // float could be read from an integer, and a `char` from a one-letter dtype. The error for an identifier names an
+    // Floats and `char` are rejected, because a type that cannot be written here must not be readable either. Otherwise
+    // a float could be read from an integer, and a `char` from a one-letter dtype. The error for an identifier names an
     // enum, because only an enum asks for an identifier here: its tag.
     refuse! {
         Float: deserialize_f32() deserialize_f64();
@@ -728,7 +728,7 @@ impl<'de, W: FixedInt + Visit<'de>, F: ReadError> VectorDeserializer<'de, W, F> 
     }
 }
 
-/// The error for a type that takes another number of dimensions than the vector has.
+/// The error for a Rust type that takes another number of dimensions than the vector has.
 #[cold]
 fn takes_dimensions<F: ReadError>(takes: usize, ndim: usize) -> F {
     F::new(Detail::TakesDimensions { takes, ndim })

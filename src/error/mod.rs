@@ -24,8 +24,8 @@ pub(crate) use detail::{Detail, LayoutFault, TextFault, ValueType};
 /// The text names what was expected, what was found, and the entry. The text of an error of reading also has the offset
 /// of the wrong byte, counted from the start of the input.
 ///
-/// With the feature `alloc` an error has the size of a pointer. Without it an error is larger, and the text of an error
-/// that a type raises itself is lost.
+/// With the feature `alloc` an error has the size of a pointer. Without this feature an error is larger, and the text
+/// of an error that a type's own `Serialize` or `Deserialize` raises is lost.
 ///
 /// ```
 /// use b2nd_serde::{Entry, ErrorKind, from_slice};
@@ -94,8 +94,8 @@ pub enum ErrorKind {
     BufferTooSmall,
     /// The reader or writer failed.
     Io,
-    /// The type's own `Serialize` or `Deserialize` raised an error, ignored one, or gave another result when called
-    /// again.
+    /// The type's own `Serialize` or `Deserialize` raised an error, ignored an error, or gave another result when it
+    /// was called again.
     Custom,
 }
 
@@ -115,13 +115,13 @@ impl Error {
         Self::new(Detail::Custom(CustomText::new(message, false)))
     }
 
-    /// Whether a type raised the error by serde's `invalid_length`.
+    /// Whether a type's own `Deserialize` raised the error with serde's `invalid_length`.
     pub(crate) fn is_custom_length(&self) -> bool {
         matches!(&self.0.detail, Detail::Custom(text) if text.is_length)
     }
 
-    // The next methods add the place of an error. Each function that passes on an error calls one of them. A place that
-    // is already set is kept. So the error has the place that the innermost function added.
+    // The next methods add the place of an error. Each function that passes on an error calls one of these methods. A
+    // place that is already set is kept. So the error has the place that the innermost function added.
 
     /// Adds the entry, unless the error names an entry already.
     #[cold]

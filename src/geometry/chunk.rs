@@ -380,7 +380,7 @@ impl Block<'_> {
         &self.cell.extent
     }
 
-    /// The offset of the block in the decompressed chunk, in bytes; `None` if it does not fit `usize`.
+    /// The offset of the block in the decompressed chunk, in bytes; `None` if the offset does not fit `usize`.
     #[must_use]
     pub fn byte_offset(&self, typesize: usize) -> Option<usize> {
         usize::try_from(self.first_item()).ok()?.checked_mul(typesize)

@@ -42,12 +42,12 @@ impl Dimensions {
         Self::collect(zip(a, b).map(|(a, b)| combine(a, b)))
     }
 
-    /// A zero per dimension.
+    /// A vector with the same number of dimensions, in which every number is 0.
     pub(super) fn zeros(&self) -> Self {
         Self::collect(self.iter().map(|_| 0))
     }
 
-    /// A one per dimension.
+    /// A vector with the same number of dimensions, in which every number is 1.
     pub(super) fn ones(&self) -> Self {
         Self::collect(self.iter().map(|_| 1))
     }

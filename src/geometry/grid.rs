@@ -159,7 +159,7 @@ impl Geometry {
     }
 
     /// The number of chunks of the array.
-    // This is not a `usize`, because a metalayer of a few bytes can have 2^62 chunks.
+    // The number is not a `usize`, because an array with a metalayer of a few bytes can have 2^62 chunks.
     #[must_use]
     pub fn nchunks(&self) -> u64 {
         self.grid_of_chunks().product()
@@ -193,7 +193,7 @@ impl Geometry {
     ///
     /// # Errors
     ///
-    /// If this is more than 2147483615 bytes, the limit of a Blosc2 chunk.
+    /// If the chunk has more than 2147483615 bytes, the limit of a Blosc2 chunk.
     ///
     /// ```
     /// use b2nd_serde::{Geometry, Shapes};

@@ -73,8 +73,8 @@
 //!
 //! - S = 0, C = 5, B = 0: the draft specification allows it, but C-Blosc2 and this crate reject it. Such a chunk has
 //!   items, but no blocks for them.
-//! - S = 0, C = 0, B = 1: the draft specification, C-Blosc2 and this crate allow it. There are no chunks, so E, P, G
-//!   and H are 0 for any B.
+//! - S = 0, C = 0, B = 1: the draft specification, C-Blosc2 and this crate allow it. The array has no chunks, so E, P,
+//!   G and H are 0 for any B.
 //! - Products with a zero are 0 here, even if the other factors overflow. C-Blosc2 multiplies from the first dimension
 //!   on, and rejects a product that overflows before the zero: it opens S = \[0, 2^40, 2^40\], but not \[2^40, 2^40,
 //!   0\]. The draft specification does not define the order, so this crate accepts both. But along each dimension, E
@@ -84,7 +84,7 @@
 //! - A version other than 0: C-Blosc2 ignores it. `Meta::geometry` rejects it, because the rules of other versions are
 //!   not known.
 //! - A chunk larger than the limit of Blosc2, about 2 GiB: C-Blosc2 opens the array, but cannot read from it.
-//!   [`Geometry::new`] does not know the type size and accepts it; [`Geometry::chunk_nbytes`] rejects it.
+//!   [`Geometry::new`] does not know the type size, and accepts such a chunk; [`Geometry::chunk_nbytes`] rejects it.
 
 #[cfg(feature = "alloc")]
 use alloc::{vec, vec::Vec};

@@ -22,8 +22,8 @@ use super::walk::{Cells, iterate};
 pub struct Runs {
     /// Iterates over the runs, which are counted along each dimension.
     pub(super) over: Cells,
-    /// The coordinate of the first run's first item in the array, and the distance from a run to the next one along
-    /// each dimension.
+    /// The coordinate in the array of the first item of the first run. The next field is the distance from a run to the
+    /// next run along each dimension.
     pub(super) first: Dimensions,
     pub(super) step: Dimensions,
     pub(super) nitems: u64,
@@ -56,7 +56,7 @@ iterate!([] Runs => Run);
 impl ExactSizeIterator for Runs {}
 
 /// Items that are contiguous both in a decompressed chunk and in the selection. The selection is the whole array or a
-/// slice, as an array in C order.
+/// slice. It is stored as an array in C order.
 ///
 /// ```
 /// use b2nd_serde::{Geometry, Shapes};
@@ -79,19 +79,19 @@ pub struct Run {
 }
 
 impl Run {
-    /// The range of bytes in the decompressed chunk; `None` if it does not fit `usize`. With a type size of 1 it counts
-    /// items.
+    /// The range of bytes in the decompressed chunk; `None` if the range does not fit `usize`. If `typesize` is 1, the
+    /// range counts items.
     // The type size is an argument, not a part of the geometry. If the geometry had a type size, all types of this
-    // module would be needed in two versions, with and without a type size. The `None` costs the caller nothing: the
-    // caller uses the range with `get` of a buffer, which can return `None` too.
+    // module would be needed in two versions, with and without a type size. A result that can be `None` is no extra
+    // work for the caller: the caller passes the range to `get` of a buffer, which can return `None` too.
     #[must_use]
     #[inline]
     pub fn source(&self, typesize: usize) -> Option<Range<usize>> {
         bytes(self.source, self.nitems, typesize)
     }
 
-    /// The range of bytes in the array, or in the slice; `None` if it does not fit `usize`. With a type size of 1 it
-    /// counts items.
+    /// The range of bytes in the array, or in the slice; `None` if the range does not fit `usize`. If `typesize` is 1,
+    /// the range counts items.
     #[must_use]
     #[inline]
     pub fn target(&self, typesize: usize) -> Option<Range<usize>> {

@@ -34,7 +34,7 @@ impl Iterator for Cells {
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {
-        // If the count does not fit `usize`, there is no upper bound: a lower bound may be too small, but an upper
+        // If the count does not fit `usize`, the upper bound is `None`. A lower bound may be too small, but an upper
         // bound may not.
         let left = usize::try_from(self.left).ok();
         (left.unwrap_or(usize::MAX), left)

@@ -165,7 +165,8 @@ fn short_data_level_0_and_noise_are_stored() {
     let mut params = CParams::new(4);
     params.clevel = 0;
     assert!(compressed(params, &noise(40_000)).1.capacity() < 41_000);
-    // From 32 bytes on, data is compressed if it gets shorter. A stream in which one byte repeats takes five bytes.
+    // From 32 bytes on, data is compressed if it gets shorter. A stream in which all bytes are equal is stored in five
+    // bytes.
     let mut params = with_filters(CParams::new(1), &[]);
     params.blocksize = 31;
     let data = [&[7; 31][..], b"1"].concat();
@@ -361,7 +362,7 @@ fn default_block_sizes_are_those_of_c_blosc2() {
     // Bytes after the last whole item do not change the block size.
     let params = CParams::new(4);
     assert_eq!(compressed(params, &vec![0; 5040 * KIB + 3]).0.blocksize, 256 * KIB);
-    // Shorter data is one block, at every level.
+    // Data of less than 32 KiB is one block, at every level.
     for (nbytes, expected) in [(32 * KIB - 1, 32 * KIB - 4), (32 * KIB, 16 * KIB)] {
         let mut params = with_filters(CParams::new(4), &[]);
         (params.codec, params.clevel) = (Codec::LZ4, 1);
