@@ -236,7 +236,7 @@ macro_rules! layouts {
                 None
             }
 
-            /// The layout with this name; `None` if no layout has it.
+            /// The layout with this name; `None` if no layout has this name.
             #[inline]
             pub(crate) fn of_name(name: &str) -> Option<Self> {
                 match name {

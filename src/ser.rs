@@ -1,4 +1,4 @@
-//! Writing: a serializer that encodes each entry by its position.
+//! A serializer that writes metalayers. The position of an entry determines its encoding.
 //!
 //! ```text
 //! value ─▶ Start ─ its kind, so the layout ─▶ Entries ─ its position, so the entry ─▶ an integer, a vector or a text
@@ -844,7 +844,8 @@ struct TextWriter<'s> {
 
 impl Write for TextWriter<'_> {
     fn write_str(&mut self, part: &str) -> fmt::Result {
-        // Each piece is checked, because the whole text is never in memory if it does not fit the buffer.
+        // Each piece is checked now. A check of the whole text at the end is not possible, because a piece that does
+        // not fit the buffer is dropped.
         let before = self.output.text_length();
         let length = before + part.len();
         let checked = if let Some(at) = part.bytes().position(|byte| byte == 0) {

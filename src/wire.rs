@@ -248,8 +248,8 @@ impl<'de> Metalayer<'de> {
 
 /// The offset of an entry in the metalayer.
 pub(crate) fn bytes_before(entry: Entry, layout: Layout, ndim: u8) -> usize {
-    // The offset is computed only for the place of an error. Every entry before the dtype has a fixed width, so no byte
-    // of the metalayer is needed.
+    // The offset is computed only for the place of an error. The widths of all entries before the dtype follow from
+    // `ndim`, so no byte of the metalayer is needed.
     let vector = |width| 1 + usize::from(ndim) * width;
     let before = layout.entries().iter().take_while(|&&other| other != entry).map(|entry| match entry {
         Entry::Shape => vector(i64::WIDTH),
@@ -511,7 +511,8 @@ impl<B: Buffer> Output<B> {
         self.position
     }
 
-    /// Ends the metalayer. Fails if the buffer must hold all bytes but is too short.
+    /// Ends the metalayer. Fails if the metalayer is longer than the buffer, and the buffer must hold all bytes
+    /// (`MUST_FIT`).
     #[inline]
     pub(crate) fn finish(mut self) -> Result<B::Filled, Error> {
         let (needed, given) = (self.position, self.buffer.bytes().len());

@@ -221,7 +221,7 @@ impl ChunkHeader {
     /// The number of bytes of the longest header.
     pub const MAX_LEN: usize = BLOSC2_LEN;
 
-    /// The header at the start of these bytes; `None` if they cannot be a header.
+    /// The header at the start of these bytes; `None` if these bytes cannot begin with a header.
     ///
     /// The first 32 bytes of a chunk are enough. For a chunk of Blosc 1, the first 16 bytes are enough.
     ///
@@ -393,8 +393,8 @@ impl ChunkHeader {
         self.filters.into_iter().take(count).filter(|filter| filter.id != 0)
     }
 
-    /// The data of an uncompressed chunk. `None` if the chunk has data, but compressed or constant data. Also `None` if
-    /// the chunk is shorter than its header says.
+    /// The data of an uncompressed chunk. `None` if the data is compressed or constant, unless it is empty. Also `None`
+    /// if the chunk is shorter than its header says.
     #[must_use]
     pub fn stored<'c>(&self, chunk: &'c [u8]) -> Option<&'c [u8]> {
         let data = chunk.get(self.header_len..)?.get(..self.nbytes)?;

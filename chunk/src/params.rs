@@ -9,9 +9,9 @@ use crate::split_mode::SplitMode;
 /// The highest level of compression.
 const MAX_LEVEL: u8 = 9;
 
-/// The largest item size in bytes that [`SplitMode::Auto`] splits.
+/// The largest item size, in bytes, for which [`SplitMode::Auto`] splits blocks.
 const MAX_STREAMS: usize = 16;
-/// The smallest number of items in a block that [`SplitMode::Auto`] splits.
+/// The smallest number of items in a block for which [`SplitMode::Auto`] splits the block.
 const MIN_ITEMS_OF_SPLIT: usize = 32;
 
 /// The parameters of compression. The fields have the same names as in python-blosc2.

@@ -95,7 +95,7 @@ impl<'w, 'b> Annotator<'w, 'b> {
     }
 
     /// Shows the next bytes as one value, like [`value`](Self::value). If there is a fault, it is on a second line
-    /// below them. The dump can continue after it.
+    /// below them. The dump can continue after this row.
     ///
     /// # Errors
     ///

@@ -72,7 +72,7 @@ pub struct Dump<'b> {
 type Annotate = fn(Annotator<'_, '_>) -> fmt::Result;
 
 impl<'b> Dump<'b> {
-    /// A dump of bytes in another format, annotated by a function.
+    /// A dump of bytes in any format. The function `annotate` makes the rows of the dump.
     ///
     /// ```
     /// use b2nd_serde::dump::Dump;

@@ -64,7 +64,8 @@ fn every_codec_level_split_mode_and_filter_gives_the_same_bytes_back() {
         &[bitshuffle, shuffle],
         &[delta, shuffle, rows],
     ];
-    // Two whole blocks and a shorter one. The test also compresses a slice of this data that ends within an item.
+    // The data has two whole blocks and a shorter block. The test also compresses a slice of this data that ends within
+    // an item.
     let data = items(650);
     let modes = [SplitMode::Always, SplitMode::Never, SplitMode::Auto, SplitMode::ForwardCompatible];
     for (codec, clevel) in CODECS.into_iter().flat_map(|codec| (0..=9).map(move |clevel| (codec, clevel))) {

@@ -170,8 +170,8 @@ enum List<'p, 'd> {
 }
 
 impl<'p, 'd> Parts<'p, 'd> {
-    /// The values of a part by position. `count` is the number of values of the Rust type, if it is known. `is_list`
-    /// means that the Rust type can have any number of values.
+    /// The values of a part, for a Rust type that reads or writes them in order, without names. `count` is the number
+    /// of values of the Rust type, if it is known. `is_list` means that the Rust type can have any number of values.
     pub(super) fn by_position(
         plan: &'p mut Plan<'d>,
         count: Option<usize>,
