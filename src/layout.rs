@@ -153,8 +153,8 @@ impl fmt::Display for Entry {
     }
 }
 
-/// The marker of a dimension vector. For 16 dimensions it is `a0`. In `MessagePack` the byte `a0` is an empty string,
-/// but C-Blosc2 writes and reads it as this marker.
+/// The marker of a dimension vector. For 16 dimensions the marker is `a0`. In `MessagePack` the byte `a0` is an empty
+/// string, but C-Blosc2 writes and reads it as this marker.
 #[inline]
 pub(crate) const fn vector_marker(ndim: u8) -> u8 {
     FIXARRAY + ndim
@@ -283,7 +283,7 @@ impl Layout {
     ///
     /// The first five entries are the same in all layouts.
     // This is a match written by hand, instead of a lookup in `entries`. In a derived struct each position is a
-    // constant, so the compiler removes the match. It would not remove a lookup in a slice.
+    // constant, so the compiler removes the match. The compiler would not remove a lookup in a slice.
     #[inline]
     pub(crate) const fn entry(self, position: u8) -> Option<Entry> {
         match (position, self) {

@@ -57,9 +57,9 @@ impl<const ROOM: usize> Arrays<ROOM> {
 // This is a struct and not an enum, because with an enum it took longer to read a metalayer of one dimension.
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct OwnedShapes {
-    /// The shapes if there are at most [`INLINE`] dimensions, else zeros.
+    /// The shapes, if they have at most [`INLINE`] dimensions; zeros otherwise.
     inline: Arrays<INLINE>,
-    /// The shapes if there are more than [`INLINE`] dimensions.
+    /// The shapes, if they have more than [`INLINE`] dimensions; `None` otherwise.
     heap: Option<Box<Arrays<{ MAX_NDIM as usize }>>>,
     ndim: u8,
 }

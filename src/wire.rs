@@ -30,7 +30,7 @@ pub(crate) trait FixedInt: Copy + Into<i64> {
     /// of another length.
     fn decode(item: &[u8]) -> Option<Self>;
 
-    /// Whether every integer has its marker and is not negative.
+    /// Whether every integer has the marker of its type, and is not negative.
     fn are_marked_and_not_negative(items: &[u8]) -> bool;
 }
 
@@ -641,7 +641,7 @@ impl<T: FixedInt> Slots<'_, T> {
 
 /// A destination for one metalayer. Bytes that do not fit are counted, so the same serializer also measures.
 pub trait Buffer {
-    /// Whether bytes that do not fit are an error.
+    /// Whether it is an error if the metalayer does not fit the buffer.
     const MUST_FIT: bool;
 
     /// The result of a successful write.
@@ -674,7 +674,7 @@ impl Buffer for &mut [u8] {
     }
 }
 
-/// The rest of a slice after a position. A successful write advances the position.
+/// The part of a slice that begins at a position. A successful write advances the position.
 #[derive(Debug)]
 pub struct After<'s> {
     pub(crate) bytes: &'s mut [u8],

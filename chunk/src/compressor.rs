@@ -72,8 +72,8 @@ impl Compressor {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::DataTooLong`](crate::ErrorKind::DataTooLong) if the data has more than 2147483615 bytes. `chunk`
-    /// is then empty.
+    /// [`ErrorKind::DataTooLong`](crate::ErrorKind::DataTooLong) if the data has more than 2147483615 bytes. In this
+    /// case, `chunk` is empty afterwards.
     ///
     /// ```
     /// use b2nd_chunk::{CParams, ChunkHeader, Compressor, SpecialValue};

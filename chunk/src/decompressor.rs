@@ -46,7 +46,7 @@ pub struct Decompressor {
 struct Shared<'c> {
     header: &'c ChunkHeader,
     codec: Codec,
-    /// Empty without a dictionary.
+    /// The dictionary; empty if the chunk has none.
     dictionary: &'c [u8],
 }
 

@@ -206,7 +206,7 @@ parts! {
         pub filters: [Filter; 6],
         /// Whether blocks have different sizes.
         pub has_variable_blocks: bool,
-        /// Whether the blocks are compressed with a dictionary, which the chunk holds.
+        /// Whether the blocks are compressed with a dictionary. The chunk then also holds the dictionary.
         pub has_dictionary: bool,
         pub(crate) flags: u8,
         pub(crate) more_flags: u8,

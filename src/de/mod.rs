@@ -224,7 +224,8 @@ enum Takes {
     Any,
     /// A fixed number of entries.
     Count(usize),
-    /// An entry for each of these fields. Serde lists aliases as fields too, so there can be fewer entries than fields.
+    /// One entry for each of these fields of a struct. Serde lists aliases as fields too, so there can be fewer entries
+    /// than fields.
     Fields(&'static [&'static str]),
     /// The bytes of the metalayer, for a `Meta`. It decodes them itself.
     Bytes,
@@ -691,7 +692,7 @@ impl<'de, T: Visit<'de>, F: ReadError> serde::Deserializer<'de> for Value<T, F> 
     }
 }
 
-/// A deserializer for a dimension vector.
+/// A deserializer for a dimension vector, whose bytes have been checked.
 struct VectorDeserializer<'de, W, F> {
     items: Items<'de, W>,
     error: PhantomData<F>,
@@ -735,8 +736,8 @@ fn takes_dimensions<F: ReadError>(takes: usize, ndim: usize) -> F {
 }
 
 /// Passes the dimensions of a vector to a visitor.
-// This struct has neither the entry nor the offset, so it is small enough for registers. The caller adds the entry and
-// the offset to an error.
+// This struct does not contain the entry and the offset of the vector, so it is small enough for registers. The caller
+// adds the entry and the offset to an error.
 struct VectorAccess<'de, W, F> {
     items: Items<'de, W>,
     ndim: usize,

@@ -7,7 +7,7 @@ use super::InOrder;
 use crate::error::{Error, LayoutFault};
 use crate::layout::{Entry, Layout};
 
-/// The names of the fields that take the entries of a layout.
+/// The names of the fields of a struct that takes the entries of a layout by name.
 pub(super) enum Names {
     /// Seven fields, one for each entry, in the order of the entries.
     Seven(&'static [&'static str]),
@@ -19,9 +19,9 @@ impl Names {
     /// Decides whether a struct takes the entries of a layout by name. `None` means that the struct takes them in
     /// order.
     ///
-    /// If a struct has a field for an entry that the layout lacks, it must take the entries by name. serde's
-    /// `visit_map` can skip that field. `visit_seq` cannot: it ends in "invalid length", even if the field has a
-    /// `default` or is an `Option`.
+    /// If a struct has a field for an entry that the layout lacks, the struct must take the entries by name. serde's
+    /// `visit_map` can skip this field. `visit_seq` cannot skip it: it ends with the error "invalid length", even if
+    /// the field has a `default` or is an `Option`.
     ///
     /// `fields` includes aliases, so its length is not always the number of entries that the struct takes. Only two
     /// kinds of struct certainly have a field for each entry: a struct with seven fields in the order of all entries,

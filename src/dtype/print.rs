@@ -76,7 +76,8 @@ impl<T: Display> Display for Padded<T> {
     }
 }
 
-/// NumPy's `dtype.str`, or `str(dtype)` if the type has no type string: `<i4`, `bfloat16`, `[('a', '<i4')]`.
+/// Displays a dtype as NumPy's `dtype.str`, or as `str(dtype)` if the type has no type string: `<i4`, `bfloat16`,
+/// `[('a', '<i4')]`.
 struct TypeString<'a>(&'a Dtype);
 
 impl Display for TypeString<'_> {
@@ -94,7 +95,7 @@ impl Display for TypeString<'_> {
     }
 }
 
-/// NumPy's `str(dtype)`.
+/// Displays a dtype as NumPy's `str(dtype)`.
 struct NumpyStr<'a>(&'a Dtype);
 
 impl Display for NumpyStr<'_> {

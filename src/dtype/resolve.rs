@@ -40,7 +40,7 @@ pub(super) fn dtype(form: Spanned<Form>, spacing: Spacing) -> Result<Dtype, Pars
                 (dict.item_size, if dict.aligned { Spacing::Aligned } else { spacing });
             structure(form.at, members(fields(*dict)?, spacing)?, item_size, spacing)
         }
-        // In NumPy, the fields of a record are not aligned, even if the record is inside an aligned dtype.
+        // An aligned dtype around a record does not align the fields of the record. NumPy does the same.
         Form::Record(base) => Ok(record(dtype(*base, Spacing::Packed)?)),
     }
 }
@@ -61,7 +61,7 @@ fn subarray(base: Dtype, shape: Spanned<Shape>) -> Result<Dtype, ParseError> {
     let is_unsized = base.item_size == 0 && !matches!(base.kind, Kind::Struct(_));
     // If the base is unsized, the number in place of the shape is its size: `('S', 5)` is `S5`.
     let shape = match shape {
-        // `('S', 0)` stays unsized.
+        // A size of 0 changes nothing: `('S', 0)` is `S`.
         Shape::Number(0) if is_unsized => return Ok(base),
         Shape::Number(size) if is_unsized && !matches!(base.kind, Kind::Subarray(_)) => {
             let order = base.byte_order.unwrap_or(ByteOrder::Little);
@@ -70,7 +70,7 @@ fn subarray(base: Dtype, shape: Spanned<Shape>) -> Result<Dtype, ParseError> {
         _ if is_unsized => {
             return Err(contradiction(at, "the items of a subarray must have a size, as in 'S5'".into()));
         }
-        // `('<i4', ())` is `<i4`.
+        // An empty shape makes no subarray: `('<i4', ())` is `<i4`.
         Shape::Tuple(shape) if shape.is_empty() => return Ok(base),
         Shape::Tuple(shape) => shape,
         Shape::Number(length) => iter::once(length).collect(),

@@ -31,19 +31,19 @@ pub(super) struct Spanned<T> {
 
 /// A dtype as it was written.
 pub(super) enum Form {
-    /// `'<i4'`, or the bare name of a type of `ml_dtypes`
+    /// A type string such as `'<i4'`, or the name of a type of `ml_dtypes` without quotes.
     Scalar(Dtype),
-    /// `('<i4', (2, 3))`
+    /// A subarray: `('<i4', (2, 3))`.
     Subarray(Box<Spanned<Form>>, Spanned<Shape>),
-    /// `[('a', '<i4'), …]`
+    /// A list of fields: `[('a', '<i4'), …]`.
     List(Vec<Spanned<FieldForm>>),
-    /// `{'names': ['a', …], 'formats': ['<i4', …], …}`
+    /// A dictionary: `{'names': ['a', …], 'formats': ['<i4', …], …}`.
     Dict(Box<DictForm>),
-    /// `(numpy.record, [('a', '<i4'), …])`
+    /// A record: `(numpy.record, [('a', '<i4'), …])`.
     Record(Box<Spanned<Form>>),
 }
 
-/// `('a', '<i4')`, `(('title', 'a'), '<i4')` or `('a', '<i4', (2, 3))`
+/// A field: `('a', '<i4')`, `(('title', 'a'), '<i4')` or `('a', '<i4', (2, 3))`.
 pub(super) struct FieldForm {
     pub(super) name: String,
     pub(super) title: Option<String>,
@@ -103,7 +103,7 @@ fn first(input: &mut DtypeText<'_>) -> ParseResult<char> {
     peek(any.context(FORM)).parse_next(input)
 }
 
-/// `'<i4'`
+/// Reads a type string in quotes: `'<i4'`.
 #[inline(never)]
 fn type_string(input: &mut DtypeText<'_>) -> ParseResult<Form> {
     let start = input.current_token_start();
@@ -118,7 +118,7 @@ fn type_string(input: &mut DtypeText<'_>) -> ParseResult<Form> {
     Ok(Form::Scalar(dtype))
 }
 
-/// The name of a type of `ml_dtypes`, without quotes.
+/// Reads the name of a type of `ml_dtypes`, without quotes.
 #[inline(never)]
 fn bare_name(input: &mut DtypeText<'_>) -> ParseResult<Form> {
     take_while(1.., |c: char| c.is_ascii_alphanumeric() || c == '_')
@@ -128,12 +128,12 @@ fn bare_name(input: &mut DtypeText<'_>) -> ParseResult<Form> {
         .parse_next(input)
 }
 
-/// `[('a', '<i4'), …]`
+/// Reads a list of fields: `[('a', '<i4'), …]`.
 fn list(levels: usize, input: &mut DtypeText<'_>) -> ParseResult<Form> {
     items(']', |input| field(levels, input), input).map(Form::List)
 }
 
-/// `('a', '<i4', (2, 3))`
+/// Reads a field of a list: `('a', '<i4', (2, 3))`.
 fn field(levels: usize, input: &mut DtypeText<'_>) -> ParseResult<Spanned<FieldForm>> {
     let at = input.current_token_start();
     let (title, name) = beginning_of_field(input)?;
@@ -162,7 +162,7 @@ fn rest_of_field(format: Spanned<Form>, input: &mut DtypeText<'_>) -> ParseResul
     })
 }
 
-/// `('title', 'name')`
+/// Reads the title and the name of a field: `('title', 'name')`.
 fn titled_name(input: &mut DtypeText<'_>) -> ParseResult<(Option<String>, String)> {
     ('(', multispace0).parse_next(input)?;
     cut_err(terminated(
@@ -180,7 +180,7 @@ fn title(input: &mut DtypeText<'_>) -> ParseResult<Option<String>> {
     alt(("None".value(None), string.map(Some))).parse_next(input)
 }
 
-/// `('<i4', (2, 3))` or `(numpy.record, [('a', '<i4')])`
+/// Reads a subarray, `('<i4', (2, 3))`, or a record, `(numpy.record, [('a', '<i4')])`.
 fn tuple(levels: usize, input: &mut DtypeText<'_>) -> ParseResult<Form> {
     let is_record = beginning_of_tuple(input)?;
     let base = form(levels, input)?;
@@ -232,7 +232,7 @@ fn number(expected: &'static str) -> impl Fn(&mut DtypeText<'_>) -> ParseResult<
     }
 }
 
-/// The entries of a dictionary read so far.
+/// The entries of a dictionary that have been read so far.
 #[derive(Default)]
 struct DictEntries {
     names: Option<Vec<Spanned<String>>>,
@@ -243,7 +243,7 @@ struct DictEntries {
     aligned: Option<bool>,
 }
 
-/// `{'names': ['a', …], 'formats': ['<i4', …], …}`
+/// Reads a dictionary: `{'names': ['a', …], 'formats': ['<i4', …], …}`.
 fn dict(levels: usize, input: &mut DtypeText<'_>) -> ParseResult<Form> {
     let at = input.current_token_start();
     let mut entries = Box::<DictEntries>::default();
@@ -319,7 +319,7 @@ fn list_of<'a, T>(
     move |input| items(opening(input)?, &item, input)
 }
 
-/// The closing bracket for the opening bracket at the current place.
+/// Returns the closing bracket that matches the opening bracket at the current place, without advancing.
 #[inline(never)]
 fn opening(input: &mut DtypeText<'_>) -> ParseResult<char> {
     peek(alt(('['.value(']'), '('.value(')')))).context("'[' or '('").parse_next(input)

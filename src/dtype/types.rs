@@ -105,9 +105,9 @@ pub struct Dtype {
 /// ignore the spelling.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Spelling {
-    /// `|u1`
+    /// The spelling of NumPy's `dtype.str`, such as `|u1`.
     TypeString,
-    /// `uint8`
+    /// The spelling of NumPy's `str(dtype)`, such as `uint8`.
     NumpyStr,
 }
 
@@ -159,7 +159,7 @@ impl Dtype {
         }
     }
 
-    /// The field with this name or title; `None` if there is none.
+    /// The field with this name or title; `None` if there is no such field.
     #[must_use]
     pub fn field(&self, name: &str) -> Option<&Field> {
         let mut fields = self.fields().iter();
@@ -248,9 +248,9 @@ pub enum Kind {
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ByteOrder {
-    /// The least significant byte first: `<`.
+    /// The least significant byte comes first. NumPy writes this order as `<`.
     Little,
-    /// The most significant byte first: `>`.
+    /// The most significant byte comes first. NumPy writes this order as `>`.
     Big,
 }
 

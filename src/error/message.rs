@@ -19,7 +19,7 @@ pub(super) struct Parts {
     pub(super) detail: Detail,
 }
 
-/// `entry`, or `entry[dimension]`.
+/// Displays an entry or one of its dimensions: `shape`, `shape[1]`.
 struct EntryPath {
     entry: Option<Entry>,
     dimension: Option<u8>,
@@ -57,7 +57,7 @@ fn entries(count: usize) -> Counted {
     Counted(count, "entry", "entries")
 }
 
-/// The beginning of a message: `layout b2nd has 7 entries`.
+/// Displays the beginning of a message: `layout b2nd has 7 entries`.
 struct LayoutHas(Layout);
 
 impl fmt::Display for LayoutHas {
@@ -66,7 +66,7 @@ impl fmt::Display for LayoutHas {
     }
 }
 
-/// The order that fields must have.
+/// Displays the order that the fields of a struct must have in a layout.
 struct OrderOf(Layout);
 
 impl fmt::Display for OrderOf {

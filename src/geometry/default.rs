@@ -14,8 +14,8 @@ const CHUNK_NBYTES: u64 = 1 << 22;
 const MANY_PARTS: u64 = 8;
 
 impl Geometry {
-    /// The block shape of a new array: about 128 KiB of items. `shape` is the shape of the array, or of its chunks if
-    /// they are given.
+    /// The block shape of a new array: about 128 KiB of items. `shape` is the shape of the array, or the chunk shape if
+    /// the caller has chosen one.
     ///
     /// From the last dimension to the first, a block is as long as the target size allows. Along the dimensions that
     /// are left when the size is reached, the block has 1 item. So the items of a block are contiguous in an array in C

@@ -91,7 +91,7 @@ impl Extent {
         self.shape().product()
     }
 
-    /// `start..stop` for each dimension.
+    /// The range `start..stop` of each dimension. It does not include the step.
     #[must_use]
     pub fn ranges(&self) -> impl ExactSizeIterator<Item = Range<u64>> + '_ {
         zip(&self.start, &self.stop).map(|(start, stop)| start..stop)

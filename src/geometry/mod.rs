@@ -81,8 +81,8 @@
 //!   must fit int64.
 //! - S near the limit of int64: C-Blosc2 adds a whole chunk to S before it checks the limit, and therefore rejects S =
 //!   2^63 - 2 with C = 7. This crate accepts this shape, because E is 2^63 - 1, which fits int64.
-//! - A version other than 0: C-Blosc2 ignores it. `Meta::geometry` rejects it, because the rules of other versions are
-//!   not known.
+//! - A version other than 0: C-Blosc2 ignores the version. `Meta::geometry` rejects the metalayer, because the rules of
+//!   other versions are not known.
 //! - A chunk larger than the limit of Blosc2, about 2 GiB: C-Blosc2 opens the array, but cannot read from it.
 //!   [`Geometry::new`] does not know the type size, and accepts such a chunk; [`Geometry::chunk_nbytes`] rejects it.
 

@@ -45,7 +45,7 @@ impl Geometry {
 /// The chunks that a new shape keeps, from [`Geometry::resize`].
 ///
 /// A chunk is kept if its coordinate is in both the old and the new grid. Its number may change, but its bytes do not.
-/// C-Blosc2 does not clear the items that a smaller shape cuts off, so they reappear if the array grows again.
+/// C-Blosc2 does not clear the items that a smaller shape cuts off, so these items reappear if the array grows again.
 ///
 /// ```
 /// use b2nd_serde::{Geometry, Shapes};

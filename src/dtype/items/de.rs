@@ -93,7 +93,8 @@ impl<'p, 'd, 'de> ItemDeserializer<'p, 'd, 'de> {
 /// The bytes without the NULs that pad them.
 fn unpadded(bytes: &[u8]) -> &[u8] {
     let mut rest = bytes;
-    // Checks eight bytes at a time, as a number whose lowest byte is the last of the eight.
+    // Checks eight bytes at a time. They are read as a big-endian number, so the NULs at the end are the zero bits at
+    // the low end of the number.
     while let Some((before, last)) = rest.split_last_chunk() {
         let zeros = u64::from_be_bytes(*last).trailing_zeros() as usize / 8;
         if zeros < last.len() {
