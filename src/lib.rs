@@ -59,9 +59,9 @@
 //! For 16 dimensions the marker is `0x90` + 16 = `0xa0`. In MessagePack the byte `0xa0` is an empty string, but
 //! C-Blosc2 writes and reads it as this marker, and the draft specification of the format prescribes it.
 //!
-//! An ordinary MessagePack writer cannot write a metalayer, because it chooses the shortest form of each value.
-//! C-Blosc2 reads the fixed widths and ignores nearly every marker. This crate writes the fixed widths, and checks
-//! every marker when it reads. [`dump`] shows what each byte of a metalayer means.
+//! An ordinary MessagePack writer cannot write a metalayer, because such a writer chooses the shortest form of each
+//! value. C-Blosc2 reads the fixed widths and ignores nearly every marker. This crate writes the fixed widths, and
+//! checks every marker when it reads. [`dump`] shows what each byte of a metalayer means.
 //!
 //! Reading and writing check the entries, markers, widths and counts, but not the meaning of the numbers. For example,
 //! a negative dimension is accepted. [`Geometry`] checks that the numbers are consistent, and computes the chunk and

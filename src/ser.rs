@@ -607,7 +607,8 @@ impl Width for i64 {}
 
 struct IntegerSerializer<W>(PhantomData<W>);
 
-/// Generates the serializer's methods for integers. Each returns the integer as a `W`, or an error if it does not fit.
+/// Generates the serializer's methods for integers. Each returns the integer as a `W`, or an error if the integer does
+/// not fit a `W`.
 macro_rules! take {
     ($($method:ident($type:ty) $wide:ty)*) => { $(
         #[inline]

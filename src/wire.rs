@@ -424,8 +424,8 @@ impl<'de> Input<'de> {
                 _ => {}
             }
         }
-        // Every integer that is there is whole and has the right marker, so the error is that some are missing at the
-        // end.
+        // All integers before the end of the input are whole and have the right marker. So the error is that the input
+        // ends before the next integer.
         let whole = self.rest().len().saturating_sub(1) / T::WIDTH;
         let end = Input { bytes: self.bytes, position: self.bytes.len() };
         end.truncated(T::WIDTH, 0).in_dimension(entry, whole)

@@ -208,7 +208,7 @@ fn append_stream(encoder: &mut Encoder, stream: &[u8], chunk: &mut Vec<u8>) {
         return;
     }
     let bytes = encoder.compress(stream).unwrap_or(stream);
-    // The fallback is never used: a stream is no longer than its chunk, whose length fits `i32`.
+    // The fallback is never used: `bytes` is no longer than the data of the chunk, whose length fits `i32`.
     chunk.extend_from_slice(&i32::try_from(bytes.len()).unwrap_or(i32::MAX).to_le_bytes());
     chunk.extend_from_slice(bytes);
 }

@@ -912,7 +912,7 @@ fn visit_entries<'de, V: Visitor<'de>>(
             Err(LayoutFault::TakesMore { layout }.error())
         }
         (Err(error), _) => Err(error),
-        // Without this check, a type that stops early would silently drop entries.
+        // Without this check, a type that stops before the last entry would silently drop the entries after it.
         (Ok(_), visited) => Err(LayoutFault::Takes { layout, takes: visited }.error()),
     }
 }

@@ -63,8 +63,9 @@ const NAMES: [(&str, char, usize); 50] = [
     ("clongdouble", 'c', 32),
 ];
 
-/// NumPy's one-letter codes, with kind and size. A byte order may precede them. The codes `b` and `c` do not have the
-/// meaning that these letters have as kinds: code `b` is an `int8`, code `c` is `S1`.
+/// NumPy's one-letter codes, each with NumPy's letter for its kind and with its size. A byte order may precede them.
+/// The codes `b` and `c` do not have the meaning that these letters have as kinds: code `b` is an `int8`, code `c` is
+/// `S1`.
 const CODES: [(char, char, usize); 29] = [
     ('?', 'b', 1),
     ('b', 'i', 1),

@@ -26,7 +26,8 @@ use alloc::string::String;
 #[derive(Clone, Copy)]
 #[non_exhaustive]
 pub struct Row<'r> {
-    /// The offset of the first byte in the input. In a frame, it counts from the start of the frame.
+    /// The offset of the row's first byte in the input. In a dump of a frame, the offset counts from the start of the
+    /// frame.
     pub offset: u64,
     /// The nesting depth of the value. In a metalayer, 0 is an entry and 1 is a dimension.
     pub depth: usize,

@@ -35,7 +35,7 @@ impl fmt::Display for EntryPath {
     }
 }
 
-/// A count with its noun: `1 byte`, `2 bytes`.
+/// Displays a count with its noun: `1 byte`, `2 bytes`.
 struct Counted(usize, &'static str, &'static str);
 
 impl fmt::Display for Counted {

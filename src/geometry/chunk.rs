@@ -389,8 +389,8 @@ impl Block<'_> {
     /// The items of the [`extent`](Block::extent) in runs. A run is contiguous both in the decompressed chunk and in
     /// the selection, so it can be copied at once.
     ///
-    /// A run is as long as possible. It is a row of the extent, or several rows if they fill both the block and the
-    /// selection. If the last dimension has a step above 1, each run is a single item.
+    /// A run is as long as possible. It is one row of the extent, or several rows if the rows of the extent fill those
+    /// of the block and those of the selection. If the last dimension has a step above 1, each run is a single item.
     ///
     /// ```
     /// use b2nd_serde::{Geometry, Shapes};
