@@ -490,7 +490,7 @@ fn value<'de, T: Deserialize<'de>, A: MapAccess<'de>>(
     Ok(())
 }
 
-/// Reads the name of a field of a `Meta`. The result is the entry with this name, or `None` for `layout`.
+/// Reads the name of a field of a `Meta`. The result is the entry with this name, or `None` for the field `layout`.
 struct FieldName;
 
 impl<'de> DeserializeSeed<'de> for FieldName {

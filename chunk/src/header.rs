@@ -223,7 +223,7 @@ impl ChunkHeader {
 
     /// The header at the start of these bytes; `None` if these bytes cannot begin with a header.
     ///
-    /// The first 32 bytes of a chunk are enough. For a chunk of Blosc 1, the first 16 bytes are enough.
+    /// Only the first 32 bytes of a chunk are needed, and only the first 16 bytes of a chunk of Blosc 1.
     ///
     /// ```
     /// use b2nd_chunk::ChunkHeader;
@@ -517,8 +517,8 @@ fn special(bits: u8) -> Option<SpecialValue> {
     [Zeros, Nan, Value, Uninitialized].into_iter().find(|&value| value as u8 == bits)
 }
 
-/// The filters of a chunk of Blosc 1. One of them can be a shuffle of items of one byte, because the flags can contain
-/// it. Such a shuffle changes nothing.
+/// The filters of a chunk of Blosc 1. One of these filters can be a shuffle of items of one byte, because the flags can
+/// contain such a shuffle. It changes nothing.
 fn filters_of_blosc1(flags: u8) -> [Filter; 6] {
     let delta = if flags & IS_DELTA == 0 { Filter::NONE } else { Filter::DELTA };
     let shuffle = match flags & (IS_SHUFFLED | IS_BITSHUFFLED) {

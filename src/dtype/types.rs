@@ -419,8 +419,8 @@ impl Struct {
         &self.fields
     }
 
-    /// Whether the fields are aligned as in C (`aligned=True` in NumPy). If not, their offsets can still be aligned by
-    /// chance.
+    /// Whether the fields are aligned as in C (`aligned=True` in NumPy). If the fields are not aligned, their offsets
+    /// can still be aligned by chance.
     #[must_use]
     pub fn is_aligned(&self) -> bool {
         self.is_aligned

@@ -11,7 +11,7 @@ use super::run::Runs;
 use super::walk::{Cells, iterate};
 
 impl Geometry {
-    /// The chunk with this number; `None` if there are fewer chunks.
+    /// The chunk with this number; `None` if the array has no such chunk.
     ///
     /// ```
     /// use b2nd_serde::{Geometry, Shapes};
