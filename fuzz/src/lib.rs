@@ -1,8 +1,8 @@
 //! Functions that take any bytes and assert the promises of the library.
 //!
-//! `tests/replay.rs` tries each on its seeds and on some thousand mutations of them; `src/bin/libfuzzer.rs` hands them
-//! to libFuzzer. A seed is a small real file of `frame/tests/data`, a value made from one, or an input in `corpus` that
-//! once found a fault.
+//! Such a function is called a target. `tests/replay.rs` runs each target on its seeds and on some thousand mutations
+//! of its seeds. `src/bin/libfuzzer.rs` runs a target in libFuzzer. A seed is a small real file of `frame/tests/data`,
+//! a value made from such a file, or an input in `corpus` that once found a fault.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::{Path, PathBuf};
@@ -24,15 +24,17 @@ pub(crate) fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("a package in a repository")
 }
 
-/// A temporary folder, in /dev/shm if it exists, because syncing to disk would take most of the time.
+/// A temporary folder. It is in /dev/shm if /dev/shm exists, because on a disk most of the time would be spent on
+/// syncs.
 pub(crate) fn folder() -> tempfile::TempDir {
     let memory = Path::new("/dev/shm");
     let folder = if memory.is_dir() { tempfile::tempdir_in(memory) } else { tempfile::tempdir() };
     folder.expect("a temporary folder")
 }
 
-/// Runs a target on its first inputs, and on `FUZZ_RUNS` mutations of them. `FUZZ_SEED` is the seed of the random
-/// numbers. The seed is printed, so that the run can be repeated. An input that fails is kept in `target/found`.
+/// Runs a target on its seeds, and on `FUZZ_RUNS` mutations of them. The variable `FUZZ_SEED` is the seed of the random
+/// numbers. This number is printed, so that the run can be repeated. An input with which the target panics is kept in
+/// `fuzz/target/found`.
 pub fn replay(target: &Target) {
     let number = |name| env::var(name).ok().map(|text| text.parse().expect("a number"));
     let runs = number("FUZZ_RUNS").unwrap_or(target.runs);

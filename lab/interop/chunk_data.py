@@ -57,7 +57,8 @@ def pipeline(rng, typesize):
         if typesize in sizes:
             return [name, rng.choice(["SHUFFLE", "BITSHUFFLE", "NOFILTER"])], [rng.choice(metas) if typesize > 1 else 3, 0]
     filters = rng.choice(FILTERS)
-    # shuffle takes another item size as its parameter, and bytedelta takes the number of rows.
+    # The parameter of shuffle is an item size, and 0 means the typesize of the chunk. The parameter of bytedelta is the
+    # number of rows.
     rows = min(typesize, 127)
     return filters, [{"SHUFFLE": rng.choice([0, 0, 0, 2, 3, 8]), "BYTEDELTA": rows}.get(name, 0) for name in filters]
 
@@ -73,13 +74,14 @@ def compressed(rng):
         "filters": [getattr(blosc2.Filter, name) for name in filters],
         "filters_meta": metas,
         "splitmode": rng.choice(SPLITS),
-        # With another block size, C-Blosc2 may lose bytes. A filter that truncates loses bytes too, and the two cannot be told apart.
+        # If the block size is not 0, C-Blosc2 may lose bytes. A filter that truncates loses bytes too, and the test
+        # could not tell the two losses apart.
         "blocksize": 0 if LOSSY.keys() & set(filters) else rng.choice([0, 0, 0, typesize * rng.randint(1, 2000), rng.randint(32, 5000)]),
         "use_dict": codec in (blosc2.Codec.ZSTD, blosc2.Codec.LZ4, blosc2.Codec.LZ4HC) and rng.random() < 0.2,
         "nthreads": 1,
     }
     how = {**options, "codec": codec.name, "filters": filters, "splitmode": options["splitmode"].name, "nbytes": len(data)}
-    # A copy is compressed, because with three filters C-Blosc2 overwrites the data.
+    # Compresses a copy of the data, because C-Blosc2 overwrites the data if there are three filters.
     return how, data, blosc2.compress2(bytearray(data), **options)
 
 

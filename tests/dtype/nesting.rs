@@ -5,8 +5,9 @@ use std::thread;
 
 use b2nd_serde::dtype::{Dtype, ErrorKind};
 
-/// The stack of a thread with musl, which is the smallest of the supported systems. On s390x it is twice that: every
-/// call takes at least 160 bytes there, so a build without optimization needs more.
+/// The size of the stack in these tests, in bytes: 128 KiB. That is the stack of a thread with musl, the smallest stack
+/// of all supported systems. On s390x the size is 256 KiB, because every call needs at least 160 bytes of the stack
+/// there, which is too much for 128 KiB in a build without optimization.
 const STACK: usize = if cfg!(target_arch = "s390x") { 256 } else { 128 } * 1024;
 
 /// The deepest nesting of dtypes.
@@ -23,8 +24,8 @@ const WAYS: [(&str, &str); 7] = [
     ("(numpy.record, [('a', ", ")])"),
 ];
 
-/// A string of `depth` nested dtypes. A record counts as two dtypes, so if it is the last to be added, there may be one
-/// more.
+/// A dtype string with `depth` nested dtypes. A `numpy.record` counts as two dtypes, so the string has `depth + 1`
+/// nested dtypes if a record is added to `depth - 1` of them.
 fn nested(depth: usize, way: impl Fn(usize) -> (&'static str, &'static str)) -> String {
     let (mut text, mut closing) = (String::new(), Vec::new());
     let mut count = 1;
@@ -59,7 +60,8 @@ fn use_up(text: &str) {
 #[test]
 fn the_deepest_dtypes_fit_a_small_stack() {
     for way in WAYS {
-        // A record counts as two dtypes. So if all are records, the depth must be odd.
+        // The innermost dtype counts as one, and each record around it as two. So a string of nested records has an odd
+        // depth.
         let depth = if way.0.starts_with("(numpy") { DEEPEST - 1 } else { DEEPEST };
         on_a_small_stack(move || use_up(&nested(depth, |_| way)));
     }

@@ -22,11 +22,11 @@ use b2nd_serde::dump::Row;
 use b2nd_serde::{Meta, Shapes, dump, from_reader, from_slice, take_from_slice, to_vec};
 use rawzip::{CompressionMethod, ZipArchiveWriter};
 
-/// The number of bytes of memory that any call may take, however little it reads.
+/// The number of bytes of memory that any call may allocate, even if it reads nothing.
 const ALWAYS: u64 = 100_000;
 
-/// Asserts that a call takes at most `ALWAYS` bytes of memory, plus `factor` bytes for each of `read` bytes that it
-/// reads.
+/// Asserts that the peak memory of a call is at most `ALWAYS + factor * read` bytes. `read` is the number of bytes that
+/// the call reads.
 #[track_caller]
 fn bounded(what: &str, read: usize, factor: u64, run: impl FnOnce()) {
     let peak = measure(run).bytes_max;
@@ -34,7 +34,8 @@ fn bounded(what: &str, read: usize, factor: u64, run: impl FnOnce()) {
     assert!(peak <= most, "{what}: {peak} bytes of memory for {read} bytes, more than {most}");
 }
 
-/// Metalayers that claim more bytes than they have, and metalayers in which every byte can take memory.
+/// Metalayers that claim more bytes than they have, and metalayers for which a reader may allocate memory for every
+/// byte.
 fn metalayers() -> Vec<(&'static str, Vec<u8>)> {
     let shapes = Shapes { shape: &[1 << 40; 16], chunkshape: &[1 << 25; 16], blockshape: &[1 << 9; 16] };
     let with_dtype = |dtype: &str| to_vec(&Meta::new(shapes, dtype).unwrap()).unwrap();
@@ -96,7 +97,7 @@ fn a_dtype_costs_what_is_there() {
     }
 }
 
-/// Frames that claim more bytes than they have, and frames in which every byte can take memory.
+/// Frames that claim more bytes than they have, and frames for which a reader may allocate memory for every byte.
 fn frames() -> Vec<(String, Vec<u8>)> {
     let ordinary = fs::read(data().join("vlmetalayers.b2nd")).unwrap();
     let mut frames = vec![("ordinary".to_owned(), ordinary.clone())];
@@ -130,7 +131,7 @@ fn frames() -> Vec<(String, Vec<u8>)> {
     frames
 }
 
-/// The frame with 15 more metalayers, which share the content of its only metalayer.
+/// Returns the frame with more metalayers, 16 in all. All of them share the content of its original metalayer.
 fn shared(frame: &[u8]) -> Vec<u8> {
     let content = Frame::parse(frame).unwrap().metalayers()[0].bytes().to_vec();
     let names: Vec<String> = ('a'..='p').map(String::from).collect();
@@ -181,8 +182,8 @@ fn a_frame_costs_what_is_there() {
             bounded(&format!("Trailer::parse, {name}"), n, 8, || drop(Trailer::parse(frame.header(), &file)));
         }
     }
-    // Only an intact file is used here, because the repeated check of a damaged file and the syncs of a rewrite are
-    // slow.
+    // A rewrite is tested only with an intact file, because it is slow: it checks a damaged file repeatedly, and syncs
+    // its result to disk.
     let ordinary = &frames()[0].1;
     fs::write(&path, ordinary).unwrap();
     bounded("rewrite", ordinary.len(), 8, || assert!(Rewrite::new(&path, &other).apply().is_ok()));
@@ -284,7 +285,7 @@ fn zip(members: &[&[u8]]) -> Vec<u8> {
     file
 }
 
-/// A zip file with members that all have the same bytes. The bytes are generated while they are read.
+/// A zip file with members that all have the same bytes. The bytes of the members are generated while they are read.
 struct LongMembers {
     member: Vec<u8>,
     count: usize,
@@ -354,7 +355,7 @@ fn the_headers_of_the_members_of_a_zip_file_cost_at_most_128_mebibytes() {
         let MemberContent::Broken(finding) = members[399].content() else { panic!("{:?}", members[399]) };
         assert_eq!(finding.code(), FindingCode::TooLong);
     });
-    // While a header is read, there are two copies of it.
+    // While the header of a frame is read, two copies of it are in memory.
     assert!(peak.bytes_max < 132 << 20, "{}", peak.bytes_max);
 }
 
@@ -372,7 +373,7 @@ fn a_file_that_is_full_of_frames_costs_what_is_there() {
         (0..10_000).map(|index| if index % 2 == 0 { &array[..] } else { b"" }).collect();
     let file = zip(&members);
     bounded("zip", file.len(), 16, || drop(zip_members(Cursor::new(&file[..]))));
-    // Bytes of the record at the end of the zip file are changed, so that it claims too much.
+    // Changes bytes of the record at the end of the zip file, so that the record claims a directory that is too large.
     for at in file.len() - 22..file.len() {
         let mut claims = file.clone();
         claims[at..].iter_mut().take(4).for_each(|byte| *byte = 0xff);
@@ -402,7 +403,7 @@ fn the_value_of_a_vlmetalayer_is_bounded_by_its_chunk() {
         let (found, peak) = value(&chunk_of_zeros(length));
         assert!(found.is_none() && peak < 1000, "{length}: {peak}");
     }
-    // An uncompressed value is borrowed, so it takes no memory.
+    // An uncompressed value is borrowed from the trailer, so reading it allocates nothing.
     let (found, peak) = value(&stored_chunk(&vec![0xc0; 1 << 21]));
     assert_eq!((found, peak), (Some(1 << 21), 0));
 }
@@ -418,7 +419,7 @@ fn a_value_of_many_items_costs_what_its_type_keeps() {
     bounded("nils", 1 << 16, 2 * 16, || {
         assert_eq!(nils.decode::<Vec<Option<u64>>>().unwrap().len(), 1 << 16);
     });
-    // serde reserves at most 1 MiB for the length that the bytes claim.
+    // Before serde reads the elements of a `Vec`, it allocates the claimed length, but at most 1 MiB.
     let reserved = (1 << 20) + 1000;
     bounded("claims", reserved, 1, || assert!(claims.decode::<Vec<Option<u64>>>().is_err()));
     bounded("claims", reserved, 1, || {
@@ -426,7 +427,7 @@ fn a_value_of_many_items_costs_what_its_type_keeps() {
     });
 }
 
-/// The chunk index is a chunk of zeros, so its few bytes claim as many chunks as the test wants.
+/// The chunk index is a chunk of zeros. So an index of 32 bytes can claim any number of chunks.
 #[test]
 fn the_check_of_a_sparse_frame_is_bounded_by_its_index_and_its_folder() {
     let folder = tempfile::tempdir().unwrap();
@@ -471,13 +472,13 @@ fn a_new_frame_costs_8_bytes_for_each_chunk() {
             assert!(written > u64::try_from(chunks).unwrap() * (1 << 10));
         });
     }
-    // The claims of an array take no memory before a chunk is written.
+    // A writer allocates nothing for the chunks of a large array before they are written.
     bounded("268435451 chunks", 0, 0, || {
         let mut writer = begin(268_435_451);
         writer.fill_missing(SpecialValue::Zeros).unwrap();
         writer.finish().unwrap();
     });
-    // A few chunks, far apart and in any order, take 16 KiB each.
+    // For each of a few chunks that are far apart, in any order, a writer allocates at most 16 KiB.
     let few = [268_435_450, 5, 1 << 27, 1 << 20];
     bounded("4 of 268435451 chunks", few.len(), 16 << 10, || {
         let mut writer = begin(268_435_451);
@@ -551,7 +552,7 @@ fn a_check_of_chunks_reads_each_byte_a_few_times_whatever_they_share() {
 #[test]
 fn a_check_of_chunks_costs_what_is_there() {
     for (name, file) in frames_of_chunks() {
-        // A check of the data also takes memory for the block offsets of the chunk that it decompresses.
+        // A check of the data also allocates memory for the offsets of the blocks of the chunk that it decompresses.
         for (depth, factor) in [(CheckDepth::ChunkHeaders, 8), (CheckDepth::ChunkData, 8 + 8)] {
             bounded(name, file.len(), factor, || {
                 drop(
@@ -614,14 +615,16 @@ fn one_chunk_for_all(count: usize, row: usize, cbytes: usize) -> Vec<u8> {
     file
 }
 
-/// In this index, each entry is a block of its own. So a slice needs one piece of the index for each of its chunks.
+/// In the chunk index of this frame, each entry is in a block of its own. So a slice must read one block of the index
+/// for each of its chunks.
 #[cfg(feature = "decompress")]
 #[test]
 fn a_slice_takes_memory_for_the_bytes_of_the_index_once() {
     const COUNT: usize = 20_000;
     let mut file = one_chunk_for_all(COUNT, 1, 64);
     let start = Frame::parse(&file).unwrap().header().header_len + 64;
-    // The index has 8 bytes for each entry. Here 4 of them are in the table of blocks, and 4 are a stream of zeros.
+    // The index has 8 bytes for each entry. Here 4 of the 8 bytes are in the table of blocks, and the other 4 are a
+    // stream that stands for zeros.
     file[start + 2] = 0x35;
     file[start + 8..start + 12].copy_from_slice(&8_u32.to_le_bytes());
     let mut offsets = (0..COUNT).map(|block| u32::try_from(32 + 4 * (COUNT + block)).unwrap());
@@ -630,7 +633,7 @@ fn a_slice_takes_memory_for_the_bytes_of_the_index_once() {
     }
     let count = COUNT as u64;
     for plans in [false, true] {
-        // For each block, a slice keeps the bytes of the block and its position.
+        // For each block of the index, a slice keeps the bytes of the block and their position.
         bounded("a slice", file.len(), 60, || {
             let mut frame = Frame::read_at(Cursor::new(&file), 0).unwrap();
             let slice = frame.slice(&[0..count, 0..1]);
@@ -640,7 +643,7 @@ fn a_slice_takes_memory_for_the_bytes_of_the_index_once() {
     }
 }
 
-/// The items of a slice, read by a plan from the ranges of a file.
+/// Reads a slice by a plan: gives the plan the byte ranges of the file that it asks for, and returns the items.
 #[cfg(feature = "decompress")]
 fn planned(mut plan: b2nd_frame::SlicePlan, file: &[u8]) -> Result<Vec<u8>, b2nd_frame::Error> {
     while !plan.ranges().is_empty() {
@@ -655,8 +658,8 @@ fn planned(mut plan: b2nd_frame::SlicePlan, file: &[u8]) -> Result<Vec<u8>, b2nd
 #[cfg(feature = "decompress")]
 #[test]
 fn a_slice_reads_each_byte_a_few_times_whatever_chunks_share() {
-    // In the first file, the chunk has bytes that no stream needs. In the second, it has a long table, of which the
-    // slice needs one entry. In the third, it is not compressed.
+    // In the first file, the chunk has bytes that no stream needs. In the second file, the chunk has a long table of
+    // blocks, and a slice needs only one entry of it. In the third file, the chunk is not compressed.
     let tables = one_chunk_for_all(5000, 8000, 1 << 17);
     let mut stored = one_chunk_for_all(1000, 1 << 16, (1 << 16) + 32);
     let chunk = Frame::parse(&stored).unwrap().header().header_len;

@@ -44,7 +44,7 @@ fn a_new_shape_changes_nothing_but_its_int64s() {
             let differences = differences(&before, &now);
             assert!(!differences.is_empty(), "{name}");
             assert!(differences.iter().all(|at| values.contains(at)), "{name}: {differences:?}");
-            // The open frame and a newly opened one both have the new shape.
+            // The frame that was edited has the new shape, and so has the file if it is opened again.
             assert_eq!(frame.array().unwrap().unwrap().shape(), shape);
             let again = Frame::open(&path).unwrap();
             assert_eq!(again.array().unwrap().unwrap().shape(), shape);
@@ -259,8 +259,8 @@ fn a_metalayer_that_is_part_of_another_one_is_left_alone() {
     let frame = Frame::parse(&file).unwrap();
     let array = &frame.metalayers()[0];
     let field = offset_field(&file, "vendor");
-    // First, the offset of `vendor` points to the content of the array metalayer. Then it points into this content,
-    // where the content of `vendor` has length 0.
+    // First, the offset of `vendor` points to the content of the array metalayer. Then the offset points into the
+    // content of the array metalayer, to bytes that look like a content of length 0.
     for (at, length) in [(array.offset() - 5, array.bytes().len()), (array.offset() + 4, 0)] {
         file[field..][..4].copy_from_slice(&u32::try_from(at).unwrap().to_be_bytes());
         file[at] = 0xc6;
@@ -286,7 +286,7 @@ fn a_metalayer_in_the_names_of_the_others_is_left_alone() {
     writer.fill_missing(SpecialValue::Zeros).unwrap();
     let mut file = writer.finish().unwrap().into_inner();
     let name = file.windows(7).position(|bytes| bytes == b"of thir").unwrap();
-    // Puts an empty content into the middle of the name.
+    // Overwrites a part of the long name with the bytes of an empty content.
     file[name..name + 5].copy_from_slice(&[0xc6, 0, 0, 0, 0]);
     let field = offset_field(&file, "vendor");
     file[field..][..4].copy_from_slice(&u32::try_from(name).unwrap().to_be_bytes());
@@ -303,10 +303,11 @@ fn the_metalayer_of_the_array_is_held_against_its_data() {
     let before = fs::read(&path).unwrap();
     let mut frame = Frame::open(&path).unwrap();
     let mut set = |meta: Meta| frame.edit().metalayer("b2nd", &to_vec(&meta).unwrap()).apply();
-    // These metalayers have the same number of items and chunks, but another chunk shape.
     fn meta(shape: &[i64], chunkshape: &[i32], blockshape: &[i32], dtype: &str) -> Meta {
         Meta::new(Shapes { shape, chunkshape, blockshape }, dtype).unwrap()
     }
+    // The chunks and blocks of these metalayers have as many items as those of the data, but the chunk shape or the
+    // block shape is another one.
     for [chunks, blocks] in [[[3, 2], [1, 2]], [[2, 3], [2, 1]]] {
         let error = refused(ErrorKind::InvalidInput, set(meta(&[3, 5], &chunks, &blocks, "<i4")));
         let expected = format!(
@@ -420,7 +421,7 @@ fn a_header_that_changed_since_it_was_read_is_left_alone() {
     let error = second.edit().dtype("<f4").apply().unwrap_err();
     assert_eq!((error.kind(), error.finding()), (ErrorKind::Changing, None));
     assert_eq!(fs::read(&path).unwrap(), now);
-    // The handle that made the change can make another one.
+    // The `Frame` that made the first change can make another change.
     first.edit().dtype("<f4").apply().unwrap();
 
     // The file is renamed instead of removed, because under wine a removed file keeps its name until it is closed.
@@ -478,7 +479,7 @@ fn the_lock_beside_a_frame_is_held_and_its_counter_raised() {
         frame.edit().shape(&larger).apply().unwrap();
         assert_eq!(fs::read(&lock).unwrap(), [[7; 8], 42_u64.to_ne_bytes()].concat());
 
-        // Another process that reads or writes holds the lock.
+        // A writer or a reader in another process holds the lock.
         let before = fs::read(header_file(&path)).unwrap();
         for take in [FileExt::try_lock, FileExt::try_lock_shared] {
             let other = File::open(&lock).unwrap();
@@ -500,7 +501,7 @@ fn a_frame_without_a_file_has_a_preview_of_its_change() {
     let array = after.array().unwrap().unwrap();
     assert_eq!((array.shape(), array.dtype()), (&[4, 6][..], Some("<f4")));
     let differing = differences(frame.header_bytes(), after.header_bytes());
-    // These are the last byte of each dimension, and the letter of the dtype.
+    // The positions of the last byte of each of the two dimensions, and of the letter in the dtype.
     assert_eq!(differing, [124, 133, 163]);
     assert!(
         refused(ErrorKind::InvalidInput, frame.edit().shape(&[9, 9]).preview())
@@ -575,7 +576,7 @@ fn a_lost_type_size_is_not_changed_in_place() {
     };
     lost(frame.edit().shape(&[6]).apply());
     lost(frame.edit().dtype("<U64 ").apply());
-    // A dtype with items of one byte would fit the type size in the header, but not the data.
+    // The type size in the header is 1, so a dtype with items of one byte would fit the header, but not the data.
     lost(frame.edit().dtype("|V001").apply());
     let value = frame.array().unwrap().unwrap().metalayer().bytes().to_vec();
     lost(frame.edit().metalayer("b2nd", &value).apply());

@@ -35,7 +35,8 @@ fn the_chunks_of_a_sparse_frame_have_files() {
     assert_eq!(findings(&mut opened(bytes)), []);
 }
 
-/// C-Blosc2 3.3.5 compares each file number with cbytes of the frame. File 3 can be opened if cbytes is 35 or more.
+/// C-Blosc2 3.3.5 compares each file number with cbytes of the frame. It opens file number 3 only if cbytes is 35 or
+/// more.
 #[test]
 fn a_file_number_must_be_as_small_as_c_blosc2_wants_it() {
     let (_folder, path) = copy("sparse.b2nd");
@@ -56,7 +57,7 @@ fn a_file_number_must_be_as_small_as_c_blosc2_wants_it() {
     }
 }
 
-/// The chunk index repeats one file number, so its 40 bytes stand for four chunks.
+/// The chunk index is a constant chunk that repeats one file number. So its 40 bytes name one file for all four chunks.
 #[test]
 fn chunks_that_all_have_the_same_file_are_found() {
     let (_folder, path) = copy("sparse.b2nd");
@@ -120,8 +121,8 @@ fn a_chunk_file_that_is_not_whole_is_found() {
     assert!(check(&path).unwrap().findings[0].message().ends_with("00000002.chunk is missing"));
 }
 
-/// An index of a few bytes can name a million files. So a check lists the folder once at its start, and does not look
-/// for each missing file.
+/// A check lists the folder of the chunk files once, at its start. So a chunk file that is created later still counts
+/// as missing.
 #[test]
 fn a_chunk_file_that_comes_while_the_chunks_are_checked_is_as_missing_as_before() {
     let (_folder, path) = copy("sparse.b2nd");
@@ -137,7 +138,8 @@ fn a_chunk_file_that_comes_while_the_chunks_are_checked_is_as_missing_as_before(
     assert_eq!(findings.iter().map(Finding::code).collect::<Vec<_>>(), [FindingCode::ChunkFile]);
 }
 
-/// A writer truncates the file before the chunk is read, or between the read of its header and the read of the rest.
+/// A thread truncates the chunk file again and again. This happens before the chunk is read, or between the read of the
+/// chunk header and the read of the other bytes.
 #[test]
 fn a_chunk_is_whole_or_an_error_while_its_file_is_cut_again_and_again() {
     let (_folder, path) = copy("sparse.b2nd");
@@ -198,8 +200,9 @@ fn a_chunk_file_that_may_not_be_read_counts_as_whole() {
     assert_eq!(check(&path).unwrap().findings, []);
 }
 
-/// The header file of a sparse frame of `count` chunks, made from `sparse.b2nd`. Its index is compressed. In the index,
-/// chunk 1 is zeros. The other chunks have file numbers from 2 on, but not in the order of the chunks.
+/// The header file of a sparse frame of `count` chunks, made from `sparse.b2nd`. Its index is compressed. By the index,
+/// chunk 1 consists of zeros. Each other chunk has a file number from 2 on, but the numbers are not in the order of the
+/// chunks.
 #[cfg(feature = "decompress")]
 fn with_chunks(count: u32) -> Vec<u8> {
     let file = fs::read(data().join("sparse.b2nd/chunks.b2frame")).unwrap();
@@ -215,7 +218,7 @@ fn with_chunks(count: u32) -> Vec<u8> {
     file[16..24].copy_from_slice(&frame_len.to_be_bytes());
     file[30..38].copy_from_slice(&(i64::from(header.chunksize) * i64::from(count)).to_be_bytes());
     file[39..47].copy_from_slice(&(80 * i64::from(count)).to_be_bytes());
-    // Renames the array metalayer, because its shape does not fit this number of chunks.
+    // Renames the array metalayer, because its shape needs another number of chunks. The frame now has no array.
     let name = file.windows(4).position(|bytes| bytes == b"b2nd").unwrap();
     file[name..name + 4].copy_from_slice(b"else");
     file
@@ -256,8 +259,8 @@ fn a_compressed_index_is_read_too() {
     }
 }
 
-/// An index of a few hundred bytes can name any number of files. A check does not try to open missing files. A unit
-/// test in `chunk_files.rs` counts the calls.
+/// An index of a few hundred bytes can name a million files. A check must not try to open each of them if most are
+/// missing. A unit test in `frame/src/check/chunk_files.rs` asserts that a check opens only files that exist.
 #[cfg(feature = "decompress")]
 #[test]
 fn a_million_names_of_which_three_have_files() {
@@ -272,7 +275,7 @@ fn a_million_names_of_which_three_have_files() {
     assert_eq!((findings[0].expected(), findings[0].found()), (Some(999_999), Some(2)));
 }
 
-/// A new sparse frame with so many chunks that a check lists its folder.
+/// A new sparse frame of 100 chunks. For so many chunks, a check lists the folder instead of opening each file.
 #[cfg(unix)]
 fn of_100_chunks(folder: &Path) -> PathBuf {
     let path = folder.join("sparse.b2nd");
@@ -296,7 +299,8 @@ fn a_folder_that_is_gone_is_an_error_that_names_it() {
     assert_eq!((error.kind(), error.path()), (ErrorKind::Io, Some(&*path)), "{error}");
 }
 
-/// A check of many chunks lists the folder to find missing files. If the check may not list it, it reports none.
+/// A check of many chunks lists the folder to find missing files. If the check has no permission to list the folder, it
+/// reports no missing files.
 #[cfg(unix)]
 #[test]
 fn a_folder_that_may_not_be_listed_is_not_listed() {

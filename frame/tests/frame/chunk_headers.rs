@@ -28,7 +28,7 @@ fn chunk_findings(file: Vec<u8>) -> Vec<Finding> {
     of_chunks(opened(file)).unwrap()
 }
 
-/// A file with compressed chunks, and the offsets of the chunks.
+/// The bytes of a file with compressed chunks, and the offsets of these chunks.
 fn compressed() -> (Vec<u8>, Vec<usize>) {
     let path = data().join("geometry/d3_f4_awkward.b2nd");
     let mut frame = Frame::open(&path).unwrap();
@@ -86,15 +86,16 @@ fn a_damaged_chunk_header_is_found() {
     }
 }
 
-/// In such a chunk, C-Blosc2 takes the first bytes of the data for the length of a dictionary. This crate ignores the
-/// flag and reads the data, which is undamaged.
+/// If an uncompressed chunk has the dictionary flag, C-Blosc2 takes the first bytes of its data for the length of a
+/// dictionary. This crate ignores the flag and reads the data, which is undamaged.
 #[test]
 fn an_uncompressed_chunk_with_the_flag_of_a_dictionary_is_found_and_read() {
     const SAYS: &str = "is not compressed, but its header has the dictionary flag: C-Blosc2 takes the first 4 bytes of the \
                         data for a dictionary's length, and refuses the chunk unless they happen to be a valid length; the \
                         data itself is whole, and this crate reads it";
     let sound = fs::read(data().join("int32_3x5.b2nd")).unwrap();
-    // The flags of an uncompressed chunk, for the codecs that support dictionaries, and for BloscLZ, which does not.
+    // The flags of an uncompressed chunk, first with codecs that support dictionaries, then with BloscLZ, which does
+    // not.
     for (flags, byte) in [(0x97, 0x01), (0x97, 0x83), (0x37, 0x01), (0x17, 0x01)] {
         let mut file = sound.clone();
         (file[229 + 2], file[229 + 31]) = (flags, byte);
@@ -133,7 +134,8 @@ fn an_uncompressed_chunk_with_the_flag_of_a_dictionary_is_found_and_read() {
     assert_eq!(finding.message(), format!("chunk 2, in 00000002.chunk, {SAYS}"));
 }
 
-/// Whatever the bytes of a chunk are, a check ends, and reports at most a few chunks.
+/// Whichever byte of a chunk is changed, a check does not panic. If many chunks are damaged, it has at most 21 findings
+/// about them.
 #[test]
 fn no_damage_does_harm() {
     let (file, starts) = compressed();
@@ -406,7 +408,8 @@ fn a_dictionary_has_a_length_and_a_codec_that_takes_it() {
     let findings = chunk_findings(file.clone());
     let says = "chunk 1 has block 0 at its byte ";
     assert!(findings[0].message().starts_with(says), "{findings:?}");
-    // The length of the dictionary follows the table of blocks. Here it is negative, or more than the chunk has.
+    // The length of the dictionary follows the table of blocks. Here this length is negative, or more bytes than the
+    // chunk has.
     let nbytes = u32::from_le_bytes(file[starts[1] + 4..][..4].try_into().unwrap());
     let blocksize = u32::from_le_bytes(file[starts[1] + 8..][..4].try_into().unwrap());
     let after = starts[1] + 32 + 4 * nbytes.div_ceil(blocksize) as usize;
@@ -492,7 +495,8 @@ fn the_hole_that_a_deleted_chunk_leaves_is_fine_but_not_after_a_shorter_chunk() 
     }
 }
 
-/// The last byte of an index entry is changed, so that the entry no longer has the chunk's offset, but a special value.
+/// The last byte of an index entry is changed. The entry now says that the chunk is zeros, and no longer has the offset
+/// of the chunk.
 #[test]
 fn the_bytes_of_a_chunk_whose_entry_became_zeros_are_found() {
     for chunk in 0..4 {
@@ -530,7 +534,8 @@ fn an_array_without_items_owns_nothing() {
 }
 
 /// If the header of a chunk is damaged, it is unknown where the chunk ends. If an index entry is damaged, it is unknown
-/// where its chunk begins. So bytes without an owner are not reported in such files.
+/// where its chunk begins. So the check does not report bytes without an owner if a chunk header or an index entry is
+/// damaged.
 #[test]
 fn bytes_are_not_called_unowned_where_something_else_is_wrong() {
     let mut file = fs::read(data().join("int32_3x5.b2nd")).unwrap();
@@ -598,7 +603,7 @@ fn a_body_that_the_header_of_its_chunk_cannot_have_is_named() {
     assert_eq!((findings[0].message(), findings[0].offset()), (&*says, Some(start)));
 }
 
-/// A frame without an array, with these offsets in its index.
+/// A frame without an array. Its chunk index has these offsets.
 fn with_offsets(offsets: &[usize]) -> Vec<u8> {
     let body: Vec<u8> = offsets.iter().flat_map(|&offset| (offset as u64).to_le_bytes()).collect();
     with_index(offsets.len(), &chunk(7, body.len(), 0, &body))
@@ -619,7 +624,8 @@ fn chunks_that_share_their_bytes_are_looked_at_as_often_as_there_are_bytes() {
             report.findings.iter().filter(|finding| finding.message().contains("two chunks have the offset"));
         assert_eq!((twice.count(), report.findings.len()), (1, 1), "{:?}", report.findings);
     }
-    // Now the limit is inside a chunk. The limit allows the header of this chunk, but not its data.
+    // Now the limit of 512 bytes is inside chunk 12. It allows the header of this chunk, but not the 8 bytes after the
+    // header.
     let mut file = with_offsets(&[0; 20]);
     // The chunk repeats a value of 8 bytes, so it has 40 bytes with its header.
     file[165 + 2] &= !2;
@@ -662,7 +668,8 @@ fn a_chunk_index_that_is_damaged_in_a_later_block_is_found_once() {
     // All chunks after the first four are zeros.
     let index = b2nd_lab::chunks_of("index_of_blocks").remove(0);
     let mut file = with_index(2000, &index);
-    // The index's table of blocks. Its second entry has the start of block 1.
+    // The chunk index is itself a chunk with a table of blocks. Entry 1 of this table has the start of block 1 of the
+    // index.
     let table = 165 + 256 + 32;
     file[table + 4..table + 8].copy_from_slice(&i32::MAX.to_le_bytes());
     let check = |depth| Check::new(depth).run(&mut opened(&file)).unwrap();
@@ -675,7 +682,7 @@ fn a_chunk_index_that_is_damaged_in_a_later_block_is_found_once() {
         assert_eq!(findings, expected);
     }
 
-    // Findings about the chunks of earlier blocks are still reported.
+    // Findings about chunks are still reported if the entries of these chunks are in undamaged blocks of the index.
     file[229 + 15] = 0x40;
     let frame = Frame::read_at(Cursor::new(file), 0).unwrap();
     let says = "chunk 1 has 1073741888 bytes, but at most 192 are left for it";
@@ -708,8 +715,8 @@ fn no_healthy_file_has_a_damaged_chunk() {
             ControlFlow::Continue(())
         });
         let report = check.run_path(path).unwrap();
-        // The warning is right for files of ironArray, which compressed some chunks with other filters than their frame
-        // has.
+        // For files of ironArray, the warning about filters is right: ironArray compressed some chunks with other
+        // filters than the header of the frame has.
         let is_of_iron_array = path.extension().is_some_and(|extension| extension == "iarray");
         // In these files a chunk was deleted or replaced, so the finding about unused bytes is right.
         let name = path.file_name().unwrap_or_default().to_string_lossy();
@@ -721,7 +728,7 @@ fn no_healthy_file_has_a_damaged_chunk() {
         };
         let mut found = report.findings.iter().filter(|finding| finding.place() == Place::Chunk);
         assert_eq!(found.find(|finding| !is_known(finding)), None, "{}", path.display());
-        // Parts are skipped if the frame is of an old generation, has an unknown codec, or needs the feature
+        // A check skips some parts if the frame is of an old generation, has an unknown codec, or needs the feature
         // `decompress`.
         unchecked += usize::from(!report.skipped.is_empty());
     }
@@ -764,7 +771,7 @@ fn what_a_few_bytes_claim_of_many_chunks_is_looked_at_once() {
     }
 }
 
-/// A reader that changes the first chunk: from the second read of its header on, the block size is 0.
+/// A reader of a file whose first chunk changes: from the second read of the chunk's header on, its block size is 0.
 struct Changing {
     file: Cursor<Vec<u8>>,
     times: u32,
@@ -799,7 +806,8 @@ fn a_chunk_that_changes_while_it_is_checked_does_no_harm() {
         if frame.header().is_sparse() || frame.header().header_len != 165 {
             continue;
         }
-        // A smaller cbytes leaves a hole after the chunk. Then the check also reads the chunk's table of blocks.
+        // Makes cbytes of the first chunk smaller, which leaves a hole after the chunk. Then the check also reads the
+        // table of blocks of this chunk.
         let cbytes = u32::from_le_bytes(file[165 + 12..165 + 16].try_into().unwrap());
         file[165 + 12..165 + 16].copy_from_slice(&(cbytes - 1).to_le_bytes());
         let mut frame = Frame::read_at(Changing { file: Cursor::new(file), times: 0 }, 0).unwrap();

@@ -17,7 +17,7 @@ use fs4::FileExt;
 use crate::frames::{file, second_generation};
 use crate::{locked, refused};
 
-/// A folder to write to.
+/// A temporary folder, into which a test writes its frames.
 struct Folder(tempfile::TempDir);
 
 impl Folder {
@@ -35,7 +35,7 @@ impl Folder {
         path
     }
 
-    /// A copy of a file of the project.
+    /// Copies a file or directory of the test data into this folder, and returns its new path.
     fn copy(&self, name: &str) -> PathBuf {
         let path = self.path(name);
         copy_tree(&data().join(name), &path);
@@ -57,7 +57,7 @@ fn trailer_len(generation: Generation) -> usize {
     if generation == Generation::Present { 35 } else { 30 }
 }
 
-/// A dtype of this item size.
+/// A dtype whose items have this many bytes.
 fn dtype_of(typesize: i32) -> String {
     match typesize {
         1 | 2 | 4 | 8 => format!("<u{typesize}").replace("<u1", "|u1"),
@@ -72,7 +72,7 @@ fn a_type_size_that_was_lost_is_that_of_the_dtype_again() {
         let path = folder.path(name);
         fs::copy(data().join(format!("peers/{name}.b2nd")), &path).unwrap();
         let found = check(&path).unwrap().findings;
-        // One of the files is an array of zeros, so the check also finds that it has no data.
+        // One of the files has an array of zeros. For this file, the check also finds that the array has no data.
         let lost = &found[0];
         assert_eq!((lost.code(), lost.expected()), (FindingCode::LostTypesize, Some(size)));
         assert!(found[1..].iter().all(|finding| finding.code() == FindingCode::NoData), "{found:?}");
@@ -96,7 +96,7 @@ fn a_lost_type_size_is_mended_only_where_it_is_the_only_error() {
     let folder = Folder::new();
     let lost = file("peers/lost_typesize_S256.b2nd");
     let mut interrupted = lost.clone();
-    // nbytes is now the size of only three chunks, each of 4 items.
+    // nbytes in the header is now the size of three chunks, each of 4 items of 256 bytes. The index has more chunks.
     interrupted[30..38].copy_from_slice(&(3 * 4 * 256_i64).to_be_bytes());
     let path = folder.write("interrupted.b2nd", &interrupted);
     let error = Rewrite::new(&path, &path).apply().unwrap_err();
@@ -295,7 +295,8 @@ fn a_frame_of_the_second_generation_becomes_what_the_present_one_would_have_been
     }
 }
 
-/// Such a frame has no chunk index that a conversion would have to change.
+/// A rewrite can change the frame type of such a frame, because without chunks there is no chunk index that it would
+/// have to convert.
 #[test]
 fn a_frame_of_the_second_generation_without_chunks_becomes_one_of_another_type() {
     let folder = Folder::new();
@@ -376,7 +377,7 @@ fn a_dtype_of_another_length_moves_everything_behind_it() {
     assert_eq!(note.vlmetalayers()[0].decode::<String>().unwrap(), "kelvin");
     assert_eq!(folder.names().len(), 1);
 
-    // The frame is closed, because wine does not rewrite an open file. Another test rewrites an open frame.
+    // Closes the frame, because under wine an open file cannot be rewritten. Another test rewrites an open frame.
     drop(frame);
     Rewrite::new(&path, &path).dtype("<f8").apply().unwrap();
     assert_eq!(fs::read(&path).unwrap(), before);
@@ -462,7 +463,7 @@ fn what_cannot_be_rewritten_is_refused_by_name_and_nothing_is_written() {
         assert_eq!(refused(ErrorKind::Unsupported, Rewrite::new(&path, &path).apply()), expected);
         assert_eq!(fs::read(&path).unwrap(), file);
     }
-    // If the file is longer than the frame, a copy drops the bytes after the frame.
+    // The file has one byte after the frame. A rewrite to another path does not copy this byte.
     let whole = file("int32_3x5.b2nd");
     let path = folder.write("old", &[&whole[..], &[0]].concat());
     let expected = "the frame has 520 bytes, but its file has 521; only a whole file can be changed";
@@ -498,7 +499,8 @@ fn what_cannot_be_rewritten_is_refused_by_name_and_nothing_is_written() {
 fn a_new_frame_is_checked_before_it_gets_its_name_whatever_it_came_from() {
     let folder = Folder::new();
     let mut damaged = second_generation(file("int32_3x5.b2nd"));
-    // If cbytes is 0, there can be no chunks. But for the second generation, no rule of the check finds this.
+    // Sets cbytes to 0, as if there were no chunks. In a frame of the second generation, a check does not find this
+    // damage.
     damaged[39..47].fill(0);
     let path = folder.write("old", &damaged);
     assert!(check(&path).unwrap().findings.iter().all(|finding| finding.severity() == Severity::Warning));
@@ -596,7 +598,7 @@ fn a_file_that_may_not_be_written_is_not_replaced() {
     let results = [frame.edit().shape(&[4, 6]).apply(), Rewrite::new(&path, &path).apply().map(drop)];
     for result in results {
         match result {
-            // Root may write.
+            // Only root can open the file for writing.
             Ok(()) => assert!(may_write),
             Err(error) => {
                 // Wine lets root open the file for writing, but not rename another file over it.
@@ -638,7 +640,7 @@ fn what_gets_the_new_name_meanwhile_stays() {
     };
     for from in ["int32_3x5.b2nd", "sparse.b2nd"] {
         for create in [file, empty, full] {
-            // The file appears before the first byte is copied, or after the last one.
+            // Another file appears at the destination before the first byte is copied, or after the last byte.
             for reports in [1, 2] {
                 let mut left = reports;
                 let rewrite = Rewrite::new(data().join(from), &to).on_progress(|_| {
@@ -667,7 +669,8 @@ fn a_frame_is_rewritten_again_while_it_is_open() {
         let [first, mut second] = dtypes.map(|dtype| Rewrite::new(&path, &path).dtype(dtype).apply());
         let mut last = dtypes[1];
         if let Some(error) = second.as_ref().err().filter(|_| cfg!(windows)) {
-            // Wine and Windows before 10 do not rename over an open file. Then the result of the first rewrite stays.
+            // Wine and Windows before 10 do not rename over an open file. There the second rewrite fails, and the file
+            // keeps the result of the first rewrite.
             assert_eq!((error.kind(), error.path()), (ErrorKind::Io, Some(&*header_file(&path))), "{error}");
             (second, last) = (Frame::open(&path), dtypes[0]);
         }
@@ -715,7 +718,7 @@ fn a_dtype_that_was_spelled_as_numpy_does_becomes_a_type_string() {
 #[test]
 fn a_frame_that_is_cut_while_it_is_copied_is_changing_and_leaves_no_copy() {
     let folder = Folder::new();
-    // The copy of this file takes more than one piece, so a report comes between two pieces.
+    // A file of this size is copied in more than one piece, so the progress function is called between two pieces.
     let path = with_gap(folder.0.path(), "int32_3x5.b2nd", 9 << 20);
     let mut reports = 0;
     let rewrite = Rewrite::new(&path, folder.path("new")).dtype("<u4").on_progress(|_| {
@@ -786,7 +789,7 @@ fn a_sparse_frame_keeps_its_chunks() {
     }
     assert_eq!(check(&copy).unwrap().findings, []);
 
-    // A rewrite in place, by any path of the frame, does not touch the chunk files.
+    // A rewrite in place does not touch the chunk files, whether its path is the directory or the header file.
     let modified = |path: &Path| fs::metadata(path.join("00000001.chunk")).unwrap().modified().unwrap();
     let before = modified(&path);
     Rewrite::new(&path, path.join("chunks.b2frame")).dtype("<u2").apply().unwrap();
@@ -834,7 +837,8 @@ fn the_lock_beside_a_frame_is_held_meanwhile() {
     assert_eq!(counter(), once);
     let before = fs::read(&path).unwrap();
 
-    // If a reader holds the lock, a rewrite in place is refused. If a writer holds it, a copy is refused too.
+    // If a reader holds the lock, a rewrite in place is refused, but not one to another path. If a writer holds the
+    // lock, both are refused.
     let reader = File::open(&lock).unwrap();
     FileExt::try_lock_shared(&reader).unwrap();
     assert_eq!(locked(Rewrite::new(&path, &path).apply()), lock);
@@ -859,7 +863,7 @@ fn a_frame_that_check_calls_wrong_is_not_rewritten_through_its_directory() {
     for to in [directory.clone(), folder.path().join("copy")] {
         assert_eq!(Rewrite::new(&directory, &to).apply().unwrap_err().kind(), ErrorKind::Malformed);
     }
-    // Opened by its own path instead of its directory, the file is a valid contiguous frame.
+    // If the path is that of the file and not of its directory, the file is a valid contiguous frame.
     assert_eq!(check(&file).unwrap().findings, []);
     Rewrite::new(&file, &file).apply().unwrap();
 }

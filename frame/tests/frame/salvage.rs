@@ -22,7 +22,8 @@ use serde_json::json;
 use crate::frames::{damage, index_damage, oddities, second_generation};
 use crate::index_start;
 
-/// The array of most tests: 3 x 5 items in 4 chunks of 2 x 3. The chunks have 64 bytes each, from byte 165 on.
+/// The file of the array that most tests use. It has 3 x 5 items in 4 chunks of 2 x 3 items. Each chunk has 64 bytes,
+/// and chunk 0 begins at byte 165.
 fn small() -> Vec<u8> {
     fs::read(data().join("int32_3x5.b2nd")).unwrap()
 }
@@ -35,7 +36,8 @@ fn of(bytes: Vec<u8>) -> Salvage<'static, Cursor<Vec<u8>>> {
     Salvage::read_at(Cursor::new(bytes), 0).unwrap()
 }
 
-/// Salvages these bytes into a file. The preview must report the same.
+/// Salvages a frame of these bytes, and returns the bytes of the new file and the report. Asserts that a preview gives
+/// the same report.
 #[track_caller]
 fn saved(bytes: &[u8], folder: &Path) -> Result<(Vec<u8>, SalvageReport), Error> {
     let to = folder.join("saved.b2nd");
@@ -66,8 +68,8 @@ fn errors(path: &Path) -> Vec<FindingCode> {
     findings.iter().filter(|finding| finding.severity() == Severity::Error).map(Finding::code).collect()
 }
 
-/// In an array that was made in memory, python-blosc2 writes the vlmetalayers with another typesize. A salvage must not
-/// take this for damage.
+/// If an array is made in memory and then saved, python-blosc2 writes its vlmetalayers with another typesize than
+/// usual. A salvage must not take this typesize for damage.
 #[test]
 #[cfg(feature = "decompress")]
 fn vlmetalayers_of_an_array_that_was_made_in_memory_are_kept() {
@@ -93,7 +95,7 @@ fn a_given_dtype_must_have_the_item_size_of_the_header() {
 }
 
 /// For each code whose remedy is a salvage, at least one damaged file is salvaged, and the new frame has no error. If
-/// the array metalayer is damaged, the test gives its entries.
+/// the array metalayer is damaged, the test gives the salvage the entries of that metalayer.
 #[test]
 fn each_code_that_a_salvage_mends_is_mended() {
     let folder = tempfile::tempdir().unwrap();
@@ -121,7 +123,7 @@ fn each_code_that_a_salvage_mends_is_mended() {
     let with_remedy = FindingCode::ALL.iter().filter(|code| code.remedy() == Some(Remedy::Salvage));
     let mut left: BTreeSet<FindingCode> = with_remedy.copied().collect();
     left.retain(|code| !mended.contains(code));
-    // The tests below cover the codes of chunks and chunk files.
+    // These codes are about chunks and chunk files. The tests below cover them.
     let below = [
         FindingCode::ChunkHeader,
         FindingCode::ChunkDictionary,
@@ -299,7 +301,8 @@ fn a_compressed_note_is_kept_and_one_that_is_no_note_is_reported() {
     let (new, _) = saved(&damaged, folder.path()).unwrap();
     let before = note(&new);
     let value = &before[0];
-    // The chunk has one block of LZ4. Its only stream is as long as its data, which means that it is not compressed.
+    // The chunk has one block of LZ4. The stored length of its only stream is the length of the data, which means that
+    // the stream is not compressed.
     let length = i32::try_from(value.len()).unwrap();
     let mut chunk = chunk_with_a_table(1);
     chunk.truncate(36);
@@ -361,7 +364,8 @@ fn lost(report: &SalvageReport) -> Vec<u64> {
     report.lost.iter().flat_map(|range| range.first..range.first + range.count).collect()
 }
 
-/// Without an index, a damaged chunk must not change the positions of later chunks.
+/// Without an index, a salvage can only number the chunks in the order of their bytes. A damaged chunk must not change
+/// the numbers of the chunks after it.
 #[test]
 fn damaged_bytes_between_chunks_stand_for_the_chunks_that_are_lost_there() {
     let header = |chunk: usize| CHUNKS + chunk * CHUNK..CHUNKS + chunk * CHUNK + 32;
@@ -375,7 +379,8 @@ fn damaged_bytes_between_chunks_stand_for_the_chunks_that_are_lost_there() {
         (vec![length(1)], INDEX, vec![1]),
         (vec![length(1), length(2)], INDEX, vec![1, 2]),
         (vec![header(0), header(2)], INDEX, vec![0, 2]),
-        // All bytes of two chunks are damaged. Their number follows from the offset at which the chunks end.
+        // All bytes of two chunks are damaged. The number of lost chunks follows from the offset of the index, which is
+        // where the chunks end.
         (vec![header(1).start..header(2).start, header(2).start..header(3).start], INDEX, vec![1, 2]),
         // The file is truncated, and one of the remaining chunks is damaged.
         (vec![header(1)], cut(3), vec![1, 3]),
@@ -488,7 +493,8 @@ fn a_contiguous_frame_that_is_named_as_the_file_of_a_sparse_one_is_saved() {
         assert!(report.is_whole() && frame.header().is_sparse() && to.is_dir(), "{report:?}");
     }
 
-    // The same is true for a frame without chunk files, if the path of its directory is given.
+    // If the frame type of a sparse frame without chunk files is damaged, the frame is still salvaged as a sparse
+    // frame, because the path is that of a directory.
     let meta = Meta::new(Shapes { shape: &[4], chunkshape: &[2], blockshape: &[2] }, "<i4").unwrap();
     let mut writer = FrameBuilder::new(meta).create_sparse(folder.path().join("zeros")).unwrap();
     writer.fill_missing(SpecialValue::Zeros).unwrap();
@@ -550,7 +556,7 @@ fn what_is_no_array_with_items_of_its_own_is_refused() {
     let error = of(b"text".to_vec()).preview().unwrap_err();
     assert_eq!(error.finding().unwrap().code(), FindingCode::NotAFrame);
     let chunks = fs::read(data().join("peers/object_array.b2frame")).unwrap();
-    // Nothing is damaged, or a size, or a marker, or a byte of the magic.
+    // In turn: nothing is damaged, a size in the header, a marker, and a byte of the magic.
     for damage in [None, Some(61_usize), Some(24), Some(4)] {
         let mut file = chunks.clone();
         if let Some(at) = damage {
@@ -559,7 +565,7 @@ fn what_is_no_array_with_items_of_its_own_is_refused() {
         let message = of(file).preview().unwrap_err().to_string();
         assert_eq!(message, "the frame has no array, so it cannot be salvaged", "{damage:?}");
     }
-    // A frame of an older generation, undamaged and with several kinds of damage.
+    // A frame of the second generation, first undamaged, then with these bytes damaged.
     for damage in [vec![], vec![0_usize], vec![4], vec![15, 24, 29], vec![61, 62]] {
         let mut file = second_generation(small());
         for &at in &damage {
@@ -617,8 +623,8 @@ fn a_wrong_entry_is_named_and_can_be_given_alone() {
         let (_, report) = given.apply(folder.path().join(number.to_string())).unwrap();
         assert!(report.is_whole(), "{report:?}");
         let new = fs::read(folder.path().join(number.to_string())).unwrap();
-        // The array's metalayer and all chunks are equal. Other bytes, such as the version of the chunk index, may
-        // depend on the writer.
+        // The array metalayer and the chunks are the same as in the original file. Other bytes, such as the version of
+        // the chunk index, may depend on the writer.
         assert_eq!(new[CHUNKS - 53..INDEX], small()[CHUNKS - 53..INDEX], "{expected}");
     }
 }
@@ -672,7 +678,8 @@ fn a_damaged_size_in_a_chunk_file_is_restored() {
     assert!(saved.contains(&whole));
 }
 
-/// C-Blosc2 ignores these bits and reads the chunk. So a salvage saves the chunk too.
+/// Byte 30 of a chunk header has 7 bits that no writer sets. If one of them is set, C-Blosc2 ignores it and reads the
+/// chunk. So a salvage saves the chunk too.
 #[test]
 fn a_chunk_with_flags_that_no_writer_stores_is_saved_and_reported() {
     let folder = tempfile::tempdir().unwrap();
@@ -739,7 +746,7 @@ fn an_unknown_filter_becomes_that_of_the_other_chunks_and_is_reported() {
         assert_eq!(chunks.compressed(&entry).unwrap(), old);
         fs::remove_file(to).unwrap();
     }
-    // 200 is a filter of a user, which can be right, so it is not replaced.
+    // Filter 200 is user-defined, so it can be right, and a salvage does not replace it.
     let mut other = file.clone();
     other[filters] = 200;
     let report = of(other).preview().unwrap();
@@ -817,7 +824,8 @@ fn a_salvage_that_is_stopped_leaves_nothing() {
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
 }
 
-/// A new array of 4 chunks of 64 items. The items of a stored chunk are consecutive numbers, from the given number on.
+/// A new array of 4 chunks of 64 items. For each number in `chunks`, the array has a stored chunk whose items count up
+/// from that number. The other chunks are zeros.
 fn array(chunks: &[u8]) -> Vec<u8> {
     let meta = Meta::new(Shapes { shape: &[256], chunkshape: &[64], blockshape: &[64] }, "|u1").unwrap();
     let mut writer = FrameBuilder::new(meta).write_to(Cursor::new(Vec::new())).unwrap();
@@ -920,7 +928,7 @@ fn bytes_that_look_like_chunks_are_searched_once() {
     let mut file = array(&[0, 1, 2, 3]);
     let header_len = Frame::parse(&file).unwrap().header().header_len;
     file.truncate(header_len);
-    // Bytes that look like the typesize, nbytes and blocksize in a chunk header, again and again.
+    // Fills the file with repetitions of 9 bytes that look like the typesize, nbytes and blocksize in a chunk header.
     while file.len() < 200_000 {
         file.extend([1, 64, 0, 0, 0, 64, 0, 0, 0]);
     }
@@ -928,6 +936,7 @@ fn bytes_that_look_like_chunks_are_searched_once() {
     let length = file.len() as u64;
     let salvage = Salvage::read_at(Counting(Cursor::new(file), std::rc::Rc::clone(&read)), 0).unwrap();
     assert!(salvage.assume_order().preview().is_err());
-    // These places are 9 bytes apart, and at each the salvage reads a chunk header.
+    // The salvage may read a chunk header at each repetition, that is 32 bytes for every 9 bytes of the file. But it
+    // must not read much more.
     assert!(read.get() < 10 * length, "{} bytes of {length}", read.get());
 }

@@ -18,7 +18,7 @@ fn meta(shape: &[i64], chunkshape: &[i32], blockshape: &[i32], dtype: &str) -> M
     Meta::new(Shapes { shape, chunkshape, blockshape }, dtype).unwrap()
 }
 
-/// 4 chunks of 32 bytes, in blocks of 8.
+/// The metalayer of the worked example. Its array has 4 chunks of 32 bytes, in blocks of 8 bytes.
 fn worked_example() -> Meta {
     meta(&[3, 5], &[2, 3], &[1, 2], "<i4")
 }
@@ -27,7 +27,7 @@ fn begin() -> FrameWriter<Cursor<Vec<u8>>> {
     FrameBuilder::new(worked_example()).write_to(Cursor::new(Vec::new())).unwrap()
 }
 
-/// The same array, of floats.
+/// Starts writing the array of the worked example, but with floats as items.
 fn begin_with_floats() -> FrameWriter<Cursor<Vec<u8>>> {
     let builder = FrameBuilder::new(meta(&[3, 5], &[2, 3], &[1, 2], "<f4"));
     builder.write_to(Cursor::new(Vec::new())).unwrap()
@@ -47,7 +47,7 @@ fn store_all<W: Write + Seek>(writer: &mut FrameWriter<W>) {
     }
 }
 
-/// Checks a frame and the data of its chunks.
+/// Asserts that a check of a frame and of the data of its chunks finds nothing, and returns the frame.
 #[track_caller]
 fn without_findings<R: Read + Seek>(mut frame: Frame<R>) -> Frame<R> {
     let report = Check::new(CheckDepth::ChunkData).run(&mut frame).unwrap();
@@ -103,7 +103,7 @@ fn arrays_of_all_ranks_are_read_back() {
     }
 }
 
-/// The header of a frame. The numbers of threads in it are set to 0, because they depend on the machine.
+/// Sets the numbers of threads in the header of a frame to 0, because they depend on the machine.
 fn comparable(mut header: Vec<u8>) -> Vec<u8> {
     let frame = Frame::parse(&header).unwrap();
     for field in [HeaderField::CompressionThreads, HeaderField::DecompressionThreads] {
@@ -128,8 +128,8 @@ fn chunks_of_python_blosc2_make_the_frame_that_it_made() {
     let header_len = frame.header().header_len;
     assert_eq!(comparable(made[..header_len].to_vec()), comparable(file[..header_len].to_vec()));
     assert_eq!(made.len(), file.len());
-    // Both files store the chunk index uncompressed. In its header, C-Blosc2 also writes a codec and a filter, which
-    // are not used.
+    // Both files store the chunk index uncompressed. In the chunk header of the index, C-Blosc2 also names a codec and
+    // a filter, although they are not used.
     let differs = made.iter().zip(&file).skip(header_len).filter(|(made, real)| made != real).count();
     assert_eq!(differs, 2);
     without_findings(Frame::read_at(Cursor::new(made), 0).unwrap());
@@ -368,7 +368,7 @@ fn a_compressors_chunk_of_one_special_value_becomes_an_entry_of_the_index() {
     }
 }
 
-/// An array of many stored chunks, and the offsets of the chunks.
+/// The file of an array of this many stored chunks, and the offsets of the chunks.
 fn many_chunks(chunks: i64) -> (Vec<u8>, Vec<usize>) {
     let builder = FrameBuilder::new(meta(&[8 * chunks], &[8], &[8], "|u1"));
     let mut writer = builder.write_to(Cursor::new(Vec::new())).unwrap();
@@ -407,7 +407,8 @@ fn many_findings_of_one_code_do_not_hide_those_of_others() {
         match number {
             // Changes the size of the items.
             ..25 => damaged[start + 3] = 9,
-            // Changes a filter. The chunk now claims to be compressed, and its one block begins with an empty stream.
+            // Changes a filter. Also changes the flags: the chunk now claims to be compressed, and the table of its one
+            // block has the start 36.
             25 => {
                 damaged[start + 2] = 0x35;
                 damaged[start + 16] = 2;
@@ -431,7 +432,8 @@ fn an_index_of_one_offset_is_not_a_repeated_value() {
     let mut writer = FrameBuilder::new(meta(&[], &[], &[], "<f8")).write_to(Cursor::new(Vec::new())).unwrap();
     writer.write_uncompressed(0, &3.5_f64.to_le_bytes()).unwrap();
     let file = writer.finish().unwrap().into_inner();
-    // The filters are left out of the comparison: C-Blosc2 names filters in the index, although they are not used.
+    // The bytes of the filters are not compared, because C-Blosc2 names filters in the index, although they are not
+    // used.
     let index = |file: &[u8]| {
         let index = &file[file.len() - 40 - 35..][..40];
         (index[..16].to_vec(), index[24..].to_vec())
@@ -559,7 +561,7 @@ fn items_that_do_not_fit_are_refused_and_can_be_given_again() {
     finishes_after_refusals(writer);
 }
 
-/// Writes each chunk once. To write a chunk again is refused.
+/// Writes all chunks after refusals, and asserts that the writer refuses a chunk that is already written.
 fn finishes_after_refusals(mut writer: FrameWriter<Cursor<Vec<u8>>>) {
     let good = good_chunk();
     writer.write_chunk(3, &repeated_chunk(&[1; 4])).unwrap();
@@ -928,7 +930,7 @@ fn a_path_that_no_file_can_have_is_refused_before_anything_is_written() {
         );
     }
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
-    // The path of a directory may end with a slash.
+    // The path of a new sparse frame may end with a slash, because the frame is a directory.
     let mut writer =
         FrameBuilder::new(worked_example()).create_sparse(folder.path().join("new.b2nd/")).unwrap();
     writer.fill_missing(SpecialValue::Zeros).unwrap();
@@ -940,8 +942,8 @@ fn a_path_that_no_file_can_have_is_refused_before_anything_is_written() {
 #[test]
 fn a_folder_that_takes_no_files_is_named() {
     for (folder, inside, is_plain) in [("/sys", "kernel", true), ("/proc", "self", false)] {
-        // If this file system is not mounted, the folder is missing, or is an ordinary one in which files can be
-        // created.
+        // If this file system is not mounted, the folder does not exist, or it is an ordinary folder, in which root can
+        // create files.
         if !Path::new(folder).join(inside).exists() {
             eprintln!("{folder} is not mounted here");
             continue;
@@ -956,7 +958,7 @@ fn a_folder_that_takes_no_files_is_named() {
                 error.to_string(),
                 format!("cannot create a file in {folder}: {}", error.io_error().unwrap())
             );
-            // The message does not have the temporary name, which users do not know.
+            // The message must not contain the name of the temporary file, which users do not know.
             let source = error.io_error().unwrap().to_string();
             assert!(!is_plain || !source.contains(".b2nd-"), "{source}");
         }
@@ -1025,11 +1027,11 @@ fn a_new_frame_has_the_mode_of_any_new_file() {
     assert_eq!((mode("sparse/chunks.b2frame"), mode("sparse/00000000.chunk")), (mode("file"), mode("file")));
 }
 
-/// A file whose writes fail after a number of bytes.
+/// A file in memory whose writes fail after `room` bytes.
 #[derive(Debug, Default)]
 struct Failing {
     file: Cursor<Vec<u8>>,
-    /// The bytes that can still be written before a failure.
+    /// The number of bytes that can still be written before a write fails.
     room: Option<usize>,
 }
 
