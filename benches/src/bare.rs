@@ -71,7 +71,7 @@ fn builder(len: usize, count: usize) -> FrameBuilder {
     FrameBuilder::new(Meta::new(shapes, "|u1").unwrap())
 }
 
-/// Prints a line for each turn, with the seconds of each contender.
+/// Writes the same file with each contender, in turns. Prints a line for each turn, with the seconds of each contender.
 fn write(ready: &Path, count: usize, len: usize, turns: usize) {
     let bytes = fs::read(ready).unwrap();
     let chunks: Vec<&[u8]> = bytes.chunks_exact(bytes.len() / count).collect();
@@ -119,7 +119,7 @@ fn bare(chunks: &[&[u8]], path: &Path, syncs: bool) {
     }
 }
 
-/// Chunks of 64 zeros.
+/// Writes `count` stored chunks of 64 zeros into one frame.
 fn many(count: usize, path: &Path) {
     let mut chunk = [0; 96];
     chunk[..4].copy_from_slice(&[5, 1, 0x07, 1]);

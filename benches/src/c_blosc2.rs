@@ -46,7 +46,8 @@ pub struct Written {
     length: usize,
 }
 
-/// The output buffers of C-Blosc2's reader. It allocates only the dtype.
+/// The buffers into which C-Blosc2's reader writes the entries of fixed size. The reader itself allocates only the
+/// dtype.
 #[derive(Default)]
 pub struct Fields {
     pub ndim: i8,
@@ -62,7 +63,7 @@ pub struct Dtype {
 }
 
 impl CBlosc2 {
-    /// The library that the environment variable `B2ND_LIBBLOSC2` names, if it is set.
+    /// Loads the shared library at the path in the environment variable `B2ND_LIBBLOSC2`, if this variable is set.
     pub fn load() -> Option<Self> {
         let path = env::var_os("B2ND_LIBBLOSC2")?;
         // SAFETY: the library's initializers do nothing, the types agree with its headers, and the functions are
@@ -136,13 +137,13 @@ impl ops::Deref for Written {
 
 impl Drop for Written {
     fn drop(&mut self) {
-        // SAFETY: it comes from C's `malloc`, and nobody else frees it.
+        // SAFETY: the pointer comes from C's `malloc`, and nobody else frees it.
         unsafe { free(self.bytes.cast()) }
     }
 }
 
 impl Dtype {
-    /// The text, if the metalayer has one.
+    /// The text of the dtype, if the metalayer has a dtype.
     pub fn text(&self) -> Option<&CStr> {
         // SAFETY: if C-Blosc2 has read a dtype, it has allocated a C string.
         (!self.text.is_null()).then(|| unsafe { CStr::from_ptr(self.text) })
@@ -151,7 +152,7 @@ impl Dtype {
 
 impl Drop for Dtype {
     fn drop(&mut self) {
-        // SAFETY: it is null or comes from C's `malloc`, and nobody else frees it.
+        // SAFETY: the pointer is null or comes from C's `malloc`, and nobody else frees it.
         unsafe { free(self.text.cast()) }
     }
 }

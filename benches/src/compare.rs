@@ -1,18 +1,19 @@
-//! Times two routines in turns, so that other load on the machine affects both.
+//! Measures the times of two routines, which take turns, so that other load on the machine affects both.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
-/// The shortest turn: long compared to a reading of the clock, short compared to a scheduler interval.
+/// The minimum duration of a turn. It is long compared to a reading of the clock, and short compared to the time for
+/// which the system lets a program run.
 const TURN: Duration = Duration::from_micros(5);
 
 /// The number of heap layouts to try.
 const LAYOUTS: usize = 4;
 
-/// An operation, and its peer.
+/// The name of an operation, and the name of the peer that it is compared with.
 pub type Row = (&'static str, &'static str);
 
-/// Measures and prints a line for each row and rank.
+/// A benchmark: measures rows, and prints a line for each row and rank.
 pub struct Bench {
     pub turns: usize,
     /// Measures only rows whose operation or peer contains this text.
@@ -20,8 +21,8 @@ pub struct Bench {
 }
 
 impl Bench {
-    /// Measures a row at a rank. Prints the row, the rank, and the nanoseconds of a call of ours and of the peer, or
-    /// the reason why there are no times.
+    /// Measures a row with metalayers of one rank. Prints the row, the rank, and the nanoseconds of a call of our
+    /// routine and of a call of the peer's, or the reason why there are no times.
     pub fn compare(
         &self,
         (operation, against): Row,
@@ -53,7 +54,8 @@ impl Bench {
     }
 }
 
-/// The 10th percentile. Neither other programs nor a single lucky measurement affects it.
+/// The 10th percentile of these times. Slow turns (because of other programs) and a single lucky turn do not change it
+/// much.
 fn tenth_percentile(mut times: Vec<f64>) -> f64 {
     times.sort_by(f64::total_cmp);
     times[times.len() / 10]
@@ -80,8 +82,8 @@ fn time(calls: u32, routine: &mut dyn FnMut()) -> Duration {
     start.elapsed()
 }
 
-/// Allocates blocks of small sizes. While they are held, a routine's allocations have other addresses, and another
-/// alignment to cache lines.
+/// Allocates blocks of small sizes. Until the caller drops these blocks, the allocations of a routine have other
+/// addresses, and another alignment to cache lines.
 fn shift_heap(layout: usize) -> Vec<Vec<u8>> {
     (0..layout).flat_map(|_| (1..=32).map(|size| black_box(Vec::with_capacity(16 * size)))).collect()
 }

@@ -1,7 +1,7 @@
 //! Compresses data for `benches/src/sections.py`, which compares the times with those of C-Blosc2.
 //!
 //! Each line of standard input has the number of a codec, a level, an item size, and the path of the data. The answer
-//! is the seconds to compress it, and the length of the chunk.
+//! is the number of seconds to compress the data, and the length of the chunk.
 
 use std::fs;
 use std::io::{BufRead, Write};

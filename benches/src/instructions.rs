@@ -1,7 +1,7 @@
 //! Counts the instructions of some operations. No other program on the machine can change these counts.
 //!
-//! `benches/instructions` runs it. Without arguments it runs itself under valgrind, and compares the counts with those
-//! of `instructions.txt`.
+//! `benches/instructions` runs this program. Without arguments, the program runs itself under valgrind, and compares
+//! the counts with those of `instructions.txt`.
 
 use std::fmt::Write;
 use std::hint::black_box;
@@ -17,7 +17,8 @@ use b2nd_serde_user::{arrays, frame, meta, once, own_names, tuple, vecs};
 /// The tolerated increase over the counts in the file, in percent.
 const TOLERANCE: u64 = 3;
 
-/// The argument for the run under valgrind, which is counted.
+/// The argument with which this program runs itself under valgrind. In that run, it calls the operations whose
+/// instructions are counted.
 const COUNT: &str = "--count";
 
 fn main() -> ExitCode {
@@ -37,7 +38,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Calls each counted operation, with its name.
+/// Calls `take` with the name of each operation that is counted, and with the operation.
 #[expect(clippy::too_many_lines, reason = "one list")]
 fn each_operation(take: &mut impl FnMut(String, &dyn Fn())) {
     macro_rules! rank {
@@ -113,7 +114,8 @@ fn measured(operation: &dyn Fn()) {
     black_box(());
 }
 
-/// The counts of all operations, without the instructions in other objects, such as the C library.
+/// The name of each operation, and the number of its instructions. Instructions in other objects, such as the C
+/// library, are not counted.
 fn count() -> Vec<(String, u64)> {
     let program = env::current_exe().expect("a path");
     let out = program.with_extension("callgrind");
@@ -138,8 +140,8 @@ fn count() -> Vec<(String, u64)> {
     counts
 }
 
-/// The instructions of a program in a profile of callgrind: the costs below `ob=` with its path, except the costs of
-/// calls.
+/// The number of instructions of a program in a profile of callgrind: the sum of the costs in the lines after an `ob=`
+/// line with the path of the program, without the costs of calls.
 fn own_instructions(profile: &str, program: &Path) -> u64 {
     let mut lines = profile.lines();
     let (mut is_own, mut sum) = (false, 0);
@@ -147,8 +149,8 @@ fn own_instructions(profile: &str, program: &Path) -> u64 {
         if let Some(object) = line.strip_prefix("ob=") {
             is_own = Path::new(object) == program;
         } else if line.starts_with("calls=") {
-            // The next line has the inclusive cost of the call. It is skipped, because the lines of the called function
-            // have it too.
+            // The next line has the cost of the called function. It is skipped, because the lines of that function have
+            // this cost too.
             lines.next();
         } else if is_own && line.starts_with(|start: char| start.is_ascii_digit()) {
             sum += line
@@ -190,7 +192,8 @@ fn page(conditions: &str, counts: &[(String, u64)]) -> String {
     page
 }
 
-/// Prints the counts beside the counts in the file. Fails if one is higher, and the conditions are the same.
+/// Prints the new counts beside the counts in the file. Fails if a new count is more than `TOLERANCE` percent higher,
+/// and the conditions are the same.
 fn compare() -> ExitCode {
     let file = fs::read_to_string(counts_file()).unwrap_or_default();
     let mut lines = file.lines().filter(|line| !line.starts_with('#'));

@@ -4,7 +4,7 @@ use std::fs;
 
 use b2nd_frame::Frame;
 
-/// The number of bytes that a program reads from a file for its metalayer.
+/// The number of bytes that a program reads from the start of a file to get the metalayer.
 pub const PREFIX: usize = 512;
 
 /// The first bytes of a frame with this metalayer. They are the start of a real file, whose metalayer is replaced.

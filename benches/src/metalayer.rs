@@ -1,6 +1,7 @@
 //! The time to read and write a metalayer, compared with C-Blosc2 and other crates, in a release build.
 //!
-//! `lab/run benchmarks metalayer` runs it some times, and makes the section of `lab/results/benchmarks.md`.
+//! `lab/run benchmarks metalayer` runs this benchmark several times, and writes the figures into
+//! `lab/results/benchmarks.md`.
 
 mod c_blosc2;
 mod compare;
@@ -35,15 +36,15 @@ const FRAME: Row = ("`Frame` from a prefix, with `array()`", "two reads of 512 b
 struct Buffer([u8; 400]);
 
 impl Buffer {
-    /// The bytes, in a slice whose address and length the compiler does not know. Each of the two has a black box.
-    /// With a single one, the slice would be stored as two words and loaded as one, and the processor would have to
-    /// wait.
+    /// The buffer as a slice. The compiler must not know the address and the length of the slice, so each of the two
+    /// passes through its own `black_box`. If the slice passed through a single `black_box`, it would be stored as two
+    /// words and loaded as one, and the processor would have to wait.
     fn slice(&mut self) -> &mut [u8] {
         &mut black_box(self).0[..black_box(400)]
     }
 }
 
-/// Measures the rows in the order of the page.
+/// Measures the rows in the order in which the page of the benchmarks lists them.
 fn main() {
     let arguments: Vec<_> = env::args().skip(1).collect();
     let is_quick = arguments.iter().any(|argument| argument == "--quick");
@@ -77,7 +78,7 @@ fn main() {
     rank! { 16 rank_16 }
 }
 
-/// One metalayer, and the peer, which may be absent.
+/// The metalayer that is read and written, and C-Blosc2, if its library was found.
 struct Case<'a> {
     ndim: u8,
     value: &'a Vecs,
@@ -198,7 +199,7 @@ fn read_to_vecs(bench: &Bench, &Case { ndim, value, bytes, .. }: &Case) {
 fn read_frame(bench: &Bench, &Case { ndim, bytes, .. }: &Case) {
     let prefix = frame_with(bytes);
     assert_eq!(frame::read(&prefix).unwrap(), ndim.into());
-    // Next to the program, because the temporary folder may be on another file system.
+    // Writes the file next to the program, because the temporary folder may be on another file system.
     let path = env::current_exe().unwrap().with_extension("b2nd");
     fs::write(&path, prefix).unwrap();
     let file = File::open(&path).unwrap();

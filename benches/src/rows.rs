@@ -1,7 +1,7 @@
 //! Measures rows as structs for `benches/src/sections.py`, which provides the items, and the same rows as CSV.
 //!
-//! The contenders take turns. The rows of a turn are so few that their memory is reused, and no new pages come from the
-//! system. Prints a line for each turn: the seconds of each contender, in the order of `ROWS` in that script.
+//! The contenders take turns. A turn has only 2000 rows, so that their memory is reused and the system need not provide
+//! new pages. Prints a line for each turn: the seconds of each contender, in the order of `ROWS` in that script.
 
 use std::fs;
 use std::hint::black_box;
@@ -15,7 +15,7 @@ use b2nd_serde_user::rows::{
 /// The number of rows of a turn.
 const TURN: usize = 2000;
 
-/// The result of a call, and its seconds.
+/// Returns the result of a call, and the seconds that the call took.
 fn timed<T>(call: impl FnOnce() -> T) -> (T, f64) {
     let start = Instant::now();
     let result = black_box(call());

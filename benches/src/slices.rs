@@ -1,8 +1,8 @@
-//! Reads slices for `benches/src/sections.py`, and measures how long it takes.
+//! Reads slices for `benches/src/sections.py`, and measures how long each read takes.
 //!
 //! Each line of standard input has a path, a number of threads, and ranges such as 0:24, separated by tabs. The answer
-//! is the seconds to open the file and read the slice into new memory, the seconds to read it into a reused buffer, and
-//! the sum of the bytes.
+//! is three numbers: the seconds to open the file and read the slice into new memory, the seconds to read the slice
+//! into a reused buffer, and the sum of the bytes.
 
 use std::io::{BufRead, Write};
 use std::ops::Range;

@@ -1,9 +1,9 @@
-//! Structs without an allocation, each for one rank. Several functions read them.
+//! Structs that are read without an allocation, each for arrays of one rank. Several functions read each struct.
 
 use b2nd_serde::{Error, from_slice, take_from_slice, to_slice};
 use serde::{Deserialize, Serialize};
 
-/// All entries: `Shape` is `[u64; N]`, `Chunk` is `[u32; N]`.
+/// A struct of all entries. For rank `N`, the type `Shape` is `[u64; N]`, and `Chunk` is `[u32; N]`.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 pub struct Arrays<'a, Shape, Chunk> {
     pub version: u8,
@@ -15,7 +15,7 @@ pub struct Arrays<'a, Shape, Chunk> {
     pub dtype: &'a str,
 }
 
-/// The struct with python-blosc2's field names.
+/// The same struct as `Arrays`, but with the field names of python-blosc2.
 #[derive(Debug, PartialEq, Deserialize)]
 pub struct OwnNames<'a, Shape, Chunk> {
     pub version: u8,
@@ -27,7 +27,7 @@ pub struct OwnNames<'a, Shape, Chunk> {
     pub dtype: &'a str,
 }
 
-/// The struct with the library's helper for arrays (`dims`).
+/// The same struct as `Arrays`, but with the library's helper for arrays (`b2nd_serde::dims`).
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 pub struct Dims<'a, const N: usize> {
     pub version: u8,
@@ -51,7 +51,7 @@ macro_rules! ranks {
             pub type Dims<'a> = super::Dims<'a, $rank>;
             pub type OwnNames<'a> = super::OwnNames<'a, [u64; $rank], [u32; $rank]>;
 
-            /// Without names.
+            /// The entries as a tuple struct, without names.
             #[derive(Debug, PartialEq, Deserialize)]
             pub struct Tuple<'a>(u8, u8, [u64; $rank], [u32; $rank], [u32; $rank], u8, &'a str);
 

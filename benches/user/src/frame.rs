@@ -2,7 +2,7 @@
 
 use b2nd_frame::{Error, Frame};
 
-/// Reads the header and its array, and returns the number of dimensions.
+/// Reads the frame header and the array metalayer in it, and returns the number of dimensions of the array.
 #[inline(never)]
 pub fn read(prefix: &[u8]) -> Result<usize, Error> {
     let frame = Frame::parse(prefix)?;

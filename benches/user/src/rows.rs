@@ -40,7 +40,7 @@ pub fn write<T: Serialize>(dtype: &Dtype, rows: &[T], items: &mut [u8]) -> Resul
     dtype.write_items(rows, items)
 }
 
-/// The text, without its padding of NULs.
+/// Returns the text in the bytes of an item, without the NULs at its end.
 #[inline]
 fn text(bytes: &[u8]) -> &str {
     let length = bytes.iter().rposition(|&byte| byte != 0).map_or(0, |last| last + 1);

@@ -15,7 +15,8 @@ pub struct Vecs {
 }
 
 impl Vecs {
-    /// A long first dimension and short others: a geometry that every peer accepts, up to 16 dimensions.
+    /// A metalayer of this rank, up to 16. Its first dimension is long and the others are short, so that every peer
+    /// accepts its shapes.
     pub fn of_rank(ndim: u8) -> Self {
         Self {
             version: 0,

@@ -131,7 +131,7 @@ fn frames() -> Vec<(String, Vec<u8>)> {
     frames
 }
 
-/// Returns the frame with more metalayers, 16 in all. All of them share the content of its original metalayer.
+/// A new frame with 16 metalayers. All of them share one content, that of the only metalayer of `frame`.
 fn shared(frame: &[u8]) -> Vec<u8> {
     let content = Frame::parse(frame).unwrap().metalayers()[0].bytes().to_vec();
     let names: Vec<String> = ('a'..='p').map(String::from).collect();
@@ -515,7 +515,8 @@ fn frames_of_chunks() -> Vec<(&'static str, Vec<u8>)> {
     let many = 30_000;
     let table = chunk_with_a_table(250_000);
     let short = chunk_with_a_table(8000);
-    // Each chunk is 32 bytes after the one before. So its table consists of the headers of the next chunks.
+    // Each chunk begins where the header of the chunk before it ends, 32 bytes later. So the table of blocks of a chunk
+    // consists of the headers of the next chunks.
     let nested = [short[..32].repeat(many), short[32..].to_vec()].concat();
     let small = stored_chunk(b"data");
     // The order of the chunks is 0, 40, 1, 41, 2, 42 and so on, so each chunk is far from the one before it.
@@ -568,7 +569,8 @@ fn a_check_of_chunks_costs_what_is_there() {
 fn a_salvage_reads_each_byte_a_few_times_whatever_chunks_share() {
     const COUNT: usize = 30_000;
     const BLOCKS: usize = 8000;
-    // Each chunk is 32 bytes after the one before. So its table consists of the headers of the next chunks.
+    // Each chunk begins where the header of the chunk before it ends, 32 bytes later. So the table of blocks of a chunk
+    // consists of the headers of the next chunks.
     let short = chunk_with_a_table(BLOCKS);
     let chunks = [short[..32].repeat(COUNT), short[32..].to_vec()].concat();
     let starts: Vec<usize> = (0..COUNT).map(|at| 32 * at).collect();

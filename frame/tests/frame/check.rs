@@ -60,7 +60,8 @@ fn of_the_corpus_only_three_files_are_wrong_and_all_really_are() {
             assert_eq!(errors, expected, "{name}: {findings:?}");
             wrong.insert(name);
         }
-        // Findings about the layout or the generation are compared with the manifest.
+        // The manifest says which frames have an unusual layout or an old generation. Exactly these frames must have
+        // such findings.
         let has = |code| findings.iter().any(|finding| finding.code() == code);
         let layout = entry["layout"].as_str().unwrap();
         assert_eq!(has(FindingCode::StaleTail), layout.contains("stale"), "{name}");
@@ -79,14 +80,14 @@ fn of_the_corpus_only_three_files_are_wrong_and_all_really_are() {
     assert_eq!(wrong.into_iter().collect::<Vec<_>>(), all);
 }
 
-/// All damaged files, and the codes of their findings.
+/// The name and the bytes of each damaged file, and the code of its finding.
 fn cases() -> impl Iterator<Item = (&'static str, Vec<u8>, FindingCode)> {
     damage().into_iter().chain(oddities()).chain(index_damage())
 }
 
 #[test]
 fn one_chunk_is_not_said_to_be_several() {
-    // First, nbytes is enough for only one of the four chunks. Then the shape has only one chunk.
+    // First, nbytes is the size of only one of the four chunks. Then the shape needs only one chunk.
     let mut bytes = file("int32_3x5.b2nd");
     bytes[37] = 32;
     let says = |bytes, text: &str| {
@@ -103,8 +104,8 @@ fn one_chunk_is_not_said_to_be_several() {
 fn blocks_whose_streams_cannot_be_of_one_length_are_found() {
     let mut file = file("vlmetalayers.b2nd");
     let layer = usize::try_from(opened(&file).trailer().unwrap().vlmetalayers()[1].offset()).unwrap();
-    // A split block has one stream for each byte of an item. A block of 1003 bytes cannot be split into 7 equal
-    // streams.
+    // A split block has one stream for each byte of an item. The damaged header claims items of 7 bytes, but a block of
+    // 1003 bytes cannot be split into 7 equal streams.
     file[layer + 2] &= !0x10;
     file[layer + 3] = 7;
     let findings = findings(&mut opened(file));
@@ -153,7 +154,8 @@ fn a_typesize_is_lost_only_where_all_else_shows_another() {
     assert_eq!(codes(with_items_of(1024, b"<U256", 1024)), []);
     assert_eq!(codes(lost_typesize()), [FindingCode::LostTypesize]);
     assert_eq!(codes(with_items_of(256, b"|S256", 1)), [FindingCode::LostTypesize]);
-    // These item sizes fit into the one byte that a chunk header has for them, so C-Blosc2 would not have lost them.
+    // These item sizes are at most 255, so they fit into the one byte that a chunk header has for the typesize.
+    // C-Blosc2 loses only larger item sizes.
     for (size, dtype) in [(255, &b"|S255"[..]), (4, b"<i4")] {
         let found = codes(with_items_of(size, dtype, 1));
         assert_eq!(
@@ -162,7 +164,7 @@ fn a_typesize_is_lost_only_where_all_else_shows_another() {
             "{size}"
         );
     }
-    // The type size that C-Blosc2 writes instead of a lost one is 1, so 2 is another fault.
+    // If C-Blosc2 loses a type size, it writes 1. So a wrong type size of 2 is another fault.
     let found = codes(with_items_of(1024, b"<U256", 2));
     assert!(
         found.contains(&FindingCode::ChunksizeMismatch) && !found.contains(&FindingCode::LostTypesize),
@@ -185,8 +187,8 @@ fn every_changed_byte_of_the_name_b2nd_is_found() {
             assert_eq!(codes, [FindingCode::MisnamedArray], "byte {at} is {byte:#04x}");
         }
     }
-    // In a frame without an array, a user's metalayer is reported if it could be the metalayer of this frame's array.
-    // It could not if it has the shape of another array, or more bytes after the array metalayer.
+    // In a frame without an array, a user's metalayer is reported if it could be the metalayer of this frame's array. A
+    // metalayer with the shape of another array, or with more bytes after the last entry, cannot be this metalayer.
     let content = &sound[112..165];
     let shorter = [&content[..12], &[2], &content[13..]].concat();
     let longer = [content, b"x"].concat();
@@ -199,7 +201,8 @@ fn every_changed_byte_of_the_name_b2nd_is_found() {
     assert_eq!(frame.check_header().findings, []);
 }
 
-/// Version 1 exists only as a sketch of C-Blosc2: it has array16 markers and up to 32 dimensions.
+/// Version 1 of the metalayer exists only as a sketch in the specification of C-Blosc2. It has array16 markers and up
+/// to 32 dimensions.
 #[test]
 fn an_error_in_a_metalayer_of_another_version_names_the_version() {
     for ndim in [2, 16, 20] {
@@ -289,8 +292,9 @@ fn every_code_is_found_and_says_what_to_do() {
         assert_eq!(found.unwrap().severity(), code.severity());
         all.insert(code);
     }
-    // No file above has these codes. Other tests cover those of zip files, directories and chunks, and a test below has
-    // a header of 64 MiB. A table consists of many frames, so the tests of the command cover its codes.
+    // No file above has these codes. Other tests cover the codes of zip files, directories and chunks. A test below
+    // covers `TooLong`, with a header of 64 MiB. A table consists of many frames, so the tests of the command cover the
+    // codes of tables.
     all.extend([
         FindingCode::DamagedZip,
         FindingCode::DamagedZip,
@@ -324,7 +328,7 @@ fn the_values_of_vlmetalayers_are_read_with_the_data() {
         let messages: Vec<String> =
             report.findings.iter().map(|finding| finding.message().to_owned()).collect();
         for finding in &report.findings {
-            // Another program can write a value that is not MessagePack, so this is only a warning.
+            // A value that is not MessagePack may come from another program, so such a finding is only a warning.
             let is_foreign = finding.message().contains("MessagePack");
             let code = if is_foreign { FindingCode::VlmetalayerValue } else { FindingCode::VlmetalayerChunk };
             let severity = if is_foreign { Severity::Warning } else { Severity::Error };
@@ -334,7 +338,7 @@ fn the_values_of_vlmetalayers_are_read_with_the_data() {
         messages
     };
     assert_eq!(check(&sound, CheckDepth::ChunkData), [""; 0]);
-    // The value of the first vlmetalayer is `a6` and six characters.
+    // The value of the first vlmetalayer is a MessagePack text: the marker 0xa6 and six characters.
     let start = "the value of vlmetalayer unit is not MessagePack that python-blosc2 reads: ";
     for (bytes, says) in [
         (&b"\xa7"[..], "the value at byte 0 has an unknown marker, or does not end"),
@@ -419,7 +423,8 @@ fn the_files_of_the_project_are_right() {
     for name in ["int32_3x5.b2nd", "scalar.b2nd", "empty.b2nd", "sparse.b2nd", "vlmetalayers.b2nd"] {
         assert_eq!(check(data().join(name)).unwrap().findings, [], "{name}");
     }
-    // The file of `blosc2.zeros` has the same bytes as a file whose writer was killed, so the check must warn here too.
+    // This array was made by `blosc2.zeros`. Its file looks like the file of a writer that was killed, so the check
+    // warns about it too.
     let findings = check(data().join("struct_long.b2nd")).unwrap().findings;
     assert_eq!(findings.iter().map(Finding::code).collect::<Vec<_>>(), [FindingCode::NoData]);
 }
@@ -506,12 +511,12 @@ fn the_last_value_that_is_right_has_no_finding() {
     let findings = |file| findings(&mut opened(file));
     assert_eq!(findings(with(&[(79, &[127])])), []);
     assert_eq!(findings(with(&[(79, &[128])]))[0].expected(), Some(127));
-    // In an array without items, chunksize must be the size of a chunk that is added later, or -1.
+    // In an array without items, chunksize must be -1, or the size that the chunks will have when the array grows.
     let chunksize = |chunksize: i32| changed(file("empty.b2nd"), &[(58, &chunksize.to_be_bytes())]);
     for (number, count) in [(-1, 0), (1, 1), (-2, 1)] {
         assert_eq!(findings(chunksize(number)).len(), count, "{number}");
     }
-    // No release refuses 8 dimensions.
+    // All releases of C-Blosc2 read 8 dimensions, so there is no finding about them.
     let rank_8 = check(data().join("rank8.caterva")).unwrap().findings;
     assert!(rank_8.iter().all(|finding| finding.code() != FindingCode::HighRank), "{rank_8:?}");
 }
@@ -555,7 +560,8 @@ fn a_report_has_the_frame_whether_it_is_small_or_not() {
     }
 }
 
-/// A new modification time shows that a program has written the file, even if the bytes are the same.
+/// The file gets a new modification time in every check. So the check sees that a program writes to it, even if the
+/// bytes are the same.
 #[test]
 fn a_frame_with_the_same_errors_that_is_written_in_every_check_is_changing() {
     let folder = tempfile::tempdir().unwrap();
@@ -636,7 +642,7 @@ fn errors_that_are_others_in_every_check_are_changing() {
     assert_eq!(error.to_string(), "the frame is being changed, or has changed since it was read");
 }
 
-/// A sparse file of this length, with the pieces at their offsets; the rest is a hole.
+/// Creates a sparse file of this length: writes each piece at its offset, and leaves holes between the pieces.
 fn sparse(path: &Path, length: u64, pieces: &[(u64, &[u8])]) {
     let mut file = fs::File::create(path).unwrap();
     file.set_len(length).unwrap();
@@ -676,7 +682,8 @@ fn an_error_that_is_gone_when_the_file_is_looked_at_again_is_none() {
     let path = folder.path().join("written.b2nd");
     let (sound, broken) = (file("int32_3x5.b2nd"), with(&[(37, &[96])]));
     let mut in_time = 0;
-    // On a busy machine, the write can be too late. Such a round tests nothing, and is repeated.
+    // On a busy machine, the sound file can be written too late. A round in which this happens tests nothing, and is
+    // repeated.
     while in_time < 5 {
         replace(&path, &broken);
         thread::scope(|scope| {
@@ -684,14 +691,15 @@ fn an_error_that_is_gone_when_the_file_is_looked_at_again_is_none() {
             let checked = scope.spawn(|| check(&path).unwrap().findings);
             thread::sleep(Duration::from_millis(3));
             replace(&path, &sound);
-            // The check looks again 10 milliseconds after its first look. By then, the sound file must be there.
+            // After an error, the check reads the file again 10 milliseconds later. Only if the sound file was written
+            // by then, must the check find no error.
             let is_in_time = start.elapsed() < Duration::from_millis(10);
             let findings = checked.join().unwrap();
             assert!(!is_in_time || findings.is_empty(), "{findings:?}");
             in_time += usize::from(is_in_time);
         });
     }
-    // Damage that stays is reported.
+    // If the broken file stays, the check reports its error.
     replace(&path, &broken);
     assert_eq!(errors(&check(&path).unwrap().findings).first(), Some(&FindingCode::InterruptedResize));
 }

@@ -18,7 +18,8 @@ use b2nd_frame::{
 use b2nd_lab::{chunk_of_zeros, corpus, corpus_of_2019, data, frame_of, offset_field, stored_chunk, unhex};
 use serde_json::{Value, json};
 
-/// A frame of the corpus: its name, the bytes of its file, the frame's offset in the file, and its manifest entry.
+/// A frame of the corpus: the name and the bytes of its file, the offset of the frame in this file, and the frame's
+/// entry in the manifest.
 struct Entry {
     name: String,
     file: Vec<u8>,
@@ -41,7 +42,7 @@ impl Entry {
         &self.file[usize::try_from(self.offset).unwrap()..]
     }
 
-    /// Compares a frame with the manifest.
+    /// Asserts that a frame has the values that the manifest says.
     fn assert_is<R>(&self, frame: &Frame<R>) {
         let name = &self.name;
         let (header, expected) = (frame.header(), &self.says["frame"]);
@@ -160,7 +161,8 @@ fn what_is_malformed_stays_malformed_however_many_bytes_follow() {
                     .map(|length| Frame::parse(&changed[..length]).err().map(|error| error.kind()));
                 let first = kinds.position(|kind| kind == Some(ErrorKind::Malformed));
                 assert!(kinds.all(|kind| kind == Some(ErrorKind::Malformed)), "{name}: {at}, {first:?}");
-                // A wrong first byte or a wrong magic is an error as soon as it is read.
+                // If the byte at 0 or a byte of the magic (2 to 9) is wrong, the error comes as soon as this byte is
+                // read.
                 if at == 0 && !(0x9d..=0x9e).contains(&changed[0]) || (2..10).contains(&at) {
                     assert_eq!(first, Some(at + 1), "{name}: {at}");
                 }
@@ -240,8 +242,8 @@ fn of_a_compressed_index_only_the_block_that_is_asked_for_is_read() {
     let mut counting = Counting::new(file);
     let mut frame = Frame::read_at(&mut counting, 0).unwrap();
     assert_eq!(frame.chunks().unwrap().nth(100_000).unwrap().unwrap().number, 100_000);
-    // The reads are, in turn: the header of the frame; the header of the index, with 8 bytes for a value that may
-    // follow; the offset of one block; and the bytes of this block.
+    // The reads are, in turn: the header of the frame; the chunk header of the index, with the next 8 bytes, which
+    // would be the value of a constant chunk; the offset of one block of the index; and the bytes of this block.
     assert_eq!(counting.reads, [512, 40, 4, 4]);
 }
 
@@ -319,7 +321,8 @@ fn a_bit_or_byte_of_a_header_means_what_its_generation_gives_it() {
         assert_eq!(header(file, 26, 1).frame_type, FrameType::Sparse);
         assert_eq!(header(file, 26, 0).frame_type, FrameType::Contiguous);
     }
-    // Codec 6 means that the codec is in the byte after the filters; the second generation has no such byte.
+    // Codec 6 means that the number of the codec is in the byte after the filters. The second generation has no such
+    // byte.
     let beside = |file: &[u8], at: usize| {
         let filters = Frame::parse(file).unwrap().header().range(HeaderField::Filters).unwrap().start;
         let mut file = file.to_vec();
@@ -497,7 +500,7 @@ fn what_is_missing_is_said_to_be_the_least_where_more_is_not_known() {
         let error = Frame::read_at(Cursor::new(&file[..length]), 0).unwrap_err();
         assert_eq!(error.to_string(), says);
     }
-    // The file ends with its header, and the header is longer than the first read.
+    // The file ends directly after the frame header, and this header is longer than the 512 bytes of the first read.
     let long = fs::read(data().join("struct_long.b2nd")).unwrap();
     let header_len = Frame::parse(&long).unwrap().header().header_len;
     assert!(header_len > 512);
@@ -551,7 +554,7 @@ fn a_line_break_in_the_name_of_a_metalayer_does_not_break_a_message() {
 
 #[test]
 fn the_frames_of_2019_are_refused_by_name() {
-    // A frame of C-Blosc2 2.0 beta 1, and a later frame with an array of Caterva 0.1.
+    // Makes a frame as C-Blosc2 2.0 beta 1 wrote it, and a later frame with an array of Caterva 0.1.
     let mut beta1 = frame_of(&[], &[]);
     beta1[0] = 0x9c;
     let three = [&[0x93, 1, 0x91, 0xd3][..], &[0; 8], &[0x91, 0xd2], &[0; 4]].concat();
@@ -675,7 +678,7 @@ fn a_directory_without_a_frame_says_so() {
     assert_eq!(source.kind(), io::ErrorKind::NotFound);
 }
 
-/// The I/O error inside of an error that is about a file.
+/// Asserts that an error has the kind `Io`, and returns the I/O error in it.
 fn io_error(error: &Error) -> &io::Error {
     assert_eq!(error.kind(), ErrorKind::Io);
     error.io_error().unwrap()
@@ -719,7 +722,7 @@ fn what_is_no_file_is_refused_without_waiting() {
     refused(&pipe);
     refused(&socket);
     refused("/dev/null".as_ref());
-    // A pipe that contains a frame is refused too, whatever the length of the frame.
+    // A pipe that contains a frame is refused too, whether the frame is shorter or longer than the first read.
     for name in ["scalar.b2nd", "int32_3x5.b2nd"] {
         let mut writer = fs::OpenOptions::new().read(true).write(true).open(&pipe).unwrap();
         writer.write_all(&fs::read(data().join(name)).unwrap()).unwrap();
@@ -727,7 +730,7 @@ fn what_is_no_file_is_refused_without_waiting() {
     }
 }
 
-/// Calls every method of a frame.
+/// Reads the file as a frame, and calls the methods of the frame. They may fail, but must not panic.
 fn ask(file: Vec<u8>) {
     let Ok(mut frame) = Frame::read_at(Cursor::new(file), 0) else { return };
     if let Ok(Some(array)) = frame.array() {
@@ -776,7 +779,7 @@ fn a_frame_with_any_byte_changed_does_no_harm() {
     }
 }
 
-/// A file that reports another length at each seek to its end.
+/// A file whose length changes: each seek to its end removes the last number of `lengths` and returns it.
 #[derive(Debug)]
 struct Growing {
     file: Cursor<Vec<u8>>,
