@@ -71,7 +71,8 @@ fn builder(len: usize, count: usize) -> FrameBuilder {
     FrameBuilder::new(Meta::new(shapes, "|u1").unwrap())
 }
 
-/// Writes the same file with each contender, in turns. Prints a line for each turn, with the seconds of each contender.
+/// Each contender writes the same chunks to a file, in turns. Prints a line for each turn, with the seconds of each
+/// contender.
 fn write(ready: &Path, count: usize, len: usize, turns: usize) {
     let bytes = fs::read(ready).unwrap();
     let chunks: Vec<&[u8]> = bytes.chunks_exact(bytes.len() / count).collect();

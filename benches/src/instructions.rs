@@ -192,8 +192,8 @@ fn page(conditions: &str, counts: &[(String, u64)]) -> String {
     page
 }
 
-/// Prints the new counts beside the counts in the file. Fails if a new count is more than `TOLERANCE` percent higher,
-/// and the conditions are the same.
+/// Prints the new counts beside the counts in the file. If the conditions are the same, fails if a new count is more
+/// than `TOLERANCE` percent higher, or is not in the file.
 fn compare() -> ExitCode {
     let file = fs::read_to_string(counts_file()).unwrap_or_default();
     let mut lines = file.lines().filter(|line| !line.starts_with('#'));

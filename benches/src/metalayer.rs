@@ -78,7 +78,7 @@ fn main() {
     rank! { 16 rank_16 }
 }
 
-/// The metalayer that is read and written, and C-Blosc2, if its library was found.
+/// The metalayer that is read and written, and C-Blosc2, or the reason why C-Blosc2 cannot be measured.
 struct Case<'a> {
     ndim: u8,
     value: &'a Vecs,

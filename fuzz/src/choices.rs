@@ -1,6 +1,6 @@
 //! The choices of a target, which the first bytes of its input make.
 
-/// The bytes that decide. After the last of them, every further byte is 0.
+/// The bytes of the choices that a target has not made yet. If there are no more bytes, each further choice gets a 0.
 #[derive(Debug)]
 pub struct Choices<'a>(&'a [u8]);
 
@@ -17,7 +17,7 @@ impl<'a> Choices<'a> {
         first
     }
 
-    /// A number below `count`.
+    /// Chooses a number below `count`.
     pub fn below(&mut self, count: usize) -> usize {
         usize::from(self.byte()) % count
     }
@@ -38,7 +38,7 @@ impl<'a> Choices<'a> {
         self.0.is_empty()
     }
 
-    /// Up to `count` bytes, unchanged.
+    /// Removes the next `count` bytes of the choices, or fewer if there are not so many, and returns them.
     pub fn bytes(&mut self, count: usize) -> &'a [u8] {
         let (bytes, rest) = self.0.split_at(count.min(self.0.len()));
         self.0 = rest;

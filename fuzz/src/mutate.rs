@@ -11,7 +11,7 @@ const BYTES: [u8; 24] = [
 /// The longest input that a mutation makes.
 const LONGEST: usize = 1 << 16;
 
-/// Makes one to four changes. Pieces of `other`, another input, can be inserted.
+/// Makes one to four changes to the bytes of an input. A change can insert a piece of `other`, which is another input.
 pub fn mutate(rng: &mut Rng, bytes: &mut Vec<u8>, other: &[u8]) {
     for _ in 0..rng.usize(1..=4) {
         change(rng, bytes, other);
@@ -57,7 +57,7 @@ fn change(rng: &mut Rng, bytes: &mut Vec<u8>, other: &[u8]) {
     }
 }
 
-/// An offset. At least half of the offsets are among the first 512 bytes, where headers are.
+/// Returns a random offset of a byte. At least half of the offsets are below 512, because headers are at the start.
 fn place(rng: &mut Rng, bytes: &[u8]) -> usize {
     let end = if rng.bool() { bytes.len().min(512) } else { bytes.len() };
     rng.usize(0..end)
@@ -90,7 +90,8 @@ fn overwrite(bytes: &mut [u8], at: usize, piece: &[u8]) {
     }
 }
 
-/// Writes a number: near the present number, near the length of the input, or at the limit of a type.
+/// Overwrites the number at `at`. The new number is near the old number or a multiple of it, near 0, near the length of
+/// the input, or near a power of two.
 fn number(rng: &mut Rng, bytes: &mut [u8], at: usize) {
     let width = [1, 2, 4, 4, 4, 8, 8][rng.usize(0..7)];
     let is_little = rng.u8(0..3) == 0;

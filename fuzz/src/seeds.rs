@@ -1,4 +1,4 @@
-//! The first inputs of each target.
+//! The seeds of the targets: the inputs that are tried first, and then mutated.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,7 +7,7 @@ use b2nd_frame::Frame;
 
 use crate::root;
 
-/// Larger files test nothing more, and slow everything down.
+/// The maximum length of a file that becomes a seed. Longer files test nothing more, and are slow.
 const LONGEST: u64 = 8192;
 
 /// All files below a folder, in the order of their names.
@@ -41,7 +41,7 @@ pub fn frames() -> Vec<Vec<u8>> {
     frames
 }
 
-/// Zip files, and frames with something before and after them.
+/// Zip files with frames, and frames with other bytes before and after them.
 pub fn containers() -> Vec<Vec<u8>> {
     let zips = data(|path| path.extension().is_some_and(|extension| extension == "b2z"));
     let frames = frames();
@@ -83,7 +83,7 @@ pub fn chunks() -> Vec<Vec<u8>> {
     chunks
 }
 
-/// Texts of dtypes. They are from real files, or written by hand: some for each kind.
+/// Texts of dtypes. Some are from real files. The others are written by hand, several for each kind of dtype.
 pub fn dtypes() -> Vec<Vec<u8>> {
     let real = read(&root().join("tests/data/dtypes/real_files.txt"));
     let lines = real.split(|&byte| byte == b'\n').filter(|line| !line.is_empty()).map(<[u8]>::to_vec);
@@ -112,8 +112,8 @@ pub fn dtypes() -> Vec<Vec<u8>> {
     lines.chain(forms.map(|form| form.as_bytes().to_vec())).collect()
 }
 
-/// Inputs of a target that makes choices. The bytes for the choices are zeros or random. They are an input alone, or
-/// come before one of the `rests`.
+/// Inputs of a target that makes choices. Each input begins with `count` bytes for the choices, which are zeros or
+/// random. If there are `rests`, one of them follows these bytes.
 pub fn choices(count: usize, rests: &[Vec<u8>]) -> Vec<Vec<u8>> {
     let mut rng = fastrand::Rng::with_seed(16);
     let mut random =

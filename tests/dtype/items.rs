@@ -21,7 +21,7 @@ fn read<'de, T: Deserialize<'de>>(text: &str, item: &'de [u8]) -> T {
     dtype(text).read_item(item).unwrap_or_else(|error| panic!("{text}: {error}"))
 }
 
-/// Asserts that the item is read as the value, and the value written as the item.
+/// Asserts that the item is read as the value, and that the value is written as the same item.
 #[track_caller]
 fn both<'de, T: Debug + PartialEq + Deserialize<'de> + Serialize>(text: &str, item: &'de [u8], value: &T) {
     assert_eq!(&read::<T>(text, item), value, "{text}");
@@ -30,12 +30,12 @@ fn both<'de, T: Debug + PartialEq + Deserialize<'de> + Serialize>(text: &str, it
     assert_eq!(written, item, "{text}");
 }
 
-/// The error of reading the item as this type.
+/// Reads the item as a `T`, which must fail, and returns the error message.
 fn unread<'de, T: Debug + Deserialize<'de>>(text: &str, item: &'de [u8]) -> String {
     dtype(text).read_item::<T>(item).unwrap_err().to_string()
 }
 
-/// The error of writing the value.
+/// Writes the value as an item, which must fail, and returns the error message.
 fn unwritten(text: &str, value: impl Serialize) -> String {
     let dtype = dtype(text);
     dtype.write_item(&value, &mut vec![0; dtype.item_size()]).unwrap_err().to_string()
@@ -194,7 +194,7 @@ fn subarrays_and_nested_structs_are_lists_and_structs() {
     both("('u1', (2, 3))", &[1, 2, 3, 4, 5, 6], &[[1, 2, 3], [4, 5, 6]]);
     both("('u1', (2, 3))", &[1, 2, 3, 4, 5, 6], &vec![(1, 2, 3), (4, 5, 6)]);
     both("('u1', (2, 0))", &[], &vec![Vec::<u8>::new(); 2]);
-    // Reading skips padding, and writing fills it with zeros.
+    // If an item has padding, a read ignores it, and a write fills it with zeros.
     let padded = "{'names': ['b', 'a'], 'formats': ['>u2', 'u1'], 'offsets': [4, 1], 'itemsize': 8}";
     assert_eq!(read::<(u16, u8)>(padded, &[9, 7, 9, 9, 1, 2, 9, 9]), (0x102, 7));
     both(padded, &[0, 7, 0, 0, 1, 2, 0, 0], &(0x102, 7));
@@ -212,7 +212,7 @@ struct Xyz {
     z: u8,
 }
 
-/// Compares messages with a snapshot.
+/// Compares messages with the snapshot of this name.
 fn snapshot(name: &str, messages: &[String]) {
     insta::with_settings!({
         snapshot_path => concat!(env!("CARGO_MANIFEST_DIR"), "/snapshots"),
@@ -297,7 +297,7 @@ fn items_of_fixed_types_are_read_and_written_without_an_allocation() {
 
 #[test]
 fn a_type_is_read_after_another_type() {
-    // The order of the fields is remembered for one type, and must not be used for the next type.
+    // `read_items` remembers the order of the fields for one struct. It must not use this order for another struct.
     #[derive(Debug, PartialEq, Serialize, Deserialize)]
     #[serde(untagged)]
     enum Either {

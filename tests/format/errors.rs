@@ -1,4 +1,4 @@
-//! Every error names what was expected, what was found, and the place. The snapshots have the full texts.
+//! Every error message says what was expected, what was found, and where. The snapshots have the full messages.
 
 #![cfg(feature = "alloc")]
 
@@ -19,7 +19,7 @@ use serde_derive::{Deserialize, Serialize};
 const EXAMPLE: &str = "97000292d30000000000000003d3000000000000000592d200000002d20000000392d200000001d200000002\
                        00db000000033c6934";
 
-/// The worked example with some bytes replaced.
+/// The bytes of the worked example, with the bytes from `at` on replaced by `with`.
 fn example(at: usize, with: &[u8]) -> Vec<u8> {
     let mut bytes = unhex(EXAMPLE);
     bytes[at..at + with.len()].copy_from_slice(with);
@@ -127,7 +127,8 @@ struct Swapped {
     dtype: String,
 }
 
-/// The draft specification sketches version 1: array16 markers, and up to 32 dimensions.
+/// Version 1 of the metalayer exists only as a sketch in the draft specification. It has array16 markers, and up to 32
+/// dimensions.
 #[test]
 fn an_error_in_the_bytes_of_another_version_names_the_version() {
     let sixteen = || to_vec(&crate::common::meta_of_rank(16, "<i4")).unwrap();
@@ -165,7 +166,7 @@ fn an_error_in_the_bytes_of_another_version_names_the_version() {
     // numbers mean.
     let meta: Meta = from_slice(&changed(sixteen(), &[(1, 1)])).unwrap();
     assert_eq!(meta.version(), 1);
-    // A metalayer with fewer entries has no version.
+    // A metalayer with only three entries has no version, so its error does not name one.
     let error = from_slice::<Meta>(&example(0, &[0x93, 1])).unwrap_err();
     assert!(!error.to_string().contains("version"), "{error}");
 }
@@ -322,7 +323,7 @@ fn a_value_that_does_not_fit_is_named_with_its_range() {
     crate::common::snapshot("errors_writing", &lines);
 }
 
-/// A sequence that claims `says` elements, but has `gives`.
+/// A sequence that claims a length of `says`, but has `gives` elements.
 struct Liar {
     says: usize,
     gives: usize,
@@ -343,8 +344,8 @@ impl serde::Serialize for Liar {
     }
 }
 
-/// A value with two forms, of different dimensions and dtype lengths. The first call of `serialize` writes the first
-/// form, and each later call the second.
+/// A value with two forms. Each form has a number of dimensions and a length of the dtype. The first call of
+/// `serialize` writes the first form, and each later call the second.
 struct Fickle {
     forms: [(u8, usize); 2],
     calls: std::cell::Cell<usize>,
@@ -369,7 +370,8 @@ impl serde::Serialize for Fickle {
 
 #[test]
 fn a_value_that_changes_while_it_is_written_is_refused_or_written_as_it_was() {
-    // A dimension takes 19 bytes. These lengths make some forms with different numbers of dimensions equally long.
+    // Each dimension has 19 bytes. With these lengths of the dtype, some forms with different numbers of dimensions
+    // have the same number of bytes.
     let dtypes = [0, 3, 16, 17, 17 + 19, 36, 36 + 19, 700, 700 + 19, 700 + 2 * 19];
     let forms: Vec<_> = (0..3).flat_map(|ndim| dtypes.map(|length| (ndim, length))).collect();
     let mut refused = 0;
@@ -445,7 +447,7 @@ fn bytes_up_to_a_fault_are_shown() {
     crate::common::snapshot("dump_of_faults", &text);
 }
 
-/// The first `count` lines of a dump, which the function then stops with `Break`.
+/// The first `count` lines of a dump. After them, the closure returns `Break`, which ends the dump.
 fn lines(bytes: &[u8], count: usize) -> Vec<String> {
     let mut lines = Vec::new();
     dump::metalayer(bytes).rows(|row| {
@@ -475,7 +477,7 @@ fn a_message_that_does_not_fit_is_an_error_of_its_writer() {
 
 #[test]
 fn bytes_after_a_fault_are_shown_or_hinted_at() {
-    // A line has room for nine bytes.
+    // A line of a dump shows at most nine bytes.
     for (left, kind) in [(9, ""), (10, "…")] {
         let bytes = [0xc1; 10];
         let mut rows = Vec::new();

@@ -148,14 +148,15 @@ fn aliases_are_no_entries() {
     assert_eq!(value.dtype.as_deref(), Some("<i4"));
     assert_eq!(to_vec(&value).unwrap(), bytes);
 
-    // In a shorter layout, the fields are found by their names, although there are more names than entries.
+    // The struct has fields that a shorter layout does not have. There the entries are read into the fields with their
+    // names.
     for layout in [Layout::B2ndSix, Layout::Caterva] {
         let value: Aliased<String> = from_slice(&bytes_of(layout)).unwrap();
         assert_eq!(value.dtype_format, None);
         assert_eq!(value.dtype.is_some(), layout == Layout::B2ndSix);
     }
 
-    // A struct of six fields with seven names, and one of five fields with six names.
+    // A struct of six fields, one of which has two names, and a struct of five fields, one of which has two names.
     #[derive(Debug, PartialEq, Serialize, Deserialize)]
     struct SixAliased {
         version: u8,
@@ -186,8 +187,8 @@ fn aliases_are_no_entries() {
 
 #[test]
 fn fields_that_cannot_be_told_apart_are_refused_rather_than_shifted() {
-    // A shorter layout omits some entries. The names do not show which fields it omits: either `dims` or `size` may be
-    // the shape.
+    // A shorter layout omits some entries. The field names of this struct do not show which fields are omitted: either
+    // `dims` or `size` may be the shape.
     #[derive(Debug, Deserialize)]
     #[allow(dead_code, reason = "reading fails")]
     struct Unplaced {
@@ -216,7 +217,8 @@ fn fields_that_cannot_be_told_apart_are_refused_rather_than_shifted() {
 
 #[test]
 fn a_value_that_is_asked_for_without_its_key_is_refused() {
-    /// Reads five values without reading a key, and then one value more than the metalayer has.
+    /// A map whose visitor reads five values without their keys, and then asks for one value more than the metalayer
+    /// has.
     #[derive(Debug)]
     struct Greedy;
     impl<'de> serde::Deserialize<'de> for Greedy {
@@ -266,7 +268,7 @@ fn an_entry_can_be_passed_over() {
     for &layout in Layout::ALL {
         from_slice::<IgnoredAny>(&bytes_of(layout)).unwrap();
     }
-    // An entry is checked even if the type ignores it.
+    // An entry with a wrong marker is an error even if the Rust type ignores the entry.
     let mut bytes = bytes_of(Layout::B2nd);
     bytes[28] = 0xd3;
     let error = from_slice::<IgnoredAny>(&bytes).unwrap_err();
@@ -337,7 +339,7 @@ fn a_type_that_displays_itself_is_a_dtype() {
     assert_eq!(to_vec(&value(4)).unwrap(), to_vec(&seven()).unwrap());
     assert_eq!(b2nd_serde::serialized_size(&value(100)).unwrap(), 55);
 
-    // This text is longer than the space that the writer reserves for a dtype.
+    // A type that is written as a text. This text is longer than the space that the writer reserves for a dtype.
     struct Long;
     impl serde::Serialize for Long {
         fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -349,9 +351,10 @@ fn a_type_that_displays_itself_is_a_dtype() {
 
     let with_nul = to_vec(&(0, 0, [0; 0], [0; 0], [0; 0], 0, Kind { order: '\0', size: 4 })).unwrap_err();
     assert_eq!(with_nul.to_string(), "dtype must not contain a NUL, but has one at its byte 0");
-    // The end is not a literal, because the compiler would merge literals into one piece.
+    // The end of the text is a `String`, because the compiler would merge literals into one piece.
     let (size, end) = (16, String::from("8\0"));
-    // This must be one statement, because Rust before 1.89 drops the arguments at the end of the statement.
+    // `format_args!` must be in the statement that uses it, because Rust before 1.89 drops its arguments at the end of
+    // the statement.
     let in_a_later_piece =
         to_vec(&(0, 0, [0; 0], [0; 0], [0; 0], 0, format_args!("<i{size}{end}"))).unwrap_err();
     assert_eq!(in_a_later_piece.to_string(), "dtype must not contain a NUL, but has one at its byte 5");

@@ -1,4 +1,5 @@
-//! Every Rust type with the entries in order can be written and read, because the position decides, not the type.
+//! Every Rust type that has the entries in their order can be written and read. The format of an entry depends on its
+//! position, not on its Rust type.
 
 #![cfg(feature = "alloc")]
 
@@ -16,15 +17,15 @@ use serde::ser::Serialize as Writable;
 use serde_bytes::{ByteBuf, Bytes};
 use serde_derive::{Deserialize, Serialize};
 
-/// Checks that a value is written as the worked example, and is equal when read back.
+/// Asserts that a value is written as the bytes of the worked example, and that these bytes are read as an equal value.
 fn both_ways<T: Writable + DeserializeOwned + PartialEq + Debug>(value: &T) {
     let bytes = to_vec(&seven()).unwrap();
     assert_eq!(to_vec(value).unwrap(), bytes);
     assert_eq!(from_slice::<T>(&bytes).unwrap(), *value);
 }
 
-/// A metalayer whose types are parameters: `V` for the single numbers, `S` for the shape, `D` for the chunk and block
-/// shapes, and `T` for the dtype.
+/// A struct for a metalayer. The types of its fields are parameters: `V` for the single numbers, `S` for the shape, `D`
+/// for the chunk and block shapes, and `T` for the dtype.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 struct Of<V, S, D, T> {
     version: V,
@@ -224,7 +225,7 @@ fn structs_tuples_tuple_structs_sequences_newtypes_and_some_are_the_same() {
     ]);
 }
 
-/// A sequence of unknown length.
+/// Makes a sequence whose length serde does not know in advance.
 fn of_unknown_length<T: Clone + Writable>(values: &[T]) -> impl Writable {
     Unsized(values.iter().cloned())
 }
@@ -373,7 +374,7 @@ fn a_tuple_with_fewer_dimensions_than_it_says_is_refused() {
     }
 }
 
-/// The size hints of a sequence before the first element, and after each element.
+/// The size hints of a sequence: the hint before the first element, and the hint after each element.
 struct Hints(Vec<Option<usize>>);
 
 impl FromSeq for Hints {
@@ -398,7 +399,7 @@ fn a_sequence_says_how_many_elements_are_left() {
 
 #[test]
 fn the_format_is_not_human_readable() {
-    /// Asserts that `is_human_readable` is false, for a number and for a text.
+    /// A type that reads and writes a number or a text, and asserts that `is_human_readable` is false.
     #[derive(Debug, PartialEq)]
     struct Probe(bool);
     impl Writable for Probe {
@@ -429,14 +430,14 @@ fn the_format_is_not_human_readable() {
 
 #[test]
 fn an_error_that_the_type_passes_over_while_reading_remains_one() {
-    /// Reads a `T`, or nothing if that fails.
+    /// Reads a `T`, or `None` if a `T` cannot be read. Ignores the error.
     struct Lenient<T>(Option<T>);
     impl<'de, T: serde::de::Deserialize<'de>> serde::de::Deserialize<'de> for Lenient<T> {
         fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
             Ok(Lenient(T::deserialize(deserializer).ok()))
         }
     }
-    /// Asks for more entries or dimensions than there are, and ignores every error.
+    /// A sequence whose visitor asks for more elements than there are, and ignores every error.
     struct Stubborn;
     impl FromSeq for Stubborn {
         fn from_seq<'de, A: SeqAccess<'de>>(mut seq: A) -> Result<Self, A::Error> {

@@ -1,5 +1,5 @@
-//! Changes files on disk in every way, contiguous and sparse. An accepted change adds no error. A refused change leaves
-//! all files as they were.
+//! Changes contiguous and sparse frames on disk in every way. An accepted change adds no error to a frame. A refused
+//! change leaves all files as they were.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -17,7 +17,7 @@ const COUNT: usize = 16;
 const DTYPES: [&str; 9] =
     ["<i4", "<f4", ">i4", "|u1", "<u2", "int32", "uint16", "[('x', '<f4')]", "no dtype"];
 
-/// The chunk files to put beside each header that is tried as a sparse frame.
+/// The chunk files that are put beside an input if the input is tried as the header file of a sparse frame.
 static CHUNKS: LazyLock<Vec<Vec<u8>>> = LazyLock::new(|| {
     let file = |number| root().join(format!("frame/tests/data/sparse.b2nd/{number:08X}.chunk"));
     (0..8).map_while(|number| fs::read(file(number)).ok()).collect()
@@ -27,14 +27,14 @@ pub fn seeds() -> Vec<Vec<u8>> {
     seeds::choices(COUNT, &seeds::frames())
 }
 
-/// The codes of all errors of a frame. `None` if it cannot be opened.
+/// The codes of all errors that a check of a frame finds, or `None` if the frame cannot be opened.
 fn errors(path: &Path, depth: CheckDepth) -> Option<BTreeSet<&'static str>> {
     let report = Check::new(depth).run(&mut Frame::open(path).ok()?).expect("files that nobody writes");
     let errors = report.findings.iter().filter(|finding| finding.severity() == Severity::Error);
     Some(errors.map(|finding| finding.code().name()).collect())
 }
 
-/// All files of a folder, with their names.
+/// The names and the bytes of all files in a folder.
 fn files(folder: &Path) -> Vec<(String, Vec<u8>)> {
     let mut files = Vec::new();
     for entry in fs::read_dir(folder).expect("a folder") {
@@ -70,7 +70,8 @@ pub fn run(data: &[u8]) {
     };
     fs::write(&file, bytes).expect("room");
     let Ok(frame) = Frame::open(&path) else {
-        // `check` repeats a failed open for 10 ms, so this target calls it only sometimes.
+        // If a frame cannot be opened, `check` tries again for 10 ms. That is slow, so this target calls it for only
+        // one in eight such inputs.
         if choices.below(8) == 0 {
             let report = check(&path).expect("a file that can be read");
             assert!(report.frame.is_none() && report.findings.len() == 1);

@@ -13,13 +13,14 @@ pub(super) fn seeds() -> Vec<Vec<u8>> {
     seeds
 }
 
-/// Decompresses a chunk as a whole and block by block. Both give the same data, or both fail.
+/// Decompresses a chunk as a whole, and again block by block. Both ways give the same data, or both fail.
 pub(super) fn run(bytes: &[u8]) {
     let Some(header) = ChunkHeader::parse(bytes) else {
         Decompressor::new().decompress_into(bytes, &mut []).expect_err("no header");
         return;
     };
-    // The decompressor writes to the caller's memory, so it has no limit of its own.
+    // The decompressor has no limit for the size of the data, because it writes to the caller's memory. So this target
+    // skips chunks that claim too much data.
     if header.nbytes as u64 > expansion_limit(bytes.len() as u64) / 16 {
         return;
     }
@@ -35,7 +36,8 @@ pub(super) fn run(bytes: &[u8]) {
         }
     }
     let (mut done, mut block) = (0, vec![0x55; header.nbytes]);
-    // With the filter delta, each block costs as much as two. So the number of blocks is limited.
+    // With the filter `delta`, each block takes the time of two blocks. So only some of the blocks are decompressed one
+    // by one.
     for number in 0..header.nblocks().unwrap_or_default().min(1 << 10) {
         match decompressor.decompress_block(bytes, number, &mut block) {
             Ok(length) if whole.is_ok() => {

@@ -10,10 +10,10 @@ const COUNT: usize = 24;
 const CODECS: [Codec; 4] = [Codec::BLOSCLZ, Codec::LZ4, Codec::ZLIB, Codec::ZSTD];
 const SPLIT_MODES: [SplitMode; 3] = [SplitMode::Auto, SplitMode::Always, SplitMode::Never];
 const TRUNCATIONS: [Filter; 2] = [Filter::TRUNC_PREC, Filter::INT_TRUNC];
-/// The filters in an order that is accepted.
+/// All filters, in an order in which the compressor accepts any of them together.
 const FILTERS: [Filter; 4] = [Filter::DELTA, Filter::BITSHUFFLE, Filter::SHUFFLE, Filter::BYTEDELTA];
 
-/// Frames, which have items, and lists of choices.
+/// Choices with the bytes of a frame as the data, and choices without data.
 pub(super) fn seeds() -> Vec<Vec<u8>> {
     let mut all = seeds::choices(COUNT, &seeds::frames());
     all.extend(seeds::choices(COUNT, &[]));
@@ -36,7 +36,7 @@ fn params(choices: &mut Choices<'_>) -> CParams {
     if kept >> 4 == 0 {
         params.filters[0] = Filter { meta: choices.byte(), ..choices.one(&TRUNCATIONS) };
     }
-    // Any parameters. Most are refused.
+    // Sometimes uses any numbers as parameters. The compressor refuses most of them.
     if choices.below(16) == 0 {
         let other = Filter { id: choices.byte(), meta: choices.byte() };
         params.filters[choices.below(6)] = other;

@@ -1,4 +1,4 @@
-//! Frames in other files: each is found at its place, and nothing else is found.
+//! Frames inside other files: the library finds each frame at its offset, and finds nothing else.
 
 use std::fs;
 use std::io::Cursor;
@@ -11,7 +11,7 @@ use crate::folder;
 const MAX_HEADER: usize = 1 << 20;
 
 pub fn run(bytes: &[u8]) {
-    // The model of `scan`: try each byte.
+    // Computes the result that `scan` must have: tries to parse a frame at each byte.
     let mut expected = Vec::new();
     let mut at = 0;
     while at < bytes.len() {

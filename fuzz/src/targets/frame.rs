@@ -1,4 +1,4 @@
-//! Any bytes as a frame: read as a whole, in pieces, and inside of other bytes. Then each part of the frame is read.
+//! Reads any bytes as a frame: as a whole, in pieces, and inside of other bytes. Then reads each part of the frame.
 
 use std::io::Cursor;
 
@@ -12,7 +12,7 @@ use serde::de::IgnoredAny;
 
 use super::assert_rows;
 
-/// The maximum number of chunks, or of rows of a chunk dump, to look at.
+/// The maximum number of chunks that are read of a frame, and of rows that are read of a dump of chunks.
 const SOME: usize = 1000;
 
 pub fn run(bytes: &[u8]) {
@@ -24,8 +24,8 @@ pub fn run(bytes: &[u8]) {
             let header = frame.header_bytes();
             assert!(bytes.starts_with(header) && header.len() == frame.header().header_len);
             let has_fault = assert_rows(&rows, 0, header);
-            // If only unused bytes of a header are damaged, it parses, but its dump has a fault. `check` must report
-            // this.
+            // If only unused bytes of a header are damaged, the header parses, but its dump has a fault. Then a check
+            // must have a finding.
             assert!(
                 !has_fault || !frame.check_header().findings.is_empty(),
                 "a good header has a fault: {:?}",
@@ -42,7 +42,8 @@ pub fn run(bytes: &[u8]) {
     inside(bytes, &whole);
 }
 
-/// Parsing in pieces gives the same result, whatever the first piece is.
+/// Parsing a frame piece by piece gives the same result as parsing it at once, whatever the length of the first piece
+/// is.
 fn in_pieces(bytes: &[u8], whole: &Result<Frame<()>, Error>) {
     for start in [0, 1, 9, 10, 16, 24, 64, 90, 165, bytes.len() / 2] {
         let mut length = start.min(bytes.len());
@@ -71,7 +72,8 @@ fn in_pieces(bytes: &[u8], whole: &Result<Frame<()>, Error>) {
     }
 }
 
-/// The parts of a frame, as its header claims them.
+/// Asserts that the content of each metalayer is at its offset. Reads all parts of the frame header, which must not
+/// panic.
 fn parts(frame: &Frame<()>, bytes: &[u8]) {
     for layer in frame.metalayers() {
         let content = layer.offset()..layer.offset() + layer.bytes().len();
@@ -162,8 +164,8 @@ fn undamaged<R>(frame: &Frame<R>, bytes: &[u8], report: &Report, saved: Result<S
     // If other bytes precede a frame, a salvage ends the frame at the next magic. So only inputs with one magic are
     // tried.
     let is_alone = bytes.windows(8).filter(|bytes| bytes == b"b2frame\0").count() == 1;
-    // A check ignores unused bits of special entries, but a salvage takes them for damage. So all chunks must be
-    // stored.
+    // A check ignores unused bits of special entries, but a salvage takes them for damage. So this test needs a frame
+    // in which all chunks are stored.
     let is_stored = report.counts.is_some_and(|counts| counts.stored == counts.total());
     let is_present = frame.header().generation == Generation::Present;
     if frame.array_metalayer().is_some() && is_alone && is_stored && is_present {
@@ -176,7 +178,7 @@ fn trailer(mut frame: Frame<Cursor<&Vec<u8>>>, bytes: &[u8], is_good: bool) {
     let frame_len = usize::try_from(frame.header().frame_len).expect("within the file");
     let frame_bytes = &bytes[..frame_len];
     let read = frame.trailer();
-    // Each time, parses the trailer from exactly as many bytes as the last error asked for.
+    // Parses the trailer again and again. Each time, it gets exactly as many bytes as the error before asked for.
     let mut length = 0;
     let in_pieces = loop {
         let parsed = Trailer::parse(frame.header(), &frame_bytes[frame_len - length..]);

@@ -1,4 +1,5 @@
-//! Compares geometries with the formulas of the draft specification, which are computed in wide integers.
+//! Compares geometries with the formulas of the draft specification. These formulas are computed in wide integers,
+//! which do not overflow.
 
 use b2nd_serde::geometry::Position;
 use b2nd_serde::{Geometry, Shapes};
@@ -28,7 +29,8 @@ fn round_up(items: i128, part: i128) -> i128 {
     if part == 0 { 0 } else { (items + part - 1) / part * part }
 }
 
-/// A geometry is accepted if, and only if, its numbers follow the rules.
+/// Asserts that `Geometry::new` accepts shapes of any numbers if, and only if, they follow the rules of the draft
+/// specification.
 fn wide(choices: &mut Choices<'_>) {
     let ndim = choices.below(19);
     let number = |choices: &mut Choices<'_>| match choices.byte() {
@@ -114,7 +116,8 @@ fn survives_being_cut_into_chunks(geometry: &Geometry, shape: &[u64], typesize: 
     assert_eq!(array, back, "{geometry:?}");
 }
 
-/// Every item of a small array has the position that the formulas give, and keeps its value in the chunks.
+/// Asserts that every item of a small array has the position that the formulas give. If the items are copied into
+/// chunks and back, they keep their values.
 fn small(choices: &mut Choices<'_>) {
     let ndim = choices.below(4);
     let mut numbers =

@@ -1,5 +1,5 @@
-//! Items: any dtype, any bytes and any type give a value or an error. If a value was read, it is written as bytes that
-//! give the same value again.
+//! Reads items: any bytes, read by any dtype as any Rust type, give a value or an error. If the value can be written,
+//! the written bytes give the same value again.
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
@@ -11,10 +11,10 @@ use serde::{Deserialize, Serialize};
 use crate::choices::Choices;
 use crate::seeds;
 
-/// The number of bytes for the item. The dtype follows them.
+/// The number of bytes of an input that are used as the item. The text of the dtype follows these bytes.
 const COUNT: usize = 64;
 
-/// The maximum size of an item. A dtype can claim 2 GiB.
+/// The maximum size of an item that this target reads. A dtype can claim items of 2 GiB.
 const MOST: usize = 1 << 16;
 
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
@@ -70,15 +70,16 @@ pub fn run(data: &[u8]) {
     assert_eq!(ignored.is_ok(), dtype.read_items::<IgnoredAny>(&item).is_ok(), "{dtype}");
 }
 
-/// If a value that was read can be written, reading and writing the new bytes gives the same bytes. An `f64` from an
-/// `<f4` cannot be written.
+/// Reads a value, writes it, and reads and writes it again. Asserts that both writes give the same bytes. Some values
+/// cannot be written, for example an `f64` as an item of dtype `<f4`.
 fn both<T: Debug + DeserializeOwned + Serialize>(dtype: &Dtype, item: &[u8]) {
     let Ok(value) = dtype.read_item::<T>(item) else { return };
     let (mut written, mut again) = (vec![0xaa; item.len()], vec![0x55; item.len()]);
     if dtype.write_item(&value, &mut written).is_err() {
         return;
     }
-    // A field that overlaps another can have made its text invalid.
+    // If two fields overlap, a write of the second field can make the text of the first field invalid. Then the written
+    // bytes cannot be read.
     if let Ok(value) = dtype.read_item::<T>(&written) {
         dtype.write_item(&value, &mut again).unwrap_or_else(|error| panic!("{dtype}: {value:?}: {error}"));
         assert_eq!(again, written, "{dtype}: {value:?}");

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::assert_rows;
 
-/// Reads all layouts.
+/// A struct that can be read from all layouts.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 struct Seven {
     version: u8,
@@ -33,7 +33,7 @@ enum Any {
     Five(u8, u8, Vec<i64>, Vec<i32>, Vec<i32>),
 }
 
-/// Two dimensions, in arrays on the stack.
+/// A struct for metalayers of two dimensions, with arrays instead of `Vec`s.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 struct Fixed {
     version: u8,
@@ -48,7 +48,7 @@ struct Fixed {
     dtype: Vec<u8>,
 }
 
-/// A dtype as bytes.
+/// Reads and writes the text of a dtype as bytes.
 mod text {
     use serde::{Deserialize, Deserializer, Serializer};
 
@@ -75,8 +75,8 @@ pub fn run(bytes: &[u8]) {
     if let Ok((meta, rest)) = take_from_slice::<Meta>(bytes) {
         assert_eq!([&to_vec(&meta).expect("what was read"), rest].concat(), bytes);
     }
-    // Whatever type the bytes are read as, writing gives the same bytes. The outer marker is an exception: if it counts
-    // six of seven entries, it is written as seven.
+    // Whatever type the bytes are read as, a write gives the same bytes, except for the outer marker: if the read
+    // marker says six entries but seven follow, the written marker says seven.
     if let Ok(value) = from_slice::<Seven>(bytes) {
         assert_eq!(to_vec(&value).expect("what was read").get(1..), bytes.get(1..));
     }

@@ -30,7 +30,7 @@ pub struct Target {
 }
 
 impl Target {
-    /// The inputs to mutate, with the kept inputs first.
+    /// The seeds of this target: first the inputs in `corpus`, then the others.
     pub fn seeds(&self) -> Vec<Vec<u8>> {
         let mut seeds = seeds::kept(self.name);
         seeds.extend((self.made)());

@@ -1,5 +1,5 @@
-//! The plan of a slice. If it gets the bytes of the file, it gives the same result as `Slice::read`. If it gets other
-//! bytes, it does not panic, does not ask for more bytes than a wave may have, and ends.
+//! The plan of a slice. If the plan gets the bytes of the file, it gives the same result as `Slice::read`. If it gets
+//! other bytes, it does not panic, it ends, and no wave of ranges is longer than allowed.
 
 use std::io::Cursor;
 
@@ -9,7 +9,7 @@ use crate::choices::Choices;
 use crate::seeds;
 use crate::targets::slices::{self, MOST};
 
-/// The number of choices: those of a slice, and some for changes of the answers.
+/// The number of bytes for choices: those for a slice, and 16 for changes of the bytes that the plan gets.
 const COUNT: usize = slices::COUNT + 16;
 
 /// The maximum number of bytes of the ranges in a wave, unless a single range is longer.
@@ -30,7 +30,8 @@ pub fn run(data: &[u8]) {
     let read = frame.slice(&ranges).steps(&steps).read();
     let planned = frame.slice(&ranges).steps(&steps).plan();
     let planned = planned.and_then(|plan| follow(plan, bytes, |_| ()));
-    // A missing chunk file or a range behind the end of the file is an error of reading, not of the plan.
+    // Either both fail or none. The two errors are not compared: if a chunk file is missing or a range is after the end
+    // of the file, `Slice::read` has an error of reading, but the plan only gets too few bytes.
     match (&read, &planned) {
         (Ok(read), Ok(planned)) => assert!(read == planned, "other items: {ranges:?} {steps:?}"),
         (Ok(_), Err(error)) => panic!("{error}: {ranges:?} {steps:?}"),

@@ -1,4 +1,4 @@
-//! Slices of arrays: in any frame, the items are equal to those of its decompressed chunks.
+//! Slices of arrays: in any frame, the items of a slice are equal to the items in the decompressed chunks.
 
 use std::io::Cursor;
 use std::ops::Range;
@@ -9,10 +9,10 @@ use b2nd_serde::Geometry;
 use crate::choices::Choices;
 use crate::seeds;
 
-/// A start, a stop and a step for each of eight dimensions, and the number of threads.
+/// The number of bytes for choices: a start, a stop and a step for each of eight dimensions, and the number of threads.
 pub(super) const COUNT: usize = 25;
 
-/// The maximum number of bytes of a slice or of a chunk to look at.
+/// The maximum size, in bytes, of a slice or of a chunk that this target reads.
 pub(super) const MOST: u64 = 1 << 20;
 
 pub fn seeds() -> Vec<Vec<u8>> {
@@ -31,7 +31,8 @@ pub fn run(data: &[u8]) {
         _ => return,
     }
     let read = frame.slice(&ranges).steps(&steps).threads(threads).read();
-    // A slice may be refused because of a plugin filter that a check can undo. Such an error is not `Malformed`.
+    // A slice can fail although a check finds no error: a check can undo the filters of some plugins, and a slice
+    // cannot. Such an error does not have the kind `Malformed`.
     let is_malformed = read.as_ref().is_err_and(|error| error.kind() == ErrorKind::Malformed);
     assert!(!is_malformed || !is_sound(&mut frame), "no error was found, but {:?}", read.err());
     let expected = of_chunks(&mut frame, &geometry, &ranges, &steps);
@@ -44,7 +45,7 @@ pub fn run(data: &[u8]) {
     assert!(items == read, "other items with another number of threads: {ranges:?} {steps:?}");
 }
 
-/// Ranges inside the array, and steps, by the choices.
+/// Makes ranges inside the array, and steps, from the choices.
 pub(super) fn slice<R>(frame: &Frame<R>, choices: &mut Choices<'_>) -> Option<(Vec<Range<u64>>, Vec<u64>)> {
     let end = |items: u64, byte: u8| {
         u64::try_from(u128::from(items) * u128::from(byte) / 255).expect("at most the items")
@@ -61,7 +62,7 @@ fn geometry<R>(frame: &Frame<R>) -> Option<Geometry> {
     frame.array().ok()??.geometry().ok()
 }
 
-/// Ranges that do not fit the shape.
+/// Asserts that a slice with ranges that do not fit the shape is refused.
 fn refused(frame: &mut Frame<Cursor<&[u8]>>, shape: &[u64]) {
     let whole: Vec<Range<u64>> = shape.iter().map(|&items| 0..items).collect();
     assert!(frame.slice(&[&whole[..], std::slice::from_ref(&(0..1))].concat()).nbytes().is_err());
@@ -75,14 +76,14 @@ fn refused(frame: &mut Frame<Cursor<&[u8]>>, shape: &[u64]) {
     }
 }
 
-/// Whether a check of the data finds no error and skips nothing.
+/// Returns true if a check of the data finds no error and skips nothing.
 fn is_sound(frame: &mut Frame<Cursor<&[u8]>>) -> bool {
     let report = Check::new(CheckDepth::ChunkData).run(frame).expect("a file in memory");
     let has_error = report.findings.iter().any(|finding| finding.severity() == Severity::Error);
     frame.kind() == ObjectKind::NDArray && !has_error && report.skipped.is_empty()
 }
 
-/// The items of a slice, from whole chunks; `None` if one of them cannot be decompressed.
+/// The items of a slice, copied from its decompressed chunks. `None` if one of these chunks cannot be decompressed.
 fn of_chunks(
     frame: &mut Frame<Cursor<&[u8]>>,
     geometry: &Geometry,

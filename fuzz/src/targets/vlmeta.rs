@@ -1,4 +1,4 @@
-//! Values of vlmetalayers: any bytes as their chunk, and any bytes as their value.
+//! Values of vlmetalayers: any bytes are used as the chunk of a vlmetalayer, and any bytes as its value.
 
 use std::io::Cursor;
 
@@ -8,7 +8,7 @@ use serde::de::IgnoredAny;
 
 use super::assert_rows;
 
-/// A value may have at most 1024 bytes per byte of its chunk, plus this number.
+/// The maximum size of a value is 1024 bytes for each byte of its chunk, plus this number of bytes.
 const MOST: usize = 1 << 20;
 
 fn builder() -> FrameBuilder {
@@ -36,7 +36,7 @@ pub fn run(bytes: &[u8]) {
             }
             Err(error) => assert!(layer.decode::<IgnoredAny>().is_err(), "{error}"),
         }
-        // Decoding to any type must not panic.
+        // To decode the value as any type must not panic.
         drop((
             layer.decode::<serde_json::Value>(),
             layer.decode::<String>(),

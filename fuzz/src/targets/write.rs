@@ -1,5 +1,5 @@
-//! New frames with any metalayers, and with chunks in any order. A finished frame has no errors, and has the chunks
-//! that were given.
+//! New frames with any metalayers, and with chunks in any order. A check of the finished frame finds no errors, and the
+//! frame has the chunks that the writer was given.
 
 use std::collections::HashMap;
 use std::io::{Cursor, Seek, Write};
@@ -28,11 +28,11 @@ pub fn seeds() -> Vec<Vec<u8>> {
     all
 }
 
-/// The chunks given to a writer.
+/// The chunks that a writer was given.
 #[derive(Default)]
 struct Given {
     chunks: HashMap<u64, Vec<u8>>,
-    /// Whether a foreign chunk was written. Its data may be invalid.
+    /// Whether the writer was given a chunk from the input. The data of such a chunk may be invalid.
     has_foreign: bool,
 }
 
@@ -110,7 +110,7 @@ fn is_empty(folder: &Path) -> bool {
     std::fs::read_dir(folder).expect("a folder").next().is_none()
 }
 
-/// Writes chunks in any order, many of them wrong.
+/// Gives chunks to a writer in any order. Many of the chunks are invalid, and are refused.
 fn write<W: Write + Seek>(choices: &mut Choices<'_>, writer: &mut FrameWriter<W>, foreign: &[u8]) -> Given {
     let mut given = Given::default();
     let (nchunks, nbytes) = (writer.nchunks(), writer.chunk_nbytes());
