@@ -297,7 +297,8 @@ fn items_of_fixed_types_are_read_and_written_without_an_allocation() {
 
 #[test]
 fn a_type_is_read_after_another_type() {
-    // `read_items` remembers the order of the fields for one struct. It must not use this order for another struct.
+    // `write_items` remembers the order of the fields of one item. It must not use this order for the next item, which
+    // has other fields.
     #[derive(Debug, PartialEq, Serialize, Deserialize)]
     #[serde(untagged)]
     enum Either {

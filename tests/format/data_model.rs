@@ -40,7 +40,8 @@ enum Kind {
     F8,
 }
 
-/// A metalayer of rank 2 with a value in place of one entry, or of the first dimension of the shape.
+/// A metalayer of rank 2 in which `value` replaces the entry `place`, the first dimension of the shape, or the whole
+/// metalayer.
 struct With<'a, T: ?Sized> {
     place: &'a str,
     value: &'a T,
@@ -77,7 +78,7 @@ impl<T: Writable + ?Sized> Writable for With<'_, T> {
     }
 }
 
-/// The result of writing a value in each place, one line per place.
+/// The results of writing a value in each place of a metalayer, one line per place.
 fn written<T: Writable + ?Sized>(name: &str, value: &T) -> String {
     let mut lines = String::new();
     for place in ["metalayer", "version", "shape", "shape[0]", "dtype"] {
@@ -133,7 +134,7 @@ fn each_type_is_written_or_refused_by_name() {
     crate::common::snapshot("data_model_written", &table);
 }
 
-/// The result of reading a type from each entry of the worked example, one line per entry.
+/// The results of reading a `T` from each entry of the worked example, one line per entry.
 fn read<T: DeserializeOwned>(name: &str) -> String {
     fn outcome<T: DeserializeOwned>() -> String {
         match from_slice::<T>(&to_vec(&seven()).unwrap()) {

@@ -1,4 +1,5 @@
-//! An array with `#[serde(with = "b2nd_serde::dims")]` has the bytes and the errors of serde's own arrays.
+//! A Rust array with `#[serde(with = "b2nd_serde::dims")]` is written as the same bytes as an array of serde, and gives
+//! the same errors.
 
 #![cfg(feature = "alloc")]
 
@@ -44,7 +45,7 @@ where
     let bytes = to_vec(&serdes).unwrap();
     assert_eq!(to_vec(&ours).unwrap(), bytes);
     assert_eq!(from_slice::<Ours<N>>(&bytes).unwrap(), ours);
-    // Each byte gets several wrong values, and the input is cut at each length.
+    // Sets each byte to several wrong values, and truncates the input at each byte.
     for at in 0..bytes.len() {
         for byte in [0x00, 0x01, 0x7f, 0x90, 0x91, 0x93, 0xa0, 0xc0, 0xd2, 0xd3, 0xff] {
             let mut wrong = bytes.clone();

@@ -5,7 +5,7 @@
 use crate::common::{Seven, seven};
 use b2nd_serde::{ErrorKind, from_slice, to_vec};
 
-/// A metalayer of this rank.
+/// The entries of a metalayer of this rank.
 fn of_rank(ndim: u8) -> Seven {
     let count = ndim.into();
     Seven {

@@ -1,4 +1,5 @@
-//! `Meta` keeps its layout, and is written back byte for byte. In other formats it is a plain object.
+//! `Meta` keeps the layout that it was read from, so it is written with the same bytes. In other formats, such as JSON,
+//! it is a plain object.
 
 #![cfg(feature = "alloc")]
 
@@ -79,7 +80,7 @@ fn json_is_a_plain_object_of_layout_and_entries() {
         assert_eq!(serde_json::to_value(&meta).unwrap(), expected);
         assert_eq!(serde_json::from_value::<Meta>(expected.clone()).unwrap(), meta);
 
-        // If the layout is missing, the entries determine it.
+        // If the object has no `layout`, the other keys determine the layout.
         let mut object = expected;
         object.as_object_mut().unwrap().remove("layout");
         let inferred = serde_json::from_value::<Meta>(object).unwrap();
@@ -149,7 +150,7 @@ fn an_untagged_enum_has_no_place_for_the_layout() {
     let bytes = to_vec(&Untagged::Meta(meta.clone())).unwrap();
     assert_eq!(bytes, to_vec(&meta).unwrap());
     assert!(from_slice::<Untagged>(&bytes).is_err());
-    // Serde buffers the value until it knows the variant. In the buffer, JSON's null is a unit.
+    // For an untagged enum, serde buffers the value until it knows the variant. In this buffer, JSON's null is a unit.
     for &layout in Layout::ALL {
         let meta = meta.clone().with_layout(layout).unwrap();
         let Untagged::Meta(read) = serde_json::from_value(json!(meta)).unwrap();
@@ -194,7 +195,7 @@ fn a_change_of_layout_drops_what_it_has_no_entry_for() {
 
 #[test]
 fn a_meta_is_cheap_to_move() {
-    // On big-endian machines a short string of ecow takes 8 bytes more.
+    // On big-endian machines, a short string of the crate `ecow` is 8 bytes larger.
     let longest = if cfg!(target_endian = "little") { 104 } else { 112 };
     assert!(size_of::<Meta>() <= longest, "{}", size_of::<Meta>());
 }

@@ -148,8 +148,8 @@ fn aliases_are_no_entries() {
     assert_eq!(value.dtype.as_deref(), Some("<i4"));
     assert_eq!(to_vec(&value).unwrap(), bytes);
 
-    // The struct has fields that a shorter layout does not have. There the entries are read into the fields with their
-    // names.
+    // A shorter layout has fewer entries than the struct has fields and aliases. Each entry is still read into the
+    // field with its name.
     for layout in [Layout::B2ndSix, Layout::Caterva] {
         let value: Aliased<String> = from_slice(&bytes_of(layout)).unwrap();
         assert_eq!(value.dtype_format, None);

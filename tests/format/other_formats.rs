@@ -1,4 +1,5 @@
-//! `Meta` and a derived struct in other serde formats: with and without names, as text and as bytes.
+//! `Meta` and a derived struct in other serde formats: formats with and without field names, text formats and binary
+//! formats.
 
 #![cfg(feature = "alloc")]
 
@@ -12,7 +13,7 @@ use serde::de::{Deserialize as _, DeserializeOwned};
 use serde::ser::Serialize as Writable;
 use serde_derive::{Deserialize, Serialize};
 
-/// Writes a value in a format, and reads it back.
+/// The name of a format, and a function that writes a value in this format and reads it back.
 type RoundTrip<T> = (&'static str, fn(&T) -> T);
 
 fn formats<T: Writable + DeserializeOwned>() -> [RoundTrip<T>; 10] {
@@ -53,7 +54,7 @@ fn a_meta_comes_back_from_each_format() {
             each_format(&meta_of_rank(ndim, "[('größe', '<f4')]").with_layout(layout).unwrap());
         }
     }
-    // Shapes with negative numbers come back too, also from TOML and CBOR.
+    // A metalayer with negative numbers in its shapes is read back as it was in every format, also in TOML and CBOR.
     let negative = Meta::new(Shapes { shape: &[i64::MIN], chunkshape: &[i32::MIN], blockshape: &[-1] }, "");
     each_format(&negative.unwrap());
 }
@@ -80,7 +81,7 @@ fn a_format_with_names_shows_those_of_the_format() {
     );
 }
 
-/// A user's struct that is also named `Meta`, with other types for the entries.
+/// A struct of a user that is also named `Meta`, but whose fields have other types.
 mod user {
     use super::{Deserialize, Serialize};
 

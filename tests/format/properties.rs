@@ -1,5 +1,6 @@
-//! Tests promises with random inputs. `PROPTEST_CASES` is the number of inputs, 256 by default. The fuzz target `meta`
-//! tests most of these promises with thousands of inputs in each run of CI.
+//! Tests promises of the library with random inputs. The variable `PROPTEST_CASES` is the number of inputs of each
+//! test, 256 by default. The fuzz target `meta` tests most of these promises with thousands of inputs in each run of
+//! CI.
 
 #![cfg(feature = "alloc")]
 
@@ -10,7 +11,8 @@ use proptest::prelude::*;
 use serde::de::IgnoredAny;
 use serde_json::Value;
 
-/// A dtype: a usual one, or any text without NUL. Some texts are longer than the space that the writer reserves.
+/// A dtype string: that of a usual dtype, or any text without NUL. Some texts are longer than the space that the writer
+/// reserves.
 fn dtypes() -> impl Strategy<Value = String> {
     prop_oneof![
         4 => prop::sample::select(vec!["<i4", "|u1", "<f8", "[('a', '<i4'), ('b', '<f8', (2, 3))]", "<M8[ns]"])
@@ -65,7 +67,7 @@ fn almost() -> impl Strategy<Value = Vec<u8>> {
     })
 }
 
-/// The promises for any bytes.
+/// Asserts the promises that hold for any bytes.
 fn hold_for_any(bytes: &[u8]) {
     match from_slice::<Meta>(bytes) {
         Ok(meta) => {
@@ -84,7 +86,7 @@ fn hold_for_any(bytes: &[u8]) {
     if let Ok((meta, rest)) = take_from_slice::<Meta>(bytes) {
         assert_eq!([&to_vec(&meta).unwrap(), rest].concat(), bytes);
     }
-    // Whatever type the bytes are read as, writing gives the same bytes.
+    // If the bytes can be read as a struct, the struct is written as the same bytes, except for the outer marker.
     if let Ok(value) = from_slice::<Seven>(bytes) {
         assert_eq!(to_vec(&value).unwrap()[1..], bytes[1..]);
     }

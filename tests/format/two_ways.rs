@@ -1,5 +1,5 @@
-//! There is a fast and a general way to read. A type cannot tell which one is used: both make the same visits and give
-//! the same errors.
+//! There are a fast and a general way to read a metalayer. Both call the same methods of a visitor and return the same
+//! errors, so a Rust type cannot tell which way is used.
 
 #![cfg(feature = "alloc")]
 
@@ -12,7 +12,7 @@ use serde::de::{DeserializeOwned, Error as _, IgnoredAny, SeqAccess, Visitor};
 
 use crate::common::{BySeq, FromSeq, five, meta_of_rank, seven};
 
-/// Reads a metalayer the fast way, with `from_slice`, and the general way.
+/// Reads a metalayer in the fast way, with `from_slice`, and in the general way, with a `Deserializer`.
 fn both<T: DeserializeOwned>(bytes: &[u8]) -> [Result<T, Error>; 2] {
     [from_slice(bytes), T::deserialize(&mut Deserializer::new(bytes))]
 }
@@ -57,7 +57,7 @@ fn a_type_that_asks_for_an_unsigned_integer_gets_one_in_every_layout() {
     }
 }
 
-/// A tuple of the wrong length. Its error is wrapped in another text.
+/// A type that reads a tuple of the wrong length, and puts its error into another text.
 #[derive(Debug)]
 struct Wrapping;
 
@@ -78,7 +78,7 @@ fn an_error_that_a_type_wraps_says_why_the_type_does_not_fit() {
     assert!(fast.ends_with(&general), "{fast}, and: {general}");
 }
 
-/// Reads all entries, and then rejects them.
+/// A visitor that reads all elements of a sequence, and then returns an error.
 struct ToTheEnd;
 
 impl<'de> Visitor<'de> for ToTheEnd {
@@ -94,7 +94,7 @@ impl<'de> Visitor<'de> for ToTheEnd {
     }
 }
 
-/// A sequence that is rejected after it was read to its end.
+/// A type that reads a sequence to its end, and then rejects it.
 #[derive(Debug)]
 struct Picky;
 
@@ -104,7 +104,7 @@ impl<'de> Deserialize<'de> for Picky {
     }
 }
 
-/// A tuple that is rejected after it was read to its end.
+/// A type that reads a tuple to its end, and then rejects it.
 #[derive(Debug)]
 struct PickyTuple;
 
@@ -124,7 +124,7 @@ fn an_error_of_a_type_that_reads_all_entries_is_its_own() {
     }
 }
 
-/// A `Meta`, or the text of the error that reading it gave.
+/// A `Meta`, or the text of the error if no `Meta` could be read.
 #[derive(Debug, PartialEq)]
 struct Forgiving(Result<Meta, String>);
 
@@ -162,7 +162,7 @@ thread_local! {
     static HAS_FAILED: Cell<bool> = const { Cell::new(false) };
 }
 
-/// A type that fails on its first call only.
+/// A type that returns an error when it is deserialized for the first time, but not later.
 #[derive(Debug)]
 struct Moody;
 

@@ -1,5 +1,5 @@
-//! The geometry accepts the same shapes as C-Blosc2 3.3.5, and resizes to the same chunks. The exceptions are listed
-//! here.
+//! `Geometry` accepts the same shapes as C-Blosc2 3.3.5, and a resize keeps the same chunks. The first functions of
+//! this file list the exceptions.
 
 use std::fs;
 use std::path::Path;
@@ -9,7 +9,8 @@ use serde_derive::Deserialize;
 
 /// Returns true for shapes that C-Blosc2 rejects and this crate accepts, because one dimension is 0. C-Blosc2
 /// multiplies from the first dimension on, and the product overflows before the 0. In the draft specification, a
-/// product with a factor 0 is 0 in any order. C-Blosc2 opens the same shapes if the 0 comes first.
+/// product with a factor 0 is 0 in any order. C-Blosc2 accepts the same dimensions in another order, in which the 0
+/// comes first.
 fn overflows_before_a_zero(shape: &[i64], chunkshape: &[i32], blockshape: &[i32]) -> bool {
     let wide = |vector: &[i32]| vector.iter().copied().map(i128::from).collect::<Vec<_>>();
     let (chunkshape, blockshape) = (wide(chunkshape), wide(blockshape));
@@ -32,8 +33,9 @@ fn overflows_before_a_zero(shape: &[i64], chunkshape: &[i32], blockshape: &[i32]
     })
 }
 
-/// Returns true for other shapes that C-Blosc2 rejects and this crate accepts. To round the shape up to whole chunks,
-/// C-Blosc2 adds a chunk to it. The sum can overflow although the rounded shape fits.
+/// Returns true for shapes that C-Blosc2 rejects and this crate accepts, because a dimension is near the maximum.
+/// C-Blosc2 rounds a dimension up to whole chunks, and computes `dimension + chunk` for it. This sum can overflow
+/// although the rounded dimension does not.
 fn rounds_up_to_the_very_end(shape: &[i64], chunkshape: &[i32]) -> bool {
     shape.iter().zip(chunkshape).any(|(&shape, &chunk)| {
         let chunk = i64::from(chunk);
@@ -83,7 +85,7 @@ fn a_resize_does_to_the_chunks_what_c_blosc2_does() -> Result<(), Box<dyn std::e
         let resize = geometry.resize(&new_shape)?;
         assert_eq!(resize.after().nchunks(), chunks.len() as u64, "{case}");
 
-        // The chunks that are in both grids, with the number of each in the old grid and in the new one.
+        // For each chunk that is in both grids: its number in the old grid, and its number in the new grid.
         let kept: Vec<_> =
             (0..).zip(&chunks).filter_map(|(after, before)| Some(((*before)?, after))).collect();
         assert!(resize.kept_chunks().eq(kept.iter().copied()), "{case}");
@@ -109,7 +111,7 @@ struct Verdict {
     b2nd_open: Option<i32>,
 }
 
-/// The shapes that C-Blosc2 read, if its return code is not negative.
+/// The return code of C-Blosc2, and the shapes that it read. They are valid if the return code is not negative.
 #[derive(Deserialize)]
 struct Fields {
     rc: i32,
@@ -124,7 +126,7 @@ struct Fields {
 /// `BLOSC2_ERROR_INVALID_PARAM`
 const INVALID_PARAM: i32 = -12;
 
-/// The verdicts of the corpus that are about shapes, each with whether C-Blosc2 opens the array.
+/// The verdicts of C-Blosc2 on the shapes of the corpus. The `bool` is true if C-Blosc2 opens the array.
 fn verdicts() -> Option<Vec<(Verdict, bool)>> {
     let (folder, _) = b2nd_lab::corpus()?;
     let text = fs::read_to_string(folder.join("c_blosc2_verdicts.json"));
@@ -157,8 +159,8 @@ fn a_geometry_is_what_c_blosc2_opens_in_the_corpus() {
     }
 }
 
-/// Like the test above, but reads the bytes of the metalayer. Those that this crate cannot read are skipped, because
-/// C-Blosc2 accepts more.
+/// Like the test above, but reads the shapes from the bytes of the metalayer. Metalayers that this crate cannot read
+/// are skipped, because C-Blosc2 accepts some metalayers that this crate rejects.
 #[cfg(feature = "alloc")]
 #[test]
 fn a_metalayer_has_a_geometry_where_c_blosc2_opens_it_in_the_corpus() {

@@ -49,7 +49,7 @@ proptest! {
     ) {
         let (chunkshape, blockshape) = chunks_and_blocks(&shape, typesize);
         let nbytes = |shape: &[u64]| product(shape) * typesize as u64;
-        // A block of more than 128 KiB must be a single item.
+        // A block has at most 128 KiB, unless it has only one item, which is larger.
         prop_assert!(product(&blockshape) == 1 || nbytes(&blockshape) <= 1 << 17);
         let whole_blocks: Vec<u64> =
             chunkshape.iter().zip(&blockshape).map(|(chunk, block)| chunk.next_multiple_of(*block)).collect();
@@ -58,7 +58,7 @@ proptest! {
             prop_assert!(*block >= 1 && block <= chunk && (*items == 0 || chunk <= items));
             prop_assert!(chunk % block == 0 || chunk == items);
         }
-        // The default shapes are valid, unless the array itself has too many items.
+        // The default chunk and block shapes are valid, unless the shape of the array has too many items.
         let nitems = shape.iter().try_fold(1_u64, |product, &items| product.checked_mul(2 * items.max(1)));
         if nitems.is_some_and(|nitems| nitems < 1 << 62) {
             let shape: Vec<i64> = shape.iter().map(|&items| i64::try_from(items).unwrap()).collect();

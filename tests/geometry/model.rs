@@ -7,10 +7,11 @@ use b2nd_serde::geometry::{Chunk, Extent, Position};
 use b2nd_serde::{Geometry, Shapes};
 use proptest::prelude::*;
 
-/// Shape, chunk shape, block shape.
+/// The shape, the chunk shape and the block shape of an array.
 type Vectors = (Vec<i64>, Vec<i32>, Vec<i32>);
 
-/// All places in the decompressed chunks. Each has the coordinate of its item, or `None` if it is padding.
+/// The position of every item in the decompressed chunks, with the coordinate of the item in the array. The coordinate
+/// is `None` for an item of padding.
 type Places = Vec<(Position, Option<Vec<i64>>)>;
 
 /// All coordinates of a shape in C order.
@@ -37,7 +38,8 @@ fn repeats(items: i64, part: i32) -> i64 {
     count
 }
 
-/// Lays out an array: the chunks in order, the blocks in each chunk, and the items in each block.
+/// Lists the positions of all items of an array, in the order of the decompressed bytes: chunk by chunk, in a chunk
+/// block by block, and in a block item by item.
 fn lay_out((shape, chunkshape, blockshape): &Vectors) -> Places {
     let grid: Vec<_> = shape.iter().zip(chunkshape).map(|(&s, &c)| repeats(s, c)).collect();
     let blocks: Vec<_> = chunkshape.iter().zip(blockshape).map(|(&c, &b)| repeats(c.into(), b)).collect();
@@ -69,7 +71,8 @@ fn number(count: usize) -> u64 {
     count as u64
 }
 
-/// Small shapes. Some have zeros, or chunks larger than the array, or blocks larger than the chunk.
+/// Small shapes for an array. Some have dimensions of 0, or a chunk shape larger than the array, or a block shape
+/// larger than the chunk shape.
 fn small() -> impl Strategy<Value = Vectors> {
     let axis = prop_oneof![
         1 => (Just(0_i64), Just(0_i32), 0..3_i32),
@@ -138,7 +141,7 @@ proptest! {
                 prop_assert_eq!(geometry.position(&coordinate), Some(position));
                 items.insert(coordinate);
             }
-            // The places of a chunk follow each other without a gap.
+            // In a decompressed chunk, the positions follow each other without a gap.
             let place = in_chunk.entry(position.chunk).or_insert(0);
             let byte = *place * typesize;
             *place += 1;
@@ -148,7 +151,7 @@ proptest! {
             prop_assert_eq!(geometry.position_at(position.chunk, last_byte, typesize), Some(position));
         }
         prop_assert_eq!(number(items.len()), geometry.nitems());
-        // There is no place after the last one.
+        // After the last position of a chunk, there is no other position.
         for (chunk, places) in in_chunk {
             prop_assert_eq!(geometry.position_at(chunk, places * typesize, typesize), None);
         }
@@ -160,7 +163,8 @@ proptest! {
     #[test]
     fn a_slice_touches_the_chunks_and_blocks_that_hold_its_items((vectors, slice, steps) in sliced()) {
         let geometry = geometry(&vectors);
-        // The items of the slice by chunk and block. `numbers` has the number of each item in the slice.
+        // Lists the items of the slice, chunk by chunk and block by block. `numbers` maps the coordinate of an item to
+        // the number of the item in the slice.
         let mut numbers = HashMap::new();
         let mut held: Vec<(u64, u64, u64, Vec<u64>)> = Vec::new();
         for coordinate in coordinates(&vectors.0) {
@@ -207,7 +211,8 @@ proptest! {
                     prop_assert_eq!(run.source(3), Some(source.start * 3..source.end * 3));
                     prop_assert_eq!(run.nitems(), number(source.len()));
                     in_runs += run.nitems();
-                    // If a run continued the previous run both in the chunk and in the slice, the two would be one run.
+                    // If a run directly followed the run before it both in the chunk and in the slice, the two runs
+                    // should have been one run.
                     prop_assert_ne!(ends, Some((source.start, target.start)));
                     ends = Some((source.end, target.end));
                     prop_assert_eq!(numbers.get(run.start().as_ref()), Some(&target.start));
@@ -221,14 +226,15 @@ proptest! {
                         found.push((chunk.number(), block.number(), position.item, coordinate.to_vec()));
                     }
                 }
-                // Each block has an item of the slice, and each item of its extent is in a run.
+                // Each block of the walk has at least one item of the slice. The runs have as many items as the extent
+                // of the block.
                 prop_assert!(in_runs > 0);
                 prop_assert_eq!(in_runs, block.extent().nitems());
             }
             prop_assert!(nitems > 0);
             prop_assert_eq!(nitems, chunk.extent().nitems());
         }
-        // Every item occurs once, and the items have the order of their places.
+        // Every item of the slice occurs once, in the order of the positions in the chunks.
         prop_assert_eq!(found, held);
     }
 

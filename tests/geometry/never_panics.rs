@@ -1,4 +1,4 @@
-//! `Geometry::new` returns for any numbers, and no method of an accepted geometry panics.
+//! `Geometry::new` does not panic, whatever the numbers are, and no method of an accepted geometry panics.
 
 use std::hint::black_box;
 
@@ -28,7 +28,8 @@ fn narrow() -> impl Strategy<Value = i32> {
     ]
 }
 
-/// Large dimensions that are likely to be accepted.
+/// A large dimension of the shape, with those of the chunk shape and block shape, that `Geometry::new` probably
+/// accepts.
 fn axis() -> impl Strategy<Value = (i64, i32, i32)> {
     prop_oneof![
         2 => (0..4_i64, 1..3_i32, 1..3_i32),
@@ -41,15 +42,15 @@ fn axis() -> impl Strategy<Value = (i64, i32, i32)> {
     ]
 }
 
-/// Arguments for the methods, which can also be near the limits of a geometry.
+/// An argument for a method of `Geometry`: a small number, any number, or a number near a limit.
 fn question() -> impl Strategy<Value = u64> {
     prop_oneof![0..10_u64, wide().prop_map(|number| u64::from_ne_bytes(number.to_ne_bytes())), any::<u64>()]
 }
 
-/// The number of chunks, blocks, runs or items that are tested of each walk.
+/// The maximum number of items that are tested of each walk over chunks, blocks, runs or items.
 const SOME: usize = 3;
 
-/// Calls every method.
+/// Calls every method of a geometry, with the questions as arguments.
 fn ask(geometry: &Geometry, questions: &[u64], shape: &[i64], typesize: usize) {
     ask_for_counts(geometry, typesize);
     ask_for_items(geometry, questions, typesize);
@@ -83,7 +84,8 @@ fn ask_for_counts(geometry: &Geometry, typesize: usize) {
     black_box(geometry.chunk_nbytes(typesize).is_ok());
 }
 
-/// Calls the methods that take coordinates: with the arguments, and with the first and the last item.
+/// Calls the methods that have a coordinate as their argument: with coordinates from the questions, and with those of
+/// the first and of the last item.
 fn ask_for_items(geometry: &Geometry, questions: &[u64], typesize: usize) {
     let last: Vec<u64> = geometry.shape().iter().map(|items| items.saturating_sub(1)).collect();
     let first = vec![0; geometry.ndim()];
@@ -101,7 +103,8 @@ fn ask_for_items(geometry: &Geometry, questions: &[u64], typesize: usize) {
     assert_eq!(geometry.position(&last).is_some(), geometry.nitems() > 0, "{geometry:?}");
 }
 
-/// Calls the methods that take positions: with the arguments, and with the last chunk, block or item.
+/// Calls the methods that have a position as their argument: with positions from the questions, and with the last
+/// chunk, block or item.
 fn ask_for_positions(geometry: &Geometry, questions: &[u64], typesize: usize) {
     for numbers in questions.chunks_exact(3) {
         for chunk in [numbers[0], geometry.nchunks().wrapping_sub(1), geometry.nchunks()] {
@@ -118,7 +121,7 @@ fn ask_for_positions(geometry: &Geometry, questions: &[u64], typesize: usize) {
     }
 }
 
-/// Some items of a walk: the first few, the last, and those whose numbers are the arguments.
+/// Some items of a walk: the first items, the last item, and the items whose numbers are in `questions`.
 fn some<I: Iterator + Clone>(walk: &I, questions: &[u64]) -> Vec<I::Item> {
     let count = walk.clone().count();
     assert_eq!(walk.size_hint().0, count);
@@ -126,7 +129,7 @@ fn some<I: Iterator + Clone>(walk: &I, questions: &[u64]) -> Vec<I::Item> {
     assert_eq!(items.len(), count.min(SOME) + count.min(1));
     for &question in questions.iter().take(SOME) {
         let far = usize::try_from(question).unwrap_or(usize::MAX);
-        // A walk can be longer than `usize::MAX`. Then its count is `usize::MAX`, although more items follow.
+        // A walk can be longer than `usize::MAX`. Then `count` returns `usize::MAX`, although the walk has more items.
         assert_eq!(walk.clone().nth(far).is_some(), far < count || count == usize::MAX);
         items.extend(far.checked_rem(count).and_then(|far| walk.clone().nth(far)));
     }
@@ -202,7 +205,7 @@ proptest! {
         new_shape in prop::collection::vec(prop_oneof![0..9_i64, wide()], 16),
         typesize in prop_oneof![Just(0), 1..300_usize, Just(usize::MAX)],
     ) {
-        // Adds dimensions, but drops each one that would make the shapes invalid.
+        // Adds one dimension after another to the shapes, but not a dimension with which the shapes would be invalid.
         let (mut shape, mut chunkshape, mut blockshape) = (vec![], vec![], vec![]);
         for (items, chunk, block) in axes {
             shape.push(items);
@@ -214,8 +217,8 @@ proptest! {
                 blockshape.pop();
             }
         }
-        // If shapes are accepted in one order, they are accepted in every order. In the reverse order, a zero can come
-        // after factors whose product would overflow.
+        // If `Geometry::new` accepts some dimensions in one order, it accepts them in every order. In the reverse
+        // order, a zero can come after factors whose product would overflow.
         for _ in 0..2 {
             let geometry = Geometry::new(Shapes { shape: &shape, chunkshape: &chunkshape, blockshape: &blockshape });
             ask(&geometry.expect("accepted dimensions"), &questions, &new_shape, typesize);

@@ -25,7 +25,8 @@ fn in_memory(builder: FrameBuilder) -> ArrayWriter<Cursor<Vec<u8>>> {
     builder.write_to(Cursor::new(Vec::new())).unwrap().into_array_writer().unwrap()
 }
 
-/// Items that grow slowly and whose four bytes differ.
+/// The items of an array of `SHAPE`. The four bytes of an item mostly differ, and each item is similar to the item
+/// before it.
 fn items() -> Vec<u8> {
     (0..SHAPE[0] * SHAPE[1])
         .flat_map(|item| [item / 100, item % 7, 3, item % 100])
@@ -57,7 +58,7 @@ fn the_file_is_the_same_for_any_number_of_threads_and_for_whole_rows_of_chunks()
         writer.write(&whole(), &items()).unwrap();
         files.push(finished(writer));
     }
-    // Each region consists of whole chunks, so no chunk stays open.
+    // Each region consists of whole chunks, so the writer keeps no chunk open between two regions.
     let mut by_rows = in_memory(builder("<i4")).threads(2).max_open_chunks(0);
     for start in (0..50).step_by(16) {
         let (end, row) = (50.min(start + 16), 70 * 4);
@@ -91,7 +92,7 @@ fn a_function_that_reads_the_items_makes_the_same_file() {
             })
             .unwrap();
         assert!(finished(writer) == expected, "{threads}");
-        // The regions meet at column 33, inside a chunk.
+        // The two regions meet at column 33, which is inside a chunk.
         let mut writer = in_memory(builder("<i4")).threads(threads);
         for columns in [0..33, 33..70] {
             let region = [0..50, columns];
@@ -135,7 +136,8 @@ fn an_error_or_panic_of_the_function_that_reads_ends_all_threads() {
 #[test]
 fn a_chunk_is_written_as_soon_as_its_last_item_has_come() {
     let mut writer = in_memory(builder("<i4")).max_open_chunks(3);
-    // One row is written at a time. So at most a row of 3 chunks is open: chunks of 16 rows, and of 2 rows at the end.
+    // Writes one row of items at a time. So at most 3 chunks are open, those of the present row. A chunk has 16 rows,
+    // except the last chunks, which have 2 rows of the array.
     for (row, items) in (0..).zip(items().chunks(70 * 4)) {
         writer.write(&[row..row + 1, 0..70], items).unwrap();
     }
@@ -173,7 +175,7 @@ fn an_array_with_missing_items_is_not_finished_but_can_be_filled_with_zeros() {
         (7, 0, 7 * 16 * 33 * 4)
     );
     assert_eq!(opened(&frame).count_chunks().unwrap().stored, 2);
-    // Only one chunk is written.
+    // Writes only one chunk of the array.
     let mut writer = in_memory(builder("<i4"));
     writer.write(&[0..16, 0..32], &[7; 16 * 32 * 4]).unwrap();
     let error = writer.finish().unwrap_err();
@@ -198,7 +200,7 @@ fn equal_items_become_a_special_chunk_and_nan_only_where_it_means_the_same() {
     };
     let nan = f32::NAN.to_le_bytes();
     assert_eq!(place("<f4", &[0; 4]), Some(SpecialValue::Zeros));
-    // The padding is zero, so chunk 0 has other values besides NaN.
+    // The padding of chunk 0 is zero, so the chunk does not consist of NaN only.
     assert_eq!(place("<f4", &nan), None);
     let shapes = Shapes { shape: &[64], chunkshape: &[32], blockshape: &[8] };
     let flat = |dtype: &str, item: &[u8]| {
@@ -213,8 +215,8 @@ fn equal_items_become_a_special_chunk_and_nan_only_where_it_means_the_same() {
     assert_eq!(flat("<f4", &[0; 4]), (2, 0, 0));
     assert_eq!(flat("<f4", &nan), (0, 2, 0));
     assert_eq!(flat("<f8", &f64::NAN.to_le_bytes()), (0, 2, 0));
-    // These items are not a little-endian NaN with the usual bytes: an integer with these bytes, a big-endian float, a
-    // negative NaN, and text.
+    // No chunk of NaN is written for these items, because they are not a little-endian float that is NaN with the usual
+    // bytes: an integer with the bytes of NaN, a big-endian float, a negative NaN, and a text.
     assert_eq!(flat("<i4", &nan), (0, 0, 2));
     assert_eq!(flat(">f4", &nan), (0, 0, 2));
     assert_eq!(flat("<f4", &(-f32::NAN).to_le_bytes()), (0, 0, 2));
@@ -280,7 +282,7 @@ fn chunks_that_were_written_before_stay_and_their_items_are_refused() {
     assert_eq!(frame.slice(&[15..16, 31..33]).read().unwrap(), [1, 2, 3, 4, 7, 7, 7, 7]);
 }
 
-/// A file whose writes fail after a number of bytes.
+/// A file whose writes fail after as many bytes as the second field says.
 struct Full(Cursor<Vec<u8>>, usize);
 
 impl Write for Full {
@@ -457,8 +459,8 @@ mod from_ndarray {
                         let [start, end] =
                             if from_start(start) <= from_start(end) { [start, end] } else { [end, start] };
                         let step = rng.isize(1..length) * if form == 2 { -1 } else { 1 };
-                        // An end of 0 would make the range empty if it began later. Without an end, the range goes to
-                        // the end of the dimension.
+                        // An end of 0 makes a range empty unless the range begins at 0. If the end is `None`, the range
+                        // goes to the end of the dimension.
                         let end = Some(end).filter(|&end| end != 0 || from_start(start) == 0);
                         SliceInfoElem::Slice { start, end, step }
                     }

@@ -25,7 +25,7 @@ fn report(file: Vec<u8>) -> Report {
     Check::new(CheckDepth::ChunkData).run(&mut opened(file)).unwrap()
 }
 
-/// The start and the length of the last compressed chunk.
+/// The start and the length of the last chunk of the file that is compressed.
 fn compressed(path: &Path) -> (usize, usize) {
     let mut frame = Frame::open(path).unwrap();
     let mut chunks = frame.chunks().unwrap();
@@ -75,7 +75,7 @@ fn damaged_data_is_found_as_far_as_the_codec_notices() {
 fn what_the_headers_of_chunks_show_is_found_beside_damaged_data() {
     let path = data().join("peers/batch_array.b2frame");
     let mut file = fs::read(&path).unwrap();
-    // nbytes in the frame header is now larger by 1 than the sum of all chunks.
+    // Makes nbytes in the frame header larger by 1 than the sum of the sizes of all chunks.
     file[37] += 1;
     let (start, cbytes) = compressed(&path);
     let mut damaged = 0;
@@ -155,7 +155,8 @@ fn a_codec_that_nobody_knows_is_damage() {
     let path = data().join("peers/many_blocks.b2nd");
     let mut file = fs::read(&path).unwrap();
     let (start, _) = compressed(&path);
-    // The codec is in byte 22. 41 is the first number after the known plugins, and too low for a codec of a user.
+    // The flags now say that the codec is in byte 22. No codec has the number 41: the known plugins have lower numbers,
+    // and the codecs of users have higher numbers.
     file[start + 2] = file[start + 2] & 0x1f | 0xc0;
     file[start + 22] = 41;
     let report = report(file);
@@ -200,7 +201,8 @@ fn why_a_chunk_is_not_decompressed_is_said() {
     }
 }
 
-/// Damage in data that passed a plugin's filter must be found. This shows that the check decompresses such data.
+/// A check must find damage in data that a plugin's filter has changed. This shows that the check decompresses such
+/// data.
 #[cfg(feature = "decompress")]
 #[test]
 fn what_plugins_wrote_is_decompressed() {
@@ -232,7 +234,7 @@ fn a_few_bytes_that_claim_a_gigabyte_are_left_alone() {
             claims[chunk + at..chunk + at + 4].copy_from_slice(&(1_u32 << 28).to_le_bytes());
         }
     }
-    // The header of the frame claims the same size.
+    // The header of the frame claims the same size as the chunk.
     claims[30..38].copy_from_slice(&(4_u64 << 28).to_be_bytes());
     let at = claims.windows(4).position(|bytes| bytes == 400_u32.to_be_bytes()).unwrap();
     claims[58..62].copy_from_slice(&(1_u32 << 28).to_be_bytes());
@@ -291,8 +293,8 @@ fn a_last_block_that_is_shorter_and_every_filter_of_c_blosc2_itself_are_no_damag
     for mut chunk in chunks {
         let codec = chunk[22];
         assert!(chunk[2] & 2 == 0 && chunk[8..12] == [0, 1, 0, 0], "{codec}: {:?}", &chunk[..32]);
-        // No filter; `trunc_prec`, which decompression does not undo; a filter number that does not exist; a user's
-        // filter.
+        // In turn: no filter; `trunc_prec`, which decompression need not undo; a filter number that does not exist; a
+        // filter of a user.
         for (filter, damaged, unchecked) in [(0, 0, 0), (4, 0, 0), (5, 1, 0), (200, 0, 1)] {
             chunk[16] = filter;
             let report = report(frame_of_chunks(&chunk, &[0], 1000));
@@ -302,7 +304,8 @@ fn a_last_block_that_is_shorter_and_every_filter_of_c_blosc2_itself_are_no_damag
     }
 }
 
-/// Between the first check and the second, a writer completes the chunk.
+/// A check that finds an error looks at the chunk again. In this test, a writer completes the chunk before the check
+/// looks again.
 #[test]
 fn a_chunk_that_is_being_written_is_looked_at_again() {
     let folder = tempfile::tempdir().unwrap();

@@ -74,7 +74,7 @@ fn a_chunk_has_its_number_and_its_length() {
     assert_eq!(sum as u64, frame.header().nbytes.unsigned_abs());
 }
 
-/// A compressed index is read in several pieces, forward and backward.
+/// The entries of a long compressed index are read in several pieces, in order and in the reverse order.
 #[test]
 fn a_long_index_is_read_piece_by_piece() {
     let offsets: Vec<i64> =
@@ -129,7 +129,7 @@ fn a_compressed_index_is_read_block_by_block() {
 fn an_index_that_takes_too_much_memory_or_has_no_whole_entries_is_refused() {
     const LONGEST_BLOCK: usize = 1 << 24;
     const MOST: usize = 1 << 26;
-    // A stream of which no byte is stored stands for zeros.
+    // A stream with the stored length 0 stands for zeros.
     let zeros = [0; 4];
     for (nbytes, blocksize) in
         [(16, 8), (1 << 20, 1 << 14), (LONGEST_BLOCK, LONGEST_BLOCK), (MOST, LONGEST_BLOCK)]
@@ -169,7 +169,8 @@ fn an_index_whose_streams_are_longer_than_their_data_is_read() {
     let streams: Vec<Vec<u8>> = std::iter::repeat_with(stream).take(8).collect();
     let block: Vec<u8> = streams.iter().flat_map(|stream| [&[64, 0, 0, 0], &stream[..]].concat()).collect();
     let mut index = in_blocks(1024, 512, &block);
-    // Each block is split into one stream for each byte of an item. None of the streams is compressed.
+    // Clears the flag of unsplit blocks. Each block is now split into one stream for each byte of an item. No stream is
+    // compressed.
     index[2] &= !0x10;
     let entries = streams.concat();
     let offset = |entry: &[u8]| i64::from_le_bytes(entry.try_into().unwrap());
@@ -195,8 +196,9 @@ fn a_compressed_index_needs_the_feature() {
 fn what_cannot_be_read_is_refused_with_a_finding() {
     let code = |file: &[u8]| places(file).unwrap_err().finding().map(Finding::code);
     let body = [0; 32];
-    // In turn: the header claims more chunks than the index has; the header of the index is cut; its entries are cut; a
-    // repeated value is shorter than an offset; the index is a chunk of NaN.
+    // In turn: the frame header claims more chunks than the index has; the chunk header of the index is truncated; the
+    // entries of the index are truncated; the value of a constant index is shorter than an offset; the index is a
+    // constant chunk of NaN.
     assert_eq!(code(&with_index(0x7fff_ffff, &chunk(7, 32, 0, &body))), Some(FindingCode::ChunkIndexCount));
     assert_eq!(code(&with_index(4, &chunk(7, 32, 0, &body)[..20])), Some(FindingCode::DamagedIndex));
     assert_eq!(code(&with_index(4, &chunk(7, 32, 0, &body[..8]))), Some(FindingCode::DamagedIndex));
@@ -267,7 +269,7 @@ fn a_chunk_file_is_looked_for_only_beside_a_frame_that_was_opened_by_its_path() 
     assert_eq!(error.kind(), ErrorKind::InvalidInput);
     assert_eq!(error.to_string(), "the chunks of a sparse frame are only found if it was opened by its path");
 
-    // First the chunk file is missing, then a directory has its name.
+    // First the chunk file is missing. Then a directory has the name of the chunk file.
     let missing = path.join("00000000.chunk");
     fs::remove_file(&missing).unwrap();
     for is_directory in [false, true] {
@@ -345,11 +347,12 @@ enum Ask {
     Whole,
 }
 
-/// One step of a test: the part to read, the start of the chunk, and the position and length of the expected read, if
-/// any. Both positions are relative to the start of the chunks.
+/// One step of a test: the part of a chunk to read, the start of the chunk, and the position and length of the read of
+/// the file that this must cause, or `None` if it must cause no read. Both positions are relative to the start of the
+/// chunks.
 type Step = (Ask, usize, Option<(usize, usize)>);
 
-/// Reads one chunk for each step, and compares the reads of the file with the expected ones.
+/// Reads a part of one chunk for each step, and compares the reads of the file with the expected reads.
 fn assert_reads(chunks: &[u8], steps: &[Step]) {
     let starts: Vec<usize> = steps.iter().map(|&(_, start, _)| start).collect();
     let mut file = frame_of_chunks(chunks, &starts, 8);
@@ -372,7 +375,7 @@ fn assert_reads(chunks: &[u8], steps: &[Step]) {
     }
 }
 
-/// The number of bytes in a read that also takes the following headers.
+/// The length of a read in advance, which starts at a header and includes the headers after it.
 const AHEAD: usize = 1 << 15;
 /// The largest distance between the end of the last read and a header for which `AHEAD` bytes are read from the header
 /// on. A header farther away is read alone.
@@ -394,8 +397,9 @@ fn headers_near_each_other_take_one_read_and_no_byte_is_read_in_advance_twice() 
             // follows it.
             (Ask::Header, third - 32, Some((third - 32, 32))),
             (Ask::Header, third, Some((third, AHEAD))),
-            // A header far away is read alone. So are the next two headers, because `AHEAD` bytes were already read
-            // there. The header after them begins at the end of those bytes.
+            // A header far away is read alone. Then the tests go back to headers in the `AHEAD` bytes that were read
+            // before. The first two are read alone, because their bytes were already read once. The third begins at the
+            // end of those bytes.
             (Ask::Header, 200_000, Some((200_000, 32))),
             (Ask::Header, third + AHEAD - 64, Some((third + AHEAD - 64, 32))),
             (Ask::Header, third + AHEAD - 32, Some((third + AHEAD - 32, 32))),
@@ -421,7 +425,8 @@ fn a_long_chunk_that_is_read_leaves_the_headers_that_were_read_in_advance() {
             (Ask::Header, 0, Some((0, AHEAD))),
             (Ask::Whole, 64, Some((64, AHEAD + 32))),
             (Ask::Header, 32, None),
-            // The long chunk left the bytes that were read in advance. A chunk of exactly `AHEAD` bytes replaces them.
+            // The read of the long chunk has kept the bytes that were read in advance. The read of a chunk of exactly
+            // `AHEAD` bytes replaces them.
             (Ask::Header, last, Some((last, 32))),
             (Ask::Whole, last, Some((last, AHEAD))),
             (Ask::Header, last + AHEAD - 32, None),
@@ -434,7 +439,8 @@ fn the_chunks_that_are_left_are_told() {
     let mut frame = Frame::open(data().join("int32_3x5.b2nd")).unwrap();
     let mut chunks = frame.chunks().unwrap();
     for left in (0..=4).rev() {
-        // The iterator ends after an error. So at least one item follows, but perhaps no other.
+        // The iterator ends after an error. So if chunks are left, the lower bound of the hint is 1: the next item can
+        // be an error, and then the last item.
         assert_eq!(chunks.size_hint(), (left.min(1), Some(left)));
         assert_eq!(chunks.next().is_some(), left > 0);
     }
@@ -456,7 +462,7 @@ fn a_chunk_is_held_against_the_frame_if_it_is_of_an_array() {
     };
     let error = checked(&file).unwrap_err();
     assert_eq!(error.finding().unwrap().message(), "chunk 1 has items of 8 bytes, but must have 4");
-    // Without its array, the frame may have chunks with items of any size.
+    // Renames the array metalayer. In a frame without an array, chunks can have items of any size.
     let name = file.windows(4).position(|bytes| bytes == b"b2nd").unwrap();
     file[name..name + 4].copy_from_slice(b"else");
     assert_eq!(checked(&file).unwrap(), 8);

@@ -11,7 +11,7 @@ use b2nd_lab::{
 };
 use b2nd_serde::{Meta, Shapes};
 
-/// All rows of a whole frame.
+/// All rows of a frame: those of its header, its chunks and its trailer.
 fn rows(file: &[u8]) -> Vec<Kept> {
     b2nd_lab::rows(|receive| {
         dump_header(file).rows(&mut *receive);
@@ -89,7 +89,7 @@ fn the_columns_are_the_same_in_all_rows() {
 
 #[test]
 fn a_value_that_is_longer_than_its_metalayer_is_shown_as_bytes() {
-    // A text of 5 bytes, of which the metalayer has only 2.
+    // The marker says a text of 5 bytes, but the content of the metalayer has only 2 of them.
     let file = frame_of(&[("cut", b"\xa5ab"), ("next", b"\xc0")], &[]);
     let start = Frame::parse(&file).unwrap().metalayer("cut").unwrap().offset() as u64;
     let rows = rows(&file);
@@ -117,7 +117,7 @@ fn bytes_of_no_vlmetalayer_are_not_taken_for_the_length_of_the_trailer() {
     let offset =
         |name: &[u8]| file.windows(name.len()).rposition(|bytes| bytes == name).unwrap() + name.len();
     let [unit, note] = [offset(b"\xa4unit\xd2"), offset(b"\xa4note\xd2")];
-    // Both names now have the offset of the first content. No name has the offset of the second.
+    // Both names now have the offset of the first content. So no name has the offset of the second content.
     file.copy_within(unit..unit + 4, note);
     let rows = rows(&file);
     assert!(rows.iter().all(|row| row.fault.is_none()));
@@ -131,7 +131,7 @@ fn bytes_of_no_vlmetalayer_are_not_taken_for_the_length_of_the_trailer() {
 fn a_text_as_wide_as_its_column_has_a_space_after_it() {
     let mut file = fs::read(data().join("vlmetalayers.b2nd")).unwrap();
     let contents = file.windows(3).rposition(|bytes| bytes == [0xdc, 0, 2]).unwrap();
-    // Readers ignore this marker, so another one is no fault.
+    // Readers ignore this marker, so another marker in its place is no fault.
     file[contents] = 0xb0;
     let rows = rows(&file);
     let row = rows.iter().find(|row| row.offset == contents as u64).unwrap();
@@ -156,8 +156,8 @@ fn what_is_wrong_with_a_trailer_is_shown_at_its_byte() {
     }
 }
 
-/// The rows of the chunks and of the chunk index. Each has its offset, bytes and field, and its fault or else its
-/// value.
+/// The rows of the chunks and of the chunk index. For each row: its offset, its bytes, its field, and its fault, or its
+/// value if it has no fault.
 fn rows_of_chunks(file: &[u8]) -> Vec<(u64, Vec<u8>, String, String)> {
     let rows = chunk_rows(file).into_iter();
     rows.map(|row| (row.offset, row.bytes, row.field, row.fault.unwrap_or(row.value))).collect()
@@ -226,7 +226,7 @@ fn the_blocks_of_a_chunk_are_looked_for_in_its_own_bytes_only() {
         assert_eq!(third.last().unwrap().field, "data", "the rest follows");
     }
 
-    // The chunk now claims a dictionary. The number after the table is the length of the dictionary.
+    // The chunk now claims to have a dictionary. The number after the table of blocks is the length of the dictionary.
     for (length, rest) in
         [(0, Some(112)), (100, Some(12)), (112, Some(0)), (113, None), (i32::MAX, None), (-1, None)]
     {
@@ -268,7 +268,8 @@ fn what_a_chunk_leaves_to_the_frame_is_what_the_frame_says() {
         rows.into_iter().find(|(offset, ..)| *offset == 248).unwrap().3
     };
     assert_eq!(flags(&file), "zstd, unsplit");
-    // Chunk 1 begins at byte 246, and its flags are byte 248. They now leave the codec to the frame header.
+    // Chunk 1 begins at byte 246, and its flags are byte 248. The changed flags say that the codec is the one in the
+    // frame header.
     file[248] |= 0xe0;
     assert_eq!(flags(&file), "zstd, unsplit");
 }
@@ -313,8 +314,8 @@ fn of_many_blocks_the_first_ones_are_shown() {
         assert_eq!(rows[index - 2].2, "blocks");
         [&rows[index - 2].3, &rows[index - 1].2, &rows[index - 1].3].map(Clone::clone)
     };
-    // Blocks of 3 bytes need a table of 1334 entries, which is longer than the chunk. With a dictionary, the chunk has
-    // no bytes for the length that follows the table.
+    // Blocks of 3 bytes need a table of 1334 entries, which is longer than the chunk. With blocks of 4 bytes, the table
+    // fills the chunk, so a dictionary has no bytes for its length, which follows the table.
     let early = |bytes: u32| format!("the offsets of the blocks end {bytes} bytes early");
     assert_eq!(last_of(3, 0), ["1078 more", "", &early(1336)]);
     assert_eq!(last_of(4, 1), ["744 more", "", &early(4)]);
@@ -449,8 +450,8 @@ fn a_codec_that_a_chunk_does_not_name_is_not_made_up() {
     assert_eq!((&*flags.bytes, &*flags.value), (&[chunk[2]][..], "compressed"));
 }
 
-/// The offset and the text of the only fault. Asserts that the last row has this fault, and that the rows show the
-/// input without a gap up to there.
+/// Returns the offset and the text of the only fault. Asserts that the last row has this fault, and that the rows show
+/// the input from its start to the fault, without a gap.
 fn only_fault(header: &[u8]) -> (u64, String) {
     let rows = header_rows(header);
     let shown: Vec<u8> = rows.iter().flat_map(|row| row.bytes.clone()).collect();
@@ -471,7 +472,7 @@ fn a_header_that_is_cut_short_says_so_last_even_if_an_offset_points_at_what_was_
 #[test]
 fn no_row_follows_a_fault_in_the_first_of_several_metalayers() {
     let mut header = fs::read(data().join("vlmetalayers.b2nd")).unwrap();
-    // Changes the marker of the dtype. Another metalayer follows.
+    // Changes the marker of the dtype in the array metalayer. Another metalayer follows the array metalayer.
     header[150] = 0;
     let (offset, fault) = only_fault(&header);
     assert_eq!((offset, &*fault), (150, "expected str32 (0xdb) for dtype, found positive fixint 0 (0x00)"));
@@ -493,7 +494,7 @@ fn a_fault_between_two_metalayers_is_shown_at_its_byte() {
 fn an_index_of_one_value_has_no_entries() {
     let mut file = fs::read(data().join("int32_3x5.b2nd")).unwrap();
     let index = 421;
-    // The index now repeats one value of 8 bytes.
+    // The chunk index is now a constant chunk with one value of 8 bytes.
     file[index + 2] &= !2;
     file[index + 12] = 32 + 8;
     file[index + 31] = 3 << 4;
@@ -561,7 +562,7 @@ fn each_kind_of_messagepack_value_is_shown() {
     assert_eq!(deep.iter().filter(|row| row.kind == "array of 1").count(), 32);
     assert_eq!(deep.last().unwrap().kind, "");
 
-    // Bytes that are not a complete value are shown as bytes.
+    // If the bytes are not a complete MessagePack value, a row shows them as bytes.
     for value in [&b"\xc1"[..], b"\xcd\x01", b"\xc9\xff\xff\xff\xff\x01", b"\xdf\xff\xff\xff\xff"] {
         let file = frame_of(&[("any", value)], &[]);
         let header_len = Frame::parse(&file).unwrap().header().header_len;

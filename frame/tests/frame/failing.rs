@@ -14,7 +14,7 @@ use b2nd_frame::{
 use b2nd_lab::{data, frame_of, stored_chunk};
 use b2nd_serde::{Meta, Shapes};
 
-/// A file that fails at one call, or at this call and all later ones.
+/// A file that fails at one call, or at this call and all later calls.
 #[derive(Debug)]
 struct Failing {
     file: Cursor<Vec<u8>>,
@@ -108,7 +108,7 @@ trait File: Read + Write + Seek {}
 
 impl<F: Read + Write + Seek> File for F {}
 
-/// An operation on a file, with its result as text.
+/// An operation on a file. It returns its result as text.
 type Action = fn(&mut dyn File) -> Result<String, Error>;
 
 fn text(result: impl Debug) -> String {
@@ -156,13 +156,14 @@ fn check(file: &mut dyn File, depth: CheckDepth) -> Result<String, Error> {
     Ok(text((report.findings, report.counts, report.skipped)))
 }
 
-/// Runs the operation on a file that fails at the first call, on one that fails at the second call, and so on. Then
-/// runs it on a slow file.
+/// Runs the operation on a file that fails at the first call, then on a file that fails at the second call, and so on.
+/// At the end, runs the operation on a slow file.
 fn at_each_call(name: &str, file: &[u8], action: Action, says: &str) {
     // The expected result can be an error: without the feature `decompress`, a compressed index is refused.
     let outcome = |file: &mut dyn File| action(file).map_err(|error| error.to_string());
     let whole = outcome(&mut Cursor::new(file.to_vec()));
-    // A seek to an invalid offset also fails with `InvalidInput`, so this kind could be taken for damage.
+    // A seek to an invalid offset also fails with the kind `InvalidInput`, so an error of this kind could be taken for
+    // damage of the file.
     let kinds = [io::ErrorKind::TimedOut, io::ErrorKind::InvalidInput];
     let ways = |calls| kinds.into_iter().flat_map(move |kind| [(calls, kind, true), (calls, kind, false)]);
     for (calls, kind, is_lasting) in (0..).flat_map(ways) {
@@ -282,7 +283,8 @@ fn an_error_of_the_writer_comes_back_from_every_call() {
     assert_eq!(slow.file.get_ref(), whole.get_ref());
     assert_eq!(findings(&mut Frame::read_at(whole.clone(), 0).unwrap()), []);
 
-    // After a failure, the file has no frame. It has the whole frame only if the failing call follows the last byte.
+    // After a failure, the file has no frame. Only if the last byte is written before the failing call, the file has
+    // the whole frame.
     let mut frames = 0;
     for calls in 0.. {
         let mut failing = Failing::new(&[], calls);
@@ -317,7 +319,8 @@ fn a_chunk_can_be_given_again_whatever_call_has_failed() {
     let mut failures = 0;
     for calls in 0.. {
         let mut failing = Failing::new(&[], calls);
-        // If the call that starts or finishes the frame fails, no writer is left that could repeat it.
+        // If the failing call is made while the frame is started or finished, the test cannot repeat it, because no
+        // writer is left.
         let Ok(failed) = write(&mut failing) else { continue };
         assert!(failing.file.get_ref() == whole.file.get_ref(), "call {calls}");
         failures += failed;
@@ -328,7 +331,7 @@ fn a_chunk_can_be_given_again_whatever_call_has_failed() {
     assert!(failures >= 4, "{failures}");
 }
 
-/// A file whose content is replaced after a number of reads.
+/// A file whose content is replaced after `reads` reads.
 struct Replaced<'f> {
     files: [&'f [u8]; 2],
     reads: usize,
@@ -340,7 +343,7 @@ impl<'f> Replaced<'f> {
         Self { files, reads, position: 0 }
     }
 
-    /// The old file, or the new one after the replacement.
+    /// The old file before the replacement, and the new file after it.
     fn file(&self) -> Cursor<&'f [u8]> {
         let [old, new] = self.files;
         let mut file = Cursor::new(if self.reads > 0 { old } else { new });
@@ -405,7 +408,7 @@ fn a_trailer_that_is_replaced_while_it_is_read_is_one_of_both_or_changing() {
     assert!(seen.iter().all(|&times| times > 0), "{seen:?}");
 }
 
-/// Successful results are not compared, because they can mix values of both files.
+/// The test ignores successful results, because they can have values of both files.
 #[test]
 fn an_error_of_a_file_that_is_replaced_while_it_is_read_is_malformed_or_changing() {
     let mut changing = 0;

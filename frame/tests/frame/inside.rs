@@ -1,4 +1,5 @@
-//! Frames inside other files. Members of zip files are found by their names, and any frame by its magic bytes.
+//! Finds frames inside other files: in zip files by the names of the members, and in any file by the magic bytes of a
+//! frame.
 
 use std::fs::{self, File};
 use std::io::{self, Cursor, Read, Seek, SeekFrom, Write};
@@ -64,7 +65,8 @@ fn the_zip_files_of_the_corpus_have_their_arrays_where_the_manifest_says() {
     assert_eq!(seen, 2);
 }
 
-/// A zip file with these members. The content of each is stored as it is, whatever the compression method is.
+/// A zip file with these members. The content of each member is stored as it is, whatever compression method the member
+/// claims.
 fn zip(members: &[(&str, CompressionMethod, &[u8])]) -> Vec<u8> {
     let mut bytes = Vec::new();
     let mut archive = ZipArchiveWriter::new(&mut bytes);
@@ -232,7 +234,7 @@ fn members_that_only_touch_share_nothing() {
     let members = zip_members(Cursor::new(&zip)).unwrap();
     let between = u32::try_from(members[1].offset() - members[0].offset()).unwrap();
     let directory = zip.windows(4).position(|bytes| bytes == b"PK\x01\x02").unwrap();
-    // The first member ends where the second begins, or one byte later.
+    // The length of the first member is changed, so that it ends where the second member begins, or one byte later.
     for (length, code) in [(between, None), (between + 1, Some(FindingCode::DamagedZip))] {
         let mut zip = zip.clone();
         zip[directory + 20..directory + 24].copy_from_slice(&length.to_le_bytes());
@@ -284,7 +286,7 @@ fn a_damaged_zip_file_is_refused_and_its_frames_are_found_by_a_scan() {
     assert_eq!(found, offsets);
 }
 
-/// A member with a 64-bit offset, as in a zip file of more than 4 GiB.
+/// One member has a 64-bit offset, as members of zip files of more than 4 GiB have.
 #[test]
 fn a_member_at_an_offset_that_no_file_has_is_broken_and_the_others_are_listed() {
     let folder = tempfile::tempdir().unwrap();
@@ -337,7 +339,8 @@ fn an_empty_zip_file_is_malformed_and_a_reader_that_fails_is_not() {
 #[test]
 fn a_scan_finds_every_frame_wherever_it_stands() {
     let array = file("int32_3x5.b2nd");
-    // The array begins near the start, or near the end of the first read window, or later.
+    // The array begins near the start of the first window that is read, near the end of this window, or in a later
+    // window.
     for before in (0..40).chain(65_536 - 180..65_536 + 20).chain([200_000]) {
         let bytes = [&vec![0x62; before], &array[..], b"b2frame\0b2frame\0"].concat();
         let found: Vec<_> = scan(Cursor::new(&bytes)).map(Result::unwrap).collect();
@@ -354,7 +357,7 @@ fn a_scan_finds_every_frame_wherever_it_stands() {
 
 #[test]
 fn a_scan_of_nothing_but_magic_bytes_finds_nothing_and_ends() {
-    // Each magic is followed by a header length of 500,000 bytes, which is all that the file has.
+    // Fills the file with starts of frames. Each of them claims a header of 500,000 bytes.
     let mut one = file("int32_3x5.b2nd")[..87].to_vec();
     one[11..15].copy_from_slice(&500_000_u32.to_be_bytes());
     one[16..24].copy_from_slice(&500_000_u64.to_be_bytes());
@@ -405,8 +408,8 @@ fn a_scan_asks_the_file_for_no_more_than_its_windows_whatever_magic_bytes_are_in
         let file = piece.repeat((1 << 20) / piece.len());
         let mut counting = Counting { file: Cursor::new(file), calls: 0 };
         assert_eq!(scan(&mut counting).count(), 0);
-        // The scan reads 16 windows and the end of the file. In each window, a few headers do not end inside it, so
-        // they need more reads.
+        // The scan reads 16 windows and the end of the file. A few headers in each window end after the window, so the
+        // scan needs more reads for them.
         assert!(counting.calls < 17 * 40, "{piece:?}: {}", counting.calls);
     }
 }
@@ -482,7 +485,8 @@ fn what_keeps_a_frame_from_coming_to_rest_is_said() {
     assert_eq!((error.kind(), error.path()), (ErrorKind::Io, Some(&*none)));
 }
 
-/// Two successive reads sometimes give the same header by chance. So the test repeats the call until it fails.
+/// By chance, two successive reads can get the same header, and then `open_stable` succeeds. So the test repeats the
+/// call until it fails.
 #[test]
 fn a_header_that_changes_from_read_to_read_is_changing_when_patience_ends() {
     let folder = tempfile::tempdir().unwrap();
@@ -517,7 +521,8 @@ fn a_lock_beside_the_frame_is_waited_for() {
     fs::create_dir(&sparse).unwrap();
     fs::write(sparse.join("chunks.b2frame"), file("sparse.b2nd/chunks.b2frame")).unwrap();
 
-    // The name of this contiguous frame is that of a sparse frame's header file. C-Blosc2 goes by the frame type.
+    // This contiguous frame has the file name that the header file of a sparse frame has. C-Blosc2 looks only at the
+    // frame type in the header.
     let named_so = folder.path().join("chunks.b2frame");
     fs::write(&named_so, file("int32_3x5.b2nd")).unwrap();
 
@@ -543,7 +548,7 @@ fn a_lock_beside_the_frame_is_waited_for() {
         FileExt::unlock(&lock).unwrap();
         waiting.join().unwrap().unwrap();
 
-        // The lock may be shared with another reader, and `open_stable` releases it at its end.
+        // `open_stable` can share the lock with another reader, and releases the lock at its end.
         FileExt::lock_shared(&lock).unwrap();
         assert!(Frame::open_stable(path, Duration::ZERO).is_ok());
         FileExt::unlock(&lock).unwrap();
@@ -556,7 +561,8 @@ fn a_lock_that_cannot_be_read_does_not_keep_a_frame_from_being_opened() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("array.b2nd");
     fs::write(&path, file("int32_3x5.b2nd")).unwrap();
-    // Root could read a file without permissions, so the lock file is a link to itself, which nobody can open.
+    // Makes a lock file that nobody can open: a link to itself. A file without permissions would not be enough, because
+    // root can read it.
     let sidecar = folder.path().join("array.b2nd.b2lock");
     #[cfg(unix)]
     std::os::unix::fs::symlink(&sidecar, &sidecar).unwrap();
@@ -600,7 +606,7 @@ fn the_bytes_of_a_member_are_compared_with_the_zip_file() {
         assert_eq!(finding.code(), FindingCode::ZipChecksum);
         assert!(finding.message().starts_with(says), "{finding}");
     }
-    // The last 22 bytes have the size and the offset of the directory.
+    // The last 22 bytes of a zip file are a record with the size and the offset of the directory.
     let end = sound.len() - 22;
     for (at, bit) in [(12, 1), (13, 0x80), (14, 0xff), (15, 0x7f), (16, 1)] {
         let mut file = sound.clone();

@@ -15,7 +15,7 @@ use serde_json::Value;
 
 use crate::opened;
 
-/// Real files with an array in a current frame.
+/// The paths of the real files that have an array and are frames of the present generation.
 fn arrays() -> Vec<PathBuf> {
     let folders = [data(), data().join("geometry"), data().join("peers")];
     let mut paths: Vec<_> = folders
@@ -32,7 +32,7 @@ fn whole(frame: &Frame) -> Option<Vec<Range<u64>>> {
     Some(geometry.shape().iter().map(|&items| 0..items).collect())
 }
 
-/// The items of a slice with steps, taken from those of the whole array.
+/// The expected items of a slice with steps, copied from the items of the whole array.
 fn cut(items: &[u8], whole: &[Range<u64>], slice: &[(Range<u64>, u64)], typesize: usize) -> Vec<u8> {
     let (Some((whole, below)), Some(((range, step), rest))) = (whole.split_first(), slice.split_first())
     else {
@@ -47,7 +47,7 @@ fn cut(items: &[u8], whole: &[Range<u64>], slice: &[(Range<u64>, u64)], typesize
         .collect()
 }
 
-/// The items of a slice, read by a plan from the ranges of a file.
+/// Reads a slice by a plan: gives the plan the byte ranges of the file that it asks for, and returns the items.
 fn followed(mut plan: SlicePlan, path: &Path) -> Vec<u8> {
     let mut waves = 0;
     while !plan.ranges().is_empty() {
@@ -61,7 +61,8 @@ fn followed(mut plan: SlicePlan, path: &Path) -> Vec<u8> {
         plan.take(wave).unwrap();
         waves += 1;
     }
-    // The waves read the index, a block of the index, the first bytes of chunks, and the blocks of chunks.
+    // The plan asks for at most four waves of ranges: the index, a block of the index, the first bytes of chunks, and
+    // the blocks of chunks.
     assert!(waves <= 4, "{waves} waves");
     plan.finish().unwrap()
 }
@@ -166,7 +167,8 @@ fn what_is_no_slice_is_refused() {
     assert_eq!(error.to_string(), "the slice has 60 bytes, but the buffer 59");
 }
 
-/// If this were allowed, a small chunk could claim many blocks that all have the same bytes.
+/// If two blocks of a chunk could begin at the same byte, a small chunk could claim many blocks that all have the same
+/// bytes.
 #[test]
 fn blocks_that_begin_together_are_refused() {
     let mut file = fs::read(data().join("peers/many_blocks.b2nd")).unwrap();
@@ -320,7 +322,7 @@ fn rows_are_the_items_of_the_slice_in_the_same_order() {
 
 #[test]
 fn rows_of_several_pieces_are_those_of_the_whole_slice() {
-    // Each item has 1 KiB, and each slice is read in more than two pieces.
+    // Each item has 1 KiB, so each slice is so long that it is read in more than two pieces.
     let item = |chunk: u64| [&[u8::try_from(chunk).unwrap()][..], &[0; 1023]].concat();
     for (shape, chunkshape, blockshape) in [
         ([1, 80 << 10], [1, 30 << 10], [1, 7 << 10]),
@@ -360,8 +362,8 @@ fn a_row_that_does_not_fit_is_named_and_is_the_last() {
     assert!(rows.len() == 2501 && rows[..2500].iter().all(|row| matches!(row, Ok((1,)))));
 }
 
-/// The supported plugin filters only move whole bytes. If a filter were not undone, the items would be wrong without an
-/// error.
+/// The supported filters of plugins only move whole bytes. So if a slice did not undo a filter, its items would be
+/// wrong, but there would be no error.
 #[test]
 fn what_the_filters_of_plugins_changed_is_read() {
     for (name, item) in [("bytedelta", 1), ("int_trunc", 1 << 16)] {
