@@ -1,5 +1,5 @@
-//! If a write fails for lack of space, the error names the file, the old file is unchanged, and no partial file is
-//! left.
+//! If a write fails because the disk is full, the error names the file, the old file is unchanged, and no partial file
+//! is left.
 //!
 //! A limit on file sizes simulates a full disk. It applies to a process, so a separate process does the writing.
 
@@ -16,10 +16,11 @@ use b2nd_frame::{Error, ErrorKind, Frame, FrameBuilder, Rewrite, SpecialValue};
 use b2nd_lab::with_gap;
 use b2nd_serde::{Meta, Shapes};
 
-/// The length of a write beyond the limit. The limit is 0, or 64 or 128 KiB: shells count it in different units.
+/// The number of bytes of a write that must fail. It is more than the limit on file sizes, which is 0 or else 64 or 128
+/// KiB, because shells count this limit in different units.
 const LEN: usize = 1 << 20;
 
-/// All files and their contents, including files in subdirectories.
+/// The paths and contents of all files in a folder, including files in subdirectories.
 fn files(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     let mut found = BTreeMap::new();
     for entry in fs::read_dir(folder).unwrap() {
@@ -38,7 +39,8 @@ fn builder() -> FrameBuilder {
     FrameBuilder::new(Meta::new(shapes, "|u1").unwrap())
 }
 
-/// Tries every kind of write beyond the limit of the process.
+/// The process that the test below starts with a limit on file sizes. It tries every kind of write that exceeds this
+/// limit.
 #[test]
 fn the_process_without_room() {
     let Some(folder) = env::var_os("B2ND_FULL_DISK").map(PathBuf::from) else { return };
@@ -68,7 +70,8 @@ fn the_process_without_room() {
     }
     is_full(rewrite("contiguous", &new, Some(true)), &new);
     is_full(rewrite("sparse", &new, Some(false)), &new);
-    // In a sparse frame, a rewrite replaces only the header file. It is shorter than the limit, unless the limit is 0.
+    // In a sparse frame, a rewrite replaces only the header file. The header file is shorter than the limit, unless the
+    // limit is 0.
     let old = folder.join("contiguous");
     is_full(rewrite("contiguous", &old, None), &old);
     let old = folder.join("int32_3x5.b2nd");

@@ -1,7 +1,8 @@
 //! A process that is killed while it changes a frame leaves the old frame or the new one.
 //!
-//! The process ends in two ways. Another process kills it at a random moment, so no assertion may depend on the moment.
-//! Or it aborts at each report of progress in turn, at the same place in every run.
+//! The tests end the process in two ways. In some tests, another process kills it at a random moment, so no assertion
+//! may depend on the moment. In the other tests, it aborts itself at a given report of progress, so the moment is the
+//! same in every run.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -14,11 +15,12 @@ use std::process::{Child, Command, Stdio};
 use b2nd_frame::{Frame, Rewrite};
 use b2nd_lab::{copy_tree, data, header_file, remove, with_gap};
 
-/// Frames that are changed: one in a file, and one in a folder.
+/// The frames that the process changes: a contiguous frame, which is a file, and a sparse frame, which is a folder.
 const NAMES: [&str; 2] = ["int32_3x5.b2nd", "sparse.b2nd"];
 
 /// The process that the tests below kill. It changes the frame in place, rewrites it in place, or copies it to new
-/// names in a folder, alternating between two states without end. It aborts at the requested report of progress.
+/// names in a folder, alternating between two states without end. If a number of reports is given, the process aborts
+/// at the report of progress with this number.
 #[test]
 fn the_process_that_dies() {
     let Some(path) = std::env::var_os("B2ND_PATH").map(PathBuf::from) else { return };
@@ -52,7 +54,7 @@ fn the_process_that_dies() {
     }
 }
 
-/// Two shapes that need the same chunks.
+/// Two shapes for this array that need the same grid of chunks.
 fn two_shapes<R>(frame: &Frame<R>) -> [Vec<i64>; 2] {
     let geometry = frame.array().unwrap().unwrap().geometry().unwrap();
     let largest: Vec<i64> =
@@ -60,7 +62,7 @@ fn two_shapes<R>(frame: &Frame<R>) -> [Vec<i64>; 2] {
     [largest.iter().map(|items| items - 1).collect(), largest]
 }
 
-/// Two dtypes of different lengths.
+/// Two dtypes for this array, whose texts have different lengths.
 fn two_dtypes<R>(frame: &Frame<R>) -> [String; 2] {
     let typesize = frame.header().typesize;
     [format!("<u{typesize}"), format!("[('an_item', '<u{typesize}')]")]
@@ -74,7 +76,7 @@ fn begin(path: &Path, how: &Path, reports: Option<u32>) -> Child {
     command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap()
 }
 
-/// Starts the process, and kills it after this number of steps.
+/// Starts the process, and kills it after it has reported this number of steps.
 fn kill_after(steps: usize, path: &Path, how: &Path) {
     let mut child = begin(path, how, None);
     let lines = BufReader::new(child.stdout.take().unwrap()).lines();
@@ -84,14 +86,15 @@ fn kill_after(steps: usize, path: &Path, how: &Path) {
     child.wait().unwrap();
 }
 
-/// Makes the process abort after this number of reports. Returns whether it aborted, or false if it ended earlier.
+/// Starts the process so that it aborts after this number of reports of progress. Returns true if it aborted, and false
+/// if it ended before that.
 fn abort_after(reports: u32, path: &Path, how: &Path) -> bool {
     let mut child = begin(path, how, Some(reports));
     io::copy(&mut child.stdout.take().unwrap(), &mut io::sink()).unwrap();
     !child.wait().unwrap().success()
 }
 
-/// All files of a frame.
+/// The names and contents of all files of a frame.
 pub(crate) fn files(path: &Path) -> BTreeMap<OsString, Vec<u8>> {
     let in_directory = |entry: io::Result<fs::DirEntry>| {
         let name = entry.unwrap().file_name();
@@ -113,7 +116,7 @@ fn sweep(folder: &Path) -> usize {
     left.len()
 }
 
-/// The two states that a frame may be in, and how often each was found.
+/// The two states that a frame may have after a kill, and how often each state was found.
 struct States {
     files: [BTreeMap<OsString, Vec<u8>>; 2],
     times: [usize; 2],
@@ -125,7 +128,7 @@ impl States {
         Self { files, times: [0; 2] }
     }
 
-    /// Finds the present state of a frame, and counts it.
+    /// Asserts that a frame has one of the two states, counts this state, and returns its number.
     fn find(&mut self, path: &Path) -> usize {
         let now = files(path);
         let state = self.files.iter().position(|state| *state == now);
@@ -135,7 +138,7 @@ impl States {
     }
 }
 
-/// The number of times that a process is killed for each frame.
+/// The number of processes that are killed for each frame.
 const KILLS: usize = 100;
 
 #[test]
@@ -157,7 +160,8 @@ fn a_change_in_place_is_whole_or_has_not_been() {
     }
 }
 
-/// Makes a frame and its two states, which differ in the dtype. The frame is in the first state.
+/// Makes a frame with the first of two dtypes. Returns its path, and its states with the first and with the second
+/// dtype.
 fn rewritten(folder: &Path, name: &str, gap: usize) -> (PathBuf, States) {
     let path = with_gap(folder, name, gap);
     let dtypes = two_dtypes(&Frame::open(&path).unwrap());
@@ -201,7 +205,8 @@ fn a_copy_that_is_killed_is_whole_or_not_there() {
             assert!(files(&path) == states.files[0], "the frame that is copied");
             for copy in fs::read_dir(&copies).unwrap() {
                 let copy = copy.unwrap().path();
-                // The copy of a sparse frame begins as an empty directory, which the complete one replaces.
+                // For the copy of a sparse frame, a rewrite first creates an empty directory, and at the end replaces
+                // it by the complete directory.
                 if !copy.is_dir() || !files(&copy).is_empty() {
                     states.find(&copy);
                 }

@@ -1,4 +1,4 @@
-//! A process that is killed while it changes the items of an array leaves the items of one commit.
+//! If a process is killed while it changes the items of an array, the array has the items of exactly one commit.
 //!
 //! The kill comes from another process at a random moment, so no assertion may depend on the moment.
 
@@ -18,7 +18,7 @@ fn the_process_that_commits() {
     let mut update = ArrayUpdate::open(path).unwrap();
     loop {
         let [rows] = *update.meta().shape() else { panic!("one dimension") };
-        // The array grows, and now and then it becomes empty.
+        // The array grows by one row in each commit. When it has 40 rows, it becomes empty.
         let rows = if rows == 40 { 0 } else { rows + 1 };
         update.resize(&[rows]).unwrap();
         let items = vec![u8::try_from(rows).unwrap(); usize::try_from(rows).unwrap()];
@@ -29,7 +29,8 @@ fn the_process_that_commits() {
     }
 }
 
-/// Checks that everything in the file comes from one commit, and returns the number of rows.
+/// Asserts that the shape, the items and the vlmetalayer in the file come from the same commit, and returns the number
+/// of rows.
 fn rows(path: &Path) -> i64 {
     let mut frame = Frame::open(path).unwrap();
     let [rows] = *frame.array().unwrap().unwrap().shape() else { panic!("one dimension") };

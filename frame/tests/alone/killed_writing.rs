@@ -1,4 +1,4 @@
-//! A process that is killed while it writes a new frame leaves a complete frame under its name, or none.
+//! If a process is killed while it writes a new frame, there is a complete frame at the destination, or none.
 //!
 //! The kill comes from another process at a random moment, so no assertion may depend on the moment.
 
@@ -17,7 +17,7 @@ use b2nd_frame::{Check, CheckDepth, Frame, FrameBuilder, FrameWriter, SpecialVal
 use b2nd_lab::remove;
 use b2nd_serde::{Meta, Shapes};
 
-/// 100 chunks of 16 KiB. Half of them are stored.
+/// The builder of an array of 100 chunks of 16 KiB. The process stores half of the chunks.
 fn builder() -> FrameBuilder {
     let shapes = Shapes { shape: &[100 << 14], chunkshape: &[1 << 14], blockshape: &[1 << 12] };
     FrameBuilder::new(Meta::new(shapes, "|u1").unwrap()).vlmetalayer("unit", "kelvin")
@@ -32,7 +32,7 @@ fn fill<W: Write + Seek>(mut writer: FrameWriter<W>) -> W {
     writer.finish().unwrap()
 }
 
-/// Writes the same array as items, which two threads compress.
+/// Writes the same array, but from items instead of chunks. Two threads compress the items.
 #[cfg(feature = "compress")]
 fn fill_with_items<W: Write + Seek + Send>(writer: FrameWriter<W>) -> W {
     let mut writer = writer.into_array_writer().unwrap().threads(2);
@@ -70,7 +70,7 @@ fn the_process_that_writes() {
     println!("has ended");
 }
 
-/// Starts the process. Returns it and its output, of which `begins` has been read.
+/// Starts the process, and reads its output up to the line `begins`. Returns the process and the rest of its output.
 fn begin(path: &Path) -> (Child, BufReader<ChildStdout>) {
     let mut command = Command::new(env::current_exe().unwrap());
     command.args(["--exact", "killed_writing::the_process_that_writes", "--nocapture"]);
@@ -84,7 +84,7 @@ fn begin(path: &Path) -> (Child, BufReader<ChildStdout>) {
     (child, lines)
 }
 
-/// The time that a process takes if it is not killed.
+/// The time that the process needs to write the frame if it is not killed.
 fn time_to_write(path: &Path) -> Duration {
     let (mut child, mut lines) = begin(path);
     let start = Instant::now();
@@ -98,7 +98,7 @@ fn time_to_write(path: &Path) -> Duration {
     time
 }
 
-/// Counts of the results of killed processes.
+/// The number of killed processes with each result.
 #[derive(Debug, Default)]
 struct Left {
     nothing: usize,
@@ -182,7 +182,7 @@ fn is_no_frame_before_the_last(writes: &[(u64, Vec<u8>)]) {
     let mut file = Cursor::new(Vec::new());
     let (last, others) = writes.split_last().unwrap();
     for (position, bytes) in others {
-        // A kill can also leave a part of a write.
+        // If a process is killed during a write, only a part of the bytes may be written.
         for part in [&bytes[..bytes.len() / 2], bytes] {
             file.set_position(*position);
             file.write_all(part).unwrap();

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use b2nd_frame::{Check, ErrorKind, Frame, Rewrite, check};
 use b2nd_lab::{copy_tree, data, header_file, with_gap};
 
-/// The length of a gap in the frame, which makes it long enough to be copied in several pieces.
+/// The length of a gap in the frame. With this gap, the frame is so long that it is copied in several pieces.
 const GAP: usize = (8 << 20) + 1;
 
 fn names(folder: &Path) -> Vec<PathBuf> {

@@ -2,7 +2,7 @@
 
 use std::io::{self, Seek, SeekFrom, Write};
 
-/// Calls a function with the position and the bytes of each write.
+/// A writer that calls `receive` with the position and the bytes of each write.
 pub(crate) struct Writes<F> {
     pub(crate) position: u64,
     receive: F,

@@ -234,7 +234,7 @@ fn a_few_bytes_that_claim_a_gigabyte_are_left_alone() {
             claims[chunk + at..chunk + at + 4].copy_from_slice(&(1_u32 << 28).to_le_bytes());
         }
     }
-    // The header of the frame claims the same size as the chunk.
+    // The frame header now claims the same sizes: nbytes for all four chunks, and chunksize for one chunk.
     claims[30..38].copy_from_slice(&(4_u64 << 28).to_be_bytes());
     let at = claims.windows(4).position(|bytes| bytes == 400_u32.to_be_bytes()).unwrap();
     claims[58..62].copy_from_slice(&(1_u32 << 28).to_be_bytes());

@@ -74,7 +74,7 @@ fn a_chunk_has_its_number_and_its_length() {
     assert_eq!(sum as u64, frame.header().nbytes.unsigned_abs());
 }
 
-/// The entries of a long compressed index are read in several pieces, in order and in the reverse order.
+/// The entries of a long index are read in several pieces, in order and in the reverse order.
 #[test]
 fn a_long_index_is_read_piece_by_piece() {
     let offsets: Vec<i64> =
@@ -397,9 +397,9 @@ fn headers_near_each_other_take_one_read_and_no_byte_is_read_in_advance_twice() 
             // follows it.
             (Ask::Header, third - 32, Some((third - 32, 32))),
             (Ask::Header, third, Some((third, AHEAD))),
-            // A header far away is read alone. Then the tests go back to headers in the `AHEAD` bytes that were read
-            // before. The first two are read alone, because their bytes were already read once. The third begins at the
-            // end of those bytes.
+            // A header far away is read alone. The next two headers are in the `AHEAD` bytes that were read from
+            // `third` on. They are read alone, so that no byte is read in advance twice. The header after them begins
+            // at the end of those bytes.
             (Ask::Header, 200_000, Some((200_000, 32))),
             (Ask::Header, third + AHEAD - 64, Some((third + AHEAD - 64, 32))),
             (Ask::Header, third + AHEAD - 32, Some((third + AHEAD - 32, 32))),

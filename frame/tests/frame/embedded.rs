@@ -1,4 +1,4 @@
-//! The frames that stores hold in their compressed data.
+//! Frames that are embedded in the compressed data of a store.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use super::{findings, opened};
 
-/// The frames in a file of the test data.
+/// The embedded frames of a store in the test data.
 fn frames(name: &str) -> EmbeddedFrames<fs::File> {
     EmbeddedFrames::new(Frame::open(data().join(name)).unwrap()).unwrap()
 }
@@ -105,7 +105,7 @@ fn frames_that_share_bytes_are_refused() {
     assert_eq!(EmbeddedFrames::new(store(&[("/b", 9, 1), ("/a", 0, 9)])).unwrap().keys(), ["/a", "/b"]);
 }
 
-/// The list of frames has an offset and a length for each frame. Only an array on a server has a URL instead.
+/// For each frame, the list in a store has an offset and a length. Only for an array on a server, it has a URL instead.
 #[test]
 fn a_list_that_python_blosc2_cannot_read_is_found() {
     let shapes = Shapes { shape: &[64], chunkshape: &[64], blockshape: &[64] };
@@ -156,7 +156,7 @@ fn a_list_that_python_blosc2_cannot_read_is_found() {
 #[test]
 fn a_list_that_is_too_long_is_one_skipped_value() {
     let shapes = Shapes { shape: &[0], chunkshape: &[64], blockshape: &[64] };
-    // A compressed chunk of one block, which claims 200 MiB.
+    // A compressed chunk of one block. It claims 200 MiB of data.
     let mut chunk = chunk_with_a_table(1);
     for at in [4, 8] {
         chunk[at..at + 4].copy_from_slice(&(200_u32 << 20).to_le_bytes());

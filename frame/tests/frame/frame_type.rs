@@ -1,4 +1,4 @@
-//! A rewrite converts a contiguous frame to a sparse one, and back, with the chunks unchanged.
+//! A rewrite converts a contiguous frame to a sparse frame and back, and does not change the chunks.
 
 use std::fs::{self, File};
 use std::ops::ControlFlow;
@@ -12,7 +12,7 @@ use b2nd_frame::{
 use b2nd_lab::{copy_tree, corpus, data, header_file, remove, stored_chunk};
 use b2nd_serde::{Meta, Shapes};
 
-/// A chunk as a reader gets it: the stored bytes, or a special value.
+/// A chunk as a reader sees it: its stored bytes, or its special value.
 #[derive(Debug, PartialEq)]
 enum Seen {
     Stored(Vec<u8>),
@@ -40,7 +40,8 @@ fn chunks(path: &Path) -> Vec<Seen> {
     seen
 }
 
-/// The parts that a frame keeps if its type changes: the metalayers, the trailer, and some values of the header.
+/// The parts of a frame that a change of its type must not change: the metalayers, the trailer, and some values of the
+/// header.
 type Around = (Vec<(String, Vec<u8>)>, Vec<u8>, Vec<Vec<u8>>);
 
 fn around(path: &Path) -> Around {
@@ -59,7 +60,7 @@ fn around(path: &Path) -> Around {
     (layers, trailer, fields.map(value).to_vec())
 }
 
-/// The codes of the findings, except those about unused bytes.
+/// The codes of the findings about a frame, except those about unused bytes.
 fn findings(path: &Path) -> Vec<FindingCode> {
     let findings = Check::new(CheckDepth::ChunkHeaders).run_path(path).unwrap().findings;
     findings
@@ -71,7 +72,7 @@ fn findings(path: &Path) -> Vec<FindingCode> {
         .collect()
 }
 
-/// Converts a frame to the other type and back, and compares the three frames.
+/// Converts a frame to the other frame type and back, and compares the three frames.
 fn there_and_back(path: &Path, folder: &Path) {
     let (there, back) = (folder.join("there"), folder.join("back"));
     let old = Frame::open(path).unwrap().header().frame_type;
@@ -92,7 +93,7 @@ fn there_and_back(path: &Path, folder: &Path) {
     }
 }
 
-/// Whether a frame can be converted. Other tests check the refusals.
+/// Returns true if the frame can be converted to the other type. Other tests cover the frames that cannot.
 fn is_convertible(path: &Path) -> bool {
     let Ok(mut frame) = Frame::open(path) else { return false };
     let is_present_array = match frame.array() {
@@ -288,7 +289,7 @@ fn a_chunk_that_changes_before_it_is_moved_is_heard_and_nothing_is_left() {
         fs::write(&last, one).unwrap();
     };
     for (change, kind) in [
-        // First, the chunk claims more bytes than its file has. Then the chunk is longer than before.
+        // First, the chunk claims more bytes than its file has. Then the chunk and its file are longer than before.
         (&(|| fs::write(&chunk, &other(200)[..100]).unwrap()) as &dyn Fn(), ErrorKind::Changing),
         (&|| fs::write(&chunk, other(length + 8)).unwrap(), ErrorKind::Changing),
         // The files of two chunks of different lengths are swapped, so the sum of the lengths is the same.

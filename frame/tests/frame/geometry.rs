@@ -12,7 +12,7 @@ use b2nd_frame::Frame;
 use b2nd_serde::Geometry;
 use b2nd_serde::geometry::Chunk;
 
-/// A file, and its items in NumPy.
+/// An array of a file, with its chunks decompressed, and the items that NumPy has for it.
 struct Array {
     name: String,
     geometry: Geometry,
@@ -56,7 +56,8 @@ fn arrays() -> Result<Vec<Array>, Box<dyn Error>> {
 }
 
 impl Array {
-    /// Opens a file, or the folder of a sparse frame. `items` gets the number of items, and returns their bytes.
+    /// Opens a file, or the folder of a sparse frame. `items` is called with the number of items in the array, and
+    /// returns the bytes of these items.
     fn open(
         path: &Path,
         items: impl FnOnce(u64) -> Result<Vec<u8>, Box<dyn Error>>,
@@ -73,7 +74,7 @@ impl Array {
         Ok(Self { name, typesize, chunks, items: items(geometry.nitems())?, geometry })
     }
 
-    /// Gathers the items of a slice from these chunks. Bytes that are not written stay 0xee.
+    /// Copies the items of a slice from these chunks. Bytes of the result that no chunk provides are 0xee.
     fn gather<'g>(&self, chunks: impl Iterator<Item = Chunk<'g>>, nitems: usize) -> Option<Vec<u8>> {
         let mut array = vec![0xee; nitems * self.typesize];
         for chunk in chunks {
@@ -86,7 +87,7 @@ impl Array {
         Some(array)
     }
 
-    /// The items of a slice, taken one by one from the items that NumPy wrote.
+    /// The expected items of a slice, copied one by one from the items that NumPy has.
     fn expected(&self, slice: &[Range<u64>]) -> Vec<u8> {
         let mut numbers = vec![0];
         for (range, items) in slice.iter().zip(self.geometry.shape().iter()) {

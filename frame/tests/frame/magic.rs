@@ -10,7 +10,7 @@ use b2nd_frame::{Frame, FrameType, Generation};
 use b2nd_lab::{corpus, data, root};
 use b2nd_serde::Layout;
 
-/// The output of `file`.
+/// The output of the program `file` for this path.
 fn says(path: &Path) -> Option<String> {
     let magic = root().join("docs/neighbours/blosc2.magic");
     if !magic.exists() {
@@ -27,7 +27,7 @@ fn says(path: &Path) -> Option<String> {
     Some(String::from_utf8_lossy(&output.stdout).trim_end().to_owned())
 }
 
-/// The expected output, or only its start if the dtype is too long for `file`.
+/// The expected output of `file` for a frame, or only the start of this output if the dtype is too long for `file`.
 fn expected<R>(frame: &Frame<R>) -> String {
     let header = frame.header();
     if header.generation == Generation::Beta2 {

@@ -41,7 +41,7 @@ use std::path::PathBuf;
 
 use b2nd_frame::{Check, Error, ErrorKind, Finding, Frame};
 
-/// The frame at the start of these bytes.
+/// Opens the frame at the start of these bytes, which must be valid.
 #[track_caller]
 fn opened<B: AsRef<[u8]>>(file: B) -> Frame<Cursor<B>> {
     Frame::read_at(Cursor::new(file), 0).unwrap()
@@ -54,20 +54,20 @@ fn index_start(frame: &[u8]) -> usize {
     header.header_len + usize::try_from(header.cbytes).unwrap()
 }
 
-/// The number of read calls of this thread, if the system counts them.
+/// The number of read calls that this thread has made, if the system counts them.
 #[cfg(target_os = "linux")]
 fn reads() -> Option<u64> {
     let counts = fs::read_to_string("/proc/thread-self/io").ok()?;
     counts.lines().find_map(|line| line.strip_prefix("syscr: ")?.parse().ok())
 }
 
-/// The findings of a check of an open frame, without its chunks.
+/// The findings of a check that does not read the chunks of the frame.
 #[track_caller]
 fn findings<R: Read + Seek>(frame: &mut Frame<R>) -> Vec<Finding> {
     Check::default().run(frame).unwrap().findings
 }
 
-/// The message of an error, which must be of this kind.
+/// Asserts that a result is an error of this kind, and returns its message.
 #[track_caller]
 fn refused<T: Debug>(kind: ErrorKind, result: Result<T, Error>) -> String {
     let error = result.unwrap_err();
@@ -75,7 +75,7 @@ fn refused<T: Debug>(kind: ErrorKind, result: Result<T, Error>) -> String {
     error.to_string()
 }
 
-/// The path of the lock file in an error of kind `Locked`.
+/// Asserts that a result is an error of the kind `Locked`, and returns the path of the lock file in it.
 #[track_caller]
 fn locked<T: Debug>(result: Result<T, Error>) -> PathBuf {
     let error = result.unwrap_err();

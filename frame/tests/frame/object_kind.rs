@@ -1,4 +1,4 @@
-//! The kind of a frame agrees with the type of the object that python-blosc2 opens.
+//! The kind of a frame agrees with the type of the object that python-blosc2 returns for this frame.
 
 use std::fs;
 

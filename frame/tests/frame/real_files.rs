@@ -7,7 +7,7 @@ use b2nd_lab::{corpus, data, unhex};
 use b2nd_serde::{Layout, Meta, take_from_slice, to_vec};
 use serde_json::Value;
 
-/// Compares a `Meta` with its JSON.
+/// Asserts that a `Meta` has the values of this JSON object.
 fn assert_says(meta: &Meta, expected: &Value, name: &str) {
     let said = serde_json::to_value(meta).unwrap();
     for field in ["shape", "chunkshape", "blockshape", "dtype"] {
@@ -34,7 +34,7 @@ fn files_of_todays_packages_say_what_numpy_said() {
     }
 }
 
-/// Converts the name of a layout in the corpus's manifest.
+/// The layout that the manifest of the corpus names for a file.
 fn layout_of(entry: &Value) -> Option<Layout> {
     let name = entry["layout"].as_str().unwrap();
     Some(match name.split(' ').next().unwrap() {

@@ -1,5 +1,5 @@
-//! A salvage must not claim that an array is whole, that a chunk is verified or that a frame can be read, if it is not
-//! so.
+//! The report of a salvage must not say that an array is whole, that a chunk is verified or that a frame can be read,
+//! if this is not true.
 
 use std::fs;
 use std::io::Cursor;
@@ -39,12 +39,12 @@ fn a_shape_without_items_is_refused_where_chunks_lie() {
     }
     let meta = Meta::new(Shapes { shape: &[0], chunkshape: &[2], blockshape: &[2] }, "|u1").unwrap();
     let mut empty = FrameBuilder::new(meta).to_vec([] as [&[u8]; 0]).unwrap();
-    // Changes nbytes. Nothing else in the file shows the number of chunks.
+    // Changes nbytes in the header, so that it claims chunks. Nothing else in the file shows how many chunks there are.
     empty[37] = 7;
     assert_eq!(of(empty).preview().unwrap().counts.total(), 0);
 }
 
-/// A file without a chunk index that claims `nchunks` chunks, but has only the first.
+/// A file that claims `nchunks` chunks, but has only the first chunk and no chunk index.
 fn claiming(nchunks: i64) -> Vec<u8> {
     let meta = Meta::new(Shapes { shape: &[64], chunkshape: &[64], blockshape: &[64] }, "|u1").unwrap();
     let mut writer = FrameBuilder::new(meta).write_to(Cursor::new(Vec::new())).unwrap();
@@ -80,7 +80,8 @@ fn a_small_file_does_not_become_a_large_one() {
     assert_eq!((report.counts.stored, report.lost_count()), (1, (1 << 20) - 1));
 }
 
-/// If only one of a million chunks is stored, most of the work is to write the index and to check it.
+/// In this array, only one of a million chunks is stored, so a salvage spends most of its time on the index of the new
+/// frame: it writes and checks it.
 #[test]
 fn a_salvage_can_be_stopped_while_it_writes_and_checks_the_index() {
     let folder = tempfile::tempdir().unwrap();
@@ -116,7 +117,8 @@ fn an_uncompressed_chunk_is_unverified_where_other_bytes_are_damaged() {
     assert_eq!((report.lost_count(), report.unverified_count()), (0, 4), "{report:?}");
     let why = "damage to uncompressed data leaves no trace, and other bytes of the file are damaged";
     assert_eq!(report.unverified[0].why, why);
-    // The first change loses chunk 1. The second change damages the header of chunk 1, which is restored.
+    // With the first change, chunk 1 is lost. The second change damages the header of chunk 1, and the salvage restores
+    // this header.
     for (at, unverified) in [(2, 3), (12, 4)] {
         let mut file = whole.clone();
         file[165 + 64 + at] = 0x15;
@@ -129,7 +131,8 @@ fn an_uncompressed_chunk_is_unverified_where_other_bytes_are_damaged() {
     }
 }
 
-/// One of the filters is `ndmean`. This crate can undo it, but not on the bytes of these chunks.
+/// One of the filters is `ndmean`. This crate supports `ndmean`, but with this filter the bytes of these chunks cannot
+/// be decompressed.
 #[test]
 #[cfg(feature = "decompress")]
 fn a_filter_that_makes_a_chunk_unreadable_is_restored_or_costs_the_chunk() {
@@ -179,7 +182,8 @@ fn a_filter_that_makes_a_chunk_unreadable_is_restored_or_costs_the_chunk() {
 }
 
 /// Some changes contradict nothing else in the file: another dtype, or another shape that needs the same chunks. A
-/// salvage cannot find such damage. So if it returns another array, its report must not look like that of a repair.
+/// salvage cannot find such damage. So if the salvaged array is not the original array, the report must not look like
+/// the report of a repair.
 #[test]
 fn no_changed_byte_of_a_header_gives_another_array_that_looks_mended() {
     let old = small();

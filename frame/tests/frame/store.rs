@@ -25,7 +25,7 @@ fn folder(zip: &str, end: &str) -> TempDir {
     folder
 }
 
-/// The JSON text that describes a table's columns and rows.
+/// The JSON text in the trailer of a table that describes the columns and rows of the table.
 fn schema(trailer: &Trailer) -> String {
     trailer.vlmetalayer("schema").unwrap().decode().unwrap()
 }
@@ -34,7 +34,7 @@ fn open(path: &Path) -> Option<(ObjectKind, Vec<String>)> {
     Store::open(path).unwrap().map(|store| (store.kind(), store.members().to_vec()))
 }
 
-/// Needs the feature `decompress`, because the list of members is compressed in these stores.
+/// This test needs the feature `decompress`, because the list of members is compressed in these stores.
 #[cfg(feature = "decompress")]
 #[test]
 fn a_store_elsewhere_has_the_members_that_its_list_names() {
