@@ -33,14 +33,14 @@ MEBIBYTE = 1 << 20
 
 
 def seconds(*command):
-    """The time of a whole process. Its output is discarded."""
+    """Runs a command, discards its output, and returns the seconds from its start to its end."""
     start = time.perf_counter()
     subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=True)
     return time.perf_counter() - start
 
 
 def printed(*command):
-    """The numbers that a process prints, line by line."""
+    """Runs a command that prints numbers, and returns a list of numbers for each line."""
     return [[float(number) for number in line.split()] for line in output(*command).splitlines()]
 
 
@@ -51,7 +51,10 @@ def timed(work):
 
 
 def take_turns(contenders, rounds):
-    """The time of each contender, by name. A contender is a list of names, and a function that returns turns: seconds for each name."""
+    """Returns the 10th percentile of the times for each name. A contender is a list of names, and a function that returns turns.
+
+    A turn has the seconds for each name.
+    """
     times = collections.defaultdict(list)
     for _ in range(rounds):
         for names, run in contenders:
@@ -62,7 +65,7 @@ def take_turns(contenders, rounds):
 
 
 def peak(*command):
-    """The peak memory of a process in MiB, as text."""
+    """Runs a command, and returns its peak memory in MiB, as text."""
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     most = None
     while process.poll() is None:
@@ -71,7 +74,7 @@ def peak(*command):
         except OSError:
             break
         lines = [line for line in status.splitlines() if line.startswith("VmHWM:")]
-        # Right after its start, the process is still a copy of this one, whose memory must not count.
+        # Right after its start, the process is still a copy of this Python process, whose memory must not count.
         if lines and Path(command[0]).name in status.splitlines()[0]:
             most = int(lines[0].split()[1])
         time.sleep(0.001)
@@ -116,7 +119,7 @@ def conditions(*peers, more=()):
 # The format.
 
 RANKS = 1, 3, 8, 16
-# The highest ratio for each rank.
+# The highest allowed ratio of our time to the time of the peer, for each of these ranks.
 FORMAT_GOALS = {
     ("`to_slice`, struct with `Vec`s", "`b2nd_serialize_meta`"): (0.6, 0.6, 0.6, 0.6),
     ("`to_vec`, struct with `Vec`s", "`b2nd_serialize_meta`"): (1.54, 1.28, 1.01, 0.85),
@@ -174,7 +177,8 @@ def median_round(rounds):
 # A listing.
 
 LISTINGS = [["--json", "--unordered"], ["--json", "--unordered", "-j", "1"], ["--json"], ["--summary"], []]
-# Goals: files per second relative to python-blosc2 and to the bare loop; peak memory in MiB with --unordered.
+# The goals: how many times as many files per second as python-blosc2 and as the bare loop, and the peak memory in MiB
+# with --unordered.
 PYTHON_GOAL, BARE_GOAL, MEMORY_GOAL = 12, 0.6, 16
 SHAPES = [(40,), (12, 9), (5, 6, 7), (2, 3, 4, 5)]
 IN_A_FOLDER = 1000
@@ -197,7 +201,7 @@ The same shapes in other formats, one array per file, in a running process; Zarr
 
 
 def make_files(folder, count, folders):
-    """Makes files, and for the memory measurement hard links to them in further folders."""
+    """Makes files below the folder `0`, and hard links to them in further folders. Only the memory measurement needs these links."""
     for index in range(count):
         place = folder / "0" / f"{index // IN_A_FOLDER:03}"
         place.mkdir(parents=True, exist_ok=True)
@@ -293,7 +297,7 @@ def ls(scratch):
 
 # Slices.
 
-# Our time divided by python-blosc2's, and the speed-up with two threads.
+# The goals: the highest ratio of our time to that of python-blosc2, and the lowest speed-up with two threads.
 SLICES_GOALS = {"ZSTD": 1.15, "LZ4": 0.7, "process": 0.5, "slice": 1.0}
 THREADS_GOAL = 1.7
 READ, READ_INTO = OURS_OF_SLICES = "`read`", "`read_into`"
@@ -310,7 +314,7 @@ Rust's allocator does not; with "small pages", NumPy does not either (`NUMPY_MAD
 
 
 class Slices:
-    """The program that reads slices in Rust, and prints the time."""
+    """The Rust program that reads slices and prints how long each read takes. It runs until it is closed."""
 
     def __init__(self):
         self.process = subprocess.Popen([SLICES], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
@@ -326,7 +330,7 @@ def by_python_blosc2(path, threads, ranges, buffer):
     options = {"mode": "r", "dparams": {"nthreads": threads}}
     fresh = []
     for has_large_pages in (True, False):
-        # This is what NUMPY_MADVISE_HUGEPAGE sets at the start of a process.
+        # This call sets at run time what the variable NUMPY_MADVISE_HUGEPAGE sets at the start of a process.
         np._core.multiarray._set_madvise_hugepage(has_large_pages)
         start = time.perf_counter()
         blosc2.open(path, **options)[tuple(slice(*pair) for pair in ranges)]
@@ -338,7 +342,7 @@ def by_python_blosc2(path, threads, ranges, buffer):
 
 
 def in_both_languages(program, path, threads, ranges):
-    """Returns a function for `take_turns`. Both programs read into new memory, and into a buffer that is reused."""
+    """Returns a function for `take_turns`. In a turn, this project and python-blosc2 each read into new memory, and into a reused buffer."""
     buffer = np.empty([stop - start for start, stop in ranges], "f4")
 
     def run():
@@ -396,7 +400,7 @@ def slices(scratch):
 
 
 def peak_on_cube(scratch, length, before, after):
-    """The peak memory of a command that reads a cube. The cube repeats one chunk of 64 MiB."""
+    """Returns the peak memory of a command that reads a cube. Every chunk of the cube is the same chunk of 64 MiB."""
     path = scratch / "cube.b2nd"
     if not path.exists():
         part = np.cumsum(np.random.default_rng(1).integers(0, 9, (256, 256, 256)), -1).astype("f4")
@@ -458,7 +462,7 @@ python-blosc2.
 
 # Decompression.
 
-# Our time divided by C-Blosc2's.
+# The goals: the highest ratio of our time to that of C-Blosc2.
 DECOMPRESS_GOALS = {("ZSTD", "SHUFFLE"): 1.25, ("BLOSCLZ", "SHUFFLE"): 1.2, ("LZ4", "SHUFFLE"): 1.6, ("ZLIB", "SHUFFLE"): 1.6}
 BITSHUFFLE_GOAL = 1.4
 
@@ -530,7 +534,7 @@ scan with noise (i2), and 40 labels in such a volume (i2).
 
 
 def made_arrays():
-    """A field, a scan and labels, of 4 MiB each."""
+    """Makes three kinds of data, of 4 MiB each: a smooth field, something like a scan, and labels."""
     rng = np.random.default_rng(1)
     wave = np.sin(np.linspace(0, 20, 1024))[:, None] * np.cos(np.linspace(0, 9, 1024)) * 100
     shape = (32, 256, 256)
@@ -642,7 +646,7 @@ def insert(schunk, ready):
 
 
 def by_python(ready, length, to):
-    """The seconds of two ways: chunks are inserted into a file, or into a frame in memory, which is then written."""
+    """Returns the seconds that python-blosc2 needs in two ways: it inserts chunks into a file, or into a frame in memory that it then writes."""
     options = {"contiguous": True, "chunksize": length, "cparams": {"typesize": 1, "nthreads": 1}, "dparams": {"nthreads": 1}}
     works = (
         lambda: insert(blosc2.SChunk(urlpath=str(to), mode="w", **options), ready),

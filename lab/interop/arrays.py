@@ -106,8 +106,8 @@ def cparams(rng, dtype):
 
 
 def write(path, rng, dtype, contiguous=None, kinds=KINDS):
-    """Writes a random array to a file or, if it is not contiguous, to a folder. Returns the array. Also returns its true items if
-    python-blosc2 may read wrong ones: it reads parts of a chunk wrongly if the chunk has the delta filter."""
+    """Writes a random array to a file or, if it is not contiguous, to a folder. Returns the array. Also returns its right items if
+    python-blosc2 may read wrong items: if a chunk has the delta filter, it reads parts of the chunk wrongly."""
     shape, chunks, blocks = shapes(rng)
     contiguous = rng.random() < 0.6 if contiguous is None else contiguous
     options = {"chunks": chunks, "blocks": blocks, "urlpath": path, "contiguous": contiguous, "cparams": cparams(rng, dtype)}

@@ -28,7 +28,7 @@ def typesize_of(rng):
 
 
 def data_of(rng, typesize):
-    """Random bytes, from runs to noise. Sometimes the last item is not whole."""
+    """Returns random bytes, which can be anything from one repeated byte to noise. Sometimes the last item is not whole."""
     length = int(2 ** rng.uniform(0, 17))
     if rng.random() < 0.7:
         length = max(length // typesize, 1) * typesize
@@ -86,7 +86,7 @@ def compressed(rng):
 
 
 def special(rng):
-    """A chunk of one value, which can have more than 255 bytes, or a chunk that was never written."""
+    """Returns a chunk that repeats one value, or a chunk that was never written. The value can have more than 255 bytes."""
     kind = rng.choice(["value", "zeros", "nan", "uninit"])
     typesize, count = 8 if kind == "nan" else typesize_of(rng), rng.randint(1, 500)
     value = {"value": random.Random(count).randbytes(typesize), "nan": np.float64("nan").tobytes()}.get(kind, bytes(typesize))
@@ -126,7 +126,7 @@ def main():
         try:
             how, data, chunk = make(rng)
         except arrays.FAILURES:
-            # python-blosc2 cannot write it.
+            # python-blosc2 cannot write a chunk with these options, so this case is skipped.
             continue
         try:
             decompressed = blosc2.decompress2(chunk)
@@ -135,7 +135,8 @@ def main():
         is_lossy = bool(LOSSY.keys() & set(how.get("filters", [])))
         kept = data is None or decompressed == data or is_lossy and decompressed is not None
         if how.get("special") == "uninit":
-            # C-Blosc2 does not write to the memory of such a chunk, so its content is arbitrary.
+            # C-Blosc2 does not write to the memory for an uninitialized chunk, so the decompressed data is arbitrary
+            # and is not compared.
             decompressed = data
         length = None if decompressed is None else len(decompressed)
         print(json.dumps({"how": how, "chunk": len(chunk), "data": length, "kept": kept}), flush=True)

@@ -61,7 +61,8 @@ def super_chunk(path, rng, contiguous):
 
 def many(path, rng, contiguous):
     schunk = blosc2.SChunk(chunksize=16, contiguous=True, urlpath=path, cparams={"typesize": 4})
-    # There are not more chunks, because Python takes long for each. 20,000 are enough for an index that is read in several pieces.
+    # At most 20,000 chunks, because Python takes long for each chunk. So many are enough for an index that is read in
+    # several pieces.
     schunk.fill_special(4 * rng.choice([1000, 1500, 2000, 20000]), rng.choice([blosc2.SpecialValue.ZERO, blosc2.SpecialValue.UNINIT]))
     for _ in range(rng.randrange(40)):
         schunk.update_data(rng.randrange(schunk.nchunks), arrays.items(rng, [4], INTEGER), True)
@@ -74,7 +75,8 @@ def any_length(path, rng, contiguous):
 
 
 def told(path):
-    # The variable `opened` keeps the array alive, because its super-chunk ends with it.
+    # The variable `opened` keeps the array alive, because the super-chunk of an array cannot be used after the array is
+    # freed.
     opened = blosc2.open(path, mode="r")
     schunk = getattr(opened, "schunk", opened)
     for info in schunk.iterchunks_info():

@@ -27,7 +27,8 @@ def main():
             dtype = np.dtype(rng.choice(DTYPES))
             chunk = [rng.randint(1, [200, 20, 8, 4, 3, 3, 2][ndim]) for ndim in [rng.randrange(7)] for _ in range(ndim + 1)]
             grid = [rng.randint(1, 2) for _ in chunk]
-            # The shape does not fill all chunks. HDF5 stores whole chunks, and does not read the items beyond the shape.
+            # A shape that does not fill all chunks. HDF5 stores whole chunks, but does not read the items outside the
+            # shape.
             shape = [max(1, parts * items - rng.randrange(items)) for parts, items in zip(grid, chunk)]
             dataset = file.create_dataset(
                 str(number), shape=shape, dtype=dtype, chunks=tuple(chunk), maxshape=(None,) * len(shape), compression=hdf5plugin.Blosc2()

@@ -13,7 +13,8 @@ lock = None
 for word in sys.stdin:
     match word.strip():
         case "items":
-            # Reads as a program would that does not expect other programs to change the file. An error is sent as the answer.
+            # Reads the array like a program that does not expect other programs to change the file. If there is an
+            # error, sends the error as the answer.
             try:
                 answer = array[...].tobytes().hex()
             except Exception as error:

@@ -107,7 +107,7 @@ def tensor(at):
 
 
 def caterva(at):
-    """A frame of Caterva: C-Blosc2 3 sees chunks without a shape."""
+    """A frame with an array of Caterva. For C-Blosc2 3, it has chunks but no array."""
     meta = {"caterva": [0, 2, [2, 3], [2, 3], [2, 3]]}
     blosc2.SChunk(data=SMALL.tobytes(), chunksize=24, urlpath=at("caterva.b2frame"), mode="w", meta=meta)
 
@@ -135,7 +135,7 @@ def object_arrays(at):
 
 
 def active_objects(at):
-    """Frames that describe data elsewhere; python-blosc2 does not open them unless told to trust them."""
+    """Frames that describe data in other files. python-blosc2 opens such a frame only if it is told to trust the file."""
     operand = blosc2.asarray(SMALL, urlpath=at("operand.b2nd"), mode="w")
     blosc2.lazyexpr("a + 1", {"a": operand}).save(urlpath=at("lazyexpr.b2nd"))
     blosc2.lazyudf(twice, (operand,), dtype="i4", shape=(2, 3)).save(urlpath=at("lazyudf.b2nd"))
@@ -237,7 +237,7 @@ MAKERS = (
 
 
 def opened(path, **options):
-    """The name of the object that `blosc2.open` gives, or of its exception, with the keys of a store, or the rows and
+    """The name of the type that `blosc2.open` returns, or of its exception, with the keys of a store, or the rows and
     columns of a table."""
     try:
         found = blosc2.open(path, mode="r", **options)

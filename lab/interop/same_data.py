@@ -22,7 +22,7 @@ AT_EACH_END = 500
 
 
 class Frame:
-    """The chunks of a frame. Its metalayers are not read."""
+    """Reads the chunks of a frame, without its metalayers."""
 
     def __init__(self, path):
         self.folder = Path(path) if Path(path).is_dir() else None
@@ -35,7 +35,7 @@ class Frame:
         assert nbytes == 0 or len(self.offsets) == nbytes // self.chunksize
 
     def chunk(self, number):
-        """A chunk, decompressed; None for an uninitialized one."""
+        """Returns the decompressed data of a chunk, or None if the chunk is uninitialized."""
         offset = int(self.offsets[number])
         if offset >= 0:
             if self.folder:

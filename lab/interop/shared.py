@@ -13,9 +13,9 @@ MEMORY = 4 << 30
 
 
 def answers(ask, items):
-    """The result of a function for each item, called in a process with limits on time and memory. If an item ends the process, its result
+    """Calls a function for each item, in a process with limits on time and memory, and returns the results. If an item ends the process, its result
     is CRASH or HANG."""
-    # Not imported above, because the benchmarks need only `table`.
+    # blosc2 is imported here and not at the top, because the benchmarks need only `table`.
     import blosc2
 
     results = []
@@ -65,8 +65,8 @@ def say(line):
 
 
 def resized(old, shape):
-    """The items of an array after a resize; new ones are 0."""
-    # NumPy is not imported at the top either.
+    """The items of an array after a resize. Items that the array did not have before are 0."""
+    # NumPy is imported here and not at the top, because the benchmarks need only `table`.
     import numpy as np
 
     new = np.zeros(shape, old.dtype)

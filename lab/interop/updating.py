@@ -69,7 +69,8 @@ def change_here(rng, path, model, vlmeta):
             model[part] = items(rng, [stop - start for start, stop in ranges], model.dtype)
             array[part] = np.ascontiguousarray(model[part])
     elif kind == "resize":
-        # If an array has shrunk and grows again, python-blosc2 shows the old items there. So all items are written.
+        # If an array has shrunk and grows again, python-blosc2 shows the old items in the new part. So all items are
+        # written after a resize.
         shape = [length + rng.randint(0, 5) for length in model.shape]
         model = resized(model, shape)
         array.resize(tuple(shape))

@@ -103,10 +103,10 @@ def alike(text, array):
     expected = str(array) if array.shape else str(array).replace("\n", "\ufffd")
     if text == expected + "\n" or array.dtype.kind in "SU" and ("\\" in text or '"' in text):
         return True
-    # Since NumPy 2, a single bytes item is printed with its type.
+    # NumPy 2 prints a single item of type bytes with its type.
     if array.dtype.kind == "S" and not array.shape:
         return f"np.bytes_({text.strip()})" == str(array)
-    # A single duration is printed without a unit.
+    # The command prints a single duration without its unit.
     if array.dtype.kind == "m" and not array.shape:
         return int(text) == array.astype("i8")
     if array.dtype.str[1:] not in ("f2", "f4", "c8"):
@@ -144,7 +144,8 @@ def compare(path, expected, rng, counts, folder):
         options = [*options, *parameters(rng, part.dtype)]
         convert(*options, source, new)
         assert same(loaded(run("--npy", new), name), part), (name, options, source)
-        # python-blosc2 reads parts of chunks wrongly with the delta filter.
+        # If a frame has the delta filter, python-blosc2 reads parts of its chunks wrongly, so its items are not
+        # compared.
         if "delta,shuffle" not in options:
             assert same(np.asarray(blosc2.open(str(new), mode="r")[()]).reshape(part.shape), part), (name, options, source, "python-blosc2")
             counts["converted"] += 1

@@ -1,5 +1,5 @@
-"""Adds the maximum number of vlmetalayers to an array: some cannot be compressed, some can be compressed to a tenth, and
-the others are between. Prints the values that python-blosc2 reads from them."""
+"""Adds the maximum number of vlmetalayers to an array: some cannot be compressed, some can be compressed to a tenth of their size, and
+the others are between these two. Prints the values that python-blosc2 reads."""
 
 import json
 import random

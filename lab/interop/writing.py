@@ -39,7 +39,8 @@ DTYPES = [
 ]  # fmt: skip
 
 CODECS = [0, 1, 2, 4, 5]
-# Not 3, the delta: C-Blosc2 3.3.5 reads a part of a chunk wrongly, or waits forever, if it skips the first block.
+# Filter 3 (delta) is not used: if C-Blosc2 3.3.5 reads only a part of a chunk and skips the first block, it reads wrong
+# items or waits forever.
 FILTERS = [[], [1], [2]]
 TEXTS = ["", "kelvin", "große Zahl", "名前", "x" * 300]
 NANS = {dtype: np.dtype(dtype).type("nan").tobytes() for dtype in ("<f4", "<f8")}
@@ -50,7 +51,7 @@ def dtype_of(text):
 
 
 def covered(dtype):
-    """The bytes of an item that belong to a field; NumPy may drop the others."""
+    """Marks the bytes of an item that belong to a field. NumPy may change the other bytes."""
     if dtype.subdtype is not None:
         inner, shape = dtype.subdtype
         return np.tile(covered(inner), math.prod(shape))
@@ -182,14 +183,16 @@ class Array:
     def set(self, region, items):
         self.extended[region] = items
         self.known[region] = True
-        # If a resize removes all items of a chunk, C-Blosc2 also forgets the chunk's padding.
+        # Marks all items outside the shape as unknown: if a resize removes all items of a chunk, C-Blosc2 does not keep
+        # the padding of this chunk.
         visible = self.known[self.inside(self.shape)].copy()
         self.known[...] = False
         self.known[self.inside(self.shape)] = visible
 
 
 def compression(rng):
-    # No dictionary is used: in a file, C-Blosc2 3.3.5 cannot read a part of a chunk with one, not even in a file of its own.
+    # No dictionary is used: C-Blosc2 3.3.5 cannot read a part of a chunk with a dictionary in a file, even if C-Blosc2
+    # wrote the file.
     return {
         "codec": rng.choice(CODECS),
         "level": rng.choice([0, 1, 5, 9]),
@@ -340,7 +343,8 @@ def change(rng, array, opened, done):
     elif kind == "set":
         region = array.random_region()
         items = array.random_items([part.stop - part.start for part in region], 1 if is_sparse else None)
-        # A scalar is not set, unless it is an integer: python-blosc2 converts it to a Python object, which changes some values.
+        # The item of an array without dimensions is set only if it is an integer: python-blosc2 converts this item to a
+        # Python object, which changes some values.
         if items.size and (array.shape or array.dtype.kind in "iu"):
             opened[region if region else ()] = array.numpy(items)
             array.set(region, items)
@@ -356,7 +360,8 @@ def case(rng, path, told):
     source = rng.choice(["array", "compress2", "stored", "compressed", "mixed", "regions", "regions", "regions"])
     regions = None
     if source == "regions":
-        # The array is written as items, in regions of any shape and order. LZ4HC is left out, because this project only reads it.
+        # Asks for an array that is written as items, in regions of any shape and order. LZ4HC is not used, because this
+        # project cannot write it.
         asked["codec"] = rng.choice([codec for codec in CODECS if codec != 2])
         regions, given, fill = rng.getrandbits(32), [], None
     else:

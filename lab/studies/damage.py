@@ -34,7 +34,7 @@ FIELDS = [
     (30, 31, "flags of the blocks"),
     (31, 32, "dictionary, special value"),
 ]
-# A read that gives no answer counts as a crash.
+# The results of a read: the right data, other data, or an error. If the process hangs, that counts as a crash.
 EQUAL, OTHER, ERROR = "equal", "other", "error"
 RESULTS = [EQUAL, OTHER, ERROR, CRASH]
 
@@ -94,7 +94,8 @@ def of_any_blocks(path):
 
 C, F, S = blosc2.Codec, blosc2.Filter, blosc2.SplitMode
 NO_SPLIT = {"splitmode": S.NEVER_SPLIT}
-# With these arguments, the blocks are long enough to be compressed: a stream of a few bytes never is.
+# With these arguments, the streams of a block are long enough to be compressed. C-Blosc2 never compresses a stream of a
+# few bytes.
 WIDE = {"dtype": "<c16", "values": np.arange(3 * ITEMS) // 8}
 KINDS = {
     "blosclz, shuffle": lambda path: array(path, **WIDE, codec=C.BLOSCLZ, filters=[F.SHUFFLE], **NO_SPLIT),

@@ -18,7 +18,8 @@ from study import IS_QUICK, Frame, b2nd, change, damage, examples, grouped, repo
 SAMPLE = 250
 LEAST_SEEN = 0.998
 
-# The results of python-blosc2, worst first. The first five should be reported by `b2nd check`.
+# The results of python-blosc2, the worst result first. `b2nd check` should report the damage for the first five
+# results.
 RESULTS = [
     CRASH,
     HANG,
@@ -142,7 +143,7 @@ def metadata(schunk):
 
 
 def verdict(frame, path):
-    """The first difference, which is also the worst. If the shapes differ, they are returned too."""
+    """Returns the first difference, which is also the worst. If the shapes differ, also returns the shapes that python-blosc2 shows."""
     try:
         for part, seen in differences(path):
             if seen != frame.expected.get(part):
@@ -267,7 +268,7 @@ def main():
         jobs = [(place, [value for *_, value in of]) for place, of in grouped(changes, lambda change: change[:2]).items()]
         cases = damage(jobs, verdict, [""], folder)
     for case in cases:
-        # After a crash or a hang there is no grid.
+        # After a crash or a hang, the result of python-blosc2 has no grid.
         seen, frame = case["python"], frames[case["frame"]]
         case["python"], grid = seen if isinstance(seen, list) else (seen, None)
         case |= {"field": frame.fields[case["at"]], "why": why(frame, case["python"], grid)}

@@ -27,7 +27,8 @@ from shared import CRASH, HANG, answers, resized, table
 from study import IS_QUICK, grouped, report, reported, scratch
 
 CHUNKS, BLOCKS, SHAPE = (4, 4), (2, 4), (12, 12)
-# The number of random kills. Of the changes of a file, every STEP-th has a kill before it.
+# RANDOM is the number of kills at random moments. Other kills come before a system call that changes a file, at every
+# STEP-th such call.
 RANDOM, STEP = (1, 8) if IS_QUICK else (8, 1)
 SEED = os.environ.get("B2ND_SEED", "1")
 DEPTHS = ["", "--data"]
@@ -203,7 +204,8 @@ def kill_before(writer, path, contiguous, last, failure=None):
                 ptrace(PTRACE_POKEUSER, child, RAX, 2**64 - failure)
                 fails = False
             is_entry = not is_entry
-        # Any other signal is passed on to the process. SIGTRAP is not, because ptrace sends it when a command is executed.
+        # Passes every signal on to the process, except SIGSTOP and SIGTRAP. ptrace itself sends SIGTRAP when a command
+        # is executed.
         elif os.WSTOPSIG(status) not in (signal.SIGSTOP, signal.SIGTRAP):
             passed_on = os.WSTOPSIG(status)
         ptrace(PTRACE_SYSCALL, child, 0, passed_on)
@@ -238,7 +240,7 @@ def failing(folder, name, contiguous):
 
 
 def state(path):
-    """The state of an array; None if it is still an empty super-chunk, as at the start."""
+    """Returns the state of an array, or None if the file is still an empty super-chunk, without an array."""
     array = blosc2.open(str(path), mode="r")
     return State(array[...], dict(array.schunk.vlmeta.getall())) if isinstance(array, blosc2.NDArray) else None
 
@@ -343,7 +345,7 @@ def is_misnamed(case):
     errors = {code for severity, code in case[""] if severity == "error"}
     if case["verdict"] in (ZEROS, OTHER):
         return "interrupted-resize" not in errors
-    # If the resize left a chunk over, the file of this chunk may already be removed.
+    # If the killed resize had to remove a chunk, the file of this chunk may already be removed.
     return case["verdict"] in (BEFORE, AFTER) and not errors <= {"interrupted-resize", "chunk-file"}
 
 

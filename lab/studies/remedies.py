@@ -32,7 +32,7 @@ ITEMS = np.random.default_rng(1).integers(0, 9, 3000).astype("<i4")
 # Items that cannot be compressed.
 RANDOM = np.random.default_rng(1).integers(0, 256, 60_000, dtype="u1")
 
-# Items of more than 255 bytes, which are not contiguous in memory.
+# An array of items of more than 255 bytes each. The items are not contiguous in memory.
 LONG = np.array([f"{number} " * 30 for number in range(35)], "U100").reshape(5, 7).T
 
 
@@ -140,8 +140,8 @@ def items_of(name):
     return blosc2.open(str(DATA / name), mode="r")[...]
 
 
-# For each fault: its code, a function that writes a damaged file, the arguments of the remedy, and the items before the damage. The items
-# are None if python-blosc2 cannot read the undamaged file either.
+# For each fault: its code, a function that writes a damaged file, the arguments of the remedy, and the items of the
+# undamaged file. The items are None if python-blosc2 cannot read the undamaged file.
 DAMAGED = [
     ("truncated", with_bytes(SMALL[:360]), ["--assume-order"], SMALL_ITEMS),
     ("longer-file", with_bytes(SMALL + b"more"), [], SMALL_ITEMS),

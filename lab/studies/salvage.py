@@ -33,7 +33,8 @@ from study import B2ND, IS_QUICK, b2nd, grouped, report, scratch
 SEED = os.environ.get("B2ND_SEED", "1")
 BATCH = 64
 
-# The results of a salvage. "Unseen" means that a chunk has other data because its own bytes were damaged, which leaves no trace.
+# The results of a salvage. "Unseen" means that a saved chunk has other data than before: the bytes of its data were
+# damaged, and a salvage cannot see such damage.
 WHOLE, PARTLY, REFUSED, UNVERIFIED, UNSEEN, WRONG, ERROR = RESULTS = [
     "whole",
     "partly",
@@ -46,7 +47,8 @@ WHOLE, PARTLY, REFUSED, UNVERIFIED, UNSEEN, WRONG, ERROR = RESULTS = [
 SHOWN = RESULTS[:5]
 GOAL_HEADERS = 0.95
 
-# Fields of the array metalayer. They can change without a contradiction: to a shape in the same grid, or a dtype of the same size.
+# Fields of the array metalayer that can change without a contradiction in the file: a shape can change to another shape
+# in the same grid, and a dtype to another dtype of the same size.
 BY_ITSELF = ["b2nd: shape", "b2nd: chunkshape", "b2nd: dtype", "b2nd: length of the dtype"]
 
 
@@ -64,7 +66,7 @@ def salvage(addresses, into, *options):
 
 
 def outside(record, shape, *keys):
-    """The items outside of the chunks that a salvage lists, as a mask."""
+    """Returns a mask of the items that are not in the chunks that a salvage lists."""
     mask = np.ones(shape, bool)
     for key in keys:
         for chunk in record[key]:
@@ -142,7 +144,7 @@ def verdict_or_error(case):
 
 
 def copy(content, file, path):
-    """A function that writes a damaged copy; in a sparse frame, one of its files is damaged."""
+    """Returns a function that writes a damaged copy of a frame. In a sparse frame, the function damages one of the files."""
 
     def write(to):
         if path.is_dir():
@@ -223,7 +225,7 @@ def places_of(path):
 
 
 def random_cases(folder, number):
-    """Files of an array with a random history: a few bytes changed, a sector of zeros, a cut."""
+    """Damaged files of an array with a random history: some bytes are changed, a sector is zeros, or the file is truncated."""
     path = Path(folder, f"history{number}.b2nd")
     right = [history(path, contiguous=number % 4 > 0)]
     places = places_of(path)
@@ -323,7 +325,7 @@ def cut_cases(folder, name, step):
 
 
 def killed_cases(folder, number, name, contiguous):
-    """Files of killed writers: each item may be the old or the new one, or zero where it was never written."""
+    """Files that killed writers left. Each saved item may be the old item, the new item, or zero if it was never written."""
     writer = killed.WRITERS[name]
     paths = killed.kills(f"{folder}/killed{number}{contiguous}", name, contiguous)
     known = [data for data, _ in filter(None, (writer.before, writer.after))]

@@ -64,7 +64,7 @@ class Frame:
         self.path = Path(folder, f"{name}.b2nd")
         write(str(self.path))
         self.file, self.start = self.path, 0
-        # No healthy frame has an error, and most have no warning.
+        # A check of a healthy frame reports no error, but may report warnings.
         self.healthy = reported([self.path], "--data")[0]
         assert all(severity == "warning" for severity, _ in self.healthy), f"{name}: {self.healthy}"
 

@@ -20,7 +20,7 @@ EXPECTED = HERE / "expected.json"
 
 
 def fresh(name):
-    """The path of a file or folder, which is removed first."""
+    """Removes a file or folder if it exists, and returns its path."""
     path = HERE / name
     if path.is_dir():
         shutil.rmtree(path)
@@ -97,7 +97,7 @@ def write_table(path):
 
 
 def write_nested(path):
-    """A zip file with a table among other things; one of its columns is computed."""
+    """A zip file with a table and other objects. One of the columns of the table is computed."""
     import blosc2
 
     row = [("number", int, blosc2.field(blosc2.int32())), ("ratio", float, blosc2.field(blosc2.float64()))]

@@ -16,7 +16,7 @@ sys.path.insert(0, modules)
 from blosc2_frame import Blosc2Frame  # noqa: E402, of the folder above
 from kaitaistruct import KaitaiStructError  # noqa: E402
 
-# The chunks of larger frames are not compared, because Kaitai Struct makes an object for each.
+# The chunks of frames with more chunks are not compared, because Kaitai Struct makes an object for each chunk.
 MOST_CHUNKS = 10_000
 
 GENERATIONS = {0x9E: "present", 0x9D: "beta2", 0x9C: "beta1"}
@@ -115,7 +115,7 @@ def bytes_of(record):
 
 
 def compare(record):
-    """The difference between the two for a record; None if there is none."""
+    """Returns the difference between `b2nd` and the Kaitai Struct description for a record, or None if they agree."""
     if "error" in record:
         return f"refused: {record['error']['kind']}"
     try:

@@ -103,7 +103,7 @@ def says(path, offset=0, read=False):
 
 
 def text_of(dtype):
-    """The text that python-blosc2 writes for a dtype. NumPy's short form is not enough for fields and subarrays."""
+    """The text that python-blosc2 writes for a dtype. NumPy's short form (`dtype.str`) does not show fields and subarrays."""
     return str(dtype) if dtype.names or dtype.subdtype else dtype.str
 
 

@@ -16,14 +16,14 @@ from ask import answer, places
 from shared import CRASH, HANG, answers
 from study import b2nd, report
 
-# The fields that both programs give for every frame, and for an array. If chunks have different sizes, only python-blosc2 gives
-# the number of chunks, because it is not in the header.
+# The fields that both programs give for every frame, and for an array. If chunks have different sizes, only
+# python-blosc2 gives the number of chunks, because this number is not in the frame header.
 FRAME_FIELDS = "container", "typesize", "stored_nbytes", "cbytes", "nchunks", "codec", "clevel", "filters"
 ARRAY_FIELDS = "shape", "chunks", "blocks", "ndim", "nbytes", "dtype"
 
 # The number of frames per command.
 BATCH = 400
-# The number of lines to print of a count: the most common ones.
+# The maximum number of lines that are printed of a count. They are the most common lines.
 SHOWN = 12
 
 
@@ -33,7 +33,7 @@ def main(kept):
     if not files:
         sys.exit(f"no frames in {kept}")
     python = ask(files)
-    # For a path of a zip file, `info` shows the store. So it gets the address of each member.
+    # For the path of a zip file, `info` shows the store and not its frames. So `info` gets the address of each member.
     addresses = [path if member is None else f"{path}:{member}" for path, member in python]
     info = [line for addresses in batches(addresses) for line in b2nd("info", "--json", "--meta", *addresses)]
     ours = {
@@ -209,7 +209,7 @@ def errors(record):
 
 
 def differences(theirs, ours):
-    """The differing fields: name, their value, our value."""
+    """Yields each field that differs: its name, the value of python-blosc2, and the value of b2nd."""
     for field in FRAME_FIELDS:
         if ours[field] != theirs[field] and not is_left_out(field, theirs, ours):
             yield field, theirs[field], ours[field]

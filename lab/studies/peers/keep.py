@@ -35,7 +35,8 @@ tempfile.tempdir = os.environ["TMPDIR"] = tempfile.mkdtemp()
 
 known_hashes = set()
 known_files = set()
-# Set while a frame is being kept. This can free other frames and remove temporary files, which must not be kept in turn.
+# `busy.is_set` is true while this thread keeps a frame. Meanwhile other frames can be freed and temporary files
+# removed, and these must not be kept too.
 busy = threading.local()
 
 
@@ -212,7 +213,8 @@ def wrap_removals():
     def before(function, position=0):
         @functools.wraps(function)
         def kept(*arguments, **options):
-            # With `dir_fd`, a name is relative to an open folder, so it is not a path.
+            # If the option `dir_fd` is given, the argument is relative to an open folder, so it is not a path from
+            # here.
             if len(arguments) > position and options.get("dir_fd") is None:
                 keep_file(arguments[position], function.__name__)
             return function(*arguments, **options)

@@ -111,8 +111,8 @@ except ValueError as error:
 else:
     raise AssertionError("Zarr reads structs")
 
-# The codec of imagecodecs is right only if the items of a chunk are in C order. Otherwise it gives items in the wrong order, without
-# an error.
+# The codec of imagecodecs gives the right items only if the items of a chunk are in C order. In other chunks, it gives
+# the items in the wrong order, without an error.
 imagecodecs.numcodecs.register_codecs(verbose=False)
 for name, is_right in {"one_block": True, "rows": True, "steps": False}.items():
     changed = re.sub(r'\{\\"id\\": \\"b2nd\\"[^}]*\}', r'{\\"id\\": \\"imagecodecs_blosc2\\"}', pathlib.Path(f"{name}.json").read_text())

@@ -34,7 +34,7 @@ asarray = blosc2.asarray
 
 
 def with_one_thread(items, *, cparams=None, **how):
-    """Like nnU-Net's call, but with one thread. So each run has the same order of the blocks in a chunk, and the same messages."""
+    """Calls `asarray` as nnU-Net does, but with one thread. So each run has the same order of the blocks in a chunk, and the same messages."""
     return asarray(items, cparams=cparams and cparams | {"nthreads": 1}, **how)
 
 
@@ -69,7 +69,8 @@ for case in range(4):
     MedBlosc2(volume(), spacing=(5.0, 0.5, 0.5)).save(str(other / f"{case}.mb2nd"))
 shutil.copytree("set", "whole")
 
-# The last chunks of these labels are background, which is not stored. So the check warns of them.
+# The last chunks of these labels are background, so they are chunks of zeros that are not stored. The check warns that
+# such chunks may never have been written.
 warned = subprocess.run("b2nd check whole", shell=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True).stdout.splitlines()
 assert len(warned) == 9 and all("_seg.b2nd: warning: never-written" in line for line in warned), warned
 
@@ -116,7 +117,7 @@ pathlib.Path("bin/srun").chmod(0o755)
 
 recipe.run("TRAINING_SET.md")
 
-# Checks the message of each damaged file, also those that the page leaves out.
+# Checks the message for each damaged file, also the messages that the page does not show.
 found = subprocess.run("sh preflight.sh set --data", shell=True, stdout=subprocess.PIPE, text=True).stdout
 for name, code in {
     "liver_003.b2nd": "truncated",

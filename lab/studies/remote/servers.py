@@ -71,7 +71,8 @@ def run(arguments, variables, status=0):
     start = time.monotonic()
     with open(folder / "stdout", "w+b") as stdout, open(folder / "stderr", "w+b") as stderr:
         child = subprocess.Popen([b2nd, *arguments], stdout=stdout, stderr=stderr, env=environment | variables, stdin=subprocess.DEVNULL)
-        # Not `wait4`: its peak includes this process before exec.
+        # The peak memory is not taken from `wait4`, because that peak includes the memory of this Python process before
+        # exec.
         memory = 0
         while child.poll() is None:
             with contextlib.suppress(OSError):
@@ -103,7 +104,8 @@ def try_store(name, url, variables, upload, wrong_login):
     for key, content in files.items():
         upload(f"data/{key}", content)
     upload("data/ä space.b2nd", array)
-    # A table in a zip file is one line only if the file is on this machine. Objects without an extension are left out.
+    # Lists only objects with these extensions. Tables in zip files are left out, because such a table is one line only
+    # if the file is on this machine.
     named = ("b2nd", "b2frame", "caterva", "b2e", "b2f", "b2b")
     local, *_ = run(["ls", "--json", "--ext", ",".join(named), str(data)], {})
     listed, *_ = run(["ls", "--json", "--ext", ",".join(named), f"{url}/data"], variables)
@@ -115,7 +117,7 @@ def try_store(name, url, variables, upload, wrong_login):
     addresses, *_ = run(["ls", "--print0", f"{url}/data"], variables)
     given = [address for address in addresses.split("\0") if address]
     shown, *_ = run(["info", "--json", *given], variables)
-    # A store has a line for each table in it, too.
+    # A listing also has a line for each table in a store.
     assert set(given) <= {json.loads(line)["address"] for line in shown.splitlines()}
     for command in (["info"], ["check", "--data"], ["chunks"], ["dump"]):
         here, *_ = run([*command, str(data / "int32_3x5.b2nd")], {})
@@ -177,7 +179,7 @@ def azure():
 
     port, location = free_port(), folder / "azurite-data"
     shutil.rmtree(location, ignore_errors=True)
-    # The account and key that every Azurite has.
+    # The account and the key with which every Azurite starts.
     account = "devstoreaccount1"
     key = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
     variables = {

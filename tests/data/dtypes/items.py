@@ -25,7 +25,7 @@ import numpy as np
 
 import make
 
-# The limits of an item. A larger one would test nothing more.
+# The maximum number of bytes and of values in an item. A larger item would test nothing more.
 MOST_BYTES, MOST_VALUES = 2000, 200
 
 
@@ -86,7 +86,7 @@ def read(raw, dtype):
         dtype = np.dtype(dtype.byteorder.replace("=", "<") + "i8")
     if dtype.itemsize == 0:
         return ""
-    # These are not characters. NumPy fails for most of them, and prints some.
+    # Numbers above 0x10FFFF are not characters. NumPy fails for most of these numbers, but prints some of them.
     if dtype.kind == "U" and any(code > 0x10FFFF for code in np.frombuffer(raw, dtype.byteorder.replace("=", "<") + "u4")):
         raise Unreadable
     value = np.frombuffer(raw, dtype)[0].item()
@@ -165,7 +165,8 @@ def entry(text, rng):
     except Unreadable:
         return line
     if not has_nan(line["value"]):
-        # The dtype is put into a struct of one field. Otherwise NumPy would make the dimensions of a subarray those of the array.
+        # Puts the dtype into a struct of one field. Without the struct, NumPy would make the dimensions of a subarray
+        # dtype dimensions of the array.
         array = np.zeros((), [("item", dtype)])
         write(array["item"], line["value"])
         line["written"] = array.tobytes().hex()

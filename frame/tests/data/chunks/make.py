@@ -31,12 +31,12 @@ def offsets(count):
     return np.array([number * 7919 % 225 if number < count // 2 else ZEROS for number in range(count)], "<i8")
 
 
-# Chunk indexes of one block and of many blocks, each split or not.
+# Chunk indexes of one block and of many blocks. The blocks of an index are split or not.
 write("indexes", [
     chunk(offsets(count), 8, codec, splitmode=split, blocksize=blocksize)
     for count, codec, split, blocksize in product([100, 5000], CODECS, SPLITS, [0, 4096])
 ])
-# For each codec, a chunk whose last block is shorter.
+# For each codec, a chunk whose last block is shorter than its other blocks.
 write("short_block", [chunk((np.arange(1000) // 16).astype("u1").tobytes(), 4, codec, blocksize=256) for codec in CODECS])
 write("index_of_blocks", [chunk(np.array([number * 64 if number < 4 else ZEROS for number in range(2000)], "<i8"), 8, blosc2.Codec.ZSTD, splitmode=SPLITS[1], blocksize=4096)])
 # Chunk indexes of sparse frames. The file numbers are not in the order of the chunks, and chunk 1 is zeros.

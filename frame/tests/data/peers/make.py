@@ -114,7 +114,7 @@ def write():
 
 
 def refused(name):
-    """The kind of object that python-blosc2 opens only if it is told to trust the file."""
+    """Returns the kind of an object that python-blosc2 opens only if it is told to trust the file."""
     try:
         blosc2.open(name, mode="r")
     except blosc2.UnsafeDeserializationError as error:
