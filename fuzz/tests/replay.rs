@@ -1,7 +1,7 @@
-//! Each target passes on its seeds and on mutations of them.
+//! Runs each target on its seeds and on mutations of the seeds. No target may fail.
 //!
-//! `FUZZ_RUNS` is the number of mutations, `FUZZ_SEED` the seed of the random numbers. An input that fails is kept in
-//! `fuzz/target/found`; it goes to `fuzz/corpus` with the commit that fixes the fault.
+//! `FUZZ_RUNS` is the number of mutations, `FUZZ_SEED` the seed of the random numbers. An input with which a target
+//! fails is kept in `fuzz/target/found`. The commit that fixes the fault should add this input to `fuzz/corpus`.
 
 use b2nd_serde_fuzz::{TARGETS, replay};
 

@@ -26,14 +26,15 @@ fn frames() -> Vec<PathBuf> {
     frames
 }
 
-/// A changed array, and the dtype that python-blosc2 must see.
+/// An array before and after a change, and the dtype that python-blosc2 must read from the changed array.
 struct Job {
     original: PathBuf,
     changed: PathBuf,
     dtype: String,
 }
 
-/// Asks python-blosc2 about all jobs. Returns the number of arrays that it reads with the same data.
+/// Asserts that python-blosc2 reads the same data from the changed arrays of all jobs. Returns the number of arrays
+/// that it can read.
 fn assert_same(jobs: &[Job]) -> usize {
     let mut expected = Vec::new();
     let asked = jobs.iter().map(|job| {
@@ -75,7 +76,7 @@ fn assert_same(jobs: &[Job]) -> usize {
     same
 }
 
-/// Another dtype of the same size and length, if there is a simple one.
+/// Another dtype with items of the same size and with a text of the same length, if this function knows such a dtype.
 fn other_dtype(dtype: &str) -> Option<String> {
     let (order, rest) = dtype.split_at_checked(1)?;
     let (kind, size) = rest.split_at_checked(1)?;
@@ -87,7 +88,7 @@ fn other_dtype(dtype: &str) -> Option<String> {
     Some(format!("{order}{other}{size}"))
 }
 
-/// A dtype of this size.
+/// A dtype whose items have this many bytes.
 fn dtype_of(typesize: i32) -> String {
     match typesize {
         1 => "|i1".to_owned(),
@@ -111,7 +112,7 @@ fn a_changed_array_has_the_new_shape_and_dtype_and_the_same_data() {
         copy_tree(&original, &changed);
         let mut frame = Frame::open(&changed).unwrap();
         let Some(array) = frame.array().unwrap() else { continue };
-        // python-blosc2 opens the other layouts as plain chunks.
+        // Skips arrays of the other layouts, because python-blosc2 opens them as chunks without a shape.
         if array.metalayer().name() != "b2nd" || array.meta().layout() == Layout::B2ndSix {
             continue;
         }
@@ -119,8 +120,7 @@ fn a_changed_array_has_the_new_shape_and_dtype_and_the_same_data() {
         let extended = array.geometry().unwrap().extended_shape();
         let shape: Vec<i64> = extended.iter().map(|&items| items.try_into().unwrap()).collect();
         frame.edit().shape(&shape).apply().unwrap();
-        // Some arrays have a dtype whose size is not the frame's typesize. For these, a dtype of the frame's typesize
-        // is used.
+        // The second dtype is for arrays whose dtype has another size than the frame's typesize: it has this typesize.
         let others = [other_dtype(&dtype), Some(dtype_of(frame.header().typesize))];
         let other = others
             .into_iter()
@@ -132,7 +132,7 @@ fn a_changed_array_has_the_new_shape_and_dtype_and_the_same_data() {
     }
     let same = assert_same(&jobs);
     println!("{same} changed arrays, {dtypes} with another dtype, are what they should be to python-blosc2");
-    // At most 7 arrays are refused. All of them are files of the corpus.
+    // python-blosc2 refuses at most 7 of the arrays. All of these are files of the corpus.
     assert!(jobs.len() - same <= 7 && same >= 8);
 }
 
@@ -172,7 +172,7 @@ fn a_rewritten_array_is_an_array_again_and_has_the_same_data() {
     println!(
         "{same} rewritten arrays, of [9d, 9e] {generations:?}, are what they should be to python-blosc2"
     );
-    // At most 7 arrays are refused. All of them are files of the corpus.
+    // python-blosc2 refuses at most 7 of the arrays. All of these are files of the corpus.
     assert!(jobs.len() - same <= 7 && same >= 8);
 }
 
@@ -242,7 +242,7 @@ fn a_process_that_locks_is_not_disturbed_and_sees_the_change() {
 /// stays the same, so C-Blosc2 can return older items.
 #[test]
 fn a_process_without_locks_sees_no_items_that_the_array_never_had() {
-    // The numbers of answers with the newest array, with an older one, and with an error.
+    // The numbers of answers with the items of the newest commit, with the items of an older commit, and with an error.
     let mut seen = [[0; 3]; 2];
     for case in 0..16 {
         let (is_sparse, has_read, kind) = (case & 1 == 1, case & 2 == 2, case >> 2);

@@ -9,7 +9,8 @@ use serde_json::json;
 
 use crate::{cases, python, seed};
 
-/// Random bytes: equal items, noise, few values, repetitions, or a slow rise. Sometimes the last item is not whole.
+/// Random bytes, of one of these kinds: equal items, noise, few different values, repetitions, or slowly rising
+/// numbers. Sometimes the last item is not whole.
 fn data(rng: &mut Rng, typesize: usize) -> Vec<u8> {
     let length = 1 << rng.u32(4..18);
     let length = length / 2 + rng.usize(0..=length / 2);
@@ -91,7 +92,8 @@ fn c_blosc2_decompresses_our_chunks_to_the_same_bytes() {
         with_blocks += u32::from(header.has_table());
 
         let [truncation, ..] = params.filters;
-        // Stored and constant chunks have no filters.
+        // A filter has truncated the data only if the chunk is compressed: C-Blosc2 and this crate apply no filters to
+        // stored and constant chunks.
         let truncated = (header.has_table() && truncation.id != 0 && truncation.name().is_some())
             .then_some(truncation)
             .filter(|filter| [Filter::TRUNC_PREC.id, Filter::INT_TRUNC.id].contains(&filter.id));
@@ -168,7 +170,7 @@ fn our_default_block_sizes_are_those_of_c_blosc2() {
         params.clevel = rng.u8(..=9);
         params.splitmode = rng.choice([SplitMode::Always, SplitMode::Never, SplitMode::Auto]).unwrap();
         params.filters[5] = rng.choice([Filter::SHUFFLE, Filter::BITSHUFFLE, Filter::NONE]).unwrap();
-        // Zeros are enough: a chunk of one value has the block size too.
+        // The data can be zeros, because a constant chunk has the block size in its header too.
         Compressor::new(params).unwrap().compress_into(&vec![0; nbytes], &mut chunk).unwrap();
         let line = json!({
             "nbytes": nbytes,

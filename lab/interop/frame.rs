@@ -12,7 +12,7 @@ use b2nd_frame::{Check, CheckDepth, ChunkEntry, ChunkHeader, ChunkPlace, Report,
 use b2nd_frame::{Error, ErrorKind, Finding, FindingCode, Frame, Severity, check};
 use serde_json::{Value, json};
 
-/// A process that resizes an array. It ends when this value is dropped.
+/// A process that resizes an array again and again. It ends when this value is dropped.
 struct Resizing(Child);
 
 impl Resizing {
@@ -38,8 +38,8 @@ impl Drop for Resizing {
     }
 }
 
-/// Opens an array while it is resized, and counts the outcomes: a shape that it has at rest, an inconsistent one, or
-/// "changing".
+/// Opens an array while another process resizes it, and counts the outcomes: a shape that the array has between two
+/// resizes, an inconsistent shape, or an error of the kind "changing".
 fn watch(shapes: &[[i64; 2]], is_sparse: bool, locking: bool) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("array.b2nd");
@@ -50,7 +50,7 @@ fn watch(shapes: &[[i64; 2]], is_sparse: bool, locking: bool) {
     let mut at_rest = shapes.to_vec();
     if !locking {
         // python-blosc2 first shrinks the array and then grows it. Without a lock, other processes also see the shape
-        // between.
+        // between these two steps.
         let next = shapes.iter().cycle().skip(1);
         at_rest.extend(shapes.iter().zip(next).map(|(a, b)| [a[0].min(b[0]), a[1].min(b[1])]));
     }
@@ -96,7 +96,7 @@ fn word(seen: &Result<bool, Error>) -> &'static str {
     }
 }
 
-/// Whether the array has one of the shapes, and the chunks that belong to that shape.
+/// Returns true if the array has one of these shapes, and as many chunks as this shape needs.
 fn is_at_rest<R>(frame: &Frame<R>, shapes: &[[i64; 2]]) -> bool {
     let Ok(Some(array)) = frame.array() else { return false };
     let nchunks = array.geometry().map(|geometry| geometry.nchunks()).ok();
@@ -229,8 +229,8 @@ fn chunks_are_what_python_blosc2_says_of_them() {
     assert!(files == 300 && kinds.len() == 5 && missed >= 30);
 }
 
-/// Whether a check reports that a copy lacks the chunk file that was removed from it. python-blosc2 must then be unable
-/// to read a chunk of the copy, and only then.
+/// Returns true if a check reports the chunk file that was removed from a copy. python-blosc2 must fail to read a chunk
+/// of the copy if, and only if, the check reports the file.
 fn is_file_missed(copy: &Value) -> bool {
     let findings = check(copy["path"].as_str().unwrap()).unwrap().findings;
     let is_missed = findings.iter().any(|finding| finding.code() == FindingCode::ChunkFile);

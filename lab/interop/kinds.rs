@@ -1,4 +1,4 @@
-//! Files and stores of every kind have the same names here as in python-blosc2.
+//! This crate gives every kind of file and store the name of the class in python-blosc2.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -8,18 +8,20 @@ use crate::python;
 use b2nd_frame::{Check, EmbeddedFrames, FindingCode, Frame, ObjectKind, Store, is_sparse_frame};
 use serde_json::Value;
 
-/// The class of a file in python-blosc2, also of a file that it opens only if told to trust it.
+/// The class of the object that python-blosc2 opens from a file, also if it opens the file only when it is told to
+/// trust it.
 fn class(line: &Value) -> &str {
     match line["refuses"].as_str() {
         None => line["python"].as_str().unwrap(),
         Some("proxy") => "Proxy",
-        // python-blosc2 cannot open it even then, because its server does not exist.
+        // python-blosc2 cannot open this object even if it trusts the file, because the server of the object does not
+        // exist.
         Some("c2array") => "C2Array",
         Some(_) => line["full"]["python"].as_str().unwrap(),
     }
 }
 
-/// Why a frame has another name here than in python-blosc2.
+/// The reason why this crate gives a frame another name than python-blosc2, or `None` if the names should be the same.
 fn exception(path: &Path, kind: ObjectKind, class: &str) -> Option<&'static str> {
     let name = path.file_name().unwrap().to_str().unwrap();
     match (kind, class) {
@@ -34,9 +36,9 @@ fn exception(path: &Path, kind: ObjectKind, class: &str) -> Option<&'static str>
     }
 }
 
-/// Compares the members of a store with the keys in python-blosc2. Only those of a `DictStore` must be equal. In a
-/// `TreeStore`, python-blosc2 also lists groups, so each member must be below a key. For a table, the columns and rows
-/// are compared instead.
+/// Compares the members of a store with its keys in python-blosc2. Only for a `DictStore`, the two lists must be equal.
+/// In a `TreeStore`, python-blosc2 also lists groups, so each member must be below a key. For a table, the columns and
+/// rows are compared instead.
 fn agrees(line: &Value, store: &Store) -> bool {
     let keys: Vec<&str> =
         line["keys"].as_array().map_or(Vec::new(), |keys| keys.iter().filter_map(Value::as_str).collect());
@@ -102,8 +104,8 @@ fn files_and_stores_of_every_kind_are_named_as_python_blosc2_names_them() {
             *exceptions.entry(why).or_insert(0) += 1;
         }
         let is_elsewhere = matches!(kind, ObjectKind::RemoteStore | ObjectKind::RemoteCTable);
-        // python-blosc2 opens a remote store without being told to trust it. But the store is active, because
-        // python-blosc2 fetches its members when they are read.
+        // python-blosc2 opens a remote store without being told to trust it. But this crate calls the store active,
+        // because python-blosc2 fetches the members of the store when they are read.
         let is_refused = !line["refuses"].is_null();
         assert_eq!(kind.is_active(), is_refused || is_elsewhere, "{kind}: {line}");
         if let Some(mut frame) = frame {

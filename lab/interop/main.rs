@@ -25,7 +25,7 @@ fn python(script: &str) -> Command {
     command
 }
 
-/// The number of random cases: an eighth of all, or all with `B2ND_LONG=1`.
+/// The number of random cases to try: `all` if `B2ND_LONG` is set, or else an eighth of them.
 fn cases(all: usize) -> usize {
     if is_long() { all } else { all / 8 }
 }

@@ -1,4 +1,4 @@
-//! Compares metalayers of this crate with those of C-Blosc2, which is the reference, and of python-blosc2.
+//! Compares how this crate, C-Blosc2 (the reference) and python-blosc2 read and write metalayers.
 
 // This file belongs to another package. Neither package is published, so no archive lacks it.
 #[path = "../../benches/src/c_blosc2.rs"]
@@ -14,7 +14,7 @@ use b2nd_serde::{Error, ErrorKind, Layout, Meta, from_slice, to_vec};
 use c_blosc2::CBlosc2;
 use fastrand::Rng;
 
-/// The fields that C-Blosc2 reads.
+/// The fields that C-Blosc2 reads from a metalayer.
 #[derive(Debug, PartialEq)]
 struct Fields {
     length: usize,
@@ -45,7 +45,7 @@ fn read(reference: &CBlosc2, bytes: &[u8]) -> Result<Fields, c_int> {
     })
 }
 
-/// The fields that we read, in C-Blosc2's form.
+/// The fields that this crate reads from a metalayer, in the form that C-Blosc2 gives them.
 fn fields(meta: &Meta, length: usize) -> Fields {
     Fields {
         length,
@@ -57,7 +57,7 @@ fn fields(meta: &Meta, length: usize) -> Fields {
     }
 }
 
-/// A random metalayer. Half of them are small and ordinary, the others have arbitrary numbers.
+/// A random metalayer. Half of the metalayers have small, ordinary numbers. The others have any numbers.
 fn random(rng: &mut Rng) -> Seven {
     let ndim = if rng.bool() { rng.u8(0..=4) } else { rng.u8(0..=16) };
     let wild = rng.bool();
@@ -117,7 +117,8 @@ fn mutate(bytes: &mut Vec<u8>, rng: &mut Rng) {
     }
 }
 
-/// The reason why C-Blosc2 reads what we refuse; `None` if C-Blosc2 should have failed too.
+/// The known reason why C-Blosc2 reads a metalayer that this crate refuses, or `None` if C-Blosc2 should have failed
+/// too.
 fn leniency(error: &Error, bytes: &[u8], read: &Fields) -> Option<&'static str> {
     Some(match error.kind() {
         ErrorKind::Layout => "only it: it passes over the outer marker",

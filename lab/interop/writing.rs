@@ -121,7 +121,8 @@ impl Asked<'_> {
         chunk
     }
 
-    /// The ready-made chunk of a step, compressed by Python or by this project; `None` if the step has no chunk.
+    /// The ready-made chunk that a step writes, compressed by python-blosc2 or by this project, or `None` if the step
+    /// writes no such chunk.
     fn ready(&self, step: &Value) -> Option<Vec<u8>> {
         match step[1].as_str().unwrap() {
             "chunk" => Some(unhex(step[2].as_str().unwrap())),
@@ -158,7 +159,7 @@ impl Asked<'_> {
         let mut array = writer.into_array_writer().unwrap().threads(rng.usize(1..4));
         let shape: Vec<u64> = self.dimensions("shape");
         let mut regions = vec![shape.iter().map(|&items| 0..items).collect::<Vec<Range<u64>>>()];
-        // An array without dimensions has one item, so it cannot be cut.
+        // The region of an array without dimensions has only one item, so it is not cut into smaller regions.
         let ncuts = if shape.is_empty() { 0 } else { rng.usize(..8) };
         for _ in 0..ncuts {
             let region = regions.swap_remove(rng.usize(..regions.len()));
@@ -218,7 +219,7 @@ fn special(name: &str) -> SpecialValue {
     }
 }
 
-/// Asserts that a check finds nothing, with every chunk decompressed.
+/// Asserts that a check that decompresses every chunk finds nothing, or only warnings that are expected.
 fn assert_healthy(path: &Path, offset: u64, may_warn: bool) {
     let check = Check::new(CheckDepth::ChunkData);
     let report = if offset == 0 {
@@ -237,7 +238,7 @@ fn is_allowed(finding: &Finding) -> bool {
     [FindingCode::NeverWritten, FindingCode::NoData, FindingCode::HighRank].contains(&finding.code())
 }
 
-/// The number of times that each thing was done, by its name.
+/// The name of each operation that a test did, and how often it did it.
 type Counts = BTreeMap<String, usize>;
 
 fn count(counts: &mut Counts, names: &Value) {

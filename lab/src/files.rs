@@ -15,7 +15,7 @@ pub fn data() -> PathBuf {
     root().join("frame/tests/data")
 }
 
-/// The folder and the manifest of a larger corpus of real files, if there is one. `B2ND_CORPUS` names the folder. The
+/// The folder and the manifest of a larger corpus of real files, if the variable `B2ND_CORPUS` names such a folder. The
 /// files of Caterva 0.1 (2019) are left out, because they are refused.
 pub fn corpus() -> Option<(PathBuf, Vec<Value>)> {
     let (folder, mut entries) = whole_corpus()?;
@@ -48,12 +48,13 @@ pub fn unhex(hex: &str) -> Vec<u8> {
     (0..hex.len()).step_by(2).map(|i| u8::from_str_radix(&hex[i..i + 2], 16).unwrap()).collect()
 }
 
-/// The file with the header of a frame.
+/// The path of the file with the header of a frame: in a sparse frame, `chunks.b2frame` in its directory.
 pub fn header_file(path: &Path) -> PathBuf {
     if path.is_dir() { path.join("chunks.b2frame") } else { path.to_owned() }
 }
 
-/// A copy of a file or folder of the project, for a test to change.
+/// Copies a file or folder of the test data into a temporary folder, so that a test can change it. Returns the
+/// temporary folder and the path of the copy.
 pub fn copy(name: &str) -> (tempfile::TempDir, PathBuf) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join(Path::new(name).file_name().unwrap());
@@ -77,8 +78,8 @@ pub fn copy_tree(from: &Path, to: &Path) {
 /// The length of a trailer without vlmetalayers.
 const TRAILER_LEN: usize = 35;
 
-/// A copy of a frame of the project with this number of bytes inserted before its trailer, so that it takes longer to
-/// copy. The frame must not have vlmetalayers.
+/// Copies a frame of the test data, and inserts `gap` bytes before the trailer of the copy, so that it takes longer to
+/// copy this frame. The frame must not have vlmetalayers.
 pub fn with_gap(folder: &Path, name: &str, gap: usize) -> PathBuf {
     let path = folder.join(name);
     copy_tree(&data().join(name), &path);
@@ -96,8 +97,8 @@ pub fn remove(path: &Path) {
     if path.is_dir() { fs::remove_dir_all(path).unwrap() } else { fs::remove_file(path).unwrap() }
 }
 
-/// Formats a value into writers of every insufficient length, and asserts that the writer's error is returned after a
-/// prefix of the text.
+/// Formats a value into writers that are too short for the text, one for each shorter length. Asserts that the writer
+/// receives as much of the text as fits, and that the writer's error is returned.
 #[track_caller]
 pub fn shows_as_much_as_fits(shown: &dyn fmt::Display) {
     struct Room(String, usize);

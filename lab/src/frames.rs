@@ -1,16 +1,17 @@
-//! Frames and chunks, made byte by byte.
+//! Makes frames and chunks byte by byte.
 
 use std::fs;
 
 use crate::data;
 
-/// The position of a metalayer's content offset in a header.
+/// The position, in a frame header, of the field with the offset of a metalayer's content.
 pub fn offset_field(header: &[u8], name: &str) -> usize {
     let entry = [&[0xa0 + u8::try_from(name.len()).unwrap()], name.as_bytes(), &[0xd2]].concat();
     header.windows(entry.len()).position(|bytes| bytes == entry).unwrap() + entry.len()
 }
 
-/// A frame without chunks. It has these metalayers and, as chunks in its trailer, these vlmetalayers.
+/// A frame without chunks. It has these metalayers and vlmetalayers. The bytes of a vlmetalayer are the chunk that is
+/// stored in the trailer.
 pub fn frame_of(metalayers: &[(&str, &[u8])], vlmetalayers: &[(&str, &[u8])]) -> Vec<u8> {
     const SECTION: usize = 87;
     let mut file = fs::read(data().join("int32_3x5.b2nd")).unwrap()[..SECTION].to_vec();
@@ -68,7 +69,7 @@ pub fn chunks_of(name: &str) -> Vec<Vec<u8>> {
     let mut rest = &bytes[..];
     let mut chunks = Vec::new();
     while !rest.is_empty() {
-        // The length of a chunk is at its offset 12.
+        // The length of a chunk is the number at byte 12 of the chunk.
         let (chunk, after) = rest.split_at(u32::from_le_bytes(rest[12..16].try_into().unwrap()) as usize);
         chunks.push(chunk.to_vec());
         rest = after;
@@ -76,7 +77,7 @@ pub fn chunks_of(name: &str) -> Vec<Vec<u8>> {
     chunks
 }
 
-/// A Blosc2 chunk of these bytes, not compressed.
+/// An uncompressed Blosc2 chunk with these bytes as its data.
 pub fn stored_chunk(data: &[u8]) -> Vec<u8> {
     let mut chunk = chunk_header(data.len(), 32 + data.len());
     // The flag of uncompressed data.
@@ -85,8 +86,8 @@ pub fn stored_chunk(data: &[u8]) -> Vec<u8> {
     chunk
 }
 
-/// A frame without an array. `chunks` are its concatenated chunks. They begin at `starts`, and each has `nbytes` bytes
-/// of data.
+/// A frame without an array. `chunks` are the bytes of its chunks, one after the other. Each chunk begins at one of the
+/// `starts` in these bytes, and has `nbytes` bytes of data.
 pub fn frame_of_chunks(chunks: &[u8], starts: &[usize], nbytes: usize) -> Vec<u8> {
     with_chunks(frame_of(&[], &[]), chunks, starts, nbytes)
 }
@@ -96,7 +97,7 @@ pub fn with_chunks(mut file: Vec<u8>, chunks: &[u8], starts: &[usize], nbytes: u
     let header_len = u32::from_be_bytes(file[11..15].try_into().unwrap()) as usize;
     let offsets: Vec<u8> = starts.iter().flat_map(|&start| (start as u64).to_le_bytes()).collect();
     let mut index = stored_chunk(&offsets);
-    // The typesize of offsets.
+    // The typesize of the chunk index is 8, because an offset has 8 bytes.
     index[3] = 8;
     let body = [chunks, &index].concat();
     file.splice(header_len..header_len, body);
@@ -110,7 +111,7 @@ pub fn with_chunks(mut file: Vec<u8>, chunks: &[u8], starts: &[usize], nbytes: u
     file
 }
 
-/// A chunk of 8-byte blocks whose offsets all point to the same run of zeros.
+/// A compressed chunk of blocks of 8 bytes. In its table, all blocks have the same start, where there are only zeros.
 pub fn chunk_with_a_table(blocks: usize) -> Vec<u8> {
     let end = 36 + 4 * blocks;
     let mut chunk = vec![0; end];

@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 
 use b2nd_serde::dump::Row;
 
-/// The parts of a [`Row`], and its line and cells.
+/// An owned copy of a [`Row`]: its parts, its line and its cells.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Kept {
     pub offset: u64,
@@ -37,7 +37,7 @@ impl From<&Row<'_>> for Kept {
 /// A function that receives rows.
 pub type Receive<'r> = dyn FnMut(&Row<'_>) -> ControlFlow<()> + 'r;
 
-/// The first `count` rows of a dump. The dump is stopped after them.
+/// The first `count` rows of a dump. After these rows, the receiving function ends the dump.
 pub fn rows_until(count: usize, dump: impl FnOnce(&mut Receive<'_>)) -> Vec<Kept> {
     let mut rows = Vec::new();
     dump(&mut |row| {

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{root, unhex};
 
-/// The required behaviour of a reader.
+/// What a reader must do with the bytes of a vector.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verdict {
@@ -17,11 +17,11 @@ pub enum Verdict {
     Accept,
     /// Give an error.
     Refuse,
-    /// Either is allowed: real files have such bytes, or no document decides.
+    /// The reader may do either: real files have such bytes, or no document says what is right.
     Either,
 }
 
-/// A vector, with the values or the error that reading it gives.
+/// A vector: its bytes, and the values or the error that this crate gives for them.
 #[derive(Debug, Serialize)]
 struct Vector<V, E> {
     name: String,
@@ -46,7 +46,7 @@ pub struct List<V, E> {
 }
 
 impl<V: Debug + Serialize, E: Debug + Serialize> List<V, E> {
-    /// An empty list. The function `read` will read its vectors.
+    /// Makes an empty list. The function `read` reads each vector that is added.
     pub fn new(read: Read<V, E>) -> Self {
         Self { vectors: Vec::new(), read }
     }
@@ -91,7 +91,7 @@ impl<V: Debug + Serialize, E: Debug + Serialize> List<V, E> {
     }
 }
 
-/// The bytes, with those at an offset replaced by `new`.
+/// Returns the bytes, in which `new` replaces the bytes from the offset `at` on.
 pub fn with(bytes: &[u8], at: usize, new: &[u8]) -> Vec<u8> {
     let mut bytes = bytes.to_vec();
     bytes[at..at + new.len()].copy_from_slice(new);
@@ -124,7 +124,7 @@ fn text(file: &str) -> String {
     fs::read_to_string(root().join("tests/vectors").join(file)).unwrap()
 }
 
-/// An implementation's deviations from the verdicts, by vector name.
+/// The names of the vectors for which an implementation deviates from the verdict, and what it does instead.
 pub type Answers = BTreeMap<String, String>;
 
 /// Compares an implementation's deviations with `others.json`, or writes them there.

@@ -8,7 +8,9 @@ fn page(name: &str) -> String {
     fs::read_to_string(root().join(name)).unwrap()
 }
 
-/// The root package does not depend on `b2nd-frame`, so it cannot compile this block of its README.
+/// The README of the root package has a block of code that uses `b2nd-frame`. The root package cannot compile this
+/// block, because it does not depend on `b2nd-frame`. So the block must be in a page of `b2nd-frame`, which compiles
+/// it.
 #[test]
 fn the_readme_shows_a_frame_as_the_tested_page_of_its_package_does() {
     let readme = page("README.md");
@@ -18,7 +20,7 @@ fn the_readme_shows_a_frame_as_the_tested_page_of_its_package_does() {
     assert!(page("frame/README.md").contains(&format!("```rust\n{block}```")), "{block}");
 }
 
-/// The words of a text, without its line breaks.
+/// Replaces all line breaks and runs of spaces in a text by single spaces.
 fn words(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
@@ -60,7 +62,7 @@ fn the_page_of_the_laboratory_has_each_run() {
     }
 }
 
-/// Links to other pages and files lead to files that exist.
+/// Each link of a page to another page or file must lead to a file that exists.
 #[test]
 fn each_link_of_a_page_leads_to_a_file() {
     let folders = [".", "docs", "docs/upstream", "frame", "cli", "lab", "lab/results", "tests/vectors"];

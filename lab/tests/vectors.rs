@@ -1,5 +1,5 @@
-//! Reads the conformance vectors with blosc2-pure-rs and rmp-serde. Cargo builds both, so `lab/run` does not have to
-//! install them.
+//! Reads the conformance vectors with the crates blosc2-pure-rs and rmp-serde. Cargo builds these crates, so `lab/run`
+//! does not have to install them.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -13,8 +13,8 @@ use b2nd_lab::{Seven, root};
 const PURE_RS: &str = "blosc2-pure-rs 0.2.4";
 const RMP_SERDE: &str = "rmp-serde 1.3";
 
-/// How a reader deviates from the verdict of a vector, if it does. If the vector has a value that the reader gives, the
-/// two values must be equal.
+/// Returns how a reader deviates from the verdict of a vector, or `None` if it does not. Asserts that the values of the
+/// reader are equal to those of the vector, if the vector has them.
 fn does(vector: &InFile, read: Option<&Value>) -> Option<&'static str> {
     let does = match read {
         None => "refuse",
@@ -99,7 +99,7 @@ fn blosc2_pure_rs_opens_the_frames_as_the_vectors_say() {
     hold_answers("frames.json", PURE_RS, &answers);
 }
 
-/// A general reader of `MessagePack`, which knows nothing of this format.
+/// rmp-serde is a reader for any `MessagePack`. It does not know the rules of this format.
 #[test]
 fn rmp_serde_reads_the_metalayers_as_the_vectors_say() {
     let mut answers = Answers::new();
@@ -118,7 +118,7 @@ fn the_comparison_has_the_counts_of_the_vectors() {
     let others: BTreeMap<String, BTreeMap<String, Answers>> = serde_json::from_str(&others).unwrap();
     for (file, bytes) in [("metalayers.json", "metalayers"), ("frames.json", "frames")] {
         let vectors = read(file);
-        // The separate results for opening a frame are not counted.
+        // Skips the separate results of implementations for opening a frame.
         let others = others[file].iter().filter(|(who, _)| !who.contains("opening"));
         for (who, answers) in
             others.map(|(who, answers)| (&**who, answers)).chain([("this project", &Answers::new())])

@@ -12,7 +12,7 @@ use serde_json::Value;
 #[path = "../common/mod.rs"]
 mod common;
 
-/// The peak number of bytes in use during a call.
+/// The maximum number of bytes that are allocated at the same time during a call.
 fn peak(run: impl FnOnce()) -> u64 {
     measure(run).bytes_max
 }
@@ -43,7 +43,7 @@ fn a_borrowing_type_allocates_nothing_and_to_vec_once() {
     let mut buffer = [0; 64];
     assert_eq!(peak(|| assert!(from_slice::<Borrowing>(&bytes).is_ok())), 0);
     assert_eq!(peak(|| assert!(to_slice(&value, &mut buffer).is_ok())), 0);
-    // The metalayer has 53 bytes. 3 of them are the dtype, for which 16 bytes are reserved.
+    // The metalayer has 53 bytes. 3 of them are the dtype, but the writer reserves 16 bytes for the dtype.
     let to_vec = measure(|| drop(to_vec(&value).unwrap()));
     assert_eq!((to_vec.count_total, to_vec.bytes_total), (1, 53 - 3 + 16));
 

@@ -11,7 +11,7 @@ use b2nd_serde::{Meta, Shapes};
 use serde::de::{self, Deserializer, SeqAccess, Visitor};
 use serde_derive::{Deserialize, Serialize};
 
-/// All entries, each in the most common Rust type.
+/// A struct of all entries of a metalayer, each with its most common Rust type.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Seven {
     pub version: u8,
@@ -73,7 +73,7 @@ pub fn meta_of_rank(ndim: u8, dtype: &str) -> Meta {
     Meta::new(Shapes { shape: &shape, chunkshape: &chunkshape, blockshape: &blockshape }, dtype).unwrap()
 }
 
-/// A structured dtype whose text has some 3 kB.
+/// The text of a structured dtype. It has about 3 kB.
 pub fn long_dtype() -> String {
     let fields: Vec<String> = (0..145).map(|i| format!("('field_{i:03}', '<f8')")).collect();
     format!("[{}]", fields.join(", "))
@@ -85,9 +85,9 @@ pub fn unhex(hex: &str) -> Vec<u8> {
     (0..hex.len()).step_by(2).map(|i| u8::from_str_radix(&hex[i..i + 2], 16).unwrap()).collect()
 }
 
-/// Returns true in the published package if that package lacks this file or folder of the repository. The test then
-/// ends early. The function writes the test's name directly to stderr, because libtest hides the output of a passing
-/// test.
+/// Returns true if the test runs in the published package and this package lacks the file or folder at `path`. The test
+/// should then end early. The function writes the test's name directly to stderr, because libtest hides the output of a
+/// passing test.
 pub fn is_left_out(path: &str) -> bool {
     // Cargo adds `Cargo.toml.orig` to every package; the repository does not have it.
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));

@@ -1,4 +1,5 @@
-//! For any string: parsing fails, or the dtype prints as a string that parses to the same dtype.
+//! For any string, parsing either fails, or gives a dtype that is printed as a string from which the same dtype is
+//! parsed.
 
 use std::sync::LazyLock;
 
@@ -7,7 +8,7 @@ use proptest::prelude::*;
 use proptest::sample::{Index, select};
 use serde_json::Value;
 
-/// Strings that NumPy reads or rejects.
+/// The dtype strings of `sample.jsonl`, which NumPy reads or rejects.
 static INPUTS: LazyLock<Vec<String>> = LazyLock::new(|| {
     include_str!("../data/dtypes/sample.jsonl")
         .lines()

@@ -1,11 +1,11 @@
-//! A dtype has the meaning and the printed form of NumPy.
+//! This crate reads a dtype string as NumPy does, and prints the dtype as NumPy does.
 //!
 //! `data/dtypes/make.py` recorded NumPy's answers. `B2ND_DTYPES` may name a larger file made by the same script.
 
 use b2nd_serde::dtype::{ByteOrder, Dtype, Field, Kind};
 use serde_json::{Map, Value, json};
 
-/// The parts of a dtype, in the notation of the file.
+/// Describes the parts of a dtype, in the JSON notation of the file with NumPy's answers.
 fn describe(dtype: &Dtype) -> Value {
     let mut parts = Map::new();
     let mut set = |key: &str, value: Value| parts.insert(key.into(), value);
@@ -50,7 +50,7 @@ fn describe_field(field: &Field) -> Value {
     })
 }
 
-/// If a structured dtype has the flag `aligned`, so has each subarray of it.
+/// Returns the flag `aligned` of a dtype. A subarray has this flag if the structured dtype of its items has it.
 fn is_aligned(dtype: &Dtype) -> bool {
     match dtype.kind() {
         Kind::Struct(parts) => parts.is_aligned(),
@@ -59,8 +59,8 @@ fn is_aligned(dtype: &Dtype) -> bool {
     }
 }
 
-/// Counts of dtypes whose parts and printed forms are equal, of dtypes that NumPy prints as another dtype, so only the
-/// parts are compared, and of dtypes that NumPy and this crate reject.
+/// Three numbers of dtypes: dtypes with the same parts and printed form as in NumPy; dtypes that NumPy prints as
+/// another dtype, so that only their parts are compared; and strings that both NumPy and this crate reject.
 #[derive(Debug, Default)]
 struct Counts {
     equal: usize,
@@ -68,7 +68,7 @@ struct Counts {
     refused: usize,
 }
 
-/// Compares every line of a file with this crate's answer.
+/// Compares NumPy's answer in every line of a file with the answer of this crate.
 fn compare(file: &str) -> Counts {
     let mut counts = Counts::default();
     for line in file.lines() {

@@ -68,7 +68,7 @@ fn a_type_string_is_refused_where_it_goes_wrong() {
         ("datetime64s", UnknownType, "character 10: expected '[' or the end of the type, found 's'"),
         ("<M08[ns]", UnknownType, "character 2: expected 8 bytes for 'M', found 08"),
     ]);
-    // NumPy rejects the leading zero only before a unit.
+    // NumPy rejects a leading zero in `<M08` only if a unit follows, so this string is accepted.
     assert_eq!("<M08".parse::<Dtype>().unwrap().to_string(), "<M8");
 }
 
@@ -228,7 +228,7 @@ fn a_subarray_is_refused_where_it_goes_wrong() {
 fn no_subarrays_without_bytes_are_one_of_them_as_in_numpy_and_any_other_number_is_refused() {
     let dtype: Dtype = "(('<i4', (0,)), 0)".parse().unwrap();
     assert_eq!((&*dtype.to_string(), dtype.item_size()), ("('<i4', (0,))", 0));
-    // NumPy reads the first string as 3 bytes of padding. This crate rejects both.
+    // NumPy reads the string with `3` as 3 bytes of padding. This crate rejects both strings.
     for number in ["3", "(3,)"] {
         assert_eq!(refusal(&format!("(('<i4', (0,)), {number})")).kind(), Layout);
     }

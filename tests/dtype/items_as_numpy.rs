@@ -99,7 +99,7 @@ impl Serialize for Value {
     }
 }
 
-/// A value that is read with structs as sequences, at every level.
+/// A value in which every struct, at every level, was read as a sequence of values without names.
 struct ByPosition(Value);
 
 impl Value {
@@ -148,7 +148,7 @@ fn float(value: f64) -> String {
     if value.is_nan() { "nan".into() } else { digits(&value.to_be_bytes()) }
 }
 
-/// The value in the notation of the file.
+/// Converts a value to the JSON notation of the file with NumPy's answers.
 fn noted(dtype: &Dtype, value: &Value) -> Json {
     match (dtype.kind(), value) {
         (Kind::Struct(parts), Value::Map(map)) => {
@@ -183,7 +183,8 @@ fn noted_array(base: &Dtype, rank: usize, value: &Value) -> Json {
     }
 }
 
-/// Whether two fields of a struct share bytes. If they do, the item depends on the order of writing.
+/// Returns true if two fields of a struct share bytes. Then the bytes of a written item depend on the order in which
+/// its fields are written.
 fn overlaps(dtype: &Dtype) -> bool {
     match dtype.kind() {
         Kind::Subarray(subarray) => overlaps(subarray.base()),
@@ -201,7 +202,8 @@ fn overlaps(dtype: &Dtype) -> bool {
     }
 }
 
-/// The numbers of items that were read, that were written, and that NumPy and this crate both reject.
+/// Three numbers of items: those that were read, those that were written, and those that both NumPy and this crate
+/// reject.
 #[derive(Debug, Default)]
 struct Counts {
     read: usize,

@@ -1,4 +1,4 @@
-//! A dtype is printed with the requested width, and exactly as NumPy prints it.
+//! A dtype is printed exactly as NumPy prints it, and with the width that the format string asks for.
 
 use b2nd_serde::dtype::{Dtype, Error, Field};
 
@@ -26,8 +26,8 @@ fn an_escape_is_the_character_that_it_is_in_python() -> Result<(), Error> {
         let dtype: Dtype = format!("[('a{escape}', '<i4')]").parse()?;
         let name = format!("a{character}");
         assert_eq!(dtype.field(&name).map(Field::name), Some(&*name), "{escape}");
-        // NumPy prints the name as Python does. Which characters are escaped depends on Python's version of Unicode, so
-        // the test only parses the text again.
+        // NumPy prints the name of a field as Python prints a string. Which characters it escapes depends on the
+        // Unicode version of Python. So the test does not compare the printed text, but only parses it again.
         assert_eq!(dtype.to_string().parse::<Dtype>()?, dtype, "{escape}");
     }
     Ok(())
@@ -47,7 +47,8 @@ fn a_field_is_found_by_its_name_or_title() -> Result<(), Error> {
     Ok(())
 }
 
-/// If a type has no size, NumPy takes the number after it as the size. A 0 leaves the type without a size.
+/// For a type without a size, such as `S`, a number in the place of a shape is the size of the type. If this number is
+/// 0, the type still has no size.
 #[test]
 fn a_type_without_a_size_stays_so_with_a_number_of_0() -> Result<(), Error> {
     for (text, shown) in [("('S', 0)", "|S0"), ("('>U', 0)", ">U0"), ("('V', 0)", "|V0"), ("('S', 3)", "|S3")]
@@ -70,7 +71,7 @@ fn no_flag_reaches_the_parts() -> Result<(), Error> {
     Ok(())
 }
 
-/// The largest item size in bytes fits into 32 bits, but the size in bits does not.
+/// The largest item size, as a number of bytes, fits into 32 bits. As a number of bits, it does not.
 #[test]
 fn the_largest_items_are_printed_where_addresses_have_32_bits() -> Result<(), Error> {
     for text in ["|S2147483647", "|V2147483647", "<U536870911", "[('a', 'S2147483647')]"] {

@@ -1,4 +1,5 @@
-//! Valid and invalid geometries by the rules of the draft specification, and the messages for the invalid ones.
+//! Geometries that are valid or invalid by the rules of the draft specification, and the error messages for the invalid
+//! geometries.
 
 use b2nd_serde::geometry::{Error, ErrorKind};
 use b2nd_serde::{Entry, Geometry, Shapes};
@@ -19,7 +20,7 @@ const ACCEPTED: &[(Vectors, u64)] = &[
     ((&[4], &[8], &[2]), 1),
     ((&[8], &[4], &[6]), 2),
     ((&[1], &[CHUNK_MAX], &[CHUNK_MAX]), 1),
-    // Arrays without items, whose chunks have items or not.
+    // Arrays without items. Some of them have a chunk shape with items, and some a chunk shape without items.
     ((&[0], &[5], &[2]), 0),
     ((&[0], &[0], &[0]), 0),
     ((&[0], &[0], &[1]), 0),
@@ -74,7 +75,7 @@ const REFUSED: &[(Vectors, ErrorKind, &str)] = &[
         ErrorKind::Zero,
         "blockshape[0] is 0, but chunkshape[0] is 2: a chunk that is not empty needs blocks of at least 1",
     ),
-    // The draft specification allows these shapes, C-Blosc2 does not.
+    // The draft specification allows these shapes, but C-Blosc2 and this crate do not.
     (
         (&[0], &[5], &[0]),
         ErrorKind::Zero,
@@ -90,7 +91,7 @@ const REFUSED: &[(Vectors, ErrorKind, &str)] = &[
         ErrorKind::Overflow,
         "shape[0] is 9223372036854775807: rounded up to whole chunks of 2, it is more than 9223372036854775807 (int64)",
     ),
-    // The extended shape must fit in each dimension, even if another dimension is zero.
+    // Each dimension, rounded up to whole chunks, must fit in 63 bits, even if another dimension is zero.
     (
         (&[0, MAX], &[0, 2], &[0, 1]),
         ErrorKind::Overflow,

@@ -1,4 +1,5 @@
-//! A walk counts, skips and ends in constant time, however long it is. The result is the same as that of single steps.
+//! A walk counts, skips and reaches its end in constant time, however long it is. The results are the same as with
+//! single steps.
 
 use std::fmt::Debug;
 
@@ -6,7 +7,7 @@ use b2nd_serde::geometry::{Error, ErrorKind};
 use b2nd_serde::{Geometry, Shapes};
 use proptest::prelude::*;
 
-/// Counts, skips and ends with single steps, and compares the result with the methods of the walk.
+/// Counts, skips and reaches the end with single steps, and compares the results with those of the walk's methods.
 fn assert_as_by_steps<I>(walk: I)
 where
     I: Iterator + Clone,
@@ -16,7 +17,8 @@ where
     let steps: Vec<_> = rest.by_ref().collect();
     assert!(rest.next().is_none(), "it goes on behind its end");
     for (passed, item) in steps.iter().enumerate() {
-        // The walk begins at its start, or in the middle.
+        // Goes on to this item from the start of the walk, from half way to the item, and from directly before the
+        // item.
         for from in [0, passed / 2, passed] {
             let mut walk = walk.clone();
             for _ in 0..from {
@@ -37,7 +39,8 @@ where
     assert_eq!((walk.clone().count(), walk.last()), (0, None));
 }
 
-/// Dimensions with few chunks and blocks, some of them empty.
+/// Small dimensions, some of them 0, with few chunks and blocks. Each dimension has two lengths, for the time before
+/// and after a resize.
 fn small() -> impl Strategy<Value = Vec<((i64, i64), (i32, i32))>> {
     prop::collection::vec(((0..6_i64, 0..6_i64), (1..4_i32, 1..4_i32)), 0..4)
 }
@@ -83,14 +86,15 @@ fn a_walk_over_two_to_the_62_chunks_counts_skips_and_ends_at_once() -> Result<()
     assert_eq!(rest.count(), count - FAR - 1);
     assert_eq!(geometry.chunks().step_by(FAR).nth(1000), geometry.chunk(1000 * far));
 
-    // The last row of chunks is removed, and a column is added on the right. All other chunks are kept.
+    // This resize removes the last row of chunks, and adds a column of chunks on the right. It keeps all chunks except
+    // those of the last row.
     let resize = geometry.resize(&[(1 << 31) - 1, (1 << 31) + 1])?;
     let (row, column) = (1_u64 << 31, (1_u64 << 31) - 1);
     assert_eq!(resize.kept_chunks().count() as u64, CHUNKS - row);
     assert_eq!(resize.kept_chunks().nth(FAR), Some((far, far + far / row)));
     assert_eq!(resize.kept_chunks().last(), Some((CHUNKS - row - 1, CHUNKS - row - 1 + column - 1)));
 
-    // First all chunks are removed, then all are added again.
+    // The first resize removes all chunks, and the second resize adds as many chunks again.
     let all_gone = geometry.resize(&[0, 1 << 31])?;
     assert!(all_gone.changes_chunks());
     let all_new = all_gone.after().resize(&[1 << 31, 1 << 31])?;
@@ -142,11 +146,11 @@ fn a_run_goes_on_as_long_as_nothing_lies_between() -> Result<(), Error> {
         (&[1000, 1000, 1], &[100, 100, 1], &[100, 100, 1], 100, 100),
         (&[1000, 1, 1000], &[100, 1, 100], &[100, 1, 100], 100, 100),
         (&[1, 1, 1000], &[1, 1, 100], &[1, 1, 50], 1, 50),
-        // If rows have the full length of the array, they join into one run.
+        // If the rows of a block have the full length of the array's rows, the rows of a run are joined into one run.
         (&[6, 5, 4], &[3, 5, 4], &[2, 5, 4], 1, 40),
         (&[6, 5, 4], &[3, 5, 4], &[2, 3, 4], 2, 12),
         (&[6, 5, 4], &[3, 5, 3], &[2, 5, 3], 10, 3),
-        // The block is longer than the rows of the array, so there is padding between the rows.
+        // A row of the block is longer than a row of the array, so there is padding between the rows.
         (&[6, 5, 4], &[3, 5, 4], &[2, 5, 5], 10, 4),
         (&[6, 5, 4], &[3, 5, 5], &[2, 5, 5], 10, 4),
     ];
@@ -164,7 +168,7 @@ fn items_without_bytes_are_not_copied() {
     let geometry =
         Geometry::new(Shapes { shape: &[1 << 40], chunkshape: &[1 << 20], blockshape: &[1] }).unwrap();
     let chunk = geometry.chunk(0).unwrap();
-    // All lengths fit a type size of 0, but that size is refused.
+    // With a type size of 0, all lengths are right, but this type size itself is refused.
     for copied in [chunk.gather(&[], 0, &mut []), chunk.scatter(&[], 0, &mut [])] {
         let error = copied.unwrap_err();
         assert_eq!((error.kind(), error.entry(), error.dimension()), (ErrorKind::TypeSize, None, None));
@@ -179,7 +183,7 @@ fn a_copy_names_the_buffer_that_is_too_short() {
     let chunk = geometry.chunk(3).unwrap();
     let cases = [
         (1, 15, "the chunk has 1 byte, but a whole chunk has 8"),
-        // The chunk may end after the two items, without the padding.
+        // The chunk buffer may end after the two items, without the padding.
         (2, 15, ""),
         (8, 14, "the array has 14 bytes, but a whole array has 15"),
         (0, 0, "the array has 0 bytes, but a whole array has 15"),

@@ -27,7 +27,7 @@ struct Values {
     /// The number of chunks along each dimension, if the numbers are a valid geometry.
     #[serde(skip_serializing_if = "Option::is_none")]
     grid: Option<Vec<u64>>,
-    /// Why the numbers are not a valid geometry.
+    /// The reason why the numbers are not a valid geometry.
     #[serde(skip_serializing_if = "Option::is_none")]
     no_array: Option<NoArray>,
 }
@@ -81,7 +81,8 @@ fn refusal(error: &Error) -> Refusal {
     }
 }
 
-/// The values and the error. If other bytes follow a valid metalayer, there are both.
+/// Reads a metalayer, and returns its values and the error. If other bytes follow a valid metalayer, there are both
+/// values and an error.
 fn reading(bytes: &[u8]) -> (Option<Values>, Option<Refusal>) {
     let first = take_from_slice::<Meta>(bytes).ok();
     (first.map(|(meta, _)| values(&meta)), from_slice::<Meta>(bytes).err().as_ref().map(refusal))
@@ -97,7 +98,7 @@ const TRAILING: &str = "releases of python-blosc2 and python-caterva left old by
 const NO_TEXT: &str =
     "no document says that a dtype is UTF-8 without NUL; to C-Blosc2 it is bytes that end at a NUL";
 
-/// The worked example of the draft specification in a layout.
+/// The bytes of the worked example of the draft specification in this layout.
 fn example(layout: Layout) -> Vec<u8> {
     match layout {
         Layout::B2nd => to_vec(&seven()).unwrap(),
@@ -118,7 +119,7 @@ fn with_dtype(dtype: &[u8]) -> Vec<u8> {
 fn layouts_and_ranks(list: &mut List) {
     for &layout in Layout::ALL {
         for ndim in 0..=16 {
-            // The numbers of each dimension are consistent.
+            // The numbers of each dimension fit together, so the geometry is valid.
             let shape: Vec<i64> = (0..ndim.into()).map(|i| 2 + i % 3).collect();
             let chunkshape: Vec<i32> = (0..ndim).map(|i| 1 + i % 3).collect();
             let blockshape: Vec<i32> = (0..ndim).map(|i| 1 + i % 2).collect();
@@ -137,7 +138,8 @@ fn layouts_and_ranks(list: &mut List) {
     list.good("a number for each byte, rank 3", &to_vec(&meta_of_rank(3, "<i4")).unwrap());
 }
 
-/// Takes each byte of the worked example that has only one valid value, and replaces it with invalid ones.
+/// For each byte of the worked example that has only one valid value, adds vectors in which the byte has an invalid
+/// value.
 fn markers(list: &mut List) {
     let bytes = example(Layout::B2nd);
     let vector = [0x90, 0x91, 0x93, 0x9f, 0xa0, 0xa2, 0xdc, 0xdd, 0x82, 0xc0, 0x02];
@@ -173,7 +175,7 @@ fn markers(list: &mut List) {
     list.either("Caterva 0.1, big-endian integers", big, CATERVA_THREE);
 }
 
-/// The output of ordinary MessagePack writers, which use markers of other widths.
+/// Adds the output of ordinary MessagePack writers, which use markers for numbers and texts of other widths.
 fn widths(list: &mut List) {
     let bytes = example(Layout::B2nd);
     let splice = |from: usize, to: usize, new: &[u8]| [&bytes[..from], new, &bytes[to..]].concat();
@@ -262,7 +264,8 @@ fn ranks_and_counts(list: &mut List) {
     }
 }
 
-/// Metalayers that can be read. Some of their numbers describe a valid array, and some do not.
+/// Adds metalayers that can be read. The numbers of some of them describe a valid array; the numbers of the others do
+/// not.
 fn numbers(list: &mut List) {
     let mut add = |name: &str, shape: &[i64], chunkshape: &[i32], blockshape: &[i32]| {
         let shapes = Shapes { shape, chunkshape, blockshape };

@@ -93,7 +93,7 @@ fn the_bright_stars_are_those_that_python_wrote() {
     assert_eq!(stars[0], sirius);
 }
 
-/// The answer of a server to a range request.
+/// How a server answers a range request.
 #[derive(Clone, Copy)]
 enum Server {
     WithRanges,
@@ -101,7 +101,8 @@ enum Server {
     InChunks,
 }
 
-/// Serves the real files on a port of this machine. The receiver gets the range of each request.
+/// Starts a server for the real files on a port of this machine. Returns its address, and a receiver that gets the
+/// range of each request.
 fn serve(server: Server) -> (String, mpsc::Receiver<String>) {
     let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
     let host = listener.local_addr().unwrap();
@@ -120,8 +121,8 @@ fn answer(mut stream: TcpStream, server: Server, ranges: &mpsc::Sender<String>) 
     let lines: Vec<String> = lines.take_while(|line| !line.is_empty()).collect();
     let path = lines[0].split(' ').nth(1).unwrap();
     let range = lines.iter().find_map(|line| line.strip_prefix("Range: bytes=")).unwrap();
-    // The range is sent before the answer, so the test can receive it after the answer. Some tests drop the receiver,
-    // so an error is ignored.
+    // Sends the range to the test before the answer to the client, so that the test has the range when it has the
+    // answer. Some tests drop the receiver, so an error is ignored.
     let _ = ranges.send(range.to_owned());
     let (first, last) = range.split_once('-').unwrap();
     let (first, last): (usize, usize) = (first.parse().unwrap(), last.parse().unwrap());

@@ -1,4 +1,5 @@
-//! `read_object` reads the same items as `Slice::read`. So does a plan with another kind of reader.
+//! `read_object` reads the same items as `Slice::read`. A plan that gets its bytes from another kind of reader does so
+//! too.
 
 #[path = "../../examples/read_object.rs"]
 #[expect(dead_code, unreachable_pub, reason = "it is a program")]
@@ -39,7 +40,8 @@ async fn is_read(file: &Path, slice: &[Range<u64>]) -> Vec<usize> {
     store.put(&key, bytes.clone().into()).await.unwrap();
     let slice = slice.to_vec();
     let mut plan = Frame::parse(&bytes).unwrap().slice(&slice).plan().unwrap();
-    // A server may continue a task in another thread, so the future must be `Send`. `spawn` requires this.
+    // A server may continue a task in another thread, so the future must be `Send`. `spawn` compiles only if the future
+    // is `Send`.
     let task = tokio::spawn(async move { read_object::read_object(&store, &key, &slice).await });
     assert!(task.await.unwrap().unwrap() == expected, "object_store: {}", file.display());
 

@@ -1,4 +1,5 @@
-//! Prints the names of all targets, or writes the seeds of one into a folder: `seeds [TARGET FOLDER]`.
+//! Without arguments, prints the names of all targets. With `seeds TARGET FOLDER`, writes the seeds of one target into
+//! a folder.
 
 use std::path::Path;
 use std::{env, fs, io};

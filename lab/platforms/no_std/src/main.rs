@@ -1,5 +1,5 @@
-//! Writes and reads a metalayer, and finds its items, without an allocator. Exits with 0 if all is well, else with the
-//! number of the step that failed.
+//! Writes and reads a metalayer, and finds items in the chunks of an array, without an allocator. Exits with 0 if all
+//! steps succeed, or else with the number of the step that failed.
 
 #![no_std]
 #![no_main]
@@ -36,7 +36,8 @@ fn run() -> Result<(), i32> {
     ensure(from_slice::<Metalayer>(bytes).is_ok_and(|read| read == value), 3)?;
     ensure(take_from_slice::<Metalayer>(bytes).is_ok_and(|(_, rest)| rest.is_empty()), 4)?;
 
-    // Errors have everything here, except that errors raised by a type itself lose their text.
+    // Without an allocator, errors still have their kind, position and message. Only an error that a Rust type raises
+    // itself loses its text.
     let error = from_slice::<Metalayer>(&bytes[..12]).err().ok_or(5)?;
     ensure(error.kind() == ErrorKind::UnexpectedEnd && error.offset() == Some(4), 6)?;
     let error = to_slice(&value, &mut [0; 10]).err().ok_or(7)?;
@@ -44,13 +45,14 @@ fn run() -> Result<(), i32> {
     find_items()
 }
 
-/// The worked example of the format: 3 x 5 items in chunks of 2 x 3, in blocks of 1 x 2.
+/// Finds the items of a slice in the worked example of the format, which has 3 x 5 items in chunks of 2 x 3 and blocks
+/// of 1 x 2.
 fn find_items() -> Result<(), i32> {
     let geometry =
         Geometry::new(Shapes { shape: &[3, 5], chunkshape: &[2, 3], blockshape: &[1, 2] }).map_err(|_| 9)?;
     ensure(geometry.position(&[1, 2]).and_then(|at| geometry.byte_offset(at, 4)) == Some(24), 10)?;
     let chunks = geometry.chunks_in(&[0..3, 1..4]).map_err(|_| 11)?;
-    // `found` counts how often a run has each item of the slice. It must be once.
+    // `found` counts how often each item of the slice is in a run. Each item must be in exactly one run.
     let mut found = [0; 9];
     for run in chunks.flat_map(|chunk| chunk.blocks()).flat_map(|block| block.runs()) {
         let target = run.target(1).and_then(|range| found.get_mut(range)).ok_or(12)?;

@@ -1,5 +1,5 @@
-//! Reads a slice from byte ranges that JavaScript fetches. The functions take and return numbers, so neither side reads
-//! the memory of the other.
+//! Reads a slice from byte ranges that JavaScript fetches. The functions have only numbers as arguments and results, so
+//! JavaScript does not access the memory of this program.
 
 use std::cell::RefCell;
 use std::mem;
@@ -10,9 +10,9 @@ use b2nd_frame::{Frame, SlicePlan};
 struct Reader {
     slice: Vec<Range<u64>>,
     ranges: Vec<Range<u64>>,
-    /// The bytes of each range so far.
+    /// For each range of the present wave, the bytes that JavaScript has sent so far.
     wave: Vec<Vec<u8>>,
-    /// `None` until the first wave, which has the header, is taken.
+    /// The plan of the slice. `None` until the first wave, which has the frame header, is complete.
     plan: Option<SlicePlan>,
     items: Vec<u8>,
 }
@@ -37,7 +37,7 @@ extern "C" fn select(start: u64, stop: u64) {
     with(|reader| reader.slice.push(start..stop));
 }
 
-/// The number of byte ranges of the wave. It is 0 if all items have been read.
+/// The number of byte ranges in the present wave. It is 0 if all items have been read.
 #[unsafe(no_mangle)]
 extern "C" fn range_count() -> usize {
     with(|reader| reader.ranges.len())
@@ -53,7 +53,7 @@ extern "C" fn range_stop(number: usize) -> u64 {
     with(|reader| reader.ranges[number].end)
 }
 
-/// Adds the lower `count` bytes of a word to the bytes of a range.
+/// Adds the lower `count` bytes of `word` to the bytes of a range of the present wave.
 #[unsafe(no_mangle)]
 extern "C" fn push(number: usize, word: u64, count: usize) {
     with(|reader| {
@@ -62,7 +62,7 @@ extern "C" fn push(number: usize, word: u64, count: usize) {
     });
 }
 
-/// Ends a wave, after all its ranges have received their bytes.
+/// Ends the present wave. JavaScript calls this function when it has sent the bytes of all ranges.
 #[unsafe(no_mangle)]
 extern "C" fn take() {
     with(|reader| {

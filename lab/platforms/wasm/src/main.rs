@@ -1,4 +1,4 @@
-//! Reads frames and slices from bytes, and from a file on systems with files.
+//! Reads frames and slices from bytes in memory and, if the system has files, from a file.
 
 #[cfg(target_os = "unknown")]
 mod fetched;
@@ -18,7 +18,7 @@ fn is_right<R>(frame: &Frame<R>) {
     assert_eq!(array.dtype().unwrap().parse::<Dtype>().unwrap().item_size(), 4);
 }
 
-/// Compressed files, and their items.
+/// The bytes of files with compressed chunks, and the items of their arrays.
 const SLICES: [(&[u8], &[u8]); 3] = [
     (
         include_bytes!("../../../../frame/tests/data/geometry/d3_f4_awkward.b2nd"),
