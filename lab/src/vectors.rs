@@ -124,10 +124,11 @@ fn text(file: &str) -> String {
     fs::read_to_string(root().join("tests/vectors").join(file)).unwrap()
 }
 
-/// The names of the vectors for which an implementation deviates from the verdict, and what it does instead.
+/// What an implementation does with vectors, by the name of the vector. A vector is left out if the implementation does
+/// what its verdict requires.
 pub type Answers = BTreeMap<String, String>;
 
-/// Compares an implementation's deviations with `others.json`, or writes them there.
+/// Compares the answers of an implementation with those in `others.json`, or writes them there.
 pub fn hold_answers(file: &str, who: &str, answers: &Answers) {
     let mut all: BTreeMap<String, BTreeMap<String, Answers>> =
         serde_json::from_str(&text("others.json")).unwrap();

@@ -13,8 +13,9 @@ use b2nd_lab::{Seven, root};
 const PURE_RS: &str = "blosc2-pure-rs 0.2.4";
 const RMP_SERDE: &str = "rmp-serde 1.3";
 
-/// Returns how a reader deviates from the verdict of a vector, or `None` if it does not. Asserts that the values of the
-/// reader are equal to those of the vector, if the vector has them.
+/// Returns what a reader does with a vector: "accept", "refuse", or "misread" if one of its values differs from that of
+/// the vector. Returns `None` if this is what the verdict requires. If the verdict is `Either`, there is always a
+/// result.
 fn does(vector: &InFile, read: Option<&Value>) -> Option<&'static str> {
     let does = match read {
         None => "refuse",

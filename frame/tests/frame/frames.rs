@@ -1,4 +1,4 @@
-//! Frames that the tests make: changed, damaged, and of old formats.
+//! Makes frames for the tests: changed frames, damaged frames, and frames of old formats.
 
 use std::fs;
 use std::io::Cursor;
@@ -7,8 +7,8 @@ use crate::index_start;
 use b2nd_frame::{FindingCode, Frame};
 use b2nd_lab::{data, frame_of, offset_field};
 
-/// Converts a current frame to one as C-Blosc2 2.0 beta 2 to 5 wrote them: without a block size, and without an index
-/// of vlmetalayers.
+/// Converts a current frame to a frame as C-Blosc2 2.0 beta 2 to 5 wrote it: without a block size in the header, and
+/// without an index of vlmetalayers.
 pub(crate) fn second_generation(mut file: Vec<u8>) -> Vec<u8> {
     let old = Frame::parse(&file).unwrap();
     for layer in old.metalayers() {
@@ -29,8 +29,8 @@ pub(crate) fn second_generation(mut file: Vec<u8>) -> Vec<u8> {
     file
 }
 
-/// `int32_3x5.b2nd` with another name for its array metalayer, with these bytes as its chunk index, and with `entries`
-/// chunks in its header.
+/// `int32_3x5.b2nd` with three changes: the array metalayer has another name, the chunk index consists of these bytes,
+/// and the header claims `entries` chunks.
 pub(crate) fn with_index(entries: usize, index: &[u8]) -> Vec<u8> {
     let file = fs::read(data().join("int32_3x5.b2nd")).unwrap();
     let at = index_start(&file);
@@ -56,7 +56,8 @@ pub(crate) fn chunk(flags: u8, nbytes: usize, special: u8, body: &[u8]) -> Vec<u
     chunk
 }
 
-/// A compressed index of `nbytes` bytes. All entries of its table of blocks point to `block`.
+/// A compressed chunk index of `nbytes` bytes. In its table of blocks, every entry has the start of the same compressed
+/// block, `block`.
 pub(crate) fn in_blocks(nbytes: usize, blocksize: usize, block: &[u8]) -> Vec<u8> {
     const UNSPLIT_ZSTD: u8 = 0x95;
     let nblocks = nbytes.checked_div(blocksize).unwrap_or_default();
@@ -67,12 +68,12 @@ pub(crate) fn in_blocks(nbytes: usize, blocksize: usize, block: &[u8]) -> Vec<u8
     index
 }
 
-/// A file of the project, for tests that damage it.
+/// The bytes of a file of the test data.
 pub(crate) fn file(name: &str) -> Vec<u8> {
     fs::read(data().join(name)).unwrap()
 }
 
-/// `int32_3x5.b2nd` with some bytes changed.
+/// The bytes of `int32_3x5.b2nd`, with these bytes changed.
 pub(crate) fn with(changes: &[(usize, &[u8])]) -> Vec<u8> {
     changed(file("int32_3x5.b2nd"), changes)
 }
@@ -84,14 +85,15 @@ pub(crate) fn changed(mut file: Vec<u8>, changes: &[(usize, &[u8])]) -> Vec<u8> 
     file
 }
 
-/// A file with changed bytes at `at`, counted from the end.
+/// A file in which `bytes` replace the bytes that begin `at` bytes before the end of the file.
 fn with_end(name: &str, at: usize, bytes: &[u8]) -> Vec<u8> {
     let file = file(name);
     let at = file.len() - at;
     changed(file, &[(at, bytes)])
 }
 
-/// A file with 3 bytes inserted before its trailer, whose length is given. `frame_len` is updated.
+/// A file with 3 bytes inserted before its trailer. `trailer` is the length of the trailer. The frame length in the
+/// header includes the 3 bytes.
 fn with_gap(name: &str, trailer: usize) -> Vec<u8> {
     let mut file = file(name);
     let at = file.len() - trailer;
@@ -100,13 +102,14 @@ fn with_gap(name: &str, trailer: usize) -> Vec<u8> {
     changed(file, &[(16, &frame_len.to_be_bytes())])
 }
 
-/// The header of `int32_3x5.b2nd` and the first `bytes` bytes after it. The frame length in the header fits.
+/// The header of `int32_3x5.b2nd`, and the first `bytes` bytes after the header. The frame length in the header is
+/// changed to this length.
 fn cut_behind_the_header(bytes: usize) -> Vec<u8> {
     let file = &file("int32_3x5.b2nd")[..165 + bytes];
     changed(file.to_vec(), &[(16, &(file.len() as u64).to_be_bytes())])
 }
 
-/// `int32_3x5.b2nd` with these metalayers.
+/// `int32_3x5.b2nd` with these metalayers instead of its own.
 pub(crate) fn with_metalayers(metalayers: &[(&str, &[u8])]) -> Vec<u8> {
     let (file, mut header) = (file("int32_3x5.b2nd"), frame_of(metalayers, &[]));
     // `frame_of` adds an empty trailer of 35 bytes, and writes 0 for nbytes and cbytes.
@@ -132,7 +135,8 @@ fn of_second_generation(changes: &[(usize, &[u8])]) -> Vec<u8> {
 const MINUS: [u8; 4] = [0xff; 4];
 pub(crate) const MOST: [u8; 4] = i32::MAX.to_be_bytes();
 
-/// Damaged files, with the code of the finding for each. C-Blosc2 once failed at such damage.
+/// For each kind of damage: its name, a damaged file, and the code of the finding. Some release of C-Blosc2 crashed or
+/// failed with such a file.
 #[expect(clippy::too_many_lines, reason = "one table")]
 pub(crate) fn damage() -> Vec<(&'static str, Vec<u8>, FindingCode)> {
     let rank_17 = |content: &mut Vec<u8>| {
@@ -219,14 +223,14 @@ pub(crate) fn damage() -> Vec<(&'static str, Vec<u8>, FindingCode)> {
     ]
 }
 
-/// Files for the other codes.
+/// Files for the codes that `damage` does not cover, as in `damage`.
 #[expect(clippy::too_many_lines, reason = "one table")]
 pub(crate) fn oddities() -> Vec<(&'static str, Vec<u8>, FindingCode)> {
     let content = &file("int32_3x5.b2nd")[112..165];
     let longer = [&file("int32_3x5.b2nd")[..], b"more"].concat();
     let vlmetalayers = file("vlmetalayers.b2nd");
-    // The tuples below change this trailer from its last part to its first: the end of the trailer, two contents, their
-    // list, two index entries, the index.
+    // The tuples below change one part of this trailer after another, the last part first: the end of the trailer, two
+    // contents, the list of contents, two index entries, and the index.
     let trailer = Frame::read_at(Cursor::new(&vlmetalayers), 0).unwrap().trailer().unwrap();
     let start = usize::try_from(trailer.offset()).unwrap();
     let chunk = usize::try_from(trailer.vlmetalayers()[0].offset()).unwrap();
@@ -329,7 +333,7 @@ pub(crate) fn oddities() -> Vec<(&'static str, Vec<u8>, FindingCode)> {
     ]
 }
 
-/// Damage to the chunk header of the chunk index.
+/// Files with damage in the chunk header of the chunk index, as in `damage`.
 pub(crate) fn index_damage() -> Vec<(&'static str, Vec<u8>, FindingCode)> {
     vec![
         ("an index of items of 9 bytes", with_index_byte(3, 9), FindingCode::DamagedIndex),
@@ -350,7 +354,7 @@ pub(crate) const ZEROS: i64 = -0x7f << 56;
 fn with_index_of_nan() -> Vec<u8> {
     let mut file = with_index_byte(31, 0x20);
     let index = index_start(&file);
-    // The index has no data.
+    // Clears the flag of uncompressed data, because a constant chunk has no data.
     file[index + 2] &= !2;
     file
 }
@@ -363,7 +367,8 @@ fn with_index_byte(at: usize, byte: u8) -> Vec<u8> {
     changed(file, &[(index + at, &[byte])])
 }
 
-/// A frame with chunks of different sizes. One chunk is not stored.
+/// A frame with chunks of different sizes, in which the index entry of one chunk says that it is a constant chunk. So
+/// the size of this chunk is unknown.
 fn with_lost_length() -> Vec<u8> {
     let file = file("peers/chunks_of_any_length.b2frame");
     let index = index_start(&file);
@@ -379,7 +384,7 @@ fn with_index_of_5() -> Vec<u8> {
     changed(file, &[(index + 4, &40_u32.to_le_bytes())])
 }
 
-/// `int32_3x5.b2nd` with another offset of one chunk in the index.
+/// `int32_3x5.b2nd` with another offset for one chunk in the chunk index.
 fn with_offset(chunk: usize, offset: i64) -> Vec<u8> {
     let file = file("int32_3x5.b2nd");
     let header = Frame::parse(&file).unwrap().header().clone();
@@ -405,8 +410,8 @@ pub(crate) fn lost_typesize() -> Vec<u8> {
     with_items_of(256 * 4, b"<U256", 1)
 }
 
-/// `int32_3x5.b2nd` with items of this size and dtype, and with the sizes in its header changed to match. The data is
-/// not changed.
+/// `int32_3x5.b2nd` with another item size and dtype. The sizes in the frame header are changed to those of items of
+/// this size, but the chunks are not changed.
 pub(crate) fn with_items_of(size: u32, dtype: &[u8], typesize: u32) -> Vec<u8> {
     let file = with_array(|content| {
         content.truncate(46);

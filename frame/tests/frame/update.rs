@@ -1,4 +1,4 @@
-//! Changes the items, the shape and the vlmetalayers of arrays.
+//! Tests of `ArrayUpdate`, which changes the items, the shape and the vlmetalayers of arrays.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -10,7 +10,7 @@ use b2nd_frame::{ArrayUpdate, Check, CheckDepth, Codec, ErrorKind, Frame, FrameB
 use b2nd_serde::{Meta, Shapes};
 use fastrand::Rng;
 
-/// The expected content of the file.
+/// A model of an array: the content that its file should have.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Model {
     shape: Vec<i64>,
@@ -22,7 +22,7 @@ fn ranges(shape: &[i64]) -> Vec<Range<u64>> {
     shape.iter().map(|&items| 0..items.unsigned_abs()).collect()
 }
 
-/// The indices of a region, in C order.
+/// The indices of all items of a region, in C order.
 fn indices(region: &[Range<u64>]) -> Vec<Vec<u64>> {
     region.iter().fold(vec![Vec::new()], |starts, range| {
         let longer = |start: &Vec<u64>| {
@@ -51,7 +51,7 @@ impl Model {
             .collect()
     }
 
-    /// Compares the file with the model, and checks it down to the data of each chunk.
+    /// Asserts that the file has the content of the model, and that a check of its data finds nothing.
     fn is_in(&self, path: &Path, what: &str) {
         let mut frame = Frame::open(path).unwrap();
         assert_eq!(frame.array().unwrap().unwrap().shape(), self.shape, "{what}");
@@ -63,7 +63,8 @@ impl Model {
             layers.map(|layer| (layer.name().to_owned(), layer.decode::<u32>().unwrap())).collect();
         assert_eq!(layers, self.vlmetalayers, "{what}");
         let findings = Check::new(CheckDepth::ChunkData).run_path(path).unwrap().findings;
-        // Chunks of zeros are not stored, so a check takes them for chunks that were never written.
+        // Ignores the warnings about chunks that were never written: chunks of zeros are not stored, so a check warns
+        // about them.
         let is_other = |code: &&str| !["no-data", "never-written"].contains(code);
         let findings: Vec<_> =
             findings.iter().map(|finding| finding.code().name()).filter(is_other).collect();
@@ -80,7 +81,7 @@ fn random_items(rng: &mut Rng, count: usize) -> Vec<u16> {
     (0..count).map(|_| constant.unwrap_or_else(|| rng.u16(..))).collect()
 }
 
-/// A new array of zeros, contiguous or sparse.
+/// Creates an array of zeros with a random shape, as a contiguous or a sparse frame. Returns its model.
 fn create(path: &Path, rng: &mut Rng, is_sparse: bool) -> Model {
     let ndim = rng.usize(1..4);
     let shape: Vec<i64> = (0..ndim).map(|_| rng.i64(0..8)).collect();
@@ -95,7 +96,7 @@ fn create(path: &Path, rng: &mut Rng, is_sparse: bool) -> Model {
     Model { shape, ..Model::default() }
 }
 
-/// Makes a random change to the array and to the model.
+/// Makes the same random change to the array and to the model.
 fn change(rng: &mut Rng, update: &mut ArrayUpdate, model: &mut Model) {
     match rng.u8(..10) {
         0..4 => {
@@ -116,7 +117,7 @@ fn change(rng: &mut Rng, update: &mut ArrayUpdate, model: &mut Model) {
             let mut region = ranges(&model.shape);
             region[axis] = region[axis].end..region[axis].end + rng.u64(0..4);
             let items = random_items(rng, indices(&region).len());
-            // Without items, the number of new indices cannot be computed.
+            // An append without items is skipped, because the number of new rows could not be computed from them.
             if !items.is_empty() {
                 update.append(axis, &bytes(&items)).unwrap();
                 let mut shape = model.shape.clone();
@@ -169,7 +170,7 @@ fn random_histories_leave_what_an_array_in_memory_would_hold() {
     }
 }
 
-/// An array of one dimension with the items 1 to 20, in chunks of 4, and its model.
+/// Creates an array of one dimension with the items 1 to 20, in chunks of 4 items. Returns its model.
 fn numbers(path: &Path) -> Model {
     let shapes = Shapes { shape: &[20], chunkshape: &[4], blockshape: &[2] };
     let writer = FrameBuilder::new(Meta::new(shapes, "<u2").unwrap()).create(path).unwrap();
@@ -205,8 +206,8 @@ fn a_commit_that_ends_at_any_write_leaves_the_old_array_or_the_new_one() {
     let header_len = Frame::parse(&before).unwrap().header().header_len;
     assert!(after.len() > before.len(), "in place");
 
-    // If a commit ends while it writes after the frame, the file holds the old array. The next commit overwrites these
-    // bytes, from the end of the old frame on.
+    // First: a commit ends while it writes bytes after the old frame. Then the file still holds the old array, and the
+    // next commit overwrites these bytes.
     for len in before.len() + 1..=after.len() {
         fs::write(&cut, [&before, &after[before.len()..len]].concat()).unwrap();
         let items = Frame::open(&cut).unwrap().slice(&ranges(&[20])).read_rows::<u16>().unwrap();
@@ -218,14 +219,15 @@ fn a_commit_that_ends_at_any_write_leaves_the_old_array_or_the_new_one() {
         shorter.resize(&[19]);
         shorter.is_in(&cut, &format!("{len} bytes"));
     }
-    // If another program wrote the bytes after the frame, they stay, and a commit is refused.
+    // If the bytes after the frame are from another program, they are not overwritten, and a commit is refused.
     let more = [&before[..], b"more"].concat();
     fs::write(&cut, &more).unwrap();
     let mut update = ArrayUpdate::open(&cut).unwrap();
     update.resize(&[19]).unwrap();
     assert_eq!(update.flush().unwrap_err().kind(), ErrorKind::Unsupported);
     assert_eq!(fs::read(&cut).unwrap(), more);
-    // If a commit ends after the header, while it writes the marks of holes, the file holds the new array.
+    // Second: a commit ends after it has written the header, while it writes the marks of holes. Then the file holds
+    // the new array.
     let marks: Vec<usize> = (header_len..before.len()).filter(|&at| before[at] != after[at]).collect();
     for count in 0..=marks.len() {
         let mut file = after.clone();
@@ -257,14 +259,14 @@ fn many_commits_of_a_row_leave_a_file_of_bounded_length() {
     let items = frame.slice(&[0..u64::from(count), 0..1]).read_rows::<u16>().unwrap();
     assert!(items.into_iter().eq(0..count));
     let cbytes: u64 = b2nd_chunks(&mut frame);
-    // The limit: the chunks; holes of as many bytes as the chunks, or of 64 KiB; and the bytes that the last commit
-    // wrote.
+    // The limit for the length of the file is the sum of three numbers: the bytes of the chunks; as many bytes again,
+    // or 64 KiB if that is more, for holes; and the bytes that the last commit wrote.
     let most = cbytes + cbytes.max(1 << 16) + 16 * u64::from(count) + 4096;
     assert!(longest <= most, "{longest} bytes, {cbytes} of chunks");
     println!("{count} commits: at most {longest} bytes, {cbytes} of chunks");
 }
 
-/// The number of stored bytes of all chunks.
+/// The sum of the lengths of all chunks that are stored.
 fn b2nd_chunks(frame: &mut Frame) -> u64 {
     let mut chunks = frame.chunks().unwrap();
     let mut sum = 0;
@@ -285,7 +287,7 @@ fn a_salvage_finds_no_chunk_that_a_commit_has_replaced() {
         update.write(from_ref(&(4..12)), &bytes(&[value; 8])).unwrap();
         update.flush().unwrap();
     }
-    // Overwrites the header of the chunk index.
+    // Damages the file: overwrites the header of the chunk index.
     let mut file = fs::read(&path).unwrap();
     let frame = Frame::parse(&file).unwrap();
     let index = frame.header().header_len + usize::try_from(frame.header().cbytes).unwrap();
@@ -294,8 +296,8 @@ fn a_salvage_finds_no_chunk_that_a_commit_has_replaced() {
     let (mut frame, report) = Salvage::open(&path).unwrap().assume_order().apply(&saved).unwrap();
     assert!(report.assumed_order.is_some());
     let mut found = frame.slice(&ranges(&[20])).read_rows::<u16>().unwrap();
-    // Chunks 1 and 2 were written last. In the assumed order they are the last chunks, so the items are compared
-    // sorted.
+    // The commits wrote chunks 1 and 2 again, so in the file they come after the other chunks. A salvage that assumes
+    // the order of the file takes them for the last chunks. So the test compares only the sorted items.
     found.sort_unstable();
     let mut expected = model.items();
     expected.sort_unstable();
@@ -378,7 +380,7 @@ fn a_commit_that_fails_keeps_the_file_and_the_changes() {
     let mut update = ArrayUpdate::open(&path).unwrap();
     update.resize(&[30]).unwrap();
     fs::set_permissions(&path, fs::Permissions::from_mode(0o400)).unwrap();
-    // Root may write in spite of the mode.
+    // Skips this if the file can be opened for writing, because root can write in spite of the mode.
     if fs::OpenOptions::new().write(true).open(&path).is_err() {
         assert_eq!(update.flush().unwrap_err().kind(), ErrorKind::Io);
         assert_eq!(fs::read(&path).unwrap(), before);
@@ -389,7 +391,7 @@ fn a_commit_that_fails_keeps_the_file_and_the_changes() {
     model.is_in(&path, "the second flush");
 }
 
-/// C-Blosc2 opens a chunk file only if its number is less than the size of all chunks.
+/// C-Blosc2 opens a chunk file only if its number is small compared to cbytes, the number of bytes of all chunks.
 #[test]
 fn chunk_files_keep_numbers_that_c_blosc2_opens_when_the_array_shrinks() {
     let folder = tempfile::tempdir().unwrap();
@@ -400,7 +402,7 @@ fn chunk_files_keep_numbers_that_c_blosc2_opens_when_the_array_shrinks() {
     array.write(from_ref(&(0..800)), &items).unwrap();
     array.finish().unwrap().persist().unwrap();
 
-    // The old files exist until the commit, so new files need higher numbers.
+    // Until the commit, the old chunk files must stay. So the files of the new chunks get higher numbers.
     let mut update = ArrayUpdate::open(&path).unwrap();
     update.resize(&[4]).unwrap();
     update.write(from_ref(&(0..4)), &[4, 3, 2, 1]).unwrap();
