@@ -56,8 +56,8 @@ pub(crate) fn chunk(flags: u8, nbytes: usize, special: u8, body: &[u8]) -> Vec<u
     chunk
 }
 
-/// A compressed chunk index of `nbytes` bytes. In its table of blocks, every entry has the start of the same compressed
-/// block, `block`.
+/// A compressed chunk index of `nbytes` bytes. In its table of blocks, every entry has the start of the same bytes,
+/// `block`.
 pub(crate) fn in_blocks(nbytes: usize, blocksize: usize, block: &[u8]) -> Vec<u8> {
     const UNSPLIT_ZSTD: u8 = 0x95;
     let nblocks = nbytes.checked_div(blocksize).unwrap_or_default();
@@ -223,7 +223,7 @@ pub(crate) fn damage() -> Vec<(&'static str, Vec<u8>, FindingCode)> {
     ]
 }
 
-/// Files for the codes that `damage` does not cover, as in `damage`.
+/// The same as `damage`, but for the codes that `damage` does not cover.
 #[expect(clippy::too_many_lines, reason = "one table")]
 pub(crate) fn oddities() -> Vec<(&'static str, Vec<u8>, FindingCode)> {
     let content = &file("int32_3x5.b2nd")[112..165];
@@ -333,7 +333,7 @@ pub(crate) fn oddities() -> Vec<(&'static str, Vec<u8>, FindingCode)> {
     ]
 }
 
-/// Files with damage in the chunk header of the chunk index, as in `damage`.
+/// The same as `damage`, but for damage in the chunk header of the chunk index.
 pub(crate) fn index_damage() -> Vec<(&'static str, Vec<u8>, FindingCode)> {
     vec![
         ("an index of items of 9 bytes", with_index_byte(3, 9), FindingCode::DamagedIndex),

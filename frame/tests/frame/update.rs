@@ -117,7 +117,8 @@ fn change(rng: &mut Rng, update: &mut ArrayUpdate, model: &mut Model) {
             let mut region = ranges(&model.shape);
             region[axis] = region[axis].end..region[axis].end + rng.u64(0..4);
             let items = random_items(rng, indices(&region).len());
-            // An append without items is skipped, because the number of new rows could not be computed from them.
+            // An append without items is skipped, because the number of new indices along the axis could not be
+            // computed from them.
             if !items.is_empty() {
                 update.append(axis, &bytes(&items)).unwrap();
                 let mut shape = model.shape.clone();
@@ -391,7 +392,8 @@ fn a_commit_that_fails_keeps_the_file_and_the_changes() {
     model.is_in(&path, "the second flush");
 }
 
-/// C-Blosc2 opens a chunk file only if its number is small compared to cbytes, the number of bytes of all chunks.
+/// C-Blosc2 opens a chunk file only if its number is at most `cbytes - 32`. Here, cbytes is the number of bytes of all
+/// chunks.
 #[test]
 fn chunk_files_keep_numbers_that_c_blosc2_opens_when_the_array_shrinks() {
     let folder = tempfile::tempdir().unwrap();
