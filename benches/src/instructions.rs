@@ -167,7 +167,7 @@ fn counts_file() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("instructions.txt")
 }
 
-/// The conditions that the counts depend on.
+/// Describes the conditions on which the counts depend, such as the version of the compiler.
 fn conditions() -> String {
     let rustc = output_of("rustc", "--version");
     let compiler = rustc.split(" (").next().unwrap_or_default();

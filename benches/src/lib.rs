@@ -1,4 +1,4 @@
-//! Makes the first bytes of a frame, which several benchmarks read.
+//! Makes the first bytes of a frame. Several benchmarks read these bytes.
 
 use std::fs;
 

@@ -564,7 +564,7 @@ def compress(scratch):
             for items in arrays:
                 items.tofile(path)
                 lengths, codec = {}, getattr(blosc2.Codec, name)
-                # Only one round for the highest level of zstd, because it takes seconds.
+                # The highest level of zstd gets only one round, because it takes seconds.
                 count = 1 if (name, level) == ("ZSTD", 9) else rounds
                 times = take_turns([(["ours", "theirs"], lambda: both(items, codec, level, lengths))], count)
                 of_time, of_size = goal or (None, None)

@@ -47,7 +47,7 @@ fn change(rng: &mut Rng, bytes: &mut Vec<u8>, other: &[u8]) {
         }
         // Writes a number of any width, in either byte order.
         10 => number(rng, bytes, at),
-        // Writes a number after a marker.
+        // Overwrites the number that follows a marker.
         _ => {
             let is_marker =
                 |byte: &u8| matches!(byte, 0xc6 | 0xcd | 0xce | 0xcf | 0xd1..=0xd3 | 0xdb | 0xdc | 0xde);

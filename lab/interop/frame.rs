@@ -1,4 +1,4 @@
-//! Reads frames that python-blosc2 has written, or is writing.
+//! Reads frames that python-blosc2 has written, and frames to which it writes at the same time.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;

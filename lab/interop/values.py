@@ -99,7 +99,8 @@ def plain(value):
 def alike(text, array):
     """Whether a text means the same as NumPy's text of an array. It can differ in digits, because NumPy adds needless ones to short
     floats with exponents. Texts with quotes or escapes are not compared, because ours are quoted in another way."""
-    # A single text is printed without quotes and escapes. The command replaces control characters in it, to protect a terminal.
+    # NumPy prints the text of an array without dimensions without quotes and escapes. The command does so too, but
+    # replaces control characters, to protect a terminal.
     expected = str(array) if array.shape else str(array).replace("\n", "\ufffd")
     if text == expected + "\n" or array.dtype.kind in "SU" and ("\\" in text or '"' in text):
         return True

@@ -80,7 +80,7 @@ pub fn chunks_of(name: &str) -> Vec<Vec<u8>> {
 /// An uncompressed Blosc2 chunk with these bytes as its data.
 pub fn stored_chunk(data: &[u8]) -> Vec<u8> {
     let mut chunk = chunk_header(data.len(), 32 + data.len());
-    // The flag of uncompressed data.
+    // Sets the flag of uncompressed data.
     chunk[2] |= 0x02;
     chunk.extend(data);
     chunk

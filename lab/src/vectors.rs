@@ -98,7 +98,7 @@ pub fn with(bytes: &[u8], at: usize, new: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// A vector in its file.
+/// A vector, as it is in its JSON file.
 #[derive(Clone, Debug, Deserialize)]
 pub struct InFile {
     pub name: String,

@@ -1,6 +1,6 @@
 //! Programs that read and write a metalayer. Each module is compiled separately, and has its own structs.
 //!
-//! No function is inlined into its measurement, so a figure is for the function alone.
+//! No function is inlined into the code that measures it. So each figure is for one function alone.
 
 pub mod arrays;
 pub mod frame;

@@ -1,4 +1,4 @@
-//! A struct that owns all entries, under the names of the format. Several functions read and write it.
+//! A struct that owns all entries. Its fields have the names of the format. Several functions read and write it.
 
 use b2nd_serde::{Error, from_slice, take_from_slice, to_slice, to_vec};
 use serde::{Deserialize, Serialize};

@@ -404,7 +404,7 @@ fn headers_near_each_other_take_one_read_and_no_byte_is_read_in_advance_twice() 
             (Ask::Header, third + AHEAD - 64, Some((third + AHEAD - 64, 32))),
             (Ask::Header, third + AHEAD - 32, Some((third + AHEAD - 32, 32))),
             (Ask::Header, third + AHEAD, Some((third + AHEAD, AHEAD))),
-            // A read in advance ends with the last chunk.
+            // A read in advance is shorter than `AHEAD` if the last chunk ends before.
             (Ask::Header, end - 10_048, Some((end - 10_048, 32))),
             (Ask::Header, end - 10_016, Some((end - 10_016, 10_016))),
             (Ask::Header, end - 32, None),

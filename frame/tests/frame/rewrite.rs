@@ -52,7 +52,7 @@ const OBJECTS: &str = "dtypes/object.b2nd";
 
 const NO_ARRAY: &str = "the frame has no array";
 
-/// The length of an empty trailer.
+/// The length of a trailer without vlmetalayers.
 fn trailer_len(generation: Generation) -> usize {
     if generation == Generation::Present { 35 } else { 30 }
 }

@@ -1,4 +1,4 @@
-//! The parts that a salvage saves from damaged frames.
+//! Salvages damaged frames, and compares the new frames and the reports with what a salvage should save.
 
 #[cfg(feature = "decompress")]
 use std::collections::BTreeMap;
@@ -439,7 +439,7 @@ fn entries_that_cannot_both_be_right_are_both_lost() {
         let (_, report) = saved(&file, folder.path()).unwrap();
         assert_eq!(lost(&report), expected, "{offset:#x}");
     }
-    // An entry points into chunk 0, to data that is a copy of a valid chunk header.
+    // The index entry of chunk 1 now has an offset inside chunk 0, where the data is a copy of a valid chunk header.
     let mut file = small();
     let nested = file[CHUNKS + CHUNK..][..32].to_vec();
     file[CHUNKS + 32..][..32].copy_from_slice(&nested);

@@ -1,5 +1,5 @@
-//! A slice has the same items as the whole array. If a check of the chunks finds an error, the whole array cannot be
-//! read.
+//! A slice has the same items as that part of the whole array. If a check of the chunks finds an error, the whole array
+//! cannot be read.
 
 use std::fs;
 use std::io::Cursor;
@@ -182,7 +182,7 @@ fn blocks_that_begin_together_are_refused() {
 
 #[test]
 fn more_items_than_memory_holds_are_refused_before_any_is_asked_for() {
-    // 2^57 zeros in a file of a few hundred bytes.
+    // Makes an array of 2^57 zeros in a file of a few hundred bytes.
     let shapes = Shapes { shape: &[1 << 27, 1 << 30], chunkshape: &[1, 1 << 30], blockshape: &[1, 1 << 20] };
     let builder = FrameBuilder::new(Meta::new(shapes, "|u1").unwrap());
     let mut writer = builder.write_to(Cursor::new(Vec::new())).unwrap();

@@ -63,8 +63,8 @@ impl Model {
             layers.map(|layer| (layer.name().to_owned(), layer.decode::<u32>().unwrap())).collect();
         assert_eq!(layers, self.vlmetalayers, "{what}");
         let findings = Check::new(CheckDepth::ChunkData).run_path(path).unwrap().findings;
-        // Ignores the warnings about chunks that were never written: chunks of zeros are not stored, so a check warns
-        // about them.
+        // Ignores the warnings about chunks that may never have been written. A check has such warnings about chunks of
+        // zeros, because they are not stored.
         let is_other = |code: &&str| !["no-data", "never-written"].contains(code);
         let findings: Vec<_> =
             findings.iter().map(|finding| finding.code().name()).filter(is_other).collect();

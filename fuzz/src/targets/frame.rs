@@ -159,7 +159,7 @@ fn inside(bytes: &[u8], whole: &Result<Frame<()>, Error>) {
     }
 }
 
-/// A salvage of an undamaged array loses nothing.
+/// Asserts that a salvage of an undamaged array loses nothing. Frames for which this is not promised are skipped.
 fn undamaged<R>(frame: &Frame<R>, bytes: &[u8], report: &Report, saved: Result<SalvageReport, Error>) {
     // If other bytes precede a frame, a salvage ends the frame at the next magic. So only inputs with one magic are
     // tried.

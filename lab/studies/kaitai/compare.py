@@ -126,7 +126,7 @@ def compare(record):
     except (KaitaiStructError, EOFError, UnicodeDecodeError) as error:
         return f"only b2nd reads it: {error}"
     expected = said(record)
-    # If the size of the chunks disagrees with the shape, `b2nd` gives null. Then the size is not compared.
+    # If nbytes in the header contradicts the shape, `b2nd` gives null for it. Then this size is not compared.
     if expected["stored_nbytes"] is None:
         del expected["stored_nbytes"], found["stored_nbytes"]
     names = [name for name in expected.keys() | found.keys() if expected.get(name) != found.get(name)]
