@@ -80,7 +80,7 @@ impl CBlosc2 {
         Some(loaded.unwrap_or_else(|error| panic!("B2ND_LIBBLOSC2={}: {error}", Path::new(&path).display())))
     }
 
-    /// Writes the entries of a metalayer. The shapes have the same number of dimensions.
+    /// Writes the entries of a metalayer. The three shapes must have the same number of dimensions.
     pub fn serialize(
         &self,
         shape: &[i64],

@@ -228,7 +228,7 @@ fn a_process_that_locks_is_not_disturbed_and_sees_the_change() {
         let sum = other.ask("sum");
         frame.edit().shape(&larger).apply().unwrap();
         assert_eq!(other.ask("shape"), format!("{larger:?}"));
-        // The added items are zeros.
+        // The resize has added items. They are zeros, so the sum is the same as before.
         assert_eq!(other.ask("sum"), sum);
         let dtype = Frame::open(&path).unwrap().header().typesize;
         Rewrite::new(&path, &path).dtype(format!("[('an_item', '>i{dtype}')]")).apply().unwrap();

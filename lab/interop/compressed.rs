@@ -162,7 +162,8 @@ fn our_default_block_sizes_are_those_of_c_blosc2() {
         let (any, large) = (rng.usize(1..32), rng.usize(1..256));
         let typesize = rng.choice([1, 2, 3, 4, 8, 16, any, large]).unwrap();
         let bits = rng.u32(1..23);
-        // There is at least one whole item, because for less data C-Blosc2 makes blocks of one byte.
+        // The data has at least one whole item, because C-Blosc2 makes blocks of one byte for data that is shorter than
+        // an item.
         let nbytes = typesize.max(32) + rng.usize(0..1 << bits);
         let nbytes = if rng.bool() { nbytes.next_multiple_of(typesize) } else { nbytes };
         let mut params = CParams::new(typesize);

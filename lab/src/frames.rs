@@ -111,7 +111,8 @@ pub fn with_chunks(mut file: Vec<u8>, chunks: &[u8], starts: &[usize], nbytes: u
     file
 }
 
-/// A compressed chunk of blocks of 8 bytes. In its table, all blocks have the same start, where there are only zeros.
+/// A compressed chunk of blocks of 8 bytes. In its table, all blocks have the same start. At this start, there are only
+/// zeros.
 pub fn chunk_with_a_table(blocks: usize) -> Vec<u8> {
     let end = 36 + 4 * blocks;
     let mut chunk = vec![0; end];

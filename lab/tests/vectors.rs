@@ -57,8 +57,8 @@ fn blosc2_pure_rs_reads_the_metalayers_as_the_vectors_say() {
                 "dtype": meta.dtype,
             })
         });
-        // blosc2-pure-rs reads the numbers and checks them as an array in one step. So it may refuse numbers that are
-        // not a valid array.
+        // blosc2-pure-rs reads a metalayer and checks in the same step that its numbers describe a valid array. So it
+        // may refuse a metalayer whose numbers do not.
         let is_no_array = read.is_none() && !vector.values["no_array"].is_null();
         let Some(does) = does(&vector, read.as_ref()).filter(|_| !is_no_array) else { continue };
         answers.insert(vector.name, does.to_owned());

@@ -79,7 +79,8 @@ pub fn long_dtype() -> String {
     format!("[{}]", fields.join(", "))
 }
 
-// `unhex`, `Seven` and `shows_as_much_as_fits` are also in `b2nd-lab`, but the published package does not contain it.
+// `unhex`, `Seven` and `shows_as_much_as_fits` are also in the crate `b2nd-lab`. They are repeated here, because the
+// published package does not contain that crate.
 
 pub fn unhex(hex: &str) -> Vec<u8> {
     (0..hex.len()).step_by(2).map(|i| u8::from_str_radix(&hex[i..i + 2], 16).unwrap()).collect()

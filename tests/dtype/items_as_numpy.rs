@@ -103,7 +103,7 @@ impl Serialize for Value {
 struct ByPosition(Value);
 
 impl Value {
-    /// Replaces structs by lists of their values.
+    /// Replaces each struct by a list of the values of its fields.
     fn by_position(self) -> Self {
         match self {
             Self::List(list) => Self::List(list.into_iter().map(Self::by_position).collect()),

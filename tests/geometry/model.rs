@@ -226,8 +226,8 @@ proptest! {
                         found.push((chunk.number(), block.number(), position.item, coordinate.to_vec()));
                     }
                 }
-                // Each block of the walk has at least one item of the slice. The runs have as many items as the extent
-                // of the block.
+                // Each block of the walk has at least one item of the slice. The runs of a block have as many items as
+                // the extent of the block.
                 prop_assert!(in_runs > 0);
                 prop_assert_eq!(in_runs, block.extent().nitems());
             }

@@ -104,8 +104,8 @@ struct Left {
     nothing: usize,
     /// A file or directory under a temporary name that is not a frame yet.
     temporary: usize,
-    /// A directory under a temporary name, with an empty directory at its destination; or a complete frame under a
-    /// temporary name.
+    /// A complete frame, but still under a temporary name. For a sparse frame, an empty directory is at the
+    /// destination.
     almost: usize,
     whole: usize,
 }

@@ -107,7 +107,7 @@ fn serve(server: Server) -> (String, mpsc::Receiver<String>) {
     let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
     let host = listener.local_addr().unwrap();
     let (ranges, asked) = mpsc::channel();
-    // The thread ends with the process.
+    // Nobody ends this thread, so it runs until the process ends.
     thread::spawn(move || {
         for stream in listener.incoming() {
             answer(stream.unwrap(), server, &ranges);

@@ -123,7 +123,7 @@ fn an_uncompressed_chunk_with_the_flag_of_a_dictionary_is_found_and_read() {
         }
     }
 
-    // In a sparse frame, the finding names the chunk file.
+    // If the frame is sparse, the finding also names the chunk file.
     let (_folder, path) = copy("sparse.b2nd");
     let mut chunk = fs::read(path.join("00000002.chunk")).unwrap();
     chunk[31] |= 1;
@@ -278,7 +278,7 @@ fn a_block_is_looked_for_in_a_long_table_too() {
         assert_eq!(findings[0].message(), says);
     }
 
-    // The check reads a table of 40,000 blocks in three pieces. Block 16,384 is the first one of the second piece.
+    // The check reads a table of 40,000 blocks in three pieces. Block 16,384 is the first block of the second piece.
     let (blocks, after) = (40_000, [&[0xff; 32][..], &stored_chunk(&vec![0; 319_968])].concat());
     let mut chunk = chunk_with_a_table(blocks);
     let file = |chunk: &[u8]| frame_of_chunks(&[chunk, &after].concat(), &[0, chunk.len() + 32], 8 * blocks);

@@ -393,8 +393,8 @@ fn headers_near_each_other_take_one_read_and_no_byte_is_read_in_advance_twice() 
             (Ask::Header, 0, Some((0, AHEAD))),
             (Ask::Header, AHEAD - 32, None),
             (Ask::Header, second, Some((second, AHEAD))),
-            // This header is more than `NEAR` bytes after the last read, so it is read alone. The next one directly
-            // follows it.
+            // This header is more than `NEAR` bytes after the last read, so it is read alone. The next header directly
+            // follows this header.
             (Ask::Header, third - 32, Some((third - 32, 32))),
             (Ask::Header, third, Some((third, AHEAD))),
             // A header far away is read alone. The next two headers are in the `AHEAD` bytes that were read from

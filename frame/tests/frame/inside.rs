@@ -348,7 +348,7 @@ fn a_scan_finds_every_frame_wherever_it_stands() {
         assert_eq!(found[0].offset(), before as u64);
         assert_eq!(shape(&found[0]), Some(vec![3, 5]));
     }
-    // A truncated frame still has its header, so it has a shape.
+    // The first 200 bytes of the file have the whole frame header, so the truncated frame has a shape.
     let found: Vec<_> = scan(Cursor::new(&array[..200])).map(Result::unwrap).collect();
     assert_eq!(shape(&found[0]), Some(vec![3, 5]));
     assert_eq!(scan(Cursor::new(&array[..100])).count(), 0);

@@ -289,7 +289,8 @@ fn a_frame_of_the_second_generation_becomes_what_the_present_one_would_have_been
         let to = folder.path(name);
         Rewrite::new(&old, &to).apply().unwrap();
         let mut expected = file(name);
-        // The rewrite writes format version 2. The file of an array without items may have another version.
+        // A rewrite always writes format version 2, but the original file of an array without items may have another
+        // version.
         expected[25] = expected[25] & 0xf0 | 2;
         assert_eq!(fs::read(&to).unwrap(), expected, "{name}");
     }

@@ -1,4 +1,4 @@
-//! The frames of the conformance vectors, good and bad.
+//! The valid and invalid frames of the conformance vectors.
 
 use std::fs;
 use std::io::Cursor;
@@ -12,7 +12,7 @@ use b2nd_lab::vectors::{kebab, read, with};
 use b2nd_lab::{data, frame_of, stored_chunk};
 use b2nd_serde::to_vec;
 
-/// The values of a frame.
+/// The values that a reader must read from a frame.
 #[derive(Clone, Debug, Serialize)]
 struct Values {
     generation: String,
@@ -36,7 +36,7 @@ struct Values {
     array: Option<ArrayValues>,
     #[serde(skip_serializing_if = "Option::is_none")]
     trailer: Option<TrailerValues>,
-    /// The warnings of the frame.
+    /// The codes of the warnings that a check has about the frame.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     warnings: Vec<&'static str>,
 }
@@ -154,7 +154,7 @@ fn file(name: &str) -> Vec<u8> {
     fs::read(data().join(name)).unwrap()
 }
 
-/// Writes the length of a frame into its header.
+/// Returns these bytes, with their length as the frame length in the header.
 fn with_length(bytes: &[u8]) -> Vec<u8> {
     with(bytes, 16, &(bytes.len() as u64).to_be_bytes())
 }
@@ -164,17 +164,17 @@ fn small() -> Vec<u8> {
     file("empty.b2nd")
 }
 
-/// `small`, as C-Blosc2 2.0 beta 2 to 5 would have written it.
+/// The frame of `small`, as C-Blosc2 2.0 beta 2 to 5 would have written it.
 fn of_second_generation() -> Vec<u8> {
     with(&second_generation(small()), 25, &[0x21])
 }
 
-/// A frame with these metalayers and vlmetalayers. The size of the vlmetalayers' index is counted as C-Blosc2 counts
-/// it.
+/// A frame with these metalayers and vlmetalayers. The size of the index of the vlmetalayers is counted as C-Blosc2
+/// counts it, that is from another byte than in `frame_of`.
 fn frame(metalayers: &[(&str, &[u8])], vlmetalayers: &[(&str, &[u8])]) -> Vec<u8> {
     let bytes = frame_of(metalayers, vlmetalayers);
     let header_len = usize::try_from(u32::from_be_bytes(bytes[11..15].try_into().unwrap())).unwrap();
-    // In a trailer, the size counts from the byte after the `93`.
+    // In a trailer, C-Blosc2 counts the size of the index from the byte after the marker `93`, so it is smaller by 1.
     let size = u16::from_be_bytes(bytes[header_len + 4..header_len + 6].try_into().unwrap()) - 1;
     with(&bytes, header_len + 4, &size.to_be_bytes())
 }
@@ -201,7 +201,7 @@ const FIELDS: [Field; 13] = [
     ("filters", 69, 0xd8, 17),
 ];
 
-/// The offset of a value in the header of a generation, if that header has the value.
+/// The offset of a header value in frames of this generation, or `None` if their header does not have the value.
 fn place(generation: u8, (name, at, ..): Field) -> Option<usize> {
     match (generation, name) {
         (0x9d, "blocksize") => None,
@@ -245,7 +245,7 @@ fn whole_frames(list: &mut List) {
     list.good("9e, 17 vlmetalayers", &frame(&[], &many));
 }
 
-/// Takes each byte of the header that has only one valid value, and replaces it with invalid ones.
+/// For each byte of the header that has only one valid value, adds vectors in which the byte has an invalid value.
 fn header_markers(list: &mut List) {
     for first in [0x00, 0x90, 0x9b, 0x9c, 0x9f, 0x8e, 0xde, 0xdc, 0xff] {
         list.bad(format!("first byte {first:02x}"), &with(&small(), 0, &[first]));
@@ -258,8 +258,7 @@ fn header_markers(list: &mut List) {
             let (name, _, marker, _) = field;
             let Some(at) = place(bytes[0], field) else { continue };
             assert_eq!(bytes[at], marker, "{generation} {name}");
-            // Of these wrong markers, the first is of another width, the second is of another type, and the third is a
-            // number.
+            // In turn, the wrong marker is: a marker of another width, a marker of another type, and a number.
             for wrong in [marker ^ 1, 0xc0, 0x01] {
                 if name == "has_vlmeta" && wrong == 0xc3 {
                     continue;
@@ -446,7 +445,8 @@ fn trailers(list: &mut List) {
     let chunk = stored_chunk(b"\x01");
     let bytes = frame(&[], &[("one", &chunk)]);
     let trailer = bytes.windows(3).position(|bytes| bytes == [0x94, 0x01, 0x93]).unwrap();
-    // 94 01 93 cd ss ss de nn nn a3 'one' d2, then the offset.
+    // The trailer begins with the bytes 94 01 93 cd ss ss de nn nn a3 'one' d2. The offset of the first vlmetalayer
+    // follows.
     let (offset, content) = (trailer + 14, trailer + 18 + 3);
     assert_eq!((bytes[offset - 1], bytes[content]), (0xd2, 0xc6));
     let mut one = |name: &str, at: usize, new: &[u8]| list.bad(name, &with(&bytes, at, new));
@@ -504,7 +504,8 @@ fn headers_of_the_vectors_are_read_from_a_prefix_as_they_say() {
             let prefix = &bytes[..frame.header().header_len];
             assert_eq!(Frame::parse(prefix).unwrap().header(), frame.header(), "{}", vector.name);
         } else if let Err(error) = parsed {
-            // If the bytes are only a prefix, the error has the number of bytes that are needed instead of a place.
+            // If the bytes are only the start of a frame, the error has no place, but the number of bytes that are
+            // needed.
             let place = error.finding().and_then(Finding::offset);
             assert!(error.needed().is_some() || place == vector.error["byte"].as_u64(), "{}", vector.name);
         }

@@ -453,7 +453,7 @@ fn an_index_of_one_special_value_takes_40_bytes() {
         let file = writer.finish().unwrap().into_inner();
         let header_len = Frame::parse(&file).unwrap().header().header_len;
         assert_eq!(file.len(), header_len + 40 + 35);
-        // The expected bytes are those that `blosc2.zeros` writes.
+        // The expected bytes of the chunk index are those that `blosc2.zeros` writes.
         let index = &file[header_len..][..40];
         let expected = [
             &[5, 1, 5, 8, 0, 0, 0, 0x40, 0, 0x40, 0, 0, 40, 0, 0, 0][..],

@@ -28,7 +28,7 @@ pub fn seeds() -> Vec<Vec<u8>> {
     all
 }
 
-/// The chunks that a writer was given.
+/// The chunks that a writer was given and has accepted.
 #[derive(Default)]
 struct Given {
     chunks: HashMap<u64, Vec<u8>>,
