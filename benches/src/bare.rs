@@ -42,7 +42,8 @@ fn files(folder: &Path) -> Vec<PathBuf> {
     files.map(|file| file.unwrap().path()).collect()
 }
 
-/// The seconds to open each file and read its first bytes. The files are divided among threads.
+/// Opens each file and reads its first bytes, and returns the seconds that this took. The files are divided among the
+/// threads.
 fn read(paths: &[PathBuf], threads: usize) -> f64 {
     time(|| {
         thread::scope(|scope| {

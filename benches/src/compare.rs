@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 /// which the system lets a program run.
 const TURN: Duration = Duration::from_micros(5);
 
-/// The number of heap layouts to try.
+/// The number of heap layouts with which each row is measured.
 const LAYOUTS: usize = 4;
 
 /// The name of an operation, and the name of the peer that it is compared with.

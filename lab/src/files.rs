@@ -23,7 +23,7 @@ pub fn corpus() -> Option<(PathBuf, Vec<Value>)> {
     Some((folder, entries))
 }
 
-/// The files of Caterva 0.1 in the corpus.
+/// The paths of the files of Caterva 0.1 in the corpus, if there is a corpus.
 pub fn corpus_of_2019() -> Option<Vec<PathBuf>> {
     let (folder, entries) = whole_corpus()?;
     let path = |entry: &Value| folder.join(entry["file"].as_str().unwrap());

@@ -25,8 +25,8 @@ fn words(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// A line of `promises.txt` has the file and the name of a test, and a text from a README or from the first page of
-/// `b2nd-frame`.
+/// A line of `promises.txt` has the file and the name of a test, and the promise that this test covers: a text from a
+/// README or from the first page of `b2nd-frame`.
 #[test]
 fn each_promise_of_a_readme_has_a_test() {
     let readmes =

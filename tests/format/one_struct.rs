@@ -1,4 +1,5 @@
-//! Structs with serde's attributes: one struct for all layouts, other names, omitted or ignored entries.
+//! Structs with attributes of serde: a struct for all layouts, fields with other names, and entries that are omitted or
+//! ignored.
 
 #![cfg(feature = "alloc")]
 

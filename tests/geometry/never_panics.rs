@@ -28,8 +28,8 @@ fn narrow() -> impl Strategy<Value = i32> {
     ]
 }
 
-/// A large dimension of the shape, with those of the chunk shape and block shape, that `Geometry::new` probably
-/// accepts.
+/// One dimension of a shape, of a chunk shape and of a block shape. They are large, but `Geometry::new` probably
+/// accepts them.
 fn axis() -> impl Strategy<Value = (i64, i32, i32)> {
     prop_oneof![
         2 => (0..4_i64, 1..3_i32, 1..3_i32),

@@ -27,7 +27,7 @@ const ACCEPTED: &[(Vectors, u64)] = &[
     ((&[0], &[0], &[CHUNK_MAX]), 0),
     ((&[3, 0], &[3, 0], &[3, 0]), 0),
     ((&[3, 0, 4], &[1, 1, 1], &[1, 1, 1]), 0),
-    // The largest numbers that are accepted.
+    // Shapes with the largest numbers that are valid.
     ((&[MAX], &[1], &[1]), MAX as u64),
     ((&[MAX], &[7], &[2]), MAX as u64 / 7),
     ((&[MAX - 1], &[7], &[2]), MAX as u64 / 7),

@@ -193,7 +193,8 @@ fn a_frame_costs_what_is_there() {
     bounded("check of a file", ordinary.len(), 8, || drop(check(&path)));
 }
 
-/// A zip file with only an endless directory. Its records are generated while they are read.
+/// A zip file without members, but with an endless directory. The records of the directory are generated while they are
+/// read.
 struct EndlessZip {
     directory_len: u64,
     position: u64,
@@ -204,7 +205,7 @@ struct EndlessZip {
 impl EndlessZip {
     /// The number of bytes of a record.
     const RECORD: u64 = 46;
-    /// The maximum number of bytes that a reader may read.
+    /// The maximum number of bytes that may be read of this file.
     const PATIENCE: u64 = 1 << 28;
 
     fn new(records: u64) -> Self {
@@ -381,7 +382,8 @@ fn a_file_that_is_full_of_frames_costs_what_is_there() {
     }
 }
 
-/// The length of the value in this chunk, if it can be read, and the peak memory of reading it.
+/// Reads the value of a vlmetalayer in this chunk. Returns the length of the value, or `None` if it cannot be read, and
+/// the peak memory of the read.
 fn value(chunk: &[u8]) -> (Option<usize>, u64) {
     let file = frame_of(&[], &[("m", chunk)]);
     let trailer = Frame::read_at(Cursor::new(&file[..]), 0).unwrap().trailer().unwrap();

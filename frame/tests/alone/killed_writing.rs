@@ -104,7 +104,7 @@ struct Left {
     nothing: usize,
     /// A file or directory under a temporary name that is not a frame yet.
     temporary: usize,
-    /// A complete frame, but still under a temporary name. For a sparse frame, an empty directory is at the
+    /// A complete frame under a temporary name; or a directory under a temporary name, and an empty directory at the
     /// destination.
     almost: usize,
     whole: usize,

@@ -392,7 +392,7 @@ fn an_interrupted_resize_is_undone() {
     let file = fs::read(&path).unwrap();
     let at = file.windows(9).position(|bytes| *bytes == [0xd3, 0, 0, 0, 0, 0, 0, 0, 5]).unwrap();
     let mut interrupted = file.clone();
-    // The header and the index count 4 chunks, but the shape 3 x 9 needs 6.
+    // The header and the index have 4 chunks, but the new shape, 3 x 9, needs 6 chunks.
     interrupted[at + 8] = 9;
     fs::write(&path, &interrupted).unwrap();
     let findings = check(&path).unwrap().findings;

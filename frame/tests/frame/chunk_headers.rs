@@ -28,7 +28,7 @@ fn chunk_findings(file: Vec<u8>) -> Vec<Finding> {
     of_chunks(opened(file)).unwrap()
 }
 
-/// The bytes of a file with compressed chunks, and the offsets of these chunks.
+/// The bytes of a file with compressed chunks, and the offsets in the file at which these chunks begin.
 fn compressed() -> (Vec<u8>, Vec<usize>) {
     let path = data().join("geometry/d3_f4_awkward.b2nd");
     let mut frame = Frame::open(&path).unwrap();
@@ -475,7 +475,7 @@ fn blocks_of_any_length_are_in_order() {
     assert!(fell, "no chunk with several blocks");
 }
 
-// Without the feature, one of these files cannot be read, because its chunk index is compressed.
+// Without the feature `decompress`, one of these files cannot be read, because its chunk index is compressed.
 #[cfg(feature = "decompress")]
 #[test]
 fn the_hole_that_a_deleted_chunk_leaves_is_fine_but_not_after_a_shorter_chunk() {

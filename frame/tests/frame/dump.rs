@@ -215,7 +215,8 @@ fn the_blocks_of_a_chunk_are_looked_for_in_its_own_bytes_only() {
     assert_eq!(last.fault.as_deref(), Some(&*format!("the offsets of the blocks end {missing} bytes early")));
     assert!(third.iter().all(|row| row.offset + row.bytes.len() as u64 <= 553));
 
-    // The block begins after the end of the chunk, or before its start.
+    // Changes the start of the block in the table, so that the block begins after the end of the chunk, or before the
+    // start of the chunk.
     for start in [152, i32::MAX, -1] {
         let mut wrong = good.clone();
         wrong[401 + 32..401 + 36].copy_from_slice(&start.to_le_bytes());
@@ -371,7 +372,7 @@ fn a_chunk_file_that_is_missing_has_a_fault_and_the_others_follow() {
 fn a_dump_ends_where_its_function_does() {
     for name in ["vlmetalayers.b2nd", "peers/special_some.b2nd", "geometry/d3_f4_awkward.b2nd"] {
         let mut file = fs::read(data().join(name)).unwrap();
-        // The first chunk has a negative length.
+        // Makes the length of the first chunk negative.
         let start = Frame::parse(&file).unwrap().header().header_len;
         file[start + 15] = 0x80;
         let all = [

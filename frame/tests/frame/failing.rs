@@ -301,7 +301,7 @@ fn an_error_of_the_writer_comes_back_from_every_call() {
 
 #[test]
 fn a_chunk_can_be_given_again_whatever_call_has_failed() {
-    // The chunks are longer than the buffer of the writer.
+    // Writes chunks that are longer than the buffer of the writer.
     let meta = Meta::new(Shapes { shape: &[4 << 17], chunkshape: &[1 << 17], blockshape: &[1 << 12] }, "|u1");
     let meta = meta.unwrap();
     let write = |file: &mut Failing| -> Result<usize, Error> {

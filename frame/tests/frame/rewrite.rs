@@ -322,7 +322,7 @@ fn a_frame_of_the_second_generation_without_chunks_becomes_one_of_another_type()
 fn where_the_block_shape_is_unset_each_chunk_is_one_block() {
     let folder = Folder::new();
     let mut file = second_generation(file("int32_3x5.b2nd"));
-    // The block shape is 0, and each chunk has 2 x 3 items without padding.
+    // Sets the block shape to 0, and makes the sizes those of chunks of 2 x 3 items without padding.
     file[142..146].fill(0);
     file[53..57].copy_from_slice(&24_u32.to_be_bytes());
     file[30..38].copy_from_slice(&96_u64.to_be_bytes());

@@ -33,7 +33,7 @@ fn begin_with_floats() -> FrameWriter<Cursor<Vec<u8>>> {
     builder.write_to(Cursor::new(Vec::new())).unwrap()
 }
 
-/// Arbitrary items, which differ between chunks.
+/// Makes the items of chunk `number`. Different chunks get different items.
 fn items_of(number: u64, nbytes: usize) -> Vec<u8> {
     (0..nbytes)
         .map(|byte| u8::try_from((byte + usize::try_from(number).unwrap() * 7) % 251).unwrap())
@@ -881,7 +881,7 @@ fn nothing_is_a_frame_and_nothing_has_its_name_before_it_is_finished() {
     let mut writer = FrameBuilder::new(worked_example()).write_to(&mut to).unwrap();
     writer.write_uncompressed(0, &[0; 32]).unwrap();
     drop(writer);
-    // The old frame at this offset is overwritten.
+    // The writer has overwritten the old frame at this offset with zeros.
     assert_eq!(Frame::parse(to.get_ref()).unwrap_err().kind(), ErrorKind::Malformed);
     assert_eq!(to.get_ref()[..165], [0; 165]);
 }

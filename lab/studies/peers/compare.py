@@ -225,7 +225,7 @@ def differences(theirs, ours):
         yield "metalayers", theirs["metalayers"], names
     if ours["has_vlmetalayers"] != bool(theirs["vlmetalayers"]):
         yield "has_vlmetalayers", theirs["vlmetalayers"], ours["has_vlmetalayers"]
-    # Only `info` reads the trailer.
+    # Only the records of `info` have vlmetalayers, because the other commands do not read the trailer.
     if "vlmetalayers" in ours:
         names = sorted(layer["name"] for layer in ours["vlmetalayers"])
         if names != theirs["vlmetalayers"]:

@@ -81,7 +81,8 @@ def keep_bytes(content, extension, how):
         return
     if path.exists():
         return
-    # Another process may keep the same frame at this moment.
+    # The name of the partial file has the number of this process, because another process may keep the same frame at
+    # this moment.
     partial = path.with_name(f"{path.name}.{os.getpid()}.partial")
     partial.parent.mkdir(exist_ok=True)
     if isinstance(content, dict):
