@@ -14,7 +14,7 @@ use b2nd_serde_benches::frame_with;
 use b2nd_serde_user::vecs::Vecs;
 use b2nd_serde_user::{arrays, frame, meta, once, own_names, tuple, vecs};
 
-/// The tolerated increase over the counts in the file, in percent.
+/// A new count may be higher than the count in the file by this many percent.
 const TOLERANCE: u64 = 3;
 
 /// The argument with which this program runs itself under valgrind. In that run, it calls the operations whose

@@ -117,8 +117,8 @@ def alike(text, array):
         return np.array_equal(np.array(number, dtype=array.dtype), array, equal_nan=True)
     numbers = (re.findall(r"[+-]?(?:inf|nan|[\d.]*\d[\d.]*(?:e[+-]\d+)?)", text) for text in (text, str(array)))
     found, wanted = (np.array(list(map(float, part)), dtype=array.real.dtype) for part in numbers)
-    # The texts can differ by one in the eighth decimal, because NumPy rounds it from the exact value. The texts are
-    # compared as 32-bit floats, with a tolerance for this.
+    # The texts can differ by one in the eighth decimal, because NumPy rounds it from the exact value. So the texts are
+    # compared as floats, with a tolerance.
     return len(found) == len(wanted) and np.allclose(found, wanted, rtol=0, atol=2e-8, equal_nan=True)
 
 

@@ -13,9 +13,9 @@ use crate::{root, unhex};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verdict {
-    /// Read these values.
+    /// The reader must accept the bytes, and read these values.
     Accept,
-    /// Give an error.
+    /// The reader must return an error.
     Refuse,
     /// The reader may do either: real files have such bytes, or no document says what is right.
     Either,

@@ -132,7 +132,7 @@ impl<'de, T: FromSeq> de::Deserialize<'de> for BySeq<T> {
     }
 }
 
-/// A sequence of unknown length.
+/// A sequence whose length serde does not know in advance.
 pub struct Unsized<I>(pub I);
 
 impl<I: Iterator<Item: serde::Serialize> + Clone> serde::Serialize for Unsized<I> {

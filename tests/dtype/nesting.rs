@@ -10,7 +10,7 @@ use b2nd_serde::dtype::{Dtype, ErrorKind};
 /// there, which is too much for 128 KiB in a build without optimization.
 const STACK: usize = if cfg!(target_arch = "s390x") { 256 } else { 128 } * 1024;
 
-/// The deepest nesting of dtypes.
+/// The maximum number of dtypes that can be nested in each other.
 const DEEPEST: usize = 16;
 
 /// The ways to nest a dtype in another one.

@@ -178,7 +178,8 @@ fn a_metalayer_has_a_geometry_where_c_blosc2_opens_it_in_the_corpus() {
             other_versions.push(verdict.name);
         }
     }
-    // C-Blosc2 ignores the version. This crate gives no geometry for other versions, because their rules are not known.
+    // C-Blosc2 ignores the version of a metalayer. If the version is not 0, this crate gives no geometry, because the
+    // rules of other versions are not known.
     if present {
         assert_eq!(other_versions, ["version_1", "version_127"]);
     }

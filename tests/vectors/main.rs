@@ -11,7 +11,7 @@ use common::{five, long_dtype, meta_of_rank, seven, six};
 #[path = "../common/mod.rs"]
 mod common;
 
-/// The entries of a metalayer, and the numbers that follow from them.
+/// The entries of a metalayer, and the numbers that are computed from them, such as the grid of chunks.
 #[derive(Clone, Debug, Serialize)]
 struct Values {
     layout: &'static str,

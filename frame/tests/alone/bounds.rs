@@ -512,7 +512,8 @@ impl Seek for Counting<'_> {
     }
 }
 
-/// Chunks that share bytes, and chunks that are not in the order of their bytes.
+/// The names and bytes of frames whose chunks share bytes, and of frames whose chunks are not in the order of their
+/// bytes.
 fn frames_of_chunks() -> Vec<(&'static str, Vec<u8>)> {
     let many = 30_000;
     let table = chunk_with_a_table(250_000);

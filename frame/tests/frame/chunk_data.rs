@@ -11,7 +11,8 @@ use b2nd_lab::data;
 #[cfg(feature = "decompress")]
 use b2nd_lab::{chunk_with_a_table, copy_tree, frame_of_chunks};
 
-/// Files whose chunks are compressed in different ways: few or many blocks, of equal or different lengths.
+/// Files whose chunks are compressed in different ways: the chunks have few or many blocks, and the blocks have equal
+/// or different lengths.
 #[cfg(feature = "decompress")]
 const FILES: [&str; 5] = [
     "geometry/d3_f4_awkward.b2nd",

@@ -22,7 +22,8 @@ fn the_chunks_of_a_sparse_frame_have_files() {
         fs::remove_file(path.join(name)).unwrap();
         let first = if there == 3 { "00000002.chunk" } else { "00000000.chunk" };
         let says = format!("only {there} of 4 chunk files are whole; for example {first} is missing");
-        // A frame is checked by the path of its directory, or of the header file in it.
+        // A check of a sparse frame must find the same if its path is that of the directory, and if it is that of the
+        // header file in the directory.
         for path in [&path, &path.join("chunks.b2frame")] {
             let findings = check(path).unwrap().findings;
             let [finding] = &findings[..] else { panic!("{findings:?}") };

@@ -1,4 +1,4 @@
-//! The conformance vectors about the chunk index and the chunk headers, good and bad.
+//! The valid and invalid conformance vectors about the chunk index and the chunk headers.
 
 use std::fs;
 use std::io::Cursor;
@@ -22,10 +22,10 @@ const TYPESIZE: usize = 4;
 const INDEX: usize = 421;
 const ENTRIES: usize = INDEX + 32;
 
-/// The offset of the second of the file's four chunks.
+/// The offset of chunk 1 in the file.
 const CHUNK: usize = 229;
 
-/// The items of the array, or the first error of a check.
+/// Reads a frame, and returns the items of its array, or else the first error that a check finds.
 fn reading(bytes: &[u8]) -> (Option<Values>, Option<Refusal>) {
     let mut frame = Frame::read_at(Cursor::new(bytes), 0).unwrap();
     let report = Check::new(CheckDepth::ChunkHeaders).run(&mut frame).unwrap();
@@ -64,7 +64,7 @@ fn items(bytes: &[u8]) -> Vec<u8> {
 
 type List = b2nd_lab::vectors::List<Values, Refusal>;
 
-/// The file with other bytes at an offset.
+/// The bytes of `int32_3x5.b2nd`, with `new` in the place of the bytes at an offset.
 fn changed(at: usize, new: &[u8]) -> Vec<u8> {
     with(&fs::read(data().join("int32_3x5.b2nd")).unwrap(), at, new)
 }

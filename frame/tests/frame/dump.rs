@@ -1,4 +1,4 @@
-//! The rows of a frame's header, chunks and trailer.
+//! Tests of the dumps: the rows for the header, the chunks and the trailer of a frame.
 
 use std::fs;
 use std::io::Cursor;

@@ -58,7 +58,7 @@ fn a_frame_has_the_same_bytes_however_they_are_read() {
     frames.select("/z/numbers").unwrap();
     let mut whole = Vec::new();
     frames.read_to_end(&mut whole).unwrap();
-    // The frame spans several chunks of the store.
+    // This frame is longer than two chunks of the store, so its bytes are in several chunks.
     assert!(whole.len() > 512);
     assert_eq!(opened(&whole).header().frame_len, whole.len() as u64);
     let length = frames.seek(SeekFrom::End(0)).unwrap();

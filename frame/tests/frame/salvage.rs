@@ -635,7 +635,7 @@ fn a_wrong_entry_is_named_and_can_be_given_alone() {
 #[cfg(feature = "decompress")]
 fn a_damaged_size_in_the_header_of_a_chunk_is_restored() {
     let folder = tempfile::tempdir().unwrap();
-    // The chunks of the first file are not compressed, and those of the second are compressed with LZ4.
+    // The chunks of the first file are not compressed. The chunks of the second file are compressed with LZ4.
     let lz4 = fs::read(data().join("peers/many_blocks.b2nd")).unwrap();
     for (file, unverified) in [(small(), 4), (lz4, 1)] {
         let mut frame = Frame::read_at(Cursor::new(&file), 0).unwrap();

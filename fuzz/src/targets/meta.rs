@@ -1,4 +1,4 @@
-//! Metalayers: every type writes back the bytes that it reads.
+//! Reads metalayers as several Rust types. If a type can read the bytes, it writes the same bytes.
 
 use b2nd_serde::{Layout, Meta, dump, from_slice, serialized_size, take_from_slice, to_slice, to_vec};
 use serde::de::IgnoredAny;
