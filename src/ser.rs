@@ -706,7 +706,8 @@ impl<'s, W: FixedInt + Width> serde::Serializer for VectorSerializer<'s, W> {
 }
 
 /// A partly written dimension vector.
-// A struct of its own: with `count` in `VectorSerializer`, writing arrays would take 143 instructions more.
+// This is a separate struct. If `count` were a field of `VectorSerializer`, writing a metalayer from Rust arrays would
+// take 143 more instructions.
 struct SerializeVector<'s, W> {
     slots: Slots<'s, W>,
     entry: Entry,

@@ -183,8 +183,8 @@ class Array:
     def set(self, region, items):
         self.extended[region] = items
         self.known[region] = True
-        # Marks all items outside the shape as unknown: if a resize removes all items of a chunk, C-Blosc2 does not keep
-        # the padding of this chunk.
+        # If a write covers all items of a chunk, C-Blosc2 sets the padding of the chunk to zeros. Otherwise it keeps the
+        # padding. This model does not tell the two cases apart: it marks all items outside the shape as unknown.
         visible = self.known[self.inside(self.shape)].copy()
         self.known[...] = False
         self.known[self.inside(self.shape)] = visible

@@ -46,7 +46,8 @@ impl Geometry {
     /// The chunks that a slice of the array touches. The slice has one range per dimension.
     ///
     /// The [extent](Chunk::extent) of each chunk has only items of the slice. The blocks and runs of the chunk have
-    /// only such items, too. The target of a run is a range of bytes in an array with the shape of the slice.
+    /// only such items, too. The [target](Run::target) of a run is its place in the slice, not in the whole array: a
+    /// range of bytes in an array with the shape of the slice.
     ///
     /// # Errors
     ///
@@ -389,8 +390,9 @@ impl Block<'_> {
     /// The items of the [`extent`](Block::extent) in runs. A run is contiguous both in the decompressed chunk and in
     /// the selection, so it can be copied at once.
     ///
-    /// A run is as long as possible. It is one row of the extent, or several rows if the rows of the extent fill those
-    /// of the block and those of the selection. If the last dimension has a step above 1, each run is a single item.
+    /// A run is as long as possible. It is one row of the extent. If the rows of the extent, of the block and of the
+    /// selection have the same length, a run has several rows. A run never continues along a dimension with a step above
+    /// 1, so if the last dimension has such a step, each run is a single item.
     ///
     /// ```
     /// use b2nd_serde::{Geometry, Shapes};
@@ -422,7 +424,7 @@ impl Block<'_> {
             let items = core::mem::replace(count, 1);
             nitems *= items;
             // If these items do not fill this dimension of the block, or of the target, there is a gap after them. So
-            // the run cannot continue along the previous dimension.
+            // the run cannot have items of the next row, and the loop over the earlier dimensions ends.
             if items != in_block || items != in_target {
                 break;
             }

@@ -262,7 +262,8 @@ fn unusable(to: &Path, creates_folders: bool) -> Option<Problem> {
 }
 
 /// The name of the new file for a target. A file that was found in a folder or below a URL gets its path below that
-/// folder or URL. For any other target, it is the last name of its path or member.
+/// folder or URL. For any other target, it is the last part of its path or
+/// member. A frame at an offset gets the offset too, and standard input the name `stdin.b2nd`.
 fn new_name(target: &Target) -> PathBuf {
     match &target.inside {
         Inside::Member(member) | Inside::Url(Some(member)) => last_names(Path::new(member), 1),

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | `PATH` | a file, a sparse frame or a folder |
 //! | `FILE:MEMBER` | a member of a zip file, by its name or its key in a store |
-//! | `FOLDER:/KEY` | a member of a store in a folder: the path of its file, or an array in the data of `embed.b2e` |
+//! | `FOLDER:/KEY` | a member of a store that is a folder: the path of its file, or an array in the data of `embed.b2e` |
 //! | `FILE.b2e:/KEY` | an array in the data of a store in a single file |
 //! | `FILE@OFFSET` | a frame at this byte of any file |
 //! | `-` | standard input |
@@ -130,8 +130,8 @@ impl Address {
         place.unwrap_or_else(|| Self::new(text))
     }
 
-    /// The address of a member of a store in a folder. `None` if the folder is not a store, or if the key of the member
-    /// does not begin with a slash.
+    /// The address of a member of a store that is a folder. `None` if the folder is not a store, or if the key of the
+    /// member does not begin with a slash.
     fn in_store(folder: PathBuf, key: String) -> Option<Self> {
         let name = key.strip_prefix('/').filter(|_| is_store_folder(&folder))?;
         // In the folder of a store, the file of an array has the key of the array as its name, and an extension. A

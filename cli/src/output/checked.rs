@@ -137,8 +137,8 @@ impl Checked {
         all().filter_map(|code| Some((code, *self.counts.get(code.code)?)))
     }
 
-    /// The codes: errors, failures that are not findings, warnings. Within each of these groups, the most frequent code
-    /// is first.
+    /// The codes that were found, in this order: codes of errors, codes that do not belong to a finding, codes of
+    /// warnings. Within each of these groups, the most frequent code is first.
     fn counted(&self) -> Vec<CountedCode> {
         let counted = self.explained();
         let mut counted: Vec<_> = counted

@@ -121,7 +121,7 @@ fn write_finding(f: &mut fmt::Formatter<'_>, code: FindingCode, message: &str) -
     writeln!(f, "{}", wrapped(&line, width(&io::stdout()), "          "))
 }
 
-/// Writes the metalayer of the array.
+/// Writes the line about the layout of the metalayer.
 fn write_layout(f: &mut fmt::Formatter<'_>, array: &Array<'_>) -> fmt::Result {
     let (layout, metalayer) = (array.meta().layout().name(), array.metalayer().name());
     write!(f, "layout  : {layout}")?;

@@ -112,7 +112,7 @@ struct ChunkScan {
     other_filters: Option<(u64, u64, String)>,
     /// Whether no error was found in the index entries and in the byte ranges of the chunks.
     knows_all: bool,
-    /// The number of bytes of chunks in the frame that may still be read.
+    /// A limit: the check may still read this many bytes of the chunks in the frame. Chunk files are not counted.
     left: u64,
     /// The numbers of the chunk files in the directory of a sparse frame, in ascending order. Files that are not in
     /// this list are not opened.

@@ -51,8 +51,8 @@ mod vlmeta_values;
 /// - a mix of old and new data, left by a writer that was killed while it changed an array in place;
 /// - data that was never written. If a writer was killed while it created or extended an array, the missing chunks read
 ///   as zeros. [`NoData`](FindingCode::NoData) and [`NeverWritten`](FindingCode::NeverWritten) warn of this, but such
-///   an array can be intended. Neither of these warnings is given if the data written so far already contains chunks of
-///   zeros.
+///   an array can be intended. Neither of these warnings is given if a stored chunk follows a chunk that is not
+///   stored, such as a chunk of zeros.
 ///
 /// `docs/EVIDENCE.md` in the repository shows how much damage is found if each byte of a header is changed, and if
 /// writers are killed.

@@ -81,8 +81,9 @@ impl Pieces {
         let size =
             |sizes: &[u64], dimension: usize| -> u64 { sizes.get(dimension).copied().unwrap_or(1).max(1) };
         let lengths: Vec<u64> = selection.lengths().collect();
-        // `row` gives the number of bytes that the slice has for one index along a dimension. `has_block_rows` gives
-        // whether a row of blocks, which has several indices along that dimension, has at most `limit` bytes.
+        // `row` gives the number of bytes that the slice has for one index along a dimension. A row of blocks covers as
+        // many indices along the dimension as one block. `has_block_rows` tells whether the slice has at most `limit`
+        // bytes in a row of blocks.
         let row = |dimension: usize| {
             let below = lengths.iter().skip(dimension + 1);
             below.fold(selection.typesize as u64, |nbytes, &length| nbytes.saturating_mul(length)).max(1)

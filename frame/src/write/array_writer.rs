@@ -79,7 +79,7 @@ struct OpenChunk {
 }
 
 /// A function that copies the items of a part of a region into the decompressed chunk of this part. The `Vec` is a
-/// buffer in which the thread can put these items first.
+/// buffer of the thread: `write_from` reads the items into it, and then copies them into the chunk.
 type Gather<'g, E> = dyn Fn(&Chunk<'_>, &mut Vec<u8>, &mut [u8]) -> Result<(), E> + Sync + 'g;
 
 /// The chunks of a region. Threads take the chunks in order, and write them in the same order.

@@ -317,8 +317,8 @@ impl<'d> Fields<'d> {
         }
     }
 
-    /// Sorts the fields into the order of a Rust struct, if the struct has no fields that the dtype lacks. Returns
-    /// whether the struct has no such fields.
+    /// If the dtype has every field of a Rust struct, sorts the fields into the order of the struct and returns `true`.
+    /// Otherwise returns `false`. A field that only the dtype has is an error.
     #[inline]
     pub(super) fn sort_as_in_struct(&mut self, names: &'static [&'static str]) -> Result<bool, ItemError> {
         // The names of a type are always the same static slice, so comparing its address is enough.

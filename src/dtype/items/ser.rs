@@ -91,7 +91,8 @@ impl<'p, 'd, 'b> ItemSerializer<'p, 'd, 'b> {
         Ok(())
     }
 
-    /// Starts writing the values of the part in order. `is_list` means that the Rust type can have any number of
+    /// Prepares to write the elements of an array, the bytes of a byte string, or the fields of a struct by position.
+    /// `is_list` means that the Rust type can have any number of
     /// values.
     fn values(self, count: Option<usize>, is_list: bool) -> Result<ItemValues<'p, 'd, 'b>> {
         let parts = Parts::by_position(self.plan, count, is_list, "a sequence")?;

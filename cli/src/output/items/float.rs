@@ -6,13 +6,14 @@ use half::f16;
 /// The most digits after the point in an array, as in NumPy.
 const PRECISION: usize = 8;
 
-/// The `f64` with the fewest digits that are read as this number: 0.1 for the `f32` 0.1.
+/// Writes a number with the fewest digits that identify it as an `f32`, and reads these digits as an `f64`: the `f32`
+/// 0.1 becomes 0.1, not 0.10000000149011612.
 pub(super) fn of_f32(number: f32) -> f64 {
     number.to_string().parse().unwrap_or(number.into())
 }
 
-/// The `f64` with the fewest digits that are read as this `f16`. The `Display` text of an `f16` cannot be used, because
-/// it has the digits of an `f32`.
+/// Writes a number with the fewest digits that identify it as an `f16`, and reads these digits as an `f64`. The
+/// `Display` text of an `f16` cannot be used, because it has the digits of an `f32`.
 pub(super) fn of_f16(number: f16) -> f64 {
     let texts = (0..5).map(|digits| format!("{number:.digits$e}", number = number.to_f64()));
     let mut floats = texts.filter_map(|text| text.parse().ok());

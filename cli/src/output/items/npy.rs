@@ -78,7 +78,7 @@ impl Item {
 }
 
 fn void(size: usize) -> Dtype {
-    // A typesize is an int32, so `|V` with it always parses.
+    // A typesize and an item size are at most 2147483647, so `|V` followed by the size always parses.
     format!("|V{size}").parse().unwrap_or_else(|_| unreachable!("a size of int32"))
 }
 
