@@ -1,5 +1,5 @@
-//! Dimension vectors as arrays of any length. A field of a struct uses this module with the attribute `#[serde(with =
-//! "b2nd_serde::dims")]`.
+//! Dimension vectors as arrays of any length. A field of a struct uses this module with the attribute
+//! `#[serde(with = "b2nd_serde::dims")]`.
 //!
 //! Serde itself supports only arrays of up to 32 items, and no const generic as their length. This module supports
 //! arrays of any length, also if the length is a const generic. The bytes, the errors and the time are the same as for

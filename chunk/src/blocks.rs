@@ -61,7 +61,7 @@ impl ChunkHeader {
     /// # Errors
     ///
     /// [`Table`](crate::ErrorKind::Table) if a block does not begin after the table and within the chunk, if blocks of
-    /// different sizes are not in order, or if the dictionary is too long.
+    /// different sizes are not in order, or if the length of the dictionary is negative or too large.
     pub fn check_table(&self, chunk: &[u8]) -> Result<(), Error> {
         let bytes = chunk.get(self.header_len..).unwrap_or_default();
         let length = self.table_len().unwrap_or_default();

@@ -40,7 +40,7 @@ pub struct Error {
 pub enum ErrorKind {
     /// The bytes do not begin with a header, or the header contradicts itself or the length of the chunk.
     Header,
-    /// An offset in the table of blocks is invalid, or the dictionary is too long.
+    /// An offset in the table of blocks is invalid, or the length of the dictionary is negative or too large.
     Table,
     /// A block or the dictionary is damaged, or the block cannot be decompressed without the rest of the chunk.
     Data,

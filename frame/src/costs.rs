@@ -24,7 +24,7 @@
 //! | [`Frame::dump_trailer`](crate::Frame::dump_trailer), [`Frame::dump_chunks`](crate::Frame::dump_chunks) | the trailer; the chunk index, and the header and block offsets of each chunk | 8; a page of at most 16 MiB |
 //! | a [`Dtype`](crate::b2nd_serde::dtype::Dtype) | its text | 64 |
 //! | [`Frame::parse`](crate::Frame::parse) | its input, up to the end of the header | 4 |
-//! | [`Frame::open`](crate::Frame::open), [`read_at`](crate::Frame::read_at), [`open_stable`](crate::Frame::open_stable), [`edit`](crate::Frame::edit) | the header, of at most 64 MiB; `open_stable` reads it until two reads agree, or its patience ends | 8 |
+//! | [`Frame::open`](crate::Frame::open), [`read_at`](crate::Frame::read_at), [`open_stable`](crate::Frame::open_stable), [`edit`](crate::Frame::edit) | the header, of at most 64 MiB; `open_stable` reads it until two reads agree and the metalayer of the array fits the header, or its patience ends | 8 |
 //! | [`Frame::trailer`](crate::Frame::trailer), [`Trailer::parse`](crate::Trailer::parse) | the trailer, of at most 256 MiB | 8 |
 //! | [`Vlmetalayer::value`](crate::Vlmetalayer::value) | its chunk | if it is compressed: 1024 per byte, plus 1 MiB; at most 256 MiB in all |
 //! | `decode` of a metalayer | the metalayer | the size of the value |

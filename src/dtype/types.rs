@@ -376,7 +376,7 @@ impl ByteOrder {
 }
 
 impl TimeUnit {
-    /// The number of units in which the time is counted: 25 in `<M8[25s]`.
+    /// The number of units in one step of the count: 25 in `<M8[25s]`, which counts steps of 25 seconds.
     #[must_use]
     pub fn count(&self) -> u32 {
         self.count

@@ -198,7 +198,8 @@ impl<'g> Chunk<'g> {
         &self.cell.coordinate
     }
 
-    /// The items of the chunk that belong to the array, or to the slice if the chunk is from [`Geometry::chunks_in`].
+    /// The items of the chunk that belong to the array, or to the slice if the chunk is from [`Geometry::chunks_in`] or
+    /// [`Geometry::chunks_in_steps`].
     #[must_use]
     pub fn extent(&self) -> &Extent {
         &self.cell.extent

@@ -61,8 +61,9 @@ const MIN_HOLES: u64 = 1 << 16;
 ///
 /// The lock of C-Blosc2 is held until the `ArrayUpdate` is dropped. A program that has the array open without locks, as
 /// is usual with python-blosc2, sees the new array after a commit to a contiguous frame. In a sparse frame, the program
-/// may miss the commit. The program then gets an error for each replaced chunk, until it opens the array again. The
-/// program never gets wrong items, because the numbers of removed chunk files are reused as late as possible.
+/// may miss the commit. The program then usually gets an error for each replaced chunk, until it opens the array
+/// again, because the numbers of removed chunk files are reused as late as possible. Once a number has been reused, the
+/// program can get the items of another chunk.
 ///
 /// New chunks are compressed with the codec, level and filters in the header. If the codec is lz4hc, which this crate
 /// only decompresses, lz4 is used instead.

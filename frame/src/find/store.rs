@@ -268,7 +268,7 @@ impl Store {
 
 /// Whether a folder is a [`Store`]. It must have a file `embed.b2e`, and this file or the extension of the folder
 /// (`.b2d`, `.b2z`) must identify a kind of store. Only the header of `embed.b2e` is read. If this header cannot be
-/// read, the result is false.
+/// read or is that of an `EmbedStore`, the result is false.
 ///
 /// ```
 /// use b2nd_frame::is_store_folder;

@@ -175,7 +175,7 @@ impl ZipMember {
     /// of chunks. If the CRC-32 is right, the call also checks three fields that the CRC-32 does not cover: the place
     /// of the directory, the zip version that the member needs, and the name in its local header. A finding has the
     /// code [`FindingCode::ZipChecksum`]. The result is `None` if the CRC-32 and these fields are right, or if the
-    /// member is compressed or damaged and so cannot be checked.
+    /// member cannot be checked: it is compressed, has a damaged local header, or shares bytes.
     ///
     /// # Errors
     ///

@@ -101,8 +101,8 @@ impl<R: Read + Seek> Frame<R> {
     ///
     /// # Errors
     ///
-    /// [`Malformed`](crate::ErrorKind::Malformed) if no index begins after the chunks, where the header of the frame
-    /// places it, or if the index does not have an entry for each chunk. [`Io`](crate::ErrorKind::Io) if the index
+    /// [`Malformed`](crate::ErrorKind::Malformed) if no index begins at the place that follows from the header of
+    /// the frame, or if the index does not have an entry for each chunk. [`Io`](crate::ErrorKind::Io) if the index
     /// cannot be read. [`Unsupported`](crate::ErrorKind::Unsupported) if the index is compressed and the feature
     /// `decompress` is off, or if the frame is older than C-Blosc2 2.0.0-rc1. [`TooLarge`](crate::ErrorKind::TooLarge)
     /// if the index claims more bytes than the [expansion limit](crate::expansion_limit()). The iterator returns an

@@ -33,7 +33,7 @@ use crate::write::output::Output;
 /// | header | Markers at known places are restored, and sizes are computed from the rest of the frame. |
 /// | array's metalayer | Its markers are restored. Entries that cannot be read or are wrong must be [given](Self::shape). |
 /// | chunk index | If the index is not where the header says it is, the whole file is searched for it. Each entry that leads to a valid chunk is used. If no index is found, the numbers of the chunks are not known: see [`assume_order`](Self::assume_order). |
-/// | chunks | Each chunk is decompressed to verify it, and copied unchanged. A wrong size in its header is restored if the chunk is then valid. A wrong filter in its header is restored if the chunk is then valid and has the filters of the other chunks. Restored chunks are reported as [unverified](SalvageReport::unverified). Uncompressed chunks are reported too if the chunk index or other chunks are damaged. The dictionary flag is cleared if the data is not compressed. Any other damaged chunk is lost, and its items get the [fill value](Self::fill). |
+/// | chunks | Each chunk is decompressed to verify it, and copied unchanged. A wrong size in its header is restored if the chunk is then valid. A wrong filter in its header is restored if the chunk is then valid and has the filters of the other chunks. Restored chunks are reported as [unverified](SalvageReport::unverified). Uncompressed chunks in a contiguous frame are reported too if the chunk index or other chunks are damaged. The dictionary flag is cleared if the data is not compressed. Any other damaged chunk is lost, and its items get the [fill value](Self::fill). |
 /// | trailer | Vlmetalayers that can be read are kept. |
 ///
 /// A chunk that this crate cannot decompress, because its codec or filter is a plugin, is copied, and
@@ -166,8 +166,8 @@ impl<'p, R: Read + Seek> Salvage<'p, R> {
     /// numbers too, because they are at the end of the file. Therefore the order is not assumed without this call: if a
     /// frame with several chunks has no chunk index, the error is [`OrderUnknown`](crate::ErrorKind::OrderUnknown).
     ///
-    /// Damaged bytes between two chunks count as lost chunks, if fewer chunks were found than the array has. A long
-    /// range of damaged bytes counts as several chunks.
+    /// Each damaged range of bytes between two chunks counts as a lost chunk, and a long range as several. If the array
+    /// lacks fewer chunks than that, no range counts as a lost chunk, and the missing chunks are taken to be at the end.
     ///
     /// In a sparse frame, the number of a chunk file is used as the number of the chunk, and a missing file counts as a
     /// lost chunk. If any file number is not below the number of chunks, the file numbers are ignored, and the n-th

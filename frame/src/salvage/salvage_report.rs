@@ -16,7 +16,7 @@ pub struct SalvageReport {
     /// The header of the new frame.
     pub frame: Frame<()>,
     /// The restored parts of the header, the chunk index, the trailer and the chunk headers. Their right values come
-    /// from the rest of the frame, or from the caller.
+    /// from the rest of the frame or from the caller, or are the defaults of python-blosc2.
     pub restored: Vec<Restored>,
     /// The order of the chunks, if it was [assumed](crate::Salvage::assume_order).
     pub assumed_order: Option<AssumedOrder>,
@@ -27,7 +27,7 @@ pub struct SalvageReport {
     /// - This crate cannot decompress the chunk.
     /// - The filters of the chunk differ from the filters of the other chunks.
     /// - The header of the chunk was restored, has unknown flags, or has a version that ignores the last filter.
-    /// - The chunk is not compressed, and the chunk index or other chunks are damaged.
+    /// - The chunk is not compressed, and in its contiguous frame the chunk index or other chunks are damaged.
     /// - The chunk is special, but the file has bytes that belong to no chunk. These bytes may be the data of this
     ///   chunk, if its entry in the chunk index is damaged.
     pub unverified: Vec<ChunkRange>,

@@ -69,8 +69,8 @@ impl FrameBuilder {
     /// A builder of a frame with the array that `meta` describes. The layout of `meta` must be
     /// [`Layout::B2nd`](b2nd_serde::Layout::B2nd).
     ///
-    /// If an array has no items, a length in its chunk shape may be 0, as in arrays that C-Blosc2 makes. But
-    /// python-blosc2 cannot resize such an array, so prefer lengths of at least 1.
+    /// In a dimension of 0 items, the chunk length may be 0, as in arrays that C-Blosc2 makes. But python-blosc2 cannot
+    /// resize such an array, so prefer lengths of at least 1.
     pub fn new(meta: Meta) -> Self {
         Self(Contents {
             meta,

@@ -59,8 +59,8 @@ impl Output<NewFrame> {
     pub(crate) fn sparse(new: NewFrame, directory: PathBuf, taken: BTreeSet<u64>, len: u64) -> Self {
         let path = Some(new.path().to_path_buf());
         // New files get higher numbers than all present files. A program with the old index may look for a removed
-        // file. The program then finds no file, instead of a file with another chunk. Before the numbers are too high
-        // for C-Blosc2, they start again at 0.
+        // file. The program then finds no file, instead of a file with another chunk, unless the number has been used
+        // again. Before the numbers are too high for C-Blosc2, they start again at 0.
         let most = u64::try_from(chunk_file::last_number(i64::try_from(len).unwrap_or(i64::MAX))).ok();
         let next = taken.last().map(|last| last + 1).filter(|next| most.is_some_and(|most| *next <= most));
         let next = next.unwrap_or_default();
