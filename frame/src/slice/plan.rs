@@ -111,7 +111,8 @@ impl<R> Slice<'_, R> {
 
 impl SlicePlan {
     /// The byte ranges of the present wave, in the file of the frame. The list is empty when no more bytes are needed,
-    /// and after an error of [`take`](Self::take) other than `InvalidInput`. For a sparse frame, a range can be in a chunk file: see [`chunk_file`](Self::chunk_file).
+    /// and after an error of [`take`](Self::take) other than `InvalidInput`. For a sparse frame, a range can be in a
+    /// chunk file: see [`chunk_file`](Self::chunk_file).
     #[must_use]
     pub fn ranges(&self) -> &[Range<u64>] {
         &self.ranges
