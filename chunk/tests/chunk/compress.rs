@@ -42,8 +42,9 @@ fn with_filters(mut params: CParams, filters: &[Filter]) -> CParams {
     params
 }
 
-/// Whether the encoder of a codec makes invalid streams on this machine, so all streams are stored.
-fn stores_streams(codec: Codec) -> bool {
+/// Whether the encoder of a codec makes invalid streams on this machine. The invalid streams are stored, so the form of
+/// the chunk is not known.
+fn may_store_streams(codec: Codec) -> bool {
     cfg!(target_endian = "big") && codec == Codec::ZSTD
 }
 
@@ -79,8 +80,11 @@ fn every_codec_level_split_mode_and_filter_gives_the_same_bytes_back() {
                 let (header, chunk) = compressed(params, data);
                 assert!(decompressed(&chunk) == data, "{params:?}");
                 assert_eq!(header.blocksize, 1024, "{params:?}");
-                if clevel == 0 || stores_streams(codec) {
+                if clevel == 0 {
                     assert!(header.is_uncompressed, "{params:?}");
+                    continue;
+                }
+                if may_store_streams(codec) {
                     continue;
                 }
                 assert!(header.has_table(), "{params:?}");
@@ -413,7 +417,7 @@ fn a_compressor_makes_the_same_chunk_whatever_it_compressed_before() {
 #[test]
 fn higher_levels_do_not_make_longer_chunks_of_floats() {
     let data: Vec<u8> = (0..50_000_u16).flat_map(|at| (f32::from(at) / 500.0).sin().to_le_bytes()).collect();
-    for codec in CODECS.into_iter().filter(|&codec| !stores_streams(codec)) {
+    for codec in CODECS.into_iter().filter(|&codec| !may_store_streams(codec)) {
         let lengths = [1, 5, 9].map(|clevel| {
             let mut params = CParams::new(4);
             (params.codec, params.clevel, params.blocksize) = (codec, clevel, data.len());
