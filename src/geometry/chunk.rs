@@ -46,8 +46,8 @@ impl Geometry {
     /// The chunks that a slice of the array touches. The slice has one range per dimension.
     ///
     /// The [extent](Chunk::extent) of each chunk has only items of the slice. The blocks and runs of the chunk have
-    /// only such items, too. The [target](Run::target) of a run is its place in the slice, not in the whole array: a
-    /// range of bytes in an array with the shape of the slice.
+    /// only such items, too. The [target](crate::geometry::Run::target) of a run is its place in the slice, not in the
+    /// whole array: a range of bytes in an array with the shape of the slice.
     ///
     /// # Errors
     ///

@@ -166,6 +166,18 @@ fn codecs_that_no_release_has_are_named_by_the_flags() {
 }
 
 #[test]
+fn a_chunk_without_compressed_blocks_has_no_codec() {
+    let mut bytes = header();
+    assert_eq!(parsed(&bytes).codec, Some(Codec::ZSTD));
+    // A constant chunk, of zeros.
+    bytes[MORE_FLAGS] = 0x10;
+    assert_eq!((parsed(&bytes).special, parsed(&bytes).codec), (Some(SpecialValue::Zeros), None));
+    // A chunk that is not compressed.
+    (bytes[MORE_FLAGS], bytes[FLAGS]) = (0, 0x87);
+    assert_eq!((parsed(&bytes).is_uncompressed, parsed(&bytes).codec), (true, None));
+}
+
+#[test]
 fn only_delta_and_dictionaries_need_other_blocks() {
     let mut bytes = header();
     assert!(!parsed(&bytes).needs_other_blocks());
