@@ -275,7 +275,9 @@ mod tests {
                 count += 1;
             }
         }
-        assert!(count > 5, "{count}");
+        // The repository has more of these files than the published package, which lacks the folder `geometry`.
+        let least = if data.join("geometry").is_dir() { 30 } else { 5 };
+        assert!(count > least, "{count}");
     }
 
     #[test]
