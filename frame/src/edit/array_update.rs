@@ -21,7 +21,7 @@ use crate::edit::attributes::{OldFrame, keep};
 use crate::edit::change::{no_array, overwrite};
 use crate::edit::rewritten::section;
 use crate::error::Error;
-use crate::finding::first_error;
+use crate::finding::{counted, first_error};
 use crate::header::fields::{Generation, HeaderField};
 use crate::header::frame::Frame;
 use crate::header::header_builder::HeaderBuilder;
@@ -230,7 +230,9 @@ impl ArrayUpdate {
         let found = items.len();
         let Some(more) = found.checked_div(index).filter(|more| more * index == found) else {
             return Err(Error::invalid_input(format_args!(
-                "an index along dimension {axis} takes {index} bytes, but {found} bytes are given"
+                "an index along dimension {axis} takes {}, but `items` has {}",
+                counted(index, "byte"),
+                counted(found, "byte")
             )));
         };
         let start = length.unsigned_abs();

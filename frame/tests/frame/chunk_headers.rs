@@ -134,10 +134,10 @@ fn an_uncompressed_chunk_with_the_flag_of_a_dictionary_is_found_and_read() {
     assert_eq!(finding.message(), format!("chunk 2, in 00000002.chunk, {SAYS}"));
 }
 
-/// Whichever byte of a chunk is changed, a check does not panic. If many chunks are damaged, it has at most 21 findings
-/// about them.
+/// A check does not panic, whichever of the first 60 bytes of a chunk is changed. If many chunks are damaged, the check
+/// has at most 21 findings about them.
 #[test]
-fn no_damage_does_harm() {
+fn damaged_chunks_cause_no_panic_and_at_most_21_findings() {
     let (file, starts) = compressed();
     for at in 0..60 {
         for byte in [0, 1, 0x7f, 0x80, 0xff] {

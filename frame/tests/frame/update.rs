@@ -318,7 +318,7 @@ fn what_cannot_be_changed_says_why_and_stays() {
     says(&mut |update| update.append(1, &[]), "axis is 1, but the array has 1 dimensions");
     says(
         &mut |update| update.append(0, &[1]),
-        "an index along dimension 0 takes 2 bytes, but 1 bytes are given",
+        "an index along dimension 0 takes 2 bytes, but `items` has 1 byte",
     );
     says(
         &mut |update| update.write(from_ref(&(0..2)), &[1]),
