@@ -16,7 +16,7 @@ use std::{env, thread};
 use b2nd_frame::FrameBuilder;
 use b2nd_serde::{Meta, Shapes};
 
-/// The number of bytes read of each file.
+/// The number of bytes to read from each file.
 const READ: usize = 512;
 
 fn main() {

@@ -82,8 +82,8 @@ fn time(calls: u32, routine: &mut dyn FnMut()) -> Duration {
     start.elapsed()
 }
 
-/// Allocates blocks of small sizes. Until the caller drops these blocks, the allocations of a routine have other
-/// addresses, and another alignment to cache lines.
+/// Allocates blocks of small sizes: the larger `layout` is, the more blocks. Until the caller drops these blocks, the
+/// allocations of a routine have different addresses for each `layout`, and a different alignment to cache lines.
 fn shift_heap(layout: usize) -> Vec<Vec<u8>> {
     (0..layout).flat_map(|_| (1..=32).map(|size| black_box(Vec::with_capacity(16 * size)))).collect()
 }

@@ -140,8 +140,8 @@ fn count() -> Vec<(String, u64)> {
     counts
 }
 
-/// The number of instructions of a program in a profile of callgrind: the sum of the costs in the lines after an `ob=`
-/// line with the path of the program, without the costs of calls.
+/// The number of instructions in the code of the program itself, without those of shared libraries. In a profile of
+/// callgrind, an `ob=` line has the path of the program or of a library. The lines after it have the costs of its code.
 fn own_instructions(profile: &str, program: &Path) -> u64 {
     let mut lines = profile.lines();
     let (mut is_own, mut sum) = (false, 0);

@@ -37,8 +37,8 @@ struct Buffer([u8; 400]);
 
 impl Buffer {
     /// The buffer as a slice. The compiler must not know the address and the length of the slice, so each of the two
-    /// passes through its own `black_box`. If the slice passed through a single `black_box`, it would be stored as two
-    /// words and loaded as one, and the processor would have to wait.
+    /// passes through its own `black_box`. With a single `black_box` for the slice, the program would store the address
+    /// and the length separately, and load both at once. The processor would delay this load until both stores are done.
     fn slice(&mut self) -> &mut [u8] {
         &mut black_box(self).0[..black_box(400)]
     }
@@ -78,11 +78,12 @@ fn main() {
     rank! { 16 rank_16 }
 }
 
-/// The metalayer that is read and written, and C-Blosc2, or the reason why C-Blosc2 cannot be measured.
+/// A metalayer for the measurements, and the peer C-Blosc2.
 struct Case<'a> {
     ndim: u8,
     value: &'a Vecs,
     bytes: &'a [u8],
+    /// C-Blosc2, or the reason why it cannot be measured.
     c_blosc2: Result<&'a CBlosc2, &'static str>,
 }
 
@@ -199,7 +200,8 @@ fn read_to_vecs(bench: &Bench, &Case { ndim, value, bytes, .. }: &Case) {
 fn read_frame(bench: &Bench, &Case { ndim, bytes, .. }: &Case) {
     let prefix = frame_with(bytes);
     assert_eq!(frame::read(&prefix).unwrap(), ndim.into());
-    // Writes the file next to the program, because the temporary folder may be on another file system.
+    // Writes the file next to the program. The temporary folder may be on a different kind of file system, such as one
+    // in memory, where reads take a different time.
     let path = env::current_exe().unwrap().with_extension("b2nd");
     fs::write(&path, prefix).unwrap();
     let file = File::open(&path).unwrap();

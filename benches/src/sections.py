@@ -119,7 +119,7 @@ def conditions(*peers, more=()):
 # The format.
 
 RANKS = 1, 3, 8, 16
-# The highest allowed ratio of our time to the time of the peer, for each of these ranks.
+# The highest allowed ratios of our time to the time of the peer: one ratio for each rank in `RANKS`.
 FORMAT_GOALS = {
     ("`to_slice`, struct with `Vec`s", "`b2nd_serialize_meta`"): (0.6, 0.6, 0.6, 0.6),
     ("`to_vec`, struct with `Vec`s", "`b2nd_serialize_meta`"): (1.54, 1.28, 1.01, 0.85),
@@ -177,8 +177,8 @@ def median_round(rounds):
 # A listing.
 
 LISTINGS = [["--json", "--unordered"], ["--json", "--unordered", "-j", "1"], ["--json"], ["--summary"], []]
-# The goals: how many times as many files per second as python-blosc2 and as the bare loop, and the peak memory in MiB
-# with --unordered.
+# The goals of `b2nd ls`: the lowest ratio of its files per second to those of python-blosc2, the lowest ratio to those of
+# the bare loop, and the highest peak memory with --unordered, in MiB.
 PYTHON_GOAL, BARE_GOAL, MEMORY_GOAL = 12, 0.6, 16
 SHAPES = [(40,), (12, 9), (5, 6, 7), (2, 3, 4, 5)]
 IN_A_FOLDER = 1000
@@ -234,7 +234,7 @@ def shapes_of_others(folder, count):
     for index in range(count):
         array = np.full(SHAPES[index % len(SHAPES)], index, "int32")
         blosc2.asarray(array, urlpath=paths["b2nd"][index])
-        # A table has no shape, so each row is one item of the first dimension, and its length stands for the other dimensions.
+        # A Parquet table has no shape. Its rows stand for the first dimension, and the list in each row for all other dimensions.
         pyarrow.parquet.write_table(pyarrow.table({"items": list(array.reshape(len(array), -1))}), paths["parquet"][index])
         with h5py.File(paths["h5"][index], "w") as file:
             file["items"] = array

@@ -1,4 +1,4 @@
-//! The struct of `vecs` with the field names of python-blosc2.
+//! A struct as in the module `vecs`, but with the field names of python-blosc2.
 
 use b2nd_serde::{Error, from_slice, take_from_slice, to_slice};
 use serde::{Deserialize, Serialize};

@@ -1,4 +1,4 @@
-//! The struct of `vecs` as a tuple struct, without names.
+//! A struct as in the module `vecs`, but a tuple struct, whose fields have no names.
 
 use b2nd_serde::{Error, from_slice, to_slice};
 use serde::{Deserialize, Serialize};
