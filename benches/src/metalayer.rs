@@ -38,7 +38,7 @@ struct Buffer([u8; 400]);
 impl Buffer {
     /// The buffer as a slice. The compiler must not know the address and the length of the slice, so each of the two
     /// passes through its own `black_box`. With a single `black_box` for the slice, the program would store the address
-    /// and the length separately, and load both at once. The processor would delay this load until both stores are done.
+    /// and the length separately, and load both at once. The processor would delay the load until both stores are done.
     fn slice(&mut self) -> &mut [u8] {
         &mut black_box(self).0[..black_box(400)]
     }

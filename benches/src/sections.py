@@ -177,8 +177,8 @@ def median_round(rounds):
 # A listing.
 
 LISTINGS = [["--json", "--unordered"], ["--json", "--unordered", "-j", "1"], ["--json"], ["--summary"], []]
-# The goals of `b2nd ls`: the lowest ratio of its files per second to those of python-blosc2, the lowest ratio to those of
-# the bare loop, and the highest peak memory with --unordered, in MiB.
+# The goals of `b2nd ls`: the lowest ratio of its files per second to those of python-blosc2, the lowest ratio to those
+# of the bare loop, and the highest peak memory with --unordered, in MiB.
 PYTHON_GOAL, BARE_GOAL, MEMORY_GOAL = 12, 0.6, 16
 SHAPES = [(40,), (12, 9), (5, 6, 7), (2, 3, 4, 5)]
 IN_A_FOLDER = 1000
@@ -234,7 +234,7 @@ def shapes_of_others(folder, count):
     for index in range(count):
         array = np.full(SHAPES[index % len(SHAPES)], index, "int32")
         blosc2.asarray(array, urlpath=paths["b2nd"][index])
-        # A Parquet table has no shape. Its rows stand for the first dimension, and the list in each row for all other dimensions.
+        # A Parquet table has no shape. Its rows stand for the first dimension, and the list in each row for all others.
         pyarrow.parquet.write_table(pyarrow.table({"items": list(array.reshape(len(array), -1))}), paths["parquet"][index])
         with h5py.File(paths["h5"][index], "w") as file:
             file["items"] = array

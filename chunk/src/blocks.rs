@@ -11,7 +11,7 @@
 //! | -1 to -255 | one byte with bit 0 set; all bytes of the data have the same value: the length without its sign |
 //!
 //! If blocks have different sizes, the table above does not apply. Each block is then one stream, and the length before
-//! it is always the length of its data. The stream ends where the next block begins, or at the end of the chunk.
+//! it is always the decompressed length. The stream ends where the next block begins, or at the end of the chunk.
 //!
 //! ```
 //! use b2nd_chunk::ChunkHeader;
@@ -161,8 +161,8 @@ pub fn block_starts(table: &[u8]) -> impl Iterator<Item = i32> {
     table.chunks_exact(INT32).filter_map(<[u8]>::first_chunk).map(|start| i32::from_le_bytes(*start))
 }
 
-/// The number of stored bytes that follow the length of a stream: 1 if the length is negative. Only for chunks whose
-/// blocks all have the same size.
+/// The number of stored bytes that follow the length of a stream: the length itself, or 1 if the length is negative.
+/// Only for chunks whose blocks all have the same size.
 #[must_use]
 pub fn stream_len(length: i32) -> usize {
     usize::try_from(length).unwrap_or(1)

@@ -9,9 +9,9 @@
 //! | 1 to 6 | repeat bytes; their number is the upper bits + 2 | the low byte of the distance |
 //! | 7 | repeat 9 bytes or more | bytes that are added to 9, up to the first below 255; then the low byte of the distance |
 //!
-//! The distance is 256 times the lower five bits, plus the low byte, plus 1. If this sum is 8192, a big-endian u16
-//! follows the low byte and is added to the distance. The first and the last instruction always copy literals; the
-//! upper bits of the first control byte are ignored.
+//! The distance is 256 times the lower five bits of the control byte, plus the low byte from the table, plus 1. If this
+//! sum is 8192, a big-endian u16 follows the low byte and is added to the distance. The first and the last instruction
+//! always copy literals; the upper bits of the first control byte are ignored.
 
 #[cfg(feature = "compress")]
 use core::mem;
@@ -136,7 +136,8 @@ impl Encoder {
     /// to decompress.
     const MIN_LENGTH: usize = 6;
     const MIN_FAR_LENGTH: usize = 8;
-    /// The smallest length of a repetition that needs more bytes for the length after the control byte.
+    /// The smallest length that does not fit in the control byte of a repetition. More bytes after the control byte
+    /// store the rest of such a length.
     const LONG_LENGTH: usize = 9;
     /// No repetition begins in the last bytes of a stream. This is their number, the same as in C-Blosc2.
     const LAST_LITERALS: usize = 12;
@@ -181,8 +182,8 @@ impl Encoder {
             return None;
         }
         // Ends the repetition one or two bytes early, so that the next repetition can begin with these bytes. This
-        // helps in images where rows have the same values at the edge of two areas, but the lengths of the areas
-        // differ.
+        // helps in images with areas of a single value. An edge between two areas has the same bytes in many rows, but
+        // the areas have a different length in each row. So the next repetition should begin just before the edge.
         let length = common_length(old, new) - if distance == 1 { 2 } else { 1 };
         let least = if distance < FAR_DISTANCE { Self::MIN_LENGTH } else { Self::MIN_FAR_LENGTH };
         (length >= least).then_some((distance, length))
@@ -214,7 +215,7 @@ fn common_length(a: &[u8], b: &[u8]) -> usize {
     length + a.iter().zip(b).take_while(|(a, b)| a == b).count()
 }
 
-/// The output that has not been written yet.
+/// The rest of the output buffer, after the bytes that have been written.
 #[cfg(feature = "compress")]
 struct Output<'o>(&'o mut [u8]);
 

@@ -180,8 +180,8 @@ impl Encoder {
             EncoderState::Zstd(encoder) => {
                 let length = encoder.compress_into(stream, output).ok()?;
                 // The encoder of zrip 0.8.16 makes wrong streams on big-endian machines (seen on s390x), but its
-                // decoder works there. So each stream is decompressed again. If the bytes differ, the data is stored
-                // without compression.
+                // decoder works there. So each new stream is decompressed as a test. If the result differs from the
+                // data, the data is stored without compression.
                 if cfg!(target_endian = "big") {
                     let again = zrip::decompress_with_limit(output.get(..length)?, stream.len()).ok()?;
                     (again == stream).then_some(())?;

@@ -44,8 +44,8 @@ struct FilteredBlock {
     bytes: Vec<u8>,
     /// The output of the next filter.
     next: Vec<u8>,
-    /// Block 0 as it will be decompressed, which means after truncation. The filter delta combines each other block
-    /// with block 0.
+    /// Block 0 as it will be decompressed: with truncated numbers, because a truncation cannot be undone, but without
+    /// the effect of the other filters. The filter delta combines each other block with block 0.
     reference: Vec<u8>,
 }
 
@@ -111,7 +111,8 @@ impl Compressor {
         let CParams { codec, mut filters, typesize, .. } = self.params;
         let itemsize: usize = typesize_byte(typesize).into();
         if data.len() % itemsize != 0 {
-            // Leaves out delta, because C-Blosc2 would not undo it in the bytes after the last whole item.
+            // The data ends within an item. C-Blosc2 does not undo delta in the bytes after the last whole item, so
+            // delta is not applied to this data.
             filters
                 .iter_mut()
                 .filter(|filter| filter.id == Filter::DELTA.id)

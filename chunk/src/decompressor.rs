@@ -34,8 +34,8 @@ const BLOSC1_VERSION: u8 = 2;
 #[derive(Default)]
 pub struct Decompressor {
     decoders: Decoders,
-    /// The decompressed streams of a block, before the filters are undone. The vector only grows, except that zstd
-    /// truncates it and appends to it.
+    /// The decompressed streams of a block, before the filters are undone. The vector may be longer than the block:
+    /// most codecs overwrite its start. Only zstd shortens it, because the crate zrip can only append to a vector.
     streams: Vec<u8>,
     /// Block 0, decompressed. The filter delta combined each other block with block 0.
     reference: Vec<u8>,

@@ -6,7 +6,7 @@ use crate::codec::Codec;
 use crate::filter::Filter;
 use crate::header::{MAX_BLOCKSIZE, MAX_NBYTES};
 
-/// The error of checking, decompressing or compressing a chunk. Its text names the wrong numbers.
+/// The error of checking, decompressing or compressing a chunk. Its text contains the invalid numbers.
 ///
 /// ```
 /// use b2nd_chunk::{ChunkHeader, ErrorKind};
@@ -62,7 +62,7 @@ macro_rules! faults {
     ($($kind:ident { $($fault:ident $({ $($value:ident: $type:ty),+ })? $text:literal)+ })+) => {
         /// A fault, with its numbers.
         #[derive(Clone, Copy, PartialEq, Eq)]
-        // Without the features, the crate only checks headers and tables, and uses only some of these faults.
+        // Without the feature `compress`, the code that finds some of these faults is not compiled.
         #[cfg_attr(not(feature = "compress"), allow(dead_code))]
         pub(crate) enum Fault {
             $($($fault $({ $($value: $type),+ })?,)+)+

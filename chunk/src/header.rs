@@ -34,8 +34,8 @@ pub(crate) const MAX_NBYTES: usize = i32::MAX as usize - BLOSC2_LEN;
 const WRITTEN_VERSION: u8 = 5;
 const WRITTEN_CODEC_VERSION: u8 = 1;
 
-/// Bits 0 and 2 of the flags. Both are set in a header of 32 bytes. In a chunk of Blosc 1, bit 0 means shuffle and bit
-/// 2 means bitshuffle, so they are never set together.
+/// Bits 0 and 2 of the flags. If both are set, the header has 32 bytes. In a chunk of Blosc 1, at most one of them is
+/// set: bit 0 means shuffle, and bit 2 means bitshuffle.
 const IS_BLOSC2: u8 = 0x05;
 const IS_STORED: u8 = 0x02;
 
@@ -121,8 +121,8 @@ pub enum SpecialValue {
     /// All items are equal. Their value follows the header of the chunk, so a frame must store the chunk. For any other
     /// special value, a frame can record the number of the special value instead of the chunk.
     Value,
-    /// The items were never written. This crate decompresses them to zeros. C-Blosc2 leaves the memory as it is, so its
-    /// items are mostly zeros, but can be anything.
+    /// The items were never written. This crate decompresses them to zeros. C-Blosc2 writes nothing to the output
+    /// buffer, so the caller gets the old bytes of that buffer. They are often zeros, but can be anything.
     Uninitialized,
 }
 
@@ -308,7 +308,7 @@ impl ChunkHeader {
     }
 
     /// Whether blocks are split into one stream per byte of an item.
-    // The dictionary does not matter here: C-Blosc2 3.3.5 also splits the blocks of chunks with a dictionary.
+    // The same rule applies to chunks with a dictionary, because C-Blosc2 3.3.5 splits their blocks too.
     #[must_use]
     pub fn is_split(&self) -> bool {
         self.flags & IS_UNSPLIT == 0
@@ -393,8 +393,8 @@ impl ChunkHeader {
         self.filters.into_iter().take(count).filter(|filter| filter.id != 0)
     }
 
-    /// The data of an uncompressed chunk. `None` if the data is compressed or constant, unless it is empty. Also `None`
-    /// if the chunk is shorter than its header says.
+    /// The data of an uncompressed chunk, or an empty slice for any chunk without data. `None` if the data is
+    /// compressed or constant. Also `None` if the chunk is shorter than its header says.
     #[must_use]
     pub fn stored<'c>(&self, chunk: &'c [u8]) -> Option<&'c [u8]> {
         let data = chunk.get(self.header_len..)?.get(..self.nbytes)?;
@@ -517,8 +517,8 @@ fn special(bits: u8) -> Option<SpecialValue> {
     [Zeros, Nan, Value, Uninitialized].into_iter().find(|&value| value as u8 == bits)
 }
 
-/// The filters of a chunk of Blosc 1. One of these filters can be a shuffle of items of one byte, because the flags can
-/// contain such a shuffle. It changes nothing.
+/// The filters of a chunk of Blosc 1. The flag for shuffle can be set even if an item has only one byte. Then the
+/// shuffle is one of the filters, but it changes nothing.
 fn filters_of_blosc1(flags: u8) -> [Filter; 6] {
     let delta = if flags & IS_DELTA == 0 { Filter::NONE } else { Filter::DELTA };
     let shuffle = match flags & (IS_SHUFFLED | IS_BITSHUFFLED) {
@@ -529,7 +529,8 @@ fn filters_of_blosc1(flags: u8) -> [Filter; 6] {
     [Filter::NONE, Filter::NONE, Filter::NONE, Filter::NONE, delta, shuffle]
 }
 
-/// The codec that bits 5 to 7 of the flags name. If they are 6, the codec is `other`, the value of the byte `codec`.
+/// The codec with the number in bits 5 to 7 of the flags. If this number is 6, the codec is `other`, the value of the
+/// byte `codec`.
 fn codec(flags: u8, other: u8) -> Option<Codec> {
     match flags >> 5 {
         6 => Some(Codec(other)),

@@ -30,12 +30,12 @@
 //! | | 1.85 | headers and tables, `no_std` and without an allocator |
 //! | `decompress` | 1.89 | `Decompressor`, `no_std` with an allocator |
 //! | `compress` | 1.89 | `Compressor`; it includes `decompress` and `std` |
-//! | `std` | 1.89 | with `decompress`: zstd uses the instructions of the processor that runs the program |
+//! | `std` | 1.89 | with `decompress`: zstd detects the instructions of the processor at run time |
 //!
 //! # What is decompressed
 //!
-//! - The codecs BloscLZ, LZ4, LZ4HC, zlib and zstd. zstd can use the dictionaries that C-Blosc2 makes, and LZ4 can use
-//!   raw dictionaries.
+//! - The codecs BloscLZ, LZ4, LZ4HC, zlib and zstd. A chunk can have a dictionary: for LZ4 any
+//!   bytes, for zstd a dictionary in the format of zstd, as C-Blosc2 makes it.
 //! - The filters shuffle, bitshuffle, delta, `trunc_prec`, bytedelta and `int_trunc`.
 //! - Chunks of Blosc 1 and 2. All blocks of a chunk can have the same size, or different sizes.
 //!
@@ -47,8 +47,8 @@
 //! - Chunks whose header leaves it to the frame to record the codec, or the item size for bytedelta.
 //! - Chunks in which all items are NaN, if an item does not have 4 or 8 bytes.
 //! - Chunks with measurements of a codec instead of data (instrumented chunks).
-//! - Chunks whose blocks are split into streams of unequal length. C-Blosc2 can write them, but loses the last bytes of
-//!   each block.
+//! - Chunks with split blocks whose size is not a multiple of the item size. C-Blosc2 can write such chunks, but their
+//!   data is incomplete: C-Blosc2 does not store the last bytes of each block.
 //!
 //! # What is compressed
 //!

@@ -85,7 +85,8 @@ impl CParams {
             last_rank = rank;
             let truncates = rank > 0 || cleared_bits(filter, typesize).is_some();
             ensure(truncates, Fault::Truncation { filter, typesize })?;
-            // The parameter 0 means the item size of the frame, but a chunk may be decompressed without a frame.
+            // The parameter 0 means the item size of the frame. The item size itself is stored instead, so that the
+            // chunk can be decompressed without a frame.
             if filter == Filter::BYTEDELTA {
                 slot.meta = typesize_byte(typesize);
             }
@@ -155,7 +156,7 @@ impl CParams {
 /// with this parameter.
 pub(crate) fn cleared_bits(filter: Filter, typesize: usize) -> Option<u32> {
     let bits = match (filter.id == Filter::TRUNC_PREC.id, typesize) {
-        // `trunc_prec` clears bits of the mantissa of a float, which has this many bits.
+        // `trunc_prec` clears bits of the mantissa of a float. The mantissa has 23 or 52 bits.
         (true, 4) => 23,
         (true, 8) => 52,
         (false, 1 | 2 | 4 | 8) => 8 * u32::try_from(typesize).ok()?,

@@ -1,4 +1,4 @@
-//! The rules for a header that do not depend on the frame.
+//! The rules for the header of a chunk that can be checked without the frame.
 
 use crate::error::{Error, Fault, ensure};
 use crate::filter::Filter;

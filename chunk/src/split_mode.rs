@@ -17,7 +17,8 @@ pub enum SplitMode {
     /// are split for blosclz, for lz4, and for zstd up to level 5. In addition, the filters must include `shuffle`, a
     /// block must have at least 32 items, and an item must have at most 16 bytes.
     Auto,
-    /// The same as `Auto`. Frames record this mode for programs that write chunks of Blosc 1.
+    /// The same as `Auto`, but with another number in the header of a frame. In Blosc 1, this mode makes chunks that
+    /// older versions of Blosc 1 can read.
     ForwardCompatible,
 }
 

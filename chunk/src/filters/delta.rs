@@ -15,7 +15,8 @@ pub(crate) fn undelta(typesize: usize, reference: Option<&[u8]>, data: &mut [u8]
 }
 
 /// Without a reference, `delta` and `undelta` both combine a step with the unfiltered bytes of the step before it.
-/// `next_before` gets two values of a byte, before and after the XOR, and returns the value that is not filtered.
+/// `next_before` gets the value of a byte before the XOR and its value after the XOR. It returns the unfiltered one:
+/// the first value for `delta`, the second for `undelta`.
 #[inline(always)]
 fn xor(typesize: usize, reference: Option<&[u8]>, data: &mut [u8], next_before: fn(u8, u8) -> u8) {
     let step = delta_step(typesize);

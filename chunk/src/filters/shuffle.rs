@@ -168,7 +168,8 @@ fn transpose_bits<S: Simd, const W: usize, const IS_INVERSE: bool>(
     }
 }
 
-/// Joins the first `W` rows, of `length` bytes each, to items: byte `i` of row `j` becomes byte `j` of item `i`.
+/// Interleaves the first `W` rows, of `length` bytes each, into items: byte `i` of row `j` becomes byte `j` of item
+/// `i`.
 #[inline(always)]
 fn join_rows<S: Simd, const W: usize>(
     simd: S,
@@ -261,8 +262,8 @@ fn split_items<S: Simd, const W: usize>(
     }
 }
 
-/// Applies `rounds` perfect shuffles, at most 4. This is not a loop, because the compiler does not unroll the loop, and
-/// then copies the tile in each round.
+/// Applies `rounds` perfect shuffles, at most 4. The rounds are written out, because the compiler would not unroll a
+/// loop, and would copy the tile in each round.
 #[inline(always)]
 fn perfect_shuffles<S: Simd, const W: usize>(rounds: u32, tile: [u8x16<S>; W]) -> [u8x16<S>; W] {
     let tile = if rounds >= 1 { perfect_shuffle(tile) } else { tile };
@@ -298,8 +299,8 @@ fn exchange_bits<S: Simd, const DISTANCE: u32>(rows: &mut [u8x16<S>; 8], mask: u
     for row in 0..8 {
         let other = row | DISTANCE as usize;
         if row != other {
-            // The shifts are of numbers of 16 bits, because processors cannot shift the single bytes of a vector. The
-            // mask drops the bits that a shift moves from one byte to the next.
+            // The vectors are shifted as numbers of 16 bits, because processors cannot shift the single bytes of a
+            // vector. The mask drops the bits that a shift moves from one byte to the next.
             let low: u16x8<S> = rows[row].bitcast();
             let high: u16x8<S> = rows[other].bitcast();
             let swap = ((low >> DISTANCE) ^ high) & mask;

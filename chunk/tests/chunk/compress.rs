@@ -42,8 +42,8 @@ fn with_filters(mut params: CParams, filters: &[Filter]) -> CParams {
     params
 }
 
-/// Whether the encoder of a codec makes invalid streams on this machine. The invalid streams are stored, so the form of
-/// the chunk is not known.
+/// Whether the encoder of a codec makes invalid streams on this machine. In the place of such a stream, the compressor
+/// stores the data without compression, so a test cannot expect a compressed chunk.
 fn may_store_streams(codec: Codec) -> bool {
     cfg!(target_endian = "big") && codec == Codec::ZSTD
 }
@@ -166,7 +166,7 @@ fn short_data_level_0_and_noise_are_stored() {
             assert!(decompressed(&chunk) == data);
         }
     }
-    // At level 0, the allocation is hardly longer than the chunk.
+    // At level 0, the vector allocates only a little more memory than the chunk needs.
     let mut params = CParams::new(4);
     params.clevel = 0;
     assert!(compressed(params, &noise(40_000)).1.capacity() < 41_000);
@@ -467,7 +467,7 @@ fn blosclz_makes_repetitions_of_any_length() {
 
 #[test]
 fn blosclz_makes_use_of_alike_edges_in_label_images() {
-    // Discs of labels in an image of 256 x 256 bytes.
+    // An image of 256 x 256 bytes with five discs. All bytes of a disc have the same value, its label.
     let label = |x: i32, y: i32| {
         let is_in = |&(_, (cx, cy, r)): &(u8, (i32, i32, i32))| (x - cx).pow(2) + (y - cy).pow(2) < r * r;
         let discs = [(80, 70, 50), (170, 90, 60), (60, 190, 45), (190, 200, 40), (128, 128, 20)];
