@@ -12,9 +12,11 @@ NAME = "b2nd" + (sysconfig.get_config_var("EXE") or "")
 
 def candidates():
     """Paths at which an installer may have put the command."""
-    # `pip install --target FOLDER` moves the files after it has recorded them, so the record comes last.
+    # `pip install --target FOLDER` moves the files after it has recorded their paths. So the recorded path of the
+    # command is wrong, and the folder `bin` in FOLDER is tried first.
     yield Path(__file__).parent.parent / "bin" / NAME
-    # The installer's record knows the folder of every scheme: of an environment, a user, a prefix.
+    # After any other installation, the record has the right path: in a virtual environment, in the folder of a user, or
+    # below a prefix.
     try:
         recorded = files("b2nd") or []
     except PackageNotFoundError:
@@ -27,7 +29,7 @@ def main():
         if path.is_file():
             command = [os.fspath(path), *sys.argv[1:]]
             if os.name == "nt":
-                # `execv` of Windows starts another process and does not wait for it.
+                # On Windows, `execv` would start another process, and this process would end without waiting for it.
                 return subprocess.run(command).returncode
             os.execv(path, command)
     return "python -m b2nd: the command of this wheel is not installed: pip install --force-reinstall b2nd"

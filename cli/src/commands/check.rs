@@ -201,8 +201,8 @@ impl CheckBatch<'_> {
         }
     }
 
-    /// If the target is a store, adds the findings about the store and its tables. If the target is a table in a store,
-    /// adds the findings about the table, and returns `true`.
+    /// If the target is a store, adds the findings about the store and its tables. If the target is a table that is
+    /// named as a member of a store, adds the findings about the table. Returns whether the target is such a table.
     fn take_store(&mut self, target: &Target) -> bool {
         let is_member = target.location().member().is_some();
         let table = if is_member { table_at(target) } else { None };
@@ -286,8 +286,8 @@ impl CheckBatch<'_> {
 
     fn show(&mut self, location: Location<'_>, severity: Severity, code: &str, what: &dyn Display) {
         let style = severity_style(severity);
-        // Messages quote names from the file. Such a name can contain any character, also one that is not safe to
-        // print.
+        // Messages quote names from the file. Such a name can contain characters that are not safe to print, so `clean`
+        // replaces them.
         let what = clean(&what.to_string());
         let line = format!("{location}: {style}{severity}{style:#}: {code}: {what}");
         let line = wrapped(&line, width(&io::stdout()), "    ");

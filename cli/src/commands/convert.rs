@@ -343,8 +343,8 @@ impl Conversions<'_> {
             let trailer = items.frame.trailer()?;
             let header = items.frame.header();
             // The new frame gets the filters of the old header, except those that drop bits. The header may name such a
-            // filter although python-blosc2 stored the chunks unfiltered. Applied now, the filter would change the
-            // items.
+            // filter although the old chunks were stored without it: python-blosc2 can change the filters in a header
+            // after it has stored chunks. Applied now, the filter would change the items.
             let drops_bits =
                 |filter: &Filter| [Filter::TRUNC_PREC, Filter::INT_TRUNC].iter().any(|of| of.id == filter.id);
             let filters: Vec<Filter> = header.pipeline().filter(|filter| !drops_bits(filter)).collect();
@@ -454,8 +454,8 @@ impl Source {
         }
     }
 
-    /// The dtype of the items, as the metalayer of a frame stores it. Refuses items that have no valid dtype, or a
-    /// dtype of another item size.
+    /// The dtype of the items, as the metalayer of a frame stores it. An error if the frame has no valid dtype, or if
+    /// the item size of the dtype differs from the item size of the frame.
     fn dtype(&self) -> Result<String, Problem> {
         let items = match self {
             Self::Npy(npy) => return Ok(npy.dtype.type_string().to_string()),
@@ -490,8 +490,8 @@ impl Source {
         )
     }
 
-    /// Refuses items that cannot be appended to the array `to` along dimension `axis`. The items may lack this
-    /// dimension: then they fill one more index of it.
+    /// Refuses items that cannot be appended to the array `to` along dimension `axis`. The items have all dimensions of
+    /// the array, or all except `axis`. In the second case, they make the array longer by 1 along `axis`.
     fn fits(&self, selected: &Selected, axis: usize, to: &Meta) -> Result<(), String> {
         let dtype = self.dtype().map_err(|problem| problem.to_string())?;
         let wanted = to.dtype().unwrap_or_default();

@@ -88,7 +88,8 @@ const FIELDS: [&str; 17] = [
     "filters_meta",
 ];
 
-/// The sizes that are compared if neither frame has an array. For arrays, the shapes determine the sizes.
+/// The sizes that are compared if neither frame has an array. The sizes of an array follow from its shapes and its item
+/// size, which `FIELDS` contains.
 const SIZES: [&str; 2] = ["nchunks", "stored_nbytes"];
 
 /// A metalayer with its bytes, or a vlmetalayer with its compressed chunk.
@@ -207,7 +208,7 @@ fn tolerance(text: &str) -> Result<f64, String> {
     number.ok_or_else(|| "must be a number that is not negative, such as 1e-6".into())
 }
 
-/// An error of reading items: `A` for those of the first array, `B` for those of the second array.
+/// An error of reading items: `A` in the first array, `B` in the second array.
 enum Unread {
     A(Problem),
     B(Problem),
@@ -288,7 +289,8 @@ impl Compared {
     fn open(address: &Address) -> Result<Self, Failure> {
         let location = address.location();
         let mut frame = address.open().map_err(|problem| location.failure(problem))?;
-        // The array is parsed here only so that an error is reported with the address of this frame.
+        // The array is parsed here only to report an error with the address of this frame. `differences` would report
+        // the error with the address of the first frame.
         frame.array().map(drop).map_err(|error| location.failure(error))?;
         let trailer = frame.trailer().map_err(|error| location.failure(error))?;
         Ok(Self { frame, trailer })
@@ -377,7 +379,7 @@ impl Difference {
     /// The difference of a metalayer, which at least one frame has. `None` if both frames have it with the same value.
     fn of_layers(a: Option<Layer<'_>>, b: Option<Layer<'_>>, room: &mut Room) -> Option<Self> {
         let Layer { field, name, .. } = a.or(b)?;
-        // Equal bytes have equal values, so nothing need be decompressed.
+        // Equal bytes have equal values, so no value is decompressed.
         if a.zip(b).is_some_and(|(a, b)| a.bytes == b.bytes) {
             return None;
         }

@@ -71,8 +71,7 @@ impl PagePrinter {
         let mut records: Vec<_> = table_at(target).into_iter().collect();
         records.extend(store.iter().flat_map(|store| StoreRecord::all(target, store)));
         if let Some(record) = records.first_mut() {
-            // The first record is about the whole store. If the target is a table in a store, or if the whole store is
-            // a table, the first record is about that table.
+            // The first record is about the target itself, which is a store or a table.
             record.add_active(target);
         }
         for record in &records {
@@ -90,7 +89,7 @@ impl PagePrinter {
         visit.target(target, &mut |view| {
             is_silent = false;
             let shown = match view {
-                // After an error of the output, no more frames are printed.
+                // If standard output has failed, no more frames are printed.
                 Ok(_) if written.is_err() => return,
                 Ok(view) => {
                     let with_path = several || view.location.member().is_some();
