@@ -90,16 +90,15 @@ fn take(target: &Target, is_one: bool, list: &mut ChunkList<'_>) {
     let location = target.location();
     match Address::from(location).open_with_place() {
         Ok((frame, is_embedded)) => list.take(location, frame, is_embedded, !is_one),
-        // The order of the next three cases matters. First: a file in a folder that has nothing to do with Blosc2 is
-        // skipped.
+        // The order of the next three cases matters. First: a file of another program, found in a folder, is skipped.
         Err(problem) if is_passed_over(target, &problem) => {}
         // Second: the bytes at an address inside a file, at a URL or from standard input must be a frame, except that a
         // URL can also lead to a zip file. So any problem is a failure.
         Err(problem) if target.inside != Inside::Whole && !target.is_zip_object() => {
             list.fail(location.failure(problem));
         }
-        // Third: the target is not a frame, but it may be a zip file. `Visit` visits the frames in a zip file, and reports any
-        // other target as a failure.
+        // Third: the target is not a frame, but it may be a zip file. `Visit` visits the frames in a zip file, and
+        // reports any other target as a failure.
         Err(_) => Visit::default().target(target, &mut |view| {
             let opened = view.and_then(|view| match open(view) {
                 Ok(frame) => Ok((view.location, frame)),
