@@ -54,9 +54,9 @@ impl Interrupts {
         Self { signals: signals.collect(), deferring: Mutex::default() }
     }
 
-    /// Defers the signals during work that makes and removes a temporary file. At any other time a signal ends the
-    /// process, even while it waits for a terminal or a server. A second signal of the same kind always ends the
-    /// process.
+    /// Defers the signals during work that makes and removes a temporary file. At any other time, a signal ends the
+    /// process immediately, even if a thread is waiting for a terminal or a server. A second signal of the same kind
+    /// always ends the process.
     pub(crate) fn defer<T>(&self, work: impl FnOnce() -> T) -> T {
         let mut deferring = lock(&self.deferring);
         *deferring += 1;
@@ -79,8 +79,8 @@ impl Interrupts {
         self.signals.iter().any(|signal| signal.is_caught.load(Ordering::SeqCst))
     }
 
-    /// Ends the process with the caught signal, if any, after a call of `last`. If other threads still defer signals,
-    /// one of them ends the process later.
+    /// Calls `last`, and then ends the process with the caught signal. Does nothing if no signal was caught, or while
+    /// other threads defer signals: each of them calls this function after its work.
     pub(crate) fn raise_caught(&self, last: impl FnOnce()) {
         // The lock is held, so that no other thread begins work meanwhile.
         let deferring = lock(&self.deferring);
@@ -94,7 +94,8 @@ impl Interrupts {
 }
 
 /// Whether the process was started with this signal ignored, as `nohup` does with SIGHUP. Such a signal must stay
-/// ignored. Without /proc, only SIGHUP is assumed to be ignored.
+/// ignored. Without /proc, the ignored signals are unknown. Then SIGHUP counts as ignored, so that `nohup` works, and
+/// the other signals do not.
 fn is_ignored(signal: i32) -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));

@@ -10,11 +10,12 @@ pub(crate) fn is_named_blosc2(path: &Path) -> bool {
     EXTENSIONS.into_iter().any(|name| has_extension(path, name))
 }
 
-/// The extensions that `mlarray` and `med-blosc2` give to frames. Other programs use them too, so a file that is not a
-/// frame counts as damaged only if it is empty.
+/// The extensions that `mlarray` and `med-blosc2` give to frames. Other programs use these extensions for other
+/// formats. So when a folder is searched, a file with such an extension that is not a frame is skipped, unless it is
+/// empty: an empty file counts as a damaged frame.
 const EXTENSIONS_OF_OTHERS: [&str; 2] = ["mla", "mb2nd"];
 
-/// Whether a file has an extension that another program gives to frames.
+/// Whether a file has one of the `EXTENSIONS_OF_OTHERS`.
 pub(crate) fn may_be_blosc2(path: &Path) -> bool {
     EXTENSIONS_OF_OTHERS.into_iter().any(|name| has_extension(path, name))
 }

@@ -1,4 +1,5 @@
-//! Worker threads: they process a list in batches, and pass on the results in order or as they finish.
+//! Worker threads, which process a list in batches. They pass on the result of each batch in order, or as soon as the
+//! batch is done.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -95,7 +96,7 @@ impl Pool {
                         results.pass(done);
                         results.batches += 1;
                     }
-                    // The other threads wait until the number of batches has grown.
+                    // Wakes the threads that wait in `ahead`, because `results.batches` may have grown.
                     turn.notify_all();
                 } else {
                     results.pass(done);

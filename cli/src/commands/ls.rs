@@ -1,4 +1,4 @@
-//! `b2nd ls`: a line for each array, or for each frame.
+//! `b2nd ls`: a line for each array, store and table. With `--all`, frames without an array have lines too.
 
 use clap::Args;
 
@@ -63,7 +63,8 @@ impl Ls {
             batch
         };
         let mut listing = Listing::new(&options, paths.are_ordered());
-        // A scan reads every file by itself, so the folder of a store is searched like any other folder.
+        // A scan searches each file on its own, and not as a part of a store. So the files in the folder of a store are
+        // found as in any other folder.
         let stores = if scan { Stores::Folders } else { Stores::Whole };
         paths.visit(stores, scan, work, |batch| listing.take(batch))?;
         listing.end()
@@ -72,7 +73,7 @@ impl Ls {
 
 /// Lists the frames in a file. A store or a table is listed as such.
 fn take(target: Found, visit: Visit<'_>, batch: &mut ListingBatch<'_>) {
-    // The order of the cases matters: a store has a line of its own, and a member can be a table, which is not a frame.
+    // A store has a line of its own. A member is first looked up as a table, because a table is not a frame.
     match target {
         Ok(target) if !visit.scan && (target.is_store || target.is_named_zip() || target.is_zip_object()) => {
             take_store(&target, visit, batch);

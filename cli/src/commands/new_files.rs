@@ -1,4 +1,5 @@
-//! The new files of `salvage` and `convert`: TO from FROM, or with `--into`, a file in a folder for each input.
+//! The new files of `salvage` and `convert`: the file TO, which is made from FROM. With `--into`, a file for each input
+//! in the folder of this option.
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -47,7 +48,7 @@ pub(super) struct NewFiles {
     pub(super) json: bool,
     interrupts: Interrupts,
     progress: Mutex<Progress>,
-    /// The number of bytes that are done so far, in all files together.
+    /// The number of bytes that were converted or saved so far, in all new files together.
     done: AtomicU64,
     /// The folders that were created for new files.
     folders: Mutex<BTreeSet<PathBuf>>,
@@ -75,7 +76,8 @@ impl Counts {
 type Batch = (Vec<u8>, Counts);
 
 impl NewFiles {
-    /// `is_pair` means that FROM and TO are given instead of --into. Then nothing is printed before the end.
+    /// `is_pair` means that FROM and TO are given instead of --into. Then nothing is written to standard output until
+    /// the new file is finished, so no output can mix with the progress display.
     pub(super) fn new(is_pair: bool, dry_run: bool, json: bool) -> Self {
         Self {
             dry_run,
@@ -185,8 +187,9 @@ impl NewFiles {
     pub(super) fn write<T>(&self, write: impl FnOnce() -> T) -> T {
         let written = self.interrupts.defer(write);
         if self.interrupts.is_caught() {
-            // A signal was caught, and `write` has removed its temporary file. The last thread that had a temporary
-            // file ends the process here, because the other threads may be waiting for a list or a server.
+            // A signal was caught, and `write` has removed its temporary file. If no other thread is writing a file
+            // now, the process ends here. It does not wait for the other threads to finish, because they may be waiting
+            // for more input or for a server.
             self.interrupts.raise_caught(|| self.end());
         }
         written
@@ -244,8 +247,8 @@ impl NewFiles {
 /// Whether a target was found in `into`, the folder of the new files, because this folder is inside a searched folder.
 fn is_output(target: &Target, into: &Path) -> bool {
     let Ok(into) = fs::canonicalize(into) else { return false };
-    // Only the folders below the searched folder are compared. If `into` is the searched folder itself or contains it,
-    // the files found there are inputs nevertheless.
+    // Only the folders between the searched folder and the target are compared with `into`. So if `into` is the
+    // searched folder itself or contains it, the files in the searched folder are inputs.
     let mut folders = target.path.ancestors().skip(1).take(target.depth.saturating_sub(1));
     folders.any(|folder| fs::canonicalize(folder).is_ok_and(|folder| folder == into))
 }
@@ -262,8 +265,8 @@ fn unusable(to: &Path, creates_folders: bool) -> Option<Problem> {
 }
 
 /// The name of the new file for a target. A file that was found in a folder or below a URL gets its path below that
-/// folder or URL. For any other target, it is the last part of its path or
-/// member. A frame at an offset gets the offset too, and standard input the name `stdin.b2nd`.
+/// folder or URL. Any other file, object or member gets only the last part of its path or name. A frame at an offset
+/// gets the name of its file with the offset, and standard input gets the name `stdin.b2nd`.
 fn new_name(target: &Target) -> PathBuf {
     match &target.inside {
         Inside::Member(member) | Inside::Url(Some(member)) => last_names(Path::new(member), 1),

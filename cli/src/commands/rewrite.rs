@@ -58,8 +58,7 @@ impl Rewrite {
         let interrupts = Interrupts::new();
         let change = self.change(&interrupts);
         if change.is_err() {
-            // If a signal was caught, the process ends here. It may end, because the failed rewrite has removed its
-            // temporary file.
+            // If a signal was caught, the process ends here. The failed rewrite has already removed its temporary file.
             interrupts.raise_caught(|| ());
         }
         ChangeReport { path: &self.to, json: self.json, dry_run: self.dry_run, is_new: true }.show(change)
@@ -132,7 +131,7 @@ impl Rewrite {
     }
 }
 
-/// Adds a hint at `b2nd salvage` to a failure, if that command is the remedy for the finding of the failure.
+/// If a failure has a finding with the remedy `b2nd salvage`, adds a hint that names this command.
 fn with_salvage(mut failure: Failure) -> Failure {
     let remedy = failure.error.finding.as_ref().and_then(|finding| finding.code().remedy());
     if remedy == Some(Remedy::Salvage) {

@@ -170,8 +170,8 @@ impl Salvages<'_> {
     /// Whether a target has at least one frame, and no frame in it has an error.
     fn is_undamaged(&self, target: &Target) -> bool {
         let (mut frames, mut damaged) = (0, 0);
-        // A check can take long, so the progress display is shown during the check. The display shows the bytes saved
-        // so far, because a check saves no bytes.
+        // A check can take long, so the progress display is shown during the check. The check saves no bytes, so it
+        // adds nothing to the number of saved bytes in the display.
         let on_chunk = || self.files.show_progress();
         let visit =
             Visit { depth: Some(CheckDepth::ChunkData), on_chunk: Some(&on_chunk), ..Visit::default() };

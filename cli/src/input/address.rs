@@ -112,7 +112,7 @@ impl Address {
         if bytes == b"-" {
             return Self::stdin();
         }
-        // Most arguments contain neither `:` nor `@`. They are paths, and no access to the disk is needed to know it.
+        // Most arguments contain neither `:` nor `@`, so they are paths. For these arguments, the disk is not accessed.
         if !bytes.iter().any(|byte| b":@".contains(byte)) || fs::symlink_metadata(&text).is_ok() {
             return Self::new(text);
         }
@@ -226,7 +226,7 @@ impl<'p> Location<'p> {
         Self { path, inside: Inside::Whole }
     }
 
-    /// The location of an object, or of a prefix of objects.
+    /// The location at a URL, which can be the URL of an object or a prefix of the URLs of objects.
     pub(crate) fn of_url(path: &'p Path) -> Self {
         Self { path, inside: Inside::Url(None) }
     }
@@ -240,9 +240,9 @@ impl<'p> Location<'p> {
         }
     }
 
-    /// The location of a frame in the data of the store at this location. `key` is the key of the frame. `None` if no
-    /// address can name the frame. `is_alone` means that the store is this file alone, not the folder that contains the
-    /// file.
+    /// The location of a frame that is embedded in a store: `self` is the location of the store, whose compressed data
+    /// contains the frame, and `key` is the key of the frame. `None` if no address can name the frame. `is_alone` means
+    /// that the store is this file alone, not the folder that contains the file.
     pub(crate) fn in_store(self, key: &'p str, is_alone: bool) -> Option<Self> {
         let is_store_file = |name: &Path| name.file_name().is_some_and(|name| name == Store::FILE);
         let inside = match self.inside {

@@ -11,8 +11,8 @@ use crate::problem::Problem;
 impl Location<'_> {
     pub(crate) fn failure(self, error: impl Into<Problem>) -> Failure {
         let mut error: Problem = error.into();
-        // The failure shows the path of this location. So the message names the file in which the error is only if that
-        // file has another path.
+        // The output for the failure begins with the path of this location. So the message names the file that caused
+        // the error only if the path of that file is different.
         if let Some((file, message)) = error.file.take().map(|file| *file)
             && file != self.path
         {

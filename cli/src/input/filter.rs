@@ -9,8 +9,8 @@ use super::values::dtype_parser;
 use super::view::View;
 use crate::text::parsed_dtype;
 
-/// Conditions on arrays. If an option is given, one of its values must match the array. If both are given, both must
-/// match.
+/// Conditions on arrays. An option can have several values, and one of them must match the array. If both `--dtype` and
+/// `--ndim` are given, an array must meet both conditions.
 #[derive(Args, Default)]
 pub(crate) struct ArrayFilter {
     /// List only arrays of this dtype, or of one of several, such as int8,int16. A name such as float32 matches both

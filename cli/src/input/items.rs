@@ -25,7 +25,8 @@ pub(crate) struct Items {
     pub(crate) geometry: Geometry,
     pub(crate) typesize: usize,
     threads: usize,
-    /// The maximum number of bytes of items in memory at once: the expansion limit for the stored size of the frame.
+    /// The expansion limit for the stored size of the frame: a number of bytes. A single item may not be longer, nor a
+    /// slice for `read_all`.
     pub(crate) limit: u64,
     /// The items of the latest read. The next read reuses this memory.
     buffer: Vec<u8>,
@@ -38,15 +39,16 @@ pub(crate) struct Items {
 /// frame itself.
 type Wave = Vec<(Option<String>, Range<u64>)>;
 
-/// A function that receives the bytes of items, and the number of times that each of these items counts.
+/// A function that receives the bytes of items, and the number of times that each of these items occurs in the array.
+/// This number is more than 1 if one item is passed for all items of special chunks with the same value.
 pub(crate) type ReceiveRepeated<'r, E> = dyn FnMut(&[u8], u64) -> Result<(), E> + 'r;
 
 /// A function that receives a piece of a slice: the ranges of the piece, and the bytes of its items.
 pub(crate) type ReceivePiece<'r, E> = dyn FnMut(&[Range<u64>], &[u8]) -> Result<(), E> + 'r;
 
 impl Items {
-    /// Prepares the reading of the items of the array in a frame. Refuses a frame without an array, and a frame whose
-    /// items are computed or stored elsewhere (`is_active`).
+    /// Prepares the reading of the items of the array in a frame. Refuses a frame without an array. Also refuses a
+    /// frame whose items a reader must compute or fetch from elsewhere (`ObjectKind::is_active`).
     pub(crate) fn new(mut frame: Frame<Reader>) -> Result<Self, Problem> {
         let geometry = match frame.array()? {
             Some(array) if !frame.kind().is_active() => {
@@ -112,8 +114,9 @@ impl Items {
         let mut edges = vec![0; nbytes];
         let corners: usize = ends.iter().map(Vec::len).product();
         for corner in 0..corners {
-            // A corner is a choice of one end in each dimension. `corner` is read as a number with one digit per
-            // dimension, and the digit is the number of the end in `ends`.
+            // A corner is a choice of one end in each dimension. The number `corner` encodes the choice: it has one
+            // digit per dimension, the base of the digit is the number of ends of this dimension, and the digit is the
+            // index of the chosen end.
             let mut rest = corner;
             let places = ends.iter().filter_map(|ends| {
                 let place = ends.get(rest % ends.len());
@@ -141,8 +144,8 @@ impl Items {
     ) -> Result<(), E> {
         let geometry = self.geometry.clone();
         let ones = vec![1; geometry.ndim()];
-        // Each special value, with the number of the first chunk that has it, and the number of items in all chunks
-        // that have it.
+        // Each special value, the number of the first chunk with this value, and the count of the items in all chunks
+        // with this value.
         let mut special: Vec<(SpecialValue, u64, u64)> = Vec::new();
         let mut stored = Vec::new();
         let mut chunks = self.frame.chunks().map_err(Problem::from)?;
@@ -214,7 +217,7 @@ impl Items {
             let answers = match &self.index {
                 Some((known, answers)) if *known == wave => answers.clone(),
                 _ => {
-                    // The reader is always an object here, because `read_into` calls this function only then.
+                    // `read_into` calls this function only if the reader is an object, so `break` is never reached.
                     let Some(object) = self.frame.reader_mut().object() else { break };
                     let answers = object.fetch_all(&wave)?;
                     if is_index {

@@ -28,8 +28,8 @@ pub(crate) fn listed(list: PathBuf, end: u8) -> Roots {
     }))
 }
 
-/// Parses a line of a list as an address. A line that `find` has printed is read as a path, because a path that exists
-/// wins over an address.
+/// Parses a line of a list as an address. A path that exists wins over a member or an offset, so the lines that the
+/// program `find` prints are read as paths.
 fn listed_address(line: Vec<u8>) -> Result<Address, Failure> {
     let address = Address::read(path_from_bytes(line));
     if address.inside == Inside::Stdin {

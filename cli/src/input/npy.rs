@@ -11,7 +11,7 @@ use crate::text::Tuple;
 
 const MAGIC: &[u8; 6] = b"\x93NUMPY";
 
-/// The maximum length of a header. NumPy itself reads at most 10000 bytes from an untrusted file.
+/// The maximum length of a header. NumPy refuses a header of more than 10000 bytes unless the caller trusts the file.
 const MAX_HEADER_LEN: u32 = 1 << 20;
 
 /// The size of the read buffer. If the items of a slice are close to each other in the file, one read fetches many of
@@ -92,8 +92,8 @@ impl Npy {
     /// Reads a slice of an array in C order.
     fn read_c_order(&mut self, shape: &[u64], ranges: &[Range<u64>], items: &mut [u8]) -> io::Result<()> {
         let mut run = self.dtype.item_size() as u64;
-        // `run` becomes the number of bytes of the slice that are contiguous in the file. The last dimensions belong to
-        // such a run as long as they are read whole. The range of the dimension before them belongs to it too.
+        // `run` becomes the length in bytes of a contiguous run: bytes of the slice without a gap in the file. A run
+        // spans the last dimensions that are read whole, and also the range in the one dimension before these.
         let mut outer = ranges.len();
         while let Some((range, &length)) =
             outer.checked_sub(1).and_then(|at| ranges.get(at).zip(shape.get(at)))
@@ -139,7 +139,7 @@ fn strides(shape: &[u64], item_size: usize) -> Vec<u64> {
     strides
 }
 
-/// Changes an index to the next one in C order. The index counts from the start of each range.
+/// Changes an index to the next one in C order. In each dimension, the index is relative to the start of the range.
 fn advance(index: &mut [u64], ranges: &[Range<u64>]) {
     for (index, range) in index.iter_mut().zip(ranges).rev() {
         *index += 1;

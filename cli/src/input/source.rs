@@ -30,7 +30,7 @@ impl ReadSeek for File {}
 
 impl ReadSeek for Cursor<Vec<u8>> {}
 
-/// Reads a frame in the data of a store. Its bytes are in no file, because the data of a store is compressed.
+/// Reads the frames in the compressed data of a store. `EmbeddedFrames` decompresses their bytes, which are in no file.
 impl ReadSeek for EmbeddedFrames<Reader> {}
 
 impl ReadSeek for remote::Object {
@@ -95,7 +95,7 @@ impl Address {
         Ok((self.open_place(place)?, is_embedded))
     }
 
-    /// Opens the frame as `open` does, for a caller that has already found its place.
+    /// Opens the frame as `open` does, for a caller that already has the `Place` of the frame's bytes.
     pub(crate) fn open_place(&self, mut place: Place) -> Result<Frame<Reader>, Problem> {
         let hint = match self.inside {
             Inside::Stdin if begins_as_zip(&mut place.reader) => Some(ZIP_ON_STDIN),
@@ -105,8 +105,8 @@ impl Address {
         Frame::read_at(place.reader, place.offset).map_err(|error| Problem { hint, ..error.into() })
     }
 
-    /// A reader for the address, and the offset at which its bytes begin. `what` names the expected input in the
-    /// prompt.
+    /// A reader for the address, and the offset at which its bytes begin. If the address is standard input and this is
+    /// a terminal, a message asks the user for the input. `what` is the name of the input in this message.
     pub(crate) fn place(&self, what: &str) -> Result<Place, Problem> {
         let offset = match &self.inside {
             Inside::Stdin => {

@@ -76,8 +76,8 @@ pub(crate) fn is_sparse(path: &Path) -> bool {
     is_sparse_frame(path) || is_remnant()
 }
 
-/// The address of the table in a folder; `None` if the folder is not a table in a store. The store is looked for only
-/// among the folders that the path names, and for a relative path also in the current folder.
+/// The address of the table in a folder; `None` if the folder is not a table in a store. The store is searched for only
+/// among the parent folders in the path as it is written. If the path is relative, the current folder is searched too.
 pub(crate) fn find_table(folder: &Path) -> Option<Address> {
     if !folder.join(Store::TABLE_FILE).is_file() {
         return None;

@@ -143,7 +143,7 @@ impl Targets {
     }
 
     /// The target of the next root. `None` means that there are no more roots. `Some(None)` means that the root is a
-    /// folder or prefix, which is searched next.
+    /// folder, or a URL that may be a prefix. This folder or prefix is searched next.
     #[expect(clippy::option_option, reason = "None is the end, Some(None) a folder")]
     fn next_root(&mut self) -> Option<Option<Found>> {
         let address = match self.roots.next()? {
@@ -272,8 +272,9 @@ impl Targets {
             Ok(path) => path,
             Err(problem) => return Some(Err(Location::of_url(&prefix.url).failure(problem))),
         };
-        // For the index of a sparse frame, the target is its folder. Its URL ends with a slash, so one request is
-        // enough to open it.
+        // If the object is the index of a sparse frame, the target is the folder of the frame. The URL of this folder
+        // ends with a slash, which tells `remote::open` that it is a sparse frame. So one request is enough to open the
+        // frame.
         let folder = path.to_str().and_then(|path| path.strip_suffix(SPARSE_INDEX));
         let (path, is_sparse) = match folder.filter(|folder| folder.ends_with('/')) {
             Some(folder) => (folder.into(), true),

@@ -35,8 +35,9 @@ impl<T: TryFrom<i128>> FromStr for Numbers<T> {
                     ))
                 }
                 _ => {
-                    // The number does not fit the type of the metalayer's entry. A negative number that fits is
-                    // accepted here, because the library rejects it later, with an error that names the entry.
+                    // The number does not fit `T`, the type of the entry in the metalayer. The message asks for at
+                    // least 0, but a negative number that fits `T` is accepted above: the library rejects it later,
+                    // with an error that names the entry.
                     let bits = 8 * size_of::<T>();
                     let max = (1_i128 << (bits - 1)) - 1;
                     Err(format!("{text} is out of range: must be 0 to {max} (int{bits})"))
@@ -91,8 +92,8 @@ const USUAL_DTYPES: [&str; 14] = [
     "complex128",
 ];
 
-/// The dtype as a metalayer stores it: the type string, or in layout b2nd-six the name. A text that is not a dtype is
-/// returned unchanged, because the library reports it.
+/// The dtype as a metalayer stores it: in layout b2nd-six (`is_six`) the name that NumPy prints, in any other layout
+/// the type string. A text that is not a dtype is returned unchanged, because the library reports it.
 pub(crate) fn dtype_as_stored(text: &str, is_six: bool) -> String {
     match text.parse::<Dtype>() {
         Ok(dtype) if is_six => dtype.numpy_str().to_string(),

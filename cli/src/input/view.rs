@@ -13,8 +13,9 @@ use crate::text::parsed_dtype;
 pub(crate) enum ShownValues {
     #[default]
     None,
+    /// Values within the limits of `Room::SHORT`.
     Short,
-    /// Whole values, up to a large limit.
+    /// Values within the limits of `Room::ALL`, which are larger.
     All,
 }
 
@@ -89,8 +90,8 @@ impl<'s> View<'s> {
         (!self.has_wrong_sizes()).then_some(self.header.nbytes)
     }
 
-    /// The stored size of all chunks. `None` if the number in the header is impossible: negative, or for a contiguous
-    /// frame larger than the length of the frame.
+    /// The stored size of all chunks. `None` if the size in the header is impossible: it is negative, or the frame is
+    /// contiguous and shorter than this size.
     pub(crate) fn cbytes(self) -> Option<i64> {
         let Header { cbytes, frame_len, frame_type, .. } = *self.header;
         let fits = |cbytes: u64| frame_type == FrameType::Sparse || cbytes <= frame_len;

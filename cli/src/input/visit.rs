@@ -19,7 +19,8 @@ use crate::names::{is_named_blosc2, may_be_blosc2};
 use crate::problem::Problem;
 use crate::remote;
 
-/// The frames whose chunk index a listing reads, to count their chunks. A check reads every index.
+/// The frames for which a listing reads the chunk index, because it counts their chunks. A check reads every chunk
+/// index.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum CountChunks {
     #[default]
@@ -129,8 +130,7 @@ impl Visit<'_> {
     }
 
     /// Visits an open frame. Unlike the check of a file, the check of an open frame is not repeated if a writer changes
-    /// the frame meanwhile. `damage` is the finding that the checksum of the zip member with this frame is wrong, if it
-    /// is.
+    /// the frame meanwhile. `damage` is a finding if the frame is in a zip member whose checksum is wrong.
     fn visit_frame<R: Read + Seek>(
         self,
         location: Location<'_>,
@@ -272,7 +272,8 @@ impl Visit<'_> {
 
     /// Reads the trailer if the frame is a store or may be a packed tensor, or if values of metalayers are requested.
     fn read_trailer<R: Read + Seek>(self, frame: &mut Frame<R>) -> Option<Trailer> {
-        // A listing that counts chunks also shows the shape of a packed tensor, which is in the trailer.
+        // A listing that counts chunks also shows the shape of a packed tensor. This shape can be in a vlmetalayer, and
+        // the trailer contains the vlmetalayers.
         let may_be_packed = self.counts != CountChunks::Never
             && frame.kind() == ObjectKind::SChunk
             && frame.header().has_vlmetalayers;
@@ -307,8 +308,8 @@ pub(crate) fn is_passed_over(target: &Target, problem: &Problem) -> bool {
         FindingCode::Truncated => finding.found().is_some_and(|length| length < MAGIC_END),
         _ => false,
     };
-    // A writer that was stopped leaves an empty file. So an empty file counts as a damaged frame if other programs give
-    // its extension to frames.
+    // A writer that was stopped can leave an empty file. So an empty file counts as a damaged frame if it has one of
+    // the extensions that `may_be_blosc2` recognizes.
     let is_unwritten = || may_be_blosc2(&target.path) && is_empty(target);
     is_other && !target.is_given() && !target.is_named_blosc2() && !is_unwritten()
 }

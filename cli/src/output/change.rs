@@ -69,7 +69,7 @@ pub(crate) fn of_either(from: &Address, to: &Path, problem: impl Into<Problem>) 
     if is_of_to { Location::new(to).failure(problem) } else { from.location().failure(problem) }
 }
 
-/// Prints the report about a change, in the form that these options select.
+/// Prints the report about a change to a file, as text or as JSON.
 pub(crate) struct ChangeReport<'p> {
     /// The file that the command changes or writes.
     pub(crate) path: &'p Path,

@@ -1,4 +1,5 @@
-//! The end of `b2nd check`: the number of frames, their codes, and the meaning of the codes.
+//! The last part of the output of `b2nd check`: the number of frames, the codes that were found, and the meaning of
+//! these codes.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -122,7 +123,7 @@ impl Checked {
             Ending::Explained => {
                 // The message of a failure is an explanation already, so only the codes of findings are explained.
                 for (code, _) in self.explained().filter(|(code, _)| code.severity != "failure") {
-                    // An error is ignored, because standard error may be closed.
+                    // Standard error may be closed, so an error of writing is ignored.
                     let _ = writeln!(anstream::stderr(), "\n{}", code.to_string().trim_end());
                 }
             }
@@ -157,8 +158,8 @@ impl Checked {
         if rows.is_empty() {
             return String::new();
         }
-        // The text of `table` begins with an empty line, which separates a table from the text above it. Here there is
-        // no text above the table.
+        // The text of `summary::table` begins with an empty line, which separates the table from the text above it. No
+        // text is above this table, so the empty line is removed.
         table(&["COUNT", "SEVERITY", "CODE"], &rows).trim_start().to_owned() + "\n"
     }
 }

@@ -117,7 +117,7 @@ pub(crate) struct WantedChunks {
     pub(crate) damaged: bool,
 }
 
-/// The pieces of output of some chunks, and their counts.
+/// The output for some chunks in pieces, and the counts of these chunks.
 type Listed = (Vec<Piece>, ChunkTotals);
 
 /// Collects the list of chunks. When the lines exceed `LINES_LEN`, they are passed to `pass`, which prints them.
@@ -169,8 +169,9 @@ impl<'p> ChunkList<'p> {
         if !damaged {
             heading.take().into_iter().for_each(|heading| self.add(heading));
         }
-        // With --damaged, a frame in which no chunk has bytes of its own is skipped: such chunks cannot be damaged, and
-        // a few bytes in the file can claim 268 million of them.
+        // With --damaged, a frame is skipped if all its chunks are special. A special chunk has no bytes in the file,
+        // so it cannot be damaged. The skip saves time, because a file of a few bytes can claim 268 million special
+        // chunks.
         if damaged
             && let Ok(counts) = frame.count_chunks()
             && counts.stored + counts.invalid == 0
@@ -260,11 +261,12 @@ impl ListedFrame<'_> {
         let corner = self.coordinate(last).map_or(String::new(), |corner| Tuple(&corner).to_string());
         let end = self.header.frame_len.saturating_add(self.start.unwrap_or_default());
         let place = if self.header.is_sparse() { "00000000.chunk".into() } else { end.to_string() };
-        // A chunk is less than 64 bytes (two headers) longer than its data, so no stored or decompressed size has more
-        // digits than this number.
+        // A stored chunk is less than 64 bytes (two headers) longer than its decompressed data. So `longest` has enough
+        // digits for the stored and the decompressed size of every chunk, unless the chunks have different sizes and
+        // `chunksize` is 0.
         let longest = (u64::from(self.header.chunksize.max(0).unsigned_abs()) + 64).to_string();
-        // Some names of kinds are longer than `stored`, but their lines end after the kind: only stored chunks have a
-        // codec, which is the next column. So the column needs only the width of `stored`.
+        // Some names of kinds are longer than `stored`. But such a name is the last text in its line: the codec is in
+        // the next column, and only stored chunks have one. So the column needs only the width of `stored`.
         columns.fit(&[&last.to_string(), &corner, &place, &longest, &longest, "stored", ""]);
         columns
     }

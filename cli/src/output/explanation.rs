@@ -160,7 +160,8 @@ impl From<FindingCode> for Explanation {
 }
 
 impl Explanation {
-    /// The page about a code. For a finding, its last line names the command that mends the file.
+    /// The text about a code. For the code of a finding, the last line of the text names the command that mends the
+    /// file.
     pub(crate) fn page(&self) -> String {
         let mended = match self.remedy {
             Some(command) => format!("    Mended by: b2nd {command}\n"),

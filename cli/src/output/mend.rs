@@ -88,8 +88,9 @@ fn salvage(location: Location<'_>, findings: &[Finding], depth: CheckDepth) -> O
     })
 }
 
-/// The report of a preview of the salvage. A preview decompresses all chunks, so it is made only if the check reads the
-/// data too. For other checks, the result is `None` if the array and the places of its chunks can be found.
+/// The report of a preview of the salvage, or the error of the salvage. A preview decompresses all chunks, so it is
+/// made only if the check has also read the data of the chunks. Otherwise, only the array and the places of its chunks
+/// are searched for, and the result is `Ok(None)` if they can be found.
 fn preview<R: Read + Seek>(
     salvage: Salvage<'_, R>,
     depth: CheckDepth,
@@ -123,9 +124,9 @@ fn edit(path: &Path) -> Option<String> {
     (nchunks > 0).then_some(command)
 }
 
-/// The command that rewrites the frame. The new file has the name of the old one with the extension `b2nd`, so it
-/// replaces an old file that has this extension. If it would replace another file, there is no command: the frame was
-/// probably mended before.
+/// The command that rewrites the frame. The path of the new file is the old path with the extension `b2nd`. If the old
+/// path has this extension already, the new file replaces the old one. If it would replace another file, there is no
+/// command: the frame was probably mended before.
 fn rewrite(path: &Path) -> Option<String> {
     let frame = Frame::open(path).ok()?;
     let lacks_dtype = frame.array().ok()?.is_some_and(|array| array.dtype().is_none());
@@ -157,7 +158,7 @@ fn quoted(path: &Path) -> String {
     } else if path.to_str().is_some_and(|path| !path.contains(char::is_control)) {
         format!("'{}'", text.replace('\'', r"'\''"))
     } else {
-        // bash, ksh and zsh read these escapes.
+        // bash, ksh and zsh read `$'…'` with an escape `\xHH` for each byte.
         let bytes = path.as_os_str().as_encoded_bytes();
         let start = if bytes.starts_with(b"-") { "./" } else { "" };
         let escaped: Vec<String> = bytes.iter().map(|byte| format!("\\x{byte:02x}")).collect();

@@ -12,7 +12,7 @@ use crate::text;
 /// The metalayer with the kind of the tensor, its shape and its dtype.
 const LAYER: &str = "__pack_tensor__";
 
-/// The first item of a list that stands for a Python tuple.
+/// A list with this text as its first item represents a Python tuple.
 const TUPLE: &str = "__tuple__";
 
 /// A vlmetalayer whose value has more bytes than this is not read.

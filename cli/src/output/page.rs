@@ -231,7 +231,7 @@ fn shown(name: &str, value: &RawValue) -> String {
     shortened(&line, room.saturating_sub(length.len())) + &length
 }
 
-/// The page with its labels (the first 9 characters of a line, if they end with a colon) dimmed.
+/// Dims the labels of a page. A line has a label if its ninth byte is a colon: the first nine bytes are the label.
 pub(crate) fn painted(page: &str) -> String {
     let line = |line: &str| match line.split_at_checked(9) {
         Some((label, rest)) if label.ends_with(':') => format!("{DIM}{label}{DIM:#}{rest}"),

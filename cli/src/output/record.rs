@@ -222,7 +222,7 @@ impl Room {
     fn vlvalue(&mut self, layer: &Vlmetalayer) -> Result<Box<RawValue>, String> {
         let name = layer.name();
         self.has(layer.nbytes().unwrap_or_default()).map_err(|error| format!("metalayer {name}: {error}"))?;
-        // This error already names the metalayer.
+        // The error of `layer.value` already names the metalayer.
         layer.value().map_err(|error| with_sources(&error)).and_then(|bytes| self.value(name, &bytes))
     }
 }

@@ -10,8 +10,8 @@ use crate::input::{Address, View};
 use crate::terminal::RED;
 use crate::text::{self, count, ratio, short, short_size, shortened};
 
-/// The maximum width of a column: a wider cell does not widen the column. Eight numbers of one digit fit in this width,
-/// with the commas between them.
+/// The maximum width of a column: a wider cell does not widen the column. A shape of 8 dimensions fits in this width if
+/// each length has one digit: 8 digits and 7 commas.
 const MAX_CELL_WIDTH: usize = 15;
 
 /// The condition under which a column is filled: always, with --long, or with --stats.
@@ -165,7 +165,8 @@ impl Row {
         columns.line_to(&self.cells, &end) + "\n"
     }
 
-    /// The end of a line: the kind, the indexed array, and the codes of errors.
+    /// The end of a line: the kind, the codes of errors, and between them, for an index of an array, the name of this
+    /// array.
     fn end(&self) -> String {
         let kind = self.kind.map(|kind| format!("  {kind}"));
         let index = self.address.location().indexed_array();

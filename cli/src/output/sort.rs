@@ -39,8 +39,8 @@ impl Order {
             SortBy::Nbytes => view.nbytes().map(|nbytes| vec![-i128::from(nbytes)]),
             SortBy::Cbytes => view.cbytes().map(|cbytes| vec![-i128::from(cbytes)]),
             SortBy::Ratio => {
-                // The ratio is a fixed-point number with 62 fractional bits. It fits an `i128`, and ratios that are
-                // printed differently are different here too.
+                // The ratio is a fixed-point number with 62 fractional bits, which are far more than a row shows. The
+                // number fits an `i128`, because `nbytes` and `cbytes` fit an `i64`.
                 let ratio = view.compressed().and_then(|(nbytes, cbytes)| (nbytes << 62).checked_div(cbytes));
                 ratio.map(|ratio| vec![-ratio])
             }
@@ -52,8 +52,8 @@ impl Order {
         SortKey { is_reverse: self.is_reverse, value, address: view.location.into() }
     }
 
-    /// The sort key of a store. A store has no size and no shape of its own, so its value is known only in the order of
-    /// the paths.
+    /// The sort key of a store. A store has a path, but no size, ratio or shape. So its value is unknown unless the
+    /// order is that of the paths.
     pub(crate) fn key_of_store(self, record: &StoreRecord) -> SortKey {
         let value = (self.by == SortBy::Path).then(Vec::new);
         SortKey { is_reverse: self.is_reverse, value, address: record.address.clone() }

@@ -26,7 +26,7 @@ pub(crate) struct StoreRecord {
 /// The metadata of a table.
 #[derive(Default, Serialize)]
 pub(crate) struct TableRecord {
-    /// `None` if the table was never closed, or its schema cannot be read.
+    /// `None` if the schema cannot be read, or has no number of rows because the writer did not close the table.
     pub(crate) rows: Option<u64>,
     pub(crate) columns: Vec<ColumnRecord>,
 }

@@ -1,5 +1,5 @@
-//! `b2nd ls --summary`: the sizes of all arrays, also by codec and dtype, and tables that count frames, arrays and
-//! failures.
+//! `b2nd ls --summary`: the total size of all arrays, and tables. The tables count frames, arrays and failures. The
+//! tables of codecs and dtypes also have sums of sizes.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
@@ -22,7 +22,8 @@ const SHOWN: usize = 10;
 /// The maximum width of a cell. A longer text, which can only be a dtype, is shortened.
 const WIDEST: usize = 60;
 
-/// The tables: the name of the list in JSON, the name of its keys, and whether its entries have sums of bytes.
+/// The tables. For each table: the name of its list in JSON, the name of the key in each entry of the list, and whether
+/// an entry has sums of sizes.
 const TABLES: [(&str, &str, bool); 7] = [
     ("failure_codes", "code", false),
     ("kinds", "kind", false),
@@ -52,14 +53,14 @@ impl Display for Key {
     }
 }
 
-/// A count of frames or failures. A count of arrays also has the sums of their sizes in bytes. For kinds of frames and
-/// for codes of failures, the sums stay 0. The sums cannot overflow an `i128`, whatever the headers contain.
+/// A count of frames, arrays or failures, with the sums of the sizes of the arrays in bytes. In the counts of kinds of
+/// frames and of codes of failures, the sums are 0. The sums cannot overflow an `i128`, whatever the headers contain.
 #[derive(Clone, Copy, Default, Serialize)]
 struct Sizes {
     #[serde(skip)]
     count: u64,
     nbytes: i128,
-    /// The sum of the same sizes, but with the padding of chunks and blocks.
+    /// The sum of the decompressed sizes of all chunks. They include the padding, which `nbytes` does not.
     stored_nbytes: i128,
     cbytes: i128,
     /// The number of arrays with uncertain sizes, which are in no sum.

@@ -36,9 +36,9 @@ impl Columns {
         Self { columns: columns.collect(), room: None }
     }
 
-    /// Sets the width of the terminal. A row that does not fit is broken between columns. Cells of a column have the
-    /// same width, so all rows break at the same columns. A cell that is too wide stays whole, so that it can be
-    /// copied.
+    /// Sets the width of the terminal. A row that does not fit is broken between columns. Each cell is padded to the
+    /// width of its column, so rows break at the same columns. Only a row with a cell that is wider than its column may
+    /// break elsewhere: such a cell stays whole, so that it can be copied.
     pub(crate) fn within(self, room: Option<usize>) -> Self {
         Self { room, ..self }
     }

@@ -14,9 +14,9 @@ const MAX_REFUSAL: usize = 16 << 10;
 /// of any store, 5000 keys of 1024 characters, is shorter.
 const MAX_PAGE: usize = 16 << 20;
 
-/// The maximum length of a value in such an answer, between two tags or in quotes. A key has at most 1024 characters, a
-/// token for the next page a few more. The limit is needed because `object_store` panics if an escaped token does not
-/// fit in a URL of 64 KiB.
+/// The maximum length of a value in such an answer, between two tags or in quotes. A key has at most 1024 characters,
+/// and a token for the next page is only a little longer. The limit is needed because `object_store` panics if an
+/// escaped token does not fit in a URL of 64 KiB. Escapes make a token at most three times as long.
 const MAX_VALUE: usize = 16 << 10;
 
 /// The `<?` of an XML declaration begins before this offset: at byte 0, or at byte 3 after a byte order mark.
@@ -39,7 +39,7 @@ pub(super) struct Refusal {
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Redirect {
     None,
-    /// A redirect without a location. S3 answers so if the bucket is in another region.
+    /// A redirect without a location. S3 sends such an answer if the bucket is in another region.
     Unnamed,
     /// The redirect was not followed: it leads to another server, exceeds the limit of redirects, or answers a request
     /// other than GET.
@@ -54,7 +54,7 @@ impl fmt::Display for Refusal {
 
 impl Error for Refusal {}
 
-/// The reason why a request has no usable answer. The status of the answer does not matter.
+/// The reason why a request has no usable answer. The server may have answered with success nevertheless.
 #[derive(Debug)]
 pub(super) enum Unusable {
     /// An answer, or a value in it, is longer than its limit.
@@ -63,8 +63,8 @@ pub(super) enum Unusable {
     Comment,
     /// The server answers a range request with the whole object.
     WholeObject,
-    /// No credentials are set. `object_store` then asks for the credentials that a machine at Amazon, Google or
-    /// Microsoft has, but there are none.
+    /// The user has set no credentials. Then `object_store` asks the metadata service that a machine at Amazon, Google
+    /// or Microsoft has (`MACHINE_HOSTS`), but this service has given none.
     NoCredentials,
 }
 
@@ -103,8 +103,8 @@ pub(super) async fn whole(answer: HttpResponse) -> Result<HttpResponse, HttpErro
     if start.has_more {
         return too_long("a page", MAX_PAGE);
     }
-    // The parser of `object_store` joins the text before and after a comment or instruction to one value. So a value
-    // with comments would be longer than `longest_value` finds.
+    // The parser of `object_store` joins the text before and after a comment or instruction to one value.
+    // `longest_value` would take the two texts for two values, so the joined value could exceed `MAX_VALUE`.
     let after_first = start.bytes.get(FIRST_TAG..).unwrap_or_default();
     if start.bytes.windows(2).any(|pair| pair == b"<!") || after_first.windows(2).any(|pair| pair == b"<?") {
         return Err(Unusable::Comment.into());

@@ -56,7 +56,8 @@ impl Bucket {
         runtime()?;
         let objects = service.connect(url).map_err(|error| {
             let message = match service {
-                // No environment variable sets credentials for a web server.
+                // The hint for logging in is omitted, because no environment variable sets credentials for a web
+                // server.
                 Service::Web => innermost(&error),
                 _ => format!("{}: {}", innermost(&error), service.login()),
             };

@@ -103,7 +103,8 @@ impl Connection {
         loop {
             let answer = HttpService::call(&self.client, request.clone()).await;
             let answer = answer.map_err(|error| match error.kind() {
-                // The kind of the error is kept, because `object_store` decides by it whether to retry.
+                // The kind of the error is kept, because `object_store` retries a request only after errors of some
+                // kinds.
                 kind if is_for_credentials => HttpError::new(kind, Unusable::NoCredentials),
                 _ => error,
             })?;
@@ -116,8 +117,8 @@ impl Connection {
                 };
             }
             // `object_store` uses PUT to ask the metadata service of Amazon's machines for a token. If the variable
-            // `AWS_IMDSV1_FALLBACK` is set, `object_store` continues without a token after a refusal. So the refusal is
-            // returned to `object_store`.
+            // `AWS_IMDSV1_FALLBACK` is set, `object_store` continues without a token after a refusal. So it receives
+            // the refusal as an answer. A refusal of a PUT by any other host is returned in the same way.
             let has_fallback = || std::env::var_os("AWS_IMDSV1_FALLBACK").is_some();
             if request.method() == Method::PUT && (!is_for_credentials || has_fallback()) {
                 return Ok(truncated(answer).await);
@@ -135,7 +136,8 @@ impl Connection {
             let stays = |target: &Url| asked.as_ref().is_some_and(|url| url.origin() == target.origin());
             let is_allowed = |target: &Url| {
                 redirects < MAX_REDIRECTS
-                    // A request other than GET could change something at each server to which it is sent.
+                    // Only a GET is sent again to the target of a redirect: another request could change something
+                    // there.
                     && request.method() == Method::GET
                     && (stays(target) || self.may_leave && ["http", "https"].contains(&target.scheme()))
             };

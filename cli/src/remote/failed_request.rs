@@ -9,7 +9,8 @@ use super::service::Service;
 use crate::problem::{Problem, sources};
 use crate::text::shortened;
 
-/// The code of a missing object. A URL without an object may still be a prefix or a sparse frame.
+/// The code for a missing object. `object::open` tests for this code: without an object at a URL, there may be a sparse
+/// frame.
 pub(super) const MISSING: &str = "missing";
 
 /// The maximum width of a message that quotes a server.
@@ -17,7 +18,7 @@ const MAX_QUOTED: usize = 200;
 
 pub(super) const CHANGED: &str = "the object was changed while it was read; try again";
 
-/// An error of a request, with those of its causes that determine the message.
+/// An error of a request. The other fields are causes of the error that determine the message.
 pub(super) struct FailedRequest<'e> {
     error: &'e Error,
     /// The answer of the server, if there was one and its status is not a success.
@@ -39,7 +40,7 @@ impl<'e> From<&'e Error> for FailedRequest<'e> {
 }
 
 impl FailedRequest<'_> {
-    /// The status of the answer, if there was one.
+    /// The status of the answer, if there was one and it is not a success.
     pub(super) fn status(&self) -> Option<u16> {
         self.refusal.map(|refusal| refusal.status)
     }
@@ -95,7 +96,8 @@ impl FailedRequest<'_> {
         )
     }
 
-    /// The code and message for the status. If there is no answer, those for the failure of the connection.
+    /// The code and message for the status. Without a status, the code and message for the kind of the HTTP error, such
+    /// as a failure of the connection.
     fn by_status(&self, service: Service) -> (&'static str, String) {
         let answer = match (self.status(), self.code()) {
             (Some(status), "") => format!(" (status {status})"),

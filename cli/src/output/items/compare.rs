@@ -7,7 +7,7 @@ use super::value::Value;
 /// Compares the items of two arrays by their values.
 pub(crate) struct Comparison<'d> {
     dtypes: [&'d Dtype; 2],
-    /// The largest difference at which two numbers are the same.
+    /// The largest difference at which two numbers count as equal.
     tolerance: f64,
 }
 

@@ -25,7 +25,8 @@ pub(super) fn scalar(float: f64) -> String {
     if float.is_nan() { "nan".into() } else { with_sign(format!("{float:?}"), 2) }
 }
 
-/// Gives the exponent of a number, if it has one, a sign and at least `least` digits.
+/// Writes the exponent of a number with a sign and at least `least` digits. A text without an exponent is returned
+/// unchanged.
 fn with_sign(text: String, least: usize) -> String {
     let Some((mantissa, exponent)) = text.split_once('e') else { return text };
     let (sign, digits) = exponent.strip_prefix('-').map_or(('+', exponent), |digits| ('-', digits));
@@ -37,7 +38,8 @@ fn with_sign(text: String, least: usize) -> String {
 pub(super) struct FloatFormat {
     /// Whether a number that is not negative gets a plus sign.
     has_plus: bool,
-    /// The digits after the point, and the digits of the exponent; `None` for numbers without an exponent.
+    /// The number of digits after the point, and the number of digits of the exponent. `None` if the numbers are
+    /// printed without exponents.
     scientific: Option<(usize, usize)>,
     /// The maximum widths of a number's text before the point (`left`), and from the point on (`right`).
     left: usize,

@@ -158,7 +158,7 @@ fn descr(dtype: &Dtype) -> Option<Cow<'static, str>> {
     }
 }
 
-/// A text as a string literal of Python. Python reads the escapes in it.
+/// A text as a string literal of Python. Single quotes, backslashes and control characters are written as escapes.
 fn literal(text: &str) -> String {
     let mut quoted = String::from("'");
     for c in text.chars() {

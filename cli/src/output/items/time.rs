@@ -53,7 +53,8 @@ fn date(day: i128) -> String {
     // From 0000-03-01 to 1970-01-01, there are 719,468 days.
     let day = day + 719_468;
     let (era, day) = (day.div_euclid(146_097), day.rem_euclid(146_097));
-    // Corrects for the leap days of 4, 100 and 400 years.
+    // Subtracts the leap days, so that every year has 365 days. There is a leap day every 4 years (1460 days), none
+    // every 100 years (36,524 days), but one every 400 years (146,096 days).
     let year_of_era = (day - day / 1460 + day / 36_524 - day / 146_096) / 365;
     let day_of_year = day - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
     // From March on, every five months have 153 days.

@@ -12,7 +12,7 @@ use super::time::datetime;
 pub(crate) enum Value<'b> {
     Bool(bool),
     Integer(i128),
-    /// A float of any width, as the `f64` with the same shortest digits.
+    /// A float16, float32 or float64, as the `f64` with the same shortest digits.
     Float(f64),
     Complex(f64, f64),
     /// `None` is `NaT`.
@@ -122,7 +122,7 @@ impl<'b> Value<'b> {
         value.unwrap_or(Self::Void(bytes))
     }
 
-    /// The value of a list. A list without dimensions is a single value, which is returned itself.
+    /// The value of a list. A list without dimensions has one item, and this item is returned instead of a list.
     fn in_list(list: List<'b>) -> Self {
         if list.shape.is_empty() { Self::read(list.base, list.bytes) } else { Self::List(list) }
     }
