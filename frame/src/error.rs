@@ -98,7 +98,7 @@ struct Inner {
 }
 
 enum Detail {
-    /// An operation on a file failed. The action follows "cannot" in the message.
+    /// An operation on a file failed. The `str` is the operation, which follows "cannot" in the message.
     Io(&'static str, io::Error),
     /// The number of bytes that are needed.
     Incomplete(usize),

@@ -27,13 +27,13 @@ impl<R: Read + Seek> Frame<R> {
     /// The chunks come first, each with its header, the offsets of its first 256 blocks, and the length of its data. In
     /// a chunk file, offsets count from the start of that file. Then come the header of the chunk index, and its
     /// entries. If the index is compressed, an entry has no bytes of its own, so its row shows no bytes. A row has a
-    /// [`fault`](Row::fault) if bytes are not a chunk header, a chunk file is missing, or the offset of a block is
-    /// outside its chunk. The dump continues after a fault, with the next row or the next chunk. A frame without chunks
-    /// has no rows.
+    /// [`fault`](Row::fault), for example, if there is no valid header at the place of a chunk, if a chunk file is
+    /// missing, or if the offset of a block is outside its chunk. The dump continues after a fault, with the next row
+    /// or the next chunk. A frame without chunks has no rows.
     ///
-    /// A chunk has fewer than 300 rows. But the index of a small damaged or hostile file can have 268 million entries,
-    /// all with the same place. The rows come one by one, so memory does not grow with their number; return `Break` to
-    /// stop.
+    /// A chunk has fewer than 300 rows. But in a small damaged or hostile file, the index can have 268 million entries
+    /// that all point to the same chunk. The rows come one by one, so memory does not grow with their number; return
+    /// `Break` to stop.
     ///
     /// # Errors
     ///
@@ -84,7 +84,8 @@ impl<R: Read + Seek> Frame<R> {
         if write_index(&bytes, &header, start, end, receive).is_err() || header.special.is_some() {
             return result;
         }
-        // No byte in the file belongs to a single entry of a compressed index, so such an entry has no bytes.
+        // In a compressed index, no byte of the file stands for one particular entry, so the row of an entry has no
+        // bytes.
         let (kind, length) = if header.is_uncompressed { ("int64 le", ENTRY_LEN) } else { ("", 0) };
         let before = if header.is_uncompressed { header.header_len } else { bytes.len() };
         let mut offset = start.saturating_add(before as u64);
@@ -167,8 +168,8 @@ fn bytes_shown<R: Read + Seek>(
     Ok(Some(bytes))
 }
 
-/// The maximum number of bytes shown of a table of blocks. Each block has a row. Without a limit, a hostile index could
-/// have a long table shown many times, because all its entries can lead to the same chunk.
+/// The maximum number of bytes shown of a table of blocks. Each block has a row. The number is limited because all
+/// entries of a hostile index can point to the same chunk. The table of this chunk is then shown once for each entry.
 const MAX_TABLE_SHOWN: usize = 256 * INT32;
 
 /// The number of bytes shown of the chunk at the start of `bytes`: its header and the first part of the table of
@@ -190,8 +191,8 @@ fn parts_shown(header: &ChunkHeader) -> usize {
     if is_whole { parts(header) } else { MAX_TABLE_SHOWN }
 }
 
-/// The fault of an incomplete table of blocks. Either the bytes end within the part of the table that is shown, or the
-/// chunk ends within the rest of the table.
+/// The fault of an incomplete table of blocks, or `None` if the table is complete. If `bytes` end before the last shown
+/// offset, the table ends there. Otherwise, the table can still be too long for `cbytes`, the size of the chunk.
 fn short_table(bytes: &[u8], header: &ChunkHeader) -> Option<(usize, String)> {
     let is_shown = bytes.len() >= header.header_len + parts_shown(header);
     let found = if is_shown { header.cbytes } else { bytes.len() };
@@ -243,7 +244,7 @@ fn write_index(
     Annotator::new(part(start), rows, short_table(bytes, header)).run(|rows| rows.chunk(header))
 }
 
-/// The part of a frame for a cursor over a chunk. The place and the code in this `Part` do not matter, because the
+/// The `Part` for a cursor over a chunk that begins at `start`. Its place and its code do not matter, because the
 /// findings of this cursor are not shown.
 fn part(start: u64) -> Part {
     Part { place: Place::Chunk, start, code: FindingCode::ChunkHeader }

@@ -118,7 +118,8 @@ impl Annotator<'_, '_> {
     }
 }
 
-/// Describes one part of `filters`, given its bytes.
+/// Describes the value of one part of the header field `filters`, or of one part of a chunk header. `name` is the name
+/// of the part.
 pub(super) fn filter_part(name: &str, bytes: &[u8]) -> String {
     let first = bytes.first().copied().unwrap_or_default();
     match name {

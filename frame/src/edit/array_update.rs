@@ -41,8 +41,7 @@ use crate::write::output::Output;
 /// The size of a page. If a process is killed during a write within one page, either all bytes are written or none.
 const PAGE_LEN: usize = 4096;
 
-/// Holes with at most this number of bytes in total never make a commit write a new file, even if the unchanged chunks
-/// have fewer bytes than the holes.
+/// If all holes together have at most this number of bytes, they are no reason to write a new file.
 const MIN_HOLES: u64 = 1 << 16;
 
 /// Changes the items, the shape and the vlmetalayers of an array in its file.
@@ -54,16 +53,19 @@ const MIN_HOLES: u64 = 1 << 16;
 /// In a contiguous frame, a commit writes the changed chunks, the chunk index and the trailer behind the frame, and
 /// then the header in a single write. The bytes of the old chunks, index and trailer become holes.
 /// [`check`](crate::check()) recognizes holes, and [`cbytes`](crate::Header::cbytes) includes them. In three cases, a
-/// commit writes a new file instead, which then replaces the old file: if the holes have more bytes than the unchanged
-/// chunks, and more than 64 KiB; if the array's metalayer is not within the first 4 KiB of the file; and if the array
-/// has no items before or after the commit. In a sparse frame, a commit adds new chunk files, replaces
-/// `chunks.b2frame`, and removes the old chunk files.
+/// commit instead writes a new file, which replaces the old file:
+///
+/// - The holes would have more than 64 KiB, and more bytes than the unchanged chunks.
+/// - The array's metalayer is not within the first 4 KiB of the file.
+/// - The array has no items before or after the commit.
+///
+/// In a sparse frame, a commit adds new chunk files, replaces `chunks.b2frame`, and removes the old chunk files.
 ///
 /// The lock of C-Blosc2 is held until the `ArrayUpdate` is dropped. A program that has the array open without locks, as
 /// is usual with python-blosc2, sees the new array after a commit to a contiguous frame. In a sparse frame, the program
-/// may miss the commit. The program then usually gets an error for each replaced chunk, until it opens the array
-/// again, because the numbers of removed chunk files are reused as late as possible. Once a number has been reused, the
-/// program can get the items of another chunk.
+/// may miss the commit, and look for the old file of a replaced chunk until it opens the array again. Usually that file
+/// does not exist any more, so the program gets an error. But later commits reuse the numbers of removed files, though
+/// as late as possible. Then the program can get the items of another chunk.
 ///
 /// New chunks are compressed with the codec, level and filters in the header. If the codec is lz4hc, which this crate
 /// only decompresses, lz4 is used instead.
@@ -212,9 +214,9 @@ impl ArrayUpdate {
     ///
     /// # Errors
     ///
-    /// The errors of [`resize`](Self::resize) and [`write`](Self::write), and
-    /// [`InvalidInput`](crate::ErrorKind::InvalidInput) if the array has no dimension `axis`, or if the number of bytes
-    /// is not a multiple of the number of bytes that one index along this dimension takes.
+    /// The errors of [`resize`](Self::resize) and [`write`](Self::write). Also
+    /// [`InvalidInput`](crate::ErrorKind::InvalidInput) if the array has no dimension `axis`, if another dimension is
+    /// 0, or if `items` is not a whole number of slices. A slice here is all items with the same index along `axis`.
     pub fn append(&mut self, axis: usize, items: &[u8]) -> Result<(), Error> {
         let mut shape = self.meta.shape().to_vec();
         let others = shape.iter().enumerate().filter(|&(dimension, _)| dimension != axis);
@@ -269,7 +271,7 @@ impl ArrayUpdate {
         let (kept, grown): (Vec<_>, Vec<_>) =
             (resize.kept_chunks().collect(), resize.kept_chunks().filter(grown).collect());
         // A chunk in `grown` gets new items, which must be zeros. But if the array was larger before, the chunk may
-        // still hold old items in the places of the new items. So only the present items of the chunk are copied, into
+        // still hold old items in the places of the new items. So only the items within the old shape are copied, into
         // a chunk of zeros.
         self.load(&grown.iter().map(|&(old, _)| (old, false)).collect::<Vec<_>>())?;
         for (old, _) in grown {
@@ -352,8 +354,9 @@ impl ArrayUpdate {
         if self.frame.header().is_sparse() {
             let too_high: Vec<_> = old.files().filter(|&(_, file)| is_too_high(file, old.nbytes)).collect();
             if !too_high.is_empty() {
-                // If the file numbers of unchanged chunks would be too high for C-Blosc2, these chunks are treated as
-                // changed. So they get files with other numbers.
+                // C-Blosc2 opens a chunk file only if its number is below the size of all chunks in bytes. If few bytes
+                // of chunks are left, the file numbers of unchanged chunks may be too high. Then these chunks are
+                // treated as changed, and get files with other numbers.
                 self.load(&too_high.iter().map(|&(number, _)| (number, false)).collect::<Vec<_>>())?;
                 old = OldChunks::read(&mut frame, &self.kept())?;
             }
@@ -491,8 +494,8 @@ impl ArrayUpdate {
             })
             .and_then(|()| writer.finish_behind());
         let header = written.and_then(|header| file.sync_all().map_err(unwritable).map(|()| header));
-        // After an error, the bytes behind the frame are removed. If that fails too, they may stay, because the old
-        // frame is complete without them.
+        // After an error, the new bytes behind the frame are removed. If that fails too, these bytes do no harm,
+        // because the old frame is complete without them.
         let header = header.inspect_err(|_| drop(file.set_len(frame_len)))?;
         if let Some(lock) = &mut self.lock {
             lock.raise_counter()?;
@@ -547,8 +550,8 @@ impl ArrayUpdate {
     /// Writes new chunk files, and then a new file with the header and the index, which replaces the old file.
     fn flush_sparse(&mut self, frame: Frame, plan: Plan, old: &OldChunks) -> Result<(), Error> {
         let directory = frame.directory().unwrap_or(Path::new(".")).to_path_buf();
-        // No new chunk may get the number of a file that the present index refers to, because these files must stay
-        // until the index is replaced. So `taken` has the numbers of all these files.
+        // The chunk files of the present index must stay until this index is replaced. So no new chunk may get the
+        // number of such a file. `taken` has the numbers of all these files.
         let kept = || old.files().map(|(_, file)| file);
         let taken = kept().chain(old.gone.iter().map(|&(number, _)| number)).collect();
         let output = Output::sparse(
@@ -674,8 +677,8 @@ fn copy_items(part: &Chunk<'_>, typesize: usize, from: &[u8], to: &mut [u8]) {
     }
 }
 
-/// Whether C-Blosc2 would not open a chunk file, because its number is too high for a frame whose chunks have `cbytes`
-/// bytes in total.
+/// Whether the number of a chunk file is too high for C-Blosc2. `cbytes` is the stored size of all chunks in the frame,
+/// on which the highest number depends.
 fn is_too_high(file: u64, cbytes: u64) -> bool {
     i128::from(file) > chunk_file::last_number(i64::try_from(cbytes).unwrap_or(i64::MAX)).into()
 }

@@ -11,13 +11,13 @@ pub(crate) struct OldFrame {
     /// The file with the header.
     pub(crate) source: PathBuf,
     pub(crate) is_in_place: bool,
-    /// Whether the old frame is sparse. The path of its lock depends on this. The frame type can be read before the
-    /// lock is taken, because no writer changes the type of a frame in place.
+    /// Whether the old frame is sparse. The path of the lock depends on this value, so it is read before the lock is
+    /// taken. It stays right, because no writer changes a frame in place from sparse to contiguous or back.
     pub(crate) is_sparse: bool,
 }
 
 /// Gives a new frame the attributes of the old frame, as far as the system allows. If `has_copied_files` is true, the
-/// chunk files of the new frame are copies of old chunk files, and already have their modes.
+/// chunk files of the new frame are copies that already have the modes of the old chunk files.
 pub(crate) fn keep(new: &NewFrame, old: &OldFrame, has_copied_files: bool) {
     let OldFrame { source, is_in_place, is_sparse } = old;
     if let Ok(metadata) = source.metadata() {
@@ -47,8 +47,8 @@ pub(crate) fn keep_attributes(new: &File, old: &Metadata, is_in_place: bool) {
             let _ = fchown(new, None, Some(old.gid()));
         }
         if new.metadata().map_or(true, |new| new.gid() != old.gid()) {
-            // The new file has another group than the old file. This group must not get the permissions of the old
-            // group, only the permissions of all users.
+            // Here, the group of the new file differs from the group of the old file. The members of the new group must
+            // not get the permissions of the old group. So they get only the permissions of users outside the group.
             let mode = old.mode();
             permissions.set_mode(mode & !0o070 | (mode & 0o007) << 3);
         }

@@ -20,7 +20,7 @@ use crate::read::lock::ExclusiveLock;
 use crate::read::open::open_at_once;
 use crate::read::source::{available, read_up_to};
 
-/// A change of a frame in its file: a new shape, dtype or metalayer, from [`Frame::edit`].
+/// Changes the shape, the dtype or metalayers of a frame in its file. [`Frame::edit`] returns an `Edit`.
 ///
 /// A new value must be as long as the old one; [`Rewrite`](crate::Rewrite) can also write a longer or shorter value.
 /// All changes are made in a single write, which is then synced. The data is not touched.
@@ -74,8 +74,9 @@ impl<R> Edit<'_, R> {
     /// before. A shape that needs more or fewer chunks is an error, and so is a shape that violates a
     /// [rule](b2nd_serde::geometry#what-is-accepted).
     ///
-    /// After an [interrupted resize](crate::FindingCode::InterruptedResize), the array can get any shape that needs as
-    /// many chunks as the header says there are. The chunk index must have the same number of entries.
+    /// After an [interrupted resize](crate::FindingCode::InterruptedResize), the shape contradicts the number of chunks
+    /// in the header ([`nchunks`](crate::Header::nchunks)). Then the new shape must need exactly this number of chunks,
+    /// but the grid can be any. The chunk index must have the same number of entries.
     ///
     /// ```
     /// use b2nd_frame::{ErrorKind, Frame};
@@ -180,7 +181,7 @@ impl<R> Edit<'_, R> {
     }
 
     /// Checks that the file still holds this frame, and nothing else. If the new shape undoes an interrupted resize,
-    /// also checks that the chunk index has the number of chunks in the header.
+    /// also checks that the chunk index has one entry for each chunk that the header counts.
     fn check_file(&self, path: &Path) -> Result<(), Error> {
         self.frame.check_whole(path)?;
         let array = self.frame.array()?.filter(|_| self.shape.is_some());
@@ -293,7 +294,7 @@ impl<R> Frame<R> {
         Ok(file_len)
     }
 
-    /// Makes the check of [`check_same`](Self::check_same), and also checks that the frame is the whole file.
+    /// Checks what [`check_same`](Self::check_same) checks, and also that the frame is the whole file.
     pub(crate) fn check_whole(&self, path: &Path) -> Result<(), Error> {
         let file_len = self.check_same(path)?;
         let frame_len = self.header().frame_len;
@@ -338,9 +339,8 @@ impl Frame<()> {
     }
 
     /// Returns the frame with `meta` as the new metalayer of the array. The new metalayer must be as long as the old
-    /// one. Stale bytes after the entries stay.
-    // The whole metalayer is serialized again. Unchanged entries get the same bytes as before, so only the new values
-    // differ.
+    /// one. The [stale bytes](Array::stale_tail) after the entries are kept.
+    // All entries are serialized again. Unchanged entries get the same bytes as before, so only the new values differ.
     fn with_meta(&self, array: &Array<'_>, meta: &Meta) -> Result<Self, Error> {
         let layer = array.metalayer();
         let bytes = to_vec(meta).map_err(|error| Error::encode(layer.name(), error))?;
@@ -421,7 +421,8 @@ fn check_array(before: &Array<'_>, after: &Array<'_>, header: &Header) -> Result
     Ok(())
 }
 
-/// Checks that the type size in the header was not lost. The checks of a new shape or dtype depend on this type size.
+/// Checks that the header does not have a [lost type size](FindingCode::LostTypesize), which is 1 instead of the size
+/// of an item. A new shape or dtype is checked against the type size, so it must be right.
 fn check_typesize(array: &Array<'_>, header: &Header) -> Result<(), Error> {
     let lost =
         agreement(array, header).into_iter().find(|finding| finding.code() == FindingCode::LostTypesize);
@@ -429,7 +430,7 @@ fn check_typesize(array: &Array<'_>, header: &Header) -> Result<(), Error> {
 }
 
 /// Checks that the new shape needs the same grid of chunks as the old shape. After an interrupted resize, the old shape
-/// may be wrong. In that case, the new shape must instead need as many chunks as the header says there are.
+/// contradicts the number of chunks in the header. Then the new shape must need exactly this number of chunks.
 pub(crate) fn check_shape(array: &Array<'_>, header: &Header, shape: &[i64]) -> Result<(), Error> {
     let geometry = valid_geometry(array)?;
     let resize = geometry.resize(shape).map_err(Error::geometry)?;

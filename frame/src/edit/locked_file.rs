@@ -32,7 +32,7 @@ fn is_same(source: &Path, to: &Path) -> bool {
     file_with_header(to).is_ok_and(|to| real(&to).is_some() && real(&to) == real(source))
 }
 
-/// The place of the old frame: a path, or an offset of a reader.
+/// The place of the old frame: a path, or a reader and the offset at which the frame begins in it.
 #[derive(Debug)]
 pub(super) enum Origin<R> {
     Path(PathBuf),
@@ -117,9 +117,9 @@ impl<'p> Job<'p> {
         }
     }
 
-    /// Returns the parts of the new frame, and the frame parsed from its header. Nothing is written yet. If the chunks
-    /// stay as they are, the new frame is checked too, because the rules for an older generation do not cover all
-    /// errors.
+    /// Returns the parts of the new frame, and the frame parsed from its header. Nothing is written yet. If the frame
+    /// type stays the same, the new frame is checked too. The check of the old frame is not enough, because an older
+    /// generation has fewer rules than the present one.
     pub(super) fn read<R: Read + Seek>(&self, frame: &mut Frame<R>) -> Result<(Rewritten, Frame<()>), Error> {
         let rewritten = Rewritten::new(frame, self.changes)?;
         self.check_old(frame)?;

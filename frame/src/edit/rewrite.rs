@@ -1,4 +1,4 @@
-//! The rewrite of a frame in the present format, with a new header and the same data.
+//! Converts a frame to the present format: the result has a new header and the same data.
 
 use core::ops::ControlFlow;
 use std::fs::File;
@@ -61,7 +61,8 @@ use crate::progress::Progress;
 /// another path holds the shared lock. If another process holds the lock, the result is an error; there is no waiting.
 ///
 /// **Without a `.b2lock`, a process that has the old file open does not notice the new file. Later writes of this
-/// process may be lost with the old file, or may damage the new file, because the process still uses the old header.**
+/// process may go to the old file, and are then lost. Or they may go to the new file, and can damage it, because the
+/// process still uses the old header.**
 ///
 /// ```
 /// use b2nd_frame::{Frame, Rewrite};
@@ -104,9 +105,9 @@ impl<'p, R: Read + Seek> Rewrite<'p, R> {
         Self { from, to, changes: FrameChanges::default(), progress: Progress::default() }
     }
 
-    /// Starts a rewrite of the contiguous frame at an offset of a file, such as a [member of a zip
-    /// file](crate::ZipMember::offset). The new path must not exist yet. The new file gets the default mode of new
-    /// files (the umask applies).
+    /// Starts a rewrite of a contiguous frame inside a file, such as a zip file. The frame begins at `offset`, for
+    /// example at the [offset of a zip member](crate::ZipMember::offset). The new path must not exist yet. The new file
+    /// gets the default mode of new files (the umask applies).
     ///
     /// ```
     /// use std::io::Cursor;
@@ -143,8 +144,8 @@ impl<'p, R: Read + Seek> Rewrite<'p, R> {
     }
 
     /// Sets the shape of the array. The new shape must need the same grid of chunks as the old shape, as in
-    /// [`Edit::shape`](crate::Edit::shape). After an [interrupted resize](crate::FindingCode::InterruptedResize), any
-    /// shape is possible that needs as many chunks as the header says there are.
+    /// [`Edit::shape`](crate::Edit::shape). After an [interrupted resize](crate::FindingCode::InterruptedResize), the
+    /// new shape must need exactly the number of chunks in the header ([`nchunks`](crate::Header::nchunks)).
     pub fn shape(mut self, shape: &[i64]) -> Self {
         self.changes.shape = Some(shape.into());
         self
@@ -236,7 +237,7 @@ impl<'p, R: Read + Seek> Rewrite<'p, R> {
     ///   without an array can only be converted to the other frame type.
     /// - [`TooLarge`] if the new header would be larger than the format allows.
     /// - [`Malformed`] if the frame has an error that the rewrite does not correct.
-    /// - [`Exists`] if the new path exists and is another file.
+    /// - [`Exists`] if the new path already exists, unless the rewrite is in place.
     /// - [`Locked`] if another process holds the lock.
     /// - [`Changing`] if the frame was changed during the rewrite.
     /// - [`Stopped`] if the callback of [`on_progress`](Self::on_progress) stopped the rewrite.

@@ -1,5 +1,5 @@
-//! Builds the header, the trailer and, if the frame type changes, the chunk index of a rewritten frame. They have the
-//! present generation, and the array's metalayer has the present layout.
+//! Builds the header, the trailer and, if the frame type changes, the chunk index of a rewritten frame. All of them are
+//! written in the format of the present generation, and the array's metalayer in the present layout.
 
 use core::ops::Range;
 use std::io::{Read, Seek};
@@ -106,13 +106,15 @@ pub(super) fn section<R>(frame: &Frame<R>, start: usize, array: Option<&[u8]>) -
     Section::build(&SectionRules::HEADER, start, &layers.collect::<Vec<_>>())
 }
 
-/// Checks a frame, and returns its type size, or the right type size if it was lost. The check includes the headers of
-/// chunks, because a damaged chunk would be copied.
+/// Checks the old frame, and returns the type size for the new frame. This is the type size in the old header or, if
+/// that one was lost, the item size of the dtype. The check includes the headers of chunks, because a damaged chunk
+/// would be copied.
 fn checked_typesize<R: Read + Seek>(frame: &mut Frame<R>, has_shape: bool) -> Result<i32, Error> {
     let mut typesize = frame.header().typesize;
     for finding in Check::new(CheckDepth::ChunkHeaders).run(frame)?.findings {
         match (finding.code(), finding.expected().map(i32::try_from)) {
-            // The rewrite corrects this error, because the other sizes in the frame show the right type size.
+            // The rewrite corrects a lost type size. `size` is the item size of the dtype, and the sizes of chunks and
+            // blocks agree with it.
             (FindingCode::LostTypesize, Some(Ok(size))) => typesize = size,
             // This error is ignored, because the new shape undoes the resize. `check_shape` compares the new shape with
             // the number of chunks.
@@ -184,7 +186,8 @@ fn metalayer(
         }
     };
     let blockshape = if array.has_blocks() { array.meta().blockshape() } else { array.chunkshape() };
-    // The version is always 0, because `check` reports any other version as an error.
+    // The first entry is the version of the metalayer. It is always 0, because a frame with any other version does not
+    // pass the check before.
     let entries = (
         0_u8,
         array.shape().len(),
