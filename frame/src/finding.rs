@@ -145,8 +145,8 @@ impl Finding {
         Self { text, ..self }
     }
 
-    /// Converts a finding about an input into the finding that a new frame, made of this input, would have the same
-    /// fault. The new frame is not written, so the result has no offset.
+    /// Converts a finding of the check of a new frame, so that its text names the new frame. Because of this finding,
+    /// the caller does not get the new frame, so the result has no offset.
     pub(crate) fn in_new_frame(self) -> Self {
         let text = format!("the new frame would have the same error: {}", self.text);
         Self { offset: None, text, ..self }

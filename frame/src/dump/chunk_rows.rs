@@ -191,8 +191,8 @@ fn parts_shown(header: &ChunkHeader) -> usize {
     if is_whole { parts(header) } else { MAX_TABLE_SHOWN }
 }
 
-/// The fault of an incomplete table of blocks, or `None` if the table is complete. If `bytes` end before the last shown
-/// offset, the table ends there. Otherwise, the table can still be too long for `cbytes`, the size of the chunk.
+/// The fault of an incomplete table of blocks, or `None` if the table is complete. The table is incomplete if `bytes`
+/// has fewer bytes than are to be shown, or if the rest of the table does not fit in the chunk (`cbytes`).
 fn short_table(bytes: &[u8], header: &ChunkHeader) -> Option<(usize, String)> {
     let is_shown = bytes.len() >= header.header_len + parts_shown(header);
     let found = if is_shown { header.cbytes } else { bytes.len() };

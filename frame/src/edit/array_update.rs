@@ -354,9 +354,9 @@ impl ArrayUpdate {
         if self.frame.header().is_sparse() {
             let too_high: Vec<_> = old.files().filter(|&(_, file)| is_too_high(file, old.nbytes)).collect();
             if !too_high.is_empty() {
-                // C-Blosc2 opens a chunk file only if its number is below the size of all chunks in bytes. If few bytes
-                // of chunks are left, the file numbers of unchanged chunks may be too high. Then these chunks are
-                // treated as changed, and get files with other numbers.
+                // C-Blosc2 opens a chunk file only if its number is below the size of all chunks in bytes. If the
+                // unchanged chunks have few bytes in total, some of their file numbers may be too high. Such chunks are
+                // treated as changed, so they get files with other numbers.
                 self.load(&too_high.iter().map(|&(number, _)| (number, false)).collect::<Vec<_>>())?;
                 old = OldChunks::read(&mut frame, &self.kept())?;
             }

@@ -11,12 +11,12 @@ use crate::header::frame::Frame;
 use crate::trailer::embed_list::EmbedPlace;
 
 /// Reads the frames in the compressed data of a store, one at a time. The store is a `.b2e` file, or the `embed.b2e` in
-/// a folder or zip file. [`Trailer::embedded`](crate::Trailer::embedded) lists all keys, including keys of arrays on a
-/// server.
+/// a folder or zip file. [`keys`](Self::keys) lists these frames. [`Trailer::embedded`](crate::Trailer::embedded) also
+/// lists the keys of arrays on a server, which have no frame in the store.
 ///
-/// It implements [`Read`] and [`Seek`] for the [selected](Self::select) frame, which begins at offset 0. It
-/// decompresses one chunk of the store at a time. In all, it decompresses no more bytes than the [expansion
-/// limit](expansion_limit()) of the store.
+/// An `EmbeddedFrames` is a reader ([`Read`] and [`Seek`]) of the [selected](Self::select) frame, which begins at
+/// offset 0. The reader decompresses one chunk of the store at a time. In all, it decompresses no more bytes than the
+/// [expansion limit](expansion_limit()) of the store.
 ///
 /// ```
 /// use b2nd_frame::{EmbeddedFrames, Frame};
@@ -37,8 +37,9 @@ pub struct EmbeddedFrames<R> {
     position: u64,
     /// The chunk that was decompressed last, with its number.
     chunk: Option<(u64, Vec<u8>)>,
-    /// The number of bytes that may still be decompressed. Without a limit, a hostile store could have many frames in
-    /// one chunk, and each could make us decompress this chunk again.
+    /// The number of bytes that may still be decompressed. Only the last chunk is kept, so a chunk that is needed again
+    /// later is decompressed again. Without a limit, many frames in a hostile store could make us decompress the same
+    /// chunks many times.
     left: u64,
 }
 

@@ -1,4 +1,4 @@
-//! Frames in zip files and stores, in their compressed data, and at any place of other files.
+//! Finds frames in zip files, in stores, in the compressed data of stores, and at any place of other files.
 
 // Each module imports only from the modules above it.
 pub(crate) mod scan;

@@ -18,12 +18,12 @@ pub(crate) const MAX_HEADER: u64 = 1 << 20;
 /// us read 1 MiB at each occurrence. 512 bytes are enough for the header of every ordinary array.
 const MAX_HEADER_LATER: u64 = 512;
 
-/// A false header has the magic bytes of a frame, but cannot be parsed. When all false headers so far together have
-/// this number of bytes, only headers of up to `MAX_HEADER_LATER` bytes are read from then on.
+/// A false header has the magic bytes of a frame, but cannot be parsed. When the false headers so far have this number
+/// of bytes in total, the longest header that is read changes from `MAX_HEADER` to `MAX_HEADER_LATER` bytes.
 const MANY: u64 = 1 << 26;
 
-/// Finds frames at any place of a file: the chunks of an HDF5 file, the blocks of an ASDF file, the members of a
-/// damaged zip file.
+/// Finds frames at any place of a file. For example, a chunk of an HDF5 file, a block of an ASDF file or a member of a
+/// damaged zip file can be a frame.
 ///
 /// A frame is found if its header can be parsed and has at most 1 MiB. The rest of the frame may be missing. The search
 /// continues after the header, so a frame inside a frame is found too. Compressed frames are not found, such as those
@@ -93,8 +93,8 @@ impl<R: Read + Seek> Scan<R> {
     /// Searches up to the next magic bytes, or to the end of the window.
     fn step(&mut self) -> io::Result<Option<Frame<()>>> {
         let rest = self.window.get(self.position..).unwrap_or_default();
-        // Search only where the first `START_LEN` bytes of a frame are in the window. If the window ends within these
-        // bytes, the next window has all of them.
+        // Find only frames whose first `START_LEN` bytes are all in this window. If the window ends within these bytes,
+        // the next window has all of them.
         let end = (rest.len() + MAGIC_OFFSET + MAGIC.len()).saturating_sub(START_LEN);
         let magic = rest.get(MAGIC_OFFSET..end).unwrap_or_default();
         let Some(found) = memmem::find(magic, MAGIC) else {
@@ -108,7 +108,8 @@ impl<R: Read + Seek> Scan<R> {
         Ok(frame)
     }
 
-    /// Reads the next window. It overlaps the current window, so that one of the two covers the start of every frame.
+    /// Reads the next window. It begins up to `START_LEN - 1` bytes before the end of the current window. So if the
+    /// current window has only a part of the first `START_LEN` bytes of a frame, the next window has all of them.
     fn advance(&mut self) -> io::Result<()> {
         let overlap = self.window.len().saturating_sub(self.position).min(START_LEN - 1);
         let behind = self.position.max(self.window.len()) - overlap;

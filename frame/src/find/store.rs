@@ -108,8 +108,9 @@ impl Store {
         Self::new(kind, embed.trailer().ok().as_ref(), &names, trailer_of).map(Some)
     }
 
-    /// Reads a store in a zip file that has no path, such as an object in an object store. If no metalayer identifies
-    /// the kind of store, the extension of `name` determines it.
+    /// Reads a store from a reader of its zip file, for example if the zip file is on a server and has no path. `name`
+    /// is the name of the zip file. If no metalayer identifies the kind of store, the extension of `name` determines
+    /// it.
     ///
     /// # Errors
     ///
@@ -168,7 +169,7 @@ impl Store {
         };
         let mut members: Vec<String> = names.iter().filter_map(key).collect();
         if kind != ObjectKind::CTable && !tables.is_empty() {
-            // A table in a tree is one member. The files of its columns are not members.
+            // In a tree store, each table is one member. The files of its columns are not members.
             members.retain(|key| !is_in_table(&tables, key));
             members.extend(tables.keys().cloned());
         }
@@ -186,18 +187,19 @@ impl Store {
         self.kind
     }
 
-    /// The keys of the store's members, sorted. Each key begins with `/`. A table in a tree is one member; if the whole
-    /// store is a table, its members are the parts of the table. The members of a mounted remote store are not listed,
-    /// except members of which this store caches a copy. Attributes are not members. The trailer of `embed.b2e` can
-    /// have a compressed list of further keys. Without the feature `decompress`, those keys are missing.
+    /// The keys of the store's members, sorted. Each key begins with `/`. If a tree store has a table, the table is one
+    /// member. If the whole store is a table, its members are the parts of the table. A mounted remote store is one
+    /// member. The members of the remote store are not listed, except those whose copies are cached in this store.
+    /// Attributes are not members. The trailer of `embed.b2e` can have a compressed list of further keys. Without the
+    /// feature `decompress`, those keys are missing.
     #[must_use]
     pub fn members(&self) -> &[String] {
         &self.members
     }
 
     /// The tables in the store, each with its key and the trailer of its file `_meta.b2f`. The key is `/` if the whole
-    /// store is a table. The vlmetalayers in the trailer describe the table: `schema` is the JSON of its columns and
-    /// rows.
+    /// store is a table. The vlmetalayers in the trailer describe the table: `schema` is a JSON text with the names and
+    /// types of the columns, and usually the number of rows.
     ///
     /// ```
     /// use b2nd_frame::Store;
@@ -220,8 +222,8 @@ impl Store {
         &self.mounts
     }
 
-    /// The schema of a remote table, as JSON: its columns and rows. `None` if the store is not a remote table, or has
-    /// no schema.
+    /// The schema of a remote table: a JSON text with the names and types of the columns. `None` if the store is not a
+    /// remote table, or has no schema.
     ///
     /// ```
     /// use b2nd_frame::Store;
@@ -300,8 +302,9 @@ fn is_attributes(stem: &str) -> bool {
     stem.strip_suffix(ATTRIBUTES).is_some_and(|folder| folder.is_empty() || folder.ends_with('/'))
 }
 
-/// Whether a key is inside one of these tables: the key of the table is `/` or a folder of the key. The function looks
-/// up each folder of the key in the map, so even with many tables it takes little time.
+/// Whether the object with this key is inside one of these tables. It is if the whole store is a table (`/`), or if a
+/// table is one of the folders in the key: `/a/b` is inside the table `/a`. The function looks up each of these folders
+/// in the map, so even with many tables it takes little time.
 fn is_in_table(tables: &BTreeMap<String, Trailer>, key: &str) -> bool {
     let folders = key.match_indices('/').filter_map(|(at, _)| key.get(..at));
     tables.contains_key("/") || folders.into_iter().any(|folder| tables.contains_key(folder))
@@ -317,8 +320,8 @@ fn table_key(name: &str) -> Option<String> {
     }
 }
 
-/// The texts that this module reads from maps of python-blosc2: the kind of an object, the path of a mounted group, and
-/// the schema of a table. A map has only some of these texts.
+/// The texts that this module reads from the MessagePack maps in vlmetalayers of python-blosc2: the kind of an object,
+/// the path of a mounted group, and the schema of a table. A map has only some of these texts.
 struct MapTexts {
     kind: Option<String>,
     dataset: Option<String>,
@@ -334,7 +337,7 @@ impl<'m> Deserialize<'m> for MapTexts {
 
 /// The keys of the remote stores that are members of a store.
 fn mounts(trailer: &Trailer) -> Vec<String> {
-    // The vlmetalayer `_object_registry` lists the objects of the store that have no frame in the tree.
+    // A remote store has no frame in this store. The vlmetalayer `_object_registry` lists such objects.
     let objects = trailer
         .list("_object_registry")
         .and_then(|list| rmp_serde::from_slice::<BTreeMap<String, MapTexts>>(&list).ok());
@@ -354,8 +357,9 @@ struct Manifest {
 /// Reads the manifest that python-blosc2 saves for a remote store. In the manifest, `source.dataset` is the path of the
 /// mounted group, and `nodes` maps the path of each object to its kind.
 fn manifest(trailer: &Trailer) -> Option<Manifest> {
-    /// An object of the store. It is stored as a list of its kind and, for a table, a map with its schema. If the list
-    /// was a tuple in Python, `__tuple__` precedes the kind.
+    /// An object of the store. The manifest has a list for each object. The list begins with the kind of the object. If
+    /// the object is a table, a map with the schema of the table follows. If the list was a tuple in Python, the text
+    /// `__tuple__` precedes the kind.
     struct Node {
         kind: String,
         schema: Option<String>,

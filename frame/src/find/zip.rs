@@ -13,20 +13,22 @@ use crate::header::frame::Frame;
 use crate::read::open::read;
 use crate::read::source::available;
 
-/// The longest directory of a zip file that is read: 16 MiB, enough for 100,000 members with names of 100 characters.
-/// In memory, the members take several times as many bytes.
+/// The maximum size of the directory of a zip file, which lists the members: 16 MiB, enough for 100,000 members with
+/// names of 100 characters. In memory, the list of members takes several times as many bytes.
 const MAX_DIRECTORY: u64 = 1 << 24;
 
-/// The maximum size of the frame headers that are kept in memory, for all members of a zip file together. The limit
-/// protects against a server that generates members while they are read.
+/// The maximum size of the frame headers that are kept in memory, for all members of a zip file together. The zip file
+/// can be on a hostile server, which could generate a long header for each member. Without a limit, these headers would
+/// fill the memory.
 const MAX_HEADERS: usize = 1 << 27;
 
 /// The directory has a record for each member. In such a record, this is the offset of the byte with the version of the
 /// zip format that the member needs.
 const VERSION_NEEDED: u64 = 6;
 
-/// A local header precedes the bytes of each member. In it, these are the offset of the length of the name (uint16,
-/// little-endian), and the offset of the name.
+/// A local header precedes the bytes of each member. The first number is the offset in this header of the length of the
+/// name (uint16, little-endian). The second number is the length of the header without the name, and so the offset of
+/// the name.
 const NAME_LENGTH: u64 = 26;
 const LOCAL_HEADER_LEN: u64 = 30;
 
@@ -71,7 +73,8 @@ pub struct ZipMember {
 #[derive(Clone, Copy, Debug)]
 struct Directory {
     start: u64,
-    /// The offset of the end record, which follows the directory and records its place.
+    /// The offset of the end record. The end record follows the directory, and records the size and the offset of the
+    /// directory.
     end: u64,
 }
 
@@ -156,7 +159,7 @@ impl ZipMember {
         self.len
     }
 
-    /// The content of the member: a frame, a frame or member that is damaged, compressed bytes, or something else.
+    /// The content of the member. [`MemberContent`] lists the cases.
     #[must_use]
     pub fn content(&self) -> &MemberContent {
         &self.content
@@ -200,8 +203,9 @@ impl ZipMember {
         }
         let name = Escaped(&self.name);
         let finding = Finding::new(FindingCode::ZipChecksum, Place::File);
-        // Check the CRC-32 before the other fields. If another field were reported instead, the user would repair the
-        // zip file with a tool that also recomputes the CRC-32, and this would hide the damaged bytes.
+        // Check the CRC-32 before the other fields, because no other field shows that the bytes are damaged. If another
+        // field were reported first, the user would repair the zip file. But a repair tool also computes a new CRC-32
+        // of the damaged bytes, so the damage could no longer be found.
         let (expected, found) = (self.crc32, crc32_of(&mut reader, self.offset, self.len)?);
         if expected != found {
             let text = format!(
@@ -267,10 +271,10 @@ fn crc32_of(reader: &mut (impl Read + Seek), start: u64, length: u64) -> Result<
 
 /// Lists the members of a zip file, with the header of each frame.
 ///
-/// It reads the directory of the zip file, of at most 16 MiB. Then it reads the start of each member, as
-/// [`Frame::open`] does with a file. The header of a frame may have at most 1 MiB here, and the headers of all frames
-/// together at most 128 MiB. If a member is damaged, the other members are still listed. If two members share bytes,
-/// only the first one is read.
+/// The function reads the directory of the zip file, which may have at most 16 MiB. Then it reads the start of each
+/// member, as [`Frame::open`] does with a file. The header of a frame may have at most 1 MiB here, and the headers of
+/// all frames together at most 128 MiB. If a member is damaged, the other members are still listed. If two members
+/// share bytes, only the first one is read.
 ///
 /// # Errors
 ///
@@ -301,7 +305,7 @@ pub fn zip_members<R: Read + Seek>(reader: R) -> Result<Vec<ZipMember>, Error> {
 /// Finds the member of a zip file with this name; `None` if there is none. If several members have this name, the
 /// result is the last one, as in other programs.
 ///
-/// It reads the directory of the zip file, and then only the start of this member.
+/// The function reads the directory of the zip file, and then only the start of this member.
 ///
 /// # Errors
 ///
@@ -345,8 +349,8 @@ pub(crate) fn members_to_read<R: Read + Seek>(
         |member: &&mut ZipMember| matches!(member.content, MemberContent::Other) && is_wanted(&member.name);
     let mut left = MAX_HEADERS;
     for member in members.iter_mut().filter(is_to_read) {
-        // No bytes are left for further headers, so the header of this member cannot be kept. Do not even read it,
-        // because each read can be a request to a server.
+        // The headers so far have reached the limit `MAX_HEADERS`, so no further header can be kept. Do not even read
+        // the member, because each read can be a request to a server.
         if left == 0 {
             member.content = MemberContent::Broken(not_kept(member));
             continue;
@@ -433,8 +437,8 @@ impl<R: Seek> Seek for RecordingReader<'_, R> {
     fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
         match self.reader.seek(to) {
             // An offset above `i64::MAX` comes from a damaged zip file, because no file is that long. So do not record
-            // this error as a failure of the reader. The kind of the error differs between systems, so the test is
-            // about the offset.
+            // this error as a failure of the reader. The condition tests the offset instead of the kind of the error,
+            // because this kind differs between systems.
             Err(error) if matches!(to, SeekFrom::Start(to) if i64::try_from(to).is_err()) => Err(error),
             result => self.keep(result),
         }
@@ -488,8 +492,8 @@ fn not_kept(member: &ZipMember) -> Finding {
 }
 
 fn not_a_zip(error: &rawzip::Error) -> Error {
-    // The messages of rawzip begin with a capital letter, but our messages do not. The only other capital letters in
-    // the messages of rawzip are in "UTF-8".
+    // The messages of rawzip begin with a capital letter, but our messages do not. `to_lowercase` changes other letters
+    // only in "UTF-8", which does no harm.
     let text = format!("not a zip file, or cut short: {error}").to_lowercase();
     Error::malformed(Finding::new(FindingCode::DamagedZip, Place::File).text(text))
 }

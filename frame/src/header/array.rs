@@ -58,11 +58,11 @@ impl<'f> Array<'f> {
         self.meta.dtype()
     }
 
-    /// Whether the array has blocks. If not, do not use the [block shape](Meta::blockshape): Caterva 0.2 stored
-    /// uninitialized memory in its place, and Caterva 0.3 stored zeros.
+    /// Whether the array has blocks. If it has none, do not use the [block shape](Meta::blockshape) in the metalayer.
     ///
-    /// The result is false if the frame is from a beta release of C-Blosc2, and the block shape in the metalayer is
-    /// below 1 or larger than the chunk shape in at least one dimension.
+    /// An array has no blocks only in one case: its frame is from a beta release of C-Blosc2, and its block shape is
+    /// below 1 or larger than the chunk shape in at least one dimension. Caterva made such arrays: version 0.2 stored
+    /// uninitialized memory as the block shape, and version 0.3 stored zeros.
     #[must_use]
     pub fn has_blocks(&self) -> bool {
         self.has_blocks
@@ -102,8 +102,8 @@ fn blocks_are_set(meta: &Meta) -> bool {
 
 /// The finding for an invalid metalayer of an array.
 fn malformed(metalayer: &Metalayer, error: &Error) -> Finding {
-    // An error with a version number means that the version is unknown. The metalayer may then be valid, with other
-    // entries.
+    // An error with a version number means that the version of the metalayer is unknown. Such a metalayer may be valid,
+    // because its version can have other entries than version 0.
     let code =
         if error.version().is_some() { FindingCode::UnknownVersion } else { FindingCode::DamagedArray };
     let at = metalayer.offset().saturating_add(error.offset().unwrap_or_default());

@@ -89,7 +89,7 @@ fn oddities(array: &Array<'_>) -> Vec<Finding> {
     findings
 }
 
-/// Checks that no block is larger than a chunk: python-blosc2 does not create such an array.
+/// Checks that no block is larger than a chunk. python-blosc2 does not create an array with larger blocks.
 pub(crate) fn check_block(shapes: &Shapes<'_>) -> Result<(), String> {
     let mut sizes = shapes.blockshape.iter().zip(shapes.chunkshape).enumerate();
     match sizes.find(|(_, (block, chunk))| **chunk > 0 && block > chunk) {
@@ -127,9 +127,9 @@ fn dtype(array: &Array<'_>, header: &Header) -> Option<Finding> {
     })
 }
 
-/// Whether an array of this dtype may have special chunks of NaN, so that every reader gets the same items. C-Blosc2
-/// fills such a chunk with items of 4 or 8 bytes in the byte order of the processor, which is nearly always
-/// little-endian. So the dtype must be `<f4` or `<f8`.
+/// Whether every reader gets the same items from a special chunk of NaN, if the array has this dtype. C-Blosc2 fills
+/// such a chunk with floats of 4 or 8 bytes in the byte order of the processor, which is nearly always little-endian.
+/// So the dtype must be `<f4` or `<f8`.
 pub(crate) fn can_be_nan(dtype: &Dtype) -> bool {
     ["<f4", "<f8"].contains(&&*dtype.type_string().to_string())
 }
@@ -240,8 +240,8 @@ fn block_nbytes(geometry: &Geometry, typesize: i128) -> i128 {
 }
 
 /// Checks `nbytes` in the header, the size of all decompressed chunks.
-// This rule is only about the number of chunks. So it multiplies by the `chunksize` of the header, even if another rule
-// reports that `chunksize`.
+// This rule checks only the number of chunks. So the expected `nbytes` is the number of chunks times the `chunksize` in
+// the header. If this `chunksize` is wrong, another rule reports it.
 fn nbytes(geometry: &Geometry, header: &Header) -> Option<Finding> {
     let (chunksize, found) = (i128::from(header.chunksize), header.nbytes);
     let nchunks = geometry.nchunks();

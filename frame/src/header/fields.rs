@@ -31,7 +31,7 @@ impl Generation {
     /// filters. This crate refuses such a frame.
     pub(crate) const BETA1_MARKER: u8 = Marker::FixArray(12).to_u8();
 
-    /// The first byte of the frame: the marker of an array of 13 or 14 values.
+    /// The first byte of the frame: the marker of a MessagePack array of 13 or 14 values.
     pub(crate) const fn marker(self) -> Marker {
         Marker::FixArray(match self {
             Self::Beta2 => 13,
@@ -45,7 +45,7 @@ impl Generation {
     }
 
     /// The number of bytes of a header before its metalayers.
-    // Constants, so that the loop in `start` runs at compile time.
+    // The `const` blocks make the loop in `start` run at compile time.
     pub(crate) const fn head_len(self) -> usize {
         match self {
             Self::Beta2 => const { HeaderField::Metalayers.start(Self::Beta2) },
@@ -70,7 +70,8 @@ pub(crate) struct Encoding {
 /// Generates the enum, the list of its values, their encodings and their documentation from one table. A row has the
 /// variant, the name, the offset in the present generation, the marker, the marker as documented, the length, the first
 /// generation with the value, and a description.
-// The offsets in the rows are only documentation. The code computes them from the lengths, and a test compares the two.
+// The offsets in the rows are only documentation. The code computes the real offsets from the lengths, and a test
+// compares them with the offsets in the rows.
 macro_rules! fields {
     (
         $(#[$before:meta])*
@@ -106,15 +107,15 @@ macro_rules! fields {
             /// The encoding of the value, from its row in the table.
             pub(crate) const fn encoding(self) -> Encoding {
                 match self {
-                    // A `const` block, so that the compiler can replace the match by its result if the field is known
-                    // at compile time.
+                    // With `const` blocks, the compiler can compute the result of this match if it knows the field at
+                    // compile time.
                     $(Self::$field => const {
                         Encoding { name: $name, marker: $marker, len: $len, since: Generation::$since }
                     },)*
                 }
             }
 
-            /// The offset and the marker in the documented table.
+            /// The offset and the marker of the value in the table above, which is the documentation of this enum.
             #[cfg(test)]
             fn on_the_page(self) -> (usize, &'static str) {
                 match self {
@@ -167,14 +168,14 @@ fields! {
     /// |---|---|---|
     /// | 25 | 0 to 3 | version of the format |
     /// | 25 | 6 | chunks may have different sizes |
-    /// | 25 | 7 | blocks have different sizes |
+    /// | 25 | 7 | blocks may have different sizes |
     /// | 26 | 0 to 7 | frame type: 0 contiguous, 1 sparse |
     /// | 27 | 0 to 3 | codec; if it is 6, the codec is at 77 |
     /// | 27 | 4 to 7 | compression level |
     /// | 28 | 0 and 1 | split mode |
     ///
-    /// The 17 bytes of `filters`. In MessagePack, they are an extension: its type, which is the first byte, and 16
-    /// bytes of data.
+    /// The 17 bytes of `filters`. In MessagePack, they are an extension. The first byte is the type of the extension;
+    /// here it is the number of filters. The other 16 bytes are the data of the extension.
     [
         COUNT "nfilters" 70 1 "the number of filters"
         IDS "filters" 71 6 "the number of each filter, in the order in which they are applied"

@@ -36,6 +36,6 @@ pub(crate) fn split_mode(bits: u8) -> SplitMode {
 }
 
 pub(crate) fn split_mode_bits(split_mode: SplitMode) -> u8 {
-    // The variants are in the order of their bits.
+    // The variants of `SplitMode` are in the order of their bits, so `as` converts a variant to its bits.
     split_mode as u8
 }

@@ -152,8 +152,8 @@ impl<R> Frame<R> {
 
     /// The kind of object in the frame, as far as the header determines it.
     ///
-    /// It is the class with which python-blosc2 opens the file, with two exceptions. python-blosc2 opens a
-    /// [store](ObjectKind::EmbedStore) as a store only if its path has the extension `b2e`, `b2d` or `b2z`. And it
+    /// If python-blosc2 can open the frame, it makes an object of this kind, with two exceptions. It opens a
+    /// [store](ObjectKind::EmbedStore) as a store only if the path has the extension `b2e`, `b2d` or `b2z`. And it
     /// opens an array of Caterva as plain chunks.
     ///
     /// ```
@@ -185,7 +185,7 @@ impl<R> Frame<R> {
         self.path.as_deref()
     }
 
-    /// The directory of a sparse frame, if the frame was opened by its path.
+    /// The directory of a sparse frame; `None` if the frame is contiguous, or was not opened by a path.
     pub(crate) fn directory(&self) -> Option<&Path> {
         self.path().and_then(sparse_folder)
     }

@@ -37,7 +37,7 @@ pub(super) const CODEC_WITH_FILTERS: u8 = 6;
 /// A bit in the first byte of flags: chunks may have different sizes.
 pub(super) const HAS_VARIABLE_CHUNKS: u8 = 0x40;
 
-/// A bit in the first byte of flags: blocks have different sizes.
+/// A bit in the first byte of flags: blocks may have different sizes.
 const HAS_VARIABLE_BLOCKS: u8 = 0x80;
 
 /// The values of a frame's header, without its metalayers.
@@ -78,7 +78,7 @@ pub struct Header {
     /// Whether chunks may have different sizes. C-Blosc2 also sets this flag if `chunksize` is 0, so the flag can be
     /// true for an array without items.
     pub has_variable_chunks: bool,
-    /// Whether blocks have different sizes. No array has such blocks.
+    /// Whether blocks may have different sizes. In an array, all blocks have the same size.
     pub has_variable_blocks: bool,
     /// The frame type: all chunks in one file, or a file for each chunk.
     pub frame_type: FrameType,
@@ -110,7 +110,8 @@ pub struct Header {
     pub decompression_threads: i16,
     /// Whether the trailer has vlmetalayers.
     pub has_vlmetalayers: bool,
-    /// The number of filters in the header, at most 6 if it is valid. A filter with number 0 is not in use.
+    /// The number of filters that the header records, at most 6 in a valid header. A filter with number 0 is not in
+    /// use.
     pub nfilters: u8,
     /// The filters for new chunks, in order of application.
     pub filters: [Filter; 6],
@@ -160,7 +161,7 @@ impl Header {
     #[must_use]
     pub fn nchunks(&self) -> Option<u64> {
         let nbytes = u64::try_from(self.nbytes).ok()?;
-        // Return early for a frame without chunks: there, Caterva writes a chunk size of -1.
+        // Without chunks, do not use `chunksize`: Caterva then writes -1.
         if nbytes == 0 {
             return Some(0);
         }

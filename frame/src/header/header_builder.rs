@@ -90,7 +90,8 @@ impl HeaderBuilder {
         compression: &Compression,
     ) {
         let Compression { codec, codec_meta, level, split_mode, filters, uses_dictionary } = compression;
-        // The filters are put into the last of the six places. C-Blosc2 does the same with its default filter.
+        // The header has six places for filters. If there are fewer filters, the first places stay empty. C-Blosc2 does
+        // the same with its default filter.
         let mut slots = [Filter::NONE; MAX_FILTERS as usize];
         slots.iter_mut().rev().zip(filters.iter().rev()).for_each(|(slot, &filter)| *slot = filter);
         let version = if has_variable_chunks { VARIABLE_VERSION | HAS_VARIABLE_CHUNKS } else { VERSION };

@@ -95,7 +95,7 @@ fn sizes(header: &Header) -> Vec<Finding> {
     findings
 }
 
-/// Checks that the frame type fits the name of the file, if that is known.
+/// Checks that the frame type is valid and, if the frame was opened by a path, that the type fits the path.
 fn check_frame_type<R>(frame: &Frame<R>) -> Result<(), String> {
     let is_elsewhere = frame.path().is_some_and(|path| !path.ends_with(SPARSE_INDEX));
     match frame.header.frame_type {

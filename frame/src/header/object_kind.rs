@@ -167,14 +167,15 @@ type ReadKind = fn(&Metalayer) -> ObjectKind;
 /// metalayer `b2nd`.
 const LAZY_ARRAY: &str = "LazyArray";
 
-/// The kind of an object with the metalayer `b2o`, a map in which the key `kind` has the kind.
+/// The kind of an object with the metalayer `b2o`. The metalayer is a map, and the value of its key `kind` is the name
+/// of the kind.
 fn object(layer: &Metalayer) -> ObjectKind {
     match map_value::<String>(layer.bytes(), "kind").as_deref() {
         Some("lazyexpr") => ObjectKind::LazyExpr,
         Some("lazyudf") => ObjectKind::LazyUdf,
         Some("remote_array") => ObjectKind::RemoteArray,
         Some("c2array") => ObjectKind::C2Array,
-        // python-blosc2 does not open an object of an unknown kind either.
+        // python-blosc2 knows no other kinds, and does not open such an object.
         _ => ObjectKind::UnknownObject,
     }
 }

@@ -10,11 +10,11 @@
 //! | `dc` + 2 | the number of contents, then for each one: |
 //! | `c6` + 4, n | its length, and its bytes; the offset points at the `c6` |
 //!
-//! The index ends before the `dc`. C-Blosc2 counts the size of the index from the `93` in a header, but from the `cd`
-//! in a trailer.
+//! The index ends before the marker `dc` of the contents. The size of the index includes all bytes of the section up to
+//! there. In a trailer, it does not include the first byte, `93`.
 //!
-//! A reader finds each content by its offset in the index. So the contents may be in another order than the names, and
-//! may even overlap.
+//! For each metalayer, the index stores the offset of the content, and a reader uses only this offset. So the contents
+//! may be in another order than the names, and may even overlap.
 
 use core::fmt;
 use core::marker::PhantomData;
@@ -193,7 +193,7 @@ pub(crate) struct Section {
 /// The rules that differ between the section in a header and the section in a trailer.
 pub(crate) struct SectionRules {
     pub(crate) max_count: u16,
-    /// The offset in the section from which the size of the index counts.
+    /// The number of bytes at the start of the section that the size of the index does not include.
     index_start: usize,
 }
 
@@ -201,8 +201,8 @@ impl SectionRules {
     /// The rules for a header. `max_count` is the limit of C-Blosc2, `BLOSC2_MAX_METALAYERS`.
     pub(crate) const HEADER: Self = Self { max_count: 16, index_start: 0 };
 
-    /// The rules for a trailer. `max_count` is the limit with which C-Blosc2 reads, `BLOSC2_MAX_VLMETALAYERS`. C-Blosc2
-    /// writes no more than 16 vlmetalayers.
+    /// The rules for a trailer. `max_count` is the maximum that C-Blosc2 reads, `BLOSC2_MAX_VLMETALAYERS`. But C-Blosc2
+    /// writes at most 16 vlmetalayers.
     pub(crate) const TRAILER: Self = Self { max_count: 8192, index_start: 1 };
 }
 

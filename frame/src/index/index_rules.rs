@@ -41,8 +41,8 @@ pub(crate) fn about(code: FindingCode, header: &Header) -> Finding {
     Finding::new(code, Place::ChunkIndex).at(index_start(header))
 }
 
-/// Parses the chunk header of the chunk index, and compares it with the frame. `bytes` are the bytes where the index
-/// should begin. The index must end at `end` or before.
+/// Parses the chunk header of the chunk index, and compares it with the frame. `bytes` begins at the offset where the
+/// index should begin. The index must end at the offset `end` or before.
 pub(crate) fn index_header(bytes: &[u8], header: &Header, end: u64) -> Result<ChunkHeader, Finding> {
     let left = end.saturating_sub(index_start(header));
     let Some(index) = ChunkHeader::parse(bytes).filter(|index| index.cbytes as u64 <= left) else {
@@ -108,8 +108,8 @@ fn check_index_flags(index: &ChunkHeader) -> Result<(), String> {
 #[derive(Default)]
 pub(crate) struct IndexScan {
     pub(crate) counts: ChunkCounts,
-    /// The offsets of stored chunks, counted from the end of the header, or in a sparse frame the numbers of their
-    /// files. At most [`MAX_COMPARED`] are kept.
+    /// The places of the first [`MAX_COMPARED`] stored chunks. In a contiguous frame, they are offsets, counted from
+    /// the end of the header. In a sparse frame, they are file numbers.
     pub(crate) stored: Vec<u64>,
     /// The number of stored chunks before the first special chunk.
     nfirst: u64,
@@ -117,14 +117,14 @@ pub(crate) struct IndexScan {
     is_mixed: bool,
     /// The largest invalid entry.
     invalid: Option<i64>,
-    /// The number of the first chunk whose entry has a special value and also other bits, and the int64 of this entry.
-    /// No writer sets such bits.
+    /// The first entry of a special value that has more bits than writers set for this value: the number of its chunk,
+    /// and its int64.
     other_bits: Option<(u64, i64)>,
 }
 
 impl IndexScan {
-    /// Adds an entry to the results. `other_bits` is the int64 of the entry if it has a special value and also other
-    /// bits, else `None`.
+    /// Adds an entry to the results. `other_bits` is the int64 of the entry if the entry has a special value, but more
+    /// bits than writers set for this value. Otherwise, `other_bits` is `None`.
     pub(crate) fn take(&mut self, entry: &ChunkEntry, other_bits: Option<i64>, header: &Header) {
         match entry.place {
             ChunkPlace::Frame(offset) => self.store(offset.saturating_sub(header.header_len as u64)),
@@ -177,8 +177,8 @@ impl IndexScan {
         Some(finding.text(format!("two chunks have the {what} {twice}")))
     }
 
-    /// The finding for special chunks in a frame whose chunks have different sizes. There, only the header of a chunk
-    /// records its size, and a special chunk has no header, so its size is lost.
+    /// The finding for special chunks in a frame whose chunks have different sizes. In such a frame, only the header of
+    /// a chunk records the size of the chunk. A special chunk has no header, so its size is not known.
     pub(crate) fn lost_length(&self, header: &Header) -> Option<Finding> {
         let (special, total) = (self.counts.special(), self.counts.total());
         (header.nchunks().is_none() && special > 0).then(|| {
@@ -190,8 +190,9 @@ impl IndexScan {
 
     /// The finding that the items of the special chunks may never have been written. It is only a warning.
     // After a writer was killed, the first chunks are typically stored, and all others are special. If a stored chunk
-    // follows a special one, as in a mask with empty borders, the special chunks are considered as written on purpose,
-    // and there is no finding. Otherwise, they may still be on purpose, so the finding is only a warning.
+    // follows a special one, the writer wrote special chunks on purpose, such as the empty border of a mask. Then there
+    // is no finding. If no stored chunk follows a special one, the special chunks can still be on purpose, so the
+    // finding is only a warning.
     pub(crate) fn unwritten(
         &self,
         header: &Header,

@@ -78,7 +78,8 @@ impl NewIndex {
         }
     }
 
-    /// Sets all entries that are not set yet to a special value. After the first call, further calls have no effect.
+    /// Chooses the special value that the index has for all entries that are not set. After the first call, further
+    /// calls have no effect.
     pub(crate) fn set_others(&mut self, special: SpecialValue) {
         self.others = self.others.or(Some(special));
     }
@@ -146,9 +147,9 @@ impl NewIndex {
         (ChunkHeader::MAX_LEN as u64).saturating_add(entries.saturating_mul(ENTRY_LEN as u64))
     }
 
-    /// Writes the index as an uncompressed chunk. A frame without chunks has no index.
-    // If all entries are equal, their value is written once, as `blosc2.zeros` does. Any other index is written
-    // uncompressed, even if this build has the feature `compress`.
+    /// Writes the index as a chunk. A frame without chunks has no index.
+    // If all entries are equal, the chunk has their value once, as `blosc2.zeros` writes it. Otherwise, the chunk has
+    // all entries, uncompressed: the length of an uncompressed index is known before the index is written.
     pub(crate) fn write(&self, to: &mut dyn Write, stop: &mut Stop<'_>) -> Result<(), Error> {
         if self.len == 0 {
             return Ok(());
