@@ -42,8 +42,8 @@
 //!
 //! # What to call
 //!
-//! Each function below has an example on its page, and the [`cookbook`] has recipes. A *frame* is a file of Blosc2; a
-//! *sparse* frame is a directory.
+//! Each function below has an example on its page, and the [`cookbook`] has recipes. A *frame* is data in the format of
+//! Blosc2. Usually a frame is a file, but a *sparse* frame is a directory.
 //!
 //! | to open | call |
 //! |---|---|
@@ -105,8 +105,8 @@
 //! | `compress` | 1.89 | `ArrayWriter`; it includes `decompress` |
 //! | `ndarray` | 1.89 | `Slice::read_array`, and `write_array` if `compress` is on too; it includes `decompress` |
 //!
-//! No feature is on by default. Without `decompress`, a frame with a compressed chunk index can be opened, but its
-//! chunks cannot be read: most writers compress the index.
+//! No feature is on by default. Most writers compress the chunk index. Without `decompress`, a frame with a compressed
+//! index can be opened, but its chunks cannot be read.
 //!
 //! # Limits of time and memory
 //!

@@ -18,7 +18,7 @@ pub(crate) struct Cursor<'a> {
 #[derive(Clone, Copy)]
 pub(crate) struct Part {
     pub(crate) place: Place,
-    /// The offset in the frame of the cursor's first byte.
+    /// The offset of the cursor's first byte, from the start of the frame.
     pub(crate) start: u64,
     /// The finding code for an invalid value.
     pub(crate) code: FindingCode,

@@ -1,4 +1,4 @@
-//! MessagePack of frames: markers, tokens, a cursor over bytes, and the rule for values.
+//! The parts of MessagePack that frames use: markers, tokens, a cursor over bytes, and the rules for values.
 
 // Each module imports only from the modules above it.
 pub(crate) mod marker;

@@ -13,8 +13,8 @@ struct Open {
     is_map: bool,
 }
 
-/// Checks that bytes are a value that python-blosc2 reads. The value must be complete, its texts UTF-8, and its keys
-/// text or bytes.
+/// Checks that bytes are a value that python-blosc2 reads: the value is complete, each text is UTF-8, and each key of a
+/// map is text or bytes.
 pub(crate) fn check_value(bytes: &[u8]) -> Result<(), String> {
     let mut rest = bytes;
     let mut open: Vec<Open> = Vec::new();
@@ -24,8 +24,8 @@ pub(crate) fn check_value(bytes: &[u8]) -> Result<(), String> {
             return Err(format!("the value at byte {at} has an unknown marker, or does not end"));
         };
         rest = after;
-        // Keys and values alternate, and a map begins with an even number of items left. So the next item is a key if
-        // an even number of items is left.
+        // Keys and values alternate. When the first key of a map is read, `left` is even: two items for each pair. So
+        // the next item is a key whenever `left` is even.
         let is_key = open.last().is_some_and(|open| open.is_map && open.left % 2 == 0);
         if is_key && !matches!(token, Token::Text(_) | Token::Binary(_)) {
             return Err(format!("the key at byte {at} is neither text nor bytes"));
@@ -52,7 +52,8 @@ pub(crate) fn check_value(bytes: &[u8]) -> Result<(), String> {
     }
 }
 
-/// Counts an item, and closes each array or map that it completes. Returns whether the outermost value is complete.
+/// Counts an item as read. Closes each array or map whose last item this was. Returns whether the outermost value is
+/// complete.
 fn ends_item(open: &mut Vec<Open>) -> bool {
     while let Some(last) = open.last_mut() {
         last.left -= 1;

@@ -54,8 +54,8 @@ pub(crate) fn streams_end<R: Read + Seek>(
         }
     })?;
     let (start, number) = last;
-    // `number` is the block that is last in the file. It may be any block of the data, because writers can store the
-    // blocks in any order. Only the last block of the data can be shorter than `blocksize`.
+    // `number` is the block that is stored last in the chunk. It need not be the last block of the data, because
+    // writers can store the blocks in any order. Only the last block of the data can be shorter than `blocksize`.
     let before = header.blocksize.saturating_mul(number);
     let length = header.nbytes.saturating_sub(before).min(header.blocksize);
     let Ok(mut end) = u64::try_from(start) else { return Ok(None) };

@@ -60,9 +60,9 @@ struct Lookahead {
 
 impl Lookahead {
     /// The largest gap for a look-ahead read. If the next read begins more than this number of bytes after the end of
-    /// the last read, it does not look ahead.
-    // If two headers are further apart, the chunk of the first header is long. A longer read would then add the data of
-    // a chunk, not the next headers.
+    /// the last read, only the requested bytes are read.
+    // A gap between two headers holds the data of a chunk. If the gap is larger than this, a longer read would mostly
+    // read the data of chunks, and few headers.
     const DISTANCE: u64 = 1 << 11;
 
     /// The number of bytes of a look-ahead read.
@@ -101,12 +101,12 @@ impl<R: Read + Seek> Frame<R> {
     ///
     /// # Errors
     ///
-    /// [`Malformed`](crate::ErrorKind::Malformed) if no index begins at the place that follows from the header of
+    /// [`Malformed`](crate::ErrorKind::Malformed) if no index begins at the offset that is computed from the header of
     /// the frame, or if the index does not have an entry for each chunk. [`Io`](crate::ErrorKind::Io) if the index
     /// cannot be read. [`Unsupported`](crate::ErrorKind::Unsupported) if the index is compressed and the feature
-    /// `decompress` is off, or if the frame is older than C-Blosc2 2.0.0-rc1. [`TooLarge`](crate::ErrorKind::TooLarge)
-    /// if the index claims more bytes than the [expansion limit](crate::expansion_limit()). The iterator returns an
-    /// error if a page of the index is damaged.
+    /// `decompress` is off, or if the format of the frame is older than C-Blosc2 2.0.0-rc1.
+    /// [`TooLarge`](crate::ErrorKind::TooLarge) if the index claims more bytes than the
+    /// [expansion limit](crate::expansion_limit()). The iterator returns an error if a page of the index is damaged.
     ///
     /// ```
     /// use b2nd_frame::{ChunkPlace, Frame};
@@ -164,8 +164,9 @@ impl<R: Read + Seek> Frame<R> {
         Index::parse(self.header(), first)
     }
 
-    /// Reads `length` bytes of a chunk file from its byte `from` on, or fewer if the file ends before; `None` if the
-    /// file is missing. `number` is the number in the name of the file.
+    /// Reads up to `length` bytes of a chunk file, beginning at byte `from` of the file. If the file ends early,
+    /// returns the bytes up to its end; if the file is missing, returns `None`. `number` is the number in the name of
+    /// the file.
     pub(crate) fn file_bytes(
         &self,
         number: u64,
@@ -187,8 +188,8 @@ impl<R: Read + Seek> Frame<R> {
         Ok(Some(ChunkBytes { bytes, room }))
     }
 
-    /// Reads the first bytes of the chunk index. The index must end at `end` or before, so no byte from `end` on is
-    /// read.
+    /// Reads the first [`Index::FIRST_READ`] bytes of the chunk index. Reads no byte from `end` on, because the index
+    /// must end at `end` or before.
     pub(crate) fn index_bytes(&mut self, end: u64) -> Result<Vec<u8>, Error> {
         let start = index_start(self.header());
         let length = end.saturating_sub(start).min(Index::FIRST_READ as u64);
@@ -200,7 +201,7 @@ impl<R: Read + Seek> Chunks<'_, R> {
     /// Reads the entry of a chunk by its number; `None` if the frame has no chunk with this number. The position of the
     /// iterator does not change.
     ///
-    /// The numbers may be in any order. Each call reads a page of the index, unless the entry is in the page that was
+    /// Entries can be read in any order. Each call reads a page of the index, unless the entry is in the page that was
     /// read last.
     ///
     /// # Errors
@@ -269,8 +270,8 @@ impl<R: Read + Seek> Chunks<'_, R> {
     /// # Errors
     ///
     /// The errors of [`header`](Self::header), and [`Malformed`](crate::ErrorKind::Malformed) if the sizes in the
-    /// header contradict the frame or each other. The finding is the same as that of a check with depth
-    /// [`CheckDepth::ChunkHeaders`](crate::CheckDepth::ChunkHeaders).
+    /// header contradict the frame or each other. This error has the same finding that a check with depth
+    /// [`CheckDepth::ChunkHeaders`](crate::CheckDepth::ChunkHeaders) reports.
     ///
     /// ```
     /// use std::io::Cursor;
@@ -319,8 +320,8 @@ impl<R: Read + Seek> Chunks<'_, R> {
     ///
     /// # Errors
     ///
-    /// The errors of [`checked_header`](Self::checked_header). They also occur if the file has become shorter since it
-    /// was opened.
+    /// The errors of [`checked_header`](Self::checked_header), and [`Malformed`](crate::ErrorKind::Malformed) if the
+    /// file has become shorter since it was opened.
     ///
     /// ```
     /// use b2nd_frame::Frame;
@@ -361,8 +362,8 @@ impl<R: Read + Seek> Chunks<'_, R> {
         self.bytes(entry, 0, length)?.ok_or_else(|| Error::malformed(missing(entry)))
     }
 
-    /// Reads up to `length` bytes of a stored chunk from its byte `from` on; `None` if the chunk file of a sparse frame
-    /// is missing.
+    /// Reads up to `length` bytes of a stored chunk, beginning at byte `from` of the chunk; `None` if the chunk file of
+    /// a sparse frame is missing.
     pub(crate) fn bytes(
         &mut self,
         entry: &ChunkEntry,
@@ -424,10 +425,10 @@ impl<R: Read + Seek> Chunks<'_, R> {
         self.index.as_ref().map(|index| index.entry_bytes(number, &self.page)).unwrap_or_default()
     }
 
-    /// The int64 of an entry that has a special value and also other bits; `None` for any other entry. `entry` must be
-    /// the entry that was read last.
-    // No writer sets such bits. They can be the offset of a stored chunk, if the high byte of the entry was damaged.
-    // C-Blosc2 ignores these bits, so it then reads a special chunk instead of the stored one.
+    /// The int64 of an entry that has a special value, if bits are set that do not belong to this value; `None` for any
+    /// other entry. `entry` must be the entry that was read last.
+    // No writer sets such bits. If the high byte of an entry was damaged, these bits can be the offset of a stored
+    // chunk. C-Blosc2 ignores them, so it then reads a special chunk instead of the stored one.
     pub(crate) fn other_bits(&self, entry: &ChunkEntry) -> Option<i64> {
         let ChunkPlace::Special(special) = entry.place else { return None };
         let value = i64::from_le_bytes(self.entry_bytes(entry.number));
@@ -465,7 +466,8 @@ impl<R: Read + Seek> Iterator for Chunks<'_, R> {
 
     fn size_hint(&self) -> (usize, Option<usize>) {
         let left = self.index.as_ref().map_or(0, |index| index.len().saturating_sub(self.next));
-        // The lower bound is at most 1, because an error is always the last item, and the next item can be an error.
+        // An error ends the iteration, and the next item can be an error. So only one item is certain, even if many
+        // entries are left.
         (usize::from(left > 0), usize::try_from(left).ok())
     }
 }

@@ -54,8 +54,8 @@ impl Drop for Lock {
 }
 
 impl Lock {
-    /// Takes the lock of a reader if there is a lock file, and waits for it until the deadline. Without a deadline it
-    /// waits forever.
+    /// Takes the lock of a reader if there is a lock file. While a writer holds the lock, waits for it, at most until
+    /// the deadline. Without a deadline, waits forever.
     pub(crate) fn take_shared(
         path: &Path,
         is_sparse: bool,
@@ -120,8 +120,8 @@ fn raise_counter(sidecar: &mut File) -> io::Result<()> {
     sidecar.write_all(&raised.to_ne_bytes())
 }
 
-/// Whether an error of opening the lock file means that its name is longer than the system allows. Such a file cannot
-/// exist.
+/// Whether the lock file cannot be opened because its name is longer than the system allows. A file with such a name
+/// cannot exist.
 fn is_too_long(error: &io::Error) -> bool {
     #[cfg(unix)]
     let too_long = libc::ENAMETOOLONG;
@@ -132,7 +132,7 @@ fn is_too_long(error: &io::Error) -> bool {
 }
 
 /// Replaces the crate fs4 on a system without locks. On such a system, a frame with a lock file can be read, but not
-/// written. A write while another process holds the lock would be worse than an error.
+/// written, because a write could damage the frame if another process holds the lock.
 #[cfg(target_family = "wasm")]
 mod without {
     use std::fs::File;

@@ -55,7 +55,8 @@ impl Frame {
     /// - [`Io`](crate::ErrorKind::Io) if the file cannot be read. A pipe or a device gives this error, and never makes
     ///   the call wait.
     /// - [`Malformed`](crate::ErrorKind::Malformed) if the file is not a frame, or if the file is shorter than the
-    ///   frame, also when it is read a second time.
+    ///   frame. In the second case, the header is read again before the error is returned, because a writer may have
+    ///   been at work.
     /// - [`Changing`](crate::ErrorKind::Changing) if the file becomes shorter while it is read.
     ///
     /// ```
@@ -126,8 +127,8 @@ pub(crate) fn open_at_once(path: &Path) -> io::Result<File> {
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::custom_flags(&mut options, libc::O_NONBLOCK);
     match options.open(path) {
-        // The system must first fetch the content of the file, for example from tape. Open the file in the blocking
-        // mode, to wait for this.
+        // `WouldBlock` means that the system cannot open the file at once. For example, it may have to fetch the
+        // content from tape first. In the blocking mode, this call waits until the file is open.
         Err(error) if error.kind() == ErrorKind::WouldBlock => File::open(path),
         file => file,
     }
@@ -144,7 +145,7 @@ pub(crate) fn open_chunk_file(path: &Path) -> io::Result<Option<(File, u64)>> {
     }
 }
 
-/// Reads the first bytes of a file by position. A pipe has no positions and gives an error.
+/// Reads the first bytes of a file, wherever the position of the file is. A pipe has no positions and gives an error.
 // On Unix, this takes one system call. On other systems, it takes two: a seek and a read.
 fn read_start(file: &File, bytes: &mut [u8]) -> io::Result<usize> {
     #[cfg(unix)]
@@ -215,7 +216,7 @@ impl<R: Read + Seek> Frame<R> {
         let is_zip = prefix.starts_with(b"PK");
         let frame = match read_on(prefix, &mut reader, offset, u64::MAX, u64::MAX) {
             // The file is shorter than the header says. A writer may have written the new header, but not yet the rest
-            // of the file. So read once more.
+            // of the file. So read the header again.
             Err(error) if error.is_about(FindingCode::Truncated) => {
                 read(&mut reader, offset, u64::MAX, u64::MAX)
             }
@@ -226,8 +227,8 @@ impl<R: Read + Seek> Frame<R> {
     }
 }
 
-/// Reads a header of at most `longest` bytes at `offset`. Checks that the whole frame is in the file, and in the next
-/// `limit` bytes.
+/// Reads a header of at most `longest` bytes at `offset`. Checks that the file has the whole frame, and that the frame
+/// has at most `limit` bytes.
 pub(crate) fn read(
     reader: &mut (impl Read + Seek),
     offset: u64,

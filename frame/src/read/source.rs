@@ -52,7 +52,8 @@ impl<R: Read + Seek> Frame<R> {
         available(&mut self.reader, self.offset).map_err(|error| self.unreadable(error))
     }
 
-    /// Reads `length` bytes at an offset of the frame. An earlier end of the file is an error.
+    /// Reads `length` bytes at an offset of the frame. If the file ends before the last of these bytes, the result is
+    /// an error.
     pub(crate) fn read_range(&mut self, start: u64, length: u64) -> Result<Vec<u8>, Error> {
         let mut bytes = Vec::new();
         let start = self.offset.saturating_add(start);

@@ -16,8 +16,9 @@ impl Frame {
     /// Reads the header of a frame that another process may be writing. It reads the header repeatedly, until two
     /// successive reads give the same bytes, and the array's metalayer agrees with the header.
     ///
-    /// A single read can give a half-written shape or, more often, a shape whose chunks are not all written yet. If the
-    /// frame has a `.b2lock` file, which C-Blosc2 creates if locking is on, its shared lock is held during the reads.
+    /// A single read can give a half-written shape or, more often, a shape whose chunks are not all written yet. If
+    /// locking is on, C-Blosc2 creates a `.b2lock` file for the frame. If there is such a file, this call holds a
+    /// shared lock on it while it reads the header.
     ///
     /// # Errors
     ///
@@ -69,7 +70,8 @@ impl Frame {
         }
     }
 
-    /// The first error in the array's metalayer, or in its agreement with the header.
+    /// The first error in the array's metalayer or, if it has none, the first contradiction between this metalayer and
+    /// the header.
     fn disagreement(&self) -> Option<Finding> {
         match self.read_array() {
             Ok(array) => first_error(&agreement(&array?, self.header())).cloned(),
