@@ -102,7 +102,7 @@ impl<'p, R: Read + Seek> DamagedFile<'p, R> {
         if (bytes.len() as u64) < length { Err(Error::changing(None)) } else { Ok(bytes) }
     }
 
-    /// Returns a frame with this header that reads from this file, and the progress callback of the salvage.
+    /// Returns a frame with this header, whose reader is this file. Also returns the progress callback of the salvage.
     pub(crate) fn frame(&mut self, header: Frame<()>) -> (Frame<&mut R>, &mut Progress<'p>) {
         let (offset, path) = (self.offset, self.path.clone());
         let frame = Frame { offset, path, ..header }.map_reader(|()| &mut self.reader);
@@ -120,7 +120,7 @@ impl<'p, R: Read + Seek> DamagedFile<'p, R> {
 /// A search for all occurrences of `bytes` in a damaged file. It reads each piece of the file once.
 pub(crate) struct Search<'b> {
     bytes: &'b [u8],
-    /// The offsets of those occurrences in the last piece that `next` has not returned yet.
+    /// Offsets of occurrences in the piece that was read last. `next` has not returned these offsets yet.
     found: VecDeque<u64>,
     /// All bytes before this offset have been searched.
     searched: u64,

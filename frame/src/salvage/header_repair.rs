@@ -1,4 +1,5 @@
-//! The header of a damaged frame: its values, its metalayers and the array, as far as they can be read or restored.
+//! Reads the header of a damaged frame: its values, its metalayers and the array that one of them describes. What
+//! cannot be read is restored, if possible.
 
 use core::cmp::Reverse;
 use core::fmt;
@@ -30,11 +31,11 @@ use crate::salvage::salvage_report::{MAGIC_NAME, Notes, Restored};
 use crate::trailer::frame_trailer::VERSION;
 use crate::write::frame_plan::{self, Sizes, check_compression};
 
-/// The number of bytes that are read first. If the header's length is not known, the header is searched for within
-/// these bytes.
+/// The number of bytes that are read first. More bytes are read only if the header states a greater length that is
+/// allowed. The metalayers are searched for in the bytes that were read.
 const FIRST_READ: u64 = 1 << 16;
 
-/// The first bytes of a trailer: its marker, its version, and the marker of its section.
+/// The first bytes of a trailer: its marker, its version, and the marker of the section of vlmetalayers.
 pub(super) const TRAILER_START: [u8; 3] = [Marker::FixArray(4).to_u8(), VERSION, Marker::FixArray(3).to_u8()];
 
 /// Whether the first three bytes are those of a trailer. One of these three bytes may be damaged.
@@ -102,16 +103,18 @@ fn layer_entry(bytes: &[u8], at: usize) -> Option<LayerEntry> {
         _ => None,
     };
     let is_entry = |entry: &LayerEntry| has_marker(entry) || has_content(entry);
-    // The length of the name may be damaged. In that case, each length is tried. A length is used only if both the
-    // marker of the offset and the marker of the content are right.
+    // The stored length of the name may be damaged. If it leads to no entry, each possible length is tried. A tried
+    // length is used only if two markers are right: the marker before the offset, and the marker of the content at this
+    // offset.
     stated
         .filter(is_entry)
         .or_else(|| (0..=MAX_NAME_LEN).filter_map(read).find(|entry| has_marker(entry) && has_content(entry)))
 }
 
 /// Returns the possible byte ranges of a metalayer's content. The `starts` are two offsets where the content may begin:
-/// the offset in the index, and the end of the previous content. For each start, three ends are possible: the end by
-/// the length that is stored before the content, the offset `next` of the next content, and the end of `bytes`.
+/// the offset in the index, and the end of the previous content. For each start, three ends are possible: the end
+/// computed from the length that is stored at the start, the offset `next` where the next content begins, and the end
+/// of `bytes`.
 fn contents(bytes: &[u8], starts: [usize; 2], next: Option<usize>) -> Vec<Range<usize>> {
     let mut found = Vec::new();
     let has_marker = |&start: &usize| bytes.get(start) == Some(&Marker::Bin32.to_u8());
@@ -191,7 +194,7 @@ impl fmt::Display for ArrayEntries {
 type ArrayMetalayer = (Meta, Vec<u8>);
 
 /// Reads the metalayer of an array. Returns `None` if the geometry of the array is not valid, or if the dtype format is
-/// not 0. Stale bytes after its entries are dropped.
+/// not 0. Drops stale bytes that follow the entries.
 fn read_array(content: &[u8]) -> Option<ArrayMetalayer> {
     let is_valid =
         |meta: &Meta| meta.geometry().is_ok() && meta.dtype_format().is_none_or(|format| format == 0);
@@ -206,8 +209,9 @@ fn read_any_array(content: &[u8]) -> Option<ArrayMetalayer> {
     Some((meta, bytes.to_vec()))
 }
 
-/// Reads the metalayer of an array after restoring its markers and counts. Tries each number of dimensions, beginning
-/// with the number for which the fewest markers and counts are wrong, until the metalayer is valid.
+/// Reads the metalayer of an array after restoring its markers and counts. The counts are the number of dimensions, and
+/// the lengths of the shapes and of the dtype. Tries each number of dimensions, beginning with the number for which the
+/// fewest markers and counts are wrong, until the metalayer is valid.
 fn restore_array(content: &[u8]) -> Option<ArrayMetalayer> {
     let mut restored: Vec<(usize, Vec<u8>)> =
         (0..=MAX_NDIM).filter_map(|rank| with_markers(content, rank)).collect();
@@ -297,8 +301,8 @@ impl Values {
     pub(super) fn number(&self, field: HeaderField) -> i64 {
         let at = field.present_offset();
         let bytes = self.bytes.get(at..at + field.encoding().len).unwrap_or_default();
-        // The values are big-endian integers of 2, 4 or 8 bytes. The fold starts with -1 for a negative value, so the
-        // bits before a shorter value get its sign.
+        // The values are big-endian integers of 2, 4 or 8 bytes. For a negative value, the fold starts with -1. So the
+        // high bits of the result, for which there are no bytes, are 1 too (sign extension).
         let start = if bytes.first().is_some_and(|&byte| byte > 0x7f) { -1 } else { 0 };
         bytes.iter().fold(start, |number, &byte| number << 8 | i64::from(byte))
     }
@@ -313,8 +317,8 @@ impl Values {
         self.bytes.get(HeaderField::HasVlmetalayers.present_offset()) == Some(&Marker::True.to_u8())
     }
 
-    /// The compression parameters in the header. The defaults of python-blosc2 replace them if they cannot be read, or
-    /// if a reader would reject any of them.
+    /// The compression parameters in the header. If they cannot be read, or if a reader would reject one of them, the
+    /// result is the default parameters of python-blosc2.
     fn compression(&self, restored: &mut Vec<Restored>) -> Compression {
         let header = self.alone().and_then(|header| Frame::parse(&header).ok());
         let compression = header.map(|Frame { header, .. }| Compression {
@@ -362,7 +366,7 @@ pub(super) struct DamagedHeader {
     pub(super) is_sparse: bool,
     /// The possible lengths of the header. The most likely length comes first.
     pub(super) header_lens: Vec<u64>,
-    /// The sizes of items, blocks and chunks for each possible type size. The most likely type size comes first.
+    /// The [`Sizes`] of the array for each possible type size. The most likely type size comes first.
     pub(super) sizes: Vec<Sizes>,
     /// The number of chunks. It does not depend on the type size.
     pub(super) nchunks: u64,
@@ -439,8 +443,8 @@ impl DamagedHeader {
         Ok(Self { prefix, values, dtype, compression, layers, is_sparse, header_lens, sizes, nchunks })
     }
 
-    /// Builds a header with these sizes, for the old or the new frame. Returns its fields, and the section with its
-    /// metalayers.
+    /// Builds a header with these sizes. It serves to read the damaged frame, and as the header of the new frame.
+    /// Returns the fields of the header, and the section with its metalayers.
     pub(super) fn build(&self, sizes: &Sizes) -> Result<(HeaderBuilder, Vec<u8>), Error> {
         let builder = frame_plan::header(sizes, self.is_sparse, &self.compression, false);
         let layers: Vec<_> = self.layers.iter().map(|(name, content)| (&name[..], &content[..])).collect();
@@ -512,8 +516,8 @@ fn is_array_name(name: &[u8]) -> bool {
     ARRAY_NAMES.iter().any(|array| array.as_bytes() == name)
 }
 
-/// Finds the metalayers by their index. If the index does not lead to the array's metalayer, searches for the bytes of
-/// that metalayer.
+/// Finds the metalayers by their index. If the index does not lead to the array's metalayer, tries to read such a
+/// metalayer at each offset.
 fn find(prefix: &[u8], stated: Option<usize>, is_lost: bool, notes: &mut Notes) -> FoundMetalayers {
     let start = Generation::Present.head_len();
     // If another frame follows in the file, its metalayers must not be mistaken for those of this frame. The next frame
@@ -525,7 +529,7 @@ fn find(prefix: &[u8], stated: Option<usize>, is_lost: bool, notes: &mut Notes) 
     let mut limits = [stated.filter(|&len| len <= prefix.len()), Some(own.len())];
     let by_contents = Layers::read(own, start, SectionRules::HEADER.max_count.into()).end;
     if begins_chunk(prefix, by_contents) && stated.is_some_and(|stated| !begins_chunk(prefix, stated)) {
-        // A chunk begins where the contents of the metalayers end, but no chunk begins at the stated length. So the
+        // No chunk begins at the stated length, but a chunk begins where the contents of the metalayers end. So the
         // stated length is wrong, and is tried last.
         limits.reverse();
     }
@@ -613,9 +617,9 @@ fn search(prefix: &[u8], start: usize) -> Option<(Meta, Vec<u8>, usize)> {
     })
 }
 
-/// The header fields with their right values for these sizes. `nbytes` comes last because it depends on the other
-/// sizes: if several fields are wrong, `contradiction` reports only the first of them, which is more likely to be the
-/// cause.
+/// The header fields with their right values for these sizes. If several fields are wrong, `contradiction` reports only
+/// the first of them. `nbytes` comes last, because it depends on the other sizes: if one of them is wrong, `nbytes` is
+/// usually wrong as a consequence.
 pub(super) fn in_header(sizes: &Sizes) -> [(HeaderField, i64); 4] {
     [
         (HeaderField::Typesize, sizes.typesize.into()),
@@ -625,7 +629,8 @@ pub(super) fn in_header(sizes: &Sizes) -> [(HeaderField, i64); 4] {
     ]
 }
 
-/// Returns the sizes for each possible type size: the item size of the dtype, and the type size in the header.
+/// Returns the [`Sizes`] of the array for each possible type size. A type size is possible if it is the item size of
+/// the dtype, or the type size in the header.
 fn possible_sizes(meta: &Meta, dtype: Option<&Dtype>, values: &Values) -> Result<Vec<Sizes>, Error> {
     let stated = usize::try_from(values.number(HeaderField::Typesize)).ok();
     let typesizes = [dtype.map(Dtype::item_size), stated];
@@ -637,8 +642,8 @@ fn possible_sizes(meta: &Meta, dtype: Option<&Dtype>, values: &Values) -> Result
             Err(why) => error = error.or(Some(why)),
         }
     }
-    // The best type size is the one with which the most sizes in the header agree. The sort is stable, so in a tie the
-    // item size of the dtype stays before the type size in the header.
+    // Sort the type sizes by how many header fields have the right value, the highest number first. The sort is stable,
+    // so in a tie the item size of the dtype stays before the type size in the header.
     possible.sort_by_key(|sizes| {
         let is_right = |&(field, right): &(HeaderField, i64)| values.number(field) == right;
         Reverse(in_header(sizes).into_iter().filter(is_right).count())

@@ -26,7 +26,7 @@ use crate::write::output::Output;
 
 /// A salvage makes a new frame from the undamaged parts of a damaged frame.
 ///
-/// The damaged frame is never changed. The damaged frame must hold an array, and be no older than C-Blosc2 2.0.0-rc1.
+/// The damaged frame is never changed. It must hold an array, and its format must not be older than C-Blosc2 2.0.0-rc1.
 ///
 /// | damaged part | treatment |
 /// |---|---|
@@ -42,9 +42,9 @@ use crate::write::output::Output;
 /// If chunks are lost, the new frame records this: the vlmetalayer `b2nd_salvage` lists the lost chunks, and a
 /// [`check`](crate::check()) warns of them ([`Salvaged`](crate::FindingCode::Salvaged)).
 ///
-/// A salvage needs memory for one chunk and its blocks (as [`CheckDepth::ChunkData`](crate::CheckDepth::ChunkData)
-/// does) and for four copies of the header and the trailer. It also needs 64 bytes for each chunk of the array, and a
-/// text for each range of lost or restored chunks.
+/// A salvage needs as much memory for one chunk as a check with
+/// [`CheckDepth::ChunkData`](crate::CheckDepth::ChunkData). It also needs memory for four copies of the header and the
+/// trailer, 64 bytes for each chunk of the array, and a text for each range of lost or restored chunks.
 ///
 /// ```
 /// use b2nd_frame::{Frame, Salvage};
@@ -166,8 +166,9 @@ impl<'p, R: Read + Seek> Salvage<'p, R> {
     /// numbers too, because they are at the end of the file. Therefore the order is not assumed without this call: if a
     /// frame with several chunks has no chunk index, the error is [`OrderUnknown`](crate::ErrorKind::OrderUnknown).
     ///
-    /// Each damaged range of bytes between two chunks counts as a lost chunk, and a long range as several. If the array
-    /// lacks fewer chunks than that, no range counts as a lost chunk, and the missing chunks are taken to be at the end.
+    /// Each damaged range of bytes between two chunks counts as a lost chunk, and a long range as several. If fewer
+    /// chunks are missing than there are damaged ranges, no range counts as a lost chunk, and the missing chunks are
+    /// taken to be at the end.
     ///
     /// In a sparse frame, the number of a chunk file is used as the number of the chunk, and a missing file counts as a
     /// lost chunk. If any file number is not below the number of chunks, the file numbers are ignored, and the n-th
@@ -225,8 +226,8 @@ impl<'p, R: Read + Seek> Salvage<'p, R> {
 
     /// Writes the new frame to a path that must not exist yet, and opens it. The frame type stays the same.
     ///
-    /// The frame is written under a temporary name, checked, and renamed, as by a [`Rewrite`](crate::Rewrite). If
-    /// nothing can be saved, nothing is written.
+    /// The new frame is written under a temporary name and checked. Only then does it get its name. If nothing can be
+    /// saved, nothing is written.
     ///
     /// # Errors
     ///

@@ -47,8 +47,8 @@ impl Order {
     /// is missing after it.
     pub(super) fn numbered(&self, nchunks: u64, end: u64) -> NumberedChunks {
         if self.is_sparse {
-            // C-Blosc2 numbers the files in ascending order, so a missing number means a lost file. The file numbers
-            // are used as chunk numbers, unless one of them is too high for a chunk number.
+            // C-Blosc2 gives each new file the next number, so a gap in the numbers is taken as a lost file. The file
+            // numbers are used as chunk numbers, unless one of them is too high for a chunk number.
             let is_numbered = self.found.last().is_some_and(|&last| last < nchunks);
             let numbers = (0..).zip(&self.found);
             return numbers.map(|(n, &file)| (if is_numbered { file } else { n }, file)).collect();
@@ -66,9 +66,9 @@ impl Order {
     }
 
     /// Distributes `lost` chunks over the holes in proportion to the lengths of the holes, and returns the number of
-    /// lost chunks in each hole. Each hole gets at least one chunk, or one chunk for each trace in it. If there are too
-    /// few lost chunks for this, no hole gets a chunk. If `is_all` is true, all lost chunks were in the holes.
-    /// Otherwise some lost chunks may have been after the last chunk that was found.
+    /// lost chunks in each hole. The minimum for a hole is one chunk for each trace in it, or one chunk if it has no
+    /// trace. If there are too few lost chunks for these minimums, no hole gets a chunk. If `is_all` is true, all lost
+    /// chunks were in the holes. Otherwise some lost chunks may have been after the last chunk that was found.
     fn lost_in_holes(&self, lost: u64, is_all: bool) -> Vec<u64> {
         // The largest remainder method: each hole gets its share rounded down, but at least `least`. The chunks that
         // are then left go to the holes with the largest remainders, one chunk to each.
@@ -80,8 +80,9 @@ impl Order {
         }
         let len = self.holes.iter().map(|hole| hole.len).sum::<u64>().max(1);
         let usual = (self.len / (self.found.len() as u64).max(1)).max(1);
-        // If `is_all` is false, some lost chunks may have been after the last chunk that was found. So the holes get no
-        // more chunks than fit into them, if a lost chunk has the mean stored size of the chunks that were found.
+        // If `is_all` is false, some lost chunks may have been after the last chunk that was found. So `all`, the
+        // number of chunks to distribute, is at most the number that fits into the holes. A lost chunk is assumed to
+        // have the mean stored size of the chunks that were found.
         let all = if is_all { lost } else { lost.min((len + usual / 2) / usual) };
         let mut shares = Vec::new();
         for (hole, least) in self.holes.iter().zip(&least) {
@@ -189,12 +190,12 @@ mod tests {
 
     #[test]
     fn chunks_may_be_missing_after_the_last_one_unless_the_chunks_end_there() {
-        // Five chunks were found, and there is one hole, of 100 bytes. The last chunk that was found ends at 2100. By
-        // the header, the last chunk ends at 5000, so lost chunks may have been after the last chunk that was found.
-        // The hole gets only one lost chunk, because the chunks found have 100 bytes on average.
+        // Five chunks were found, and there is one hole, of 100 bytes. The last chunk that was found ends at 2100.
+        // According to the header, the last chunk ends at 5000, so lost chunks may have been after the last chunk that
+        // was found. The hole gets only one lost chunk, because the chunks found have 100 bytes on average.
         assert_eq!(numbers(&order([(100, 0), (0, 0)]), 20, 5000), [0, 1, 3, 4, 5]);
-        // By the header, the last chunk ends at 2100, and the last chunk that was found ends there too. So no chunk is
-        // missing after it, and the hole gets all three lost chunks.
+        // According to the header, the last chunk ends at 2100, and the last chunk that was found ends there too. So no
+        // chunk is missing after it, and the hole gets all three lost chunks.
         assert_eq!(numbers(&order([(100, 0), (0, 0)]), 8, 2100), [0, 1, 5, 6, 7]);
     }
 }

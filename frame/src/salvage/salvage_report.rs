@@ -26,8 +26,11 @@ pub struct SalvageReport {
     ///
     /// - This crate cannot decompress the chunk.
     /// - The filters of the chunk differ from the filters of the other chunks.
-    /// - The header of the chunk was restored, has unknown flags, or has a version that ignores the last filter.
-    /// - The chunk is not compressed, and in its contiguous frame the chunk index or other chunks are damaged.
+    /// - The header of the chunk was restored, or has unknown flags.
+    /// - The chunk has the format version of an alpha release of C-Blosc2. For this version, readers ignore the last
+    ///   filter in the header.
+    /// - The chunk is not compressed, so damage in its data leaves no trace, and its frame is contiguous and has other
+    ///   damage: in the chunk index, or in other chunks.
     /// - The chunk is special, but the file has bytes that belong to no chunk. These bytes may be the data of this
     ///   chunk, if its entry in the chunk index is damaged.
     pub unverified: Vec<ChunkRange>,
@@ -72,7 +75,7 @@ pub struct ChunkRange {
     pub why: String,
 }
 
-/// The name of the magic as a part of the header.
+/// The `part` of [`Restored::Byte`] for a byte of the magic.
 pub(super) const MAGIC_NAME: &str = "the magic";
 
 /// A part of a frame that was restored. Its text describes the change.
@@ -90,11 +93,11 @@ pub enum Restored {
         /// The old and the new byte.
         bytes: [u8; 2],
     },
-    /// A number in the header.
+    /// A number in a field of the header.
     Number {
-        /// The name of the value.
+        /// The name of the field.
         name: &'static str,
-        /// The old and the new number.
+        /// The old and the new value of the field.
         numbers: [i128; 2],
     },
     /// The compression parameters in the header, such as the codec and the filters, which writers use for new chunks.
@@ -114,7 +117,8 @@ pub enum Restored {
     Trailer,
     /// The length or markers of the trailer.
     TrailerMarkers,
-    /// The chunk flags of a vlmetalayer. The text is the name of the vlmetalayer.
+    /// The header of the chunk that holds the value of a vlmetalayer: its dictionary flag was cleared. The text is the
+    /// name of the vlmetalayer.
     Vlmetalayer(String),
     /// Values in chunk headers. `why` describes the change.
     Chunks(ChunkRange),

@@ -118,9 +118,9 @@ impl<R: Read + Seek> StoredChunk<'_, '_, R> {
     }
 
     /// Returns copies of the chunk's first bytes. In each copy, one number in the header has another value, which may
-    /// be the right value. With each copy come a text about this number, and the reason why the data may still be
-    /// wrong. The array determines all sizes except `cbytes`, which is computed from the blocks or, for uncompressed
-    /// data, from the size of the data.
+    /// be the right value. Each copy comes with two texts: the change of this number, and the reason why the data may
+    /// still be wrong. The array determines all sizes except `cbytes`, which is computed from the blocks or, for
+    /// uncompressed data, from the size of the data.
     fn restored_headers(&mut self, first: &ChunkBytes) -> Result<Vec<(Vec<u8>, String, String)>, Error> {
         let known = [
             (HeaderSize::Typesize, self.scan.rules.typesize.map(usize::from)),
@@ -247,7 +247,8 @@ pub(super) fn save<R: Read + Seek, W: Write + Seek>(
         )));
     }
     let lost: u64 = notes.lost.iter().map(|range| range.count).sum();
-    // If all chunks are lost, the new frame would have only fill values, and no item of the old frame.
+    // If all chunks are lost, the result is an error: the new frame would have no item of the old frame, only fill
+    // values.
     if let Some(first) = notes.lost.first().filter(|_| lost == nchunks) {
         let why = &first.why;
         return Err(Error::unsupported(format_args!(
@@ -262,13 +263,15 @@ pub(super) fn save<R: Read + Seek, W: Write + Seek>(
     Ok(())
 }
 
-/// Builds the trailer from the kept vlmetalayers, and from the note about the losses, if there is anything to note.
-/// Also returns whether the trailer has vlmetalayers. Returns `None` if they are too long for a trailer.
+/// Builds the trailer from the kept vlmetalayers and, if there are losses to note, the note about them. Also returns
+/// whether the trailer has vlmetalayers. Returns `None` if the kept vlmetalayers and the note are too long for a
+/// trailer.
 fn trailer(survey: &Survey, notes: &Notes, fill: SpecialValue) -> Option<(Vec<u8>, bool)> {
     let mut note = survey.before.clone();
     note.add(notes.lost.iter().map(|range| (range.first, range.count)));
     note.has_assumed_order |= notes.assumed_order.is_some();
-    // If this salvage lost nothing, the note keeps the fill value of the earlier salvage.
+    // The old frame can be the result of an earlier salvage, with a note. If this salvage lost nothing, the fill value
+    // in that note stays.
     if !notes.lost.is_empty() || note.fill.is_empty() {
         note.fill = fill.name().into();
     }

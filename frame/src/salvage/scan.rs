@@ -76,11 +76,11 @@ pub(super) struct HeaderScan {
     /// The numbers of chunks that share bytes with another chunk. The chunk index has a wrong entry for one of the two
     /// chunks, but nothing shows for which.
     sharing: BTreeSet<u64>,
-    /// The numbers of chunks that share bytes with another chunk because the length in their own header is wrong: it is
-    /// not where their last block ends.
+    /// The numbers of chunks that share bytes with another chunk because the length in their own header is wrong. Their
+    /// last block does not end at this length.
     pub(super) wrong_lengths: BTreeSet<u64>,
-    /// Whether there is room for a chunk in bytes that no entry refers to. If so, an entry with a special value may be
-    /// damaged, and its chunk may be in those bytes.
+    /// Whether a gap that no entry refers to has room for a chunk. If so, an entry with a special value may be damaged,
+    /// and its chunk may be in this gap.
     pub(super) has_unowned: bool,
     /// The places of the first [`MAX_COMPARED`] stored chunks, sorted. A place is the offset of the chunk or, in a
     /// sparse frame, the number of its file.
@@ -165,15 +165,17 @@ impl HeaderScan {
     ) -> bool {
         let (ChunkPlace::Frame(place) | ChunkPlace::File(place)) = entry.place else { return false };
         if self.first_uncompared.is_some_and(|first| entry.number >= first) {
-            // For this chunk and the later ones, only the total size is limited. Without a limit, many entries of a
-            // small file could lead to the same large chunk, which would be copied each time. The sizes of undamaged
-            // chunks add up to at most the total size of the chunks in the frame. The limit is twice this total size.
-            // Otherwise one chunk with a damaged length could use up the limit, and all chunks after it would be lost.
+            // This chunk and the later ones are not compared with other chunks; only their total size is limited.
+            // Without a limit, many entries of a small file could lead to the same large chunk, which would be copied
+            // each time. The sizes of undamaged chunks add up to at most the total size of the chunks in the frame. The
+            // limit is twice this total size. With a lower limit, one chunk with a damaged length could use up the
+            // limit, and all chunks after it would be lost.
             let header = chunks.header(entry).unwrap_or_default();
             let cbytes = header.map_or(ChunkHeader::MAX_LEN, |header| header.cbytes);
             return match (entry.place, self.left.checked_sub(cbytes as u64)) {
-                // No two chunks may have the same file. C-Blosc2 numbers the files in ascending order, so a comparison
-                // with the previous file is sufficient.
+                // Two chunks must not have the same file. C-Blosc2 gives each new file the next number, so the numbers
+                // ascend if the chunks were stored in their order. So each file number is compared only with the
+                // previous one.
                 (ChunkPlace::File(number), _) => {
                     self.last_file.replace(number).is_some_and(|last| last >= number)
                 }
@@ -228,15 +230,15 @@ fn overlapping(spans: &[ChunkSpan]) -> BTreeSet<u64> {
 }
 
 /// Returns the numbers of those chunks in `sharing` whose last block does not end at the length in the chunk header.
-/// This length is wrong, so the next chunk, with which such a chunk shares bytes, may be undamaged.
+/// This length is wrong, so the next chunk may be undamaged, although the two chunks seem to share bytes.
 fn wrong_lengths<R: Read + Seek>(
     frame: &mut Frame<&mut R>,
     spans: &[ChunkSpan],
     sharing: &BTreeSet<u64>,
 ) -> Result<BTreeSet<u64>, Error> {
     let mut wrong = BTreeSet::new();
-    // Limits the total length of the tables of blocks that are read. The tables of valid chunks share no bytes, so
-    // together they are no longer than all chunks.
+    // Limits the total length of the tables of blocks that are read. Valid chunks share no bytes, so the total length
+    // of their tables is at most the total length of all chunks.
     let mut left = chunks_len(frame.header());
     let mut chunks = frame.chunks()?;
     for &ChunkSpan { start, end, number } in spans.iter().filter(|span| sharing.contains(&span.number)) {
@@ -255,8 +257,8 @@ fn wrong_lengths<R: Read + Seek>(
     Ok(wrong)
 }
 
-/// Whether there is a gap between the header and the chunk index that belongs to no chunk, and is long enough for a
-/// chunk. `spans` and `places` must be sorted.
+/// Whether a gap between the header and the chunk index is long enough for a chunk. A gap is a byte range that belongs
+/// to no chunk. `spans` and `places` must be sorted.
 fn has_unowned(survey: &Survey, spans: &[ChunkSpan], places: &[u64]) -> bool {
     let Some(index) = survey.parts.index.as_ref().filter(|_| !survey.header.is_sparse) else { return false };
     // A chunk with a damaged header has no span, so its bytes look like a gap. But an entry leads to the start of this
@@ -307,8 +309,9 @@ mod tests {
         let mut chunks = frame.chunks().unwrap();
         let entry = chunks.get(0).unwrap().unwrap();
         let mut shares = |number, place| scan.is_sharing(&mut chunks, &ChunkEntry { number, place, ..entry });
-        // The first chunk begins at byte 165. The frame has four chunks of 64 bytes, and `left` is their total size. So
-        // four of the chunks from 2 on are within the limit, and the fifth is not.
+        // The first chunk begins at byte 165. All calls below lead to this chunk, which has 64 bytes. Chunk 1 is before
+        // `first_uncompared`, so its size does not count. The limit `left` is the total size of the four chunks of the
+        // frame. So chunks 2 to 5 are within the limit, and chunk 6 is not.
         let frame = ChunkPlace::Frame(165);
         assert_eq!(
             [1, 2, 3, 4, 5, 6, 1].map(|n| shares(n, frame)),

@@ -78,8 +78,9 @@ fn find_parts<R: Read + Seek>(
                     continue;
                 };
                 let parts = FrameParts { header_len, sizes, index: Some(start..end) };
-                // The data of a chunk can look like an index, but no trailer follows it. Only an index at the place
-                // according to the header, without a wrong entry, is used even if no trailer follows it.
+                // The data of a chunk can look like an index, but no trailer follows such data. So an index must have a
+                // trailer after it. The exception is an index at the place according to the header: without a wrong
+                // entry, it is used even if no trailer follows it.
                 let is_index = is_trailer(&file.read(end, TRAILER_START.len() as u64)?);
                 if nwrong == 0 && (is_index || is_stated) {
                     return Ok(Some(parts));
@@ -107,8 +108,8 @@ struct IndexAgreement {
 /// if the index cannot be read.
 fn compare_index<R: Read + Seek>(frame: &mut Frame<&mut R>) -> Option<IndexAgreement> {
     // The rules are less strict than for a valid frame. The filters are not compared, because the filters in the
-    // damaged header may be wrong. The length of a repeated value is not checked, because a chunk with a wrong repeated
-    // value still shows that its entry is right.
+    // damaged header may be wrong. The length of a repeated value is not checked: even if this length is wrong, there
+    // is a chunk where the entry says, so the entry is right.
     let rules = ChunkRules { filters: None, itemsize: None, ..ChunkRules::new(frame.header(), true) };
     let mut chunks = frame.chunks().ok()?;
     let end = chunks.index()?.start().saturating_add(chunks.index()?.header().cbytes as u64);
@@ -134,13 +135,14 @@ fn compare_index<R: Read + Seek>(frame: &mut Frame<&mut R>) -> Option<IndexAgree
     (nstored == 0 || !places.is_empty()).then_some(IndexAgreement { agreeing, nwrong, end })
 }
 
-/// The last places in a file, at most [`MAX_PLACES`], where the bytes match the item size and the length of a chunk
-/// index for `nchunks` chunks.
+/// The places in a file where a chunk index for `nchunks` chunks may begin: the type size and the decompressed size at
+/// these places are those in the chunk header of such an index. If there are more than [`MAX_PLACES`], returns the last
+/// ones in the file.
 fn places<R: Read + Seek>(file: &mut DamagedFile<'_, R>, nchunks: u64) -> Result<Vec<u64>, Error> {
     let nbytes = nchunks.checked_mul(ENTRY_LEN as u64).and_then(|nbytes| i32::try_from(nbytes).ok());
     let Some(nbytes) = nbytes.filter(|&nbytes| nbytes > 0) else { return Ok(Vec::new()) };
     let [a, b, c, d] = nbytes.to_le_bytes();
-    // In the chunk header of an index, the item size comes directly before the decompressed size.
+    // In the chunk header of an index, the type size comes directly before the decompressed size.
     let bytes = [typesize_byte(ENTRY_LEN), a, b, c, d];
     let (mut search, mut start, mut found) = (Search::new(&bytes), TYPESIZE, Vec::new());
     while let Some(at) = search.next(file, start)? {
@@ -297,7 +299,7 @@ impl Survey {
         // If the header is lost, the frame is assumed to be the whole file.
         let stated = Some(header.values.number(HeaderField::FrameLen)).filter(|_| !header.values.is_lost);
         let frame_len = stated.map_or(file.len, |len| u64::from_ne_bytes(len.to_ne_bytes()));
-        // If no trailer is found, there are no vlmetalayers to keep. The new frame always gets a trailer.
+        // If no trailer is found, its vlmetalayers are lost. This is no error: the new frame gets a new trailer.
         let trailer = find_trailer(file, index_end, frame_len, &mut notes.restored)?;
         if trailer.is_none() && header.values.has_vlmetalayers() {
             notes.lose_metalayer("all vlmetalayers", "the trailer cannot be found");
@@ -308,14 +310,16 @@ impl Survey {
         let before = vlmetalayers.iter().position(|(name, _)| name == SALVAGE_NAME.as_bytes());
         let before = before.map(|at| SalvageNote::of_chunk(&vlmetalayers.remove(at).1));
         if before == Some(None) {
-            // The damaged vlmetalayer is not kept, because the new frame may need its name for a note of its own.
+            // This vlmetalayer has the name of a salvage note, but does not hold a valid note. It is not kept, because
+            // the new frame may need a note with this name.
             notes.lose_metalayer(SALVAGE_NAME, "it is not the list of an earlier salvage");
         }
         let before = before.flatten().unwrap_or_default();
         Ok(Self { header, parts, vlmetalayers, before, order })
     }
 
-    /// Returns the old frame, with a header made from the restored values, and the progress callback of the salvage.
+    /// Returns the old frame, with a header made from the restored values. Also returns the progress callback of the
+    /// salvage.
     pub(super) fn frame<'s, 'p, R: Read + Seek>(
         &self,
         file: &'s mut DamagedFile<'p, R>,
@@ -324,8 +328,8 @@ impl Survey {
         let end = index.as_ref().map_or(file.len, |index| index.start);
         let mut head = self.header.head(sizes, header_len, end, file.len)?;
         if index.is_none() {
-            // The index is lost, so `Frame::chunks` must not try to read it. If `nbytes` in the header is 0, it does
-            // not.
+            // The index is lost, so `Frame::chunks` must not read it. `Frame::chunks` reads no index if `nbytes` in the
+            // header is 0.
             head.header.nbytes = 0;
         }
         Ok(file.frame(head))
