@@ -29,8 +29,8 @@ pub struct SalvageReport {
     /// - The header of the chunk was restored, or has unknown flags.
     /// - The chunk has the format version of an alpha release of C-Blosc2. For this version, readers ignore the last
     ///   filter in the header.
-    /// - The chunk is not compressed, so damage in its data leaves no trace, and its frame is contiguous and has other
-    ///   damage: in the chunk index, or in other chunks.
+    /// - The chunk is not compressed, so damage in its data leaves no trace. This reason is given only for a contiguous
+    ///   frame whose chunk index or other chunks are damaged.
     /// - The chunk is special, but the file has bytes that belong to no chunk. These bytes may be the data of this
     ///   chunk, if its entry in the chunk index is damaged.
     pub unverified: Vec<ChunkRange>,
@@ -117,8 +117,7 @@ pub enum Restored {
     Trailer,
     /// The length or markers of the trailer.
     TrailerMarkers,
-    /// The header of the chunk that holds the value of a vlmetalayer: its dictionary flag was cleared. The text is the
-    /// name of the vlmetalayer.
+    /// The dictionary flag in the chunk that stores a vlmetalayer. The text is the name of the vlmetalayer.
     Vlmetalayer(String),
     /// Values in chunk headers. `why` describes the change.
     Chunks(ChunkRange),

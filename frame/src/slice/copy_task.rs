@@ -61,7 +61,7 @@ pub(super) enum TaskData {
 
 /// The place of a block in its chunk.
 pub(super) struct StoredBlock {
-    /// The index of the block among the blocks of the chunk that the slice needs.
+    /// The index of the block among those blocks of the chunk that have items of the slice.
     pub(super) index: usize,
     /// The index of the block among all blocks of the chunk.
     pub(super) number: usize,
@@ -137,8 +137,8 @@ impl CopyTask {
                 scatter(block.runs(), bytes, first, target).ok_or_else(misfit)?;
                 continue;
             }
-            // If a stream of the block does not fit in `bytes`, pass on all of `bytes`: the decompressor then refuses
-            // the block.
+            // A block is stored as one or more streams. If the last of them does not end within `bytes`, the block is
+            // damaged. All of `bytes` then goes to the decompressor, which returns the error.
             let streams = header.block_bytes(bytes, length).unwrap_or(bytes);
             // If the length of each stream is 0, the block is all zeros. The expansion limit does not apply, because
             // nothing is decompressed.
@@ -188,9 +188,9 @@ fn runs(chunk: &Chunk<'_>) -> impl Iterator<Item = Run> {
     chunk.blocks().flat_map(|block| block.runs())
 }
 
-/// The byte range in the slice where the whole block goes, if the block is one run of the slice. `None` if the slice
-/// has several regions, because then several threads write to it: decompressing into the slice directly would hold the
-/// lock of a region for long, and other threads would wait for it.
+/// The byte range of the slice that the whole block fills, if the block is one run of the slice. `None` if the slice
+/// has several regions. Several threads then write to the slice. A thread that decompresses into the slice directly
+/// would hold the lock of a region for too long, and other threads would wait for this lock.
 fn only_run(block: &Block<'_>, length: usize, target: &SharedSlice<'_>) -> Option<Range<usize>> {
     let run = block.runs().next().filter(|_| !target.is_shared())?;
     run.target(target.typesize).filter(|range| range.len() == length)

@@ -59,8 +59,8 @@ pub trait Stored: NoUninit + Send + Sync {
     }
 }
 
-/// Generates `NARROWER` and `read_narrower` of [`Stored`], which `read_as` uses, from a list of narrower types with
-/// their conversions.
+/// Generates `NARROWER` and `read_narrower` of [`Stored`] from a list of narrower types, each with its conversion.
+/// `read_as` uses both.
 macro_rules! narrower {
     ($($source:ty, $convert:expr;)*) => {
         const NARROWER: &'static [&'static str] = &[$(stringify!($source)),*];
@@ -259,8 +259,8 @@ impl<R: Read + Seek> Slice<'_, R> {
 
     /// Reads the items into an array of a wider type, which can represent each value of the stored type.
     ///
-    /// For example, `u8` can be read as `i32`, `f16` as `f32`, `bool` as `u8`, and a float as a complex number of the
-    /// same width. Each type can also be read as itself.
+    /// For example, `u8` can be read as `i32`, `f16` as `f32`, `bool` as `u8`, and `f64` as `Complex<f64>`. Each type
+    /// can also be read as itself.
     ///
     /// During the conversion, the array of stored items and the array of `T` are both in memory.
     ///

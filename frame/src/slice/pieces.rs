@@ -11,12 +11,12 @@ use crate::slice::slice_reader::Slice;
 const TARGET: u64 = 1 << 25;
 
 impl<R> Slice<'_, R> {
-    /// Divides the slice into pieces of some 32 MiB, so that memory does not depend on the size of the slice. The
+    /// Divides the slice into pieces of about 32 MiB, so that memory does not depend on the size of the slice. The
     /// iterator returns the ranges of each piece, in C order.
     ///
-    /// Pieces end where blocks end, so that no block is decompressed twice. But if a row of blocks has more bytes than
-    /// the [expansion limit](crate::expansion_limit()) of the [stored bytes](crate::Frame::stored_len), pieces can end
-    /// within blocks.
+    /// Pieces end where blocks end, so that no block is decompressed twice. A piece can be larger than 32 MiB for this
+    /// purpose, up to the [expansion limit](crate::expansion_limit()) of the [stored size](crate::Frame::stored_len) of
+    /// the frame. If a piece of whole blocks would be larger than this limit, pieces can end within blocks.
     ///
     /// To read a piece, pass its ranges to [`Frame::slice`](crate::Frame::slice). If the slice has
     /// [`steps`](Self::steps), pass the same steps for each piece.
@@ -57,14 +57,14 @@ impl<R> Slice<'_, R> {
 /// assert!(frame.slice(&[1..3, 2..5]).pieces()?.eq([[1..3, 2..5]]));
 /// # Ok::<(), b2nd_frame::Error>(())
 /// ```
-// A piece has one index of each dimension before `dimension`, a range of `dimension`, and all indices of the slice
-// along the later dimensions.
+// A piece has a single index in each dimension before `dimension`, a range of indices in `dimension`, and all indices
+// of the slice in the later dimensions.
 #[derive(Clone, Debug)]
 pub struct Pieces {
     ranges: Vec<Range<u64>>,
     steps: Vec<u64>,
     dimension: usize,
-    /// The number of indices along `dimension` in a piece of the target size.
+    /// The number of indices in `dimension` that a piece of the target size has.
     target: u64,
     chunk: u64,
     block: u64,
@@ -81,9 +81,9 @@ impl Pieces {
         let size =
             |sizes: &[u64], dimension: usize| -> u64 { sizes.get(dimension).copied().unwrap_or(1).max(1) };
         let lengths: Vec<u64> = selection.lengths().collect();
-        // `row` gives the number of bytes that the slice has for one index along a dimension. A row of blocks covers as
-        // many indices along the dimension as one block. `has_block_rows` tells whether the slice has at most `limit`
-        // bytes in a row of blocks.
+        // `row` returns the number of bytes of the slice for a single index in a dimension, with all indices in the
+        // later dimensions. A row of blocks has as many indices in the dimension as a block has. `has_block_rows`
+        // returns whether the slice has at most `limit` bytes in a row of blocks. If so, pieces can end at blocks.
         let row = |dimension: usize| {
             let below = lengths.iter().skip(dimension + 1);
             below.fold(selection.typesize as u64, |nbytes, &length| nbytes.saturating_mul(length)).max(1)
@@ -124,7 +124,8 @@ impl Pieces {
             (chunk, _) if chunk > start => chunk,
             (_, block) if block > start => block,
             _ if !self.has_block_rows => target,
-            // Otherwise the piece ends with the block that contains its start, or with the chunk if that ends before.
+            // Otherwise the piece ends where the block that contains its start ends. The last block can extend beyond
+            // its chunk; in that case, the piece ends where the chunk ends.
             _ => (block_start(start) + self.block).min(chunk_start(start) + self.chunk),
         }
     }

@@ -54,7 +54,7 @@ pub struct SlicePlan {
     /// The offset of the frame in its file.
     offset: u64,
     threads: usize,
-    /// The ranges of the present wave.
+    /// The ranges of the current wave.
     ranges: Vec<Range<u64>>,
     items: Vec<u8>,
     state: State,
@@ -110,7 +110,7 @@ impl<R> Slice<'_, R> {
 }
 
 impl SlicePlan {
-    /// The byte ranges of the present wave, in the file of the frame. The list is empty when no more bytes are needed,
+    /// The byte ranges of the current wave, in the file of the frame. The list is empty when no more bytes are needed,
     /// and after an error of [`take`](Self::take) other than `InvalidInput`. For a sparse frame, a range can be in a
     /// chunk file: see [`chunk_file`](Self::chunk_file).
     #[must_use]
@@ -118,7 +118,7 @@ impl SlicePlan {
         &self.ranges
     }
 
-    /// The name of the chunk file that contains a range of the present wave. `number` is the index of the range in
+    /// The name of the chunk file that contains a range of the current wave. `number` is the index of the range in
     /// [`ranges`](Self::ranges). The result is `None` if the range is in the file with the frame's header. In a
     /// contiguous frame, all ranges are in that file.
     ///
@@ -140,15 +140,15 @@ impl SlicePlan {
         self.waves.requests().get(number)?.file.map(chunk_file::name)
     }
 
-    /// Takes the bytes of all ranges of the present wave, in the order of [`ranges`](Self::ranges), and decompresses
+    /// Takes the bytes of all ranges of the current wave, in the order of [`ranges`](Self::ranges), and decompresses
     /// the blocks in these bytes. For each range, give exactly as many bytes as the range has. If a chunk file ends
     /// earlier, give the bytes up to its end; if it is missing, give no bytes for the range.
     ///
     /// # Errors
     ///
     /// [`InvalidInput`](crate::ErrorKind::InvalidInput) if the number of ranges or of bytes is wrong; the plan is then
-    /// unchanged. Also the errors of [`Slice::read`](crate::Slice::read), except those of the reader. After one of
-    /// these errors, [`ranges`](Self::ranges) is empty.
+    /// unchanged. Also the errors of [`Slice::read`](crate::Slice::read), except those of the reader. After an error of
+    /// `Slice::read`, [`ranges`](Self::ranges) is empty, and the plan cannot be continued.
     pub fn take(&mut self, wave: impl IntoIterator<Item: Into<Vec<u8>>>) -> Result<(), Error> {
         if self.state != State::Reading {
             return Err(self.out_of_order());
@@ -260,7 +260,7 @@ mod tests {
         let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data");
         let mut count = 0;
         for folder in [data.clone(), data.join("geometry"), data.join("peers")] {
-            // The published package has only some of these folders, so a missing folder is skipped.
+            // The published package does not have all three folders. A missing folder is skipped.
             for entry in fs::read_dir(folder).into_iter().flatten() {
                 let Ok(file) = fs::read(entry.unwrap().path()) else { continue };
                 let Ok(mut frame) = Frame::read_at(Cursor::new(&file), 0) else { continue };

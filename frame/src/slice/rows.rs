@@ -189,8 +189,9 @@ impl<R: Read + Seek, T: DeserializeOwned> Rows<'_, R, T> {
     }
 }
 
-/// The error for an item that does not fit the type of a row. The message counts the item from the start of the slice
-/// or region, as `of` says. `before` is the number of its items before the batch.
+/// The error for an item that does not fit the type of a row. `of` is what has the item: `slice` or `region`. The
+/// message gives the number of the item in this slice or region. `before` is the number of items of the slice or region
+/// before the batch.
 #[cold]
 pub(crate) fn misfit(of: &str, before: u64, error: &ItemError) -> Error {
     let item = before + error.item().unwrap_or_default() as u64;

@@ -1,13 +1,13 @@
 //! The buffer for the items of a slice, which several threads fill.
 //!
 //! The buffer is divided into regions, each with a lock, because most tasks write to different parts of the slice. With
-//! one lock for the whole buffer, threads would often wait for each other: the first write to new memory takes as long
-//! as decompressing, because the system must provide the memory.
+//! one lock for the whole buffer, threads would often wait for each other. A thread would hold this lock for long: the
+//! first write to new memory takes as long as decompressing, because the system must provide the memory.
 
 use core::ops::Range;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// The size of a region in bytes. A task copies up to 1 MiB, so it writes to several regions, one after the other. So
+/// The size of a region in bytes. A task locks the regions that it writes to one after the other. Regions are small, so
 /// two threads seldom need the same region at the same time.
 const REGION_LEN: usize = 1 << 18;
 
@@ -67,7 +67,7 @@ impl<'w, 's> SliceWriter<'w, 's> {
         region.get_mut(offset % self.slice.region_len..).filter(|bytes| !bytes.is_empty())
     }
 
-    /// Copies data into the slice from an offset on; `None` if the slice ends before the data.
+    /// Copies data into the slice from an offset on; `None` if the slice is too short for all of the data.
     pub(crate) fn copy(&mut self, mut offset: usize, mut data: &[u8]) -> Option<()> {
         while !data.is_empty() {
             let region = self.at(offset)?;

@@ -27,7 +27,7 @@ const TASK_LEN: usize = 1 << 20;
 /// Refuses the chunks of a slice if together they have more bytes than the frame, or if two of them are in the same
 /// chunk file. Without this check, a slice of a small file could take any amount of time.
 pub(super) struct DistinctChunks {
-    /// The number of bytes that further chunks of a contiguous frame can have.
+    /// The length of a contiguous frame, minus the sizes of the chunks that `take` has accepted so far.
     left: u64,
     /// The numbers of the chunk files that were read, in a sparse frame.
     files: HashSet<u64>,
@@ -58,9 +58,9 @@ impl DistinctChunks {
     }
 }
 
-/// The number of bytes from the start of a chunk that must be known before its blocks can be read. For an uncompressed
-/// chunk, these are the header alone; for a compressed chunk, the header and the table of blocks. If the chunk is
-/// constant, or its blocks cannot be decompressed one by one, it is needed as a whole.
+/// The number of bytes from the start of a chunk that must be known before its blocks can be read. An uncompressed
+/// chunk needs only its header, a compressed chunk its header and the table of blocks. A chunk is needed as a whole if
+/// it is constant, or if its blocks cannot be decompressed one by one.
 pub(super) fn start_len(entry: &ChunkEntry, header: &ChunkHeader) -> Result<usize, Error> {
     if header.special.is_some() {
         return Ok(header.cbytes);
@@ -111,8 +111,9 @@ fn needed(chunk: &Chunk<'_>) -> impl Iterator<Item = (usize, usize)> {
     chunk.blocks().map(number).enumerate()
 }
 
-/// The needed blocks with their byte ranges, in the order of the file. A block ends where the next one begins, or at
-/// its largest stored size, whichever comes first.
+/// The needed blocks with their byte ranges, in the order of the file. The range of a block ends where the next block
+/// in the file begins, or where the chunk ends. If it would then be longer than the largest stored size of a block, it
+/// is cut to this size.
 fn located(header: &ChunkHeader, table: &[u8], chunk: &Chunk<'_>) -> Result<Vec<StoredBlock>, String> {
     let table = table.get(header.header_len..).unwrap_or_default();
     let starts: Vec<_> =

@@ -20,7 +20,8 @@ use crate::error::Error;
 /// assert_eq!(frame.slice(&ranges).read()?, frame.slice(ndarray::s![1, ..]).read()?);
 /// # Ok::<(), b2nd_frame::Error>(())
 /// ```
-// No other crate can implement this trait, because `Subscript` has no public path.
+// No other crate can implement this trait: `list` returns values of `Subscript`, and other crates cannot name this
+// type, because it has no public path.
 pub trait Subscripts {
     /// Returns a subscript for each dimension of the array, and for each new axis.
     #[doc(hidden)]

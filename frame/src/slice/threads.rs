@@ -49,8 +49,9 @@ pub(super) fn in_threads(
         }
         let mut number = 0;
         let produced = produce(&mut |task| {
-            // A task has failed, so `produce` should stop. The error `stopped` has only this purpose. It is never
-            // returned to the caller, because the recorded error of the task has a lower number.
+            // If a task has failed, `produce` should stop. The error `stopped` only makes it stop, and never reaches
+            // the caller: `record` keeps the error with the lowest task number, and the failed task came before this
+            // one.
             if errors.lock().is_some() {
                 return Err(Error::stopped());
             }

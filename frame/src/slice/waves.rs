@@ -28,8 +28,8 @@ const FIRST_READ: u64 = 1 << 14;
 const INDEX_LEN: usize = 1 << 22;
 
 /// A planned read of `n` blocks counts as at least `READ_WEIGHT + n * BLOCK_WEIGHT` bytes for the limit of a wave, even
-/// if it reads fewer bytes. This is the memory that the plan of the read takes. Without it, a small file could make us
-/// plan millions of reads and blocks in one wave.
+/// if it reads fewer bytes. This minimum is the memory that the plan of the read takes. Without the minimum, a small
+/// file could make us plan millions of reads and blocks in one wave.
 const READ_WEIGHT: u64 = 256;
 const BLOCK_WEIGHT: u64 = 64;
 
@@ -49,8 +49,8 @@ impl WaveLimits {
     /// The limits for files. Waves are short, because threads decompress a wave while the next one is read.
     pub(super) const FILE: Self = Self { wave: 1 << 20, gap: 1 << 14, reads_whole: false };
 
-    /// The limits for object stores. A request takes as long as the transfer of some hundred kilobytes, so a few long
-    /// requests are faster than many short ones.
+    /// The limits for object stores. The latency of a request is as long as the transfer of hundreds of kilobytes. So a
+    /// few long requests are faster than many short ones.
     pub(super) const REMOTE: Self = Self { wave: 1 << 26, gap: 1 << 16, reads_whole: true };
 }
 
@@ -84,7 +84,7 @@ pub(super) struct Waves {
     next: usize,
     /// Chunks whose header is known, but not yet all bytes that the slice needs.
     open_chunks: VecDeque<OpenChunk>,
-    /// The reads that the present wave covers.
+    /// The reads that the current wave covers.
     planned: Vec<PlannedRead>,
     requests: Vec<Request>,
 }
@@ -162,13 +162,13 @@ impl Waves {
         }
     }
 
-    /// The byte ranges of the present wave, sorted and without overlap.
+    /// The byte ranges of the current wave, sorted and without overlap.
     pub(super) fn requests(&self) -> &[Request] {
         &self.requests
     }
 
-    /// Takes the bytes of the present wave, passes the tasks for these bytes to `receive`, and plans the next wave.
-    /// Returns whether there is another wave. `answers` has the bytes of each request of the present wave, in order; in
+    /// Takes the bytes of the current wave, passes the tasks for these bytes to `receive`, and plans the next wave.
+    /// Returns whether there is another wave. `answers` has the bytes of each request of the current wave, in order; in
     /// the first call, it is empty. An answer may be shorter than its request if the file ends early.
     pub(super) fn advance(
         &mut self,
@@ -332,7 +332,8 @@ impl Waves {
             }
         }
         // Use the remaining bytes of the wave for the first bytes of further chunks, whose blocks come in a later wave.
-        // In a short wave, use only a quarter of the remaining bytes, so that threads soon have blocks to decompress.
+        // For a file (`reads_whole` is false), use only a quarter of the remaining bytes. So the wave with the blocks
+        // comes sooner, and the threads have blocks to decompress.
         let left = self.limits.wave.saturating_sub(weight);
         self.begin_chunks(if self.limits.reads_whole { left } else { left / 4 }, receive)
     }
@@ -411,7 +412,8 @@ impl Waves {
         let is_short = stored <= self.limits.gap;
         let is_needed =
             || stored <= self.limits.wave && chunk.blocks().count() == chunk.whole().blocks().count();
-        // Read at least `FIRST_READ` bytes. `stored` can be too small, because in a damaged file the next chunk can
+        // Read the whole chunk at once if it is short, or if it fits in a wave and the slice needs all its blocks. But
+        // read at least `FIRST_READ` bytes, because `stored` can be too small: in a damaged file, the next chunk can
         // begin within this one.
         if is_short || is_needed() { stored.max(FIRST_READ) } else { FIRST_READ }
     }
