@@ -390,8 +390,8 @@ fn place<R: Read + Seek>(
     Ok((parts, Some(order.numbered(nchunks, end))))
 }
 
-/// Finds the chunks in the order of the file. If several header lengths or item sizes are possible, uses the header
-/// length and the item size with which the most chunks are found.
+/// Finds the chunks in the order of the file. If several header lengths or type sizes are possible, uses the header
+/// length and the type size with which the most chunks are found.
 fn in_order<R: Read + Seek>(
     file: &mut DamagedFile<'_, R>,
     header: &DamagedHeader,
