@@ -8,8 +8,8 @@
 //! | `ce` + 4 | the length of the trailer |
 //! | `d8` + 1 + 16 | the fingerprint, with its kind: all zeros |
 //!
-//! A trailer without vlmetalayers has 35 bytes. In the older generation a single unnamed content replaces the
-//! section: `c6`, a length of 4 bytes, and the content.
+//! A trailer without vlmetalayers has 35 bytes. In the older generation, the trailer has a single value without a name
+//! in the place of the section `93` …: the byte `c6`, a length of 4 bytes, and the value.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -48,8 +48,8 @@ const MIN_TRAILER_LEN: usize = HEAD_LEN + CONTENT_HEADER + END_LEN;
 /// length must not make us allocate that much.
 pub(crate) const MAX_TRAILER_LEN: usize = 1 << 28;
 
-/// The length in bytes of the longest list of a store's keys or objects that is read. It is enough for some 200,000
-/// keys. In memory, a list takes several times as many bytes.
+/// The maximum length in bytes of a list of a store's keys or objects. A longer list is not read. The maximum is enough
+/// for some 200,000 keys. In memory, a list takes several times as many bytes.
 pub(crate) const MAX_KEYS_LEN: usize = 1 << 24;
 
 /// The version of the trailer's format in new frames.
@@ -75,7 +75,7 @@ pub struct Trailer {
     vlmetalayers: Vec<Vlmetalayer>,
 }
 
-/// A vlmetalayer: a named value in the trailer, whose length can change.
+/// A vlmetalayer: a named value in the trailer. A later change of the value can also change its length.
 ///
 /// The value is `MessagePack` in a Blosc2 chunk. Writers compress all but the shortest values. Reading a compressed
 /// value needs the feature `decompress`.
@@ -95,7 +95,7 @@ pub struct Trailer {
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Vlmetalayer {
-    /// The name and the chunk of the vlmetalayer. Offsets in it count from the start of the trailer.
+    /// The name and the chunk of the vlmetalayer. The offset of the chunk counts from the start of the trailer.
     metalayer: Metalayer,
     trailer_offset: u64,
 }
@@ -127,8 +127,8 @@ impl Trailer {
     }
 
     /// Reads a whole trailer.
-    // The cursor ends before the length and the fingerprint of the trailer, so a content that would include them is
-    // refused.
+    // The cursor gets only the bytes before the length and the fingerprint of the trailer. So if a vlmetalayer claims
+    // so many bytes that it would reach into the length or the fingerprint, the trailer is refused.
     pub(crate) fn parse_whole(header: &Header, bytes: Vec<u8>) -> Result<Self, Finding> {
         let offset = header.frame_len.saturating_sub(bytes.len() as u64);
         let shared = Arc::new(bytes);
@@ -151,8 +151,8 @@ impl Trailer {
     }
 
     /// The bytes of a trailer of the present generation, with these names and chunks. `None` if the trailer is longer
-    /// than readers accept, or if an offset or a length does not fit its field. The first byte of `fingerprint` is its
-    /// kind.
+    /// than readers accept, or if an offset or a length does not fit its field. The first byte of `fingerprint` is the
+    /// kind of the fingerprint.
     pub(crate) fn build(
         vlmetalayers: &[(&[u8], &[u8])],
         fingerprint: [u8; FINGERPRINT_LEN - 1],
@@ -168,7 +168,7 @@ impl Trailer {
         Some(bytes)
     }
 
-    /// The fingerprint. Its first byte is its kind.
+    /// The fingerprint of the frame. The first byte is the kind of the fingerprint.
     pub(crate) fn fingerprint(&self) -> [u8; FINGERPRINT_LEN - 1] {
         self.bytes.last_chunk().copied().unwrap_or_default()
     }
@@ -252,7 +252,7 @@ pub(crate) fn part(start: u64) -> Part {
     Part { place: Place::Trailer, start, code: FindingCode::DamagedTrailer }
 }
 
-/// Reads the length of the trailer from the end of `suffix`, which are the last bytes of the frame.
+/// Reads the length of the trailer. `suffix` has the last bytes of the frame, and the length is near the end of them.
 // The start of a trailer can only be computed from its length, because nothing else records it. In every generation,
 // the four bytes of the length begin 22 bytes before the end of the trailer.
 pub(crate) fn length(header: &Header, suffix: &[u8]) -> Result<usize, Error> {

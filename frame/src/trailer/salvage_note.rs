@@ -1,4 +1,4 @@
-//! The vlmetalayer of a salvaged frame, which records the losses as a `MessagePack` map.
+//! The vlmetalayer `b2nd_salvage` of a salvaged frame. It records the losses of the frame as a `MessagePack` map.
 //!
 //! | key | value |
 //! |---|---|
@@ -31,7 +31,8 @@ impl SalvageNote {
     /// Reads the value of the vlmetalayer.
     fn read(value: &[u8]) -> Option<Self> {
         let fill: String = map_value(value, "fill")?;
-        // The text becomes a part of a finding, so only the texts that a salvage writes are accepted.
+        // The message of a finding shows this text. A damaged file can have any text here, so only the texts that a
+        // salvage writes are accepted.
         if ![SpecialValue::Zeros, SpecialValue::Nan].iter().any(|special| special.name() == fill) {
             return None;
         }

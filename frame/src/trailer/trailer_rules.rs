@@ -98,8 +98,8 @@ pub(crate) fn value(layer: &Vlmetalayer) -> Result<Option<Finding>, String> {
 /// data. An error gives the reason why the list is not read.
 pub(crate) fn embed_list(trailer: &Trailer, header: &Header) -> Result<Option<Finding>, String> {
     let Some(layer) = trailer.vlmetalayer(EMBED_LIST_NAME) else { return Ok(None) };
-    // If the list cannot be decompressed, the result is `Ok(None)`: the function `value` already reports or skips such
-    // a value.
+    // If the value of the vlmetalayer is too long to be decompressed, or cannot be decompressed, this function returns
+    // `Ok(None)`. The other checks of the vlmetalayer already report such a value, as damaged or as not checked.
     if let Some(nbytes) = layer.nbytes().filter(|&nbytes| nbytes > MAX_KEYS_LEN) {
         return if nbytes > layer.longest_value() {
             Ok(None)
@@ -111,8 +111,8 @@ pub(crate) fn embed_list(trailer: &Trailer, header: &Header) -> Result<Option<Fi
     let text = match (map_value(&value, "embed_map"), map_value::<u64>(&value, "current_offset")) {
         (None, _) => "has no map of frames, `embed_map`".into(),
         (_, None) => "has no end of the data, `current_offset`".into(),
-        // The list counts bytes, but python-blosc2 uses its numbers as indices of items. The two agree only if an item
-        // has one byte.
+        // The offsets and lengths in the list count bytes, but python-blosc2 uses them as indices of items. A byte and
+        // an item have the same index only if an item has one byte.
         _ if header.typesize != 1 => {
             format!("counts bytes, but items of the store have {} bytes", header.typesize)
         }

@@ -23,7 +23,7 @@ use crate::write::frame_writer::FrameWriter;
 
 const BITS: usize = u64::BITS as usize;
 
-/// Writes the items of a new array by regions, and compresses its chunks. Created by
+/// Writes the items of a new array, one region at a time, and compresses the chunks. Created by
 /// [`FrameWriter::into_array_writer`].
 ///
 /// Regions can have any shape, and can be written in any order. A chunk is compressed and written as soon as it has all
@@ -78,8 +78,9 @@ struct OpenChunk {
     nwritten: u64,
 }
 
-/// A function that copies the items of a part of a region into the decompressed chunk of this part. The `Vec` is a
-/// buffer of the thread: `write_from` reads the items into it, and then copies them into the chunk.
+/// A function that copies items of a region into the buffer of a chunk that is not compressed yet. The `Chunk` is the
+/// part of the chunk that is in the region, and the slice is the buffer of the whole chunk. The `Vec` is another buffer
+/// of the thread: `write_from` first reads the items into the `Vec`.
 type Gather<'g, E> = dyn Fn(&Chunk<'_>, &mut Vec<u8>, &mut [u8]) -> Result<(), E> + Sync + 'g;
 
 /// The chunks of a region. Threads take the chunks in order, and write them in the same order.
@@ -136,9 +137,9 @@ impl<W: Write + Seek> FrameWriter<W> {
 }
 
 impl<W: Write + Seek + Send> ArrayWriter<W> {
-    /// Sets the number of threads that compress, from 1 to 256. Instead of a number outside this range, the nearest
-    /// number in it is used. The default is 1. The calling thread is one of these threads. Each thread needs memory for
-    /// two chunks. The file does not depend on the number of threads.
+    /// Sets the number of threads that compress, from 1 to 256. A lower number counts as 1, and a higher number as 256.
+    /// The default is 1. The calling thread is one of these threads. Each thread needs memory for two chunks. The file
+    /// does not depend on the number of threads.
     pub fn threads(mut self, threads: usize) -> Self {
         self.workers.truncate(1);
         // The first compressor could be created with these parameters, so the parameters are valid for the compressors
@@ -147,8 +148,9 @@ impl<W: Write + Seek + Send> ArrayWriter<W> {
         self
     }
 
-    /// Sets the maximum number of open chunks. A region after which more chunks would be open is refused. There is no
-    /// limit by default.
+    /// Sets the maximum number of open chunks. There is no limit by default. A region is refused if the number of
+    /// chunks that it covers only in part, plus the number of other open chunks, is above the maximum. A chunk that the
+    /// region completes counts too.
     ///
     /// ```
     /// # use b2nd_frame::FrameBuilder;
@@ -168,7 +170,7 @@ impl<W: Write + Seek + Send> ArrayWriter<W> {
     /// Writes the items of a region, in C order, with the item size and byte order of the dtype. The region has a range
     /// for each dimension.
     ///
-    /// Items of an open chunk can be written again. The last values of an item count.
+    /// Items of an open chunk can be written again. The new values replace the old values.
     ///
     /// # Errors
     ///
@@ -184,8 +186,8 @@ impl<W: Write + Seek + Send> ArrayWriter<W> {
         })
     }
 
-    /// Writes the items of a region that a function reads from elsewhere, chunk by chunk. Neither the array nor the
-    /// region has to fit in memory.
+    /// Writes a region, chunk by chunk, with items that the function `read` supplies. Neither the array nor the region
+    /// has to fit in memory.
     ///
     /// `read` is called for each chunk of the region. `read` gets the ranges of the items that are in both the region
     /// and the chunk, and a buffer. `read` must put these items into the buffer, in C order. Several
@@ -232,7 +234,8 @@ impl<W: Write + Seek + Send> ArrayWriter<W> {
                 *items = zeroed(nbytes)?;
             }
             read(&ranges, items)?;
-            // The buffer has only the items of `ranges`, so the part is computed again, relative to `ranges`.
+            // `part` gives the places of its items in the whole region, but the buffer `items` has only the items of
+            // `ranges`. So the part is computed again, with `ranges` as the region.
             let gathered = geometry.chunks_in(&ranges).and_then(|mut parts| {
                 parts.next().map_or(Ok(()), |part| part.gather(items, typesize, chunk))
             });

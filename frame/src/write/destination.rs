@@ -133,8 +133,9 @@ impl NewFrame {
     }
 
     /// Checks the new frame before its rename, and returns the first error.
-    // A new directory is checked under its temporary name. A file is checked as if it had its final path, because it
-    // may be the header file of a sparse frame, whose chunk files are beside that path.
+    // A new directory is checked under its temporary name. A new file is checked as if it had its final path. The
+    // reason is that the file may replace the header file of a sparse frame, and the check then finds the chunk files
+    // beside the final path.
     pub(crate) fn first_error(&self, check: Check<'_>, header: Frame<()>) -> Result<Option<Finding>, Error> {
         let path =
             self.directory().map_or_else(|| self.path().into(), |directory| directory.join(SPARSE_INDEX));
@@ -152,10 +153,11 @@ impl NewFrame {
         unwritable(&self.destination.to, error)
     }
 
-    /// Syncs the file, or the directory and its file with the header, but not the chunk files.
-    // Syncing costs a millisecond per chunk file, and python-blosc2 does not sync chunk files either. Even without a
-    // sync of the chunk files, a killed process leaves no partial frame. A power failure can leave a partial frame,
-    // which `check` reports.
+    /// Syncs a contiguous frame. Of a sparse frame, only the directory and the header file are synced, not the chunk
+    /// files.
+    // Syncing costs a millisecond per chunk file, and python-blosc2 does not sync chunk files either. If this process
+    // is killed, the system still writes the chunk files to the disk, so no sync is needed. After a power failure, the
+    // frame can be partial, and `check` reports this.
     pub(crate) fn sync(&self) -> Result<(), Error> {
         let synced = self.file().sync_all().and_then(|()| match self.directory() {
             Some(directory) => sync(File::open(directory).ok().as_ref()),
@@ -164,7 +166,8 @@ impl NewFrame {
         synced.map_err(|error| self.unwritable(error))
     }
 
-    /// Syncs the frame, renames it to its final path, and opens it. Bytes after the frame are cut off.
+    /// Syncs the frame, renames it to its final path, and returns it as an open frame. Bytes after the frame are cut
+    /// off.
     ///
     /// # Errors
     ///
@@ -173,7 +176,7 @@ impl NewFrame {
     ///
     /// After an error, nothing of the new frame is left.
     pub fn persist(self) -> Result<Frame, Error> {
-        // The frame is opened before the rename, so nothing can fail after the rename.
+        // The header is read before the rename. So if the header cannot be read, nothing has changed at the final path.
         let frame = Frame::read_at(self.file(), 0)?.map_reader(drop);
         // A failed write of a chunk can leave bytes after the end of the frame.
         self.file().set_len(frame.header().frame_len).map_err(|error| self.unwritable(error))?;
@@ -182,7 +185,7 @@ impl NewFrame {
         Ok(Frame { path: Some(path), ..frame.map_reader(|()| file) })
     }
 
-    /// Renames the frame, and returns the file with the header and its path.
+    /// Renames the frame. Returns the open file with the header, and the path of this file.
     pub(crate) fn rename(self) -> Result<(File, PathBuf), Error> {
         let Destination { to, absolute, replaces, folder, .. } = self.destination;
         let unwritable = |error| unwritable(&to, error);
@@ -307,7 +310,8 @@ impl Folder {
     }
 }
 
-/// The absolute path without links. Windows cannot determine it on every drive, for example on some RAM disks.
+/// The absolute path without links. On some drives, such as some RAM disks, Windows cannot resolve links. Then the
+/// absolute path is returned with its links; if the path itself is a link, an error is returned.
 pub(crate) fn real(path: &Path) -> io::Result<PathBuf> {
     fs::canonicalize(path).or_else(|error| if path.is_symlink() { Err(error) } else { path::absolute(path) })
 }

@@ -159,7 +159,8 @@ impl FrameBuilder {
         self
     }
 
-    /// Sets whether chunks that are added later are compressed with a dictionary.
+    /// Sets whether programs that later add chunks to the frame compress these chunks with a dictionary. An
+    /// `ArrayWriter` cannot compress with dictionaries, so `FrameWriter::into_array_writer` then returns an error.
     pub fn uses_dictionary(mut self, uses_dictionary: bool) -> Self {
         self.0.compression.uses_dictionary = uses_dictionary;
         self
@@ -286,9 +287,9 @@ impl FrameBuilder {
     /// Starts writing a contiguous frame to a writer that can seek. The frame begins at the current position of the
     /// writer.
     ///
-    /// At first, zeros are written in the place of the header, and the header is written last. So the writer must be
-    /// able to write before its end, which a file opened for appending cannot do. [`finish`](FrameWriter::finish)
-    /// returns the writer, with its position after the frame.
+    /// At first, zeros are written in the place of the header. The header is written last, and overwrites these zeros.
+    /// A file opened for appending cannot overwrite bytes, so it does not work as the writer.
+    /// [`finish`](FrameWriter::finish) returns the writer, with its position after the frame.
     ///
     /// # Errors
     ///
@@ -316,8 +317,8 @@ impl FrameBuilder {
         Ok(FrameWriter::new(Output::contiguous(to, plan.header_len())?, plan))
     }
 
-    /// Makes a contiguous frame in memory, with the given chunks in order. A Blosc2 chunk inside HDF5 is such a frame
-    /// with a single chunk.
+    /// Makes a contiguous frame in memory, with the given chunks in order. In an HDF5 dataset that Blosc2 compressed,
+    /// each chunk of the dataset is such a frame, with a single Blosc2 chunk.
     ///
     /// # Errors
     ///

@@ -62,7 +62,7 @@ pub(crate) struct Plan {
     pub(crate) index: NewIndex,
     pub(crate) sizes: Sizes,
     pub(crate) is_sparse: bool,
-    /// Whether a special chunk of NaN has the same meaning for every reader.
+    /// Whether the index may record chunks as NaN (see the function `can_be_nan`).
     pub(crate) can_be_nan: bool,
 }
 
@@ -118,8 +118,9 @@ impl Plan {
             itemsize: Some(self.sizes.typesize as usize),
             blocksize: Some(self.sizes.blocksize as usize),
             filters: None,
-            // A chunk that is shorter than the longest header is refused. In a sparse frame it would be valid, but a
-            // rewrite could not copy it into a contiguous frame.
+            // In a contiguous frame, C-Blosc2 reads no chunk of less than 32 bytes, the length of the longest chunk
+            // header. In a sparse frame, shorter chunks are valid. They are refused in spite of that, because a rewrite
+            // could not copy them into a contiguous frame.
             may_be_short: false,
         }
     }

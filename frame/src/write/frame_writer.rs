@@ -20,8 +20,8 @@ use crate::write::output::Output;
 /// The number, the length and the header of a chunk are checked before the chunk is written. After an error about a
 /// chunk, the frame is unchanged, and the chunk can be given again.
 ///
-/// Chunks are not kept in memory. The index takes 8 bytes of memory for each chunk. A chunk whose number is far from
-/// the numbers of all other chunks takes 16 KiB.
+/// Chunks are not kept in memory. The index has an entry of 8 bytes for each chunk, and is in memory in pages of 2048
+/// entries. A page takes 16 KiB, and is allocated when the first chunk of the page is written.
 ///
 /// ```
 /// use std::io::Cursor;
@@ -180,7 +180,8 @@ impl<W: Write + Seek> FrameWriter<W> {
         self.put_stored(number, true, item)
     }
 
-    /// Records in the chunk index that all items of a chunk have a special value. The chunk takes no other bytes.
+    /// Records in the chunk index that all items of a chunk have a special value. The entry in the index is all that is
+    /// stored of such a chunk.
     ///
     /// # Errors
     ///
@@ -261,7 +262,7 @@ impl<W: Write + Seek> FrameWriter<W> {
         Ok(())
     }
 
-    /// Writes bytes that belong to no chunk.
+    /// Writes bytes that belong to no chunk, such as a mark. The next chunk is written after these bytes.
     #[cfg(feature = "compress")]
     pub(crate) fn put_hole(&mut self, bytes: &[u8]) -> Result<(), Error> {
         let put = self.output.put(|out| {
@@ -280,8 +281,9 @@ impl<W: Write + Seek> FrameWriter<W> {
 
     /// Writes the chunk index, the trailer and the header.
     ///
-    /// Returns the writer that was given to [`write_to`](crate::FrameBuilder::write_to), or the new frame at a path,
-    /// which [`persist`](crate::NewFrame::persist) renames.
+    /// If the frame was started with [`write_to`](crate::FrameBuilder::write_to), returns the writer that was given to
+    /// it. If the frame was created at a path, returns a [`NewFrame`](crate::NewFrame), whose method
+    /// [`persist`](crate::NewFrame::persist) renames the frame to this path.
     ///
     /// # Errors
     ///
@@ -356,7 +358,7 @@ impl<W: Write + Seek> FrameWriter<W> {
         Ok(())
     }
 
-    /// Checks that chunks of this array can have a special value.
+    /// Checks that an index entry of this array can record `special`.
     fn check_special(&self, special: SpecialValue) -> Result<(), &'static str> {
         match special {
             SpecialValue::Value => Err("cannot repeat a value that is not given; `write_repeated` takes one"),

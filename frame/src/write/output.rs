@@ -10,7 +10,8 @@ use crate::error::Error;
 use crate::index::index_writer::{NewIndex, Stop};
 use crate::write::destination::NewFrame;
 
-/// The number of bytes collected before a write. A longer chunk is written at once.
+/// The length of the write buffer in bytes. A chunk that is at least as long is written without being copied into the
+/// buffer.
 const BUFFER: usize = 1 << 16;
 
 /// A frame that is being written. The chunks are written first, and then the other parts.
@@ -36,8 +37,9 @@ enum WrittenChunks {
         is_astray: bool,
     },
     /// Each chunk is in a file of its own, which has the next free number, not the number of the chunk. The reason is
-    /// that C-Blosc2 checks a file number as if it were an offset, and opens no file with a number above the size of
-    /// all chunks. A chunk number could be higher than the size of all chunks.
+    /// that C-Blosc2 checks a file number as if it were an offset in the chunks, and opens no file with a number above
+    /// the total stored size of the chunks in bytes. If most chunks are special, this size is small, and the number of
+    /// a chunk could be above it.
     Sparse { directory: PathBuf, files: Vec<u64>, taken: BTreeSet<u64>, next: u64 },
 }
 
@@ -58,9 +60,10 @@ impl Output<NewFrame> {
     /// too.
     pub(crate) fn sparse(new: NewFrame, directory: PathBuf, taken: BTreeSet<u64>, len: u64) -> Self {
         let path = Some(new.path().to_path_buf());
-        // New files get higher numbers than all present files. A program with the old index may look for a removed
-        // file. The program then finds no file, instead of a file with another chunk, unless the number has been used
-        // again. Before the numbers are too high for C-Blosc2, they start again at 0.
+        // New files get higher numbers than all files in `taken`, although lower numbers may be free. The reason is
+        // that another program may still use an old index, which refers to files that have been removed. If a new file
+        // had the number of a removed file, that program would read the wrong chunk. Without such a file, it gets an
+        // error. Only when the numbers become too high for C-Blosc2, they start again at 0.
         let most = u64::try_from(chunk_file::last_number(i64::try_from(len).unwrap_or(i64::MAX))).ok();
         let next = taken.last().map(|last| last + 1).filter(|next| most.is_some_and(|most| *next <= most));
         let next = next.unwrap_or_default();
@@ -71,7 +74,7 @@ impl Output<NewFrame> {
 
 #[cfg(feature = "compress")]
 impl Output<File> {
-    /// Starts writing behind a contiguous frame with `len` bytes after its header.
+    /// Starts writing after the end of a contiguous frame. `len` is the length of the frame without its header.
     pub(crate) fn behind(file: File, header_len: u64, len: u64, path: PathBuf) -> Self {
         // The position of the file is not known, so the first write must seek.
         let chunks = WrittenChunks::Contiguous { start: 0, header_len, is_astray: true };
