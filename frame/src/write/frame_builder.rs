@@ -159,8 +159,8 @@ impl FrameBuilder {
         self
     }
 
-    /// Sets whether programs that later add chunks to the frame compress these chunks with a dictionary. An
-    /// `ArrayWriter` cannot compress with dictionaries, so `FrameWriter::into_array_writer` then returns an error.
+    /// Sets whether programs that later add chunks to the frame compress these chunks with a dictionary. If it is set,
+    /// `FrameWriter::into_array_writer` returns an error, because an `ArrayWriter` cannot compress with dictionaries.
     pub fn uses_dictionary(mut self, uses_dictionary: bool) -> Self {
         self.0.compression.uses_dictionary = uses_dictionary;
         self

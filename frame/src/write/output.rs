@@ -10,8 +10,7 @@ use crate::error::Error;
 use crate::index::index_writer::{NewIndex, Stop};
 use crate::write::destination::NewFrame;
 
-/// The length of the write buffer in bytes. A chunk that is at least as long is written without being copied into the
-/// buffer.
+/// The length of the write buffer in bytes. Longer data is written directly, without a copy in the buffer.
 const BUFFER: usize = 1 << 16;
 
 /// A frame that is being written. The chunks are written first, and then the other parts.

@@ -16,8 +16,8 @@ use b2nd_frame::{Error, ErrorKind, Frame, FrameBuilder, Rewrite, SpecialValue};
 use b2nd_lab::with_gap;
 use b2nd_serde::{Meta, Shapes};
 
-/// The number of bytes of a write that must fail. It is more than the limit on file sizes, which is 0 or else 64 or 128
-/// KiB, because shells count this limit in different units.
+/// The number of bytes of a write that must fail, because it exceeds the limit on file sizes. The test gives the shell
+/// the limits 128 and 0. Shells count this limit in units of 512 or 1024 bytes, so 128 units are 64 or 128 KiB.
 const LEN: usize = 1 << 20;
 
 /// The paths and contents of all files in a folder, including files in subdirectories.

@@ -205,8 +205,9 @@ fn a_copy_that_is_killed_is_whole_or_not_there() {
             assert!(files(&path) == states.files[0], "the frame that is copied");
             for copy in fs::read_dir(&copies).unwrap() {
                 let copy = copy.unwrap().path();
-                // For the copy of a sparse frame, a rewrite first creates an empty directory, and at the end replaces
-                // it by the complete directory.
+                // At the end of a copy of a sparse frame, the rewrite creates an empty directory at the destination,
+                // and replaces it by the complete directory. If the kill comes between these two steps, the empty
+                // directory is left. It is not a frame.
                 if !copy.is_dir() || !files(&copy).is_empty() {
                     states.find(&copy);
                 }

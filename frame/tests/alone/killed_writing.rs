@@ -17,7 +17,7 @@ use b2nd_frame::{Check, CheckDepth, Frame, FrameBuilder, FrameWriter, SpecialVal
 use b2nd_lab::remove;
 use b2nd_serde::{Meta, Shapes};
 
-/// The builder of an array of 100 chunks of 16 KiB. The process stores half of the chunks.
+/// The builder of an array of 100 chunks of 16 KiB.
 fn builder() -> FrameBuilder {
     let shapes = Shapes { shape: &[100 << 14], chunkshape: &[1 << 14], blockshape: &[1 << 12] };
     FrameBuilder::new(Meta::new(shapes, "|u1").unwrap()).vlmetalayer("unit", "kelvin")
@@ -32,7 +32,7 @@ fn fill<W: Write + Seek>(mut writer: FrameWriter<W>) -> W {
     writer.finish().unwrap()
 }
 
-/// Writes the same array, but from items instead of chunks. Two threads compress the items.
+/// Fills the array with items, where `fill` writes chunks. Two threads compress the items.
 #[cfg(feature = "compress")]
 fn fill_with_items<W: Write + Seek + Send>(writer: FrameWriter<W>) -> W {
     let mut writer = writer.into_array_writer().unwrap().threads(2);

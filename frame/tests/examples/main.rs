@@ -101,8 +101,8 @@ enum Server {
     InChunks,
 }
 
-/// Starts a server for the real files on a port of this machine. Returns its address, and a receiver that gets the
-/// range of each request.
+/// Starts a server on a port of this machine. It serves the files in the folder `data()`. Returns the address of the
+/// server, and a receiver that gets the range of each request.
 fn serve(server: Server) -> (String, mpsc::Receiver<String>) {
     let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
     let host = listener.local_addr().unwrap();

@@ -1,5 +1,5 @@
-//! `read_object` reads the same items as `Slice::read`. A plan that gets its bytes from another kind of reader does so
-//! too.
+//! The example `read_object` reads the same items as `Slice::read`. A `SlicePlan` gives these items too if its bytes
+//! come from another kind of asynchronous reader.
 
 #[path = "../../examples/read_object.rs"]
 #[expect(dead_code, unreachable_pub, reason = "it is a program")]
@@ -19,7 +19,7 @@ use object_store::path::Path as Key;
 
 use super::data;
 
-/// A reader with the method that `AsyncFileReader` has in `parquet` and in `async-tiff`.
+/// A reader with the method `get_byte_ranges`, like the trait `AsyncFileReader` in `parquet` and in `async-tiff`.
 struct Reader(Vec<u8>);
 
 impl Reader {
@@ -31,7 +31,9 @@ impl Reader {
     }
 }
 
-/// Reads a slice of a file in both ways and compares it with `Slice::read`. Returns the number of ranges of each wave.
+/// Reads a slice of a file twice, with `read_object` and with a plan that gets its bytes from `Reader`. Asserts that
+/// both give the items of `Slice::read`. The plan asks for its byte ranges in waves: it needs the bytes of one wave to
+/// compute the ranges of the next wave. Returns the number of ranges in each wave.
 async fn is_read(file: &Path, slice: &[Range<u64>]) -> Vec<usize> {
     let expected = Frame::open(file).unwrap().slice(slice).read().unwrap();
     let bytes = fs::read(file).unwrap();

@@ -136,8 +136,8 @@ fn an_error_or_panic_of_the_function_that_reads_ends_all_threads() {
 #[test]
 fn a_chunk_is_written_as_soon_as_its_last_item_has_come() {
     let mut writer = in_memory(builder("<i4")).max_open_chunks(3);
-    // Writes one row of items at a time. So at most 3 chunks are open, those of the present row. A chunk has 16 rows,
-    // except the last chunks, which have 2 rows of the array.
+    // Writes one row of items at a time. The items of a row are in 3 chunks, so at most these 3 chunks are open. A
+    // chunk has 16 rows, except the last chunks, which have 2 rows of the array.
     for (row, items) in (0..).zip(items().chunks(70 * 4)) {
         writer.write(&[row..row + 1, 0..70], items).unwrap();
     }
@@ -215,8 +215,8 @@ fn equal_items_become_a_special_chunk_and_nan_only_where_it_means_the_same() {
     assert_eq!(flat("<f4", &[0; 4]), (2, 0, 0));
     assert_eq!(flat("<f4", &nan), (0, 2, 0));
     assert_eq!(flat("<f8", &f64::NAN.to_le_bytes()), (0, 2, 0));
-    // No chunk of NaN is written for these items, because they are not a little-endian float that is NaN with the usual
-    // bytes: an integer with the bytes of NaN, a big-endian float, a negative NaN, and a text.
+    // Only a little-endian float with the usual bytes of NaN makes a special chunk of NaN. The chunks of the other
+    // items are stored: an integer with the bytes of NaN, a big-endian float, a negative NaN, and a text.
     assert_eq!(flat("<i4", &nan), (0, 0, 2));
     assert_eq!(flat(">f4", &nan), (0, 0, 2));
     assert_eq!(flat("<f4", &(-f32::NAN).to_le_bytes()), (0, 0, 2));

@@ -60,8 +60,8 @@ fn of_the_corpus_only_three_files_are_wrong_and_all_really_are() {
             assert_eq!(errors, expected, "{name}: {findings:?}");
             wrong.insert(name);
         }
-        // The manifest says which frames have an unusual layout or an old generation. Exactly these frames must have
-        // such findings.
+        // The manifest says which frames have an unusual layout or an old generation. The check must report these
+        // properties for exactly these frames.
         let has = |code| findings.iter().any(|finding| finding.code() == code);
         let layout = entry["layout"].as_str().unwrap();
         assert_eq!(has(FindingCode::StaleTail), layout.contains("stale"), "{name}");
@@ -87,7 +87,8 @@ fn cases() -> impl Iterator<Item = (&'static str, Vec<u8>, FindingCode)> {
 
 #[test]
 fn one_chunk_is_not_said_to_be_several() {
-    // First, nbytes is the size of only one of the four chunks. Then the shape needs only one chunk.
+    // In the first file, nbytes is the size of only one of the four chunks. In the second file, the shape needs only
+    // one chunk, but nbytes is the size of four chunks.
     let mut bytes = file("int32_3x5.b2nd");
     bytes[37] = 32;
     let says = |bytes, text: &str| {
@@ -187,8 +188,9 @@ fn every_changed_byte_of_the_name_b2nd_is_found() {
             assert_eq!(codes, [FindingCode::MisnamedArray], "byte {at} is {byte:#04x}");
         }
     }
-    // In a frame without an array, a user's metalayer is reported if it could be the metalayer of this frame's array. A
-    // metalayer with the shape of another array, or with more bytes after the last entry, cannot be this metalayer.
+    // A frame without an array metalayer may have had one, whose name was damaged. So a user's metalayer is reported if
+    // its content describes an array that fits the sizes of the frame. Content with a shape that does not fit, or with
+    // more bytes after the last entry, is not reported.
     let content = &sound[112..165];
     let shorter = [&content[..12], &[2], &content[13..]].concat();
     let longer = [content, b"x"].concat();
@@ -293,8 +295,8 @@ fn every_code_is_found_and_says_what_to_do() {
         all.insert(code);
     }
     // No file above has these codes. Other tests cover the codes of zip files, directories and chunks. A test below
-    // covers `TooLong`, with a header of 64 MiB. A table consists of many frames, so the tests of the command cover the
-    // codes of tables.
+    // covers `TooLong`, with a header of 64 MiB. The command `b2nd` checks tables, which consist of many frames, so the
+    // tests of the command cover the codes of tables.
     all.extend([
         FindingCode::DamagedZip,
         FindingCode::DamagedZip,
@@ -682,8 +684,9 @@ fn an_error_that_is_gone_when_the_file_is_looked_at_again_is_none() {
     let path = folder.path().join("written.b2nd");
     let (sound, broken) = (file("int32_3x5.b2nd"), with(&[(37, &[96])]));
     let mut in_time = 0;
-    // On a busy machine, the sound file can be written too late. A round in which this happens tests nothing, and is
-    // repeated.
+    // After an error, the check reads the file again 10 milliseconds later. Each round writes the undamaged file after
+    // 3 milliseconds, in time for the second read. But on a busy machine, this file can be written too late. Such a
+    // round tests nothing, and is repeated.
     while in_time < 5 {
         replace(&path, &broken);
         thread::scope(|scope| {
@@ -691,15 +694,14 @@ fn an_error_that_is_gone_when_the_file_is_looked_at_again_is_none() {
             let checked = scope.spawn(|| check(&path).unwrap().findings);
             thread::sleep(Duration::from_millis(3));
             replace(&path, &sound);
-            // After an error, the check reads the file again 10 milliseconds later. Only if the sound file was written
-            // by then, must the check find no error.
+            // If the undamaged file was written in time, the check must find no error.
             let is_in_time = start.elapsed() < Duration::from_millis(10);
             let findings = checked.join().unwrap();
             assert!(!is_in_time || findings.is_empty(), "{findings:?}");
             in_time += usize::from(is_in_time);
         });
     }
-    // If the broken file stays, the check reports its error.
+    // If the damaged file stays, the check reports its error.
     replace(&path, &broken);
     assert_eq!(errors(&check(&path).unwrap().findings).first(), Some(&FindingCode::InterruptedResize));
 }

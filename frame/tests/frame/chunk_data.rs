@@ -26,7 +26,7 @@ fn report(file: Vec<u8>) -> Report {
     Check::new(CheckDepth::ChunkData).run(&mut opened(file)).unwrap()
 }
 
-/// The start and the length of the last chunk of the file that is compressed.
+/// The start and the length of the last compressed chunk in a file.
 fn compressed(path: &Path) -> (usize, usize) {
     let mut frame = Frame::open(path).unwrap();
     let mut chunks = frame.chunks().unwrap();
@@ -235,7 +235,8 @@ fn a_few_bytes_that_claim_a_gigabyte_are_left_alone() {
             claims[chunk + at..chunk + at + 4].copy_from_slice(&(1_u32 << 28).to_le_bytes());
         }
     }
-    // The frame header now claims the same sizes: nbytes for all four chunks, and chunksize for one chunk.
+    // The chunk headers now claim 256 MiB for each of the four chunks. The frame header gets values that agree with
+    // this: nbytes is the size of all four chunks, and chunksize is the size of one chunk.
     claims[30..38].copy_from_slice(&(4_u64 << 28).to_be_bytes());
     let at = claims.windows(4).position(|bytes| bytes == 400_u32.to_be_bytes()).unwrap();
     claims[58..62].copy_from_slice(&(1_u32 << 28).to_be_bytes());

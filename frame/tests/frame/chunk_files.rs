@@ -22,8 +22,8 @@ fn the_chunks_of_a_sparse_frame_have_files() {
         fs::remove_file(path.join(name)).unwrap();
         let first = if there == 3 { "00000002.chunk" } else { "00000000.chunk" };
         let says = format!("only {there} of 4 chunk files are whole; for example {first} is missing");
-        // A check of a sparse frame must find the same if its path is that of the directory, and if it is that of the
-        // header file in the directory.
+        // The directory and the header file in it are both accepted as the path of a sparse frame. A check must find
+        // the same with either path.
         for path in [&path, &path.join("chunks.b2frame")] {
             let findings = check(path).unwrap().findings;
             let [finding] = &findings[..] else { panic!("{findings:?}") };
@@ -36,8 +36,8 @@ fn the_chunks_of_a_sparse_frame_have_files() {
     assert_eq!(findings(&mut opened(bytes)), []);
 }
 
-/// C-Blosc2 3.3.5 compares each file number with cbytes of the frame. It opens file number 3 only if cbytes is 35 or
-/// more.
+/// C-Blosc2 3.3.5 checks a file number as if it were an offset: a chunk header of 32 bytes must fit between this number
+/// and cbytes of the frame. So C-Blosc2 opens file number 3 only if cbytes is at least 3 + 32 = 35.
 #[test]
 fn a_file_number_must_be_as_small_as_c_blosc2_wants_it() {
     let (_folder, path) = copy("sparse.b2nd");
@@ -201,9 +201,9 @@ fn a_chunk_file_that_may_not_be_read_counts_as_whole() {
     assert_eq!(check(&path).unwrap().findings, []);
 }
 
-/// The header file of a sparse frame of `count` chunks, made from `sparse.b2nd`. Its index is compressed. By the index,
-/// chunk 1 consists of zeros. Each other chunk has a file number from 2 on, but the numbers are not in the order of the
-/// chunks.
+/// The header file of a sparse frame of `count` chunks, made from `sparse.b2nd`. Its index is compressed. According to
+/// the index, chunk 1 consists of zeros. Every other chunk has a file of its own. The file numbers begin at 2, and are
+/// not in the order of the chunks.
 #[cfg(feature = "decompress")]
 fn with_chunks(count: u32) -> Vec<u8> {
     let file = fs::read(data().join("sparse.b2nd/chunks.b2frame")).unwrap();

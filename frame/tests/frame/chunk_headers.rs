@@ -363,7 +363,8 @@ fn chunks_of_any_length_have_as_many_bytes_as_the_frame() {
     assert_eq!((finding.expected(), finding.found()), (Some(i128::from(nbytes + 1)), Some(nbytes.into())));
 }
 
-/// A chunk header with another filter is valid in itself, but the filter makes wrong items of the data.
+/// A chunk header with another filter is valid in itself, but the decompressed items are wrong, because another filter
+/// is undone.
 #[test]
 fn chunks_with_other_filters_than_the_frame_are_found() {
     let (file, starts) = compressed();

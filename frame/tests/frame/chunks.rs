@@ -347,9 +347,9 @@ enum Ask {
     Whole,
 }
 
-/// One step of a test: the part of a chunk to read, the start of the chunk, and the position and length of the read of
-/// the file that this must cause, or `None` if it must cause no read. Both positions are relative to the start of the
-/// chunks.
+/// One step of a test: the part of a chunk to read, the start of the chunk, and the expected read of the file. The
+/// expected read is a position and a length, or `None` if the step must not read the file. The start and the position
+/// are relative to the start of the chunks.
 type Step = (Ask, usize, Option<(usize, usize)>);
 
 /// Reads a part of one chunk for each step, and compares the reads of the file with the expected reads.
@@ -377,8 +377,8 @@ fn assert_reads(chunks: &[u8], steps: &[Step]) {
 
 /// The length of a read in advance, which starts at a header and includes the headers after it.
 const AHEAD: usize = 1 << 15;
-/// The largest distance between the end of the last read and a header for which `AHEAD` bytes are read from the header
-/// on. A header farther away is read alone.
+/// A read of a header reads `AHEAD` bytes if the header begins at most this many bytes after the end of the previous
+/// read. Otherwise the header is read alone.
 const NEAR: usize = 1 << 11;
 
 #[test]
@@ -404,7 +404,7 @@ fn headers_near_each_other_take_one_read_and_no_byte_is_read_in_advance_twice() 
             (Ask::Header, third + AHEAD - 64, Some((third + AHEAD - 64, 32))),
             (Ask::Header, third + AHEAD - 32, Some((third + AHEAD - 32, 32))),
             (Ask::Header, third + AHEAD, Some((third + AHEAD, AHEAD))),
-            // A read in advance is shorter than `AHEAD` if the last chunk ends before.
+            // A read in advance is shorter than `AHEAD` if fewer bytes are left before the end of the chunks.
             (Ask::Header, end - 10_048, Some((end - 10_048, 32))),
             (Ask::Header, end - 10_016, Some((end - 10_016, 10_016))),
             (Ask::Header, end - 32, None),
@@ -424,9 +424,11 @@ fn a_long_chunk_that_is_read_leaves_the_headers_that_were_read_in_advance() {
         &[
             (Ask::Header, 0, Some((0, AHEAD))),
             (Ask::Whole, 64, Some((64, AHEAD + 32))),
+            // The long chunk has more than `AHEAD` bytes, so its read has not replaced the bytes that were read in
+            // advance. This header is among them.
             (Ask::Header, 32, None),
-            // The read of the long chunk has kept the bytes that were read in advance. The read of a chunk of exactly
-            // `AHEAD` bytes replaces them.
+            // A chunk of exactly `AHEAD` bytes replaces the bytes that were read in advance. The next header is inside
+            // this chunk.
             (Ask::Header, last, Some((last, 32))),
             (Ask::Whole, last, Some((last, AHEAD))),
             (Ask::Header, last + AHEAD - 32, None),
@@ -439,8 +441,8 @@ fn the_chunks_that_are_left_are_told() {
     let mut frame = Frame::open(data().join("int32_3x5.b2nd")).unwrap();
     let mut chunks = frame.chunks().unwrap();
     for left in (0..=4).rev() {
-        // The iterator ends after an error. So if chunks are left, the lower bound of the hint is 1: the next item can
-        // be an error, and then the last item.
+        // The iterator ends after an error, and the next item can be an error. So if chunks are left, only one more
+        // item is certain, and the lower bound of the hint is 1.
         assert_eq!(chunks.size_hint(), (left.min(1), Some(left)));
         assert_eq!(chunks.next().is_some(), left > 0);
     }

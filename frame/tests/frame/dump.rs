@@ -89,7 +89,7 @@ fn the_columns_are_the_same_in_all_rows() {
 
 #[test]
 fn a_value_that_is_longer_than_its_metalayer_is_shown_as_bytes() {
-    // The marker says a text of 5 bytes, but the content of the metalayer has only 2 of them.
+    // The marker claims a text of 5 bytes, but the content of the metalayer ends after 2 bytes of the text.
     let file = frame_of(&[("cut", b"\xa5ab"), ("next", b"\xc0")], &[]);
     let start = Frame::parse(&file).unwrap().metalayer("cut").unwrap().offset() as u64;
     let rows = rows(&file);
@@ -250,7 +250,7 @@ fn a_chunk_of_blosc_1_has_a_header_of_16_bytes() {
     writer.write_uncompressed(0, &[7; 8]).unwrap();
     let mut file = writer.finish().unwrap().into_inner();
     let start = u32::from_be_bytes(file[11..15].try_into().unwrap()) as usize;
-    // The chunk gets a header of 16 bytes: version 2, no flag but that of uncompressed data, and cbytes 24.
+    // The chunk gets a header of 16 bytes with version 2 and cbytes 24. Only the flag of uncompressed data is set.
     file[start..start + 3].copy_from_slice(&[2, 1, 0x02]);
     file[start + 12] = 24;
     let rows = rows_of_chunks(&file);
@@ -316,7 +316,7 @@ fn of_many_blocks_the_first_ones_are_shown() {
         [&rows[index - 2].3, &rows[index - 1].2, &rows[index - 1].3].map(Clone::clone)
     };
     // Blocks of 3 bytes need a table of 1334 entries, which is longer than the chunk. With blocks of 4 bytes, the table
-    // fills the chunk, so a dictionary has no bytes for its length, which follows the table.
+    // ends at the end of the chunk. The length of a dictionary follows the table, so no bytes are left for it.
     let early = |bytes: u32| format!("the offsets of the blocks end {bytes} bytes early");
     assert_eq!(last_of(3, 0), ["1078 more", "", &early(1336)]);
     assert_eq!(last_of(4, 1), ["744 more", "", &early(4)]);

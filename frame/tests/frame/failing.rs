@@ -162,8 +162,8 @@ fn at_each_call(name: &str, file: &[u8], action: Action, says: &str) {
     // The expected result can be an error: without the feature `decompress`, a compressed index is refused.
     let outcome = |file: &mut dyn File| action(file).map_err(|error| error.to_string());
     let whole = outcome(&mut Cursor::new(file.to_vec()));
-    // A seek to an invalid offset also fails with the kind `InvalidInput`, so an error of this kind could be taken for
-    // damage of the file.
+    // A damaged file can make this crate seek to an invalid offset, and this seek fails with the kind `InvalidInput`.
+    // So the crate could mistake any I/O error of this kind for damage of the file, and the test uses this kind too.
     let kinds = [io::ErrorKind::TimedOut, io::ErrorKind::InvalidInput];
     let ways = |calls| kinds.into_iter().flat_map(move |kind| [(calls, kind, true), (calls, kind, false)]);
     for (calls, kind, is_lasting) in (0..).flat_map(ways) {
@@ -283,8 +283,8 @@ fn an_error_of_the_writer_comes_back_from_every_call() {
     assert_eq!(slow.file.get_ref(), whole.get_ref());
     assert_eq!(findings(&mut Frame::read_at(whole.clone(), 0).unwrap()), []);
 
-    // After a failure, the file has no frame. Only if the last byte is written before the failing call, the file has
-    // the whole frame.
+    // After a failed call, the file has either no frame or the whole frame. It has the whole frame if all bytes were
+    // written before the failed call.
     let mut frames = 0;
     for calls in 0.. {
         let mut failing = Failing::new(&[], calls);

@@ -103,7 +103,7 @@ fn with_gap(name: &str, trailer: usize) -> Vec<u8> {
 }
 
 /// The header of `int32_3x5.b2nd`, and the first `bytes` bytes after the header. The frame length in the header is
-/// changed to this length.
+/// changed to the total length of these bytes.
 fn cut_behind_the_header(bytes: usize) -> Vec<u8> {
     let file = &file("int32_3x5.b2nd")[..165 + bytes];
     changed(file.to_vec(), &[(16, &(file.len() as u64).to_be_bytes())])
@@ -229,8 +229,8 @@ pub(crate) fn oddities() -> Vec<(&'static str, Vec<u8>, FindingCode)> {
     let content = &file("int32_3x5.b2nd")[112..165];
     let longer = [&file("int32_3x5.b2nd")[..], b"more"].concat();
     let vlmetalayers = file("vlmetalayers.b2nd");
-    // The tuples below change one part of this trailer after another, the last part first: the end of the trailer, two
-    // contents, the list of contents, two index entries, and the index.
+    // Each of the last tuples below changes one part of this trailer: the number of vlmetalayers, or the offset, the
+    // length, the name or the chunk of the first vlmetalayer.
     let trailer = Frame::read_at(Cursor::new(&vlmetalayers), 0).unwrap().trailer().unwrap();
     let start = usize::try_from(trailer.offset()).unwrap();
     let chunk = usize::try_from(trailer.vlmetalayers()[0].offset()).unwrap();

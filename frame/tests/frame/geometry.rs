@@ -153,7 +153,7 @@ fn a_slice_is_put_together_from_the_chunks_it_touches() -> Result<(), Box<dyn Er
             _ => items / 2..items / 2,
         };
         for how in 0..50 {
-            // Each dimension has another kind of range.
+            // The kind of range depends on `how` and on the dimension.
             let slice: Vec<_> =
                 (0..).zip(shape.iter()).map(|(i, &items)| cut(how / (i * 2 + 1) + i, items)).collect();
             let expected = array.expected(&slice);

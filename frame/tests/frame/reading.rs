@@ -42,7 +42,7 @@ impl Entry {
         &self.file[usize::try_from(self.offset).unwrap()..]
     }
 
-    /// Asserts that a frame has the values that the manifest says.
+    /// Asserts that a frame has the values that the manifest gives for it.
     fn assert_is<R>(&self, frame: &Frame<R>) {
         let name = &self.name;
         let (header, expected) = (frame.header(), &self.says["frame"]);
@@ -109,7 +109,8 @@ fn every_frame_of_the_corpus_reads_through_open() {
     let mut opened = 0;
     for entry in entries().iter().filter(|entry| entry.offset == 0) {
         entry.assert_is(&Frame::open(folder.join(&entry.name)).unwrap());
-        // A sparse frame opens by the path of its directory, or of the header file in it.
+        // A sparse frame can be opened by the path of its directory, or by the path of the header file in the
+        // directory.
         entry.assert_is(&Frame::open(folder.join(entry.says["metadata_file"].as_str().unwrap())).unwrap());
         opened += 1;
     }

@@ -296,8 +296,8 @@ fn a_frame_of_the_second_generation_becomes_what_the_present_one_would_have_been
     }
 }
 
-/// A rewrite can change the frame type of such a frame, because without chunks there is no chunk index that it would
-/// have to convert.
+/// A rewrite can change the frame type of a frame of the second generation only if the frame has no chunks. Such a
+/// frame has no chunk index that the rewrite would have to convert.
 #[test]
 fn a_frame_of_the_second_generation_without_chunks_becomes_one_of_another_type() {
     let folder = Folder::new();
@@ -322,7 +322,8 @@ fn a_frame_of_the_second_generation_without_chunks_becomes_one_of_another_type()
 fn where_the_block_shape_is_unset_each_chunk_is_one_block() {
     let folder = Folder::new();
     let mut file = second_generation(file("int32_3x5.b2nd"));
-    // Sets the block shape to 0, and makes the sizes those of chunks of 2 x 3 items without padding.
+    // Sets the block length of the first dimension to 0, so the block shape is unset. Without blocks, a chunk of 2 x 3
+    // items has no padding, so a chunk has 24 bytes, and the four chunks have 96 bytes.
     file[142..146].fill(0);
     file[53..57].copy_from_slice(&24_u32.to_be_bytes());
     file[30..38].copy_from_slice(&96_u64.to_be_bytes());
@@ -426,7 +427,8 @@ fn a_first_array_metalayer_goes_before_its_former_name_which_stays() {
     let frame =
         Rewrite::new(data().join("squeezed.caterva"), folder.path("new")).dtype("<u2").apply().unwrap();
     let layer = frame.array_metalayer().unwrap();
-    // The new metalayer has a dtype and its format (9 bytes) but no stale tail, and its name is 3 bytes shorter.
+    // The new metalayer has 9 more bytes, for the dtype and the dtype format, but no stale tail. Its name `b2nd` is 3
+    // bytes shorter than `caterva`.
     assert_eq!(layer.bytes().len(), squeezed.array_metalayer().unwrap().bytes().len() - tail + 9);
     assert_eq!(frame.header().header_len, squeezed.header().header_len - tail + 9 - 3);
     let meta = Meta::new(Shapes { shape: &[6, 8], chunkshape: &[4, 5], blockshape: &[2, 3] }, "<u2").unwrap();
@@ -864,7 +866,8 @@ fn a_frame_that_check_calls_wrong_is_not_rewritten_through_its_directory() {
     for to in [directory.clone(), folder.path().join("copy")] {
         assert_eq!(Rewrite::new(&directory, &to).apply().unwrap_err().kind(), ErrorKind::Malformed);
     }
-    // If the path is that of the file and not of its directory, the file is a valid contiguous frame.
+    // The frame in the file is contiguous, but a directory must have a sparse frame. By the path of the file, the same
+    // frame is valid.
     assert_eq!(check(&file).unwrap().findings, []);
     Rewrite::new(&file, &file).apply().unwrap();
 }

@@ -273,7 +273,7 @@ fn the_new_frame_says_what_is_lost_and_keeps_saying_it() {
     assert_eq!(findings[0].message(), message);
 }
 
-/// The array of most tests with one vlmetalayer, whose value is in this chunk.
+/// The array of `small`, with one vlmetalayer whose value is in `chunk`.
 #[cfg(feature = "decompress")]
 fn with_vlmetalayer(name: &str, chunk: &[u8]) -> Vec<u8> {
     const TRAILER: usize = 485;
@@ -364,8 +364,8 @@ fn lost(report: &SalvageReport) -> Vec<u64> {
     report.lost.iter().flat_map(|range| range.first..range.first + range.count).collect()
 }
 
-/// Without an index, a salvage can only number the chunks in the order of their bytes. A damaged chunk must not change
-/// the numbers of the chunks after it.
+/// Without an index, a salvage can only number the chunks in the order of their positions in the file. A damaged chunk
+/// must not change the numbers of the chunks after it.
 #[test]
 fn damaged_bytes_between_chunks_stand_for_the_chunks_that_are_lost_there() {
     let header = |chunk: usize| CHUNKS + chunk * CHUNK..CHUNKS + chunk * CHUNK + 32;
@@ -466,7 +466,8 @@ fn a_sparse_frame_stays_sparse_and_loses_the_chunks_without_a_file() {
     assert_eq!(Salvage::open(&path).unwrap().apply(&to).unwrap_err().kind(), ErrorKind::Exists);
 }
 
-/// Whether a frame is sparse depends on its frame type, and not only on the name of its file.
+/// A contiguous frame is salvaged as a contiguous frame, even if its file has the name of the header file of a sparse
+/// frame.
 #[test]
 fn a_contiguous_frame_that_is_named_as_the_file_of_a_sparse_one_is_saved() {
     let folder = tempfile::tempdir().unwrap();
@@ -477,7 +478,8 @@ fn a_contiguous_frame_that_is_named_as_the_file_of_a_sparse_one_is_saved() {
     let (frame, report) = Salvage::open(&path).unwrap().apply(&to).unwrap();
     assert!(report.is_whole() && !frame.header().is_sparse() && to.is_file(), "{report:?}");
 
-    // If the frame type of a sparse frame is damaged, it is still salvaged as a sparse frame, and loses no chunk.
+    // If the frame type in a sparse frame is damaged, the frame is still salvaged as a sparse frame, and no chunk is
+    // lost.
     let (folder, path) = copy("sparse.b2nd");
     let file = path.join("chunks.b2frame");
     for damaged in [0, 0x55] {
@@ -556,7 +558,8 @@ fn what_is_no_array_with_items_of_its_own_is_refused() {
     let error = of(b"text".to_vec()).preview().unwrap_err();
     assert_eq!(error.finding().unwrap().code(), FindingCode::NotAFrame);
     let chunks = fs::read(data().join("peers/object_array.b2frame")).unwrap();
-    // In turn: nothing is damaged, a size in the header, a marker, and a byte of the magic.
+    // The first file is undamaged. In the other files, one byte is damaged: in a size in the header, in a marker, or in
+    // the magic.
     for damage in [None, Some(61_usize), Some(24), Some(4)] {
         let mut file = chunks.clone();
         if let Some(at) = damage {
@@ -714,7 +717,7 @@ fn chunks_at_one_place_are_both_lost_also_if_their_header_is_damaged() {
 /// A damaged header of a stored chunk does not make the special chunks of the array unverified.
 #[test]
 fn a_restored_chunk_casts_no_doubt_on_special_ones() {
-    // Chunk 3 has no data, and each other chunk has 96 bytes.
+    // Chunk 3 is special and not stored. Chunks 0, 1 and 2 have 96 bytes each: a header of 32 bytes, and 64 items.
     let mut file = array(&[0, 1, 2]);
     let start = Frame::parse(&file).unwrap().header().header_len;
     file[start + 96 + 13] = 1;
@@ -936,7 +939,7 @@ fn bytes_that_look_like_chunks_are_searched_once() {
     let length = file.len() as u64;
     let salvage = Salvage::read_at(Counting(Cursor::new(file), std::rc::Rc::clone(&read)), 0).unwrap();
     assert!(salvage.assume_order().preview().is_err());
-    // The salvage may read a chunk header at each repetition, that is 32 bytes for every 9 bytes of the file. But it
-    // must not read much more.
+    // The salvage may read a chunk header of 32 bytes at each repetition of 9 bytes, which is less than 4 times the
+    // file. The limit of 10 times leaves room for a few more reads of the whole file.
     assert!(read.get() < 10 * length, "{} bytes of {length}", read.get());
 }

@@ -80,8 +80,8 @@ fn a_small_file_does_not_become_a_large_one() {
     assert_eq!((report.counts.stored, report.lost_count()), (1, (1 << 20) - 1));
 }
 
-/// In this array, only one of a million chunks is stored, so a salvage spends most of its time on the index of the new
-/// frame: it writes and checks it.
+/// In this array, only one of a million chunks is stored. So a salvage spends most of its time on the index of the new
+/// frame: the salvage writes the index, and then checks it.
 #[test]
 fn a_salvage_can_be_stopped_while_it_writes_and_checks_the_index() {
     let folder = tempfile::tempdir().unwrap();

@@ -1,5 +1,5 @@
 //! A slice has the same items as that part of the whole array. If a check of the chunks finds an error, the whole array
-//! cannot be read.
+//! cannot be read, except for two kinds of findings (see `agrees`).
 
 use std::fs;
 use std::io::Cursor;
@@ -47,7 +47,7 @@ fn cut(items: &[u8], whole: &[Range<u64>], slice: &[(Range<u64>, u64)], typesize
         .collect()
 }
 
-/// Reads a slice by a plan: gives the plan the byte ranges of the file that it asks for, and returns the items.
+/// Reads a slice by a plan: gives the plan the bytes of each range that the plan asks for, and returns the items.
 fn followed(mut plan: SlicePlan, path: &Path) -> Vec<u8> {
     let mut waves = 0;
     while !plan.ranges().is_empty() {
