@@ -1,4 +1,4 @@
-//! The choices of a target, which the first bytes of its input make.
+//! The choices of a target. The first bytes of the input determine the choices.
 
 /// The bytes of the choices that a target has not made yet. If there are no more bytes, each further choice gets a 0.
 #[derive(Debug)]

@@ -1,8 +1,8 @@
 //! Functions that take any bytes and assert the promises of the library.
 //!
-//! Such a function is called a target. `tests/replay.rs` runs each target on its seeds and on some thousand mutations
-//! of its seeds. `src/bin/libfuzzer.rs` runs a target in libFuzzer. A seed is a small real file of `frame/tests/data`,
-//! a value made from such a file, or an input in `corpus` that once found a fault.
+//! Such a function is called a target. `tests/replay.rs` runs each target on its seeds and on thousands of mutations of
+//! its seeds. `src/bin/libfuzzer.rs` runs a target in libFuzzer. A seed is a small real file of `frame/tests/data`, a
+//! value made from such a file, or an input in `corpus` that once found a fault.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::{Path, PathBuf};

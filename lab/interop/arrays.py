@@ -17,7 +17,7 @@ CODECS = [blosc2.Codec.BLOSCLZ, blosc2.Codec.LZ4, blosc2.Codec.LZ4HC, blosc2.Cod
 FILTERS = [[], ["SHUFFLE"], ["BITSHUFFLE"], ["DELTA", "SHUFFLE"], ["DELTA"], ["TRUNC_PREC", "SHUFFLE"]]
 KINDS = ["zeros", "full", "nans", "some"] + ["asarray"] * 8
 
-# The exceptions that python-blosc2 itself raises for a few of these arrays.
+# The exceptions that python-blosc2 raises if it cannot write or read some of the random arrays and chunks.
 FAILURES = (RuntimeError, ValueError, TypeError, NotImplementedError, SystemError)
 
 

@@ -1,4 +1,5 @@
-//! python-blosc2 opens changed and rewritten arrays, and reads the same data.
+//! Tests with arrays that this project changed or rewrote, and with arrays that it changes while python-blosc2 has them
+//! open. python-blosc2 must read the right data from them.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Lines, Write};
@@ -33,8 +34,9 @@ struct Job {
     dtype: String,
 }
 
-/// Asserts that python-blosc2 reads the same data from the changed arrays of all jobs. Returns the number of arrays
-/// that it can read.
+/// Asserts for each job that python-blosc2 reads the data of the original from the changed array. An array that
+/// python-blosc2 refuses is skipped, but then python-blosc2 must refuse the original too. Returns the number of arrays
+/// that were not skipped.
 fn assert_same(jobs: &[Job]) -> usize {
     let mut expected = Vec::new();
     let asked = jobs.iter().map(|job| {
@@ -66,8 +68,8 @@ fn assert_same(jobs: &[Job]) -> usize {
             continue;
         }
         expected["dtype"] = json!(job.dtype);
-        // One file has a filter that needs the shapes of the array, so python-blosc2 cannot decompress its chunks
-        // alone.
+        // One file has a filter that needs the shape of the array. `same_data.py` decompresses chunks without their
+        // array, which is not possible with this filter, so its answer is null.
         let is_closed = job.original.ends_with("ndmean_repart_rand.caterva");
         expected["same"] = if is_closed { Value::Null } else { json!(true) };
         assert_eq!(*seen, expected, "{name}");
@@ -112,7 +114,8 @@ fn a_changed_array_has_the_new_shape_and_dtype_and_the_same_data() {
         copy_tree(&original, &changed);
         let mut frame = Frame::open(&changed).unwrap();
         let Some(array) = frame.array().unwrap() else { continue };
-        // Skips arrays of the other layouts, because python-blosc2 opens them as chunks without a shape.
+        // python-blosc2 opens two kinds of arrays as chunks without a shape: those whose metalayer is not named `b2nd`,
+        // and those of the layout `B2ndSix`. They are skipped.
         if array.metalayer().name() != "b2nd" || array.meta().layout() == Layout::B2ndSix {
             continue;
         }
@@ -120,7 +123,8 @@ fn a_changed_array_has_the_new_shape_and_dtype_and_the_same_data() {
         let extended = array.geometry().unwrap().extended_shape();
         let shape: Vec<i64> = extended.iter().map(|&items| items.try_into().unwrap()).collect();
         frame.edit().shape(&shape).apply().unwrap();
-        // The second dtype is for arrays whose dtype has another size than the frame's typesize: it has this typesize.
+        // Tries two dtypes. Items of the first have the same size as items of the present dtype. Items of the second
+        // have the typesize of the frame, which can be another size.
         let others = [other_dtype(&dtype), Some(dtype_of(frame.header().typesize))];
         let other = others
             .into_iter()
@@ -132,7 +136,7 @@ fn a_changed_array_has_the_new_shape_and_dtype_and_the_same_data() {
     }
     let same = assert_same(&jobs);
     println!("{same} changed arrays, {dtypes} with another dtype, are what they should be to python-blosc2");
-    // python-blosc2 refuses at most 7 of the arrays. All of these are files of the corpus.
+    // python-blosc2 refuses at most 7 of the arrays. The refused arrays are all in the corpus.
     assert!(jobs.len() - same <= 7 && same >= 8);
 }
 
@@ -144,7 +148,8 @@ fn a_rewritten_array_is_an_array_again_and_has_the_same_data() {
     for (number, original) in frames().into_iter().enumerate() {
         let frame = Frame::open(&original).unwrap();
         let Some(array) = frame.array().unwrap() else { continue };
-        // Six files of C-Blosc2 itself have items of 4 or 8 bytes, but a dtype of 1 byte.
+        // Six files of C-Blosc2 itself have items of 4 or 8 bytes, but a dtype of 1 byte. The check finds this
+        // mismatch. For these files, the rewrite gets a dtype of the right size.
         let is_wrong = check(&original)
             .unwrap()
             .findings
@@ -172,7 +177,7 @@ fn a_rewritten_array_is_an_array_again_and_has_the_same_data() {
     println!(
         "{same} rewritten arrays, of [9d, 9e] {generations:?}, are what they should be to python-blosc2"
     );
-    // python-blosc2 refuses at most 7 of the arrays. All of these are files of the corpus.
+    // python-blosc2 refuses at most 7 of the arrays. The refused arrays are all in the corpus.
     assert!(jobs.len() - same <= 7 && same >= 8);
 }
 
@@ -242,7 +247,8 @@ fn a_process_that_locks_is_not_disturbed_and_sees_the_change() {
 /// stays the same, so C-Blosc2 can return older items.
 #[test]
 fn a_process_without_locks_sees_no_items_that_the_array_never_had() {
-    // The numbers of answers with the items of the newest commit, with the items of an older commit, and with an error.
+    // The first row is for contiguous frames, the second for sparse frames. Each row has three counts of answers: with
+    // the items of the newest commit, with the items of an older commit, and with an error.
     let mut seen = [[0; 3]; 2];
     for case in 0..16 {
         let (is_sparse, has_read, kind) = (case & 1 == 1, case & 2 == 2, case >> 2);
@@ -265,7 +271,8 @@ fn a_process_without_locks_sees_no_items_that_the_array_never_had() {
         }
         for commit in 2..12 {
             let mut update = ArrayUpdate::open(&path).unwrap();
-            // By its kind, a case writes one chunk, writes several chunks, appends a row, or appends a column.
+            // `kind` determines what each commit does: it writes one chunk, writes several chunks, appends a row, or
+            // appends a column.
             let row = u64::from(commit) % 4 * 2;
             match kind {
                 0 => update.write(&[row..row + 2, 0..3], &items(commit, 6)),

@@ -61,8 +61,8 @@ def super_chunk(path, rng, contiguous):
 
 def many(path, rng, contiguous):
     schunk = blosc2.SChunk(chunksize=16, contiguous=True, urlpath=path, cparams={"typesize": 4})
-    # At most 20,000 chunks, because Python takes long for each chunk. So many are enough for an index that is read in
-    # several pieces.
+    # There are at most 20,000 chunks, because Python takes a long time for each chunk. The index of 20,000 chunks is
+    # already read in several pieces.
     schunk.fill_special(4 * rng.choice([1000, 1500, 2000, 20000]), rng.choice([blosc2.SpecialValue.ZERO, blosc2.SpecialValue.UNINIT]))
     for _ in range(rng.randrange(40)):
         schunk.update_data(rng.randrange(schunk.nchunks), arrays.items(rng, [4], INTEGER), True)

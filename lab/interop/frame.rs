@@ -68,7 +68,7 @@ fn watch(shapes: &[[i64; 2]], is_sparse: bool, locking: bool) {
         *stable.entry(word(&seen)).or_insert(0) += 1;
         // A check waits between its reads, so it runs only in one of 256 rounds.
         if fastrand::u8(..) == 0 {
-            // Chunks of zeros are not stored, so warnings about unwritten chunks are right here.
+            // Chunks of zeros are not stored, so the check may warn that chunks were never written.
             let is_warning = |finding: &Finding| finding.severity() == Severity::Warning;
             let seen = check(&path).map(|report| report.findings.iter().all(is_warning));
             assert!(!matches!(seen, Ok(false)), "{:?}", check(&path));
@@ -206,7 +206,7 @@ fn chunks_are_what_python_blosc2_says_of_them() {
         assert_eq!(skipped, [], "{path}, seed {seed}");
         assert_eq!(counts.unwrap().total(), found.len() as u64, "{path}, seed {seed}");
         let errors: Vec<_> = errors.iter().filter(|finding| finding.severity() == Severity::Error).collect();
-        // C-Blosc2 writes chunks with the flag of a dictionary that it cannot read:
+        // C-Blosc2 sets the flag of a dictionary in some chunks that are not compressed, and then cannot read them:
         // docs/upstream/incompressible_dictionary.md.
         let is_known = errors.iter().all(|finding| finding.code() == FindingCode::ChunkDictionary);
         assert!(is_known, "{path}, seed {seed}: {errors:?}");

@@ -1,4 +1,4 @@
-//! Compares the command with python-blosc2, which `lab/run interop` installs.
+//! Compares the output of `b2nd info` with that of python-blosc2, which `lab/run interop` installs.
 
 use std::process::Command;
 use std::{env, fs};

@@ -8,8 +8,8 @@ use crate::python;
 use b2nd_frame::{Check, EmbeddedFrames, FindingCode, Frame, ObjectKind, Store, is_sparse_frame};
 use serde_json::Value;
 
-/// The class of the object that python-blosc2 opens from a file, also if it opens the file only when it is told to
-/// trust it.
+/// The class of the object that python-blosc2 opens from a file. Some files are opened only if python-blosc2 is told to
+/// trust the file. For them, the class of the object that is opened then.
 fn class(line: &Value) -> &str {
     match line["refuses"].as_str() {
         None => line["python"].as_str().unwrap(),

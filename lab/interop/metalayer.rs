@@ -1,7 +1,7 @@
 //! Compares how this crate, C-Blosc2 (the reference) and python-blosc2 read and write metalayers.
 
-// This file is in the folder of another package. A published archive of this package would not contain it, but neither
-// package is ever published.
+// `c_blosc2.rs` is in the folder of another package. A published archive of this package would not contain it, but
+// neither package is ever published.
 #[path = "../../benches/src/c_blosc2.rs"]
 #[expect(unreachable_pub, reason = "the benchmarks use it too")]
 mod c_blosc2;

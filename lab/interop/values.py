@@ -30,7 +30,7 @@ import arrays
 
 warnings.simplefilter("ignore")
 B2ND = os.environ["B2ND"]
-# The number of slices with steps of each array.
+# The number of slices with steps that are tried for each array.
 STEPPED = 12
 
 
@@ -99,8 +99,8 @@ def plain(value):
 def alike(text, array):
     """Whether a text means the same as NumPy's text of an array. It can differ in digits, because NumPy adds needless ones to short
     floats with exponents. Texts with quotes or escapes are not compared, because ours are quoted in another way."""
-    # NumPy prints the text of an array without dimensions without quotes and escapes. The command does so too, but
-    # replaces control characters, to protect a terminal.
+    # For an array without dimensions, NumPy prints a text as it is, with no quotes and no escapes. The command does so
+    # too, but replaces control characters, to protect a terminal.
     expected = str(array) if array.shape else str(array).replace("\n", "\ufffd")
     if text == expected + "\n" or array.dtype.kind in "SU" and ("\\" in text or '"' in text):
         return True
@@ -117,8 +117,8 @@ def alike(text, array):
         return np.array_equal(np.array(number, dtype=array.dtype), array, equal_nan=True)
     numbers = (re.findall(r"[+-]?(?:inf|nan|[\d.]*\d[\d.]*(?:e[+-]\d+)?)", text) for text in (text, str(array)))
     found, wanted = (np.array(list(map(float, part)), dtype=array.real.dtype) for part in numbers)
-    # The texts can differ by one in the eighth decimal, because NumPy rounds it from the exact value. So the texts are
-    # compared as floats, with a tolerance.
+    # A number that the command prints can differ from NumPy's by one in the eighth decimal, because NumPy rounds this
+    # decimal from the exact value. So the numbers are compared as floats, with a tolerance.
     return len(found) == len(wanted) and np.allclose(found, wanted, rtol=0, atol=2e-8, equal_nan=True)
 
 

@@ -133,7 +133,8 @@ def deviations():
     for vector in json.loads((VECTORS / "metalayers.json").read_text()):
         metalayer, values = bytes.fromhex(vector["hex"]), vector.get("values", {})
         add("metalayers.json", C_BLOSC2, vector, vector["verdict"], ask(deserialize, metalayer), values)
-        # If a vector has values, C-Blosc2 also opens it as an array, which shows whether it accepts the numbers.
+        # If a vector has values, C-Blosc2 also opens a frame with the vector's metalayer. This shows whether C-Blosc2
+        # accepts the shape, chunk shape and block shape.
         if "values" in vector and "error" not in vector and values["layout"] != "b2nd-six":
             verdict = "accept" if "grid" in values else "refuse"
             add("metalayers.json", OPENING, vector, verdict, ask(open_array, frame_with(metalayer)), values)

@@ -191,8 +191,8 @@ class Array:
 
 
 def compression(rng):
-    # No dictionary is used: C-Blosc2 3.3.5 cannot read a part of a chunk with a dictionary in a file, even if C-Blosc2
-    # wrote the file.
+    # No dictionary is used: if a chunk in a file has a dictionary, C-Blosc2 3.3.5 can read only the whole chunk, not a
+    # part of it, even if C-Blosc2 wrote the file.
     return {
         "codec": rng.choice(CODECS),
         "level": rng.choice([0, 1, 5, 9]),

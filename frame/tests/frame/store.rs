@@ -25,7 +25,7 @@ fn folder(zip: &str, end: &str) -> TempDir {
     folder
 }
 
-/// The JSON text in the trailer of a table that describes the columns and rows of the table.
+/// The JSON text that describes the columns and rows of a table. It is in the trailer of the table.
 fn schema(trailer: &Trailer) -> String {
     trailer.vlmetalayer("schema").unwrap().decode().unwrap()
 }

@@ -117,8 +117,8 @@ fn change(rng: &mut Rng, update: &mut ArrayUpdate, model: &mut Model) {
             let mut region = ranges(&model.shape);
             region[axis] = region[axis].end..region[axis].end + rng.u64(0..4);
             let items = random_items(rng, indices(&region).len());
-            // An append without items is skipped, because the number of new indices along the axis could not be
-            // computed from them.
+            // An append without items is skipped. If another dimension is empty, an index along the axis takes no
+            // bytes, so `append` could not compute how many indices are new.
             if !items.is_empty() {
                 update.append(axis, &bytes(&items)).unwrap();
                 let mut shape = model.shape.clone();
@@ -260,8 +260,9 @@ fn many_commits_of_a_row_leave_a_file_of_bounded_length() {
     let items = frame.slice(&[0..u64::from(count), 0..1]).read_rows::<u16>().unwrap();
     assert!(items.into_iter().eq(0..count));
     let cbytes: u64 = b2nd_chunks(&mut frame);
-    // The limit for the length of the file is the sum of three numbers: the bytes of the chunks; as many bytes again,
-    // or 64 KiB if that is more, for holes; and the bytes that the last commit wrote.
+    // The limit for the length of the file is a sum of three numbers. The first is the bytes of the chunks. The second
+    // is the largest size of all holes with which a commit still does not write a new file. The third is an upper bound
+    // for the other bytes that the last commit wrote.
     let most = cbytes + cbytes.max(1 << 16) + 16 * u64::from(count) + 4096;
     assert!(longest <= most, "{longest} bytes, {cbytes} of chunks");
     println!("{count} commits: at most {longest} bytes, {cbytes} of chunks");
@@ -381,7 +382,8 @@ fn a_commit_that_fails_keeps_the_file_and_the_changes() {
     let mut update = ArrayUpdate::open(&path).unwrap();
     update.resize(&[30]).unwrap();
     fs::set_permissions(&path, fs::Permissions::from_mode(0o400)).unwrap();
-    // Skips this if the file can be opened for writing, because root can write in spite of the mode.
+    // If the file can be opened for writing, the flush would not fail, so it is not tried. This happens if root runs
+    // the test, because root can write in spite of the mode.
     if fs::OpenOptions::new().write(true).open(&path).is_err() {
         assert_eq!(update.flush().unwrap_err().kind(), ErrorKind::Io);
         assert_eq!(fs::read(&path).unwrap(), before);

@@ -159,7 +159,7 @@ fn with_length(bytes: &[u8]) -> Vec<u8> {
     with(bytes, 16, &(bytes.len() as u64).to_be_bytes())
 }
 
-/// A frame without chunks. Its array has no items and the layout b2nd.
+/// A frame without chunks. Its array has the layout `B2nd` and no items.
 fn small() -> Vec<u8> {
     file("empty.b2nd")
 }
@@ -169,8 +169,8 @@ fn of_second_generation() -> Vec<u8> {
     with(&second_generation(small()), 25, &[0x21])
 }
 
-/// A frame with these metalayers and vlmetalayers. The size of the index of the vlmetalayers is counted as C-Blosc2
-/// counts it, that is from another byte than in `frame_of`.
+/// A frame with these metalayers and vlmetalayers. It differs from the result of `frame_of` in one number, the size of
+/// the index of the vlmetalayers: this is the number that C-Blosc2 would write.
 fn frame(metalayers: &[(&str, &[u8])], vlmetalayers: &[(&str, &[u8])]) -> Vec<u8> {
     let bytes = frame_of(metalayers, vlmetalayers);
     let header_len = usize::try_from(u32::from_be_bytes(bytes[11..15].try_into().unwrap())).unwrap();

@@ -18,7 +18,8 @@ fn meta(shape: &[i64], chunkshape: &[i32], blockshape: &[i32], dtype: &str) -> M
     Meta::new(Shapes { shape, chunkshape, blockshape }, dtype).unwrap()
 }
 
-/// The metalayer of the worked example. Its array has 4 chunks of 32 bytes, in blocks of 8 bytes.
+/// The metalayer of the worked example of the draft specification. Its array has 4 chunks of 32 bytes, in blocks of 8
+/// bytes.
 fn worked_example() -> Meta {
     meta(&[3, 5], &[2, 3], &[1, 2], "<i4")
 }

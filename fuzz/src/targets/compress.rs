@@ -10,7 +10,8 @@ const COUNT: usize = 24;
 const CODECS: [Codec; 4] = [Codec::BLOSCLZ, Codec::LZ4, Codec::ZLIB, Codec::ZSTD];
 const SPLIT_MODES: [SplitMode; 3] = [SplitMode::Auto, SplitMode::Always, SplitMode::Never];
 const TRUNCATIONS: [Filter; 2] = [Filter::TRUNC_PREC, Filter::INT_TRUNC];
-/// All filters, in an order in which the compressor accepts any of them together.
+/// The filters that do not truncate. In this order, the compressor accepts all of them together, and any selection of
+/// them.
 const FILTERS: [Filter; 4] = [Filter::DELTA, Filter::BITSHUFFLE, Filter::SHUFFLE, Filter::BYTEDELTA];
 
 /// Choices with the bytes of a frame as the data, and choices without data.
@@ -61,8 +62,8 @@ pub(super) fn run(bytes: &[u8]) {
     let once = round_trip(&mut compressor, data);
     assert!(truncates || once == data, "other data");
     if truncates {
-        // Truncated data does not change if it is truncated again. It may also be stored or constant, which truncates
-        // nothing.
+        // Truncated data does not change if it is truncated again. It does not change either if the compressor stores
+        // it uncompressed or makes a constant chunk, because the compressor then does not truncate.
         assert!(round_trip(&mut compressor, &once) == once, "truncated twice");
     }
 }

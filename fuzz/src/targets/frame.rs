@@ -12,7 +12,7 @@ use serde::de::IgnoredAny;
 
 use super::assert_rows;
 
-/// The maximum number of chunks that are read of a frame, and of rows that are read of a dump of chunks.
+/// The maximum number of chunks that are read from a frame, and of rows that are read from a dump of chunks.
 const SOME: usize = 1000;
 
 pub fn run(bytes: &[u8]) {
@@ -161,8 +161,8 @@ fn inside(bytes: &[u8], whole: &Result<Frame<()>, Error>) {
 
 /// Asserts that a salvage of an undamaged array loses nothing. Frames for which this is not promised are skipped.
 fn undamaged<R>(frame: &Frame<R>, bytes: &[u8], report: &Report, saved: Result<SalvageReport, Error>) {
-    // If other bytes precede a frame, a salvage ends the frame at the next magic. So only inputs with one magic are
-    // tried.
+    // `saved` is from a frame inside another file. There, a salvage takes a second magic for the start of the next
+    // frame, and ignores the bytes from there on. So only inputs with one magic are tried.
     let is_alone = bytes.windows(8).filter(|bytes| bytes == b"b2frame\0").count() == 1;
     // A check ignores unused bits of special entries, but a salvage takes them for damage. So this test needs a frame
     // in which all chunks are stored.
@@ -178,7 +178,8 @@ fn trailer(mut frame: Frame<Cursor<&Vec<u8>>>, bytes: &[u8], is_good: bool) {
     let frame_len = usize::try_from(frame.header().frame_len).expect("within the file");
     let frame_bytes = &bytes[..frame_len];
     let read = frame.trailer();
-    // Parses the trailer again and again. Each time, it gets exactly as many bytes as the error before asked for.
+    // Parses the trailer again and again. Each time, it gets exactly the number of bytes that the previous error asked
+    // for.
     let mut length = 0;
     let in_pieces = loop {
         let parsed = Trailer::parse(frame.header(), &frame_bytes[frame_len - length..]);

@@ -156,7 +156,7 @@ fn small(choices: &mut Choices<'_>) {
 
     survives_being_cut_into_chunks(&geometry, &shape, typesize);
 
-    // A resize keeps the chunks that have the same coordinates.
+    // A resize keeps the chunks whose coordinates in the grid of chunks exist both before and after it.
     let resize = geometry.resize(&signed(&other)).expect("the rules are kept");
     let (before, after) = (coordinates(&grid(&shape)), coordinates(&grid(&other)));
     let is_empty = |shape: &[u64]| shape.contains(&0);

@@ -75,8 +75,8 @@ pub fn run(bytes: &[u8]) {
     if let Ok((meta, rest)) = take_from_slice::<Meta>(bytes) {
         assert_eq!([&to_vec(&meta).expect("what was read"), rest].concat(), bytes);
     }
-    // Whatever type the bytes are read as, a write gives the same bytes, except for the outer marker: if the read
-    // marker says six entries but seven follow, the written marker says seven.
+    // If one of these types can be read from the bytes, writing the value gives the same bytes. Only the first byte,
+    // the outer marker, can differ: if it says six entries but seven follow, the written marker says seven.
     if let Ok(value) = from_slice::<Seven>(bytes) {
         assert_eq!(to_vec(&value).expect("what was read").get(1..), bytes.get(1..));
     }

@@ -54,8 +54,8 @@ pub static TARGETS: [Target; 13] = [
     Target { name: "geometry", run: geometry::run, runs: 5000, made: geometry::seeds },
 ];
 
-/// Asserts that the rows without a fault show the input from its start, without a gap, and that only the last row has a
-/// fault. Returns whether there is a fault.
+/// Asserts that the rows show the input from its start, without a gap, and that no row before the last has a fault. If
+/// there is no fault, the rows must show the whole input. Returns whether there is a fault.
 fn assert_rows(rows: &[Kept], start: u64, input: &[u8]) -> bool {
     let mut shown = Vec::new();
     for row in rows {

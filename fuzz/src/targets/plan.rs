@@ -30,8 +30,9 @@ pub fn run(data: &[u8]) {
     let read = frame.slice(&ranges).steps(&steps).read();
     let planned = frame.slice(&ranges).steps(&steps).plan();
     let planned = planned.and_then(|plan| follow(plan, bytes, |_| ()));
-    // Either both fail or none. The two errors are not compared: if a chunk file is missing or a range is after the end
-    // of the file, `Slice::read` has an error of reading, but the plan only gets too few bytes.
+    // Either both fail or none. The two errors can have different kinds, so they are not compared: if a chunk file is
+    // missing, or a range is after the end of the file, `Slice::read` fails to read the file, but the plan fails
+    // because it gets too few bytes.
     match (&read, &planned) {
         (Ok(read), Ok(planned)) => assert!(read == planned, "other items: {ranges:?} {steps:?}"),
         (Ok(_), Err(error)) => panic!("{error}: {ranges:?} {steps:?}"),

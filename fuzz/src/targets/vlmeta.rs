@@ -1,4 +1,4 @@
-//! Values of vlmetalayers: any bytes are used as the chunk of a vlmetalayer, and any bytes as its value.
+//! Tests of vlmetalayers. The input is first the chunk of a vlmetalayer, and then the value of new vlmetalayers.
 
 use std::io::Cursor;
 
@@ -36,7 +36,7 @@ pub fn run(bytes: &[u8]) {
             }
             Err(error) => assert!(layer.decode::<IgnoredAny>().is_err(), "{error}"),
         }
-        // To decode the value as any type must not panic.
+        // The value can be of another type than the requested one. Decoding it must not panic.
         drop((
             layer.decode::<serde_json::Value>(),
             layer.decode::<String>(),
