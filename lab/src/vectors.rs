@@ -91,7 +91,7 @@ impl<V: Debug + Serialize, E: Debug + Serialize> List<V, E> {
     }
 }
 
-/// Returns the bytes, in which `new` replaces the bytes from the offset `at` on.
+/// Returns a copy of the bytes, in which `new` overwrites the bytes at the offset `at`.
 pub fn with(bytes: &[u8], at: usize, new: &[u8]) -> Vec<u8> {
     let mut bytes = bytes.to_vec();
     bytes[at..at + new.len()].copy_from_slice(new);
@@ -124,8 +124,8 @@ fn text(file: &str) -> String {
     fs::read_to_string(root().join("tests/vectors").join(file)).unwrap()
 }
 
-/// What an implementation does with vectors, by the name of the vector. A vector is left out if the implementation does
-/// what its verdict requires.
+/// The results of an implementation for vectors, by the name of the vector. A vector is left out if the result is what
+/// the vector's verdict requires.
 pub type Answers = BTreeMap<String, String>;
 
 /// Compares the answers of an implementation with those in `others.json`, or writes them there.

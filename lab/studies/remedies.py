@@ -26,7 +26,7 @@ SMALL = (DATA / "int32_3x5.b2nd").read_bytes()
 INDEX, MOST = 421, b"\x7f\xff\xff\xff"
 TRAILER = len(SMALL) - 35
 
-# The items of the arrays of `array`.
+# The items of the arrays that the function `array` writes.
 ITEMS = np.random.default_rng(1).integers(0, 9, 3000).astype("<i4")
 
 # Items that cannot be compressed.

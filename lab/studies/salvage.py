@@ -47,8 +47,8 @@ WHOLE, PARTLY, REFUSED, UNVERIFIED, UNSEEN, WRONG, ERROR = RESULTS = [
 SHOWN = RESULTS[:5]
 GOAL_HEADERS = 0.95
 
-# Fields of the array metalayer that can change without a contradiction in the file: a shape can change to another shape
-# in the same grid, and a dtype to another dtype of the same size.
+# Fields of the array metalayer whose values can change without a contradiction in the file. For example, another shape
+# can have the same grid of chunks, and the items of another dtype can have the same size.
 BY_ITSELF = ["b2nd: shape", "b2nd: chunkshape", "b2nd: dtype", "b2nd: length of the dtype"]
 
 

@@ -168,8 +168,8 @@ macro_rules! tuple_struct {
 #[cfg(feature = "dtype")]
 pub(crate) use {transparent, tuple_struct};
 
-/// Generates methods of [`serde::Deserializer`] that reject the requested type. In the macro's arguments, the
-/// parentheses after a method contain the types of its arguments before the visitor.
+/// Generates methods of [`serde::Deserializer`] that reject the requested type. In the input of the macro, the
+/// parentheses after the name of a method contain the types of the method's arguments, without the visitor.
 macro_rules! refuse {
     ($($found:ident: $($method:ident($($argument:ty),*))*;)*) => { $( $(
         fn $method<V: Visitor<'de>>(self, $(_: $argument,)* _: V) -> Result<V::Value, Self::Error> {
@@ -224,8 +224,8 @@ enum Takes {
     Any,
     /// A fixed number of entries.
     Count(usize),
-    /// One entry for each of these fields of a struct. Serde lists aliases as fields too, so there can be fewer entries
-    /// than fields.
+    /// The entries of a struct with these field names. Serde lists aliases as field names too, so there can be fewer
+    /// entries than names.
     Fields(&'static [&'static str]),
     /// The bytes of the metalayer, for a `Meta`. It decodes them itself.
     Bytes,
@@ -443,8 +443,8 @@ impl ReadError for Error {
 
 /// The error of the fast way: the type does not fit an ordinary metalayer. The caller reads the metalayer again, the
 /// general way, to get the reason.
-// Zero-sized, so a `Result` with this error is hardly larger than the value in it. So arrays stay in registers. The
-// fast way also builds no message.
+// Zero-sized, so a `Result` with this error is hardly larger than the value in it. So arrays stay in registers. Because
+// the error has no message, the fast way also saves the time to build one.
 #[derive(Debug)]
 struct Misfit;
 
@@ -679,8 +679,8 @@ impl<'de, T: Visit<'de>, F: ReadError> serde::Deserializer<'de> for Value<T, F> 
     transparent! {}
 
     // Floats and `char` are rejected, because a type that cannot be written here must not be readable either. Otherwise
-    // a float could be read from an integer, and a `char` from a one-letter dtype. The error for an identifier names an
-    // enum, because only an enum asks for an identifier here: its tag.
+    // a float could be read from an integer, and a `char` from a one-letter dtype. An entry is read as an identifier
+    // only by an enum that takes the entry as its tag. So the error for an identifier names an enum.
     refuse! {
         Float: deserialize_f32() deserialize_f64();
         Char: deserialize_char();
@@ -885,7 +885,7 @@ fn visit_entries<'de, V: Visitor<'de>>(
     let mut entries = InOrder::new(metalayer, start);
     let value = match takes {
         Takes::Count(takes) if takes != count => return Err(LayoutFault::Takes { layout, takes }.error()),
-        // The visitor gets the state by reference. A move would copy memory right after it was written, which stalls
+        // The visitor gets `entries` by reference. A move would copy memory right after it was written, which stalls
         // the processor.
         Takes::Any | Takes::Count(_) => visitor.visit_seq(&mut entries),
         Takes::Fields(fields) => match Names::place(fields, layout)? {

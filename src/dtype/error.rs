@@ -130,7 +130,8 @@ impl fmt::Debug for Error {
 
 impl core::error::Error for Error {}
 
-/// A message with what was expected and what was found, which is the first character of `rest`.
+/// The message for an input that continues with `rest`. It has what was expected, and what was found: the first
+/// character of `rest`, or the end.
 pub(super) fn expected(what: &str, rest: &str) -> String {
     match rest.chars().next() {
         Some(found) => format!("expected {what}, found {}", Repr(&EcoString::from(found))),

@@ -14,7 +14,7 @@ pub(super) type ParseResult<T> = ModalResult<T, ParseError>;
 impl ParserError<DtypeText<'_>> for ParseError {
     type Inner = Self;
 
-    /// An error that does not say yet what was expected. The `context` of the parser adds this text.
+    /// An error without a description of what was expected. The `context` of the parser adds the description.
     fn from_input(input: &DtypeText<'_>) -> Self {
         Self::expected(input.current_token_start(), "")
     }

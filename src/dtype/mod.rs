@@ -40,7 +40,8 @@
 //!   inside a dtype that is not aligned: NumPy prints `'aligned': True` only for the outermost dtype. The second kind
 //!   is a dictionary with an unnamed field: NumPy prints it as a list, and adds a name when it reads the list. This
 //!   crate prints both kinds as a dictionary that NumPy reads back correctly.
-//! - An item of more than 2147483647 bytes is an error. In NumPy, the size of such a structured dtype overflows.
+//! - A dtype with items of more than 2147483647 bytes is an error. NumPy accepts such a dtype if it is structured, but
+//!   its item size overflows.
 //! - More than 16 nested dtypes are an error. In NumPy, the nesting is limited only by Python's stack.
 //! - Two dtypes are not equal if only one of them is aligned, or if only one is a record. In NumPy such dtypes are
 //!   equal.
@@ -49,15 +50,16 @@
 //!
 //! - several types in one string (`i4,f8`, `(2,3)i4`), spaces in a type string or around a dtype, a sign in a size
 //!   (`S+4`), time units with a divisor (`M8[s/5]`) or in Greek (`μs`);
-//! - a dictionary from field names to fields, a dictionary without entries (`{}`), with other keys or with the same key
-//!   twice, more formats than names, a shape as a list;
+//! - a shape as a list, an empty dictionary (`{}`), a dictionary from field names to fields (`{'a': ('<i4', 0)}`), and a
+//!   dictionary with an unknown key, with the same key twice, or with more formats than names;
 //! - a scalar with fields (`('i4', [('lo', 'i2'), ('hi', 'i2')])`), titles that are not strings, `None` as a dtype;
-//! - of Python's literals: octal, `\N{…}` and unknown escapes, lone surrogates, prefixes (`u'a'`), adjacent strings,
-//!   comments, parentheses that are not a tuple, and numbers that are not decimal (they may have leading zeros here).
+//! - these parts of Python's syntax: octal, `\N{…}` and unknown escapes, lone surrogates, prefixes (`u'a'`), adjacent
+//!   strings, comments, parentheses that are not a tuple, and numbers that are not decimal. Decimal numbers may have
+//!   leading zeros here.
 //!
 //! `StringDType()` is also an error, because its items are not stored in the array. `<f1` and `<W4` are errors too.
 //! python-blosc2 stores these strings for `float8_e5m2` and for the complex types of `ml_dtypes`, but NumPy cannot read
-//! them back either. The name of an `ml_dtypes` type has no byte order, so it is little-endian.
+//! them back either. An `ml_dtypes` type is always little-endian, because its name has no byte order.
 //!
 //! The version of Unicode determines which characters of a name are printed as escapes. Python and Rust may have
 //! different versions of Unicode, so the output can differ from NumPy's for characters that only one of the two

@@ -107,7 +107,8 @@ impl Display for NumpyStr<'_> {
         match &dtype.kind {
             Kind::Bool => f.write_str("bool"),
             Kind::Object => f.write_str("object"),
-            // NumPy's names mean the byte order of the machine, so a big-endian type has no name.
+            // In NumPy, a name such as `int32` stands for a type in the byte order of the machine, which is
+            // little-endian here. So a big-endian type has no name.
             _ if dtype.byte_order == Some(ByteOrder::Big) => TypeString(dtype).fmt(f),
             Kind::Int => write!(f, "int{}", bits()),
             Kind::Uint => write!(f, "uint{}", bits()),
@@ -120,7 +121,8 @@ impl Display for NumpyStr<'_> {
     }
 }
 
-/// Prints the letter and the size. For an `S`, `U` or `V` of 0 bytes, prints `zero` in place of the size.
+/// Prints the letter of the type and the size, except for Python objects, which have only a letter. For an `S`, `U` or
+/// `V` of 0 bytes, prints the text of `zero` instead of the size.
 fn letter_and_size(dtype: &Dtype, zero: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     f.write_char(dtype.kind.letter())?;
     match &dtype.kind {

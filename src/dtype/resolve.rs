@@ -27,8 +27,8 @@ pub(super) enum Spacing {
 
 /// The dtype of a form. Every form inside an aligned dtype is aligned, even a dictionary with `'aligned': False`. The
 /// only exception is a form inside a record.
-// The functions that recurse into nested dtypes have small stack frames, as in the grammar. So all code that does not
-// recurse is in functions that are never inlined.
+// This function and the functions that it calls for nested dtypes recurse, so their stack frames must be small. So all
+// code that does not recurse is in functions that are never inlined.
 pub(super) fn dtype(form: Spanned<Form>, spacing: Spacing) -> Result<Dtype, ParseError> {
     match form.value {
         Form::Scalar(dtype) => Ok(dtype),
@@ -271,8 +271,8 @@ fn refuse_overlapping_objects(mut ranges: Vec<FieldRange>) -> Result<(), ParseEr
     if !ranges.iter().any(|range| range.has_objects) {
         return Ok(());
     }
-    // After sorting by offset, each range is compared only with the largest end of the ranges before it, not with every
-    // other range.
+    // The ranges are sorted by offset. Then each range must be compared only with the largest end of the ranges before
+    // it.
     ranges.sort_by_key(|range| (range.offset, range.end));
     let (mut end, mut end_of_objects) = (0, 0);
     for range in ranges {

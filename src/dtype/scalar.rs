@@ -197,7 +197,7 @@ pub(super) fn numpy(letter: char, size: usize, order: ByteOrder) -> Option<Dtype
         Kind::Str => size.checked_mul(CHARACTER)?,
         _ => size,
     };
-    // An item of one byte has no byte order. A `U` has a byte order even if it is empty.
+    // Python objects, `S`, `V` and items of one byte have no byte order. A `U` has a byte order even if it is empty.
     let has_order = match kind {
         Kind::Object | Kind::Bytes | Kind::Void => false,
         Kind::Str => true,

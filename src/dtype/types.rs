@@ -9,7 +9,8 @@ pub(super) const MAX_ITEM_SIZE: usize = i32::MAX as usize;
 /// The deepest nesting of dtypes. Real files have about 3 levels.
 ///
 /// Measured on x86-64: reading 16 levels takes up to 96 KB of stack without optimisation, and 32 KB with optimisation.
-/// Printing 16 levels with `{:#?}` takes 68 KB. Both fit the stack of a thread with musl, which has 128 KB.
+/// Printing 16 levels with `{:#?}` takes 68 KB. Each of these sizes fits the stack of a thread with musl,
+/// which has 128 KB.
 pub(super) const MAX_NESTING: usize = 16;
 
 /// The largest number of dimensions of a subarray, as in NumPy.
@@ -31,7 +32,7 @@ pub(super) const MAX_SUBARRAY_NDIM: usize = 64;
 /// spellings, use [`type_string`](Self::type_string) or [`numpy_str`](Self::numpy_str). Structured dtypes, subarrays
 /// and types of `ml_dtypes` are printed like NumPy's `str(dtype)`. `==` ignores the spelling.
 ///
-/// In serde a `Dtype` is a string, so it can be the type of the field `dtype` of a struct that is read with this crate:
+/// In serde a `Dtype` is a string. So a struct that is read with this crate can have a field `dtype` of type `Dtype`:
 ///
 /// ```
 /// use b2nd_serde::dtype::Dtype;
@@ -376,7 +377,7 @@ impl ByteOrder {
 }
 
 impl TimeUnit {
-    /// The number of units in one step of the count: 25 in `<M8[25s]`, which counts steps of 25 seconds.
+    /// The number of units in one step of time: 25 in `<M8[25s]`, whose items count steps of 25 seconds.
     #[must_use]
     pub fn count(&self) -> u32 {
         self.count
@@ -405,7 +406,7 @@ impl Subarray {
         &self.base
     }
 
-    /// The shape of the subarray: its elements along each of the 1 to 64 dimensions.
+    /// The shape of the subarray: the number of elements along each dimension. There are 1 to 64 dimensions.
     #[must_use]
     pub fn shape(&self) -> &[usize] {
         &self.shape
@@ -434,7 +435,7 @@ impl Struct {
 }
 
 impl Field {
-    /// The name of the field. No other field has this name or title.
+    /// The name of the field. No other field of the struct has the same name, or has this name as its title.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name

@@ -16,7 +16,8 @@ sys.path.insert(0, modules)
 from blosc2_frame import Blosc2Frame  # noqa: E402, of the folder above
 from kaitaistruct import KaitaiStructError  # noqa: E402
 
-# The chunks of frames with more chunks are not compared, because Kaitai Struct makes an object for each chunk.
+# If a frame has more chunks than this, its chunks are not compared, because Kaitai Struct makes an object for each
+# chunk.
 MOST_CHUNKS = 10_000
 
 GENERATIONS = {0x9E: "present", 0x9D: "beta2", 0x9C: "beta1"}

@@ -23,7 +23,7 @@ ARRAY_FIELDS = "shape", "chunks", "blocks", "ndim", "nbytes", "dtype"
 
 # The number of frames per command.
 BATCH = 400
-# The maximum number of lines that are printed of a count. They are the most common lines.
+# The maximum number of lines that are printed for a list of counts. The lines with the largest counts are printed.
 SHOWN = 12
 
 

@@ -35,8 +35,8 @@ tempfile.tempdir = os.environ["TMPDIR"] = tempfile.mkdtemp()
 
 known_hashes = set()
 known_files = set()
-# `busy.is_set` is true while this thread keeps a frame. Meanwhile other frames can be freed and temporary files
-# removed, and these must not be kept too.
+# `busy.is_set` is true while this thread keeps a frame. If another frame is freed meanwhile, or a temporary file is
+# removed, that frame or file is not kept.
 busy = threading.local()
 
 
@@ -171,7 +171,7 @@ def array_is_freed(self):
 
 
 def schunk_is_freed(self):
-    # A super-chunk of an array is kept when the array is freed.
+    # The super-chunk of an array is not kept here, because `array_is_freed` keeps it.
     if self.c_schunk and not getattr(self, "_belongs_to_array", True):
         keep_freed(self, self)
 
@@ -214,8 +214,8 @@ def wrap_removals():
     def before(function, position=0):
         @functools.wraps(function)
         def kept(*arguments, **options):
-            # If the option `dir_fd` is given, the argument is relative to an open folder, so it is not a path from
-            # here.
+            # With the option `dir_fd`, the path is relative to another folder than the current one, so the file is not
+            # kept.
             if len(arguments) > position and options.get("dir_fd") is None:
                 keep_file(arguments[position], function.__name__)
             return function(*arguments, **options)

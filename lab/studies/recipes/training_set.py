@@ -105,7 +105,8 @@ damage("other/2.mla", lambda content: content[:5000])
 damage("other/3.mla", lambda _: b"")
 
 
-# Does what the page needs of Slurm's `srun`: starts N processes, each with its number.
+# Writes a small replacement for Slurm's `srun`. It runs the command once for each task, and gives it the number of
+# tasks and the number of the task.
 pathlib.Path("bin/srun").write_text("""#!/usr/bin/env bash
 status=0
 for ((task = 0; task < $2; task++)); do
@@ -141,7 +142,8 @@ assert all(name in in_folder for name in ("2.mla", "3.mla")) and "4.mla" not in 
 if "--quick" in sys.argv:
     sys.exit()
 
-# The time of each depth, compared with python-blosc2 with one thread. Wall time depends on the cores and the disk.
+# Measures the processor time of `b2nd ls`, of each depth of `b2nd check`, and of python-blosc2 with one thread. The
+# wall time would also depend on the number of cores and on the disk.
 many = pathlib.Path("many")
 for copy in range(20):
     shutil.copytree("whole", many / str(copy), copy_function=os.link)

@@ -104,8 +104,7 @@ def try_store(name, url, variables, upload, wrong_login):
     for key, content in files.items():
         upload(f"data/{key}", content)
     upload("data/ä space.b2nd", array)
-    # Lists only objects with these extensions. Tables in zip files are left out, because such a table is one line only
-    # if the file is on this machine.
+    # Lists only objects with these extensions. No zip files are among them.
     named = ("b2nd", "b2frame", "caterva", "b2e", "b2f", "b2b")
     local, *_ = run(["ls", "--json", "--ext", ",".join(named), str(data)], {})
     listed, *_ = run(["ls", "--json", "--ext", ",".join(named), f"{url}/data"], variables)

@@ -16,7 +16,7 @@ type Result<T, E = ItemError> = core::result::Result<T, E>;
 /// Deserializes one item or a part of it.
 pub(super) struct ItemDeserializer<'p, 'd, 'de> {
     pub(super) plan: &'p mut Plan<'d>,
-    /// The bytes from the start of the part on. They can continue after the end of the part.
+    /// The bytes from the start of the part. There can be more bytes after the end of the part.
     pub(super) bytes: &'de [u8],
 }
 
@@ -41,8 +41,8 @@ enum Takes {
 
 impl<'p, 'd, 'de> ItemDeserializer<'p, 'd, 'de> {
     /// Reads a number whose width in the Rust type differs from that in the dtype, or a text that cannot be borrowed.
-    // The arguments are the fields of `self`: if `self` were an argument, it would be stored in memory for each field
-    // of a struct, although this function is rarely called.
+    // This function gets the fields of `self` as arguments. If it got `self` itself, the compiler would store `self` in
+    // memory for each field of a struct, although this function is rarely called.
     #[cold]
     fn other<V: Visitor<'de>>(
         plan: &'p mut Plan<'d>,
@@ -121,8 +121,8 @@ fn utf8(bytes: &[u8]) -> Result<&str> {
 macro_rules! numbers {
     ($($method:ident $visit:ident $type:ident $form:pat, $takes:ident;)*) => {
         $(
-            // Inlined into the visitor of the struct. Then the compiler leaves only two steps for a field: a comparison
-            // of the form, and a load.
+            // Inlined into the visitor of the struct. Then the compiler leaves only a few comparisons and a load for a
+            // field that has this type in the dtype too.
             #[inline(always)]
             fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
                 match self.plan.form {
@@ -241,10 +241,10 @@ impl<'de> Deserializer<'de> for ItemDeserializer<'_, '_, 'de> {
         let Form::Struct(fields) = &mut self.plan.form else {
             return self.plan.mismatch(&visitor as &dyn Expected);
         };
-        // Each of the two cases below makes a `Values` of its own, because a `Values` stays in registers only if its
-        // address is never taken.
+        // Each of the two cases below makes its own `Values`. If they shared one, `visit_map` would take its address,
+        // and then it could not stay in registers for `visit_seq`.
         if fields.sort_as_in_struct(names)? {
-            // The fields are in the order of the struct, so they are passed to it without their names, and no names are
+            // The fields are now in the order of the struct. So the visitor gets only the values, and no names are
             // compared for each item.
             return Values::of_fields(fields, self.bytes, &[]).visit_seq(visitor);
         }

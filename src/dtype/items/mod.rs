@@ -56,7 +56,7 @@
 //!   dtype.
 //! - A newtype struct, and an option with a value, are treated as their content. `None`, units, and variants with
 //!   values are errors.
-//! - A field of the Rust type can have, as its name, the title of a field of the dtype.
+//! - A field of the Rust type can have the name or the title of a field of the dtype as its name.
 //! - NULs pad texts, so a text cannot end with a NUL. A `[u8; N]` includes the padding of an `S`; a `Vec<u8>` and a
 //!   `&[u8]` do not. An `S` that is not UTF-8 can be read as bytes. A surrogate in a `U` is an error.
 //! - Padding is written as zeros. Where fields overlap, the bytes of the field that is written last remain.

@@ -153,7 +153,7 @@ impl fmt::Display for Plan<'_> {
     }
 }
 
-/// The values of a part, in order. Both reading and writing use this list of values with their offsets, and its errors
+/// The values of a part, in order, with their offsets. Reading and writing both use this list, and have the same errors
 /// for a Rust type with more, fewer or other values.
 pub(super) struct Parts<'p, 'd> {
     list: List<'p, 'd>,

@@ -36,8 +36,8 @@ fn run() -> Result<(), i32> {
     ensure(from_slice::<Metalayer>(bytes).is_ok_and(|read| read == value), 3)?;
     ensure(take_from_slice::<Metalayer>(bytes).is_ok_and(|(_, rest)| rest.is_empty()), 4)?;
 
-    // Without an allocator, errors still have their kind, position and message. Only an error that a Rust type raises
-    // itself loses its text.
+    // Without an allocator, errors still have their kind, position and message. Only one kind of message is lost: the
+    // text that the `Serialize` or `Deserialize` of a Rust type passes to `Error::custom`.
     let error = from_slice::<Metalayer>(&bytes[..12]).err().ok_or(5)?;
     ensure(error.kind() == ErrorKind::UnexpectedEnd && error.offset() == Some(4), 6)?;
     let error = to_slice(&value, &mut [0; 10]).err().ok_or(7)?;

@@ -10,7 +10,8 @@ use b2nd_frame::{Frame, SlicePlan};
 struct Reader {
     slice: Vec<Range<u64>>,
     ranges: Vec<Range<u64>>,
-    /// For each range of the present wave, the bytes that JavaScript has sent so far.
+    /// The bytes that JavaScript has sent so far, for each of the `ranges`. The ranges that are requested at the same
+    /// time are called a wave.
     wave: Vec<Vec<u8>>,
     /// The plan of the slice. `None` until the first wave, which has the frame header, is complete.
     plan: Option<SlicePlan>,
