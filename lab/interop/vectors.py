@@ -66,7 +66,7 @@ def frame_with(metalayer):
 
 
 def open_array(frame):
-    """Whether b2nd_from_cframe opens it."""
+    """Returns an empty dict if b2nd_from_cframe opens the frame, otherwise None."""
     LIBRARY.blosc2_init()
     LIBRARY.b2nd_from_cframe.argtypes = [ctypes.c_char_p, ctypes.c_int64, ctypes.c_bool, ctypes.c_void_p]
     array = ctypes.c_void_p()

@@ -27,8 +27,8 @@ pub(super) enum Spacing {
 
 /// The dtype of a form. Every form inside an aligned dtype is aligned, even a dictionary with `'aligned': False`. The
 /// only exception is a form inside a record.
-// This function and the functions that it calls for nested dtypes recurse, so their stack frames must be small. So all
-// code that does not recurse is in functions that are never inlined.
+// These functions recurse into nested dtypes, so their stack frames must be small. That is why all code that does not
+// recurse is in functions that are never inlined.
 pub(super) fn dtype(form: Spanned<Form>, spacing: Spacing) -> Result<Dtype, ParseError> {
     match form.value {
         Form::Scalar(dtype) => Ok(dtype),

@@ -9,8 +9,8 @@ pub(super) const MAX_ITEM_SIZE: usize = i32::MAX as usize;
 /// The deepest nesting of dtypes. Real files have about 3 levels.
 ///
 /// Measured on x86-64: reading 16 levels takes up to 96 KB of stack without optimisation, and 32 KB with optimisation.
-/// Printing 16 levels with `{:#?}` takes 68 KB. Each of these sizes fits the stack of a thread with musl,
-/// which has 128 KB.
+/// Printing 16 levels with `{:#?}` takes 68 KB. Each of these sizes fits the stack of a thread with musl, which
+/// has 128 KB.
 pub(super) const MAX_NESTING: usize = 16;
 
 /// The largest number of dimensions of a subarray, as in NumPy.
