@@ -1,4 +1,4 @@
-//! The entries of a metalayer, and its layouts, each a list of entries.
+//! The entries of a metalayer, and the layouts. A layout is the list of entries that a metalayer has.
 
 // This file has two tables: `entries!` has one row for each entry, and `layouts!` one row for each layout. Macros
 // generate names and texts from them. Only `Layout::entry` repeats the order of the entries, in a match that the
@@ -85,10 +85,11 @@ macro_rules! entries {
                 }
             }
 
-            /// Whether fields with these names can hold all entries, in their order.
-            // Inlined, and with one comparison per row instead of a loop, so the compiler computes the result for a
-            // struct with a derived `Serialize` or `Deserialize`. The compiler would not unroll a loop over names, and
-            // the loop would cost some 300 instructions for each metalayer.
+            /// Whether fields with these names, in this order, can hold all entries in the order of the format.
+            // The names of a struct with a derived `Serialize` or `Deserialize` are constants. The function is inlined
+            // and has one comparison per row instead of a loop, so the compiler can compute the result for such a
+            // struct. The compiler would not unroll a loop over names, and the loop would cost some 300 instructions
+            // for each metalayer.
             #[inline(always)]
             pub(crate) fn can_be_fields(names: &[&str]) -> bool {
                 let mut names = names.iter();
@@ -111,8 +112,8 @@ macro_rules! entries {
         pub(crate) const META_FIELDS: &[&str] = &["layout", $( $name ),*];
 
         /// Whether a struct is a `Meta`.
-        // Inlined, and with a pattern instead of a comparison of slices, so the compiler computes the result for a
-        // derived struct.
+        // The names of a struct with a derived `Serialize` or `Deserialize` are constants. The function is inlined and
+        // has a pattern instead of a comparison of slices, so the compiler can compute the result for such a struct.
         #[inline(always)]
         pub(crate) fn is_meta(name: &str, fields: &[&str]) -> bool {
             name == META_NAME && matches!(fields, ["layout", $( $name ),*])
@@ -450,7 +451,7 @@ mod tests {
         }
     }
 
-    /// If a new layout breaks one of these rules, other code must change too.
+    /// Other code relies on these assertions. If a new layout breaks one of them, that code must change too.
     #[test]
     fn every_row_of_the_table_is_as_the_code_expects() {
         for &layout in Layout::ALL {

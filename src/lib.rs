@@ -76,8 +76,8 @@
 //! With `to_vec_with_layout` and [`Serializer::with_layout`] the caller selects the layout.
 //!
 //! **A struct that forgets `dtype_format` has six entries, so it is written as `B2ndSix`, which no release of C-Blosc2
-//! opens.** Only this crate reads it. C-Blosc2 3 does not open `Caterva` as an array either. Write seven entries,
-//! unless you write for old programs.
+//! opens.** Only this crate reads it. C-Blosc2 3 does not open an array of layout `Caterva` either. Write seven
+//! entries, unless you write for old programs.
 //!
 //! When reading, the bytes of the metalayer determine the layout, and the Rust type must take as many entries as the
 //! layout has. But a struct with all seven fields also reads shorter layouts, by the names of its fields. A struct with
@@ -152,11 +152,13 @@
 //! - An enum of unit variants restricts the dtype to its variants: `enum Kind { #[serde(rename = "<f4")] F4 }`. For any
 //!   other dtype, the error names the dtype and the variants.
 //! - `flatten` turns a struct into a map, so it cannot be used.
-//! - A field that is not an entry is not an error when reading, and gets its `default`. This crate cannot reject
-//!   unknown names, because serde lists aliases as fields too. When writing, every field counts as an entry. Leave out
-//!   such a field with `#[serde(skip)]`, or with `default` and `skip_serializing_if`.
-//! - An `untagged` enum is written as the content of its variant. When reading, serde first stores the value in a
-//!   buffer, so an `untagged` enum can read an integer as a float.
+//! - A field that is not an entry is not an error when reading, and gets its `default`. This crate cannot reject a
+//!   misspelled name: it may be an alias of another field, because serde lists aliases like fields. When writing, every
+//!   field counts as an entry. Exclude a field that is not an entry with `#[serde(skip)]`, or with `default` and
+//!   `skip_serializing_if`.
+//! - An `untagged` enum is written as the content of its variant. When reading, serde first stores the value in its own
+//!   buffer, and then reads the variant from this buffer without the checks of this crate. So an `untagged` enum can
+//!   read an integer as a float, although the table has an error for this case.
 //! - `deserialize_any` gives a sequence of entries, so a metalayer can be read into a `serde_json::Value`, which
 //!   becomes a JSON array. When this JSON array is written as a metalayer, its number of entries selects the layout. So
 //!   a metalayer of layout `B2ndMismarked` becomes one of layout `B2nd`.
@@ -170,7 +172,7 @@
 //! | `std` | yes | `to_writer`, `from_reader`, `From<Error> for std::io::Error` |
 //! | `dtype` | | the module `dtype`: parse NumPy's dtype strings, `Meta::parse_dtype`, items as serde data; includes `alloc` |
 //!
-//! All rows need Rust 1.85 or later. All rows but the first also need atomic compare-and-swap, because long strings are
+//! The crate needs Rust 1.85 or later. Each feature also needs atomic compare-and-swap, because long strings are
 //! reference-counted. The targets thumbv6m and riscv32imc do not have this instruction.
 //!
 //! [Blosc2]: https://www.blosc.org/pages/blosc-in-depth/

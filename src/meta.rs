@@ -191,7 +191,7 @@ impl Meta {
         Ok(Self { shapes, dtype: dtype.into(), layout, version, dtype_format })
     }
 
-    /// The entries of a checked metalayer.
+    /// Makes a `Meta` of the entries of a checked metalayer.
     #[inline(always)]
     fn from_metalayer(metalayer: Metalayer<'_>) -> Self {
         let Metalayer { layout, version, ndim, shape, chunkshape, blockshape, dtype_format, dtype, .. } =
@@ -454,8 +454,9 @@ impl<'de> Visitor<'de> for MetaVisitor {
     }
 }
 
-/// Reads a metalayer that is not ordinary.
-// Not inlined, so the code of the fast path stays small.
+/// Reads a metalayer of any layout and with any dimensions. Fails if the metalayer is invalid, or if bytes follow it.
+// This is the slow way, for a metalayer that `Metalayer::ordinary` does not read. The function is not inlined, so the
+// code of the fast way stays small.
 #[cold]
 #[inline(never)]
 fn read_general(bytes: &[u8]) -> Result<Meta, Error> {

@@ -151,8 +151,9 @@ fn with_long_dtype<T: Serialize + ?Sized>(
 ) -> Result<Vec<u8>, Error> {
     let mut bytes = Box::default();
     let written = value.serialize(Start { buffer: NewBytes::new(&mut bytes, dtype_room), layout })?;
-    // The second call of `Serialize` may write another value. With fewer dimensions and a longer dtype, that value can
-    // have the same total length, but exceed the allocation.
+    // The second call of `Serialize` may write another value. The length of the allocation follows
+    // from the dimensions of the second value and from the dtype of the first value. If the second value has fewer
+    // dimensions and a longer dtype, it can have the same length as the first value, but not fit the allocation.
     if written == length && length <= bytes.len() {
         Ok(shortened(bytes, length))
     } else {
@@ -161,7 +162,7 @@ fn with_long_dtype<T: Serialize + ?Sized>(
 }
 
 // Truncates the vector and does not shrink it to fit, because a reallocation would cost more than the few spare bytes.
-// Inlined, as is everything between `serialize` and the bytes (see `Entries`).
+// Inlined, like the functions between `serialize` and the bytes: see `Entries`.
 #[cfg(feature = "alloc")]
 #[inline(always)]
 fn shortened(bytes: Box<[u8]>, length: usize) -> Vec<u8> {
@@ -478,7 +479,8 @@ impl<B: Buffer> Entries<B> {
     #[inline(always)]
     fn entry<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), Error> {
         let Some(entry) = self.layout.entry(self.next) else {
-            // If `next` is `FAILED`, it stays `FAILED`, so the message is about the ignored error.
+            // If `next` is `FAILED`, the value has ignored an earlier error. `gives` is then `FAILED` too, and
+            // `wrong_count` returns the error for an ignored error.
             let gives = self.next.saturating_add(1);
             self.next = FAILED;
             return Err(wrong_count(self.layout, gives));
@@ -663,8 +665,8 @@ fn wrong_dimensions(found: usize, ndim: u8) -> Error {
     Error::new(Detail::Dimensions { found, ndim })
 }
 
-/// The value of `count` after an error in a dimension. If the `Serialize` of a vector ignores the error and continues,
-/// the count is never valid again.
+/// The value of `count` after an error in a dimension. The `Serialize` of a vector may ignore the error and continue to
+/// count from this value. The count is then above every `ndim`, and far from an overflow.
 const FAILED_COUNT: usize = usize::MAX / 2;
 
 impl<'s, W: FixedInt + Width> serde::Serializer for VectorSerializer<'s, W> {
@@ -779,7 +781,8 @@ impl serde::Serializer for TextSerializer<'_> {
         Ok(self.put(text))
     }
 
-    /// The name of a variant. So an enum of unit variants can list the dtypes that a program accepts.
+    /// Writes the name of a variant as the dtype. So a program can list the dtypes that it accepts as the unit variants
+    /// of an enum.
     #[inline]
     fn serialize_unit_variant(
         self,
@@ -796,7 +799,8 @@ impl serde::Serializer for TextSerializer<'_> {
         Ok(self.put(text))
     }
 
-    /// Formats the value into the buffer. Then the length of the text is known, and is written before the text.
+    /// Writes a header with length 0, and formats the value into the buffer after it. Then the length of the text is
+    /// known, and replaces the 0.
     // Serde's default allocates a `String`, which needs a heap.
     fn collect_str<T: Display + ?Sized>(self, value: &T) -> Result<usize, Error> {
         let mut output = Output::new(self.0);
@@ -804,8 +808,8 @@ impl serde::Serializer for TextSerializer<'_> {
         let mut writer = TextWriter { output, error: None };
         let written = write!(writer, "{value}");
         let TextWriter { mut output, error } = writer;
-        // The recorded error takes precedence, because a `Display` may ignore the error of a piece and return another
-        // result.
+        // If a piece of the text was rejected, this error is returned, whatever the `Display` returned. A `Display` may
+        // ignore the error and continue, or return another error.
         match (written, error) {
             (_, Some(error)) => Err(error),
             (Err(error), None) => Err(serde::ser::Error::custom(error)),
@@ -846,8 +850,8 @@ struct TextWriter<'s> {
 
 impl Write for TextWriter<'_> {
     fn write_str(&mut self, part: &str) -> fmt::Result {
-        // Each piece is checked now. A check of the whole text at the end is not possible, because a piece that does
-        // not fit the buffer is dropped.
+        // Each piece is checked for a NUL and for the total length before it is written. At the end, the text could not
+        // be searched for a NUL, because pieces that do not fit the buffer are dropped.
         let before = self.output.text_length();
         let length = before + part.len();
         let checked = if let Some(at) = part.bytes().position(|byte| byte == 0) {

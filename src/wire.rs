@@ -65,7 +65,8 @@ macro_rules! fixed_int {
                     wrong |= u16::from_ne_bytes([marker, first]) ^ u16::from_ne_bytes([Self::MARKER, 0]);
                     items = left;
                 }
-                // `wrong` has the bits of two bytes. All bits of the marker count, but of the value only the sign bit.
+                // `wrong` has the bits of two bytes. Any bit of the marker is an error. Of the value's first byte, only
+                // the sign bit is an error, so the other bits are masked out.
                 wrong & u16::from_ne_bytes([0xff, 0x80]) == 0
             }
         }
@@ -203,8 +204,9 @@ impl<'de> Metalayer<'de> {
 
     /// Splits `bytes`, which begin with a metalayer, at the end of this metalayer. If the end cannot be found, the
     /// second slice is empty.
-    // In layout `B2nd` the metalayer is not checked here, because `ndim` alone determines where the length of the dtype
-    // is.
+    // In layout `B2nd`, `ndim` determines the offset of the dtype's length, and the metalayer ends after the dtype. So
+    // only these two numbers are read, and the metalayer is not checked. In the other layouts, the whole metalayer is
+    // read to find its end.
     #[inline]
     pub(crate) fn split(bytes: &'de [u8]) -> (&'de [u8], &'de [u8]) {
         const OUTER: u8 = Layout::B2nd.marker();
@@ -511,8 +513,7 @@ impl<B: Buffer> Output<B> {
         self.position
     }
 
-    /// Ends the metalayer. Fails if the metalayer is longer than the buffer, and the buffer must hold all bytes
-    /// (`MUST_FIT`).
+    /// Ends the metalayer. For a buffer with `MUST_FIT`, it is an error if the metalayer is longer than the buffer.
     #[inline]
     pub(crate) fn finish(mut self) -> Result<B::Filled, Error> {
         let (needed, given) = (self.position, self.buffer.bytes().len());
@@ -559,7 +560,8 @@ impl<B: Buffer> Output<B> {
         }
     }
 
-    /// Writes the marker of a dimension vector, and returns slots for its integers; no slots if they do not fit.
+    /// Writes the marker of a dimension vector, and returns slots for its integers. If the whole vector does not fit
+    /// the buffer, nothing is written, and there are no slots.
     // The bounds are checked once for the vector, not for each integer.
     #[inline]
     pub(crate) fn vector<T: FixedInt>(&mut self, ndim: u8) -> Slots<'_, T> {
@@ -639,7 +641,8 @@ impl<T: FixedInt> Slots<'_, T> {
     }
 }
 
-/// A destination for one metalayer. Bytes that do not fit are counted, so the same serializer also measures.
+/// A destination for one metalayer. Bytes that do not fit are counted and dropped, so the serializer can also measure
+/// the length of a metalayer without writing it.
 pub trait Buffer {
     /// Whether it is an error if the metalayer does not fit the buffer.
     const MUST_FIT: bool;
@@ -717,8 +720,8 @@ impl Buffer for NoRoom {
     }
 }
 
-/// A new allocation. It is made as soon as the number of dimensions is known, so the metalayer is written to its final
-/// place.
+/// A new allocation. Its length depends on the number of dimensions, so it is made when this number is known. No byte
+/// is written before that, so every byte is written directly to the allocation.
 ///
 /// The result is the length of the metalayer. The allocation can be longer than the metalayer. It can also be shorter;
 /// then the last bytes have been dropped.

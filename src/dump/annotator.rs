@@ -7,7 +7,8 @@ use super::row::{BYTES_A_LINE, Printable, Row};
 /// Makes the rows of a dump. Each method takes the next bytes, makes rows of them, and passes each row to a function,
 /// `receive`.
 ///
-/// If a method returns an error, the function that receives the rows has returned this error, to stop the dump.
+/// `receive` can return an error to stop the dump. The method that called `receive` then returns the same error. There
+/// are no other errors.
 ///
 /// ```
 /// use b2nd_serde::dump::{Annotator, Row};
@@ -141,7 +142,7 @@ impl<'w, 'b> Annotator<'w, 'b> {
         self.row(rest.min(BYTES_A_LINE), [kind, &"", &""], Some(fault))
     }
 
-    /// An annotator for the next `length` bytes. This annotator counts them as shown.
+    /// An annotator for the next `length` bytes. `self` counts these bytes as shown, and continues after them.
     pub(super) fn part(&mut self, length: usize) -> Annotator<'_, 'b> {
         let (bytes, offset) = (self.next(length), self.offset());
         self.shown += bytes.len();

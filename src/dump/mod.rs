@@ -1,8 +1,8 @@
 //! Annotated bytes: the meaning of each byte of a metalayer.
 //!
-//! [`metalayer`] makes a [`Dump`]. Its `Display` is the text, and its method [`rows`](Dump::rows) passes the lines to a
-//! function as data. An [`Annotator`] makes such lines for any format. With it, the crate [`b2nd-frame`] dumps headers,
-//! chunks and trailers.
+//! [`metalayer`] makes a [`Dump`] of a metalayer. `Display` prints the lines of a `Dump` as text. The method
+//! [`rows`](Dump::rows) passes each line to a function, as a [`Row`]. An [`Annotator`] makes rows for bytes of any
+//! format. The crate [`b2nd-frame`] uses it to dump headers, chunks and trailers.
 //!
 //! ```
 //! // The encoder stopped too early: the last line names the missing entry.
@@ -55,7 +55,7 @@ pub fn metalayer(bytes: &[u8]) -> Dump<'_> {
     Dump::new(bytes, |mut rows| rows.metalayer(rows.rest().len()))
 }
 
-/// Bytes and a function that annotates them, from [`metalayer`] or [`Dump::new`]. Its `Display` is the text.
+/// Bytes and a function that annotates them, from [`metalayer`] or [`Dump::new`]. `Display` prints all lines.
 ///
 /// ```
 /// let dump = b2nd_serde::dump::metalayer(&[0x97, 0x00]);

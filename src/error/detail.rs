@@ -1,4 +1,5 @@
-//! All faults of a metalayer, of a value that is written, or of a Rust type that is read.
+//! All causes of an error: invalid bytes, a value that cannot be written, a Rust type into which the metalayer cannot
+//! be read, and failures of a buffer, reader or writer.
 
 use core::fmt;
 
@@ -136,13 +137,14 @@ impl fmt::Display for TextFault {
     }
 }
 
-/// Why a Rust type that is read, or a value that is written, does not fit a layout.
+/// Why a metalayer of a layout cannot be read into a Rust type, or why a value cannot be written in a layout.
 #[cfg_attr(not(feature = "alloc"), expect(dead_code, reason = "some only come with `Meta`"))]
 #[derive(Clone, Copy)]
 pub(crate) enum LayoutFault {
     /// The Rust type takes another number of entries than the layout has.
     Takes { layout: Layout, takes: usize },
-    /// The Rust type takes more entries than the layout has.
+    /// The Rust type takes more entries than the layout has. The type asked for another entry
+    /// after the last one, so it is not known how many entries it takes.
     TakesMore { layout: Layout },
     /// The field names do not determine which fields take the entries of the layout.
     Unplaced { layout: Layout },
@@ -236,8 +238,8 @@ pub(crate) enum Detail {
 
 /// The text of an error that the type's own `Serialize` or `Deserialize` raised. Without the feature `alloc`, the text
 /// is lost.
-// `Detail` has only this variant for such texts: a second variant with a value on the heap would add 100 instructions
-// to each read of vectors.
+// `is_length` is a flag, not a second variant of `Detail`. A second variant that owns a text on the heap would add 100
+// instructions to each read of a metalayer into `Vec`s.
 pub(crate) struct CustomText {
     /// Whether the error was raised with serde's `invalid_length`.
     pub(super) is_length: bool,

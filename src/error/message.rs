@@ -225,8 +225,8 @@ impl Parts {
         }
     }
 
-    /// Writes the message for a value of the wrong kind when writing, or for a Rust type that expects a value of the
-    /// wrong kind when reading.
+    /// Writes the message for the kind `found`, which is not valid at this place. When writing, `found` is the kind of
+    /// the value. When reading, `found` is the kind of value that the Rust type takes.
     fn unsupported(&self, found: ValueType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (place, found_name) = (self.place(), found.name());
         let is = ExpectedValue(self);

@@ -45,8 +45,8 @@ pub(crate) use detail::{Detail, LayoutFault, TextFault, ValueType};
 pub struct Error(BoxedParts);
 
 // A box, because a larger error makes every `Result` that contains it larger. Without an allocator the struct itself is
-// the error. Packing the parts into 16 bytes was tried: writing without an allocator was faster, but reading with an
-// allocator slower.
+// the error. A `Parts` of 16 bytes was tried. It made writing faster without an allocator, but it made reading slower
+// with an allocator.
 #[cfg(feature = "alloc")]
 type BoxedParts = Box<Parts>;
 #[cfg(not(feature = "alloc"))]
@@ -178,15 +178,15 @@ impl Error {
         self.0.dimension.map(usize::from)
     }
 
-    /// The offset in the input of the byte at which the error was found, counted from 0; `None` when writing, or if the
-    /// reader failed.
+    /// The offset of the byte at which the error was found, counted from the start of the input; `None` when writing,
+    /// if the reader failed, or if the offset is 2^32 or more.
     #[must_use]
     pub fn offset(&self) -> Option<usize> {
         self.0.offset.map(|offset| offset as usize)
     }
 
-    /// The version of the invalid metalayer; `None` if it is 0 or could not be read. Only version 0 is known, so the
-    /// bytes may be valid in another version.
+    /// The version of the invalid metalayer; `None` if it is 0 or could not be read. This crate knows only the rules of
+    /// version 0. So a metalayer with another version may be valid by the rules of its own version.
     ///
     /// ```
     /// // The second byte is version 1. The last byte is an array marker that version 0 does not have.

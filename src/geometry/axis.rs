@@ -21,13 +21,13 @@ impl Axis {
         if shape > 0 && chunk == 0 {
             return Err(zero(Divided::Array, shape));
         }
-        // The draft specification allows blocks of 0 items along a dimension in which the array is empty; C-Blosc2 does
-        // not open such an array.
+        // The draft specification allows blocks of 0 items along a dimension in which the array is empty. C-Blosc2 does
+        // not open such an array, and this crate rejects it too.
         if chunk > 0 && block == 0 {
             return Err(zero(Divided::Chunk, chunk.into()));
         }
-        // E is below 2^63 + 2^31, so computing it cannot overflow u64. C-Blosc2 rounds up by an addition in i64, which
-        // may overflow although E fits.
+        // `extended` rounds the shape up to whole chunks. The result is below 2^63 + 2^31, so it fits u64. C-Blosc2
+        // rounds up by an addition in i64. This addition may overflow although the result would fit.
         if self.extended() > Factors::ExtendedShape.max_product() {
             return Err(Error(Violation::RoundedUp { dimension, items: shape, chunk }));
         }
@@ -65,7 +65,8 @@ where
     U::try_from(integer).map_err(|_| Error(Violation::Negative { entry, dimension, found }))
 }
 
-/// Checks that the product of `factors` is not above the limit that the format has for the product `of`.
+/// Checks that the product of `factors` is not above the limit of the format. `of` tells which numbers the factors are,
+/// and so determines the limit.
 pub(super) fn check_product(of: Factors, factors: &[u64]) -> Result<(), Error> {
     // A product with a 0 is 0, even if the factors before the 0 overflow. So the result does not depend on the order of
     // the dimensions. C-Blosc2 multiplies from the first dimension on, and may find an overflow before it reaches the
@@ -83,7 +84,8 @@ pub(super) fn check_product(of: Factors, factors: &[u64]) -> Result<(), Error> {
     Ok(())
 }
 
-/// Checks that a vector has `ndim` dimensions. `entry` is `None` for the ranges or steps of a slice.
+/// Checks that a shape, a slice or the steps of a slice have `ndim` dimensions. `entry` is the entry with the shape;
+/// `None` for a slice or its steps.
 pub(super) fn check_count(entry: Option<Entry>, found: usize, ndim: usize) -> Result<(), Error> {
     if found == ndim { Ok(()) } else { Err(Error(Violation::DimensionCount { entry, found, ndim })) }
 }

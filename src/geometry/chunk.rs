@@ -46,8 +46,8 @@ impl Geometry {
     /// The chunks that a slice of the array touches. The slice has one range per dimension.
     ///
     /// The [extent](Chunk::extent) of each chunk has only items of the slice. The blocks and runs of the chunk have
-    /// only such items, too. The [target](crate::geometry::Run::target) of a run is its place in the slice, not in the
-    /// whole array: a range of bytes in an array with the shape of the slice.
+    /// only such items, too. The slice counts as an array of its own, in C order. The
+    /// [target](crate::geometry::Run::target) of a run is a range of bytes in this array, not in the whole array.
     ///
     /// # Errors
     ///
@@ -230,8 +230,8 @@ impl<'g> Chunk<'g> {
     ///
     /// # Errors
     ///
-    /// If the type size is 0, or if the chunk or the array ends before an item that is copied. Some items may have been
-    /// copied by then. The error says how many bytes a whole chunk or array has.
+    /// If the type size is 0, or if the chunk or the array is too short for the items that must be copied. Some items
+    /// may have been copied before the error. The error says how many bytes a whole chunk or array has.
     ///
     /// ```
     /// use b2nd_serde::{Geometry, Shapes};
@@ -256,8 +256,8 @@ impl<'g> Chunk<'g> {
     ///
     /// # Errors
     ///
-    /// If the type size is 0, or if the chunk or the array ends before an item that is copied. Some items may have been
-    /// copied by then. The error says how many bytes a whole chunk or array has.
+    /// If the type size is 0, or if the chunk or the array is too short for the items that must be copied. Some items
+    /// may have been copied before the error. The error says how many bytes a whole chunk or array has.
     ///
     /// ```
     /// use b2nd_serde::{Geometry, Shapes};
@@ -285,8 +285,9 @@ impl<'g> Chunk<'g> {
         array_len: usize,
         mut copy_run: impl FnMut(Range<usize>, Range<usize>) -> Option<()>,
     ) -> Result<(), Error> {
-        // Items of 0 bytes are rejected. A loop over 2^62 items usually ends early, because the buffer is too short for
-        // them. But items of 0 bytes fit any buffer.
+        // A metalayer of a few bytes can state a chunk of 2^31 - 1 items. The loop over its runs ends as soon as an
+        // item does not fit the buffers. Items of 0 bytes fit any buffer, so they are rejected: the loop would take too
+        // long.
         if typesize == 0 {
             return Err(Error(Violation::TypeSize));
         }
@@ -294,8 +295,8 @@ impl<'g> Chunk<'g> {
         let copied = runs.try_for_each(|run| copy_run(run.source(typesize)?, run.target(typesize)?));
         copied.ok_or_else(|| {
             let bytes = |nitems: u64| nitems.saturating_mul(typesize as u64);
-            // The length of the array is checked first, because the array must be complete. A chunk may lack padding
-            // that is not copied.
+            // One of the two buffers is too short. If the array has its full length, it is the chunk. The length of the
+            // chunk is not checked first, because a chunk that lacks only padding is not an error.
             let needed = bytes(self.selection.nitems());
             Error(if (array_len as u64) < needed {
                 Violation::TooShort { of: Buffer::Array, found: array_len, needed }
@@ -391,9 +392,10 @@ impl Block<'_> {
     /// The items of the [`extent`](Block::extent) in runs. A run is contiguous both in the decompressed chunk and in
     /// the selection, so it can be copied at once.
     ///
-    /// A run is as long as possible. It is one row of the extent. If the rows of the extent, of the block and of the
-    /// selection have the same length, a run has several rows. A run never continues along a dimension with a step above
-    /// 1, so if the last dimension has such a step, each run is a single item.
+    /// A run is as long as possible. A row is the items along the last dimension. Usually a run is one row of the
+    /// extent. If the rows of the extent, of the block and of the selection have the same length, there is no gap
+    /// between two rows, so a run can have several rows. A run never continues along a dimension with a step above 1.
+    /// So if the last dimension has such a step, each run is a single item.
     ///
     /// ```
     /// use b2nd_serde::{Geometry, Shapes};

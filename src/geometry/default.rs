@@ -3,8 +3,8 @@
 use super::dimensions::Dimensions;
 use super::grid::Geometry;
 
-/// The targets for the sizes of a block and of a chunk in bytes. A block of 128 KiB fits the L2 cache of a core
-/// together with its compressed form. A chunk of 4 MiB has 32 such blocks.
+/// The targets for the sizes of a block and of a chunk in bytes. A block of 128 KiB and the compressed bytes of the
+/// block fit the L2 cache of a core together. A chunk of 4 MiB has 32 such blocks.
 const BLOCK_NBYTES: u64 = 1 << 17;
 const CHUNK_NBYTES: u64 = 1 << 22;
 
@@ -17,10 +17,11 @@ impl Geometry {
     /// The block shape of a new array: about 128 KiB of items. `shape` is the shape of the array, or the chunk shape if
     /// the caller has chosen one.
     ///
-    /// From the last dimension to the first, a block is as long as the target size allows. Along the dimensions that
-    /// are left when the size is reached, the block has 1 item. So the items of a block are contiguous in an array in C
-    /// order. The result depends only on the shape and the item size, while python-blosc2 looks at the caches of the
-    /// machine. A dimension of 0 items will grow, so it is treated like a very long one.
+    /// The last dimension is divided first, and the first dimension last. Along each dimension, a block is as long as
+    /// the target size allows. When a block has reached the target size, it has 1 item along each earlier dimension. So
+    /// the items of a block are contiguous in an array in C order. The result depends only on the shape and the item
+    /// size, while python-blosc2 looks at the caches of the machine. A dimension of 0 items will grow, so it is treated
+    /// like a very long one.
     ///
     /// | shape | item size | chunk shape | block shape |
     /// |---|---|---|---|

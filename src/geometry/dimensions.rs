@@ -21,7 +21,7 @@ pub(super) const CAPACITY: usize = MAX_NDIM as usize;
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Dimensions {
-    /// The numbers after the last dimension are 0, so the derived comparisons are right.
+    /// The numbers after the last dimension are 0. So the derived comparisons depend only on the dimensions.
     numbers: [u64; CAPACITY],
     ndim: u8,
 }
@@ -54,8 +54,8 @@ impl Dimensions {
 
     /// The product of the numbers; 1 without numbers.
     ///
-    /// If one number is 0, the product is 0, even if the product of the other numbers would overflow. The caller
-    /// guarantees that any other product fits.
+    /// If one number is 0, the product is 0, even if the product of the other numbers would overflow. If no number is
+    /// 0, the caller guarantees that the product fits u64.
     pub(super) fn product(&self) -> u64 {
         if self.contains(&0) { 0 } else { self.iter().product() }
     }
@@ -100,8 +100,8 @@ impl Dimensions {
 
     /// The distance between neighbours along each dimension, in items, in an array of this shape in C order. No
     /// dimension of the shape may be 0.
-    // A shape with a 0 is valid even if the product of its other dimensions overflows, and this product would overflow
-    // here.
+    // A shape with a 0 can be valid although the product of its other dimensions does not fit u64. The multiplication
+    // below would overflow for such a shape.
     pub(super) fn strides(&self) -> Self {
         let mut strides = *self;
         let mut stride = 1;

@@ -71,7 +71,7 @@ pub(super) enum Divided {
 }
 
 impl Divided {
-    /// The entry with the shape of the whole that is divided.
+    /// The entry with the shape of the array or chunk that is divided.
     fn whole(self) -> Entry {
         match self {
             Self::Array => Entry::Shape,
@@ -79,7 +79,7 @@ impl Divided {
         }
     }
 
-    /// The entry with the shape of the parts.
+    /// The entry with the shape of the chunks or blocks into which it is divided.
     fn part(self) -> Entry {
         match self {
             Self::Array => Entry::Chunkshape,
@@ -88,7 +88,7 @@ impl Divided {
     }
 }
 
-/// The factors of a product.
+/// The numbers whose product over all dimensions has a limit.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Factors {
     Shape,
@@ -98,7 +98,7 @@ pub(super) enum Factors {
 }
 
 impl Factors {
-    /// The largest product that the format allows.
+    /// The largest product of these numbers that the format allows.
     pub(super) fn max_product(self) -> u64 {
         match self {
             Self::Shape | Self::ExtendedShape => i64::MAX.unsigned_abs(),

@@ -97,7 +97,8 @@ impl Extent {
         zip(&self.start, &self.stop).map(|(start, stop)| start..stop)
     }
 
-    /// The coordinate of the first item, counted from `origin`. Along no dimension may `origin` be after the item.
+    /// The coordinate of the first item, counted from `origin`. `origin` must not be after the first item in any
+    /// dimension.
     pub(super) fn start_from(&self, origin: &[u64]) -> Dimensions {
         Dimensions::combine(&self.start, origin, |start, origin| start - origin)
     }
@@ -118,9 +119,10 @@ impl Extent {
     }
 
     /// Iterates over the cells that have items of the box, in a grid whose cells have the shape `shape`. The first cell
-    /// of the grid begins at `origin`. [`cell`](Self::cell) converts the results to coordinates.
+    /// of the grid begins at `origin`. Along a dimension whose step is longer than a cell, the results count items
+    /// instead of cells. [`cell`](Self::cell) converts each result to the coordinate of its cell.
     pub(super) fn cells(&self, origin: &Dimensions, shape: &[u64]) -> Cells {
-        // Only a box without items can have cells of 0 items, so this return prevents a division by 0.
+        // The cell shape has a 0 only if the box has no items. So after this return, no division below is by 0.
         if self.nitems() == 0 {
             return Cells::new(origin.zeros(), origin.zeros());
         }

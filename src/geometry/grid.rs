@@ -8,7 +8,8 @@ use super::error::{Error, Factors, MAX_CHUNK_NBYTES, Violation};
 use crate::layout::Entry;
 use crate::shapes::Shapes;
 
-/// The position of each item of an array: its chunk, its block in the chunk, and its byte.
+/// Computes the position of each item of an array: the chunk, the block in the chunk, and the byte offset in the
+/// decompressed chunk.
 ///
 /// ```
 /// use b2nd_serde::{Geometry, Shapes};
@@ -25,8 +26,9 @@ use crate::shapes::Shapes;
 /// divides by zero or panics, for any arguments. A `Geometry` needs no heap.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Geometry {
-    // The axes are an array of 16 and a count, so no vector type and no allocator is needed.
-    /// The numbers after the last dimension are 0, so the derived comparisons are right.
+    // `axes` has a fixed length of 16, and `ndim` is the number of axes in use. So no vector type and no allocator is
+    // needed.
+    /// The axes after the last dimension have only zeros. So the derived comparisons depend only on the axes in use.
     axes: [Axis; CAPACITY],
     ndim: u8,
 }
@@ -78,8 +80,9 @@ impl Geometry {
         check_product(Factors::ExtendedShape, &geometry.extended_shape())?;
         check_product(Factors::Chunkshape, &geometry.chunkshape())?;
         check_product(Factors::Blockshape, &geometry.blockshape())?;
-        // The product of P over all dimensions needs no check. Along each dimension P, which is ceil(C / B) * B, is at
-        // most C * B. The products of C and of B are below 2^31, so the product of P is below 2^62.
+        // The padded chunk shape P needs no check. C is the chunk shape, and B the block shape. Along each dimension, P
+        // = ceil(C / B) * B, which is at most C * B. The products of C and of B over all dimensions are below 2^31, so
+        // the product of P is below 2^62.
         Ok(geometry)
     }
 

@@ -61,7 +61,7 @@
 //!
 //! # What is accepted
 //!
-//! [`Geometry::new`] accepts what C-Blosc2 opens and the draft specification of the format allows:
+//! [`Geometry::new`] accepts shapes that follow these rules:
 //!
 //! - The three shapes have the same number of dimensions, at most 16. No number is negative.
 //! - If S > 0, then C > 0. If C > 0, then B > 0. A chunk may be larger than the array, and a block larger than the
@@ -69,7 +69,8 @@
 //! - The products of S and of E over all dimensions fit int64. The products of C and of B fit int32. Without dimensions
 //!   the product is 1.
 //!
-//! In some cases, the draft specification, C-Blosc2 3.3.5 and this crate do not agree, or the result may be a surprise:
+//! The draft specification of the format and C-Blosc2 3.3.5 have nearly the same rules. In the following cases, one of
+//! them differs from this crate, or the result may be a surprise:
 //!
 //! - S = 0, C = 5, B = 0: the draft specification allows it, but C-Blosc2 and this crate reject it. Such a chunk has
 //!   items, but no blocks for them.
@@ -137,12 +138,14 @@ impl Meta {
         let extent = Dimensions::collect(shape.iter().map(|&items| items.unsigned_abs()));
         let blockshape = Geometry::default_blockshape(&extent, typesize);
         let chunkshape = Geometry::default_chunkshape(&extent, &blockshape, typesize);
-        // The fallback is never used: no number is above 4 Mi, the target for items of 1 byte.
+        // Every number fits int32, so the fallback `i32::MAX` is never used: a chunk or block has at most 4 Mi items,
+        // as many as 4 MiB hold if an item has 1 byte.
         let int32 =
             |shape: Dimensions| shape.iter().map(|&items| i32::try_from(items).unwrap_or(i32::MAX)).collect();
         let (chunkshape, blockshape): (Vec<i32>, Vec<i32>) = (int32(chunkshape), int32(blockshape));
-        // `Dimensions` holds only the first 16 dimensions. For the dimensions after them, 1 is appended, because the
-        // error of `new` must name the number of all dimensions.
+        // `Dimensions` holds only the first 16 dimensions. If `shape` has more, the chunk and block shapes are filled
+        // up with 1 to the same number of dimensions. `Meta::new` then rejects the three shapes with an error that
+        // names this number.
         let rest = |part: &[i32]| [part, &vec![1; shape.len() - part.len()]].concat();
         let shapes = Shapes { shape, chunkshape: &rest(&chunkshape), blockshape: &rest(&blockshape) };
         Self::new(shapes, dtype)

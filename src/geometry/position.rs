@@ -102,8 +102,8 @@ impl Geometry {
         usize::try_from(item).ok()?.checked_mul(typesize)
     }
 
-    /// The position of the byte at an offset of a decompressed chunk; `None` if there is no such chunk or byte. The
-    /// position may be padding.
+    /// The position of the item that has the byte at `offset` of a decompressed chunk. The item may be padding. `None`
+    /// if there is no such chunk or byte, or if the type size is 0.
     ///
     /// ```
     /// use b2nd_serde::{Geometry, Shapes};

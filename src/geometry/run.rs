@@ -20,11 +20,11 @@ use super::walk::{Cells, iterate};
 /// ```
 #[derive(Clone, Debug)]
 pub struct Runs {
-    /// Iterates over the runs, which are counted along each dimension.
+    /// For each run, the number of runs before it along each dimension.
     pub(super) over: Cells,
-    /// The coordinate in the array of the first item of the first run. The next field is the distance from a run to the
-    /// next run along each dimension.
+    /// The array coordinate of the first item of the block's extent. The first run begins at this item.
     pub(super) first: Dimensions,
+    /// The distance from a run to the next run along each dimension, in items.
     pub(super) step: Dimensions,
     pub(super) nitems: u64,
     pub(super) source: u64,
@@ -81,9 +81,10 @@ pub struct Run {
 impl Run {
     /// The range of bytes in the decompressed chunk; `None` if the range does not fit `usize`. If `typesize` is 1, the
     /// range counts items.
-    // The type size is an argument, not a part of the geometry. If the geometry had a type size, all types of this
-    // module would be needed in two versions, with and without a type size. A result that can be `None` is no extra
-    // work for the caller: the caller passes the range to `get` of a buffer, which can return `None` too.
+    // The type size is an argument, because the three shapes that make a geometry do not include a type size. If a
+    // geometry could have a type size, every type of this module would be needed in two versions, one with a type size
+    // and one without. A result that can be `None` is no extra work for the caller: the caller passes the range to
+    // `get` of a buffer, which can return `None` too.
     #[must_use]
     #[inline]
     pub fn source(&self, typesize: usize) -> Option<Range<usize>> {

@@ -58,7 +58,8 @@ impl Iterator for Cells {
 
 impl FusedIterator for Cells {}
 
-/// Makes a type an iterator over its field `over`, with its method `item` applied to each value.
+/// Implements `Iterator` for the type `$walk`. The type has a field `over`, which is an iterator. The method `item` of
+/// the type turns each value of `over` into an `$item`.
 // `Iterator::map` is not used, because its `count`, `nth` and `last` call the closure for each item, and an array of a
 // few bytes can claim 2^62 chunks.
 macro_rules! iterate {

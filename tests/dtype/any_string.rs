@@ -1,5 +1,5 @@
-//! For any string, parsing either fails, or gives a dtype that is printed as a string from which the same dtype is
-//! parsed.
+//! Any string is either rejected or parsed as a dtype. If this dtype is printed and parsed again, the result is the
+//! same dtype.
 
 use std::sync::LazyLock;
 

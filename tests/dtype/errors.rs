@@ -228,7 +228,7 @@ fn a_subarray_is_refused_where_it_goes_wrong() {
 fn no_subarrays_without_bytes_are_one_of_them_as_in_numpy_and_any_other_number_is_refused() {
     let dtype: Dtype = "(('<i4', (0,)), 0)".parse().unwrap();
     assert_eq!((&*dtype.to_string(), dtype.item_size()), ("('<i4', (0,))", 0));
-    // NumPy reads the string with `3` as 3 bytes of padding. This crate rejects both strings.
+    // NumPy reads the first of these two strings, `(('<i4', (0,)), 3)`, as 3 bytes of padding. This crate rejects both.
     for number in ["3", "(3,)"] {
         assert_eq!(refusal(&format!("(('<i4', (0,)), {number})")).kind(), Layout);
     }

@@ -6,8 +6,8 @@ use std::thread;
 use b2nd_serde::dtype::{Dtype, ErrorKind};
 
 /// The size of the stack in these tests, in bytes: 128 KiB. That is the stack of a thread with musl, the smallest stack
-/// of all supported systems. On s390x the size is 256 KiB, because every call needs at least 160 bytes of the stack
-/// there, which is too much for 128 KiB in a build without optimization.
+/// of all supported systems. On s390x the size is 256 KiB. There, every call needs at least 160 bytes of the stack, so
+/// the nested calls of a build without optimization do not fit 128 KiB.
 const STACK: usize = if cfg!(target_arch = "s390x") { 256 } else { 128 } * 1024;
 
 /// The maximum number of dtypes that can be nested in each other.
@@ -24,8 +24,8 @@ const WAYS: [(&str, &str); 7] = [
     ("(numpy.record, [('a', ", ")])"),
 ];
 
-/// A dtype string with `depth` nested dtypes. A `numpy.record` counts as two dtypes, so the string has `depth + 1`
-/// nested dtypes if a record is added to `depth - 1` of them.
+/// A dtype string with `depth` nested dtypes. A `numpy.record` counts as two dtypes. If only one dtype is missing, and
+/// a record is added, the string has `depth + 1` nested dtypes.
 fn nested(depth: usize, way: impl Fn(usize) -> (&'static str, &'static str)) -> String {
     let (mut text, mut closing) = (String::new(), Vec::new());
     let mut count = 1;
@@ -44,7 +44,7 @@ fn on_a_small_stack(test: impl FnOnce() + Send + 'static) {
     thread::Builder::new().stack_size(STACK).spawn(test).expect("a thread").join().expect("it holds");
 }
 
-/// Calls every operation on a dtype that is recursive.
+/// Calls every recursive operation on the dtype of a string.
 fn use_up(text: &str) {
     let dtype: Dtype = text.parse().unwrap_or_else(|error| panic!("{text}: {error}"));
     for printed in [dtype.type_string().to_string(), dtype.numpy_str().to_string()] {

@@ -1,4 +1,5 @@
-//! `as_numpy` compares the dtypes of the real files with NumPy's answers. This test checks that their list is complete.
+//! `as_numpy` compares the dtypes in `real_files.jsonl` with NumPy's answers. This test checks that `real_files.jsonl`
+//! has every dtype of `real_files.txt`, and every dtype of the corpus of real files.
 
 use std::collections::{BTreeMap, BTreeSet};
 

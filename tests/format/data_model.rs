@@ -1,5 +1,5 @@
-//! Each of the 29 types of serde's data model is written and read in each position. Each result is the bytes or value,
-//! or an error.
+//! Each of the 29 types of serde's data model is written and read in each position. The snapshots record for each
+//! position whether this works, or else the error.
 
 #![cfg(feature = "alloc")]
 

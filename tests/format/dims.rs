@@ -1,5 +1,5 @@
-//! A Rust array with `#[serde(with = "b2nd_serde::dims")]` is written as the same bytes as an array of serde, and gives
-//! the same errors.
+//! A Rust array with `#[serde(with = "b2nd_serde::dims")]` is written as the same bytes as a Rust array without this
+//! attribute, and gives the same errors.
 
 #![cfg(feature = "alloc")]
 

@@ -151,6 +151,7 @@ fn an_untagged_enum_has_no_place_for_the_layout() {
     assert_eq!(bytes, to_vec(&meta).unwrap());
     assert!(from_slice::<Untagged>(&bytes).is_err());
     // For an untagged enum, serde buffers the value until it knows the variant. In this buffer, JSON's null is a unit.
+    // So a `Meta` must also read a unit as a missing entry.
     for &layout in Layout::ALL {
         let meta = meta.clone().with_layout(layout).unwrap();
         let Untagged::Meta(read) = serde_json::from_value(json!(meta)).unwrap();

@@ -354,8 +354,8 @@ fn a_type_that_displays_itself_is_a_dtype() {
     assert_eq!(with_nul.to_string(), "dtype must not contain a NUL, but has one at its byte 0");
     // The end of the text is a `String`, because the compiler would merge literals into one piece.
     let (size, end) = (16, String::from("8\0"));
-    // `format_args!` must be in the statement that uses it, because Rust before 1.89 drops its arguments at the end of
-    // the statement.
+    // The result of `format_args!` cannot be stored in a variable first: before Rust 1.89, it borrows temporary values
+    // that are dropped at the end of the statement.
     let in_a_later_piece =
         to_vec(&(0, 0, [0; 0], [0; 0], [0; 0], 0, format_args!("<i{size}{end}"))).unwrap_err();
     assert_eq!(in_a_later_piece.to_string(), "dtype must not contain a NUL, but has one at its byte 5");

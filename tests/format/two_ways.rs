@@ -57,7 +57,8 @@ fn a_type_that_asks_for_an_unsigned_integer_gets_one_in_every_layout() {
     }
 }
 
-/// A type that reads a tuple of the wrong length, and puts its error into another text.
+/// A type that takes 3 dimensions, although the metalayer of the test has 2. It puts the text of the error into the
+/// text of a new error.
 #[derive(Debug)]
 struct Wrapping;
 

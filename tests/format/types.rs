@@ -576,7 +576,8 @@ fn a_field_of_no_entry_is_left_to_its_default_if_all_entries_have_their_names() 
         "the value has 8 entries, but a layout has 7, 6 or 5"
     );
 
-    // If the names of fields are unknown, they do not show which entries the fields are.
+    // These types have one field too many. The fields do not have the names of entries, so it is not known which field
+    // is no entry, and the type is rejected.
     #[derive(Debug, Deserialize)]
     #[allow(dead_code, reason = "it cannot be read")]
     struct OwnNames(u8, u8, Vec<u64>, Vec<u32>, Vec<u32>, u8, String, u8);

@@ -1,5 +1,5 @@
-//! `Geometry` accepts the same shapes as C-Blosc2 3.3.5, and a resize keeps the same chunks. The first functions of
-//! this file list the exceptions.
+//! `Geometry` accepts the same shapes as C-Blosc2 3.3.5, and a resize keeps the same chunks as a resize in C-Blosc2.
+//! The first functions of this file list the shapes that only `Geometry` accepts.
 
 use std::fs;
 use std::path::Path;

@@ -215,7 +215,8 @@ fn the_largest_array_has_a_last_item() -> Result<(), Error> {
     let geometry = Geometry::new(Shapes { shape: &[MAX], chunkshape: &[7], blockshape: &[4] })?;
     assert_eq!(geometry.nitems(), last + 1);
     let position = geometry.position(&[last]).expect("there is an item");
-    // 2^63 modulo 7 is 1, so item 2^63 - 2 of the array is item 6 of its chunk: the third item of the second block.
+    // Chunks have 7 items, and blocks 4. 2^63 modulo 7 is 1, so item 2^63 - 2 of the array is item 6 of its chunk. Item
+    // 6 is the third item of the second block.
     assert_eq!((position.chunk, position.block, position.item), (last / 7, 1, 2));
     assert_eq!(geometry.coordinate(position).as_deref(), Some(&[last][..]));
     assert_eq!(geometry.position(&[last + 1]), None);

@@ -17,8 +17,8 @@ where
     let steps: Vec<_> = rest.by_ref().collect();
     assert!(rest.next().is_none(), "it goes on behind its end");
     for (passed, item) in steps.iter().enumerate() {
-        // Goes on to this item from the start of the walk, from half way to the item, and from directly before the
-        // item.
+        // Calls `nth` to reach `item`: from the start of the walk, from half way to `item`, and from directly before
+        // `item`.
         for from in [0, passed / 2, passed] {
             let mut walk = walk.clone();
             for _ in 0..from {
@@ -94,7 +94,7 @@ fn a_walk_over_two_to_the_62_chunks_counts_skips_and_ends_at_once() -> Result<()
     assert_eq!(resize.kept_chunks().nth(FAR), Some((far, far + far / row)));
     assert_eq!(resize.kept_chunks().last(), Some((CHUNKS - row - 1, CHUNKS - row - 1 + column - 1)));
 
-    // The first resize removes all chunks, and the second resize adds as many chunks again.
+    // The first resize removes all chunks. The second resize adds the same number of new chunks, and keeps none.
     let all_gone = geometry.resize(&[0, 1 << 31])?;
     assert!(all_gone.changes_chunks());
     let all_new = all_gone.after().resize(&[1 << 31, 1 << 31])?;
@@ -146,7 +146,7 @@ fn a_run_goes_on_as_long_as_nothing_lies_between() -> Result<(), Error> {
         (&[1000, 1000, 1], &[100, 100, 1], &[100, 100, 1], 100, 100),
         (&[1000, 1, 1000], &[100, 1, 100], &[100, 1, 100], 100, 100),
         (&[1, 1, 1000], &[1, 1, 100], &[1, 1, 50], 1, 50),
-        // If the rows of a block have the full length of the array's rows, the rows of a run are joined into one run.
+        // If the rows of a block are as long as the rows of the array, several rows of the block are one run.
         (&[6, 5, 4], &[3, 5, 4], &[2, 5, 4], 1, 40),
         (&[6, 5, 4], &[3, 5, 4], &[2, 3, 4], 2, 12),
         (&[6, 5, 4], &[3, 5, 3], &[2, 5, 3], 10, 3),
@@ -168,7 +168,7 @@ fn items_without_bytes_are_not_copied() {
     let geometry =
         Geometry::new(Shapes { shape: &[1 << 40], chunkshape: &[1 << 20], blockshape: &[1] }).unwrap();
     let chunk = geometry.chunk(0).unwrap();
-    // With a type size of 0, all lengths are right, but this type size itself is refused.
+    // Items of 0 bytes need no bytes, so the empty buffers are long enough. Only the type size is refused.
     for copied in [chunk.gather(&[], 0, &mut []), chunk.scatter(&[], 0, &mut [])] {
         let error = copied.unwrap_err();
         assert_eq!((error.kind(), error.entry(), error.dimension()), (ErrorKind::TypeSize, None, None));
@@ -183,7 +183,8 @@ fn a_copy_names_the_buffer_that_is_too_short() {
     let chunk = geometry.chunk(3).unwrap();
     let cases = [
         (1, 15, "the chunk has 1 byte, but a whole chunk has 8"),
-        // The chunk buffer may end after the two items, without the padding.
+        // Only 2 items of this chunk are in the array. They are the first 2 bytes of the chunk, so the chunk may end
+        // after them, without its padding.
         (2, 15, ""),
         (8, 14, "the array has 14 bytes, but a whole array has 15"),
         (0, 0, "the array has 0 bytes, but a whole array has 15"),

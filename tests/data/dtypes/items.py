@@ -165,8 +165,8 @@ def entry(text, rng):
     except Unreadable:
         return line
     if not has_nan(line["value"]):
-        # Puts the dtype into a struct of one field. Without the struct, NumPy would make the dimensions of a subarray
-        # dtype dimensions of the array.
+        # Puts the dtype into a struct of one field. Without the struct, NumPy would replace a subarray dtype by the
+        # dtype of its items, and add the dimensions of the subarray to those of the array.
         array = np.zeros((), [("item", dtype)])
         write(array["item"], line["value"])
         line["written"] = array.tobytes().hex()
