@@ -152,10 +152,10 @@
 //! - An enum of unit variants restricts the dtype to its variants: `enum Kind { #[serde(rename = "<f4")] F4 }`. For any
 //!   other dtype, the error names the dtype and the variants.
 //! - `flatten` turns a struct into a map, so it cannot be used.
-//! - A field that is not an entry is not an error when reading, and gets its `default`. This crate cannot reject a
-//!   misspelled name: it may be an alias of another field, because serde lists aliases like fields. When writing, every
-//!   field counts as an entry. Exclude a field that is not an entry with `#[serde(skip)]`, or with `default` and
-//!   `skip_serializing_if`.
+//! - A field that is not an entry is not an error when reading, and gets its `default`. This crate cannot reject
+//!   unknown names: serde passes the aliases of fields in the same list as the names of fields, so an unknown name may
+//!   be an alias. When writing, every field counts as an entry. Leave out a field that is not an entry with
+//!   `#[serde(skip)]`, or with `default` and `skip_serializing_if`.
 //! - An `untagged` enum is written as the content of its variant. When reading, serde first stores the value in its own
 //!   buffer, and then reads the variant from this buffer without the checks of this crate. So an `untagged` enum can
 //!   read an integer as a float, although the table has an error for this case.

@@ -151,9 +151,9 @@ fn with_long_dtype<T: Serialize + ?Sized>(
 ) -> Result<Vec<u8>, Error> {
     let mut bytes = Box::default();
     let written = value.serialize(Start { buffer: NewBytes::new(&mut bytes, dtype_room), layout })?;
-    // The second call of `Serialize` may write another value. The length of the allocation follows
-    // from the dimensions of the second value and from the dtype of the first value. If the second value has fewer
-    // dimensions and a longer dtype, it can have the same length as the first value, but not fit the allocation.
+    // The second call of `Serialize` may write another value. The length of the allocation follows from the number of
+    // dimensions of the second value, and from the dtype of the first value. If the second value has fewer dimensions
+    // and a longer dtype, it can have the same length as the first value, but not fit the allocation.
     if written == length && length <= bytes.len() {
         Ok(shortened(bytes, length))
     } else {
@@ -162,7 +162,7 @@ fn with_long_dtype<T: Serialize + ?Sized>(
 }
 
 // Truncates the vector and does not shrink it to fit, because a reallocation would cost more than the few spare bytes.
-// Inlined, like the functions between `serialize` and the bytes: see `Entries`.
+// Inlined, like most functions that are called when a metalayer is written: see `Entries`.
 #[cfg(feature = "alloc")]
 #[inline(always)]
 fn shortened(bytes: Box<[u8]>, length: usize) -> Vec<u8> {
@@ -665,8 +665,9 @@ fn wrong_dimensions(found: usize, ndim: u8) -> Error {
     Error::new(Detail::Dimensions { found, ndim })
 }
 
-/// The value of `count` after an error in a dimension. The `Serialize` of a vector may ignore the error and continue to
-/// count from this value. The count is then above every `ndim`, and far from an overflow.
+/// The value of `count` after an error in a dimension. The `Serialize` of a vector may ignore the error and write
+/// further dimensions, which are counted from this value on. So the count stays above every `ndim`, and far from an
+/// overflow.
 const FAILED_COUNT: usize = usize::MAX / 2;
 
 impl<'s, W: FixedInt + Width> serde::Serializer for VectorSerializer<'s, W> {
@@ -808,8 +809,8 @@ impl serde::Serializer for TextSerializer<'_> {
         let mut writer = TextWriter { output, error: None };
         let written = write!(writer, "{value}");
         let TextWriter { mut output, error } = writer;
-        // If a piece of the text was rejected, this error is returned, whatever the `Display` returned. A `Display` may
-        // ignore the error and continue, or return another error.
+        // If a piece of the text was rejected, the error of this piece is returned. The result of the `Display` does not
+        // matter then, because a `Display` may ignore the error and continue, or return another error.
         match (written, error) {
             (_, Some(error)) => Err(error),
             (Err(error), None) => Err(serde::ser::Error::custom(error)),

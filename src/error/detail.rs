@@ -143,8 +143,8 @@ impl fmt::Display for TextFault {
 pub(crate) enum LayoutFault {
     /// The Rust type takes another number of entries than the layout has.
     Takes { layout: Layout, takes: usize },
-    /// The Rust type takes more entries than the layout has. The type asked for another entry
-    /// after the last one, so it is not known how many entries it takes.
+    /// The Rust type takes more entries than the layout has. It is not known how many, only that the type asked for
+    /// another entry after the last one.
     TakesMore { layout: Layout },
     /// The field names do not determine which fields take the entries of the layout.
     Unplaced { layout: Layout },

@@ -295,8 +295,8 @@ impl<'g> Chunk<'g> {
         let copied = runs.try_for_each(|run| copy_run(run.source(typesize)?, run.target(typesize)?));
         copied.ok_or_else(|| {
             let bytes = |nitems: u64| nitems.saturating_mul(typesize as u64);
-            // One of the two buffers is too short. If the array has its full length, it is the chunk. The length of the
-            // chunk is not checked first, because a chunk that lacks only padding is not an error.
+            // The array or the chunk is too short. If the array has its full length, the chunk is too short. The length
+            // of the chunk is not checked first, because a chunk that lacks only padding is not an error.
             let needed = bytes(self.selection.nitems());
             Error(if (array_len as u64) < needed {
                 Violation::TooShort { of: Buffer::Array, found: array_len, needed }

@@ -80,9 +80,9 @@ impl Geometry {
         check_product(Factors::ExtendedShape, &geometry.extended_shape())?;
         check_product(Factors::Chunkshape, &geometry.chunkshape())?;
         check_product(Factors::Blockshape, &geometry.blockshape())?;
-        // The padded chunk shape P needs no check. C is the chunk shape, and B the block shape. Along each dimension, P
-        // = ceil(C / B) * B, which is at most C * B. The products of C and of B over all dimensions are below 2^31, so
-        // the product of P is below 2^62.
+        // The padded chunk shape P needs no check. C is the chunk shape, and B the block shape. Along each dimension,
+        // P = ceil(C / B) * B, which is at most C * B. The products of C and of B over all dimensions are below 2^31,
+        // so the product of P is below 2^62.
         Ok(geometry)
     }
 

@@ -20,7 +20,7 @@ use super::walk::{Cells, iterate};
 /// ```
 #[derive(Clone, Debug)]
 pub struct Runs {
-    /// For each run, the number of runs before it along each dimension.
+    /// Iterates over the coordinates of the runs. Along each dimension, a coordinate counts runs, not items.
     pub(super) over: Cells,
     /// The array coordinate of the first item of the block's extent. The first run begins at this item.
     pub(super) first: Dimensions,
