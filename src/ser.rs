@@ -809,8 +809,8 @@ impl serde::Serializer for TextSerializer<'_> {
         let mut writer = TextWriter { output, error: None };
         let written = write!(writer, "{value}");
         let TextWriter { mut output, error } = writer;
-        // If a piece of the text was rejected, the error of this piece is returned. The result of the `Display` does not
-        // matter then, because a `Display` may ignore the error and continue, or return another error.
+        // If a piece of the text was rejected, the error of this piece is returned. The result of the `Display` does
+        // not matter then, because a `Display` may ignore the error and continue, or return another error.
         match (written, error) {
             (_, Some(error)) => Err(error),
             (Err(error), None) => Err(serde::ser::Error::custom(error)),
