@@ -299,7 +299,6 @@ fn every_code_is_found_and_says_what_to_do() {
     // tests of the command cover the codes of tables.
     all.extend([
         FindingCode::DamagedZip,
-        FindingCode::DamagedZip,
         FindingCode::TooLong,
         FindingCode::Salvaged,
         FindingCode::ChunkFile,
