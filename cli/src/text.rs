@@ -37,7 +37,7 @@ pub(crate) fn short<T: Display>(numbers: &[T]) -> String {
     text
 }
 
-/// A number of bytes, alone and with a unit such as MiB.
+/// A number of bytes, displayed twice: in bytes and, in parentheses, with a unit such as MiB.
 pub(crate) struct Size<N>(pub(crate) N);
 
 impl<N: Copy + Display + Into<i128>> Display for Size<N> {

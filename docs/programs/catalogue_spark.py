@@ -6,7 +6,7 @@ from pyspark.sql import SparkSession
 
 spark = SparkSession.builder.getOrCreate()
 paths = spark.sparkContext.textFile("paths.txt", minPartitions=8)
-# The command gets an empty environment, and so needs its whole path.
+# Spark starts the command with an empty environment. The command is given by its full path, because PATH is not set.
 lines = paths.pipe(shutil.which("b2nd") + " ls --json --unordered --files-from -")
 rows = spark.read.json(
     lines,

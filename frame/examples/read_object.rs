@@ -6,9 +6,9 @@
 //!     frame/tests/data/int32_3x5.b2nd 0..2 1..5 | od -A n -t d4 -w16
 //! ```
 //!
-//! The store here is the file system; stores in clouds have the same functions. For a reader with `get_byte_ranges`, as
-//! in `parquet` and `async-tiff`, one wave is read by
-//! `plan.take(reader.get_byte_ranges(plan.ranges().to_vec()).await?)?`.
+//! The store here is the file system; stores in clouds have the same functions. The readers of `parquet` and
+//! `async-tiff` have a function `get_byte_ranges` instead. With such a reader, replace the call of `get_ranges` by
+//! `reader.get_byte_ranges(plan.ranges().to_vec())`.
 
 use std::error::Error;
 use std::io::{self, Write};

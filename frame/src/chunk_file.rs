@@ -20,7 +20,7 @@ pub(crate) fn name(number: u64) -> String {
     format!("{number:08X}{SUFFIX}")
 }
 
-/// The number in the name of a chunk file; `None` if it is not the name of a chunk file.
+/// The number in the file name `file`; `None` if `file` is not the name of a chunk file.
 pub(crate) fn number(file: &OsStr) -> Option<u64> {
     let file = file.to_str()?;
     let number = u64::from_str_radix(file.strip_suffix(SUFFIX)?, 16).ok()?;

@@ -26,8 +26,8 @@
 //!
 //! `Frame::slice` and `Frame::whole` select items. Then `read` returns the bytes of the items (feature `decompress`),
 //! and `read_array` returns them as an array of the crate ndarray (feature `ndarray`). `steps` can select every second
-//! item, for example. In subscripts of the macro `s!` of ndarray, a negative number counts from the end. The example
-//! `read_slice` is a whole program.
+//! item, for example. A slice can also be written with the macro `s!` of ndarray: in `s![-1, ..]`, the negative number
+//! counts from the end. The example `read_slice` is a whole program.
 //!
 //! ```
 //! # #[cfg(feature = "ndarray")] {
@@ -110,8 +110,8 @@
 //!
 //! # An array that does not fit in memory
 //!
-//! `Slice::pieces` divides an array into pieces of some 32 MiB. If possible, a piece ends where a block ends, so that
-//! no block is decompressed twice.
+//! `Slice::pieces` divides an array into pieces of about 32 MiB each. If possible, a piece ends where a block ends, so
+//! that no block is decompressed twice.
 //!
 //! ```
 //! # #[cfg(feature = "decompress")] {
@@ -338,8 +338,8 @@
 //!
 //! # Convert a Caterva file
 //!
-//! C-Blosc2 3 opens a file of Caterva as chunks without a shape. A rewrite copies the chunks unchanged, and restores
-//! the shape. Caterva did not store the dtype, so you must give the dtype.
+//! C-Blosc2 3 opens a Caterva file as plain chunks, without the shape. A rewrite copies the chunks unchanged, and
+//! restores the shape. Caterva did not store the dtype, so you must give the dtype.
 //!
 //! ```
 //! use b2nd_frame::Rewrite;
@@ -375,8 +375,8 @@
 //!
 //! # The array in a file
 //!
-//! `Frame::open` reads 512 bytes, and then the rest of the header if the header is longer. The size of the file does
-//! not matter. The path may also be the directory of a sparse frame.
+//! `Frame::open` reads 512 bytes, and then the rest of the header if the header is longer. A large file takes no longer
+//! than a small one. The path may also be the directory of a sparse frame.
 //!
 //! ```
 //! use b2nd_frame::Frame;

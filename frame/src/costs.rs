@@ -4,9 +4,9 @@
 //! frame each byte is read a few times at most.
 //!
 //! The entries of a chunk index can all point to the same bytes. A [`Check`](crate::Check) of chunks therefore stops
-//! when it has read twice the stored size of all chunks, and [reports this](crate::Report::skipped). If a read of a
-//! chunk header also returns bytes after the header, those bytes do not count for this limit. If those bytes are
-//! counted too, a check reads at most 64 times the length of the frame.
+//! when it has read twice the stored size of all chunks, and [reports this](crate::Report::skipped). A read of a chunk
+//! header can return bytes after the header, which do not count for this limit. Together with these bytes, a check
+//! reads at most 64 times the length of the frame.
 //!
 //! Iterating over [`Frame::chunks`](crate::Frame::chunks) or [`Frame::dump_chunks`](crate::Frame::dump_chunks) takes a
 //! step for each entry of the chunk index. In each step, a dump also reads the start of the chunk, even if many entries
@@ -14,8 +14,8 @@
 //! larger. If all entries are equal, the index stores their value once: it has 40 bytes for up to 268 million chunks. A
 //! check reads this value once.
 //!
-//! The table gives the memory that each function takes, in bytes per byte that it reads. Some 100 kB are added to each
-//! number:
+//! The table gives the memory that each function takes for each byte that it reads, in bytes. Add about 100 kB to each
+//! result:
 //!
 //! | function | reads | memory per byte |
 //! |---|---|---|
@@ -44,5 +44,5 @@
 //! | [`Salvage`](crate::Salvage) | the whole file, chunk by chunk | 4 for header and trailer, 64 for each chunk of the array, a text for each range of lost or restored chunks, and as a `Check` of chunk data for one chunk |
 //! | [`Rewrite`](crate::Rewrite) | the whole frame, piece by piece | 8 for header and trailer; 8 for each chunk if the frame type changes |
 //!
-//! A [`FrameWriter`](crate::FrameWriter) takes 8 bytes for each chunk, or 16 KiB for a chunk whose number is far from
-//! all others, plus the size of the metalayers.
+//! A [`FrameWriter`](crate::FrameWriter) takes 8 bytes for each chunk, plus the size of the metalayers. The 8 bytes are
+//! allocated in pages of 16 KiB, so a chunk whose number is far from all other numbers takes a whole page.

@@ -197,8 +197,8 @@ impl Object {
         };
         let (answer, expected) = match request.await {
             Ok(answer) => answer,
-            // This status means that the bytes end before the range: the object is empty, or the chunk file is too
-            // short. So the answer is no bytes, not a failure.
+            // Status 416 means that no byte of the range exists: the object is empty, or the chunk file is too short.
+            // This is not a failure: the function returns an answer without bytes.
             Err(error)
                 if (start == 0 || *key != self.url.key)
                     && FailedRequest::from(&error).status() == Some(416) =>

@@ -23,7 +23,8 @@ static STOPPED: LazyLock<watch::Sender<bool>> = LazyLock::new(|| watch::channel(
 static RUNTIME: LazyLock<io::Result<Runtime>> = LazyLock::new(|| {
     // An error means only that a provider of TLS is installed already.
     let _ = rustls::crypto::ring::default_provider().install_default();
-    // Two threads are enough to drive the connections and the listings: a request runs on the thread that waits for it.
+    // These threads drive only the connections and the listings, so two are enough. The rest of a request runs on the
+    // thread that waits for its answer.
     Builder::new_multi_thread().worker_threads(2).enable_all().build()
 });
 

@@ -1,4 +1,4 @@
-//! The end of a command, and messages on standard error: errors and remarks.
+//! The result of a command, styled output, and messages on standard error: errors and remarks.
 
 use std::fmt::Display;
 use std::io::{self, BufWriter, IsTerminal, Write};

@@ -28,8 +28,8 @@ fn is_piped() -> bool {
     true
 }
 
-/// A line on standard error that shows the progress, if standard error is a terminal that does not also show the
-/// output.
+/// A line on standard error that shows the progress. There is no such line if standard error is not a terminal, or if
+/// output can appear on the same terminal.
 pub(crate) struct Progress {
     start: Option<Instant>,
     template: &'static str,

@@ -8,7 +8,7 @@ use b2nd_lab::{copy_tree, corpus, data, root, unhex};
 use b2nd_serde::Layout;
 use b2nd_serde::{Meta, Shapes, to_vec};
 
-/// The worked example of the draft specification.
+/// The arguments that encode the worked example in the draft specification of B2ND.
 const EXAMPLE: [&str; 9] =
     ["encode", "--shape", "3,5", "--chunks", "2,3", "--blocks", "1,2", "--dtype", "<i4"];
 const EXAMPLE_HEX: &str = "97000292d30000000000000003d3000000000000000592d200000002d20000000392d200000001d200000002\
@@ -353,8 +353,8 @@ fn a_line_without_an_end_is_not_kept_for_ever() {
         (&["ls", "--json", "-0", "--files-from", "-"], "\0"),
     ] {
         // If the length of a path is a multiple of 2^15 UTF-16 units, Wine opens the current folder instead of the
-        // file. So the line has a character that is not ASCII: its length in bytes is such a multiple, but not its
-        // length in UTF-16 units.
+        // file. The longest allowed line has 2^20 bytes, which is such a multiple. So nearly all characters of the line
+        // take three bytes each, but only one UTF-16 unit.
         let line = "x".to_owned() + &"名".repeat(longest / 3);
         assert_eq!(line.len(), longest);
         for (input, is_too_long) in [(line.clone() + end + &line, false), (line + "x" + end + "x", true)] {

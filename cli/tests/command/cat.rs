@@ -127,7 +127,8 @@ fn memory_does_not_depend_on_what_a_small_file_claims() {
 #[test]
 fn items_that_are_read_in_parts_are_those_of_the_whole() {
     let folder = tempfile::tempdir().unwrap();
-    // An array that is longer than one read. A row of its blocks exceeds the expansion limit of the file.
+    // The array is longer than a piece, which has about 32 MiB. A row of its blocks has 80 MiB of items. This is more
+    // than the expansion limit of so small a file, 64 MiB, so pieces end within blocks.
     let path = folder.path().join("a.b2nd");
     let shapes = Shapes { shape: &[3, 40 << 20], chunkshape: &[2, 10 << 20], blockshape: &[2, 10 << 20] };
     let mut writer = FrameBuilder::new(Meta::new(shapes, "|u1").unwrap()).create(&path).unwrap();
@@ -192,7 +193,7 @@ fn no_character_of_json_controls_a_terminal() {
     assert_eq!(objects(&output)[0]["values"][0][unsafe_text], unsafe_text);
 }
 
-/// `lab/interop/values.py` compares random slices with NumPy.
+/// This test has only a few slices with steps. `lab/interop/values.py` compares random ones with NumPy.
 #[test]
 fn a_slice_can_have_steps() {
     for (slice, printed) in [

@@ -1,4 +1,4 @@
-//! `b2nd set` and `b2nd rewrite`: their changes, and that `--dry-run` makes none.
+//! Tests of `b2nd set` and `b2nd rewrite`. With `--dry-run`, these commands change nothing.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -69,8 +69,9 @@ fn what_cannot_be_changed_says_why_and_stays() {
             }
         }
     }
-    // In the last case, the folder of the new file is a file. Windows reports only that nothing is there, so the
-    // command fails a step later than on Linux, with another message.
+    // In the last case, the new file would be in `there`, which is a file and not a folder. Windows reports only that
+    // the new file does not exist. So on Windows, the command fails later, when it creates a file in `there`, and its
+    // message is another one.
     let last = ("cannot create a file in there: not a directory\n", "Not a directory (os error 20)\n");
     snapshot("set_refused", &as_on_linux(&messages).replace(last.0, last.1));
     assert_eq!(fs::read(folder.path().join("int32_3x5.b2nd")).unwrap(), before);

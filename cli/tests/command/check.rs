@@ -267,8 +267,8 @@ fn every_released_package_wrote_files_without_errors() {
         assert!(object.get("error").is_none_or(is_known), "{object}");
     }
     assert!(objects.len() > 200);
-    // Two files were squeezed by python-caterva, so their metalayers contradict their data. One file stores only the
-    // addresses of Python objects.
+    // Two files were squeezed by python-caterva, so their metalayers contradict their data. A third file stores only
+    // the addresses of Python objects.
     let (squeezed, objects): (Vec<&str>, Vec<&str>) =
         with_errors.into_iter().partition(|path| path.ends_with("slice_int.cat"));
     assert_eq!(squeezed.len(), 2);
@@ -344,7 +344,7 @@ fn no_command_is_named_where_none_mends() {
     assert_eq!(edited.status.code(), Some(0), "{}", screen(&edited));
     assert_eq!(run(folder.path(), &["check", "--data", "bad/resized.b2nd"]).status.code(), Some(0));
     assert_eq!(run(folder.path(), &["check", "--data", "bad/marker.salvaged.b2nd"]).status.code(), Some(0));
-    // No salvage is suggested again: it would fail, because its new file exists.
+    // A second check suggests no salvage of these files: the salvage would fail, because its new file already exists.
     let again = run(folder.path(), &["check", "bad/cut.b2nd", "bad/marker.b2nd"]);
     assert!(!text(&again.stdout).contains("to mend it"), "{}", text(&again.stdout));
 }

@@ -287,8 +287,8 @@ fn data_that_cannot_be_decompressed_is_found() {
     let folder = tempfile::tempdir().unwrap();
     let file = fs::read(data().join("peers/hole_at_end.b2frame")).unwrap();
     let mut damaged = file.clone();
-    // The second chunk begins at byte 249. The length of its first stream is stored 36 bytes later. This length is 100,
-    // which means that the stream is not compressed.
+    // The second chunk begins at byte 249. The stored length of its first stream is 36 bytes later. This length is 100,
+    // as many bytes as the stream has after decompression. So the stream is not compressed.
     assert_eq!(damaged[249 + 36], 100);
     damaged[249 + 36] = 96;
     fs::write(folder.path().join("a.b2frame"), damaged).unwrap();

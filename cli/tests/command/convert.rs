@@ -290,7 +290,8 @@ fn items_are_appended_along_a_dimension() {
     let output = append(&["0", "images/2024/a.b2nd", "week.b2nd"]);
     assert!(text(&output.stdout).starts_with("images/2024/a.b2nd -> week.b2nd: 60 B in "));
     assert_eq!(read(&at("week.b2nd")), items().repeat(2));
-    // The new items are a row, which lacks the dimension along which it is appended.
+    // The new items are an array of one dimension. They are appended along dimension 0 of an array of two dimensions,
+    // as a row.
     let row: Vec<u8> = (20_i32..25).flat_map(i32::to_le_bytes).collect();
     fs::write(at("row.npy"), npy(&header("'<i4'", "(5,)"), &row)).unwrap();
     assert!(append(&["0", "row.npy", "week.b2nd"]).status.success());

@@ -41,7 +41,8 @@ fn the_items_are_not_compared_without_data() {
     );
 }
 
-/// Arrays with different chunks, byte orders and widths. `lab/interop/values.py` compares random arrays with NumPy.
+/// The arrays have different chunks, byte orders and item sizes. `lab/interop/values.py` tests random arrays, and
+/// compares the results with NumPy.
 #[test]
 fn items_are_compared_by_their_values() {
     let folder = tempfile::tempdir().unwrap();
@@ -172,7 +173,7 @@ fn of_a_long_value_no_more_is_shown_than_of_others() {
     fs::write(folder.path().join("one"), frame_of(&[], &[("v0", &chunk_of_zeros(500_000))])).unwrap();
     let whole = run(folder.path(), &["info", "--json", "--meta", "one"]);
     assert_eq!(objects(&whole)[0]["vlmetalayers"][0]["value"].as_str().unwrap().len(), 1_000_000);
-    // A value within the limit is shown whole.
+    // Without `--meta`, JSON has values of up to 64 KiB, but the text shows only the start of a value above 200 bytes.
     let [c, d] = [b"\xda\x01\x2b", b"\xda\x01\x2c"].map(|marker| {
         let len = usize::from(marker[2]) + 256;
         frame_of(&[("m", &[&marker[..], &vec![b'x'; len]].concat())], &[])

@@ -9,8 +9,8 @@ use std::time::Duration;
 use crate::run::text;
 use crate::server::{Answer, Objects, Server, answer, refusal};
 
-/// The maximum number of bytes that a server can send of an endless answer: those of the longest page that the command
-/// reads, and those in the buffers of the system.
+/// The maximum number of bytes that a server can send before the command ends the connection. The command reads at most
+/// 16 MiB of an endless answer. The buffers of the system can take the other bytes.
 const FEW: u64 = 48 << 20;
 
 fn failed(output: &Output) -> &str {
@@ -168,6 +168,7 @@ fn redirects_take_no_longer_than_the_request_may() {
     let output =
         server.command(&["ls", &server.url("circle.b2nd")]).env("B2ND_TIMEOUT", "2").output().unwrap();
     assert!(failed(&output).contains("B2ND_TIMEOUT=10"), "{}", text(&output.stderr));
-    // The limit of 2 seconds allows two attempts of a second, each with up to 4 requests.
+    // In the limit of 2 seconds, the command makes two attempts of 1 second each. An attempt has at most 4 requests,
+    // because each redirect takes 300 ms.
     assert!(server.requests().len() <= 8, "{}", server.requests().len());
 }

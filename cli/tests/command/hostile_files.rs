@@ -1,4 +1,5 @@
-//! Hostile files: small ones whose text or lists could take any memory, stack or time.
+//! Hostile files. They are small, but if the command trusted them, their text or lists could take any amount of memory,
+//! stack or time.
 
 #![cfg(unix)]
 

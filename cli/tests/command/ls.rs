@@ -188,7 +188,8 @@ fn exact_bytes_are_those_of_json() {
     }
 }
 
-/// The value by which an array is sorted for a key; the smallest value is first. `None` if the array has no such value.
+/// The numbers by which `--sort` orders an array, in ascending order. Sizes and ratios are negated, because the largest
+/// is listed first. `None` if the array has no value for the key.
 fn sorted_by(object: &Value, key: &str) -> Option<Vec<f64>> {
     let number = |field: &str| object[field].as_f64();
     match key {

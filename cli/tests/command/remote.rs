@@ -56,7 +56,8 @@ fn a_small_object_costs_one_request_whatever_is_asked() {
 
 #[test]
 fn without_credentials_the_variables_for_them_are_named() {
-    // The server is the proxy of the command, so it also answers for the hosts that give a machine its credentials.
+    // A machine in a cloud can request its credentials from special hosts. The server is the proxy of the command, so
+    // it gets and refuses these requests too.
     let server = Server::start(|_, _| refusal(403, "Odd"));
     for (url, variable) in [
         ("s3://bucket/a.b2nd", "AWS_ACCESS_KEY_ID"),
@@ -133,7 +134,8 @@ fn cat_fetches_only_the_chunks_of_the_slice() {
     assert!(ranges.iter().all(is_in), "{ranges:?}");
     let total: usize = ranges.iter().map(|(first, last)| last - first).sum();
     assert!(total < 100_000, "{total} bytes: {ranges:?}");
-    // If the whole array is printed, only its edges are fetched. For a NumPy file, all bytes are fetched.
+    // The text of a long array shows only the items at its edges, so only the edges are fetched. For a NumPy file, all
+    // bytes are fetched.
     let (_, ranges) = fetched(":");
     let total: usize = ranges.iter().map(|(first, last)| last - first).sum();
     assert!(total < 200_000, "{total} bytes");
@@ -212,7 +214,8 @@ fn a_listing_of_a_prefix_costs_its_pages_and_one_request_for_each_array() {
     assert_eq!(listed[251..253], ["s3://bucket/many/tree.b2z", "s3://bucket/many/tree.b2z:group/large.b2nd"]);
     let requests = server.requests();
     let (pages, gets): (Vec<_>, Vec<_>) = requests.iter().partition(|request| request.contains("list-type"));
-    // The zip file is opened twice: as a store, and to visit its members.
+    // Each array takes one request. The zip file takes two requests, because it is opened twice: first as a store, then
+    // to list its members.
     assert_eq!((pages.len(), gets.len()), (3, 253), "{gets:?}");
     // Every printed address is accepted as an argument.
     for address in &listed[249..] {
@@ -514,7 +517,8 @@ fn a_signed_url_is_read_and_its_query_is_no_part_of_the_name() {
     ]
     .into();
     let server = Server::with(objects);
-    // The URL with a query is the first URL of each process.
+    // Each command has only URLs with a query, so no URL without a query has prepared the process for requests. A URL
+    // with a query must work all the same.
     let output = server.run(&["ls", "--json", &server.url("a.b2nd?sig=1")]);
     assert_eq!(objects_of(&output), [server.url("a.b2nd?sig=1")], "{}", stderr(&output));
     let output = server.run(&["ls", "--json", &server.url("t.b2z?se=10:30&sig=%2F")]);
@@ -628,7 +632,8 @@ fn a_closed_pipe_ends_the_command_at_once() {
     let mut command = server.command(&["ls", "--json", "--unordered", "s3://bucket"]);
     let mut child = command.env("B2ND_TIMEOUT", "7200").stdout(Stdio::piped()).spawn().unwrap();
     drop(child.stdout.take());
-    // The server is silent for an hour.
+    // The command ends although requests are open: the server does not answer them for an hour, and the time limit is
+    // two hours.
     assert!(child.wait().unwrap().success());
 }
 

@@ -13,9 +13,9 @@ use b2nd_lab::data;
 
 /// Makes these signals end the commands that are started from now on, even if this process was started to ignore them.
 ///
-/// A shell without job control starts background processes with SIGINT ignored, as `nohup` does with SIGHUP, and child
-/// processes inherit this setting. Child processes do not inherit a handler, so this process sets a handler, which ends
-/// the process.
+/// A shell without job control makes its background processes ignore SIGINT, and `nohup` makes a process ignore SIGHUP.
+/// A child process inherits an ignored signal. But if its parent handles the signal, the child process starts with the
+/// default action, which ends it. So this function sets a handler in this process, which also ends this process.
 #[cfg(unix)]
 pub(crate) fn let_through(signals: &[i32]) {
     let always = Arc::new(AtomicBool::new(true));

@@ -122,8 +122,8 @@ fn all_values_of_a_trailer_are_at_most_16_mebibytes() {
         let shown = object["vlmetalayers"].as_array().unwrap().iter();
         shown.filter(|layer| layer.get("error").is_none()).count()
     };
-    // The bytes of these vlmetalayers are zeros, which are not one value of `MessagePack`, so they are shown as
-    // hexadecimal digits.
+    // The bytes of these vlmetalayers are zeros. In MessagePack, each zero byte is a value of its own, so the bytes are
+    // not a single value. Such bytes are shown as hexadecimal digits.
     assert_eq!(counts(&chunk_of_zeros(MIB / 2 - 10)), 16, "by the length of their text");
     assert_eq!(counts(&chunk_of_zeros(MIB)), 0);
     assert_eq!(counts(&chunk_of_zeros(100)), 40);

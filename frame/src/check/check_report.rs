@@ -38,7 +38,8 @@ impl Report {
     }
 }
 
-/// A part of a frame that a check skipped: this crate cannot read it (other readers may), or there are too many chunks.
+/// A part of a check that was skipped, because this crate cannot read the bytes (other readers may), or because there
+/// are too many chunks.
 ///
 /// ```
 /// use b2nd_frame::{Check, CheckDepth, Frame, SkippedPart};
@@ -72,7 +73,7 @@ pub enum SkippedPart {
     Chunks,
     /// The decompression of these chunks. Their headers were checked.
     Data,
-    /// The comparison of these chunks with the other chunks, which would find shared bytes.
+    /// The search for bytes that these chunks share with other chunks.
     SharedBytes,
     /// The values of these vlmetalayers.
     Values,

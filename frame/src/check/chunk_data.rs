@@ -94,7 +94,7 @@ fn blocks(header: &ChunkHeader, chunk: &[u8]) -> Result<(), NotDecompressed> {
         let result = decompressor.decompress_block_bytes(header, number, block, &mut data);
         result.map_err(|error| damaged(&error))?;
     }
-    // Overlaps are searched last, so a damaged block is reported as damaged, and not as an overlap.
+    // The search for overlaps comes last, so a damaged block is reported as damaged, and not as an overlap.
     spans.sort_unstable();
     let shared = spans.windows(2).find_map(|pair| match pair {
         [(_, end, a), (start, _, b)] if start < end => Some((a, b)),

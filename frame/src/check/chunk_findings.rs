@@ -6,7 +6,7 @@ use crate::code::FindingCode;
 use crate::finding::{Finding, Place};
 use crate::index::index_rules::MAX_COMPARED;
 
-/// The maximum number of findings per code about single chunks.
+/// The maximum number of findings about chunks that are kept for each code.
 const MAX_FINDINGS: usize = 20;
 
 /// Findings about chunks so far, at most [`MAX_FINDINGS`] of each code.

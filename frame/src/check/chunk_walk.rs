@@ -28,7 +28,8 @@ use crate::read::chunks::Chunks;
 
 /// A check reads at most this number times the size of all chunks. If the lengths in the chunk headers add up to more
 /// than the size of all chunks, some chunks share bytes, and reading each of these chunks could take forever. The
-/// number is 2, so that one length that is too large does not prevent the check of the other chunks.
+/// number is 2 because of a chunk with a wrong length: the check reads at most the size of all chunks for it, and can
+/// still read all other chunks.
 const MAX_LOOKS: u64 = 2;
 
 /// Adds the findings about chunks to a report. Findings about the index are not repeated.
@@ -128,8 +129,8 @@ struct ChunkScan {
 impl ChunkScan {
     fn new<R>(frame: &Frame<R>, depth: CheckDepth) -> Self {
         let mut rules = ChunkRules::new(frame.header(), frame.is_array());
-        // A cache holds copies of the chunks of its source. These copies may have other filters than the header of the
-        // cache, so the filters are not compared.
+        // A frame without data of its own is only a cache: it has copies of chunks of its source. These chunks may have
+        // other filters than the header of the cache, so the filters are not compared.
         if !frame.kind().holds_data() {
             rules.filters = None;
         }
@@ -173,8 +174,8 @@ impl ChunkScan {
         if !entry.is_stored() || is_again || !self.may_look(entry, ChunkHeader::MAX_LEN) {
             return Ok(None);
         }
-        // Each read of a chunk file opens the file again. If the data will be read anyway, a longer first read includes
-        // the table of blocks, which then needs no read of its own.
+        // Each read of a chunk file opens the file again. If the data will be read anyway, the first read is longer. It
+        // then usually includes the table of blocks, so the table needs no second read.
         let length =
             if self.depth >= CheckDepth::ChunkData && has_own_file { PIECE as u64 } else { FIRST_READ };
         let Some(first) = chunks.bytes(entry, 0, length)? else { return Ok(None) };
@@ -244,7 +245,7 @@ impl ChunkScan {
         }
     }
 
-    /// Adds the findings about all chunks together.
+    /// Adds the findings that need all chunks: those about the total size, about shared bytes, and about filters.
     fn finish<R: Read + Seek>(
         &mut self,
         chunks: &mut Chunks<'_, R>,
@@ -328,7 +329,8 @@ impl ChunkScan {
         }
         let (start, end) = (header.header_len as u64, index_start(header));
         unowned::bytes(&self.spans, start, end, |start| {
-            // The chunk index follows the chunks, so the file has enough bytes from `start` on.
+            // The gap may be shorter than a mark. But the chunk index follows the chunks, so the mark can be read
+            // without reaching the end of the file.
             frame.read_range(start, MARK_LEN as u64).map(|bytes| hole_len(&bytes))
         })
     }
@@ -401,7 +403,8 @@ mod tests {
             assert_eq!(scan.take(&mut chunks, &entry, &mut findings).unwrap(), None);
         }
         assert_eq!(scan.files, [0, 1].into());
-        // Everything in a listed folder with the name of a chunk file is opened once, even if it is a directory.
+        // If the directory of the frame could be listed, each listed number is recorded before its file is opened. So
+        // each chunk file is opened only once, even if it is a directory.
         scan.listed = Some(vec![100]);
         let entry = ChunkEntry { number: 0, nbytes: None, place: ChunkPlace::File(100) };
         assert_eq!(scan.take(&mut chunks, &entry, &mut findings).unwrap(), None);

@@ -13,7 +13,8 @@ use crate::index::index_rules::{about, index_header};
 use crate::progress::Progress;
 use crate::trailer::trailer_rules;
 
-/// Checks the trailer and the chunk index. If the file is shorter than the frame, the error is about `Truncated`.
+/// Checks the trailer and the chunk index. If the file is shorter than the frame, returns an error with the code
+/// `Truncated`.
 pub(super) fn check<R: Read + Seek>(
     frame: &mut Frame<R>,
     progress: &mut Progress<'_>,

@@ -30,7 +30,8 @@ mod vlmeta_values;
 
 /// A check of a frame, with its depth and progress callback.
 ///
-/// The function [`check`] is a short form for a check of a path that does not read the chunks.
+/// The function [`check`] is a short form of `Check::default().run_path(path)`. It does not read the data of the
+/// chunks.
 ///
 /// A frame that another process is writing can look broken for a moment. A check [by path](Self::run_path) that finds
 /// an error is therefore repeated every 10 milliseconds, until there is no error, or until two checks agree and nothing
@@ -51,8 +52,8 @@ mod vlmeta_values;
 /// - a mix of old and new data, left by a writer that was killed while it changed an array in place;
 /// - data that was never written. If a writer was killed while it created or extended an array, the missing chunks read
 ///   as zeros. [`NoData`](FindingCode::NoData) and [`NeverWritten`](FindingCode::NeverWritten) warn of this, but such
-///   an array can be intended. Neither of these warnings is given if a stored chunk follows a chunk that is not
-///   stored, such as a chunk of zeros.
+///   an array can be intended. There is no warning if a stored chunk follows a chunk that is not stored: then a chunk
+///   that is not stored is more likely a chunk of zeros than a missing chunk.
 ///
 /// `docs/EVIDENCE.md` in the repository shows how much damage is found if each byte of a header is changed, and if
 /// writers are killed.
@@ -84,13 +85,13 @@ pub struct Check<'p> {
     progress: Progress<'p>,
 }
 
-/// Checks the frame in a file, or in the directory of a sparse frame. The chunks are not read; a [`Check`] can read
-/// them.
+/// Checks the frame in a file, or in the directory of a sparse frame. The data of the chunks is not read; a [`Check`]
+/// can read it.
 ///
 /// A file that is not a frame, or a header that cannot be read, gives a finding, not an error. In a sparse frame, the
-/// chunk files are checked too, if the chunk index can be read. Most indexes are compressed, and to read these, this
-/// crate needs the feature `decompress`. A damaged index cannot make the check expensive: at most 64 files that do not
-/// exist are looked up one by one.
+/// check also verifies that all chunk files exist and are complete. For this, it must read the chunk index. Most
+/// indexes are compressed, and to read these, this crate needs the feature `decompress`. A damaged index cannot make
+/// the check expensive: at most 64 files that do not exist are looked up one by one.
 ///
 /// # Errors
 ///

@@ -11,8 +11,8 @@ use crate::error::Error;
 use crate::finding::{Finding, Place};
 use crate::header::frame_header::Header;
 
-/// The values that a frame requires in the headers of its chunks. Only an array requires particular values. A frame
-/// without an array accepts each chunk whose header is valid on its own.
+/// The values that a frame requires in the headers of its chunks. A frame without an array requires no item size, block
+/// size or filters.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ChunkRules {
     /// The item size as a chunk header stores it, in a single byte: 1 if the item size is above 255.
@@ -180,8 +180,8 @@ pub(crate) fn check_support(header: &ChunkHeader) -> Result<(), String> {
     rule(header.check_support())
 }
 
-/// Refuses a chunk with a table of blocks if no reader can decompress it: its codec or filter has an unknown number
-/// that is too low for a user-defined codec or filter.
+/// Refuses a chunk with a table of blocks if no reader can decompress it, because its codec or a filter has an unknown
+/// number. A number of 160 or more is never unknown: it stands for a user-defined codec or filter.
 pub(crate) fn check_known_methods(header: &ChunkHeader) -> Result<(), String> {
     let codec = header.unknown_codec().map(|codec| format!("codec {codec}"));
     let filter = || header.filters.iter().find(|filter| filter.is_unknown()).map(ToString::to_string);
@@ -205,7 +205,7 @@ pub(crate) fn about(code: FindingCode, entry: &ChunkEntry) -> Finding {
     }
 }
 
-/// The finding for a chunk that should begin at bytes which are not a chunk header.
+/// The finding for a chunk that does not begin with a chunk header.
 pub(crate) fn not_a_chunk(entry: &ChunkEntry) -> Finding {
     let where_ = entry.file_name().map_or("here".into(), |name| format!("in {name}"));
     let text = format!(

@@ -9,9 +9,9 @@
 //! | bit 63 and bit 57, neither bit 56 nor bit 58 | not stored: all items are NaN |
 //! | bit 63 alone | invalid |
 //!
-//! Writers set no other bits, so the last byte of a special entry is `81`, `84` or `82`. The index begins after the
-//! chunks (in a sparse frame, after the header), and ends at the start of the trailer. A frame without chunks has no
-//! index.
+//! Writers set only bit 63 and one of these three bits. So the last byte of an entry without a stored chunk is `81`
+//! (zeros), `84` (never written) or `82` (NaN). The index begins after the chunks (in a sparse frame, after the
+//! header), and ends at the start of the trailer. A frame without chunks has no index.
 //!
 //! C-Blosc2 stores a short index uncompressed, and compresses a long one in blocks of 16 KiB. If all chunks have the
 //! same special value, the index stores this value once. An index in any of these three forms can be read in pages,
@@ -73,8 +73,8 @@ pub enum ChunkPlace {
     Frame(u64),
     /// In the chunk file with this number, in the directory of a sparse frame.
     File(u64),
-    /// A special chunk, which is not stored, because all its items have the same value. The value is never
-    /// [`SpecialValue::Value`], because a chunk that repeats such a value is stored.
+    /// A special chunk, which is not stored: all its items are zero or NaN, or were never written. A chunk that repeats
+    /// another value is stored, so this is never [`SpecialValue::Value`].
     Special(SpecialValue),
     /// Unknown: the number in the index is an offset outside the chunks, or an unknown special value.
     Invalid(i64),
@@ -143,7 +143,7 @@ impl ChunkCounts {
             ChunkPlace::Special(SpecialValue::Zeros) => &mut self.zeros,
             ChunkPlace::Special(SpecialValue::Nan) => &mut self.nan,
             ChunkPlace::Special(SpecialValue::Uninitialized) => &mut self.uninitialized,
-            // The index has no entry for `SpecialValue::Value`, because a chunk that repeats such a value is stored.
+            // `SpecialValue::Value` never occurs here: a chunk that repeats a value other than zero or NaN is stored.
             ChunkPlace::Special(SpecialValue::Value) | ChunkPlace::Invalid(_) => &mut self.invalid,
         }
     }
@@ -168,7 +168,7 @@ impl ChunkEntry {
 /// sizes.
 fn nbytes(header: &Header, is_last: bool) -> Option<u64> {
     let chunksize = u64::try_from(header.chunksize).ok().filter(|&chunksize| chunksize > 0)?;
-    // The last chunk of a super-chunk can be shorter; all chunks of an array have the same size.
+    // In a frame without an array, the last chunk can be shorter. All chunks of an array have the same size.
     let rest = u64::try_from(header.nbytes).ok()? % chunksize;
     Some(if is_last && rest > 0 { rest } else { chunksize })
 }
@@ -200,8 +200,8 @@ impl EntryValue {
         }
     }
 
-    /// The int64 in the index. It is [`MISSING`] for `SpecialValue::Value` and `Invalid`, because no int64 in an index
-    /// can stand for them.
+    /// The int64 of the entry in the index. It is [`MISSING`] for `SpecialValue::Value` and `Invalid`, because a valid
+    /// index has no int64 for them.
     pub(crate) fn value(self) -> i64 {
         let bit = match self {
             Self::Stored(stored) => return i64::try_from(stored).unwrap_or(MISSING),
@@ -229,7 +229,7 @@ pub(crate) fn chunks_len(header: &Header) -> u64 {
 }
 
 /// The largest offset of a chunk, counted from the end of the header; `None` if no chunk fits.
-// C-Blosc2 opens a frame only if at least 32 bytes of chunks, the length of a chunk header, follow each offset.
+// C-Blosc2 opens a frame only if a chunk header of 32 bytes fits between each offset and the end of the chunks.
 pub(crate) fn max_offset(header: &Header) -> Option<u64> {
     chunks_len(header).checked_sub(ChunkHeader::MAX_LEN as u64)
 }

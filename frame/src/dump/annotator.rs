@@ -1,9 +1,9 @@
 //! Reads the parts of a frame, and shows each value.
 //!
-//! The parser reads the bytes before the annotator. If the bytes are invalid, the parser returns the offset of the
-//! invalid byte. Then the annotator reads the bytes again, with the same type of cursor as the parser. Each row shows
-//! the bytes that the cursor has read since the previous row. The rows end at the invalid byte, so a dump cannot
-//! disagree with the error of the parser.
+//! The parser reads the bytes first. If the bytes are invalid, the parser returns the offset of the invalid byte. Then
+//! the annotator reads the bytes again, with the same type of cursor as the parser. Each row shows the bytes that the
+//! cursor has read since the previous row. The rows end at the invalid byte, so a dump cannot disagree with the error
+//! of the parser.
 
 use core::fmt;
 use core::ops::ControlFlow;
@@ -65,8 +65,8 @@ pub(super) struct Annotator<'w, 'a> {
 }
 
 impl<'w, 'a> Annotator<'w, 'a> {
-    /// An annotator at the first byte of `rows`. `fault` is the fault that the parser has already found, so the
-    /// findings of the cursor are not shown.
+    /// An annotator of the bytes that `rows` has not shown yet. `fault` is the fault that the parser has found, with
+    /// its offset. If the cursor of the annotator finds a fault, `fault` is shown in its place.
     pub(super) fn new(part: Part, rows: dump::Annotator<'w, 'a>, fault: Option<(usize, String)>) -> Self {
         Self { cursor: Cursor::new(rows.rest(), part), rows, fault }
     }
@@ -96,8 +96,8 @@ impl<'w, 'a> Annotator<'w, 'a> {
         Ok(())
     }
 
-    /// Shows a section. A section is an array of three parts, and begins with the marker of this array. `content` is
-    /// called to show the bytes of each content.
+    /// Shows a section. A section is an array of three parts, and begins with the marker of this array. The function
+    /// `content` is called with the name and the bytes of a metalayer, and shows these bytes.
     pub(super) fn section(
         &mut self,
         name: &str,
@@ -121,8 +121,8 @@ impl<'w, 'a> Annotator<'w, 'a> {
             Ok::<_, Stop>(())
         })?;
         self.count("content", "contents")?;
-        // The contents may be in another order than the index. The contents are sorted by offset, because a dump shows
-        // the bytes in ascending order.
+        // The index of the section may list the metalayers in another order than the order of their contents. They are
+        // sorted by offset, because a dump shows the bytes in ascending order.
         layers.sort_unstable();
         self.inside(|rows| {
             layers.into_iter().try_for_each(|(offset, name)| rows.content(offset, name, &mut content))
@@ -138,8 +138,8 @@ impl<'w, 'a> Annotator<'w, 'a> {
     ) -> Result<(), Stop> {
         let label = if name.is_empty() { String::new() } else { format!("{}, ", Printable(name)) };
         if let Some(back) = self.rows.shown().checked_sub(offset).filter(|&back| back > 0) {
-            // If the bytes at `offset` have already been shown, the row only refers to them. Otherwise, if 16
-            // metalayers had the same content, it would be shown 16 times.
+            // The bytes at `offset` have already been shown, so the row only refers to them. Several metalayers can
+            // have the same content, which would otherwise be shown several times.
             let start = self.rows.offset().saturating_sub(back as u64);
             return Ok(self.note("content", &format_args!("{label}at byte {start}, above"))?);
         }
@@ -253,12 +253,12 @@ impl<'w, 'a> Annotator<'w, 'a> {
         self.rows.value(0, "", field, value)
     }
 
-    /// Returns an error if the invalid byte is before `end`, the offset where the next row would end.
+    /// Returns an error if the byte that the parser rejects is before the offset `end`.
     fn refuse_fault(&self, end: usize) -> Result<(), Stop> {
         if self.fault.as_ref().is_some_and(|&(offset, _)| offset < end) { Err(Stop::Fault) } else { Ok(()) }
     }
 
-    /// Shows the bytes up to an offset, as text.
+    /// Shows the bytes before the offset `end` as text, without the type or name of a value.
     pub(super) fn raw_until(&mut self, end: usize) -> fmt::Result {
         self.rows.raw(end.saturating_sub(self.rows.shown()))
     }
