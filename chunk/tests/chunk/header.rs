@@ -1,6 +1,10 @@
 //! The headers of chunks, and the rules for them.
 
-use b2nd_chunk::header::{FILTERS, FLAGS, MORE_FLAGS, NBYTES, TYPESIZE, VERSIONS, set_filter, stored_header};
+use b2nd_chunk::blocks::BlockTable;
+use b2nd_chunk::header::{
+    FILTERS, FLAGS, HeaderSize, MORE_FLAGS, NBYTES, TYPESIZE, VERSIONS, clear_false_dictionary, set_filter,
+    stored_header,
+};
 use b2nd_chunk::{ChunkHeader, Codec, ErrorKind, Filter, SpecialValue};
 
 /// The header of a compressed chunk of 12 items of 3 bytes, in blocks of 15 bytes.
@@ -175,6 +179,82 @@ fn a_chunk_without_compressed_blocks_has_no_codec() {
     // A chunk that is not compressed.
     (bytes[MORE_FLAGS], bytes[FLAGS]) = (0, 0x87);
     assert_eq!((parsed(&bytes).is_uncompressed, parsed(&bytes).codec), (true, None));
+}
+
+#[test]
+fn the_dictionary_flag_of_an_uncompressed_chunk_is_false_and_is_cleared() {
+    for (flags, more_flags, is_false) in [(0x87, 0x01, true), (0x87, 0, false), (0x85, 0x01, false)] {
+        let mut bytes = header();
+        (bytes[FLAGS], bytes[MORE_FLAGS]) = (flags, more_flags);
+        assert_eq!(parsed(&bytes).has_false_dictionary(), is_false, "{flags:#x}, {more_flags}");
+        assert_eq!(clear_false_dictionary(&mut bytes), is_false);
+        assert_eq!(bytes[MORE_FLAGS], if is_false { 0 } else { more_flags });
+    }
+}
+
+#[test]
+fn filters_and_flags_that_no_release_has_are_unknown() {
+    let mut bytes = header();
+    assert_eq!((parsed(&bytes).unknown_filter(), parsed(&bytes).has_unknown_flags()), (None, false));
+    // Filter 5 is unknown, and filter 160 is the first number that users may give to a filter.
+    (bytes[FILTERS], bytes[FILTERS + 3], bytes[FILTERS + 4]) = (160, 1, 5);
+    assert_eq!(parsed(&bytes).unknown_filter(), Some(4));
+    for (at, byte, is_unknown) in [(30, 1, false), (30, 2, true), (30, 3, true), (MORE_FLAGS, 8, true)] {
+        let mut bytes = header();
+        bytes[at] = byte;
+        assert_eq!(parsed(&bytes).has_unknown_flags(), is_unknown, "byte {at}: {byte}");
+    }
+}
+
+#[test]
+fn a_size_of_a_header_has_the_name_of_its_part() {
+    use HeaderSize::{Blocksize, Cbytes, Nbytes, Typesize};
+    let names = [Typesize, Nbytes, Blocksize, Cbytes].map(HeaderSize::name);
+    assert_eq!(names, ["typesize", "nbytes", "blocksize", "cbytes"]);
+    assert_eq!(Cbytes.replace(&mut header(), 7), Some(92));
+}
+
+#[test]
+fn stored_bytes_are_those_of_an_uncompressed_or_empty_chunk() {
+    let data = *b"abcdefghij";
+    let chunk = [&stored_header(false, 1, 10, 4, 10).unwrap()[..], &data].concat();
+    assert_eq!(parsed(&chunk).stored(&chunk), Some(&data[..]));
+    assert_eq!(parsed(&chunk).stored(&chunk[..41]), None);
+    let zeros = stored_header(true, 1, 10, 4, 0).unwrap();
+    assert_eq!(parsed(&zeros).stored(&[&zeros[..], &data].concat()), None);
+    let empty = stored_header(true, 1, 0, 4, 0).unwrap();
+    assert_eq!(parsed(&empty).stored(&empty), Some(&[][..]));
+}
+
+#[test]
+fn a_block_ends_after_its_last_stream() {
+    // Three streams: two bytes, a run (a negative length and one byte), and nothing. After them another block begins.
+    let bytes = b"\x02\0\0\0ab\xfe\xff\xff\xffc\0\0\0\0next";
+    let header = parsed(&header());
+    assert_eq!(header.block_bytes(bytes, 15), Some(&bytes[..15]));
+    assert_eq!(header.block_bytes(bytes, 6), Some(&bytes[..6]), "the shorter last block has one stream");
+    assert_eq!(header.block_bytes(&bytes[..14], 15), None);
+}
+
+#[test]
+fn a_wrong_offset_of_a_block_is_named() {
+    let says = |bytes: [u8; 32], starts: [i32; 3]| {
+        let mut table = BlockTable::new(&parsed(&bytes), &[]);
+        table.extend(&starts.map(i32::to_le_bytes).concat());
+        table.finish().err().map(|error| error.to_string())
+    };
+    assert_eq!(says(header(), [60, 44, 91]), None);
+    let outside =
+        "the chunk has block 2 at its byte 92, but it must begin at byte 44 or later, and before byte 92";
+    assert_eq!(says(header(), [60, 44, 92]).as_deref(), Some(outside));
+    // Blocks of different sizes are in order, and no two begin at the same byte. The header has their number, 3, in the
+    // place of the block size.
+    let mut variable = header();
+    (variable[8], variable[30]) = (3, 1);
+    assert_eq!(says(variable, [44, 45, 46]), None);
+    let before =
+        "the chunk has block 1 at its byte 44, but it must begin at byte 45 or later, and before byte 92";
+    assert_eq!(says(variable, [44, 44, 46]).as_deref(), Some(before));
 }
 
 #[test]
