@@ -42,6 +42,8 @@ fn the_last_block_is_shorter_and_is_not_split() {
     assert_eq!([15, 6].map(|length| header.nstreams(length)), [3, 1]);
     assert_eq!((header.nblocks(), header.table_len()), (Some(3), Some(12)));
     assert_eq!(header.longest_block(15), 15 + 3 * 4);
+    let whole_blocks = parsed(&stored_header(false, 3, 30, 15, 30).unwrap());
+    assert_eq!([1, 2].map(|number| whole_blocks.block_len(number)), [Some(15), None]);
 }
 
 #[test]
@@ -71,6 +73,12 @@ fn a_header_that_contradicts_itself_is_refused_by_name() {
         bytes[at] = byte;
         let error = parsed(&bytes).check().unwrap_err();
         assert_eq!((error.kind(), error.to_string().as_str()), (ErrorKind::Header, says));
+    }
+    for (body, nbytes) in [(0, 36), (3, 0)] {
+        let mut bytes = stored_header(true, 3, nbytes, 15, body).unwrap();
+        bytes[MORE_FLAGS] = 0x30;
+        let says = format!("the chunk repeats a value of {body} bytes, which does not fit {nbytes} bytes");
+        assert_eq!(parsed(&bytes).check().unwrap_err().to_string(), says);
     }
 }
 
