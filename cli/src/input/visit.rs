@@ -71,8 +71,8 @@ impl Visit<'_> {
                 _ => {}
             };
         }
-        // A sparse frame or a .b2z file is not scanned, because its structure shows where the frames are. A .b2z file
-        // whose directory cannot be read is scanned.
+        // A sparse frame or a .b2z file is not scanned, because its structure shows where the frames are. But a
+        // .b2z file is scanned if its zip directory, the list of its members, cannot be read.
         if self.scan && !target.is_sparse && (!target.is_named_zip() || is_without_directory(&target.path)) {
             return scan_file(target, location, receive);
         }

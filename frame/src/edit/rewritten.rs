@@ -186,8 +186,8 @@ fn metalayer(
         }
     };
     let blockshape = if array.has_blocks() { array.meta().blockshape() } else { array.chunkshape() };
-    // The first entry is the version of the metalayer. It is always 0, because a frame with any other version does not
-    // pass the check before.
+    // The first entry is the version of the metalayer. It is always 0, because `checked_typesize` has already
+    // rejected a frame with any other version.
     let entries = (
         0_u8,
         array.shape().len(),

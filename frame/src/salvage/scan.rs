@@ -167,9 +167,9 @@ impl HeaderScan {
         if self.first_uncompared.is_some_and(|first| entry.number >= first) {
             // This chunk and the later ones are not compared with other chunks; only their total size is limited.
             // Without a limit, many entries of a small file could lead to the same large chunk, which would be copied
-            // each time. The sizes of undamaged chunks add up to at most the total size of the chunks in the frame. The
-            // limit is twice this total size. With a lower limit, one chunk with a damaged length could use up the
-            // limit, and all chunks after it would be lost.
+            // each time. Undamaged chunks do not overlap, so their sizes add up to at most the number of bytes that the
+            // frame has for chunks. The limit is twice this number. With a lower limit, one chunk with a damaged length
+            // could use up the limit, and all chunks after it would be lost.
             let header = chunks.header(entry).unwrap_or_default();
             let cbytes = header.map_or(ChunkHeader::MAX_LEN, |header| header.cbytes);
             return match (entry.place, self.left.checked_sub(cbytes as u64)) {

@@ -95,7 +95,7 @@ fn a_given_dtype_must_have_the_item_size_of_the_header() {
 }
 
 /// For each code whose remedy is a salvage, at least one damaged file is salvaged, and the new frame has no error. If
-/// the array metalayer is damaged, the test gives the salvage the entries of that metalayer.
+/// a salvage without options fails, the test tries again with the right shapes and dtype as options.
 #[test]
 fn each_code_that_a_salvage_mends_is_mended() {
     let folder = tempfile::tempdir().unwrap();

@@ -6,7 +6,7 @@ use b2nd_serde::{Geometry, Shapes};
 
 use crate::choices::Choices;
 
-/// Enough choices for 18 dimensions with five numbers each, and for everything else.
+/// Enough bytes for 18 dimensions with up to five numbers each, and for the other choices.
 const COUNT: usize = 120;
 
 pub fn seeds() -> Vec<Vec<u8>> {
