@@ -48,13 +48,11 @@ impl Decoders {
             return Some(());
         }
         let parsed = Dictionary::from_bytes(dictionary).ok()?;
-        // A dictionary of zstd has some content, and also some offsets for repetitions, which count back from the end
-        // of the content. C-Blosc2 rejects the dictionary if one of these offsets is 0 or longer than the content, even
+        // A dictionary of zstd has content and three offsets of repetitions, which count back from the end of the
+        // content. C-Blosc2 rejects the dictionary if one of these offsets is 0 or longer than the content, even
         // if no stream uses the offset.
         let reach = parsed.content().len();
-        if reach < dictionary.len()
-            && parsed.rep_offsets().iter().any(|&offset| offset == 0 || offset as usize > reach)
-        {
+        if parsed.rep_offsets().iter().any(|&offset| offset == 0 || offset as usize > reach) {
             return None;
         }
         let context = DecompressContext::with_dict(parsed);
