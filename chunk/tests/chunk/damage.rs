@@ -97,14 +97,21 @@ fn a_dictionary_that_does_not_fit_or_is_none_is_refused() {
         damaged[at..at + 4].copy_from_slice(&length.to_le_bytes());
         assert_eq!(result(&damaged).unwrap_err().0, kind, "{length}");
     }
-    // Changes one byte of the dictionary: a byte of its magic number, or the highest byte of its first offset for
-    // repetitions. C-Blosc2 checks these offsets too.
-    for byte in [at + 4, 178] {
+    let says = "the chunk cannot be decompressed: block 0: the dictionary is not in the format of the codec";
+    let refused = Err((ErrorKind::Data, says.into()));
+    let mut damaged = chunk.clone();
+    // A byte of the magic number.
+    damaged[at + 4] ^= 1;
+    assert_eq!(result(&damaged), refused);
+    // An offset for repetitions reaches at most to the start of the content. The first of the three offsets is at byte
+    // 175, and the content follows the third one.
+    // C-Blosc2 checks these offsets too.
+    let length = u32::from_le_bytes(*chunk[at..].first_chunk().unwrap());
+    let reach = u32::try_from(at + 4).unwrap() + length - 175 - 12;
+    for (offset, is_refused) in [(0, true), (1, false), (reach, false), (reach + 1, true), (u32::MAX, true)] {
         let mut damaged = chunk.clone();
-        damaged[byte] ^= 1;
-        let says =
-            "the chunk cannot be decompressed: block 0: the dictionary is not in the format of the codec";
-        assert_eq!(result(&damaged), Err((ErrorKind::Data, says.into())), "{byte}");
+        damaged[175..179].copy_from_slice(&offset.to_le_bytes());
+        assert_eq!(result(&damaged) == refused, is_refused, "{offset}");
     }
 }
 

@@ -76,6 +76,23 @@ fn dictionaries_of_lz4_and_zstd_are_used() {
 }
 
 #[test]
+fn a_decompressor_uses_the_dictionary_of_each_chunk() {
+    let chunk = chunks_of("dictionaries").pop().unwrap();
+    let at = 32 + ChunkHeader::parse(&chunk).unwrap().table_len().unwrap();
+    let end = at + 4 + usize::try_from(i32::from_le_bytes(*chunk[at..].first_chunk().unwrap())).unwrap();
+    // The content of the dictionary ends with other bytes, so the blocks have other data.
+    let mut other = chunk.clone();
+    other[end - 64..end].fill(b'#');
+    let expected = [&chunk, &other].map(|chunk| decompressed(&mut Decompressor::new(), chunk));
+    assert_ne!(expected[0], expected[1]);
+    let mut decompressor = Decompressor::new();
+    for number in [0, 1, 0] {
+        let found = decompressed(&mut decompressor, [&chunk, &other][number]);
+        assert!(found == expected[number], "chunk {number}");
+    }
+}
+
+#[test]
 fn chunks_of_blosc_1_are_decompressed() {
     let (mut decompressor, mut compressed) = (Decompressor::new(), 0);
     for chunk in chunks_of("blosc1") {
