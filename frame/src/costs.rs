@@ -14,8 +14,8 @@
 //! larger. If all entries are equal, the index stores their value once: it has 40 bytes for up to 268 million chunks. A
 //! check reads this value once.
 //!
-//! The table gives the memory that each function takes for each byte that it reads, in bytes. Add about 100 kB to each
-//! result:
+//! The last column has the memory that a function takes for each byte that it reads, in bytes. Each function takes
+//! about 100 kB more than that:
 //!
 //! | function | reads | memory per byte |
 //! |---|---|---|
@@ -45,4 +45,5 @@
 //! | [`Rewrite`](crate::Rewrite) | the whole frame, piece by piece | 8 for header and trailer; 8 for each chunk if the frame type changes |
 //!
 //! A [`FrameWriter`](crate::FrameWriter) takes 8 bytes for each chunk, plus the size of the metalayers. The 8 bytes are
-//! allocated in pages of 16 KiB, so a chunk whose number is far from all other numbers takes a whole page.
+//! allocated in pages of 16 KiB. So a chunk takes a whole page if its number is far from the numbers of all other
+//! chunks that were written.

@@ -145,8 +145,8 @@ impl Finding {
         Self { text, ..self }
     }
 
-    /// Converts a finding of the check of a new frame, so that its text names the new frame. Because of this finding,
-    /// the caller does not get the new frame, so the result has no offset.
+    /// Converts a finding about a new frame that was checked: the text then names the new frame. The offset is removed,
+    /// because it is an offset in the new frame, which the caller does not get if it has an error.
     pub(crate) fn in_new_frame(self) -> Self {
         let text = format!("the new frame would have the same error: {}", self.text);
         Self { offset: None, text, ..self }

@@ -42,8 +42,8 @@
 //!
 //! # What to call
 //!
-//! Each function below has an example on its page, and the [`cookbook`] has recipes. A *frame* is data in the format of
-//! Blosc2. Usually a frame is a file, but a *sparse* frame is a directory.
+//! Each function below has an example on its page, and the [`cookbook`] has recipes. A *frame* consists of a header,
+//! chunks and a trailer, in the format of Blosc2. Usually a frame is a file, but a *sparse* frame is a directory.
 //!
 //! | to open | call |
 //! |---|---|

@@ -38,8 +38,8 @@ impl Report {
     }
 }
 
-/// A part of a check that was skipped, because this crate cannot read the bytes (other readers may), or because there
-/// are too many chunks.
+/// A part of a check that was skipped. Either this crate cannot read the bytes (other readers may), or the bytes are
+/// not available, or chunks share bytes, or there are too many chunks. [`why`](Self::why) has the reason.
 ///
 /// ```
 /// use b2nd_frame::{Check, CheckDepth, Frame, SkippedPart};
@@ -69,13 +69,13 @@ pub struct Skipped {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum SkippedPart {
-    /// All checks of these chunks.
+    /// All checks of the skipped chunks.
     Chunks,
-    /// The decompression of these chunks. Their headers were checked.
+    /// The decompression of the skipped chunks. Their headers were checked.
     Data,
-    /// The search for bytes that these chunks share with other chunks.
+    /// The comparison of the skipped chunks with other chunks, which finds bytes that two chunks share.
     SharedBytes,
-    /// The values of these vlmetalayers.
+    /// The values of the skipped vlmetalayers.
     Values,
 }
 

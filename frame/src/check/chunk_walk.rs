@@ -129,8 +129,8 @@ struct ChunkScan {
 impl ChunkScan {
     fn new<R>(frame: &Frame<R>, depth: CheckDepth) -> Self {
         let mut rules = ChunkRules::new(frame.header(), frame.is_array());
-        // A frame without data of its own is only a cache: it has copies of chunks of its source. These chunks may have
-        // other filters than the header of the cache, so the filters are not compared.
+        // A frame without data of its own has at most copies of chunks of its source. These chunks may have other
+        // filters than the header of the frame, so the filters are not compared.
         if !frame.kind().holds_data() {
             rules.filters = None;
         }
@@ -214,7 +214,7 @@ impl ChunkScan {
     }
 
     /// Whether this number of bytes of a chunk may be read. There is no limit for chunk files, because each file is
-    /// read only once.
+    /// checked for only one entry.
     fn may_look(&mut self, entry: &ChunkEntry, bytes: usize) -> bool {
         if matches!(entry.place, ChunkPlace::Frame(_)) {
             let left = self.left.checked_sub(bytes as u64);
@@ -245,7 +245,8 @@ impl ChunkScan {
         }
     }
 
-    /// Adds the findings that need all chunks: those about the total size, about shared bytes, and about filters.
+    /// Adds the findings that need all chunks: those about the total size, about shared bytes, about a chunk that does
+    /// not end where its last block ends, and about filters. Also records how many chunks were not compared.
     fn finish<R: Read + Seek>(
         &mut self,
         chunks: &mut Chunks<'_, R>,
@@ -403,8 +404,8 @@ mod tests {
             assert_eq!(scan.take(&mut chunks, &entry, &mut findings).unwrap(), None);
         }
         assert_eq!(scan.files, [0, 1].into());
-        // If the directory of the frame could be listed, each listed number is recorded before its file is opened. So
-        // each chunk file is opened only once, even if it is a directory.
+        // If the directory of the frame could be listed, each listed number is recorded before its file is opened. So a
+        // later entry with the same number is skipped, even if no file with this number could be read.
         scan.listed = Some(vec![100]);
         let entry = ChunkEntry { number: 0, nbytes: None, place: ChunkPlace::File(100) };
         assert_eq!(scan.take(&mut chunks, &entry, &mut findings).unwrap(), None);

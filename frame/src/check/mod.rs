@@ -52,8 +52,9 @@ mod vlmeta_values;
 /// - a mix of old and new data, left by a writer that was killed while it changed an array in place;
 /// - data that was never written. If a writer was killed while it created or extended an array, the missing chunks read
 ///   as zeros. [`NoData`](FindingCode::NoData) and [`NeverWritten`](FindingCode::NeverWritten) warn of this, but such
-///   an array can be intended. There is no warning if a stored chunk follows a chunk that is not stored: then a chunk
-///   that is not stored is more likely a chunk of zeros than a missing chunk.
+///   an array can be intended. There is no warning if a stored chunk follows a special chunk, for example a chunk of
+///   zeros. Most writers store the chunks in order, so the writer was still alive after that special chunk, and
+///   probably intended it.
 ///
 /// `docs/EVIDENCE.md` in the repository shows how much damage is found if each byte of a header is changed, and if
 /// writers are killed.

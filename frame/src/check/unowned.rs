@@ -63,8 +63,8 @@ mod tests {
         let found = |ranges: &[(u64, u64)]| {
             let spans: Vec<_> =
                 ranges.iter().map(|&(start, end)| ChunkSpan { start, end, number: 0 }).collect();
-            // The mark at offset 10 is of a hole of 5 bytes. The mark at offset 50 claims a hole of 100 bytes. No gap
-            // between chunks is so long, so this mark is ignored.
+            // In this test, a marked hole of 5 bytes begins at offset 10. The mark at offset 50 claims a hole of 100
+            // bytes. No gap between chunks is so long, so this mark is ignored.
             let hole = |start| {
                 Ok(match start {
                     10 => Some(5),

@@ -180,8 +180,9 @@ pub(crate) fn check_support(header: &ChunkHeader) -> Result<(), String> {
     rule(header.check_support())
 }
 
-/// Refuses a chunk with a table of blocks if no reader can decompress it, because its codec or a filter has an unknown
-/// number. A number of 160 or more is never unknown: it stands for a user-defined codec or filter.
+/// Refuses a chunk that no reader can decompress, because its codec or one of its filters has an unknown number. A
+/// chunk without a table of blocks is never refused, because it needs no decompressor. A number of 160 or more is never
+/// unknown: it stands for a user-defined codec or filter.
 pub(crate) fn check_known_methods(header: &ChunkHeader) -> Result<(), String> {
     let codec = header.unknown_codec().map(|codec| format!("codec {codec}"));
     let filter = || header.filters.iter().find(|filter| filter.is_unknown()).map(ToString::to_string);

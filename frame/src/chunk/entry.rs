@@ -73,8 +73,8 @@ pub enum ChunkPlace {
     Frame(u64),
     /// In the chunk file with this number, in the directory of a sparse frame.
     File(u64),
-    /// A special chunk, which is not stored: all its items are zero or NaN, or were never written. A chunk that repeats
-    /// another value is stored, so this is never [`SpecialValue::Value`].
+    /// A special chunk, which is not stored: all its items are zero or NaN, or were never written. The special value is
+    /// never [`SpecialValue::Value`], because a chunk that repeats any other value is stored.
     Special(SpecialValue),
     /// Unknown: the number in the index is an offset outside the chunks, or an unknown special value.
     Invalid(i64),

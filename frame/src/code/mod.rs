@@ -60,9 +60,9 @@ pub enum CheckDepth {
     /// that all chunk files exist and are complete.
     #[default]
     Frame,
-    /// The header of every chunk, compared with the header of the frame, and the offsets of the chunk's blocks. The
-    /// check also finds bytes that two chunks share, and bytes that belong to no chunk. It reads the first bytes of
-    /// each chunk.
+    /// The header of every chunk, which must agree with the header of the frame, and the offsets of the blocks in every
+    /// chunk. The check also finds bytes that two chunks share, and bytes that belong to no chunk. It reads the first
+    /// bytes of each chunk.
     ChunkHeaders,
     /// The data of every chunk and the values of vlmetalayers. The check decompresses and then discards them, which
     /// needs the feature `decompress`.

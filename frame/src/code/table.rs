@@ -3,7 +3,7 @@
 
 use crate::code::{CheckDepth, Remedy, Severity};
 
-/// The cause in the rows of all codes that stand for damage. No writer produces such bytes.
+/// The cause of faults that only damage can cause: no writer produces such bytes, not even if it is killed.
 const DAMAGE: &str =
     "Bytes were damaged: by a disk, by a transfer, or by a program that wrote into the file.";
 
@@ -149,7 +149,7 @@ codes! {
         "The array was created with more than 8 dimensions."
         "Use C-Blosc2 2.21.3 or later in all readers."
 
-    // The array's metalayer: how it agrees with the header, and its dtype.
+    // Contradictions between the array's metalayer and the header, and faults of the dtype.
     ChunksizeMismatch "chunksize-mismatch" Error Frame -
         "chunksize is not the size of a chunk padded to whole blocks: metalayer and data disagree about the chunks."
         "python-caterva removed dimensions (squeeze) without changing the chunks, or bytes were damaged."

@@ -66,7 +66,7 @@ pub(super) struct Annotator<'w, 'a> {
 
 impl<'w, 'a> Annotator<'w, 'a> {
     /// An annotator of the bytes that `rows` has not shown yet. `fault` is the fault that the parser has found, with
-    /// its offset. If the cursor of the annotator finds a fault, `fault` is shown in its place.
+    /// its offset. If the cursor of the annotator also finds a fault, only `fault` is shown.
     pub(super) fn new(part: Part, rows: dump::Annotator<'w, 'a>, fault: Option<(usize, String)>) -> Self {
         Self { cursor: Cursor::new(rows.rest(), part), rows, fault }
     }
@@ -258,7 +258,8 @@ impl<'w, 'a> Annotator<'w, 'a> {
         if self.fault.as_ref().is_some_and(|&(offset, _)| offset < end) { Err(Stop::Fault) } else { Ok(()) }
     }
 
-    /// Shows the bytes before the offset `end` as text, without the type or name of a value.
+    /// Shows the bytes before the offset `end` that have not been shown yet. Their rows have the bytes as text, and no
+    /// type or name.
     pub(super) fn raw_until(&mut self, end: usize) -> fmt::Result {
         self.rows.raw(end.saturating_sub(self.rows.shown()))
     }

@@ -27,9 +27,9 @@ impl<R: Read + Seek> Frame<R> {
     /// The chunks come first, each with its header, the offsets of its first 256 blocks, and the length of its data. In
     /// a chunk file, offsets count from the start of that file. Then come the header of the chunk index, and its
     /// entries. If the index is compressed, an entry has no bytes of its own, so its row shows no bytes. A row has a
-    /// [`fault`](Row::fault), for example, if there is no valid header at the place of a chunk, if a chunk file is
-    /// missing, or if the offset of a block is outside its chunk. The dump continues after a fault, with the next row
-    /// or the next chunk. A frame without chunks has no rows.
+    /// [`fault`](Row::fault), for example, if the bytes at the place of a chunk cannot be parsed as a chunk header, if
+    /// a chunk file is missing, or if the offset of a block is outside its chunk. The dump continues after a fault,
+    /// with the next row or the next chunk. A frame without chunks has no rows.
     ///
     /// A chunk has fewer than 300 rows. But in a small damaged or hostile file, the index can have 268 million entries
     /// that all point to the same chunk. The rows come one by one, so memory does not grow with their number; return

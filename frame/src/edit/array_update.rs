@@ -64,8 +64,9 @@ const MIN_HOLES: u64 = 1 << 16;
 /// The lock of C-Blosc2 is held until the `ArrayUpdate` is dropped. A program that has the array open without locks, as
 /// is usual with python-blosc2, sees the new array after a commit to a contiguous frame. In a sparse frame, the program
 /// may miss the commit, and look for the old file of a replaced chunk until it opens the array again. Usually that file
-/// does not exist any more, so the program gets an error. But later commits reuse the numbers of removed files, though
-/// as late as possible. Then the program can get the items of another chunk.
+/// does not exist any more, so the program gets an error. But a later commit can give the same number to a new file,
+/// and then the program can get the items of another chunk. This is rare: new files get higher numbers than the
+/// existing files, until the numbers become too high for C-Blosc2.
 ///
 /// New chunks are compressed with the codec, level and filters in the header. If the codec is lz4hc, which this crate
 /// only decompresses, lz4 is used instead.
@@ -354,9 +355,10 @@ impl ArrayUpdate {
         if self.frame.header().is_sparse() {
             let too_high: Vec<_> = old.files().filter(|&(_, file)| is_too_high(file, old.nbytes)).collect();
             if !too_high.is_empty() {
-                // C-Blosc2 opens a chunk file only if its number is below the size of all chunks in bytes. If the
-                // unchanged chunks have few bytes in total, some of their file numbers may be too high. Such chunks are
-                // treated as changed, so they get files with other numbers.
+                // C-Blosc2 checks the number of a chunk file as if it were an offset in the chunks. So it opens the
+                // file only if the number is at least 32 below the stored size of all chunks. If the unchanged chunks
+                // have few bytes in total, some of their file numbers may be too high. Such chunks are treated as
+                // changed, so they get files with other numbers.
                 self.load(&too_high.iter().map(|&(number, _)| (number, false)).collect::<Vec<_>>())?;
                 old = OldChunks::read(&mut frame, &self.kept())?;
             }

@@ -74,9 +74,10 @@ impl<R> Edit<'_, R> {
     /// before. A shape that needs more or fewer chunks is an error, and so is a shape that violates a
     /// [rule](b2nd_serde::geometry#what-is-accepted).
     ///
-    /// After an [interrupted resize](crate::FindingCode::InterruptedResize), the shape contradicts the number of chunks
-    /// in the header ([`nchunks`](crate::Header::nchunks)). Then the new shape must need exactly this number of chunks,
-    /// but the grid can be any. The chunk index must have the same number of entries.
+    /// If the shape contradicts the number of chunks in the header ([`nchunks`](crate::Header::nchunks)), as after most
+    /// [interrupted resizes](crate::FindingCode::InterruptedResize), another rule applies: the new shape must need
+    /// exactly this number of chunks, and the chunks can form another grid. The chunk index must have the same number
+    /// of entries.
     ///
     /// ```
     /// use b2nd_frame::{ErrorKind, Frame};
@@ -429,8 +430,8 @@ fn check_typesize(array: &Array<'_>, header: &Header) -> Result<(), Error> {
     lost.map_or(Ok(()), |finding| Err(Error::malformed(finding)))
 }
 
-/// Checks that the new shape needs the same grid of chunks as the old shape. After an interrupted resize, the old shape
-/// contradicts the number of chunks in the header. Then the new shape must need exactly this number of chunks.
+/// Checks that the new shape needs the same grid of chunks as the old shape. If the old shape contradicts the number of
+/// chunks in the header, as after an interrupted resize, the new shape must instead need exactly this number of chunks.
 pub(crate) fn check_shape(array: &Array<'_>, header: &Header, shape: &[i64]) -> Result<(), Error> {
     let geometry = valid_geometry(array)?;
     let resize = geometry.resize(shape).map_err(Error::geometry)?;

@@ -118,8 +118,9 @@ impl<'p> Job<'p> {
     }
 
     /// Returns the parts of the new frame, and the frame parsed from its header. Nothing is written yet. If the frame
-    /// type stays the same, the new frame is checked too. The check of the old frame is not enough, because an older
-    /// generation has fewer rules than the present one.
+    /// type stays the same, the new frame is checked now. The check of the old frame is not enough, because an older
+    /// generation has fewer rules than the present one. If the frame type changes, the new frame is checked only after
+    /// it is written, because its chunks are not in their new places yet.
     pub(super) fn read<R: Read + Seek>(&self, frame: &mut Frame<R>) -> Result<(Rewritten, Frame<()>), Error> {
         let rewritten = Rewritten::new(frame, self.changes)?;
         self.check_old(frame)?;

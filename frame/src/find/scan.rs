@@ -18,8 +18,8 @@ pub(crate) const MAX_HEADER: u64 = 1 << 20;
 /// us read 1 MiB at each occurrence. 512 bytes are enough for the header of every ordinary array.
 const MAX_HEADER_LATER: u64 = 512;
 
-/// A false header has the magic bytes of a frame, but cannot be parsed. When the false headers so far have this number
-/// of bytes in total, the longest header that is read changes from `MAX_HEADER` to `MAX_HEADER_LATER` bytes.
+/// A false header has the magic bytes of a frame, but cannot be parsed. Once the false headers have this number of
+/// bytes in total, headers longer than `MAX_HEADER_LATER` are no longer read.
 const MANY: u64 = 1 << 26;
 
 /// Finds frames at any place of a file. For example, a chunk of an HDF5 file, a block of an ASDF file or a member of a
@@ -109,7 +109,8 @@ impl<R: Read + Seek> Scan<R> {
     }
 
     /// Reads the next window. It begins up to `START_LEN - 1` bytes before the end of the current window. So if the
-    /// current window has only a part of the first `START_LEN` bytes of a frame, the next window has all of them.
+    /// current window has only a part of the first `START_LEN` bytes of a frame, the next window has all of them. If
+    /// the last header that was found extends beyond the current window, the next window begins where this header ends.
     fn advance(&mut self) -> io::Result<()> {
         let overlap = self.window.len().saturating_sub(self.position).min(START_LEN - 1);
         let behind = self.position.max(self.window.len()) - overlap;

@@ -302,9 +302,9 @@ fn is_attributes(stem: &str) -> bool {
     stem.strip_suffix(ATTRIBUTES).is_some_and(|folder| folder.is_empty() || folder.ends_with('/'))
 }
 
-/// Whether the object with this key is inside one of these tables. It is if the whole store is a table (`/`), or if a
-/// table is one of the folders in the key: `/a/b` is inside the table `/a`. The function looks up each of these folders
-/// in the map, so even with many tables it takes little time.
+/// Whether the object with this key is inside one of these tables. If the whole store is a table (`/`), each object is
+/// inside it. Otherwise a table must be one of the folders in the key: `/a/b` is inside the table `/a`. The function
+/// looks up each of these folders in the map, so even with many tables it takes little time.
 fn is_in_table(tables: &BTreeMap<String, Trailer>, key: &str) -> bool {
     let folders = key.match_indices('/').filter_map(|(at, _)| key.get(..at));
     tables.contains_key("/") || folders.into_iter().any(|folder| tables.contains_key(folder))
@@ -335,9 +335,9 @@ impl<'m> Deserialize<'m> for MapTexts {
     }
 }
 
-/// The keys of the remote stores that are members of a store.
+/// The keys of the remote stores that are mounted in a store.
 fn mounts(trailer: &Trailer) -> Vec<String> {
-    // A remote store has no frame in this store. The vlmetalayer `_object_registry` lists such objects.
+    // A mounted remote store has no frame in the store. Its key is listed in the vlmetalayer `_object_registry`.
     let objects = trailer
         .list("_object_registry")
         .and_then(|list| rmp_serde::from_slice::<BTreeMap<String, MapTexts>>(&list).ok());
@@ -357,9 +357,9 @@ struct Manifest {
 /// Reads the manifest that python-blosc2 saves for a remote store. In the manifest, `source.dataset` is the path of the
 /// mounted group, and `nodes` maps the path of each object to its kind.
 fn manifest(trailer: &Trailer) -> Option<Manifest> {
-    /// An object of the store. The manifest has a list for each object. The list begins with the kind of the object. If
-    /// the object is a table, a map with the schema of the table follows. If the list was a tuple in Python, the text
-    /// `__tuple__` precedes the kind.
+    /// An object of the store. In the manifest, `nodes` has a list for each object. The list begins with the kind of
+    /// the object. If the object is a table, a map with the schema of the table follows. If the list was a tuple in
+    /// Python, the text `__tuple__` precedes the kind.
     struct Node {
         kind: String,
         schema: Option<String>,

@@ -26,10 +26,11 @@ const MAX_HEADERS: usize = 1 << 27;
 /// zip format that the member needs.
 const VERSION_NEEDED: u64 = 6;
 
-/// A local header precedes the bytes of each member. The first number is the offset in this header of the length of the
-/// name (uint16, little-endian). The second number is the length of the header without the name, and so the offset of
-/// the name.
+/// A local header precedes the bytes of each member. At this offset, the header has the length of the name (uint16,
+/// little-endian).
 const NAME_LENGTH: u64 = 26;
+
+/// The length of the fixed part of a local header. The name follows this part.
 const LOCAL_HEADER_LEN: u64 = 30;
 
 /// The length of the end record, without its comment, and the length of the zip64 locator, which precedes the end

@@ -61,8 +61,8 @@ impl<'f> Array<'f> {
     /// Whether the array has blocks. If it has none, do not use the [block shape](Meta::blockshape) in the metalayer.
     ///
     /// An array has no blocks only in one case: its frame is from a beta release of C-Blosc2, and its block shape is
-    /// below 1 or larger than the chunk shape in at least one dimension. Caterva made such arrays: version 0.2 stored
-    /// uninitialized memory as the block shape, and version 0.3 stored zeros.
+    /// below 1 or larger than the chunk shape in at least one dimension. Caterva, which used these beta releases, made
+    /// such arrays: version 0.2 stored uninitialized memory as the block shape, and version 0.3 stored zeros.
     #[must_use]
     pub fn has_blocks(&self) -> bool {
         self.has_blocks

@@ -240,8 +240,9 @@ fn block_nbytes(geometry: &Geometry, typesize: i128) -> i128 {
 }
 
 /// Checks `nbytes` in the header, the size of all decompressed chunks.
-// This rule checks only the number of chunks. So the expected `nbytes` is the number of chunks times the `chunksize` in
-// the header. If this `chunksize` is wrong, another rule reports it.
+// The header does not store the number of chunks: readers divide `nbytes` by `chunksize`. This rule checks that the
+// result is the number of chunks of the shape. So the expected `nbytes` is computed with the `chunksize` in the header,
+// even if this `chunksize` is wrong. Another rule reports a wrong `chunksize`.
 fn nbytes(geometry: &Geometry, header: &Header) -> Option<Finding> {
     let (chunksize, found) = (i128::from(header.chunksize), header.nbytes);
     let nchunks = geometry.nchunks();

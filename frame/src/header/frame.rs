@@ -185,7 +185,8 @@ impl<R> Frame<R> {
         self.path.as_deref()
     }
 
-    /// The directory of a sparse frame; `None` if the frame is contiguous, or was not opened by a path.
+    /// The directory of the file `chunks.b2frame`. `None` if the frame was opened by a path with another file name, or
+    /// not by a path. The frame type is not tested.
     pub(crate) fn directory(&self) -> Option<&Path> {
         self.path().and_then(sparse_folder)
     }

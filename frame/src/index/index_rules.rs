@@ -117,14 +117,14 @@ pub(crate) struct IndexScan {
     is_mixed: bool,
     /// The largest invalid entry.
     invalid: Option<i64>,
-    /// The first entry of a special value that has more bits than writers set for this value: the number of its chunk,
-    /// and its int64.
+    /// The first entry that has a special value, but also bits that no writer sets for this value: the number of the
+    /// chunk, and the entry as an int64.
     other_bits: Option<(u64, i64)>,
 }
 
 impl IndexScan {
-    /// Adds an entry to the results. `other_bits` is the int64 of the entry if the entry has a special value, but more
-    /// bits than writers set for this value. Otherwise, `other_bits` is `None`.
+    /// Adds an entry to the results. If the entry has a special value, but also bits that no writer sets for this
+    /// value, `other_bits` is the entry as an int64. Otherwise, `other_bits` is `None`.
     pub(crate) fn take(&mut self, entry: &ChunkEntry, other_bits: Option<i64>, header: &Header) {
         match entry.place {
             ChunkPlace::Frame(offset) => self.store(offset.saturating_sub(header.header_len as u64)),
@@ -190,9 +190,9 @@ impl IndexScan {
 
     /// The finding that the items of the special chunks may never have been written. It is only a warning.
     // After a writer was killed, the first chunks are typically stored, and all others are special. If a stored chunk
-    // follows a special one, the writer wrote special chunks on purpose, such as the empty border of a mask. Then there
-    // is no finding. If no stored chunk follows a special one, the special chunks can still be on purpose, so the
-    // finding is only a warning.
+    // follows a special one, the special chunks were probably written on purpose, such as the empty border of a mask.
+    // Then there is no finding. If no stored chunk follows a special one, the special chunks can still be on purpose,
+    // so the finding is only a warning.
     pub(crate) fn unwritten(
         &self,
         header: &Header,

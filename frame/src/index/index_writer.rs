@@ -148,8 +148,9 @@ impl NewIndex {
     }
 
     /// Writes the index as a chunk. A frame without chunks has no index.
-    // If all entries are equal, the chunk has their value once, as `blosc2.zeros` writes it. Otherwise, the chunk has
-    // all entries, uncompressed: the length of an uncompressed index is known before the index is written.
+    // If all entries are equal, the chunk stores their value only once, like the index of an array of `blosc2.zeros`.
+    // Otherwise, the chunk has all entries, uncompressed: the length of an uncompressed index is known before the index
+    // is written.
     pub(crate) fn write(&self, to: &mut dyn Write, stop: &mut Stop<'_>) -> Result<(), Error> {
         if self.len == 0 {
             return Ok(());

@@ -13,8 +13,9 @@ struct Open {
     is_map: bool,
 }
 
-/// Checks that bytes are a value that python-blosc2 reads: the value is complete, each text is UTF-8, and each key of a
-/// map is text or bytes.
+/// Checks that bytes are exactly one value that python-blosc2 reads. The value must be complete, and no bytes may
+/// follow it. Each text must be UTF-8, and each key of a map must be text or bytes. At most [`MAX_DEPTH`] arrays and
+/// maps may be inside one another.
 pub(crate) fn check_value(bytes: &[u8]) -> Result<(), String> {
     let mut rest = bytes;
     let mut open: Vec<Open> = Vec::new();
@@ -52,8 +53,8 @@ pub(crate) fn check_value(bytes: &[u8]) -> Result<(), String> {
     }
 }
 
-/// Counts an item as read. Closes each array or map whose last item this was. Returns whether the outermost value is
-/// complete.
+/// Counts an item as read. If it was the last item of an array or map, the array or map is complete, and counts as an
+/// item of the value around it. Returns whether the outermost value is complete.
 fn ends_item(open: &mut Vec<Open>) -> bool {
     while let Some(last) = open.last_mut() {
         last.left -= 1;

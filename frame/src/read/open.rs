@@ -128,7 +128,7 @@ pub(crate) fn open_at_once(path: &Path) -> io::Result<File> {
     std::os::unix::fs::OpenOptionsExt::custom_flags(&mut options, libc::O_NONBLOCK);
     match options.open(path) {
         // `WouldBlock` means that the system cannot open the file at once. For example, it may have to fetch the
-        // content from tape first. In the blocking mode, this call waits until the file is open.
+        // content from tape first. `File::open` does not set `O_NONBLOCK`, so it waits until the file is open.
         Err(error) if error.kind() == ErrorKind::WouldBlock => File::open(path),
         file => file,
     }

@@ -120,7 +120,7 @@ impl<'p, R: Read + Seek> DamagedFile<'p, R> {
 /// A search for all occurrences of `bytes` in a damaged file. It reads each piece of the file once.
 pub(crate) struct Search<'b> {
     bytes: &'b [u8],
-    /// Offsets of occurrences in the piece that was read last. `next` has not returned these offsets yet.
+    /// Where `bytes` occurs in the piece of the file that was read last. `next` has not returned these offsets yet.
     found: VecDeque<u64>,
     /// All bytes before this offset have been searched.
     searched: u64,

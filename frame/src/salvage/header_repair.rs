@@ -31,8 +31,8 @@ use crate::salvage::salvage_report::{MAGIC_NAME, Notes, Restored};
 use crate::trailer::frame_trailer::VERSION;
 use crate::write::frame_plan::{self, Sizes, check_compression};
 
-/// The number of bytes that are read first. More bytes are read only if the header states a greater length that is
-/// allowed. The metalayers are searched for in the bytes that were read.
+/// The number of bytes that are read first. If the header states a greater length, of at most `MAX_HEADER_LEN`, this
+/// number of bytes is read instead. The metalayers are searched for in the bytes that were read.
 const FIRST_READ: u64 = 1 << 16;
 
 /// The first bytes of a trailer: its marker, its version, and the marker of the section of vlmetalayers.
@@ -443,7 +443,7 @@ impl DamagedHeader {
         Ok(Self { prefix, values, dtype, compression, layers, is_sparse, header_lens, sizes, nchunks })
     }
 
-    /// Builds a header with these sizes. It serves to read the damaged frame, and as the header of the new frame.
+    /// Builds a header with these sizes. The damaged frame is read with this header, and the new frame gets it too.
     /// Returns the fields of the header, and the section with its metalayers.
     pub(super) fn build(&self, sizes: &Sizes) -> Result<(HeaderBuilder, Vec<u8>), Error> {
         let builder = frame_plan::header(sizes, self.is_sparse, &self.compression, false);
@@ -529,8 +529,8 @@ fn find(prefix: &[u8], stated: Option<usize>, is_lost: bool, notes: &mut Notes) 
     let mut limits = [stated.filter(|&len| len <= prefix.len()), Some(own.len())];
     let by_contents = Layers::read(own, start, SectionRules::HEADER.max_count.into()).end;
     if begins_chunk(prefix, by_contents) && stated.is_some_and(|stated| !begins_chunk(prefix, stated)) {
-        // No chunk begins at the stated length, but a chunk begins where the contents of the metalayers end. So the
-        // stated length is wrong, and is tried last.
+        // Usually a chunk begins where the header ends. But no chunk begins at `stated`, and a chunk begins where the
+        // contents of the metalayers end. So the stated length is wrong, and is tried last.
         limits.reverse();
     }
     // The first choice is an array's metalayer that can be read unchanged, within either limit. The second choice is a

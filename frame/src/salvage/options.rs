@@ -166,9 +166,10 @@ impl<'p, R: Read + Seek> Salvage<'p, R> {
     /// numbers too, because they are at the end of the file. Therefore the order is not assumed without this call: if a
     /// frame with several chunks has no chunk index, the error is [`OrderUnknown`](crate::ErrorKind::OrderUnknown).
     ///
-    /// Each damaged range of bytes between two chunks counts as a lost chunk, and a long range as several. If fewer
-    /// chunks are missing than there are damaged ranges, no range counts as a lost chunk, and the missing chunks are
-    /// taken to be at the end.
+    /// Each damaged range of bytes between two chunks counts as at least one lost chunk, and a long range as several.
+    /// If a range has damaged chunk headers that can still be recognized, it counts as at least one lost chunk for each
+    /// of them. If these minimums are together more than the number of missing chunks, no range counts as a lost chunk,
+    /// and the missing chunks are taken to be at the end.
     ///
     /// In a sparse frame, the number of a chunk file is used as the number of the chunk, and a missing file counts as a
     /// lost chunk. If any file number is not below the number of chunks, the file numbers are ignored, and the n-th

@@ -66,9 +66,10 @@ impl Order {
     }
 
     /// Distributes `lost` chunks over the holes in proportion to the lengths of the holes, and returns the number of
-    /// lost chunks in each hole. The minimum for a hole is one chunk for each trace in it, or one chunk if it has no
-    /// trace. If there are too few lost chunks for these minimums, no hole gets a chunk. If `is_all` is true, all lost
-    /// chunks were in the holes. Otherwise some lost chunks may have been after the last chunk that was found.
+    /// lost chunks in each hole. Each hole gets at least one chunk, and at least as many as its `traces`, the damaged
+    /// chunks that still have a recognizable header. If there are too few lost chunks for these minimums, no hole gets
+    /// a chunk. If `is_all` is true, all lost chunks were in the holes. Otherwise some lost chunks may have been after
+    /// the last chunk that was found.
     fn lost_in_holes(&self, lost: u64, is_all: bool) -> Vec<u64> {
         // The largest remainder method: each hole gets its share rounded down, but at least `least`. The chunks that
         // are then left go to the holes with the largest remainders, one chunk to each.

@@ -28,7 +28,7 @@ pub struct SalvageReport {
     /// - The filters of the chunk differ from the filters of the other chunks.
     /// - The header of the chunk was restored, or has unknown flags.
     /// - The chunk has the format version of an alpha release of C-Blosc2. For this version, readers ignore the last
-    ///   filter in the header.
+    ///   filter in the chunk header. If the version number is damaged, the data may need the ignored filter.
     /// - The chunk is not compressed, so damage in its data leaves no trace. This reason is given only for a contiguous
     ///   frame whose chunk index or other chunks are damaged.
     /// - The chunk is special, but the file has bytes that belong to no chunk. These bytes may be the data of this

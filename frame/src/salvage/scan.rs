@@ -173,9 +173,9 @@ impl HeaderScan {
             let header = chunks.header(entry).unwrap_or_default();
             let cbytes = header.map_or(ChunkHeader::MAX_LEN, |header| header.cbytes);
             return match (entry.place, self.left.checked_sub(cbytes as u64)) {
-                // Two chunks must not have the same file. C-Blosc2 gives each new file the next number, so the numbers
-                // ascend if the chunks were stored in their order. So each file number is compared only with the
-                // previous one.
+                // Two chunks must not have the same file. To save memory, the file number of a chunk is compared only
+                // with the previous file number, and must be higher. This is so if the chunks were stored in their
+                // order, because C-Blosc2 gives each new file the next number.
                 (ChunkPlace::File(number), _) => {
                     self.last_file.replace(number).is_some_and(|last| last >= number)
                 }
@@ -309,9 +309,10 @@ mod tests {
         let mut chunks = frame.chunks().unwrap();
         let entry = chunks.get(0).unwrap().unwrap();
         let mut shares = |number, place| scan.is_sharing(&mut chunks, &ChunkEntry { number, place, ..entry });
-        // The first chunk begins at byte 165. All calls below lead to this chunk, which has 64 bytes. Chunk 1 is before
-        // `first_uncompared`, so its size does not count. The limit `left` is the total size of the four chunks of the
-        // frame. So chunks 2 to 5 are within the limit, and chunk 6 is not.
+        // The first chunk begins at byte 165, and has 64 bytes. All calls of the first assertion lead to this chunk,
+        // but give it the chunk numbers 1 to 6. Chunk 1 is before `first_uncompared`, so its size does not count. The
+        // limit `left` is 256, because the frame has four chunks of 64 bytes. So chunks 2 to 5 are within the limit,
+        // and chunk 6 is not.
         let frame = ChunkPlace::Frame(165);
         assert_eq!(
             [1, 2, 3, 4, 5, 6, 1].map(|n| shares(n, frame)),

@@ -78,9 +78,9 @@ fn find_parts<R: Read + Seek>(
                     continue;
                 };
                 let parts = FrameParts { header_len, sizes, index: Some(start..end) };
-                // The data of a chunk can look like an index, but no trailer follows such data. So an index must have a
-                // trailer after it. The exception is an index at the place according to the header: without a wrong
-                // entry, it is used even if no trailer follows it.
+                // The data of a chunk can look like an index, but no trailer follows such data. So a trailer must
+                // follow an index. There is one exception: the trailer may be missing if the index is where the header
+                // says, and no entry is wrong.
                 let is_index = is_trailer(&file.read(end, TRAILER_START.len() as u64)?);
                 if nwrong == 0 && (is_index || is_stated) {
                     return Ok(Some(parts));
@@ -135,9 +135,9 @@ fn compare_index<R: Read + Seek>(frame: &mut Frame<&mut R>) -> Option<IndexAgree
     (nstored == 0 || !places.is_empty()).then_some(IndexAgreement { agreeing, nwrong, end })
 }
 
-/// The places in a file where a chunk index for `nchunks` chunks may begin: the type size and the decompressed size at
-/// these places are those in the chunk header of such an index. If there are more than [`MAX_PLACES`], returns the last
-/// ones in the file.
+/// The offsets in a file where a chunk index for `nchunks` chunks may begin. The chunk header of such an index has a
+/// known type size and decompressed size, and the file is searched for these two numbers. If there are more than
+/// [`MAX_PLACES`] offsets, returns the last ones in the file.
 fn places<R: Read + Seek>(file: &mut DamagedFile<'_, R>, nchunks: u64) -> Result<Vec<u64>, Error> {
     let nbytes = nchunks.checked_mul(ENTRY_LEN as u64).and_then(|nbytes| i32::try_from(nbytes).ok());
     let Some(nbytes) = nbytes.filter(|&nbytes| nbytes > 0) else { return Ok(Vec::new()) };

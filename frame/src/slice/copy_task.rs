@@ -188,9 +188,10 @@ fn runs(chunk: &Chunk<'_>) -> impl Iterator<Item = Run> {
     chunk.blocks().flat_map(|block| block.runs())
 }
 
-/// The byte range of the slice that the whole block fills, if the block is one run of the slice. `None` if the slice
-/// has several regions. Several threads then write to the slice. A thread that decompresses into the slice directly
-/// would hold the lock of a region for too long, and other threads would wait for this lock.
+/// The byte range of the whole block in the slice, if the items of the block are contiguous in the slice. Otherwise
+/// `None`. Also `None` if the slice has several regions, because several threads then write to the slice. A thread that
+/// decompresses into the slice directly would hold the lock of a region for too long, and other threads would wait for
+/// this lock.
 fn only_run(block: &Block<'_>, length: usize, target: &SharedSlice<'_>) -> Option<Range<usize>> {
     let run = block.runs().next().filter(|_| !target.is_shared())?;
     run.target(target.typesize).filter(|range| range.len() == length)

@@ -81,9 +81,10 @@ impl Pieces {
         let size =
             |sizes: &[u64], dimension: usize| -> u64 { sizes.get(dimension).copied().unwrap_or(1).max(1) };
         let lengths: Vec<u64> = selection.lengths().collect();
-        // `row` returns the number of bytes of the slice for a single index in a dimension, with all indices in the
-        // later dimensions. A row of blocks has as many indices in the dimension as a block has. `has_block_rows`
-        // returns whether the slice has at most `limit` bytes in a row of blocks. If so, pieces can end at blocks.
+        // `row` returns the size in bytes of a part of the slice: the part with a single index in `dimension`, and with
+        // all indices of the slice in the later dimensions. A row of blocks has several indices in `dimension`: as many
+        // as a block has. `has_block_rows` returns whether the slice has at most `limit` bytes in a row of blocks. If
+        // so, pieces can end at blocks.
         let row = |dimension: usize| {
             let below = lengths.iter().skip(dimension + 1);
             below.fold(selection.typesize as u64, |nbytes, &length| nbytes.saturating_mul(length)).max(1)
@@ -124,8 +125,8 @@ impl Pieces {
             (chunk, _) if chunk > start => chunk,
             (_, block) if block > start => block,
             _ if !self.has_block_rows => target,
-            // Otherwise the piece ends where the block that contains its start ends. The last block can extend beyond
-            // its chunk; in that case, the piece ends where the chunk ends.
+            // Otherwise the piece ends with the block in which it starts. The last block can extend beyond its chunk;
+            // in that case, the piece ends where the chunk ends.
             _ => (block_start(start) + self.block).min(chunk_start(start) + self.chunk),
         }
     }

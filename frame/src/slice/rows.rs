@@ -190,8 +190,8 @@ impl<R: Read + Seek, T: DeserializeOwned> Rows<'_, R, T> {
 }
 
 /// The error for an item that does not fit the type of a row. `of` is what has the item: `slice` or `region`. The
-/// message gives the number of the item in this slice or region. `before` is the number of items of the slice or region
-/// before the batch.
+/// message gives the number of the item in this slice or region. `error` counts items from the start of a batch, and
+/// `before` is the number of items of the slice or region before this batch.
 #[cold]
 pub(crate) fn misfit(of: &str, before: u64, error: &ItemError) -> Error {
     let item = before + error.item().unwrap_or_default() as u64;

@@ -7,8 +7,8 @@
 use core::ops::Range;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// The size of a region in bytes. A task locks the regions that it writes to one after the other. Regions are small, so
-/// two threads seldom need the same region at the same time.
+/// The size of a region in bytes. A task holds the lock of only one region at a time. Regions are small, so two threads
+/// seldom need the same region at the same time.
 const REGION_LEN: usize = 1 << 18;
 
 /// The buffer for the items of a slice.

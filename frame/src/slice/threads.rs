@@ -50,8 +50,8 @@ pub(super) fn in_threads(
         let mut number = 0;
         let produced = produce(&mut |task| {
             // If a task has failed, `produce` should stop. The error `stopped` only makes it stop, and never reaches
-            // the caller: `record` keeps the error with the lowest task number, and the failed task came before this
-            // one.
+            // the caller. It is recorded below with the next task number. The failed task has a lower number, and
+            // `record` keeps the error with the lowest number.
             if errors.lock().is_some() {
                 return Err(Error::stopped());
             }

@@ -413,8 +413,8 @@ impl Waves {
         let is_needed =
             || stored <= self.limits.wave && chunk.blocks().count() == chunk.whole().blocks().count();
         // Read the whole chunk at once if it is short, or if it fits in a wave and the slice needs all its blocks. But
-        // read at least `FIRST_READ` bytes, because `stored` can be too small: in a damaged file, the next chunk can
-        // begin within this one.
+        // read at least `FIRST_READ` bytes. The reason is that `stored` is at most the distance to the next chunk, and
+        // in a damaged file the next chunk can begin inside this chunk. Then `stored` is too small.
         if is_short || is_needed() { stored.max(FIRST_READ) } else { FIRST_READ }
     }
 

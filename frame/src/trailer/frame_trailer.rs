@@ -168,7 +168,7 @@ impl Trailer {
         Some(bytes)
     }
 
-    /// The fingerprint of the frame. The first byte is the kind of the fingerprint.
+    /// The fingerprint of the frame, without its marker: a byte for the kind of the fingerprint, and 16 bytes.
     pub(crate) fn fingerprint(&self) -> [u8; FINGERPRINT_LEN - 1] {
         self.bytes.last_chunk().copied().unwrap_or_default()
     }

@@ -31,8 +31,8 @@ impl SalvageNote {
     /// Reads the value of the vlmetalayer.
     fn read(value: &[u8]) -> Option<Self> {
         let fill: String = map_value(value, "fill")?;
-        // The message of a finding shows this text. A damaged file can have any text here, so only the texts that a
-        // salvage writes are accepted.
+        // The message of a finding shows the text `fill`. A damaged file can have any text here, so only the texts that
+        // a salvage writes are accepted.
         if ![SpecialValue::Zeros, SpecialValue::Nan].iter().any(|special| special.name() == fill) {
             return None;
         }

@@ -111,8 +111,8 @@ pub(crate) fn embed_list(trailer: &Trailer, header: &Header) -> Result<Option<Fi
     let text = match (map_value(&value, "embed_map"), map_value::<u64>(&value, "current_offset")) {
         (None, _) => "has no map of frames, `embed_map`".into(),
         (_, None) => "has no end of the data, `current_offset`".into(),
-        // The offsets and lengths in the list count bytes, but python-blosc2 uses them as indices of items. A byte and
-        // an item have the same index only if an item has one byte.
+        // `embed_map` gives the place of each frame as an offset and a length in bytes, but python-blosc2 uses them as
+        // indices of items. A byte and an item have the same index only if an item has one byte.
         _ if header.typesize != 1 => {
             format!("counts bytes, but items of the store have {} bytes", header.typesize)
         }

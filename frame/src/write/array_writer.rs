@@ -79,8 +79,8 @@ struct OpenChunk {
 }
 
 /// A function that copies items of a region into the buffer of a chunk that is not compressed yet. The `Chunk` is the
-/// part of the chunk that is in the region, and the slice is the buffer of the whole chunk. The `Vec` is another buffer
-/// of the thread: `write_from` first reads the items into the `Vec`.
+/// part of the chunk that is in the region, and the slice is the buffer of the whole chunk. The `Vec` is the buffer
+/// `part` of the [`Worker`]: `write_from` first reads the items of the part into it.
 type Gather<'g, E> = dyn Fn(&Chunk<'_>, &mut Vec<u8>, &mut [u8]) -> Result<(), E> + Sync + 'g;
 
 /// The chunks of a region. Threads take the chunks in order, and write them in the same order.
@@ -149,8 +149,8 @@ impl<W: Write + Seek + Send> ArrayWriter<W> {
     }
 
     /// Sets the maximum number of open chunks. There is no limit by default. A region is refused if the number of
-    /// chunks that it covers only in part, plus the number of other open chunks, is above the maximum. A chunk that the
-    /// region completes counts too.
+    /// chunks that it covers only in part, plus the number of other open chunks, is above the maximum. An open chunk
+    /// that the region completes counts too.
     ///
     /// ```
     /// # use b2nd_frame::FrameBuilder;
@@ -234,8 +234,8 @@ impl<W: Write + Seek + Send> ArrayWriter<W> {
                 *items = zeroed(nbytes)?;
             }
             read(&ranges, items)?;
-            // `part` gives the places of its items in the whole region, but the buffer `items` has only the items of
-            // `ranges`. So the part is computed again, with `ranges` as the region.
+            // `part` gives the places of its items in `region`, but the buffer `items` has only the items of the part.
+            // So the part is computed again, with its own `ranges` as the region.
             let gathered = geometry.chunks_in(&ranges).and_then(|mut parts| {
                 parts.next().map_or(Ok(()), |part| part.gather(items, typesize, chunk))
             });

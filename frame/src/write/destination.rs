@@ -153,8 +153,7 @@ impl NewFrame {
         unwritable(&self.destination.to, error)
     }
 
-    /// Syncs the file of a contiguous frame, or the directory and the header file of a sparse frame. Chunk files are
-    /// not synced.
+    /// Syncs the new file, or the new directory and the header file in it. Chunk files are not synced.
     // Syncing costs a millisecond per chunk file, and python-blosc2 does not sync chunk files either. If this process
     // is killed, the system still writes the chunk files to the disk, so no sync is needed. After a power failure, the
     // frame can be partial, and `check` reports this.

@@ -159,8 +159,9 @@ impl FrameBuilder {
         self
     }
 
-    /// Sets whether programs that later add chunks to the frame compress these chunks with a dictionary. If it is set,
-    /// `FrameWriter::into_array_writer` returns an error, because an `ArrayWriter` cannot compress with dictionaries.
+    /// Sets a flag in the header. It tells programs that later add chunks to the frame to compress these chunks with a
+    /// dictionary. An `ArrayUpdate` ignores the flag. If it is set, `FrameWriter::into_array_writer` returns an error,
+    /// because an `ArrayWriter` cannot compress with dictionaries.
     pub fn uses_dictionary(mut self, uses_dictionary: bool) -> Self {
         self.0.compression.uses_dictionary = uses_dictionary;
         self

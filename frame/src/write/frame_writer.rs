@@ -262,7 +262,8 @@ impl<W: Write + Seek> FrameWriter<W> {
         Ok(())
     }
 
-    /// Writes bytes that belong to no chunk, such as the mark of a hole. The next chunk is written after these bytes.
+    /// Writes bytes that belong to no chunk, such as the mark at the start of a hole. The next chunk is written after
+    /// these bytes.
     #[cfg(feature = "compress")]
     pub(crate) fn put_hole(&mut self, bytes: &[u8]) -> Result<(), Error> {
         let put = self.output.put(|out| {

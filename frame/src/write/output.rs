@@ -61,8 +61,8 @@ impl Output<NewFrame> {
         let path = Some(new.path().to_path_buf());
         // New files get higher numbers than all files in `taken`, although lower numbers may be free. The reason is
         // that another program may still use an old index, which refers to files that have been removed. If a new file
-        // had the number of a removed file, that program would read the wrong chunk. Without such a file, it gets an
-        // error. Only when the numbers become too high for C-Blosc2, they start again at 0.
+        // had the number of a removed file, that program would read the wrong chunk. If no file has this number, that
+        // program gets an error. Only when the numbers become too high for C-Blosc2, they start again at 0.
         let most = u64::try_from(chunk_file::last_number(i64::try_from(len).unwrap_or(i64::MAX))).ok();
         let next = taken.last().map(|last| last + 1).filter(|next| most.is_some_and(|most| *next <= most));
         let next = next.unwrap_or_default();
