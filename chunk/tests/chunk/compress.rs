@@ -476,6 +476,6 @@ fn blosclz_makes_use_of_alike_edges_in_label_images() {
     let image: Vec<u8> = (0..256).flat_map(|y| (0..256).map(move |x| label(x, y))).collect();
     for clevel in [1, 5, 9] {
         let found = blosclz(clevel, &image).len();
-        assert!(found < 2500, "level {clevel}: {found} bytes");
+        assert!(found <= 2059, "level {clevel}: {found} bytes, more than before");
     }
 }
