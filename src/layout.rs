@@ -87,7 +87,7 @@ macro_rules! entries {
 
             /// Whether fields with these names, in this order, can hold all entries in the order of the format.
             // The names of a struct with a derived `Serialize` or `Deserialize` are constants. The function is inlined
-            // and has one comparison per row instead of a loop, so the compiler can compute the result for such a
+            // and has one comparison per entry instead of a loop, so the compiler can compute the result for such a
             // struct. The compiler would not unroll a loop over names, and the loop would cost some 300 instructions
             // for each metalayer.
             #[inline(always)]

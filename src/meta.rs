@@ -455,8 +455,8 @@ impl<'de> Visitor<'de> for MetaVisitor {
 }
 
 /// Reads a metalayer of any layout and with any dimensions. Fails if the metalayer is invalid, or if bytes follow it.
-// This is the slow way, for a metalayer that `Metalayer::ordinary` does not read. The function is not inlined, so the
-// code of the fast way stays small.
+// This is the general way, for a metalayer that `Metalayer::ordinary` does not read. The function is not inlined, so
+// the code of the fast way stays small.
 #[cold]
 #[inline(never)]
 fn read_general(bytes: &[u8]) -> Result<Meta, Error> {

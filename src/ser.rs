@@ -151,9 +151,9 @@ fn with_long_dtype<T: Serialize + ?Sized>(
 ) -> Result<Vec<u8>, Error> {
     let mut bytes = Box::default();
     let written = value.serialize(Start { buffer: NewBytes::new(&mut bytes, dtype_room), layout })?;
-    // The second call of `Serialize` may write another value. The length of the allocation follows from the number of
-    // dimensions of the second value, and from the dtype of the first value. If the second value has fewer dimensions
-    // and a longer dtype, it can have the same length as the first value, but not fit the allocation.
+    // The second call of `Serialize` may write another value. The allocation has room for the dimensions of the second
+    // value, but for a dtype only as long as that of the first value. If the second value has fewer dimensions and a
+    // longer dtype, it can have the same length as the first value, but not fit the allocation.
     if written == length && length <= bytes.len() {
         Ok(shortened(bytes, length))
     } else {
@@ -480,7 +480,7 @@ impl<B: Buffer> Entries<B> {
     fn entry<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), Error> {
         let Some(entry) = self.layout.entry(self.next) else {
             // If `next` is `FAILED`, the value has ignored an earlier error. `gives` is then `FAILED` too, and
-            // `wrong_count` returns the error for an ignored error.
+            // `wrong_count` returns an error that says this.
             let gives = self.next.saturating_add(1);
             self.next = FAILED;
             return Err(wrong_count(self.layout, gives));
@@ -782,8 +782,8 @@ impl serde::Serializer for TextSerializer<'_> {
         Ok(self.put(text))
     }
 
-    /// Writes the name of a variant as the dtype. So a program can list the dtypes that it accepts as the unit variants
-    /// of an enum.
+    /// Writes the name of a variant as the dtype. So the dtypes that a program accepts can be the unit variants of an
+    /// enum.
     #[inline]
     fn serialize_unit_variant(
         self,

@@ -65,8 +65,8 @@ macro_rules! fixed_int {
                     wrong |= u16::from_ne_bytes([marker, first]) ^ u16::from_ne_bytes([Self::MARKER, 0]);
                     items = left;
                 }
-                // `wrong` has the bits of two bytes. The marker may have no wrong bit. Of the first byte of the value,
-                // only the sign bit is checked, so the other bits are masked out.
+                // `wrong` has the bits of two bytes. No bit of the marker is allowed to be wrong. Of the first byte of
+                // the value, only the sign bit is checked, so the other bits are masked out.
                 wrong & u16::from_ne_bytes([0xff, 0x80]) == 0
             }
         }

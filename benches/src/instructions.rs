@@ -141,7 +141,8 @@ fn count() -> Vec<(String, u64)> {
 }
 
 /// The number of instructions in the code of the program itself, without those of shared libraries. In a profile of
-/// callgrind, an `ob=` line has the path of the program or of a library. The lines after it have the costs of its code.
+/// callgrind, an `ob=` line has the path of the program or of a library. The lines after an `ob=` line have the costs
+/// of the code in this program or library.
 fn own_instructions(profile: &str, program: &Path) -> u64 {
     let mut lines = profile.lines();
     let (mut is_own, mut sum) = (false, 0);

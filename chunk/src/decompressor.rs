@@ -35,7 +35,8 @@ const BLOSC1_VERSION: u8 = 2;
 pub struct Decompressor {
     decoders: Decoders,
     /// The decompressed streams of a block, before the filters are undone. The vector may be longer than the block:
-    /// most codecs overwrite its start. Only zstd shortens it, because the crate zrip can only append to a vector.
+    /// most codecs overwrite its start. For zstd, the vector is first cut to the streams of this block, because the
+    /// crate zrip can only append to a vector.
     streams: Vec<u8>,
     /// Block 0, decompressed. The filter delta combined each other block with block 0.
     reference: Vec<u8>,

@@ -94,8 +94,7 @@ impl Interrupts {
 }
 
 /// Whether the process was started with this signal ignored, as `nohup` does with SIGHUP. Such a signal must stay
-/// ignored. Without /proc, the ignored signals are unknown. Then SIGHUP counts as ignored, so that `nohup` works, and
-/// the other signals do not.
+/// ignored. Without /proc, the ignored signals are unknown. Then only SIGHUP counts as ignored, so that `nohup` works.
 fn is_ignored(signal: i32) -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));

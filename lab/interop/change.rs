@@ -1,5 +1,6 @@
 //! Tests with arrays that this project changed or rewrote, and with arrays that it changes while python-blosc2 has them
-//! open. python-blosc2 must read the right data from them.
+//! open. python-blosc2 must read the right data from them. Without locks, it may also read the data of an older commit,
+//! or fail, but it must never read data that the array never had.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Lines, Write};

@@ -74,9 +74,9 @@ def compressed(rng):
         "filters": [getattr(blosc2.Filter, name) for name in filters],
         "filters_meta": metas,
         "splitmode": rng.choice(SPLITS),
-        # If the block size is not 0, the length of a split block may not be a multiple of the type size, and then
-        # C-Blosc2 loses the last bytes of the block. A filter that truncates loses bytes too, and the test could not
-        # tell the two losses apart. So with such a filter, the block size is 0.
+        # If the block size is not 0, it can happen that the length of a split block is not a multiple of the type size.
+        # Then C-Blosc2 loses the last bytes of the block. A filter that truncates loses bytes too, and the test could
+        # not tell the two losses apart. So with such a filter, the block size is 0.
         "blocksize": 0 if LOSSY.keys() & set(filters) else rng.choice([0, 0, 0, typesize * rng.randint(1, 2000), rng.randint(32, 5000)]),
         "use_dict": codec in (blosc2.Codec.ZSTD, blosc2.Codec.LZ4, blosc2.Codec.LZ4HC) and rng.random() < 0.2,
         "nthreads": 1,

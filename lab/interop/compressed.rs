@@ -117,7 +117,7 @@ fn c_blosc2_decompresses_our_chunks_to_the_same_bytes() {
 }
 
 /// Data with repetitions. A BloscLZ stream encodes short and long distances in different ways, and short and long
-/// lengths too. The distances and lengths here are close to the limits between the encodings.
+/// lengths too. Among the distances and lengths here are those close to the limits between the encodings.
 fn repetitions(rng: &mut Rng) -> impl Iterator<Item = Vec<u8>> {
     let mut noise = |length| (0..length).map(|_| rng.u8(..)).collect::<Vec<u8>>();
     let mark = noise(40);
@@ -172,8 +172,8 @@ fn our_default_block_sizes_are_those_of_c_blosc2() {
         params.clevel = rng.u8(..=9);
         params.splitmode = rng.choice([SplitMode::Always, SplitMode::Never, SplitMode::Auto]).unwrap();
         params.filters[5] = rng.choice([Filter::SHUFFLE, Filter::BITSHUFFLE, Filter::NONE]).unwrap();
-        // The data can be zeros. They become a constant chunk, but only the block size in the header is compared, and a
-        // constant chunk has it too.
+        // The data can be zeros. They can become a constant chunk, but only the block size in the header is compared,
+        // and a constant chunk has it too.
         Compressor::new(params).unwrap().compress_into(&vec![0; nbytes], &mut chunk).unwrap();
         let line = json!({
             "nbytes": nbytes,

@@ -139,8 +139,8 @@ def active_objects(at):
     operand = blosc2.asarray(SMALL, urlpath=at("operand.b2nd"), mode="w")
     blosc2.lazyexpr("a + 1", {"a": operand}).save(urlpath=at("lazyexpr.b2nd"))
     blosc2.lazyudf(twice, (operand,), dtype="i4", shape=(2, 3)).save(urlpath=at("lazyudf.b2nd"))
-    # python-blosc2 saves the function `once` in the older format `LazyArray`, because `once` is not a kernel of its
-    # DSL.
+    # python-blosc2 saves the function `once` in the older format `LazyArray`, because `once` lacks the decorator
+    # `dsl_kernel` of python-blosc2.
     blosc2.lazyudf(once, (operand,), dtype="i4", shape=(2, 3)).save(urlpath=at("lazyarray-udf.b2nd"))
     # python-blosc2 releases without the metalayer `b2o` wrote expressions in this form. Release 4.14.1 only reads it.
     old = {"expression": "o0 + 1", "UDF": None, "operands": {"o0": "operand.b2nd"}}

@@ -9,7 +9,7 @@ use b2nd_frame::{Check, EmbeddedFrames, FindingCode, Frame, ObjectKind, Store, i
 use serde_json::Value;
 
 /// The class of the object that python-blosc2 opens from a file. Some files are opened only if python-blosc2 is told to
-/// trust the file. For them, the class of the object that is opened then.
+/// trust the file. For such a file, the function returns the class of the object that a trusted file gives.
 fn class(line: &Value) -> &str {
     match line["refuses"].as_str() {
         None => line["python"].as_str().unwrap(),

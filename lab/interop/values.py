@@ -117,8 +117,9 @@ def alike(text, array):
         return np.array_equal(np.array(number, dtype=array.dtype), array, equal_nan=True)
     numbers = (re.findall(r"[+-]?(?:inf|nan|[\d.]*\d[\d.]*(?:e[+-]\d+)?)", text) for text in (text, str(array)))
     found, wanted = (np.array(list(map(float, part)), dtype=array.real.dtype) for part in numbers)
-    # A number that the command prints can differ from NumPy's by one in the eighth decimal, because NumPy rounds this
-    # decimal from the exact value. So the numbers are compared as floats, with a tolerance.
+    # A number that the command prints can differ from NumPy's by one in the eighth decimal, because NumPy rounds the
+    # exact value, and the command rounds the shortest digits of the number. So the numbers are compared as floats, with
+    # a tolerance.
     return len(found) == len(wanted) and np.allclose(found, wanted, rtol=0, atol=2e-8, equal_nan=True)
 
 

@@ -125,8 +125,8 @@ class ChunkFrame(Frame):
         self.file, self.start = Path(chunk["file"]), chunk["offset"]
         opened = blosc2.open(str(self.path), mode="r")
         items = range(ITEMS) if isinstance(opened, blosc2.NDArray) else [] if isinstance(opened, blosc2.SChunk) else [0, 1]
-        # Only items that python-blosc2 can read are compared. If a chunk in a file has a dictionary, C-Blosc2 3.3.5
-        # cannot read a single item of the chunk.
+        # Only items that python-blosc2 can read are compared. If a chunk in a file has a dictionary, C-Blosc2 3.3.5 can
+        # read the whole chunk, but not one item alone.
         self.expected = {item: right for item in [None, *items] if (right := data(self.path, item))}
         assert None in self.expected, name
 

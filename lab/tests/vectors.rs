@@ -119,8 +119,8 @@ fn the_comparison_has_the_counts_of_the_vectors() {
     let others: BTreeMap<String, BTreeMap<String, Answers>> = serde_json::from_str(&others).unwrap();
     for (file, bytes) in [("metalayers.json", "metalayers"), ("frames.json", "frames")] {
         let vectors = read(file);
-        // `others.json` also has entries for opening a frame with the metalayer, which are no rows of the page. Their
-        // names contain "opening". They are skipped.
+        // `others.json` also has entries for opening a frame with the metalayer. Their names contain "opening". The
+        // page has no rows for these entries, so they are skipped.
         let others = others[file].iter().filter(|(who, _)| !who.contains("opening"));
         for (who, answers) in
             others.map(|(who, answers)| (&**who, answers)).chain([("this project", &Answers::new())])

@@ -142,7 +142,7 @@ impl<'w, 'b> Annotator<'w, 'b> {
         self.row(rest.min(BYTES_A_LINE), [kind, &"", &""], Some(fault))
     }
 
-    /// An annotator for the next `length` bytes. `self` counts these bytes as shown, and continues after them.
+    /// An annotator for the next `length` bytes. `self` counts these bytes as already shown, and continues after them.
     pub(super) fn part(&mut self, length: usize) -> Annotator<'_, 'b> {
         let (bytes, offset) = (self.next(length), self.offset());
         self.shown += bytes.len();

@@ -178,8 +178,8 @@ impl Error {
         self.0.dimension.map(usize::from)
     }
 
-    /// The offset of the byte at which the error was found, counted from the start of the input; `None` when writing,
-    /// if the reader failed, or if the offset is 2^32 or more.
+    /// The offset of the byte at which the error was found, counted from the start of the input; `None` in three cases:
+    /// the error occurred when writing, the reader failed, or the offset is 2^32 or more.
     #[must_use]
     pub fn offset(&self) -> Option<usize> {
         self.0.offset.map(|offset| offset as usize)

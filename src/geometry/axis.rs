@@ -21,8 +21,8 @@ impl Axis {
         if shape > 0 && chunk == 0 {
             return Err(zero(Divided::Array, shape));
         }
-        // The draft specification allows blocks of 0 items along a dimension in which the array is empty. C-Blosc2 does
-        // not open such an array, and this crate rejects it too.
+        // The draft specification allows blocks of 0 items along a dimension in which the array is empty, even if
+        // chunks have items along it. C-Blosc2 does not open such an array, and this crate rejects it too.
         if chunk > 0 && block == 0 {
             return Err(zero(Divided::Chunk, chunk.into()));
         }

@@ -18,10 +18,10 @@ impl Geometry {
     /// the caller has chosen one.
     ///
     /// The last dimension is divided first, and the first dimension last. Along each dimension, a block is as long as
-    /// the target size allows. When a block has reached the target size, it has 1 item along each earlier dimension. So
-    /// the items of a block are contiguous in an array in C order. The result depends only on the shape and the item
-    /// size, while python-blosc2 looks at the caches of the machine. A dimension of 0 items will grow, so it is treated
-    /// like a very long one.
+    /// the target size allows. When a block has reached the target size along a dimension, it has 1 item along each
+    /// dimension before that one. So the items of a block are contiguous in an array in C order. The result depends
+    /// only on the shape and the item size, while python-blosc2 looks at the caches of the machine. A dimension of 0
+    /// items will grow, so it is treated like a very long one.
     ///
     /// | shape | item size | chunk shape | block shape |
     /// |---|---|---|---|

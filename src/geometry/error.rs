@@ -79,7 +79,7 @@ impl Divided {
         }
     }
 
-    /// The entry with the shape of the chunks or blocks into which it is divided.
+    /// The entry with the shape of the parts: the chunks of the array, or the blocks of the chunk.
     fn part(self) -> Entry {
         match self {
             Self::Array => Entry::Chunkshape,

@@ -119,8 +119,9 @@ impl Extent {
     }
 
     /// Iterates over the cells that have items of the box, in a grid whose cells have the shape `shape`. The first cell
-    /// of the grid begins at `origin`. Along a dimension whose step is longer than a cell, the results count items
-    /// instead of cells. [`cell`](Self::cell) converts each result to the coordinate of its cell.
+    /// of the grid begins at `origin`. Along a dimension in which the step of the box is longer than a cell, the
+    /// results count the items of the box instead of cells. [`cell`](Self::cell) converts each result to the coordinate
+    /// of its cell.
     pub(super) fn cells(&self, origin: &Dimensions, shape: &[u64]) -> Cells {
         // The cell shape has a 0 only if the box has no items. So after this return, no division below is by 0.
         if self.nitems() == 0 {

@@ -24,8 +24,8 @@ const WAYS: [(&str, &str); 7] = [
     ("(numpy.record, [('a', ", ")])"),
 ];
 
-/// A dtype string with `depth` nested dtypes. A `numpy.record` counts as two dtypes. If only one dtype is missing, and
-/// a record is added, the string has `depth + 1` nested dtypes.
+/// A dtype string with `depth` nested dtypes. A `numpy.record` counts as two dtypes. So if the last dtype that is added
+/// is a `numpy.record`, the string can have `depth + 1` nested dtypes.
 fn nested(depth: usize, way: impl Fn(usize) -> (&'static str, &'static str)) -> String {
     let (mut text, mut closing) = (String::new(), Vec::new());
     let mut count = 1;

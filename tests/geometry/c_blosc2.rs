@@ -1,5 +1,6 @@
-//! `Geometry` accepts the same shapes as C-Blosc2 3.3.5, and a resize keeps the same chunks as a resize in C-Blosc2.
-//! The first functions of this file list the shapes that only `Geometry` accepts.
+//! `Geometry` accepts the same shapes as C-Blosc2 3.3.5, with two exceptions. A resize keeps the same chunks as a
+//! resize in C-Blosc2. The exceptions are shapes that only `Geometry` accepts; the first two functions of this file
+//! recognize them.
 
 use std::fs;
 use std::path::Path;

@@ -29,7 +29,7 @@ fn narrow() -> impl Strategy<Value = i32> {
 }
 
 /// The numbers of one dimension in the shape, in the chunk shape and in the block shape. One of the three numbers can
-/// be large, but `Geometry::new` probably accepts them.
+/// be large, but they are chosen so that `Geometry::new` accepts them in most cases.
 fn axis() -> impl Strategy<Value = (i64, i32, i32)> {
     prop_oneof![
         2 => (0..4_i64, 1..3_i32, 1..3_i32),
@@ -47,8 +47,8 @@ fn question() -> impl Strategy<Value = u64> {
     prop_oneof![0..10_u64, wide().prop_map(|number| u64::from_ne_bytes(number.to_ne_bytes())), any::<u64>()]
 }
 
-/// At most this many of the first items of an iterator are tested. The questions select as many further items, and the
-/// last item is tested too.
+/// The maximum number of items that are tested at the start of an iterator. The same number of questions select further
+/// items, and the last item is tested too.
 const SOME: usize = 3;
 
 /// Calls every method of a geometry, with the questions as arguments.

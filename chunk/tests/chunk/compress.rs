@@ -467,7 +467,8 @@ fn blosclz_makes_repetitions_of_any_length() {
 
 #[test]
 fn blosclz_makes_use_of_alike_edges_in_label_images() {
-    // An image of 256 x 256 bytes with five discs. All bytes of a disc have the same value, its label.
+    // An image of 256 x 256 bytes with five discs. The value of a byte in a disc is the label of this disc. Where discs
+    // overlap, it is the label of the last one.
     let label = |x: i32, y: i32| {
         let is_in = |&(_, (cx, cy, r)): &(u8, (i32, i32, i32))| (x - cx).pow(2) + (y - cy).pow(2) < r * r;
         let discs = [(80, 70, 50), (170, 90, 60), (60, 190, 45), (190, 200, 40), (128, 128, 20)];

@@ -150,8 +150,8 @@ impl Cat {
     ) -> Result<(), Trouble> {
         let count = selected.shape().fold(1, u64::saturating_mul);
         let is_summary = count > MAX_WHOLE && !self.full;
-        // A summary shortens only the dimensions of the array, to their edges. So the dimensions of a subarray dtype
-        // are added to those of the array only if all items are printed.
+        // A summary has only the first and last items along each dimension of the array. The dimensions of a subarray
+        // dtype are not shortened. So they are added to those of the array only if all items are printed.
         if !is_summary {
             item.unfold(&mut shape);
         }

@@ -343,8 +343,8 @@ impl Conversions<'_> {
             let trailer = items.frame.trailer()?;
             let header = items.frame.header();
             // The new frame gets the filters of the old header, except those that drop bits. The header may name such a
-            // filter although the old chunks were stored without it: python-blosc2 can change the filters in a header
-            // after it has stored chunks. Applied now, the filter would change the items.
+            // filter although it has not changed the old items: a chunk that is stored uncompressed is not filtered.
+            // Applied now, the filter would change the items.
             let drops_bits =
                 |filter: &Filter| [Filter::TRUNC_PREC, Filter::INT_TRUNC].iter().any(|of| of.id == filter.id);
             let filters: Vec<Filter> = header.pipeline().filter(|filter| !drops_bits(filter)).collect();

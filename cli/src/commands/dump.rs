@@ -140,8 +140,8 @@ impl Dump {
     }
 
     /// Passes all rows to `receive`. Returns the problem that ended the dump. Without such a problem, returns the first
-    /// fault that a row shows. Of the two, only a fault has an offset. So the caller prints only a problem without an
-    /// offset, because the fault is already printed below its row.
+    /// fault that a row shows. Of the two, only a fault has an offset. Without `--json`, the caller does not print a
+    /// problem that has an offset, because such a fault is already printed below its row.
     fn rows(&self, address: &Address, bytes: &[u8], receive: &mut ReceiveRow<'_>) -> Option<Problem> {
         let (mut fault, mut is_over) = (None, false);
         let result = self.each(address, bytes, &mut |row| {
@@ -214,7 +214,7 @@ impl Dump {
 /// wrapped.
 fn text(row: &Row<'_>, width: Option<usize>) -> String {
     let [offset, bytes, kind, field, value] = row.cells();
-    // The column of the line in which the bytes of the row begin. The fault is shown below this column.
+    // In the line, the bytes of the row begin at this column. The fault is shown below them.
     let start = offset.len() + bytes.len() - bytes.trim_start().len();
     let value = clean(&value);
     let (offset, kind, field) = (painted(DIM, &offset), painted(DIM, &kind), painted(BOLD, &field));

@@ -25,8 +25,8 @@ pub(crate) struct Items {
     pub(crate) geometry: Geometry,
     pub(crate) typesize: usize,
     threads: usize,
-    /// The expansion limit for the stored size of the frame: a number of bytes. A single item may not be longer, nor a
-    /// slice for `read_all`.
+    /// The maximum number of bytes of an item, and of a slice for `read_all`: the expansion limit for the stored size
+    /// of the frame.
     pub(crate) limit: u64,
     /// The items of the latest read. The next read reuses this memory.
     buffer: Vec<u8>,
@@ -40,7 +40,8 @@ pub(crate) struct Items {
 type Wave = Vec<(Option<String>, Range<u64>)>;
 
 /// A function that receives the bytes of items, and the number of times that each of these items occurs in the array.
-/// This number is more than 1 if one item is passed for all items of special chunks with the same value.
+/// If one item is passed for all items of special chunks with the same value, this number is the count of these items.
+/// Otherwise it is 1.
 pub(crate) type ReceiveRepeated<'r, E> = dyn FnMut(&[u8], u64) -> Result<(), E> + 'r;
 
 /// A function that receives a piece of a slice: the ranges of the piece, and the bytes of its items.

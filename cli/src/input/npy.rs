@@ -11,7 +11,8 @@ use crate::text::Tuple;
 
 const MAGIC: &[u8; 6] = b"\x93NUMPY";
 
-/// The maximum length of a header. NumPy refuses a header of more than 10000 bytes unless the caller trusts the file.
+/// The maximum length of a header. NumPy itself reads a header of more than 10000 bytes only if the caller trusts the
+/// file.
 const MAX_HEADER_LEN: u32 = 1 << 20;
 
 /// The size of the read buffer. If the items of a slice are close to each other in the file, one read fetches many of

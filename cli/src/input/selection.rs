@@ -43,7 +43,7 @@ impl Selected {
 
     /// The ranges of the array that contain a part of the selection. `part` has a range for each dimension of the
     /// array. The numbers in `part` are positions among the selected indices: with a step of 10, position 2 is the
-    /// index 20 after the start of the selection.
+    /// index `start + 20`, where `start` is the first selected index.
     pub(crate) fn array_ranges(&self, part: &[Range<u64>]) -> Vec<Range<u64>> {
         let all = self.ranges.iter().zip(&self.steps).zip(part);
         all.map(|((whole, step), part)| {

@@ -30,7 +30,8 @@ impl ReadSeek for File {}
 
 impl ReadSeek for Cursor<Vec<u8>> {}
 
-/// Reads the frames in the compressed data of a store. `EmbeddedFrames` decompresses their bytes, which are in no file.
+/// Reads the frames in the compressed data of a store. No file has the bytes of these frames: `EmbeddedFrames`
+/// decompresses them.
 impl ReadSeek for EmbeddedFrames<Reader> {}
 
 impl ReadSeek for remote::Object {

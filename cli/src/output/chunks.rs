@@ -261,13 +261,13 @@ impl ListedFrame<'_> {
         let corner = self.coordinate(last).map_or(String::new(), |corner| Tuple(&corner).to_string());
         let end = self.header.frame_len.saturating_add(self.start.unwrap_or_default());
         let place = if self.header.is_sparse() { "00000000.chunk".into() } else { end.to_string() };
-        // A stored chunk is less than 64 bytes (two headers) longer than its decompressed data. If the chunks have
-        // different sizes, `chunksize` is 0, and only the size of all chunks limits that of one.
+        // A stored chunk can be longer than its decompressed data, but only by less than 64 bytes (two headers). If the
+        // chunks have different sizes, `chunksize` is 0, and only the size of all chunks limits that of one.
         let chunksize = u64::from(self.header.chunksize.max(0).unsigned_abs());
         let nbytes = if chunksize > 0 { chunksize } else { self.header.nbytes.unsigned_abs() };
         let longest = nbytes.saturating_add(64).to_string();
-        // Some names of kinds are longer than `stored`. But such a name is the last text in its line: the codec is in
-        // the next column, and only stored chunks have one. So the column needs only the width of `stored`.
+        // Some names of kinds are longer than `stored`. But such a name is the last text in its line, because the next
+        // column has the codec, and only stored chunks have a codec. So the column needs only the width of `stored`.
         columns.fit(&[&last.to_string(), &corner, &place, &longest, &longest, "stored", ""]);
         columns
     }

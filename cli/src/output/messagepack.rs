@@ -8,9 +8,9 @@
 //! | a map | an object; a key that is not a string becomes its text |
 //! | a map with arrays or maps as keys, or with keys that have the same text | an array of `[key, value]` |
 //!
-//! JSON text is never put into a string of other JSON text. Each level of such strings would double the backslashes, so
-//! the text could become very long. Without them, the text is at most about six times as long as the value: in the
-//! worst case, each byte becomes an escape `\u00xx`.
+//! The JSON text of an array or object is never put into a string. Each level of such strings would double the
+//! backslashes, so the text could become very long. Without such strings, the text is at most about six times as long
+//! as the value: in the worst case, each byte becomes an escape `\u00xx`.
 
 use std::cell::Cell;
 use std::collections::HashSet;
@@ -43,8 +43,8 @@ pub(crate) fn value(bytes: &[u8], longest: usize) -> Result<Box<RawValue>, Strin
     // needs a limit.
     deserializer.set_max_depth(DEEPEST);
     let value = match ToJson(&room).deserialize(&mut deserializer) {
-        // This case must be first. If the text is longer than the room for it, `deserialize` has also returned an
-        // error, which a later case would take for bytes that are not `MessagePack`.
+        // This case must be first. If the text is longer than the room for it, `deserialize` returns an error too. A
+        // later case would then treat the value as bytes that are not `MessagePack`.
         _ if room.get().is_none() => return Err(too_long()),
         Err(Error::DepthLimitExceeded) => {
             return Err(format!("more than {DEEPEST} levels are too deep to show"));

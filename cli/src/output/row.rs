@@ -165,7 +165,7 @@ impl Row {
         columns.line_to(&self.cells, &end) + "\n"
     }
 
-    /// The end of a line: the kind, the array to which an index belongs, and the codes of errors.
+    /// The end of a line: the kind, the name of the indexed array (if the file is an index), and the codes of errors.
     fn end(&self) -> String {
         let kind = self.kind.map(|kind| format!("  {kind}"));
         let index = self.address.location().indexed_array();

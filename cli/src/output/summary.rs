@@ -1,5 +1,5 @@
-//! `b2nd ls --summary`: the total size of all arrays, and tables. The tables count frames, arrays and failures. The
-//! tables of codecs and dtypes also have sums of sizes.
+//! `b2nd ls --summary` prints the total size of all arrays, and several tables. The tables count frames, arrays and
+//! failures. The tables of codecs and dtypes also have sums of sizes.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};

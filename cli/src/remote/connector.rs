@@ -117,8 +117,9 @@ impl Connection {
                 };
             }
             // `object_store` uses PUT to ask the metadata service of Amazon's machines for a token. If the variable
-            // `AWS_IMDSV1_FALLBACK` is set, `object_store` continues without a token after a refusal. So it receives
-            // the refusal as an answer. A refusal of a PUT by any other host is returned in the same way.
+            // `AWS_IMDSV1_FALLBACK` is set, `object_store` continues without a token after a refusal. For this, it must
+            // receive the refusal as an answer, not as an error. A refusal of a PUT by any other host is returned in
+            // the same way.
             let has_fallback = || std::env::var_os("AWS_IMDSV1_FALLBACK").is_some();
             if request.method() == Method::PUT && (!is_for_credentials || has_fallback()) {
                 return Ok(truncated(answer).await);

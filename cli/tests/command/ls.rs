@@ -188,8 +188,8 @@ fn exact_bytes_are_those_of_json() {
     }
 }
 
-/// The numbers by which `--sort` orders an array, in ascending order. Sizes and ratios are negated, because the largest
-/// is listed first. `None` if the array has no value for the key.
+/// The numbers by which `--sort` orders the arrays: an array with smaller numbers is listed first. Sizes and ratios are
+/// negated, because the largest is listed first. `None` if the array has no value for the key.
 fn sorted_by(object: &Value, key: &str) -> Option<Vec<f64>> {
     let number = |field: &str| object[field].as_f64();
     match key {

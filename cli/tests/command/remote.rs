@@ -214,8 +214,8 @@ fn a_listing_of_a_prefix_costs_its_pages_and_one_request_for_each_array() {
     assert_eq!(listed[251..253], ["s3://bucket/many/tree.b2z", "s3://bucket/many/tree.b2z:group/large.b2nd"]);
     let requests = server.requests();
     let (pages, gets): (Vec<_>, Vec<_>) = requests.iter().partition(|request| request.contains("list-type"));
-    // Each array takes one request. The zip file takes two requests, because it is opened twice: first as a store, then
-    // to list its members.
+    // Each array outside the zip file takes one request. The zip file takes two requests for all its arrays, because it
+    // is opened twice: first as a store, then to list its members.
     assert_eq!((pages.len(), gets.len()), (3, 253), "{gets:?}");
     // Every printed address is accepted as an argument.
     for address in &listed[249..] {
@@ -517,8 +517,8 @@ fn a_signed_url_is_read_and_its_query_is_no_part_of_the_name() {
     ]
     .into();
     let server = Server::with(objects);
-    // Each command has only URLs with a query, so no URL without a query has prepared the process for requests. A URL
-    // with a query must work all the same.
+    // The first URL of a process sets up the runtime for requests. This must also work for a URL with a query, so each
+    // command here has only such URLs.
     let output = server.run(&["ls", "--json", &server.url("a.b2nd?sig=1")]);
     assert_eq!(objects_of(&output), [server.url("a.b2nd?sig=1")], "{}", stderr(&output));
     let output = server.run(&["ls", "--json", &server.url("t.b2z?se=10:30&sig=%2F")]);

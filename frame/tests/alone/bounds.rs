@@ -34,8 +34,8 @@ fn bounded(what: &str, read: usize, factor: u64, run: impl FnOnce()) {
     assert!(peak <= most, "{what}: {peak} bytes of memory for {read} bytes, more than {most}");
 }
 
-/// Metalayers for which a reader could allocate too much memory. Some metalayers claim more bytes than they have.
-/// Others are long, so a reader could allocate memory for each of their bytes.
+/// An ordinary metalayer, and metalayers for which a reader could allocate too much memory: some claim more bytes than
+/// they have, others are long.
 fn metalayers() -> Vec<(&'static str, Vec<u8>)> {
     let shapes = Shapes { shape: &[1 << 40; 16], chunkshape: &[1 << 25; 16], blockshape: &[1 << 9; 16] };
     let with_dtype = |dtype: &str| to_vec(&Meta::new(shapes, dtype).unwrap()).unwrap();
@@ -97,8 +97,8 @@ fn a_dtype_costs_what_is_there() {
     }
 }
 
-/// Frames for which a reader could allocate too much memory. Some frames claim more bytes than they have. Others are
-/// long, so a reader could allocate memory for each of their bytes.
+/// An ordinary frame, and frames for which a reader could allocate too much memory: some claim more bytes than they
+/// have, others are long, and in others, metalayers share bytes.
 fn frames() -> Vec<(String, Vec<u8>)> {
     let ordinary = fs::read(data().join("vlmetalayers.b2nd")).unwrap();
     let mut frames = vec![("ordinary".to_owned(), ordinary.clone())];
@@ -513,8 +513,8 @@ impl Seek for Counting<'_> {
     }
 }
 
-/// Frames, each with a name for messages. In some frames, chunks share bytes. In others, the chunks are in the file in
-/// another order than in the chunk index.
+/// Frames, each with a name for messages. In all frames except `backwards`, chunks share bytes. In `to and fro` and
+/// `backwards`, the chunks are in the file in another order than in the chunk index.
 fn frames_of_chunks() -> Vec<(&'static str, Vec<u8>)> {
     let many = 30_000;
     let table = chunk_with_a_table(250_000);
@@ -546,8 +546,9 @@ fn a_check_of_chunks_reads_each_byte_a_few_times_whatever_they_share() {
             let report = Check::new(depth).run(&mut Frame::read_at(reader, 0).unwrap()).unwrap();
             let (read, most) = (read.get(), 8 * file.len());
             assert!(read <= most, "{name}: {read} bytes are read, more than {most}");
-            // In all frames except `backwards`, chunks share bytes, and shared bytes are an error. In the frames with a
-            // table, the check skips chunks, and must report that it skipped them.
+            // In all frames except `backwards`, chunks share bytes, and shared bytes are an error. In the frames whose
+            // names contain "table", each chunk has a table of blocks. The check skips some of these chunks, and must
+            // report that it skipped them.
             let is_error = report.findings.iter().any(|finding| finding.severity() == Severity::Error);
             assert!(is_error || name == "backwards", "{name}");
             assert_eq!(!report.skipped.is_empty(), name.contains("table"), "{name}: {:?}", report.skipped);
@@ -595,7 +596,7 @@ fn a_salvage_reads_each_byte_a_few_times_whatever_chunks_share() {
 
 /// An array of `count` rows. Each row is a chunk of `row` blocks of one byte. All index entries have the offset of the
 /// same chunk. In this chunk, each block has a stream of its own, which holds one stored byte. After the streams, the
-/// chunk has zeros up to `cbytes`.
+/// chunk has zeros up to `cbytes`. If the table and the streams have more than `cbytes` bytes, they are cut off there.
 #[cfg(feature = "decompress")]
 fn one_chunk_for_all(count: usize, row: usize, cbytes: usize) -> Vec<u8> {
     const LZ4_IN_ONE_STREAM: u8 = 0x35;
@@ -631,9 +632,9 @@ fn a_slice_takes_memory_for_the_bytes_of_the_index_once() {
     const COUNT: usize = 20_000;
     let mut file = one_chunk_for_all(COUNT, 1, 64);
     let start = Frame::parse(&file).unwrap().header().header_len + 64;
-    // The index has 8 bytes for each entry. Here the index becomes a compressed chunk, with a block for each entry. Of
-    // the 8 bytes, 4 are the offset of the block in the table of blocks, and 4 are the length of the block's stream.
-    // The length 0 means that all bytes of the block are zeros.
+    // The index has 8 bytes for each entry. Here the index becomes a compressed chunk, with a block for each entry. A
+    // block takes 8 bytes of this chunk too: 4 for its offset in the table of blocks, and 4 for the length of its
+    // stream. The length 0 means that all bytes of the block are zeros.
     file[start + 2] = 0x35;
     file[start + 8..start + 12].copy_from_slice(&8_u32.to_le_bytes());
     let mut offsets = (0..COUNT).map(|block| u32::try_from(32 + 4 * (COUNT + block)).unwrap());
@@ -702,8 +703,8 @@ fn vlmetalayers_that_share_their_bytes_are_refused_and_lost() {
     let trailer = read_at(file.clone()).trailer().unwrap();
     let start = usize::try_from(trailer.offset()).unwrap();
     let last = usize::try_from(trailer.vlmetalayers()[COUNT - 1].offset()).unwrap() - 5 - start;
-    // The trailer begins with 2 bytes, and its section of vlmetalayers with 7 more. Then come the entries of the
-    // vlmetalayers, each of 10 bytes. The last 4 bytes of an entry are the offset.
+    // The trailer begins with a marker and a version of 1 byte each. The first 7 bytes of its section of vlmetalayers
+    // follow, and then the entries of the vlmetalayers, each of 10 bytes. The last 4 bytes of an entry are the offset.
     for entry in file[start + 9..].chunks_mut(10).take(COUNT) {
         entry[6..].copy_from_slice(&u32::try_from(last).unwrap().to_be_bytes());
     }

@@ -32,7 +32,7 @@ fn fill<W: Write + Seek>(mut writer: FrameWriter<W>) -> W {
     writer.finish().unwrap()
 }
 
-/// Fills the array with items, where `fill` writes chunks. Two threads compress the items.
+/// Like `fill`, but passes items to the writer instead of chunks. Two threads compress the items.
 #[cfg(feature = "compress")]
 fn fill_with_items<W: Write + Seek + Send>(writer: FrameWriter<W>) -> W {
     let mut writer = writer.into_array_writer().unwrap().threads(2);

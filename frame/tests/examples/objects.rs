@@ -1,5 +1,5 @@
-//! The example `read_object` reads the same items as `Slice::read`. A `SlicePlan` gives these items too if its bytes
-//! come from another kind of asynchronous reader.
+//! The example `read_object`, which reads from an `object_store`, gives the same items as `Slice::read`. So does a
+//! `SlicePlan` that gets its bytes from another kind of asynchronous reader.
 
 #[path = "../../examples/read_object.rs"]
 #[expect(dead_code, unreachable_pub, reason = "it is a program")]

@@ -306,8 +306,8 @@ fn the_metalayer_of_the_array_is_held_against_its_data() {
     fn meta(shape: &[i64], chunkshape: &[i32], blockshape: &[i32], dtype: &str) -> Meta {
         Meta::new(Shapes { shape, chunkshape, blockshape }, dtype).unwrap()
     }
-    // In these metalayers, a chunk and a block have as many items as in the data, but either the chunk shape or the
-    // block shape is different.
+    // In these metalayers, either the chunk shape or the block shape is not that of the frame, but a chunk and a block
+    // have the same number of items as in the frame.
     for [chunks, blocks] in [[[3, 2], [1, 2]], [[2, 3], [2, 1]]] {
         let error = refused(ErrorKind::InvalidInput, set(meta(&[3, 5], &chunks, &blocks, "<i4")));
         let expected = format!(

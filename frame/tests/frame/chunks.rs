@@ -377,8 +377,8 @@ fn assert_reads(chunks: &[u8], steps: &[Step]) {
 
 /// The length of a read in advance, which starts at a header and includes the headers after it.
 const AHEAD: usize = 1 << 15;
-/// A read of a header reads `AHEAD` bytes if the header begins at most this many bytes after the end of the previous
-/// read. Otherwise the header is read alone.
+/// The maximum distance from the end of the previous read to a header at which a read in advance can start. A header
+/// farther away is read alone.
 const NEAR: usize = 1 << 11;
 
 #[test]
@@ -424,12 +424,12 @@ fn a_long_chunk_that_is_read_leaves_the_headers_that_were_read_in_advance() {
         &[
             (Ask::Header, 0, Some((0, AHEAD))),
             (Ask::Whole, 64, Some((64, AHEAD + 32))),
-            // The long chunk has more than `AHEAD` bytes, so its read has not replaced the bytes that were read in
-            // advance. This header is among them.
+            // The long chunk has more than `AHEAD` bytes. The bytes of such a long read are not kept, so the bytes that
+            // were read in advance are still there. This header is among them.
             (Ask::Header, 32, None),
-            // A chunk of exactly `AHEAD` bytes replaces the bytes that were read in advance. The next header is inside
-            // this chunk.
             (Ask::Header, last, Some((last, 32))),
+            // The bytes of a chunk of exactly `AHEAD` bytes are kept. The last header is inside this chunk, so it takes
+            // no read.
             (Ask::Whole, last, Some((last, AHEAD))),
             (Ask::Header, last + AHEAD - 32, None),
         ],

@@ -229,8 +229,8 @@ pub(crate) fn oddities() -> Vec<(&'static str, Vec<u8>, FindingCode)> {
     let content = &file("int32_3x5.b2nd")[112..165];
     let longer = [&file("int32_3x5.b2nd")[..], b"more"].concat();
     let vlmetalayers = file("vlmetalayers.b2nd");
-    // Each of the last tuples below changes one part of this trailer: the number of vlmetalayers, or the offset, the
-    // length, the name or the chunk of the first vlmetalayer.
+    // The tuples below that call `in_trailer` each change one part of this trailer: the number of vlmetalayers, or the
+    // offset, the length, the name or the chunk of the first vlmetalayer.
     let trailer = Frame::read_at(Cursor::new(&vlmetalayers), 0).unwrap().trailer().unwrap();
     let start = usize::try_from(trailer.offset()).unwrap();
     let chunk = usize::try_from(trailer.vlmetalayers()[0].offset()).unwrap();

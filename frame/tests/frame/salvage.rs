@@ -939,7 +939,8 @@ fn bytes_that_look_like_chunks_are_searched_once() {
     let length = file.len() as u64;
     let salvage = Salvage::read_at(Counting(Cursor::new(file), std::rc::Rc::clone(&read)), 0).unwrap();
     assert!(salvage.assume_order().preview().is_err());
-    // The salvage may read a chunk header of 32 bytes at each repetition of 9 bytes, which is less than 4 times the
-    // file. The limit of 10 times leaves room for a few more reads of the whole file.
+    // The salvage may read a chunk header of 32 bytes at each of these repetitions of 9 bytes. Together, these reads
+    // are less than 4 times the length of the file. The limit of 10 times leaves room for a few more reads of the whole
+    // file.
     assert!(read.get() < 10 * length, "{} bytes of {length}", read.get());
 }

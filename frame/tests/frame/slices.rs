@@ -1,5 +1,5 @@
-//! A slice has the same items as that part of the whole array. If a check of the chunks finds an error, the whole array
-//! cannot be read, except for two kinds of findings (see `agrees`).
+//! A slice has the same items as that part of the whole array. If a check of the chunks finds an error with the code
+//! `ChunkHeader` or `ChunkOffset`, the whole array cannot be read, except for two kinds of findings (see `agrees`).
 
 use std::fs;
 use std::io::Cursor;

@@ -117,8 +117,8 @@ fn change(rng: &mut Rng, update: &mut ArrayUpdate, model: &mut Model) {
             let mut region = ranges(&model.shape);
             region[axis] = region[axis].end..region[axis].end + rng.u64(0..4);
             let items = random_items(rng, indices(&region).len());
-            // An append without items is skipped. If another dimension is empty, an index along the axis takes no
-            // bytes, so `append` could not compute how many indices are new.
+            // An append without items is skipped. If a dimension other than `axis` is empty, new indices along `axis`
+            // have no items, so `append` could not compute their number from the bytes.
             if !items.is_empty() {
                 update.append(axis, &bytes(&items)).unwrap();
                 let mut shape = model.shape.clone();
@@ -261,8 +261,8 @@ fn many_commits_of_a_row_leave_a_file_of_bounded_length() {
     assert!(items.into_iter().eq(0..count));
     let cbytes: u64 = b2nd_chunks(&mut frame);
     // The limit for the length of the file is a sum of three numbers. The first is the bytes of the chunks. The second
-    // is the largest size of all holes with which a commit still does not write a new file. The third is an upper bound
-    // for the other bytes that the last commit wrote.
+    // is the maximum size of all holes together: if it is exceeded, a commit writes a new file. The third is an upper
+    // bound for the other bytes that the last commit wrote.
     let most = cbytes + cbytes.max(1 << 16) + 16 * u64::from(count) + 4096;
     assert!(longest <= most, "{longest} bytes, {cbytes} of chunks");
     println!("{count} commits: at most {longest} bytes, {cbytes} of chunks");

@@ -169,8 +169,8 @@ fn of_second_generation() -> Vec<u8> {
     with(&second_generation(small()), 25, &[0x21])
 }
 
-/// A frame with these metalayers and vlmetalayers. It differs from the result of `frame_of` in one number, the size of
-/// the index of the vlmetalayers: this is the number that C-Blosc2 would write.
+/// A frame with these metalayers and vlmetalayers. `frame_of` and C-Blosc2 write different numbers for the size of the
+/// index of the vlmetalayers. This frame has the number of C-Blosc2.
 fn frame(metalayers: &[(&str, &[u8])], vlmetalayers: &[(&str, &[u8])]) -> Vec<u8> {
     let bytes = frame_of(metalayers, vlmetalayers);
     let header_len = usize::try_from(u32::from_be_bytes(bytes[11..15].try_into().unwrap())).unwrap();

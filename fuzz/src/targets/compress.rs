@@ -10,8 +10,8 @@ const COUNT: usize = 24;
 const CODECS: [Codec; 4] = [Codec::BLOSCLZ, Codec::LZ4, Codec::ZLIB, Codec::ZSTD];
 const SPLIT_MODES: [SplitMode; 3] = [SplitMode::Auto, SplitMode::Always, SplitMode::Never];
 const TRUNCATIONS: [Filter; 2] = [Filter::TRUNC_PREC, Filter::INT_TRUNC];
-/// The filters that do not truncate. In this order, the compressor accepts all of them together, and any selection of
-/// them.
+/// The filters that the compressor can apply and that do not truncate. In this order, the compressor accepts all of
+/// them together, and any selection of them.
 const FILTERS: [Filter; 4] = [Filter::DELTA, Filter::BITSHUFFLE, Filter::SHUFFLE, Filter::BYTEDELTA];
 
 /// Choices with the bytes of a frame as the data, and choices without data.
@@ -62,8 +62,8 @@ pub(super) fn run(bytes: &[u8]) {
     let once = round_trip(&mut compressor, data);
     assert!(truncates || once == data, "other data");
     if truncates {
-        // Truncated data does not change if it is truncated again. It does not change either if the compressor stores
-        // it uncompressed or makes a constant chunk, because the compressor then does not truncate.
+        // Truncated data does not change if it is truncated again. Data that the compressor stores uncompressed or as a
+        // constant chunk is not truncated, so it does not change either.
         assert!(round_trip(&mut compressor, &once) == once, "truncated twice");
     }
 }

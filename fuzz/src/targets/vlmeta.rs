@@ -1,4 +1,5 @@
-//! Tests of vlmetalayers. The input is first the chunk of a vlmetalayer, and then the value of new vlmetalayers.
+//! Tests of vlmetalayers. The whole input is used twice: as the chunk of a vlmetalayer, and as the value of new
+//! vlmetalayers and of a new metalayer.
 
 use std::io::Cursor;
 

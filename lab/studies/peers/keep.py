@@ -35,8 +35,8 @@ tempfile.tempdir = os.environ["TMPDIR"] = tempfile.mkdtemp()
 
 known_hashes = set()
 known_files = set()
-# `busy.is_set` is true while this thread keeps a frame. If another frame is freed meanwhile, or a temporary file is
-# removed, that frame or file is not kept.
+# `busy.is_set` is true while this thread keeps a frame. Keeping a frame can itself free another frame or remove a
+# temporary file. Such a frame or file is not kept.
 busy = threading.local()
 
 

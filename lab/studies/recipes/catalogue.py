@@ -40,11 +40,11 @@ def damage(name, change):
     path.write_bytes(change(path.read_bytes()))
 
 
-# Damages a chunk from its block offset on. Half of the chunk is noise that is stored uncompressed, so damage to the
-# noise alone would leave no trace.
+# Damages the only chunk of a file: the offset of its block, and the bytes after it. Half of the chunk is noise that is
+# stored uncompressed, so damage to the noise alone would leave no trace.
 damage("drift/00007.b2nd", lambda content: content[:200] + b"\xff" * 64 + content[264:])
-# Three broken copies of files: a copy that stopped, a copy that had not begun, and a copy that has only zeros, because
-# a crash kept its content from the disk.
+# Three broken copies of files: a copy that ended too early, a copy without any bytes, and a copy with only zeros, as
+# after a crash before the content was written to the disk.
 damage("cirrus/00000.b2nd", lambda content: content[:300])
 damage("cirrus/00001.b2nd", lambda _: b"")
 damage("cirrus/00002.b2nd", lambda content: bytes(len(content)))

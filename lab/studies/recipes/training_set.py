@@ -105,8 +105,8 @@ damage("other/2.mla", lambda content: content[:5000])
 damage("other/3.mla", lambda _: b"")
 
 
-# Writes a small replacement for Slurm's `srun`. It runs the command once for each task, and gives it the number of
-# tasks and the number of the task.
+# Writes a small replacement for Slurm's `srun`, which runs a command once for each task. The command gets the number of
+# tasks in `SLURM_NTASKS`, and the index of its task in `SLURM_PROCID`.
 pathlib.Path("bin/srun").write_text("""#!/usr/bin/env bash
 status=0
 for ((task = 0; task < $2; task++)); do

@@ -16,7 +16,7 @@ type Result<T, E = ItemError> = core::result::Result<T, E>;
 /// Deserializes one item or a part of it.
 pub(super) struct ItemDeserializer<'p, 'd, 'de> {
     pub(super) plan: &'p mut Plan<'d>,
-    /// The bytes from the start of the part. There can be more bytes after the end of the part.
+    /// The bytes from the start of this item or part. There can be more bytes after its end.
     pub(super) bytes: &'de [u8],
 }
 

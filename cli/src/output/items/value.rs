@@ -12,7 +12,7 @@ use super::time::datetime;
 pub(crate) enum Value<'b> {
     Bool(bool),
     Integer(i128),
-    /// A float16, float32 or float64, as the `f64` with the same shortest digits.
+    /// A float16, float32 or float64. Its shortest digits are read as an `f64`: see [`of_f32`].
     Float(f64),
     Complex(f64, f64),
     /// `None` is `NaT`.
