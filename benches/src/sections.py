@@ -579,7 +579,7 @@ def make_frame(path, count, length):
     rng = np.random.default_rng(1)
     for _ in range(2):
         schunk.append_data(rng.integers(0, 256, length // 2, "u1").tobytes() + bytes(length - length // 2))
-    # python-blosc2 takes minutes to append a million chunks, so the chunks are repeated here, with an index that is not
+    # python-blosc2 takes minutes to append a million chunks, so the first chunk is repeated here, and the index is not
     # compressed.
     small = schunk.to_cframe()
     header_len = int.from_bytes(small[11:15], "big")

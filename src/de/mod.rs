@@ -679,8 +679,8 @@ impl<'de, T: Visit<'de>, F: ReadError> serde::Deserializer<'de> for Value<T, F> 
     transparent! {}
 
     // Floats and `char` are rejected, because a type that cannot be written here must not be readable either. Otherwise
-    // a float could be read from an integer, and a `char` from a one-letter dtype. An entry is read as an identifier
-    // only by an enum that takes the entry as its tag. So the error for an identifier names an enum.
+    // a float could be read from an integer, and a `char` from a one-letter dtype. Only an
+    // enum reads an entry as an identifier, as its tag. So the error for an identifier names an enum.
     refuse! {
         Float: deserialize_f32() deserialize_f64();
         Char: deserialize_char();

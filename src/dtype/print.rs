@@ -154,7 +154,7 @@ impl Display for Nested<'_> {
                 write!(f, "({base}, {})", Tuple(shape))
             }
             Kind::Struct(parts) => {
-                // In NumPy, alignment from outside does not reach the fields of a record.
+                // In NumPy, an aligned dtype around a record does not align the fields of the record.
                 let in_aligned = self.in_aligned && !parts.is_record;
                 if parts.is_record {
                     f.write_str("(numpy.record, ")?;

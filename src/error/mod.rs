@@ -1,4 +1,4 @@
-//! The error of reading and writing, with its entry and its byte.
+//! The error of reading or writing a metalayer. It names the wrong entry and, when reading, the offset of the wrong byte.
 
 use core::fmt;
 

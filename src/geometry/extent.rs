@@ -27,7 +27,7 @@ pub struct Extent {
     start: Dimensions,
     /// Along each dimension, the coordinate directly after the last item.
     stop: Dimensions,
-    /// The distance between two items along each dimension, at least 1. It is 1 along a dimension with fewer than two
+    /// The distance from one item of the extent to the next, along each dimension. It is at least 1. It is 1 along a dimension with fewer than two
     /// items, so boxes of the same items compare equal.
     step: Dimensions,
 }

@@ -8,10 +8,9 @@ use std::path::Path;
 use b2nd_serde::{Geometry, Shapes};
 use serde_derive::Deserialize;
 
-/// Returns true for shapes that C-Blosc2 rejects and this crate accepts, because one dimension is 0. C-Blosc2
-/// multiplies from the first dimension on, and the product overflows before the 0. In the draft specification, a
-/// product with a factor 0 is 0 in any order. C-Blosc2 accepts the same dimensions in another order, in which the 0
-/// comes first.
+/// Returns true for shapes with a dimension of 0 that C-Blosc2 rejects, because its product of the dimensions overflows
+/// before it reaches the 0. This crate accepts these shapes: in the draft specification, a product with a factor 0 is 0
+/// in any order. C-Blosc2 accepts the same dimensions in another order, in which the 0 comes first.
 fn overflows_before_a_zero(shape: &[i64], chunkshape: &[i32], blockshape: &[i32]) -> bool {
     let wide = |vector: &[i32]| vector.iter().copied().map(i128::from).collect::<Vec<_>>();
     let (chunkshape, blockshape) = (wide(chunkshape), wide(blockshape));

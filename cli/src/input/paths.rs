@@ -72,7 +72,7 @@ impl Paths {
         let least = if is_remote { REMOTE_JOBS } else { MIN_JOBS };
         let fit = || thread::available_parallelism().map_or(least, |cores| cores.get().max(least));
         let jobs = self.jobs.map_or_else(fit, usize::from);
-        // Each object takes at least one slow request, so each object is a batch of its own.
+        // A file on a server takes at least one slow request, so each file is a batch of its own.
         let pool = Pool { jobs, is_ordered: self.are_ordered(), is_slow: is_slow || is_remote };
         let roots = match self.files_from {
             None => Box::new(given(self.roots).map(Ok)),

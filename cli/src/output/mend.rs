@@ -65,8 +65,8 @@ fn salvage(location: Location<'_>, findings: &[Finding], depth: CheckDepth) -> O
         Ok(None) => return Some(format!("{command}  # --dry-run tells what is lost")),
         Err(error) => {
             return match error.kind() {
-                // If the sizes may be wrong, so are the positions that `--assume-order` would give the chunks. So no
-                // command is suggested.
+                // The positions that `--assume-order` would give the chunks depend on the sizes. If the sizes may be
+                // wrong, no command is suggested.
                 ErrorKind::OrderUnknown if has_wrong_sizes => None,
                 ErrorKind::OrderUnknown => Some(format!(
                     "{command} --assume-order  # without a chunk index, chunks can get wrong positions"

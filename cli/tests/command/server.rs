@@ -39,7 +39,7 @@ pub(crate) fn refusal(status: u16, code: &str) -> Answer {
     Answer::Body(status, String::new(), format!("<Error><Code>{code}</Code></Error>").into_bytes())
 }
 
-/// The answer of an S3 or web server with these objects. A listing has `page` keys per page.
+/// The answer of an S3 or web server with these objects. A page of a listing has at most `page` keys.
 pub(crate) fn answer(objects: &Objects, page: usize, path: &str, range: Range) -> Answer {
     if let Some((bucket, query)) = path.split_once('?').filter(|(_, query)| query.contains("list-type=2")) {
         let of = |name: &str| query.split('&').find_map(|pair| pair.strip_prefix(name)?.strip_prefix('='));

@@ -239,7 +239,7 @@ pub(crate) fn read(
     read_on(prefix, reader, offset, limit, longest)
 }
 
-/// Does the work of [`read`] after its first read, which gave `prefix`.
+/// The rest of [`read`], after the first bytes have been read into `prefix`.
 fn read_on(
     mut prefix: Vec<u8>,
     reader: &mut (impl Read + Seek),

@@ -625,10 +625,9 @@ fn chunks_that_share_their_bytes_are_looked_at_as_often_as_there_are_bytes() {
             report.findings.iter().filter(|finding| finding.message().contains("two chunks have the offset"));
         assert_eq!((twice.count(), report.findings.len()), (1, 1), "{:?}", report.findings);
     }
-    // Now the limit of 512 bytes is inside chunk 12. It allows the header of this chunk, but not the 8 bytes after the
-    // header.
+    // Now each chunk repeats a value of 8 bytes, so it has 40 bytes with its header. Chunks 0 to 11 take 480 of the 512
+    // bytes. The other 32 bytes are enough for the header of chunk 12, but not for its value.
     let mut file = with_offsets(&[0; 20]);
-    // The chunk repeats a value of 8 bytes, so it has 40 bytes with its header.
     file[165 + 2] &= !2;
     file[165 + 12] = 40;
     file[165 + 31] = 0x30;
