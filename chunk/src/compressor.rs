@@ -160,11 +160,10 @@ impl FilteredBlock {
         let mut is_copied = false;
         for filter in filters.iter().filter(|filter| filter.id != 0) {
             let kind = filter.without_parameter();
-            if [Filter::SHUFFLE, Filter::BITSHUFFLE].contains(&kind) {
+            if kind.is_shuffle() {
                 let shuffle = if kind == Filter::SHUFFLE { filters::shuffle } else { filters::bitshuffle };
-                let itemsize = if filter.meta == 0 { itemsize } else { filter.meta.into() };
                 next.resize(block.len(), 0);
-                shuffle(itemsize, if is_copied { bytes } else { block }, next);
+                shuffle(filter.shuffled_size(itemsize), if is_copied { bytes } else { block }, next);
                 mem::swap(bytes, next);
                 is_copied = true;
                 continue;

@@ -210,14 +210,14 @@ impl Decompressor {
         out: &mut [u8],
     ) -> Result<(), Fault> {
         let header = shared.header;
-        let is_shuffled = header.pipeline().any(is_shuffle);
+        let is_shuffled = header.pipeline().any(Filter::is_shuffle);
         // Without a shuffle, the streams can be decompressed directly into `out`. zstd cannot do this, because it
         // appends to a vector.
         let mut is_in_out = !is_shuffled && shared.codec != Codec::ZSTD;
         self.streams(shared, stored, out, is_in_out)?;
         let streams = self.streams.get_mut(..out.len()).unwrap_or_default();
         for filter in header.pipeline().rev() {
-            if is_shuffle(filter) {
+            if filter.is_shuffle() {
                 if is_in_out {
                     streams.copy_from_slice(out);
                 }
@@ -373,15 +373,9 @@ fn next_stream<'c>(header: &ChunkHeader, rest: &mut &'c [u8], length: usize) -> 
     })
 }
 
-/// Whether a filter moves bytes or bits, and so needs a second buffer.
-fn is_shuffle(filter: Filter) -> bool {
-    [Filter::SHUFFLE, Filter::BITSHUFFLE].contains(&filter.without_parameter())
-}
-
 fn unshuffle(header: &ChunkHeader, filter: Filter, source: &[u8], out: &mut [u8]) {
-    let itemsize = usize::from(header.typesize);
+    let itemsize = filter.shuffled_size(header.typesize.into());
     if filter.id == Filter::SHUFFLE.id {
-        let itemsize = if filter.meta == 0 { itemsize } else { filter.meta.into() };
         return filters::unshuffle(itemsize, source, out);
     }
     if header.version == BLOSC1_VERSION && (out.len() / itemsize.max(1)) % 8 != 0 {

@@ -71,6 +71,19 @@ impl Filter {
         Self { meta: 0, ..self }
     }
 
+    /// Whether the filter moves bytes or bits, and so needs a second buffer.
+    #[cfg(feature = "decompress")]
+    pub(crate) fn is_shuffle(self) -> bool {
+        [Self::SHUFFLE, Self::BITSHUFFLE].contains(&self.without_parameter())
+    }
+
+    /// The size of the items that a shuffle rearranges: the parameter of `shuffle`, or the item size if the parameter
+    /// is 0. C-Blosc2 ignores the parameter of `bitshuffle`.
+    #[cfg(feature = "decompress")]
+    pub(crate) fn shuffled_size(self, itemsize: usize) -> usize {
+        if self.id == Self::SHUFFLE.id && self.meta != 0 { self.meta.into() } else { itemsize }
+    }
+
     /// Whether the filter is not built into C-Blosc2: it is a plugin, a filter of a user, or unknown.
     #[must_use]
     pub fn is_plugin(self) -> bool {

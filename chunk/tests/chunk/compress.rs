@@ -53,11 +53,12 @@ fn every_codec_level_split_mode_and_filter_gives_the_same_bytes_back() {
     let (shuffle, bitshuffle, delta) = (Filter::SHUFFLE, Filter::BITSHUFFLE, Filter::DELTA);
     let pairs = Filter { meta: 2, ..shuffle };
     let rows = Filter { meta: 4, ..Filter::BYTEDELTA };
-    let pipelines: [&[Filter]; 10] = [
+    let pipelines: [&[Filter]; 11] = [
         &[],
         &[shuffle],
         &[pairs],
         &[bitshuffle],
+        &[Filter { meta: 3, ..bitshuffle }],
         &[delta],
         &[delta, shuffle],
         &[delta, bitshuffle],

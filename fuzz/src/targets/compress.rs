@@ -31,7 +31,6 @@ fn params(choices: &mut Choices<'_>) -> CParams {
     let meta = choices.byte() % 9;
     for (number, filter) in FILTERS.into_iter().enumerate() {
         let is_kept = kept >> number & 1 == 1;
-        let meta = if filter.id == Filter::DELTA.id || filter.id == Filter::BITSHUFFLE.id { 0 } else { meta };
         params.filters[2 + number] = if is_kept { Filter { meta, ..filter } } else { Filter::NONE };
     }
     if kept >> 4 == 0 {
