@@ -58,9 +58,10 @@ def pipeline(rng, typesize):
             return [name, rng.choice(["SHUFFLE", "BITSHUFFLE", "NOFILTER"])], [rng.choice(metas) if typesize > 1 else 3, 0]
     filters = rng.choice(FILTERS)
     # The parameter of shuffle is an item size, and 0 means the typesize of the chunk. The parameter of bytedelta is the
-    # number of rows.
+    # number of rows. C-Blosc2 ignores the parameters of the other filters.
     rows = min(typesize, 127)
-    return filters, [{"SHUFFLE": rng.choice([0, 0, 0, 2, 3, 8]), "BYTEDELTA": rows}.get(name, 0) for name in filters]
+    metas = {"SHUFFLE": rng.choice([0, 0, 0, 2, 3, 8]), "BYTEDELTA": rows}
+    return filters, [metas.get(name, rng.choice([0, 0, 3])) for name in filters]
 
 
 def compressed(rng):

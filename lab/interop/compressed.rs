@@ -35,7 +35,10 @@ fn data(rng: &mut Rng, typesize: usize) -> Vec<u8> {
 }
 
 fn params(rng: &mut Rng, typesize: usize) -> CParams {
-    let (shuffle, bitshuffle, delta) = (Filter::SHUFFLE, Filter::BITSHUFFLE, Filter::DELTA);
+    // Bitshuffle and delta ignore their parameters.
+    let ignored = rng.choice([0, 0, 3, 255]).unwrap();
+    let bitshuffle = Filter { meta: ignored, ..Filter::BITSHUFFLE };
+    let (shuffle, delta) = (Filter::SHUFFLE, Filter { meta: ignored, ..Filter::DELTA });
     let itemsize = Filter { meta: rng.u8(2..9), ..shuffle };
     let pipelines: &[&[Filter]] = &[
         &[],
