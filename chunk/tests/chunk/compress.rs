@@ -430,6 +430,22 @@ fn higher_levels_do_not_make_longer_chunks_of_floats() {
     }
 }
 
+#[test]
+fn a_stream_that_is_as_long_as_its_data_is_stored() {
+    // With more repeated bytes, a stream gets shorter. With one of these numbers, it is exactly as long as its data.
+    for (codec, repeated) in
+        CODECS.into_iter().flat_map(|codec| (0..60).map(move |repeated| (codec, repeated)))
+    {
+        let bytes = noise(100);
+        let mut data = [&bytes[..], &bytes[..repeated]].concat();
+        let mut params = with_filters(CParams::new(1), &[]);
+        (params.codec, params.blocksize) = (codec, data.len());
+        // The second block becomes so short that the chunk is compressed.
+        data.extend(vec![b'z'; data.len()]);
+        assert!(decompressed(&compressed(params, &data).1) == data, "{codec}, {repeated}");
+    }
+}
+
 /// A chunk of one stream of BloscLZ.
 fn blosclz(clevel: u8, data: &[u8]) -> Vec<u8> {
     let mut params = with_filters(CParams::new(1), &[]);

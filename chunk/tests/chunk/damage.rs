@@ -132,6 +132,16 @@ fn the_sizes_of_variable_blocks_must_add_up() {
 }
 
 #[test]
+fn a_variable_block_without_a_stream_is_refused() {
+    for codec in [0, 1, 3, 4] {
+        let mut chunk = chunk_of(codec, &4_i32.to_le_bytes());
+        // The chunk has one block, of any size.
+        (chunk[8], chunk[30]) = (1, 1);
+        assert_eq!(result(&chunk).unwrap_err().0, ErrorKind::Data, "codec format {codec}");
+    }
+}
+
+#[test]
 fn a_plugin_is_refused_before_anything_is_decompressed() {
     let mut chunk = chunks_of("codecs").remove(0);
     chunk[FLAGS] |= 0xe0;
