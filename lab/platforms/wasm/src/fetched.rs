@@ -38,7 +38,7 @@ extern "C" fn select(start: u64, stop: u64) {
     with(|reader| reader.slice.push(start..stop));
 }
 
-/// The number of byte ranges in the present wave. It is 0 if all items have been read.
+/// The number of byte ranges in the current wave. It is 0 if all items have been read.
 #[unsafe(no_mangle)]
 extern "C" fn range_count() -> usize {
     with(|reader| reader.ranges.len())
@@ -54,7 +54,7 @@ extern "C" fn range_stop(number: usize) -> u64 {
     with(|reader| reader.ranges[number].end)
 }
 
-/// Adds the lower `count` bytes of `word` to the bytes of a range of the present wave.
+/// Adds the lower `count` bytes of `word` to the bytes of a range of the current wave.
 #[unsafe(no_mangle)]
 extern "C" fn push(number: usize, word: u64, count: usize) {
     with(|reader| {
@@ -63,7 +63,7 @@ extern "C" fn push(number: usize, word: u64, count: usize) {
     });
 }
 
-/// Ends the present wave. JavaScript calls this function when it has sent the bytes of all ranges.
+/// Ends the current wave. JavaScript calls this function when it has sent the bytes of all ranges.
 #[unsafe(no_mangle)]
 extern "C" fn take() {
     with(|reader| {
