@@ -146,8 +146,8 @@ impl SlicePlan {
     ///
     /// # Errors
     ///
-    /// [`InvalidInput`](crate::ErrorKind::InvalidInput) if the number of ranges or of bytes is wrong; the plan is then
-    /// unchanged. Also the errors of [`Slice::read`](crate::Slice::read), except those of the reader. After an error of
+    /// [`InvalidInput`](crate::ErrorKind::InvalidInput) if the number of ranges or of bytes is wrong, or if the plan has
+    /// no wave left; the plan is then unchanged. Also the errors of [`Slice::read`](crate::Slice::read), except those of the reader. After an error of
     /// `Slice::read`, [`ranges`](Self::ranges) is empty, and the plan cannot be continued.
     pub fn take(&mut self, wave: impl IntoIterator<Item: Into<Vec<u8>>>) -> Result<(), Error> {
         if self.state != State::Reading {
