@@ -1,4 +1,4 @@
-//! The contenders of `sections.py` in Rust: this crate's writer, and bare loops of system calls. Each prints the
+//! The contenders of `sections.py` in Rust: the writer of `b2nd-frame`, and bare loops of system calls. Each prints the
 //! seconds that it took.
 //!
 //! ```text

@@ -177,8 +177,8 @@ def median_round(rounds):
 # A listing.
 
 LISTINGS = [["--json", "--unordered"], ["--json", "--unordered", "-j", "1"], ["--json"], ["--summary"], []]
-# The goals of `b2nd ls`: the lowest ratio of its files per second to those of python-blosc2, the lowest ratio to those
-# of the bare loop, and the highest peak memory with --unordered, in MiB.
+# The goals of `b2nd ls`. Its files per second must be at least PYTHON_GOAL times those of python-blosc2, and at least
+# BARE_GOAL times those of the bare loop (see `LS`). Its peak memory with --unordered must be at most MEMORY_GOAL MiB.
 PYTHON_GOAL, BARE_GOAL, MEMORY_GOAL = 12, 0.6, 16
 SHAPES = [(40,), (12, 9), (5, 6, 7), (2, 3, 4, 5)]
 IN_A_FOLDER = 1000
@@ -579,8 +579,8 @@ def make_frame(path, count, length):
     rng = np.random.default_rng(1)
     for _ in range(2):
         schunk.append_data(rng.integers(0, 256, length // 2, "u1").tobytes() + bytes(length - length // 2))
-    # python-blosc2 takes minutes to append a million chunks, so the first chunk is repeated here, and the index is not
-    # compressed.
+    # python-blosc2 takes minutes to append a million chunks. So it makes only a small frame here. The large frame
+    # has the header and the trailer of the small frame, its first chunk many times, and an uncompressed index.
     small = schunk.to_cframe()
     header_len = int.from_bytes(small[11:15], "big")
     cbytes = int.from_bytes(small[39:47], "big")

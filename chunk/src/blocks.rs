@@ -1,7 +1,8 @@
 //! The blocks of a compressed chunk: the table of their offsets, and their streams.
 //!
 //! An unsplit block is a single stream. A split block has one stream per byte of an item. A shorter last block is never
-//! split. Blocks of the same size may be in any order. A stream is a length (int32) and bytes:
+//! split. The blocks may be stored in any order, unless blocks have different sizes. A stream is a length (int32) and
+//! bytes:
 //!
 //! | length | bytes |
 //! |---|---|
@@ -10,8 +11,9 @@
 //! | 0 | none: all bytes are zero |
 //! | -1 to -255 | one byte with bit 0 set; all bytes of the data have the same value: the length without its sign |
 //!
-//! If blocks have different sizes, the table above does not apply. Each block is then one stream, and the length before
-//! it is always the decompressed length. The stream ends where the next block begins, or at the end of the chunk.
+//! If blocks have different sizes, these four rows do not apply. Each block is then one stream. Its int32 is always the
+//! length of the decompressed data. The bytes end where the next block begins, or at the end of the chunk. If there are
+//! as many bytes as the int32 says, they are the data; otherwise they are compressed.
 //!
 //! ```
 //! use b2nd_chunk::ChunkHeader;

@@ -22,7 +22,7 @@ use alloc::{vec, vec::Vec};
 /// The maximum number of literals of an instruction.
 const MAX_LITERALS: usize = 32;
 
-/// The number of bytes that a repetition copies at once, if its distance is at least as long.
+/// A repetition copies this number of bytes at once, if its distance is at least this number.
 const STEP: usize = 16;
 
 /// If the control byte and the low byte give this distance, a u16 follows and is added to the distance.
@@ -75,8 +75,8 @@ pub(crate) fn decompress(stream: &[u8], data: &mut [u8]) -> Option<usize> {
 /// Copies the first `count` bytes of `stream` to the start of `data`.
 #[inline(always)]
 fn copy_literals(stream: &[u8], data: &mut [u8], count: usize) -> Option<()> {
-    // If `stream` and `data` are long enough, `MAX_LITERALS` bytes are copied instead of `count`, because a copy of
-    // constant length takes only two instructions. The bytes after the literals are overwritten later.
+    // If `stream` and `data` are long enough, `MAX_LITERALS` bytes are copied instead of `count`: the processor needs
+    // only a few instructions for a copy of constant length. The bytes after the literals are overwritten later.
     if let (Some(from), Some(to)) = (stream.first_chunk::<MAX_LITERALS>(), data.first_chunk_mut()) {
         *to = *from;
         return Some(());
@@ -139,7 +139,7 @@ impl Encoder {
     /// The smallest length that does not fit in the control byte of a repetition. More bytes after the control byte
     /// store the rest of such a length.
     const LONG_LENGTH: usize = 9;
-    /// No repetition begins in the last bytes of a stream. This is their number, the same as in C-Blosc2.
+    /// The number of bytes at the end of a stream in which no repetition begins. C-Blosc2 has the same number.
     const LAST_LITERALS: usize = 12;
 
     pub(crate) fn new(level: u8) -> Self {
@@ -162,8 +162,8 @@ impl Encoder {
             };
             output.put_literals(stream.get(literals..at)?)?;
             output.put_repetition(distance, length)?;
-            // Records a place near the end of the repetition, because the next repetition often begins with the same
-            // bytes.
+            // Records the place two bytes before the end of the repetition. A later repetition often begins with the
+            // four bytes at this place.
             self.place(stream, at + length - 2);
             at += length;
             literals = at;

@@ -112,7 +112,7 @@ impl Compressor {
         let itemsize: usize = typesize_byte(typesize).into();
         if data.len() % itemsize != 0 {
             // The data ends within an item. C-Blosc2 does not undo delta in the bytes after the last whole item, so
-            // delta is not applied to this data.
+            // the whole chunk is compressed without delta.
             filters
                 .iter_mut()
                 .filter(|filter| filter.id == Filter::DELTA.id)

@@ -34,9 +34,9 @@ const BLOSC1_VERSION: u8 = 2;
 #[derive(Default)]
 pub struct Decompressor {
     decoders: Decoders,
-    /// The decompressed streams of a block, before the filters are undone. The vector may be longer than the block:
-    /// most codecs overwrite its start. For zstd, the vector is first cut to the streams of this block, because the
-    /// crate zrip can only append to a vector.
+    /// The decompressed streams of a block, before the filters are undone. The vector can be longer than this block,
+    /// because most codecs overwrite its start and keep the rest of a longer block. zstd needs a vector that ends after
+    /// the streams decompressed so far, because the crate zrip can only append to a vector.
     streams: Vec<u8>,
     /// Block 0, decompressed. The filter delta combined each other block with block 0.
     reference: Vec<u8>,
@@ -302,12 +302,12 @@ fn start_of(out: &mut [u8], needed: usize) -> Result<&mut [u8], Error> {
     out.get_mut(..needed).ok_or(Fault::BufferTooSmall { needed, given }.into())
 }
 
-/// Writes a part of the data of a chunk without compressed blocks. The part begins at byte `from` of the data.
+/// Fills `data` with a part of the data of a constant or uncompressed chunk. The part begins at byte `from`.
 fn fill_constant(header: &ChunkHeader, chunk: &[u8], from: usize, data: &mut [u8]) {
     let body = chunk.get(header.header_len..header.cbytes).unwrap_or_default();
     let value: &[u8] = match header.special {
-        // C-Blosc2 decompresses NaN in the byte order of its processor, nearly always little-endian. This crate always
-        // uses little-endian.
+        // C-Blosc2 writes NaN in the byte order of the machine on which it runs, which is nearly always little-endian.
+        // This crate always writes little-endian.
         Some(SpecialValue::Nan) if header.typesize == 4 => &const { f32::NAN.to_le_bytes() },
         Some(SpecialValue::Nan) => &const { f64::NAN.to_le_bytes() },
         Some(SpecialValue::Value) => body,

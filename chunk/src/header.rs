@@ -30,7 +30,8 @@ pub const MAX_BLOCKSIZE: usize = 536_866_816;
 pub(crate) const MAX_NBYTES: usize = i32::MAX as usize - BLOSC2_LEN;
 
 /// The versions of the chunk's format and of the codec's format in chunks that this crate makes.
-// Version 6 of the chunk adds only blocks of different sizes. All built-in codecs have version 1.
+// Version 6 of the chunk's format adds only blocks of different sizes, which this crate does not make. The formats of
+// all built-in codecs have version 1.
 const WRITTEN_VERSION: u8 = 5;
 const WRITTEN_CODEC_VERSION: u8 = 1;
 
@@ -212,7 +213,7 @@ parts! {
         pub(crate) more_flags: u8,
         pub(crate) block_flags: u8,
         /// Bits 4 to 6 of byte 31: the number of the special value. Only 0 to 4 are defined. In a chunk of Blosc 1,
-        /// byte 31 is data. C-Blosc2 reads these bits of it nevertheless, if the chunk is in a frame.
+        /// byte 31 is data. Nevertheless, if such a chunk is in a frame, C-Blosc2 reads a special value from byte 31.
         pub(crate) special_bits: u8,
     }
 }
@@ -308,7 +309,7 @@ impl ChunkHeader {
     }
 
     /// Whether blocks are split into one stream per byte of an item.
-    // The same rule applies to chunks with a dictionary, because C-Blosc2 3.3.5 splits their blocks too.
+    // The flag alone decides, also if the chunk has a dictionary: C-Blosc2 3.3.5 splits such blocks too.
     #[must_use]
     pub fn is_split(&self) -> bool {
         self.flags & IS_UNSPLIT == 0
@@ -411,8 +412,8 @@ pub fn typesize_byte(typesize: impl TryInto<u8>) -> u8 {
 }
 
 /// The header of an uncompressed chunk, or of a constant chunk if `repeats` is true. `body` is the number of bytes
-/// after the header: the length of the data, or in a constant chunk the length of its value, 0 for zeros. `None` if a
-/// number does not fit the header.
+/// after the header. In an uncompressed chunk, this is the length of the data. In a constant chunk, it is the length of
+/// the value, or 0 if all data is zero. `None` if a number does not fit the header.
 #[must_use]
 pub fn stored_header(
     repeats: bool,
@@ -482,8 +483,8 @@ impl HeaderSize {
         PARTS.iter().find(|(_, offset, _)| *offset == self as usize).map_or("", |(name, ..)| name)
     }
 
-    /// Replaces the size in the header of a chunk, and returns the old size. `None` if `chunk` is too short to have
-    /// this size, or if `value` does not fit the header.
+    /// Replaces the size in the header of a chunk, and returns the old size. `None` if `chunk` ends before this part of
+    /// the header, or if `value` does not fit this part.
     pub fn replace(self, chunk: &mut [u8], value: usize) -> Option<i32> {
         let bytes = chunk.get_mut(self as usize..)?;
         if self == Self::Typesize {

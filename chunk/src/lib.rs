@@ -44,7 +44,7 @@
 //!
 //! These chunks are refused too:
 //!
-//! - Chunks whose header leaves it to the frame to record the codec, or the item size for bytedelta.
+//! - Chunks whose codec, or whose item size for bytedelta, is only in the header of the frame.
 //! - Chunks in which all items are NaN, if an item does not have 4 or 8 bytes.
 //! - Chunks with measurements of a codec instead of data (instrumented chunks).
 //! - Chunks with split blocks whose size is not a multiple of the item size. C-Blosc2 can write such chunks, but their
@@ -53,11 +53,11 @@
 //! # What is compressed
 //!
 //! Compression has the same filters as decompression. The codecs are BloscLZ, LZ4, zlib and zstd. LZ4 gives the same
-//! result at all levels from 1 on. zstd has the levels 1 to 4, and a higher level gives the result of level 4. For
-//! float32 and CT images, zstd chunks are within 4 % of the size in C-Blosc2. Label images compress to 1/200 of their
-//! size; the zstd chunks of such images are up to 1.3 times as large as in C-Blosc2. On big-endian machines the encoder
-//! of zstd makes no valid stream, so the data is stored uncompressed. LZ4HC and dictionaries can be read, but not
-//! written.
+//! result at all levels from 1 on. zstd has the levels 1 to 4, and a higher level gives the result of level 4. At
+//! levels 1 to 5, zstd chunks of a float32 field or a CT image are within 4 % of the size in C-Blosc2. Label images
+//! compress to 1/200 of their size; at these levels, their zstd chunks are up to 1.3 times as large as in C-Blosc2. On
+//! big-endian machines the encoder of zstd makes no valid stream, so the data is stored uncompressed. LZ4HC and
+//! dictionaries can be read, but not written.
 //!
 //! # Limits of time and memory
 //!

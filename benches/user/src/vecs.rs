@@ -15,8 +15,8 @@ pub struct Vecs {
 }
 
 impl Vecs {
-    /// A metalayer of this rank, up to 16. Its first dimension is long and the others are short, so that every peer
-    /// accepts its shapes.
+    /// A metalayer of this rank, up to 16. In each of its shapes, the first dimension is long and the others are short.
+    /// So even at rank 16, a chunk has less than 2 GiB, the limit of Blosc2.
     pub fn of_rank(ndim: u8) -> Self {
         Self {
             version: 0,

@@ -20,10 +20,10 @@
 
 use fearless_simd::{Level, Simd, dispatch, prelude::*, u8x16, u16x8};
 
-/// The number of bytes in a vector. Vectors of 32 bytes are no faster: interleaving two of them takes twice as many
-/// instructions.
+/// The number of bytes in a vector. Vectors of 32 bytes hold twice as many bytes, but are no faster: interleaving two
+/// of them takes twice as many instructions.
 const LANES: usize = 16;
-/// The number of items in a step of bitshuffle: one bit of each item fills a vector.
+/// The number of items in a step of bitshuffle. A vector holds one bit of each of these items.
 const ITEMS: usize = 8 * LANES;
 
 /// The values of the constant parameter `IS_INVERSE`.
@@ -34,8 +34,8 @@ const INVERSE: bool = true;
 macro_rules! with_width {
     ($function:ident::<$direction:ident>($itemsize:expr, $($argument:expr),+)) => {
         // `baseline` uses only the instructions of the compilation target, and does not detect the processor. If it
-        // detected the processor and used AVX2, the inverses would be at most a quarter faster, but there would be 190
-        // kB more code.
+        // detected the processor and used AVX2, `unshuffle` and `unbitshuffle` would be at most a quarter faster, but
+        // there would be 190 kB more code.
         dispatch!(Level::baseline(), simd => match $itemsize {
             0..2 => $function::<_, 1, $direction>(simd, $itemsize, $($argument),+),
             2..4 => $function::<_, 2, $direction>(simd, $itemsize, $($argument),+),
@@ -141,8 +141,8 @@ fn transpose_bits<S: Simd, const W: usize, const IS_INVERSE: bool>(
                 let mut tile = [u8x16::splat(simd, 0); 8];
                 for bit in 0..8 {
                     tile[bit] = if IS_INVERSE {
-                        // At the end of a row, the vector also has bytes of the next row. They belong to no item, so
-                        // `join_rows` does not write them.
+                        // At the end of a row, the vector also has bytes of the next row. These bytes would become
+                        // items after the last item, and `join_rows` does not write such items.
                         load(simd, src, (8 * (column + row) + bit) * length + first)
                     } else {
                         load(simd, &bytes[row], bit * LANES)

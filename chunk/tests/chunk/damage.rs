@@ -103,8 +103,8 @@ fn a_dictionary_that_does_not_fit_or_is_none_is_refused() {
     // A byte of the magic number.
     damaged[at + 4] ^= 1;
     assert_eq!(result(&damaged), refused);
-    // An offset for repetitions reaches at most to the start of the content. The first of the three offsets is at byte
-    // 175, and the content follows the third one.
+    // The three repeat offsets of a zstd dictionary count back from the end of its content. Each must be at least 1,
+    // and at most the length of the content. The first offset is at byte 175, and the content follows the third one.
     // C-Blosc2 checks these offsets too.
     let length = u32::from_le_bytes(*chunk[at..].first_chunk().unwrap());
     let reach = u32::try_from(at + 4).unwrap() + length - 175 - 12;

@@ -80,7 +80,7 @@ fn a_decompressor_uses_the_dictionary_of_each_chunk() {
     let chunk = chunks_of("dictionaries").pop().unwrap();
     let at = 32 + ChunkHeader::parse(&chunk).unwrap().table_len().unwrap();
     let end = at + 4 + usize::try_from(i32::from_le_bytes(*chunk[at..].first_chunk().unwrap())).unwrap();
-    // The content of the dictionary ends with other bytes, so the blocks have other data.
+    // This copy of the chunk has a different dictionary, so its blocks decompress to different data.
     let mut other = chunk.clone();
     other[end - 64..end].fill(b'#');
     let expected = [&chunk, &other].map(|chunk| decompressed(&mut Decompressor::new(), chunk));

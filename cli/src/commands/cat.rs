@@ -150,8 +150,9 @@ impl Cat {
     ) -> Result<(), Trouble> {
         let count = selected.shape().fold(1, u64::saturating_mul);
         let is_summary = count > MAX_WHOLE && !self.full;
-        // A summary has only the first and last items along each dimension of the array. The dimensions of a subarray
-        // dtype are not shortened. So they are added to those of the array only if all items are printed.
+        // A summary has only the first and last items along each dimension of the array, but all dimensions of a
+        // subarray dtype are printed in full. So the dimensions of the dtype become dimensions of the array only if all
+        // items are printed.
         if !is_summary {
             item.unfold(&mut shape);
         }

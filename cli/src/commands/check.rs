@@ -258,8 +258,8 @@ impl CheckBatch<'_> {
 
     fn fail(&mut self, failure: &Failure) {
         let code = failure.error.finding.as_ref().map(|finding| finding.code());
-        // Only `--ignore` is checked here, not `--only`: an unreadable file could have one of the findings that
-        // `--only` requests, so it is always a failure.
+        // If `--ignore` names the reason why the file is unreadable, the file is not a failure. `--only` changes
+        // nothing here: an unreadable file could have one of the findings that `--only` requests.
         if code.is_some_and(|code| self.options.ignore.contains(&code)) {
             self.checked.ignored += 1;
             return;
