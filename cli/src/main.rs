@@ -1,7 +1,7 @@
 //! The command `b2nd`: lists, shows, checks, reads, changes and salvages Blosc2 arrays.
 
-// A module imports only from modules that are declared above it. This holds here and in each folder. Blank lines
-// separate the levels of modules.
+// A module imports only from modules that are declared above it. This holds here and in each folder. After a blank line
+// come modules that import from the modules above that line.
 mod names;
 mod pool;
 mod text;

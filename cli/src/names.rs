@@ -11,8 +11,8 @@ pub(crate) fn is_named_blosc2(path: &Path) -> bool {
 }
 
 /// The extensions that `mlarray` and `med-blosc2` give to frames. Other programs use these extensions for other
-/// formats. So when a folder is searched, a file with such an extension that is not a frame is skipped, unless it is
-/// empty: an empty file counts as a damaged frame.
+/// formats. So a file with one of these extensions is skipped in a searched folder if it is not a frame. But an empty
+/// file counts as a damaged frame, because a writer that was stopped may have left it.
 const EXTENSIONS_OF_OTHERS: [&str; 2] = ["mla", "mb2nd"];
 
 /// Whether a file has one of the `EXTENSIONS_OF_OTHERS`.
@@ -20,8 +20,8 @@ pub(crate) fn may_be_blosc2(path: &Path) -> bool {
     EXTENSIONS_OF_OTHERS.into_iter().any(|name| has_extension(path, name))
 }
 
-/// The name of the array that a file indexes, taken from the file name: python-blosc2 writes the indexes of `a.b2nd` to
-/// `a.__index__.….b2nd`.
+/// The name of the array whose index this file contains. The name is taken from the file name: python-blosc2 writes an
+/// index of `a.b2nd` to a file `a.__index__.….b2nd`.
 pub(crate) fn indexed_array(path: &Path) -> Option<&str> {
     let (array, rest) = path.file_name()?.to_str()?.split_once(".__index__.")?;
     (!array.is_empty() && has_extension(Path::new(rest), "b2nd")).then_some(array)
@@ -50,7 +50,7 @@ pub(crate) fn name_in(folder: &Path, file: &Path) -> String {
 /// Whether a text is a URL: a scheme, then `://`.
 pub(crate) fn is_url(text: &[u8]) -> bool {
     // RFC 3986: a letter, then letters, digits, plus, minus and dot. A single letter is not accepted as a scheme,
-    // because it is a drive of Windows.
+    // because it can be the letter of a Windows drive.
     let is_of_scheme = |byte: &u8| byte.is_ascii_alphanumeric() || b"+-.".contains(byte);
     let (scheme, rest) = text.split_at(text.iter().take_while(|byte| is_of_scheme(byte)).count());
     scheme.first().is_some_and(u8::is_ascii_alphabetic) && scheme.len() > 1 && rest.starts_with(b"://")

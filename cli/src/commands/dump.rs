@@ -140,8 +140,8 @@ impl Dump {
     }
 
     /// Passes all rows to `receive`. Returns the problem that ended the dump. Without such a problem, returns the first
-    /// fault that a row shows. Of the two, only a fault has an offset. Without `--json`, the caller does not print a
-    /// problem that has an offset, because such a fault is already printed below its row.
+    /// fault that a row shows. Of the two, only a fault has an offset. The text output has already shown a fault below
+    /// its row, so `run` does not print a fault again.
     fn rows(&self, address: &Address, bytes: &[u8], receive: &mut ReceiveRow<'_>) -> Option<Problem> {
         let (mut fault, mut is_over) = (None, false);
         let result = self.each(address, bytes, &mut |row| {

@@ -78,8 +78,8 @@ impl Encode {
         };
         let mut stdout = io::stdout();
         stdout.write_all(&output)?;
-        // Standard output is flushed by itself only at a line break. The bytes of --raw may have none, so they are
-        // flushed here.
+        // Rust writes the bytes after the last line break only when the process ends, and then ignores errors. The
+        // bytes of --raw may have no line break, so they are flushed here.
         stdout.flush()?;
         Ok(ExitCode::SUCCESS)
     }

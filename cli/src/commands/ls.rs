@@ -73,8 +73,8 @@ impl Ls {
 
 /// Lists the frames in a file. A store or a table is listed as such.
 fn take(target: Found, visit: Visit<'_>, batch: &mut ListingBatch<'_>) {
-    // A store has a line of its own. A member can be a table, which cannot be read as a frame. So it is first looked up
-    // as a table.
+    // A store has a line of its own. A member of a store can be a table, which cannot be read as a frame. So a member
+    // is first looked up as a table.
     match target {
         Ok(target) if !visit.scan && (target.is_store || target.is_named_zip() || target.is_zip_object()) => {
             take_store(&target, visit, batch);

@@ -61,7 +61,7 @@ pub(crate) fn overview(b2nd: &clap::Command) -> String {
     text + "\nExample: b2nd ls --sort nbytes -n 10 data/\nMore: b2nd COMMAND -h lists options, b2nd --help addresses and exit status"
 }
 
-/// A subcommand, in the order of the help.
+/// The subcommands, in the order in which `b2nd --help` lists them.
 #[derive(Subcommand)]
 pub(crate) enum Command {
     Info(info::Info),
@@ -93,7 +93,8 @@ impl Command {
         }
     }
 
-    /// Runs the subcommand. `b2nd` builds the clap definition of the whole command, for `man` and `completions`.
+    /// Runs the subcommand. The function `b2nd` builds the clap definition of the whole command, which `man` and
+    /// `completions` need.
     pub(crate) fn run(self, b2nd: fn() -> clap::Command) -> Outcome {
         match self {
             Self::Info(command) => command.run(),

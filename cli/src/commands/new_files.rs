@@ -1,5 +1,5 @@
-//! The new files of `salvage` and `convert`: the file TO, which is made from FROM. With `--into`, a file for each input
-//! in the folder of this option.
+//! The new files of `salvage` and `convert`: the file TO, which is made from FROM. With `--into FOLDER`, each input
+//! becomes a new file in that folder.
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -103,7 +103,7 @@ impl NewFiles {
 
     fn make_pair(&self, maker: &impl Maker, given: &[PathBuf]) -> Batch {
         let [from, to] = given else {
-            // clap cannot require FROM and TO, because --into takes any number of paths.
+            // clap cannot require two paths, because with --into there can be any number of paths.
             let message = "without --into, there must be two paths, FROM and TO\n";
             clap::Error::raw(UsageError::WrongNumberOfValues, message).exit();
         };
@@ -188,8 +188,8 @@ impl NewFiles {
         let written = self.interrupts.defer(write);
         if self.interrupts.is_caught() {
             // A signal was caught, and `write` has removed its temporary file. If no other thread is writing a file
-            // now, the process ends here. It does not wait for the other threads to finish, because they may be waiting
-            // for more input or for a server.
+            // now, the process ends here. It does not wait for threads that are not writing, because they may be
+            // waiting for more input or for a server.
             self.interrupts.raise_caught(|| self.end());
         }
         written
@@ -283,7 +283,8 @@ fn new_name(target: &Target) -> PathBuf {
     }
 }
 
-/// The last `count` names of a path. Parts such as `..` are left out, so the result is always a path inside a folder.
+/// The last `count` names of a path. Parts such as `..` are left out. So the result, joined to the folder of the new
+/// files, is always a path inside that folder.
 fn last_names(path: &Path, count: usize) -> PathBuf {
     let is_name = |part: &&OsStr| matches!(Path::new(part).components().next(), Some(Component::Normal(_)));
     let names: Vec<_> = path.iter().filter(is_name).rev().take(count).collect();

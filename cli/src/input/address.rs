@@ -134,8 +134,8 @@ impl Address {
     /// member does not begin with a slash.
     fn in_store(folder: PathBuf, key: String) -> Option<Self> {
         let name = key.strip_prefix('/').filter(|_| is_store_folder(&folder))?;
-        // In the folder of a store, the file of an array has the key of the array as its name, and an extension. A
-        // table is a folder with the key of the table as its name.
+        // In the folder of a store, the array with the key `/a/b` is a file such as `a/b.b2nd`. A table with this key
+        // is the folder `a/b`.
         let file = Store::file_names(&key)
             .chain([name.into()])
             .map(|name| folder.join(name))

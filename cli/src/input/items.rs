@@ -25,8 +25,8 @@ pub(crate) struct Items {
     pub(crate) geometry: Geometry,
     pub(crate) typesize: usize,
     threads: usize,
-    /// The maximum number of bytes of an item, and of a slice for `read_all`: the expansion limit for the stored size
-    /// of the frame.
+    /// The maximum number of bytes of an item, and of a slice for `read_all`. It is the [`expansion_limit`] for the
+    /// stored size of the frame, so a small file cannot claim very large items.
     pub(crate) limit: u64,
     /// The items of the latest read. The next read reuses this memory.
     buffer: Vec<u8>,
@@ -39,9 +39,9 @@ pub(crate) struct Items {
 /// frame itself.
 type Wave = Vec<(Option<String>, Range<u64>)>;
 
-/// A function that receives the bytes of items, and the number of times that each of these items occurs in the array.
-/// If one item is passed for all items of special chunks with the same value, this number is the count of these items.
-/// Otherwise it is 1.
+/// A function that receives the bytes of items, and the number of times that each item counts. Each item of a stored
+/// chunk counts once. Of all special chunks with the same value, only one item is passed: it counts for all items of
+/// these chunks.
 pub(crate) type ReceiveRepeated<'r, E> = dyn FnMut(&[u8], u64) -> Result<(), E> + 'r;
 
 /// A function that receives a piece of a slice: the ranges of the piece, and the bytes of its items.
@@ -115,9 +115,9 @@ impl Items {
         let mut edges = vec![0; nbytes];
         let corners: usize = ends.iter().map(Vec::len).product();
         for corner in 0..corners {
-            // A corner is a choice of one end in each dimension. The number `corner` encodes the choice: it has one
-            // digit per dimension, the base of the digit is the number of ends of this dimension, and the digit is the
-            // index of the chosen end.
+            // A corner is a choice of one end in each dimension. The number `corner` encodes the choice with one digit
+            // per dimension: the digit is the index of the chosen end. The base of a digit is the number of ends of its
+            // dimension, which is 1 or 2.
             let mut rest = corner;
             let places = ends.iter().filter_map(|ends| {
                 let place = ends.get(rest % ends.len());

@@ -93,8 +93,9 @@ impl Npy {
     /// Reads a slice of an array in C order.
     fn read_c_order(&mut self, shape: &[u64], ranges: &[Range<u64>], items: &mut [u8]) -> io::Result<()> {
         let mut run = self.dtype.item_size() as u64;
-        // `run` becomes the length in bytes of a contiguous run: bytes of the slice without a gap in the file. A run
-        // spans the last dimensions that are read whole, and also the range in the one dimension before these.
+        // `run` becomes the length in bytes of a contiguous run: bytes of the slice without a gap in the file. The loop
+        // goes from the last dimension to the first, and extends the run by the range in each dimension. It stops after
+        // the first dimension that is not read whole.
         let mut outer = ranges.len();
         while let Some((range, &length)) =
             outer.checked_sub(1).and_then(|at| ranges.get(at).zip(shape.get(at)))

@@ -30,8 +30,8 @@ impl ReadSeek for File {}
 
 impl ReadSeek for Cursor<Vec<u8>> {}
 
-/// Reads the frames in the compressed data of a store. No file has the bytes of these frames: `EmbeddedFrames`
-/// decompresses them.
+/// The reader of a frame in the compressed data of a store. It has no object, even if the store is an object:
+/// `EmbeddedFrames` decompresses the bytes of the frame, so they are not a byte range of the object.
 impl ReadSeek for EmbeddedFrames<Reader> {}
 
 impl ReadSeek for remote::Object {
@@ -171,7 +171,8 @@ fn member(mut reader: Reader, name: &str) -> Result<Place, Problem> {
         return place.ok_or_else(|| Problem::new("io", message));
     };
     match member.content() {
-        // Only damage to the zip file is refused here. Damage to the frame itself is reported when the frame is read.
+        // A member is refused here if the zip file is damaged at this member: its local header is wrong, or it shares
+        // bytes with another member. Damage to the frame itself is reported when the frame is read.
         MemberContent::Broken(finding) if finding.code() == FindingCode::DamagedZip => {
             Err(finding.clone().into())
         }

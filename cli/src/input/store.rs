@@ -36,8 +36,8 @@ pub(crate) fn store_of_files(target: &Target) -> Option<Store> {
     store_at(target).ok().flatten()
 }
 
-/// The files in a store's folder, except those that only belong to a table or to the store itself and are not members.
-/// The store's file `embed.b2e` is no member either, but it is included, because its data can contain members.
+/// The files in a store's folder, without the internal files of the store and of its tables ([`Store::is_part`]). The
+/// internal file `embed.b2e` is included all the same, because its data can contain members.
 pub(crate) fn files_in(target: &Target, store: Option<&Store>) -> impl Iterator<Item = Found> {
     Targets::in_store(&target.path).filter(move |found| {
         let name = found.as_ref().map(|found| name_in(&target.path, &found.path));
@@ -45,7 +45,7 @@ pub(crate) fn files_in(target: &Target, store: Option<&Store>) -> impl Iterator<
     })
 }
 
-/// Whether a frame only belongs to a table or to the store itself, and is not a member of the store.
+/// Whether a frame is an internal file of the store or of a table in it, and not a member ([`Store::is_part`]).
 pub(crate) fn is_part(target: &Target, store: Option<&Store>, found: &Result<View<'_>, Failure>) -> bool {
     let (Some(store), Ok(View { location, .. })) = (store, found) else { return false };
     match location.member() {

@@ -76,8 +76,9 @@ pub(crate) fn is_sparse(path: &Path) -> bool {
     is_sparse_frame(path) || is_remnant()
 }
 
-/// The address of the table in a folder; `None` if the folder is not a table in a store. The store is searched for only
-/// among the parent folders in the path as it is written. If the path is relative, the current folder is searched too.
+/// The address of the table in a folder; `None` if the folder is not a table in a store. The store must be one of the
+/// parent folders that the text of the path contains: symbolic links and `..` are not resolved. If the path is
+/// relative, the store can also be the current folder.
 pub(crate) fn find_table(folder: &Path) -> Option<Address> {
     if !folder.join(Store::TABLE_FILE).is_file() {
         return None;

@@ -92,8 +92,9 @@ const USUAL_DTYPES: [&str; 14] = [
     "complex128",
 ];
 
-/// The dtype as a metalayer stores it: in layout b2nd-six (`is_six`) the name that NumPy prints, in any other layout
-/// the type string. A text that is not a dtype is returned unchanged, because the library reports it.
+/// The dtype as a metalayer stores it. Layout b2nd-six (`is_six`) stores the name that NumPy prints, such as `float32`.
+/// Any other layout stores the type string, such as `<f4`. A text that is not a dtype is returned unchanged: the caller
+/// or the library refuses it.
 pub(crate) fn dtype_as_stored(text: &str, is_six: bool) -> String {
     match text.parse::<Dtype>() {
         Ok(dtype) if is_six => dtype.numpy_str().to_string(),

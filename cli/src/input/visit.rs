@@ -158,8 +158,8 @@ impl Visit<'_> {
         Ok(())
     }
 
-    /// If `embedded` is set, visits the frames in the data of a store, each by its key. Frames without an address are
-    /// not visited.
+    /// If `embedded` is set, visits the frames in the data of a store, each by its key. Nothing is visited if the keys
+    /// cannot be part of an address, for example because the store itself is at an offset in another file.
     fn visit_embedded<R: Read + Seek>(
         self,
         location: Location<'_>,
@@ -255,7 +255,8 @@ impl Visit<'_> {
         Ok(())
     }
 
-    /// Visits a frame in a zip file. In a check of the data, also compares its bytes with the zip file's checksum.
+    /// Visits a frame that is a member of a zip file. A check that reads the data of chunks also compares the bytes of
+    /// the member with the member's checksum in the zip file.
     fn visit_member(
         self,
         location: Location<'_>,

@@ -64,7 +64,8 @@ pub(crate) fn of_either(from: &Address, to: &Path, problem: impl Into<Problem>) 
     if problem.code == "exists" {
         return Location::new(to).failure(exists());
     }
-    // A problem that names a file outside FROM is about TO. Every other problem is about FROM.
+    // A problem is about TO if it names a file that is neither FROM nor in the folder FROM. Every other problem is
+    // about FROM.
     let is_of_to = problem.file.as_ref().is_some_and(|file| !file.0.starts_with(&from.path));
     if is_of_to { Location::new(to).failure(problem) } else { from.location().failure(problem) }
 }

@@ -87,7 +87,8 @@ impl Checked {
         *self.counts.entry(failure.error.code).or_default() += 1;
     }
 
-    /// Counts a frame that was not checked in full. `example` is its address with the reasons.
+    /// Counts a frame that was not checked in full. `example` has the address of the frame, and the reasons why parts
+    /// of the frame were not checked.
     pub(crate) fn add_partly(&mut self, example: String) {
         self.partly += 1;
         self.example.get_or_insert(example);
@@ -105,7 +106,8 @@ impl Checked {
             let many = format!("{} were not checked in full; for example ", count(self.partly, "frame"));
             remark(&format_args!("{}{example}", if self.partly > 1 { &many } else { "" }));
         }
-        // If the check has found nothing, the hint names damage that a check of this depth does not see.
+        // If frames were checked and all of them are fine, the hint names the damage that a check of this depth cannot
+        // find.
         let is_fine = self.frames > 0 && self.with_errors + self.with_warnings + self.failures == 0;
         let hint = match depth {
             _ if !is_fine => "",

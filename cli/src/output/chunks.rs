@@ -262,7 +262,8 @@ impl ListedFrame<'_> {
         let end = self.header.frame_len.saturating_add(self.start.unwrap_or_default());
         let place = if self.header.is_sparse() { "00000000.chunk".into() } else { end.to_string() };
         // A stored chunk can be longer than its decompressed data, but only by less than 64 bytes (two headers). If the
-        // chunks have different sizes, `chunksize` is 0, and only the size of all chunks limits that of one.
+        // chunks have different sizes, `chunksize` is 0. Then the size of a chunk can be anything up to the size of all
+        // chunks together.
         let chunksize = u64::from(self.header.chunksize.max(0).unsigned_abs());
         let nbytes = if chunksize > 0 { chunksize } else { self.header.nbytes.unsigned_abs() };
         let longest = nbytes.saturating_add(64).to_string();
@@ -282,7 +283,8 @@ impl ListedFrame<'_> {
             (_, Some(name), Some(folder)) => (Some(Cow::Owned(folder.join(name))), Some(0)),
             _ => (None, None),
         };
-        // Codec and filters are shown only for a chunk with compressed data: other chunks have used neither.
+        // Codec and filters are shown only for a chunk with compressed data. All other chunks are stored without a
+        // codec and without filters.
         let compressed = found.filter(|found| !found.is_uncompressed && found.special.is_none());
         Ok(ChunkRecord {
             location: self.location,

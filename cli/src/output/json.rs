@@ -35,7 +35,7 @@ impl Formatter for Escaped {
         // Only the last character of a part can be unsafe.
         for part in text.split_inclusive(is_unsafe) {
             match part.char_indices().next_back().filter(|&(_, last)| is_unsafe(last)) {
-                // All unsafe characters have numbers below 2^16, so one escape of four digits is enough.
+                // The code points of all unsafe characters are below 2^16, so one escape of four digits is enough.
                 Some((at, last)) => write!(writer, "{}\\u{:04x}", &part[..at], u32::from(last))?,
                 None => writer.write_all(part.as_bytes())?,
             }

@@ -12,8 +12,8 @@ use crate::input::{Address, Inside, Location};
 use crate::names::is_named_blosc2;
 use crate::text::{count, short};
 
-/// The command that mends the findings of a frame. `None` if no command does. Also `None` if the new file of the
-/// command exists already: then the frame was probably mended before. A rewrite is returned only if its preview
+/// The command that mends the findings of a frame. `None` if no command does. Also `None` if the file that the command
+/// would create exists already: then the frame was probably mended before. A rewrite is returned only if its preview
 /// succeeds. The preview of a salvage decompresses chunks only if the check did so too.
 pub(crate) fn command(location: Location<'_>, findings: &[Finding], depth: CheckDepth) -> Option<String> {
     let path = location.path;
@@ -43,8 +43,8 @@ fn salvage(location: Location<'_>, findings: &[Finding], depth: CheckDepth) -> O
         Inside::Whole => path,
         Inside::Member(member) => Path::new(Path::new(member).file_name()?),
         Inside::Offset(_) => Path::new(path.file_name()?),
-        // No command is suggested for standard input or an object: standard input can be read only once, and reading an
-        // object again is expensive.
+        // No command is suggested for standard input or for a URL. Standard input can be read only once. Requesting the
+        // bytes at a URL again is expensive.
         Inside::Stdin | Inside::Url(_) => return None,
     };
     let to = to.with_extension("salvaged.b2nd");
@@ -65,8 +65,8 @@ fn salvage(location: Location<'_>, findings: &[Finding], depth: CheckDepth) -> O
         Ok(None) => return Some(format!("{command}  # --dry-run tells what is lost")),
         Err(error) => {
             return match error.kind() {
-                // The positions that `--assume-order` would give the chunks depend on the sizes. If the sizes may be
-                // wrong, no command is suggested.
+                // With `--assume-order`, the positions of the chunks in the array depend on sizes in the header, such
+                // as the shape. If these sizes may be wrong, no command is suggested.
                 ErrorKind::OrderUnknown if has_wrong_sizes => None,
                 ErrorKind::OrderUnknown => Some(format!(
                     "{command} --assume-order  # without a chunk index, chunks can get wrong positions"

@@ -39,17 +39,17 @@ pub(crate) fn value(bytes: &[u8], longest: usize) -> Result<Box<RawValue>, Strin
     let too_long = || format!("a text of more than {longest} bytes is too long to show");
     let room = Cell::new(Some(longest));
     let mut deserializer = rmp_serde::Deserializer::from_read_ref(bytes);
-    // Each level of the value is read by a nested call, and a few bytes can have any number of levels, so the depth
-    // needs a limit.
+    // Each array or map inside another one is read by a nested call. One byte can begin an array, so even a short value
+    // can have very many levels. So the depth needs a limit.
     deserializer.set_max_depth(DEEPEST);
     let value = match ToJson(&room).deserialize(&mut deserializer) {
-        // This case must be first. If the text is longer than the room for it, `deserialize` returns an error too. A
-        // later case would then treat the value as bytes that are not `MessagePack`.
+        // This case must be first. If the JSON text became too long, `room` contains `None`, and `deserialize` has
+        // returned an error. A later case would take this error for a sign that the bytes are not `MessagePack`.
         _ if room.get().is_none() => return Err(too_long()),
         Err(Error::DepthLimitExceeded) => {
             return Err(format!("more than {DEEPEST} levels are too deep to show"));
         }
-        // No bytes may follow the value, so reading another marker must fail because the bytes have ended.
+        // No bytes may follow the value. So an attempt to read a second value must fail at its marker, the first byte.
         Ok(value)
             if matches!(IgnoredAny::deserialize(&mut deserializer), Err(Error::InvalidMarkerRead(_))) =>
         {
@@ -148,8 +148,8 @@ impl<'de> Visitor<'de> for ToJson<'_> {
         while let Some(key) = entries.next_key_seed(self)? {
             pairs.push((key, entries.next_value_seed(self)?));
         }
-        // All keys must be read before the choice between a JSON object and an array: a single key without a text, or a
-        // second key with the same text, makes an object impossible.
+        // A JSON object is possible only if every key has a text (see `name`), and if no two keys have the same text.
+        // So all keys are read before the choice between an object and an array of pairs.
         let keys: Option<HashSet<_>> = pairs.iter().map(|(key, _)| name(key)).collect();
         if keys.is_some_and(|keys| keys.len() == pairs.len()) {
             return Ok(pairs.into_iter().filter_map(|(key, value)| Some((name(&key)?, value))).collect());

@@ -42,7 +42,8 @@ impl PackedTensor {
             layer.nbytes().filter(|&nbytes| nbytes <= LONGEST)?;
             layer.value().ok()?
         };
-        // The JSON text may be longer than the MessagePack, so its limit is twice as large.
+        // The JSON text can be longer than the MessagePack. So the limit of the text is twice the limit of a
+        // vlmetalayer's value.
         let value = messagepack::value(&bytes, 2 * LONGEST).ok()?;
         let [kind, shape, dtype] = items(serde_json::from_str(value.get()).ok()?)?.try_into().ok()?;
         Some(Self {

@@ -162,14 +162,15 @@ fn write_chunks(f: &mut fmt::Formatter<'_>, view: View<'_>) -> fmt::Result {
         writeln!(f, "in chunk: {}, {count}", Tuple(&blocks))?;
         writeln!(f, "padding : {:.1} % of {}", 100.0 * geometry.padding(), Size(header.nbytes))?;
     }
-    // The typesize has a line only if it differs from the item size. Without a valid dtype, both are the same.
+    // The typesize of an array has a line only if it differs from the item size. If the array has no valid dtype,
+    // `itemsize` returns the typesize, so there is no line.
     if view.itemsize(view.array.and_then(parsed_dtype).as_ref()) != Some(header.typesize.into()) {
         writeln!(f, "typesize: {}", header.typesize)?;
     }
     Ok(())
 }
 
-/// Writes the number of stored chunks, and for each other kind the number of its chunks.
+/// Writes the number of stored chunks, and the number of chunks of every other kind that occurs.
 fn write_stored_chunks(f: &mut fmt::Formatter<'_>, counts: ChunkCounts) -> fmt::Result {
     let ChunkCounts { stored, zeros, nan, uninitialized, invalid, .. } = counts;
     if counts.total() == 0 {
@@ -200,7 +201,7 @@ fn write_compression(f: &mut fmt::Formatter<'_>, header: &Header) -> fmt::Result
     writeln!(f, "filters : {}", text::list(&filters))
 }
 
-/// Writes all metalayers except that of the array, and all vlmetalayers.
+/// Writes all metalayers except the metalayer of the array. Also writes all vlmetalayers.
 fn write_layers(f: &mut fmt::Formatter<'_>, view: View<'_>, whole: bool) -> fmt::Result {
     let own = view.array.map(|array| array.metalayer().name());
     let layers = metalayers(view).into_iter().filter(|layer| Some(layer.name) != own);
@@ -231,7 +232,8 @@ fn shown(name: &str, value: &RawValue) -> String {
     shortened(&line, room.saturating_sub(length.len())) + &length
 }
 
-/// Dims the labels of a page. A line has a label if its ninth byte is a colon: the first nine bytes are the label.
+/// The page with its labels in dim text. A line has a label if its ninth byte is a colon: the first nine bytes are the
+/// label.
 pub(crate) fn painted(page: &str) -> String {
     let line = |line: &str| match line.split_at_checked(9) {
         Some((label, rest)) if label.ends_with(':') => format!("{DIM}{label}{DIM:#}{rest}"),

@@ -1,5 +1,5 @@
-//! The JSON objects of a frame and of a metalayer. Scripts rely on the names of their fields, and
-//! `docs/b2nd.schema.json` describes these fields.
+//! The JSON objects of a frame and of a metalayer. Scripts rely on the field names of these objects. The file
+//! `docs/b2nd.schema.json` describes the fields.
 
 use std::path::Path;
 

@@ -53,7 +53,8 @@ fn cells_of_frame(view: View<'_>, stats: Option<&Stats>, format: RowFormat) -> C
         (Some(array), _) => text::dtype(array).map(|dtype| shortened(&dtype, MAX_CELL_WIDTH)),
         (None, Some(tensor)) => Some(shortened(&tensor.dtype_name(), MAX_CELL_WIDTH)),
         (None, None) => {
-            // If chunks differ in length, only the chunk index has their number, and the chunk index may be unreadable.
+            // If the chunks differ in length, they can be counted only in the chunk index. If the chunk index was not
+            // read, the cell shows `chunks` without a number.
             let chunks = view.nchunks().map_or("chunks".into(), |chunks| count(chunks, "chunk"));
             Some(format!("{chunks}, V{}", header.typesize))
         }
@@ -159,7 +160,7 @@ impl Row {
         Self { address: address.clone(), cells, kind: Some(*kind), errors: String::new() }
     }
 
-    /// The row as a line of the table.
+    /// The row as a line of the output.
     pub(crate) fn line(&self, columns: &Columns) -> String {
         let end = [self.address.location().to_string(), self.end()].concat();
         columns.line_to(&self.cells, &end) + "\n"

@@ -34,8 +34,8 @@ pub(crate) struct Salvaged<'s> {
     lost: Vec<RangeRecord<'s>>,
     lost_metalayers: Vec<LostLayerRecord<'s>>,
     unverified: Vec<RangeRecord<'s>>,
-    /// The chunks of `unverified` for the text output, with one entry per range. There can be very many unverified
-    /// chunks, because every chunk that is not damaged can be unverified.
+    /// The chunks of `unverified` for the text output, with one entry per range. All chunks of a frame can be
+    /// unverified, for example if their codec is unknown. So a list with one entry per chunk could be very long.
     #[serde(skip)]
     unverified_ranges: Vec<RangeRecord<'s>>,
     /// The shape, chunk shape and dtype of the array, as text.
@@ -43,7 +43,8 @@ pub(crate) struct Salvaged<'s> {
     array: String,
 }
 
-/// A range of successive chunks, with the coordinate of the first chunk and the index range of its items.
+/// A range of consecutive chunks. `coordinate` is the coordinate of the first chunk. `start` and `stop` are the index
+/// range of the items in the first chunk.
 #[derive(Serialize)]
 struct RangeRecord<'s> {
     first: u64,

@@ -51,7 +51,8 @@ impl FloatFormat {
     pub(super) fn new(floats: impl Iterator<Item = f64> + Clone, has_plus: bool) -> Self {
         let sizes = floats.clone().filter(|float| float.is_finite() && *float != 0.0).map(f64::abs);
         let (least, most) = (sizes.clone().fold(f64::INFINITY, f64::min), sizes.clone().fold(0.0, f64::max));
-        // NumPy shows exponents under these conditions, which are those for float64.
+        // These are NumPy's conditions for exponents in an array of float64. Here they apply to float16 and float32
+        // too. For these two, NumPy has a lower limit than 1e8 since version 2.3.
         let has_exponents = most >= 1e8 || least < 1e-4 || most / least > 1000.0;
         let decimals = |size: f64| {
             // The shortest digits of the number, and the number rounded to `PRECISION` digits after the point. The text

@@ -35,8 +35,8 @@ impl Edges {
         if self.cuts(length) { 2 * Self::LEN } else { length }
     }
 
-    /// The printed indices along a dimension of this length, as positions among the printed items. `None` is the
-    /// ellipsis between the edges.
+    /// The items and the ellipsis, in the order in which they are printed along a dimension of this length. An item is
+    /// given by its position among the printed items. The ellipsis between the edges is `None`.
     fn indices(&self, length: usize) -> impl Iterator<Item = Option<usize>> {
         let ellipsis = self.cuts(length).then_some(Self::LEN);
         (0..self.shown(length)).flat_map(move |index| {
@@ -85,7 +85,7 @@ impl ArrayText<'_> {
         // The line has one closing bracket per dimension, which must fit too. The dtype can add any number of
         // dimensions, so there may be more brackets than a line has columns.
         let width = WIDTH.saturating_sub(self.edges.shape.len());
-        // The indent is not written on the first line: the opening brackets are there, and they have the same width.
+        // The first line needs no indent: it begins with the opening brackets, which have the same width as the indent.
         out.write_all(b"[")?;
         let (mut line, mut start) = (indent.clone(), indent.len());
         for (number, index) in self.edges.indices(length).enumerate() {

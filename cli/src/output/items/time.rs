@@ -53,9 +53,9 @@ fn date(day: i128) -> String {
     // From 0000-03-01 to 1970-01-01, there are 719,468 days.
     let day = day + 719_468;
     let (era, day) = (day.div_euclid(146_097), day.rem_euclid(146_097));
-    // Subtracts the leap days, so that every year has 365 days: a day for every 4 years of 365 days (1460 days), but
-    // none for every 100 years (36,524 days). The last day of the era (day 146,096, counted from 0) is a leap day all
-    // the same.
+    // Subtracts the leap days, so that every year has 365 days. One day is subtracted for every 4 years of 365 days
+    // (1460 days). A century (36,524 days) has one leap day less, so one day is added for every century. The last day
+    // of the era (day 146,096, counted from 0) is a leap day all the same, so it is subtracted.
     let year_of_era = (day - day / 1460 + day / 36_524 - day / 146_096) / 365;
     let day_of_year = day - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
     // From March on, every five months have 153 days.

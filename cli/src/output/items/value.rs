@@ -55,7 +55,7 @@ pub(crate) struct List<'b> {
 }
 
 impl<'b> List<'b> {
-    /// The elements of this list. They are lists, or in the last dimension values.
+    /// The elements of this list: values if the list has one dimension, lists if it has more.
     pub(super) fn values(self) -> impl ExactSizeIterator<Item = Value<'b>> {
         let (length, shape) =
             self.shape.split_first().map_or((0, self.shape), |(&length, rest)| (length, rest));
