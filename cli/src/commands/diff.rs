@@ -339,9 +339,9 @@ fn table([a, b]: [String; 2], differences: &[Difference]) -> String {
     let mut headings = [String::new(), a, b];
     let mut rows: Vec<_> = differences.iter().map(|difference| difference.texts.clone()).collect();
     if let Some(width) = width(&io::stdout()) {
-        // The first column has the names of fields and metalayers. It gets the width of the longest name, but at most
-        // half of the terminal. The values share the rest. The number 4 is for the two gaps between the columns, which
-        // have two spaces each.
+        // The first column names what differs, such as a field or a metalayer. It gets the width of its longest text,
+        // but at most half of the terminal. The values share the rest. The number 4 is for the two gaps between the
+        // columns, which have two spaces each.
         let longest = rows.iter().map(|[what, ..]| what.chars().count()).max().unwrap_or_default();
         let first = longest.min(width / 2);
         let value = width.saturating_sub(4 + first) / 2;
