@@ -21,8 +21,8 @@ pub(crate) struct Problem {
     /// The finding that caused the error.
     #[serde(skip)]
     pub(crate) finding: Option<Box<Finding>>,
-    /// The file of an I/O error, and a message that names this file. A failure that shows another path uses this
-    /// message.
+    /// The file of an I/O error, and a message that names this file. The output for a failure begins with a path. If
+    /// that is the path of another file, the output has this message.
     #[serde(skip)]
     pub(crate) file: Option<Box<(PathBuf, String)>>,
     /// A hint at the end of the message, with the punctuation before it.

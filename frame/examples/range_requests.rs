@@ -4,8 +4,8 @@
 //! cargo run -p b2nd-frame --example range_requests -- http://localhost:8000/waves.b2nd
 //! ```
 //!
-//! A server in front of an object store answers the same requests. To read the object store itself, replace `get` with
-//! the range request of its client, which also signs requests and encrypts the connection.
+//! A web server in front of an object store answers the same requests. To read the object store itself, replace `get`
+//! with the range request of a client library. The library also signs requests and encrypts the connection.
 
 use std::error::Error;
 use std::io::{self, BufRead, BufReader, Read, Write};

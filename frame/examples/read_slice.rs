@@ -1,4 +1,4 @@
-//! Reads a slice of a `.b2nd` file into an `ndarray`, decompressed in Rust:
+//! Reads a slice of a `.b2nd` file into an `ndarray`, without C-Blosc2:
 //!
 //! ```sh
 //! cargo run -p b2nd-frame --example read_slice --features ndarray -- waves.b2nd

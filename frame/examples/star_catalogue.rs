@@ -22,7 +22,7 @@ pub struct Star {
     pub declination: f64,
     /// The brightness: smaller is brighter.
     pub magnitude: f32,
-    /// The star system, in which several stars can look like one.
+    /// The star system: a single star, or several stars that look like one.
     pub system: System,
 }
 

@@ -187,7 +187,7 @@ pub(crate) fn table_at(target: &Target) -> Option<StoreRecord> {
     };
     let of = target.container()?;
     let store = store_of_files(&of)?;
-    // An empty folder name means the store itself, which is not a table in it.
+    // An empty folder name means the whole store, not a table inside it.
     let folder = Some(name.trim_start_matches('/')).filter(|folder| !folder.is_empty())?;
     let (key, trailer) = store.tables().find(|(key, _)| key.trim_start_matches('/') == folder)?;
     Some(StoreRecord::of_table(&of, key, trailer))

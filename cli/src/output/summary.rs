@@ -60,7 +60,7 @@ struct Sizes {
     #[serde(skip)]
     count: u64,
     nbytes: i128,
-    /// The sum of the decompressed sizes of all chunks. They include the padding, which `nbytes` does not.
+    /// The sum of the decompressed sizes of all chunks. Unlike `nbytes`, it includes the padding.
     stored_nbytes: i128,
     cbytes: i128,
     /// The number of arrays with uncertain sizes, which are in no sum.
@@ -141,7 +141,7 @@ pub(crate) struct Summary {
 }
 
 impl Summary {
-    /// Adds 1 to a row of a table without sums: to the kind of a frame, or to the code of a failure.
+    /// Adds 1 to the count of a kind of frame, or of a failure code. These counts have no sums of sizes.
     pub(crate) fn add_one(&mut self, table: &'static str, key: &dyn Display) {
         self.count(table, Key::Text(key.to_string()), Sizes { count: 1, ..Sizes::default() });
     }
@@ -177,7 +177,7 @@ impl Summary {
         other.ranks.into_values().for_each(|rank| self.add_rank(rank));
     }
 
-    /// The counts of a table: the most frequent key first. Keys with the same count are in the order of the keys.
+    /// The counts of a table: the most frequent key first. Keys with equal counts are sorted by the key.
     fn sorted(&self, table: &str) -> Vec<(&Key, Sizes)> {
         let of_table = self.counts.iter().filter(|((of, _), _)| *of == table);
         let mut counts: Vec<_> = of_table.map(|((_, key), &sizes)| (key, sizes)).collect();

@@ -63,8 +63,8 @@ pub(super) enum Unusable {
     Comment,
     /// The server answers a range request with the whole object.
     WholeObject,
-    /// The user has set no credentials. Then `object_store` asks the metadata service that a machine at Amazon, Google
-    /// or Microsoft has (`MACHINE_HOSTS`), but this service has given none.
+    /// There are no credentials. The user has set none, so `object_store` asked the metadata service of a machine at
+    /// Amazon, Google or Microsoft (`MACHINE_HOSTS`). This service has given none.
     NoCredentials,
 }
 
@@ -103,8 +103,9 @@ pub(super) async fn whole(answer: HttpResponse) -> Result<HttpResponse, HttpErro
     if start.has_more {
         return too_long("a page", MAX_PAGE);
     }
-    // The parser of `object_store` joins the text before and after a comment or instruction to one value.
-    // `longest_value` would take the two texts for two values, so the joined value could exceed `MAX_VALUE`.
+    // If a value contains a comment or an instruction, the parser of `object_store` joins the text before it and the
+    // text after it. `longest_value` would measure the two texts separately, so the joined value could exceed
+    // `MAX_VALUE`.
     let after_first = start.bytes.get(FIRST_TAG..).unwrap_or_default();
     if start.bytes.windows(2).any(|pair| pair == b"<!") || after_first.windows(2).any(|pair| pair == b"<?") {
         return Err(Unusable::Comment.into());

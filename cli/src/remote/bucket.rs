@@ -23,7 +23,7 @@ use crate::text;
 /// After this number of failed requests in a row, each with its retries, a server gets no more requests.
 pub(super) const MOST_FAILURES: u32 = 64;
 
-/// After this time without an answer, a remark at a terminal names the server.
+/// After this time without an answer, the command tells a user at a terminal which server it waits for.
 const SILENCE: Duration = Duration::from_secs(2);
 
 /// The buckets used so far, by their URLs. They are kept so that their connections are used again.
@@ -119,8 +119,8 @@ impl ObjectUrl {
             return Err(invalid(format!("the URL names no {}", service.noun())));
         }
         let root = format!("{scheme}://{host}");
-        // In the URL of an object store, the key has no escapes, as in the tools of the stores. The URL of a web server
-        // has escapes and a query.
+        // In the URL of an object store, the key is not percent-encoded, as in `aws s3`. In the URL of a web server,
+        // the path is percent-encoded, and a query can follow.
         let (key, query) = if service == Service::Web {
             let path = path.split('#').next().unwrap_or_default();
             let (path, query) = path.split_once('?').unwrap_or((path, ""));

@@ -85,8 +85,8 @@ impl HttpService for Connection {
         Self: 'f,
     {
         Box::pin(async {
-            // The client applies its time limit to each request of a series of redirects. This limit is for all
-            // requests of the series together.
+            // The client has the same time limit, but for each request alone. With redirects, an attempt has several
+            // requests. The limit here is for all of them together.
             let answer = tokio::time::timeout(attempt_limit(), self.answer(request)).await;
             answer.unwrap_or_else(|late| Err(HttpError::new(HttpErrorKind::Timeout, late)))
         })
@@ -137,8 +137,8 @@ impl Connection {
             let stays = |target: &Url| asked.as_ref().is_some_and(|url| url.origin() == target.origin());
             let is_allowed = |target: &Url| {
                 redirects < MAX_REDIRECTS
-                    // Only a GET is sent again to the target of a redirect: another request could change something
-                    // there.
+                    // Only a GET is sent again to the target of a redirect: a request with another method, such as
+                    // PUT, could change something there.
                     && request.method() == Method::GET
                     && (stays(target) || self.may_leave && ["http", "https"].contains(&target.scheme()))
             };

@@ -18,7 +18,7 @@ const MAX_QUOTED: usize = 200;
 
 pub(super) const CHANGED: &str = "the object was changed while it was read; try again";
 
-/// An error of a request. The other fields are causes of the error that determine the message.
+/// An error of a request, with those of its causes that determine the message.
 pub(super) struct FailedRequest<'e> {
     error: &'e Error,
     /// The answer of the server, if there was one and its status is not a success.
@@ -52,7 +52,7 @@ impl FailedRequest<'_> {
         matches!(self.status(), Some(429 | 500..)) || is_unreachable() && !is_whole
     }
 
-    /// The problem with its code and message. `root` is the URL of the bucket.
+    /// The code and the message of this error, as a [`Problem`]. `root` is the URL of the bucket.
     pub(super) fn problem(&self, service: Service, root: &str) -> Problem {
         let (code, message) = self.by_type(service, root).unwrap_or_else(|| self.by_status(service));
         Problem::new(code, message)

@@ -12,8 +12,8 @@ use super::runtime::{runtime, wait};
 use crate::problem::Problem;
 use crate::text;
 
-/// The maximum number of keys in the queue: as many as a page of S3 has. So the keys of a whole page fit the queue, and
-/// the next page is fetched while they are used.
+/// The maximum number of keys in the queue: as many as a page of S3 has. So the queue has room for a whole page, and
+/// the next page is fetched while the caller takes the keys of this page.
 const QUEUE_LEN: usize = 1000;
 
 /// The URLs of the objects below a prefix, in the order of the store. They are fetched on demand.

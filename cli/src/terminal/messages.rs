@@ -23,8 +23,8 @@ pub(crate) fn severity_style(severity: Severity) -> Style {
 /// The style of secondary text: labels, offsets, types.
 pub(crate) const DIM: Style = Style::new().dimmed();
 
-/// Buffered standard output for styled text. If styles are removed, they are removed before the text enters the buffer.
-/// Otherwise, each piece of text between two styles would be a separate write.
+/// Buffered standard output for styled text. If the output has no styles, they are removed before the text enters the
+/// buffer. If they were removed after the buffer, each piece of text between two styles would be a separate write.
 pub(crate) fn buffered_stdout() -> Box<dyn Write> {
     let styled = anstream::stdout();
     if styled.current_choice() == ColorChoice::Never {
@@ -56,7 +56,7 @@ pub(crate) fn width(stream: &impl IsTerminal) -> Option<usize> {
 }
 
 /// The text in lines that fit the width, broken between words. `indent` begins all lines but the first one. Without a
-/// width, the text stays on one line, which a program can read.
+/// width, no lines are broken: programs read one message per line.
 pub(crate) fn wrapped(text: &str, width: Option<usize>, indent: &str) -> String {
     let Some(width) = width else { return text.into() };
     // Words stay whole, so that a path can be copied.

@@ -127,8 +127,9 @@ fn memory_does_not_depend_on_what_a_small_file_claims() {
 #[test]
 fn items_that_are_read_in_parts_are_those_of_the_whole() {
     let folder = tempfile::tempdir().unwrap();
-    // The array is longer than a piece, which has about 32 MiB. A row of its blocks has 80 MiB of items, but the
-    // expansion limit of this small file is 64 MiB. So no piece can have whole blocks, and pieces end within blocks.
+    // `cat` reads the array in pieces of about 32 MiB. Most often, pieces end where blocks end. Here, the 4 blocks side
+    // by side have 80 MiB, but the expansion limit of this small file allows only pieces of 64 MiB. So each piece has
+    // items of only one row, and ends within blocks.
     let path = folder.path().join("a.b2nd");
     let shapes = Shapes { shape: &[3, 40 << 20], chunkshape: &[2, 10 << 20], blockshape: &[2, 10 << 20] };
     let mut writer = FrameBuilder::new(Meta::new(shapes, "|u1").unwrap()).create(&path).unwrap();

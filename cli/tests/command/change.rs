@@ -69,9 +69,9 @@ fn what_cannot_be_changed_says_why_and_stays() {
             }
         }
     }
-    // In the last case, the new file would be in `there`, which is a file and not a folder. Windows reports only that
-    // the new file does not exist. So on Windows, the command fails a step later, when it checks that `there` is a
-    // folder, and its message is another one.
+    // In the last case, the path of the new file uses the file `there` as a folder. Windows reports only that the new
+    // file does not exist. So on Windows, the command fails a step later, when it checks that `there` is a folder, and
+    // its message is different.
     let last = ("cannot create a file in there: not a directory\n", "Not a directory (os error 20)\n");
     snapshot("set_refused", &as_on_linux(&messages).replace(last.0, last.1));
     assert_eq!(fs::read(folder.path().join("int32_3x5.b2nd")).unwrap(), before);

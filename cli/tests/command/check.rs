@@ -228,7 +228,7 @@ fn an_unknown_code_is_refused() {
 #[test]
 fn a_code_that_is_asked_for_is_looked_for_as_deep_as_it_is() {
     let folder = tempfile::tempdir().unwrap();
-    // Damages the length of the first stream of the second chunk, which only decompression detects.
+    // Damages the length of the first stream of the second chunk. Only decompression detects this damage.
     let mut data_damaged = fs::read(data().join("peers/hole_at_end.b2frame")).unwrap();
     data_damaged[249 + 36] = 96;
     fs::write(folder.path().join("data.b2frame"), data_damaged).unwrap();

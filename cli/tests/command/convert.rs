@@ -25,7 +25,7 @@ fn converted(folder: &Path, arguments: &[&str]) -> Vec<u8> {
 /// Checks that an array has no errors, and returns its items.
 fn read(path: &Path) -> Vec<u8> {
     let check = Check::new(CheckDepth::ChunkData).run_path(path).unwrap();
-    // An array of zeros stores no chunk, which is a warning.
+    // For an array of zeros, a check warns that no chunk is stored. Such warnings are ignored here.
     let is_error = |finding: &Finding| finding.severity() == Severity::Error;
     assert!(!check.findings.iter().any(is_error), "{}: {check:?}", path.display());
     Frame::open(path).unwrap().whole().read().unwrap()
@@ -147,7 +147,7 @@ fn every_form_of_a_numpy_header_is_read() {
     // Python 2, and no comma is at the end.
     let other = r#"{ 'shape': (4L, 2L), 'fortran_order': False, 'descr': [("it's: {", '>i2')]}"#;
     assert_eq!(dtype_of(&npy(other, &bytes)), ("[(\"it's: {\", '>i2')]".into(), vec![4, 2], bytes.clone()));
-    // Fortran order: the first index changes first.
+    // Fortran order: the first index varies fastest.
     let fortran = "{'descr': '|u1', 'fortran_order': True, 'shape': (2, 4, 2), }";
     let transposed = vec![1, 9, 3, 11, 5, 13, 7, 15, 2, 10, 4, 12, 6, 14, 8, 16];
     assert_eq!(dtype_of(&npy(fortran, &bytes)), ("|u1".into(), vec![2, 4, 2], transposed));

@@ -347,7 +347,7 @@ fn a_closed_pipe_is_trouble_where_the_status_is_a_verdict() {
         drop(reader);
         let output = b2nd(folder.path(), arguments).stdout(writer).output().unwrap();
         assert_eq!((output.status.code(), text(&output.stderr)), (Some(status), ""), "{arguments:?}");
-        // A full disk is an error for every command, even if a closed pipe is not.
+        // A closed pipe is an error for some commands only. A full disk is an error for all.
         if cfg!(target_os = "linux") {
             let full = fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
             let output = b2nd(folder.path(), arguments).stdout(full).output().unwrap();

@@ -168,7 +168,7 @@ fn redirects_take_no_longer_than_the_request_may() {
     let output =
         server.command(&["ls", &server.url("circle.b2nd")]).env("B2ND_TIMEOUT", "2").output().unwrap();
     assert!(failed(&output).contains("B2ND_TIMEOUT=10"), "{}", text(&output.stderr));
-    // In the limit of 2 seconds, the command makes two attempts of 1 second each. An attempt has at most 4 requests,
-    // because each redirect takes 300 ms.
+    // The command makes two attempts within the time limit of 2 seconds, because it stops an attempt after 1 second. An
+    // attempt has at most 4 requests, because each redirect takes 300 ms.
     assert!(server.requests().len() <= 8, "{}", server.requests().len());
 }

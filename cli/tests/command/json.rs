@@ -106,7 +106,7 @@ fn every_object_is_as_the_schema_says() {
         let objects = objects(&output);
         assert_eq!(objects.len(), count, "{arguments:?}: {}", text(&output.stdout));
         for object in objects {
-            // The object of a store comes before the objects of the frames in the store.
+            // Commands that describe frames also describe stores. Only the object of a store has no `container`.
             let own = of(if kind == "frame" && object["container"].is_null() { "store" } else { kind });
             let wrong: Vec<String> = own.iter_errors(&object).map(|error| error.to_string()).collect();
             assert!(wrong.is_empty(), "{arguments:?}: {wrong:?}: {object}");

@@ -133,8 +133,8 @@ fn damaged_sizes_are_in_no_sum_and_no_order() {
     let folder = tempfile::tempdir().unwrap();
     let whole = fs::read(data().join("int32_3x5.b2nd")).unwrap();
     fs::write(folder.path().join("whole.b2nd"), &whole).unwrap();
-    // Each case changes one byte: in the shape, or in nbytes or cbytes of the header. The changed nbytes or cbytes is
-    // negative or larger than the file.
+    // Each case changes the first byte of nbytes or cbytes in the header, or of a length in the shape. The number
+    // becomes negative or too large.
     for (name, at, byte) in [
         ("nbytes.b2nd", 30, 0x80),
         ("cbytes.b2nd", 39, 0xff),

@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use b2nd_lab::data;
 
-/// Makes these signals end the commands that are started from now on, even if this process was started to ignore them.
+/// Makes these signals end the commands that are started from now on, even if this process ignores these signals.
 ///
 /// A shell without job control makes its background processes ignore SIGINT, and `nohup` makes a process ignore SIGHUP.
 /// A child process inherits an ignored signal. But if its parent handles the signal, the child process starts with the

@@ -265,7 +265,8 @@ fn a_salvage_that_finds_no_damage_says_what_to_check() {
     let expected = "in_grid.b2nd -> new.b2nd: 4 of 4 chunks saved\n  no damage found; check these values, which nothing else in the file \
                     confirms: shape (3, 6), chunks (2, 3), dtype int32\n";
     assert_eq!(text(&output.stdout), expected);
-    // With a 0 in the shape, the array has no items, although the header has an nbytes. Nothing is saved.
+    // With a 0 in the shape, the array has no items, so nbytes must be 0. But nbytes in the header is 128. Nothing is
+    // saved.
     file[at + 8] = 0;
     fs::write(folder.path().join("empty.b2nd"), &file).unwrap();
     let output = run(folder.path(), &["salvage", "empty.b2nd", "none.b2nd"]);

@@ -157,7 +157,7 @@ impl Server {
         outputs.find(|output| !is_late(output)).unwrap_or_else(|| run(&200))
     }
 
-    /// The URL of an object on the web.
+    /// The `http://` URL of an object on this server.
     pub(crate) fn url(&self, path: &str) -> String {
         format!("http://{}/{path}", self.host)
     }

@@ -35,10 +35,11 @@ pub(crate) fn at_terminal_to_end(width: u16, folder: &Path, arguments: &[&str]) 
     (shown, child.wait().unwrap())
 }
 
-/// Progress is shown after one second. A sleep of this length can take longer, but never takes less time.
+/// A time longer than one second. After one second, a command shows its progress.
 const LONGER_THAN_LONG: Duration = Duration::from_millis(1100);
 
-/// After 200 milliseconds, rows are shown before the widths of all columns are known.
+/// A time longer than 200 milliseconds. `ls` holds rows back to align their columns, but at a terminal no longer than
+/// 200 milliseconds.
 const LONGER_THAN_PATIENCE: Duration = Duration::from_millis(250);
 
 /// A listing that gets its paths one by one, so that a test decides how long it takes.
@@ -346,7 +347,7 @@ fn rows_are_broken_between_columns_at_a_terminal_only_and_addresses_stay_whole()
             &["chunks", "sparse.b2nd"],
         ] {
             let shown = shown_at(width, arguments);
-            // A single word, such as an address, may be wider than the terminal.
+            // A line of one or two cells may be wider than the terminal: an address, for example, is not broken.
             let is_whole = |line: &str| line.trim_start().split("  ").count() <= 2;
             let long = shown.lines().find(|line| line.chars().count() > width.into() && !is_whole(line));
             assert_eq!(long, None, "{arguments:?}");

@@ -27,12 +27,13 @@ use crate::read::blocks::{FIRST_READ, PIECE, check_stored_table, streams_end};
 use crate::read::chunks::Chunks;
 
 /// A check reads at most this number times the size of all chunks. If the lengths in the chunk headers add up to more
-/// than the size of all chunks, some chunks share bytes, and reading each of these chunks could take forever. The
-/// number is 2 because of a chunk with a wrong length: the check reads at most the size of all chunks for it, and can
-/// still read all other chunks.
+/// than the size of all chunks, some chunks share bytes, and reading each of these chunks could take forever. With the
+/// number 2, a single chunk with a wrong length does not stop the check: reading this chunk takes at most the size of
+/// all chunks once, so all other chunks can still be read.
 const MAX_LOOKS: u64 = 2;
 
-/// Adds the findings about chunks to a report. Findings about the index are not repeated.
+/// Adds the findings about chunks to a report. An error in the index is not reported here, because the check of the
+/// index reports it.
 pub(super) fn check<R: Read + Seek>(
     frame: &mut Frame<R>,
     depth: CheckDepth,
@@ -120,7 +121,8 @@ struct ChunkScan {
     // The directory is listed once, so a file that does not exist needs no system call. An index can name a million
     // such files.
     listed: Option<Vec<u64>>,
-    /// The numbers of the chunk files that have been opened.
+    /// The numbers of the chunk files that the check has tried to open. If `listed` is `None`, only the files that it
+    /// could read.
     files: BTreeSet<u64>,
     /// Whether the next chunk would exceed the limit `left`. If so, the check of the chunks ends.
     is_over: bool,
@@ -129,7 +131,7 @@ struct ChunkScan {
 impl ChunkScan {
     fn new<R>(frame: &Frame<R>, depth: CheckDepth) -> Self {
         let mut rules = ChunkRules::new(frame.header(), frame.is_array());
-        // A frame without data of its own has at most copies of chunks of its source. These chunks may have other
+        // If a frame does not hold its own data, its chunks are copies from another array. These copies may have other
         // filters than the header of the frame, so the filters are not compared.
         if !frame.kind().holds_data() {
             rules.filters = None;
@@ -179,8 +181,8 @@ impl ChunkScan {
         let length =
             if self.depth >= CheckDepth::ChunkData && has_own_file { PIECE as u64 } else { FIRST_READ };
         let Some(first) = chunks.bytes(entry, 0, length)? else { return Ok(None) };
-        // Only files that exist are recorded. If the folder could not be listed, an index could otherwise add a million
-        // numbers of files that do not exist.
+        // If the directory could not be listed, a file is recorded only here, after it was read. So an index that names
+        // a million missing files adds nothing to `files`.
         if let ChunkPlace::File(number) = entry.place {
             self.files.insert(number);
         }
@@ -254,8 +256,8 @@ impl ChunkScan {
         header: &Header,
         findings: &mut ChunkFindings,
     ) -> Result<(), Error> {
-        // The finding about the total size comes before other findings of the same code, because the last of these are
-        // left out if there are too many.
+        // Only the first findings of each code are kept. So the finding about the total size is added before those of
+        // `compare`, which can be many.
         findings.extend(self.total(nchunks, header));
         self.compare(chunks, findings)?;
         findings.not_compared(self.nstored);
@@ -330,8 +332,8 @@ impl ChunkScan {
         }
         let (start, end) = (header.header_len as u64, index_start(header));
         unowned::bytes(&self.spans, start, end, |start| {
-            // The gap may be shorter than a mark. But the chunk index follows the chunks, so the mark can be read
-            // without reaching the end of the file.
+            // `start` is the offset of bytes that no chunk uses. They may be fewer than a mark has. But the chunk index
+            // follows the chunks, so this read does not go beyond the end of the file.
             frame.read_range(start, MARK_LEN as u64).map(|bytes| hole_len(&bytes))
         })
     }
@@ -404,8 +406,8 @@ mod tests {
             assert_eq!(scan.take(&mut chunks, &entry, &mut findings).unwrap(), None);
         }
         assert_eq!(scan.files, [0, 1].into());
-        // If the directory of the frame could be listed, each listed number is recorded before its file is opened. So a
-        // later entry with the same number is skipped, even if no file with this number could be read.
+        // If the directory of the frame could be listed, `take` adds a listed number to `files` before it opens the
+        // file. So a later entry with the same number is skipped, even if the file could not be read.
         scan.listed = Some(vec![100]);
         let entry = ChunkEntry { number: 0, nbytes: None, place: ChunkPlace::File(100) };
         assert_eq!(scan.take(&mut chunks, &entry, &mut findings).unwrap(), None);

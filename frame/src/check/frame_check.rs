@@ -72,7 +72,8 @@ fn check_index<R: Read + Seek>(
         return Ok(());
     }
     let mut findings = Vec::new();
-    // The entries of an older frame are not checked, because this crate does not read its index.
+    // This crate does not read the entries of a frame of the older generation (C-Blosc2 2.0 beta), so these entries are
+    // not checked.
     if is_present {
         (findings, report.counts) = index_check::check(frame, progress)?;
     }

@@ -170,8 +170,8 @@ impl<'p> Check<'p> {
             Ok(frame) => frame,
             Err(error) => return Ok(Report::new([error.into_finding()?].into())),
         };
-        // A small file is read again into memory. With the first read of the header, that is two reads and no seek,
-        // instead of four to six reads.
+        // A small file is read again, as a whole, into memory. So the check needs only two reads and no seek: one read
+        // for the header, and one for the file. Otherwise, it would need four to six reads.
         let report = match frame.in_memory()? {
             Some(mut small) => self.once(&mut small)?,
             None => self.once(&mut frame)?,

@@ -34,8 +34,8 @@ impl ChunkRules {
         }
         Self {
             typesize: Some(typesize_byte(header.typesize)),
-            // A type size of 1 can be wrong: some writers store 1 instead of a size above 255. So 1 is not compared
-            // with chunks.
+            // A type size of 1 can be wrong: some writers store 1 instead of a size above 255. So if the type size is
+            // 1, the item size is taken as unknown.
             itemsize: usize::try_from(header.typesize).ok().filter(|&size| size > 1),
             blocksize: header.blocksize.and_then(|size| usize::try_from(size).ok()),
             filters: Some(header.pipeline().collect()),
@@ -51,7 +51,7 @@ impl ChunkRules {
         self.check_value(header)
     }
 
-    /// Checks the header like [`check`](Self::check), but without the rules about the bytes after the header.
+    /// Checks only the sizes in the header. `expected` and `room` are as in [`check`](Self::check).
     pub(crate) fn check_sizes(
         &self,
         header: &ChunkHeader,
@@ -165,8 +165,8 @@ fn check_body(header: &ChunkHeader) -> Result<(), String> {
     check_flags(header)?;
     match header.special {
         None | Some(SpecialValue::Value) => rule(header.check()),
-        // A chunk with any other special value should not be stored: for these values, writers only set an entry of the
-        // chunk index.
+        // If all items are zero, NaN or uninitialized, writers store no chunk, but only set an entry of the chunk
+        // index.
         Some(special) => Err(format!("is stored, but has no data: it is of the kind {}", special.name())),
     }
 }

@@ -21,8 +21,8 @@ const MAX_VALUE_LEN: usize = 1 << 28;
 /// million entries.
 const ALWAYS_DECOMPRESSED: u64 = 1 << 26;
 
-/// The expansion limit above [`ALWAYS_DECOMPRESSED`], in bytes per stored byte. Real chunk indexes expand up to 800
-/// times.
+/// The number of bytes that each stored byte may decompress to, if the decompressed size exceeds
+/// [`ALWAYS_DECOMPRESSED`]. Real chunk indexes expand up to 800 times.
 const MAX_RATIO: usize = 1024;
 
 /// The expansion limit: the number of bytes that `stored` bytes may decompress to. It is 1024 bytes for each stored
