@@ -26,7 +26,7 @@
 //!
 //! `Frame::slice` and `Frame::whole` select items. Then `read` returns the bytes of the items (feature `decompress`),
 //! and `read_array` returns them as an array of the crate ndarray (feature `ndarray`). `steps` can select every second
-//! item, for example. A slice can also be written with the macro `s!` of ndarray: in `s![-1, ..]`, the negative number
+//! item, for example. `Frame::slice` also accepts the macro `s!` of ndarray: in `s![-1, ..]`, the negative number
 //! counts from the end. The example `read_slice` is a whole program.
 //!
 //! ```
@@ -78,7 +78,7 @@
 //!
 //! `read_rows` deserializes the items of a structured dtype as your own struct (feature `decompress`). It finds each
 //! field of the struct by its name in the dtype. `ArrayWriter::write_rows` writes such structs (feature `compress`).
-//! The page of [`items`](b2nd_serde::dtype::items) lists the possible types of Rust for each dtype.
+//! The page of [`items`](b2nd_serde::dtype::items) lists the Rust types that fit each dtype.
 //!
 //! ```
 //! # #[cfg(feature = "decompress")] {

@@ -38,8 +38,8 @@ impl<R: Read + Seek> Frame<R> {
     /// # Errors
     ///
     /// The errors of [`chunks`](Self::chunks) and its iterator, and an error if a chunk file cannot be read, or its
-    /// path is not known. After an error about a chunk, the function still gets the rows of the index, and then the
-    /// error is returned.
+    /// path is not known. After an error about a chunk, the rows of the index are still passed to `receive`, and then
+    /// the error is returned.
     ///
     /// ```
     /// use std::ops::ControlFlow;
@@ -92,8 +92,8 @@ impl<R: Read + Seek> Frame<R> {
         while let Some(entry) = chunks.next() {
             let entry = match entry {
                 Ok(entry) => entry,
-                // The first pass over the index has put its error into `result`. Another error can only mean that this
-                // second read failed.
+                // If the first pass over the index failed too, its error is in `result`, and is returned. If `result`
+                // is `Ok`, only this second pass failed, and its error is returned.
                 Err(error) => return result.and(Err(error)),
             };
             let name = format!("chunk {}", entry.number);
@@ -172,15 +172,16 @@ fn bytes_shown<R: Read + Seek>(
 /// entries of a hostile index can point to the same chunk. The table of this chunk is then shown once for each entry.
 const MAX_TABLE_SHOWN: usize = 256 * INT32;
 
-/// The number of bytes shown of the chunk at the start of `bytes`: its header and the first part of the table of
-/// blocks. If the whole table is shown, so is the length of the chunk's dictionary. Bytes after the chunk are never
-/// shown.
+/// The number of bytes of a chunk that are shown: its header, and at most [`MAX_TABLE_SHOWN`] bytes of its table of
+/// blocks. If the whole table is shown, the length of the chunk's dictionary is shown too. `bytes` begins with the
+/// chunk. Bytes after the chunk are never shown.
 fn length_shown(bytes: &[u8]) -> usize {
     ChunkHeader::parse(bytes)
         .map_or(ChunkHeader::MAX_LEN, |header| (header.header_len + parts_shown(&header)).min(header.cbytes))
 }
 
-/// The number of bytes of the table of blocks and of the length of the dictionary.
+/// The number of bytes of the table of blocks, plus the 4 bytes after the table that store the length of the
+/// dictionary, if the chunk has one.
 fn parts(header: &ChunkHeader) -> usize {
     let dictionary = if header.has_table() && header.has_dictionary { INT32 } else { 0 };
     header.table_len().unwrap_or_default().saturating_add(dictionary)
@@ -192,7 +193,8 @@ fn parts_shown(header: &ChunkHeader) -> usize {
 }
 
 /// The fault of an incomplete table of blocks, or `None` if the table is complete. The table is incomplete if `bytes`
-/// has fewer bytes than are to be shown, or if the rest of the table does not fit in the chunk (`cbytes`).
+/// has fewer bytes than are to be shown, or if the whole table does not fit in the chunk (`cbytes`). Here the length of
+/// the dictionary counts as a part of the table.
 fn short_table(bytes: &[u8], header: &ChunkHeader) -> Option<(usize, String)> {
     let is_shown = bytes.len() >= header.header_len + parts_shown(header);
     let found = if is_shown { header.cbytes } else { bytes.len() };

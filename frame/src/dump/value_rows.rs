@@ -12,9 +12,10 @@ const MAX_LINE_TEXT: u8 = 8;
 
 /// A value, or the start of a value that contains other values.
 pub(crate) struct Value<'a> {
-    /// The marker, the length or the count after it, and the value itself if it is short.
+    /// The bytes before `body`: the marker and, depending on the type, a length or a count. All bytes of a number or a
+    /// short text are here.
     pub(crate) head: &'a [u8],
-    /// The bytes of a long value, shown on lines of their own.
+    /// The bytes of a long value, shown on lines of their own. They are empty for all other values.
     pub(crate) body: &'a [u8],
     /// The number of values inside this one.
     pub(crate) children: usize,

@@ -41,7 +41,8 @@ use crate::write::output::Output;
 /// The size of a page. If a process is killed during a write within one page, either all bytes are written or none.
 const PAGE_LEN: usize = 4096;
 
-/// If all holes together have at most this number of bytes, they are no reason to write a new file.
+/// Holes are bytes of the file that the frame no longer uses. If all holes together have at most this number of bytes,
+/// they are no reason for a commit to write a new file.
 const MIN_HOLES: u64 = 1 << 16;
 
 /// Changes the items, the shape and the vlmetalayers of an array in its file.
@@ -50,14 +51,14 @@ const MIN_HOLES: u64 = 1 << 16;
 /// is killed at any moment of a commit, the array in the file is either as before the commit, or as after it. Changes
 /// since the last `flush` are lost when the `ArrayUpdate` is dropped.
 ///
-/// In a contiguous frame, a commit writes the changed chunks, the chunk index and the trailer behind the frame, and
-/// then the header in a single write. The bytes of the old chunks, index and trailer become holes.
+/// In a contiguous frame, a commit writes the changed chunks, the chunk index and the trailer after the end of the
+/// frame, and then the header in a single write. The bytes of the old chunks, index and trailer become holes.
 /// [`check`](crate::check()) recognizes holes, and [`cbytes`](crate::Header::cbytes) includes them. In three cases, a
 /// commit instead writes a new file, which replaces the old file:
 ///
 /// - The holes would have more than 64 KiB, and more bytes than the unchanged chunks.
 /// - The array's metalayer is not within the first 4 KiB of the file.
-/// - The array has no items before or after the commit.
+/// - The array has no items before the commit, or has none after it.
 ///
 /// In a sparse frame, a commit adds new chunk files, replaces `chunks.b2frame`, and removes the old chunk files.
 ///
@@ -110,7 +111,7 @@ pub struct ArrayUpdate {
     origins: Vec<u64>,
     /// The changed chunks, decompressed, by their numbers in the new shape.
     pending: BTreeMap<u64, Vec<u8>>,
-    /// The names and the chunks of the vlmetalayers.
+    /// The name of each vlmetalayer, and the chunk that stores its value.
     vlmetalayers: Vec<(Vec<u8>, Vec<u8>)>,
     is_changed: bool,
 }
@@ -445,13 +446,13 @@ impl ArrayUpdate {
 }
 
 impl ArrayUpdate {
-    /// Whether the commit can be written behind the frame. Otherwise the commit needs a new file.
+    /// Whether the commit can be written after the end of the frame. Otherwise the commit needs a new file.
     fn is_in_place(&self, frame: &Frame, plan: &Plan, old: &OldChunks) -> bool {
         let header = self.frame.header();
         let holes = header.frame_len.saturating_sub(header.header_len as u64).saturating_sub(old.nbytes);
         let array_end =
             frame.array_metalayer().map_or(usize::MAX, |layer| layer.offset() + layer.bytes().len());
-        // A frame without items has no index, but a commit behind the frame needs an old and a new index.
+        // A frame without items has no index, but a commit after the end of the frame needs an old and a new index.
         let has_index = header.nbytes > 0 && plan.sizes.nbytes > 0;
         has_index && array_end <= PAGE_LEN && holes <= old.nbytes.max(MIN_HOLES)
     }
@@ -472,7 +473,7 @@ impl ArrayUpdate {
         writer.fill_missing(SpecialValue::Zeros)
     }
 
-    /// Writes the new chunks, index and trailer behind the frame, and then overwrites the header.
+    /// Writes the new chunks, index and trailer after the end of the frame, and then overwrites the header.
     fn flush_in_place(&mut self, plan: Plan, old: &OldChunks) -> Result<(), Error> {
         let header = self.frame.header();
         let (header_len, frame_len) = (header.header_len as u64, header.frame_len);
@@ -489,15 +490,15 @@ impl ArrayUpdate {
         let mut writer = FrameWriter::new(output, plan);
         let written = self
             .write_chunks(&mut writer, |writer| {
-                // If this process is killed before the header is written, the bytes of this commit stay behind the
-                // frame. The next commit recognizes these bytes by the mark written here, and removes them.
+                // If this process is killed before the header is written, the bytes of this commit remain after the end
+                // of the frame. The next commit recognizes these bytes by the mark written here, and removes them.
                 writer.put_hole(&mark(MARK_LEN as u64))?;
                 old.kept.iter().try_for_each(|&(number, entry)| writer.keep(number, entry))
             })
             .and_then(|()| writer.finish_behind());
         let header = written.and_then(|header| file.sync_all().map_err(unwritable).map(|()| header));
-        // After an error, the new bytes behind the frame are removed. If that fails too, these bytes do no harm,
-        // because the old frame is complete without them.
+        // After an error, the new bytes after the end of the frame are removed. If that fails too, these bytes do no
+        // harm, because the old frame is complete without them.
         let header = header.inspect_err(|_| drop(file.set_len(frame_len)))?;
         if let Some(lock) = &mut self.lock {
             lock.raise_counter()?;
@@ -513,7 +514,7 @@ impl ArrayUpdate {
         Ok(())
     }
 
-    /// Removes the bytes that a killed commit left behind the frame, and checks that the frame is the whole file.
+    /// Removes the bytes of a killed commit after the end of the frame, and checks that the frame is the whole file.
     fn check_end(&self, file: &mut File) -> Result<(), Error> {
         let frame_len = self.frame.header().frame_len;
         if self.frame.check_same(&self.path)? > frame_len {

@@ -12,7 +12,7 @@ pub(crate) struct OldFrame {
     pub(crate) source: PathBuf,
     pub(crate) is_in_place: bool,
     /// Whether the old frame is sparse. The path of the lock depends on this value, so it is read before the lock is
-    /// taken. It stays right, because no writer changes a frame in place from sparse to contiguous or back.
+    /// taken. The value stays correct, because no writer changes a frame in place from sparse to contiguous or back.
     pub(crate) is_sparse: bool,
 }
 

@@ -75,9 +75,9 @@ impl<R> Edit<'_, R> {
     /// [rule](b2nd_serde::geometry#what-is-accepted).
     ///
     /// If the shape contradicts the number of chunks in the header ([`nchunks`](crate::Header::nchunks)), as after most
-    /// [interrupted resizes](crate::FindingCode::InterruptedResize), another rule applies: the new shape must need
-    /// exactly this number of chunks, and the chunks can form another grid. The chunk index must have the same number
-    /// of entries.
+    /// [interrupted resizes](crate::FindingCode::InterruptedResize), another rule applies: the new shape must have
+    /// exactly this number of chunks, and the chunks can form another grid. The chunk index must have one entry for
+    /// each of these chunks.
     ///
     /// ```
     /// use b2nd_frame::{ErrorKind, Frame};
@@ -422,16 +422,16 @@ fn check_array(before: &Array<'_>, after: &Array<'_>, header: &Header) -> Result
     Ok(())
 }
 
-/// Checks that the header does not have a [lost type size](FindingCode::LostTypesize), which is 1 instead of the size
-/// of an item. A new shape or dtype is checked against the type size, so it must be right.
+/// Checks that the type size in the header is not [lost](FindingCode::LostTypesize). A lost type size is 1 instead of
+/// the size of an item. A new shape or dtype is checked against the type size, so the type size must be right.
 fn check_typesize(array: &Array<'_>, header: &Header) -> Result<(), Error> {
     let lost =
         agreement(array, header).into_iter().find(|finding| finding.code() == FindingCode::LostTypesize);
     lost.map_or(Ok(()), |finding| Err(Error::malformed(finding)))
 }
 
-/// Checks that the new shape needs the same grid of chunks as the old shape. If the old shape contradicts the number of
-/// chunks in the header, as after an interrupted resize, the new shape must instead need exactly this number of chunks.
+/// Checks that the new shape has the same grid of chunks as the old shape. If the old shape contradicts the number of
+/// chunks in the header, as after an interrupted resize, the new shape must instead have exactly this number of chunks.
 pub(crate) fn check_shape(array: &Array<'_>, header: &Header, shape: &[i64]) -> Result<(), Error> {
     let geometry = valid_geometry(array)?;
     let resize = geometry.resize(shape).map_err(Error::geometry)?;

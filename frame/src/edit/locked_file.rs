@@ -118,9 +118,9 @@ impl<'p> Job<'p> {
     }
 
     /// Returns the parts of the new frame, and the frame parsed from its header. Nothing is written yet. If the frame
-    /// type stays the same, the new frame is checked now. The check of the old frame is not enough, because an older
-    /// generation has fewer rules than the present one. If the frame type changes, the new frame is checked only after
-    /// it is written, because its chunks are not in their new places yet.
+    /// type stays the same, the new frame is checked now. The check of the old frame is not enough: if its header is of
+    /// an older generation, fewer rules apply to the old frame than to the new frame. If the frame type changes, the
+    /// new frame is checked only after it is written, because its chunks are not in their new places yet.
     pub(super) fn read<R: Read + Seek>(&self, frame: &mut Frame<R>) -> Result<(Rewritten, Frame<()>), Error> {
         let rewritten = Rewritten::new(frame, self.changes)?;
         self.check_old(frame)?;
@@ -129,8 +129,8 @@ impl<'p> Job<'p> {
             return Ok((rewritten, after));
         };
         // For the check, the new frame has the path of the old frame, because the chunk files of a sparse frame are
-        // beside this path. `by_directory` is copied too, because the check reports an error if a frame that was opened
-        // by its directory is not sparse.
+        // beside this path. `by_directory`, which records that the frame was opened by its directory, is copied too:
+        // the check needs it to report an error if such a frame is not sparse.
         let (path, by_directory) = (frame.path.clone(), frame.by_directory);
         let new = NewFrameReader { header, kept, trailer, frame, position: 0 };
         let mut seen = Frame { path, by_directory, ..after.clone() }.map_reader(|()| new);
@@ -195,8 +195,8 @@ impl<'p> Job<'p> {
         let given = self.is_in_place().then(|| file_with_header(self.to)).transpose()?;
         // This is the last call of the progress callback. From here on, the rewrite cannot be stopped.
         progress.advance(0)?;
-        // The counter is raised before the rename, because nothing may fail after the rename. A raised counter only
-        // makes other processes read the header again.
+        // The counter is raised before the rename, because nothing may fail after the rename. If the rename fails, the
+        // raised counter does no harm: it only makes other processes read the header again.
         if let Some(lock) = &mut exclusive {
             lock.raise_counter()?;
         }

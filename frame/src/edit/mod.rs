@@ -1,4 +1,4 @@
-//! Changes of frames, in place or into a new file.
+//! Code that changes a frame in its file, or writes the changed frame to a new file.
 
 // Each module imports only from the modules above it in this list.
 pub(crate) mod change;

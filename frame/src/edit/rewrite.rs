@@ -14,8 +14,8 @@ use crate::progress::Progress;
 /// A rewrite converts a frame to the present format. In this format, the name of the array's metalayer is `b2nd`, and
 /// its layout is `b2nd` too.
 ///
-/// The result is a new file. If the old and the new path lead to the same file, the new file replaces the old file.
-/// This is a rewrite *in place*.
+/// The result is a new file. If the new path leads to the old file, the new file replaces the old file. This is a
+/// rewrite *in place*.
 ///
 /// | old frame | the rewrite |
 /// |---|---|
@@ -51,9 +51,9 @@ use crate::progress::Progress;
 /// replaced.
 ///
 /// The new file gets the mode of the old file and, in a rewrite in place, its owner and group too. If the old frame was
-/// a file and the new frame is a directory, users who could read the file may read and enter the directory. Whatever
-/// the system does not allow is skipped without an error. Hard links and extended attributes are lost. For a rewrite in
-/// place, you need permission to write the old file.
+/// a file and the new frame is a directory, users who could read the file may read and enter the directory. If the
+/// system does not allow a change of the mode, owner or group, this change is skipped without an error. Hard links and
+/// extended attributes are lost. For a rewrite in place, you need permission to write the old file.
 ///
 /// # Locks
 ///
@@ -143,9 +143,9 @@ impl<'p, R: Read + Seek> Rewrite<'p, R> {
         self
     }
 
-    /// Sets the shape of the array. The new shape must need the same grid of chunks as the old shape, as in
+    /// Sets the shape of the array. The new shape must have the same grid of chunks as the old shape, as in
     /// [`Edit::shape`](crate::Edit::shape). After an [interrupted resize](crate::FindingCode::InterruptedResize), the
-    /// new shape must need exactly the number of chunks in the header ([`nchunks`](crate::Header::nchunks)).
+    /// new shape must instead have as many chunks as the header records ([`nchunks`](crate::Header::nchunks)).
     pub fn shape(mut self, shape: &[i64]) -> Self {
         self.changes.shape = Some(shape.into());
         self

@@ -127,8 +127,8 @@ fn checked_typesize<R: Read + Seek>(frame: &mut Frame<R>, has_shape: bool) -> Re
 }
 
 /// Returns the chunk index that the frame needs after a change of its type, and the stored size of all chunks.
-// The new header must be known before anything is written, so a preview can show it. Therefore only the headers of the
-// chunks are read here, and the chunks are read later.
+// The new header must be known before anything is written, because a preview shows this header. To compute it, only the
+// headers of the chunks are read here. The chunks themselves are read later, when they are copied.
 fn moved<R: Read + Seek>(frame: &mut Frame<R>, is_sparse: bool) -> Result<(NewIndex, u64), Error> {
     let rules = ChunkRules { may_be_short: is_sparse, ..ChunkRules::new(frame.header(), frame.is_array()) };
     let mut chunks = frame.chunks()?;

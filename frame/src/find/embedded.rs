@@ -44,8 +44,8 @@ pub struct EmbeddedFrames<R> {
 }
 
 impl<R: Read + Seek> EmbeddedFrames<R> {
-    /// Reads the list of the frames in the data of a store. If the store has no list, there are no frames. The data of
-    /// the store is not read.
+    /// Reads the list of the frames that are in the data of a store. The list is in the trailer of the store, so the
+    /// data is not read. If the store has no list, there are no frames.
     ///
     /// # Errors
     ///

@@ -1,4 +1,4 @@
-//! Frames at any place of a file, found by their magic bytes.
+//! Frames anywhere in a file, found by their magic bytes.
 
 use std::io::{self, Read, Seek, SeekFrom};
 
@@ -22,7 +22,7 @@ const MAX_HEADER_LATER: u64 = 512;
 /// bytes in total, headers longer than `MAX_HEADER_LATER` are no longer read.
 const MANY: u64 = 1 << 26;
 
-/// Finds frames at any place of a file. For example, a chunk of an HDF5 file, a block of an ASDF file or a member of a
+/// Finds frames anywhere in a file. For example, a chunk of an HDF5 file, a block of an ASDF file or a member of a
 /// damaged zip file can be a frame.
 ///
 /// A frame is found if its header can be parsed and has at most 1 MiB. The rest of the frame may be missing. The search

@@ -188,10 +188,10 @@ impl Store {
     }
 
     /// The keys of the store's members, sorted. Each key begins with `/`. If a tree store has a table, the table is one
-    /// member. If the whole store is a table, its members are the parts of the table. A mounted remote store is one
-    /// member. The members of the remote store are not listed, except those whose copies are cached in this store.
-    /// Attributes are not members. The trailer of `embed.b2e` can have a compressed list of further keys. Without the
-    /// feature `decompress`, those keys are missing.
+    /// member. If the whole store is a table, its members are the parts of the table. A remote store can be mounted at
+    /// a key of this store, and is then one member. The members of the remote store are not listed, except those whose
+    /// copies are cached in this store. Attributes are not members. The trailer of `embed.b2e` can have a compressed
+    /// list of further keys. Without the feature `decompress`, those keys are missing.
     #[must_use]
     pub fn members(&self) -> &[String] {
         &self.members
@@ -296,8 +296,8 @@ fn store_kind<R>(path: &Path, embed: &Frame<R>) -> Option<ObjectKind> {
     }
 }
 
-/// Whether a file has the attributes of a group. `stem` is the name of the file with its folders, but without its
-/// extension.
+/// Whether a file has the attributes of a group, which is a folder of the store or the whole store. `stem` is the name
+/// of the file with its folders, but without its extension.
 fn is_attributes(stem: &str) -> bool {
     stem.strip_suffix(ATTRIBUTES).is_some_and(|folder| folder.is_empty() || folder.ends_with('/'))
 }
@@ -321,7 +321,7 @@ fn table_key(name: &str) -> Option<String> {
 }
 
 /// The texts that this module reads from the MessagePack maps in vlmetalayers of python-blosc2: the kind of an object,
-/// the path of a mounted group, and the schema of a table. A map has only some of these texts.
+/// the path of a remote store in its source, and the schema of a table. A map has only some of these texts.
 struct MapTexts {
     kind: Option<String>,
     dataset: Option<String>,
@@ -337,7 +337,8 @@ impl<'m> Deserialize<'m> for MapTexts {
 
 /// The keys of the remote stores that are mounted in a store.
 fn mounts(trailer: &Trailer) -> Vec<String> {
-    // A mounted remote store has no frame in the store. Its key is listed in the vlmetalayer `_object_registry`.
+    // A mounted remote store has no frame of its own in the store that mounts it. Only its key is listed, in the
+    // vlmetalayer `_object_registry`.
     let objects = trailer
         .list("_object_registry")
         .and_then(|list| rmp_serde::from_slice::<BTreeMap<String, MapTexts>>(&list).ok());
@@ -349,13 +350,13 @@ fn mounts(trailer: &Trailer) -> Vec<String> {
 struct Manifest {
     /// Whether the store is a single table.
     is_table: bool,
-    /// The schema of the table, if the store is one.
+    /// The schema of the table, if the store is a single table.
     schema: Option<String>,
     members: Vec<String>,
 }
 
-/// Reads the manifest that python-blosc2 saves for a remote store. In the manifest, `source.dataset` is the path of the
-/// mounted group, and `nodes` maps the path of each object to its kind.
+/// Reads the manifest that python-blosc2 saves for a remote store. In the manifest, `source.dataset` is the path in the
+/// source at which the remote store begins, and `nodes` maps the path of each object to a list with its kind.
 fn manifest(trailer: &Trailer) -> Option<Manifest> {
     /// An object of the store. In the manifest, `nodes` has a list for each object. The list begins with the kind of
     /// the object. If the object is a table, a map with the schema of the table follows. If the list was a tuple in

@@ -177,9 +177,10 @@ impl ZipMember {
 
     /// Compares all bytes of the member with the CRC-32 in the directory of the zip file. Blosc2 itself has no checksum
     /// of chunks. If the CRC-32 is right, the call also checks three fields that the CRC-32 does not cover: the place
-    /// of the directory, the zip version that the member needs, and the name in its local header. A finding has the
-    /// code [`FindingCode::ZipChecksum`]. The result is `None` if the CRC-32 and these fields are right, or if the
-    /// member cannot be checked: it is compressed, has a damaged local header, or shares bytes.
+    /// of the directory, the zip version that the member needs, and the name in its local header. If the CRC-32 or one
+    /// of these fields is wrong, the result is a finding with the code [`FindingCode::ZipChecksum`]. The result is
+    /// `None` if all of them are right, or if the member cannot be checked: it is compressed, has a damaged local
+    /// header, or shares bytes.
     ///
     /// # Errors
     ///
@@ -274,8 +275,8 @@ fn crc32_of(reader: &mut (impl Read + Seek), start: u64, length: u64) -> Result<
 ///
 /// The function reads the directory of the zip file, which may have at most 16 MiB. Then it reads the start of each
 /// member, as [`Frame::open`] does with a file. The header of a frame may have at most 1 MiB here, and the headers of
-/// all frames together at most 128 MiB. If a member is damaged, the other members are still listed. If two members
-/// share bytes, only the first one is read.
+/// all frames together at most 128 MiB. If a member is damaged, the other members are still listed. Of two members
+/// that share bytes, at most one is read, usually the one that begins first.
 ///
 /// # Errors
 ///
@@ -437,17 +438,17 @@ impl<R: Read> Read for RecordingReader<'_, R> {
 impl<R: Seek> Seek for RecordingReader<'_, R> {
     fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
         match self.reader.seek(to) {
-            // An offset above `i64::MAX` comes from a damaged zip file, because no file is that long. So do not record
-            // this error as a failure of the reader. The condition tests the offset instead of the kind of the error,
-            // because this kind differs between systems.
+            // No file is so long that it has an offset above `i64::MAX`. Such an offset comes from a damaged zip file,
+            // so the error is not recorded as a failure of the reader. The condition tests the offset and not the kind
+            // of the error, because systems give different kinds of error for such an offset.
             Err(error) if matches!(to, SeekFrom::Start(to) if i64::try_from(to).is_err()) => Err(error),
             result => self.keep(result),
         }
     }
 }
 
-/// Marks as broken each member that shares bytes with a member before it, or that ends after the start of the
-/// directory.
+/// Marks as broken each member that ends after the start of the directory, or that shares bytes with a member before it
+/// that is not broken itself.
 // Such members are not read: a small file could otherwise make us read the same long header any number of times.
 fn refuse_overlaps(members: &mut [ZipMember], directory: u64) {
     let mut by_offset: Vec<&mut ZipMember> = members.iter_mut().filter(|member| member.len > 0).collect();
@@ -493,8 +494,8 @@ fn not_kept(member: &ZipMember) -> Finding {
 }
 
 fn not_a_zip(error: &rawzip::Error) -> Error {
-    // The messages of rawzip begin with a capital letter, but our messages do not. `to_lowercase` changes other letters
-    // only in "UTF-8", which does no harm.
+    // The messages of rawzip begin with a capital letter, but our messages do not. `to_lowercase` also changes "UTF-8"
+    // to "utf-8", which does no harm.
     let text = format!("not a zip file, or cut short: {error}").to_lowercase();
     Error::malformed(Finding::new(FindingCode::DamagedZip, Place::File).text(text))
 }

@@ -27,8 +27,8 @@ pub(crate) fn check<R>(frame: &Frame<R>) -> Vec<Finding> {
             let disagreements = agreement(&array, &frame.header);
             let is_lost = disagreements.iter().any(|finding| finding.code() == FindingCode::LostTypesize);
             findings.extend(disagreements);
-            // If the type size was lost, the item size of the dtype also contradicts the header. One finding is enough
-            // for both.
+            // If the type size is lost (1 instead of the item size), it contradicts the dtype too. The finding of the
+            // lost type size is enough, so the dtype gets no second finding.
             if !is_lost {
                 findings.extend(dtype(&array, &frame.header));
             }

@@ -115,7 +115,7 @@ macro_rules! fields {
                 }
             }
 
-            /// The offset and the marker of the value in the table above, which is the documentation of this enum.
+            /// The offset and the marker of the value, as the documentation of this enum shows them.
             #[cfg(test)]
             fn on_the_page(self) -> (usize, &'static str) {
                 match self {

@@ -110,7 +110,7 @@ pub struct Header {
     pub decompression_threads: i16,
     /// Whether the trailer has vlmetalayers.
     pub has_vlmetalayers: bool,
-    /// The number of filters that the header records, at most 6 in a valid header. A filter with number 0 is not in
+    /// The number of filters that the header records, at most 6 in a valid header. A filter whose `id` is 0 is not in
     /// use.
     pub nfilters: u8,
     /// The filters for new chunks, in order of application.
@@ -180,8 +180,8 @@ pub(crate) struct Start {
 
 impl Start {
     pub(crate) fn parse(prefix: &[u8]) -> Result<Self, Error> {
-        // Check the magic before the first byte. Without the magic, the bytes are not a frame at all, so the message
-        // must not blame a marker.
+        // Check the magic first, and only then the marker in the first byte. Without the magic, the bytes are not a
+        // frame at all, and the message must say so instead of naming a wrong marker.
         let magic = prefix.get(MAGIC_OFFSET..).unwrap_or_default();
         let len = magic.len().min(MAGIC.len());
         if magic.get(..len) != MAGIC.get(..len) {
@@ -191,8 +191,8 @@ impl Start {
         if is_other && len < MAGIC.len() {
             return Err(Error::malformed(other_bytes(prefix)));
         }
-        // A header with a wrong first byte is malformed, however few bytes are given. So a caller that reads more bytes
-        // never gets `Incomplete` after `Malformed`.
+        // If the first byte is wrong, the error is `Malformed`, however few bytes are given. `Incomplete` would make
+        // the caller read more bytes, which cannot correct the first byte.
         if !is_other && prefix.len() < START_LEN {
             return Err(Error::incomplete(START_LEN));
         }
@@ -252,8 +252,8 @@ pub(crate) fn too_long(place: Place, offset: u64, longest: usize, length: usize)
     Finding::new(FindingCode::TooLong, place).at(offset).numbers(longest, length).text(text)
 }
 
-/// The finding for a frame that is longer than its file. `bound` is put before `frame_len`, such as "at least " for a
-/// length that is not known exactly.
+/// The finding for a frame that is longer than its file. `bound` is the text before the number `frame_len`: "at least "
+/// if the length is not known exactly, or empty.
 pub(crate) fn cut_short(bound: &str, frame_len: u64, available: u64) -> Finding {
     let text = format!("cut short: the frame has {bound}{frame_len} bytes, but the file only {available}");
     Finding::new(FindingCode::Truncated, Place::File).numbers(frame_len, available).text(text)

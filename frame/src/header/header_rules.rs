@@ -17,7 +17,7 @@ const LAST_VERSION: u8 = 3;
 /// The marker of the list of the metalayers' contents.
 const LIST_MARKER: u8 = Marker::Array16.to_u8();
 
-/// The largest parameter of a filter in a file that python-blosc2 opens.
+/// The largest filter parameter that python-blosc2 accepts. It does not open a file with a larger parameter.
 pub(crate) const MAX_PARAMETER: u8 = i8::MAX as u8;
 
 /// The faults and oddities of a header.

@@ -143,10 +143,10 @@ impl Serialize for ObjectKind {
     }
 }
 
-/// The metalayers that identify a kind. If there are several, python-blosc2 uses the first in this order.
-// This crate determines the kind from the header alone. python-blosc2 uses the metalayer of a store only if the file
-// has the name `embed.b2e` or the extension `b2e`. In any other file, python-blosc2 ignores the metalayer of a store,
-// and uses another metalayer of this list. So the metalayers of stores are last in the list.
+/// The metalayers that identify a kind. If a frame has several of them, the first in this order determines the kind.
+// python-blosc2 uses the same order. But it uses the metalayer of a store only if the file has the name `embed.b2e` or
+// the extension `b2e`. This crate determines the kind from the header alone, without the name of the file. So the
+// metalayers of stores are last in the list, and count only if the frame has no other metalayer of the list.
 const KIND_METALAYERS: &[(&str, ReadKind)] = &[
     ("proxy-source", |_| ObjectKind::Proxy),
     ("b2o", object),

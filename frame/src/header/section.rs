@@ -10,8 +10,8 @@
 //! | `dc` + 2 | the number of contents, then for each one: |
 //! | `c6` + 4, n | its length, and its bytes; the offset points at the `c6` |
 //!
-//! The index ends before the marker `dc` of the contents. The size of the index includes all bytes of the section up to
-//! there. In a trailer, it does not include the first byte, `93`.
+//! The index ends before the marker `dc` of the contents. In a header, the size of the index is the number of bytes
+//! from the `93` to the end of the index. In a trailer, the size does not include the byte `93`.
 //!
 //! For each metalayer, the index stores the offset of the content, and a reader uses only this offset. So the contents
 //! may be in another order than the names, and may even overlap.

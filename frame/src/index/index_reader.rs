@@ -20,7 +20,8 @@ use crate::index::index_rules::{index_flags, index_header};
 /// The number of bytes read at a time from an uncompressed index.
 const PAGE_LEN: usize = 1 << 16;
 
-/// The longest block of a compressed index that is read. Blocks of real indexes have 16 KiB to a few MiB.
+/// The largest block size of a compressed index that this crate reads. An index with larger blocks is refused. Blocks
+/// of real indexes have 16 KiB to a few MiB.
 const MAX_BLOCK_LEN: usize = 1 << 24;
 
 /// The chunk index of a frame, read page by page.

@@ -159,7 +159,8 @@ impl IndexScan {
             );
             return Some(finding.text(text));
         }
-        // C-Blosc2 checks the file numbers of a sparse frame as if they were offsets.
+        // C-Blosc2 checks the file numbers of a sparse frame as if they were offsets, so it rejects a file number that
+        // is above the largest valid offset.
         let last = self.stored.last().copied().filter(|_| header.is_sparse());
         let most = chunk_file::last_number(header.cbytes);
         if let Some(last) = last.filter(|&last| i128::from(last) > most.into()) {
@@ -224,7 +225,7 @@ impl IndexScan {
     }
 }
 
-/// Adds the text and the numbers to the finding for an entry with the invalid int64 `value`.
+/// Completes the finding for an entry with the invalid int64 `value`.
 fn invalid(value: i64, header: &Header, finding: Finding) -> Finding {
     match (u64::try_from(value), max_offset(header)) {
         (Err(_), _) => {

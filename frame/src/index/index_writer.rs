@@ -38,7 +38,8 @@ pub(crate) struct NewIndex {
     /// stays set, so both numbers only grow.
     nset: u64,
     first: u64,
-    /// The special value of all entries that are not set; `None` if those entries are missing.
+    /// The special value of all entries that are not set. `None` if no such value was chosen: each entry that is not
+    /// set is then missing.
     others: Option<SpecialValue>,
 }
 
@@ -149,8 +150,8 @@ impl NewIndex {
 
     /// Writes the index as a chunk. A frame without chunks has no index.
     // If all entries are equal, the chunk stores their value only once, like the index of an array of `blosc2.zeros`.
-    // Otherwise, the chunk has all entries, uncompressed: the length of an uncompressed index is known before the index
-    // is written.
+    // Otherwise, the chunk has all entries, uncompressed. The length of the index must be known before the index is
+    // written, because the length of the frame in the header includes it.
     pub(crate) fn write(&self, to: &mut dyn Write, stop: &mut Stop<'_>) -> Result<(), Error> {
         if self.len == 0 {
             return Ok(());

@@ -14,11 +14,11 @@ use crate::read::chunks::Chunks;
 /// The number of bytes of the first read of a chunk: enough for its header and a table of up to 56 blocks.
 pub(crate) const FIRST_READ: u64 = 256;
 
-/// The number of bytes read at a time from a longer table of blocks.
+/// The number of bytes read at a time from a table of blocks that is too long for the first read.
 pub(crate) const PIECE: usize = 1 << 16;
 
-/// Reads the table of blocks of a stored chunk in pieces, and checks it. The outer error is a failure to read, and the
-/// inner error is a fault of the table. `first` are the first bytes of the chunk.
+/// Reads the table of blocks of a stored chunk in pieces, and checks it. If the table cannot be read, the result is
+/// `Err`. If the table has a fault, the result is `Ok(Err)` with the fault. `first` are the first bytes of the chunk.
 pub(crate) fn check_stored_table<R: Read + Seek>(
     chunks: &mut Chunks<'_, R>,
     entry: &ChunkEntry,
@@ -34,9 +34,9 @@ pub(crate) fn check_stored_table<R: Read + Seek>(
     Ok(rule(table.finish()))
 }
 
-/// The offset at which the last block of a compressed chunk ends; `None` if this cannot be determined. `first` are the
-/// first bytes of the chunk. `header` and `first` may differ from the bytes in the file, for example after a repair in
-/// memory.
+/// The offset in a compressed chunk at which the block that is stored last ends; `None` if this cannot be determined.
+/// `first` are the first bytes of the chunk. `header` and `first` may differ from the bytes in the file, for example
+/// after a repair in memory.
 pub(crate) fn streams_end<R: Read + Seek>(
     chunks: &mut Chunks<'_, R>,
     entry: &ChunkEntry,

@@ -270,8 +270,8 @@ impl<R: Read + Seek> Chunks<'_, R> {
     /// # Errors
     ///
     /// The errors of [`header`](Self::header), and [`Malformed`](crate::ErrorKind::Malformed) if the sizes in the
-    /// header contradict the frame or each other. This error has the same finding that a check with depth
-    /// [`CheckDepth::ChunkHeaders`](crate::CheckDepth::ChunkHeaders) reports.
+    /// header contradict the frame or each other. The error for such sizes has the same finding as a check with depth
+    /// [`CheckDepth::ChunkHeaders`](crate::CheckDepth::ChunkHeaders).
     ///
     /// ```
     /// use std::io::Cursor;
@@ -425,8 +425,8 @@ impl<R: Read + Seek> Chunks<'_, R> {
         self.index.as_ref().map(|index| index.entry_bytes(number, &self.page)).unwrap_or_default()
     }
 
-    /// The int64 of an entry that has a special value, if bits are set that do not belong to this value; `None` for any
-    /// other entry. `entry` must be the entry that was read last.
+    /// If an entry has a special value, and also bits that do not belong to this value, returns the int64 of the entry;
+    /// otherwise `None`. `entry` must be the entry that was read last.
     // No writer sets such bits. If the high byte of an entry was damaged, these bits can be the offset of a stored
     // chunk. C-Blosc2 ignores them, so it then reads a special chunk instead of the stored one.
     pub(crate) fn other_bits(&self, entry: &ChunkEntry) -> Option<i64> {

@@ -1,7 +1,8 @@
-//! The lock file that serializes access to a frame.
+//! The lock file of a frame, which controls the access of several processes to the frame.
 //!
-//! C-Blosc2 takes a `flock` on the file `NAME.b2lock` beside a frame, or on `.b2lock` in the directory of a sparse
-//! frame. The lock is shared for reading, and exclusive for writing. The file remains after the lock is released.
+//! C-Blosc2 takes a `flock` on the file `NAME.b2lock` beside a contiguous frame, or on `.b2lock` in the directory of a
+//! sparse frame. The lock is shared for reading, and exclusive for writing. The file remains after the lock is
+//! released.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Seek, SeekFrom, Write};
@@ -19,7 +20,7 @@ use crate::read::source::read_up_to;
 
 const SUFFIX: &str = ".b2lock";
 
-/// The offset of the write counter in the lock file: 8 bytes in the byte order of the machine.
+/// The offset of the write counter in the lock file. The counter has 8 bytes, in the byte order of the machine.
 const COUNTER_AT: u64 = 8;
 
 /// The path of the lock file of the frame whose header is in the file `path`. If `path` is a symbolic link, the lock
@@ -54,8 +55,8 @@ impl Drop for Lock {
 }
 
 impl Lock {
-    /// Takes the lock of a reader if there is a lock file. While a writer holds the lock, waits for it, at most until
-    /// the deadline. Without a deadline, waits forever.
+    /// Takes a shared lock, for reading, if there is a lock file. While a writer holds the lock, waits for it, at most
+    /// until the deadline. Without a deadline, waits forever.
     pub(crate) fn take_shared(
         path: &Path,
         is_sparse: bool,

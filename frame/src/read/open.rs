@@ -47,8 +47,8 @@ impl Frame {
     /// It reads 512 bytes, and if the header is longer, the rest of the header. If another process is writing the file,
     /// the header may be half-written; [`open_stable`](Self::open_stable) waits until it is complete.
     ///
-    /// [`zip_members`](crate::zip_members) lists the frames in a zip file, and [`Store::open`](crate::Store::open) the
-    /// frames of a store.
+    /// To read the frames in a zip file, use [`zip_members`](crate::zip_members). To open a store, use
+    /// [`Store::open`](crate::Store::open).
     ///
     /// # Errors
     ///
@@ -145,7 +145,7 @@ pub(crate) fn open_chunk_file(path: &Path) -> io::Result<Option<(File, u64)>> {
     }
 }
 
-/// Reads the first bytes of a file, wherever the position of the file is. A pipe has no positions and gives an error.
+/// Reads the first bytes of a file, independent of its read position. A pipe has no positions and gives an error.
 // On Unix, this takes one system call. On other systems, it takes two: a seek and a read.
 fn read_start(file: &File, bytes: &mut [u8]) -> io::Result<usize> {
     #[cfg(unix)]
