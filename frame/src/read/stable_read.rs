@@ -70,8 +70,8 @@ impl Frame {
         }
     }
 
-    /// The error of reading the array's metalayer. If the metalayer can be read, the first error in its numbers, or in
-    /// their agreement with the header. Warnings do not count.
+    /// The first error of the array's metalayer: it cannot be read, its numbers are not valid, or they contradict the
+    /// header. Warnings do not count.
     fn disagreement(&self) -> Option<Finding> {
         match self.read_array() {
             Ok(array) => first_error(&agreement(&array?, self.header())).cloned(),

@@ -31,14 +31,14 @@ use crate::salvage::salvage_report::{MAGIC_NAME, Notes, Restored};
 use crate::trailer::frame_trailer::VERSION;
 use crate::write::frame_plan::{self, Sizes, check_compression};
 
-/// The number of bytes that are read first. If the header states a greater length, of at most `MAX_HEADER_LEN`, this
-/// number of bytes is read instead. The metalayers are searched for in the bytes that were read.
+/// The number of bytes that are read first. If the header states a greater length, of at most `MAX_HEADER_LEN`, as many
+/// bytes as the header states are read instead. Only the bytes of the last read are searched for metalayers.
 const FIRST_READ: u64 = 1 << 16;
 
 /// The first bytes of a trailer: its marker, its version, and the marker of the section of vlmetalayers.
 pub(super) const TRAILER_START: [u8; 3] = [Marker::FixArray(4).to_u8(), VERSION, Marker::FixArray(3).to_u8()];
 
-/// Whether the first three bytes are those of a trailer. One of these three bytes may be damaged.
+/// Whether at least two of the first three bytes agree with [`TRAILER_START`]. The third byte may be damaged.
 pub(super) fn is_trailer(bytes: &[u8]) -> bool {
     let agreeing = bytes.iter().zip(TRAILER_START).filter(|&(&byte, right)| byte == right);
     agreeing.count() + 1 >= TRAILER_START.len()
@@ -104,8 +104,8 @@ fn layer_entry(bytes: &[u8], at: usize) -> Option<LayerEntry> {
     };
     let is_entry = |entry: &LayerEntry| has_marker(entry) || has_content(entry);
     // The stored length of the name may be damaged. If it leads to no entry, each possible length is tried. A tried
-    // length is used only if two markers are right: the marker before the offset, and the marker of the content at this
-    // offset.
+    // length is used only if two markers are right: the marker of the offset that follows the name, and the marker of
+    // the content at this offset.
     stated
         .filter(is_entry)
         .or_else(|| (0..=MAX_NAME_LEN).filter_map(read).find(|entry| has_marker(entry) && has_content(entry)))
@@ -113,8 +113,8 @@ fn layer_entry(bytes: &[u8], at: usize) -> Option<LayerEntry> {
 
 /// Returns the possible byte ranges of a metalayer's content. The `starts` are two offsets where the content may begin:
 /// the offset in the index, and the end of the previous content. For each start, three ends are possible: the end
-/// computed from the length that is stored at the start, the offset `next` where the next content begins, and the end
-/// of `bytes`.
+/// according to the stored length of the content, the offset `next` where the next content begins, and the end of
+/// `bytes`.
 fn contents(bytes: &[u8], starts: [usize; 2], next: Option<usize>) -> Vec<Range<usize>> {
     let mut found = Vec::new();
     let has_marker = |&start: &usize| bytes.get(start) == Some(&Marker::Bin32.to_u8());
@@ -219,8 +219,9 @@ fn restore_array(content: &[u8]) -> Option<ArrayMetalayer> {
     restored.into_iter().find_map(|(_, bytes)| read_array(&bytes))
 }
 
-/// Returns the content with the right markers and counts for a metalayer of layout `b2nd` with `rank` dimensions, and
-/// the number of markers and counts that were wrong. Returns `None` if more than half of them were wrong.
+/// Corrects the markers and counts of a metalayer of layout `b2nd` with `rank` dimensions. Returns how many of them
+/// were wrong, and the corrected content. Returns `None` if more than half of them were wrong, or if the content is too
+/// short.
 // Each value has a fixed width, so the number of dimensions and the length of the content determine every marker and
 // count. To find their offsets, two metalayers with different values are serialized. The bytes that are equal in both
 // are the markers and counts.
@@ -354,7 +355,8 @@ impl Values {
     }
 }
 
-/// A damaged header with a known array, and with the values that could be restored.
+/// A damaged header, with the values that could be restored. Its array is known: the metalayer of the array was found,
+/// or the caller gave the entries.
 pub(super) struct DamagedHeader {
     /// The first bytes of the file. They must not change during the salvage.
     pub(super) prefix: Vec<u8>,
@@ -419,8 +421,8 @@ impl DamagedHeader {
         let sizes = possible_sizes(&meta, dtype.as_ref(), &values)?;
         if let (Some(_), Some(dtype), Some(first)) = (&given.dtype, &dtype, sizes.first()) {
             let (found, expected) = (dtype.item_size(), first.typesize as usize);
-            // The sizes in the header determine the size of an item. If the items of the given dtype have another size,
-            // the dtype is wrong, and would turn all items into garbage.
+            // The first of the `sizes` has the item size that agrees best with the header. If the items of the given
+            // dtype have another size, the dtype is wrong, and would turn all items into garbage.
             if found != expected {
                 return Err(Error::invalid_input(format_args!(
                     "dtype {dtype} has items of {found} bytes, but by its header the array has items of {expected}"
@@ -525,11 +527,11 @@ fn find(prefix: &[u8], stated: Option<usize>, is_lost: bool, notes: &mut Notes) 
     let next = prefix.get(start..).and_then(|rest| memmem::find(rest, MAGIC));
     let own = prefix.get(..next.map_or(prefix.len(), |at| start + at - MAGIC_OFFSET)).unwrap_or(prefix);
     // According to the header, the section of metalayers ends at `stated`, the length of the header. But this length
-    // may be wrong, and may cut off the last metalayer. So all bytes of the frame are tried too.
+    // may be wrong, and may cut off the last metalayer. So the end of `own` is tried as the end of the section too.
     let mut limits = [stated.filter(|&len| len <= prefix.len()), Some(own.len())];
     let by_contents = Layers::read(own, start, SectionRules::HEADER.max_count.into()).end;
     if begins_chunk(prefix, by_contents) && stated.is_some_and(|stated| !begins_chunk(prefix, stated)) {
-        // Usually a chunk begins where the header ends. But no chunk begins at `stated`, and a chunk begins where the
+        // Usually a chunk begins where the header ends. Here no chunk begins at `stated`, but a chunk begins where the
         // contents of the metalayers end. So the stated length is wrong, and is tried last.
         limits.reverse();
     }

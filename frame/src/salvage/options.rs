@@ -113,8 +113,8 @@ impl<'p, R: Read + Seek> Salvage<'p, R> {
     /// Opens the damaged frame at an offset of a file, such as a member of a zip file, for a salvage. The chunks of a
     /// sparse frame are found only if the frame is opened by its path, with [`open`](Salvage::open).
     ///
-    /// If the offset is above 0, the frame ends at the latest where the next frame in the file begins. So the chunk
-    /// index of the next frame cannot be mistaken for the index of this frame.
+    /// If the offset is above 0, the file may hold several frames. So the frame ends at the latest where the next frame
+    /// in the file begins. Otherwise the chunk index of the next frame could be mistaken for the index of this frame.
     ///
     /// # Errors
     ///
@@ -168,8 +168,8 @@ impl<'p, R: Read + Seek> Salvage<'p, R> {
     ///
     /// Each damaged range of bytes between two chunks counts as at least one lost chunk, and a long range as several.
     /// If a range has damaged chunk headers that can still be recognized, it counts as at least one lost chunk for each
-    /// of them. If these minimums are together more than the number of missing chunks, no range counts as a lost chunk,
-    /// and the missing chunks are taken to be at the end.
+    /// of them. If the sum of these minimums is higher than the number of missing chunks, no range counts as a lost
+    /// chunk, and the missing chunks are taken to be the last chunks of the array.
     ///
     /// In a sparse frame, the number of a chunk file is used as the number of the chunk, and a missing file counts as a
     /// lost chunk. If any file number is not below the number of chunks, the file numbers are ignored, and the n-th

@@ -9,7 +9,8 @@ use crate::header::section::ARRAY_NAME;
 
 /// The report of a [`Salvage`](crate::Salvage): what it restored, and what it lost.
 ///
-/// Offsets in the texts refer to the old frame. The wording can change in later releases.
+/// Texts such as [`ChunkRange::why`] describe damage and changes. Offsets in these texts refer to the old frame. The
+/// wording can change in later releases.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct SalvageReport {
@@ -130,7 +131,8 @@ pub enum Restored {
 pub struct AssumedOrder {
     /// The number of chunks that were found.
     pub found: u64,
-    /// The number of lost chunks before the last chunk that was found.
+    /// The number of missing chunks before the last chunk that was found. Chunks that are missing after it do not
+    /// count.
     pub missing: u64,
     /// The number of chunks of the array.
     pub nchunks: u64,

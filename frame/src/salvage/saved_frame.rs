@@ -74,8 +74,8 @@ impl<R: Read + Seek> StoredChunk<'_, '_, R> {
         } else {
             self.verify(&first)
         };
-        // A restored chunk must not share bytes with another chunk, so it may only extend to the next chunk. This also
-        // limits the number of bytes that are read again.
+        // A restored chunk must not share bytes with another chunk, so it must end at or before the start of the next
+        // chunk. This also limits the number of bytes that are read again.
         first.room = first.room.min(self.scan.room(self.entry));
         let Err(ChunkError::Damaged(_)) = &verified else { return verified };
         // Tries the chunk again, each time with one number of its header restored.
@@ -144,8 +144,8 @@ impl<R: Read + Seek> StoredChunk<'_, '_, R> {
 
     /// Replaces the filter that differs from the filters of the other chunks. Returns `None` if no filter differs, or
     /// if more than one filter differs.
-    // Called only for a damaged chunk. An undamaged chunk may have other filters too, because python-blosc2 can change
-    // the filters of a frame between two chunks.
+    // Called only for a damaged chunk. The filters of an undamaged chunk can differ too, because python-blosc2 can
+    // change the filters of a frame between two chunks. Such filters must stay.
     fn restored_filter(&self, first: &[u8]) -> Option<(Vec<u8>, String, String)> {
         let (header, rules) = (ChunkHeader::parse(first)?, &self.scan.rules);
         rules.other_filters(&header)?;
@@ -209,8 +209,8 @@ pub(super) fn plan(survey: &Survey) -> Result<Plan, Error> {
     let (header, section) = survey.header.build(&sizes)?;
     let index = NewIndex::new(sizes.nchunks)?;
     // The trailer is empty for now. The final trailer lists the lost chunks, so `save` sets it after the last chunk.
-    // Chunks of NaN are always allowed here: `Salvage` has checked that the fill value suits the dtype, and a special
-    // chunk of the old frame is copied even if all its items are NaN.
+    // Special chunks of NaN are allowed here for any dtype, so that those of the old frame can be copied. `Salvage` has
+    // already checked that the fill value suits the dtype.
     Ok(Plan { header, section, trailer: Vec::new(), index, sizes, is_sparse, can_be_nan: true })
 }
 

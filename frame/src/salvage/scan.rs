@@ -76,8 +76,8 @@ pub(super) struct HeaderScan {
     /// The numbers of chunks that share bytes with another chunk. The chunk index has a wrong entry for one of the two
     /// chunks, but nothing shows for which.
     sharing: BTreeSet<u64>,
-    /// The numbers of chunks that share bytes with another chunk because the length in their own header is wrong. Their
-    /// last block does not end at this length.
+    /// The numbers of chunks that share bytes with another chunk because the length in their own header is wrong. The
+    /// last block of such a chunk does not end where the chunk ends according to this length.
     pub(super) wrong_lengths: BTreeSet<u64>,
     /// Whether a gap that no entry refers to has room for a chunk. If so, an entry with a special value may be damaged,
     /// and its chunk may be in this gap.
@@ -90,7 +90,8 @@ pub(super) struct HeaderScan {
     first_uncompared: Option<u64>,
     /// The limit for the total size of the chunks that are not compared, minus the sizes of such chunks so far.
     left: u64,
-    /// The number of the previous chunk file that was not compared with the other chunk files.
+    /// In a sparse frame, the latest file number of the chunks that are not compared. The next file number must be
+    /// higher.
     last_file: Option<u64>,
     /// The offset where the chunks end, and the chunk index begins.
     end: u64,
@@ -156,8 +157,8 @@ impl HeaderScan {
         })
     }
 
-    /// Whether a chunk shares bytes with another chunk, and nothing shows which of the two places is wrong. Call this
-    /// method only once for each chunk, because it adds up the sizes of the chunks that are not compared.
+    /// Whether a chunk shares bytes with another chunk, and nothing shows which of the two chunks has a wrong place.
+    /// Call this method only once for each chunk, because it adds up the sizes of the chunks that are not compared.
     pub(super) fn is_sharing<R: Read + Seek>(
         &mut self,
         chunks: &mut Chunks<'_, R>,
@@ -174,8 +175,8 @@ impl HeaderScan {
             let cbytes = header.map_or(ChunkHeader::MAX_LEN, |header| header.cbytes);
             return match (entry.place, self.left.checked_sub(cbytes as u64)) {
                 // Two chunks must not have the same file. To save memory, the file number of a chunk is compared only
-                // with the previous file number, and must be higher. This is so if the chunks were stored in their
-                // order, because C-Blosc2 gives each new file the next number.
+                // with the previous file number, and must be higher. The file numbers rise if the chunks were stored in
+                // the order of the chunk numbers, because C-Blosc2 gives each new file the next number.
                 (ChunkPlace::File(number), _) => {
                     self.last_file.replace(number).is_some_and(|last| last >= number)
                 }
@@ -229,8 +230,9 @@ fn overlapping(spans: &[ChunkSpan]) -> BTreeSet<u64> {
     sharing
 }
 
-/// Returns the numbers of those chunks in `sharing` whose last block does not end at the length in the chunk header.
-/// This length is wrong, so the next chunk may be undamaged, although the two chunks seem to share bytes.
+/// Returns the numbers of those chunks in `sharing` whose last block does not end where the chunk ends according to its
+/// header. The length in this header is wrong, so the next chunk may be undamaged, although the two chunks seem to
+/// share bytes.
 fn wrong_lengths<R: Read + Seek>(
     frame: &mut Frame<&mut R>,
     spans: &[ChunkSpan],

@@ -96,8 +96,9 @@ fn find_parts<R: Read + Seek>(
 
 /// The agreement of a possible chunk index with the chunks.
 struct IndexAgreement {
-    /// The number of right entries. An entry is right if it is exactly a special value, or if it leads to a valid chunk
-    /// header and no earlier entry leads to the same header.
+    /// The number of right entries. An entry of a special chunk is right if it has no bits that do not belong to its
+    /// special value. An entry of a stored chunk is right if it leads to a valid chunk header, and no earlier entry
+    /// leads to the same header.
     agreeing: usize,
     nwrong: usize,
     /// The offset where the index ends.
@@ -108,8 +109,8 @@ struct IndexAgreement {
 /// if the index cannot be read.
 fn compare_index<R: Read + Seek>(frame: &mut Frame<&mut R>) -> Option<IndexAgreement> {
     // The rules are less strict than for a valid frame. The filters are not compared, because the filters in the
-    // damaged header may be wrong. The length of a repeated value is not checked: even if this length is wrong, there
-    // is a chunk where the entry says, so the entry is right.
+    // damaged header may be wrong. Without `itemsize`, the length of the value in a chunk that repeats a value is not
+    // checked: even if this length is wrong, the entry leads to a chunk, so the entry is right.
     let rules = ChunkRules { filters: None, itemsize: None, ..ChunkRules::new(frame.header(), true) };
     let mut chunks = frame.chunks().ok()?;
     let end = chunks.index()?.start().saturating_add(chunks.index()?.header().cbytes as u64);
@@ -299,7 +300,7 @@ impl Survey {
         // If the header is lost, the frame is assumed to be the whole file.
         let stated = Some(header.values.number(HeaderField::FrameLen)).filter(|_| !header.values.is_lost);
         let frame_len = stated.map_or(file.len, |len| u64::from_ne_bytes(len.to_ne_bytes()));
-        // If no trailer is found, its vlmetalayers are lost. This is no error: the new frame gets a new trailer.
+        // If no trailer is found, the vlmetalayers are lost. This is no error: the new frame gets a new trailer.
         let trailer = find_trailer(file, index_end, frame_len, &mut notes.restored)?;
         if trailer.is_none() && header.values.has_vlmetalayers() {
             notes.lose_metalayer("all vlmetalayers", "the trailer cannot be found");
@@ -318,8 +319,8 @@ impl Survey {
         Ok(Self { header, parts, vlmetalayers, before, order })
     }
 
-    /// Returns the old frame, with a header made from the restored values. Also returns the progress callback of the
-    /// salvage.
+    /// Returns the old frame, with a header made from the restored values. Also returns the progress callback in
+    /// `file`, because the caller cannot use `file` while the frame borrows it.
     pub(super) fn frame<'s, 'p, R: Read + Seek>(
         &self,
         file: &'s mut DamagedFile<'p, R>,
@@ -359,8 +360,8 @@ fn place<R: Read + Seek>(
     if let Some(parts) = find_parts(file, header)? {
         return Ok((parts, None));
     }
-    // If no index has the number of chunks of the array, the array's metalayer is often wrong. It is certainly wrong if
-    // the header and the chunk index agree on another number.
+    // No chunk index was found that has an entry for each chunk of the array. Often the reason is that the array's
+    // metalayer is wrong. It is certainly wrong if the header and the chunk index agree on another number of chunks.
     if let (Some(why), Some(indexed)) = (&contradiction, other_count(file, header)?) {
         let indexed = counted(indexed, "chunk");
         return Err(Error::array_unknown(format_args!(

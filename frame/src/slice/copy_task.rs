@@ -15,7 +15,7 @@ use crate::error::Error;
 use crate::slice::selection::Selection;
 use crate::slice::shared_slice::{SharedSlice, SliceWriter};
 
-/// Bytes of a chunk within the bytes of one read. Other tasks can share the read.
+/// Bytes of a chunk in a buffer that one read has filled. Several tasks can share the buffer.
 #[derive(Clone)]
 pub(super) struct Window {
     pub(super) read: Arc<Vec<u8>>,
@@ -26,13 +26,13 @@ pub(super) struct Window {
 }
 
 impl Window {
-    /// The bytes in a byte range of the chunk; `None` if they are not in the read.
+    /// The bytes in a byte range of the chunk; `None` if they are not in the buffer.
     pub(super) fn get(&self, range: Range<usize>) -> Option<&[u8]> {
         let within = |byte: usize| byte.checked_sub(self.from)?.checked_add(self.at);
         self.read.get(within(range.start)?..within(range.end)?)
     }
 
-    /// The bytes from the start of the window to the end of the read.
+    /// The bytes from the start of the window to the end of the buffer.
     pub(super) fn rest(&self) -> &[u8] {
         self.read.get(self.at..).unwrap_or_default()
     }

@@ -105,7 +105,8 @@ macro_rules! items {
             }
         )*
 
-        /// The Rust type for this dtype, if it is a number, a date, a duration or a bool.
+        /// The name of the Rust number type for a dtype, or `bool`. For dates and durations, this is `i64`. `None` if
+        /// no such type fits the dtype.
         fn type_of(dtype: &Dtype) -> Option<&'static str> {
             let is = |is_kind: bool, size| is_kind && dtype.item_size() == size;
             if matches!(dtype.kind(), Kind::Bool) {

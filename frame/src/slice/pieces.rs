@@ -68,7 +68,8 @@ pub struct Pieces {
     target: u64,
     chunk: u64,
     block: u64,
-    /// Whether pieces end at blocks, even if the pieces are then larger than the target.
+    /// Whether the part of the slice in a row of blocks is within the limit. If so, pieces end where blocks end, even
+    /// if the pieces are then larger than the target.
     has_block_rows: bool,
     /// The start of the next piece along each dimension up to `dimension`; `None` at the end.
     next: Option<Vec<u64>>,
@@ -83,8 +84,8 @@ impl Pieces {
         let lengths: Vec<u64> = selection.lengths().collect();
         // `row` returns the size in bytes of a part of the slice: the part with a single index in `dimension`, and with
         // all indices of the slice in the later dimensions. A row of blocks has several indices in `dimension`: as many
-        // as a block has. `has_block_rows` returns whether the slice has at most `limit` bytes in a row of blocks. If
-        // so, pieces can end at blocks.
+        // as a block has. `has_block_rows` returns whether the part of the slice in a row of blocks has at most `limit`
+        // bytes.
         let row = |dimension: usize| {
             let below = lengths.iter().skip(dimension + 1);
             below.fold(selection.typesize as u64, |nbytes, &length| nbytes.saturating_mul(length)).max(1)

@@ -147,8 +147,9 @@ impl SlicePlan {
     /// # Errors
     ///
     /// [`InvalidInput`](crate::ErrorKind::InvalidInput) if the number of ranges or of bytes is wrong, or if the plan has
-    /// no wave left; the plan is then unchanged. Also the errors of [`Slice::read`](crate::Slice::read), except those of the reader. After an error of
-    /// `Slice::read`, [`ranges`](Self::ranges) is empty, and the plan cannot be continued.
+    /// no wave left; the plan is then unchanged. Also the errors of [`Slice::read`](crate::Slice::read), except those
+    /// of the reader. After one of these other errors, [`ranges`](Self::ranges) is empty, and the plan cannot be
+    /// continued.
     pub fn take(&mut self, wave: impl IntoIterator<Item: Into<Vec<u8>>>) -> Result<(), Error> {
         if self.state != State::Reading {
             return Err(self.out_of_order());
@@ -260,7 +261,7 @@ mod tests {
         let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data");
         let mut count = 0;
         for folder in [data.clone(), data.join("geometry"), data.join("peers")] {
-            // The published package does not have all three folders. A missing folder is skipped.
+            // The published package lacks the folder `geometry`. A missing folder is skipped.
             for entry in fs::read_dir(folder).into_iter().flatten() {
                 let Ok(file) = fs::read(entry.unwrap().path()) else { continue };
                 let Ok(mut frame) = Frame::read_at(Cursor::new(&file), 0) else { continue };

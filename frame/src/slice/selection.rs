@@ -18,7 +18,7 @@ use crate::slice::subscripts::{AxisForm, Indices, Subscript};
 pub(super) struct Selection {
     pub(super) geometry: Geometry,
     pub(super) ranges: Vec<Range<u64>>,
-    /// The distance between two selected indices of each range, at least 1.
+    /// For each range, the distance between two neighbouring selected indices, at least 1.
     pub(super) steps: Vec<u64>,
     pub(super) axes: Vec<AxisForm>,
     pub(super) typesize: usize,

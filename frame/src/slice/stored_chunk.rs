@@ -19,8 +19,8 @@ use crate::slice::copy_task::StoredBlock;
 // The value is a compromise: a larger one reads more bytes that are not needed, a smaller one causes more reads.
 const MAX_GAP: usize = 1 << 14;
 
-/// The maximum size of a task of several blocks, for its stored bytes and for its decompressed bytes. The limit divides
-/// a large chunk into tasks for several threads.
+/// The maximum number of stored bytes of a task of several blocks, and also the maximum number of its decompressed
+/// bytes. The limit divides a large chunk into tasks for several threads.
 // The limit is high enough that passing a task to a thread takes little time, compared with decompressing it.
 const TASK_LEN: usize = 1 << 20;
 

@@ -9,8 +9,8 @@ use crate::slice::copy_task::{CopyTask, ReceiveTask, Scratch};
 use crate::slice::selection::Selection;
 use crate::slice::shared_slice::SharedSlice;
 
-/// The maximum number of threads of a read. More threads do not make a read faster, and for each thread the queue of
-/// tasks has one more place.
+/// The maximum number of threads of a read or of an `ArrayWriter`. More threads do not make a read faster, but they
+/// take more memory: the queue can hold one task for each thread.
 pub(crate) const MAX_THREADS: usize = 256;
 
 /// A task and its number in the order of reading.
@@ -41,8 +41,8 @@ pub(super) fn in_threads(
                     errors.record(number, task.run(selection, target, &mut scratch));
                 }
             };
-            // If the system refuses to start another thread, do not try more: the threads that have started do the
-            // work, or the calling thread alone.
+            // If the system refuses to start another thread, do not try to start more. The threads that have started
+            // and the calling thread do the work.
             if thread::Builder::new().spawn_scoped(scope, work).is_err() {
                 break;
             }

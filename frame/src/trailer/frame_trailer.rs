@@ -4,12 +4,12 @@
 //! |---|---|
 //! | `94` | array of 4: version, vlmetalayers, length, fingerprint |
 //! | `01` | the version |
-//! | `93` … | the vlmetalayers: a [section](super::section), whose offsets count from the `94` |
+//! | `93` … | the vlmetalayers: a [section](crate::header::section), whose offsets count from the `94` |
 //! | `ce` + 4 | the length of the trailer |
 //! | `d8` + 1 + 16 | the fingerprint, with its kind: all zeros |
 //!
-//! A trailer without vlmetalayers has 35 bytes. In the older generation, the trailer has a single value without a name
-//! in the place of the section `93` …: the byte `c6`, a length of 4 bytes, and the value.
+//! A trailer without vlmetalayers has 35 bytes. In a frame of the older [`Generation`], the trailer has no section of
+//! vlmetalayers. In its place is a single value without a name: the byte `c6`, a length of 4 bytes, and the value.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -41,7 +41,7 @@ const FINGERPRINT_LEN: usize = 18;
 /// The number of bytes after the vlmetalayers, in every generation.
 pub(crate) const END_LEN: usize = LENGTH_LEN + FINGERPRINT_LEN;
 
-/// The number of bytes of the shortest trailer: one of the older generation, without content.
+/// The number of bytes of the shortest trailer: one of the older generation, with an empty value.
 const MIN_TRAILER_LEN: usize = HEAD_LEN + CONTENT_HEADER + END_LEN;
 
 /// The longest trailer that is read: enough for 8192 vlmetalayers of 32 KiB. The format allows 4 GiB, but a hostile
@@ -140,7 +140,7 @@ impl Trailer {
             Section::parse(&mut cursor, &shared, &SectionRules::TRAILER)?.metalayers
         } else {
             let unnamed = Metalayer::unnamed(&mut cursor, &shared)?;
-            // A trailer of the older generation always has one content. If that is empty, the frame has no vlmetalayer.
+            // A trailer of the older generation always has one value. If it is empty, the frame has no vlmetalayer.
             (!unnamed.bytes().is_empty()).then_some(unnamed).into_iter().collect()
         };
         let vlmetalayers = metalayers

@@ -21,7 +21,7 @@ const MAX_NOTE_LEN: usize = 1 << 24;
 /// The losses of a salvaged frame.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct SalvageNote {
-    /// The ranges of lost chunks. Each has the number of its first chunk, and the number of its chunks.
+    /// The ranges of lost chunks. Each is a pair: the number of the first chunk, and the count of chunks.
     pub(crate) lost: Vec<(u64, u64)>,
     pub(crate) fill: String,
     pub(crate) has_assumed_order: bool,

@@ -78,9 +78,9 @@ struct OpenChunk {
     nwritten: u64,
 }
 
-/// A function that copies items of a region into the buffer of a chunk that is not compressed yet. The `Chunk` is the
-/// part of the chunk that is in the region, and the slice is the buffer of the whole chunk. The `Vec` is the buffer
-/// `part` of the [`Worker`]: `write_from` first reads the items of the part into it.
+/// A function that copies items of a region into the buffer of a chunk that is not compressed yet. The first argument
+/// is the part of the chunk that is in the region. The second is the buffer `part` of the [`Worker`]: `write_from`
+/// first reads the items of the part into it. The third is the buffer of the whole chunk.
 type Gather<'g, E> = dyn Fn(&Chunk<'_>, &mut Vec<u8>, &mut [u8]) -> Result<(), E> + Sync + 'g;
 
 /// The chunks of a region. Threads take the chunks in order, and write them in the same order.
@@ -148,9 +148,9 @@ impl<W: Write + Seek + Send> ArrayWriter<W> {
         self
     }
 
-    /// Sets the maximum number of open chunks. There is no limit by default. A region is refused if the number of
-    /// chunks that it covers only in part, plus the number of other open chunks, is above the maximum. An open chunk
-    /// that the region completes counts too.
+    /// Sets the maximum number of open chunks. There is no limit by default. A region is refused if the chunks that are
+    /// already open, and the other chunks that the region covers only in part, are more than the maximum. A chunk that
+    /// is already open counts even if the region completes it.
     ///
     /// ```
     /// # use b2nd_frame::FrameBuilder;
@@ -380,8 +380,8 @@ impl Worker {
         }
     }
 
-    /// Copies the items of a part into its chunk, and compresses the chunk if it is complete. Returns the chunk if it
-    /// stays open.
+    /// Copies the items of a part into its chunk. If the chunk is then complete, compresses it into `self.chunk` and
+    /// returns `None`. Otherwise returns the open chunk.
     fn gather<E: From<Error>>(
         &mut self,
         part: &Chunk<'_>,
@@ -458,7 +458,8 @@ impl OpenChunk {
     }
 }
 
-/// Checks that a region is inside an array, and that its items have `found` bytes.
+/// Checks that a region is inside an array. Also checks that the items of the region have `found` bytes, which is the
+/// number of bytes that the caller has given.
 pub(crate) fn check_region(
     geometry: &Geometry,
     region: &[Range<u64>],

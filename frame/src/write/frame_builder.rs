@@ -159,9 +159,9 @@ impl FrameBuilder {
         self
     }
 
-    /// Sets a flag in the header. It tells programs that later add chunks to the frame to compress these chunks with a
-    /// dictionary. An `ArrayUpdate` ignores the flag. If it is set, `FrameWriter::into_array_writer` returns an error,
-    /// because an `ArrayWriter` cannot compress with dictionaries.
+    /// Sets the dictionary flag in the header. If the flag is set, programs that add chunks to the frame should
+    /// compress these chunks with a dictionary. An `ArrayUpdate` ignores the flag. `FrameWriter::into_array_writer`
+    /// returns an error if the flag is set, because an `ArrayWriter` cannot compress with dictionaries.
     pub fn uses_dictionary(mut self, uses_dictionary: bool) -> Self {
         self.0.compression.uses_dictionary = uses_dictionary;
         self
@@ -169,7 +169,7 @@ impl FrameBuilder {
 
     /// Adds a metalayer. Its value is written as `MessagePack`, with structs as maps. The length of the value cannot
     /// change later. The name of the metalayer must have at most 31 bytes, and must not be `b2nd` or `caterva`. At most
-    /// 15 metalayers can be added beside the array's own metalayer.
+    /// 15 metalayers can be added, because the array's own metalayer is the sixteenth.
     pub fn metalayer(mut self, name: &str, value: &(impl Serialize + ?Sized)) -> Self {
         self.0.metalayers.push((name.into(), messagepack(name, value)));
         self

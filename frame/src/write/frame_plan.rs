@@ -119,7 +119,7 @@ impl Plan {
             blocksize: Some(self.sizes.blocksize as usize),
             filters: None,
             // In a contiguous frame, C-Blosc2 reads no chunk of less than 32 bytes, the length of the longest chunk
-            // header. In a sparse frame, shorter chunks are valid. They are refused in spite of that, because a rewrite
+            // header. In a sparse frame, shorter chunks are valid. But they are refused there too, because a rewrite
             // could not copy them into a contiguous frame.
             may_be_short: false,
         }

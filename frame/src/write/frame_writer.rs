@@ -127,8 +127,9 @@ impl<W: Write + Seek> FrameWriter<W> {
             ));
         }
         let expected = Some(u64::from(self.plan.sizes.chunksize));
-        // A special chunk needs only an entry in the index. For example, compressors return a special chunk of 32 bytes
-        // for zeros. A chunk that repeats a value must be stored, because an entry has no place for the value.
+        // For a chunk of zeros, compressors return only a chunk header of 32 bytes. The header is not stored, because
+        // the entry in the index is enough. A chunk that repeats a value (`SpecialValue::Value`) must be stored,
+        // because an entry has no place for the value.
         let special = header.special.filter(|&special| special != SpecialValue::Value);
         let wrong = |why| misfit(number, why);
         if let Some(special) = special {
@@ -262,8 +263,8 @@ impl<W: Write + Seek> FrameWriter<W> {
         Ok(())
     }
 
-    /// Writes bytes that belong to no chunk, such as the mark at the start of a hole. The next chunk is written after
-    /// these bytes.
+    /// Writes bytes that belong to no chunk, such as the mark at the start of a hole. A hole is a byte range that is no
+    /// longer in use. The next chunk is written after the given bytes.
     #[cfg(feature = "compress")]
     pub(crate) fn put_hole(&mut self, bytes: &[u8]) -> Result<(), Error> {
         let put = self.output.put(|out| {

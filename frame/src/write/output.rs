@@ -54,15 +54,15 @@ impl Output<NewFrame> {
         Ok(Self { path: Some(path), ..output })
     }
 
-    /// Starts a new index file of a sparse frame, with `len` bytes of chunk files in its directory. `taken` has the
-    /// numbers of the files that must stay. A file with any other number may be replaced; C-Blosc2 replaces such files
-    /// too.
+    /// Starts a new index file of a sparse frame. `len` is the total stored size of the old chunks that the frame
+    /// keeps. `taken` has the numbers of the files that must stay. A file with any other number may be replaced;
+    /// C-Blosc2 replaces such files too.
     pub(crate) fn sparse(new: NewFrame, directory: PathBuf, taken: BTreeSet<u64>, len: u64) -> Self {
         let path = Some(new.path().to_path_buf());
         // New files get higher numbers than all files in `taken`, although lower numbers may be free. The reason is
         // that another program may still use an old index, which refers to files that have been removed. If a new file
         // had the number of a removed file, that program would read the wrong chunk. If no file has this number, that
-        // program gets an error. Only when the numbers become too high for C-Blosc2, they start again at 0.
+        // program gets an error. If the next number would be too high for C-Blosc2, the numbers start again at 0.
         let most = u64::try_from(chunk_file::last_number(i64::try_from(len).unwrap_or(i64::MAX))).ok();
         let next = taken.last().map(|last| last + 1).filter(|next| most.is_some_and(|most| *next <= most));
         let next = next.unwrap_or_default();

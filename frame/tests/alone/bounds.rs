@@ -132,7 +132,8 @@ fn frames() -> Vec<(String, Vec<u8>)> {
     frames
 }
 
-/// A new frame with 16 metalayers. All of them share one content, that of the only metalayer of `frame`.
+/// A new frame with 16 metalayers. All of them have the same offset, so they share the bytes of one content. This is a
+/// copy of the content of the only metalayer of `frame`.
 fn shared(frame: &[u8]) -> Vec<u8> {
     let content = Frame::parse(frame).unwrap().metalayers()[0].bytes().to_vec();
     let names: Vec<String> = ('a'..='p').map(String::from).collect();
@@ -357,7 +358,8 @@ fn the_headers_of_the_members_of_a_zip_file_cost_at_most_128_mebibytes() {
         let MemberContent::Broken(finding) = members[399].content() else { panic!("{:?}", members[399]) };
         assert_eq!(finding.code(), FindingCode::TooLong);
     });
-    // While the header of a frame is read, two copies of it are in memory.
+    // The kept headers have at most 128 MiB together. A header has nearly 1 MiB, and while it is read, two copies of it
+    // are in memory.
     assert!(peak.bytes_max < 132 << 20, "{}", peak.bytes_max);
 }
 
@@ -481,7 +483,7 @@ fn a_new_frame_costs_8_bytes_for_each_chunk() {
         writer.fill_missing(SpecialValue::Zeros).unwrap();
         writer.finish().unwrap();
     });
-    // For each of a few chunks that are far apart, in any order, a writer allocates at most 16 KiB.
+    // If a few chunks are far apart, a writer allocates at most 16 KiB for each of them. The order does not matter.
     let few = [268_435_450, 5, 1 << 27, 1 << 20];
     bounded("4 of 268435451 chunks", few.len(), 16 << 10, || {
         let mut writer = begin(268_435_451);
@@ -596,7 +598,7 @@ fn a_salvage_reads_each_byte_a_few_times_whatever_chunks_share() {
 
 /// An array of `count` rows. Each row is a chunk of `row` blocks of one byte. All index entries have the offset of the
 /// same chunk. In this chunk, each block has a stream of its own, which holds one stored byte. After the streams, the
-/// chunk has zeros up to `cbytes`. If the table and the streams have more than `cbytes` bytes, they are cut off there.
+/// chunk has zeros up to `cbytes`. If the chunk would be longer than `cbytes` bytes, its end is cut off.
 #[cfg(feature = "decompress")]
 fn one_chunk_for_all(count: usize, row: usize, cbytes: usize) -> Vec<u8> {
     const LZ4_IN_ONE_STREAM: u8 = 0x35;

@@ -54,7 +54,7 @@ fn the_process_that_dies() {
     }
 }
 
-/// Two shapes for this array that need the same grid of chunks.
+/// Two shapes for this array. With both shapes, the array has the same number of chunks in each dimension.
 fn two_shapes<R>(frame: &Frame<R>) -> [Vec<i64>; 2] {
     let geometry = frame.array().unwrap().unwrap().geometry().unwrap();
     let largest: Vec<i64> =

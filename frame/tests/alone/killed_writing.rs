@@ -104,7 +104,7 @@ struct Left {
     nothing: usize,
     /// A file or directory under a temporary name that is not a frame yet.
     temporary: usize,
-    /// A complete frame under a temporary name; or a directory under a temporary name, and an empty directory at the
+    /// A complete frame under a temporary name. If the frame is sparse, there may also be an empty directory at the
     /// destination.
     almost: usize,
     whole: usize,

@@ -263,7 +263,7 @@ fn what_once_broke_c_blosc2_is_refused_under_its_own_code() {
         assert_eq!(found.first(), Some(&code), "{name}: {findings:?}");
         assert!(findings.iter().all(|finding| !finding.to_string().is_empty()));
 
-        // An error in the header is returned by `open`, one in the array metalayer by `array`.
+        // `open` returns an error in the header. `array` returns an error in the array's metalayer.
         match Frame::open(&path) {
             Err(error) => assert_eq!(error.finding().map(Finding::code), Some(code), "{name}"),
             Ok(frame) => match frame.array() {

@@ -102,7 +102,7 @@ fn data_of_chunk_files_is_checked() {
     let check = || Check::new(CheckDepth::ChunkData).run_path(&path).unwrap();
     let healthy = check();
     assert!(healthy.findings.is_empty() && healthy.skipped.is_empty());
-    // Replaces chunk 1 by a chunk of another file, which is compressed with zstd.
+    // Replaces chunk 1 by a chunk of another file. The new chunk is compressed with zstd.
     let donor = data().join("peers/hole_at_end.b2frame");
     let (start, cbytes) = compressed(&donor);
     let mut chunk = fs::read(donor).unwrap()[start..start + cbytes].to_vec();
@@ -202,8 +202,8 @@ fn why_a_chunk_is_not_decompressed_is_said() {
     }
 }
 
-/// A check must find damage in data that a plugin's filter has changed. This shows that the check decompresses such
-/// data.
+/// A check must find damage in chunks that were written with a plugin's filter. This shows that the check decompresses
+/// such chunks.
 #[cfg(feature = "decompress")]
 #[test]
 fn what_plugins_wrote_is_decompressed() {

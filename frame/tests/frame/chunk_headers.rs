@@ -535,8 +535,7 @@ fn an_array_without_items_owns_nothing() {
 }
 
 /// If the header of a chunk is damaged, it is unknown where the chunk ends. If an index entry is damaged, it is unknown
-/// where its chunk begins. So the check does not report bytes without an owner if a chunk header or an index entry is
-/// damaged.
+/// where its chunk begins. So in both cases, the check does not report bytes that belong to no chunk.
 #[test]
 fn bytes_are_not_called_unowned_where_something_else_is_wrong() {
     let mut file = fs::read(data().join("int32_3x5.b2nd")).unwrap();
@@ -612,7 +611,8 @@ fn with_offsets(offsets: &[usize]) -> Vec<u8> {
 
 #[test]
 fn chunks_that_share_their_bytes_are_looked_at_as_often_as_there_are_bytes() {
-    // The frame has 4 chunks of 64 bytes, 256 in all. The check of the chunks ends after twice as many bytes, 512.
+    // The frame has 4 chunks of 64 bytes, 256 in all. The check reads at most twice as many bytes of chunks, 512. This
+    // limits its work if many index entries lead to the same chunk.
     assert_eq!(chunk_findings(with_offsets(&[0, 64, 128, 192])), []);
     for offsets in [[0; 20], [64; 20]] {
         let file = with_offsets(&offsets);
@@ -806,8 +806,8 @@ fn a_chunk_that_changes_while_it_is_checked_does_no_harm() {
         if frame.header().is_sparse() || frame.header().header_len != 165 {
             continue;
         }
-        // Makes cbytes of the first chunk smaller, which leaves a hole after the chunk. Then the check also reads the
-        // table of blocks of this chunk.
+        // Makes cbytes of the first chunk smaller by 1, so that a byte after the chunk belongs to no chunk. Because of
+        // this byte, the check reads the header of the chunk again, to find the end of its last block.
         let cbytes = u32::from_le_bytes(file[165 + 12..165 + 16].try_into().unwrap());
         file[165 + 12..165 + 16].copy_from_slice(&(cbytes - 1).to_le_bytes());
         let mut frame = Frame::read_at(Changing { file: Cursor::new(file), times: 0 }, 0).unwrap();
