@@ -79,7 +79,8 @@ fn assert_same(jobs: &[Job]) -> usize {
     same
 }
 
-/// Another dtype with items of the same size and with a text of the same length, if this function knows such a dtype.
+/// Another dtype with items of the same size, whose text is as long as `dtype`. `None` if this function knows no such
+/// dtype.
 fn other_dtype(dtype: &str) -> Option<String> {
     let (order, rest) = dtype.split_at_checked(1)?;
     let (kind, size) = rest.split_at_checked(1)?;

@@ -57,8 +57,9 @@ def pipeline(rng, typesize):
         if typesize in sizes:
             return [name, rng.choice(["SHUFFLE", "BITSHUFFLE", "NOFILTER"])], [rng.choice(metas) if typesize > 1 else 3, 0]
     filters = rng.choice(FILTERS)
-    # The parameter of shuffle is an item size, and 0 means the typesize of the chunk. The parameter of bytedelta is the
-    # number of rows. C-Blosc2 ignores the parameters of the other filters.
+    # The parameter of shuffle is an item size, and 0 means the typesize of the chunk. bytedelta divides a block into
+    # rows of equal length, and its parameter is the number of rows. C-Blosc2 ignores the parameters of the other
+    # filters.
     rows = min(typesize, 127)
     metas = {"SHUFFLE": rng.choice([0, 0, 0, 2, 3, 8]), "BYTEDELTA": rows}
     return filters, [metas.get(name, rng.choice([0, 0, 3])) for name in filters]

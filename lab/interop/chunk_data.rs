@@ -51,8 +51,8 @@ fn chunks_of_c_blosc2_decompress_to_the_same_bytes() {
             (Err(_), None) | (Ok(_), Some(_)) if !is_kept => lost += 1,
             // C-Blosc2 cannot read its own chunks that are not compressed, but have the flag of a dictionary.
             (Ok(_), None) if ChunkHeader::parse(&chunk).unwrap().has_false_dictionary() => lost += 1,
-            // This crate refuses a split block that lost its last bytes. C-Blosc2 can return the right bytes by chance,
-            // if another block left them in memory.
+            // This project refuses a split block that lost its last bytes. C-Blosc2 can return the right bytes by
+            // chance, if another block left them in memory.
             (Err(error), Some(_))
                 if error.kind() == ErrorKind::Header && error.to_string().contains("split") =>
             {

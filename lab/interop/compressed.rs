@@ -95,8 +95,8 @@ fn c_blosc2_decompresses_our_chunks_to_the_same_bytes() {
         with_blocks += u32::from(header.has_table());
 
         let [truncation, ..] = params.filters;
-        // A filter has truncated the data only if the chunk is compressed: C-Blosc2 and this crate apply no filters to
-        // stored and constant chunks.
+        // A filter has truncated the data only if the chunk is compressed: C-Blosc2 and this project apply no filters
+        // to uncompressed and constant chunks.
         let truncated = (header.has_table() && truncation.id != 0 && truncation.name().is_some())
             .then_some(truncation)
             .filter(|filter| [Filter::TRUNC_PREC.id, Filter::INT_TRUNC.id].contains(&filter.id));
@@ -120,7 +120,7 @@ fn c_blosc2_decompresses_our_chunks_to_the_same_bytes() {
 }
 
 /// Data with repetitions. A BloscLZ stream encodes short and long distances in different ways, and short and long
-/// lengths too. Among the distances and lengths here are those close to the limits between the encodings.
+/// lengths too. Some distances and lengths here are close to the limits between these encodings.
 fn repetitions(rng: &mut Rng) -> impl Iterator<Item = Vec<u8>> {
     let mut noise = |length| (0..length).map(|_| rng.u8(..)).collect::<Vec<u8>>();
     let mark = noise(40);
@@ -175,8 +175,8 @@ fn our_default_block_sizes_are_those_of_c_blosc2() {
         params.clevel = rng.u8(..=9);
         params.splitmode = rng.choice([SplitMode::Always, SplitMode::Never, SplitMode::Auto]).unwrap();
         params.filters[5] = rng.choice([Filter::SHUFFLE, Filter::BITSHUFFLE, Filter::NONE]).unwrap();
-        // The data can be zeros. They can become a constant chunk, but only the block size in the header is compared,
-        // and a constant chunk has it too.
+        // The values of the data do not matter, because only the block size in the header is compared. Zeros can become
+        // a constant chunk, but its header has a block size too.
         Compressor::new(params).unwrap().compress_into(&vec![0; nbytes], &mut chunk).unwrap();
         let line = json!({
             "nbytes": nbytes,

@@ -108,8 +108,8 @@ fn an_array_that_is_being_resized_is_seen_at_rest_or_not_at_all() {
     let all = [(false, false), (true, true), (false, true), (true, false)];
     let (first, second) = if is_long() { (&all[..], &all[..]) } else { all.split_at(2) };
     // A short run tries each kind of file with one of the two lists of shapes. The shapes of the first list need the
-    // same chunks, so only the shape changes. The shapes of the second list need different chunks, so many chunks
-    // change.
+    // same number of chunks along each dimension, so a resize changes only the shape. The shapes of the second list
+    // need different numbers of chunks, so a resize adds or removes many chunks.
     for (shapes, kinds) in
         [(&[[261, 261], [263, 264]][..], first), (&[[40, 40], [120, 80], [8, 200]], second)]
     {

@@ -142,7 +142,8 @@ def active_objects(at):
     # python-blosc2 saves the function `once` in the older format `LazyArray`, because `once` lacks the decorator
     # `dsl_kernel` of python-blosc2.
     blosc2.lazyudf(once, (operand,), dtype="i4", shape=(2, 3)).save(urlpath=at("lazyarray-udf.b2nd"))
-    # python-blosc2 releases without the metalayer `b2o` wrote expressions in this form. Release 4.14.1 only reads it.
+    # Releases of python-blosc2 that did not know the metalayer `b2o` wrote expressions in this form. Release 4.14.1
+    # reads this form, but does not write it.
     old = {"expression": "o0 + 1", "UDF": None, "operands": {"o0": "operand.b2nd"}}
     carrier(at("lazyarray-expr.b2nd"), {"LazyArray": 0}, {"_LazyArray": old})
     # A C2Array connects to its server when it is made. So the file that `C2Array.save` would write is made by hand.

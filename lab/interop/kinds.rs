@@ -1,4 +1,4 @@
-//! This crate gives every kind of file and store the name of the class in python-blosc2.
+//! This project gives every kind of file and store the name of the class in python-blosc2.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -8,8 +8,8 @@ use crate::python;
 use b2nd_frame::{Check, EmbeddedFrames, FindingCode, Frame, ObjectKind, Store, is_sparse_frame};
 use serde_json::Value;
 
-/// The class of the object that python-blosc2 opens from a file. Some files are opened only if python-blosc2 is told to
-/// trust the file. For such a file, the function returns the class of the object that a trusted file gives.
+/// The class of the object that python-blosc2 opens from a file. python-blosc2 opens some files only if it is told to
+/// trust the file. For such a file, the function returns the class of the object in a trusted file.
 fn class(line: &Value) -> &str {
     match line["refuses"].as_str() {
         None => line["python"].as_str().unwrap(),
@@ -21,7 +21,8 @@ fn class(line: &Value) -> &str {
     }
 }
 
-/// The reason why this crate gives a frame another name than python-blosc2, or `None` if the names should be the same.
+/// The reason why this project gives a frame another name than python-blosc2, or `None` if the names should be the
+/// same.
 fn exception(path: &Path, kind: ObjectKind, class: &str) -> Option<&'static str> {
     let name = path.file_name().unwrap().to_str().unwrap();
     match (kind, class) {
@@ -36,9 +37,9 @@ fn exception(path: &Path, kind: ObjectKind, class: &str) -> Option<&'static str>
     }
 }
 
-/// Compares the members of a store with its keys in python-blosc2. Only for a `DictStore`, the two lists must be equal.
-/// In a `TreeStore`, python-blosc2 also lists groups, so each member must be below a key. For a table, the columns and
-/// rows are compared instead.
+/// Compares the members of a store with its keys in python-blosc2. In a `DictStore`, the two lists must be equal. In a
+/// `TreeStore`, a key can also be the name of a group, so each member must be a key or be below a key. For a table, the
+/// columns and rows are compared instead.
 fn agrees(line: &Value, store: &Store) -> bool {
     let keys: Vec<&str> =
         line["keys"].as_array().map_or(Vec::new(), |keys| keys.iter().filter_map(Value::as_str).collect());
@@ -104,7 +105,7 @@ fn files_and_stores_of_every_kind_are_named_as_python_blosc2_names_them() {
             *exceptions.entry(why).or_insert(0) += 1;
         }
         let is_elsewhere = matches!(kind, ObjectKind::RemoteStore | ObjectKind::RemoteCTable);
-        // python-blosc2 opens a remote store without being told to trust it. But this crate calls the store active,
+        // python-blosc2 opens a remote store without being told to trust it. But this project calls the store active,
         // because python-blosc2 fetches the members of the store when they are read.
         let is_refused = !line["refuses"].is_null();
         assert_eq!(kind.is_active(), is_refused || is_elsewhere, "{kind}: {line}");

@@ -1,4 +1,4 @@
-//! This crate writes frames, which python-blosc2 and C-Blosc2 read and change.
+//! This project writes frames, which python-blosc2 and C-Blosc2 read and change.
 
 use std::collections::BTreeMap;
 use std::env;
@@ -238,7 +238,8 @@ fn is_allowed(finding: &Finding) -> bool {
     [FindingCode::NeverWritten, FindingCode::NoData, FindingCode::HighRank].contains(&finding.code())
 }
 
-/// The name of each operation that a test did, and how often it did it.
+/// How often each value of a field occurred in a test, such as each number of dimensions, or the name of each
+/// operation.
 type Counts = BTreeMap<String, usize>;
 
 fn count(counts: &mut Counts, names: &Value) {

@@ -97,8 +97,9 @@ pub fn remove(path: &Path) {
     if path.is_dir() { fs::remove_dir_all(path).unwrap() } else { fs::remove_file(path).unwrap() }
 }
 
-/// Formats a value into writers that are too short for the text, one for each shorter length. Asserts that the writer
-/// receives as much of the text as fits, and that the writer's error is returned.
+/// Formats a value into writers with too little room for the text: one writer for each number of bytes that is less
+/// than the length of the text. Asserts that a writer receives only a prefix of the text, and that its error is
+/// returned.
 #[track_caller]
 pub fn shows_as_much_as_fits(shown: &dyn fmt::Display) {
     struct Room(String, usize);

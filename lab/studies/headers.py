@@ -268,7 +268,8 @@ def main():
         jobs = [(place, [value for *_, value in of]) for place, of in grouped(changes, lambda change: change[:2]).items()]
         cases = damage(jobs, verdict, [""], folder)
     for case in cases:
-        # After a crash or a hang, the result of python-blosc2 has no grid.
+        # The result of python-blosc2 is a list: the worst difference and, if the shapes differ, the grid. After a crash
+        # or a hang, the result is only a text.
         seen, frame = case["python"], frames[case["frame"]]
         case["python"], grid = seen if isinstance(seen, list) else (seen, None)
         case |= {"field": frame.fields[case["at"]], "why": why(frame, case["python"], grid)}

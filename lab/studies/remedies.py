@@ -20,8 +20,9 @@ from study import B2ND, ROOT, b2nd, reported, scratch
 
 DATA = ROOT / "frame/tests/data"
 
-# The array of most damaged files: 3 x 5 items in chunks of 2 x 3 and blocks of 1 x 2, which are not compressed. Its
-# header has 165 bytes, each chunk 64; the chunk index is at byte 421.
+# Most of the damaged files are changed copies of this file. Its array has 3 x 5 items in chunks of 2 x 3 and blocks of
+# 1 x 2. The header has 165 bytes. The chunks are not compressed, and have 64 bytes each. The chunk index begins at byte
+# 421.
 SMALL = (DATA / "int32_3x5.b2nd").read_bytes()
 INDEX, MOST = 421, b"\x7f\xff\xff\xff"
 TRAILER = len(SMALL) - 35
@@ -32,7 +33,7 @@ ITEMS = np.random.default_rng(1).integers(0, 9, 3000).astype("<i4")
 # Items that cannot be compressed.
 RANDOM = np.random.default_rng(1).integers(0, 256, 60_000, dtype="u1")
 
-# An array of items of more than 255 bytes each. The items are not contiguous in memory.
+# An array of items of more than 255 bytes each.
 LONG = np.array([f"{number} " * 30 for number in range(35)], "U100").reshape(5, 7).T
 
 

@@ -13,9 +13,9 @@ use b2nd_lab::{Seven, root};
 const PURE_RS: &str = "blosc2-pure-rs 0.2.4";
 const RMP_SERDE: &str = "rmp-serde 1.3";
 
-/// Returns what a reader does with a vector: "accept", "refuse", or "misread" if one of its values differs from that of
-/// the vector. Returns `None` if this is what the verdict requires. If the verdict is `Either`, there is always a
-/// result.
+/// Returns what a reader does with a vector: "accept", "refuse", or "misread" if a value that it read differs from the
+/// value of the vector. Returns `None` if the reader does what the verdict requires. For the verdict `Either`, the
+/// result is never `None`.
 fn does(vector: &InFile, read: Option<&Value>) -> Option<&'static str> {
     let does = match read {
         None => "refuse",
@@ -58,7 +58,7 @@ fn blosc2_pure_rs_reads_the_metalayers_as_the_vectors_say() {
             })
         });
         // blosc2-pure-rs reads a metalayer and checks in the same step that its numbers describe a valid array. So it
-        // may refuse a metalayer whose numbers do not.
+        // may refuse a metalayer whose numbers do not describe a valid array.
         let is_no_array = read.is_none() && !vector.values["no_array"].is_null();
         let Some(does) = does(&vector, read.as_ref()).filter(|_| !is_no_array) else { continue };
         answers.insert(vector.name, does.to_owned());
@@ -100,7 +100,7 @@ fn blosc2_pure_rs_opens_the_frames_as_the_vectors_say() {
     hold_answers("frames.json", PURE_RS, &answers);
 }
 
-/// rmp-serde is a reader for any `MessagePack`. It does not know the rules of this format.
+/// rmp-serde is a reader for any `MessagePack`. It does not know the rules of a `b2nd` metalayer.
 #[test]
 fn rmp_serde_reads_the_metalayers_as_the_vectors_say() {
     let mut answers = Answers::new();
@@ -119,8 +119,8 @@ fn the_comparison_has_the_counts_of_the_vectors() {
     let others: BTreeMap<String, BTreeMap<String, Answers>> = serde_json::from_str(&others).unwrap();
     for (file, bytes) in [("metalayers.json", "metalayers"), ("frames.json", "frames")] {
         let vectors = read(file);
-        // `others.json` also has entries for opening a frame with the metalayer. Their names contain "opening". The
-        // page has no rows for these entries, so they are skipped.
+        // `others.json` also has entries for opening a frame with the metalayer. Their names contain "opening".
+        // docs/COMPARE.md has no rows for these entries, so they are skipped.
         let others = others[file].iter().filter(|(who, _)| !who.contains("opening"));
         for (who, answers) in
             others.map(|(who, answers)| (&**who, answers)).chain([("this project", &Answers::new())])

@@ -93,10 +93,10 @@ pub fn take_from_slice<'de, T: Deserialize<'de>>(bytes: &'de [u8]) -> Result<(T,
 #[cfg(feature = "std")]
 const MAX_READ: u64 = (1 << 31) + (1 << 10);
 
-/// Reads a value from a reader, up to its end. Bytes after the metalayer are an error.
+/// Reads a reader to its end, and deserializes a value from the bytes. Bytes after the metalayer are an error.
 ///
-/// At most 2 GiB + 1 KiB are read, because no metalayer is longer. Limit a reader that you do not trust with
-/// [`Read::take`](std::io::Read::take).
+/// At most 2 GiB + 1 KiB are read, because no metalayer is longer. If you do not trust the reader, set a lower limit
+/// with [`Read::take`](std::io::Read::take).
 ///
 /// # Errors
 ///
@@ -597,8 +597,8 @@ impl<'de> Visit<'de> for u8 {
 
 /// Implements [`Visit`] for the integer type of a dimension. A type that asks for an unsigned integer gets one unless
 /// the dimension is negative.
-// Serde's visitor for `u64` accepts every `u64`. On the fast way no dimension is negative, so a loop over dimensions
-// has no exit for an error.
+// On the fast way no dimension is negative, so each dimension is passed as an unsigned integer. Serde's visitor for
+// `u64` accepts all of them. So a loop that reads dimensions as `u64` has no exit for an error.
 macro_rules! visit_dimension {
     ($type:ty, $natural:ty, $signed:ident, $unsigned:ident) => {
         impl<'de> Visit<'de> for $type {
@@ -679,8 +679,8 @@ impl<'de, T: Visit<'de>, F: ReadError> serde::Deserializer<'de> for Value<T, F> 
     transparent! {}
 
     // Floats and `char` are rejected, because a type that cannot be written here must not be readable either. Otherwise
-    // a float could be read from an integer, and a `char` from a one-letter dtype. Only an
-    // enum reads an entry as an identifier, as its tag. So the error for an identifier names an enum.
+    // a float could be read from an integer, and a `char` from a one-letter dtype. Only an enum asks for an identifier:
+    // it reads its tag in this way. So the error for an identifier names an enum.
     refuse! {
         Float: deserialize_f32() deserialize_f64();
         Char: deserialize_char();
@@ -893,8 +893,8 @@ fn visit_entries<'de, V: Visitor<'de>>(
             Some(names) => visitor.visit_map(ByName { entries: &mut entries, names }),
         },
         Takes::Bytes => {
-            // A `Meta` accepts the bytes, which have been checked. Only a user's own struct with the same name and the
-            // same fields rejects bytes.
+            // The bytes have been checked, so a `Meta` accepts them. If the bytes are rejected, the type is a user's
+            // own struct with the name and the fields of a `Meta`.
             let fault = LayoutFault::Takes { layout, takes: META_FIELDS.len() };
             return visitor.visit_borrowed_bytes(bytes).map_err(|Misfit| fault.error());
         }

@@ -11,7 +11,8 @@ use crate::layout::{Entry, Layout};
 pub(super) enum Names {
     /// Seven fields, one for each entry, in the order of the entries.
     Seven(&'static [&'static str]),
-    /// Fields that include a well-known name for each entry of the layout.
+    /// All fields of a struct. For each entry of the layout, one of them has a well-known name (see
+    /// [`Entry::of_field`]).
     Known(&'static [&'static str]),
 }
 
@@ -43,8 +44,8 @@ impl Names {
             let takes = Entry::ALL.iter().filter(|&&entry| known(fields, entry).is_some()).count();
             return Err(LayoutFault::Takes { layout, takes }.error());
         }
-        // A struct with a field for an entry that the layout lacks is rejected. If the struct took the entries in
-        // order, this field and the fields after it would get wrong entries.
+        // Here the struct can take the entries only in order. If it has a field for an entry that the layout lacks, it
+        // is rejected, because this field and the fields after it would get wrong entries.
         let is_lacking = |entry| !layout.has(entry);
         if fields.iter().any(|field| Entry::of_field(field).is_some_and(is_lacking)) {
             return Err(LayoutFault::Unplaced { layout }.error());

@@ -375,10 +375,11 @@ fn assert_reads(chunks: &[u8], steps: &[Step]) {
     }
 }
 
-/// The length of a read in advance, which starts at a header and includes the headers after it.
+/// The length of a look-ahead read. Such a read starts at a header, and includes the bytes after this header, because
+/// the next headers may be among them.
 const AHEAD: usize = 1 << 15;
-/// The maximum distance from the end of the previous read to a header at which a read in advance can start. A header
-/// farther away is read alone.
+/// A look-ahead read starts at most this number of bytes after the end of the previous read. A header farther away is
+/// read alone.
 const NEAR: usize = 1 << 11;
 
 #[test]
@@ -397,14 +398,14 @@ fn headers_near_each_other_take_one_read_and_no_byte_is_read_in_advance_twice() 
             // follows this header.
             (Ask::Header, third - 32, Some((third - 32, 32))),
             (Ask::Header, third, Some((third, AHEAD))),
-            // A header far away is read alone. The next two headers are in the `AHEAD` bytes that were read from
-            // `third` on. They are read alone, so that no byte is read in advance twice. The header after them begins
-            // at the end of those bytes.
+            // A header far away is read alone, and its bytes replace those of the look-ahead read from `third` on. The
+            // next two headers were in that read. They are read again, but alone: no byte is in two look-ahead reads.
+            // The header after them begins at the end of that read.
             (Ask::Header, 200_000, Some((200_000, 32))),
             (Ask::Header, third + AHEAD - 64, Some((third + AHEAD - 64, 32))),
             (Ask::Header, third + AHEAD - 32, Some((third + AHEAD - 32, 32))),
             (Ask::Header, third + AHEAD, Some((third + AHEAD, AHEAD))),
-            // A read in advance is shorter than `AHEAD` if fewer bytes are left before the end of the chunks.
+            // A look-ahead read is shorter than `AHEAD` if fewer bytes are left before the end of the chunks.
             (Ask::Header, end - 10_048, Some((end - 10_048, 32))),
             (Ask::Header, end - 10_016, Some((end - 10_016, 10_016))),
             (Ask::Header, end - 32, None),
@@ -424,8 +425,8 @@ fn a_long_chunk_that_is_read_leaves_the_headers_that_were_read_in_advance() {
         &[
             (Ask::Header, 0, Some((0, AHEAD))),
             (Ask::Whole, 64, Some((64, AHEAD + 32))),
-            // The long chunk has more than `AHEAD` bytes. The bytes of such a long read are not kept, so the bytes that
-            // were read in advance are still there. This header is among them.
+            // The long chunk has more than `AHEAD` bytes. The bytes of such a long read are not kept, so they do not
+            // replace the bytes of the look-ahead read. The header at 32 is among these bytes, so it takes no read.
             (Ask::Header, 32, None),
             (Ask::Header, last, Some((last, 32))),
             // The bytes of a chunk of exactly `AHEAD` bytes are kept. The last header is inside this chunk, so it takes

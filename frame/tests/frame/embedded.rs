@@ -105,8 +105,8 @@ fn frames_that_share_bytes_are_refused() {
     assert_eq!(EmbeddedFrames::new(store(&[("/b", 9, 1), ("/a", 0, 9)])).unwrap().keys(), ["/a", "/b"]);
 }
 
-/// A store has a list with the place of each of its frames: an offset and a length. For an array on a server, the list
-/// has a URL instead.
+/// A store has a list of its frames. An entry of the list is an offset and a length, or a URL if the array is on a
+/// server. Each list in the table below has a wrong or missing part.
 #[test]
 fn a_list_that_python_blosc2_cannot_read_is_found() {
     let shapes = Shapes { shape: &[64], chunkshape: &[64], blockshape: &[64] };

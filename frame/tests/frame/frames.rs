@@ -56,8 +56,8 @@ pub(crate) fn chunk(flags: u8, nbytes: usize, special: u8, body: &[u8]) -> Vec<u
     chunk
 }
 
-/// A compressed chunk index of `nbytes` bytes. In its table of blocks, every entry has the start of the same bytes,
-/// `block`.
+/// A compressed chunk index of `nbytes` bytes. It stores the bytes `block` only once: each entry in its table of blocks
+/// is the start of these bytes.
 pub(crate) fn in_blocks(nbytes: usize, blocksize: usize, block: &[u8]) -> Vec<u8> {
     const UNSPLIT_ZSTD: u8 = 0x95;
     let nblocks = nbytes.checked_div(blocksize).unwrap_or_default();
@@ -229,8 +229,8 @@ pub(crate) fn oddities() -> Vec<(&'static str, Vec<u8>, FindingCode)> {
     let content = &file("int32_3x5.b2nd")[112..165];
     let longer = [&file("int32_3x5.b2nd")[..], b"more"].concat();
     let vlmetalayers = file("vlmetalayers.b2nd");
-    // The tuples below that call `in_trailer` each change one part of this trailer: the number of vlmetalayers, or the
-    // offset, the length, the name or the chunk of the first vlmetalayer.
+    // `in_trailer` changes bytes of this trailer. Below, it changes the number of vlmetalayers, or the offset, the
+    // length, the name or the chunk of the first vlmetalayer.
     let trailer = Frame::read_at(Cursor::new(&vlmetalayers), 0).unwrap().trailer().unwrap();
     let start = usize::try_from(trailer.offset()).unwrap();
     let chunk = usize::try_from(trailer.vlmetalayers()[0].offset()).unwrap();
@@ -404,8 +404,9 @@ fn without_chunks() -> Vec<u8> {
     changed(file, &[(16, &frame_len.to_be_bytes()), (39, &[0; 8])])
 }
 
-/// An array of `<U256` whose typesize is lost. python-blosc2 writes such a file if the items are not contiguous in
-/// memory.
+/// An array of `<U256` whose header has the typesize 1, although an item has 1024 bytes. `to_cframe` of python-blosc2
+/// writes such a header for an array in memory with items of more than 255 bytes, unless the array was made with
+/// `contiguous=True`.
 pub(crate) fn lost_typesize() -> Vec<u8> {
     with_items_of(256 * 4, b"<U256", 1)
 }

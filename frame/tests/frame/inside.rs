@@ -145,7 +145,7 @@ fn what_is_encrypted_is_closed() {
         ("secret.b2nd", CompressionMethod::STORE, &array),
         ("a.b2nd", CompressionMethod::STORE, &array),
     ]);
-    // Sets bit 0 of the flags in the first entry of the directory.
+    // Sets bit 0 of the flags in the first entry of the directory. This bit means that the member is encrypted.
     let entry = bytes.windows(4).position(|bytes| bytes == b"PK\x01\x02").unwrap();
     bytes[entry + 8] |= 1;
     let members = zip_members(Cursor::new(bytes)).unwrap();

@@ -11,7 +11,7 @@ fn entries() -> Map<String, Value> {
     serde_json::from_str(&fs::read_to_string(data().join("peers/expected.json")).unwrap()).unwrap()
 }
 
-/// The values that `expected.json` has for a frame, read by this crate from the frame.
+/// Reads from a frame the values that `expected.json` lists for it.
 fn says(name: &str) -> Value {
     let mut frame = Frame::open(data().join("peers").join(name)).unwrap();
     let trailer = frame.trailer().unwrap();

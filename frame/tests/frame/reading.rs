@@ -723,7 +723,8 @@ fn what_is_no_file_is_refused_without_waiting() {
     refused(&pipe);
     refused(&socket);
     refused("/dev/null".as_ref());
-    // A pipe that contains a frame is refused too, whether the frame is shorter or longer than the first read.
+    // A pipe that contains a frame is refused like the empty pipe above. The first of these frames is shorter than the
+    // first read of `Frame::open`, the second is longer.
     for name in ["scalar.b2nd", "int32_3x5.b2nd"] {
         let mut writer = fs::OpenOptions::new().read(true).write(true).open(&pipe).unwrap();
         writer.write_all(&fs::read(data().join(name)).unwrap()).unwrap();

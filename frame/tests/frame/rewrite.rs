@@ -427,8 +427,8 @@ fn a_first_array_metalayer_goes_before_its_former_name_which_stays() {
     let frame =
         Rewrite::new(data().join("squeezed.caterva"), folder.path("new")).dtype("<u2").apply().unwrap();
     let layer = frame.array_metalayer().unwrap();
-    // Compared with the old metalayer, the new one has 9 more bytes, for the dtype and the dtype format, but no stale
-    // tail. Its name `b2nd` is 3 bytes shorter than `caterva`.
+    // The new metalayer does not have the stale tail of the old one. But it has a dtype format and a dtype, which take
+    // 9 bytes. Its name `b2nd` is 3 bytes shorter than `caterva`.
     assert_eq!(layer.bytes().len(), squeezed.array_metalayer().unwrap().bytes().len() - tail + 9);
     assert_eq!(frame.header().header_len, squeezed.header().header_len - tail + 9 - 3);
     let meta = Meta::new(Shapes { shape: &[6, 8], chunkshape: &[4, 5], blockshape: &[2, 3] }, "<u2").unwrap();
@@ -866,8 +866,8 @@ fn a_frame_that_check_calls_wrong_is_not_rewritten_through_its_directory() {
     for to in [directory.clone(), folder.path().join("copy")] {
         assert_eq!(Rewrite::new(&directory, &to).apply().unwrap_err().kind(), ErrorKind::Malformed);
     }
-    // The frame in the file is contiguous, but a directory must have a sparse frame. If the frame is opened by the path
-    // of the file, it is valid.
+    // The frame is contiguous. If it is opened by the path of the directory, this is an error, because the frame of a
+    // directory must be sparse. If it is opened by the path of the file, it is valid.
     assert_eq!(check(&file).unwrap().findings, []);
     Rewrite::new(&file, &file).apply().unwrap();
 }

@@ -287,7 +287,7 @@ fn with_vlmetalayer(name: &str, chunk: &[u8]) -> Vec<u8> {
     file
 }
 
-/// The note of a salvage is a vlmetalayer. Another program that copies the vlmetalayers compresses it.
+/// The note of a salvage is a vlmetalayer. If another program copies the vlmetalayers, it may compress them.
 #[test]
 #[cfg(feature = "decompress")]
 fn a_compressed_note_is_kept_and_one_that_is_no_note_is_reported() {
@@ -766,7 +766,7 @@ fn a_header_that_is_gone_is_given() {
     let report = given.assume_order().preview().unwrap();
     assert_eq!(report.lost_count(), 0, "{report:?}");
     assert_eq!(report.frame.array().unwrap().unwrap().dtype(), Some("<i4"));
-    // The header is lost, so the report does not compare its frame length.
+    // The header is lost, so its frame length is not known. The report does not list `frame_len` as restored.
     assert!(report.restored.iter().all(|restored| !restored.to_string().contains("frame_len")), "{report:?}");
 }
 

@@ -39,7 +39,8 @@ fn a_shape_without_items_is_refused_where_chunks_lie() {
     }
     let meta = Meta::new(Shapes { shape: &[0], chunkshape: &[2], blockshape: &[2] }, "|u1").unwrap();
     let mut empty = FrameBuilder::new(meta).to_vec([] as [&[u8]; 0]).unwrap();
-    // Changes nbytes in the header, so that it claims chunks. Nothing else in the file shows how many chunks there are.
+    // Sets nbytes in the header to 7, so the header claims chunks. But the shape has no items, and the file has no
+    // chunk. So the report counts no chunks.
     empty[37] = 7;
     assert_eq!(of(empty).preview().unwrap().counts.total(), 0);
 }
@@ -131,8 +132,8 @@ fn an_uncompressed_chunk_is_unverified_where_other_bytes_are_damaged() {
     }
 }
 
-/// One of the filters is `ndmean`. This crate supports `ndmean`, but with this filter the bytes of these chunks cannot
-/// be decompressed.
+/// The header of a chunk gets filter 33 or 64. Filter 33 is `ndmean`, a plugin that this crate does not support. There
+/// is no filter 64.
 #[test]
 #[cfg(feature = "decompress")]
 fn a_filter_that_makes_a_chunk_unreadable_is_restored_or_costs_the_chunk() {

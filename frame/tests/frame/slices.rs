@@ -1,5 +1,6 @@
-//! A slice has the same items as that part of the whole array. If a check of the chunks finds an error with the code
-//! `ChunkHeader` or `ChunkOffset`, the whole array cannot be read, except for two kinds of findings (see `agrees`).
+//! A slice has the same items as the same part of the whole array. If a check of the chunks finds an error with the
+//! code `ChunkHeader` or `ChunkOffset`, the whole array cannot be read, except for two kinds of findings (see
+//! `agrees`).
 
 use std::fs;
 use std::io::Cursor;
@@ -362,8 +363,8 @@ fn a_row_that_does_not_fit_is_named_and_is_the_last() {
     assert!(rows.len() == 2501 && rows[..2500].iter().all(|row| matches!(row, Ok((1,)))));
 }
 
-/// The supported filters of plugins only move whole bytes. So if a slice did not undo a filter, its items would be
-/// wrong, but there would be no error.
+/// No filter changes the length of a block. So if a slice did not undo `bytedelta`, its items would be wrong, but there
+/// would be no error. The bits that `int_trunc` clears are lost: they stay zero in the items of a slice.
 #[test]
 fn what_the_filters_of_plugins_changed_is_read() {
     for (name, item) in [("bytedelta", 1), ("int_trunc", 1 << 16)] {

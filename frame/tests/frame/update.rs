@@ -117,8 +117,8 @@ fn change(rng: &mut Rng, update: &mut ArrayUpdate, model: &mut Model) {
             let mut region = ranges(&model.shape);
             region[axis] = region[axis].end..region[axis].end + rng.u64(0..4);
             let items = random_items(rng, indices(&region).len());
-            // An append without items is skipped. If a dimension other than `axis` is empty, new indices along `axis`
-            // have no items, so `append` could not compute their number from the bytes.
+            // An append without items is skipped. If another dimension than `axis` has no indices, new indices along
+            // `axis` have no items. Then `append` cannot compute the number of new indices from the bytes of the items.
             if !items.is_empty() {
                 update.append(axis, &bytes(&items)).unwrap();
                 let mut shape = model.shape.clone();
@@ -185,7 +185,8 @@ fn numbers(path: &Path) -> Model {
     model
 }
 
-/// A commit first writes the bytes after the frame, then the header, and then the marks of holes.
+/// A commit first writes new bytes after the old frame, then the header, and then a mark at the start of each hole. A
+/// hole is a byte range that the new frame does not use.
 #[test]
 fn a_commit_that_ends_at_any_write_leaves_the_old_array_or_the_new_one() {
     let folder = tempfile::tempdir().unwrap();
@@ -382,8 +383,8 @@ fn a_commit_that_fails_keeps_the_file_and_the_changes() {
     let mut update = ArrayUpdate::open(&path).unwrap();
     update.resize(&[30]).unwrap();
     fs::set_permissions(&path, fs::Permissions::from_mode(0o400)).unwrap();
-    // If the file can be opened for writing, the flush would not fail, so it is not tried. This happens if root runs
-    // the test, because root can write in spite of the mode.
+    // If root runs the test, the file can be opened for writing in spite of its mode. Then the flush does not fail, so
+    // it is not tried here.
     if fs::OpenOptions::new().write(true).open(&path).is_err() {
         assert_eq!(update.flush().unwrap_err().kind(), ErrorKind::Io);
         assert_eq!(fs::read(&path).unwrap(), before);

@@ -504,8 +504,8 @@ fn headers_of_the_vectors_are_read_from_a_prefix_as_they_say() {
             let prefix = &bytes[..frame.header().header_len];
             assert_eq!(Frame::parse(prefix).unwrap().header(), frame.header(), "{}", vector.name);
         } else if let Err(error) = parsed {
-            // If the bytes are only the start of a frame, the error has no place, but the number of bytes that are
-            // needed.
+            // If the bytes are only the start of a frame, the error has no offset. Instead, it has the number of bytes
+            // that are needed.
             let place = error.finding().and_then(Finding::offset);
             assert!(error.needed().is_some() || place == vector.error["byte"].as_u64(), "{}", vector.name);
         }

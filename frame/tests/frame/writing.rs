@@ -408,8 +408,8 @@ fn many_findings_of_one_code_do_not_hide_those_of_others() {
         match number {
             // Changes the size of the items.
             ..25 => damaged[start + 3] = 9,
-            // Changes a filter. Also changes the flags: the chunk now claims to be compressed, and the table of its one
-            // block has the start 36.
+            // Changes a filter. Also changes the flags, so that the chunk claims to be compressed. A compressed chunk
+            // has a table of blocks after its header, so the only block gets an entry: it starts at byte 36.
             25 => {
                 damaged[start + 2] = 0x35;
                 damaged[start + 16] = 2;
@@ -882,7 +882,7 @@ fn nothing_is_a_frame_and_nothing_has_its_name_before_it_is_finished() {
     let mut writer = FrameBuilder::new(worked_example()).write_to(&mut to).unwrap();
     writer.write_uncompressed(0, &[0; 32]).unwrap();
     drop(writer);
-    // The writer has overwritten the old frame at this offset with zeros.
+    // The old frame begins at byte 0. The writer has overwritten its header, which has 165 bytes, with zeros.
     assert_eq!(Frame::parse(to.get_ref()).unwrap_err().kind(), ErrorKind::Malformed);
     assert_eq!(to.get_ref()[..165], [0; 165]);
 }

@@ -36,8 +36,8 @@ pub(super) fn run(bytes: &[u8]) {
         }
     }
     let (mut done, mut block) = (0, vec![0x55; header.nbytes]);
-    // With the filter `delta`, each block takes the time of two blocks. So only some of the blocks are decompressed one
-    // by one.
+    // With the filter `delta`, the decompression of any other block also decompresses block 0, which takes the same
+    // time again. So at most 1024 blocks are decompressed one by one.
     for number in 0..header.nblocks().unwrap_or_default().min(1 << 10) {
         match decompressor.decompress_block(bytes, number, &mut block) {
             Ok(length) if whole.is_ok() => {

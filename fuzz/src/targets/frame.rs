@@ -178,8 +178,8 @@ fn trailer(mut frame: Frame<Cursor<&Vec<u8>>>, bytes: &[u8], is_good: bool) {
     let frame_len = usize::try_from(frame.header().frame_len).expect("within the file");
     let frame_bytes = &bytes[..frame_len];
     let read = frame.trailer();
-    // Parses the trailer again and again. Each time, it gets exactly the number of bytes that the previous error asked
-    // for.
+    // Parses the trailer again and again. Each time, `Trailer::parse` gets exactly the number of bytes that its
+    // previous error asked for.
     let mut length = 0;
     let in_pieces = loop {
         let parsed = Trailer::parse(frame.header(), &frame_bytes[frame_len - length..]);

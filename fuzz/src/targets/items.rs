@@ -1,5 +1,5 @@
-//! Reads items: any bytes, read by any dtype as any Rust type, give a value or an error. If the value can be written,
-//! the written bytes give the same value again.
+//! Reads any bytes as an item of any dtype, into many Rust types. Each read gives a value or an error. If a value can
+//! be written, and then read again, a second write gives the same bytes.
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;

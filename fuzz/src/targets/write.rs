@@ -90,7 +90,8 @@ pub fn run(data: &[u8]) {
     }
 }
 
-/// Returns the builder with a codec, filters and a typesize from the choices, which may be invalid.
+/// Sets a codec, filters and a typesize, each only in some of the runs. The values come from the choices, and may be
+/// invalid.
 fn with_any_options(mut builder: FrameBuilder, choices: &mut Choices<'_>) -> FrameBuilder {
     if choices.below(4) == 0 {
         builder = builder.codec(Codec(choices.byte())).codec_meta(choices.byte()).level(choices.byte() % 12);

@@ -27,7 +27,7 @@ def places(path):
 
 def embedded(path, offset):
     """Yields the frames in the data of a store: the key, and the place. The place is the offset of the store, and a range of its data."""
-    # A directory is a sparse frame, which is not a store with frames in its data.
+    # A directory is a sparse frame and not a store, so its data has no frames.
     if Path(path).is_dir():
         return
     with open(path, "rb") as file:

@@ -40,8 +40,8 @@ def damage(name, change):
     path.write_bytes(change(path.read_bytes()))
 
 
-# Damages the only chunk of a file: the offset of its block, and the bytes after it. Half of the chunk is noise that is
-# stored uncompressed, so damage to the noise alone would leave no trace.
+# Damages the only chunk of a file: the offset of the chunk's only block, and the bytes after this offset. Half of the
+# chunk is noise that is stored uncompressed, so damage to the noise alone would leave no trace.
 damage("drift/00007.b2nd", lambda content: content[:200] + b"\xff" * 64 + content[264:])
 # Three broken copies of files: a copy that ended too early, a copy without any bytes, and a copy with only zeros, as
 # after a crash before the content was written to the disk.

@@ -134,7 +134,8 @@ assert "liver_017: there is no _seg.b2nd and no .pkl" in found
 spacings = [line.split("\t")[3] for line in pathlib.Path("spacing.tsv").read_text().splitlines()]
 assert len(spacings) == CASES + 8 and spacings.count("[2.5, 0.8, 0.8]") == CASES + 1, spacings
 
-# In a folder, an empty .mla file is reported. An .mla file that is not a frame is not reported.
+# Other programs use the extension .mla for other formats. So in a folder, `check` skips an .mla file that is not a
+# frame. But it reports an empty .mla file as a damaged frame.
 pathlib.Path("set/other/4.mla").write_bytes(b"not a frame")
 in_folder = subprocess.run("b2nd check --ext mla set/other", shell=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True).stdout
 assert all(name in in_folder for name in ("2.mla", "3.mla")) and "4.mla" not in in_folder, in_folder

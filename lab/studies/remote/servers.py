@@ -104,8 +104,8 @@ def try_store(name, url, variables, upload, wrong_login):
     for key, content in files.items():
         upload(f"data/{key}", content)
     upload("data/ä space.b2nd", array)
-    # Lists only objects with these extensions. No zip files are among them, because a table in a zip file is one line
-    # of the listing only if the file is on this machine.
+    # Lists only objects with these extensions. Zip files are not listed, because the two listings would differ: a table
+    # in a zip file is one line of a listing only if the zip file is on this machine.
     named = ("b2nd", "b2frame", "caterva", "b2e", "b2f", "b2b")
     local, *_ = run(["ls", "--json", "--ext", ",".join(named), str(data)], {})
     listed, *_ = run(["ls", "--json", "--ext", ",".join(named), f"{url}/data"], variables)

@@ -37,7 +37,7 @@ fn run() -> Result<(), i32> {
     ensure(take_from_slice::<Metalayer>(bytes).is_ok_and(|(_, rest)| rest.is_empty()), 4)?;
 
     // Without an allocator, errors still have their kind, position and message. Only one kind of message is lost: the
-    // text of an error that the `Serialize` or `Deserialize` of a Rust type raises itself.
+    // text of an error that a type's own `Serialize` or `Deserialize` raised.
     let error = from_slice::<Metalayer>(&bytes[..12]).err().ok_or(5)?;
     ensure(error.kind() == ErrorKind::UnexpectedEnd && error.offset() == Some(4), 6)?;
     let error = to_slice(&value, &mut [0; 10]).err().ok_or(7)?;
