@@ -43,7 +43,7 @@ pub(crate) enum Encoding {
     Int64s,
     /// A dimension vector of int32.
     Int32s,
-    /// A string with a length of 4 bytes.
+    /// A string whose length is stored in 4 bytes.
     Str32,
 }
 
@@ -97,8 +97,8 @@ macro_rules! entries {
             }
 
             /// The entry that a field with this name must hold; `None` if the name is not well-known.
-            // `chunkshape` and `blockshape` have the same encoding. Without this rule two swapped fields would be
-            // written and read without an error.
+            // `chunkshape` and `blockshape` have the same encoding. If the names of the fields were not checked, a
+            // struct with these two fields in the wrong order would be written and read without an error.
             #[inline(always)]
             pub(crate) fn of_field(name: &str) -> Option<Self> {
                 match name {

@@ -146,8 +146,8 @@
 //! The table applies to reading and to writing, with one difference: `&[u8]` can read a dtype, but cannot write one.
 //! Serde writes `&[u8]` and `Vec<u8>` as sequences; `serde_bytes` writes them as bytes.
 //!
-//! - A Rust array counts as a tuple. Serde supports only arrays of up to 32 items, and no const generic as their
-//!   length. [`dims`] supports both.
+//! - A Rust array counts as a tuple. Serde itself supports only arrays of up to 32 items, and not `[T; N]` with a
+//!   generic `N`. [`dims`] supports arrays of any length.
 //! - A type that serializes through its `Display` (`collect_str`) counts as a string.
 //! - An enum of unit variants restricts the dtype to its variants: `enum Kind { #[serde(rename = "<f4")] F4 }`. For any
 //!   other dtype, the error names the dtype and the variants.
@@ -172,8 +172,9 @@
 //! | `std` | yes | `to_writer`, `from_reader`, `From<Error> for std::io::Error` |
 //! | `dtype` | | the module `dtype`: parse NumPy's dtype strings, `Meta::parse_dtype`, items as serde data; includes `alloc` |
 //!
-//! The crate needs Rust 1.85 or later. Each feature also needs atomic compare-and-swap, because long strings are
-//! reference-counted. The targets thumbv6m and riscv32imc do not have this instruction.
+//! The crate needs Rust 1.85 or later. `alloc`, which the other features include, also needs atomic compare-and-swap,
+//! because a long dtype of a `Meta` is reference-counted. The targets thumbv6m and riscv32imc do not have this
+//! instruction.
 //!
 //! [Blosc2]: https://www.blosc.org/pages/blosc-in-depth/
 //! [`b2nd-frame`]: https://docs.rs/b2nd-frame

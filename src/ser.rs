@@ -397,9 +397,9 @@ impl<B: Buffer> serde::Serializer for Start<B> {
 const FAILED: u8 = u8::MAX;
 
 /// A metalayer that is being written, entry by entry.
-// Everything between a derived `serialize` and the bytes is `inline(always)`. Only then does the compiler know the
-// entry of each field, and remove the comparisons of names and the matches over entries. One call that is not inlined
-// makes writing take 50 % longer.
+// Everything between a derived `serialize` and the bytes is `inline(always)`. Only then can the compiler remove the
+// comparisons of names and the matches over entries, because it knows the entry of each field. One call that is not
+// inlined makes writing take 50 % longer.
 #[derive(Debug)]
 pub struct Entries<B> {
     output: Output<B>,
@@ -501,7 +501,8 @@ impl<B: Buffer> Entries<B> {
     fn write<T: Serialize + ?Sized>(&mut self, entry: Entry, value: &T) -> Result<(), Error> {
         let output = &mut self.output;
         match entry {
-            // The version is written later, together with `ndim`, because a new buffer computes its size from `ndim`.
+            // The version is written later, together with `ndim`. `to_vec` allocates its buffer only then, because the
+            // size of the buffer depends on `ndim`.
             Entry::Version => self.version = fixint(value)?,
             Entry::DtypeFormat => output.fixint(fixint(value)?),
             Entry::Ndim => {

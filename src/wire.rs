@@ -54,7 +54,8 @@ macro_rules! fixed_int {
                 Some(Self::from_be_bytes(value.try_into().ok()?))
             }
 
-            // Inlined into `Metalayer::ordinary`, as is `Items::ordinary`, so the vectors stay in registers.
+            // This function and its caller `Items::ordinary` are inlined into `Metalayer::ordinary`. So the addresses
+            // and lengths of the vectors stay in registers.
             #[inline(always)]
             fn are_marked_and_not_negative(mut items: &[u8]) -> bool {
                 // There is no branch for each integer: `wrong` collects the wrong bits of all integers. Two bytes of
@@ -204,9 +205,9 @@ impl<'de> Metalayer<'de> {
 
     /// Splits `bytes`, which begin with a metalayer, at the end of this metalayer. If the end cannot be found, the
     /// second slice is empty.
-    // In layout `B2nd`, `ndim` determines the offset of the dtype's length, and the metalayer ends after the dtype. So
-    // only these two numbers are read, and the metalayer is not checked. In the other layouts, the whole metalayer is
-    // read to find its end.
+    // In layout `B2nd`, the metalayer ends after the dtype, and `ndim` determines the offset of the dtype's length. So
+    // only `ndim` and this length are read, and the metalayer is not checked. In the other layouts, the whole metalayer
+    // is read to find its end.
     #[inline]
     pub(crate) fn split(bytes: &'de [u8]) -> (&'de [u8], &'de [u8]) {
         const OUTER: u8 = Layout::B2nd.marker();
@@ -325,9 +326,9 @@ impl<'de> Input<'de> {
     #[cold]
     pub(crate) fn version(&self, start: usize) -> u8 {
         match self.bytes.get(start..) {
-            // Other first bytes than those of the layouts are accepted too, because a later version may have more
-            // entries. Fewer than five entries are not accepted: the metalayers of Caterva 0.1 have three, and no
-            // version.
+            // The first byte contains the number of entries. More entries than in the known layouts are accepted,
+            // because a later version may have more. Fewer than five entries are not accepted: the metalayers of
+            // Caterva 0.1 have three, and no version.
             Some(&[FIVE_ENTRIES..=FIXARRAY_MAX, version @ ..=FIXINT_MAX, ..]) => version,
             _ => 0,
         }

@@ -29,8 +29,8 @@
 //! | subarrays | `('<i4', (2, 3))` |
 //! | records | `(numpy.record, [('a', '<i4')])`, which NumPy prints and python-blosc2 stores, but neither can read |
 //!
-//! Each form means the same as in NumPy on little-endian 64-bit Linux. A byte order of `=`, `|` or none is
-//! little-endian, `long` has 8 bytes, `f16` is C's `long double` with an alignment of 16, and `O` has 8 bytes.
+//! Each form in this table means the same as in NumPy on little-endian 64-bit Linux. A byte order of `=`, `|` or none
+//! is little-endian, `long` has 8 bytes, `f16` is C's `long double` with an alignment of 16, and `O` has 8 bytes.
 //!
 //! # Differences from NumPy
 //!
@@ -75,9 +75,9 @@ use crate::meta::Meta;
 use error::ParseError;
 use resolve::Spacing;
 
-// Each module imports only from modules above it; rustdoc lists the methods of `Dtype` in this order. Printing is above
-// errors, because a message quotes the text that was found. Literals are below errors, because reading a literal can
-// fail.
+// Each module imports only from modules above it; rustdoc lists the methods of `Dtype` in this order. `repr` is above
+// `error`, because an error message quotes the text that was found. `literal` is below `error`, because reading a
+// literal can fail.
 mod types;
 
 mod repr;
@@ -100,7 +100,7 @@ pub use error::{Error, ErrorKind};
 pub use types::{ByteOrder, Dtype, Extension, Field, Kind, Struct, Subarray, TimeUnit};
 
 impl Meta {
-    /// The parsed dtype; `None` if the layout does not have this entry.
+    /// The parsed dtype; `None` if the layout has no entry `dtype`.
     ///
     /// # Errors
     ///

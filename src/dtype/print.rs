@@ -43,7 +43,7 @@ impl Dtype {
         Padded(NumpyStr(self))
     }
 
-    /// Records whether the text was the name that NumPy prints.
+    /// Records in the dtype whether `text`, from which it was parsed, is the name that NumPy prints.
     pub(super) fn spelled_as(mut self, text: &str) -> Self {
         if eco_format!("{}", self.numpy_str()) == text {
             self.spelling = Spelling::NumpyStr;

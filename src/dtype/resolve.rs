@@ -27,8 +27,8 @@ pub(super) enum Spacing {
 
 /// The dtype of a form. Every form inside an aligned dtype is aligned, even a dictionary with `'aligned': False`. The
 /// only exception is a form inside a record.
-// These functions recurse into nested dtypes, so their stack frames must be small. That is why all code that does not
-// recurse is in functions that are never inlined.
+// For nested dtypes, `dtype` and `members` call each other, so their stack frames must be small. That is why long code
+// that does not recurse is in functions that are never inlined.
 pub(super) fn dtype(form: Spanned<Form>, spacing: Spacing) -> Result<Dtype, ParseError> {
     match form.value {
         Form::Scalar(dtype) => Ok(dtype),
@@ -59,7 +59,7 @@ fn subarray(base: Dtype, shape: Spanned<Shape>) -> Result<Dtype, ParseError> {
     let Spanned { at, value: shape } = shape;
     // NumPy calls a type of 0 bytes, such as `S`, unsized.
     let is_unsized = base.item_size == 0 && !matches!(base.kind, Kind::Struct(_));
-    // If the base is unsized, the number in place of the shape is its size: `('S', 5)` is `S5`.
+    // After an unsized base, a number is not a shape but the size of the base: `('S', 5)` is `S5`.
     let shape = match shape {
         // A size of 0 changes nothing: `('S', 0)` is `S`.
         Shape::Number(0) if is_unsized => return Ok(base),
@@ -271,8 +271,8 @@ fn refuse_overlapping_objects(mut ranges: Vec<FieldRange>) -> Result<(), ParseEr
     if !ranges.iter().any(|range| range.has_objects) {
         return Ok(());
     }
-    // The ranges are sorted by offset. Then each range must be compared only with the largest end of the ranges before
-    // it.
+    // After the ranges are sorted by offset, it is enough to compare each range with the largest end of the ranges
+    // before it.
     ranges.sort_by_key(|range| (range.offset, range.end));
     let (mut end, mut end_of_objects) = (0, 0);
     for range in ranges {

@@ -286,7 +286,8 @@ pub struct Extension {
     pub(super) letter: char,
 }
 
-/// A subarray dtype: each item is a small array of this shape and base.
+/// A subarray dtype: each item is a small array. [`shape`](Self::shape) is the shape of this array, and
+/// [`base`](Self::base) is the dtype of its items.
 ///
 /// ```
 /// use b2nd_serde::dtype::{Dtype, Kind};

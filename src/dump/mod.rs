@@ -85,7 +85,7 @@ impl<'b> Dump<'b> {
         Self { bytes, annotate }
     }
 
-    /// Passes the lines of the text to a function as data, one by one, until it returns `Break`.
+    /// Passes each line of the dump to a function, as a [`Row`], until the function returns `Break`.
     pub fn rows(&self, mut receive: impl FnMut(&Row<'_>) -> ControlFlow<()>) {
         // An error only means that `receive` returned `Break`, and the caller already knows that.
         let _ = self.write(&mut |row| match receive(row) {

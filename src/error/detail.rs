@@ -223,8 +223,8 @@ pub(crate) enum Detail {
     },
     /// The `Serialize` of the value ignored an error in one of its entries.
     IgnoredError,
-    /// The Rust type rejected an ordinary metalayer. Then the metalayer was read again to find the reason, but this
-    /// time the type accepted it.
+    /// The Rust type rejected a valid metalayer. Then the metalayer was read again to find the reason, but this time
+    /// the type accepted it.
     Misfit,
     /// A `Display` or `Serialize` gave another value when called a second time.
     Unstable,

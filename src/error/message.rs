@@ -91,7 +91,7 @@ impl Parts {
     /// Writes what was expected and what was found, and the version if it is not 0.
     pub(super) fn message(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.detail_message(f)?;
-        // The bytes may be valid in the version of the metalayer, so the message must name this version.
+        // Another version may allow the bytes that are invalid in version 0, so the message names the version.
         match self.version {
             0 => Ok(()),
             version => write!(f, "; version is {version}, but only version 0 is known"),

@@ -67,8 +67,8 @@ pub enum ErrorKind {
     UnexpectedEnd,
     /// A byte is not the marker that its entry needs.
     Marker,
-    /// No layout begins with this byte, or the byte after `blockshape` belongs to neither of the two layouts that begin
-    /// with `96`.
+    /// No layout begins with the first byte of the metalayer. Or the first byte is `0x96`, the first byte of two
+    /// layouts, but the byte after `blockshape` fits neither of the two.
     Layout,
     /// There are more than 16 dimensions.
     Rank,
@@ -86,7 +86,8 @@ pub enum ErrorKind {
     TrailingBytes,
     /// The Rust type or the value has another number of entries than the layout.
     EntryCount,
-    /// A field with the name of an entry is in the position of another entry, or after the field of a later entry.
+    /// A field of a struct has the name of one entry, but is in the position of another. Or the field comes after a
+    /// field that has the name of a later entry.
     FieldOrder,
     /// The Rust type or the value is of a kind that cannot be in this position, such as a map or a float.
     UnsupportedType,
@@ -130,7 +131,8 @@ impl Error {
         self
     }
 
-    /// Adds the dimension, unless the error names an entry already.
+    /// Adds the dimension, unless the error names an entry already. The dimension is always added before the entry, so
+    /// an error that names an entry has its whole place.
     #[cold]
     #[inline(never)]
     pub(crate) fn at_dimension(mut self, dimension: usize) -> Self {

@@ -390,7 +390,7 @@ impl Block<'_> {
     }
 
     /// The items of the [`extent`](Block::extent) in runs. A run is contiguous both in the decompressed chunk and in
-    /// the selection, so it can be copied at once.
+    /// the selection, so one copy operation is enough for it.
     ///
     /// A run is as long as possible. A row is the items along the last dimension. Usually a run is one row of the
     /// extent. If the rows of the extent, of the block and of the selection have the same length, there is no gap
@@ -426,8 +426,8 @@ impl Block<'_> {
             // A run has all items of the extent along this dimension, so there is only one run along this dimension.
             let items = core::mem::replace(count, 1);
             nitems *= items;
-            // If these items do not fill this dimension of the block, or of the target, there is a gap after them. So
-            // the run cannot have items of the next row, and the loop over the earlier dimensions ends.
+            // If the block or the selection has more items along this dimension than the run, there is a gap after the
+            // items of the run. So the run ends at this gap, and the loop skips the earlier dimensions.
             if items != in_block || items != in_target {
                 break;
             }

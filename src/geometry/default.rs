@@ -18,10 +18,10 @@ impl Geometry {
     /// the caller has chosen one.
     ///
     /// The last dimension is divided first, and the first dimension last. Along each dimension, a block is as long as
-    /// the target size allows. When a block has reached the target size along a dimension, it has 1 item along each
-    /// dimension before that one. So the items of a block are contiguous in an array in C order. The result depends
-    /// only on the shape and the item size, while python-blosc2 looks at the caches of the machine. A dimension of 0
-    /// items will grow, so it is treated like a very long one.
+    /// the target size allows. If a block does not span a dimension, it has 1 item along each earlier dimension. So the
+    /// items of a block are contiguous in an array in C order. The result depends only on the shape and the item size,
+    /// while python-blosc2 looks at the caches of the machine. A dimension of 0 items will grow, so it is treated like
+    /// a very long one.
     ///
     /// | shape | item size | chunk shape | block shape |
     /// |---|---|---|---|
@@ -66,9 +66,9 @@ impl Geometry {
             let block = blocks.next().map_or(1, |block| (*block).max(1));
             let nblocks = part(items.div_ceil(block), left);
             left = (left / nblocks).max(1);
-            // A chunk that spans the whole dimension is as long as the dimension. Any other chunk is a whole number of
-            // blocks long. A chunk along a dimension of 0 items is a whole number of blocks long too, because that
-            // dimension will grow.
+            // If a chunk spans the dimension, its length is the length of the dimension, and is not rounded up to whole
+            // blocks. Any other chunk is a whole number of blocks long. A chunk along a dimension of 0 items is a whole
+            // number of blocks long too, because that dimension will grow.
             if nblocks.saturating_mul(block) < items || items == 0 { nblocks * block } else { items }
         })
     }

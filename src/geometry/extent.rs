@@ -27,14 +27,14 @@ pub struct Extent {
     start: Dimensions,
     /// Along each dimension, the coordinate directly after the last item.
     stop: Dimensions,
-    /// The distance from one item of the extent to the next, along each dimension. It is at least 1. It is 1 along a dimension with fewer than two
-    /// items, so boxes of the same items compare equal.
+    /// The distance from one item of the extent to the next, along each dimension. It is at least 1. It is 1 along a
+    /// dimension with fewer than two items, so boxes of the same items compare equal.
     step: Dimensions,
 }
 
 impl Extent {
-    /// The box that has every `steps`th item from `start` up to, but not including, `stop`. `start` must not be after
-    /// `stop` in any dimension, and no step may be 0.
+    /// The box from `start` up to, but not including, `stop`. Along each dimension, `steps` has the distance from one
+    /// item of the box to the next. `start` must not be after `stop` in any dimension, and no step may be 0.
     pub(super) fn new(start: Dimensions, mut stop: Dimensions, mut steps: Dimensions) -> Self {
         for (end, (first, step)) in stop.numbers_mut().zip(start.iter().zip(steps.numbers_mut())) {
             // The usual step of 1 needs no division.
@@ -119,9 +119,9 @@ impl Extent {
     }
 
     /// Iterates over the cells that have items of the box, in a grid whose cells have the shape `shape`. The first cell
-    /// of the grid begins at `origin`. Along a dimension in which the step of the box is longer than a cell, the
-    /// results count the items of the box instead of cells. [`cell`](Self::cell) converts each result to the coordinate
-    /// of its cell.
+    /// of the grid begins at `origin`. Each result is the coordinate of a cell in the grid. But along a dimension in
+    /// which the step of the box is longer than a cell, the result has the number of an item of the box.
+    /// [`cell`](Self::cell) replaces this number by the coordinate of the cell.
     pub(super) fn cells(&self, origin: &Dimensions, shape: &[u64]) -> Cells {
         // The cell shape has a 0 only if the box has no items. So after this return, no division below is by 0.
         if self.nitems() == 0 {

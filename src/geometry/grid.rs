@@ -196,7 +196,7 @@ impl Geometry {
     ///
     /// # Errors
     ///
-    /// If the chunk has more than 2147483615 bytes, the limit of a Blosc2 chunk.
+    /// If the chunk has more bytes than Blosc2 allows: 2147483615.
     ///
     /// ```
     /// use b2nd_serde::{Geometry, Shapes};

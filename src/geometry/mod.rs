@@ -1,7 +1,8 @@
 //! The position of each item of an array: its chunk, its block in the chunk, and its byte.
 //!
-//! An array of shape S is divided into chunks of shape C, and each chunk into blocks of shape B. Chunks, blocks and
-//! items are all in C order: the last dimension varies fastest. Along each dimension,
+//! An array of shape S is divided into chunks of shape C, and each chunk into blocks of shape B. The chunks of an
+//! array, the blocks of a chunk and the items of a block are in C order: the last dimension varies fastest. Along each
+//! dimension,
 //!
 //! | | | method |
 //! |---|---|---|
@@ -78,8 +79,8 @@
 //!   G and H are 0 for any B.
 //! - Products with a zero are 0 here, even if the other factors overflow. C-Blosc2 multiplies from the first dimension
 //!   on, and rejects a product that overflows before the zero: it opens S = \[0, 2^40, 2^40\], but not \[2^40, 2^40,
-//!   0\]. The draft specification does not define the order, so this crate accepts both. But along each dimension, E
-//!   must fit int64.
+//!   0\]. The draft specification does not define the order, so this crate accepts both. But if the E of a single
+//!   dimension does not fit int64, this crate rejects the shape, even if another dimension is 0.
 //! - S near the limit of int64: C-Blosc2 adds a whole chunk to S before it checks the limit, and therefore rejects S =
 //!   2^63 - 2 with C = 7. This crate accepts this shape, because E is 2^63 - 1, which fits int64.
 //! - A version other than 0: C-Blosc2 ignores the version. `Meta::geometry` rejects the metalayer, because the rules of
@@ -138,14 +139,14 @@ impl Meta {
         let extent = Dimensions::collect(shape.iter().map(|&items| items.unsigned_abs()));
         let blockshape = Geometry::default_blockshape(&extent, typesize);
         let chunkshape = Geometry::default_chunkshape(&extent, &blockshape, typesize);
-        // Every number fits int32, so the fallback `i32::MAX` is never used: a chunk or block has at most 4 Mi items,
-        // as many as 4 MiB hold if an item has 1 byte.
+        // A new chunk has at most 4 MiB, and an item counts as at least 1 byte, so no number is above 4 Mi. Every
+        // number fits int32, and the fallback `i32::MAX` is never used.
         let int32 =
             |shape: Dimensions| shape.iter().map(|&items| i32::try_from(items).unwrap_or(i32::MAX)).collect();
         let (chunkshape, blockshape): (Vec<i32>, Vec<i32>) = (int32(chunkshape), int32(blockshape));
-        // `Dimensions` holds only the first 16 dimensions. If `shape` has more, the chunk and block shapes are filled
-        // up with 1 to the same number of dimensions. `Meta::new` then rejects the three shapes with an error that
-        // names this number.
+        // `Dimensions` holds only the first 16 dimensions. If `shape` has more, the chunk and block shapes are padded
+        // with ones until they have as many dimensions as `shape`. `Meta::new` then rejects the three shapes with an
+        // error that names this number of dimensions.
         let rest = |part: &[i32]| [part, &vec![1; shape.len() - part.len()]].concat();
         let shapes = Shapes { shape, chunkshape: &rest(&chunkshape), blockshape: &rest(&blockshape) };
         Self::new(shapes, dtype)

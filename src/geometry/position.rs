@@ -43,8 +43,8 @@ impl Geometry {
         if !is_within(coordinate, &self.shape()) {
             return None;
         }
-        // The array has items, so no chunk or block has size 0. No multiplication overflows, because each result is
-        // below a product that was checked.
+        // The array has items, so no chunk or block has size 0. No multiplication overflows, because the results are
+        // below the numbers of chunks, of blocks per chunk, and of items per block, which all fit u64.
         let mut position = Position { chunk: 0, block: 0, item: 0 };
         for (&x, axis) in coordinate.iter().zip(self.axes()) {
             let (chunk, block) = (u64::from(axis.chunk), u64::from(axis.block));

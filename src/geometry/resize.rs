@@ -11,8 +11,8 @@ use super::walk::{Cells, iterate};
 use crate::layout::Entry;
 
 impl Geometry {
-    /// The chunks that a new shape keeps. The array grows and shrinks at its end, and the chunk shape and the block
-    /// shape stay the same. C-Blosc2's `b2nd_resize` does the same.
+    /// The chunks that a new shape keeps. The array grows and shrinks at the end of each dimension. The chunk shape and
+    /// the block shape stay the same. C-Blosc2's `b2nd_resize` does the same.
     ///
     /// # Errors
     ///

@@ -22,7 +22,7 @@ use super::walk::{Cells, iterate};
 pub struct Runs {
     /// Iterates over the coordinates of the runs. Along each dimension, a coordinate counts runs, not items.
     pub(super) over: Cells,
-    /// The array coordinate of the first item of the block's extent. The first run begins at this item.
+    /// The array coordinate of the first item of the block that is in the selection. The first run begins at this item.
     pub(super) first: Dimensions,
     /// The distance from a run to the next run along each dimension, in items.
     pub(super) step: Dimensions,
@@ -56,7 +56,7 @@ iterate!([] Runs => Run);
 impl ExactSizeIterator for Runs {}
 
 /// Items that are contiguous both in a decompressed chunk and in the selection. The selection is the whole array or a
-/// slice. It is stored as an array in C order.
+/// slice. The items of the selection count as an array of their own, in C order.
 ///
 /// ```
 /// use b2nd_serde::{Geometry, Shapes};
@@ -105,7 +105,7 @@ impl Run {
         self.nitems
     }
 
-    /// The coordinate of the first item in the array. The other items follow in the C order of the selection.
+    /// The array coordinate of the first item of the run. The other items follow in the C order of the selection.
     #[must_use]
     pub fn start(&self) -> &Dimensions {
         &self.start

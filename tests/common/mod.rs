@@ -42,7 +42,7 @@ pub struct Five {
     pub blockshape: Vec<i32>,
 }
 
-/// The seven entries of the worked example.
+/// The seven entries of the worked example of the draft specification.
 pub fn seven() -> Seven {
     Seven {
         version: 0,

@@ -1,7 +1,7 @@
 //! This crate reads a dtype string as NumPy does, and prints the dtype as NumPy does.
 //!
-//! `data/dtypes/make.py` recorded NumPy's answers. The environment variable `B2ND_DTYPES` can name a larger file of the
-//! same script.
+//! `data/dtypes/make.py` recorded NumPy's answers. The environment variable `B2ND_DTYPES` can name a larger file that
+//! this script wrote.
 
 use b2nd_serde::dtype::{ByteOrder, Dtype, Field, Kind};
 use serde_json::{Map, Value, json};

@@ -1,4 +1,4 @@
-//! A string that is not a dtype gives an error with the character and the reason.
+//! A string that is not a dtype gives an error with the position of the wrong character and the reason.
 
 use b2nd_serde::dtype::ErrorKind::{
     DuplicateField, Layout, Syntax, TooDeep, TooLarge, UnknownFormat, UnknownType,

@@ -1,7 +1,7 @@
 //! An item is read as the values that NumPy reads, and written as the bytes that NumPy writes.
 //!
-//! `data/dtypes/items.py` recorded NumPy's answers. The environment variable `B2ND_ITEMS` can name a larger file of the
-//! same script.
+//! `data/dtypes/items.py` recorded NumPy's answers. The environment variable `B2ND_ITEMS` can name a larger file that
+//! this script wrote.
 
 use std::fmt::{self, Write as _};
 

@@ -71,7 +71,8 @@ fn no_flag_reaches_the_parts() -> Result<(), Error> {
     Ok(())
 }
 
-/// The largest item size, as a number of bytes, fits into 32 bits. As a number of bits, it does not.
+/// A name such as `int32` has the item size in bits. The largest item size fits into 32 bits when it is counted in
+/// bytes, but not when it is counted in bits. So printing must not compute the bits for these dtypes.
 #[test]
 fn the_largest_items_are_printed_where_addresses_have_32_bits() -> Result<(), Error> {
     for text in ["|S2147483647", "|V2147483647", "<U536870911", "[('a', 'S2147483647')]"] {

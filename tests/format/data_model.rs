@@ -40,8 +40,8 @@ enum Kind {
     F8,
 }
 
-/// A metalayer of rank 2 in which `value` replaces the entry `place`, the first dimension of the shape, or the whole
-/// metalayer.
+/// A metalayer with two dimensions in which `value` replaces one part. `place` names this part: an entry, `shape[0]`,
+/// or `metalayer` for the whole metalayer.
 struct With<'a, T: ?Sized> {
     place: &'a str,
     value: &'a T,

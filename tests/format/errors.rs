@@ -19,7 +19,7 @@ use serde_derive::{Deserialize, Serialize};
 const EXAMPLE: &str = "97000292d30000000000000003d3000000000000000592d200000002d20000000392d200000001d200000002\
                        00db000000033c6934";
 
-/// The bytes of the worked example, in which `with` overwrites as many bytes as it has, beginning at offset `at`.
+/// The bytes of the worked example of the draft specification, overwritten with the bytes `with` from offset `at` on.
 fn example(at: usize, with: &[u8]) -> Vec<u8> {
     let mut bytes = unhex(EXAMPLE);
     bytes[at..at + with.len()].copy_from_slice(with);

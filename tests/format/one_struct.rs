@@ -149,8 +149,8 @@ fn aliases_are_no_entries() {
     assert_eq!(value.dtype.as_deref(), Some("<i4"));
     assert_eq!(to_vec(&value).unwrap(), bytes);
 
-    // A shorter layout has fewer entries than the struct has fields and aliases. Each entry is still read into the
-    // field with its name.
+    // A shorter layout lacks entries for some fields of the struct. Each entry that it has is still read into the field
+    // with its name.
     for layout in [Layout::B2ndSix, Layout::Caterva] {
         let value: Aliased<String> = from_slice(&bytes_of(layout)).unwrap();
         assert_eq!(value.dtype_format, None);

@@ -54,7 +54,7 @@ fn a_meta_comes_back_from_each_format() {
             each_format(&meta_of_rank(ndim, "[('größe', '<f4')]").with_layout(layout).unwrap());
         }
     }
-    // Negative numbers in the shapes of a metalayer also stay the same in every format, even in TOML and CBOR.
+    // Negative numbers in the shapes also stay the same in every format.
     let negative = Meta::new(Shapes { shape: &[i64::MIN], chunkshape: &[i32::MIN], blockshape: &[-1] }, "");
     each_format(&negative.unwrap());
 }

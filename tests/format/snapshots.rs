@@ -1,4 +1,5 @@
-//! Annotated bytes of the format in the folder `snapshots`, to read beside the specification.
+//! The annotated bytes of metalayers are the same as in the folder `snapshots`. The files in this folder are examples,
+//! to be read together with the specification.
 
 #![cfg(feature = "alloc")]
 

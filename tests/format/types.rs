@@ -576,8 +576,8 @@ fn a_field_of_no_entry_is_left_to_its_default_if_all_entries_have_their_names() 
         "the value has 8 entries, but a layout has 7, 6 or 5"
     );
 
-    // These types have one field too many. The fields do not have the names of entries, so it is not known which field
-    // is no entry, and the type is rejected.
+    // These types have one field too many. The fields do not have the names of entries, so this crate cannot know which
+    // field has no entry, and rejects the type.
     #[derive(Debug, Deserialize)]
     #[allow(dead_code, reason = "it cannot be read")]
     struct OwnNames(u8, u8, Vec<u64>, Vec<u32>, Vec<u32>, u8, String, u8);

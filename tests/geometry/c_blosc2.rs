@@ -8,9 +8,10 @@ use std::path::Path;
 use b2nd_serde::{Geometry, Shapes};
 use serde_derive::Deserialize;
 
-/// Returns true for shapes with a dimension of 0 that C-Blosc2 rejects, because its product of the dimensions overflows
-/// before it reaches the 0. This crate accepts these shapes: in the draft specification, a product with a factor 0 is 0
-/// in any order. C-Blosc2 accepts the same dimensions in another order, in which the 0 comes first.
+/// Returns true for shapes with a dimension of 0 that C-Blosc2 rejects because of an overflow. C-Blosc2 multiplies the
+/// dimensions in order, and the product of the dimensions before the 0 overflows. This crate accepts these shapes: in
+/// the draft specification, a product with a factor 0 is 0 in any order. C-Blosc2 accepts the same dimensions in
+/// another order, in which the 0 comes first.
 fn overflows_before_a_zero(shape: &[i64], chunkshape: &[i32], blockshape: &[i32]) -> bool {
     let wide = |vector: &[i32]| vector.iter().copied().map(i128::from).collect::<Vec<_>>();
     let (chunkshape, blockshape) = (wide(chunkshape), wide(blockshape));
@@ -34,8 +35,8 @@ fn overflows_before_a_zero(shape: &[i64], chunkshape: &[i32], blockshape: &[i32]
 }
 
 /// Returns true for shapes that C-Blosc2 rejects and this crate accepts, because a dimension is near the maximum.
-/// C-Blosc2 rounds a dimension up to whole chunks, and computes `dimension + chunk` for it. This sum can overflow
-/// although the rounded dimension does not.
+/// To round a dimension up to whole chunks, C-Blosc2 computes `dimension + chunk`. This sum can overflow although the
+/// rounded dimension does not.
 fn rounds_up_to_the_very_end(shape: &[i64], chunkshape: &[i32]) -> bool {
     shape.iter().zip(chunkshape).any(|(&shape, &chunk)| {
         let chunk = i64::from(chunk);

@@ -47,8 +47,8 @@ fn question() -> impl Strategy<Value = u64> {
     prop_oneof![0..10_u64, wide().prop_map(|number| u64::from_ne_bytes(number.to_ne_bytes())), any::<u64>()]
 }
 
-/// The maximum number of items that are tested at the start of an iterator. The same number of questions select further
-/// items, and the last item is tested too.
+/// The maximum number of items that are tested at the start of an iterator. The same number of random numbers, from the
+/// list `questions`, select further items. The last item is tested too.
 const SOME: usize = 3;
 
 /// Calls every method of a geometry, with the questions as arguments.

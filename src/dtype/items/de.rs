@@ -31,7 +31,7 @@ macro_rules! number {
     };
 }
 
-/// The kind of value that a Rust type requests, of any width.
+/// The kind of value that a Rust type requests. All widths of integers are one kind, and so are all widths of floats.
 #[derive(Clone, Copy)]
 enum Takes {
     Integer,
@@ -121,8 +121,8 @@ fn utf8(bytes: &[u8]) -> Result<&str> {
 macro_rules! numbers {
     ($($method:ident $visit:ident $type:ident $form:pat, $takes:ident;)*) => {
         $(
-            // Inlined into the visitor of the struct. Then the compiler leaves only a few comparisons and a load for a
-            // field that has this type in the dtype too.
+            // Inlined into the visitor of a struct. So if a field has the same type in the dtype, only a few comparisons
+            // and a load are needed to read the field.
             #[inline(always)]
             fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
                 match self.plan.form {

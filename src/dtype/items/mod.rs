@@ -119,9 +119,9 @@ impl Dtype {
     ///
     /// # Errors
     ///
-    /// If the length is not a multiple of the item size, or if no item of the dtype can be read, because the dtype
-    /// contains `O` or has too many levels or values. The iterator gives an error for each item that does not fit the
-    /// Rust type.
+    /// If the length of `items` is not a multiple of the item size, or if no item of the dtype can be read, because the
+    /// dtype contains `O` or has too many levels or values. The iterator gives an error for each item that does not fit
+    /// the Rust type.
     ///
     /// ```
     /// use b2nd_serde::Dtype;

@@ -37,7 +37,7 @@ pub(super) enum Form<'d> {
     Float16,
     Float32,
     Float64,
-    /// Bytes padded with NULs, with the plan of one byte: `S`.
+    /// `S`, which is bytes padded with NULs. A Rust sequence takes the bytes one by one, with the plan of one byte.
     Bytes(Box<Plan<'d>>),
     /// UTF-32 padded with NULs: `U`.
     Text,
@@ -224,7 +224,8 @@ impl<'p, 'd> Parts<'p, 'd> {
         }
     }
 
-    /// The name of the next field in a struct with these field names.
+    /// The name or the title of the next field of the dtype, whichever of the two is in `names`, the field names of a
+    /// Rust struct.
     pub(super) fn key(&self, names: &[&str]) -> Option<&'d str> {
         match &self.list {
             List::Fields([field, ..], _) => Some(field.key(names)),
@@ -275,8 +276,8 @@ struct FieldOrder<'d> {
     in_dtype: &'d [Field],
     /// Whether the fields are in the order of the dtype.
     is_sorted: bool,
-    /// The field names of the latest Rust struct that has all fields of the dtype. If this struct has no other fields,
-    /// the list of fields is in the order of the struct.
+    /// The field names of the latest Rust struct that has all fields of the dtype. If the struct has only these fields,
+    /// `Fields::list` is in the order of the struct.
     matched: Option<&'static [&'static str]>,
 }
 
@@ -321,12 +322,13 @@ impl<'d> Fields<'d> {
     /// Otherwise returns `false`. A field that only the dtype has is an error.
     #[inline]
     pub(super) fn sort_as_in_struct(&mut self, names: &'static [&'static str]) -> Result<bool, ItemError> {
-        // The names of a type are always the same static slice, so comparing its address is enough.
+        // A Rust struct always passes the same static slice of field names. So if the address is equal, the names of
+        // this struct have been matched already.
         if !self.order.matched.is_some_and(|matched| ptr::eq(matched, names)) {
             self.match_names(names)?;
         }
         // At this point, every field of the dtype is in the struct, and no name or title occurs twice in a dtype. So if
-        // the counts are equal, the struct has no other fields.
+        // the struct has as many field names as the dtype has fields, the dtype has every field of the struct.
         Ok(self.list.len() == names.len())
     }
 

@@ -41,7 +41,7 @@ SHAPES = [0, 0, 1, 2, 3, 5, 7, 1000, 2**16, 2**31 - 1, 2**31, 2**32, 2**40, 2**6
 PARTS = [0, 0, 1, 1, 2, 3, 5, 7, 1000, 46340, 46341, 2**16, 2**16 + 1, 2**30, 2**31 - 2, 2**31 - 1, -1, -(2**31)]
 
 
-# Shapes for which the draft specification and C-Blosc2 disagree, and shapes next to these.
+# Edge cases: shapes for which the draft specification and C-Blosc2 disagree, and similar shapes.
 BORDERS = [
     ((), (), ()),
     ((0,), (5,), (0,)),
@@ -76,7 +76,8 @@ def verdicts():
     rng = random.Random(335)
     seen, wanted = set(BORDERS), {True: 100, False: 100}
     while any(wanted.values()):
-        # Most numbers must be neither negative nor huge, because C-Blosc2 refuses shapes with one such number.
+        # C-Blosc2 refuses most arrays that have a negative or huge number. So half of the arrays have only small
+        # numbers: their `cut` is 4 or 8.
         n, cut = rng.choice([1, 1, 2, 2, 3, 4]), rng.choice([4, 8, 14, 18])
         shape, chunks, blocks = (tuple(rng.choice(pool[:cut]) for _ in range(n)) for pool in (SHAPES, PARTS, PARTS))
         if (shape, chunks, blocks) in seen:
