@@ -121,8 +121,8 @@ fn utf8(bytes: &[u8]) -> Result<&str> {
 macro_rules! numbers {
     ($($method:ident $visit:ident $type:ident $form:pat, $takes:ident;)*) => {
         $(
-            // Inlined into the visitor of a struct. So if a field has the same type in the dtype, only a few comparisons
-            // and a load are needed to read the field.
+            // Inlined into the visitor of a struct. So if a field has the same type in the dtype, reading the field
+            // takes only a few comparisons and a load.
             #[inline(always)]
             fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
                 match self.plan.form {
