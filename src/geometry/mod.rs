@@ -139,8 +139,8 @@ impl Meta {
         let extent = Dimensions::collect(shape.iter().map(|&items| items.unsigned_abs()));
         let blockshape = Geometry::default_blockshape(&extent, typesize);
         let chunkshape = Geometry::default_chunkshape(&extent, &blockshape, typesize);
-        // A new chunk has at most 4 MiB, and an item counts as at least 1 byte, so no number is above 4 Mi. Every
-        // number fits int32, and the fallback `i32::MAX` is never used.
+        // A default chunk has at most 4 MiB, or a single item that is larger. An item counts as at least 1 byte, so no
+        // number is above 4 Mi. Every number fits int32, and the fallback `i32::MAX` is never used.
         let int32 =
             |shape: Dimensions| shape.iter().map(|&items| i32::try_from(items).unwrap_or(i32::MAX)).collect();
         let (chunkshape, blockshape): (Vec<i32>, Vec<i32>) = (int32(chunkshape), int32(blockshape));
