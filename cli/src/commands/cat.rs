@@ -34,7 +34,7 @@ pub(crate) struct Cat {
     /// Part of the array, as in NumPy: ranges and indices such as `0:2,-1,::2`
     #[arg(long, value_name = "SLICE", allow_hyphen_values = true, value_hint = ValueHint::Other)]
     slice: Option<Selection>,
-    /// Print all items, if they take at most 64 MiB or 1024 times the size of the frame
+    /// Print all items, if they take at most 64 MiB, or 1024 times the size of the frame if that is more
     #[arg(long, conflicts_with_all = ["npy", "json"])]
     full: bool,
     /// Write a NumPy file to standard output, which must not be a terminal

@@ -36,14 +36,14 @@ const MAX_ZSTD_LEVEL: u8 = 4;
 ///
 /// The extension of TO determines its format: a NumPy file (.npy) or an array (.b2nd). The format of FROM is detected
 /// from its content. From .b2nd to .b2nd, the items are compressed anew. Options set the codec, filters, chunks and
-/// blocks; without them, those of FROM are used, but no filters that drop bits. Metalayers and vlmetalayers are copied.
-/// `b2nd rewrite` copies the compressed chunks unchanged instead, and reads old formats.
+/// blocks. Without such an option, the value of FROM is used, but filters that drop bits are left out. Metalayers and
+/// vlmetalayers are copied. `b2nd rewrite` copies the compressed chunks unchanged instead, and reads old formats.
 ///
 /// A new array is compressed with zstd at level 5 after a shuffle, in chunks of about 4 MiB and blocks of 128 KiB. TO
 /// must not exist. Memory is needed for four chunks per thread, whatever the size of the array. With --into, each file
 /// has one thread.
 ///
-/// With --append, the array TO must exist. The items of FROM are read into memory and added at its end along a
+/// With --append, the array TO must exist. The items of FROM are read into memory and appended to TO along a
 /// dimension. If the process is killed, TO is the old array or the longer one.
 #[derive(Args)]
 #[command(

@@ -17,7 +17,7 @@ use crate::text::{self, ABSENT, Tuple};
 
 /// Decode a metalayer: layout, shape, chunks, blocks, dtype
 ///
-/// The input is binary or hexadecimal digits.
+/// The input is the bytes of a metalayer, or these bytes as hexadecimal digits.
 #[derive(Args)]
 #[command(after_help = "Examples:
   b2nd decode metalayer.bin

@@ -25,9 +25,9 @@ use crate::text::{ABSENT, clean, count, shortened};
 /// Show how two frames differ, with --data also in their items
 ///
 /// One line per difference: shape, chunks, blocks, dtype, compression, metalayers. Items are compared only with --data:
-/// the line then says how many differ, the index of the first one, and its values. Chunks, codecs, byte orders and
-/// widths of numbers may differ. NaN is equal to NaN. Metalayers are compared by their values; the length of the frames
-/// is not compared.
+/// the line then says how many differ, the index of the first one, and its values. The chunks, codecs, byte orders and
+/// widths of numbers of the two frames may differ. NaN is equal to NaN. Metalayers are compared by their values; the
+/// length of the frames is not compared.
 #[derive(Args)]
 #[command(after_help = "Examples:
   b2nd diff a.b2nd b.b2nd
@@ -51,8 +51,8 @@ pub(crate) struct Diff {
     #[arg(long, value_name = "NUMBER", requires = "data", value_parser = tolerance)]
     #[arg(value_hint = ValueHint::Other)]
     tolerance: Option<f64>,
-    /// Show the full values of metalayers; without it, the start of each, or in JSON a hash of values longer than 64
-    /// KiB
+    /// Show the full values of metalayers. Otherwise long values are cut, and in JSON a hash replaces a value longer
+    /// than 64 KiB
     #[arg(long)]
     meta: bool,
     /// Print a JSON object

@@ -25,8 +25,8 @@ use crate::text::{clean, hex};
 /// Show a header and its metalayers byte by byte
 ///
 /// Each line shows the offset, the bytes, their MessagePack type, the name of the field and the value. If the bytes are
-/// malformed, a line shows where and why, and the dump ends there. After a bad chunk or block it continues with the
-/// next one. The input is a frame or a metalayer, binary or in hexadecimal digits.
+/// malformed, a line shows where and why. After a malformed chunk or block, the dump continues with the next one; after
+/// any other malformed bytes, it ends. The input is a frame or a metalayer, binary or in hexadecimal digits.
 #[derive(Args)]
 #[command(after_help = "Examples:
   b2nd dump array.b2nd

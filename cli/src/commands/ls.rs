@@ -12,8 +12,8 @@ use crate::terminal::Outcome;
 
 /// List arrays and stores: shape, chunks, blocks, dtype, sizes
 ///
-/// NBYTES is the size of all items, CBYTES the size of the compressed chunks. Codes of errors in the header are at the
-/// end of the line; `b2nd check` explains them.
+/// NBYTES is the size of all items, CBYTES the size of the compressed chunks. Codes of errors in the header of a frame
+/// are at the end of its line; `b2nd check` explains them.
 ///
 /// Frames are recognized by their first bytes. A file with a Blosc2 extension (b2nd, b2frame, b2e, b2f, b2b, b2z,
 /// caterva) that is not a frame counts as a failure; other files in folders are skipped. A zip file is opened if its
@@ -22,8 +22,8 @@ use crate::terminal::Outcome;
 /// A store of python-blosc2 (a folder with embed.b2e, a b2z or b2e file) has a line of its own, and then one for each
 /// array in it. A table has one line, with its number of rows and columns; `b2nd info` lists the columns.
 ///
-/// Frames without an array, such as super-chunks, are counted. With --all, each has a line too. Instead of a dtype, it
-/// shows the number of chunks and the item size, such as V4 for 4 bytes.
+/// Frames without an array, such as super-chunks, are counted. With --all, each has a line too. Instead of a dtype,
+/// this line shows the number of chunks and the item size, such as V4 for 4 bytes.
 #[derive(Args)]
 #[command(after_help = "Examples:
   b2nd ls data/

@@ -36,7 +36,7 @@ pub(crate) struct Rewrite {
     /// New shape, with the same grid of chunks; after an interrupted resize, with as many chunks as the frame has
     #[arg(long, value_name = "ITEMS", allow_hyphen_values = true, value_hint = ValueHint::Other)]
     shape: Option<Numbers<i64>>,
-    /// NumPy dtype, such as uint16 or <u2; required if the old layout stores none
+    /// NumPy dtype, such as uint16 or <u2; required if FROM stores none
     #[arg(long, value_parser = dtype_parser(), hide_possible_values = true)]
     dtype: Option<String>,
     /// Write one file, also if FROM is a sparse frame

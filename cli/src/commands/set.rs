@@ -16,9 +16,9 @@ use crate::text;
 /// Change the shape, dtype or vlmetalayers of an array in place
 ///
 /// Its data is not touched. The new shape must need the same chunks as the old one: none is added or removed. If the
-/// array grows, the new items have the values that the padding held: usually zeros, but the fill value if the array was
-/// made with one, or old items if the array was larger before. The new dtype must have the same item size, and a type
-/// string of the same length, such as <i4 and <f4. No other program should have the file open.
+/// array grows, the new items are those in the padding of its last chunks: usually zeros, but the fill value if the
+/// array was made with one, or old items if the array was larger before. The new dtype must have the same item size,
+/// and a type string of the same length, such as <i4 and <f4. No other program should have the file open.
 ///
 /// Vlmetalayers are named values of any length: the attributes of the array. All changes of a run are made together: a
 /// process that is killed leaves either the old values or the new ones.

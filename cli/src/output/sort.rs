@@ -19,7 +19,7 @@ pub(crate) enum SortBy {
     Cbytes,
     /// The best compressed first
     Ratio,
-    /// The fewest dimensions first, then the smallest first dimension, and so on
+    /// The fewest dimensions first, then by the length of each dimension in turn
     Shape,
 }
 
