@@ -53,11 +53,11 @@
 //! # What is compressed
 //!
 //! Compression has the same filters as decompression. The codecs are BloscLZ, LZ4, zlib and zstd. LZ4 gives the same
-//! result at all levels from 1 on. zstd has the levels 1 to 4, and a higher level gives the result of level 4. At
-//! levels 1 to 5, zstd chunks of a float32 field or a CT image are within 4 % of the size in C-Blosc2. Label images
-//! compress to 1/200 of their size; at these levels, their zstd chunks are up to 1.3 times as large as in C-Blosc2. On
-//! big-endian machines the encoder of zstd makes no valid stream, so the data is stored uncompressed. LZ4HC and
-//! dictionaries can be read, but not written.
+//! result at all levels from 1 on. zstd has the levels 1 to 4, and a higher level gives the result of level 4. At each
+//! level from 1 to 5, a zstd chunk of smooth float32 data or of a CT image differs in size by at most 4 % from that of
+//! C-Blosc2 at the same level. A zstd chunk of a label image is up to 1.3 times as large as that of C-Blosc2, though it
+//! has only 1/200 of the size of its data. On big-endian machines the encoder of zstd makes no valid stream, so the
+//! data is stored uncompressed. LZ4HC and dictionaries can be read, but not written.
 //!
 //! # Limits of time and memory
 //!

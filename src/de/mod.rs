@@ -405,7 +405,7 @@ impl<'de> serde::Deserializer<'de> for SliceDeserializer<'_, 'de> {
 
 /// An error type: [`Misfit`] for the fast way to read, [`Error`] for the general way.
 trait ReadError: de::Error {
-    /// Whether the metalayer is known to have no negative dimension.
+    /// Whether this error type is used only for metalayers without a negative dimension. Then signs need not be tested.
     const NEVER_NEGATIVE: bool;
 
     fn new(detail: Detail) -> Self;

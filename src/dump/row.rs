@@ -35,8 +35,8 @@ pub struct Row<'r> {
     pub bytes: &'r [u8],
     /// The type of the value: a `MessagePack` type such as `int32`. In a chunk it is `byte`, or the name of a type with
     /// `le` for little-endian. Old bytes after a metalayer have the type `stale`. Bytes without a type of their own,
-    /// such as the rest of a long text, have an empty type. In the row of a fault, the type is `…` if more bytes
-    /// follow, else empty.
+    /// such as the rest of a long text, have an empty type. In the row of a fault, the type is `…` if the
+    /// remaining bytes do not fit the line, else empty.
     pub kind: &'r dyn fmt::Display,
     /// The name of the value, such as `shape[0]`. It may be empty.
     pub field: &'r dyn fmt::Display,

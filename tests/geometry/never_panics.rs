@@ -219,7 +219,7 @@ proptest! {
             }
         }
         // If `Geometry::new` accepts some dimensions in one order, it accepts them in every order. In the reverse
-        // order, a zero can come after factors whose product would overflow.
+        // order, a dimension of 0 can come after dimensions whose product overflows.
         for _ in 0..2 {
             let geometry = Geometry::new(Shapes { shape: &shape, chunkshape: &chunkshape, blockshape: &blockshape });
             ask(&geometry.expect("accepted dimensions"), &questions, &new_shape, typesize);

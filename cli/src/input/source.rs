@@ -14,8 +14,8 @@ use crate::problem::Problem;
 use crate::remote;
 use crate::terminal::await_stdin;
 
-/// The source of a frame: a file, the bytes of standard input, an object in an object store, or the decompressed data
-/// of a store.
+/// The source of a frame: a file, the bytes of standard input, an object in an object store, or, for a frame
+/// in the compressed data of a `.b2e` or `.b2z` file, the decompressed data.
 pub(crate) type Reader = Box<dyn ReadSeek>;
 
 pub(crate) trait ReadSeek: Read + Seek + Send {

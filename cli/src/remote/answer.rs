@@ -140,8 +140,9 @@ pub(super) async fn truncated(answer: HttpResponse) -> HttpResponse {
     HttpResponse::from_parts(parts, bytes.into())
 }
 
-/// The error for an answer that is not a success. Of the body, only the code is kept, and only if the answer is from
-/// the server to which the request was addressed. After a redirect, another server could send any text.
+/// The error for an answer that is not a success. Of the body, only the text of the XML element `Code` is kept, and
+/// only if the answer is from the server to which the request was addressed. After a redirect, another server could send
+/// any text.
 pub(super) async fn refusal(answer: HttpResponse, redirect: Redirect, is_from_origin: bool) -> HttpError {
     let status = answer.status();
     let start = Start::read(answer.into_body(), MAX_REFUSAL).await;

@@ -191,7 +191,8 @@ impl<'p, R: Read + Seek> Salvage<'p, R> {
     ///
     /// # Errors
     ///
-    /// The errors of [`preview`](Self::preview), except those about chunks.
+    /// The errors of [`preview`](Self::preview), except those of decompressing chunks, and that of a frame whose chunks
+    /// are all lost.
     ///
     /// ```
     /// use b2nd_frame::{ErrorKind, Salvage};

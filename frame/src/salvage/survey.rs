@@ -265,7 +265,7 @@ fn check_chunk(chunk: &[u8]) -> Result<(), String> {
     check_value(&value).map_err(|why| format!("does not hold MessagePack: {why}"))
 }
 
-/// A damaged frame with a known array and known places of chunks.
+/// What was found in a damaged frame: the array, the places of its chunks, and the vlmetalayers.
 pub(super) struct Survey {
     pub(super) header: DamagedHeader,
     pub(super) parts: FrameParts,

@@ -282,7 +282,7 @@ fn chunks_that_were_written_before_stay_and_their_items_are_refused() {
     assert_eq!(frame.slice(&[15..16, 31..33]).read().unwrap(), [1, 2, 3, 4, 7, 7, 7, 7]);
 }
 
-/// A file whose writes fail after as many bytes as the second field says.
+/// A file with room for a limited number of bytes, the second field. Later writes fail.
 struct Full(Cursor<Vec<u8>>, usize);
 
 impl Write for Full {

@@ -202,7 +202,7 @@ fn a_chunk_file_that_may_not_be_read_counts_as_whole() {
 }
 
 /// The header file of a sparse frame of `count` chunks, made from `sparse.b2nd`. Its index is compressed. According to
-/// the index, chunk 1 consists of zeros. Every other chunk has a file of its own. The file numbers begin at 2, and are
+/// the index, chunk 1 consists of zeros. All other chunks have files of their own. The file numbers begin at 2, and are
 /// not in the order of the chunks.
 #[cfg(feature = "decompress")]
 fn with_chunks(count: u32) -> Vec<u8> {
