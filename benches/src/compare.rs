@@ -21,8 +21,8 @@ pub struct Bench {
 }
 
 impl Bench {
-    /// Measures the operation of a row, with metalayers of one rank. Prints the row, the rank, and the nanoseconds of a call of our
-    /// routine and of a call of the peer's, or the reason why there are no times.
+    /// Measures the operation of a row, with metalayers of one rank. Prints the row, the rank, and the nanoseconds of a
+    /// call of our routine and of a call of the peer's, or the reason why there are no times.
     pub fn compare(
         &self,
         (operation, against): Row,
