@@ -131,8 +131,8 @@ struct ChunkScan {
 impl ChunkScan {
     fn new<R>(frame: &Frame<R>, depth: CheckDepth) -> Self {
         let mut rules = ChunkRules::new(frame.header(), frame.is_array());
-        // If a frame does not hold its own data, its chunks are copies from another array. These copies may have other
-        // filters than the header of the frame, so the filters are not compared.
+        // If a frame does not hold its own data, its stored chunks come from elsewhere, for example from another array.
+        // They may have other filters than the header of the frame, so the filters are not compared.
         if !frame.kind().holds_data() {
             rules.filters = None;
         }

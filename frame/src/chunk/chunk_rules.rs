@@ -165,8 +165,8 @@ fn check_body(header: &ChunkHeader) -> Result<(), String> {
     check_flags(header)?;
     match header.special {
         None | Some(SpecialValue::Value) => rule(header.check()),
-        // If all items are zero, NaN or uninitialized, writers store no chunk, but only set an entry of the chunk
-        // index.
+        // For the other special values (zeros, NaN, uninitialized), writers store no chunk, but only set an entry of
+        // the chunk index.
         Some(special) => Err(format!("is stored, but has no data: it is of the kind {}", special.name())),
     }
 }

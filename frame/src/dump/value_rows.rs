@@ -12,10 +12,11 @@ const MAX_LINE_TEXT: u8 = 8;
 
 /// A value, or the start of a value that contains other values.
 pub(crate) struct Value<'a> {
-    /// The bytes before `body`: the marker and, depending on the type, a length or a count. All bytes of a number or a
-    /// short text are here.
+    /// The bytes before `body`: the marker and, depending on the type, a length, a count or the type of an extension.
+    /// All bytes of a number, or of a `fixstr` of at most 8 bytes, are here.
     pub(crate) head: &'a [u8],
-    /// The bytes of a long value, shown on lines of their own. They are empty for all other values.
+    /// The bytes of any other text, of binary data or of an extension, shown on lines of their own. They are empty for
+    /// all other values.
     pub(crate) body: &'a [u8],
     /// The number of values inside this one.
     pub(crate) children: usize,

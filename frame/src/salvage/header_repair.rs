@@ -38,7 +38,7 @@ const FIRST_READ: u64 = 1 << 16;
 /// The first bytes of a trailer: its marker, its version, and the marker of the section of vlmetalayers.
 pub(super) const TRAILER_START: [u8; 3] = [Marker::FixArray(4).to_u8(), VERSION, Marker::FixArray(3).to_u8()];
 
-/// Whether at least two of the first three bytes agree with [`TRAILER_START`]. The third byte may be damaged.
+/// Whether at least two of the first three bytes agree with [`TRAILER_START`]. One of them may be damaged.
 pub(super) fn is_trailer(bytes: &[u8]) -> bool {
     let agreeing = bytes.iter().zip(TRAILER_START).filter(|&(&byte, right)| byte == right);
     agreeing.count() + 1 >= TRAILER_START.len()

@@ -10,7 +10,7 @@ use crate::slice::selection::Selection;
 use crate::slice::shared_slice::SharedSlice;
 
 /// The maximum number of threads of a read or of an `ArrayWriter`. More threads do not make a read faster, but they
-/// take more memory: the queue can hold one task for each thread.
+/// take more memory: in a read, the queue can hold one task for each thread.
 pub(crate) const MAX_THREADS: usize = 256;
 
 /// A task and its number in the order of reading.

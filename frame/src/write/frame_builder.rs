@@ -168,8 +168,8 @@ impl FrameBuilder {
     }
 
     /// Adds a metalayer. Its value is written as `MessagePack`, with structs as maps. The length of the value cannot
-    /// change later. The name of the metalayer must have at most 31 bytes, and must not be `b2nd` or `caterva`. At most
-    /// 15 metalayers can be added, because the array's own metalayer is the sixteenth.
+    /// change later. The name of the metalayer must have at most 31 bytes, and must not be `b2nd` or `caterva`. A
+    /// frame has at most 16 metalayers, and one of them is the array's own, so at most 15 can be added.
     pub fn metalayer(mut self, name: &str, value: &(impl Serialize + ?Sized)) -> Self {
         self.0.metalayers.push((name.into(), messagepack(name, value)));
         self

@@ -127,8 +127,8 @@ impl<W: Write + Seek> FrameWriter<W> {
             ));
         }
         let expected = Some(u64::from(self.plan.sizes.chunksize));
-        // For a chunk of zeros, compressors return only a chunk header of 32 bytes. The header is not stored, because
-        // the entry in the index is enough. A chunk that repeats a value (`SpecialValue::Value`) must be stored,
+        // A chunk of zeros, NaN or uninitialized items is only a chunk header. The header is not stored, because the
+        // entry in the index is enough. A chunk that repeats a value (`SpecialValue::Value`) must be stored,
         // because an entry has no place for the value.
         let special = header.special.filter(|&special| special != SpecialValue::Value);
         let wrong = |why| misfit(number, why);
