@@ -147,7 +147,7 @@
 //! Serde writes `&[u8]` and `Vec<u8>` as sequences; `serde_bytes` writes them as bytes.
 //!
 //! - A Rust array counts as a tuple. Serde itself supports only arrays of up to 32 items, and not `[T; N]` with a
-//!   generic `N`. [`dims`] supports arrays of any length.
+//!   generic `N`. [`dims`] supports arrays of any length, also with a generic `N`.
 //! - A type that serializes through its `Display` (`collect_str`) counts as a string.
 //! - An enum of unit variants restricts the dtype to its variants: `enum Kind { #[serde(rename = "<f4")] F4 }`. For any
 //!   other dtype, the error names the dtype and the variants.

@@ -326,9 +326,9 @@ impl<'de> Input<'de> {
     #[cold]
     pub(crate) fn version(&self, start: usize) -> u8 {
         match self.bytes.get(start..) {
-            // The first byte contains the number of entries. More entries than in the known layouts are accepted,
-            // because a later version may have more. Fewer than five entries are not accepted: the metalayers of
-            // Caterva 0.1 have three, and no version.
+            // The first byte claims a number of entries. More entries than in the known layouts are accepted, because
+            // a later version may have more. Fewer than five entries are not accepted: the metalayers of Caterva 0.1
+            // have three, and no version.
             Some(&[FIVE_ENTRIES..=FIXARRAY_MAX, version @ ..=FIXINT_MAX, ..]) => version,
             _ => 0,
         }

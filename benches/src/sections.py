@@ -580,7 +580,8 @@ def make_frame(path, count, length):
     for _ in range(2):
         schunk.append_data(rng.integers(0, 256, length // 2, "u1").tobytes() + bytes(length - length // 2))
     # python-blosc2 takes minutes to append a million chunks. So it makes only a small frame here. The large frame
-    # has the header and the trailer of the small frame, its first chunk many times, and an uncompressed index.
+    # has the header of the small frame with other sizes, the first chunk of the small frame many times, an
+    # uncompressed index, and the trailer of the small frame.
     small = schunk.to_cframe()
     header_len = int.from_bytes(small[11:15], "big")
     cbytes = int.from_bytes(small[39:47], "big")

@@ -22,7 +22,8 @@ use alloc::{vec, vec::Vec};
 /// The maximum number of literals of an instruction.
 const MAX_LITERALS: usize = 32;
 
-/// A repetition copies this number of bytes at once, if its distance is at least this number.
+/// A repetition copies this number of bytes at once, if its distance is at least this number, and if the data has at
+/// least this number of bytes after the repetition.
 const STEP: usize = 16;
 
 /// If the control byte and the low byte give this distance, a u16 follows and is added to the distance.

@@ -49,8 +49,9 @@ impl Decoders {
         }
         let parsed = Dictionary::from_bytes(dictionary).ok()?;
         // A dictionary of zstd has content and three repeat offsets. These are distances that the first repetitions of
-        // a stream can use, counted back from the end of the content. C-Blosc2 rejects the dictionary if one of these
-        // offsets is 0 or longer than the content, even if no stream uses the offset.
+        // a stream can use. At the start of the stream, a distance counts back from the end of the content. C-Blosc2
+        // rejects the dictionary if one of these offsets is 0 or longer than the content, even if no stream uses the
+        // offset.
         let reach = parsed.content().len();
         if parsed.rep_offsets().iter().any(|&offset| offset == 0 || offset as usize > reach) {
             return None;

@@ -483,8 +483,8 @@ impl HeaderSize {
         PARTS.iter().find(|(_, offset, _)| *offset == self as usize).map_or("", |(name, ..)| name)
     }
 
-    /// Replaces the size in the header of a chunk, and returns the old size. `None` if `chunk` ends before this part of
-    /// the header, or if `value` does not fit this part.
+    /// Replaces the size in the header of a chunk, and returns the old size. `None` if `chunk` ends before the end of
+    /// this part of the header, or if `value` does not fit this part.
     pub fn replace(self, chunk: &mut [u8], value: usize) -> Option<i32> {
         let bytes = chunk.get_mut(self as usize..)?;
         if self == Self::Typesize {

@@ -9,7 +9,8 @@ use b2nd_frame::{Check, EmbeddedFrames, FindingCode, Frame, ObjectKind, Store, i
 use serde_json::Value;
 
 /// The class of the object that python-blosc2 opens from a file. python-blosc2 opens some files only if it is told to
-/// trust the file. For such a file, the function returns the class of the object in a trusted file.
+/// trust the file. For such a file, the function returns the class of the object that python-blosc2 opens if it trusts
+/// the file.
 fn class(line: &Value) -> &str {
     match line["refuses"].as_str() {
         None => line["python"].as_str().unwrap(),

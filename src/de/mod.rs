@@ -597,8 +597,9 @@ impl<'de> Visit<'de> for u8 {
 
 /// Implements [`Visit`] for the integer type of a dimension. A type that asks for an unsigned integer gets one unless
 /// the dimension is negative.
-// On the fast way no dimension is negative, so each dimension is passed as an unsigned integer. Serde's visitor for
-// `u64` accepts all of them. So a loop that reads dimensions as `u64` has no exit for an error.
+// On the fast way no dimension is negative, so a type that asks for an unsigned integer always gets one. Serde's
+// visitor for `u64` accepts every unsigned dimension. So a loop that reads dimensions as `u64` has no exit for an
+// error.
 macro_rules! visit_dimension {
     ($type:ty, $natural:ty, $signed:ident, $unsigned:ident) => {
         impl<'de> Visit<'de> for $type {
@@ -679,8 +680,9 @@ impl<'de, T: Visit<'de>, F: ReadError> serde::Deserializer<'de> for Value<T, F> 
     transparent! {}
 
     // Floats and `char` are rejected, because a type that cannot be written here must not be readable either. Otherwise
-    // a float could be read from an integer, and a `char` from a one-letter dtype. Only an enum asks for an identifier:
-    // it reads its tag in this way. So the error for an identifier names an enum.
+    // a float could be read from an integer, and a `char` from a one-letter dtype. Of the derived types, only an enum
+    // reads an entry as an identifier: an enum with the attribute `field_identifier` or `variant_identifier`. So the
+    // error for an identifier names an enum.
     refuse! {
         Float: deserialize_f32() deserialize_f64();
         Char: deserialize_char();

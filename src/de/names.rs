@@ -9,10 +9,10 @@ use crate::layout::{Entry, Layout};
 
 /// The names of the fields of a struct that takes the entries of a layout by name.
 pub(super) enum Names {
-    /// Seven fields, one for each entry, in the order of the entries.
+    /// The names of seven fields, one for each entry, in the order of the entries.
     Seven(&'static [&'static str]),
-    /// All fields of a struct. For each entry of the layout, one of them has a well-known name (see
-    /// [`Entry::of_field`]).
+    /// The names of all fields of a struct, with their aliases. For each entry of the layout, at least one of them is
+    /// a well-known name of the entry (see [`Entry::of_field`]).
     Known(&'static [&'static str]),
 }
 

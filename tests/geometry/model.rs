@@ -38,8 +38,8 @@ fn repeats(items: i64, part: i32) -> i64 {
     count
 }
 
-/// Lists the positions of all items of an array, padding included, in the order of the decompressed bytes. The blocks
-/// of a chunk follow one after another, and so do the items of a block.
+/// Lists the positions of all items of an array, padding included, in the order of the decompressed bytes. The chunks
+/// follow one after another, and so do the blocks of a chunk and the items of a block.
 fn lay_out((shape, chunkshape, blockshape): &Vectors) -> Places {
     let grid: Vec<_> = shape.iter().zip(chunkshape).map(|(&s, &c)| repeats(s, c)).collect();
     let blocks: Vec<_> = chunkshape.iter().zip(blockshape).map(|(&c, &b)| repeats(c.into(), b)).collect();

@@ -103,9 +103,9 @@ fn a_dictionary_that_does_not_fit_or_is_none_is_refused() {
     // A byte of the magic number.
     damaged[at + 4] ^= 1;
     assert_eq!(result(&damaged), refused);
-    // The three repeat offsets of a zstd dictionary count back from the end of its content. Each must be at least 1,
-    // and at most the length of the content. The first offset is at byte 175, and the content follows the third one.
-    // C-Blosc2 checks these offsets too.
+    // The three repeat offsets of a zstd dictionary are distances. At the start of a stream, they count back from the
+    // end of the content of the dictionary. Each must be at least 1, and at most the length of the content. The first
+    // offset is at byte 175, and the content follows the third one. C-Blosc2 checks these offsets too.
     let length = u32::from_le_bytes(*chunk[at..].first_chunk().unwrap());
     let reach = u32::try_from(at + 4).unwrap() + length - 175 - 12;
     for (offset, is_refused) in [(0, true), (1, false), (reach, false), (reach + 1, true), (u32::MAX, true)] {

@@ -78,8 +78,8 @@ impl Encode {
         };
         let mut stdout = io::stdout();
         stdout.write_all(&output)?;
-        // Rust writes the bytes after the last line break only when the process ends, and then ignores errors. The
-        // bytes of --raw may have no line break, so they are flushed here.
+        // Rust can keep the bytes after the last line break in a buffer. It then writes these bytes when the process
+        // ends, and ignores errors. The bytes of --raw may have no line break, so they are flushed here.
         stdout.flush()?;
         Ok(ExitCode::SUCCESS)
     }

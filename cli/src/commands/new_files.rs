@@ -1,5 +1,5 @@
-//! The new files of `salvage` and `convert`: the file TO, which is made from FROM. With `--into FOLDER`, each input
-//! becomes a new file in that folder.
+//! The new files of `salvage` and `convert`: the file TO, which is made from FROM. With `--into DIR`, the commands
+//! take many inputs, and write the new files to DIR.
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;

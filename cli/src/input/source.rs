@@ -172,7 +172,8 @@ fn member(mut reader: Reader, name: &str) -> Result<Place, Problem> {
     };
     match member.content() {
         // A member is refused here if the zip file is damaged at this member: its local header is wrong, or it shares
-        // bytes with another member. Damage to the frame itself is reported when the frame is read.
+        // bytes with another member or with the directory of the zip file. Damage to the frame itself is reported when
+        // the frame is read.
         MemberContent::Broken(finding) if finding.code() == FindingCode::DamagedZip => {
             Err(finding.clone().into())
         }

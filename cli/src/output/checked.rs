@@ -106,8 +106,8 @@ impl Checked {
             let many = format!("{} were not checked in full; for example ", count(self.partly, "frame"));
             remark(&format_args!("{}{example}", if self.partly > 1 { &many } else { "" }));
         }
-        // If frames were checked and all of them are fine, the hint names the damage that a check of this depth cannot
-        // find.
+        // If frames were checked, and there are no findings and no failures, the hint says what a check of this depth
+        // does not read or cannot find.
         let is_fine = self.frames > 0 && self.with_errors + self.with_warnings + self.failures == 0;
         let hint = match depth {
             _ if !is_fine => "",

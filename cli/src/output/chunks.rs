@@ -283,8 +283,8 @@ impl ListedFrame<'_> {
             (_, Some(name), Some(folder)) => (Some(Cow::Owned(folder.join(name))), Some(0)),
             _ => (None, None),
         };
-        // Codec and filters are shown only for a chunk with compressed data. All other chunks are stored without a
-        // codec and without filters.
+        // Codec and filters are shown only for a chunk with compressed data. Uncompressed and special chunks have no
+        // codec and no filters. If a chunk has no valid header, its codec and filters are not known.
         let compressed = found.filter(|found| !found.is_uncompressed && found.special.is_none());
         Ok(ChunkRecord {
             location: self.location,

@@ -327,8 +327,8 @@ fn the_metalayer_of_the_array_is_held_against_its_data() {
     set(meta(&[4, 6], &[2, 3], &[1, 2], "<u4")).unwrap();
     assert_eq!(check(&path).unwrap().findings, []);
 
-    // The value of layout `caterva` is 9 bytes shorter, because it has no dtype. The new value must have the length of
-    // the old value, so 9 zeros are added.
+    // The value of layout `caterva` is 9 bytes shorter, because it has no dtype format and no dtype. The new value must
+    // have the length of the old value, so 9 zeros are added.
     let caterva = meta(&[4, 6], &[2, 3], &[1, 2], "<u4").with_layout(Layout::Caterva).unwrap();
     let caterva = [to_vec(&caterva).unwrap(), vec![0; 9]].concat();
     assert_eq!(

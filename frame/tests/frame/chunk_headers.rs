@@ -611,8 +611,8 @@ fn with_offsets(offsets: &[usize]) -> Vec<u8> {
 
 #[test]
 fn chunks_that_share_their_bytes_are_looked_at_as_often_as_there_are_bytes() {
-    // The frame has 4 chunks of 64 bytes, 256 in all. The check reads at most twice as many bytes of chunks, 512. This
-    // limits its work if many index entries lead to the same chunk.
+    // The frame has 4 chunks of 64 bytes, 256 in all. The check ends before the chunks that it has checked have more
+    // than twice as many bytes together, 512. This limits its work if many index entries lead to the same chunk.
     assert_eq!(chunk_findings(with_offsets(&[0, 64, 128, 192])), []);
     for offsets in [[0; 20], [64; 20]] {
         let file = with_offsets(&offsets);

@@ -185,8 +185,8 @@ fn numbers(path: &Path) -> Model {
     model
 }
 
-/// A commit first writes new bytes after the old frame, then the header, and then a mark at the start of each hole. A
-/// hole is a byte range that the new frame does not use.
+/// A commit first writes new bytes after the old frame, then the header, and then a mark at the start of each new hole.
+/// A new hole is a byte range that the old frame uses and the new frame does not use.
 #[test]
 fn a_commit_that_ends_at_any_write_leaves_the_old_array_or_the_new_one() {
     let folder = tempfile::tempdir().unwrap();

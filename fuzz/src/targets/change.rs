@@ -13,7 +13,7 @@ use crate::{folder, root, seeds};
 
 const COUNT: usize = 16;
 
-/// New dtypes, as texts of different lengths. The last text is not a valid dtype.
+/// New dtypes, as texts of several lengths. The last text is not a valid dtype.
 const DTYPES: [&str; 9] =
     ["<i4", "<f4", ">i4", "|u1", "<u2", "int32", "uint16", "[('x', '<f4')]", "no dtype"];
 

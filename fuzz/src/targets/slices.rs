@@ -32,7 +32,8 @@ pub fn run(data: &[u8]) {
     }
     let read = frame.slice(&ranges).steps(&steps).threads(threads).read();
     // A slice can fail although a check finds no error, for example because b2nd-frame does not support a filter. Only
-    // an error of the kind `Malformed` says that the file is wrong, so only then must the check find an error too.
+    // an error of the kind `Malformed` says that the file is wrong. After such an error, a check must find an error
+    // too, if the frame is a plain array and the check skips nothing.
     let is_malformed = read.as_ref().is_err_and(|error| error.kind() == ErrorKind::Malformed);
     assert!(!is_malformed || !is_sound(&mut frame), "no error was found, but {:?}", read.err());
     let expected = of_chunks(&mut frame, &geometry, &ranges, &steps);

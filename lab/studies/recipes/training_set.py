@@ -135,7 +135,7 @@ spacings = [line.split("\t")[3] for line in pathlib.Path("spacing.tsv").read_tex
 assert len(spacings) == CASES + 8 and spacings.count("[2.5, 0.8, 0.8]") == CASES + 1, spacings
 
 # Other programs use the extension .mla for other formats. So in a folder, `check` skips an .mla file that is not a
-# frame. But it reports an empty .mla file as a damaged frame.
+# frame. But it reports an empty .mla file, because a writer that was stopped may have left it.
 pathlib.Path("set/other/4.mla").write_bytes(b"not a frame")
 in_folder = subprocess.run("b2nd check --ext mla set/other", shell=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True).stdout
 assert all(name in in_folder for name in ("2.mla", "3.mla")) and "4.mla" not in in_folder, in_folder

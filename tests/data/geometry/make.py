@@ -76,8 +76,8 @@ def verdicts():
     rng = random.Random(335)
     seen, wanted = set(BORDERS), {True: 100, False: 100}
     while any(wanted.values()):
-        # C-Blosc2 refuses most arrays that have a negative or huge number. So half of the arrays have only small
-        # numbers: their `cut` is 4 or 8.
+        # C-Blosc2 refuses most arrays that have a negative or huge number. So for about half of the arrays that are
+        # drawn, `cut` is 4 or 8, and all numbers are small.
         n, cut = rng.choice([1, 1, 2, 2, 3, 4]), rng.choice([4, 8, 14, 18])
         shape, chunks, blocks = (tuple(rng.choice(pool[:cut]) for _ in range(n)) for pool in (SHAPES, PARTS, PARTS))
         if (shape, chunks, blocks) in seen:

@@ -85,7 +85,8 @@ impl ArrayText<'_> {
         // The line has one closing bracket per dimension, which must fit too. The dtype can add any number of
         // dimensions, so there may be more brackets than a line has columns.
         let width = WIDTH.saturating_sub(self.edges.shape.len());
-        // The first line needs no indent: it begins with the opening brackets, which have the same width as the indent.
+        // The first line needs no indent: `dimension` characters of this line are already written, the brackets or the
+        // indent of the dimensions before this one. With the next bracket, they are as wide as `indent`.
         out.write_all(b"[")?;
         let (mut line, mut start) = (indent.clone(), indent.len());
         for (number, index) in self.edges.indices(length).enumerate() {
