@@ -84,13 +84,14 @@ pub(crate) fn text(bytes: &[u8]) -> &str {
 }
 
 /// Turns a text that the command has printed on any system into the text that it prints on Linux: with `/` between
-/// folders, and with the message of Linux for a missing file.
+/// folders, and with the message of Linux for a missing file. The backslash in the magic bytes of a NumPy file stays.
 pub(crate) fn as_on_linux(text: &str) -> String {
     if !cfg!(windows) {
         return text.into();
     }
     let missing = io::Error::from_raw_os_error(2).to_string();
-    text.replace('\\', "/").replace(&missing, "No such file or directory (os error 2)")
+    let text = text.replace('\\', "/").replace("/x93NUMPY", "\\x93NUMPY");
+    text.replace(&missing, "No such file or directory (os error 2)")
 }
 
 /// The exit status, standard output and standard error of a run, as Linux prints them.
