@@ -431,6 +431,19 @@ fn higher_levels_do_not_make_longer_chunks_of_floats() {
 }
 
 #[test]
+fn the_parameter_of_shuffle_is_an_item_size_and_that_of_bitshuffle_is_ignored() {
+    let body = |typesize: usize, filter: Filter| {
+        let mut params = with_filters(CParams::new(typesize), &[filter]);
+        (params.splitmode, params.blocksize) = (SplitMode::Never, 2000);
+        compressed(params, &items(1000)).1.split_off(32)
+    };
+    let (shuffle, bitshuffle) = (Filter::SHUFFLE, Filter::BITSHUFFLE);
+    assert_eq!(body(4, Filter { meta: 2, ..shuffle }), body(2, shuffle));
+    assert_ne!(body(4, shuffle), body(2, shuffle));
+    assert_eq!(body(4, Filter { meta: 2, ..bitshuffle }), body(4, bitshuffle));
+}
+
+#[test]
 fn a_stream_that_is_as_long_as_its_data_is_stored() {
     // With more repeated bytes, a stream gets shorter. With one of these numbers, it is exactly as long as its data.
     for (codec, repeated) in
