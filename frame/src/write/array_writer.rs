@@ -7,7 +7,7 @@ use std::io::{Seek, Write};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
-use b2nd_chunk::{CParams, Compressor, SpecialValue};
+use b2nd_chunk::{CParams, Compressor, Filter, SpecialValue};
 use b2nd_serde::geometry::{Chunk, Chunks};
 use b2nd_serde::{Geometry, Meta};
 
@@ -491,6 +491,8 @@ pub(crate) fn params(header: &Header, sizes: &Sizes) -> CParams {
     let mut params = CParams::new(sizes.typesize as usize);
     (params.codec, params.clevel, params.splitmode) = (header.codec, header.level, header.split_mode);
     (params.blocksize, params.filters) = (sizes.blocksize as usize, header.filters);
+    // The slots from `nfilters` on are not in use, whatever they hold.
+    params.filters.iter_mut().skip(header.nfilters.into()).for_each(|filter| *filter = Filter::NONE);
     params
 }
 

@@ -6,7 +6,9 @@ use std::ops::Range;
 use std::path::Path;
 use std::slice::from_ref;
 
-use b2nd_frame::{ArrayUpdate, Check, CheckDepth, Codec, ErrorKind, Frame, FrameBuilder, Salvage, Severity};
+use b2nd_frame::{
+    ArrayUpdate, Check, CheckDepth, Codec, ErrorKind, Filter, Frame, FrameBuilder, Salvage, Severity,
+};
 use b2nd_serde::{Meta, Shapes};
 use fastrand::Rng;
 
@@ -277,6 +279,41 @@ fn b2nd_chunks(frame: &mut Frame) -> u64 {
         sum += chunks.header(&entry.unwrap()).unwrap().map_or(0, |header| header.cbytes as u64);
     }
     sum
+}
+
+#[test]
+fn new_chunks_have_the_filters_that_the_header_counts() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("new.b2nd");
+    let shapes = Shapes { shape: &[64], chunkshape: &[64], blockshape: &[32] };
+    let builder = FrameBuilder::new(Meta::new(shapes, "<u2").unwrap());
+    let items: Vec<u16> = (0..64).collect();
+    let writer = builder.filters(&[Filter::SHUFFLE, Filter::BYTEDELTA]).create(&path).unwrap();
+    let mut writer = writer.into_array_writer().unwrap();
+    writer.write(&[0..64], &bytes(&items)).unwrap();
+    writer.finish().unwrap().persist().unwrap();
+    let filters = |number: u64| {
+        let mut frame = Frame::open(&path).unwrap();
+        let mut chunks = frame.chunks().unwrap();
+        let entry = chunks.get(number).unwrap().unwrap();
+        chunks.header(&entry).unwrap().unwrap().filters
+    };
+    // The parameter 0 of bytedelta means the item size, so the check has no findings.
+    let [.., shuffle, bytedelta] = filters(0);
+    assert_eq!((shuffle, bytedelta), (Filter::SHUFFLE, Filter { meta: 2, ..Filter::BYTEDELTA }));
+    let report = Check::new(CheckDepth::ChunkData).run_path(&path).unwrap();
+    assert_eq!(report.findings, []);
+
+    // The header now counts five filters, so the sixth is not in use.
+    let mut file = fs::read(&path).unwrap();
+    file[70] = 5;
+    fs::write(&path, &file).unwrap();
+    let mut update = ArrayUpdate::open(&path).unwrap();
+    update.append(0, &bytes(&items)).unwrap();
+    update.flush().unwrap();
+    assert_eq!(filters(1), [[Filter::NONE; 4].as_slice(), &[Filter::SHUFFLE, Filter::NONE]].concat()[..]);
+    let found = Frame::open(&path).unwrap().slice(&[64..128]).read_rows::<u16>().unwrap();
+    assert_eq!(found, items);
 }
 
 #[test]
