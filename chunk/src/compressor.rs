@@ -160,7 +160,7 @@ impl FilteredBlock {
         let mut is_copied = false;
         for filter in filters.iter().filter(|filter| filter.id != 0) {
             let kind = filter.without_parameter();
-            if kind.is_shuffle() {
+            if filter.is_shuffle() {
                 let shuffle = if kind == Filter::SHUFFLE { filters::shuffle } else { filters::bitshuffle };
                 next.resize(block.len(), 0);
                 shuffle(filter.shuffled_size(itemsize), if is_copied { bytes } else { block }, next);

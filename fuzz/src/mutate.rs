@@ -90,8 +90,8 @@ fn overwrite(bytes: &mut [u8], at: usize, piece: &[u8]) {
     }
 }
 
-/// Overwrites the number at `at`. The new number is near the old number, a multiple of it, near 0, near the length of the
-/// input, or near a power of two.
+/// Overwrites the number at `at`. The new number is near the old number, a multiple of it, near 0, near the length of
+/// the input, or near a power of two.
 fn number(rng: &mut Rng, bytes: &mut [u8], at: usize) {
     let width = [1, 2, 4, 4, 4, 8, 8][rng.usize(0..7)];
     let is_little = rng.u8(0..3) == 0;

@@ -58,8 +58,8 @@ def pipeline(rng, typesize):
             return [name, rng.choice(["SHUFFLE", "BITSHUFFLE", "NOFILTER"])], [rng.choice(metas) if typesize > 1 else 3, 0]
     filters = rng.choice(FILTERS)
     # The parameter of shuffle is an item size, and 0 means the typesize of the chunk. bytedelta divides a block into
-    # rows of equal length, and its parameter is the number of rows. C-Blosc2 ignores the parameters of the other
-    # filters.
+    # rows of equal length, and its parameter is the number of rows. C-Blosc2 ignores the parameters of bitshuffle
+    # and delta.
     rows = min(typesize, 127)
     metas = {"SHUFFLE": rng.choice([0, 0, 0, 2, 3, 8]), "BYTEDELTA": rows}
     return filters, [metas.get(name, rng.choice([0, 0, 3])) for name in filters]

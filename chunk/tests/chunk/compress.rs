@@ -445,7 +445,7 @@ fn the_parameter_of_shuffle_is_an_item_size_and_that_of_bitshuffle_is_ignored() 
 
 #[test]
 fn a_stream_that_is_as_long_as_its_data_is_stored() {
-    // With more repeated bytes, a stream gets shorter. With one of these numbers, it is exactly as long as its data.
+    // With some of these numbers of repeated bytes, a stream of zlib or zstd is exactly as long as its data.
     for (codec, repeated) in
         CODECS.into_iter().flat_map(|codec| (0..60).map(move |repeated| (codec, repeated)))
     {
