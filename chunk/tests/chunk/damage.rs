@@ -86,6 +86,11 @@ fn tables_that_lead_outside_are_refused() {
         let error = Decompressor::new().decompress_block(&damaged, 0, &mut [0; 4]).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Table);
     }
+    // Block 1 of a chunk whose table has more blocks.
+    let mut damaged = chunks_of("codecs").remove(0);
+    damaged[36..40].copy_from_slice(&1_i32.to_le_bytes());
+    let error = Decompressor::new().decompress_block(&damaged, 1, &mut [0; 1024]).unwrap_err();
+    assert!(error.to_string().starts_with("the chunk has block 1 at its byte 1, "), "{error}");
 }
 
 #[test]
