@@ -15,7 +15,7 @@ import blosc2
 
 
 def truncated(data, name, meta, typesize):
-    # C-Blosc2 truncates only whole items, so the bytes after the last whole item are added again below.
+    # The filter clears bits in whole items only. The bytes after the last whole item stay as they are.
     whole = len(data) - len(data) % typesize
     filters = {"filters": [getattr(blosc2.Filter, name)], "filters_meta": [meta]}
     # C-Blosc2 stores data that it cannot compress, and applies no filter to it. Repeated data can be compressed.

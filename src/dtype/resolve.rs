@@ -121,7 +121,7 @@ fn named(mut fields: Vec<Spanned<FieldForm>>) -> Vec<Spanned<FieldForm>> {
     for (index, Spanned { value: field, .. }) in fields.iter_mut().enumerate() {
         if field.name.is_empty() {
             // NumPy uses the title of an unnamed field as its name, and then rejects the dtype because title and name
-            // are equal. Here the check for duplicates rejects the dtype.
+            // are equal. This crate does the same: `refuse_duplicates` rejects the dtype.
             field.name = field.title.clone().unwrap_or_else(|| format!("f{index}"));
         }
     }

@@ -231,7 +231,8 @@ impl<'g> Chunk<'g> {
     /// # Errors
     ///
     /// If the type size is 0, or if the chunk or the array is too short for the items that must be copied. Some items
-    /// may have been copied before the error. The error says how many bytes a whole chunk or array has.
+    /// may have been copied before the error. The error names the number of bytes of the whole chunk or array,
+    /// even if fewer bytes would be enough.
     ///
     /// ```
     /// use b2nd_serde::{Geometry, Shapes};
@@ -257,7 +258,8 @@ impl<'g> Chunk<'g> {
     /// # Errors
     ///
     /// If the type size is 0, or if the chunk or the array is too short for the items that must be copied. Some items
-    /// may have been copied before the error. The error says how many bytes a whole chunk or array has.
+    /// may have been copied before the error. The error names the number of bytes of the whole chunk or array,
+    /// even if fewer bytes would be enough.
     ///
     /// ```
     /// use b2nd_serde::{Geometry, Shapes};

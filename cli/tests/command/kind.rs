@@ -179,7 +179,7 @@ fn what_info_says_that_a_store_holds_is_an_address() {
 }
 
 /// A folder with three stores. One is a single file, and the other two have the same tree, one in a zip file and one in
-/// a folder. The compressed data of each store contains arrays.
+/// a folder. In each store, some arrays are no members of their own: they are in the compressed data.
 fn embedded() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     std::fs::copy(data().join("embedded/store.b2e"), folder.path().join("store.b2e")).unwrap();

@@ -74,10 +74,10 @@ impl<R> Edit<'_, R> {
     /// before. A shape that needs more or fewer chunks is an error, and so is a shape that violates a
     /// [rule](b2nd_serde::geometry#what-is-accepted).
     ///
-    /// If the shape contradicts the number of chunks in the header ([`nchunks`](crate::Header::nchunks)), as after most
-    /// [interrupted resizes](crate::FindingCode::InterruptedResize), another rule applies: the new shape must have
-    /// exactly this number of chunks, and the chunks can form another grid. The chunk index must have one entry for
-    /// each of these chunks.
+    /// The old shape may contradict the number of chunks in the header ([`nchunks`](crate::Header::nchunks)), as after
+    /// most [interrupted resizes](crate::FindingCode::InterruptedResize). Then another rule applies: the new shape must
+    /// have exactly this number of chunks, but in any grid. The chunk index must have one entry for each of these
+    /// chunks.
     ///
     /// ```
     /// use b2nd_frame::{ErrorKind, Frame};

@@ -337,8 +337,8 @@ impl<'m> Deserialize<'m> for MapTexts {
 
 /// The keys of the remote stores that are mounted in a store.
 fn mounts(trailer: &Trailer) -> Vec<String> {
-    // A mounted remote store has no frame of its own in the store that mounts it. The vlmetalayer
-    // `_object_registry` lists its key and its kind.
+    // A mounted remote store has no frame of its own in the store that mounts it. Its key and
+    // its kind are in the vlmetalayer `_object_registry` of that other store.
     let objects = trailer
         .list("_object_registry")
         .and_then(|list| rmp_serde::from_slice::<BTreeMap<String, MapTexts>>(&list).ok());
