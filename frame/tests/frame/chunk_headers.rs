@@ -774,6 +774,7 @@ fn what_a_few_bytes_claim_of_many_chunks_is_looked_at_once() {
 #[cfg(feature = "compress")]
 mod changing {
     use std::io::{self, Cursor, Read, Seek, SeekFrom};
+    use std::slice;
 
     use b2nd_frame::{Check, CheckDepth, Frame, FrameBuilder};
     use b2nd_serde::{Meta, Shapes};
@@ -818,7 +819,7 @@ mod changing {
         let items: Vec<u8> = (0..3 << 16).map(|at| if at % 4096 < 2500 { rng.u8(..) } else { 0 }).collect();
         let writer = FrameBuilder::new(meta).write_to(Cursor::new(Vec::new())).unwrap();
         let mut writer = writer.into_array_writer().unwrap();
-        writer.write(&[0..3 << 16], &items).unwrap();
+        writer.write(slice::from_ref(&(0..3 << 16)), &items).unwrap();
         let mut file = writer.finish().unwrap().into_inner();
         let start = Frame::parse(&file).unwrap().header().header_len;
         // Makes the first chunk shorter by 1, so that a byte after it belongs to no chunk. Because of this byte, the

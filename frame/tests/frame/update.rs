@@ -290,7 +290,7 @@ fn new_chunks_have_the_filters_that_the_header_counts() {
     let items: Vec<u16> = (0..64).collect();
     let writer = builder.filters(&[Filter::SHUFFLE, Filter::BYTEDELTA]).create(&path).unwrap();
     let mut writer = writer.into_array_writer().unwrap();
-    writer.write(&[0..64], &bytes(&items)).unwrap();
+    writer.write(from_ref(&(0..64)), &bytes(&items)).unwrap();
     writer.finish().unwrap().persist().unwrap();
     let filters = |number: u64| {
         let mut frame = Frame::open(&path).unwrap();
@@ -312,7 +312,7 @@ fn new_chunks_have_the_filters_that_the_header_counts() {
     update.append(0, &bytes(&items)).unwrap();
     update.flush().unwrap();
     assert_eq!(filters(1), [[Filter::NONE; 4].as_slice(), &[Filter::SHUFFLE, Filter::NONE]].concat()[..]);
-    let found = Frame::open(&path).unwrap().slice(&[64..128]).read_rows::<u16>().unwrap();
+    let found = Frame::open(&path).unwrap().slice(from_ref(&(64..128))).read_rows::<u16>().unwrap();
     assert_eq!(found, items);
 }
 
