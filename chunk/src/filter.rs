@@ -68,6 +68,20 @@ impl Filter {
         self.id < FIRST_OF_USERS && self.name().is_none()
     }
 
+    /// The filter as a chunk stores it. If the parameter of `bytedelta` is 0, the byte for the item size in the header
+    /// of the chunk replaces it, so that the chunk can be decompressed without a frame.
+    ///
+    /// ```
+    /// use b2nd_chunk::Filter;
+    ///
+    /// assert_eq!(Filter::BYTEDELTA.in_chunk(4), Filter { meta: 4, ..Filter::BYTEDELTA });
+    /// assert_eq!(Filter::SHUFFLE.in_chunk(4), Filter::SHUFFLE);
+    /// ```
+    #[must_use]
+    pub fn in_chunk(self, typesize: u8) -> Self {
+        if self == Self::BYTEDELTA { Self { meta: typesize, ..self } } else { self }
+    }
+
     /// The filter with the parameter 0, to compare it with the constants.
     pub(crate) fn without_parameter(self) -> Self {
         Self { meta: 0, ..self }

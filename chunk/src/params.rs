@@ -85,11 +85,7 @@ impl CParams {
             last_rank = rank;
             let truncates = rank > 0 || cleared_bits(filter, typesize).is_some();
             ensure(truncates, Fault::Truncation { filter, typesize })?;
-            // The parameter 0 means the item size of the frame. The item size of the chunk header (1 if an item has
-            // more than 255 bytes) is stored instead, so that the chunk can be decompressed without a frame.
-            if filter == Filter::BYTEDELTA {
-                slot.meta = typesize_byte(typesize);
-            }
+            *slot = filter.in_chunk(typesize_byte(typesize));
         }
         Ok(self)
     }

@@ -8,9 +8,8 @@ use crate::python;
 use b2nd_frame::{Check, EmbeddedFrames, FindingCode, Frame, ObjectKind, Store, is_sparse_frame};
 use serde_json::Value;
 
-/// The class of the object that python-blosc2 opens from a file. python-blosc2 opens some files only if it is told to
-/// trust the file. For such a file, the function returns the class of the object that python-blosc2 opens if it trusts
-/// the file.
+/// The class of the object that python-blosc2 opens from a file. python-blosc2 refuses some files unless the caller
+/// trusts them; for such a file, this is the class of the object that a trusting caller gets.
 fn class(line: &Value) -> &str {
     match line["refuses"].as_str() {
         None => line["python"].as_str().unwrap(),

@@ -33,18 +33,13 @@ impl ChunkRules {
             return Self { may_be_short: header.is_sparse(), ..Self::default() };
         }
         let typesize = typesize_byte(header.typesize);
-        // In the header of a frame, the parameter of bytedelta can be 0, which means the item size.
-        let in_chunk = |filter| match filter {
-            Filter::BYTEDELTA => Filter { meta: typesize, ..filter },
-            _ => filter,
-        };
         Self {
             typesize: Some(typesize),
             // A type size of 1 can be wrong: some writers store 1 instead of a size above 255. So if the type size is
             // 1, the item size is taken as unknown.
             itemsize: usize::try_from(header.typesize).ok().filter(|&size| size > 1),
             blocksize: header.blocksize.and_then(|size| usize::try_from(size).ok()),
-            filters: Some(header.pipeline().map(in_chunk).collect()),
+            filters: Some(header.pipeline().map(|filter| filter.in_chunk(typesize)).collect()),
             may_be_short: header.is_sparse(),
         }
     }

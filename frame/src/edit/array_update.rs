@@ -58,7 +58,7 @@ const MIN_HOLES: u64 = 1 << 16;
 ///
 /// - The holes would have more than 64 KiB, and more bytes than the unchanged chunks.
 /// - The array's metalayer is not within the first 4 KiB of the file.
-/// - The array has no items before the commit, or has none after it.
+/// - The array is empty before or after the commit.
 ///
 /// In a sparse frame, a commit adds new chunk files, replaces `chunks.b2frame`, and removes the old chunk files.
 ///

@@ -58,7 +58,7 @@ impl<'f> Array<'f> {
         self.meta.dtype()
     }
 
-    /// Whether the array has blocks. If it has none, do not use the [block shape](Meta::blockshape) in the metalayer.
+    /// Whether the array has blocks. Without blocks, ignore the [block shape](Meta::blockshape) in the metalayer.
     ///
     /// An array has no blocks only in one case: its frame is from a beta release of C-Blosc2, and its block shape is
     /// below 1 or larger than the chunk shape in at least one dimension. Caterva, which used these beta releases, made

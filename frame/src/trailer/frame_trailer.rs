@@ -127,8 +127,8 @@ impl Trailer {
     }
 
     /// Reads a whole trailer.
-    // The cursor gets only the bytes before the length and the fingerprint of the trailer. So if a vlmetalayer claims
-    // so many bytes that it would reach into the length or the fingerprint, the trailer is refused.
+    // The cursor gets only the bytes before the length and the fingerprint of the trailer. So the
+    // trailer is refused if a vlmetalayer claims bytes of the length or the fingerprint.
     pub(crate) fn parse_whole(header: &Header, bytes: Vec<u8>) -> Result<Self, Finding> {
         let offset = header.frame_len.saturating_sub(bytes.len() as u64);
         let shared = Arc::new(bytes);
