@@ -6,10 +6,12 @@ use alloc::vec::Vec;
 use core::fmt;
 
 use ecow::EcoString;
-use serde::de::{self, Deserialize, DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
+use serde::de::{
+    self, Deserialize, DeserializeSeed, Deserializer, MapAccess, SeqAccess, Unexpected, Visitor,
+};
 use serde::ser::{Serialize, SerializeStruct, Serializer};
 
-use crate::error::{Detail, Error, LayoutFault, TextFault};
+use crate::error::{Detail, Error, LayoutFault, TextFault, out_of_range};
 use crate::layout::{Entry, Layout, MAX_NDIM, META_FIELDS, META_NAME};
 use crate::marker;
 use crate::shapes::Shapes;
@@ -180,7 +182,7 @@ impl Meta {
         dtype: &str,
     ) -> Result<Self, Error> {
         let ndim = u8::try_from(found).ok().filter(|&ndim| ndim <= MAX_NDIM);
-        let ndim = ndim.ok_or_else(|| Error::new(Detail::Rank { found }).in_entry(Entry::Ndim))?;
+        let ndim = ndim.ok_or_else(|| out_of_range(found as u128).in_entry(Entry::Ndim))?;
         check_vector(Entry::Shape, shapes.shape.len(), ndim)?;
         check_vector(Entry::Chunkshape, shapes.chunkshape.len(), ndim)?;
         check_vector(Entry::Blockshape, shapes.blockshape.len(), ndim)?;
@@ -191,11 +193,10 @@ impl Meta {
         Ok(Self { shapes, dtype: dtype.into(), layout, version, dtype_format })
     }
 
-    /// Makes a `Meta` of the entries of a checked metalayer.
+    /// Makes a `Meta` of the entries of a checked metalayer and its dtype as text.
     #[inline(always)]
-    fn from_metalayer(metalayer: Metalayer<'_>) -> Self {
-        let Metalayer { layout, version, ndim, shape, chunkshape, blockshape, dtype_format, dtype, .. } =
-            metalayer;
+    fn from_metalayer(metalayer: Metalayer<'_>, dtype: &str) -> Self {
+        let Metalayer { layout, version, ndim, shape, chunkshape, blockshape, dtype_format, .. } = metalayer;
         let shapes = OwnedShapes::new(ndim, shape, chunkshape, blockshape);
         Self { shapes, dtype: dtype.into(), layout, version, dtype_format }
     }
@@ -341,7 +342,7 @@ impl Meta {
 }
 
 fn check_dtype(dtype: &str) -> Result<(), Error> {
-    if wire::is_dtype(dtype) {
+    if wire::is_dtype(dtype.as_bytes()) {
         return Ok(());
     }
     Err(TextFault::find(dtype.as_bytes()).error().in_entry(Entry::Dtype))
@@ -358,7 +359,7 @@ fn check_fixint(entry: Entry, value: u8) -> Result<(), Error> {
     if marker::is_fixint(value) {
         return Ok(());
     }
-    Err(Error::new(Detail::OutOfRange(u128::from(value).into())).in_entry(entry))
+    Err(out_of_range(u128::from(value)).in_entry(entry))
 }
 
 // Written by hand, because a derived `Debug` would show an empty dtype if the layout has no dtype.
@@ -415,10 +416,12 @@ impl<'de> Visitor<'de> for MetaVisitor {
     // `Deserializer`, because the deserializers of other formats can pass bytes too.
     #[inline]
     fn visit_bytes<E: de::Error>(self, bytes: &[u8]) -> Result<Meta, E> {
-        match Metalayer::ordinary(bytes) {
-            Some(metalayer) if metalayer.rest.is_empty() => Ok(Meta::from_metalayer(metalayer)),
-            _ => read_general(bytes).map_err(E::custom),
+        if let Some(metalayer) = Metalayer::ordinary(bytes) {
+            if let ([], Ok(dtype)) = (metalayer.rest, metalayer.dtype) {
+                return Ok(Meta::from_metalayer(metalayer, dtype));
+            }
         }
+        read_general(bytes).map_err(E::custom)
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut fields: A) -> Result<Meta, A::Error> {
@@ -463,8 +466,9 @@ fn read_general(bytes: &[u8]) -> Result<Meta, Error> {
     let mut input = Input::new(bytes);
     let metalayer = Metalayer::read(input.clone())?;
     input.skip_to(metalayer.rest);
+    let dtype = metalayer.utf8_dtype(0)?;
     input.end()?;
-    Ok(Meta::from_metalayer(metalayer))
+    Ok(Meta::from_metalayer(metalayer, dtype))
 }
 
 /// Reads the next field of a sequence.
@@ -507,6 +511,23 @@ impl Visitor<'_> for FieldName {
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("the name of a field")
+    }
+
+    /// Accepts the position of a field instead of its name, as a derived struct does. Some formats write it.
+    fn visit_u64<E: de::Error>(self, position: u64) -> Result<Option<Entry>, E> {
+        let Some(index) = position.checked_sub(1) else { return Ok(None) };
+        let entry = usize::try_from(index).ok().and_then(|index| Entry::ALL.get(index));
+        match entry {
+            Some(&entry) => Ok(Some(entry)),
+            None => Err(E::invalid_value(Unexpected::Unsigned(position), &"a field index below 8")),
+        }
+    }
+
+    fn visit_bytes<E: de::Error>(self, name: &[u8]) -> Result<Option<Entry>, E> {
+        match core::str::from_utf8(name) {
+            Ok(name) => self.visit_str(name),
+            Err(_) => Err(E::invalid_value(Unexpected::Bytes(name), &self)),
+        }
     }
 
     fn visit_str<E: de::Error>(self, name: &str) -> Result<Option<Entry>, E> {

@@ -15,7 +15,7 @@ use core::marker::PhantomData;
 use serde::Serialize;
 use serde::ser::{Impossible, SerializeSeq, SerializeStruct, SerializeTuple, SerializeTupleStruct};
 
-use crate::error::{Detail, Error, LayoutFault, TextFault, ValueType};
+use crate::error::{Detail, Error, LayoutFault, TextFault, ValueType, out_of_range};
 use crate::layout::{Entry, Layout, MAX_DTYPE_LEN, MAX_NDIM, META_FIELDS, META_NAME, ParseLayoutError};
 #[cfg(feature = "alloc")]
 use crate::wire::NewBytes;
@@ -380,6 +380,7 @@ impl<B: Buffer> serde::Serializer for Start<B> {
     #[inline(always)]
     fn serialize_struct(self, name: &'static str, len: usize) -> Result<Self::SerializeStruct, Error> {
         // A `Meta` is recognized before the number of fields is checked, because it has eight fields in every layout.
+        // serde passes the names of the fields one by one, so they are compared later.
         if name == META_NAME && len == META_FIELDS.len() {
             return Ok(Entries::of_meta(self.buffer, self.layout));
         }
@@ -403,10 +404,14 @@ const FAILED: u8 = u8::MAX;
 #[derive(Debug)]
 pub struct Entries<B> {
     output: Output<B>,
+    /// The layout to write.
     layout: Layout,
+    /// The layout whose entries the value gives. It differs from `layout` only for a `Meta`, which gives all entries,
+    /// also those that its layout lacks.
+    given: Layout,
     version: u8,
-    /// The position of the next entry; [`FAILED`] after an error, even if the `Serialize` of the value ignores the
-    /// error.
+    /// The position of the next entry in `given`; [`FAILED`] after an error, even if the `Serialize` of the value ignores
+    /// the error.
     next: u8,
     ndim: u8,
     next_field: NextField,
@@ -419,7 +424,7 @@ enum NextField {
     Entry,
     /// The field `layout` of a `Meta`. It must equal the requested layout, if there is one.
     MetaLayout(Option<Layout>),
-    /// An entry of a `Meta`. A `Meta` has a field for every entry, also for entries that its layout lacks.
+    /// An entry of a `Meta`.
     MetaEntry,
 }
 
@@ -429,6 +434,7 @@ impl<B: Buffer> Entries<B> {
         Self {
             output: Output::new(buffer),
             layout,
+            given: layout,
             version: 0,
             next: 0,
             ndim: 0,
@@ -451,8 +457,7 @@ impl<B: Buffer> Entries<B> {
         asked: Option<Layout>,
     ) -> Result<(), Error> {
         if key != "layout" {
-            // The struct is a user's own, although it is named `Meta`.
-            return Err(LayoutFault::NoLayout { gives: META_FIELDS.len() }.error());
+            return Err(not_a_meta());
         }
         let value = value.serialize(LayoutSerializer)?;
         match asked {
@@ -465,12 +470,16 @@ impl<B: Buffer> Entries<B> {
         }
     }
 
-    /// Checks that a field with a well-known name is in the position of its own entry.
+    /// Checks that a field with a well-known name is in the position of its own entry. A field of a `Meta` must have the
+    /// name of its entry.
     #[inline(always)]
     fn check_name(&self, key: &'static str) -> Result<(), Error> {
-        match self.layout.entry(self.next) {
-            Some(entry) if !entry.can_be_field(key) => {
+        match (self.next_field, self.given.entry(self.next)) {
+            (NextField::Entry, Some(entry)) if !entry.can_be_field(key) => {
                 Err(LayoutFault::FieldOrder { field: key, layout: self.layout }.error().in_entry(entry))
+            }
+            (NextField::MetaEntry, entry) if entry.is_none_or(|entry| entry.name() != key) => {
+                Err(not_a_meta())
             }
             _ => Ok(()),
         }
@@ -478,12 +487,12 @@ impl<B: Buffer> Entries<B> {
 
     #[inline(always)]
     fn entry<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), Error> {
-        let Some(entry) = self.layout.entry(self.next) else {
+        let Some(entry) = self.given.entry(self.next) else {
             // If `next` is `FAILED`, the value has ignored an earlier error. `gives` is then `FAILED` too, and
             // `wrong_count` returns an error that says this.
             let gives = self.next.saturating_add(1);
             self.next = FAILED;
-            return Err(wrong_count(self.layout, gives));
+            return Err(wrong_count(self.given, gives));
         };
         match self.write(entry, value) {
             Ok(()) => {
@@ -501,6 +510,7 @@ impl<B: Buffer> Entries<B> {
     fn write<T: Serialize + ?Sized>(&mut self, entry: Entry, value: &T) -> Result<(), Error> {
         let output = &mut self.output;
         match entry {
+            _ if !self.layout.has(entry) => {}
             // The version is written later, together with `ndim`. `to_vec` allocates its buffer only then, because the
             // size of the buffer depends on `ndim`.
             Entry::Version => self.version = fixint(value)?,
@@ -508,7 +518,7 @@ impl<B: Buffer> Entries<B> {
             Entry::Ndim => {
                 let ndim = fixint(value)?;
                 if ndim > MAX_NDIM {
-                    return Err(Error::new(Detail::Rank { found: ndim.into() }));
+                    return Err(out_of_range(u128::from(ndim)));
                 }
                 self.ndim = ndim;
                 output.start(self.layout, self.version, ndim);
@@ -531,11 +541,17 @@ impl<B: Buffer> Entries<B> {
 
     #[inline(always)]
     fn finish(self) -> Result<B::Filled, Error> {
-        if usize::from(self.next) != self.layout.entries().len() {
-            return Err(wrong_count(self.layout, self.next));
+        if usize::from(self.next) != self.given.entries().len() {
+            return Err(wrong_count(self.given, self.next));
         }
         self.output.finish()
     }
+}
+
+/// The error for a user's own struct that has the name of a `Meta` and its number of fields, but other fields.
+#[cold]
+fn not_a_meta() -> Error {
+    LayoutFault::NoLayout { gives: META_FIELDS.len() }.error()
 }
 
 #[cold]
@@ -554,12 +570,8 @@ impl<B: Buffer> SerializeStruct for Entries<B> {
 
     #[inline(always)]
     fn serialize_field<T: Serialize + ?Sized>(&mut self, key: &'static str, value: &T) -> Result<(), Error> {
-        match self.next_field {
-            NextField::MetaLayout(asked) => return self.meta_layout(key, value, asked),
-            NextField::MetaEntry if !Entry::of_field(key).is_some_and(|entry| self.layout.has(entry)) => {
-                return Ok(());
-            }
-            NextField::MetaEntry | NextField::Entry => {}
+        if let NextField::MetaLayout(asked) = self.next_field {
+            return self.meta_layout(key, value, asked);
         }
         // Records the failure, because a `Serialize` may ignore the error and continue.
         if let Err(error) = self.check_name(key) {
@@ -586,7 +598,7 @@ fn integer<W: Width, T: Serialize + ?Sized>(value: &T) -> Result<W, Error> {
 fn fixint<T: Serialize + ?Sized>(value: &T) -> Result<u8, Error> {
     // The positive fixints are exactly the values of an `i8` that are not negative.
     let value: i8 = integer(value)?;
-    u8::try_from(value).map_err(|_| Error::new(Detail::OutOfRange(i128::from(value).into())))
+    u8::try_from(value).map_err(|_| out_of_range(i128::from(value)))
 }
 
 /// An integer type with a checked conversion from every other integer type.
@@ -616,7 +628,7 @@ macro_rules! take {
     ($($method:ident($type:ty) $wide:ty)*) => { $(
         #[inline]
         fn $method(self, value: $type) -> Result<W, Error> {
-            W::try_from(value).map_err(|_| Error::new(Detail::OutOfRange(<$wide>::from(value).into())))
+            W::try_from(value).map_err(|_| out_of_range(<$wide>::from(value)))
         }
     )* };
 }
@@ -777,7 +789,7 @@ impl serde::Serializer for TextSerializer<'_> {
 
     #[inline]
     fn serialize_str(self, text: &str) -> Result<usize, Error> {
-        if !wire::is_dtype(text) {
+        if !wire::is_dtype(text.as_bytes()) {
             return Err(TextFault::find(text.as_bytes()).error());
         }
         Ok(self.put(text))

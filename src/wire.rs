@@ -13,7 +13,7 @@ use core::marker::PhantomData;
 #[cfg(feature = "alloc")]
 use alloc::{boxed::Box, vec};
 
-use crate::error::{Detail, Error, TextFault};
+use crate::error::{Detail, Error, TextFault, out_of_range};
 use crate::layout::{Entry, Layout, MAX_DTYPE_LEN, MAX_NDIM, vector_marker};
 use crate::marker::{FIXARRAY_MAX, FIXINT_MAX, INT32, INT64, STR32, is_fixint};
 
@@ -143,17 +143,20 @@ impl<T: FixedInt> ExactSizeIterator for Items<'_, T> {
 /// The number of bytes of entry `dtype` before its text: the marker `db`, and a length of 4 bytes.
 const STR32_HEADER: usize = 5;
 
+/// A dtype that was read. Its bytes have no NUL. If they are not UTF-8, a Rust type can still take the bytes.
+pub(crate) type Text<'de> = Result<&'de str, &'de [u8]>;
+
 /// The text of a dtype, if the bytes are UTF-8 without NUL and at most [`MAX_DTYPE_LEN`] long.
 #[inline]
 pub(crate) fn dtype(bytes: &[u8]) -> Option<&str> {
-    core::str::from_utf8(bytes).ok().filter(|text| is_dtype(text))
+    core::str::from_utf8(bytes).ok().filter(|text| is_dtype(text.as_bytes()))
 }
 
-/// Whether a text can be a dtype: it has no NUL, and at most [`MAX_DTYPE_LEN`] bytes.
+/// Whether bytes can be a dtype, if they are also UTF-8: they have no NUL, and there are at most [`MAX_DTYPE_LEN`].
 // C-Blosc2 reads a dtype as a C string, which would end at the NUL.
 #[inline]
-pub(crate) fn is_dtype(text: &str) -> bool {
-    text.len() <= MAX_DTYPE_LEN && !text.as_bytes().contains(&0)
+pub(crate) fn is_dtype(bytes: &[u8]) -> bool {
+    bytes.len() <= MAX_DTYPE_LEN && !bytes.contains(&0)
 }
 
 /// The entries of a metalayer.
@@ -168,7 +171,7 @@ pub(crate) struct Metalayer<'de> {
     /// 0 if the layout does not have this entry.
     pub(crate) dtype_format: u8,
     /// Empty if the layout does not have this entry.
-    pub(crate) dtype: &'de str,
+    pub(crate) dtype: Text<'de>,
     /// The bytes after the metalayer.
     pub(crate) rest: &'de [u8],
 }
@@ -198,7 +201,7 @@ impl<'de> Metalayer<'de> {
             chunkshape,
             blockshape,
             dtype_format: *dtype_format,
-            dtype: dtype(text)?,
+            dtype: Ok(dtype(text)?),
             rest,
         })
     }
@@ -232,6 +235,15 @@ impl<'de> Metalayer<'de> {
         read.map_err(|error| error.of_version(input.version(start)))
     }
 
+    /// The dtype as text. Fails if it is not UTF-8. `start` is the offset of the metalayer in the input.
+    pub(crate) fn utf8_dtype(&self, start: usize) -> Result<&'de str, Error> {
+        let Self { layout, ndim, version, dtype, .. } = *self;
+        dtype.map_err(|bytes| {
+            let place = Place { entry: Entry::Dtype, dimension: None, layout, ndim, start };
+            place.of_error(TextFault::find(bytes).error()).of_version(version)
+        })
+    }
+
     fn entries(input: &mut Input<'de>, layout: Layout) -> Result<Self, Error> {
         input.skip_outer_marker();
         let (version, ndim) = (input.fixint(Entry::Version)?, input.ndim()?);
@@ -243,9 +255,40 @@ impl<'de> Metalayer<'de> {
             chunkshape: input.vector(Entry::Chunkshape, ndim)?,
             blockshape: input.vector(Entry::Blockshape, ndim)?,
             dtype_format: if layout.has(Entry::DtypeFormat) { input.fixint(Entry::DtypeFormat)? } else { 0 },
-            dtype: if layout.has(Entry::Dtype) { input.text()? } else { "" },
+            dtype: if layout.has(Entry::Dtype) { input.text()? } else { Ok("") },
             rest: input.rest(),
         })
+    }
+}
+
+/// The place of a value in a metalayer.
+#[derive(Clone, Copy)]
+pub(crate) struct Place {
+    pub(crate) entry: Entry,
+    /// The dimension, if the value is one dimension of a vector.
+    pub(crate) dimension: Option<usize>,
+    pub(crate) layout: Layout,
+    pub(crate) ndim: u8,
+    /// The offset of the metalayer in the input.
+    pub(crate) start: usize,
+}
+
+impl Place {
+    /// Adds this place to an error, unless the error has a place already.
+    #[cold]
+    pub(crate) fn of_error(self, error: Error) -> Error {
+        let Self { entry, dimension, layout, ndim, start } = self;
+        let width = if entry == Entry::Shape { i64::WIDTH } else { i32::WIDTH };
+        let within = match (dimension, error.text_fault()) {
+            (Some(dimension), _) => 1 + dimension * width,
+            (None, Some(fault)) => STR32_HEADER + fault.at(),
+            (None, None) => 0,
+        };
+        let offset = start + bytes_before(entry, layout, ndim) + within;
+        match dimension {
+            Some(dimension) => error.in_dimension(entry, dimension).at(offset),
+            None => error.in_entry(entry).at(offset),
+        }
     }
 }
 
@@ -386,7 +429,7 @@ impl<'de> Input<'de> {
         let offset = self.position;
         let ndim = self.fixint(Entry::Ndim)?;
         if ndim > MAX_NDIM {
-            return Err(Error::new(Detail::Rank { found: ndim.into() }).in_entry(Entry::Ndim).at(offset));
+            return Err(out_of_range(u128::from(ndim)).in_entry(Entry::Ndim).at(offset));
         }
         Ok(ndim)
     }
@@ -434,8 +477,14 @@ impl<'de> Input<'de> {
         end.truncated(T::WIDTH, 0).in_dimension(entry, whole)
     }
 
+    /// Reads `dtype`, which must be UTF-8, and advances over it.
+    pub(crate) fn utf8(&mut self) -> Result<&'de str, Error> {
+        let start = self.position + STR32_HEADER;
+        self.text()?.map_err(|bytes| bad_text(bytes, start))
+    }
+
     /// Reads `dtype`, and advances over it.
-    pub(crate) fn text(&mut self) -> Result<&'de str, Error> {
+    pub(crate) fn text(&mut self) -> Result<Text<'de>, Error> {
         let Some((header, rest)) = self.rest().split_first_chunk::<STR32_HEADER>() else {
             return Err(self.bad_text_header().in_entry(Entry::Dtype));
         };
@@ -452,12 +501,11 @@ impl<'de> Input<'de> {
             let error = Error::new(Detail::Truncated { needed: length, left: rest.len() });
             return Err(error.in_entry(Entry::Dtype).at(start));
         };
-        let Some(text) = dtype(bytes) else {
-            let fault = TextFault::find(bytes);
-            return Err(fault.error().in_entry(Entry::Dtype).at(start + fault.at()));
-        };
+        if !is_dtype(bytes) {
+            return Err(bad_text(bytes, start));
+        }
         self.position = start + length;
-        Ok(text)
+        Ok(core::str::from_utf8(bytes).map_err(|_| bytes))
     }
 
     #[cold]
@@ -486,6 +534,13 @@ impl<'de> Input<'de> {
     fn truncated(&self, needed: usize, left: usize) -> Error {
         Error::new(Detail::Truncated { needed, left }).at(self.position)
     }
+}
+
+/// The error for bytes at an offset of the input that are not a dtype.
+#[cold]
+fn bad_text(bytes: &[u8], start: usize) -> Error {
+    let fault = TextFault::find(bytes);
+    fault.error().in_entry(Entry::Dtype).at(start + fault.at())
 }
 
 /// Whether each integer of a dimension vector has the marker of its type.

@@ -177,7 +177,9 @@ impl Decompressor {
     ) -> Result<usize, Error> {
         header.check()?;
         header.check_support()?;
-        let codec = header.codec.filter(|_| !header.needs_other_blocks());
+        // A caller can set `codec` in the header of a chunk without compressed blocks. Only with a table has `check` also
+        // checked that a block can be split into its streams.
+        let codec = header.codec.filter(|_| header.has_table() && !header.needs_other_blocks());
         let codec = codec.ok_or(Fault::OtherBlocks.in_block(number))?;
         let count = header.nblocks().unwrap_or_default();
         let length = header.block_len(number).ok_or(Fault::NoBlock { number, count })?;
@@ -317,9 +319,18 @@ fn fill_constant(header: &ChunkHeader, chunk: &[u8], from: usize, data: &mut [u8
     if let [byte] = value {
         return data.fill(*byte);
     }
+    // Writes the value once, from the byte at which this part begins, and then copies what is written, twice as much
+    // each time.
     let phase = from.checked_rem(value.len()).unwrap_or_default();
-    for (byte, value) in data.iter_mut().zip(value.iter().cycle().skip(phase)) {
+    let (before, after) = value.split_at(phase);
+    for (byte, value) in data.iter_mut().zip(after.iter().chain(before)) {
         *byte = *value;
+    }
+    let mut done = value.len();
+    while (1..data.len()).contains(&done) {
+        let count = done.min(data.len() - done);
+        data.copy_within(..count, done);
+        done += count;
     }
 }
 

@@ -498,7 +498,8 @@ impl HeaderSize {
 
 /// Sets the id of a filter in the header of a chunk.
 pub fn set_filter(chunk: &mut [u8], number: usize, id: u8) {
-    if let Some(slot) = chunk.get_mut(FILTERS + number) {
+    let filters = chunk.get_mut(FILTERS..).unwrap_or_default();
+    if let Some(slot) = filters.get_mut(number) {
         *slot = id;
     }
 }

@@ -23,9 +23,9 @@ use serde::de::value::BorrowedStrDeserializer;
 use serde::de::{self, Deserialize, DeserializeSeed, IgnoredAny, SeqAccess, Visitor};
 use serde::forward_to_deserialize_any;
 
-use crate::error::{Detail, Error, LayoutFault, ValueType};
+use crate::error::{Detail, Error, LayoutFault, TextFault, ValueType};
 use crate::layout::{Entry, Layout, META_FIELDS, is_meta};
-use crate::wire::{FixedInt, Input, Items, Metalayer, bytes_before};
+use crate::wire::{FixedInt, Input, Items, Metalayer, Place, Text};
 use names::{ByName, Names};
 
 /// Reads a value from a metalayer, which must be the whole input.
@@ -173,7 +173,7 @@ pub(crate) use {transparent, tuple_struct};
 macro_rules! refuse {
     ($($found:ident: $($method:ident($($argument:ty),*))*;)*) => { $( $(
         fn $method<V: Visitor<'de>>(self, $(_: $argument,)* _: V) -> Result<V::Value, Self::Error> {
-            Err(ReadError::new(Detail::Unsupported(ValueType::$found)))
+            Err(ReadError::new(Detail::Unsupported(ValueType::$found), self.place))
         }
     )* )* };
 }
@@ -277,10 +277,7 @@ fn read<'de, T: Deserialize<'de>>(bytes: &'de [u8], rest: Option<&mut &'de [u8]>
 fn explain<'de, T: Deserialize<'de>>(bytes: &'de [u8], error: Error) -> Error {
     // The metalayer is read again after every error, not only after `Misfit`, because a type can replace `Misfit` by an
     // error of its own.
-    match T::deserialize(&mut Deserializer::new(bytes)) {
-        Err(explained) => explained.at(0),
-        Ok(_) => error.at(0),
-    }
+    T::deserialize(&mut Deserializer::new(bytes)).err().unwrap_or(error)
 }
 
 /// A deserializer for a metalayer at the front of some bytes.
@@ -341,7 +338,7 @@ fn visit_ordinary<'de, V: Visitor<'de>>(metalayer: &Metalayer<'de>, visitor: V) 
 #[cold]
 #[inline(never)]
 fn no_meta<'de>(bytes: &'de [u8], rest: Option<&mut &'de [u8]>) -> Error {
-    match take_other(bytes, rest, Takes::Any, IgnoredAny) {
+    match take_other(bytes, rest, Takes::Bytes, IgnoredAny) {
         Err(error) => error,
         Ok(_) => misfit(),
     }
@@ -408,36 +405,45 @@ trait ReadError: de::Error {
     /// Whether this error type is used only for metalayers without a negative dimension. Then signs need not be tested.
     const NEVER_NEGATIVE: bool;
 
-    fn new(detail: Detail) -> Self;
+    /// The place of a value in the metalayer, or nothing if the error has no place.
+    type Place: Copy;
 
-    /// Adds the number of the dimension to the error, unless the error names an entry.
-    fn at_dimension(self, dimension: usize) -> Self;
+    fn place_of(entry: Entry, layout: Layout, ndim: u8, start: usize) -> Self::Place;
 
-    /// Adds the entry to the error, and the offset of the wrong byte in the input. The metalayer begins at offset
-    /// `start`.
-    fn in_entry(self, entry: Entry, layout: Layout, ndim: u8, start: usize) -> Self;
+    /// The place of a dimension of the vector at this place.
+    fn dimension_of(vector: Self::Place, dimension: usize) -> Self::Place;
+
+    /// An error of this crate. Its place is added at once, because a type can put the text of the error into the text of
+    /// an error of its own.
+    fn new(detail: Detail, place: Self::Place) -> Self;
+
+    /// Adds the place to an error that a type raised, unless the error has a place already.
+    fn at_place(self, place: Self::Place) -> Self;
 }
 
 impl ReadError for Error {
     const NEVER_NEGATIVE: bool = false;
 
-    #[cold]
-    fn new(detail: Detail) -> Self {
-        Self::new(detail)
+    type Place = Place;
+
+    #[inline]
+    fn place_of(entry: Entry, layout: Layout, ndim: u8, start: usize) -> Place {
+        Place { entry, layout, ndim, start, dimension: None }
+    }
+
+    #[inline]
+    fn dimension_of(vector: Place, dimension: usize) -> Place {
+        Place { dimension: Some(dimension), ..vector }
     }
 
     #[cold]
-    fn at_dimension(self, dimension: usize) -> Self {
-        self.at_dimension(dimension)
+    fn new(detail: Detail, place: Place) -> Self {
+        place.of_error(Self::new(detail))
     }
 
-    /// If the error names a dimension, the offset is the offset of the first byte of this dimension. Otherwise it is
-    /// the offset of the first byte of the entry.
     #[cold]
-    fn in_entry(self, entry: Entry, layout: Layout, ndim: u8, start: usize) -> Self {
-        let width = if entry == Entry::Shape { i64::WIDTH } else { i32::WIDTH };
-        let within = self.dimension().map_or(0, |dimension| 1 + dimension * width);
-        self.in_entry(entry).at(start + bytes_before(entry, layout, ndim) + within)
+    fn at_place(self, place: Place) -> Self {
+        place.of_error(self)
     }
 }
 
@@ -451,18 +457,21 @@ struct Misfit;
 impl ReadError for Misfit {
     const NEVER_NEGATIVE: bool = true;
 
+    type Place = ();
+
     #[inline]
-    fn new(_detail: Detail) -> Self {
+    fn place_of(_entry: Entry, _layout: Layout, _ndim: u8, _start: usize) {}
+
+    #[inline]
+    fn dimension_of((): (), _dimension: usize) {}
+
+    #[inline]
+    fn new(_detail: Detail, (): ()) -> Self {
         Self
     }
 
     #[inline]
-    fn at_dimension(self, _dimension: usize) -> Self {
-        self
-    }
-
-    #[inline]
-    fn in_entry(self, _entry: Entry, _layout: Layout, _ndim: u8, _start: usize) -> Self {
+    fn at_place(self, (): ()) -> Self {
         self
     }
 }
@@ -511,19 +520,25 @@ impl<'m, 'de, F: ReadError> InOrder<'m, 'de, F> {
     #[inline(always)]
     fn read<S: DeserializeSeed<'de>>(&self, entry: Entry, seed: S) -> Result<S::Value, F> {
         let Metalayer { layout, version, ndim, dtype_format, dtype, .. } = *self.metalayer;
+        // Gets only numbers: taking the address of the metalayer would keep it out of registers.
+        let place = F::place_of(entry, layout, ndim, self.start);
+        let vectors = self.metalayer;
         let value = match entry {
-            Entry::Version => seed.deserialize(Value::new(version)),
-            Entry::Ndim => seed.deserialize(Value::new(ndim)),
-            Entry::Shape => seed.deserialize(VectorDeserializer::new(self.metalayer.shape.clone())),
-            Entry::Chunkshape => seed.deserialize(VectorDeserializer::new(self.metalayer.chunkshape.clone())),
-            Entry::Blockshape => seed.deserialize(VectorDeserializer::new(self.metalayer.blockshape.clone())),
-            Entry::DtypeFormat => seed.deserialize(Value::new(dtype_format)),
-            Entry::Dtype => seed.deserialize(Value::new(dtype)),
+            Entry::Version => seed.deserialize(Value { value: version, place }),
+            Entry::Ndim => seed.deserialize(Value { value: ndim, place }),
+            Entry::Shape => seed.deserialize(VectorDeserializer { items: vectors.shape.clone(), place }),
+            Entry::Chunkshape => {
+                seed.deserialize(VectorDeserializer { items: vectors.chunkshape.clone(), place })
+            }
+            Entry::Blockshape => {
+                seed.deserialize(VectorDeserializer { items: vectors.blockshape.clone(), place })
+            }
+            Entry::DtypeFormat => seed.deserialize(Value { value: dtype_format, place }),
+            Entry::Dtype => seed.deserialize(Value { value: dtype, place }),
         };
         match value {
             Ok(value) => Ok(value),
-            // Pass only numbers: taking the address of the metalayer would keep it out of registers.
-            Err(error) => Err(F::in_entry(error, entry, layout, ndim, self.start)),
+            Err(error) => Err(F::at_place(error, place)),
         }
     }
 }
@@ -555,42 +570,48 @@ impl<'de, F: ReadError> SeqAccess<'de> for &mut InOrder<'_, 'de, F> {
 }
 
 /// A deserializer for an integer or a text of a metalayer. Its bytes have been checked.
-struct Value<T, F> {
+struct Value<T, F: ReadError> {
     value: T,
-    error: PhantomData<F>,
-}
-
-impl<T, F> Value<T, F> {
-    #[inline]
-    fn new(value: T) -> Self {
-        Self { value, error: PhantomData }
-    }
+    place: F::Place,
 }
 
 /// An integer or a text that can be passed to a visitor.
 trait Visit<'de>: Sized {
-    fn visit<V: Visitor<'de>, F: ReadError>(self, visitor: V) -> Result<V::Value, F>;
+    fn visit<V: Visitor<'de>, F: ReadError>(self, visitor: V, place: F::Place) -> Result<V::Value, F>;
 
     /// Passes the value to the visitor of a type that asks for an unsigned integer.
     #[inline]
-    fn visit_as_unsigned<V: Visitor<'de>, F: ReadError>(self, visitor: V) -> Result<V::Value, F> {
-        self.visit(visitor)
+    fn visit_as_unsigned<V: Visitor<'de>, F: ReadError>(
+        self,
+        visitor: V,
+        place: F::Place,
+    ) -> Result<V::Value, F> {
+        self.visit(visitor, place)
     }
 
+    /// Passes the value to the visitor of a type that asks for bytes, or ignores the value.
     #[inline]
-    fn visit_as_bytes<V: Visitor<'de>, F: ReadError>(self, visitor: V) -> Result<V::Value, F> {
-        self.visit(visitor)
+    fn visit_as_bytes<V: Visitor<'de>, F: ReadError>(
+        self,
+        visitor: V,
+        place: F::Place,
+    ) -> Result<V::Value, F> {
+        self.visit(visitor, place)
     }
 
     // Only a text can be read as an enum. Otherwise an enum could read the version as the number of a variant.
-    fn visit_as_enum<V: Visitor<'de>, F: ReadError>(self, _visitor: V) -> Result<V::Value, F> {
-        Err(F::new(Detail::Unsupported(ValueType::Enum)))
+    fn visit_as_enum<V: Visitor<'de>, F: ReadError>(
+        self,
+        _visitor: V,
+        place: F::Place,
+    ) -> Result<V::Value, F> {
+        Err(F::new(Detail::Unsupported(ValueType::Enum), place))
     }
 }
 
 impl<'de> Visit<'de> for u8 {
     #[inline]
-    fn visit<V: Visitor<'de>, F: ReadError>(self, visitor: V) -> Result<V::Value, F> {
+    fn visit<V: Visitor<'de>, F: ReadError>(self, visitor: V, _: F::Place) -> Result<V::Value, F> {
         visitor.visit_u8(self)
     }
 }
@@ -604,16 +625,20 @@ macro_rules! visit_dimension {
     ($type:ty, $natural:ty, $signed:ident, $unsigned:ident) => {
         impl<'de> Visit<'de> for $type {
             #[inline]
-            fn visit<V: Visitor<'de>, F: ReadError>(self, visitor: V) -> Result<V::Value, F> {
+            fn visit<V: Visitor<'de>, F: ReadError>(self, visitor: V, _: F::Place) -> Result<V::Value, F> {
                 visitor.$signed(self)
             }
 
             #[inline]
-            fn visit_as_unsigned<V: Visitor<'de>, F: ReadError>(self, visitor: V) -> Result<V::Value, F> {
+            fn visit_as_unsigned<V: Visitor<'de>, F: ReadError>(
+                self,
+                visitor: V,
+                place: F::Place,
+            ) -> Result<V::Value, F> {
                 if F::NEVER_NEGATIVE || self >= 0 {
                     visitor.$unsigned(<$natural>::from_ne_bytes(self.to_ne_bytes()))
                 } else {
-                    self.visit(visitor)
+                    self.visit(visitor, place)
                 }
             }
         }
@@ -623,27 +648,36 @@ macro_rules! visit_dimension {
 visit_dimension!(i32, u32, visit_i32, visit_u32);
 visit_dimension!(i64, u64, visit_i64, visit_u64);
 
-impl<'de> Visit<'de> for &'de str {
+impl<'de> Visit<'de> for Text<'de> {
     #[inline]
-    fn visit<V: Visitor<'de>, F: ReadError>(self, visitor: V) -> Result<V::Value, F> {
-        visitor.visit_borrowed_str(self)
+    fn visit<V: Visitor<'de>, F: ReadError>(self, visitor: V, place: F::Place) -> Result<V::Value, F> {
+        visitor.visit_borrowed_str(utf8(self, place)?)
     }
 
     #[inline]
-    fn visit_as_bytes<V: Visitor<'de>, F: ReadError>(self, visitor: V) -> Result<V::Value, F> {
-        visitor.visit_borrowed_bytes(self.as_bytes())
+    fn visit_as_bytes<V: Visitor<'de>, F: ReadError>(self, visitor: V, _: F::Place) -> Result<V::Value, F> {
+        visitor.visit_borrowed_bytes(self.map_or_else(|bytes| bytes, str::as_bytes))
     }
 
-    fn visit_as_enum<V: Visitor<'de>, F: ReadError>(self, visitor: V) -> Result<V::Value, F> {
-        visitor.visit_enum(BorrowedStrDeserializer::new(self))
+    fn visit_as_enum<V: Visitor<'de>, F: ReadError>(
+        self,
+        visitor: V,
+        place: F::Place,
+    ) -> Result<V::Value, F> {
+        visitor.visit_enum(BorrowedStrDeserializer::new(utf8(self, place)?))
     }
+}
+
+#[inline]
+fn utf8<F: ReadError>(text: Text<'_>, place: F::Place) -> Result<&str, F> {
+    text.map_err(|bytes| F::new(Detail::Text(TextFault::find(bytes)), place))
 }
 
 macro_rules! unsigned {
     ($($method:ident)*) => { $(
         #[inline]
         fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Self::Error> {
-            self.value.visit_as_unsigned(visitor)
+            self.value.visit_as_unsigned(visitor, self.place)
         }
     )* };
 }
@@ -653,17 +687,23 @@ impl<'de, T: Visit<'de>, F: ReadError> serde::Deserializer<'de> for Value<T, F> 
 
     #[inline]
     fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, F> {
-        self.value.visit(visitor)
+        self.value.visit(visitor, self.place)
     }
 
     #[inline]
     fn deserialize_bytes<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, F> {
-        self.value.visit_as_bytes(visitor)
+        self.value.visit_as_bytes(visitor, self.place)
     }
 
     #[inline]
     fn deserialize_byte_buf<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, F> {
-        self.value.visit_as_bytes(visitor)
+        self.deserialize_bytes(visitor)
+    }
+
+    // Bytes, so a type that ignores the dtype can ignore one that is not UTF-8.
+    #[inline]
+    fn deserialize_ignored_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, F> {
+        self.deserialize_bytes(visitor)
     }
 
     fn deserialize_enum<V: Visitor<'de>>(
@@ -672,7 +712,7 @@ impl<'de, T: Visit<'de>, F: ReadError> serde::Deserializer<'de> for Value<T, F> 
         _variants: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value, F> {
-        self.value.visit_as_enum(visitor)
+        self.value.visit_as_enum(visitor, self.place)
     }
 
     unsigned! { deserialize_u8 deserialize_u16 deserialize_u32 deserialize_u64 deserialize_u128 }
@@ -690,33 +730,28 @@ impl<'de, T: Visit<'de>, F: ReadError> serde::Deserializer<'de> for Value<T, F> 
     }
 
     forward_to_deserialize_any! {
-        bool i8 i16 i32 i64 i128 str string unit unit_struct seq tuple tuple_struct map struct ignored_any
+        bool i8 i16 i32 i64 i128 str string unit unit_struct seq tuple tuple_struct map struct
     }
 }
 
 /// A deserializer for a dimension vector, whose bytes have been checked.
-struct VectorDeserializer<'de, W, F> {
+struct VectorDeserializer<'de, W, F: ReadError> {
     items: Items<'de, W>,
-    error: PhantomData<F>,
+    place: F::Place,
 }
 
 impl<'de, W: FixedInt + Visit<'de>, F: ReadError> VectorDeserializer<'de, W, F> {
-    #[inline]
-    fn new(items: Items<'de, W>) -> Self {
-        Self { items, error: PhantomData }
-    }
-
     /// Passes the dimensions to a visitor, and returns the visitor's value. A visitor that does not take all dimensions
     /// is an error.
     #[inline]
     fn visit<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, F> {
         let ndim = self.items.len();
-        let mut dimensions = VectorAccess::<W, F> { items: self.items, ndim, error: PhantomData };
+        let mut dimensions = VectorAccess::<W, F> { items: self.items, ndim, place: self.place };
         let value = visitor.visit_seq(&mut dimensions)?;
         if dimensions.items.has_exactly(0) {
             Ok(value)
         } else {
-            Err(takes_dimensions(dimensions.drawn(), ndim))
+            Err(takes_dimensions(dimensions.drawn(), ndim, self.place))
         }
     }
 
@@ -725,7 +760,7 @@ impl<'de, W: FixedInt + Visit<'de>, F: ReadError> VectorDeserializer<'de, W, F> 
     #[inline]
     fn tuple<V: Visitor<'de>>(self, takes: usize, visitor: V) -> Result<V::Value, F> {
         if !self.items.has_exactly(takes) {
-            return Err(takes_dimensions(takes, self.items.len()));
+            return Err(takes_dimensions(takes, self.items.len(), self.place));
         }
         self.visit(visitor)
     }
@@ -733,20 +768,19 @@ impl<'de, W: FixedInt + Visit<'de>, F: ReadError> VectorDeserializer<'de, W, F> 
 
 /// The error for a Rust type that takes another number of dimensions than the vector has.
 #[cold]
-fn takes_dimensions<F: ReadError>(takes: usize, ndim: usize) -> F {
-    F::new(Detail::TakesDimensions { takes, ndim })
+fn takes_dimensions<F: ReadError>(takes: usize, ndim: usize, place: F::Place) -> F {
+    F::new(Detail::TakesDimensions { takes, ndim }, place)
 }
 
 /// Passes the dimensions of a vector to a visitor.
-// This struct does not contain the entry and the offset of the vector, so it is small enough for registers. The caller
-// adds the entry and the offset to an error.
-struct VectorAccess<'de, W, F> {
+// The fast way has no places, so there this struct is small enough for registers.
+struct VectorAccess<'de, W, F: ReadError> {
     items: Items<'de, W>,
     ndim: usize,
-    error: PhantomData<F>,
+    place: F::Place,
 }
 
-impl<W: FixedInt, F> VectorAccess<'_, W, F> {
+impl<W: FixedInt, F: ReadError> VectorAccess<'_, W, F> {
     #[inline]
     fn drawn(&self) -> usize {
         self.ndim - self.items.len()
@@ -789,9 +823,10 @@ impl<'de, W: FixedInt + Visit<'de>, F: ReadError> SeqAccess<'de> for VectorAcces
     #[inline]
     fn next_element_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<Option<S::Value>, F> {
         let Some(item) = self.items.next() else { return Ok(None) };
-        match seed.deserialize(Value::<W, F>::new(item)) {
+        let place = F::dimension_of(self.place, self.drawn() - 1);
+        match seed.deserialize(Value::<W, F> { value: item, place }) {
             Ok(value) => Ok(Some(value)),
-            Err(error) => Err(error.at_dimension(self.drawn() - 1)),
+            Err(error) => Err(F::at_place(error, place)),
         }
     }
 
@@ -866,8 +901,11 @@ impl<'de> Deserializer<'de> {
         let metalayer = Metalayer::read(self.input.clone())?;
         let bytes = self.input.rest();
         let bytes = bytes.get(..bytes.len() - metalayer.rest.len()).unwrap_or_default();
-        let value =
-            visit_entries(&metalayer, bytes, start, takes, visitor).map_err(|error| error.at(start))?;
+        let value = visit_entries(&metalayer, bytes, start, takes, visitor).map_err(|error| {
+            // Of the errors here, only this one is about the bytes, which may be valid in another version.
+            let version = if error.text_fault().is_some() { metalayer.version } else { 0 };
+            error.at(start).of_version(version)
+        })?;
         self.input.skip_to(metalayer.rest);
         Ok(value)
     }
@@ -895,6 +933,7 @@ fn visit_entries<'de, V: Visitor<'de>>(
             Some(names) => visitor.visit_map(ByName { entries: &mut entries, names }),
         },
         Takes::Bytes => {
+            metalayer.utf8_dtype(start)?;
             // The bytes have been checked, so a `Meta` accepts them. If the bytes are rejected, the type is a user's
             // own struct with the name and the fields of a `Meta`.
             let fault = LayoutFault::Takes { layout, takes: META_FIELDS.len() };

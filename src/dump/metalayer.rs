@@ -107,7 +107,7 @@ impl Walk<'_, '_> {
     }
 
     fn text(&mut self, entry: Entry) -> Result<(), Stop> {
-        let length = self.input.text()?.len();
+        let length = self.input.utf8()?.len();
         let head = self.input.position() - length - self.rows.shown();
         self.rows.value(head, "str32", entry, format_args!("{length} bytes"))?;
         self.rows.depth += 1;

@@ -9,7 +9,7 @@ use alloc::{boxed::Box, string::ToString};
 use std::io;
 
 use super::{Error, ErrorKind};
-use crate::layout::{Layout, MAX_DTYPE_LEN};
+use crate::layout::{Entry, Layout, MAX_DTYPE_LEN};
 
 /// An integer of any type; `Wider` if 64 bits cannot hold it.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -104,10 +104,10 @@ impl TextFault {
         if bytes.len() > MAX_DTYPE_LEN {
             return Self::TooLong { length: bytes.len() };
         }
-        // If the bytes are UTF-8 of a valid length, the fault can only be a NUL.
-        match core::str::from_utf8(bytes) {
-            Err(error) => Self::NotUtf8 { at: error.valid_up_to() },
-            Ok(text) => Self::Nul { at: text.bytes().take_while(|&byte| byte != 0).count() },
+        // A NUL comes first: without one, a type that takes bytes can have a dtype that is not UTF-8.
+        match (bytes.iter().position(|&byte| byte == 0), core::str::from_utf8(bytes)) {
+            (None, Err(error)) => Self::NotUtf8 { at: error.valid_up_to() },
+            (nul, _) => Self::Nul { at: nul.unwrap_or_default() },
         }
     }
 
@@ -196,9 +196,6 @@ pub(crate) enum Detail {
     SixthEntry {
         found: u8,
     },
-    Rank {
-        found: usize,
-    },
     /// A vector to be written does not have `ndim` dimensions.
     Dimensions {
         found: usize,
@@ -209,6 +206,7 @@ pub(crate) enum Detail {
         takes: usize,
         ndim: usize,
     },
+    /// An integer does not fit its entry.
     OutOfRange(Integer),
     Text(TextFault),
     Trailing {
@@ -268,14 +266,21 @@ impl fmt::Display for CustomText {
     }
 }
 
+/// The error for an integer that does not fit its entry.
+#[cold]
+pub(crate) fn out_of_range(value: impl Into<Integer>) -> Error {
+    Error::new(Detail::OutOfRange(value.into()))
+}
+
 impl Detail {
-    pub(super) fn kind(&self) -> ErrorKind {
+    /// The kind of an error with this fault in this entry.
+    pub(super) fn kind(&self, entry: Option<Entry>) -> ErrorKind {
         match self {
             Self::Truncated { .. } => ErrorKind::UnexpectedEnd,
             Self::Marker { .. } => ErrorKind::Marker,
             Self::Layout { .. } | Self::WholeFrame | Self::SixthEntry { .. } => ErrorKind::Layout,
-            Self::Rank { .. } => ErrorKind::Rank,
             Self::Dimensions { .. } | Self::TakesDimensions { .. } => ErrorKind::DimensionCount,
+            Self::OutOfRange(_) if entry == Some(Entry::Ndim) => ErrorKind::Rank,
             Self::OutOfRange(_) => ErrorKind::OutOfRange,
             Self::Text(TextFault::NotUtf8 { .. }) => ErrorKind::Utf8,
             Self::Text(TextFault::Nul { .. }) => ErrorKind::Nul,

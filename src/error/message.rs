@@ -124,7 +124,6 @@ impl Parts {
                 let (str32, found) = (Marker(STR32), Marker(found));
                 write!(f, "expected {str32} for dtype, or {FIXINTS} for dtype_format, found {found}")
             }
-            Detail::Rank { found } => write!(f, "ndim is {found}, but must be 0 to {MAX_NDIM}"),
             &Detail::Dimensions { found, ndim } => {
                 write!(f, "{place} has {}, but ndim is {ndim}", dimensions(found))
             }

@@ -17,7 +17,7 @@ mod detail;
 mod message;
 
 use detail::CustomText;
-pub(crate) use detail::{Detail, LayoutFault, TextFault, ValueType};
+pub(crate) use detail::{Detail, LayoutFault, TextFault, ValueType, out_of_range};
 
 /// The error of reading or writing a metalayer.
 ///
@@ -70,7 +70,7 @@ pub enum ErrorKind {
     /// No layout begins with the first byte of the metalayer. Or the first byte is `0x96`, the first byte of two
     /// layouts, but the byte after `blockshape` fits neither of the two.
     Layout,
-    /// There are more than 16 dimensions.
+    /// The number of dimensions is not 0 to 16.
     Rank,
     /// The number of dimensions of a vector is not `ndim`, or not the number that the Rust type takes.
     DimensionCount,
@@ -121,6 +121,11 @@ impl Error {
         matches!(&self.0.detail, Detail::Custom(text) if text.is_length)
     }
 
+    /// Why bytes cannot be a dtype, if this is the error.
+    pub(crate) fn text_fault(&self) -> Option<TextFault> {
+        if let Detail::Text(fault) = self.0.detail { Some(fault) } else { None }
+    }
+
     // The next methods add the place of an error. Each function that passes on an error calls one of these methods. A
     // place that is already set is kept. So the error has the place that the innermost function added.
 
@@ -165,7 +170,7 @@ impl Error {
     /// The kind of error.
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
-        self.0.detail.kind()
+        self.0.detail.kind(self.0.entry)
     }
 
     /// The invalid entry; `None` if the error is not about a single entry.

@@ -1,7 +1,7 @@
 //! Damaged chunks.
 
-use b2nd_chunk::header::{FLAGS, MORE_FLAGS};
-use b2nd_chunk::{ChunkHeader, Decompressor, ErrorKind};
+use b2nd_chunk::header::{FLAGS, MORE_FLAGS, set_filter, stored_header};
+use b2nd_chunk::{ChunkHeader, Codec, Decompressor, ErrorKind, Filter, SpecialValue};
 use b2nd_lab::chunks_of;
 
 /// A chunk of one block of 4 bytes, in one stream.
@@ -22,6 +22,7 @@ fn result(chunk: &[u8]) -> Result<Vec<u8>, (ErrorKind, String)> {
 
 #[test]
 fn no_changed_byte_panics_or_makes_a_block_differ_from_the_whole() {
+    let mut accepted = 0;
     for name in ["codecs", "filters", "dictionaries", "variable", "blosc1"] {
         for chunk in chunks_of(name) {
             let header_len = ChunkHeader::parse(&chunk).unwrap().header_len;
@@ -33,10 +34,13 @@ fn no_changed_byte_panics_or_makes_a_block_differ_from_the_whole() {
                 let mut block = vec![0; data.len()];
                 if let Ok(length) = Decompressor::new().decompress_block(&damaged, 0, &mut block) {
                     assert!(block[..length] == data[..length], "{name}, byte {at}");
+                    accepted += 1;
                 }
             }
         }
     }
+    // Many changes leave a chunk that decompresses to other data, such as those in uncompressed streams.
+    assert!(accepted > 300, "{accepted}");
 }
 
 #[test]
@@ -155,4 +159,70 @@ fn a_plugin_is_refused_before_anything_is_decompressed() {
     chunk = chunks_of("codecs").remove(0);
     chunk[MORE_FLAGS] |= 0x80;
     assert_eq!(result(&chunk).unwrap_err().0, ErrorKind::Unsupported);
+}
+
+/// Sets the public fields of parsed headers to values that contradict the chunk and each other.
+#[test]
+fn decompress_block_bytes_rejects_a_header_whose_fields_were_changed() {
+    let mut rng = fastrand::Rng::with_seed(1);
+    let mut chunks: Vec<_> =
+        ["codecs", "filters", "dictionaries", "variable", "blosc1"].into_iter().flat_map(chunks_of).collect();
+    // A constant chunk and an uncompressed chunk whose blocks cannot be split into streams of equal length.
+    for (repeats, body) in [(true, 0), (false, 10)] {
+        let header = stored_header(repeats, 3, 10, 7, body).unwrap();
+        chunks.push([&header[..], &vec![1; body]].concat());
+    }
+    let specials = [
+        None,
+        Some(SpecialValue::Zeros),
+        Some(SpecialValue::Nan),
+        Some(SpecialValue::Value),
+        Some(SpecialValue::Uninitialized),
+    ];
+    let (mut accepted, mut rejected) = (0, 0);
+    for _ in 0..20_000 {
+        let chunk = rng.choice(&chunks).unwrap();
+        let mut header = ChunkHeader::parse(chunk).unwrap();
+        for _ in 0..rng.usize(0..3) {
+            let size = *rng.choice(&[0, 1, 2, 7, 100, 4096, usize::MAX - 3, usize::MAX]).unwrap();
+            match rng.u8(0..10) {
+                0 => header.header_len = size,
+                1 => header.version = rng.u8(..),
+                2 => header.typesize = rng.u8(..),
+                3 => header.nbytes = size,
+                4 => header.blocksize = size,
+                5 => header.cbytes = size,
+                6 => header.is_uncompressed ^= true,
+                7 => header.special = *rng.choice(&specials).unwrap(),
+                8 => header.codec = rng.bool().then(|| Codec(rng.u8(0..8))),
+                _ => header.filters[rng.usize(0..6)] = Filter { id: rng.u8(0..40), meta: rng.u8(..) },
+            }
+        }
+        let _ = (header.check_flags(), header.check_table(chunk), header.stored(chunk));
+        let _ = (header.unknown_filter(), header.unknown_codec(), header.false_special());
+        let (number, from) = (rng.usize(0..4), rng.usize(0..chunk.len()));
+        let length = header.block_len(number).unwrap_or_default();
+        let _ = (header.longest_block(length), header.block_bytes(&chunk[from..], length));
+        let mut block = vec![0; length.min(1 << 16)];
+        let mut decompressor = Decompressor::new();
+        // The first block of the chunk, any other bytes of it, and uncompressed streams of the length that fits.
+        let stored = header.table_len().and_then(|table| chunk.get(header.header_len.checked_add(table)?..));
+        let stream = length.min(1 << 10).checked_div(header.nstreams(length)).unwrap_or_default();
+        let stream = [&u32::try_from(stream).unwrap().to_le_bytes()[..], &vec![7; stream]].concat();
+        for stored in [stored.unwrap_or_default(), &chunk[from..], &stream.repeat(300)] {
+            match decompressor.decompress_block_bytes(&header, number, stored, &mut block) {
+                Ok(_) => accepted += 1,
+                Err(_) => rejected += 1,
+            }
+        }
+    }
+    assert!(accepted > 1000 && rejected > 1000, "{accepted} and {rejected}");
+}
+
+#[test]
+fn set_filter_ignores_a_number_beyond_the_header() {
+    let mut chunk = chunk_of(1, &[0; 4]);
+    let before = chunk.clone();
+    set_filter(&mut chunk, usize::MAX, 1);
+    assert_eq!(chunk, before);
 }

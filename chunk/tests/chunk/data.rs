@@ -183,3 +183,26 @@ fn a_buffer_that_is_too_short_and_a_block_that_does_not_exist_are_errors_with_th
     let says = "the chunk has 8 blocks, and no block 8";
     assert_eq!((error.kind(), error.to_string().as_str()), (ErrorKind::NoBlock, says));
 }
+
+#[test]
+fn decompress_into_and_decompress_block_repeat_the_value_of_a_constant_chunk() {
+    for length in 1..20 {
+        let value: Vec<u8> = (1..=length).collect();
+        for count in [1, 2, 3, 7, 64] {
+            let data = value.repeat(count);
+            // Blocks that begin at every byte of the value.
+            for blocksize in [1, 5, 13, data.len()] {
+                let blocksize = blocksize.min(data.len());
+                let header = stored_header(true, 1, data.len(), blocksize, value.len()).unwrap();
+                let chunk = [&header[..], &value].concat();
+                let mut decompressor = Decompressor::new();
+                assert_eq!(decompressed(&mut decompressor, &chunk), data);
+                for (number, expected) in data.chunks(blocksize).enumerate() {
+                    let mut block = vec![0xaa; blocksize];
+                    let found = decompressor.decompress_block(&chunk, number, &mut block).unwrap();
+                    assert_eq!(&block[..found], expected, "value of {length}, block {number} of {blocksize}");
+                }
+            }
+        }
+    }
+}

@@ -75,6 +75,13 @@ impl ItemError {
         Self::new(format_args!("the dtype has {found} values, but the type has {count}"))
     }
 
+    /// The error for an iterator that gives another number of values than it said.
+    #[cold]
+    pub(super) fn wrong_count(said: usize, given: usize) -> Self {
+        let given = if given > said { format!("more than {said}") } else { given.to_string() };
+        Self::new(format_args!("the iterator said that it has {said} values, but gave {given}"))
+    }
+
     /// Puts a place in front of the path of the error.
     #[cold]
     pub(super) fn at(mut self, place: Place<'_>) -> Self {

@@ -70,6 +70,7 @@
 //! When many items are read, the dtype is compiled once, and the field names of a Rust type are compared with those of
 //! the dtype once. Items of fixed types are read and written without an allocation.
 
+use core::iter::FusedIterator;
 use core::marker::PhantomData;
 use core::slice::ChunksExact;
 
@@ -131,7 +132,10 @@ impl Dtype {
     /// assert_eq!(points, [(1, 2), (3, 4)]);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn read_items<'a, T: Deserialize<'a>>(&'a self, items: &'a [u8]) -> Result<Items<'a, T>, ItemError> {
+    pub fn read_items<'d, 'de, T: Deserialize<'de>>(
+        &'d self,
+        items: &'de [u8],
+    ) -> Result<Items<'d, 'de, T>, ItemError> {
         let plan = Plan::new(self)?;
         let size = self.item_size();
         self.check_len(items.len(), items.len() / size.max(1))?;
@@ -170,7 +174,7 @@ impl Dtype {
     /// # Errors
     ///
     /// The errors of [`write_item`](Self::write_item). It is also an error if the number of values is not the number of
-    /// items that fill the bytes.
+    /// items that fill the bytes, whether the iterator says so or only gives another number of values than it says.
     ///
     /// ```
     /// use b2nd_serde::Dtype;
@@ -187,17 +191,20 @@ impl Dtype {
         items: &mut [u8],
     ) -> Result<(), ItemError> {
         let mut plan = Plan::new(self)?;
-        let values = values.into_iter();
-        self.check_len(items.len(), values.len())?;
+        let mut values = values.into_iter();
+        let count = values.len();
+        self.check_len(items.len(), count)?;
+        if self.item_size() == 0 {
+            return Ok(());
+        }
         items.fill(0);
-        for (number, (value, bytes)) in
-            values.zip(items.chunks_exact_mut(self.item_size().max(1))).enumerate()
-        {
+        for (number, bytes) in items.chunks_exact_mut(self.item_size()).enumerate() {
+            let value = values.next().ok_or_else(|| ItemError::wrong_count(count, number))?;
             value
                 .serialize(ItemSerializer { plan: &mut plan, bytes })
                 .map_err(|error| error.in_item(number))?;
         }
-        Ok(())
+        if values.next().is_some() { Err(ItemError::wrong_count(count, count + 1)) } else { Ok(()) }
     }
 
     /// Fails unless `found` is the number of bytes of `count` items.
@@ -225,16 +232,23 @@ impl Dtype {
 /// assert_eq!(names.next(), None);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-#[derive(Clone, Debug)]
-pub struct Items<'a, T> {
-    plan: Plan<'a>,
-    bytes: ChunksExact<'a, u8>,
+#[derive(Debug)]
+pub struct Items<'d, 'de, T> {
+    plan: Plan<'d>,
+    bytes: ChunksExact<'de, u8>,
     /// The number of all items, read or not.
     count: usize,
     of: PhantomData<fn() -> T>,
 }
 
-impl<'a, T: Deserialize<'a>> Iterator for Items<'a, T> {
+// Written by hand, because a derived `Clone` would need `T: Clone`.
+impl<T> Clone for Items<'_, '_, T> {
+    fn clone(&self) -> Self {
+        Self { plan: self.plan.clone(), bytes: self.bytes.clone(), count: self.count, of: PhantomData }
+    }
+}
+
+impl<'de, T: Deserialize<'de>> Iterator for Items<'_, 'de, T> {
     type Item = Result<T, ItemError>;
 
     #[inline]
@@ -247,6 +261,27 @@ impl<'a, T: Deserialize<'a>> Iterator for Items<'a, T> {
     fn size_hint(&self) -> (usize, Option<usize>) {
         self.bytes.size_hint()
     }
+
+    /// Skips `n` items without deserializing them, and returns the next item.
+    fn nth(&mut self, n: usize) -> Option<Self::Item> {
+        // `ChunksExact::nth` also consumes the item that it returns, so it is used only for the skipped items.
+        if let Some(last_skipped) = n.checked_sub(1) {
+            self.bytes.nth(last_skipped)?;
+        }
+        self.next()
+    }
+
+    /// The number of items that are left, without deserializing them.
+    fn count(self) -> usize {
+        self.bytes.len()
+    }
+
+    /// The last item. Only this item is deserialized.
+    fn last(mut self) -> Option<Self::Item> {
+        self.nth(self.bytes.len().checked_sub(1)?)
+    }
 }
 
-impl<'a, T: Deserialize<'a>> ExactSizeIterator for Items<'a, T> {}
+impl<'de, T: Deserialize<'de>> ExactSizeIterator for Items<'_, 'de, T> {}
+
+impl<'de, T: Deserialize<'de>> FusedIterator for Items<'_, 'de, T> {}
