@@ -42,6 +42,16 @@ pub struct Five {
     pub blockshape: Vec<i32>,
 }
 
+/// The bytes of the worked example of the draft specification: [`seven`].
+#[rustfmt::skip]
+pub const EXAMPLE: [u8; 53] = [
+    0x97, 0x00, 0x02,
+    0x92, 0xd3, 0, 0, 0, 0, 0, 0, 0, 3, 0xd3, 0, 0, 0, 0, 0, 0, 0, 5,
+    0x92, 0xd2, 0, 0, 0, 2, 0xd2, 0, 0, 0, 3,
+    0x92, 0xd2, 0, 0, 0, 1, 0xd2, 0, 0, 0, 2,
+    0x00, 0xdb, 0, 0, 0, 3, b'<', b'i', b'4',
+];
+
 /// The seven entries of the worked example of the draft specification.
 pub fn seven() -> Seven {
     Seven {

@@ -318,3 +318,81 @@ fn a_type_is_read_after_another_type() {
     let error = dtype.write_items([1], &mut items).unwrap_err();
     assert_eq!(error.to_string(), "1 item has 2 bytes, found 8");
 }
+
+/// The items borrow only from the bytes, not from the dtype.
+#[test]
+fn read_items_gives_text_that_outlives_the_dtype() {
+    fn names(items: &[u8]) -> Vec<&str> {
+        let local = dtype("S3");
+        local.read_items(items).unwrap().collect::<Result<_, _>>().unwrap()
+    }
+    assert_eq!(names(b"abcde\0"), ["abc", "de"]);
+}
+
+#[test]
+fn write_items_rejects_an_iterator_that_gives_another_number_of_values_than_it_says() {
+    /// An iterator that says how many values it has, and gives another number.
+    struct Said {
+        says: usize,
+        gives: std::ops::Range<u8>,
+    }
+    impl Iterator for Said {
+        type Item = u8;
+        fn next(&mut self) -> Option<u8> {
+            self.gives.next()
+        }
+        fn size_hint(&self) -> (usize, Option<usize>) {
+            (self.says, Some(self.says))
+        }
+    }
+    impl ExactSizeIterator for Said {}
+
+    let write = |gives| dtype("u1").write_items(Said { says: 3, gives }, &mut [0; 3]);
+    write(7..10).unwrap();
+    for (gives, says) in [(7..9, "gave 2"), (7..7, "gave 0"), (7..11, "gave more than 3")] {
+        let error = write(gives).unwrap_err().to_string();
+        assert_eq!(error, format!("the iterator said that it has 3 values, but {says}"));
+    }
+}
+
+thread_local! {
+    static READ: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
+}
+
+/// A byte that counts how often it is deserialized. It cannot be cloned.
+#[derive(Debug, PartialEq)]
+struct Counted(u8);
+
+impl<'de> Deserialize<'de> for Counted {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        READ.set(READ.get() + 1);
+        u8::deserialize(deserializer).map(Counted)
+    }
+}
+
+#[test]
+fn items_nth_count_and_last_do_not_deserialize_the_items_they_skip() {
+    let (dtype, bytes) = (dtype("u1"), [10, 11, 12, 13, 14]);
+    let items = || dtype.read_items::<Counted>(&bytes).unwrap();
+    let reads = |run: &dyn Fn()| {
+        let before = READ.get();
+        run();
+        READ.get() - before
+    };
+    assert_eq!(reads(&|| assert_eq!(items().nth(3), Some(Ok(Counted(13))))), 1);
+    assert_eq!(reads(&|| assert_eq!(items().nth(5), None)), 0);
+    assert_eq!(reads(&|| assert_eq!(items().nth(usize::MAX), None)), 0);
+    assert_eq!(reads(&|| assert_eq!(items().last(), Some(Ok(Counted(14))))), 1);
+    assert_eq!(reads(&|| assert_eq!(items().count(), 5)), 0);
+    assert_eq!(reads(&|| assert_eq!(items().skip(1).step_by(2).count(), 2)), 2);
+
+    // Each of these leaves the iterator where a loop over `next` would.
+    let mut some = items();
+    assert_eq!((some.nth(0), some.nth(1), some.len()), (Some(Ok(Counted(10))), Some(Ok(Counted(12))), 2));
+    assert_eq!((some.clone().next(), some.nth(2), some.len()), (Some(Ok(Counted(13))), None, 0));
+    assert_eq!((some.next(), some.last()), (None, None));
+
+    // The number of the item in an error counts the skipped items.
+    let error = dtype.read_items::<bool>(&bytes).unwrap().nth(2).unwrap().unwrap_err();
+    assert_eq!(error.item(), Some(2));
+}

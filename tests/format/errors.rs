@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 use std::io;
 use std::ops::ControlFlow;
 
-use crate::common::{Unsized, five, seven, shows_as_much_as_fits, six, unhex};
+use crate::common::{EXAMPLE, Unsized, five, seven, shows_as_much_as_fits, six};
 use b2nd_serde::{
     Entry, Error, ErrorKind, Layout, Meta, Serializer, Shapes, dump, from_slice, to_slice, to_vec,
 };
@@ -16,12 +16,9 @@ use serde::ser::{Error as _, Serialize as Writable};
 use serde_bytes::Bytes;
 use serde_derive::{Deserialize, Serialize};
 
-const EXAMPLE: &str = "97000292d30000000000000003d3000000000000000592d200000002d20000000392d200000001d200000002\
-                       00db000000033c6934";
-
 /// The bytes of the worked example of the draft specification, overwritten with the bytes `with` from offset `at` on.
 fn example(at: usize, with: &[u8]) -> Vec<u8> {
-    let mut bytes = unhex(EXAMPLE);
+    let mut bytes = EXAMPLE.to_vec();
     bytes[at..at + with.len()].copy_from_slice(with);
     bytes
 }
@@ -34,7 +31,7 @@ fn changed(mut bytes: Vec<u8>, changes: &[(usize, u8)]) -> Vec<u8> {
 }
 
 fn cut(length: usize) -> Vec<u8> {
-    unhex(EXAMPLE)[..length].to_vec()
+    EXAMPLE[..length].to_vec()
 }
 
 fn line(lines: &mut String, name: &str, error: &Error) {
@@ -93,13 +90,16 @@ fn malformed_bytes_are_refused_at_their_place() {
         ("dtype of -1 bytes", example(46, &[0xff; 4])),
         ("dtype is not UTF-8", example(51, &[0xff])),
         ("dtype has a NUL", example(52, &[0])),
-        ("a byte is left", [unhex(EXAMPLE), vec![0]].concat()),
-        ("bytes are left", [unhex(EXAMPLE), unhex(EXAMPLE)].concat()),
+        ("a byte is left", [&EXAMPLE[..], &[0]].concat()),
+        ("bytes are left", EXAMPLE.repeat(2)),
         ("dtype is 2 bytes, one is left", example(46, &[0, 0, 0, 2])),
-        ("marked 6, then neither dtype nor dtype_format", changed(unhex(EXAMPLE), &[(0, 0x96), (44, 0xc0)])),
+        (
+            "marked 6, then neither dtype nor dtype_format",
+            changed(EXAMPLE.to_vec(), &[(0, 0x96), (44, 0xc0)]),
+        ),
         (
             "marked 6, and a fault before it can be told which",
-            changed(unhex(EXAMPLE), &[(0, 0x96), (23, 0xd3)]),
+            changed(EXAMPLE.to_vec(), &[(0, 0x96), (23, 0xd3)]),
         ),
         ("marked 6, end before it can be told which", example(0, &[0x96])[..44].to_vec()),
         ("marked 6, a dtype_format, end before dtype", example(0, &[0x96])[..45].to_vec()),
@@ -110,8 +110,9 @@ fn malformed_bytes_are_refused_at_their_place() {
     for (name, bytes) in cases {
         let error = from_slice::<Meta>(bytes).unwrap_err();
         line(&mut lines, name, &error);
-        let any = from_slice::<serde::de::IgnoredAny>(bytes).unwrap_err();
-        assert_eq!(error.to_string(), any.to_string(), "{name}: the type makes no difference");
+        // The type makes no difference. Only a dtype that is not UTF-8 is no error for a type that ignores the dtype.
+        let any = from_slice::<serde::de::IgnoredAny>(bytes).err().map(|any| any.to_string());
+        assert_eq!(any, Some(error.to_string()).filter(|_| error.kind() != ErrorKind::Utf8), "{name}");
     }
     crate::common::snapshot("errors_malformed", &lines);
 }
@@ -175,7 +176,7 @@ fn an_error_in_the_bytes_of_another_version_names_the_version() {
 fn a_type_that_takes_something_else_is_told_what_is_there() {
     type Of<S> = (u8, u8, S, [u32; 2], [u32; 2], u8, String);
     type Rank3 = (u8, u8, [u64; 3], [u32; 3], [u32; 3], u8, String);
-    let bytes = unhex(EXAMPLE);
+    let bytes = EXAMPLE;
     let mut lines = String::new();
     macro_rules! case {
         ($name:expr, $type:ty, $bytes:expr) => {
@@ -259,7 +260,9 @@ fn a_value_that_does_not_fit_is_named_with_its_range() {
     case("version 128", to_vec(&(128, 2, dims, dims, dims)));
     case("version -1", to_vec(&(-1, 2, dims, dims, dims)));
     case("ndim 17", to_vec(&(0, 17, dims, dims, dims)));
+    case("ndim 128", to_vec(&(0, 128, dims, dims, dims)));
     case("ndim 256", to_vec(&(0, 256, dims, dims, dims)));
+    case("ndim -1", to_vec(&(0, -1, dims, dims, dims)));
     case("shape u64::MAX", to_vec(&(0, 2, [1, u64::MAX], dims, dims)));
     case("shape u128::MAX", to_vec(&(0, 2, [1, u128::MAX], dims, dims)));
     case("shape u64::MAX of an i128", to_vec(&(0, 2, [1, i128::from(u64::MAX)], dims, dims)));
@@ -420,7 +423,7 @@ fn a_field_out_of_its_place_is_named() {
         dtype_format: u8,
         dtype: String,
     }
-    let bytes = unhex(EXAMPLE);
+    let bytes = EXAMPLE;
     let short = to_vec(&five()).unwrap();
     let order = "fields must follow the order version, ndim, shape, chunkshape, blockshape";
     let seven = format!("in layout b2nd {order}, dtype_format, dtype");
@@ -441,7 +444,7 @@ fn a_field_out_of_its_place_is_named() {
 fn bytes_up_to_a_fault_are_shown() {
     let mut text = String::new();
     let cases = [example(28, &[0xd3]), cut(30), cut(4), example(2, &[17]), example(51, &[0xff]), vec![0xc1]];
-    for bytes in cases.iter().chain([&[unhex(EXAMPLE), vec![1, 2, 3]].concat(), &vec![]]) {
+    for bytes in cases.iter().chain([&[&EXAMPLE[..], &[1, 2, 3]].concat(), &vec![]]) {
         writeln!(text, "{}", dump::metalayer(bytes)).unwrap();
     }
     crate::common::snapshot("dump_of_faults", &text);
@@ -459,7 +462,7 @@ fn lines(bytes: &[u8], count: usize) -> Vec<String> {
 
 #[test]
 fn a_dump_ends_where_its_function_or_writer_does() {
-    for bytes in [unhex(EXAMPLE), example(28, &[0xd3])] {
+    for bytes in [EXAMPLE.to_vec(), example(28, &[0xd3])] {
         let all = lines(&bytes, usize::MAX);
         assert!(all.len() > 5);
         for count in 1..=all.len() {
@@ -516,7 +519,7 @@ fn an_error_has_parts_for_a_program() {
 
 #[cfg(feature = "std")]
 #[test]
-fn a_failing_reader_or_writer_is_heard() {
+fn from_reader_and_to_writer_return_the_error_of_the_reader_or_writer() {
     struct Failing;
     impl io::Read for Failing {
         fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {

@@ -11,8 +11,6 @@ mod meta;
 mod one_struct;
 mod other_formats;
 mod properties;
-mod snapshots;
 mod two_ways;
 mod types;
 mod without_alloc;
-mod worked_example;

@@ -246,3 +246,44 @@ fn a_layout_is_its_name() {
     let error = serde_json::from_value::<Layout>(json!(7)).unwrap_err().to_string();
     assert_eq!(error, format!("invalid type: integer `7`, {says}"));
 }
+
+/// Some formats write the position of a field, or its name as bytes, instead of a text. A derived struct reads both.
+#[test]
+fn meta_takes_the_same_field_identifiers_as_a_derived_struct() {
+    #[derive(Debug, Deserialize)]
+    #[allow(dead_code, reason = "only compared")]
+    struct Derived {
+        layout: Layout,
+        version: u8,
+        ndim: u8,
+        shape: Vec<i64>,
+        chunkshape: Vec<i32>,
+        blockshape: Vec<i32>,
+        dtype_format: Option<u8>,
+        dtype: Option<String>,
+    }
+    let meta = meta_of_rank(2, "<i4");
+    let names = ["layout", "version", "ndim", "shape", "chunkshape", "blockshape", "dtype_format", "dtype"];
+    let values = json!(meta);
+    let values = names.map(|name| rmp_serde::to_vec(&values[name]).unwrap());
+    let map = |key: &dyn Fn(usize) -> Vec<u8>| -> Vec<u8> {
+        let entries =
+            values.iter().enumerate().flat_map(|(index, value)| [key(index), value.clone()].concat());
+        [0x88].into_iter().chain(entries).collect()
+    };
+    let positions = map(&|index| vec![u8::try_from(index).unwrap()]);
+    let bytes =
+        map(&|index| [&[0xc4, u8::try_from(names[index].len()).unwrap()], names[index].as_bytes()].concat());
+    for encoded in [positions, bytes] {
+        rmp_serde::from_slice::<Derived>(&encoded).unwrap();
+        assert_eq!(rmp_serde::from_slice::<Meta>(&encoded).unwrap(), meta);
+    }
+    for (key, says) in [
+        (vec![8], "invalid value: integer `8`, expected a field index below 8"),
+        (vec![0xc4, 1, 0xff], "invalid value: byte array, expected the name of a field"),
+    ] {
+        let encoded = map(&|_| key.clone());
+        assert!(rmp_serde::from_slice::<Derived>(&encoded).is_err());
+        assert_eq!(rmp_serde::from_slice::<Meta>(&encoded).unwrap_err().to_string(), says);
+    }
+}

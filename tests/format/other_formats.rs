@@ -3,20 +3,18 @@
 
 #![cfg(feature = "alloc")]
 
-use std::fmt::Debug;
-
-use crate::common::{Seven, meta_of_rank, seven};
+use crate::common::{EXAMPLE, Seven, meta_of_rank, seven};
 use b2nd_serde::{Layout, Meta, Shapes, from_slice, take_from_slice, to_vec};
 use ron::ser::PrettyConfig;
+use serde::de::Deserialize as _;
 use serde::de::value::{self, BytesDeserializer};
-use serde::de::{Deserialize as _, DeserializeOwned};
 use serde::ser::Serialize as Writable;
 use serde_derive::{Deserialize, Serialize};
 
-/// The name of a format, and a function that writes a value in this format and reads it back.
-type RoundTrip<T> = (&'static str, fn(&T) -> T);
+/// The name of a format, and a function that writes a `Meta` in this format and reads it back.
+type RoundTrip = (&'static str, fn(&Meta) -> Meta);
 
-fn formats<T: Writable + DeserializeOwned>() -> [RoundTrip<T>; 10] {
+fn formats() -> [RoundTrip; 10] {
     [
         ("JSON", |value| serde_json::from_str(&serde_json::to_string(value).unwrap()).unwrap()),
         ("JSON value", |value| serde_json::from_value(serde_json::to_value(value).unwrap()).unwrap()),
@@ -41,9 +39,9 @@ fn formats<T: Writable + DeserializeOwned>() -> [RoundTrip<T>; 10] {
     ]
 }
 
-fn each_format<T: Writable + DeserializeOwned + PartialEq + Debug>(value: &T) {
-    for (format, round_trip) in formats::<T>() {
-        assert_eq!(round_trip(value), *value, "{format}");
+fn each_format(meta: &Meta) {
+    for (format, round_trip) in formats() {
+        assert_eq!(round_trip(meta), *meta, "{format}");
     }
 }
 
@@ -59,11 +57,12 @@ fn a_meta_comes_back_from_each_format() {
     each_format(&negative.unwrap());
 }
 
+/// The same derived struct is also written in a text format and in a binary format.
 #[test]
-fn a_derived_struct_comes_back_from_each_format() {
-    each_format(&seven());
-    let bytes = to_vec(&seven()).unwrap();
-    each_format(&from_slice::<Seven>(&bytes).unwrap());
+fn a_struct_from_from_slice_comes_back_from_json_and_postcard() {
+    let value: Seven = from_slice(&EXAMPLE).unwrap();
+    assert_eq!(serde_json::from_str::<Seven>(&serde_json::to_string(&value).unwrap()).unwrap(), value);
+    assert_eq!(postcard::from_bytes::<Seven>(&postcard::to_allocvec(&value).unwrap()).unwrap(), value);
 }
 
 #[test]
@@ -150,6 +149,66 @@ fn a_struct_of_a_user_with_all_eight_fields_is_told_how_many_entries_there_are()
     };
     let error = to_vec(&eight).unwrap_err().to_string();
     assert_eq!(error, "the value has 8 entries, but a layout has 7, 6 or 5");
+}
+
+/// Asserts that a struct with the name of a `Meta` and its number of fields, but other fields, is neither written nor
+/// read.
+macro_rules! named_meta {
+    ($struct:ident { $($field:ident: $type:ty = $value:expr),* }) => {{
+        #[derive(Debug, PartialEq, Serialize, Deserialize)]
+        #[serde(rename = "Meta")]
+        struct $struct {
+            $($field: $type,)*
+        }
+        let value = $struct { $($field: $value,)* };
+        let error = to_vec(&value).unwrap_err().to_string();
+        assert_eq!(error, "the value has 8 entries, but a layout has 7, 6 or 5", "{value:?}");
+        let bytes = to_vec(&meta_of_rank(1, "<i4")).unwrap();
+        assert!(from_slice::<$struct>(&bytes).is_err());
+    }};
+}
+
+#[test]
+fn to_vec_and_from_slice_compare_all_eight_field_names_of_a_struct_named_meta() {
+    named_meta! {
+        AuthorAndLicense {
+            layout: String = "caterva".into(), version: u8 = 0, ndim: u8 = 1, shape: [u64; 1] = [6],
+            chunkshape: [u32; 1] = [4], blockshape: [u32; 1] = [2], author: String = "A".into(),
+            license: String = "MIT".into()
+        }
+    }
+    named_meta! {
+        OtherShape {
+            layout: String = "b2nd".into(), version: u8 = 0, ndim: u8 = 1, dims: [u64; 1] = [6],
+            chunkshape: [u32; 1] = [4], blockshape: [u32; 1] = [2], dtype_format: u8 = 0, dtype: String = "|u1".into()
+        }
+    }
+    named_meta! {
+        DtypeFirst {
+            layout: String = "caterva".into(), version: u8 = 0, ndim: u8 = 1, shape: [u64; 1] = [6],
+            chunkshape: [u32; 1] = [4], blockshape: [u32; 1] = [2], dtype: String = "|u1".into(), dtype_format: u8 = 0
+        }
+    }
+}
+
+/// A hand-written `Serialize` can claim to be a `Meta`, and then give fewer fields than it claimed.
+#[test]
+fn to_vec_rejects_a_struct_named_meta_that_gives_fewer_fields_than_it_says() {
+    struct Short;
+    impl Writable for Short {
+        fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+            use serde::ser::SerializeStruct as _;
+            let mut fields = serializer.serialize_struct("Meta", 8)?;
+            fields.serialize_field("layout", "caterva")?;
+            fields.serialize_field("version", &0)?;
+            fields.serialize_field("ndim", &0)?;
+            for name in ["shape", "chunkshape", "blockshape"] {
+                fields.serialize_field(name, &[0; 0])?;
+            }
+            fields.end()
+        }
+    }
+    assert_eq!(to_vec(&Short).unwrap_err().to_string(), "layout b2nd has 7 entries, but the value gives 5");
 }
 
 #[test]

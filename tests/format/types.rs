@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use std::fmt::Debug;
 use std::iter;
 
-use crate::common::{BySeq, FromSeq, Unsized, five, seven, six};
+use crate::common::{BySeq, EXAMPLE, FromSeq, Unsized, five, seven, six};
 use arrayvec::{ArrayString, ArrayVec};
 use b2nd_serde::{
     ErrorKind, Layout, Serializer, from_slice, take_from_slice, to_slice, to_vec, to_vec_with_layout,
@@ -19,9 +19,8 @@ use serde_derive::{Deserialize, Serialize};
 
 /// Asserts that a value is written as the bytes of the worked example, and that these bytes are read as an equal value.
 fn both_ways<T: Writable + DeserializeOwned + PartialEq + Debug>(value: &T) {
-    let bytes = to_vec(&seven()).unwrap();
-    assert_eq!(to_vec(value).unwrap(), bytes);
-    assert_eq!(from_slice::<T>(&bytes).unwrap(), *value);
+    assert_eq!(to_vec(value).unwrap(), EXAMPLE);
+    assert_eq!(from_slice::<T>(&EXAMPLE).unwrap(), *value);
 }
 
 /// A struct for a metalayer. The types of its fields are parameters: `V` for the single numbers, `S` for the shape, `D`
@@ -110,7 +109,7 @@ fn a_dimension_vector_is_any_sequence() {
 #[test]
 fn a_slice_is_written_as_a_dimension_vector() {
     let value = (0, 2, &[3_i64, 5][..], &[2_i32, 3][..], &[1_i32, 2][..], 0, "<i4");
-    assert_eq!(to_vec(&value).unwrap(), to_vec(&seven()).unwrap());
+    assert_eq!(to_vec(&value).unwrap(), EXAMPLE);
 }
 
 #[test]
@@ -144,9 +143,52 @@ fn a_dtype_is_any_string_or_bytes() {
     with_dtype(Newtype("<i4".to_owned()));
 }
 
+/// A dtype that is not UTF-8 is an error only for a type that takes it as text.
+#[test]
+fn from_slice_gives_a_dtype_that_is_not_utf8_as_bytes() {
+    type Entries<T> = Of<u8, [u64; 2], [u32; 2], T>;
+    for layout in [Layout::B2nd, Layout::B2ndMismarked] {
+        let mut bytes = EXAMPLE;
+        (bytes[0], bytes[51]) = (if layout == Layout::B2nd { 0x97 } else { 0x96 }, 0xff);
+        assert_eq!(from_slice::<Entries<&[u8]>>(&bytes).unwrap().dtype, b"<\xff4");
+        assert_eq!(from_slice::<Entries<&Bytes>>(&bytes).unwrap().dtype, &b"<\xff4"[..]);
+        assert_eq!(from_slice::<Entries<ByteBuf>>(&bytes).unwrap().dtype, b"<\xff4");
+        assert_eq!(from_slice::<Entries<Option<ByteBuf>>>(&bytes).unwrap().dtype.unwrap(), b"<\xff4");
+        assert_eq!(from_slice::<Entries<IgnoredAny>>(&bytes).unwrap().shape, [3, 5]);
+        from_slice::<IgnoredAny>(&bytes).unwrap();
+        let longer = [&bytes[..], b"rest"].concat();
+        let (value, rest): (Entries<ByteBuf>, _) = take_from_slice(&longer).unwrap();
+        assert_eq!((value.shape, rest), ([3, 5], &b"rest"[..]));
+
+        let says = "byte 51: dtype must be UTF-8, but is not valid at its byte 1";
+        for error in [
+            from_slice::<Entries<&str>>(&bytes).unwrap_err(),
+            from_slice::<Entries<String>>(&bytes).unwrap_err(),
+            from_slice::<serde_json::Value>(&bytes).unwrap_err(),
+            from_slice::<b2nd_serde::Meta>(&bytes).unwrap_err(),
+            take_from_slice::<b2nd_serde::Meta>(&bytes).unwrap_err(),
+            b2nd_serde::Meta::deserialize(&mut b2nd_serde::Deserializer::new(&bytes)).unwrap_err(),
+        ] {
+            assert_eq!((error.to_string().as_str(), error.kind()), (says, ErrorKind::Utf8), "{layout}");
+        }
+        bytes[1] = 9;
+        let says = format!("{says}; version is 9, but only version 0 is known");
+        assert_eq!(from_slice::<Entries<String>>(&bytes).unwrap_err().to_string(), says);
+        assert_eq!(from_slice::<b2nd_serde::Meta>(&bytes).unwrap_err().to_string(), says);
+    }
+    // A NUL is an error for every type, because C-Blosc2 ends the dtype there.
+    let mut bytes = EXAMPLE;
+    bytes[50..].copy_from_slice(b"\xff\0\xff");
+    let error = from_slice::<IgnoredAny>(&bytes).unwrap_err();
+    assert_eq!((error.offset(), error.kind()), (Some(51), ErrorKind::Nul));
+    // Bytes that are not UTF-8 are not written.
+    let value = (0, 2, [3, 5], [2, 3], [1, 2], 0, Bytes::new(b"<\xff4"));
+    assert_eq!(to_vec(&value).unwrap_err().kind(), ErrorKind::Utf8);
+}
+
 #[test]
 fn what_can_borrow_does() {
-    let bytes = to_vec(&seven()).unwrap();
+    let bytes = EXAMPLE;
     let dtype = &bytes[50..];
     type Entries<T> = Of<u8, [u64; 2], [u32; 2], T>;
     let text = from_slice::<Entries<&str>>(&bytes).unwrap().dtype;
@@ -183,7 +225,7 @@ fn a_layout_that_was_asked_for_is_written() {
     let mut buffer = [0; 64];
     let mut serializer = Serializer::new(&mut buffer).with_layout(Layout::B2ndMismarked);
     seven().serialize(&mut serializer).unwrap();
-    let mut expected = to_vec(&seven()).unwrap();
+    let mut expected = EXAMPLE;
     assert_eq!(serializer.offset(), expected.len());
     expected[0] = 0x96;
     assert_eq!(buffer[..53], expected);
@@ -234,7 +276,7 @@ fn of_unknown_length<T: Clone + Writable>(values: &[T]) -> impl Writable {
 fn a_sequence_of_unknown_length_is_counted() {
     let (shape, chunks, blocks) =
         (of_unknown_length(&[3, 5]), of_unknown_length(&[2, 3]), of_unknown_length(&[1, 2]));
-    assert_eq!(to_vec(&(0, 2, &shape, &chunks, &blocks, 0, "<i4")).unwrap(), to_vec(&seven()).unwrap());
+    assert_eq!(to_vec(&(0, 2, &shape, &chunks, &blocks, 0, "<i4")).unwrap(), EXAMPLE);
 
     let long = of_unknown_length(&[1, 2, 3]);
     let error = to_vec(&(0, 2, &shape, &long, &blocks, 0, "<i4")).unwrap_err();
@@ -300,7 +342,7 @@ fn after_an_error_the_next_metalayer_stands_where_the_bad_one_would() {
 
 #[test]
 fn a_vector_is_written_in_the_layout_that_is_asked_for() {
-    let mut mismarked = to_vec(&seven()).unwrap();
+    let mut mismarked = EXAMPLE;
     mismarked[0] = 0x96;
     assert_eq!(to_vec_with_layout(&seven(), Layout::B2ndMismarked).unwrap(), mismarked);
     assert_eq!(to_vec_with_layout(&six(), Layout::B2ndSix).unwrap(), to_vec(&six()).unwrap());
@@ -393,7 +435,7 @@ fn a_sequence_says_how_many_elements_are_left() {
     type Entries = (u8, u8, BySeq<Hints>, [u32; 3], [u32; 3]);
     let (_, _, BySeq(Hints(hints)), _, _) = from_slice::<Entries>(&bytes).unwrap();
     assert_eq!(hints, [Some(3), Some(2), Some(1), Some(0)]);
-    let BySeq(Hints(hints)) = from_slice(&to_vec(&seven()).unwrap()).unwrap();
+    let BySeq(Hints(hints)) = from_slice(&EXAMPLE).unwrap();
     assert_eq!(hints, (0..=7).rev().map(Some).collect::<Vec<_>>());
 }
 
@@ -448,7 +490,7 @@ fn an_error_that_the_type_passes_over_while_reading_remains_one() {
         }
     }
     type Entries<T> = (u8, u8, T, [u32; 2], [u32; 2], u8, String);
-    let bytes = to_vec(&seven()).unwrap();
+    let bytes = EXAMPLE;
     // An error that a type raises itself can be ignored.
     type Dtype<T> = (u8, u8, [u64; 2], [u32; 2], [u32; 2], u8, T);
     assert!(from_slice::<Dtype<Lenient<u8>>>(&bytes).unwrap().6.0.is_none());
@@ -458,7 +500,7 @@ fn an_error_that_the_type_passes_over_while_reading_remains_one() {
     assert!(from_slice::<BySeq<Stubborn>>(&bytes).is_ok());
     // An error in the bytes cannot be ignored.
     for at in [1, 2, 3, 4, 13, 22, 33, 44, 45] {
-        let mut bytes = bytes.clone();
+        let mut bytes = bytes;
         bytes[at] = 0xc1;
         assert!(from_slice::<Entries<Lenient<[u64; 2]>>>(&bytes).is_err(), "{at}");
         assert!(from_slice::<Entries<BySeq<Stubborn>>>(&bytes).is_err(), "{at}");
@@ -548,7 +590,7 @@ fn a_field_of_no_entry_is_left_to_its_default_if_all_entries_have_their_names() 
         dtype_format: u8,
         dtype: String,
     }
-    let bytes = to_vec(&seven()).unwrap();
+    let bytes = EXAMPLE;
     let eight = from_slice::<Eight>(&bytes).unwrap();
     assert_eq!((eight.version, eight.ndim, eight.dtype_format, eight.extra), (0, 2, 0, false));
     assert_eq!((eight.shape, eight.chunkshape, eight.blockshape), (vec![3, 5], vec![2, 3], vec![1, 2]));
@@ -617,7 +659,7 @@ fn a_visitor_that_leaves_dimensions_is_refused() {
             seq.next_element::<u64>().map(|_| Self)
         }
     }
-    let bytes = to_vec(&seven()).unwrap();
+    let bytes = EXAMPLE;
     type Entries<T> = (u8, u8, T, [u32; 2], [u32; 2], u8, String);
     let Err(error) = from_slice::<Entries<BySeq<First>>>(&bytes) else {
         panic!("the second dimension is left")
