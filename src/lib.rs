@@ -131,7 +131,7 @@
 //! | `f32` `f64` | error | error | error | error |
 //! | `char` | error | error | error | error |
 //! | string | error | error | error | without NUL |
-//! | byte array | error | error | error | UTF-8 without NUL |
+//! | byte array | error | error | error | UTF-8 without NUL; when reading, also other bytes without NUL |
 //! | option: none | error | error | error | error |
 //! | option: some | its content | its content | its content | its content |
 //! | unit, unit struct | error | error | error | error |
@@ -143,8 +143,14 @@
 //! | unit variant | error | error | error | its name |
 //! | newtype, tuple and struct variants | error | error | error | error |
 //!
-//! The table applies to reading and to writing, with one difference: `&[u8]` can read a dtype, but cannot write one.
-//! Serde writes `&[u8]` and `Vec<u8>` as sequences; `serde_bytes` writes them as bytes.
+//! The table applies to reading and to writing, with two differences:
+//!
+//! - `&[u8]` can read a dtype, but cannot write one. Serde writes `&[u8]` and `Vec<u8>` as sequences; `serde_bytes` writes
+//!   them as bytes.
+//! - A dtype that is not UTF-8 can be read as bytes, or ignored with `IgnoredAny`, but not written. So a program can read
+//!   the other entries of such a metalayer.
+//!
+//! More about single types:
 //!
 //! - A Rust array counts as a tuple. Serde itself supports only arrays of up to 32 items, and not `[T; N]` with a
 //!   generic `N`. [`dims`] supports arrays of any length, also with a generic `N`.

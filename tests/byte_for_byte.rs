@@ -348,12 +348,12 @@ mod snapshots {
         );
     }
 
-    fn seven<'a>(ndim: u8, dtype: &'a str) -> Seven<Vec<i64>, Vec<u32>, &'a str> {
+    fn seven(ndim: u8, dtype: &str) -> Seven<Vec<i64>, Vec<u32>, &str> {
         let (shape, chunkshape, blockshape) = shapes(ndim);
         Seven { version: 0, ndim, shape, chunkshape, blockshape, dtype_format: 0, dtype }
     }
 
-    fn six<'a>(ndim: u8, dtype: &'a str) -> Six<Vec<i64>, Vec<u32>, &'a str> {
+    fn six(ndim: u8, dtype: &str) -> Six<Vec<i64>, Vec<u32>, &str> {
         let Seven { shape, chunkshape, blockshape, .. } = seven(ndim, dtype);
         Six { version: 0, ndim, shape, chunkshape, blockshape, dtype }
     }

@@ -36,7 +36,8 @@ use names::{ByName, Names};
 ///
 /// See [`ErrorKind`](crate::ErrorKind). An invalid byte of the metalayer takes precedence over an entry that does not
 /// fit its Rust type, even if the invalid byte comes after that entry. So a damaged file gives the same error for every
-/// Rust type. Bytes after the metalayer are an error too, but every other error takes precedence.
+/// Rust type, with one exception: a dtype that is not UTF-8 is no error for a type that takes it as bytes or ignores it.
+/// Bytes after the metalayer are an error too, but every other error takes precedence.
 ///
 /// ```
 /// use serde::Deserialize;

@@ -76,7 +76,8 @@ pub enum ErrorKind {
     DimensionCount,
     /// An integer does not fit its entry, for example a `version` above 127.
     OutOfRange,
-    /// The dtype is not UTF-8.
+    /// The dtype is not UTF-8, and the Rust type takes it as text; or bytes that are not UTF-8 cannot be written as a
+    /// dtype.
     Utf8,
     /// The dtype contains a NUL, which ends a string in C.
     Nul,
@@ -185,8 +186,9 @@ impl Error {
         self.0.dimension.map(usize::from)
     }
 
-    /// The offset of the byte at which the error was found, counted from the start of the input; `None` in three cases:
-    /// the error occurred when writing, the reader failed, or the offset is 2^32 or more.
+    /// The offset of the byte at which the error was found, counted from the start of the input; `None` in four cases:
+    /// the error occurred when writing, the reader failed, the Rust type rejected the whole metalayer with an error of its
+    /// own, or the offset is 2^32 or more.
     #[must_use]
     pub fn offset(&self) -> Option<usize> {
         self.0.offset.map(|offset| offset as usize)

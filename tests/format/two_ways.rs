@@ -59,7 +59,7 @@ fn a_type_that_asks_for_an_unsigned_integer_gets_one_in_every_layout() {
 
 /// A value that puts the text of each error into the text of a new error.
 #[derive(Debug)]
-struct Wrapped<T>(#[expect(dead_code, reason = "reading fails")] T);
+struct Wrapped<T>(T);
 
 impl<'de, T: Deserialize<'de>> Deserialize<'de> for Wrapped<T> {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
