@@ -160,6 +160,11 @@ impl Error {
         Self::new(ErrorKind::Encode, Detail::Layer { action: "write", name, source })
     }
 
+    pub(crate) fn in_use(path: &Path) -> Self {
+        let text = format!("another process, or another part of this one, is changing {}", path.display());
+        Self::text(ErrorKind::Locked, text).with_path(path.into())
+    }
+
     pub(crate) fn locked(lock: PathBuf) -> Self {
         let text = format!("another process holds the lock {}", lock.display());
         Self::text(ErrorKind::Locked, text).with_path(lock)

@@ -15,7 +15,6 @@ use crate::chunk::chunk_rules::{
     ChunkRules, about, damaged, list, not_a_chunk, with_false_dictionary, wrong,
 };
 use crate::chunk::entry::{ChunkEntry, ChunkPlace, chunks_len, index_start};
-use crate::chunk::hole::{MARK_LEN, hole_len};
 use crate::code::{CheckDepth, FindingCode};
 use crate::error::{Error, ErrorKind};
 use crate::finding::{Finding, Place};
@@ -331,11 +330,7 @@ impl ChunkScan {
             return Ok(None);
         }
         let (start, end) = (header.header_len as u64, index_start(header));
-        unowned::bytes(&self.spans, start, end, |start| {
-            // `start` is the offset of bytes that no chunk uses. They may be fewer than a mark has. But the chunk index
-            // follows the chunks, so this read does not go beyond the end of the file.
-            frame.read_range(start, MARK_LEN as u64).map(|bytes| hole_len(&bytes))
-        })
+        unowned::bytes(&self.spans, start, end, |at, len| frame.read_range(start.saturating_add(at), len))
     }
 
     /// The finding for a frame whose chunks have different sizes, if the decompressed sizes do not add up to `nbytes`.

@@ -2,8 +2,9 @@
 
 use core::fmt;
 use core::ops::Range;
+use core::time::Duration;
 use std::collections::BTreeMap;
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io::{Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
@@ -13,13 +14,17 @@ use b2nd_serde::{Geometry, Layout, Meta, to_vec};
 use serde::Serialize;
 
 use crate::check::Check;
-use crate::chunk::entry::{ChunkEntry, ChunkPlace, EntryValue, index_start};
+use crate::chunk::entry::index_start;
 use crate::chunk::expansion::{expansion_limit, zeroed};
-use crate::chunk::hole::{MARK_LEN, mark};
+use crate::chunk::hole::{HoleRecord, MAX_HOLES, START};
 use crate::chunk_file;
 use crate::edit::attributes::{OldFrame, keep};
-use crate::edit::change::{no_array, overwrite};
+use crate::edit::change::no_array;
+use crate::edit::commit::{FrameState, HeaderWrite, WithHeader, read_back};
+use crate::edit::old_chunks::{OldChunks, entry_value};
+use crate::edit::pending_chunks::PendingChunks;
 use crate::edit::rewritten::section;
+use crate::edit::writer_lock::WriterLock;
 use crate::error::Error;
 use crate::finding::{counted, first_error};
 use crate::header::fields::{Generation, HeaderField};
@@ -28,7 +33,7 @@ use crate::header::header_builder::HeaderBuilder;
 use crate::header::section::ARRAY_NAME;
 use crate::index::index_writer::NewIndex;
 use crate::messagepack::marker::Marker;
-use crate::read::lock::ExclusiveLock;
+use crate::read::chunks::Chunks;
 use crate::read::source::read_up_to;
 use crate::trailer::frame_trailer::Trailer;
 use crate::write::array_writer::{check_region, is_whole, params};
@@ -41,8 +46,8 @@ use crate::write::output::Output;
 /// The size of a page. If a process is killed during a write within one page, either all bytes are written or none.
 const PAGE_LEN: usize = 4096;
 
-/// Holes are bytes of the file that the frame no longer uses. If all holes together have at most this number of bytes,
-/// they are no reason for a commit to write a new file.
+/// If all holes of a frame together have at most this number of bytes, they are no reason for a commit to write a new
+/// file.
 const MIN_HOLES: u64 = 1 << 16;
 
 /// Changes the items, the shape and the vlmetalayers of an array in its file.
@@ -52,25 +57,36 @@ const MIN_HOLES: u64 = 1 << 16;
 /// since the last `flush` are lost when the `ArrayUpdate` is dropped.
 ///
 /// In a contiguous frame, a commit writes the changed chunks, the chunk index and the trailer after the end of the
-/// frame, and then the header in a single write. The bytes of the old chunks, index and trailer become holes.
-/// [`check`](crate::check()) recognizes holes, and [`cbytes`](crate::Header::cbytes) includes them. In three cases, a
-/// commit instead writes a new file, which replaces the old file:
+/// frame, reads the new frame back, and then writes the header in a single write. The bytes of the old chunks, index and
+/// trailer stay as they are: they become holes, which [`check`](crate::check()) recognizes, and which
+/// [`cbytes`](crate::Header::cbytes) includes. So a program that has the old array open can go on reading it. In four
+/// cases, a commit instead writes a new file, which replaces the old file:
 ///
 /// - The holes would have more than 64 KiB, and more bytes than the unchanged chunks.
+/// - The length of the header changes, as with [stale bytes](crate::Array::stale_tail) after the array's metalayer, which
+///   the new header does not have.
 /// - The array's metalayer is not within the first 4 KiB of the file.
 /// - The array is empty before or after the commit.
 ///
 /// In a sparse frame, a commit adds new chunk files, replaces `chunks.b2frame`, and removes the old chunk files.
 ///
-/// The lock of C-Blosc2 is held until the `ArrayUpdate` is dropped. A program that has the array open without locks, as
-/// is usual with python-blosc2, sees the new array after a commit to a contiguous frame. In a sparse frame, the program
-/// may miss the commit, and look for the old file of a replaced chunk until it opens the array again. Usually that file
-/// does not exist any more, so the program gets an error. But a later commit can give the same number to a new file,
-/// and then the program can get the items of another chunk. This is rare: new files get higher numbers than the
-/// existing files, until the numbers become too high for C-Blosc2.
+/// # Several processes
+///
+/// The file is locked until the `ArrayUpdate` is dropped, so the writers of this crate exclude each other, in all
+/// processes. If the frame has a `.b2lock` file of C-Blosc2, the lock of that file is held too. **C-Blosc2 and
+/// python-blosc2 lock only if they are asked to.** A program that changes the frame without that lock at the same time can
+/// damage it; a commit notices most such changes before it writes the header, and fails with
+/// [`Changing`](crate::ErrorKind::Changing).
+///
+/// A program that only reads needs no lock. If it has the array open, it sees the new array after a commit to a contiguous
+/// frame when it reads the header again; python-blosc2 does so by itself. In a sparse frame, it can look for the old file
+/// of a replaced chunk until it opens the array again.
+///
+/// # Compression and memory
 ///
 /// New chunks are compressed with the codec, level and filters in the header. If the codec is lz4hc, which this crate
-/// only decompresses, lz4 is used instead.
+/// only decompresses, lz4 is used instead. Until the `flush`, changed chunks are in memory, compressed; at most 64 MiB of
+/// them, or one chunk, are decompressed.
 ///
 /// ```
 /// use b2nd_frame::{ArrayUpdate, Frame, FrameBuilder};
@@ -100,7 +116,8 @@ pub struct ArrayUpdate {
     path: PathBuf,
     /// The frame as it is in the file.
     frame: Frame<()>,
-    lock: Option<ExclusiveLock>,
+    state: FrameState,
+    lock: WriterLock,
     compressor: Compressor,
     typesize: usize,
     /// The array's metalayer with the new shape.
@@ -109,8 +126,7 @@ pub struct ArrayUpdate {
     /// For each chunk of the new shape, its number in the file, or `NEW` if the chunk is not in the file. A `NEW` chunk
     /// that is not in `pending` is all zeros.
     origins: Vec<u64>,
-    /// The changed chunks, decompressed, by their numbers in the new shape.
-    pending: BTreeMap<u64, Vec<u8>>,
+    pending: PendingChunks,
     /// The name of each vlmetalayer, and the chunk that stores its value.
     vlmetalayers: Vec<(Vec<u8>, Vec<u8>)>,
     is_changed: bool,
@@ -127,12 +143,41 @@ impl ArrayUpdate {
     /// - [`Unsupported`](crate::ErrorKind::Unsupported) if the frame has no array, an old layout (which
     ///   [`Rewrite`](crate::Rewrite) converts), or a codec or filters that this crate cannot apply.
     /// - [`Malformed`](crate::ErrorKind::Malformed) if the check of the frame finds an error.
-    /// - [`Locked`](crate::ErrorKind::Locked) if another process has the lock of the frame.
-    /// - [`Io`](crate::ErrorKind::Io) if the file cannot be read.
+    /// - [`Locked`](crate::ErrorKind::Locked) if another writer has the frame.
+    /// - [`Io`](crate::ErrorKind::Io) if the file cannot be read or written.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, Error> {
+        Self::open_patiently(path, Duration::ZERO)
+    }
+
+    /// Opens an array to change it. If another writer has the frame, waits for it, for at most `patience`.
+    ///
+    /// # Errors
+    ///
+    /// The errors of [`open`](Self::open).
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use b2nd_frame::{ArrayUpdate, ErrorKind};
+    ///
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = folder.path().join("a.b2nd");
+    /// # std::fs::copy("tests/data/int32_3x5.b2nd", &path)?;
+    /// let first = ArrayUpdate::open(&path)?;
+    /// let error = ArrayUpdate::open_patiently(&path, Duration::from_millis(20)).unwrap_err();
+    /// assert_eq!(error.kind(), ErrorKind::Locked);
+    ///
+    /// drop(first);
+    /// assert!(ArrayUpdate::open_patiently(&path, Duration::from_secs(60)).is_ok());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn open_patiently(path: impl AsRef<Path>, patience: Duration) -> Result<Self, Error> {
+        let path = path.as_ref();
+        // This header may be that of the frame before the change that this call waits for. Only the frame type is taken
+        // from it, which no writer changes in place.
+        let unlocked = Frame::open(path)?;
+        let header_path = unlocked.path().ok_or_else(no_array)?.to_path_buf();
+        let lock = WriterLock::take(&header_path, unlocked.header().is_sparse(), patience)?;
         let mut frame = Frame::open(path)?;
-        let path = frame.path().ok_or_else(no_array)?.to_path_buf();
-        let lock = ExclusiveLock::take(&path, frame.header().is_sparse())?;
         if let Some(error) = first_error(&Check::default().run(&mut frame)?.findings) {
             return Err(Error::malformed(error.clone()));
         }
@@ -163,7 +208,8 @@ impl ArrayUpdate {
         let layers = layers.vlmetalayers().iter();
         let vlmetalayers = layers.map(|layer| (layer.raw_name().to_vec(), layer.chunk().to_vec())).collect();
         Ok(Self {
-            path,
+            path: header_path,
+            state: FrameState::of(&mut frame)?,
             frame: frame.map_reader(drop),
             lock,
             compressor,
@@ -171,10 +217,17 @@ impl ArrayUpdate {
             meta,
             origins: (0..geometry.nchunks()).collect(),
             geometry,
-            pending: BTreeMap::new(),
+            pending: PendingChunks::default(),
             vlmetalayers,
             is_changed: false,
         })
+    }
+
+    /// Whether other writers are excluded. False where the system or the file system has no locks; then the caller must
+    /// make sure that no other process changes the frame at the same time.
+    #[must_use]
+    pub fn is_locked(&self) -> bool {
+        self.lock.is_held()
     }
 
     /// The array's metalayer, with all changes of the shape, including those that are not in the file yet.
@@ -188,8 +241,7 @@ impl ArrayUpdate {
         crate::slice::ndarray_items::is_swapped::<T>(Some(&self.meta), self.typesize, "written from")
     }
 
-    /// Writes the items of a region, in C order. The chunks of the region stay in memory until the next
-    /// [`flush`](Self::flush).
+    /// Writes the items of a region, in C order.
     ///
     /// # Errors
     ///
@@ -198,16 +250,31 @@ impl ArrayUpdate {
     /// error, nothing is changed.
     pub fn write(&mut self, region: &[Range<u64>], items: &[u8]) -> Result<(), Error> {
         check_region(&self.geometry, region, self.typesize, items.len())?;
-        let parts = self.geometry.chunks_in(region).map_err(Error::geometry)?;
-        let numbers: Vec<_> = parts.map(|part| (part.number(), is_whole(&part))).collect();
-        // `load` comes before the first change, because it can fail.
-        self.load(&numbers)?;
-        let Self { geometry, typesize, pending, .. } = self;
-        for part in geometry.chunks_in(region).map_err(Error::geometry)? {
-            if let Some(chunk) = pending.get_mut(&part.number()) {
-                part.gather(items, *typesize, chunk).map_err(Error::geometry)?;
+        let (geometry, typesize) = (self.geometry.clone(), self.typesize);
+        let parts = geometry.chunks_in(region).map_err(Error::geometry)?;
+        let gather =
+            |part: &Chunk<'_>, chunk: &mut [u8]| part.gather(items, typesize, chunk).map_err(Error::geometry);
+        // All that can fail comes before the first change.
+        let mut changed = PendingChunks::default();
+        let mut frame = self.opened_for(parts.clone().filter(|part| !is_whole(part)).map(|part| part.number()))?;
+        let mut chunks = frame.as_mut().map(Frame::chunks).transpose()?;
+        for part in parts.clone() {
+            let (number, is_complete) = (part.number(), is_whole(&part));
+            if self.pending.is_open(number) {
+                continue;
+            }
+            let mut chunk =
+                if is_complete { zeroed(self.chunk_nbytes())? } else { self.items_of(number, chunks.as_mut())? };
+            gather(&part, &mut chunk)?;
+            changed.insert(number, chunk, is_complete, &mut self.compressor)?;
+        }
+        self.pending.make_room(&changed, &mut self.compressor)?;
+        for part in parts {
+            if let Some(chunk) = self.pending.open_mut(part.number()) {
+                gather(&part, chunk)?;
             }
         }
+        self.pending.extend(changed);
         self.is_changed = true;
         Ok(())
     }
@@ -275,29 +342,33 @@ impl ArrayUpdate {
         // A chunk in `grown` gets new items, which must be zeros. But if the array was larger before, the chunk may
         // still hold old items in the places of the new items. So only the items within the old shape are copied, into
         // a chunk of zeros.
-        self.load(&grown.iter().map(|&(old, _)| (old, false)).collect::<Vec<_>>())?;
+        let mut changed = PendingChunks::default();
+        let mut frame = self.opened_for(grown.iter().map(|&(old, _)| old))?;
+        let mut chunks = frame.as_mut().map(Frame::chunks).transpose()?;
         for (old, _) in grown {
-            let zeros = zeroed(self.chunk_nbytes())?;
-            if let (Some(part), Some(chunk)) = (before.chunk(old), self.pending.get_mut(&old)) {
-                let items = std::mem::replace(chunk, zeros);
-                copy_items(&part, self.typesize, &items, chunk);
-            }
+            let Some(part) = before.chunk(old) else { continue };
+            let (items, mut chunk) = (self.items_of(old, chunks.as_mut())?, zeroed(self.chunk_nbytes())?);
+            copy_items(&part, self.typesize, &items, &mut chunk);
+            changed.insert(old, chunk, false, &mut self.compressor)?;
         }
         let mut origins = Vec::new();
         let count = usize::try_from(sizes.nchunks).map_err(Error::too_large)?;
         origins.try_reserve_exact(count).map_err(Error::too_large)?;
         origins.resize(count, NEW);
-        let mut pending = BTreeMap::new();
+        let mut numbers = BTreeMap::new();
         for (old, new) in kept {
             if let (Some(from), Some(to)) = (place(&self.origins, old), slot(&mut origins, new)) {
                 *to = from;
             }
-            if let Some(chunk) = self.pending.remove(&old) {
-                pending.insert(new, chunk);
+            if changed.contains(old) || self.pending.contains(old) {
+                numbers.insert(old, new);
             }
         }
+        self.pending.make_room(&changed, &mut self.compressor)?;
+        self.pending.extend(changed);
+        self.pending = std::mem::take(&mut self.pending).renumbered(|old| numbers.get(&old).copied());
         self.geometry = after.clone();
-        (self.meta, self.origins, self.pending, self.is_changed) = (meta, origins, pending, true);
+        (self.meta, self.origins, self.is_changed) = (meta, origins, true);
         Ok(())
     }
 
@@ -340,27 +411,24 @@ impl ArrayUpdate {
     ///
     /// # Errors
     ///
-    /// After an error, the array in the file is as before, and the changes are still in memory, so the call can be
-    /// repeated.
-    ///
-    /// - [`Changing`](crate::ErrorKind::Changing) if another process has changed the frame.
+    /// - [`Changing`](crate::ErrorKind::Changing) if another program has changed the frame.
+    /// - [`Locked`](crate::ErrorKind::Locked) if another program has made a `.b2lock` file since the `ArrayUpdate` was
+    ///   opened, and holds its lock.
     /// - [`TooLarge`](crate::ErrorKind::TooLarge) if a length is too large for the format.
     /// - [`Io`](crate::ErrorKind::Io) if the file cannot be read or written.
+    ///
+    /// After an error, the array in the file is as before, and the changes are still in memory, so the call can be
+    /// repeated. There is one exception: if the write of the header fails, which is the last step, then the header may be
+    /// the old one or the new one.
     pub fn flush(&mut self) -> Result<(), Error> {
         if !self.is_changed {
             return Ok(());
         }
-        let mut frame = self.opened()?;
+        let mut frame = self.state.reopen(&self.path, Some(&self.lock))?;
         let plan = self.plan()?;
         let mut old = OldChunks::read(&mut frame, &self.kept())?;
-        if self.frame.header().is_sparse() {
-            let too_high: Vec<_> = old.files().filter(|&(_, file)| is_too_high(file, old.nbytes)).collect();
-            if !too_high.is_empty() {
-                // C-Blosc2 checks the number of a chunk file as if it were an offset in the chunks. So it opens the
-                // file only if the number is at least 32 below the stored size of all chunks. If the unchanged chunks
-                // have few bytes in total, some of their file numbers may be too high. Such chunks are treated as
-                // changed, so they get files with other numbers.
-                self.load(&too_high.iter().map(|&(number, _)| (number, false)).collect::<Vec<_>>())?;
+        let (frame, state) = if self.frame.header().is_sparse() {
+            if self.move_files_too_high(&mut frame, &old)? {
                 old = OldChunks::read(&mut frame, &self.kept())?;
             }
             self.flush_sparse(frame, plan, &old)
@@ -370,17 +438,26 @@ impl ArrayUpdate {
             self.flush_to_new_file(frame, plan)
         }?;
         // The next commit starts from the file as it is now.
-        self.frame = Frame::open(&self.path)?.map_reader(drop);
+        (self.frame, self.state) = (frame, state);
         self.origins = (0..self.geometry.nchunks()).collect();
-        self.pending.clear();
+        self.pending = PendingChunks::default();
         self.is_changed = false;
         Ok(())
     }
 
-    /// Opens the frame again. Fails if the frame has changed.
-    fn opened(&self) -> Result<Frame, Error> {
+    /// Opens the frame again, if one of these chunks must be read from it. Fails if the header has changed.
+    fn opened_for(&self, mut numbers: impl Iterator<Item = u64>) -> Result<Option<Frame>, Error> {
+        if !numbers.any(|number| self.origin(number).is_some()) {
+            return Ok(None);
+        }
         let frame = Frame::open(&self.path)?;
-        if frame.header_bytes() == self.frame.header_bytes() { Ok(frame) } else { Err(Error::changing(None)) }
+        let is_same = frame.header_bytes() == self.frame.header_bytes();
+        if is_same { Ok(Some(frame)) } else { Err(Error::changing(None)) }
+    }
+
+    /// The number in the file of a chunk that has not been changed.
+    fn origin(&self, number: u64) -> Option<u64> {
+        place(&self.origins, number).filter(|&origin| origin != NEW && !self.pending.contains(number))
     }
 
     fn chunk_nbytes(&self) -> usize {
@@ -389,36 +466,22 @@ impl ArrayUpdate {
             .saturating_mul(self.typesize)
     }
 
-    /// Adds the chunks with these numbers to `pending`, decompressed. If the `bool` of a chunk is true, all its items
-    /// will be overwritten. Such a chunk is not read, and is added as zeros.
-    fn load(&mut self, numbers: &[(u64, bool)]) -> Result<(), Error> {
-        if numbers.iter().all(|(number, _)| self.pending.contains_key(number)) {
-            return Ok(());
+    /// The items of a chunk of the new shape. `chunks` are those of the file, if they are needed.
+    fn items_of(&self, number: u64, chunks: Option<&mut Chunks<'_, File>>) -> Result<Vec<u8>, Error> {
+        if let Some(items) = self.pending.decompressed(number, self.chunk_nbytes())? {
+            return Ok(items);
         }
-        let mut frame = self.opened()?;
-        let mut chunks = frame.chunks()?;
-        for &(number, is_overwritten) in numbers {
-            if self.pending.contains_key(&number) {
-                continue;
-            }
-            let origin = place(&self.origins, number).filter(|&origin| origin != NEW && !is_overwritten);
-            let entry = origin.map(|origin| chunks.get(origin)).transpose()?.flatten();
-            let chunk = match entry {
-                Some(entry) => chunks.decompressed(&entry)?,
-                None => zeroed(self.chunk_nbytes())?,
-            };
-            self.pending.insert(number, chunk);
+        let Some((origin, chunks)) = self.origin(number).zip(chunks) else { return zeroed(self.chunk_nbytes()) };
+        match chunks.get(origin)? {
+            Some(entry) => chunks.decompressed(&entry),
+            None => zeroed(self.chunk_nbytes()),
         }
-        Ok(())
     }
 
     /// Returns a map of the unchanged chunks, from the number in the file to the new number.
     fn kept(&self) -> BTreeMap<u64, u64> {
-        let numbered = (0..).zip(self.origins.iter().copied());
-        numbered
-            .filter(|(number, origin)| *origin != NEW && !self.pending.contains_key(number))
-            .map(|(number, origin)| (origin, number))
-            .collect()
+        let numbers = 0..self.origins.len() as u64;
+        numbers.filter_map(|number| Some((self.origin(number)?, number))).collect()
     }
 
     /// The header, trailer and index of the new frame, without its chunks.
@@ -445,16 +508,35 @@ impl ArrayUpdate {
     }
 }
 
+/// The frame after a commit, and its state.
+type Committed = (Frame<()>, FrameState);
+
 impl ArrayUpdate {
     /// Whether the commit can be written after the end of the frame. Otherwise the commit needs a new file.
     fn is_in_place(&self, frame: &Frame, plan: &Plan, old: &OldChunks) -> bool {
         let header = self.frame.header();
-        let holes = header.frame_len.saturating_sub(header.header_len as u64).saturating_sub(old.nbytes);
         let array_end =
             frame.array_metalayer().map_or(usize::MAX, |layer| layer.offset() + layer.bytes().len());
         // A frame without items has no index, but a commit after the end of the frame needs an old and a new index.
         let has_index = header.nbytes > 0 && plan.sizes.nbytes > 0;
-        has_index && array_end <= PAGE_LEN && holes <= old.nbytes.max(MIN_HOLES)
+        // The chunks follow the header, so they would have to move if the header got another length.
+        let is_same_len = plan.header_len() == header.header_len as u64;
+        let holes = self.hole_record(old);
+        let is_small = holes.nbytes <= old.kept_nbytes.max(MIN_HOLES) && holes.holes.len() <= MAX_HOLES;
+        has_index && is_same_len && array_end <= PAGE_LEN && is_small
+    }
+
+    /// The record of the holes that a commit after the end of the frame leaves.
+    fn hole_record(&self, old: &OldChunks) -> HoleRecord {
+        let header = self.frame.header();
+        let within = |offset: u64| offset.saturating_sub(header.header_len as u64);
+        // The old index and the old trailer, and the start of the commit.
+        let replaced = within(index_start(header))..within(header.frame_len) + START.len() as u64;
+        let mut record = HoleRecord { previous: old.last_record, nbytes: 0, holes: old.holes() };
+        record.holes.push(replaced);
+        let new: u64 = record.holes.iter().map(|hole| hole.end - hole.start).sum();
+        record.nbytes = old.hole_nbytes.saturating_add(new).saturating_add(record.len());
+        record
     }
 
     /// Calls `keep` once, to pass all unchanged chunks to the writer. Then writes the changed chunks. All other chunks
@@ -465,22 +547,19 @@ impl ArrayUpdate {
         mut keep: impl FnMut(&mut FrameWriter<W>) -> Result<(), Error>,
     ) -> Result<(), Error> {
         keep(writer)?;
-        let mut compressed = Vec::new();
-        for (&number, chunk) in &self.pending {
-            self.compressor.compress_into(chunk, &mut compressed).map_err(Error::too_large)?;
-            writer.write_compressed(number, &compressed)?;
-        }
+        let Self { pending, compressor, .. } = self;
+        pending.each_compressed(compressor, |number, chunk| writer.write_compressed(number, chunk))?;
         writer.fill_missing(SpecialValue::Zeros)
     }
 
     /// Writes the new chunks, index and trailer after the end of the frame, and then overwrites the header.
-    fn flush_in_place(&mut self, plan: Plan, old: &OldChunks) -> Result<(), Error> {
+    fn flush_in_place(&mut self, plan: Plan, old: &OldChunks) -> Result<Committed, Error> {
         let header = self.frame.header();
         let (header_len, frame_len) = (header.header_len as u64, header.frame_len);
-        let path = self.path.clone();
+        let (path, holes) = (self.path.clone(), self.hole_record(old).to_bytes());
         let unwritable = |error| Error::io("write", &path, error);
-        let mut file = OpenOptions::new().read(true).write(true).open(&path).map_err(unwritable)?;
-        self.check_end(&mut file)?;
+        let file = self.lock.file().try_clone().map_err(unwritable)?;
+        self.remove_killed_commit(&file)?;
         let output = Output::behind(
             file.try_clone().map_err(unwritable)?,
             header_len,
@@ -488,42 +567,47 @@ impl ArrayUpdate {
             path.clone(),
         );
         let mut writer = FrameWriter::new(output, plan);
-        let written = self
-            .write_chunks(&mut writer, |writer| {
-                // If this process is killed before the header is written, the bytes of this commit remain after the end
-                // of the frame. The next commit recognizes these bytes by the mark written here, and removes them.
-                writer.put_hole(&mark(MARK_LEN as u64))?;
-                old.kept.iter().try_for_each(|&(number, entry)| writer.keep(number, entry))
-            })
-            .and_then(|()| writer.finish_behind());
-        let header = written.and_then(|header| file.sync_all().map_err(unwritable).map(|()| header));
-        // After an error, the new bytes after the end of the frame are removed. If that fails too, these bytes do no
-        // harm, because the old frame is complete without them.
-        let header = header.inspect_err(|_| drop(file.set_len(frame_len)))?;
-        if let Some(lock) = &mut self.lock {
-            lock.raise_counter()?;
+        let written = self.write_chunks(&mut writer, |writer| {
+            writer.put_hole(START)?;
+            old.kept.iter().try_for_each(|&(number, entry)| writer.keep(number, entry))
+        });
+        let committed = written.and_then(|()| {
+            writer.put_hole(&holes)?;
+            let header = writer.finish_behind()?;
+            file.sync_all().map_err(unwritable)?;
+            let committed = read_back(&header, WithHeader::new(&header, &file), &path)?;
+            let write = HeaderWrite::new(self.frame.header_bytes(), &header);
+            let write = write.ok_or_else(|| Error::unsupported("the header has another length"))?;
+            self.lock.announce()?;
+            self.state.reopen(&path, Some(&self.lock))?;
+            Ok((write, committed))
+        });
+        match committed {
+            Ok((write, committed)) => {
+                // This is one write within a page, so a killed process leaves the old header or the new header, and no
+                // mixture.
+                write.write(&file).map_err(unwritable)?;
+                Ok(committed)
+            }
+            Err(error) => {
+                // The file still has the old header, so the old frame is complete, also if this fails. Only bytes of a
+                // commit are removed.
+                let _ = self.remove_killed_commit(&file);
+                Err(error)
+            }
         }
-        // This is one write within a page, so a killed process leaves the old header or the new header, and no mixture.
-        overwrite(&mut file, self.frame.header_bytes(), &header).map_err(unwritable)?;
-        // Marks the holes. The commit is already complete, so errors are ignored: a hole without a mark only causes a
-        // warning of `check`.
-        let index = index_start(self.frame.header());
-        for (start, len) in old.gone.iter().copied().chain([(index, frame_len - index)]) {
-            let _ = file.seek(SeekFrom::Start(start)).and_then(|_| file.write_all(&mark(len)));
-        }
-        Ok(())
     }
 
-    /// Removes the bytes of a killed commit after the end of the frame, and checks that the frame is the whole file.
-    fn check_end(&self, file: &mut File) -> Result<(), Error> {
+    /// Removes the bytes of an unfinished commit after the end of the frame, and checks that the frame is the whole file.
+    fn remove_killed_commit(&self, mut file: &File) -> Result<(), Error> {
         let frame_len = self.frame.header().frame_len;
         if self.frame.check_same(&self.path)? > frame_len {
             let unreadable = |error| Error::io("read", &self.path, error);
             let mut start = Vec::new();
             file.seek(SeekFrom::Start(frame_len))
-                .and_then(|_| read_up_to(file, MARK_LEN as u64, &mut start))
+                .and_then(|_| read_up_to(&mut file, START.len() as u64, &mut start))
                 .map_err(unreadable)?;
-            if mark(MARK_LEN as u64).starts_with(&start) {
+            if START.starts_with(&start) {
                 file.set_len(frame_len).map_err(|error| Error::io("write", &self.path, error))?;
             }
         }
@@ -531,7 +615,7 @@ impl ArrayUpdate {
     }
 
     /// Writes the whole frame to a new file, which replaces the old file.
-    fn flush_to_new_file(&mut self, mut frame: Frame, plan: Plan) -> Result<(), Error> {
+    fn flush_to_new_file(&mut self, mut frame: Frame, plan: Plan) -> Result<Committed, Error> {
         let new = Destination::taken(&self.path)?.begin(false)?;
         let kept = self.kept();
         let mut writer = FrameWriter::new(Output::begin(new, plan.header_len())?, plan);
@@ -546,12 +630,32 @@ impl ArrayUpdate {
             }
             Ok(())
         })?;
+        let header = writer.header()?;
         let new = writer.finish()?;
-        self.replace(frame, new)
+        self.replace(frame, new, &header)
+    }
+
+    /// Takes over the chunks whose files have numbers that are too high for C-Blosc2, as if they had been changed, so that
+    /// they get new files. Returns whether there were any.
+    // C-Blosc2 checks the number of a chunk file as if it were an offset in the chunks. So it opens the file only if the
+    // number is at least 32 below the stored size of all chunks. If the unchanged chunks have few bytes in total, some of
+    // their file numbers may be too high.
+    fn move_files_too_high(&mut self, frame: &mut Frame, old: &OldChunks) -> Result<bool, Error> {
+        let too_high: Vec<_> =
+            old.files().filter(|&(_, file)| is_too_high(file, old.kept_nbytes)).map(|(number, _)| number).collect();
+        let mut chunks = frame.chunks()?;
+        for &number in &too_high {
+            let origin = place(&self.origins, number).unwrap_or(NEW);
+            let entry = chunks.get(origin)?;
+            if let Some(chunk) = entry.map(|entry| chunks.compressed(&entry)).transpose()?.flatten() {
+                self.pending.insert_compressed(number, chunk);
+            }
+        }
+        Ok(!too_high.is_empty())
     }
 
     /// Writes new chunk files, and then a new file with the header and the index, which replaces the old file.
-    fn flush_sparse(&mut self, frame: Frame, plan: Plan, old: &OldChunks) -> Result<(), Error> {
+    fn flush_sparse(&mut self, frame: Frame, plan: Plan, old: &OldChunks) -> Result<Committed, Error> {
         let directory = frame.directory().unwrap_or(Path::new(".")).to_path_buf();
         // The chunk files of the present index must stay until this index is replaced. So no new chunk may get the
         // number of such a file. `taken` has the numbers of all these files.
@@ -561,7 +665,8 @@ impl ArrayUpdate {
             Destination::taken(&self.path)?.begin(false)?,
             directory.clone(),
             taken,
-            old.nbytes,
+            old.kept_nbytes,
+            true,
         );
         let mut writer = FrameWriter::new(output, plan);
         let written = self.write_chunks(&mut writer, |writer| {
@@ -582,81 +687,30 @@ impl ArrayUpdate {
                 let _ = fs::remove_file(directory.join(chunk_file::name(number)));
             }
         };
-        let renamed = written.and_then(|()| writer.finish()).and_then(|new| self.replace(frame, new));
-        renamed.inspect_err(|_| remove(&files))?;
+        let committed = written.and_then(|()| {
+            let header = writer.header()?;
+            let new = writer.finish()?;
+            self.replace(frame, new, &header)
+        });
+        // `files` are new files of this commit, which no index refers to.
+        let committed = committed.inspect_err(|_| remove(&files))?;
+        // The new file is locked, so no other writer can refer to one of the old files meanwhile.
         remove(&old.gone.iter().map(|&(number, _)| number).collect::<Vec<_>>());
-        Ok(())
+        Ok(committed)
     }
 
     /// Gives the new file the attributes of the old file, and renames it to the path of the old file.
-    fn replace(&mut self, old: Frame, new: NewFrame) -> Result<(), Error> {
+    fn replace(&mut self, old: Frame, new: NewFrame, header: &[u8]) -> Result<Committed, Error> {
         keep(&new, &OldFrame { source: self.path.clone(), is_in_place: true, is_sparse: false }, false);
         new.sync()?;
-        self.frame.check_same(&self.path)?;
-        if let Some(lock) = &mut self.lock {
-            lock.raise_counter()?;
-        }
+        let committed = read_back(header, new.file(), &self.path)?;
+        self.lock.announce()?;
+        self.state.reopen(&self.path, Some(&self.lock))?;
         // The old file is closed before the rename, because some systems do not replace an open file.
         drop(old);
-        new.rename().map(drop)
+        self.lock.follow(new.rename_locked()?.0);
+        Ok(committed)
     }
-}
-
-/// The chunks in the file, before a commit.
-struct OldChunks {
-    /// For each unchanged chunk, its number and its entry in the new index.
-    kept: Vec<(u64, EntryValue)>,
-    /// The stored size of the unchanged chunks.
-    nbytes: u64,
-    /// For each other stored chunk, its place and its stored size. The place is the offset of the chunk in the file or,
-    /// in a sparse frame, the number of its file.
-    gone: Vec<(u64, u64)>,
-}
-
-impl OldChunks {
-    /// For each unchanged stored chunk of a sparse frame, its new number and the number of its file.
-    fn files(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
-        self.kept.iter().filter_map(|&(number, entry)| match entry {
-            EntryValue::Stored(file) => Some((number, file)),
-            _ => None,
-        })
-    }
-
-    /// Reads the entries and headers of the chunks in the file. `kept` maps the old number of each unchanged chunk to
-    /// its new number.
-    fn read(frame: &mut Frame, kept: &BTreeMap<u64, u64>) -> Result<Self, Error> {
-        let header_len = frame.header().header_len as u64;
-        let mut old = Self { kept: Vec::new(), nbytes: 0, gone: Vec::new() };
-        let mut chunks = frame.chunks()?;
-        while let Some(entry) = chunks.next().transpose()? {
-            let len = chunks.header(&entry)?.map_or(0, |header| header.cbytes as u64);
-            let value = entry_value(&entry, header_len)?;
-            match (kept.get(&entry.number), entry.place) {
-                (Some(&number), _) => {
-                    old.kept.push((number, value));
-                    old.nbytes += len;
-                }
-                (None, ChunkPlace::Frame(place) | ChunkPlace::File(place)) => old.gone.push((place, len)),
-                (None, _) => {}
-            }
-        }
-        Ok(old)
-    }
-}
-
-/// The value of an entry in the index. Offsets are counted from the end of the header.
-fn entry_value(entry: &ChunkEntry, header_len: u64) -> Result<EntryValue, Error> {
-    Ok(match entry.place {
-        ChunkPlace::Frame(place) => EntryValue::Stored(place.saturating_sub(header_len)),
-        ChunkPlace::File(number) => EntryValue::Stored(number),
-        ChunkPlace::Special(special) => EntryValue::Special(special),
-        ChunkPlace::Invalid(value) => {
-            let number = entry.number;
-            return Err(Error::unsupported(format_args!(
-                "chunk {number} has the entry {value:#018x} in the chunk index, which is not valid"
-            )));
-        }
-    })
 }
 
 impl fmt::Debug for ArrayUpdate {

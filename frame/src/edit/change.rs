@@ -1,14 +1,16 @@
 //! Changes the metalayers of a frame in its file.
 
 use core::fmt::Display;
-use std::fs::{File, OpenOptions};
-use std::io::{self, Seek, SeekFrom, Write};
+use core::time::Duration;
+use std::fs::File;
 use std::path::Path;
 
 use b2nd_serde::dtype::Dtype;
 use b2nd_serde::{Layout, Meta, to_vec};
 
 use crate::code::FindingCode;
+use crate::edit::commit::HeaderWrite;
+use crate::edit::writer_lock::WriterLock;
 use crate::error::Error;
 use crate::finding::{Escaped, first_error};
 use crate::header::array::Array;
@@ -16,7 +18,6 @@ use crate::header::array_rules::{agreement, refuse_objects, valid_geometry};
 use crate::header::frame::Frame;
 use crate::header::frame_header::Header;
 use crate::header::section::{CONTENT_HEADER, Metalayer};
-use crate::read::lock::ExclusiveLock;
 use crate::read::open::open_at_once;
 use crate::read::source::{available, read_up_to};
 
@@ -47,6 +48,7 @@ pub struct Edit<'f, R> {
     shape: Option<Vec<i64>>,
     dtype: Option<String>,
     metalayers: Vec<(String, Vec<u8>)>,
+    patience: Duration,
 }
 
 impl<R> Frame<R> {
@@ -61,7 +63,7 @@ impl<R> Frame<R> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn edit(&mut self) -> Edit<'_, R> {
-        Edit { frame: self, shape: None, dtype: None, metalayers: Vec::new() }
+        Edit { frame: self, shape: None, dtype: None, metalayers: Vec::new(), patience: Duration::ZERO }
     }
 }
 
@@ -155,6 +157,12 @@ impl<R> Edit<'_, R> {
         self
     }
 
+    /// Sets how long [`apply`](Edit::apply) waits for another writer of the frame; by default, it does not wait.
+    pub fn patience(mut self, patience: Duration) -> Self {
+        self.patience = patience;
+        self
+    }
+
     /// Returns the frame as it would be after [`apply`](Edit::apply). Nothing is written, and no lock is taken.
     ///
     /// This works for any frame, including a frame that was parsed from bytes. If the frame was opened by its path, the
@@ -215,12 +223,13 @@ impl<R> Edit<'_, R> {
 impl Edit<'_, File> {
     /// Writes the change into the file, and updates this frame.
     ///
-    /// C-Blosc2 creates a `.b2lock` file if locking is on. If the frame has this file, the exclusive lock of the file
-    /// is held during the write. The counter in the `.b2lock` file is raised, so that other processes read the header
-    /// again. If another process holds the lock, the result is an error; there is no waiting.
+    /// The file is locked during the change, so that writers of this crate exclude each other. C-Blosc2 instead creates a
+    /// `.b2lock` file if its locking is on. If the frame has this file, its exclusive lock is held too, and the counter in
+    /// it is raised, so that other processes read the header again. If another process holds one of the locks for longer
+    /// than the [`patience`](Self::patience), the result is an error.
     ///
-    /// **Without a `.b2lock`, a process that has the frame open does not notice the change, and can overwrite the new
-    /// header with the old one.**
+    /// **Without a `.b2lock`, a writer of C-Blosc2 that has the frame open does not notice the change, and can overwrite
+    /// the new header with the old one.**
     ///
     /// A process that reads the header during the write may see half of the change. This can happen with any writer,
     /// and [`open_stable`](Frame::open_stable) avoids it.
@@ -263,19 +272,19 @@ impl Edit<'_, File> {
     pub fn apply(self) -> Result<(), Error> {
         let after = self.after()?;
         let path = self.frame.path().ok_or_else(not_opened)?;
-        // The lock is taken before the checks, so no process that uses the lock can change the file between the checks
-        // and the write.
-        let mut lock = ExclusiveLock::take(path, self.frame.header().is_sparse())?;
-        let unwritable = |error| Error::io("write", path, error);
-        let mut file = OpenOptions::new().read(true).write(true).open(path).map_err(unwritable)?;
+        // The locks are taken before the checks, so no other writer can change the file between the checks and the
+        // write.
+        let mut lock = WriterLock::take(path, self.frame.header().is_sparse(), self.patience)?;
         self.check_file(path)?;
         if self.frame.header_bytes() == after.header_bytes() {
             return Ok(());
         }
-        if let Some(lock) = &mut lock {
-            lock.raise_counter()?;
-        }
-        overwrite(&mut file, self.frame.header_bytes(), after.header_bytes()).map_err(unwritable)?;
+        let write = HeaderWrite::new(self.frame.header_bytes(), after.header_bytes());
+        let write = write.ok_or_else(|| Error::unsupported("an edit cannot change the length of the header"))?;
+        lock.announce()?;
+        // C-Blosc2 can have changed the frame until its lock was taken.
+        self.check_file(path)?;
+        write.write(lock.file()).map_err(|error| Error::io("write", path, error))?;
         let Frame { header, bytes, section, .. } = after;
         (self.frame.header, self.frame.bytes, self.frame.section) = (header, bytes, section);
         Ok(())
@@ -473,17 +482,4 @@ pub(crate) fn check_dtype(dtype: &Dtype, typesize: i32) -> Result<(), Error> {
             "the items of the frame have {typesize} bytes, but those of dtype `{dtype}` have {found}"
         )))
     }
-}
-
-/// Overwrites the start of a file, which holds the bytes `before`, with the bytes `after`. Writes only from the first
-/// to the last byte that differs.
-// All changes are in one write. If this write is within one page of the file, a killed process leaves either all
-// changes or none.
-pub(crate) fn overwrite(file: &mut File, before: &[u8], after: &[u8]) -> io::Result<()> {
-    let differs = |(before, after)| before != after;
-    let Some(first) = before.iter().zip(after).position(differs) else { return Ok(()) };
-    let same_at_end = before.iter().rev().zip(after.iter().rev()).position(differs).unwrap_or_default();
-    let changed = after.get(first..after.len().saturating_sub(same_at_end)).unwrap_or_default();
-    file.seek(SeekFrom::Start(first as u64)).and_then(|_| file.write_all(changed))?;
-    file.sync_all()
 }

@@ -1,6 +1,7 @@
 //! Carries out a rewrite: checks its paths, takes the locks, and writes the new frame.
 
 use core::ops::Range;
+use core::time::Duration;
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
@@ -11,13 +12,15 @@ use crate::chunk::entry::EntryValue;
 use crate::chunk_file;
 use crate::chunk_file::folder_of;
 use crate::edit::attributes::{OldFrame, keep, keep_attributes};
+use crate::edit::commit::FrameState;
 use crate::edit::rewritten::{Body, FrameChanges, Rewritten};
+use crate::edit::writer_lock::WriterLock;
 use crate::error::Error;
 use crate::finding::first_error;
 use crate::header::frame::Frame;
 use crate::index::index_writer::NewIndex;
 use crate::progress::Progress;
-use crate::read::lock::{ExclusiveLock, Lock};
+use crate::read::lock::{FileLock, share_sidecar};
 use crate::read::open::{file_with_header, open_at_once};
 use crate::write::destination::{Destination, NewFrame, real};
 use crate::write::output::Output;
@@ -63,8 +66,13 @@ pub(super) struct Job<'p> {
     changes: &'p FrameChanges,
 }
 
-/// The exclusive lock or the shared lock of the old frame. At most one of them is taken.
-type Locks = (Option<ExclusiveLock>, Option<Lock>);
+/// The lock of the old frame: that of a writer to replace it, or that of a reader to copy it.
+#[derive(Debug)]
+pub(super) enum OldLock {
+    Writer(WriterLock),
+    /// The shared lock of the lock file of C-Blosc2, if there is one.
+    Reader { _lock: Option<FileLock> },
+}
 
 impl<'p> Job<'p> {
     /// Checks both paths of a rewrite. In a rewrite in place, also checks that the old file can be written.
@@ -103,16 +111,16 @@ impl<'p> Job<'p> {
         self.old.as_ref().is_some_and(|old| old.is_in_place)
     }
 
-    /// Takes the lock of the old frame: an exclusive lock to replace the frame, or a shared lock to copy it.
-    pub(super) fn lock(&self) -> Result<Locks, Error> {
+    /// Takes the lock of the old frame, and waits for it for at most `patience`.
+    pub(super) fn lock(&self, patience: Duration) -> Result<OldLock, Error> {
         match &self.old {
-            None => Ok((None, None)),
-            Some(OldFrame { source, is_sparse, is_in_place: true, .. }) => {
-                Ok((ExclusiveLock::take(source, *is_sparse)?, None))
+            None => Ok(OldLock::Reader { _lock: None }),
+            Some(OldFrame { source, is_sparse, is_in_place: true }) => {
+                WriterLock::take(source, *is_sparse, patience).map(OldLock::Writer)
             }
             Some(OldFrame { source, is_sparse, .. }) => {
-                // The deadline for the lock is now, so the lock is tried once, without waiting.
-                Ok((None, Lock::take_shared(source, *is_sparse, Some(Instant::now()))?))
+                let deadline = Instant::now().checked_add(patience);
+                share_sidecar(source, *is_sparse, deadline).map(|lock| OldLock::Reader { _lock: lock })
             }
         }
     }
@@ -150,14 +158,36 @@ impl<'p> Job<'p> {
         }
     }
 
+    /// Checks that the old frame is still in the state in which it was read. Before a rewrite in place, also tells the
+    /// users of the lock file of C-Blosc2 that the frame changes.
+    fn check_again<R: Read + Seek>(
+        &self,
+        frame: &mut Frame<R>,
+        state: &FrameState,
+        lock: &mut OldLock,
+    ) -> Result<(), Error> {
+        let Some(OldFrame { source, .. }) = &self.old else {
+            frame.check_unchanged()?;
+            return if FrameState::of(frame)? == *state { Ok(()) } else { Err(Error::changing(None)) };
+        };
+        match lock {
+            OldLock::Reader { .. } => state.reopen(source, None).map(drop),
+            OldLock::Writer(lock) => {
+                lock.announce()?;
+                state.reopen(source, Some(lock))?.check_whole(source)
+            }
+        }
+    }
+
     /// Writes the new frame while the lock of the old frame is held.
     pub(super) fn apply<R: Read + Seek>(
         self,
         mut frame: Frame<R>,
-        (mut exclusive, _shared): Locks,
+        mut lock: OldLock,
         destination: Destination,
         progress: &mut Progress<'_>,
     ) -> Result<Frame, Error> {
+        let state = FrameState::of(&mut frame)?;
         let (rewritten, after) = self.read(&mut frame)?;
         let new = destination.begin(self.old.is_none())?;
         progress.advance(0)?;
@@ -183,9 +213,6 @@ impl<'p> Job<'p> {
             keep(&new, old, old.is_sparse);
         }
         new.sync()?;
-        // The old frame is checked again, because without a lock file, a writer can have changed it while it was
-        // copied.
-        self.check_old(&mut frame)?;
         // The new frame had no errors before it was written, but the old frame or a chunk file can have changed since
         // then.
         if let wrong @ Some(_) = new.first_error(Check::default(), after.clone())? {
@@ -195,14 +222,20 @@ impl<'p> Job<'p> {
         let given = self.is_in_place().then(|| file_with_header(self.to)).transpose()?;
         // This is the last call of the progress callback. From here on, the rewrite cannot be stopped.
         progress.advance(0)?;
-        // The counter is raised before the rename, because nothing may fail after the rename. If the rename fails, the
-        // raised counter does no harm: it only makes other processes read the header again.
-        if let Some(lock) = &mut exclusive {
-            lock.raise_counter()?;
-        }
+        // The old frame is compared again, because a writer without locks can have changed it while it was copied.
+        self.check_again(&mut frame, &state, &mut lock)?;
         // The old file is closed before the rename, because some systems do not replace an open file.
         drop(frame);
-        let (file, path) = new.rename()?;
+        let (file, path) = if self.is_in_place() {
+            let file = new.file().try_clone().map_err(|error| new.unwritable(error))?;
+            // The lock of the new file is released at once, as this is the last step of the rewrite.
+            let (_, path) = new.rename_locked()?;
+            // On Windows, an open file that was written keeps other writers away.
+            let file = if cfg!(windows) { open_at_once(&path).unwrap_or(file) } else { file };
+            (file, path)
+        } else {
+            new.rename()?
+        };
         Ok(Frame { path: Some(given.unwrap_or(path)), ..after.map_reader(|()| file) })
     }
 }

@@ -1,6 +1,10 @@
 //! Code that changes a frame in its file, or writes the changed frame to a new file.
 
 // Each module imports only from the modules above it in this list.
+mod writer_lock;
+
+mod commit;
+
 pub(crate) mod change;
 
 pub(crate) mod attributes;
@@ -9,6 +13,12 @@ mod rewritten;
 mod locked_file;
 
 pub(crate) mod rewrite;
+
+#[cfg(feature = "compress")]
+mod pending_chunks;
+
+#[cfg(feature = "compress")]
+mod old_chunks;
 
 #[cfg(feature = "compress")]
 pub(crate) mod array_update;

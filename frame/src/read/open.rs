@@ -3,7 +3,6 @@
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use crate::chunk_file::SPARSE_INDEX;
 use crate::code::FindingCode;
@@ -37,9 +36,6 @@ impl<R> Frame<R> {
         lengths.fold(0, u64::saturating_add).max(self.header().frame_len)
     }
 }
-
-/// The pause between two attempts to read while a writer is at work.
-pub(crate) const PAUSE: Duration = Duration::from_millis(1);
 
 impl Frame {
     /// Reads the header of a frame in a file, or in the directory of a sparse frame.

@@ -14,7 +14,7 @@ use crate::error::Error;
 use crate::header::array_rules::can_be_nan;
 use crate::header::frame::Frame;
 use crate::progress::Progress;
-use crate::read::lock::Lock;
+use crate::read::lock::share_sidecar;
 use crate::salvage::damaged_file::DamagedFile;
 use crate::salvage::header_repair::ArrayEntries;
 use crate::salvage::salvage_report::{Notes, SalvageReport};
@@ -264,7 +264,7 @@ impl<'p, R: Read + Seek> Salvage<'p, R> {
         // The deadline for the lock is now, so the lock is tried once, without waiting.
         let now = Some(Instant::now());
         let path = self.file.path.clone();
-        let _lock = path.as_deref().map(|path| Lock::take_shared(path, is_sparse, now)).transpose()?;
+        let _lock = path.as_deref().map(|path| share_sidecar(path, is_sparse, now)).transpose()?;
         let mut notes = Notes::default();
         let survey = self.survey(&mut notes)?;
         let plan = plan(&survey)?;
