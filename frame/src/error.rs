@@ -175,6 +175,14 @@ impl Error {
         Self::new(ErrorKind::Changing, finding.map_or_else(text, Detail::Finding))
     }
 
+    /// The error of a frame that a writer has changed, instead of what this seemed to be.
+    pub(crate) fn into_changing(self) -> Self {
+        match self.0.detail {
+            Detail::Finding(finding) => Self::changing(Some(finding)),
+            _ => Self::changing(None),
+        }
+    }
+
     pub(crate) fn invalid_input(why: impl fmt::Display) -> Self {
         Self::text(ErrorKind::InvalidInput, why)
     }

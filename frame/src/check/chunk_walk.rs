@@ -58,7 +58,7 @@ fn walk<R: Read + Seek>(
 ) -> Result<ChunkFindings, Error> {
     let header = frame.header().clone();
     let mut scan = ChunkScan::new(frame, depth);
-    let mut chunks = frame.chunks()?;
+    let mut chunks = frame.open_chunks()?;
     if header.is_sparse() && chunks.frame.directory().is_none() {
         return Err(Error::unsupported(
             "the chunk files of a sparse frame are read only from a folder; open the frame by its path",
@@ -395,7 +395,7 @@ mod tests {
     fn files_that_cannot_be_found_take_no_memory() {
         let mut frame = Frame::open("tests/data/sparse.b2nd").unwrap();
         let mut scan = ChunkScan { listed: None, ..ChunkScan::new(&frame, CheckDepth::ChunkHeaders) };
-        let (mut chunks, mut findings) = (frame.chunks().unwrap(), ChunkFindings::default());
+        let (mut chunks, mut findings) = (frame.open_chunks().unwrap(), ChunkFindings::default());
         for number in [0, 1, 100, 101] {
             let entry = ChunkEntry { number: 0, nbytes: None, place: ChunkPlace::File(number) };
             assert_eq!(scan.take(&mut chunks, &entry, &mut findings).unwrap(), None);

@@ -19,6 +19,7 @@
 //! All numbers are little-endian uint64. Offsets count from the end of the header, like those of the chunk index, so they
 //! stay right if a rewrite changes the length of the header.
 
+use core::iter;
 use core::ops::Range;
 
 /// The first and the last bytes of a record. No chunk begins with them: the first byte of a chunk is its version, which
@@ -26,6 +27,7 @@ use core::ops::Range;
 pub(crate) const MAGIC: &[u8; 8] = b"\0b2holes";
 
 /// The first bytes of a commit.
+#[cfg(feature = "compress")]
 pub(crate) const START: &[u8; 16] = b"\0b2hole commit\0\0";
 
 /// The largest number of holes in a record. If a commit would leave more, it writes a new file.
@@ -134,12 +136,12 @@ pub(crate) fn outside_holes(gap: Range<u64>, holes: &[Range<u64>]) -> (Option<u6
     let (mut at, mut first, mut count) = (gap.start, None, 0);
     let begin = holes.partition_point(|hole| hole.end <= gap.start);
     let ends = holes.iter().skip(begin).take_while(|hole| hole.start < gap.end).cloned();
-    for hole in ends.chain([gap.end..gap.end]) {
-        if hole.start > at {
+    for Range { start, end } in ends.chain(iter::once(gap.end..gap.end)) {
+        if start > at {
             first = first.or(Some(at));
-            count += hole.start - at;
+            count += start - at;
         }
-        at = at.max(hole.end);
+        at = at.max(end);
     }
     (first, count)
 }
@@ -150,12 +152,13 @@ fn numbers(bytes: &[u8]) -> impl Iterator<Item = u64> {
 
 /// FNV-1a, which is enough to recognize a damaged record.
 fn checksum(bytes: &[u8]) -> u64 {
-    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |sum, &byte| {
-        (sum ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
-    })
+    bytes
+        .iter()
+        .fold(0xcbf2_9ce4_8422_2325, |sum, &byte| (sum ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
 }
 
 #[cfg(all(test, feature = "compress"))]
+#[expect(clippy::single_range_in_vec_init, reason = "lists of holes")]
 mod tests {
     use super::*;
 
@@ -176,7 +179,11 @@ mod tests {
                 assert_eq!(HoleRecord::parse(&bytes[..at]), None, "{at} bytes");
             }
         }
-        assert_eq!(HoleRecord::parse(&record(None, &[5..9, 3..4]).to_bytes()), None, "not in ascending order");
+        assert_eq!(
+            HoleRecord::parse(&record(None, &[5..9, 3..4]).to_bytes()),
+            None,
+            "not in ascending order"
+        );
     }
 
     #[test]

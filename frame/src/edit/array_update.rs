@@ -20,9 +20,10 @@ use crate::chunk::hole::{HoleRecord, MAX_HOLES, START};
 use crate::chunk_file;
 use crate::edit::attributes::{OldFrame, keep};
 use crate::edit::change::no_array;
-use crate::edit::commit::{FrameState, HeaderWrite, WithHeader, read_back};
+use crate::edit::commit::HeaderWrite;
 use crate::edit::old_chunks::{OldChunks, entry_value};
 use crate::edit::pending_chunks::PendingChunks;
+use crate::edit::read_back::{WithHeader, read_back};
 use crate::edit::rewritten::section;
 use crate::edit::writer_lock::WriterLock;
 use crate::error::Error;
@@ -34,6 +35,7 @@ use crate::header::section::ARRAY_NAME;
 use crate::index::index_writer::NewIndex;
 use crate::messagepack::marker::Marker;
 use crate::read::chunks::Chunks;
+use crate::read::frame_state::FrameState;
 use crate::read::source::read_up_to;
 use crate::trailer::frame_trailer::Trailer;
 use crate::write::array_writer::{check_region, is_whole, params};
@@ -73,7 +75,7 @@ const MIN_HOLES: u64 = 1 << 16;
 /// # Several processes
 ///
 /// The file is locked until the `ArrayUpdate` is dropped, so the writers of this crate exclude each other, in all
-/// processes. If the frame has a `.b2lock` file of C-Blosc2, the lock of that file is held too. **C-Blosc2 and
+/// processes, where the file system [has locks](crate::has_locks()). If the frame has a `.b2lock` file of C-Blosc2, the lock of that file is held too. **C-Blosc2 and
 /// python-blosc2 lock only if they are asked to.** A program that changes the frame without that lock at the same time can
 /// damage it; a commit notices most such changes before it writes the header, and fails with
 /// [`Changing`](crate::ErrorKind::Changing).
@@ -204,7 +206,7 @@ impl ArrayUpdate {
                 "{nchunks} chunks are too many for a frame of this length"
             )));
         }
-        let layers = frame.trailer()?;
+        let layers = frame.read_trailer()?;
         let layers = layers.vlmetalayers().iter();
         let vlmetalayers = layers.map(|layer| (layer.raw_name().to_vec(), layer.chunk().to_vec())).collect();
         Ok(Self {
@@ -221,13 +223,6 @@ impl ArrayUpdate {
             vlmetalayers,
             is_changed: false,
         })
-    }
-
-    /// Whether other writers are excluded. False where the system or the file system has no locks; then the caller must
-    /// make sure that no other process changes the frame at the same time.
-    #[must_use]
-    pub fn is_locked(&self) -> bool {
-        self.lock.is_held()
     }
 
     /// The array's metalayer, with all changes of the shape, including those that are not in the file yet.
@@ -256,15 +251,19 @@ impl ArrayUpdate {
             |part: &Chunk<'_>, chunk: &mut [u8]| part.gather(items, typesize, chunk).map_err(Error::geometry);
         // All that can fail comes before the first change.
         let mut changed = PendingChunks::default();
-        let mut frame = self.opened_for(parts.clone().filter(|part| !is_whole(part)).map(|part| part.number()))?;
+        let mut frame =
+            self.opened_for(parts.clone().filter(|part| !is_whole(part)).map(|part| part.number()))?;
         let mut chunks = frame.as_mut().map(Frame::chunks).transpose()?;
         for part in parts.clone() {
             let (number, is_complete) = (part.number(), is_whole(&part));
             if self.pending.is_open(number) {
                 continue;
             }
-            let mut chunk =
-                if is_complete { zeroed(self.chunk_nbytes())? } else { self.items_of(number, chunks.as_mut())? };
+            let mut chunk = if is_complete {
+                zeroed(self.chunk_nbytes())?
+            } else {
+                self.items_of(number, chunks.as_mut())?
+            };
             gather(&part, &mut chunk)?;
             changed.insert(number, chunk, is_complete, &mut self.compressor)?;
         }
@@ -471,7 +470,9 @@ impl ArrayUpdate {
         if let Some(items) = self.pending.decompressed(number, self.chunk_nbytes())? {
             return Ok(items);
         }
-        let Some((origin, chunks)) = self.origin(number).zip(chunks) else { return zeroed(self.chunk_nbytes()) };
+        let Some((origin, chunks)) = self.origin(number).zip(chunks) else {
+            return zeroed(self.chunk_nbytes());
+        };
         match chunks.get(origin)? {
             Some(entry) => chunks.decompressed(&entry),
             None => zeroed(self.chunk_nbytes()),
@@ -641,8 +642,11 @@ impl ArrayUpdate {
     // number is at least 32 below the stored size of all chunks. If the unchanged chunks have few bytes in total, some of
     // their file numbers may be too high.
     fn move_files_too_high(&mut self, frame: &mut Frame, old: &OldChunks) -> Result<bool, Error> {
-        let too_high: Vec<_> =
-            old.files().filter(|&(_, file)| is_too_high(file, old.kept_nbytes)).map(|(number, _)| number).collect();
+        let too_high: Vec<_> = old
+            .files()
+            .filter(|&(_, file)| is_too_high(file, old.kept_nbytes))
+            .map(|(number, _)| number)
+            .collect();
         let mut chunks = frame.chunks()?;
         for &number in &too_high {
             let origin = place(&self.origins, number).unwrap_or(NEW);

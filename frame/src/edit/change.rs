@@ -280,7 +280,8 @@ impl Edit<'_, File> {
             return Ok(());
         }
         let write = HeaderWrite::new(self.frame.header_bytes(), after.header_bytes());
-        let write = write.ok_or_else(|| Error::unsupported("an edit cannot change the length of the header"))?;
+        let write =
+            write.ok_or_else(|| Error::unsupported("an edit cannot change the length of the header"))?;
         lock.announce()?;
         // C-Blosc2 can have changed the frame until its lock was taken.
         self.check_file(path)?;

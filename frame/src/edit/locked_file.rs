@@ -12,7 +12,6 @@ use crate::chunk::entry::EntryValue;
 use crate::chunk_file;
 use crate::chunk_file::folder_of;
 use crate::edit::attributes::{OldFrame, keep, keep_attributes};
-use crate::edit::commit::FrameState;
 use crate::edit::rewritten::{Body, FrameChanges, Rewritten};
 use crate::edit::writer_lock::WriterLock;
 use crate::error::Error;
@@ -20,6 +19,7 @@ use crate::finding::first_error;
 use crate::header::frame::Frame;
 use crate::index::index_writer::NewIndex;
 use crate::progress::Progress;
+use crate::read::frame_state::FrameState;
 use crate::read::lock::{FileLock, share_sidecar};
 use crate::read::open::{file_with_header, open_at_once};
 use crate::write::destination::{Destination, NewFrame, real};
@@ -71,7 +71,9 @@ pub(super) struct Job<'p> {
 pub(super) enum OldLock {
     Writer(WriterLock),
     /// The shared lock of the lock file of C-Blosc2, if there is one.
-    Reader { _lock: Option<FileLock> },
+    Reader {
+        _lock: Option<FileLock>,
+    },
 }
 
 impl<'p> Job<'p> {
@@ -291,7 +293,7 @@ fn move_chunks<R: Read + Seek>(
     progress: &mut Progress<'_>,
 ) -> Result<NewFrame, Error> {
     let mut output = Output::begin(new, header.len() as u64)?;
-    let mut chunks = frame.chunks()?;
+    let mut chunks = frame.open_chunks()?;
     while let Some(entry) = chunks.next().transpose()? {
         let Some(chunk) = chunks.header(&entry)? else {
             if chunks.is_repeated() {

@@ -21,6 +21,9 @@ mod pending_chunks;
 mod old_chunks;
 
 #[cfg(feature = "compress")]
+mod read_back;
+
+#[cfg(feature = "compress")]
 pub(crate) mod array_update;
 
 #[cfg(all(feature = "compress", feature = "ndarray"))]

@@ -57,7 +57,7 @@ impl Rewritten {
         let mut header = HeaderBuilder::new();
         header.copy(frame.header(), frame.header_bytes());
         header.set(HeaderField::Typesize, &typesize.to_be_bytes());
-        let old_trailer = frame.trailer()?;
+        let old_trailer = frame.read_trailer()?;
         let trailer = if is_present { old_trailer.bytes().to_vec() } else { present_trailer(&old_trailer)? };
         let (body, body_len) = match is_sparse.filter(|&to| to != frame.header().is_sparse()) {
             None => {
@@ -131,7 +131,7 @@ fn checked_typesize<R: Read + Seek>(frame: &mut Frame<R>, has_shape: bool) -> Re
 // headers of the chunks are read here. The chunks themselves are read later, when they are copied.
 fn moved<R: Read + Seek>(frame: &mut Frame<R>, is_sparse: bool) -> Result<(NewIndex, u64), Error> {
     let rules = ChunkRules { may_be_short: is_sparse, ..ChunkRules::new(frame.header(), frame.is_array()) };
-    let mut chunks = frame.chunks()?;
+    let mut chunks = frame.open_chunks()?;
     let mut index = NewIndex::new(chunks.len())?;
     let (mut cbytes, mut files) = (0_u64, 0);
     while let Some(entry) = chunks.next().transpose()? {

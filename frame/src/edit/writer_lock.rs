@@ -56,12 +56,6 @@ impl WriterLock {
         leads_to(path, self.file()).unwrap_or(false)
     }
 
-    /// Whether other writers are excluded. False where the system or the file system has no locks.
-    pub(crate) fn is_held(&self) -> bool {
-        // On Windows, the open file excludes the others.
-        cfg!(windows) || self.header.is_locked()
-    }
-
     /// Takes the lock of C-Blosc2 if another program has made a lock file since [`take`](Self::take), and raises its
     /// counter, so that the other users of the lock file read the frame again.
     pub(crate) fn announce(&mut self) -> Result<(), Error> {
@@ -73,6 +67,7 @@ impl WriterLock {
     }
 
     /// Replaces the lock of the old file by the lock of the file that has taken its path.
+    #[cfg(feature = "compress")]
     pub(crate) fn follow(&mut self, new: FileLock) {
         self.header = new;
     }

@@ -42,7 +42,10 @@ impl<R: Read + Seek> Chunks<'_, R> {
     /// ```
     pub fn decompressed(&mut self, entry: &ChunkEntry) -> Result<Vec<u8>, Error> {
         let item = match entry.place {
-            ChunkPlace::Frame(_) | ChunkPlace::File(_) => return self.decompressed_bytes(entry),
+            ChunkPlace::Frame(_) | ChunkPlace::File(_) => {
+                let data = self.decompressed_bytes(entry);
+                return self.or_changing(data);
+            }
             ChunkPlace::Special(special) => {
                 let typesize = usize::try_from(self.frame.header().typesize).unwrap_or(1);
                 one_item(special, typesize).map_err(|why| unread(entry, &why))?

@@ -54,6 +54,24 @@ pub(crate) fn retry<T>(
     }
 }
 
+/// Whether the writers of this crate can exclude each other from this file. Some network file systems have no locks, nor has
+/// WebAssembly. There a caller must make sure that only one process changes the file at a time.
+///
+/// ```
+/// assert!(b2nd_frame::has_locks("tests/data/int32_3x5.b2nd")?);
+/// # Ok::<(), std::io::Error>(())
+/// ```
+///
+/// # Errors
+///
+/// If the file cannot be opened for reading.
+pub fn has_locks(file: impl AsRef<Path>) -> io::Result<bool> {
+    let file = open_at_once(file.as_ref())?;
+    // On Windows, an open file excludes other writers. Elsewhere, a shared lock is tried, which disturbs nobody: a writer
+    // waits for the moment until it is dropped, or has the lock itself.
+    Ok(cfg!(windows) || FileLock::try_new(file, false)?.is_none_or(|lock| lock.is_locked))
+}
+
 /// The result of an attempt to lock a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Attempt {
@@ -100,11 +118,6 @@ impl FileLock {
 
     pub(crate) fn file(&self) -> &File {
         &self.file
-    }
-
-    /// Whether the file is locked. False if there are no locks.
-    pub(crate) fn is_locked(&self) -> bool {
-        self.is_locked
     }
 }
 

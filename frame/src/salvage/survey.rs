@@ -23,6 +23,7 @@ use crate::salvage::header_repair::{
     ArrayEntries, DamagedHeader, Layers, TRAILER_START, begins_chunk, in_header, is_trailer,
 };
 use crate::salvage::order::{self, NumberedChunks, Order, TYPESIZE};
+use crate::salvage::recorded_holes::{self, end_of_hole};
 use crate::salvage::salvage_report::{AssumedOrder, Notes, Restored};
 use crate::trailer::frame_trailer::{END_LEN, HEAD_LEN, MAX_TRAILER_LEN};
 use crate::trailer::salvage_note::{SALVAGE_NAME, SalvageNote};
@@ -65,7 +66,8 @@ fn find_parts<R: Read + Seek>(
                 [] => vec![start.saturating_sub(cbytes)],
                 header_lens => header_lens.to_vec(),
             };
-            found.flat_map(|start| header_lens(start).into_iter().map(move |len| (len, start))).collect()
+            let found = found.flat_map(|start| header_lens(start).into_iter().map(move |len| (len, start)));
+            not_replaced(file, header, found.collect())?
         };
         for (header_len, start) in places {
             for &sizes in &header.sizes {
@@ -94,6 +96,24 @@ fn find_parts<R: Read + Seek>(
     Ok(best.map(|(_, parts)| parts))
 }
 
+/// The possible places of an index, without those that a commit has replaced. Each place has the length of the header and
+/// the offset of the index.
+fn not_replaced<R: Read + Seek>(
+    file: &mut DamagedFile<'_, R>,
+    header: &DamagedHeader,
+    mut places: Vec<(u64, u64)>,
+) -> Result<Vec<(u64, u64)>, Error> {
+    // A commit that was killed has a record after the frame.
+    let frame_len = header.values.length(HeaderField::FrameLen);
+    let end = if header.values.is_lost { file.len } else { frame_len };
+    let header_lens: BTreeSet<u64> = places.iter().map(|&(len, _)| len).collect();
+    for header_len in header_lens {
+        let holes = recorded_holes::find(file, header_len, end)?;
+        places.retain(|&(len, start)| len != header_len || end_of_hole(&holes, start).is_none());
+    }
+    Ok(places)
+}
+
 /// The agreement of a possible chunk index with the chunks.
 struct IndexAgreement {
     /// The number of right entries. An entry of a special chunk is right if it has no bits that do not belong to its
@@ -112,7 +132,7 @@ fn compare_index<R: Read + Seek>(frame: &mut Frame<&mut R>) -> Option<IndexAgree
     // damaged header may be wrong. Without `itemsize`, the length of the value in a chunk that repeats a value is not
     // checked: even if this length is wrong, the entry leads to a chunk, so the entry is right.
     let rules = ChunkRules { filters: None, itemsize: None, ..ChunkRules::new(frame.header(), true) };
-    let mut chunks = frame.chunks().ok()?;
+    let mut chunks = frame.open_chunks().ok()?;
     let end = chunks.index()?.start().saturating_add(chunks.index()?.header().cbytes as u64);
     let (mut agreeing, mut nwrong, mut nstored) = (0, 0, 0_usize);
     let mut places = BTreeSet::new();

@@ -162,14 +162,15 @@ impl<R: Read + Seek> Slice<'_, R> {
         let Self { frame, threads, .. } = self;
         let target = SharedSlice::new(items, selection.typesize, is_zeroed, threads);
         let mut waves = Waves::new(frame, Arc::clone(selection), WaveLimits::FILE);
-        in_threads(threads, selection, &target, |receive| {
+        let filled = in_threads(threads, selection, &target, |receive| {
             let mut answers = Vec::new();
             while waves.advance(answers, receive)? {
                 let read = |request| frame.read_request(request)?.ok_or_else(|| waves.missing(request));
                 answers = waves.requests().iter().map(read).collect::<Result<_, _>>()?;
             }
             Ok(())
-        })
+        });
+        filled.map_err(|error| frame.or_changing(error))
     }
 }
 
