@@ -88,48 +88,39 @@ impl Frame {
     }
 }
 
-impl<R: Read + Seek> Frame<R> {
-    /// Replaces an error of reading by [`ErrorKind::Changing`] if a writer may have caused it.
-    ///
-    /// A frame that was opened by its path can be changed or replaced while it is read. What was read of it then
-    /// contradicts what is read later, as if it were damaged.
+impl<R> Frame<R> {
+    /// Replaces an error about the header by [`ErrorKind::Changing`] if a writer may have caused it.
     #[cold]
-    pub(crate) fn or_changing(&mut self, error: Error) -> Error {
-        let can_be_caused = matches!(
-            error.kind(),
-            ErrorKind::Malformed | ErrorKind::Unsupported | ErrorKind::TooLarge | ErrorKind::Decode
-        );
-        if can_be_caused && self.is_changed() { error.into_changing() } else { error }
+    pub(crate) fn header_or_changing(&self, error: Error) -> Error {
+        if can_be_caused(&error) && self.is_changed(None) { error.into_changing() } else { error }
     }
 
-    /// Whether the frame at the path is another one than this frame, or is being changed.
-    fn is_changed(&mut self) -> bool {
-        let Some(path) = self.path().map(Path::to_path_buf) else { return false };
-        let (is_sparse, state) = (self.header().is_sparse(), FrameState::of(self));
+    /// Whether the frame at the path has been changed since this frame was opened, or is being changed. If `state` is
+    /// given, the index and the trailer are compared too.
+    fn is_changed(&self, state: Option<&FrameState>) -> bool {
+        let Some(path) = self.path() else { return false };
         let mut before = None;
         for _ in 0..LOOKS {
-            match Frame::open(&path) {
-                Ok(mut now) if now.header_bytes() == self.header_bytes() => {
-                    match (&state, FrameState::of(&mut now)) {
-                        (Ok(state), Ok(now)) if *state != now => return true,
-                        _ => {}
-                    }
-                }
-                // The file has gone, or has another header, or an unfinished one.
-                _ => return true,
-            }
-            // A writer of C-Blosc2 with locks changes the frame.
-            if share_sidecar(&path, is_sparse, Some(Instant::now())).is_err() {
+            // If there is no frame any more, the file has gone, or has an unfinished header.
+            if !is_at(path, self.header_bytes(), state) {
                 return true;
             }
-            // A writer without locks may have overwritten the chunk index, but not the header yet. Only the time of the
-            // last write can show it.
-            let modified = path.metadata().and_then(|metadata| metadata.modified()).ok();
-            let is_recent = modified.is_some_and(|modified| {
-                // A time in the future is that of another clock.
-                SystemTime::now().duration_since(modified).unwrap_or_default() < RECENT
-            });
-            if !is_recent || before == Some(modified) {
+            // A writer of C-Blosc2 with locks changes the frame.
+            if share_sidecar(path, self.header().is_sparse(), Some(Instant::now())).is_err() {
+                return true;
+            }
+            let Some(modified) = path.metadata().and_then(|metadata| metadata.modified()).ok() else {
+                return false;
+            };
+            // A time in the future is that of another clock, and says nothing.
+            let age = SystemTime::now().duration_since(modified).ok();
+            // A chunk can be overwritten in its place, which neither the header nor the index shows.
+            if age.is_some() && self.opened.is_some_and(|opened| opened <= modified) {
+                return true;
+            }
+            // The frame may have been opened while a writer without locks had overwritten the chunk index, but not the
+            // header yet. Then there are more writes soon.
+            if age.is_none_or(|age| age > RECENT) || before == Some(modified) {
                 return false;
             }
             before = Some(modified);
@@ -137,4 +128,34 @@ impl<R: Read + Seek> Frame<R> {
         }
         true
     }
+}
+
+impl<R: Read + Seek> Frame<R> {
+    /// Replaces an error of reading by [`ErrorKind::Changing`] if a writer may have caused it.
+    ///
+    /// A frame that was opened by its path can be changed or replaced while it is read. What was read of it then
+    /// contradicts what is read later, as if it were damaged.
+    #[cold]
+    pub(crate) fn or_changing(&mut self, error: Error) -> Error {
+        if !can_be_caused(&error) || self.path().is_none() {
+            return error;
+        }
+        let state = FrameState::of(self).ok();
+        if self.is_changed(state.as_ref()) { error.into_changing() } else { error }
+    }
+}
+
+/// Whether a writer can be the cause of an error of reading.
+fn can_be_caused(error: &Error) -> bool {
+    matches!(
+        error.kind(),
+        ErrorKind::Malformed | ErrorKind::Unsupported | ErrorKind::TooLarge | ErrorKind::Decode
+    )
+}
+
+/// Whether the frame at a path has this header and this state. False if there is no frame.
+fn is_at(path: &Path, header: &[u8], state: Option<&FrameState>) -> bool {
+    let Ok(mut now) = Frame::open(path) else { return false };
+    now.header_bytes() == header
+        && state.is_none_or(|state| FrameState::of(&mut now).is_ok_and(|now| now == *state))
 }

@@ -103,7 +103,9 @@ impl<R> Slice<'_, R> {
     }
 
     pub(super) fn selection(&self) -> Result<Arc<Selection>, Error> {
-        Selection::new(self.frame, self.subscripts.as_deref(), self.steps.as_deref()).map(Arc::new)
+        let selection = Selection::new(self.frame, self.subscripts.as_deref(), self.steps.as_deref());
+        // The header can be half of an old one and half of a new one.
+        selection.map(Arc::new).map_err(|error| self.frame.header_or_changing(error))
     }
 }
 
