@@ -28,6 +28,7 @@ use crate::pool::lock;
 use crate::problem::Problem;
 use crate::terminal::{Outcome, remark};
 use crate::text::{self, Tuple, count, more_counts, short_size};
+use crate::waiting::{Wait, while_changing};
 
 /// The highest level at which this program compresses with zstd.
 const MAX_ZSTD_LEVEL: u8 = 4;
@@ -74,6 +75,8 @@ pub(crate) struct Convert {
     /// Print a JSON object for each new file or failure, one per line
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    wait: Wait,
 }
 
 /// The options that select a part of the array, and that determine how a new array is compressed.
@@ -124,7 +127,7 @@ fn filter(text: &str) -> Result<Filter, String> {
 
 impl Convert {
     pub(crate) fn run(self) -> Outcome {
-        let Self { paths, into, npy, append, options, json } = self;
+        let Self { paths, into, npy, append, options, json, wait } = self;
         let is_zstd = options.codec.is_none_or(|codec| codec == Codec::ZSTD);
         if let Some(level) = options.level.filter(|&level| is_zstd && level > MAX_ZSTD_LEVEL) {
             remark(&format_args!(
@@ -134,7 +137,7 @@ impl Convert {
         let files = NewFiles::new(into.is_none(), false, json);
         // With --into, several files are converted at the same time, each by one thread.
         let threads = if into.is_none() { paths.threads() } else { 1 };
-        let conversions = Conversions { files: &files, options, npy, append, threads };
+        let conversions = Conversions { files: &files, options, npy, append, threads, wait };
         let counts = files.make(&conversions, paths, into.as_deref())?;
         if into.is_some() && !json {
             let failures = more_counts(&[(counts.failures, "failure")]);
@@ -151,12 +154,56 @@ struct Conversions<'f> {
     npy: bool,
     append: Option<usize>,
     threads: usize,
+    wait: Wait,
 }
 
 /// The items of FROM.
 enum Source {
     Npy(Npy),
     Frame(Box<Items>),
+}
+
+/// Items that are to be appended to an array.
+struct NewItems {
+    dtype: String,
+    shape: Vec<u64>,
+    axis: usize,
+}
+
+impl NewItems {
+    /// Refuses items that cannot be appended to the array `to`. The items have all dimensions of the array, or all except
+    /// `axis`. In the second case, they make the array longer by 1 along `axis`.
+    fn fits(&self, to: &Meta) -> Result<(), Problem> {
+        let Self { dtype, shape: found, axis } = self;
+        let refuse = |why: String| Err(Problem::new("invalid-input", why));
+        let wanted = to.dtype().unwrap_or_default();
+        let parsed = |dtype: &str| dtype.parse::<Dtype>().ok();
+        if dtype != wanted && (parsed(dtype) != parsed(wanted) || parsed(wanted).is_none()) {
+            return refuse(format!(
+                "items of dtype {dtype} cannot be appended to an array of dtype {wanted}"
+            ));
+        }
+        let shape: Vec<u64> = to.shape().iter().map(|items| items.unsigned_abs()).collect();
+        if *axis >= shape.len() {
+            return refuse(format!(
+                "--append {axis}: TO has shape {}, so the axis must be less than {}",
+                Tuple(&shape),
+                shape.len()
+            ));
+        }
+        let others = |shape: &[u64]| {
+            let mut shape = shape.to_vec();
+            shape.remove(*axis);
+            shape
+        };
+        if *found == others(&shape) || found.len() == shape.len() && others(found) == others(&shape) {
+            return Ok(());
+        }
+        let (found, shape) = (Tuple(found), Tuple(&shape));
+        refuse(format!(
+            "shape {found} cannot be appended to shape {shape} along dimension {axis}: the other dimensions must be the same"
+        ))
+    }
 }
 
 /// A new file, as a line of text or a JSON object on standard output.
@@ -186,7 +233,7 @@ impl Maker for Conversions<'_> {
     fn make(&self, from: &Address, to: &Path) -> Result<Made, Failure> {
         let made = match self.append {
             Some(axis) => self.append(axis, from, to),
-            None => self.convert(from, to),
+            None => while_changing(|| self.convert(from, to)),
         };
         made.map_err(|problem| of_either(from, to, problem))
     }
@@ -239,19 +286,27 @@ impl Conversions<'_> {
                 "no such array: --append needs an existing one; without it, `b2nd convert` makes a new one";
             return Err(Problem::new("invalid-input", message).at(to));
         }
-        let (mut source, selected) = self.open(from)?;
-        let mut array = ArrayUpdate::open(to).map_err(|error| Problem::from(error).at(to))?;
-        source.fits(&selected, axis, array.meta()).map_err(|why| Problem::new("invalid-input", why))?;
-        let nbytes = source.nbytes(&selected);
-        let mut items = source.buffer(nbytes)?;
-        source.read_into(&selected.ranges, &mut items)?;
-        let frame_len = self.files.write(|| {
-            array.append(axis, &items)?;
-            array.flush()?;
-            Ok::<_, Error>(Frame::open(to)?.header().frame_len)
-        });
-        let frame_len = frame_len.map_err(|error| Problem::from(error).at(to))?;
-        Ok(self.made(from, to, nbytes, Some(frame_len)))
+        let of_to = |error: Error| Problem::from(error).at(to);
+        // FROM is read before TO is locked, because FROM can be TO.
+        let (new, items) = while_changing(|| {
+            let (mut source, selected) = self.open(from)?;
+            let new = NewItems { dtype: source.dtype()?, shape: selected.shape().collect(), axis };
+            // This early check saves the reading of items that do not fit.
+            if let Some(array) = Frame::open(to).map_err(of_to)?.array().map_err(of_to)? {
+                new.fits(array.meta())?;
+            }
+            let mut items = source.buffer(source.nbytes(&selected))?;
+            source.read_into(&selected.ranges, &mut items)?;
+            Ok::<_, Problem>((new, items))
+        })?;
+        let append = || {
+            let mut array = ArrayUpdate::open(to).map_err(of_to)?;
+            new.fits(array.meta())?;
+            array.append(axis, &items).and_then(|()| array.flush()).map_err(of_to)?;
+            Ok::<_, Problem>(Frame::open(to).map_err(of_to)?.header().frame_len)
+        };
+        let frame_len = self.wait.change(to, || self.files.write(append))?;
+        Ok(self.made(from, to, items.len() as u64, Some(frame_len)))
     }
 
     fn open(&self, from: &Address) -> Result<(Source, Selected), Problem> {
@@ -488,38 +543,6 @@ impl Source {
                 Problem::new("too-large", message)
             },
         )
-    }
-
-    /// Refuses items that cannot be appended to the array `to` along dimension `axis`. The items have all dimensions of
-    /// the array, or all except `axis`. In the second case, they make the array longer by 1 along `axis`.
-    fn fits(&self, selected: &Selected, axis: usize, to: &Meta) -> Result<(), String> {
-        let dtype = self.dtype().map_err(|problem| problem.to_string())?;
-        let wanted = to.dtype().unwrap_or_default();
-        let parsed = |dtype: &str| dtype.parse::<Dtype>().ok();
-        if dtype != wanted && (parsed(&dtype) != parsed(wanted) || parsed(wanted).is_none()) {
-            return Err(format!("items of dtype {dtype} cannot be appended to an array of dtype {wanted}"));
-        }
-        let (found, shape): (Vec<u64>, Vec<u64>) =
-            (selected.shape().collect(), to.shape().iter().map(|items| items.unsigned_abs()).collect());
-        if axis >= shape.len() {
-            return Err(format!(
-                "--append {axis}: TO has shape {}, so the axis must be less than {}",
-                Tuple(&shape),
-                shape.len()
-            ));
-        }
-        let others = |shape: &[u64]| {
-            let mut shape = shape.to_vec();
-            shape.remove(axis);
-            shape
-        };
-        if found == others(&shape) || found.len() == shape.len() && others(&found) == others(&shape) {
-            return Ok(());
-        }
-        let (found, shape) = (Tuple(&found), Tuple(&shape));
-        Err(format!(
-            "shape {found} cannot be appended to shape {shape} along dimension {axis}: the other dimensions must be the same"
-        ))
     }
 
     /// Notes about the parts of FROM that are not converted.

@@ -2,7 +2,7 @@
 
 use std::io::{Read, Seek};
 use std::ops::ControlFlow;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use b2nd_frame::{Error, ErrorKind, Frame, Remedy, Rewrite as FrameRewrite};
 use clap::{Args, ValueHint};
@@ -11,6 +11,7 @@ use crate::input::{Failure, Inside, Numbers, dtype_parser, given_all};
 use crate::interrupt::Interrupts;
 use crate::output::change::{Change, ChangeReport, failure, of_either};
 use crate::terminal::{Outcome, Progress};
+use crate::waiting::{Wait, while_changing};
 
 /// Copy an array to the current format, its chunks unchanged
 ///
@@ -51,6 +52,8 @@ pub(crate) struct Rewrite {
     /// Print the new array as a JSON object
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    wait: Wait,
 }
 
 impl Rewrite {
@@ -69,16 +72,8 @@ impl Rewrite {
         // This call only checks that TO is a path. Its result is not needed.
         to.into_path()?;
         if from.inside == Inside::Whole {
-            let failed = |error: Error| {
-                // If FROM and TO are the same file, the error is about FROM.
-                let is_about_from = error.path().is_some_and(|path| path.starts_with(&from.path));
-                let is_about_to = matches!(error.kind(), ErrorKind::Io | ErrorKind::Exists) && !is_about_from;
-                failure(if is_about_to { &self.to } else { &from.path }, error)
-            };
-            let before = Frame::open(&from.path).map_err(failed).map_err(with_salvage)?;
-            // The file is closed here: the rewrite may replace it, and some systems do not replace a file that is open.
-            let before = before.map_reader(drop);
-            return self.with(FrameRewrite::new(&from.path, &self.to), before, interrupts, failed);
+            let change = || self.change_whole(&from.path, interrupts);
+            return if self.dry_run { while_changing(change) } else { self.wait.change(&self.to, change) };
         }
         let frame = from.open().map_err(|problem| with_salvage(from.location().failure(problem)))?;
         let failed = |error: Error| of_either(&from, &self.to, error);
@@ -86,6 +81,20 @@ impl Rewrite {
         // `frame`.
         let (before, offset) = (Frame::parse(frame.header_bytes()).map_err(failed)?, frame.offset());
         self.with(FrameRewrite::read_at(frame.into_reader(), offset, &self.to), before, interrupts, failed)
+    }
+
+    /// Rewrites a whole file, or the directory of a sparse frame.
+    fn change_whole(&self, from: &Path, interrupts: &Interrupts) -> Result<Change, Failure> {
+        let failed = |error: Error| {
+            // If FROM and TO are the same file, the error is about FROM.
+            let is_about_from = error.path().is_some_and(|path| path.starts_with(from));
+            let is_about_to = matches!(error.kind(), ErrorKind::Io | ErrorKind::Exists) && !is_about_from;
+            failure(if is_about_to { &self.to } else { from }, error)
+        };
+        let before = Frame::open(from).map_err(failed).map_err(with_salvage)?;
+        // The file is closed here: the rewrite may replace it, and some systems do not replace a file that is open.
+        let before = before.map_reader(drop);
+        self.with(FrameRewrite::new(from, &self.to), before, interrupts, failed)
     }
 
     /// Runs the rewrite with the options of the command line.

@@ -17,6 +17,7 @@ use crate::output::salvage::Salvaged;
 use crate::problem::Problem;
 use crate::terminal::{Outcome, remark};
 use crate::text::{count, more_counts};
+use crate::waiting::{Wait, while_changing};
 
 /// Save the undamaged parts of an array in a new, whole frame
 ///
@@ -59,6 +60,8 @@ pub(crate) struct Salvage {
     /// Print a JSON object for each frame or failure, one per line
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    wait: Wait,
 }
 
 /// What the user knows about the array, and which assumptions are allowed.
@@ -119,9 +122,9 @@ impl Options {
 
 impl Salvage {
     pub(crate) fn run(self) -> Outcome {
-        let Self { paths, into, damaged, options, dry_run, json } = self;
+        let Self { paths, into, damaged, options, dry_run, json, wait } = self;
         let files = NewFiles::new(into.is_none(), dry_run, json);
-        let salvages = Salvages { files: &files, options, damaged };
+        let salvages = Salvages { files: &files, options, damaged, wait };
         let counts = files.make(&salvages, paths, into.as_deref())?;
         if into.is_some() && !json {
             let (frames, whole) = (count(counts.complete + counts.partial, "frame"), counts.complete);
@@ -147,11 +150,13 @@ struct Salvages<'f> {
     options: Options,
     /// Whether frames without errors are skipped.
     damaged: bool,
+    wait: Wait,
 }
 
 impl Maker for Salvages<'_> {
     fn make(&self, from: &Address, to: &Path) -> Result<Made, Failure> {
-        let report = self.salvage(from, to)?;
+        let salvage = || self.salvage(from, to);
+        let report = if self.files.dry_run { while_changing(salvage) } else { self.wait.read(salvage) }?;
         let salvaged = Salvaged::new(from.location(), to, &report, self.files.dry_run);
         Ok(self.files.made(&salvaged, report.is_whole()))
     }

@@ -12,13 +12,14 @@ use crate::output::change::{Change, ChangeReport, failure};
 use crate::problem::Problem;
 use crate::terminal::Outcome;
 use crate::text;
+use crate::waiting::{Wait, while_changing};
 
 /// Change the shape, dtype or vlmetalayers of an array in place
 ///
 /// Its data is not touched. The new shape must need the same chunks as the old one: none is added or removed. If the
 /// array grows, the new items are those in the padding of its last chunks: usually zeros, but the fill value if the
 /// array was made with one, or old items if the array was larger before. The new dtype must have the same item size,
-/// and a type string of the same length, such as <i4 and <f4. No other program should have the file open.
+/// and a type string of the same length, such as <i4 and <f4.
 ///
 /// Vlmetalayers are named values of any length: the attributes of the array. All changes of a run are made together: a
 /// process that is killed leaves either the old values or the new ones.
@@ -52,6 +53,8 @@ pub(crate) struct Set {
     /// Print the changed array as a JSON object
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    wait: Wait,
 }
 
 /// Parses the name and the value of `--vlmeta`.
@@ -67,7 +70,8 @@ impl Set {
         let [file] = given_all([&self.file]);
         let change = file.into_path().and_then(|file| {
             let has_layers = !self.vlmeta.is_empty() || !self.remove_vlmeta.is_empty();
-            let change = if has_layers { self.change_vlmetalayers(&file) } else { self.change(&file) };
+            let change = || if has_layers { self.change_vlmetalayers(&file) } else { self.change(&file) };
+            let change = if self.dry_run { while_changing(change) } else { self.wait.change(&file, change) };
             change.map_err(|problem| failure(&file, problem))
         });
         ChangeReport { path: &self.file, json: self.json, dry_run: self.dry_run, is_new: false }.show(change)

@@ -158,7 +158,7 @@ fn a_lock_that_another_process_holds_is_respected_and_a_dry_run_takes_none() {
     for arguments in
         [&["set", "int32_3x5.b2nd", "--dtype", "<f4"][..], &["rewrite", "int32_3x5.b2nd", "new.b2nd"]]
     {
-        let output = run(folder.path(), arguments);
+        let output = run(folder.path(), &[arguments, &["--no-wait"]].concat());
         let expected = "b2nd: int32_3x5.b2nd: another process holds the lock int32_3x5.b2nd.b2lock\n";
         assert_eq!((output.status.code(), text(&output.stderr)), (Some(1), expected));
         let output = run(folder.path(), &[arguments, &["--dry-run"]].concat());

@@ -71,7 +71,16 @@ impl Frame<()> {
         );
         let mut cursor = cursor.at(header.generation.head_len());
         let section = Section::parse(&mut cursor, &bytes, &SectionRules::HEADER).map_err(Error::malformed)?;
-        Ok(Self { header, bytes, section, offset: 0, path: None, by_directory: false, opened: None, reader: () })
+        Ok(Self {
+            header,
+            bytes,
+            section,
+            offset: 0,
+            path: None,
+            by_directory: false,
+            opened: None,
+            reader: (),
+        })
     }
 }
 

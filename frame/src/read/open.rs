@@ -107,7 +107,8 @@ impl Frame {
         if file.len() as u64 == FIRST_READ {
             return Ok(None);
         }
-        let Self { ref header, ref bytes, ref section, offset, ref path, by_directory, opened, reader: _ } = *self;
+        let Self { ref header, ref bytes, ref section, offset, ref path, by_directory, opened, reader: _ } =
+            *self;
         let (header, bytes, section, path) = (header.clone(), bytes.clone(), section.clone(), path.clone());
         let reader = io::Cursor::new(file);
         Ok(Some(Frame { header, bytes, section, offset, path, by_directory, opened, reader }))
