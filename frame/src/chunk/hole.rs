@@ -10,7 +10,6 @@ const MAGIC: &[u8; 8] = b"\0b2hole\0";
 pub(crate) const MARK_LEN: usize = 16;
 
 /// The mark of a hole of this length.
-#[cfg(feature = "compress")]
 pub(crate) fn mark(len: u64) -> [u8; MARK_LEN] {
     let mut mark = [0; MARK_LEN];
     let (magic, number) = mark.split_at_mut(MAGIC.len());

@@ -3,7 +3,7 @@
 use core::fmt;
 use core::ops::Range;
 use std::collections::BTreeMap;
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, OpenOptions};
 use std::io::{Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
@@ -19,6 +19,7 @@ use crate::chunk::hole::{MARK_LEN, mark};
 use crate::chunk_file;
 use crate::edit::attributes::{OldFrame, keep};
 use crate::edit::change::{no_array, overwrite};
+use crate::edit::new_trailer::remove_unfinished;
 use crate::edit::rewritten::section;
 use crate::error::Error;
 use crate::finding::{counted, first_error};
@@ -29,7 +30,6 @@ use crate::header::section::ARRAY_NAME;
 use crate::index::index_writer::NewIndex;
 use crate::messagepack::marker::Marker;
 use crate::read::lock::ExclusiveLock;
-use crate::read::source::read_up_to;
 use crate::trailer::frame_trailer::Trailer;
 use crate::write::array_writer::{check_region, is_whole, params};
 use crate::write::destination::{Destination, NewFrame};
@@ -480,7 +480,8 @@ impl ArrayUpdate {
         let path = self.path.clone();
         let unwritable = |error| Error::io("write", &path, error);
         let mut file = OpenOptions::new().read(true).write(true).open(&path).map_err(unwritable)?;
-        self.check_end(&mut file)?;
+        remove_unfinished(&self.frame, &path, &mut file)?;
+        self.frame.check_whole(&path)?;
         let output = Output::behind(
             file.try_clone().map_err(unwritable)?,
             header_len,
@@ -512,22 +513,6 @@ impl ArrayUpdate {
             let _ = file.seek(SeekFrom::Start(start)).and_then(|_| file.write_all(&mark(len)));
         }
         Ok(())
-    }
-
-    /// Removes the bytes of a killed commit after the end of the frame, and checks that the frame is the whole file.
-    fn check_end(&self, file: &mut File) -> Result<(), Error> {
-        let frame_len = self.frame.header().frame_len;
-        if self.frame.check_same(&self.path)? > frame_len {
-            let unreadable = |error| Error::io("read", &self.path, error);
-            let mut start = Vec::new();
-            file.seek(SeekFrom::Start(frame_len))
-                .and_then(|_| read_up_to(file, MARK_LEN as u64, &mut start))
-                .map_err(unreadable)?;
-            if mark(MARK_LEN as u64).starts_with(&start) {
-                file.set_len(frame_len).map_err(|error| Error::io("write", &self.path, error))?;
-            }
-        }
-        self.frame.check_whole(&self.path)
     }
 
     /// Writes the whole frame to a new file, which replaces the old file.

@@ -9,6 +9,7 @@ use b2nd_serde::dtype::Dtype;
 use b2nd_serde::{Layout, Meta, to_vec};
 
 use crate::code::FindingCode;
+use crate::edit::new_trailer::{NewTrailer, remove_unfinished};
 use crate::error::Error;
 use crate::finding::{Escaped, first_error};
 use crate::header::array::Array;
@@ -24,6 +25,13 @@ use crate::read::source::{available, read_up_to};
 ///
 /// A new value must be as long as the old one; [`Rewrite`](crate::Rewrite) can also write a longer or shorter value.
 /// All changes are made in a single write, which is then synced. The data is not touched.
+///
+/// python-blosc2 may have computed indexes from the items, which a new shape or dtype makes wrong. Then the edit first
+/// writes a copy of the chunk index and a new trailer after the end of the frame. The write of the header makes the
+/// change and the new trailer valid at once. In the new trailer, the indexes are marked as stale, so python-blosc2 does
+/// not use them before it has built them again (`rebuild_index`). Without the feature `decompress`, or if they cannot be
+/// read, they are removed; so are the results of queries that python-blosc2 4.2 and 4.3 kept. In a sparse frame, a new
+/// `chunks.b2frame` replaces the old one.
 ///
 /// ```
 /// use b2nd_frame::Frame;
@@ -177,8 +185,10 @@ impl<R> Edit<'_, R> {
     /// ```
     pub fn preview(&self) -> Result<Frame<()>, Error> {
         let after = self.after()?;
-        self.frame.path().map_or(Ok(()), |path| self.check_file(path))?;
-        Ok(after)
+        let Some(path) = self.frame.path() else { return Ok(after) };
+        self.check_file(path)?;
+        let trailer = NewTrailer::of_change(path, self.frame, &after)?;
+        trailer.map_or(Ok(after.clone()), |trailer| trailer.header(&after))
     }
 
     /// Checks that the file still holds this frame, and nothing else. If the new shape undoes an interrupted resize,
@@ -268,14 +278,33 @@ impl Edit<'_, File> {
         let mut lock = ExclusiveLock::take(path, self.frame.header().is_sparse())?;
         let unwritable = |error| Error::io("write", path, error);
         let mut file = OpenOptions::new().read(true).write(true).open(path).map_err(unwritable)?;
+        let mut trailer = NewTrailer::of_change(path, self.frame, &after)?;
+        if trailer.is_some() {
+            remove_unfinished(self.frame, path, &mut file)?;
+        }
         self.check_file(path)?;
         if self.frame.header_bytes() == after.header_bytes() {
             return Ok(());
         }
+        let after = trailer.as_ref().map_or(Ok(after.clone()), |trailer| trailer.header(&after))?;
         if let Some(lock) = &mut lock {
             lock.raise_counter()?;
         }
-        overwrite(&mut file, self.frame.header_bytes(), after.header_bytes()).map_err(unwritable)?;
+        match &mut trailer {
+            Some(trailer) if after.header().is_sparse() => {
+                let new = trailer.write_sparse(path, after.header_bytes())?;
+                self.frame.reader = new.rename()?.0;
+            }
+            trailer => {
+                if let Some(trailer) = trailer {
+                    trailer.write_behind(&mut file).map_err(unwritable)?;
+                }
+                overwrite(&mut file, self.frame.header_bytes(), after.header_bytes()).map_err(unwritable)?;
+                if let Some(trailer) = trailer {
+                    trailer.mark_hole(&mut file);
+                }
+            }
+        }
         let Frame { header, bytes, section, .. } = after;
         (self.frame.header, self.frame.bytes, self.frame.section) = (header, bytes, section);
         Ok(())

@@ -1,9 +1,12 @@
 //! Code that changes a frame in its file, or writes the changed frame to a new file.
 
 // Each module imports only from the modules above it in this list.
+pub(crate) mod attributes;
+
+mod new_trailer;
+
 pub(crate) mod change;
 
-pub(crate) mod attributes;
 mod rewritten;
 
 mod locked_file;

@@ -1,0 +1,170 @@
+//! Data that python-blosc2 has computed from the items of an array: indexes, results of queries, and columns of tables.
+//! No change of the items may leave such data valid.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use b2nd_frame::{Check, CheckDepth, Edit, Error, ErrorKind, Frame, FrameBuilder, Severity};
+use b2nd_lab::{data, header_file};
+use b2nd_serde::to_vec;
+use serde_json::Value;
+
+use crate::refused;
+
+/// The dtype of the array, and another one whose items and text have the same length.
+const DTYPES: [&str; 2] = ["[('a', '<f8'), ('b', '<i8')]", "[('a', '<f8'), ('b', '<u8')]"];
+
+/// The array `indexed/array.b2nd` as a contiguous or a sparse frame, with results of queries and an attribute of a user.
+fn indexed(folder: &Path, is_sparse: bool) -> PathBuf {
+    let mut old = Frame::open(data().join("indexed/array.b2nd")).unwrap();
+    let meta = old.array().unwrap().unwrap().meta().clone();
+    let mut builder = FrameBuilder::new(meta).vlmetalayer("unit", "metre");
+    for layer in old.trailer().unwrap().vlmetalayers() {
+        assert!(layer.is_derived());
+        builder = builder.vlmetalayer_chunk(layer.name(), layer.chunk());
+    }
+    builder = builder.vlmetalayer("_blosc2_query_cache", &["a query"]);
+    let path = folder.join("array.b2nd");
+    let writer = if is_sparse { builder.create_sparse(&path) } else { builder.create(&path) };
+    let mut writer = writer.unwrap();
+    for number in 0..2 {
+        writer
+            .write_uncompressed(number, &vec![u8::try_from(number).unwrap(); writer.chunk_nbytes()])
+            .unwrap();
+    }
+    writer.finish().unwrap().persist().unwrap();
+    path
+}
+
+/// The value `stale` of each index in the frame; `None` if it has no vlmetalayer with indexes.
+fn stale(path: &Path) -> Option<Vec<bool>> {
+    let trailer = Frame::open(path).unwrap().trailer().unwrap();
+    let indexes: Value = trailer.vlmetalayer("blosc2_indexes")?.decode().unwrap();
+    Some(
+        indexes["indexes"]
+            .as_object()
+            .unwrap()
+            .values()
+            .map(|index| index["stale"].as_bool().unwrap())
+            .collect(),
+    )
+}
+
+/// Asserts that the indexes are stale, or removed if they cannot be read, that there are no results of queries, and that
+/// the frame has no other change but its header.
+#[track_caller]
+fn is_outdated(path: &Path) {
+    if cfg!(feature = "decompress") {
+        assert_eq!(stale(path), Some(vec![true, true]));
+    } else {
+        assert_eq!(stale(path), None);
+    }
+    let mut frame = Frame::open(path).unwrap();
+    let trailer = frame.trailer().unwrap();
+    assert_eq!(trailer.vlmetalayer("unit").unwrap().decode::<String>().unwrap(), "metre");
+    assert!(trailer.vlmetalayer("_blosc2_query_cache").is_none());
+    let mut chunks = frame.chunks().unwrap();
+    for number in [0, 1] {
+        let entry = chunks.get(number).unwrap().unwrap();
+        let chunk = chunks.compressed(&entry).unwrap().unwrap();
+        assert!(chunk[32..].iter().all(|&byte| u64::from(byte) == number));
+    }
+    assert_eq!(Check::new(CheckDepth::ChunkHeaders).run_path(path).unwrap().findings, []);
+}
+
+fn trailer(path: &Path) -> Vec<u8> {
+    Frame::open(path).unwrap().trailer().unwrap().bytes().to_vec()
+}
+
+/// Calls `test` with the path of a contiguous and of a sparse frame.
+fn each_type(test: impl Fn(&Path)) {
+    for is_sparse in [false, true] {
+        let folder = tempfile::tempdir().unwrap();
+        test(&indexed(folder.path(), is_sparse));
+    }
+}
+
+#[test]
+fn edit_outdates_derived_data_with_the_items() {
+    each_type(|path| {
+        let mut frame = Frame::open(path).unwrap();
+        let expected = frame.edit().dtype(DTYPES[1]).preview().unwrap();
+        frame.edit().dtype(DTYPES[1]).apply().unwrap();
+        is_outdated(path);
+        // The frame that was changed and the preview are as the frame in the file.
+        let file = fs::read(header_file(path)).unwrap();
+        assert_eq!(frame.header_bytes(), &file[..frame.header().header_len]);
+        assert_eq!(frame.header_bytes(), expected.header_bytes());
+        assert_eq!(frame.header().frame_len, file.len() as u64);
+        assert_eq!(frame.trailer().unwrap().bytes(), trailer(path));
+        // A second change is one write again.
+        frame.edit().dtype(DTYPES[0]).apply().unwrap();
+        assert_eq!(fs::read(header_file(path)).unwrap().len(), file.len());
+        is_outdated(path);
+    });
+    let shape = |edit: Edit<'_, fs::File>| edit.shape(&[99]).apply();
+    let metalayer = |edit: Edit<'_, fs::File>| {
+        let array = Frame::open(data().join("indexed/array.b2nd")).unwrap();
+        let meta = array.array().unwrap().unwrap().meta().clone().with_shape(&[98]).unwrap();
+        edit.metalayer("b2nd", &to_vec(&meta).unwrap()).apply()
+    };
+    type Change<'c> = &'c dyn Fn(Edit<'_, fs::File>) -> Result<(), Error>;
+    for change in [&shape as Change<'_>, &metalayer] {
+        each_type(|path| {
+            change(Frame::open(path).unwrap().edit()).unwrap();
+            is_outdated(path);
+        });
+    }
+}
+
+#[test]
+fn edit_keeps_derived_data_if_no_item_changes() {
+    each_type(|path| {
+        let before = fs::read(header_file(path)).unwrap();
+        Frame::open(path).unwrap().edit().shape(&[100]).dtype(DTYPES[0]).apply().unwrap();
+        assert_eq!(fs::read(header_file(path)).unwrap(), before);
+    });
+}
+
+/// An edit that outdates derived data writes a copy of the chunk index and a new trailer after the frame, then the
+/// header, and then a mark at the start of the old chunk index.
+#[test]
+fn an_edit_that_ends_at_any_write_leaves_no_valid_index_of_other_items() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = indexed(folder.path(), false);
+    let before = fs::read(&path).unwrap();
+    Frame::open(&path).unwrap().edit().dtype(DTYPES[1]).apply().unwrap();
+    let after = fs::read(&path).unwrap();
+    let cut = folder.path().join("cut.b2nd");
+    // The mark of an unfinished commit has 16 bytes. After these, a few lengths are enough.
+    let lengths = (before.len() + 1..=after.len()).filter(|len| *len <= before.len() + 17 || len % 50 == 0);
+    for len in lengths.chain([after.len()]) {
+        fs::write(&cut, [&before, &after[before.len()..len]].concat()).unwrap();
+        let mut frame = Frame::open(&cut).unwrap();
+        assert_eq!(frame.array().unwrap().unwrap().dtype(), Some(DTYPES[0]));
+        assert_eq!(frame.trailer().unwrap().bytes(), trailer_of(&before));
+        // The next edit removes the bytes after the frame.
+        frame.edit().dtype(DTYPES[1]).apply().unwrap();
+        assert!(fs::read(&cut).unwrap() == after, "{len}");
+    }
+    let header_len = Frame::parse(&before).unwrap().header().header_len;
+    let marks: Vec<usize> = (header_len..before.len()).filter(|&at| before[at] != after[at]).collect();
+    assert!(!marks.is_empty());
+    for count in 0..=marks.len() {
+        let mut file = after.clone();
+        marks[count..].iter().for_each(|&at| file[at] = before[at]);
+        fs::write(&cut, file).unwrap();
+        assert_eq!(Frame::open(&cut).unwrap().trailer().unwrap().bytes(), trailer_of(&after));
+        let findings = Check::new(CheckDepth::ChunkHeaders).run_path(&cut).unwrap().findings;
+        assert!(findings.iter().all(|finding| finding.severity() == Severity::Warning), "{findings:?}");
+    }
+    // Bytes of another program are not removed.
+    let more = [&before[..], b"more"].concat();
+    fs::write(&cut, &more).unwrap();
+    refused(ErrorKind::Unsupported, Frame::open(&cut).unwrap().edit().dtype(DTYPES[1]).apply());
+    assert_eq!(fs::read(&cut).unwrap(), more);
+}
+
+fn trailer_of(file: &[u8]) -> Vec<u8> {
+    crate::opened(file).trailer().unwrap().bytes().to_vec()
+}
