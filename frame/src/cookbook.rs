@@ -232,7 +232,8 @@
 //! Here a camera delivers images, and `flush` commits them to the file. Each commit compresses the last, unfinished
 //! chunk again, so commit when a chunk is full, or when the images must be safe. If the process is killed, the file has
 //! all committed images. Other programs can read the file while it grows. Replaced chunks leave holes in the file; a
-//! repack removes the holes.
+//! repack removes the holes. If python-blosc2 has indexed the array, each commit marks the indexes as stale;
+//! `rebuild_index` of python-blosc2 builds them again.
 //!
 //! ```
 //! # #[cfg(feature = "compress")] {
@@ -318,7 +319,8 @@
 //! # Change a shape in place
 //!
 //! The shape of an array can change in place, if the new shape needs the same number of chunks along each dimension.
-//! The change is one write of a few bytes.
+//! The change is one write of a few bytes. If python-blosc2 has indexed the array, the indexes become stale; see
+//! [`Edit`](crate::Edit).
 //!
 //! ```
 //! use b2nd_frame::Frame;

@@ -30,6 +30,7 @@ use crate::header::section::ARRAY_NAME;
 use crate::index::index_writer::NewIndex;
 use crate::messagepack::marker::Marker;
 use crate::read::lock::ExclusiveLock;
+use crate::trailer::derived_layers::mark_stale;
 use crate::trailer::frame_trailer::Trailer;
 use crate::write::array_writer::{check_region, is_whole, params};
 use crate::write::destination::{Destination, NewFrame};
@@ -68,6 +69,12 @@ const MIN_HOLES: u64 = 1 << 16;
 /// does not exist any more, so the program gets an error. But a later commit can give the same number to a new file,
 /// and then the program can get the items of another chunk. This is rare: new files get higher numbers than the
 /// existing files, until the numbers become too high for C-Blosc2.
+///
+/// python-blosc2 can compute indexes from the items of an array (`create_index`), and keeps them in a vlmetalayer
+/// ([`is_derived`](crate::Vlmetalayer::is_derived)) and in files beside the array. A commit that changes items or the
+/// shape also marks these indexes as stale, so python-blosc2 does not use them before it has built them again
+/// (`rebuild_index`). If they cannot be marked, the vlmetalayer is removed, and so are the results of queries that
+/// python-blosc2 4.2 and 4.3 kept.
 ///
 /// New chunks are compressed with the codec, level and filters in the header. If the codec is lz4hc, which this crate
 /// only decompresses, lz4 is used instead.
@@ -208,6 +215,7 @@ impl ArrayUpdate {
                 part.gather(items, *typesize, chunk).map_err(Error::geometry)?;
             }
         }
+        mark_stale(&mut self.vlmetalayers);
         self.is_changed = true;
         Ok(())
     }
@@ -296,6 +304,7 @@ impl ArrayUpdate {
                 pending.insert(new, chunk);
             }
         }
+        mark_stale(&mut self.vlmetalayers);
         self.geometry = after.clone();
         (self.meta, self.origins, self.pending, self.is_changed) = (meta, origins, pending, true);
         Ok(())

@@ -3,7 +3,11 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+#[cfg(feature = "compress")]
+use std::slice::from_ref;
 
+#[cfg(feature = "compress")]
+use b2nd_frame::ArrayUpdate;
 use b2nd_frame::{Check, CheckDepth, Edit, Error, ErrorKind, Frame, FrameBuilder, Severity};
 use b2nd_lab::{data, header_file};
 use b2nd_serde::to_vec;
@@ -167,4 +171,48 @@ fn an_edit_that_ends_at_any_write_leaves_no_valid_index_of_other_items() {
 
 fn trailer_of(file: &[u8]) -> Vec<u8> {
     crate::opened(file).trailer().unwrap().bytes().to_vec()
+}
+
+#[cfg(feature = "compress")]
+#[test]
+fn array_update_outdates_derived_data_with_the_items() {
+    let row = [0, 1].repeat(8);
+    let write = |update: &mut ArrayUpdate| update.write(from_ref(&(3..4)), &row);
+    let append = |update: &mut ArrayUpdate| update.append(0, &row);
+    let resize = |update: &mut ArrayUpdate| update.resize(&[99]);
+    type Change<'c> = &'c dyn Fn(&mut ArrayUpdate) -> Result<(), Error>;
+    for change in [&write as Change<'_>, &append, &resize] {
+        each_type(|path| {
+            let before = trailer(path);
+            let mut update = ArrayUpdate::open(path).unwrap();
+            change(&mut update).unwrap();
+            assert_eq!(trailer(path), before);
+            update.flush().unwrap();
+            assert_eq!(stale(path), Some(vec![true, true]));
+            assert!(
+                Frame::open(path).unwrap().trailer().unwrap().vlmetalayer("_blosc2_query_cache").is_none()
+            );
+            let findings = Check::new(CheckDepth::ChunkData).run_path(path).unwrap().findings;
+            assert_eq!(findings, []);
+        });
+    }
+}
+
+#[cfg(feature = "compress")]
+#[test]
+fn array_update_keeps_derived_data_if_no_item_changes() {
+    each_type(|path| {
+        let mut update = ArrayUpdate::open(path).unwrap();
+        update.set_vlmetalayer("unit", "inch").unwrap();
+        update.flush().unwrap();
+        assert_eq!(stale(path), Some(vec![false, false]));
+        let trailer = Frame::open(path).unwrap().trailer().unwrap();
+        assert!(trailer.vlmetalayer("_blosc2_query_cache").is_some());
+        // What the caller sets last is kept.
+        update.resize(&[99]).unwrap();
+        update.set_vlmetalayer("blosc2_indexes", "mine").unwrap();
+        update.flush().unwrap();
+        let trailer = Frame::open(path).unwrap().trailer().unwrap();
+        assert_eq!(trailer.vlmetalayer("blosc2_indexes").unwrap().decode::<String>().unwrap(), "mine");
+    });
 }
