@@ -8,7 +8,9 @@ use std::slice::from_ref;
 
 #[cfg(feature = "compress")]
 use b2nd_frame::ArrayUpdate;
-use b2nd_frame::{Check, CheckDepth, Edit, Error, ErrorKind, Frame, FrameBuilder, Severity};
+use b2nd_frame::{
+    Check, CheckDepth, Edit, Error, ErrorKind, Frame, FrameBuilder, Rewrite, Severity, Vlmetalayer,
+};
 use b2nd_lab::{data, header_file};
 use b2nd_serde::to_vec;
 use serde_json::Value;
@@ -74,6 +76,14 @@ fn is_outdated(path: &Path) {
         assert!(chunk[32..].iter().all(|&byte| u64::from(byte) == number));
     }
     assert_eq!(Check::new(CheckDepth::ChunkHeaders).run_path(path).unwrap().findings, []);
+}
+
+/// Asserts that a new frame has no derived data, but the other vlmetalayers.
+#[track_caller]
+fn has_none(path: &Path) {
+    let trailer = Frame::open(path).unwrap().trailer().unwrap();
+    assert!(!trailer.vlmetalayers().iter().any(Vlmetalayer::is_derived), "{trailer:?}");
+    assert_eq!(trailer.vlmetalayer("unit").unwrap().decode::<String>().unwrap(), "metre");
 }
 
 fn trailer(path: &Path) -> Vec<u8> {
@@ -214,5 +224,37 @@ fn array_update_keeps_derived_data_if_no_item_changes() {
         update.flush().unwrap();
         let trailer = Frame::open(path).unwrap().trailer().unwrap();
         assert_eq!(trailer.vlmetalayer("blosc2_indexes").unwrap().decode::<String>().unwrap(), "mine");
+    });
+}
+
+#[test]
+fn rewrite_outdates_derived_data_with_the_items() {
+    each_type(|path| {
+        let copy = path.with_file_name("copy.b2nd");
+        drop(Rewrite::new(path, &copy).dtype(DTYPES[1]).apply().unwrap());
+        has_none(&copy);
+        // A longer dtype.
+        drop(Rewrite::new(path, path).dtype("[('first', '<f8'), ('b', '<i8')]").apply().unwrap());
+        is_outdated(path);
+    });
+    each_type(|path| {
+        drop(Rewrite::new(path, path).shape(&[99]).apply().unwrap());
+        is_outdated(path);
+    });
+}
+
+#[test]
+fn rewrite_keeps_derived_data_if_no_item_changes() {
+    each_type(|path| {
+        let before = trailer(path);
+        let copies = [true, false].map(|is_sparse| {
+            let copy = path.with_file_name(format!("{is_sparse}.b2nd"));
+            drop(Rewrite::new(path, &copy).dtype(DTYPES[0]).sparse(is_sparse).apply().unwrap());
+            copy
+        });
+        drop(Rewrite::new(path, path).shape(&[100]).apply().unwrap());
+        for path in copies.iter().map(|copy| &**copy).chain([path]) {
+            assert_eq!(trailer(path), before);
+        }
     });
 }
