@@ -21,6 +21,7 @@ use crate::edit::attributes::{OldFrame, keep};
 use crate::edit::change::{no_array, overwrite};
 use crate::edit::new_trailer::remove_unfinished;
 use crate::edit::rewritten::section;
+use crate::edit::table_column::refuse_column;
 use crate::error::Error;
 use crate::finding::{counted, first_error};
 use crate::header::fields::{Generation, HeaderField};
@@ -120,6 +121,8 @@ pub struct ArrayUpdate {
     pending: BTreeMap<u64, Vec<u8>>,
     /// The name of each vlmetalayer, and the chunk that stores its value.
     vlmetalayers: Vec<(Vec<u8>, Vec<u8>)>,
+    /// Why the items must not change.
+    refusal: Option<String>,
     is_changed: bool,
 }
 
@@ -169,8 +172,10 @@ impl ArrayUpdate {
         let layers = frame.trailer()?;
         let layers = layers.vlmetalayers().iter();
         let vlmetalayers = layers.map(|layer| (layer.raw_name().to_vec(), layer.chunk().to_vec())).collect();
+        let refusal = refuse_column(&path).err().map(|error| error.to_string());
         Ok(Self {
             path,
+            refusal,
             frame: frame.map_reader(drop),
             lock,
             compressor,
@@ -201,10 +206,13 @@ impl ArrayUpdate {
     /// # Errors
     ///
     /// [`InvalidInput`](crate::ErrorKind::InvalidInput) if the ranges do not fit the shape, or the number of bytes does
-    /// not fit the region. [`Malformed`](crate::ErrorKind::Malformed) if a chunk cannot be decompressed. After an
-    /// error, nothing is changed.
+    /// not fit the region. [`Malformed`](crate::ErrorKind::Malformed) if a chunk cannot be decompressed.
+    /// [`Unsupported`](crate::ErrorKind::Unsupported) if the array belongs to a table (`CTable`) of python-blosc2 that
+    /// has indexes or generated columns: these are in other files, so they cannot change together with the items. After
+    /// an error, nothing is changed.
     pub fn write(&mut self, region: &[Range<u64>], items: &[u8]) -> Result<(), Error> {
         check_region(&self.geometry, region, self.typesize, items.len())?;
+        self.check_refusal()?;
         let parts = self.geometry.chunks_in(region).map_err(Error::geometry)?;
         let numbers: Vec<_> = parts.map(|part| (part.number(), is_whole(&part))).collect();
         // `load` comes before the first change, because it can fail.
@@ -264,6 +272,7 @@ impl ArrayUpdate {
     ///
     /// [`InvalidInput`](crate::ErrorKind::InvalidInput) if the shape has another number of dimensions, or is not valid.
     /// [`TooLarge`](crate::ErrorKind::TooLarge) if the new shape needs more chunks than a frame can have.
+    /// [`Unsupported`](crate::ErrorKind::Unsupported) if the array belongs to a table, as with [`write`](Self::write).
     pub fn resize(&mut self, shape: &[i64]) -> Result<(), Error> {
         let meta = self.meta.clone().with_shape(shape).map_err(Error::invalid_input)?;
         let before = self.geometry.clone();
@@ -272,6 +281,7 @@ impl ArrayUpdate {
         // `Sizes::new` and `NewIndex::new` fail if a size or the number of chunks is too large for the format.
         let sizes = Sizes::new(&meta, self.typesize)?;
         NewIndex::new(sizes.nchunks)?;
+        self.check_refusal()?;
         let grown = |&(old, new): &(u64, u64)| {
             let ends = before.chunk(old).zip(after.chunk(new));
             ends.is_some_and(|(old, new)| {
@@ -390,6 +400,11 @@ impl ArrayUpdate {
     fn opened(&self) -> Result<Frame, Error> {
         let frame = Frame::open(&self.path)?;
         if frame.header_bytes() == self.frame.header_bytes() { Ok(frame) } else { Err(Error::changing(None)) }
+    }
+
+    /// Fails if the items must not change.
+    fn check_refusal(&self) -> Result<(), Error> {
+        self.refusal.as_ref().map_or(Ok(()), |why| Err(Error::unsupported(why)))
     }
 
     fn chunk_nbytes(&self) -> usize {

@@ -239,7 +239,9 @@ impl Edit<'_, File> {
     ///
     /// - [`InvalidInput`] if a new shape, dtype or metalayer does not fit the frame, or the frame was not opened by its
     ///   path.
-    /// - [`Unsupported`] if the frame has no array to change, or is not the whole file.
+    /// - [`Unsupported`] if the frame has no array to change, or is not the whole file. Also if the shape or dtype
+    ///   changes, and the array belongs to a table (`CTable`) of python-blosc2 that has indexes or generated columns:
+    ///   these are in other files, so they cannot change together with the items.
     /// - [`TooLarge`] if the shape has more items or chunks than the format can count.
     /// - [`Malformed`] if the new metalayer is malformed, or the array contradicts the header.
     /// - [`Locked`] if another process holds the lock.

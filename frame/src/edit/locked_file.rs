@@ -122,7 +122,8 @@ impl<'p> Job<'p> {
     /// an older generation, fewer rules apply to the old frame than to the new frame. If the frame type changes, the
     /// new frame is checked only after it is written, because its chunks are not in their new places yet.
     pub(super) fn read<R: Read + Seek>(&self, frame: &mut Frame<R>) -> Result<(Rewritten, Frame<()>), Error> {
-        let rewritten = Rewritten::new(frame, self.changes, !self.is_in_place())?;
+        let in_place = self.old.as_ref().filter(|old| old.is_in_place).map(|old| &*old.source);
+        let rewritten = Rewritten::new(frame, self.changes, in_place)?;
         self.check_old(frame)?;
         let after = Frame::parse(&rewritten.header)?;
         let Rewritten { header, body: Body::Kept(kept), trailer } = &rewritten else {

@@ -3,6 +3,8 @@
 // Each module imports only from the modules above it in this list.
 pub(crate) mod attributes;
 
+mod table_column;
+
 mod new_trailer;
 
 pub(crate) mod change;

@@ -11,6 +11,7 @@ use b2nd_serde::dtype::Dtype;
 use crate::chunk::entry::index_start;
 use crate::chunk::hole::{MARK_LEN, mark};
 use crate::edit::attributes::{OldFrame, keep};
+use crate::edit::table_column::refuse_column;
 use crate::error::Error;
 use crate::header::fields::HeaderField;
 use crate::header::frame::Frame;
@@ -40,7 +41,7 @@ pub(super) struct NewTrailer {
 
 impl NewTrailer {
     /// The trailer that the frame at this path needs if its header becomes that of `after`; `None` if it can keep its
-    /// trailer.
+    /// trailer. An error if the items belong to a table.
     pub(super) fn of_change<R>(
         path: &Path,
         before: &Frame<R>,
@@ -52,6 +53,7 @@ impl NewTrailer {
         if !changes || before.header().nbytes <= 0 {
             return Ok(None);
         }
+        refuse_column(path)?;
         let mut frame = Frame::open(path)?;
         if frame.header_bytes() != before.header_bytes() {
             return Err(Error::changing(None));

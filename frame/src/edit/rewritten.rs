@@ -3,6 +3,7 @@
 
 use core::ops::Range;
 use std::io::{Read, Seek};
+use std::path::Path;
 
 use b2nd_serde::dtype::Dtype;
 use b2nd_serde::{Layout, Meta, from_slice, to_vec};
@@ -13,6 +14,7 @@ use crate::chunk::entry::{ChunkPlace, EntryValue};
 use crate::code::{CheckDepth, FindingCode, Severity};
 use crate::edit::change::{check_dtype, check_shape, no_array, wrong_dtype};
 use crate::edit::new_trailer::changes_items;
+use crate::edit::table_column::refuse_column;
 use crate::error::Error;
 use crate::header::array::Array;
 use crate::header::array_rules::valid_geometry;
@@ -52,11 +54,11 @@ pub(crate) enum Body {
 
 impl Rewritten {
     /// Converts a frame. The frame must have no errors except a lost type size, or an interrupted resize that the new
-    /// shape undoes. `is_copy`: the new frame does not replace it.
+    /// shape undoes. `in_place` is the path of the frame if the new frame replaces it.
     pub(crate) fn new<R: Read + Seek>(
         frame: &mut Frame<R>,
         changes: &FrameChanges,
-        is_copy: bool,
+        in_place: Option<&Path>,
     ) -> Result<Self, Error> {
         let FrameChanges { shape, dtype, is_sparse } = changes;
         let typesize = checked_typesize(frame, shape.is_some())?;
@@ -97,7 +99,8 @@ impl Rewritten {
         }
         let after = value.as_deref().and_then(|value| from_slice::<Meta>(value).ok());
         if array.as_ref().zip(after).is_some_and(|(array, after)| changes_items(array.meta(), &after)) {
-            if let Some((bytes, has_vlmetalayers)) = outdated(&old_trailer, is_copy)? {
+            in_place.map_or(Ok(()), refuse_column)?;
+            if let Some((bytes, has_vlmetalayers)) = outdated(&old_trailer, in_place.is_none())? {
                 let flag = if has_vlmetalayers { Marker::True } else { Marker::False };
                 header.set(HeaderField::HasVlmetalayers, &[flag.to_u8()]);
                 trailer = bytes;

@@ -15,6 +15,7 @@
 //! python-blosc2 builds one of the two indexes again, it overwrites or removes the files of the other.
 
 use b2nd_chunk::ChunkHeader;
+use memchr::memmem;
 
 use crate::chunk::expansion;
 use crate::chunk::special_item::stored_chunk;
@@ -116,6 +117,25 @@ pub(crate) fn outdated(trailer: &Trailer, is_copy: bool) -> Result<Option<(Vec<u
     let bytes =
         bytes.ok_or_else(|| Error::too_large("the trailer would be longer than the format allows"))?;
     Ok(Some((bytes, !layers.is_empty())))
+}
+
+/// Names the data that python-blosc2 has computed from the items of a table's columns; `None` if there is none. `table`
+/// is the trailer of the table's file `_meta.b2f`. Data that cannot be read counts as valid.
+pub(crate) fn derived_from_columns(table: &Trailer) -> Option<&'static str> {
+    let has_valid = |layer: &Vlmetalayer| {
+        let Ok(value) = layer.value() else { return true };
+        let mut flags = Vec::new();
+        let rest = stale_flags(&value, &value, &mut flags);
+        rest.is_none() || flags.iter().any(|&flag| value.get(flag) != Some(&Marker::True.to_u8()))
+    };
+    if table.vlmetalayer("index_catalog").is_some_and(has_valid) {
+        return Some("indexes");
+    }
+    let has_generated = |layer: &Vlmetalayer| {
+        // The text is not parsed: no other part of a schema has this key, except in the name of a column.
+        layer.value().map_or(true, |schema| memmem::find(&schema, b"\"materialized_columns\"").is_some())
+    };
+    table.vlmetalayer("schema").is_some_and(has_generated).then_some("generated columns")
 }
 
 /// Reads a map of descriptors at the start of `bytes`, the last bytes of `value`, and adds the positions of their flags

@@ -11,7 +11,7 @@ use b2nd_frame::ArrayUpdate;
 use b2nd_frame::{
     Check, CheckDepth, Edit, Error, ErrorKind, Frame, FrameBuilder, Rewrite, Severity, Vlmetalayer,
 };
-use b2nd_lab::{data, header_file};
+use b2nd_lab::{copy, data, header_file};
 use b2nd_serde::to_vec;
 use serde_json::Value;
 
@@ -257,4 +257,75 @@ fn rewrite_keeps_derived_data_if_no_item_changes() {
             assert_eq!(trailer(path), before);
         }
     });
+}
+
+#[test]
+fn items_of_a_table_with_derived_data_are_not_changed() {
+    for (table, derived) in [("table", "indexes"), ("generated", "generated columns")] {
+        let (_folder, path) = copy(&format!("indexed/{table}"));
+        let column = path.join("_cols/x.b2nd");
+        let before = fs::read(&column).unwrap();
+        let is_refused = |result: Result<(), Error>| {
+            let message = refused(ErrorKind::Unsupported, result);
+            // Without the feature, the names of the derived data cannot be read.
+            assert!(
+                !cfg!(feature = "decompress") || message.contains(&format!("whose {derived} ")),
+                "{message}"
+            );
+        };
+        is_refused(Frame::open(&column).unwrap().edit().dtype("<i8").preview().map(drop));
+        is_refused(Frame::open(&column).unwrap().edit().dtype("<i8").apply());
+        is_refused(Rewrite::new(&column, &column).dtype("<i8").apply().map(drop));
+        #[cfg(feature = "compress")]
+        {
+            let mut update = ArrayUpdate::open(&column).unwrap();
+            is_refused(update.write(from_ref(&(0..1)), &[0; 8]));
+            is_refused(update.append(0, &[0; 8]));
+            is_refused(update.resize(&[1]));
+            update.flush().unwrap();
+        }
+        assert_eq!(fs::read(&column).unwrap(), before);
+
+        #[cfg(unix)]
+        {
+            // A column on another disk.
+            let elsewhere = path.join("elsewhere.b2nd");
+            fs::rename(&column, &elsewhere).unwrap();
+            std::os::unix::fs::symlink(&elsewhere, &column).unwrap();
+            is_refused(Frame::open(&column).unwrap().edit().dtype("<i8").apply());
+            fs::rename(&elsewhere, &column).unwrap();
+        }
+
+        // What changes no item is not refused, and a copy does not belong to the table.
+        let copy = path.join("copy.b2nd");
+        drop(Rewrite::new(&column, &copy).dtype("<i8").apply().unwrap());
+        Frame::open(&copy).unwrap().edit().dtype("<u8").apply().unwrap();
+        drop(Rewrite::new(&column, &column).apply().unwrap());
+        #[cfg(feature = "compress")]
+        {
+            let mut update = ArrayUpdate::open(&column).unwrap();
+            update.set_vlmetalayer("unit", "metre").unwrap();
+            update.flush().unwrap();
+        }
+    }
+}
+
+#[test]
+fn items_of_other_folders_with_the_names_of_a_table_are_changed() {
+    let (_folder, path) = copy("indexed/table");
+    let column = path.join("_cols/x.b2nd");
+    // A file that is not a table, and a table without derived data.
+    fs::copy(data().join("indexed/array.b2nd"), path.join("_meta.b2f")).unwrap();
+    Frame::open(&column).unwrap().edit().dtype("<i8").apply().unwrap();
+    fs::remove_file(path.join("_meta.b2f")).unwrap();
+    Frame::open(&column).unwrap().edit().dtype("<f8").apply().unwrap();
+    #[cfg(feature = "decompress")]
+    {
+        let zip = fs::read(data().join("table.b2z")).unwrap();
+        let member = b2nd_frame::zip_member(std::io::Cursor::new(&zip), "_meta.b2f").unwrap().unwrap();
+        let start = usize::try_from(member.offset()).unwrap();
+        let length = usize::try_from(Frame::parse(&zip[start..]).unwrap().header().frame_len).unwrap();
+        fs::write(path.join("_meta.b2f"), &zip[start..start + length]).unwrap();
+        Frame::open(&column).unwrap().edit().dtype("<i8").apply().unwrap();
+    }
 }
