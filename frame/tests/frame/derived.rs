@@ -9,7 +9,8 @@ use std::slice::from_ref;
 #[cfg(feature = "compress")]
 use b2nd_frame::ArrayUpdate;
 use b2nd_frame::{
-    Check, CheckDepth, Edit, Error, ErrorKind, Frame, FrameBuilder, Rewrite, Severity, Vlmetalayer,
+    Check, CheckDepth, ChunkPlace, Edit, Error, ErrorKind, Frame, FrameBuilder, Rewrite, Salvage, Severity,
+    Vlmetalayer,
 };
 use b2nd_lab::{copy, data, header_file};
 use b2nd_serde::to_vec;
@@ -256,6 +257,35 @@ fn rewrite_keeps_derived_data_if_no_item_changes() {
         for path in copies.iter().map(|copy| &**copy).chain([path]) {
             assert_eq!(trailer(path), before);
         }
+    });
+}
+
+#[test]
+fn salvage_keeps_derived_data_only_if_no_item_can_have_changed() {
+    each_type(|path| {
+        let copy = |name: &str| path.with_file_name(name);
+        let (_, report) = Salvage::open(path).unwrap().apply(copy("whole.b2nd")).unwrap();
+        assert_eq!(report.outdated, [""; 0]);
+        assert_eq!(trailer(&copy("whole.b2nd")), trailer(path));
+
+        let outdated = ["blosc2_indexes", "_blosc2_query_cache"];
+        let (_, report) = Salvage::open(path).unwrap().dtype(DTYPES[1]).apply(copy("given.b2nd")).unwrap();
+        assert_eq!((report.lost_count(), report.outdated), (0, outdated.map(String::from).into()));
+        has_none(&copy("given.b2nd"));
+
+        // Damages the header of chunk 1.
+        let entry = Frame::open(path).unwrap().chunks().unwrap().get(1).unwrap().unwrap();
+        let (file, at) = match entry.place {
+            ChunkPlace::Frame(start) => (path.to_owned(), usize::try_from(start).unwrap()),
+            _ => (path.join("00000001.chunk"), 0),
+        };
+        let mut chunk = fs::read(&file).unwrap();
+        chunk[at..at + 16].fill(0xff);
+        fs::write(&file, chunk).unwrap();
+        let (_, report) = Salvage::open(path).unwrap().apply(copy("lossy.b2nd")).unwrap();
+        assert_eq!((report.lost_count(), &*report.lost_metalayers), (1, &[][..]));
+        assert_eq!(report.outdated, outdated);
+        has_none(&copy("lossy.b2nd"));
     });
 }
 
