@@ -265,7 +265,8 @@
 //!
 //! This example copies an array to a new file with another chunk shape, block shape and codec. It reads the items of a
 //! new chunk when it compresses the chunk, so memory does not depend on the size of the array. Metalayers and
-//! vlmetalayers are copied as they are. `b2nd convert` does the same in a shell.
+//! vlmetalayers are copied as they are, except indexes of python-blosc2, which belong to the old array. `b2nd convert`
+//! does the same in a shell.
 //!
 //! ```
 //! # #[cfg(feature = "compress")] {
@@ -284,7 +285,7 @@
 //! for layer in old.metalayers().iter().filter(|layer| layer.name() != "b2nd") {
 //!     builder = builder.metalayer_bytes(layer.name(), layer.bytes());
 //! }
-//! for layer in trailer.vlmetalayers() {
+//! for layer in trailer.vlmetalayers().iter().filter(|layer| !layer.is_derived()) {
 //!     builder = builder.vlmetalayer_chunk(layer.name(), layer.chunk());
 //! }
 //! let mut writer = builder.create(&path)?.into_array_writer()?;
