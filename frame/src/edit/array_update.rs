@@ -75,7 +75,8 @@ const MIN_HOLES: u64 = 1 << 16;
 /// ([`is_derived`](crate::Vlmetalayer::is_derived)) and in files beside the array. A commit that changes items or the
 /// shape also marks these indexes as stale, so python-blosc2 does not use them before it has built them again
 /// (`rebuild_index`). If they cannot be marked, the vlmetalayer is removed, and so are the results of queries that
-/// python-blosc2 4.2 and 4.3 kept.
+/// python-blosc2 4.2 and 4.3 kept. A process of python-blosc2 that has used an index before the commit keeps it in
+/// memory, and does not see the mark.
 ///
 /// New chunks are compressed with the codec, level and filters in the header. If the codec is lz4hc, which this crate
 /// only decompresses, lz4 is used instead.
