@@ -22,7 +22,7 @@ use crate::input::{
     Address, Failure, Inside, Items, Location, Npy, Numbers, Paths, Selected, Selection, Target,
 };
 use crate::names::{folder_or_here, has_extension};
-use crate::output::change::{exists, of_either};
+use crate::output::change::{FROM_ITEMS, exists, of_either, outdated_layers};
 use crate::output::items::{Item, npy_header};
 use crate::pool::lock;
 use crate::problem::Problem;
@@ -38,14 +38,16 @@ const MAX_ZSTD_LEVEL: u8 = 4;
 /// The extension of TO determines its format: a NumPy file (.npy) or an array (.b2nd). The format of FROM is detected
 /// from its content. From .b2nd to .b2nd, the items are compressed anew. Options set the codec, filters, chunks and
 /// blocks. Without such an option, the value of FROM is used, but filters that drop bits are left out. Metalayers and
-/// vlmetalayers are copied. `b2nd rewrite` copies the compressed chunks unchanged instead, and reads old formats.
+/// vlmetalayers are copied, except indexes of python-blosc2, which belong to FROM. `b2nd rewrite` copies the compressed
+/// chunks unchanged instead, and reads old formats.
 ///
 /// A new array is compressed with zstd at level 5 after a shuffle, in chunks of about 4 MiB and blocks of 128 KiB. TO
 /// must not exist. Memory is needed for four chunks per thread, whatever the size of the array. With --into, each file
 /// has one thread.
 ///
 /// With --append, the array TO must exist. The items of FROM are read into memory and appended to TO along a
-/// dimension. If the process is killed, TO is the old array or the longer one.
+/// dimension. If the process is killed, TO is the old array or the longer one. Indexes of python-blosc2 in TO become
+/// stale; its `rebuild_index` builds them again.
 #[derive(Args)]
 #[command(
     override_usage = "b2nd convert [OPTIONS] FROM TO\n       b2nd convert [OPTIONS] --into <DIR> [PATH]..."
@@ -302,10 +304,14 @@ impl Conversions<'_> {
         let append = || {
             let mut array = ArrayUpdate::open(to).map_err(of_to)?;
             new.fits(array.meta())?;
+            let layers = outdated_layers(&Frame::open(to)?.trailer()?);
             array.append(axis, &items).and_then(|()| array.flush()).map_err(of_to)?;
-            Ok::<_, Problem>(Frame::open(to).map_err(of_to)?.header().frame_len)
+            Ok::<_, Problem>((layers, Frame::open(to).map_err(of_to)?.header().frame_len))
         };
-        let frame_len = self.wait.change(to, || self.files.write(append))?;
+        let (layers, frame_len) = self.wait.change(to, || self.files.write(append))?;
+        for (name, change) in layers {
+            remark(&format_args!("{}: vlmetalayer {name} is {change}", Location::new(to)));
+        }
         Ok(self.made(from, to, items.len() as u64, Some(frame_len)))
     }
 
@@ -408,7 +414,7 @@ impl Conversions<'_> {
             for layer in items.frame.metalayers().iter().filter(|layer| !is_of_array(layer.name())) {
                 builder = builder.metalayer_bytes(layer.name(), layer.bytes());
             }
-            for layer in trailer.vlmetalayers() {
+            for layer in trailer.vlmetalayers().iter().filter(|layer| !layer.is_derived()) {
                 builder = builder.vlmetalayer_chunk(layer.name(), layer.chunk());
             }
         }
@@ -564,7 +570,14 @@ impl Source {
                     notes.push(format!("a NumPy file has no place for metalayers: {}", names.join(", ")));
                 }
             }
-            _ => {}
+            Self::Frame(items) => {
+                let trailer = items.frame.trailer()?;
+                let derived = trailer.vlmetalayers().iter().filter(|layer| layer.is_derived());
+                notes.extend(
+                    derived.map(|layer| format!("vlmetalayer {} is not copied: {FROM_ITEMS}", layer.name())),
+                );
+            }
+            Self::Npy(_) => {}
         }
         Ok(notes)
     }

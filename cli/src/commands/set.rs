@@ -19,7 +19,9 @@ use crate::waiting::{Wait, while_changing};
 /// Its data is not touched. The new shape must need the same chunks as the old one: none is added or removed. If the
 /// array grows, the new items are those in the padding of its last chunks: usually zeros, but the fill value if the
 /// array was made with one, or old items if the array was larger before. The new dtype must have the same item size,
-/// and a type string of the same length, such as <i4 and <f4.
+/// and a type string of the same length, such as <i4 and <f4. If
+/// python-blosc2 has indexed the array, the indexes become stale; its `rebuild_index` builds them again. The shape and
+/// dtype of a column of a table with indexes or generated columns are not changed.
 ///
 /// Vlmetalayers are named values of any length: the attributes of the array. All changes of a run are made together: a
 /// process that is killed leaves either the old values or the new ones.
@@ -81,6 +83,7 @@ impl Set {
         let mut frame = Frame::open(file)?;
         // `before` must be a copy of the header, because the edit changes the header in place.
         let before = Frame::parse(frame.header_bytes())?;
+        let trailer = frame.trailer().ok();
         let layout = before.array()?.map(|array| array.meta().layout());
         let mut edit = frame.edit();
         if let Some(Numbers(shape)) = &self.shape {
@@ -90,10 +93,10 @@ impl Set {
             edit = edit.dtype(&dtype_as_stored(dtype, layout == Some(Layout::B2ndSix)));
         }
         if self.dry_run {
-            return Ok(Change { before, after: edit.preview()?, layers: Vec::new() });
+            return Ok(Change::of_header(before, edit.preview()?, trailer.as_ref())?);
         }
         edit.apply()?;
-        Ok(Change { before, after: Frame::parse(frame.header_bytes())?, layers: Vec::new() })
+        Ok(Change::of_header(before, Frame::parse(frame.header_bytes())?, trailer.as_ref())?)
     }
 
     fn change_vlmetalayers(&self, file: &Path) -> Result<Change, Problem> {
@@ -105,11 +108,11 @@ impl Set {
                 let message = format!("no vlmetalayer '{}'; `b2nd info` lists them", text::clean(name));
                 return Err(Problem::new("invalid-input", message));
             }
-            layers.push((name.clone(), "removed"));
+            layers.push((name.clone(), "removed".into()));
         }
         for (name, value) in &self.vlmeta {
             update.set_vlmetalayer(name, value)?;
-            layers.push((name.clone(), "set"));
+            layers.push((name.clone(), "set".into()));
         }
         update.flush()?;
         Ok(Change { before, after: Frame::parse(Frame::open(file)?.header_bytes())?, layers })

@@ -8,6 +8,7 @@ use b2nd_serde::Geometry;
 use serde::Serialize;
 
 use crate::input::Location;
+use crate::output::change::FROM_ITEMS;
 use crate::text::{ABSENT, Tuple, clean, count, dtype};
 
 /// If at most this number of chunks is lost, the JSON list of lost chunks has an entry for each chunk. Otherwise, it
@@ -33,6 +34,7 @@ pub(crate) struct Salvaged<'s> {
     assumed: Vec<String>,
     lost: Vec<RangeRecord<'s>>,
     lost_metalayers: Vec<LostLayerRecord<'s>>,
+    outdated_metalayers: &'s [String],
     unverified: Vec<RangeRecord<'s>>,
     /// The chunks of `unverified` for the text output, with one entry per range. All chunks of a frame can be
     /// unverified, for example if their codec is unknown. So a list with one entry per chunk could be very long.
@@ -81,6 +83,7 @@ impl<'s> Salvaged<'s> {
             assumed: report.assumed_order.iter().map(ToString::to_string).collect(),
             lost: range_records(&report.lost, geometry.as_ref(), MAX_LISTED),
             lost_metalayers: lost_metalayers.collect(),
+            outdated_metalayers: &report.outdated,
             unverified: range_records(&report.unverified, geometry.as_ref(), MAX_LISTED),
             unverified_ranges: range_records(&report.unverified, geometry.as_ref(), 0),
             array: array.map_or_else(String::new, |array| {
@@ -116,6 +119,9 @@ impl Display for Salvaged<'_> {
         }
         for LostLayerRecord { name, why } in &self.lost_metalayers {
             writeln!(f, "  lost: metalayer {}: {}", clean(name), clean(why))?;
+        }
+        for name in self.outdated_metalayers {
+            writeln!(f, "  not copied: vlmetalayer {}: {FROM_ITEMS}, which may differ now", clean(name))?;
         }
         for (what, records) in [("lost", &self.lost), ("unverified", &self.unverified_ranges)] {
             for record in records.iter().take(MAX_LINES) {

@@ -27,7 +27,6 @@ use core::ops::Range;
 pub(crate) const MAGIC: &[u8; 8] = b"\0b2holes";
 
 /// The first bytes of a commit.
-#[cfg(feature = "compress")]
 pub(crate) const START: &[u8; 16] = b"\0b2hole commit\0\0";
 
 /// The largest number of holes in a record. If a commit would leave more, it writes a new file.
@@ -77,7 +76,6 @@ impl HoleRecord {
     }
 
     /// The bytes of the record.
-    #[cfg(feature = "compress")]
     pub(crate) fn to_bytes(&self) -> Vec<u8> {
         let holes = self.holes.iter().flat_map(|hole| [hole.start, hole.end - hole.start]);
         let numbers = [self.previous.unwrap_or(NO_RECORD), self.nbytes].into_iter().chain(holes);
@@ -157,7 +155,7 @@ fn checksum(bytes: &[u8]) -> u64 {
         .fold(0xcbf2_9ce4_8422_2325, |sum, &byte| (sum ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
 }
 
-#[cfg(all(test, feature = "compress"))]
+#[cfg(test)]
 #[expect(clippy::single_range_in_vec_init, reason = "lists of holes")]
 mod tests {
     use super::*;

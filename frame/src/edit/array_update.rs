@@ -5,7 +5,7 @@ use core::ops::Range;
 use core::time::Duration;
 use std::collections::BTreeMap;
 use std::fs::{self, File};
-use std::io::{Seek, SeekFrom, Write};
+use std::io::{Seek, Write};
 use std::path::{Path, PathBuf};
 
 use b2nd_chunk::{Codec, Compressor, SpecialValue};
@@ -14,17 +14,15 @@ use b2nd_serde::{Geometry, Layout, Meta, to_vec};
 use serde::Serialize;
 
 use crate::check::Check;
-use crate::chunk::entry::index_start;
-use crate::chunk::expansion::{expansion_limit, zeroed};
-use crate::chunk::hole::{HoleRecord, MAX_HOLES, START};
+use crate::chunk::expansion::zeroed;
+use crate::chunk::hole::{MAX_HOLES, START};
 use crate::chunk_file;
-use crate::edit::attributes::{OldFrame, keep};
 use crate::edit::change::no_array;
-use crate::edit::commit::HeaderWrite;
-use crate::edit::old_chunks::{OldChunks, entry_value};
+use crate::edit::commit::{Commit, Committed};
+use crate::edit::old_chunks::{OldChunks, check_count, entry_value};
 use crate::edit::pending_chunks::PendingChunks;
-use crate::edit::read_back::{WithHeader, read_back};
 use crate::edit::rewritten::section;
+use crate::edit::table_column::refuse_column;
 use crate::edit::writer_lock::WriterLock;
 use crate::error::Error;
 use crate::finding::{counted, first_error};
@@ -36,10 +34,10 @@ use crate::index::index_writer::NewIndex;
 use crate::messagepack::marker::Marker;
 use crate::read::chunks::Chunks;
 use crate::read::frame_state::FrameState;
-use crate::read::source::read_up_to;
+use crate::trailer::derived_layers::mark_stale;
 use crate::trailer::frame_trailer::Trailer;
 use crate::write::array_writer::{check_region, is_whole, params};
-use crate::write::destination::{Destination, NewFrame};
+use crate::write::destination::Destination;
 use crate::write::frame_builder::vlmetalayer_chunk;
 use crate::write::frame_plan::{MAX_VLMETALAYERS, Plan, Sizes, can_be_nan, check_name};
 use crate::write::frame_writer::FrameWriter;
@@ -83,6 +81,15 @@ const MIN_HOLES: u64 = 1 << 16;
 /// A program that only reads needs no lock. If it has the array open, it sees the new array after a commit to a contiguous
 /// frame when it reads the header again; python-blosc2 does so by itself. In a sparse frame, it can look for the old file
 /// of a replaced chunk until it opens the array again.
+///
+/// # Indexes of python-blosc2
+///
+/// python-blosc2 can compute indexes from the items of an array (`create_index`), and keeps them in a vlmetalayer
+/// ([`is_derived`](crate::Vlmetalayer::is_derived)) and in files beside the array. A commit that changes items or the
+/// shape also marks these indexes as stale, so python-blosc2 does not use them before it has built them again
+/// (`rebuild_index`). If they cannot be marked, the vlmetalayer is removed, and so are the results of queries that
+/// python-blosc2 4.2 and 4.3 kept. A process of python-blosc2 that has used an index before the commit keeps it in
+/// memory, and does not see the mark.
 ///
 /// # Compression and memory
 ///
@@ -131,6 +138,8 @@ pub struct ArrayUpdate {
     pending: PendingChunks,
     /// The name of each vlmetalayer, and the chunk that stores its value.
     vlmetalayers: Vec<(Vec<u8>, Vec<u8>)>,
+    /// Why the items must not change.
+    refusal: Option<String>,
     is_changed: bool,
 }
 
@@ -199,18 +208,14 @@ impl ArrayUpdate {
             params.codec = Codec::LZ4;
         }
         let compressor = Compressor::new(params).map_err(Error::unsupported)?;
-        let limit = expansion_limit(frame.header().frame_len);
-        if sizes.nchunks.saturating_mul(size_of::<u64>() as u64) > limit {
-            let nchunks = sizes.nchunks;
-            return Err(Error::too_large(format_args!(
-                "{nchunks} chunks are too many for a frame of this length"
-            )));
-        }
+        check_count(sizes.nchunks, frame.header().frame_len)?;
         let layers = frame.read_trailer()?;
         let layers = layers.vlmetalayers().iter();
         let vlmetalayers = layers.map(|layer| (layer.raw_name().to_vec(), layer.chunk().to_vec())).collect();
+        let refusal = refuse_column(&header_path).err().map(|error| error.to_string());
         Ok(Self {
             path: header_path,
+            refusal,
             state: FrameState::of(&mut frame)?,
             frame: frame.map_reader(drop),
             lock,
@@ -241,10 +246,13 @@ impl ArrayUpdate {
     /// # Errors
     ///
     /// [`InvalidInput`](crate::ErrorKind::InvalidInput) if the ranges do not fit the shape, or the number of bytes does
-    /// not fit the region. [`Malformed`](crate::ErrorKind::Malformed) if a chunk cannot be decompressed. After an
-    /// error, nothing is changed.
+    /// not fit the region. [`Malformed`](crate::ErrorKind::Malformed) if a chunk cannot be decompressed.
+    /// [`Unsupported`](crate::ErrorKind::Unsupported) if the array belongs to a table (`CTable`) of python-blosc2 that
+    /// has indexes or generated columns: these are in other files, so they cannot change together with the items. After
+    /// an error, nothing is changed.
     pub fn write(&mut self, region: &[Range<u64>], items: &[u8]) -> Result<(), Error> {
         check_region(&self.geometry, region, self.typesize, items.len())?;
+        self.check_refusal()?;
         let (geometry, typesize) = (self.geometry.clone(), self.typesize);
         let parts = geometry.chunks_in(region).map_err(Error::geometry)?;
         let gather =
@@ -274,6 +282,7 @@ impl ArrayUpdate {
             }
         }
         self.pending.extend(changed);
+        mark_stale(&mut self.vlmetalayers);
         self.is_changed = true;
         Ok(())
     }
@@ -322,6 +331,7 @@ impl ArrayUpdate {
     ///
     /// [`InvalidInput`](crate::ErrorKind::InvalidInput) if the shape has another number of dimensions, or is not valid.
     /// [`TooLarge`](crate::ErrorKind::TooLarge) if the new shape needs more chunks than a frame can have.
+    /// [`Unsupported`](crate::ErrorKind::Unsupported) if the array belongs to a table, as with [`write`](Self::write).
     pub fn resize(&mut self, shape: &[i64]) -> Result<(), Error> {
         let meta = self.meta.clone().with_shape(shape).map_err(Error::invalid_input)?;
         let before = self.geometry.clone();
@@ -330,6 +340,7 @@ impl ArrayUpdate {
         // `Sizes::new` and `NewIndex::new` fail if a size or the number of chunks is too large for the format.
         let sizes = Sizes::new(&meta, self.typesize)?;
         NewIndex::new(sizes.nchunks)?;
+        self.check_refusal()?;
         let grown = |&(old, new): &(u64, u64)| {
             let ends = before.chunk(old).zip(after.chunk(new));
             ends.is_some_and(|(old, new)| {
@@ -366,6 +377,7 @@ impl ArrayUpdate {
         self.pending.make_room(&changed, &mut self.compressor)?;
         self.pending.extend(changed);
         self.pending = std::mem::take(&mut self.pending).renumbered(|old| numbers.get(&old).copied());
+        mark_stale(&mut self.vlmetalayers);
         self.geometry = after.clone();
         (self.meta, self.origins, self.is_changed) = (meta, origins, true);
         Ok(())
@@ -425,10 +437,10 @@ impl ArrayUpdate {
         }
         let mut frame = self.state.reopen(&self.path, Some(&self.lock))?;
         let plan = self.plan()?;
-        let mut old = OldChunks::read(&mut frame, &self.kept())?;
+        let mut old = self.read_old(&mut frame)?;
         let (frame, state) = if self.frame.header().is_sparse() {
             if self.move_files_too_high(&mut frame, &old)? {
-                old = OldChunks::read(&mut frame, &self.kept())?;
+                old = self.read_old(&mut frame)?;
             }
             self.flush_sparse(frame, plan, &old)
         } else if self.is_in_place(&frame, &plan, &old) {
@@ -459,6 +471,11 @@ impl ArrayUpdate {
         place(&self.origins, number).filter(|&origin| origin != NEW && !self.pending.contains(number))
     }
 
+    /// Fails if the items must not change.
+    fn check_refusal(&self) -> Result<(), Error> {
+        self.refusal.as_ref().map_or(Ok(()), |why| Err(Error::unsupported(why)))
+    }
+
     fn chunk_nbytes(&self) -> usize {
         usize::try_from(self.geometry.padded_chunk_nitems())
             .unwrap_or(usize::MAX)
@@ -477,6 +494,11 @@ impl ArrayUpdate {
             Some(entry) => chunks.decompressed(&entry),
             None => zeroed(self.chunk_nbytes()),
         }
+    }
+
+    fn read_old(&self, frame: &mut Frame) -> Result<OldChunks, Error> {
+        let kept = self.kept();
+        OldChunks::read(frame, |number| kept.get(&number).copied())
     }
 
     /// Returns a map of the unchanged chunks, from the number in the file to the new number.
@@ -509,9 +531,6 @@ impl ArrayUpdate {
     }
 }
 
-/// The frame after a commit, and its state.
-type Committed = (Frame<()>, FrameState);
-
 impl ArrayUpdate {
     /// Whether the commit can be written after the end of the frame. Otherwise the commit needs a new file.
     fn is_in_place(&self, frame: &Frame, plan: &Plan, old: &OldChunks) -> bool {
@@ -522,97 +541,26 @@ impl ArrayUpdate {
         let has_index = header.nbytes > 0 && plan.sizes.nbytes > 0;
         // The chunks follow the header, so they would have to move if the header got another length.
         let is_same_len = plan.header_len() == header.header_len as u64;
-        let holes = self.hole_record(old);
+        let holes = old.hole_record(self.frame.header());
         let is_small = holes.nbytes <= old.kept_nbytes.max(MIN_HOLES) && holes.holes.len() <= MAX_HOLES;
         has_index && is_same_len && array_end <= PAGE_LEN && is_small
-    }
-
-    /// The record of the holes that a commit after the end of the frame leaves.
-    fn hole_record(&self, old: &OldChunks) -> HoleRecord {
-        let header = self.frame.header();
-        let within = |offset: u64| offset.saturating_sub(header.header_len as u64);
-        // The old index and the old trailer, and the start of the commit.
-        let replaced = within(index_start(header))..within(header.frame_len) + START.len() as u64;
-        let mut record = HoleRecord { previous: old.last_record, nbytes: 0, holes: old.holes() };
-        record.holes.push(replaced);
-        let new: u64 = record.holes.iter().map(|hole| hole.end - hole.start).sum();
-        record.nbytes = old.hole_nbytes.saturating_add(new).saturating_add(record.len());
-        record
-    }
-
-    /// Calls `keep` once, to pass all unchanged chunks to the writer. Then writes the changed chunks. All other chunks
-    /// become zeros.
-    fn write_chunks<W: Write + Seek>(
-        &mut self,
-        writer: &mut FrameWriter<W>,
-        mut keep: impl FnMut(&mut FrameWriter<W>) -> Result<(), Error>,
-    ) -> Result<(), Error> {
-        keep(writer)?;
-        let Self { pending, compressor, .. } = self;
-        pending.each_compressed(compressor, |number, chunk| writer.write_compressed(number, chunk))?;
-        writer.fill_missing(SpecialValue::Zeros)
     }
 
     /// Writes the new chunks, index and trailer after the end of the frame, and then overwrites the header.
     fn flush_in_place(&mut self, plan: Plan, old: &OldChunks) -> Result<Committed, Error> {
         let header = self.frame.header();
         let (header_len, frame_len) = (header.header_len as u64, header.frame_len);
-        let (path, holes) = (self.path.clone(), self.hole_record(old).to_bytes());
-        let unwritable = |error| Error::io("write", &path, error);
-        let file = self.lock.file().try_clone().map_err(unwritable)?;
-        self.remove_killed_commit(&file)?;
-        let output = Output::behind(
-            file.try_clone().map_err(unwritable)?,
-            header_len,
-            frame_len - header_len,
-            path.clone(),
-        );
-        let mut writer = FrameWriter::new(output, plan);
-        let written = self.write_chunks(&mut writer, |writer| {
+        let (path, holes) = (self.path.clone(), old.hole_record(self.frame.header()).to_bytes());
+        let Self { frame, state, lock, pending, compressor, .. } = self;
+        Commit { path: &self.path, frame, state, lock }.behind(|file| {
+            let output = Output::behind(file, header_len, frame_len - header_len, path);
+            let mut writer = FrameWriter::new(output, plan);
             writer.put_hole(START)?;
-            old.kept.iter().try_for_each(|&(number, entry)| writer.keep(number, entry))
-        });
-        let committed = written.and_then(|()| {
+            old.kept.iter().try_for_each(|&(number, entry)| writer.keep(number, entry))?;
+            write_changed(&mut writer, pending, compressor)?;
             writer.put_hole(&holes)?;
-            let header = writer.finish_behind()?;
-            file.sync_all().map_err(unwritable)?;
-            let committed = read_back(&header, WithHeader::new(&header, &file), &path)?;
-            let write = HeaderWrite::new(self.frame.header_bytes(), &header);
-            let write = write.ok_or_else(|| Error::unsupported("the header has another length"))?;
-            self.lock.announce()?;
-            self.state.reopen(&path, Some(&self.lock))?;
-            Ok((write, committed))
-        });
-        match committed {
-            Ok((write, committed)) => {
-                // This is one write within a page, so a killed process leaves the old header or the new header, and no
-                // mixture.
-                write.write(&file).map_err(unwritable)?;
-                Ok(committed)
-            }
-            Err(error) => {
-                // The file still has the old header, so the old frame is complete, also if this fails. Only bytes of a
-                // commit are removed.
-                let _ = self.remove_killed_commit(&file);
-                Err(error)
-            }
-        }
-    }
-
-    /// Removes the bytes of an unfinished commit after the end of the frame, and checks that the frame is the whole file.
-    fn remove_killed_commit(&self, mut file: &File) -> Result<(), Error> {
-        let frame_len = self.frame.header().frame_len;
-        if self.frame.check_same(&self.path)? > frame_len {
-            let unreadable = |error| Error::io("read", &self.path, error);
-            let mut start = Vec::new();
-            file.seek(SeekFrom::Start(frame_len))
-                .and_then(|_| read_up_to(&mut file, START.len() as u64, &mut start))
-                .map_err(unreadable)?;
-            if START.starts_with(&start) {
-                file.set_len(frame_len).map_err(|error| Error::io("write", &self.path, error))?;
-            }
-        }
-        self.frame.check_whole(&self.path)
+            writer.finish_behind()
+        })
     }
 
     /// Writes the whole frame to a new file, which replaces the old file.
@@ -621,19 +569,21 @@ impl ArrayUpdate {
         let kept = self.kept();
         let mut writer = FrameWriter::new(Output::begin(new, plan.header_len())?, plan);
         let mut chunks = frame.chunks()?;
-        self.write_chunks(&mut writer, |writer| {
-            for (&origin, &number) in &kept {
-                let Some(entry) = chunks.get(origin)? else { continue };
-                match chunks.compressed(&entry)? {
-                    Some(chunk) => writer.put(number, [&chunk, &[]])?,
-                    None => writer.keep(number, entry_value(&entry, 0)?)?,
-                }
+        for (&origin, &number) in &kept {
+            let Some(entry) = chunks.get(origin)? else { continue };
+            match chunks.compressed(&entry)? {
+                Some(chunk) => writer.put(number, [&chunk, &[]])?,
+                None => writer.keep(number, entry_value(&entry, 0)?)?,
             }
-            Ok(())
-        })?;
+        }
+        write_changed(&mut writer, &mut self.pending, &mut self.compressor)?;
         let header = writer.header()?;
         let new = writer.finish()?;
-        self.replace(frame, new, &header)
+        self.commit().by_rename(frame, new, &header)
+    }
+
+    fn commit(&mut self) -> Commit<'_> {
+        Commit { path: &self.path, frame: &self.frame, state: &self.state, lock: &mut self.lock }
     }
 
     /// Takes over the chunks whose files have numbers that are too high for C-Blosc2, as if they had been changed, so that
@@ -673,9 +623,9 @@ impl ArrayUpdate {
             true,
         );
         let mut writer = FrameWriter::new(output, plan);
-        let written = self.write_chunks(&mut writer, |writer| {
-            old.kept.iter().try_for_each(|&(number, entry)| writer.keep(number, entry))
-        });
+        let kept_chunks = old.kept.iter().try_for_each(|&(number, entry)| writer.keep(number, entry));
+        let written =
+            kept_chunks.and_then(|()| write_changed(&mut writer, &mut self.pending, &mut self.compressor));
         let (files, cbytes) = (writer.output.files().to_vec(), writer.output.len);
         let written = written.and_then(|()| match kept().chain(files.iter().copied()).max() {
             Some(last) if is_too_high(last, cbytes) => Err(Error::too_large(format_args!(
@@ -694,25 +644,12 @@ impl ArrayUpdate {
         let committed = written.and_then(|()| {
             let header = writer.header()?;
             let new = writer.finish()?;
-            self.replace(frame, new, &header)
+            self.commit().by_rename(frame, new, &header)
         });
         // `files` are new files of this commit, which no index refers to.
         let committed = committed.inspect_err(|_| remove(&files))?;
         // The new file is locked, so no other writer can refer to one of the old files meanwhile.
         remove(&old.gone.iter().map(|&(number, _)| number).collect::<Vec<_>>());
-        Ok(committed)
-    }
-
-    /// Gives the new file the attributes of the old file, and renames it to the path of the old file.
-    fn replace(&mut self, old: Frame, new: NewFrame, header: &[u8]) -> Result<Committed, Error> {
-        keep(&new, &OldFrame { source: self.path.clone(), is_in_place: true, is_sparse: false }, false);
-        new.sync()?;
-        let committed = read_back(header, new.file(), &self.path)?;
-        self.lock.announce()?;
-        self.state.reopen(&self.path, Some(&self.lock))?;
-        // The old file is closed before the rename, because some systems do not replace an open file.
-        drop(old);
-        self.lock.follow(new.rename_locked()?.0);
         Ok(committed)
     }
 }
@@ -727,6 +664,16 @@ impl fmt::Debug for ArrayUpdate {
             .field("is_changed", is_changed)
             .finish_non_exhaustive()
     }
+}
+
+/// Writes the changed chunks. All chunks that are not written or kept become zeros.
+fn write_changed<W: Write + Seek>(
+    writer: &mut FrameWriter<W>,
+    pending: &mut PendingChunks,
+    compressor: &mut Compressor,
+) -> Result<(), Error> {
+    pending.each_compressed(compressor, |number, chunk| writer.write_compressed(number, chunk))?;
+    writer.fill_missing(SpecialValue::Zeros)
 }
 
 /// Copies the items of a part of a chunk to the same places in another chunk.

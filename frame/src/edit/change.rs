@@ -3,13 +3,16 @@
 use core::fmt::Display;
 use core::time::Duration;
 use std::fs::File;
+use std::io::{Seek, SeekFrom};
 use std::path::Path;
 
 use b2nd_serde::dtype::Dtype;
 use b2nd_serde::{Layout, Meta, to_vec};
 
+use crate::chunk::hole::START;
 use crate::code::FindingCode;
-use crate::edit::commit::HeaderWrite;
+use crate::edit::commit::Commit;
+use crate::edit::new_trailer::NewTrailer;
 use crate::edit::writer_lock::WriterLock;
 use crate::error::Error;
 use crate::finding::{Escaped, first_error};
@@ -18,6 +21,7 @@ use crate::header::array_rules::{agreement, refuse_objects, valid_geometry};
 use crate::header::frame::Frame;
 use crate::header::frame_header::Header;
 use crate::header::section::{CONTENT_HEADER, Metalayer};
+use crate::read::frame_state::FrameState;
 use crate::read::open::open_at_once;
 use crate::read::source::{available, read_up_to};
 
@@ -25,6 +29,13 @@ use crate::read::source::{available, read_up_to};
 ///
 /// A new value must be as long as the old one; [`Rewrite`](crate::Rewrite) can also write a longer or shorter value.
 /// All changes are made in a single write, which is then synced. The data is not touched.
+///
+/// python-blosc2 may have computed indexes from the items, which a new shape or dtype makes wrong. Then the edit first
+/// writes a copy of the chunk index and a new trailer after the end of the frame. The write of the header makes the
+/// change and the new trailer valid at once. In the new trailer, the indexes are marked as stale, so python-blosc2 does
+/// not use them before it has built them again (`rebuild_index`). Without the feature `decompress`, or if they cannot be
+/// read, they are removed; so are the results of queries that python-blosc2 4.2 and 4.3 kept. In a sparse frame, a new
+/// `chunks.b2frame` replaces the old one.
 ///
 /// ```
 /// use b2nd_frame::Frame;
@@ -185,8 +196,12 @@ impl<R> Edit<'_, R> {
     /// ```
     pub fn preview(&self) -> Result<Frame<()>, Error> {
         let after = self.after()?;
-        self.frame.path().map_or(Ok(()), |path| self.check_file(path))?;
-        Ok(after)
+        let Some(path) = self.frame.path() else { return Ok(after) };
+        self.check_file(path)?;
+        match NewTrailer::of_change(path, self.frame, &after)? {
+            Some(trailer) => trailer.header(&after),
+            None => Ok(after),
+        }
     }
 
     /// Checks that the file still holds this frame, and nothing else. If the new shape undoes an interrupted resize,
@@ -238,7 +253,9 @@ impl Edit<'_, File> {
     ///
     /// - [`InvalidInput`] if a new shape, dtype or metalayer does not fit the frame, or the frame was not opened by its
     ///   path.
-    /// - [`Unsupported`] if the frame has no array to change, or is not the whole file.
+    /// - [`Unsupported`] if the frame has no array to change, or is not the whole file. Also if the shape or dtype
+    ///   changes, and the array belongs to a table (`CTable`) of python-blosc2 that has indexes or generated columns:
+    ///   these are in other files, so they cannot change together with the items.
     /// - [`TooLarge`] if the shape has more items or chunks than the format can count.
     /// - [`Malformed`] if the new metalayer is malformed, or the array contradicts the header.
     /// - [`Locked`] if another process holds the lock.
@@ -271,21 +288,30 @@ impl Edit<'_, File> {
     /// ```
     pub fn apply(self) -> Result<(), Error> {
         let after = self.after()?;
-        let path = self.frame.path().ok_or_else(not_opened)?;
+        let path = self.frame.path().ok_or_else(not_opened)?.to_path_buf();
         // The locks are taken before the checks, so no other writer can change the file between the checks and the
         // write.
-        let mut lock = WriterLock::take(path, self.frame.header().is_sparse(), self.patience)?;
-        self.check_file(path)?;
+        let mut lock = WriterLock::take(&path, self.frame.header().is_sparse(), self.patience)?;
+        self.check_file(&path)?;
         if self.frame.header_bytes() == after.header_bytes() {
             return Ok(());
         }
-        let write = HeaderWrite::new(self.frame.header_bytes(), after.header_bytes());
-        let write =
-            write.ok_or_else(|| Error::unsupported("an edit cannot change the length of the header"))?;
-        lock.announce()?;
-        // C-Blosc2 can have changed the frame until its lock was taken.
-        self.check_file(path)?;
-        write.write(lock.file()).map_err(|error| Error::io("write", path, error))?;
+        let mut now = Frame::open(&path)?;
+        let state = FrameState::of(&mut now)?;
+        let before = Frame::parse(self.frame.header_bytes())?;
+        let commit = Commit { path: &path, frame: &before, state: &state, lock: &mut lock };
+        let after = match NewTrailer::of_change(&path, self.frame, &after)? {
+            None => {
+                commit.header(after.header_bytes())?;
+                after
+            }
+            Some(trailer) => trailer.commit(commit, &after)?,
+        };
+        if after.header().is_sparse() {
+            // The file may be another one now.
+            drop(lock);
+            self.frame.reader = open_at_once(&path).map_err(|error| Error::io("read", &path, error))?;
+        }
         let Frame { header, bytes, section, .. } = after;
         (self.frame.header, self.frame.bytes, self.frame.section) = (header, bytes, section);
         Ok(())
@@ -305,16 +331,27 @@ impl<R> Frame<R> {
         Ok(file_len)
     }
 
-    /// Checks what [`check_same`](Self::check_same) checks, and also that the frame is the whole file.
-    pub(crate) fn check_whole(&self, path: &Path) -> Result<(), Error> {
+    /// Checks what [`check_same`](Self::check_same) checks, and also that the frame is the whole file. The bytes of a commit
+    /// that was killed may follow the frame. Returns whether they do.
+    pub(crate) fn check_whole(&self, path: &Path) -> Result<bool, Error> {
         let file_len = self.check_same(path)?;
         let frame_len = self.header().frame_len;
-        if frame_len != file_len {
-            return Err(Error::unsupported(format_args!(
-                "the frame has {frame_len} bytes, but its file has {file_len}; only a whole file can be changed"
-            )));
+        if frame_len == file_len {
+            return Ok(false);
         }
-        Ok(())
+        let unreadable = |error| Error::io("read", path, error);
+        let mut file = open_at_once(path).map_err(unreadable)?;
+        let mut more = Vec::new();
+        let read = file
+            .seek(SeekFrom::Start(frame_len))
+            .and_then(|_| read_up_to(&mut file, START.len() as u64, &mut more));
+        read.map_err(unreadable)?;
+        if file_len > frame_len && START.starts_with(&more) {
+            return Ok(true);
+        }
+        Err(Error::unsupported(format_args!(
+            "the frame has {frame_len} bytes, but its file has {file_len}; only a whole file can be changed"
+        )))
     }
 }
 

@@ -12,6 +12,7 @@ use crate::chunk::entry::EntryValue;
 use crate::chunk_file;
 use crate::chunk_file::folder_of;
 use crate::edit::attributes::{OldFrame, keep, keep_attributes};
+use crate::edit::commit::Commit;
 use crate::edit::rewritten::{Body, FrameChanges, Rewritten};
 use crate::edit::writer_lock::WriterLock;
 use crate::error::Error;
@@ -109,10 +110,6 @@ impl<'p> Job<'p> {
         Ok((Self { old, to, changes }, destination))
     }
 
-    fn is_in_place(&self) -> bool {
-        self.old.as_ref().is_some_and(|old| old.is_in_place)
-    }
-
     /// Takes the lock of the old frame, and waits for it for at most `patience`.
     pub(super) fn lock(&self, patience: Duration) -> Result<OldLock, Error> {
         match &self.old {
@@ -132,7 +129,8 @@ impl<'p> Job<'p> {
     /// an older generation, fewer rules apply to the old frame than to the new frame. If the frame type changes, the
     /// new frame is checked only after it is written, because its chunks are not in their new places yet.
     pub(super) fn read<R: Read + Seek>(&self, frame: &mut Frame<R>) -> Result<(Rewritten, Frame<()>), Error> {
-        let rewritten = Rewritten::new(frame, self.changes)?;
+        let in_place = self.old.as_ref().filter(|old| old.is_in_place).map(|old| &*old.source);
+        let rewritten = Rewritten::new(frame, self.changes, in_place)?;
         self.check_old(frame)?;
         let after = Frame::parse(&rewritten.header)?;
         let Rewritten { header, body: Body::Kept(kept), trailer } = &rewritten else {
@@ -155,37 +153,25 @@ impl<'p> Job<'p> {
     fn check_old<R: Read + Seek>(&self, frame: &mut Frame<R>) -> Result<(), Error> {
         match &self.old {
             None => frame.check_unchanged(),
-            Some(OldFrame { source, is_in_place: true, .. }) => frame.check_whole(source),
+            Some(OldFrame { source, is_in_place: true, .. }) => frame.check_whole(source).map(drop),
             Some(OldFrame { source, .. }) => frame.check_same(source).map(drop),
         }
     }
 
-    /// Checks that the old frame is still in the state in which it was read. Before a rewrite in place, also tells the
-    /// users of the lock file of C-Blosc2 that the frame changes.
-    fn check_again<R: Read + Seek>(
-        &self,
-        frame: &mut Frame<R>,
-        state: &FrameState,
-        lock: &mut OldLock,
-    ) -> Result<(), Error> {
-        let Some(OldFrame { source, .. }) = &self.old else {
-            frame.check_unchanged()?;
-            return if FrameState::of(frame)? == *state { Ok(()) } else { Err(Error::changing(None)) };
-        };
-        match lock {
-            OldLock::Reader { .. } => state.reopen(source, None).map(drop),
-            OldLock::Writer(lock) => {
-                lock.announce()?;
-                state.reopen(source, Some(lock))?.check_whole(source)
-            }
+    /// Checks that the old frame is still in the state in which it was read.
+    fn check_again<R: Read + Seek>(&self, frame: &mut Frame<R>, state: &FrameState) -> Result<(), Error> {
+        if let Some(OldFrame { source, .. }) = &self.old {
+            return state.reopen(source, None).map(drop);
         }
+        frame.check_unchanged()?;
+        if FrameState::of(frame)? == *state { Ok(()) } else { Err(Error::changing(None)) }
     }
 
     /// Writes the new frame while the lock of the old frame is held.
     pub(super) fn apply<R: Read + Seek>(
         self,
         mut frame: Frame<R>,
-        mut lock: OldLock,
+        lock: OldLock,
         destination: Destination,
         progress: &mut Progress<'_>,
     ) -> Result<Frame, Error> {
@@ -211,34 +197,35 @@ impl<'p> Job<'p> {
             }
             Body::Moved(index) => move_chunks(&mut frame, new, (header, index, trailer), progress)?,
         };
-        if let Some(old) = &self.old {
-            keep(&new, old, old.is_sparse);
-        }
-        new.sync()?;
-        // The new frame had no errors before it was written, but the old frame or a chunk file can have changed since
-        // then.
-        if let wrong @ Some(_) = new.first_error(Check::default(), after.clone())? {
-            return Err(Error::changing(wrong));
-        }
-        // After a rewrite in place, the returned frame has the path that the caller gave, which may be a link.
-        let given = self.is_in_place().then(|| file_with_header(self.to)).transpose()?;
-        // This is the last call of the progress callback. From here on, the rewrite cannot be stopped.
-        progress.advance(0)?;
         // The old frame is compared again, because a writer without locks can have changed it while it was copied.
-        self.check_again(&mut frame, &state, &mut lock)?;
-        // The old file is closed before the rename, because some systems do not replace an open file.
-        drop(frame);
-        let (file, path) = if self.is_in_place() {
-            let file = new.file().try_clone().map_err(|error| new.unwritable(error))?;
-            // The lock of the new file is released at once, as this is the last step of the rewrite.
-            let (_, path) = new.rename_locked()?;
-            // On Windows, an open file that was written keeps other writers away.
-            let file = if cfg!(windows) { open_at_once(&path).unwrap_or(file) } else { file };
-            (file, path)
-        } else {
-            new.rename()?
+        let (file, path) = match (&self.old, lock) {
+            (Some(old), OldLock::Writer(mut lock)) => {
+                // The returned frame has the path that the caller gave, which may be a link.
+                let path = file_with_header(self.to)?;
+                // This is the last call of the progress callback. From here on, the rewrite cannot be stopped.
+                progress.advance(0)?;
+                let before = Frame::parse(frame.header_bytes())?;
+                let commit = Commit { path: &old.source, frame: &before, state: &state, lock: &mut lock };
+                commit.by_rename(frame, new, after.header_bytes())?;
+                // On Windows, an open file that was written would keep other writers away.
+                (open_at_once(&path).map_err(|error| Error::io("read", &path, error))?, path)
+            }
+            (old, _) => {
+                if let Some(old) = old {
+                    keep(&new, old, old.is_sparse);
+                }
+                new.sync()?;
+                // The new frame had no errors before it was written, but the old frame or a chunk file can have changed
+                // since then.
+                if let wrong @ Some(_) = new.first_error(Check::default(), after.clone())? {
+                    return Err(Error::changing(wrong));
+                }
+                progress.advance(0)?;
+                self.check_again(&mut frame, &state)?;
+                new.rename()?
+            }
         };
-        Ok(Frame { path: Some(given.unwrap_or(path)), ..after.map_reader(|()| file) })
+        Ok(Frame { path: Some(path), ..after.map_reader(|()| file) })
     }
 }
 

@@ -1,13 +1,19 @@
 //! Code that changes a frame in its file, or writes the changed frame to a new file.
 
 // Each module imports only from the modules above it in this list.
+pub(crate) mod attributes;
+mod table_column;
 mod writer_lock;
 
+mod read_back;
+
 mod commit;
+mod old_chunks;
+
+mod new_trailer;
 
 pub(crate) mod change;
 
-pub(crate) mod attributes;
 mod rewritten;
 
 mod locked_file;
@@ -16,12 +22,6 @@ pub(crate) mod rewrite;
 
 #[cfg(feature = "compress")]
 mod pending_chunks;
-
-#[cfg(feature = "compress")]
-mod old_chunks;
-
-#[cfg(feature = "compress")]
-mod read_back;
 
 #[cfg(feature = "compress")]
 pub(crate) mod array_update;

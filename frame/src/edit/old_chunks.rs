@@ -1,12 +1,13 @@
-//! The chunks in the file, before a commit of an `ArrayUpdate`.
+//! The chunks in the file before a commit, and the holes that the commit leaves.
 
 use core::ops::Range;
-use std::collections::BTreeMap;
 
-use crate::chunk::entry::{ChunkEntry, ChunkPlace, EntryValue, chunks_len};
-use crate::chunk::hole::HoleRecord;
+use crate::chunk::entry::{ChunkEntry, ChunkPlace, ENTRY_LEN, EntryValue, chunks_len, index_start};
+use crate::chunk::expansion::expansion_limit;
+use crate::chunk::hole::{HoleRecord, START};
 use crate::error::Error;
 use crate::header::frame::Frame;
+use crate::header::frame_header::Header;
 use crate::index::index_rules::{ChunkSpan, gaps};
 
 /// The chunks in the file, before a commit.
@@ -25,9 +26,11 @@ pub(super) struct OldChunks {
 }
 
 impl OldChunks {
-    /// Reads the entries of the chunks in the file, and as many of their headers as are needed. `kept` maps the old number
-    /// of each unchanged chunk to its new number.
-    pub(super) fn read(frame: &mut Frame, kept: &BTreeMap<u64, u64>) -> Result<Self, Error> {
+    /// Reads the entries of the chunks in the file, and as many of their headers as are needed. `kept` turns the old number
+    /// of each unchanged chunk into its new number.
+    ///
+    /// The frame must not have [too many chunks](check_count).
+    pub(super) fn read(frame: &mut Frame, kept: impl Fn(u64) -> Option<u64>) -> Result<Self, Error> {
         let header_len = frame.header().header_len as u64;
         let (chunks_len, is_sparse) = (chunks_len(frame.header()), frame.header().is_sparse());
         // A commit leaves its record directly before the index. It has the bytes of all holes, so the headers of the
@@ -45,8 +48,8 @@ impl OldChunks {
         let mut chunks = frame.chunks()?;
         while let Some(entry) = chunks.next().transpose()? {
             let value = entry_value(&entry, header_len)?;
-            let new = kept.get(&entry.number);
-            old.kept.extend(new.map(|&number| (number, value)));
+            let new = kept(entry.number);
+            old.kept.extend(new.map(|number| (number, value)));
             let EntryValue::Stored(place) = value else { continue };
             if new.is_some() && record.is_some() {
                 continue;
@@ -85,7 +88,7 @@ impl OldChunks {
     }
 
     /// The holes that the replaced chunks leave, in ascending order.
-    pub(super) fn holes(&self) -> Vec<Range<u64>> {
+    fn holes(&self) -> Vec<Range<u64>> {
         let mut starts: Vec<u64> = self.gone.iter().map(|&(start, _)| start).collect();
         starts.extend(self.kept.iter().filter_map(|&(_, entry)| stored(entry)));
         starts.sort_unstable();
@@ -104,10 +107,32 @@ impl OldChunks {
         holes
     }
 
+    /// The record of the holes that a commit after the end of the frame leaves.
+    pub(super) fn hole_record(&self, header: &Header) -> HoleRecord {
+        let within = |offset: u64| offset.saturating_sub(header.header_len as u64);
+        // The old index and the old trailer, and the start of the commit.
+        let replaced = within(index_start(header))..within(header.frame_len) + START.len() as u64;
+        let mut record = HoleRecord { previous: self.last_record, nbytes: 0, holes: self.holes() };
+        record.holes.push(replaced);
+        let new: u64 = record.holes.iter().map(|hole| hole.end - hole.start).sum();
+        record.nbytes = self.hole_nbytes.saturating_add(new).saturating_add(record.len());
+        record
+    }
+
     /// For each unchanged stored chunk of a sparse frame, its new number and the number of its file.
+    #[cfg(feature = "compress")]
     pub(super) fn files(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
         self.kept.iter().filter_map(|&(number, entry)| Some((number, stored(entry)?)))
     }
+}
+
+/// Refuses a number of chunks for which a commit would need too much memory: a file of a few bytes can claim 268 million
+/// special chunks.
+pub(super) fn check_count(nchunks: u64, frame_len: u64) -> Result<(), Error> {
+    if nchunks.saturating_mul(ENTRY_LEN as u64) <= expansion_limit(frame_len) {
+        return Ok(());
+    }
+    Err(Error::too_large(format_args!("{nchunks} chunks are too many for a frame of {frame_len} bytes")))
 }
 
 fn stored(entry: EntryValue) -> Option<u64> {

@@ -32,8 +32,16 @@ use crate::progress::Progress;
 /// After the rewrite, C-Blosc2 can open frames that it could not open before. A Caterva file can be opened as an array
 /// again: without the rewrite, C-Blosc2 3 and later open it as plain chunks, without a shape.
 ///
-/// Chunks, chunk index, trailer and all other metalayers are copied unchanged. There are two exceptions: an older
-/// trailer is converted, and if the frame type changes, the new frame gets a new chunk index. Nothing is decompressed.
+/// Chunks, chunk index, trailer and all other metalayers are copied unchanged. There are three exceptions: an older
+/// trailer is converted; if the frame type changes, the new frame gets a new chunk index; and if the shape or dtype
+/// changes, the vlmetalayers that python-blosc2 has computed from the items
+/// ([`is_derived`](crate::Vlmetalayer::is_derived)) change too. In a rewrite in place, indexes are marked as stale, so
+/// python-blosc2 does not use them before it has built them again (`rebuild_index`); if they cannot be read, which can
+/// need the feature `decompress`, they are removed. A rewrite to another path leaves them out. Array data is not
+/// decompressed.
+///
+/// If neither shape nor dtype changes, a copy uses the index files of the original, as a copy of the file by `cp` does.
+/// If python-blosc2 builds an index of the original again, queries of the copy are wrong.
 ///
 /// If a [`Check`](crate::Check) with depth [`ChunkHeaders`](crate::CheckDepth::ChunkHeaders) finds an error that the
 /// rewrite does not correct, the rewrite is refused, because it would copy the error. For such a frame,
@@ -245,7 +253,8 @@ impl<'p, R: Read + Seek> Rewrite<'p, R> {
     /// - [`InvalidInput`] if a new shape, dtype or frame type does not fit the frame, or the frame cannot be rewritten
     ///   in place.
     /// - [`Unsupported`] if the frame has content that the present format cannot store, or has no array. A frame
-    ///   without an array can only be converted to the other frame type.
+    ///   without an array can only be converted to the other frame type. Also if the shape or dtype changes in place,
+    ///   and the array belongs to a table, as in [`Edit::apply`](crate::Edit::apply).
     /// - [`TooLarge`] if the new header would be larger than the format allows.
     /// - [`Malformed`] if the frame has an error that the rewrite does not correct.
     /// - [`Exists`] if the new path already exists, unless the rewrite is in place.

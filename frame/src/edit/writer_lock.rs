@@ -67,7 +67,6 @@ impl WriterLock {
     }
 
     /// Replaces the lock of the old file by the lock of the file that has taken its path.
-    #[cfg(feature = "compress")]
     pub(crate) fn follow(&mut self, new: FileLock) {
         self.header = new;
     }

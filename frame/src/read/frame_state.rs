@@ -88,13 +88,16 @@ impl Frame {
     }
 }
 
+#[cfg(feature = "decompress")]
 impl<R> Frame<R> {
     /// Replaces an error about the header by [`ErrorKind::Changing`] if a writer may have caused it.
     #[cold]
     pub(crate) fn header_or_changing(&self, error: Error) -> Error {
         if can_be_caused(&error) && self.is_changed(None) { error.into_changing() } else { error }
     }
+}
 
+impl<R> Frame<R> {
     /// Whether the frame at the path has been changed since this frame was opened, or is being changed. If `state` is
     /// given, the index and the trailer are compared too.
     fn is_changed(&self, state: Option<&FrameState>) -> bool {

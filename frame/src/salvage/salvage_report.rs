@@ -37,6 +37,11 @@ pub struct SalvageReport {
     pub unverified: Vec<ChunkRange>,
     /// The lost metalayers and vlmetalayers.
     pub lost_metalayers: Vec<LostMetalayer>,
+    /// The names of the vlmetalayers that python-blosc2 has computed from the items
+    /// ([`is_derived`](crate::Vlmetalayer::is_derived)), and that are not in the new frame, because its items may
+    /// differ: a chunk is lost or unverified, the order of the chunks was assumed, or the caller gave entries of the
+    /// array's metalayer. They are not lost, because python-blosc2 can compute them again.
+    pub outdated: Vec<String>,
     /// The numbers of stored and special chunks in the new frame. A lost chunk counts as a special chunk with the fill
     /// value.
     pub counts: ChunkCounts,
@@ -50,13 +55,23 @@ pub(super) struct Notes {
     pub(super) lost: Vec<ChunkRange>,
     pub(super) unverified: Vec<ChunkRange>,
     pub(super) lost_metalayers: Vec<LostMetalayer>,
+    pub(super) outdated: Vec<String>,
     pub(super) counts: ChunkCounts,
 }
 
 impl Notes {
     pub(super) fn report(self, frame: Frame<()>) -> SalvageReport {
-        let Self { restored, assumed_order, lost, unverified, lost_metalayers, counts } = self;
-        SalvageReport { frame, restored, assumed_order, lost, unverified, lost_metalayers, counts }
+        let Self { restored, assumed_order, lost, unverified, lost_metalayers, outdated, counts } = self;
+        SalvageReport { frame, restored, assumed_order, lost, unverified, lost_metalayers, outdated, counts }
+    }
+
+    /// Whether an item of the new frame may differ from that of the frame before the damage.
+    pub(super) fn may_change_items(&self) -> bool {
+        let is_given = |restored: &Restored| matches!(restored, Restored::Array(_));
+        self.assumed_order.is_some()
+            || !self.lost.is_empty()
+            || !self.unverified.is_empty()
+            || self.restored.iter().any(is_given)
     }
 
     pub(super) fn lose_metalayer(&mut self, name: impl Into<String>, why: impl Into<String>) {

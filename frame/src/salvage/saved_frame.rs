@@ -19,6 +19,7 @@ use crate::salvage::damaged_file::DamagedFile;
 use crate::salvage::salvage_report::{CLEARED, ChunkRange, Notes, Restored, add};
 use crate::salvage::scan::{ChunkRun, HeaderScan, each};
 use crate::salvage::survey::Survey;
+use crate::trailer::derived_layers::is_derived;
 use crate::trailer::frame_trailer::Trailer;
 use crate::trailer::salvage_note::SALVAGE_NAME;
 use crate::write::frame_plan::Plan;
@@ -263,10 +264,10 @@ pub(super) fn save<R: Read + Seek, W: Write + Seek>(
     Ok(())
 }
 
-/// Builds the trailer from the kept vlmetalayers and, if there are losses to note, the note about them. Also returns
-/// whether the trailer has vlmetalayers. Returns `None` if the kept vlmetalayers and the note are too long for a
-/// trailer.
-fn trailer(survey: &Survey, notes: &Notes, fill: SpecialValue) -> Option<(Vec<u8>, bool)> {
+/// Builds the trailer from the kept vlmetalayers and, if there are losses to note, the note about them. Vlmetalayers
+/// that python-blosc2 has computed from the items are kept only if no item can have changed. Also returns whether the
+/// trailer has vlmetalayers. Returns `None` if the kept vlmetalayers and the note are too long for a trailer.
+fn trailer(survey: &Survey, notes: &mut Notes, fill: SpecialValue) -> Option<(Vec<u8>, bool)> {
     let mut note = survey.before.clone();
     note.add(notes.lost.iter().map(|range| (range.first, range.count)));
     note.has_assumed_order |= notes.assumed_order.is_some();
@@ -280,9 +281,15 @@ fn trailer(survey: &Survey, notes: &Notes, fill: SpecialValue) -> Option<(Vec<u8
     } else {
         None
     };
-    let kept = survey.vlmetalayers.iter().map(|(name, chunk)| (&name[..], &chunk[..]));
+    let is_outdated = |name: &[u8]| notes.may_change_items() && is_derived(name);
+    let (outdated, kept): (Vec<_>, Vec<_>) = survey
+        .vlmetalayers
+        .iter()
+        .map(|(name, chunk)| (&name[..], &chunk[..]))
+        .partition(|(name, _)| is_outdated(name));
+    notes.outdated = outdated.iter().map(|(name, _)| String::from_utf8_lossy(name).into()).collect();
     let note = note_chunk.as_deref().map(|chunk| (SALVAGE_NAME.as_bytes(), chunk));
-    let layers: Vec<_> = kept.chain(note).collect();
+    let layers: Vec<_> = kept.into_iter().chain(note).collect();
     Some((Trailer::build(&layers, Default::default())?, !layers.is_empty()))
 }
 

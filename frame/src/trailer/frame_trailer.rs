@@ -290,7 +290,6 @@ impl Vlmetalayer {
     }
 
     /// The bytes of the name, which may not be UTF-8.
-    #[cfg(feature = "compress")]
     pub(crate) fn raw_name(&self) -> &[u8] {
         self.metalayer.raw_name()
     }

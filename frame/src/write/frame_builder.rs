@@ -208,7 +208,8 @@ impl FrameBuilder {
     /// let mut old = Frame::open("tests/data/vlmetalayers.b2nd")?;
     /// let meta = old.array()?.expect("an array").meta().clone();
     /// let mut builder = FrameBuilder::new(meta);
-    /// for layer in old.trailer()?.vlmetalayers() {
+    /// // The indexes of another array would be wrong.
+    /// for layer in old.trailer()?.vlmetalayers().iter().filter(|layer| !layer.is_derived()) {
     ///     builder = builder.vlmetalayer_chunk(layer.name(), layer.chunk());
     /// }
     /// # assert!(format!("{builder:?}").contains("note"));

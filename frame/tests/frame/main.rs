@@ -9,6 +9,7 @@ mod chunk_files;
 mod chunk_headers;
 mod chunk_vectors;
 mod chunks;
+mod derived;
 mod dump;
 #[cfg(feature = "decompress")]
 mod embedded;
