@@ -1,8 +1,10 @@
 //! Decompresses and compresses single streams. Only this file uses the crates that implement LZ4, zlib and zstd.
 //!
-//! None of these crates uses `unsafe`. Most projects use `lz4_flex` for LZ4. This crate uses lz4rip, because lz4rip is
-//! faster: on real arrays, lz4rip takes 0.9 to 1.5 times as long as C-Blosc2, and `lz4_flex` 1.3 to 1.9 times as long
-//! as C-Blosc2.
+//! None of these crates uses `unsafe`. zrip decompresses zstd, and `zstd-encode` compresses. The encoder of zrip ends at
+//! level 4, stores counters nearly uncompressed, and makes invalid streams on big-endian machines.
+//!
+//! Most projects use `lz4_flex` for LZ4. This crate uses lz4rip, because lz4rip is faster: on real arrays, lz4rip takes
+//! 0.9 to 1.5 times as long as C-Blosc2, and `lz4_flex` 1.3 to 1.9 times as long as C-Blosc2. lz4rip has only one level.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -16,8 +18,6 @@ use miniz_oxide::inflate::core::inflate_flags::{
     TINFL_FLAG_PARSE_ZLIB_HEADER, TINFL_FLAG_USING_NON_WRAPPING_OUTPUT_BUF,
 };
 use miniz_oxide::inflate::core::{self as inflate, DecompressorOxide};
-#[cfg(feature = "compress")]
-use zrip::CompressContext;
 use zrip::{DecompressContext, Dictionary};
 
 use crate::blosclz;
@@ -108,9 +108,9 @@ impl Decoders {
     }
 }
 
-/// The highest level of zrip.
+/// The level of zstd for each level from 1 to 9: the same as in C-Blosc2.
 #[cfg(feature = "compress")]
-const ZSTD_LEVELS: u8 = 4;
+const ZSTD_LEVELS: [u8; 9] = [1, 3, 5, 7, 9, 11, 13, 15, 22];
 
 /// The number of entries in the hash table of LZ4: the same as in the C library, and twice the default of lz4rip.
 #[cfg(feature = "compress")]
@@ -129,8 +129,8 @@ enum EncoderState {
     Blosclz(blosclz::Encoder),
     Lz4,
     Zlib(Box<CompressorOxide>),
-    Zstd(Box<CompressContext>),
-    /// This crate has no usable encoder for the codec or the level, so all streams are stored without compression.
+    Zstd(Box<zstd_encode::Encoder>),
+    /// This crate has no encoder for the codec, so all streams are stored without compression.
     None,
 }
 
@@ -144,13 +144,11 @@ impl Encoder {
                 let flags = deflate::create_comp_flags_from_zip_params(level.into(), 15, 0);
                 EncoderState::Zlib(Box::new(CompressorOxide::new(flags)))
             }
-            Codec::ZSTD => match CompressContext::new(level.min(ZSTD_LEVELS).into()) {
-                Ok(mut context) => {
-                    context.set_content_checksum(false);
-                    EncoderState::Zstd(Box::new(context))
-                }
-                Err(_) => EncoderState::None,
-            },
+            Codec::ZSTD => {
+                let row = usize::from(level).saturating_sub(1);
+                let level = ZSTD_LEVELS.get(row).copied().unwrap_or_default();
+                EncoderState::Zstd(Box::new(zstd_encode::Encoder::new(level)))
+            }
             _ => EncoderState::None,
         };
         Self { state, output: Vec::new() }
@@ -158,6 +156,11 @@ impl Encoder {
 
     /// Compresses a stream; `None` if the compressed stream would not be shorter.
     pub(crate) fn compress(&mut self, stream: &[u8]) -> Option<&[u8]> {
+        if let EncoderState::Zstd(encoder) = &mut self.state {
+            self.output.clear();
+            encoder.compress(stream, &mut self.output);
+            return Some(&self.output[..]).filter(|output| output.len() < stream.len());
+        }
         let room = match self.state {
             EncoderState::Lz4 => lz4rip::get_maximum_output_size(stream.len()),
             _ => stream.len(),
@@ -176,18 +179,7 @@ impl Encoder {
                 let (status, _, length) = deflate::compress(encoder, stream, output, TDEFLFlush::Finish);
                 (status == TDEFLStatus::Done).then_some(length)?
             }
-            EncoderState::Zstd(encoder) => {
-                let length = encoder.compress_into(stream, output).ok()?;
-                // The encoder of zrip 0.8.16 makes wrong streams on big-endian machines (seen on s390x), but its
-                // decoder works there. So each new stream is decompressed as a test. If the result differs from the
-                // data, the data is stored without compression.
-                if cfg!(target_endian = "big") {
-                    let again = zrip::decompress_with_limit(output.get(..length)?, stream.len()).ok()?;
-                    (again == stream).then_some(())?;
-                }
-                length
-            }
-            EncoderState::None => return None,
+            _ => return None,
         };
         self.output.get(..length).filter(|_| length > 0 && length < stream.len())
     }

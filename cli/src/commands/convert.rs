@@ -30,9 +30,6 @@ use crate::terminal::{Outcome, remark};
 use crate::text::{self, Tuple, count, more_counts, short_size};
 use crate::waiting::{Wait, while_changing};
 
-/// The highest level at which this program compresses with zstd.
-const MAX_ZSTD_LEVEL: u8 = 4;
-
 /// Convert between NumPy files and arrays, or compress anew
 ///
 /// The extension of TO determines its format: a NumPy file (.npy) or an array (.b2nd). The format of FROM is detected
@@ -90,7 +87,7 @@ struct Options {
     /// Codec: zstd, lz4, blosclz or zlib
     #[arg(long, value_parser = codec, value_hint = ValueHint::Other)]
     codec: Option<Codec>,
-    /// Compression level, 0 to 9; zstd compresses at level 4 at most
+    /// Compression level, 0 to 9; lz4 gives the same result from 1 on
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(0..=9))]
     level: Option<u8>,
     /// Filters in their order, such as shuffle, bitshuffle or `trunc_prec:10,shuffle`; none for no filter
@@ -130,12 +127,6 @@ fn filter(text: &str) -> Result<Filter, String> {
 impl Convert {
     pub(crate) fn run(self) -> Outcome {
         let Self { paths, into, npy, append, options, json, wait } = self;
-        let is_zstd = options.codec.is_none_or(|codec| codec == Codec::ZSTD);
-        if let Some(level) = options.level.filter(|&level| is_zstd && level > MAX_ZSTD_LEVEL) {
-            remark(&format_args!(
-                "--level {level}: zstd compresses as at level {MAX_ZSTD_LEVEL}, the highest one that this program has"
-            ));
-        }
         let files = NewFiles::new(into.is_none(), false, json);
         // With --into, several files are converted at the same time, each by one thread.
         let threads = if into.is_none() { paths.threads() } else { 1 };
