@@ -3,7 +3,7 @@
 use std::fmt::{self, Display, Write as _};
 use std::path::Path;
 
-use b2nd_frame::Array;
+use b2nd_frame::ArrayHeader;
 use b2nd_serde::dtype::Dtype;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
@@ -74,17 +74,17 @@ fn with_unit(bytes: i128, decimals: u32) -> String {
 }
 
 /// The dtype of an array, if it is valid.
-pub(crate) fn parsed_dtype(array: &Array<'_>) -> Option<Dtype> {
+pub(crate) fn parsed_dtype(array: &ArrayHeader<'_>) -> Option<Dtype> {
     array.meta().parse_dtype().ok().flatten()
 }
 
 /// The dtype as NumPy prints it; if it is not valid, the text in the metalayer.
-pub(crate) fn dtype(array: &Array<'_>) -> Option<String> {
+pub(crate) fn dtype(array: &ArrayHeader<'_>) -> Option<String> {
     dtype_name(array, parsed_dtype(array).as_ref())
 }
 
 /// Returns the same text as `dtype`, for a caller that has already parsed the dtype.
-pub(crate) fn dtype_name(array: &Array<'_>, dtype: Option<&Dtype>) -> Option<String> {
+pub(crate) fn dtype_name(array: &ArrayHeader<'_>, dtype: Option<&Dtype>) -> Option<String> {
     let name = dtype.map(|dtype| dtype.numpy_str().to_string());
     name.or_else(|| array.dtype().map(clean))
 }

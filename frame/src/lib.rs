@@ -129,6 +129,8 @@ mod progress;
 
 mod chunk_file;
 
+mod source;
+
 mod messagepack;
 
 mod header;
@@ -185,7 +187,7 @@ pub use find::scan::{Scan, scan};
 pub use find::store::{Store, is_store_folder};
 pub use find::zip::{MemberContent, ZipMember, zip_member, zip_members};
 pub use finding::{Finding, Place};
-pub use header::array::Array;
+pub use header::array_header::ArrayHeader;
 pub use header::fields::{Generation, HeaderField};
 pub use header::flags::FrameType;
 pub use header::frame::Frame;
@@ -195,8 +197,11 @@ pub use header::section::Metalayer;
 pub use read::chunks::Chunks;
 pub use read::lock::has_locks;
 pub use read::open::is_sparse_frame;
+pub use source::{ReadAt, Seekable};
 pub use salvage::options::{Fill, Salvage};
 pub use salvage::salvage_report::{AssumedOrder, ChunkRange, LostMetalayer, Restored, SalvageReport};
+#[cfg(feature = "decompress")]
+pub use slice::array::Array;
 #[cfg(feature = "ndarray")]
 pub use slice::ndarray_items::Item;
 #[cfg(feature = "decompress")]

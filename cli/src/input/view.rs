@@ -1,7 +1,7 @@
 //! A visited frame and its derived sizes.
 
 use b2nd_frame::{
-    Array, ChunkCounts, Finding, Frame, FrameType, Header, Metalayer, ObjectKind, Skipped, Trailer,
+    ArrayHeader, ChunkCounts, Finding, Frame, FrameType, Header, Metalayer, ObjectKind, Skipped, Trailer,
 };
 use b2nd_serde::dtype::Dtype;
 
@@ -28,7 +28,7 @@ pub(crate) struct View<'s> {
     pub(crate) kind: ObjectKind,
     pub(crate) metalayers: &'s [Metalayer],
     /// `None` if the frame has no array metalayer.
-    pub(crate) array: Option<&'s Array<'s>>,
+    pub(crate) array: Option<&'s ArrayHeader<'s>>,
     pub(crate) findings: &'s [Finding],
     pub(crate) skipped: &'s [Skipped],
     /// `None` if the trailer was not needed (see `Visit::read_trailer`) or cannot be read.
@@ -42,7 +42,7 @@ impl<'s> View<'s> {
     pub(crate) fn new<R>(
         location: Location<'s>,
         frame: &'s Frame<R>,
-        array: Option<&'s Array<'s>>,
+        array: Option<&'s ArrayHeader<'s>>,
         findings: &'s [Finding],
     ) -> Self {
         Self {

@@ -3,7 +3,7 @@
 use std::fmt::{self, Display};
 use std::io;
 
-use b2nd_frame::{Array, ChunkCounts, FindingCode, Header, SpecialValue};
+use b2nd_frame::{ArrayHeader, ChunkCounts, FindingCode, Header, SpecialValue};
 use serde_json::value::RawValue;
 use unicode_width::UnicodeWidthStr;
 
@@ -122,7 +122,7 @@ fn write_finding(f: &mut fmt::Formatter<'_>, code: FindingCode, message: &str) -
 }
 
 /// Writes the line about the layout of the metalayer.
-fn write_layout(f: &mut fmt::Formatter<'_>, array: &Array<'_>) -> fmt::Result {
+fn write_layout(f: &mut fmt::Formatter<'_>, array: &ArrayHeader<'_>) -> fmt::Result {
     let (layout, metalayer) = (array.meta().layout().name(), array.metalayer().name());
     write!(f, "layout  : {layout}")?;
     if layout != metalayer {

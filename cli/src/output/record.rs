@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use b2nd_frame::{Array, ChunkCounts, Error, Filter, Frame, Metalayer, Skipped, Trailer, Vlmetalayer};
+use b2nd_frame::{ArrayHeader, ChunkCounts, Error, Filter, Frame, Metalayer, Skipped, Trailer, Vlmetalayer};
 use b2nd_serde::{Geometry, Meta};
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
@@ -59,7 +59,7 @@ impl Serialize for Record<'_> {
         write_some(&mut record, "index_of", location.indexed_array())?;
         write_some(&mut record, "packed_tensor", PackedTensor::find(*view))?;
         record.serialize_entry("metalayer", &array.map(|array| array.metalayer().name()))?;
-        write_meta(&mut record, array.map(Array::meta))?;
+        write_meta(&mut record, array.map(ArrayHeader::meta))?;
         self.write_sizes(&mut record)?;
         record.serialize_entry("codec", &header.codec.to_string())?;
         record.serialize_entry("codec_meta", &header.codec_meta)?;

@@ -2,7 +2,6 @@
 //! request.
 
 use std::collections::BTreeSet;
-use std::io::{Read, Seek};
 
 use b2nd_chunk::ChunkHeader;
 
@@ -24,6 +23,7 @@ use crate::index::index_rules::{ChunkSpan, MAX_COMPARED};
 use crate::progress::Progress;
 use crate::read::blocks::{FIRST_READ, PIECE, check_stored_table, streams_end};
 use crate::read::chunks::Chunks;
+use crate::source::ReadAt;
 
 /// A check reads at most this number times the size of all chunks. If the lengths in the chunk headers add up to more
 /// than the size of all chunks, some chunks share bytes, and reading each of these chunks could take forever. With the
@@ -33,8 +33,8 @@ const MAX_LOOKS: u64 = 2;
 
 /// Adds the findings about chunks to a report. An error in the index is not reported here, because the check of the
 /// index reports it.
-pub(super) fn check<R: Read + Seek>(
-    frame: &mut Frame<R>,
+pub(super) fn check<R: ReadAt>(
+    frame: &Frame<R>,
     depth: CheckDepth,
     progress: &mut Progress<'_>,
     report: &mut Report,
@@ -51,8 +51,8 @@ pub(super) fn check<R: Read + Seek>(
     Ok(())
 }
 
-fn walk<R: Read + Seek>(
-    frame: &mut Frame<R>,
+fn walk<R: ReadAt>(
+    frame: &Frame<R>,
     depth: CheckDepth,
     progress: &mut Progress<'_>,
 ) -> Result<ChunkFindings, Error> {
@@ -153,7 +153,7 @@ impl ChunkScan {
     }
 
     /// Reads a chunk, and returns the finding about its header.
-    fn take<R: Read + Seek>(
+    fn take<R: ReadAt>(
         &mut self,
         chunks: &mut Chunks<'_, R>,
         entry: &ChunkEntry,
@@ -248,7 +248,7 @@ impl ChunkScan {
 
     /// Adds the findings that need all chunks: those about the total size, about shared bytes, about a chunk that does
     /// not end where its last block ends, and about filters. Also records how many chunks were not compared.
-    fn finish<R: Read + Seek>(
+    fn finish<R: ReadAt>(
         &mut self,
         chunks: &mut Chunks<'_, R>,
         nchunks: u64,
@@ -275,7 +275,7 @@ impl ChunkScan {
 
     /// Adds findings for chunks that share bytes. If there is a hole after a chunk, also checks that the last block of
     /// the chunk ends where the chunk ends according to its header.
-    fn compare<R: Read + Seek>(
+    fn compare<R: ReadAt>(
         &mut self,
         chunks: &mut Chunks<'_, R>,
         findings: &mut ChunkFindings,
@@ -315,7 +315,7 @@ impl ChunkScan {
     }
 
     /// The finding for bytes or chunk files that no entry of the index refers to. The `spans` must already be sorted.
-    fn unowned<R: Read + Seek>(&self, frame: &mut Frame<R>) -> Result<Option<Finding>, Error> {
+    fn unowned<R: ReadAt>(&self, frame: &Frame<R>) -> Result<Option<Finding>, Error> {
         if !self.knows_all || self.nplaces > self.nstored {
             return Ok(None);
         }
@@ -346,7 +346,7 @@ impl ChunkScan {
 
 /// Decompresses a chunk with a valid header and table of blocks. If this fails, the chunk still counts as a chunk with
 /// a valid header.
-fn check_data<R: Read + Seek>(
+fn check_data<R: ReadAt>(
     chunks: &mut Chunks<'_, R>,
     entry: &ChunkEntry,
     header: &ChunkHeader,

@@ -1,6 +1,5 @@
 //! The check of the trailer and the chunk index.
 
-use std::io::{Read, Seek};
 
 use crate::check::check_report::Report;
 use crate::check::index_check;
@@ -11,12 +10,13 @@ use crate::header::fields::Generation;
 use crate::header::frame::Frame;
 use crate::index::index_rules::{about, index_header};
 use crate::progress::Progress;
+use crate::source::ReadAt;
 use crate::trailer::trailer_rules;
 
 /// Checks the trailer and the chunk index. If the file is shorter than the frame, returns an error with the code
 /// `Truncated`.
-pub(super) fn check<R: Read + Seek>(
-    frame: &mut Frame<R>,
+pub(super) fn check<R: ReadAt>(
+    frame: &Frame<R>,
     progress: &mut Progress<'_>,
     report: &mut Report,
 ) -> Result<(), Error> {
@@ -39,8 +39,8 @@ pub(super) fn check<R: Read + Seek>(
 
 /// Checks the chunk index. The index must end at or before the offset `trailer` or, if this offset is not known, at or
 /// before the end of the frame.
-fn check_index<R: Read + Seek>(
-    frame: &mut Frame<R>,
+fn check_index<R: ReadAt>(
+    frame: &Frame<R>,
     trailer: Option<u64>,
     progress: &mut Progress<'_>,
     report: &mut Report,

@@ -1,6 +1,5 @@
 //! The check of the entries of the chunk index.
 
-use std::io::{Read, Seek};
 use std::path::Path;
 
 use crate::check::chunk_files;
@@ -13,11 +12,12 @@ use crate::header::frame::Frame;
 use crate::header::frame_header::Header;
 use crate::index::index_rules::{IndexScan, about};
 use crate::progress::{ENTRIES_BETWEEN_STOPS, Progress};
+use crate::source::ReadAt;
 
 /// Returns the findings about the entries, and the counts of chunks. If this crate cannot read the index, this is not
 /// an error in the frame, so there are no findings and no counts.
-pub(super) fn check<R: Read + Seek>(
-    frame: &mut Frame<R>,
+pub(super) fn check<R: ReadAt>(
+    frame: &Frame<R>,
     progress: &mut Progress<'_>,
 ) -> Result<(Vec<Finding>, Option<ChunkCounts>), Error> {
     let mut scan = match scan(frame, progress) {
@@ -47,7 +47,7 @@ pub(super) fn check<R: Read + Seek>(
     Ok((findings, Some(scan.counts)))
 }
 
-fn scan<R: Read + Seek>(frame: &mut Frame<R>, progress: &mut Progress<'_>) -> Result<IndexScan, Error> {
+fn scan<R: ReadAt>(frame: &Frame<R>, progress: &mut Progress<'_>) -> Result<IndexScan, Error> {
     let header = frame.header().clone();
     let mut chunks = frame.open_chunks()?;
     let (len, is_repeated) = (chunks.len(), chunks.is_repeated());

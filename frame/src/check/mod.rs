@@ -1,7 +1,6 @@
 //! Checks of a frame.
 
 use core::ops::ControlFlow;
-use std::io::{Read, Seek};
 use std::path::Path;
 
 use crate::code::{CheckDepth, FindingCode};
@@ -10,6 +9,7 @@ use crate::header::array_rules;
 use crate::header::frame::Frame;
 use crate::header::header_rules;
 use crate::progress::Progress;
+use crate::source::ReadAt;
 use check_report::Report;
 
 // Each module imports only from the modules above it in this list.
@@ -197,11 +197,11 @@ impl<'p> Check<'p> {
     /// assert_eq!(report.findings[0].message(), "chunk 1 has items of 8 bytes, but must have 4");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn run<R: Read + Seek>(mut self, frame: &mut Frame<R>) -> Result<Report, Error> {
+    pub fn run<R: ReadAt>(mut self, frame: &Frame<R>) -> Result<Report, Error> {
         self.once(frame)
     }
 
-    fn once<R: Read + Seek>(&mut self, frame: &mut Frame<R>) -> Result<Report, Error> {
+    fn once<R: ReadAt>(&mut self, frame: &Frame<R>) -> Result<Report, Error> {
         let mut report = frame.check_header();
         match frame_check::check(frame, &mut self.progress, &mut report) {
             // If the file is shorter than the frame, the check continues: the check of the length below reports this.
@@ -240,9 +240,9 @@ impl<R> Frame<R> {
     }
 }
 
-impl<R: Read + Seek> Frame<R> {
+impl<R: ReadAt> Frame<R> {
     /// Checks that the header in the file has not changed since this frame was opened.
-    pub(crate) fn check_unchanged(&mut self) -> Result<(), Error> {
+    pub(crate) fn check_unchanged(&self) -> Result<(), Error> {
         match self.read_range(0, self.header_bytes().len() as u64) {
             Ok(now) if now == self.header_bytes() => Ok(()),
             Err(error) if !error.is_about(FindingCode::Truncated) => Err(error),

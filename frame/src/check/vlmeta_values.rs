@@ -1,17 +1,17 @@
 //! The check of the values of vlmetalayers.
 
-use std::io::{Read, Seek};
 
 use crate::check::check_report::{Report, Skipped, SkippedPart};
 use crate::error::{Error, ErrorKind};
 use crate::finding::{Escaped, Finding};
 use crate::header::frame::Frame;
+use crate::source::ReadAt;
 use crate::trailer::embed_list::EMBED_LIST_NAME;
 use crate::trailer::trailer_rules::{embed_list, value};
 
 /// Decompresses and checks the value of each vlmetalayer. If the trailer itself is damaged, nothing is done here,
 /// because the check of the frame has already reported this.
-pub(super) fn check<R: Read + Seek>(frame: &mut Frame<R>, report: &mut Report) -> Result<(), Error> {
+pub(super) fn check<R: ReadAt>(frame: &Frame<R>, report: &mut Report) -> Result<(), Error> {
     let trailer = match frame.read_trailer() {
         Err(error) if error.kind() == ErrorKind::Malformed => return Ok(()),
         trailer => trailer?,

@@ -2,7 +2,6 @@
 
 use core::fmt;
 use core::ops::ControlFlow;
-use std::io::{Read, Seek};
 
 use b2nd_chunk::ChunkHeader;
 use b2nd_chunk::Codec;
@@ -19,8 +18,9 @@ use crate::finding::{Place, counted};
 use crate::header::frame::Frame;
 use crate::messagepack::cursor::Part;
 use crate::read::chunks::{ChunkBytes, Chunks};
+use crate::source::ReadAt;
 
-impl<R: Read + Seek> Frame<R> {
+impl<R: ReadAt> Frame<R> {
     /// Passes the annotated bytes of the chunk headers and of the chunk index to a function, row by row, until the
     /// function returns `Break`.
     ///
@@ -54,7 +54,7 @@ impl<R: Read + Seek> Frame<R> {
     /// assert_eq!(rows.last().expect("the entry of the last chunk"), "477: chunk 3 byte 357");
     /// # Ok::<(), b2nd_frame::Error>(())
     /// ```
-    pub fn dump_chunks(&mut self, mut receive: impl FnMut(&Row<'_>) -> ControlFlow<()>) -> Result<(), Error> {
+    pub fn dump_chunks(&self, mut receive: impl FnMut(&Row<'_>) -> ControlFlow<()>) -> Result<(), Error> {
         let receive = &mut until_break(&mut receive);
         let end = self.header().frame_len;
         let codec = self.header().codec;
@@ -109,7 +109,7 @@ impl<R: Read + Seek> Frame<R> {
     }
 }
 
-impl<R: Read + Seek> Frame<R> {
+impl<R: ReadAt> Frame<R> {
     /// Passes the annotated bytes of one chunk header to a function, row by row, as [`dump_chunks`](Self::dump_chunks)
     /// does for all chunks.
     ///
@@ -131,7 +131,7 @@ impl<R: Read + Seek> Frame<R> {
     /// # Ok::<(), b2nd_frame::Error>(())
     /// ```
     pub fn dump_chunk(
-        &mut self,
+        &self,
         number: u64,
         mut receive: impl FnMut(&Row<'_>) -> ControlFlow<()>,
     ) -> Result<(), Error> {
@@ -151,7 +151,7 @@ impl<R: Read + Seek> Frame<R> {
 }
 
 /// The bytes of a chunk that are shown; `None` if the chunk is not stored, or its file is missing.
-fn bytes_shown<R: Read + Seek>(
+fn bytes_shown<R: ReadAt>(
     chunks: &mut Chunks<'_, R>,
     entry: &ChunkEntry,
 ) -> Result<Option<Vec<u8>>, Error> {

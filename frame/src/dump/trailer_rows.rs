@@ -2,7 +2,6 @@
 
 use core::fmt;
 use core::ops::ControlFlow;
-use std::io::{Read, Seek};
 
 use b2nd_chunk::ChunkHeader;
 use b2nd_serde::dump::{self, Row};
@@ -15,9 +14,10 @@ use crate::header::fields::Generation;
 use crate::header::frame::Frame;
 use crate::header::frame_header::Header;
 use crate::messagepack::marker::ValueType;
+use crate::source::ReadAt;
 use crate::trailer::frame_trailer::{END_LEN, Trailer, length, part};
 
-impl<R: Read + Seek> Frame<R> {
+impl<R: ReadAt> Frame<R> {
     /// Passes the annotated bytes of the trailer to a function, row by row, until the function returns `Break`.
     ///
     /// If the bytes are not a trailer, the rows end at the first invalid byte, with an error message.
@@ -39,7 +39,7 @@ impl<R: Read + Seek> Frame<R> {
     /// # Ok::<(), b2nd_frame::Error>(())
     /// ```
     pub fn dump_trailer(
-        &mut self,
+        &self,
         mut receive: impl FnMut(&Row<'_>) -> ControlFlow<()>,
     ) -> Result<(), Error> {
         let end = self.last_bytes(END_LEN)?;

@@ -63,7 +63,7 @@ const MIN_HOLES: u64 = 1 << 16;
 /// cases, a commit instead writes a new file, which replaces the old file:
 ///
 /// - The holes would have more than 64 KiB, and more bytes than the unchanged chunks.
-/// - The length of the header changes, as with [stale bytes](crate::Array::stale_tail) after the array's metalayer, which
+/// - The length of the header changes, as with [stale bytes](crate::ArrayHeader::stale_tail) after the array's metalayer, which
 ///   the new header does not have.
 /// - The array's metalayer is not within the first 4 KiB of the file.
 /// - The array is empty before or after the commit.
@@ -238,7 +238,8 @@ impl ArrayUpdate {
 
     #[cfg(feature = "ndarray")]
     pub(super) fn is_swapped<T: crate::slice::ndarray_items::Item>(&self) -> Result<bool, Error> {
-        crate::slice::ndarray_items::is_swapped::<T>(Some(&self.meta), self.typesize, "written from")
+        let dtype = self.meta.parse_dtype().map_err(|error| error.to_string());
+        crate::slice::ndarray_items::is_swapped::<T>(&dtype, self.typesize, "written from")
     }
 
     /// Writes the items of a region, in C order.
@@ -259,9 +260,9 @@ impl ArrayUpdate {
             |part: &Chunk<'_>, chunk: &mut [u8]| part.gather(items, typesize, chunk).map_err(Error::geometry);
         // All that can fail comes before the first change.
         let mut changed = PendingChunks::default();
-        let mut frame =
+        let frame =
             self.opened_for(parts.clone().filter(|part| !is_whole(part)).map(|part| part.number()))?;
-        let mut chunks = frame.as_mut().map(Frame::chunks).transpose()?;
+        let mut chunks = frame.as_ref().map(Frame::chunks).transpose()?;
         for part in parts.clone() {
             let (number, is_complete) = (part.number(), is_whole(&part));
             if self.pending.is_open(number) {
@@ -353,8 +354,8 @@ impl ArrayUpdate {
         // still hold old items in the places of the new items. So only the items within the old shape are copied, into
         // a chunk of zeros.
         let mut changed = PendingChunks::default();
-        let mut frame = self.opened_for(grown.iter().map(|&(old, _)| old))?;
-        let mut chunks = frame.as_mut().map(Frame::chunks).transpose()?;
+        let frame = self.opened_for(grown.iter().map(|&(old, _)| old))?;
+        let mut chunks = frame.as_ref().map(Frame::chunks).transpose()?;
         for (old, _) in grown {
             let Some(part) = before.chunk(old) else { continue };
             let (items, mut chunk) = (self.items_of(old, chunks.as_mut())?, zeroed(self.chunk_nbytes())?);
@@ -564,7 +565,7 @@ impl ArrayUpdate {
     }
 
     /// Writes the whole frame to a new file, which replaces the old file.
-    fn flush_to_new_file(&mut self, mut frame: Frame, plan: Plan) -> Result<Committed, Error> {
+    fn flush_to_new_file(&mut self, frame: Frame, plan: Plan) -> Result<Committed, Error> {
         let new = Destination::taken(&self.path)?.begin(false)?;
         let kept = self.kept();
         let mut writer = FrameWriter::new(Output::begin(new, plan.header_len())?, plan);

@@ -3,7 +3,6 @@
 use core::fmt::Display;
 use core::time::Duration;
 use std::fs::File;
-use std::io::{Seek, SeekFrom};
 use std::path::Path;
 
 use b2nd_serde::dtype::Dtype;
@@ -16,14 +15,14 @@ use crate::edit::new_trailer::NewTrailer;
 use crate::edit::writer_lock::WriterLock;
 use crate::error::Error;
 use crate::finding::{Escaped, first_error};
-use crate::header::array::Array;
+use crate::header::array_header::ArrayHeader;
 use crate::header::array_rules::{agreement, refuse_objects, valid_geometry};
 use crate::header::frame::Frame;
 use crate::header::frame_header::Header;
 use crate::header::section::{CONTENT_HEADER, Metalayer};
 use crate::read::frame_state::FrameState;
 use crate::read::open::open_at_once;
-use crate::read::source::{available, read_up_to};
+use crate::source::{ReadAt, read_up_to};
 
 /// Changes the shape, the dtype or metalayers of a frame in its file. [`Frame::edit`] returns an `Edit`.
 ///
@@ -322,13 +321,13 @@ impl<R> Frame<R> {
     /// Checks that the header in the file has not changed since it was read. Returns the length of the file.
     pub(crate) fn check_same(&self, path: &Path) -> Result<u64, Error> {
         let unreadable = |error| Error::io("read", path, error);
-        let (mut file, mut now) = (open_at_once(path).map_err(unreadable)?, Vec::new());
-        let file_len = available(&mut file, self.offset()).map_err(unreadable)?;
-        read_up_to(&mut file, self.header_bytes().len() as u64, &mut now).map_err(unreadable)?;
+        let (file, mut now) = (open_at_once(path).map_err(unreadable)?, Vec::new());
+        let header_len = self.header_bytes().len() as u64;
+        read_up_to(&file, self.offset(), header_len, &mut now).map_err(unreadable)?;
         if now != self.header_bytes() {
             return Err(Error::changing(None));
         }
-        Ok(file_len)
+        Ok(file.size().map_err(unreadable)?.saturating_sub(self.offset()))
     }
 
     /// Checks what [`check_same`](Self::check_same) checks, and also that the frame is the whole file. The bytes of a commit
@@ -340,12 +339,9 @@ impl<R> Frame<R> {
             return Ok(false);
         }
         let unreadable = |error| Error::io("read", path, error);
-        let mut file = open_at_once(path).map_err(unreadable)?;
+        let file = open_at_once(path).map_err(unreadable)?;
         let mut more = Vec::new();
-        let read = file
-            .seek(SeekFrom::Start(frame_len))
-            .and_then(|_| read_up_to(&mut file, START.len() as u64, &mut more));
-        read.map_err(unreadable)?;
+        read_up_to(&file, frame_len, START.len() as u64, &mut more).map_err(unreadable)?;
         if file_len > frame_len && START.starts_with(&more) {
             return Ok(true);
         }
@@ -387,9 +383,9 @@ impl Frame<()> {
     }
 
     /// Returns the frame with `meta` as the new metalayer of the array. The new metalayer must be as long as the old
-    /// one. The [stale bytes](Array::stale_tail) after the entries are kept.
+    /// one. The [stale bytes](ArrayHeader::stale_tail) after the entries are kept.
     // All entries are serialized again. Unchanged entries get the same bytes as before, so only the new values differ.
-    fn with_meta(&self, array: &Array<'_>, meta: &Meta) -> Result<Self, Error> {
+    fn with_meta(&self, array: &ArrayHeader<'_>, meta: &Meta) -> Result<Self, Error> {
         let layer = array.metalayer();
         let bytes = to_vec(meta).map_err(|error| Error::encode(layer.name(), error))?;
         self.replaced(layer, &[&bytes, array.stale_tail()].concat())
@@ -435,7 +431,7 @@ impl Frame<()> {
     }
 }
 
-fn check_array(before: &Array<'_>, after: &Array<'_>, header: &Header) -> Result<(), Error> {
+fn check_array(before: &ArrayHeader<'_>, after: &ArrayHeader<'_>, header: &Header) -> Result<(), Error> {
     check_typesize(before, header)?;
     let (old, new) = (before.meta(), after.meta());
     // The layout may change only from `b2nd-mismarked` to `b2nd`, because this change only corrects the first marker:
@@ -471,7 +467,7 @@ fn check_array(before: &Array<'_>, after: &Array<'_>, header: &Header) -> Result
 
 /// Checks that the type size in the header is not [lost](FindingCode::LostTypesize). A lost type size is 1 instead of
 /// the size of an item. A new shape or dtype is checked against the type size, so the type size must be right.
-fn check_typesize(array: &Array<'_>, header: &Header) -> Result<(), Error> {
+fn check_typesize(array: &ArrayHeader<'_>, header: &Header) -> Result<(), Error> {
     let lost =
         agreement(array, header).into_iter().find(|finding| finding.code() == FindingCode::LostTypesize);
     lost.map_or(Ok(()), |finding| Err(Error::malformed(finding)))
@@ -479,7 +475,7 @@ fn check_typesize(array: &Array<'_>, header: &Header) -> Result<(), Error> {
 
 /// Checks that the new shape has the same grid of chunks as the old shape. If the old shape contradicts the number of
 /// chunks in the header, as after an interrupted resize, the new shape must instead have exactly this number of chunks.
-pub(crate) fn check_shape(array: &Array<'_>, header: &Header, shape: &[i64]) -> Result<(), Error> {
+pub(crate) fn check_shape(array: &ArrayHeader<'_>, header: &Header, shape: &[i64]) -> Result<(), Error> {
     let geometry = valid_geometry(array)?;
     let resize = geometry.resize(shape).map_err(Error::geometry)?;
     let counted = header.nchunks().filter(|&counted| counted != geometry.nchunks());

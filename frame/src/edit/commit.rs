@@ -56,7 +56,7 @@ impl Commit<'_> {
         let write = || {
             let header = write(file.try_clone().map_err(unwritable)?)?;
             file.sync_all().map_err(unwritable)?;
-            let committed = read_back(&header, WithHeader::new(&header, &file), self.path)?;
+            let committed = read_back(&header, WithHeader { header: &header, file: &file }, self.path)?;
             let write = HeaderWrite::new(self.frame.header_bytes(), &header)?;
             self.lock.announce()?;
             self.state.reopen(self.path, Some(self.lock))?;

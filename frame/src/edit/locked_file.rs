@@ -3,7 +3,7 @@
 use core::ops::Range;
 use core::time::Duration;
 use std::fs::{self, File};
-use std::io::{self, ErrorKind, Read, Seek, SeekFrom, Write};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
@@ -23,6 +23,7 @@ use crate::progress::Progress;
 use crate::read::frame_state::FrameState;
 use crate::read::lock::{FileLock, share_sidecar};
 use crate::read::open::{file_with_header, open_at_once};
+use crate::source::{ReadAt, read_up_to};
 use crate::write::destination::{Destination, NewFrame, real};
 use crate::write::output::Output;
 
@@ -44,11 +45,11 @@ pub(super) enum Origin<R> {
 }
 
 /// A reader of the old frame: a file, or the reader of the caller.
-pub(super) trait FrameReader: Read + Seek {}
+pub(super) trait FrameReader: ReadAt {}
 
-impl<R: Read + Seek> FrameReader for R {}
+impl<R: ReadAt> FrameReader for R {}
 
-impl<R: Read + Seek> Origin<R> {
+impl<R: ReadAt> Origin<R> {
     pub(super) fn open(&mut self) -> Result<Frame<Box<dyn FrameReader + '_>>, Error> {
         Ok(match self {
             Self::Path(path) => Frame::open(path)?.map_reader(|file| Box::new(file) as _),
@@ -79,7 +80,7 @@ pub(super) enum OldLock {
 
 impl<'p> Job<'p> {
     /// Checks both paths of a rewrite. In a rewrite in place, also checks that the old file can be written.
-    pub(super) fn new<R: Read + Seek>(
+    pub(super) fn new<R: ReadAt>(
         from: &mut Origin<R>,
         to: &'p Path,
         changes: &'p FrameChanges,
@@ -128,7 +129,7 @@ impl<'p> Job<'p> {
     /// type stays the same, the new frame is checked now. The check of the old frame is not enough: if its header is of
     /// an older generation, fewer rules apply to the old frame than to the new frame. If the frame type changes, the
     /// new frame is checked only after it is written, because its chunks are not in their new places yet.
-    pub(super) fn read<R: Read + Seek>(&self, frame: &mut Frame<R>) -> Result<(Rewritten, Frame<()>), Error> {
+    pub(super) fn read<R: ReadAt>(&self, frame: &mut Frame<R>) -> Result<(Rewritten, Frame<()>), Error> {
         let in_place = self.old.as_ref().filter(|old| old.is_in_place).map(|old| &*old.source);
         let rewritten = Rewritten::new(frame, self.changes, in_place)?;
         self.check_old(frame)?;
@@ -140,7 +141,7 @@ impl<'p> Job<'p> {
         // beside this path. `by_directory`, which records that the frame was opened by its directory, is copied too:
         // the check needs it to report an error if such a frame is not sparse.
         let (path, by_directory) = (frame.path.clone(), frame.by_directory);
-        let new = NewFrameReader { header, kept, trailer, frame, position: 0 };
+        let new = NewBytes { header, kept, trailer, frame };
         let mut seen = Frame { path, by_directory, ..after.clone() }.map_reader(|()| new);
         match first_error(&Check::default().run(&mut seen)?.findings) {
             None => Ok((rewritten, after)),
@@ -150,7 +151,7 @@ impl<'p> Job<'p> {
 
     /// Checks that the old frame has not changed since it was read. In a rewrite in place, the frame must also be the
     /// whole file, because the bytes after the frame would be lost.
-    fn check_old<R: Read + Seek>(&self, frame: &mut Frame<R>) -> Result<(), Error> {
+    fn check_old<R: ReadAt>(&self, frame: &mut Frame<R>) -> Result<(), Error> {
         match &self.old {
             None => frame.check_unchanged(),
             Some(OldFrame { source, is_in_place: true, .. }) => frame.check_whole(source).map(drop),
@@ -159,7 +160,7 @@ impl<'p> Job<'p> {
     }
 
     /// Checks that the old frame is still in the state in which it was read.
-    fn check_again<R: Read + Seek>(&self, frame: &mut Frame<R>, state: &FrameState) -> Result<(), Error> {
+    fn check_again<R: ReadAt>(&self, frame: &mut Frame<R>, state: &FrameState) -> Result<(), Error> {
         if let Some(OldFrame { source, .. }) = &self.old {
             return state.reopen(source, None).map(drop);
         }
@@ -168,7 +169,7 @@ impl<'p> Job<'p> {
     }
 
     /// Writes the new frame while the lock of the old frame is held.
-    pub(super) fn apply<R: Read + Seek>(
+    pub(super) fn apply<R: ReadAt>(
         self,
         mut frame: Frame<R>,
         lock: OldLock,
@@ -186,11 +187,10 @@ impl<'p> Job<'p> {
                     copy_chunks(folder_of(&old.source), &new, directory, progress)?;
                 }
                 new.file().write_all(header).map_err(|error| new.unwritable(error))?;
-                let (path, position) = (frame.path.clone(), header.len() as u64);
-                let mut rest = NewFrameReader { header, kept, trailer, frame: &mut frame, position };
-                if copy_bytes(&mut rest, path.as_deref(), &new, &mut new.file(), progress)?
-                    != rest.len() - position
-                {
+                let bytes = NewBytes { header, kept, trailer, frame: &frame };
+                let header_len = header.len() as u64;
+                let copied = copy_bytes(&bytes, header_len, frame.path(), &new, &mut new.file(), progress)?;
+                if copied != bytes.len() - header_len {
                     return Err(Error::changing(None));
                 }
                 new
@@ -238,10 +238,10 @@ fn copy_chunks(from: &Path, new: &NewFrame, to: &Path, progress: &mut Progress<'
         // Other files in the directory, such as the lock file, are not part of the frame.
         if chunk_file::number(&entry.file_name()).is_some() && path.is_file() {
             let unreadable = |error| Error::io("read", &path, error);
-            let mut old = open_at_once(&path).map_err(unreadable)?;
+            let old = open_at_once(&path).map_err(unreadable)?;
             let file = File::options().write(true).create_new(true).open(to.join(entry.file_name()));
             let mut file = file.map_err(unwritable)?;
-            copy_bytes(&mut old, Some(&path), new, &mut file, progress)?;
+            copy_bytes(&old, 0, Some(&path), new, &mut file, progress)?;
             keep_attributes(&file, &old.metadata().map_err(unreadable)?, false);
             file.sync_all().map_err(unwritable)?;
         }
@@ -249,9 +249,11 @@ fn copy_chunks(from: &Path, new: &NewFrame, to: &Path, progress: &mut Progress<'
     Ok(())
 }
 
-/// Copies all bytes of a reader, and returns their number. Unlike with `io::copy`, an error names the file that failed.
+/// Copies all bytes of a source from an offset on, and returns their number. Unlike with `io::copy`, an error names the
+/// file that failed.
 fn copy_bytes(
-    old: &mut impl Read,
+    old: &impl ReadAt,
+    start: u64,
     path: Option<&Path>,
     new: &NewFrame,
     to: &mut impl Write,
@@ -260,20 +262,19 @@ fn copy_bytes(
     let (mut piece, mut copied) = (Vec::new(), 0);
     loop {
         piece.clear();
-        let read = old.by_ref().take(PIECE).read_to_end(&mut piece);
-        let read = read.map_err(|error| Error::reading(error).at(path))? as u64;
-        if read == 0 {
+        read_up_to(old, start + copied, PIECE, &mut piece).map_err(|error| Error::reading(error).at(path))?;
+        if piece.is_empty() {
             return Ok(copied);
         }
         to.write_all(&piece).map_err(|error| new.unwritable(error))?;
-        copied += read;
-        progress.advance(read)?;
+        copied += piece.len() as u64;
+        progress.advance(piece.len() as u64)?;
     }
 }
 
 /// Writes the chunks of a contiguous frame to a sparse frame, or the other way round. The chunks must not have changed
 /// since the new index was made.
-fn move_chunks<R: Read + Seek>(
+fn move_chunks<R: ReadAt>(
     frame: &mut Frame<R>,
     new: NewFrame,
     (header, index, trailer): (&[u8], &NewIndex, &[u8]),
@@ -310,18 +311,17 @@ fn move_chunks<R: Read + Seek>(
     output.finish(header, index, trailer, || progress.advance(0))
 }
 
-/// Reads the bytes that the new frame will have: the new header, the kept bytes of the old frame, and the new trailer.
-/// So the new frame can be checked before it is written.
-struct NewFrameReader<'j, R> {
+/// The bytes that the new frame will have: the new header, the kept bytes of the old frame, and the new trailer. So the
+/// new frame can be checked before it is written.
+struct NewBytes<'j, R> {
     header: &'j [u8],
     /// The byte range in the old frame from the end of the header to the trailer. The new frame keeps these bytes.
     kept: &'j Range<u64>,
     trailer: &'j [u8],
-    frame: &'j mut Frame<R>,
-    position: u64,
+    frame: &'j Frame<R>,
 }
 
-impl<R> NewFrameReader<'_, R> {
+impl<R> NewBytes<'_, R> {
     /// The offset of the trailer.
     fn kept_end(&self) -> u64 {
         (self.header.len() as u64).saturating_add(self.kept.end.saturating_sub(self.kept.start))
@@ -332,37 +332,21 @@ impl<R> NewFrameReader<'_, R> {
     }
 }
 
-impl<R: Read + Seek> Read for NewFrameReader<'_, R> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let (position, kept_end) = (self.position, self.kept_end());
-        let after_header = position.checked_sub(self.header.len() as u64);
-        let read = match (after_header, position.checked_sub(kept_end)) {
-            (None, _) => rest(self.header, position).read(buffer),
-            (_, Some(after_kept)) => rest(self.trailer, after_kept).read(buffer),
+impl<R: ReadAt> ReadAt for NewBytes<'_, R> {
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+        let kept_end = self.kept_end();
+        match (offset.checked_sub(self.header.len() as u64), offset.checked_sub(kept_end)) {
+            (None, _) => self.header.read_at(buffer, offset),
+            (_, Some(after_kept)) => self.trailer.read_at(buffer, after_kept),
             (Some(after_header), None) => {
                 let start = self.frame.offset().saturating_add(self.kept.start).saturating_add(after_header);
-                self.frame.reader.seek(SeekFrom::Start(start))?;
-                self.frame.reader.by_ref().take(kept_end - position).read(buffer)
+                let length = usize::try_from(kept_end - offset).unwrap_or(usize::MAX).min(buffer.len());
+                self.frame.reader.read_at(buffer.get_mut(..length).unwrap_or_default(), start)
             }
-        }?;
-        self.position = position.saturating_add(read as u64);
-        Ok(read)
+        }
     }
-}
 
-impl<R> Seek for NewFrameReader<'_, R> {
-    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
-        let position = match to {
-            SeekFrom::Start(position) => Some(position),
-            SeekFrom::End(offset) => self.len().checked_add_signed(offset),
-            SeekFrom::Current(offset) => self.position.checked_add_signed(offset),
-        };
-        self.position = position.ok_or(ErrorKind::InvalidInput)?;
-        Ok(self.position)
+    fn size(&self) -> io::Result<u64> {
+        Ok(self.len())
     }
-}
-
-/// The bytes from an offset on.
-fn rest(bytes: &[u8], offset: u64) -> &[u8] {
-    usize::try_from(offset).ok().and_then(|offset| bytes.get(offset..)).unwrap_or_default()
 }

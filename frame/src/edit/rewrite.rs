@@ -3,7 +3,6 @@
 use core::ops::ControlFlow;
 use core::time::Duration;
 use std::fs::File;
-use std::io::{Read, Seek};
 use std::path::PathBuf;
 
 use crate::edit::locked_file::{Job, Origin};
@@ -11,6 +10,7 @@ use crate::edit::rewritten::FrameChanges;
 use crate::error::Error;
 use crate::header::frame::Frame;
 use crate::progress::Progress;
+use crate::source::ReadAt;
 
 /// A rewrite converts a frame to the present format. In this format, the name of the array's metalayer is `b2nd`, and
 /// its layout is `b2nd` too.
@@ -112,7 +112,7 @@ impl Rewrite<'_> {
     }
 }
 
-impl<'p, R: Read + Seek> Rewrite<'p, R> {
+impl<'p, R: ReadAt> Rewrite<'p, R> {
     fn from_origin(from: Origin<R>, to: PathBuf) -> Self {
         let (changes, patience, progress) = Default::default();
         Self { from, to, changes, patience, progress }

@@ -2,7 +2,6 @@
 //! written in the format of the present generation, and the array's metalayer in the present layout.
 
 use core::ops::Range;
-use std::io::{Read, Seek};
 use std::path::Path;
 
 use b2nd_serde::dtype::Dtype;
@@ -16,7 +15,7 @@ use crate::edit::change::{check_dtype, check_shape, no_array, wrong_dtype};
 use crate::edit::new_trailer::changes_items;
 use crate::edit::table_column::refuse_column;
 use crate::error::Error;
-use crate::header::array::Array;
+use crate::header::array_header::ArrayHeader;
 use crate::header::array_rules::valid_geometry;
 use crate::header::fields::{Generation, HeaderField};
 use crate::header::frame::Frame;
@@ -25,6 +24,7 @@ use crate::header::header_builder::{HeaderBuilder, VERSION};
 use crate::header::section::{ARRAY_NAME, Section, SectionRules};
 use crate::index::index_writer::NewIndex;
 use crate::messagepack::marker::Marker;
+use crate::source::ReadAt;
 use crate::trailer::derived_layers::outdated;
 use crate::trailer::frame_trailer::Trailer;
 
@@ -55,7 +55,7 @@ pub(crate) enum Body {
 impl Rewritten {
     /// Converts a frame. The frame must have no errors except a lost type size, or an interrupted resize that the new
     /// shape undoes. `in_place` is the path of the frame if the new frame replaces it.
-    pub(crate) fn new<R: Read + Seek>(
+    pub(crate) fn new<R: ReadAt>(
         frame: &mut Frame<R>,
         changes: &FrameChanges,
         in_place: Option<&Path>,
@@ -127,7 +127,7 @@ pub(super) fn section<R>(frame: &Frame<R>, start: usize, array: Option<&[u8]>) -
 /// Checks the old frame, and returns the type size for the new frame. This is the type size in the old header or, if
 /// that one was lost, the item size of the dtype. The check includes the headers of chunks, because a damaged chunk
 /// would be copied.
-fn checked_typesize<R: Read + Seek>(frame: &mut Frame<R>, has_shape: bool) -> Result<i32, Error> {
+fn checked_typesize<R: ReadAt>(frame: &mut Frame<R>, has_shape: bool) -> Result<i32, Error> {
     let mut typesize = frame.header().typesize;
     for finding in Check::new(CheckDepth::ChunkHeaders).run(frame)?.findings {
         match (finding.code(), finding.expected().map(i32::try_from)) {
@@ -147,7 +147,7 @@ fn checked_typesize<R: Read + Seek>(frame: &mut Frame<R>, has_shape: bool) -> Re
 /// Returns the chunk index that the frame needs after a change of its type, and the stored size of all chunks.
 // The new header must be known before anything is written, because a preview shows this header. To compute it, only the
 // headers of the chunks are read here. The chunks themselves are read later, when they are copied.
-fn moved<R: Read + Seek>(frame: &mut Frame<R>, is_sparse: bool) -> Result<(NewIndex, u64), Error> {
+fn moved<R: ReadAt>(frame: &mut Frame<R>, is_sparse: bool) -> Result<(NewIndex, u64), Error> {
     let rules = ChunkRules { may_be_short: is_sparse, ..ChunkRules::new(frame.header(), frame.is_array()) };
     let mut chunks = frame.open_chunks()?;
     let mut index = NewIndex::new(chunks.len())?;
@@ -177,7 +177,7 @@ fn moved<R: Read + Seek>(frame: &mut Frame<R>, is_sparse: bool) -> Result<(NewIn
 
 /// The array's metalayer in the present layout.
 fn metalayer(
-    array: &Array<'_>,
+    array: &ArrayHeader<'_>,
     header: &Header,
     typesize: i32,
     FrameChanges { shape, dtype, .. }: &FrameChanges,
@@ -219,7 +219,7 @@ fn metalayer(
 }
 
 /// Computes the block size in bytes, which a header of the older generation does not store.
-fn blocksize(array: &Array<'_>, typesize: i32) -> Result<i32, Error> {
+fn blocksize(array: &ArrayHeader<'_>, typesize: i32) -> Result<i32, Error> {
     let nitems = valid_geometry(array)?.block_nitems();
     i32::try_from(i128::from(nitems) * i128::from(typesize)).map_err(|_| too_large())
 }

@@ -2,20 +2,22 @@
 
 use core::ops::Range;
 use std::collections::BTreeMap;
-use std::io::{self, Read, Seek, SeekFrom};
+use std::io;
+use std::sync::{Mutex, PoisonError};
 
 use crate::chunk::expansion::expansion_limit;
 use crate::error::Error;
 use crate::finding::Escaped;
 use crate::header::frame::Frame;
+use crate::source::ReadAt;
 use crate::trailer::embed_list::EmbedPlace;
 
 /// Reads the frames in the compressed data of a store, one at a time. The store is a `.b2e` file, or the `embed.b2e` in
 /// a folder or zip file. [`keys`](Self::keys) lists these frames. [`Trailer::embedded`](crate::Trailer::embedded) also
 /// lists the keys of arrays on a server, which have no frame in the store.
 ///
-/// An `EmbeddedFrames` is a reader ([`Read`] and [`Seek`]) of the [selected](Self::select) frame, which begins at
-/// offset 0. The reader decompresses one chunk of the store at a time. In all, it decompresses no more bytes than the
+/// An `EmbeddedFrames` is the source of the [selected](Self::select) frame, which begins at offset 0. It decompresses one
+/// chunk of the store at a time. In all, it decompresses no more bytes than the
 /// [expansion limit](expansion_limit()) of the store.
 ///
 /// ```
@@ -33,8 +35,12 @@ pub struct EmbeddedFrames<R> {
     store: Frame<R>,
     places: BTreeMap<String, EmbedPlace>,
     selected: Range<u64>,
-    /// The offset of the next read in the selected frame.
-    position: u64,
+    data: Mutex<StoreData>,
+}
+
+/// The decompressed data of a store.
+#[derive(Debug)]
+struct StoreData {
     /// The chunk that was decompressed last, with its number.
     chunk: Option<(u64, Vec<u8>)>,
     /// The number of bytes that may still be decompressed. Only the last chunk is kept, so a chunk that is needed again
@@ -43,17 +49,18 @@ pub struct EmbeddedFrames<R> {
     left: u64,
 }
 
-impl<R: Read + Seek> EmbeddedFrames<R> {
+impl<R: ReadAt> EmbeddedFrames<R> {
     /// Reads the list of the frames that are in the data of a store. The list is in the trailer of the store, so the
     /// data is not read. If the store has no list, there are no frames.
     ///
     /// # Errors
     ///
     /// The errors of [`Frame::trailer`], and [`Unsupported`](crate::ErrorKind::Unsupported) if two frames share bytes.
-    pub fn new(mut store: Frame<R>) -> Result<Self, Error> {
+    pub fn new(store: Frame<R>) -> Result<Self, Error> {
         let places = store.trailer()?.embed_map().unwrap_or_default();
         let left = expansion_limit(store.header().frame_len);
-        let frames = Self { store, places, selected: 0..0, position: 0, chunk: None, left };
+        let data = Mutex::new(StoreData { chunk: None, left });
+        let frames = Self { store, places, selected: 0..0, data };
         // Refuse frames that share bytes. Otherwise, a small file could make us read the same frame any number of
         // times.
         let shared = frames.in_order().windows(2).find_map(|pair| match pair {
@@ -98,7 +105,7 @@ impl<R: Read + Seek> EmbeddedFrames<R> {
             Some(EmbedPlace::Data(range)) => {
                 // A damaged list can claim bytes that the store does not have.
                 let nbytes = u64::try_from(self.store.header().nbytes).unwrap_or_default();
-                (self.selected, self.position) = (range.start.min(nbytes)..range.end.min(nbytes), 0);
+                self.selected = range.start.min(nbytes)..range.end.min(nbytes);
                 return Ok(true);
             }
             Some(EmbedPlace::Server) => "is on a server, not in the store",
@@ -108,37 +115,37 @@ impl<R: Read + Seek> EmbeddedFrames<R> {
         Err(Error::unsupported(format_args!("the data of {} {why}", Escaped(key))))
     }
 
-    /// Reads bytes of the selected frame, until the buffer is full or the frame ends.
-    fn read_data(&mut self, buffer: &mut [u8]) -> Result<usize, Error> {
-        let Self { store, selected, position, chunk, left, .. } = self;
-        let header = store.header();
-        let chunksize = u64::try_from(header.chunksize).ok().filter(|&size| size > 0);
+    /// Reads bytes of the selected frame from an offset on, until the buffer is full or the frame ends.
+    fn read_data(&self, buffer: &mut [u8], offset: u64) -> Result<usize, Error> {
+        let Self { store, selected, data, .. } = self;
+        let chunksize = u64::try_from(store.header().chunksize).ok().filter(|&size| size > 0);
         let chunksize =
             chunksize.ok_or_else(|| Error::unsupported("the chunks of the store differ in size"))?;
         let mut chunks = store.chunks()?;
         let mut filled = 0;
+        let mut data = data.lock().unwrap_or_else(PoisonError::into_inner);
         while let Some(rest) = buffer.get_mut(filled..).filter(|rest| !rest.is_empty()) {
-            let start = selected.start.saturating_add(*position);
+            let start = selected.start.saturating_add(offset).saturating_add(filled as u64);
             let (number, within) =
                 (start / chunksize, usize::try_from(start % chunksize).unwrap_or(usize::MAX));
             if start >= selected.end {
                 break;
             }
-            if chunk.as_ref().is_none_or(|&(last, _)| last != number) {
+            if data.chunk.as_ref().is_none_or(|&(last, _)| last != number) {
                 let Some(entry) = chunks.get(number)? else { break };
-                *left = left.checked_sub(entry.nbytes.unwrap_or(chunksize)).ok_or_else(too_much)?;
-                *chunk = Some((number, chunks.decompressed(&entry)?));
+                data.left =
+                    data.left.checked_sub(entry.nbytes.unwrap_or(chunksize)).ok_or_else(too_much)?;
+                data.chunk = Some((number, chunks.decompressed(&entry)?));
             }
-            let data = chunk.as_ref().and_then(|(_, data)| data.get(within..)).unwrap_or_default();
+            let chunk = data.chunk.as_ref().and_then(|(_, chunk)| chunk.get(within..)).unwrap_or_default();
             let length =
-                data.len().min(rest.len()).min(usize::try_from(selected.end - start).unwrap_or(usize::MAX));
-            let (Some(data), Some(rest)) = (data.get(..length), rest.get_mut(..length)) else { break };
-            if data.is_empty() {
+                chunk.len().min(rest.len()).min(usize::try_from(selected.end - start).unwrap_or(usize::MAX));
+            let (Some(chunk), Some(rest)) = (chunk.get(..length), rest.get_mut(..length)) else { break };
+            if chunk.is_empty() {
                 break;
             }
-            rest.copy_from_slice(data);
+            rest.copy_from_slice(chunk);
             filled += length;
-            *position += length as u64;
         }
         Ok(filled)
     }
@@ -150,21 +157,12 @@ fn too_much() -> Error {
     )
 }
 
-impl<R: Read + Seek> Read for EmbeddedFrames<R> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        self.read_data(buffer).map_err(io::Error::other)
+impl<R: ReadAt> ReadAt for EmbeddedFrames<R> {
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+        self.read_data(buffer, offset).map_err(io::Error::other)
     }
-}
 
-impl<R> Seek for EmbeddedFrames<R> {
-    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
-        let length = self.selected.end - self.selected.start;
-        let position = match to {
-            SeekFrom::Start(position) => Some(position),
-            SeekFrom::End(by) => length.checked_add_signed(by),
-            SeekFrom::Current(by) => self.position.checked_add_signed(by),
-        };
-        self.position = position.ok_or(io::ErrorKind::InvalidInput)?;
-        Ok(self.position)
+    fn size(&self) -> io::Result<u64> {
+        Ok(self.selected.end - self.selected.start)
     }
 }

@@ -1,12 +1,12 @@
 //! Frames anywhere in a file, found by their magic bytes.
 
-use std::io::{self, Read, Seek, SeekFrom};
+use std::io;
 
 use memchr::memmem;
 
 use crate::header::frame::Frame;
 use crate::header::frame_header::{MAGIC, MAGIC_OFFSET, START_LEN, Start};
-use crate::read::source::{available, read_up_to};
+use crate::source::{ReadAt, read_up_to};
 
 /// The number of bytes searched at a time.
 const WINDOW: u64 = 1 << 16;
@@ -43,7 +43,7 @@ const MANY: u64 = 1 << 26;
 /// }
 /// # Ok::<(), std::io::Error>(())
 /// ```
-pub fn scan<R: Read + Seek>(reader: R) -> Scan<R> {
+pub fn scan<R: ReadAt>(reader: R) -> Scan<R> {
     Scan { reader, window: Vec::new(), start: 0, position: 0, wasted: 0, is_done: false }
 }
 
@@ -71,7 +71,7 @@ pub struct Scan<R> {
     is_done: bool,
 }
 
-impl<R: Read + Seek> Iterator for Scan<R> {
+impl<R: ReadAt> Iterator for Scan<R> {
     type Item = io::Result<Frame<()>>;
 
     fn next(&mut self) -> Option<io::Result<Frame<()>>> {
@@ -89,7 +89,7 @@ impl<R: Read + Seek> Iterator for Scan<R> {
     }
 }
 
-impl<R: Read + Seek> Scan<R> {
+impl<R: ReadAt> Scan<R> {
     /// Searches up to the next magic bytes, or to the end of the window.
     fn step(&mut self) -> io::Result<Option<Frame<()>>> {
         let rest = self.window.get(self.position..).unwrap_or_default();
@@ -117,8 +117,7 @@ impl<R: Read + Seek> Scan<R> {
         self.start = self.start.saturating_add(behind as u64);
         self.position = 0;
         self.window.clear();
-        self.reader.seek(SeekFrom::Start(self.start))?;
-        read_up_to(&mut self.reader, WINDOW, &mut self.window)?;
+        read_up_to(&self.reader, self.start, WINDOW, &mut self.window)?;
         self.is_done = self.window.len() < START_LEN;
         Ok(())
     }
@@ -140,12 +139,12 @@ impl<R: Read + Seek> Scan<R> {
         Ok(frame.map(|frame| Frame { offset, ..frame }))
     }
 
-    fn read(&mut self, offset: u64, header_len: u64) -> io::Result<Option<Frame<()>>> {
-        if available(&mut self.reader, offset)? < header_len {
+    fn read(&self, offset: u64, header_len: u64) -> io::Result<Option<Frame<()>>> {
+        if self.reader.size()?.saturating_sub(offset) < header_len {
             return Ok(None);
         }
         let mut header = Vec::new();
-        read_up_to(&mut self.reader, header_len, &mut header)?;
+        read_up_to(&self.reader, offset, header_len, &mut header)?;
         Ok(Frame::parse(&header).ok())
     }
 }

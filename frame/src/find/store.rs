@@ -10,7 +10,7 @@
 use core::fmt;
 use std::collections::{BTreeMap, HashMap};
 use std::fs;
-use std::io::{self, Read, Seek};
+use std::io;
 use std::path::Path;
 
 use serde::de::{IgnoredAny, SeqAccess, Visitor};
@@ -22,6 +22,7 @@ use crate::header::frame::Frame;
 use crate::header::object_kind::ObjectKind;
 use crate::header::section::{map_value, values_of};
 use crate::read::open::{is_sparse_frame, not_a_file, open_at_once};
+use crate::source::ReadAt;
 use crate::trailer::frame_trailer::Trailer;
 
 /// The text that python-blosc2 writes as the kind of a table.
@@ -96,14 +97,14 @@ impl Store {
         if !path.join(Store::FILE).is_file() {
             return Ok(None);
         }
-        let mut embed = Frame::open(path.join(Store::FILE))?;
+        let embed = Frame::open(path.join(Store::FILE))?;
         let Some(kind) = store_kind(path, &embed) else { return Ok(None) };
         let names = files(path).map_err(|error| Error::io("read", path, error))?;
         // A folder with a damaged `_meta.b2f` does not count as a table, but the store can still be opened. The same
         // applies to a store in a zip file.
         let trailer_of = |name: &str| match Frame::open(path.join(name)) {
             Err(error) if error.kind() == ErrorKind::Io && path.join(name).is_file() => Err(error),
-            opened => Ok(opened.ok().and_then(|mut frame| frame.trailer().ok())),
+            opened => Ok(opened.ok().and_then(|frame| frame.trailer().ok())),
         };
         Self::new(kind, embed.trailer().ok().as_ref(), &names, trailer_of).map(Some)
     }
@@ -125,15 +126,15 @@ impl Store {
     /// assert_eq!(store.members(), ["/group/large", "/group/small"]);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn read_zip<R: Read + Seek>(mut reader: R, name: impl AsRef<Path>) -> Result<Option<Self>, Error> {
-        let members = members_to_read(&mut reader, |name| name == Store::FILE || table_key(name).is_some())?;
+    pub fn read_zip(reader: impl ReadAt, name: impl AsRef<Path>) -> Result<Option<Self>, Error> {
+        let members = members_to_read(&reader, |name| name == Store::FILE || table_key(name).is_some())?;
         // If several members have the same name, the last one counts, as in `zip_member`.
         let by_name: HashMap<_, _> = members.iter().map(|member| (member.name(), member)).collect();
         let frame = |name: &str| by_name.get(name).and_then(|member| member.frame());
         let Some(embed) = frame(Store::FILE) else { return Ok(None) };
         let Some(kind) = store_kind(name.as_ref(), embed) else { return Ok(None) };
         let names: Vec<String> = members.iter().map(|member| member.name().into()).collect();
-        let mut trailer_of = |name: &str| frame(name)?.clone().map_reader(|()| &mut reader).trailer().ok();
+        let trailer_of = |name: &str| frame(name)?.clone().map_reader(|()| &reader).trailer().ok();
         let trailer = trailer_of(Store::FILE);
         Self::new(kind, trailer.as_ref(), &names, |name| Ok(trailer_of(name))).map(Some)
     }

@@ -1,9 +1,9 @@
 //! Frames in a zip file, such as a `.b2z` of python-blosc2.
 
 use std::cell::Cell;
-use std::io::{self, ErrorKind, Read, Seek, SeekFrom};
+use std::io::{self, ErrorKind};
 
-use rawzip::{CompressionMethod, Crc32, RECOMMENDED_BUFFER_SIZE, ZipArchive};
+use rawzip::{CompressionMethod, Crc32, RECOMMENDED_BUFFER_SIZE, ReaderAt, ZipLocator};
 
 use crate::code::FindingCode;
 use crate::error::Error;
@@ -11,7 +11,7 @@ use crate::find::scan::MAX_HEADER;
 use crate::finding::{Escaped, Finding, Place};
 use crate::header::frame::Frame;
 use crate::read::open::read;
-use crate::read::source::available;
+use crate::source::{ReadAt, fill};
 
 /// The maximum size of the directory of a zip file, which lists the members: 16 MiB, enough for 100,000 members with
 /// names of 100 characters. In memory, the list of members takes several times as many bytes.
@@ -84,7 +84,7 @@ impl Directory {
     /// a wrong end record, other programs do not find the directory. This crate finds the directory if the size or the
     /// offset in the end record is right. For a long zip file the result is `None`, because its zip64 records apply
     /// instead of the end record.
-    fn wrong_end(self, reader: &mut (impl Read + Seek)) -> Result<Option<String>, Error> {
+    fn wrong_end(self, reader: &impl ReadAt) -> Result<Option<String>, Error> {
         const LOCATOR: &[u8] = b"PK\x06\x07";
         let Some(before) = self.end.checked_sub(LOCATOR_LEN as u64) else { return Ok(None) };
         let bytes: [u8; LOCATOR_LEN + END_LEN] = bytes_at(reader, before)?;
@@ -199,7 +199,7 @@ impl ZipMember {
     /// assert_eq!(finding.code().name(), "zip-checksum");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn check_bytes<R: Read + Seek>(&self, mut reader: R) -> Result<Option<Finding>, Error> {
+    pub fn check_bytes(&self, reader: impl ReadAt) -> Result<Option<Finding>, Error> {
         if matches!(self.content, MemberContent::Compressed) || self.is_misplaced() {
             return Ok(None);
         }
@@ -208,28 +208,28 @@ impl ZipMember {
         // Check the CRC-32 before the other fields, because no other field shows that the bytes are damaged. If another
         // field were reported first, the user would repair the zip file. But a repair tool also computes a new CRC-32
         // of the damaged bytes, so the damage could no longer be found.
-        let (expected, found) = (self.crc32, crc32_of(&mut reader, self.offset, self.len)?);
+        let (expected, found) = (self.crc32, crc32_of(&reader, self.offset, self.len)?);
         if expected != found {
             let text = format!(
                 "the bytes of member {name} have the CRC-32 {found:08x}, but should have {expected:08x}"
             );
             return Ok(Some(finding.numbers(expected, found).text(text)));
         }
-        if let Some(text) = self.directory.wrong_end(&mut reader)? {
+        if let Some(text) = self.directory.wrong_end(&reader)? {
             return Ok(Some(finding.text(text)));
         }
         // The CRC-32 does not cover the next fields. Python does not open a member if one of these fields is wrong.
-        let [version] = bytes_at(&mut reader, self.record.saturating_add(VERSION_NEEDED))?;
+        let [version] = bytes_at(&reader, self.record.saturating_add(VERSION_NEEDED))?;
         if version > LAST_VERSION {
             let text = format!(
                 "member {name} needs version {version} of the zip format, but the last one is {LAST_VERSION}"
             );
             return Ok(Some(finding.numbers(LAST_VERSION, version).text(text)));
         }
-        let length = u16::from_le_bytes(bytes_at(&mut reader, self.local.saturating_add(NAME_LENGTH))?);
+        let length = u16::from_le_bytes(bytes_at(&reader, self.local.saturating_add(NAME_LENGTH))?);
         let mut local = vec![0; length.into()];
         let name_at = self.local.saturating_add(LOCAL_HEADER_LEN);
-        read_at(&mut reader, name_at, &mut local)?;
+        read_exact_at(&reader, name_at, &mut local)?;
         let local = String::from_utf8_lossy(&local);
         if local != self.name {
             let text = format!("member {name} has the name {} in its local header", Escaped(&local));
@@ -245,30 +245,33 @@ impl ZipMember {
     }
 }
 
-fn bytes_at<const N: usize>(reader: &mut (impl Read + Seek), start: u64) -> Result<[u8; N], Error> {
+fn bytes_at<const N: usize>(reader: &impl ReadAt, start: u64) -> Result<[u8; N], Error> {
     let mut bytes = [0; N];
-    read_at(reader, start, &mut bytes)?;
+    read_exact_at(reader, start, &mut bytes)?;
     Ok(bytes)
 }
 
-fn read_at(reader: &mut (impl Read + Seek), start: u64, bytes: &mut [u8]) -> Result<(), Error> {
-    reader.seek(SeekFrom::Start(start)).and_then(|_| reader.read_exact(bytes)).map_err(Error::reading)
+fn read_exact_at(reader: &impl ReadAt, start: u64, bytes: &mut [u8]) -> Result<(), Error> {
+    let read = fill(reader, start, bytes).map_err(Error::reading)?;
+    if read == bytes.len() { Ok(()) } else { Err(Error::reading(ErrorKind::UnexpectedEof.into())) }
 }
 
 /// The CRC-32 of a byte range, read in pieces.
-fn crc32_of(reader: &mut (impl Read + Seek), start: u64, length: u64) -> Result<u32, Error> {
+fn crc32_of(reader: &impl ReadAt, start: u64, length: u64) -> Result<u32, Error> {
     let mut crc = Crc32::new();
     let mut piece = vec![0; RECOMMENDED_BUFFER_SIZE];
-    reader.seek(SeekFrom::Start(start)).map_err(Error::reading)?;
-    let mut rest = reader.take(length);
-    loop {
-        match rest.read(&mut piece) {
-            Ok(0) => return Ok(crc.checksum()),
-            Ok(read) => crc.update(piece.get(..read).unwrap_or_default()),
-            Err(error) if error.kind() == ErrorKind::Interrupted => {}
-            Err(error) => return Err(Error::reading(error)),
+    let mut done = 0;
+    while done < length {
+        let now = usize::try_from(length - done).unwrap_or(usize::MAX).min(piece.len());
+        let piece = piece.get_mut(..now).unwrap_or_default();
+        let read = fill(reader, start.saturating_add(done), piece).map_err(Error::reading)?;
+        if read == 0 {
+            break;
         }
+        crc.update(piece.get(..read).unwrap_or_default());
+        done += read as u64;
     }
+    Ok(crc.checksum())
 }
 
 /// Lists the members of a zip file, with the header of each frame.
@@ -300,7 +303,7 @@ fn crc32_of(reader: &mut (impl Read + Seek), start: u64, length: u64) -> Result<
 /// }
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub fn zip_members<R: Read + Seek>(reader: R) -> Result<Vec<ZipMember>, Error> {
+pub fn zip_members(reader: impl ReadAt) -> Result<Vec<ZipMember>, Error> {
     members_to_read(reader, |_| true)
 }
 
@@ -324,29 +327,30 @@ pub fn zip_members<R: Read + Seek>(reader: R) -> Result<Vec<ZipMember>, Error> {
 /// assert!(zip_member(&mut file, "group/none.b2nd")?.is_none());
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub fn zip_member<R: Read + Seek>(reader: R, name: &str) -> Result<Option<ZipMember>, Error> {
+pub fn zip_member(reader: impl ReadAt, name: &str) -> Result<Option<ZipMember>, Error> {
     let members = members_to_read(reader, |other| other == name)?;
     Ok(members.into_iter().rfind(|member| member.name == name))
 }
 
 /// Lists the members of a zip file, and reads only the members for whose names `is_wanted` returns true. The content of
 /// all other members is [`MemberContent::Other`].
-pub(crate) fn members_to_read<R: Read + Seek>(
-    mut reader: R,
+pub(crate) fn members_to_read(
+    reader: impl ReadAt,
     is_wanted: impl Fn(&str) -> bool,
 ) -> Result<Vec<ZipMember>, Error> {
-    if available(&mut reader, 0).map_err(Error::reading)? == 0 {
+    let size = reader.size().map_err(Error::reading)?;
+    if size == 0 {
         let finding = Finding::new(FindingCode::DamagedZip, Place::File);
         return Err(Error::malformed(finding.text("the file is empty".into())));
     }
     // If the reader fails, return its error instead of the error of rawzip, which may report such a failure as a
     // damaged zip file.
     let failure = Cell::new(None);
-    let listed = list(RecordingReader { reader, failure: &failure });
+    let listed = list(RecordingReader { reader: &reader, failure: &failure }, size);
     if let Some(error) = failure.take() {
         return Err(Error::reading(error));
     }
-    let (mut members, mut reader) = listed?;
+    let mut members = listed?;
     let is_to_read =
         |member: &&mut ZipMember| matches!(member.content, MemberContent::Other) && is_wanted(&member.name);
     let mut left = MAX_HEADERS;
@@ -357,7 +361,7 @@ pub(crate) fn members_to_read<R: Read + Seek>(
             member.content = MemberContent::Broken(not_kept(member));
             continue;
         }
-        let content = content(&mut reader, member.offset, member.len)?;
+        let content = content(&reader, member.offset, member.len)?;
         let kept = if let MemberContent::Frame(frame) = &content { frame.header_bytes().len() } else { 0 };
         let rest = left.checked_sub(kept);
         member.content = if rest.is_some() { content } else { MemberContent::Broken(not_kept(member)) };
@@ -367,9 +371,10 @@ pub(crate) fn members_to_read<R: Read + Seek>(
 }
 
 /// Lists the members of a zip file without reading them.
-fn list<R: Read + Seek>(reader: RecordingReader<'_, R>) -> Result<(Vec<ZipMember>, R), Error> {
+fn list(reader: RecordingReader<'_, impl ReadAt>, size: u64) -> Result<Vec<ZipMember>, Error> {
     let mut buffer = vec![0; RECOMMENDED_BUFFER_SIZE];
-    let archive = ZipArchive::from_seekable(reader, &mut buffer).map_err(|error| not_a_zip(&error))?;
+    let archive = ZipLocator::new().locate_in_reader(reader, &mut buffer, size);
+    let archive = archive.map_err(|(_, error)| not_a_zip(&error))?;
     // Check the length of the directory before reading it, because the reader may be a server that sends records
     // without end.
     let directory_len = archive.eocd_offset().saturating_sub(archive.directory_offset());
@@ -404,46 +409,27 @@ fn list<R: Read + Seek>(reader: RecordingReader<'_, R>) -> Result<(Vec<ZipMember
         members.push(ZipMember { name, offset, len, content, crc32, record, local, directory });
     }
     refuse_overlaps(&mut members, archive.directory_offset());
-    Ok((members, archive.into_inner().into_inner().reader))
+    Ok(members)
 }
 
 /// A reader that records its errors, because rawzip treats some of them as the end of the file.
 struct RecordingReader<'f, R> {
-    reader: R,
+    reader: &'f R,
     failure: &'f Cell<Option<io::Error>>,
 }
 
-impl<R> RecordingReader<'_, R> {
-    /// Records the error of a call. An `io::Error` cannot be cloned, so the result is another error of the same kind.
-    fn keep<T>(&self, result: io::Result<T>) -> io::Result<T> {
-        result.map_err(|error| {
+impl<R: ReadAt> ReaderAt for RecordingReader<'_, R> {
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+        // No file is so long. Such an offset comes from a damaged zip file, so the error is not one of the reader.
+        if i64::try_from(offset).is_err() {
+            return Err(ErrorKind::InvalidInput.into());
+        }
+        fill(self.reader, offset, buffer).map_err(|error| {
+            // An `io::Error` cannot be cloned, so the result is another error of the same kind.
             let kind = error.kind();
             self.failure.set(Some(error));
             kind.into()
         })
-    }
-}
-
-impl<R: Read> Read for RecordingReader<'_, R> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        loop {
-            match self.reader.read(buffer) {
-                Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                result => return self.keep(result),
-            }
-        }
-    }
-}
-
-impl<R: Seek> Seek for RecordingReader<'_, R> {
-    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
-        match self.reader.seek(to) {
-            // No file is so long that it has an offset above `i64::MAX`. Such an offset comes from a damaged zip file,
-            // so the error is not recorded as a failure of the reader. The condition tests the offset and not the kind
-            // of the error, because systems give different kinds of error for such an offset.
-            Err(error) if matches!(to, SeekFrom::Start(to) if i64::try_from(to).is_err()) => Err(error),
-            result => self.keep(result),
-        }
     }
 }
 
@@ -475,7 +461,7 @@ fn refuse_overlaps(members: &mut [ZipMember], directory: u64) {
     }
 }
 
-fn content(reader: &mut (impl Read + Seek), offset: u64, len: u64) -> Result<MemberContent, Error> {
+fn content(reader: &impl ReadAt, offset: u64, len: u64) -> Result<MemberContent, Error> {
     match read(reader, offset, len, MAX_HEADER) {
         Ok(frame) => Ok(MemberContent::Frame(frame)),
         Err(error) => match error.into_finding()? {

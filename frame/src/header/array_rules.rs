@@ -6,7 +6,7 @@ use b2nd_serde::{Geometry, Layout, Shapes, geometry};
 use crate::code::FindingCode;
 use crate::error::Error;
 use crate::finding::{Finding, Place, counted};
-use crate::header::array::Array;
+use crate::header::array_header::ArrayHeader;
 use crate::header::fields::HeaderField;
 use crate::header::frame::Frame;
 use crate::header::frame_header::Header;
@@ -41,9 +41,9 @@ pub(crate) fn check<R>(frame: &Frame<R>) -> Vec<Finding> {
 /// The finding for an array's metalayer with a wrong name. Readers then see plain chunks.
 fn misnamed(header: &Header, layers: &[Metalayer]) -> Option<Finding> {
     // The content of another metalayer can look like an array by chance, so all numbers must agree with the header.
-    let is_array = |array: &Array<'_>| array.stale_tail().is_empty() && agreement(array, header).is_empty();
+    let is_array = |array: &ArrayHeader<'_>| array.stale_tail().is_empty() && agreement(array, header).is_empty();
     layers.iter().find_map(|layer| {
-        Array::read(layer, header.generation).ok().filter(is_array)?;
+        ArrayHeader::read(layer, header.generation).ok().filter(is_array)?;
         let text = format!(
             "metalayer {:?} describes an array and agrees with the header, but its name should be b2nd",
             layer.name()
@@ -53,7 +53,7 @@ fn misnamed(header: &Header, layers: &[Metalayer]) -> Option<Finding> {
 }
 
 /// The oddities of the array's metalayer.
-fn oddities(array: &Array<'_>) -> Vec<Finding> {
+fn oddities(array: &ArrayHeader<'_>) -> Vec<Finding> {
     let start = array.metalayer().offset();
     let about = |code: FindingCode, at: usize, text: String| {
         Finding::new(code, Place::Array).at(at as u64).text(text)
@@ -101,7 +101,7 @@ pub(crate) fn check_block(shapes: &Shapes<'_>) -> Result<(), String> {
 }
 
 /// The finding for a dtype that is unknown, has objects, or has another item size than the frame.
-fn dtype(array: &Array<'_>, header: &Header) -> Option<Finding> {
+fn dtype(array: &ArrayHeader<'_>, header: &Header) -> Option<Finding> {
     let meta = array.meta();
     let dtype = match meta.parse_dtype() {
         Ok(dtype) => dtype?,
@@ -145,7 +145,7 @@ pub(crate) fn refuse_objects(dtype: &Dtype) -> Result<(), Error> {
 }
 
 /// The errors in the numbers of an array, and the contradictions between these numbers and the header.
-pub(crate) fn agreement(array: &Array<'_>, header: &Header) -> Vec<Finding> {
+pub(crate) fn agreement(array: &ArrayHeader<'_>, header: &Header) -> Vec<Finding> {
     let geometry = match array.geometry() {
         Ok(geometry) => geometry,
         Err(error) => return [meaningless(array, error)].into(),
@@ -193,7 +193,7 @@ fn without_items(header: &Header, chunksize: usize) -> Vec<Finding> {
 
 /// The finding for a lost type size. C-Blosc2 writes 1 if an item has more than 255 bytes, the limit of its compression
 /// context. The sizes of chunks and blocks still show the true item size.
-fn lost_typesize(array: &Array<'_>, geometry: &Geometry, header: &Header) -> Option<Finding> {
+fn lost_typesize(array: &ArrayHeader<'_>, geometry: &Geometry, header: &Header) -> Option<Finding> {
     if header.typesize != 1 {
         return None;
     }
@@ -259,12 +259,12 @@ fn nbytes(geometry: &Geometry, header: &Header) -> Option<Finding> {
 }
 
 /// The geometry of an array; [`Malformed`](crate::ErrorKind::Malformed) if its numbers are invalid.
-pub(crate) fn valid_geometry(array: &Array<'_>) -> Result<Geometry, Error> {
+pub(crate) fn valid_geometry(array: &ArrayHeader<'_>) -> Result<Geometry, Error> {
     array.geometry().map_err(|error| Error::malformed(meaningless(array, error)))
 }
 
 /// The finding for an array whose version is unknown, or whose numbers do not make a valid geometry.
-fn meaningless(array: &Array<'_>, error: geometry::Error) -> Finding {
+fn meaningless(array: &ArrayHeader<'_>, error: geometry::Error) -> Finding {
     let is_version = error.kind() == geometry::ErrorKind::Version;
     let code = if is_version { FindingCode::UnknownVersion } else { FindingCode::InvalidShape };
     let text = format!("metalayer {}: {error}", array.metalayer().name());

@@ -10,7 +10,7 @@ use crate::chunk_file::sparse_folder;
 use crate::code::FindingCode;
 use crate::error::Error;
 use crate::finding::{Finding, Place};
-use crate::header::array::Array;
+use crate::header::array_header::ArrayHeader;
 use crate::header::frame_header::{self, Header, Start};
 use crate::header::object_kind::{ObjectKind, metalayer_kind};
 use crate::header::section::{ARRAY_NAMES, Metalayer, Section, SectionRules, SharedBytes};
@@ -148,13 +148,13 @@ impl<R> Frame<R> {
     /// assert!(array.stale_tail().is_empty());
     /// # Ok::<(), b2nd_frame::Error>(())
     /// ```
-    pub fn array(&self) -> Result<Option<Array<'_>>, Error> {
+    pub fn array(&self) -> Result<Option<ArrayHeader<'_>>, Error> {
         self.read_array().map_err(Error::malformed)
     }
 
     /// Reads the array as [`array`](Self::array) does, but returns a finding as the error.
-    pub(crate) fn read_array(&self) -> Result<Option<Array<'_>>, Finding> {
-        self.array_metalayer().map(|layer| Array::read(layer, self.header.generation)).transpose()
+    pub(crate) fn read_array(&self) -> Result<Option<ArrayHeader<'_>>, Finding> {
+        self.array_metalayer().map(|layer| ArrayHeader::read(layer, self.header.generation)).transpose()
     }
 
     /// Whether the frame has an array whose metalayer can be read.
@@ -222,20 +222,17 @@ impl<R> Frame<R> {
         self.reader
     }
 
-    /// The reader or file of the frame. The position of the reader does not matter: the frame seeks before it reads.
+    /// The source of the frame's bytes.
     ///
     /// ```
-    /// use std::io::{Cursor, Seek};
     /// use b2nd_frame::Frame;
     ///
-    /// let file = std::fs::read("tests/data/int32_3x5.b2nd")?;
-    /// let mut frame = Frame::read_at(Cursor::new(file), 0)?;
-    /// frame.reader_mut().rewind()?;
-    /// assert_eq!(frame.count_chunks()?.total(), 4);
+    /// let frame = Frame::open("tests/data/int32_3x5.b2nd")?;
+    /// assert!(frame.reader().metadata()?.is_file());
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn reader_mut(&mut self) -> &mut R {
-        &mut self.reader
+    pub fn reader(&self) -> &R {
+        &self.reader
     }
 
     /// Replaces the reader, for code that needs one type for frames with different readers.
@@ -243,14 +240,10 @@ impl<R> Frame<R> {
     /// The new reader must have the same bytes. The frame keeps its [`path`](Self::path).
     ///
     /// ```
-    /// use std::io::{Read, Seek};
-    /// use b2nd_frame::Frame;
-    ///
-    /// trait Source: Read + Seek {}
-    /// impl<R: Read + Seek> Source for R {}
+    /// use b2nd_frame::{Frame, ReadAt};
     ///
     /// let frame = Frame::open("tests/data/int32_3x5.b2nd")?;
-    /// let mut frame: Frame<Box<dyn Source>> = frame.map_reader(|file| Box::new(file) as _);
+    /// let frame: Frame<Box<dyn ReadAt>> = frame.map_reader(|file| Box::new(file) as _);
     /// assert_eq!(frame.count_chunks()?.total(), 4);
     /// # Ok::<(), b2nd_frame::Error>(())
     /// ```

@@ -11,7 +11,7 @@ pub(crate) mod header_builder;
 
 pub(crate) mod section;
 
-pub(crate) mod array;
+pub(crate) mod array_header;
 
 pub(crate) mod object_kind;
 

@@ -1,6 +1,5 @@
 //! Reads the table of blocks of a chunk.
 
-use std::io::{Read, Seek};
 
 use b2nd_chunk::ChunkHeader;
 use b2nd_chunk::blocks::{BlockTable, block_starts, stream_len};
@@ -10,6 +9,7 @@ use crate::chunk::chunk_rules::rule;
 use crate::chunk::entry::ChunkEntry;
 use crate::error::Error;
 use crate::read::chunks::Chunks;
+use crate::source::ReadAt;
 
 /// The number of bytes of the first read of a chunk: enough for its header and a table of up to 56 blocks.
 pub(crate) const FIRST_READ: u64 = 256;
@@ -19,7 +19,7 @@ pub(crate) const PIECE: usize = 1 << 16;
 
 /// Reads the table of blocks of a stored chunk in pieces, and checks it. If the table cannot be read, the result is
 /// `Err`. If the table has a fault, the result is `Ok(Err)` with the fault. `first` are the first bytes of the chunk.
-pub(crate) fn check_stored_table<R: Read + Seek>(
+pub(crate) fn check_stored_table<R: ReadAt>(
     chunks: &mut Chunks<'_, R>,
     entry: &ChunkEntry,
     header: &ChunkHeader,
@@ -37,7 +37,7 @@ pub(crate) fn check_stored_table<R: Read + Seek>(
 /// The offset in a compressed chunk at which the block that is stored last ends; `None` if this cannot be determined.
 /// `first` are the first bytes of the chunk. `header` and `first` may differ from the bytes in the file, for example
 /// after a repair in memory.
-pub(crate) fn streams_end<R: Read + Seek>(
+pub(crate) fn streams_end<R: ReadAt>(
     chunks: &mut Chunks<'_, R>,
     entry: &ChunkEntry,
     header: &ChunkHeader,
@@ -68,7 +68,7 @@ pub(crate) fn streams_end<R: Read + Seek>(
 }
 
 /// Passes the table of blocks to a function in pieces, up to the end of the table or of the file.
-fn each_piece<R: Read + Seek>(
+fn each_piece<R: ReadAt>(
     chunks: &mut Chunks<'_, R>,
     entry: &ChunkEntry,
     header: &ChunkHeader,
@@ -97,29 +97,28 @@ fn each_piece<R: Read + Seek>(
 
 #[cfg(test)]
 mod tests {
+    use std::cell::Cell;
     use std::fs;
-    use std::io::{self, Cursor};
+    use std::io;
 
     use super::*;
     use crate::chunk::entry::ChunkPlace;
     use crate::header::frame::Frame;
 
-    /// A file that counts its seeks.
+    /// A file that counts its reads.
     struct Counting<'f> {
-        file: Cursor<&'f [u8]>,
-        count: usize,
+        file: &'f [u8],
+        count: Cell<usize>,
     }
 
-    impl Read for Counting<'_> {
-        fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-            self.file.read(buffer)
+    impl ReadAt for Counting<'_> {
+        fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+            self.count.set(self.count.get() + 1);
+            self.file.read_at(buffer, offset)
         }
-    }
 
-    impl Seek for Counting<'_> {
-        fn seek(&mut self, to: io::SeekFrom) -> io::Result<u64> {
-            self.count += 1;
-            self.file.seek(to)
+        fn size(&self) -> io::Result<u64> {
+            self.file.size()
         }
     }
 
@@ -132,9 +131,9 @@ mod tests {
         let bytes = [&[5, 1, 5, 1], &sizes[..], &[0; 16]].concat();
         let header = ChunkHeader::parse(&bytes).unwrap();
         assert_eq!(header.table_len(), Some(1 << 30));
-        let mut frame = Frame::read_at(Counting { file: Cursor::new(&file), count: 0 }, 0).unwrap();
+        let frame = Frame::read_at(Counting { file: &file, count: Cell::new(0) }, 0).unwrap();
         each_piece(&mut frame.chunks().unwrap(), &entry, &header, &bytes, |_| {}).unwrap();
-        let count = frame.reader.count;
+        let count = frame.reader.count.get();
         assert!(count < 20, "{count}");
     }
 }

@@ -2,7 +2,6 @@
 
 use core::iter::FusedIterator;
 use core::ops::Range;
-use std::io::{Read, Seek, SeekFrom};
 
 use b2nd_chunk::ChunkHeader;
 
@@ -14,7 +13,7 @@ use crate::header::fields::Generation;
 use crate::header::frame::Frame;
 use crate::index::index_reader::Index;
 use crate::read::open::open_chunk_file;
-use crate::read::source::read_up_to;
+use crate::source::{ReadAt, read_up_to};
 
 /// An iterator over the entries of the chunk index. [`Frame::chunks`] returns it. After an error, it returns no more
 /// entries.
@@ -34,7 +33,7 @@ use crate::read::source::read_up_to;
 /// ```
 #[derive(Debug)]
 pub struct Chunks<'f, R> {
-    pub(crate) frame: &'f mut Frame<R>,
+    pub(crate) frame: &'f Frame<R>,
     /// `None` if the frame has no chunks, or after an error.
     index: Option<Index>,
     next: u64,
@@ -94,7 +93,7 @@ pub(crate) struct ChunkBytes {
     pub(crate) room: u64,
 }
 
-impl<R: Read + Seek> Frame<R> {
+impl<R: ReadAt> Frame<R> {
     /// Reads the chunk index, which has an entry for each chunk: the place where the chunk is stored, or its special
     /// value.
     ///
@@ -124,7 +123,7 @@ impl<R: Read + Seek> Frame<R> {
     /// assert_eq!((chunk[0], header.nbytes), (5, 32));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn chunks(&mut self) -> Result<Chunks<'_, R>, Error> {
+    pub fn chunks(&self) -> Result<Chunks<'_, R>, Error> {
         match self.index() {
             Ok(index) => Ok(Chunks { is_compared: true, ..Chunks::new(self, index) }),
             Err(error) => Err(self.or_changing(error)),
@@ -132,12 +131,12 @@ impl<R: Read + Seek> Frame<R> {
     }
 
     /// Reads the chunk index. An error does not tell whether a writer caused it, also not one of the chunks.
-    pub(crate) fn open_chunks(&mut self) -> Result<Chunks<'_, R>, Error> {
+    pub(crate) fn open_chunks(&self) -> Result<Chunks<'_, R>, Error> {
         let index = self.index()?;
         Ok(Chunks::new(self, index))
     }
 
-    fn index(&mut self) -> Result<Option<Index>, Error> {
+    fn index(&self) -> Result<Option<Index>, Error> {
         if self.header().nbytes > 0 { self.open_index().map(Some) } else { Ok(None) }
     }
 
@@ -146,7 +145,7 @@ impl<R: Read + Seek> Frame<R> {
     /// # Errors
     ///
     /// The errors of [`chunks`](Self::chunks) and its iterator.
-    pub fn count_chunks(&mut self) -> Result<ChunkCounts, Error> {
+    pub fn count_chunks(&self) -> Result<ChunkCounts, Error> {
         let mut counts = ChunkCounts::default();
         let mut chunks = self.chunks()?;
         let (len, is_repeated) = (chunks.len(), chunks.is_repeated());
@@ -161,7 +160,7 @@ impl<R: Read + Seek> Frame<R> {
         Ok(counts)
     }
 
-    fn open_index(&mut self) -> Result<Index, Error> {
+    fn open_index(&self) -> Result<Index, Error> {
         let first = match self.header().generation {
             Generation::Present => self.index_bytes(self.header().frame_len)?,
             // `Index::parse` refuses a frame of the older generation, so nothing needs to be read.
@@ -186,17 +185,15 @@ impl<R: Read + Seek> Frame<R> {
         };
         let path = directory.join(chunk_file::name(number));
         let unreadable = |error| Error::io("read", &path, error);
-        let Some((mut file, room)) = open_chunk_file(&path).map_err(unreadable)? else { return Ok(None) };
+        let Some((file, room)) = open_chunk_file(&path).map_err(unreadable)? else { return Ok(None) };
         let mut bytes = Vec::new();
-        file.seek(SeekFrom::Start(from))
-            .and_then(|_| read_up_to(&mut file, length.min(room.saturating_sub(from)), &mut bytes))
-            .map_err(unreadable)?;
+        read_up_to(&file, from, length.min(room.saturating_sub(from)), &mut bytes).map_err(unreadable)?;
         Ok(Some(ChunkBytes { bytes, room }))
     }
 
     /// Reads the first [`Index::FIRST_READ`] bytes of the chunk index. Reads no byte from `end` on, because the index
     /// must end at `end` or before.
-    pub(crate) fn index_bytes(&mut self, end: u64) -> Result<Vec<u8>, Error> {
+    pub(crate) fn index_bytes(&self, end: u64) -> Result<Vec<u8>, Error> {
         let start = index_start(self.header());
         let length = end.saturating_sub(start).min(Index::FIRST_READ as u64);
         if length > 0 { self.read_range(start, length) } else { Ok(Vec::new()) }
@@ -204,7 +201,7 @@ impl<R: Read + Seek> Frame<R> {
 }
 
 impl<'f, R> Chunks<'f, R> {
-    fn new(frame: &'f mut Frame<R>, index: Option<Index>) -> Self {
+    fn new(frame: &'f Frame<R>, index: Option<Index>) -> Self {
         Self {
             frame,
             index,
@@ -218,7 +215,7 @@ impl<'f, R> Chunks<'f, R> {
     }
 }
 
-impl<R: Read + Seek> Chunks<'_, R> {
+impl<R: ReadAt> Chunks<'_, R> {
     /// Replaces an error by `Changing` if a writer may have caused it.
     pub(crate) fn or_changing<T>(&mut self, result: Result<T, Error>) -> Result<T, Error> {
         let Err(error) = result else { return result };
@@ -485,7 +482,7 @@ impl<R: Read + Seek> Chunks<'_, R> {
     }
 }
 
-impl<R: Read + Seek> Iterator for Chunks<'_, R> {
+impl<R: ReadAt> Iterator for Chunks<'_, R> {
     type Item = Result<ChunkEntry, Error>;
 
     fn next(&mut self) -> Option<Self::Item> {
@@ -507,4 +504,4 @@ impl<R: Read + Seek> Iterator for Chunks<'_, R> {
     }
 }
 
-impl<R: Read + Seek> FusedIterator for Chunks<'_, R> {}
+impl<R: ReadAt> FusedIterator for Chunks<'_, R> {}

@@ -1,6 +1,5 @@
 //! Chunks, decompressed.
 
-use std::io::{Read, Seek};
 
 use b2nd_chunk::{ChunkHeader, Decompressor};
 
@@ -11,8 +10,9 @@ use crate::error::Error;
 use crate::read::chunks::Chunks;
 
 use crate::chunk::chunk_rules::{check_support, damaged, not_a_chunk, rule, unread, wrong, wrong_place};
+use crate::source::ReadAt;
 
-impl<R: Read + Seek> Chunks<'_, R> {
+impl<R: ReadAt> Chunks<'_, R> {
     /// Reads and decompresses the data of a chunk. The blocks of the chunk follow one another in the data, as
     /// [`Block`](b2nd_serde::geometry::Block) describes. The items of a constant chunk are generated; items that were
     /// never written become zeros.

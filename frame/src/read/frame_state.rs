@@ -2,7 +2,6 @@
 
 use std::collections::hash_map::DefaultHasher;
 use std::hash::Hasher;
-use std::io::{Read, Seek};
 use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
@@ -11,6 +10,7 @@ use crate::chunk::entry::index_start;
 use crate::error::{Error, ErrorKind};
 use crate::header::frame::Frame;
 use crate::read::lock::share_sidecar;
+use crate::source::ReadAt;
 
 /// If index and trailer together are longer than twice this number of bytes, only this number of their first and of their
 /// last bytes is compared. A damaged header can claim any length.
@@ -34,7 +34,7 @@ pub(crate) struct FrameState {
 }
 
 impl FrameState {
-    pub(crate) fn of<R: Read + Seek>(frame: &mut Frame<R>) -> Result<Self, Error> {
+    pub(crate) fn of<R: ReadAt>(frame: &Frame<R>) -> Result<Self, Error> {
         let header = frame.header();
         // The header of a frame without items can still count bytes of chunks.
         let start = if header.nbytes > 0 { index_start(header) } else { header.header_len as u64 };
@@ -44,47 +44,6 @@ impl FrameState {
         let last = len.saturating_sub(COMPARED).min(COMPARED);
         hasher.write(&frame.read_range(start.saturating_add(len - last), last)?);
         Ok(Self { header: frame.header_bytes().to_vec(), index_and_trailer: hasher.finish() })
-    }
-}
-
-impl Frame {
-    /// Looks whether the frame at the path is another one by now, and if so, replaces this frame by it. Returns whether it
-    /// did. So a program can follow an array that another process changes.
-    ///
-    /// The header, the chunk index and the trailer are compared. A program can also change a chunk without a trace in
-    /// them: C-Blosc2 overwrites a chunk in its place if the new one is not longer.
-    ///
-    /// # Errors
-    ///
-    /// [`InvalidInput`](ErrorKind::InvalidInput) if the frame was not opened by its path, and the errors of
-    /// [`open`](Self::open).
-    ///
-    /// ```
-    /// use b2nd_frame::Frame;
-    ///
-    /// # let folder = tempfile::tempdir()?;
-    /// # let path = folder.path().join("a.b2nd");
-    /// # std::fs::copy("tests/data/int32_3x5.b2nd", &path)?;
-    /// let mut frame = Frame::open(&path)?;
-    /// assert!(!frame.refresh()?);
-    ///
-    /// // Another program changes the array.
-    /// Frame::open(&path)?.edit().shape(&[4, 6]).apply()?;
-    /// assert!(frame.refresh()?);
-    /// assert_eq!(frame.array()?.expect("an array").shape(), [4, 6]);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn refresh(&mut self) -> Result<bool, Error> {
-        let path = self.path().ok_or_else(|| Error::invalid_input("the frame was not opened by its path"))?;
-        let mut now = Self::open(path)?;
-        if now.header_bytes() == self.header_bytes() {
-            match [FrameState::of(self), FrameState::of(&mut now)] {
-                [Ok(before), Ok(now)] if before == now => return Ok(false),
-                _ => {}
-            }
-        }
-        *self = Self { by_directory: self.by_directory, ..now };
-        Ok(true)
     }
 }
 
@@ -133,13 +92,13 @@ impl<R> Frame<R> {
     }
 }
 
-impl<R: Read + Seek> Frame<R> {
+impl<R: ReadAt> Frame<R> {
     /// Replaces an error of reading by [`ErrorKind::Changing`] if a writer may have caused it.
     ///
     /// A frame that was opened by its path can be changed or replaced while it is read. What was read of it then
     /// contradicts what is read later, as if it were damaged.
     #[cold]
-    pub(crate) fn or_changing(&mut self, error: Error) -> Error {
+    pub(crate) fn or_changing(&self, error: Error) -> Error {
         if !can_be_caused(&error) || self.path().is_none() {
             return error;
         }

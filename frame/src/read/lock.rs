@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use crate::error::Error;
 use crate::read::open::open_at_once;
-use crate::read::source::read_up_to;
+use crate::source::read_up_to;
 
 const SUFFIX: &str = ".b2lock";
 
@@ -190,8 +190,7 @@ impl ExclusiveSidecar {
 
 fn raise_counter(mut sidecar: &File) -> io::Result<()> {
     let mut counter = Vec::new();
-    sidecar.seek(SeekFrom::Start(COUNTER_AT))?;
-    read_up_to(&mut sidecar, 8, &mut counter)?;
+    read_up_to(sidecar, COUNTER_AT, 8, &mut counter)?;
     let counter = counter.try_into().map_or(0, u64::from_ne_bytes);
     let raised = counter.wrapping_add(1);
     sidecar.seek(SeekFrom::Start(COUNTER_AT))?;

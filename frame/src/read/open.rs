@@ -1,7 +1,7 @@
 //! Opening a frame with few reads, often a single one of 512 bytes.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, ErrorKind, Read, Seek, SeekFrom};
+use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
@@ -11,7 +11,7 @@ use crate::error::Error;
 use crate::finding::Place;
 use crate::header::frame::Frame;
 use crate::header::frame_header::{HEADER_LEN_OFFSET, cut_short, not_a_frame, too_long};
-use crate::read::source::{available, read_once, read_up_to};
+use crate::source::{ReadAt, read_once, read_up_to};
 
 /// The number of bytes of the first read, enough for the header of every ordinary array.
 const FIRST_READ: u64 = 512;
@@ -81,8 +81,7 @@ impl Frame {
     fn open_file(path: &Path) -> Result<Self, Error> {
         let read = |file: File| {
             let opened = Some(SystemTime::now());
-            let prefix = read_once(FIRST_READ, |bytes| read_start(&file, bytes)).map_err(Error::reading)?;
-            Ok(Self { opened, ..Self::begin_with(prefix, file, 0)? })
+            Ok(Self { opened, ..Self::read_at(file, 0)? })
         };
         match open_at_once(path).map_err(Error::reading).and_then(read) {
             Ok(frame) => Ok(Self { path: Some(path.into()), ..frame }),
@@ -101,8 +100,7 @@ impl Frame {
         if self.header().frame_len >= FIRST_READ {
             return Ok(None);
         }
-        let read = read_once(FIRST_READ, |bytes| read_start(&self.reader, bytes));
-        let file = read.map_err(|error| self.unreadable(error))?;
+        let file = read_once(&self.reader, 0, FIRST_READ).map_err(|error| self.unreadable(error))?;
         // The buffer is full, so the file may go on after it.
         if file.len() as u64 == FIRST_READ {
             return Ok(None);
@@ -145,19 +143,6 @@ pub(crate) fn open_chunk_file(path: &Path) -> io::Result<Option<(File, u64)>> {
     }
 }
 
-/// Reads the first bytes of a file, independent of its read position. A pipe has no positions and gives an error.
-// On Unix, this takes one system call. On other systems, it takes two: a seek and a read.
-fn read_start(file: &File, bytes: &mut [u8]) -> io::Result<usize> {
-    #[cfg(unix)]
-    return std::os::unix::fs::FileExt::read_at(file, bytes, 0);
-    #[cfg(not(unix))]
-    {
-        let mut file = file;
-        file.seek(SeekFrom::Start(0))?;
-        file.read(bytes)
-    }
-}
-
 /// Whether a path is the directory of a sparse frame: a directory with a file `chunks.b2frame`. The file is not read.
 ///
 /// ```
@@ -184,7 +169,7 @@ pub(crate) fn file_with_header(path: &Path) -> Result<PathBuf, Error> {
     Err(Error::io("read", path, io::Error::new(ErrorKind::NotFound, text)))
 }
 
-impl<R: Read + Seek> Frame<R> {
+impl<R: ReadAt> Frame<R> {
     /// Reads the header of a frame that begins at an offset of a file, such as a member of a zip.
     ///
     /// The frame keeps the reader, to read its chunks and trailer later; a `&mut` reader works too. This function reads
@@ -206,19 +191,14 @@ impl<R: Read + Seek> Frame<R> {
     /// assert_eq!(frame.offset(), offset);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn read_at(mut reader: R, offset: u64) -> Result<Self, Error> {
-        let prefix = read_first(&mut reader, offset, FIRST_READ)?;
-        Self::begin_with(prefix, reader, offset)
-    }
-
-    /// Reads the rest of the header, whose first bytes are `prefix`.
-    fn begin_with(prefix: Vec<u8>, mut reader: R, offset: u64) -> Result<Self, Error> {
+    pub fn read_at(reader: R, offset: u64) -> Result<Self, Error> {
+        let prefix = read_once(&reader, offset, FIRST_READ).map_err(Error::reading)?;
         let is_zip = prefix.starts_with(b"PK");
-        let frame = match read_on(prefix, &mut reader, offset, u64::MAX, u64::MAX) {
+        let frame = match read_on(prefix, &reader, offset, u64::MAX, u64::MAX) {
             // The file is shorter than the header says. A writer may have written the new header, but not yet the rest
             // of the file. So read the header again.
             Err(error) if error.is_about(FindingCode::Truncated) => {
-                read(&mut reader, offset, u64::MAX, u64::MAX)
+                read(&reader, offset, u64::MAX, u64::MAX)
             }
             Err(error) if is_zip => Err(error.advise("; `zip_members` lists the frames in a zip file")),
             result => result,
@@ -230,19 +210,19 @@ impl<R: Read + Seek> Frame<R> {
 /// Reads a header of at most `longest` bytes at `offset`. Checks that the file has the whole frame, and that the frame
 /// has at most `limit` bytes.
 pub(crate) fn read(
-    reader: &mut (impl Read + Seek),
+    reader: &impl ReadAt,
     offset: u64,
     limit: u64,
     longest: u64,
 ) -> Result<Frame<()>, Error> {
-    let prefix = read_first(reader, offset, FIRST_READ.min(limit))?;
+    let prefix = read_once(reader, offset, FIRST_READ.min(limit)).map_err(Error::reading)?;
     read_on(prefix, reader, offset, limit, longest)
 }
 
 /// The rest of [`read`], after the first bytes have been read into `prefix`.
 fn read_on(
     mut prefix: Vec<u8>,
-    reader: &mut (impl Read + Seek),
+    reader: &impl ReadAt,
     offset: u64,
     limit: u64,
     longest: u64,
@@ -257,7 +237,7 @@ fn read_on(
         _ => {}
     }
     // The length of the file costs a system call, so ask for it only if the first read does not cover the frame.
-    let available = available(reader, offset).map_err(Error::reading)?.min(limit);
+    let available = reader.size().map_err(Error::reading)?.saturating_sub(offset).min(limit);
     while let Some(needed) = parsed.as_ref().err().and_then(Error::needed) {
         if needed as u64 > longest {
             let longest = usize::try_from(longest).unwrap_or(usize::MAX);
@@ -266,10 +246,8 @@ fn read_on(
         if needed as u64 > available || available == 0 {
             break;
         }
-        reader
-            .seek(SeekFrom::Start(offset.saturating_add(prefix.len() as u64)))
-            .and_then(|_| read_up_to(reader, needed as u64, &mut prefix))
-            .map_err(Error::reading)?;
+        let next = offset.saturating_add(prefix.len() as u64);
+        read_up_to(reader, next, needed as u64, &mut prefix).map_err(Error::reading)?;
         if prefix.len() < needed {
             // The file has become shorter since its length was read above.
             return Err(Error::changing(None));
@@ -291,12 +269,4 @@ fn read_on(
         return Err(Error::malformed(cut_short(bound, expected, available)));
     }
     parsed.map(|frame| Frame { offset, ..frame })
-}
-
-/// Reads up to `length` bytes at an offset with one call.
-fn read_first(reader: &mut (impl Read + Seek), offset: u64, length: u64) -> Result<Vec<u8>, Error> {
-    reader
-        .seek(SeekFrom::Start(offset))
-        .and_then(|_| read_once(length, |bytes| reader.read(bytes)))
-        .map_err(Error::reading)
 }

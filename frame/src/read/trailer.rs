@@ -1,15 +1,15 @@
 //! Reads the trailer of a frame.
 
-use std::io::{Read, Seek};
 
 use crate::error::Error;
 use crate::header::frame::Frame;
+use crate::source::ReadAt;
 use crate::trailer::frame_trailer::{self, Trailer};
 
 /// The number of bytes of the first read of a trailer, enough if it has no long vlmetalayers.
 const FIRST_READ: usize = 512;
 
-impl<R: Read + Seek> Frame<R> {
+impl<R: ReadAt> Frame<R> {
     /// Reads the trailer with the vlmetalayers.
     ///
     /// # Errors
@@ -27,12 +27,12 @@ impl<R: Read + Seek> Frame<R> {
     /// assert_eq!(names, ["unit", "note"]);
     /// # Ok::<(), b2nd_frame::Error>(())
     /// ```
-    pub fn trailer(&mut self) -> Result<Trailer, Error> {
+    pub fn trailer(&self) -> Result<Trailer, Error> {
         self.read_trailer().map_err(|error| self.or_changing(error))
     }
 
     /// Reads the trailer. An error does not tell whether a writer caused it.
-    pub(crate) fn read_trailer(&mut self) -> Result<Trailer, Error> {
+    pub(crate) fn read_trailer(&self) -> Result<Trailer, Error> {
         let suffix = self.last_bytes(FIRST_READ)?;
         let parsed = Trailer::parse(self.header(), &suffix);
         let Some(needed) = parsed.as_ref().err().and_then(Error::needed) else { return parsed };

@@ -2,7 +2,6 @@
 
 use std::collections::VecDeque;
 use std::fs::File;
-use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
 use memchr::memmem;
@@ -15,7 +14,7 @@ use crate::header::frame::Frame;
 use crate::header::frame_header::{MAGIC, MAGIC_OFFSET};
 use crate::progress::Progress;
 use crate::read::open::{file_with_header, not_a_file, open_at_once};
-use crate::read::source::{available, read_up_to};
+use crate::source::{ReadAt, read_up_to};
 
 /// The number of bytes searched at a time.
 const PIECE: u64 = 1 << 20;
@@ -59,9 +58,9 @@ impl DamagedFile<'_, File> {
     }
 }
 
-impl<'p, R: Read + Seek> DamagedFile<'p, R> {
-    pub(crate) fn new(mut reader: R, offset: u64) -> Result<Self, Error> {
-        let available = available(&mut reader, offset).map_err(Error::reading)?;
+impl<'p, R: ReadAt> DamagedFile<'p, R> {
+    pub(crate) fn new(reader: R, offset: u64) -> Result<Self, Error> {
+        let available = reader.size().map_err(Error::reading)?.saturating_sub(offset);
         let progress = Progress::default();
         Ok(Self { reader, progress, offset, len: available, available, path: None, is_sparse: false })
     }
@@ -87,33 +86,25 @@ impl<'p, R: Read + Seek> DamagedFile<'p, R> {
     }
 
     /// Reads `length` bytes, or fewer at the end of the file.
-    pub(crate) fn read(&mut self, start: u64, length: u64) -> Result<Vec<u8>, Error> {
+    pub(crate) fn read(&self, start: u64, length: u64) -> Result<Vec<u8>, Error> {
         let length = length.min(self.len.saturating_sub(start));
         let mut bytes = Vec::new();
-        // If there is nothing to read, there must be no seek: `start` may be an offset that no file can have, and the
-        // system would refuse to seek to it.
-        if length == 0 {
-            return Ok(bytes);
-        }
-        self.reader
-            .seek(SeekFrom::Start(self.offset.saturating_add(start)))
-            .and_then(|_| read_up_to(&mut self.reader, length, &mut bytes))
+        read_up_to(&self.reader, self.offset.saturating_add(start), length, &mut bytes)
             .map_err(|error| Error::reading(error).at(self.path.as_deref()))?;
         if (bytes.len() as u64) < length { Err(Error::changing(None)) } else { Ok(bytes) }
     }
 
     /// Returns a frame with this header, whose reader is this file. Also returns the progress callback of the salvage.
-    pub(crate) fn frame(&mut self, header: Frame<()>) -> (Frame<&mut R>, &mut Progress<'p>) {
+    pub(crate) fn frame(&mut self, header: Frame<()>) -> (Frame<&R>, &mut Progress<'p>) {
         let (offset, path) = (self.offset, self.path.clone());
-        let frame = Frame { offset, path, ..header }.map_reader(|()| &mut self.reader);
+        let frame = Frame { offset, path, ..header }.map_reader(|()| &self.reader);
         (frame, &mut self.progress)
     }
 
     /// Whether the length of the file is unchanged, and the frame still begins with `prefix`.
-    pub(crate) fn is_unchanged(&mut self, prefix: &[u8]) -> Result<bool, Error> {
-        let now = available(&mut self.reader, self.offset);
-        let now = now.map_err(|error| Error::reading(error).at(self.path.as_deref()))?;
-        Ok(now == self.available && self.read(0, prefix.len() as u64)? == prefix)
+    pub(crate) fn is_unchanged(&self, prefix: &[u8]) -> Result<bool, Error> {
+        let now = self.reader.size().map_err(|error| Error::reading(error).at(self.path.as_deref()))?;
+        Ok(now.saturating_sub(self.offset) == self.available && self.read(0, prefix.len() as u64)? == prefix)
     }
 }
 
@@ -133,7 +124,7 @@ impl<'b> Search<'b> {
 
     /// Returns the offset of the next occurrence at or after `start`. From one call to the next, `start` must not
     /// become smaller.
-    pub(crate) fn next<R: Read + Seek>(
+    pub(crate) fn next<R: ReadAt>(
         &mut self,
         file: &mut DamagedFile<'_, R>,
         start: u64,

@@ -4,7 +4,6 @@
 use core::cmp::Reverse;
 use core::fmt;
 use core::ops::Range;
-use std::io::{Read, Seek};
 
 use b2nd_serde::dtype::Dtype;
 use b2nd_serde::{MAX_NDIM, Meta, Shapes, take_from_slice, to_vec};
@@ -28,6 +27,7 @@ use crate::messagepack::marker::Marker;
 use crate::salvage::damaged_file::DamagedFile;
 use crate::salvage::order::{TYPESIZE, signature};
 use crate::salvage::salvage_report::{MAGIC_NAME, Notes, Restored};
+use crate::source::ReadAt;
 use crate::trailer::frame_trailer::VERSION;
 use crate::write::frame_plan::{self, Sizes, check_compression};
 
@@ -376,7 +376,7 @@ pub(super) struct DamagedHeader {
 
 impl DamagedHeader {
     /// Reads the header at the start of a file. The `given` entries replace those in the array's metalayer.
-    pub(super) fn read<R: Read + Seek>(
+    pub(super) fn read<R: ReadAt>(
         file: &mut DamagedFile<'_, R>,
         given: &ArrayEntries,
         notes: &mut Notes,

@@ -2,7 +2,7 @@
 
 use core::ops::ControlFlow;
 use std::fs::File;
-use std::io::{self, Read, Seek};
+use std::io;
 use std::path::Path;
 use std::time::Instant;
 
@@ -20,6 +20,7 @@ use crate::salvage::header_repair::ArrayEntries;
 use crate::salvage::salvage_report::{Notes, SalvageReport};
 use crate::salvage::saved_frame::{plan, save};
 use crate::salvage::survey::Survey;
+use crate::source::ReadAt;
 use crate::write::destination::Destination;
 use crate::write::frame_writer::FrameWriter;
 use crate::write::output::Output;
@@ -105,7 +106,7 @@ impl Salvage<'_> {
     }
 }
 
-impl<'p, R: Read + Seek> Salvage<'p, R> {
+impl<'p, R: ReadAt> Salvage<'p, R> {
     fn new(file: DamagedFile<'p, R>) -> Self {
         Self { file, given: ArrayEntries::default(), fill: Fill::default(), assumes_order: false }
     }

@@ -1,6 +1,5 @@
 //! Finds the chunks of a frame without a chunk index, and numbers them in the order of the file.
 
-use std::io::{Read, Seek};
 
 use b2nd_chunk::ChunkHeader;
 use b2nd_chunk::header::{self, typesize_byte};
@@ -10,6 +9,7 @@ use crate::chunk::chunk_rules::ChunkRules;
 use crate::error::Error;
 use crate::salvage::damaged_file::{DamagedFile, Search};
 use crate::salvage::recorded_holes::{self, end_of_hole};
+use crate::source::ReadAt;
 use crate::write::frame_plan::Sizes;
 
 /// The offset of the type size in a chunk header. The [`signature`] begins with the type size, so a chunk begins this
@@ -109,7 +109,7 @@ impl Order {
 /// Finds the chunks in the order of the file. In a contiguous frame, reads one chunk header after another, from `start`
 /// on. If a chunk header is not valid, searches for the next valid chunk header. In a sparse frame, lists the chunk
 /// files without reading them.
-pub(super) fn find<R: Read + Seek>(
+pub(super) fn find<R: ReadAt>(
     file: &mut DamagedFile<'_, R>,
     start: u64,
     sizes: &Sizes,

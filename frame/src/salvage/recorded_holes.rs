@@ -2,14 +2,14 @@
 //! whole chunk, or a whole chunk index, that must not be taken for one of the frame.
 
 use core::ops::Range;
-use std::io::{Read, Seek};
 
 use crate::chunk::hole::{HoleRecord, MAGIC};
 use crate::error::Error;
 use crate::salvage::damaged_file::{DamagedFile, Search};
+use crate::source::ReadAt;
 
 /// The holes and their records before the offset `end`, in ascending order. The header has `header_len` bytes.
-pub(super) fn find<R: Read + Seek>(
+pub(super) fn find<R: ReadAt>(
     file: &mut DamagedFile<'_, R>,
     header_len: u64,
     end: u64,

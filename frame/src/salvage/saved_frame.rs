@@ -1,6 +1,6 @@
 //! Verifies each chunk of the damaged frame, and copies it into the new frame.
 
-use std::io::{Read, Seek, Write};
+use std::io::{Seek, Write};
 
 use b2nd_chunk::header::{HeaderSize, clear_false_dictionary, set_filter};
 use b2nd_chunk::{ChunkHeader, SpecialValue};
@@ -19,6 +19,7 @@ use crate::salvage::damaged_file::DamagedFile;
 use crate::salvage::salvage_report::{CLEARED, ChunkRange, Notes, Restored, add};
 use crate::salvage::scan::{ChunkRun, HeaderScan, each};
 use crate::salvage::survey::Survey;
+use crate::source::ReadAt;
 use crate::trailer::derived_layers::is_derived;
 use crate::trailer::frame_trailer::Trailer;
 use crate::trailer::salvage_note::SALVAGE_NAME;
@@ -64,7 +65,7 @@ struct StoredChunk<'s, 'c, R> {
     scan: &'s HeaderScan,
 }
 
-impl<R: Read + Seek> StoredChunk<'_, '_, R> {
+impl<R: ReadAt> StoredChunk<'_, '_, R> {
     /// Reads and decompresses the chunk. If the chunk is damaged, tries to restore a number in its header.
     fn read(&mut self) -> Result<SavedChunk, ChunkError> {
         let Some(mut first) = self.chunks.bytes(self.entry, 0, FIRST_READ)? else {
@@ -216,7 +217,7 @@ pub(super) fn plan(survey: &Survey) -> Result<Plan, Error> {
 }
 
 /// Writes the chunks that can be saved, the fill value for the lost chunks, and the trailer.
-pub(super) fn save<R: Read + Seek, W: Write + Seek>(
+pub(super) fn save<R: ReadAt, W: Write + Seek>(
     damaged: &mut DamagedFile<'_, R>,
     survey: &Survey,
     fill: SpecialValue,
@@ -224,12 +225,12 @@ pub(super) fn save<R: Read + Seek, W: Write + Seek>(
     notes: &mut Notes,
 ) -> Result<(), Error> {
     let (stored, nchunks) = (damaged.len, survey.parts.sizes.nchunks);
-    let (mut frame, progress) = survey.frame(damaged)?;
-    let mut scan = HeaderScan::new(&mut frame, survey, progress)?;
+    let (frame, progress) = survey.frame(damaged)?;
+    let mut scan = HeaderScan::new(&frame, survey, progress)?;
     let is_damaged = survey.order.is_some();
     let (restored, uncompressed) = (Vec::new(), Vec::new());
     let mut copier = ChunkCopier { writer, progress, notes, restored, uncompressed, is_damaged };
-    each(&mut frame, survey, &mut |chunks, run| copier.copy(chunks, &mut scan, run))?;
+    each(&frame, survey, &mut |chunks, run| copier.copy(chunks, &mut scan, run))?;
     let ChunkCopier { restored, uncompressed, is_damaged, .. } = copier;
     notes.restored.extend(restored.into_iter().map(Restored::Chunks));
     // Damage often extends to neighbouring chunks in the same file, and uncompressed data does not show it. So all
@@ -307,7 +308,7 @@ struct ChunkCopier<'w, 'p, W: Write> {
 }
 
 impl<W: Write + Seek> ChunkCopier<'_, '_, W> {
-    fn copy<R: Read + Seek>(
+    fn copy<R: ReadAt>(
         &mut self,
         chunks: &mut Chunks<'_, R>,
         scan: &mut HeaderScan,
@@ -340,7 +341,7 @@ impl<W: Write + Seek> ChunkCopier<'_, '_, W> {
         Ok(())
     }
 
-    fn copy_stored<R: Read + Seek>(
+    fn copy_stored<R: ReadAt>(
         &mut self,
         chunks: &mut Chunks<'_, R>,
         scan: &mut HeaderScan,

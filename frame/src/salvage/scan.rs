@@ -2,7 +2,6 @@
 //! which filters are usual, and whether bytes belong to no chunk.
 
 use std::collections::BTreeSet;
-use std::io::{Read, Seek};
 
 use b2nd_chunk::{ChunkHeader, Filter};
 
@@ -15,6 +14,7 @@ use crate::progress::{ENTRIES_BETWEEN_STOPS, Progress};
 use crate::read::blocks::{FIRST_READ, streams_end};
 use crate::read::chunks::Chunks;
 use crate::salvage::survey::Survey;
+use crate::source::ReadAt;
 
 /// Consecutive chunks that have the same entry, or whose places are not known.
 pub(super) struct ChunkRun {
@@ -25,11 +25,11 @@ pub(super) struct ChunkRun {
 }
 
 /// A function that receives the chunks, one run of chunks at a time.
-pub(super) type Receive<'t, R> = dyn FnMut(&mut Chunks<'_, &mut R>, ChunkRun) -> Result<(), Error> + 't;
+pub(super) type Receive<'t, R> = dyn FnMut(&mut Chunks<'_, &R>, ChunkRun) -> Result<(), Error> + 't;
 
 /// Passes the chunks and their places to `receive`, in the order of the chunk numbers.
-pub(super) fn each<R: Read + Seek>(
-    frame: &mut Frame<&mut R>,
+pub(super) fn each<R: ReadAt>(
+    frame: &Frame<&R>,
     survey: &Survey,
     receive: &mut Receive<'_, R>,
 ) -> Result<(), Error> {
@@ -99,8 +99,8 @@ pub(super) struct HeaderScan {
 }
 
 impl HeaderScan {
-    pub(super) fn new<R: Read + Seek>(
-        frame: &mut Frame<&mut R>,
+    pub(super) fn new<R: ReadAt>(
+        frame: &Frame<&R>,
         survey: &Survey,
         progress: &mut Progress<'_>,
     ) -> Result<Self, Error> {
@@ -159,7 +159,7 @@ impl HeaderScan {
 
     /// Whether a chunk shares bytes with another chunk, and nothing shows which of the two chunks has a wrong place.
     /// Call this method only once for each chunk, because it adds up the sizes of the chunks that are not compared.
-    pub(super) fn is_sharing<R: Read + Seek>(
+    pub(super) fn is_sharing<R: ReadAt>(
         &mut self,
         chunks: &mut Chunks<'_, R>,
         entry: &ChunkEntry,
@@ -233,8 +233,8 @@ fn overlapping(spans: &[ChunkSpan]) -> BTreeSet<u64> {
 /// Returns the numbers of those chunks in `sharing` whose last block does not end where the chunk ends according to its
 /// header. The length in this header is wrong, so the next chunk may be undamaged, although the two chunks seem to
 /// share bytes.
-fn wrong_lengths<R: Read + Seek>(
-    frame: &mut Frame<&mut R>,
+fn wrong_lengths<R: ReadAt>(
+    frame: &Frame<&R>,
     spans: &[ChunkSpan],
     sharing: &BTreeSet<u64>,
 ) -> Result<BTreeSet<u64>, Error> {

@@ -2,7 +2,6 @@
 
 use core::ops::Range;
 use std::collections::BTreeSet;
-use std::io::{Read, Seek};
 
 use b2nd_chunk::ChunkHeader;
 use b2nd_chunk::header::{clear_false_dictionary, typesize_byte};
@@ -25,6 +24,7 @@ use crate::salvage::header_repair::{
 use crate::salvage::order::{self, NumberedChunks, Order, TYPESIZE};
 use crate::salvage::recorded_holes::{self, end_of_hole};
 use crate::salvage::salvage_report::{AssumedOrder, Notes, Restored};
+use crate::source::ReadAt;
 use crate::trailer::frame_trailer::{END_LEN, HEAD_LEN, MAX_TRAILER_LEN};
 use crate::trailer::salvage_note::{SALVAGE_NAME, SalvageNote};
 use crate::write::frame_plan::Sizes;
@@ -47,7 +47,7 @@ pub(super) struct FrameParts {
 
 /// Finds the parts of a frame. If several places may be the chunk index, chooses the index with the most entries that
 /// agree with the chunks.
-fn find_parts<R: Read + Seek>(
+fn find_parts<R: ReadAt>(
     file: &mut DamagedFile<'_, R>,
     header: &DamagedHeader,
 ) -> Result<Option<FrameParts>, Error> {
@@ -74,9 +74,9 @@ fn find_parts<R: Read + Seek>(
                 if header_len > start || start >= file.len {
                     continue;
                 }
-                let (mut frame, progress) = file.frame(header.head(&sizes, header_len, start, file.len)?);
+                let (frame, progress) = file.frame(header.head(&sizes, header_len, start, file.len)?);
                 progress.advance(0)?;
-                let Some(IndexAgreement { agreeing, nwrong, end }) = compare_index(&mut frame) else {
+                let Some(IndexAgreement { agreeing, nwrong, end }) = compare_index(&frame) else {
                     continue;
                 };
                 let parts = FrameParts { header_len, sizes, index: Some(start..end) };
@@ -98,7 +98,7 @@ fn find_parts<R: Read + Seek>(
 
 /// The possible places of an index, without those that a commit has replaced. Each place has the length of the header and
 /// the offset of the index.
-fn not_replaced<R: Read + Seek>(
+fn not_replaced<R: ReadAt>(
     file: &mut DamagedFile<'_, R>,
     header: &DamagedHeader,
     mut places: Vec<(u64, u64)>,
@@ -127,7 +127,7 @@ struct IndexAgreement {
 
 /// Compares the first entries of a chunk index with the chunks. Returns `None` if the bytes are not a chunk index, or
 /// if the index cannot be read.
-fn compare_index<R: Read + Seek>(frame: &mut Frame<&mut R>) -> Option<IndexAgreement> {
+fn compare_index<R: ReadAt>(frame: &Frame<&R>) -> Option<IndexAgreement> {
     // The rules are less strict than for a valid frame. The filters are not compared, because the filters in the
     // damaged header may be wrong. Without `itemsize`, the length of the value in a chunk that repeats a value is not
     // checked: even if this length is wrong, the entry leads to a chunk, so the entry is right.
@@ -159,7 +159,7 @@ fn compare_index<R: Read + Seek>(frame: &mut Frame<&mut R>) -> Option<IndexAgree
 /// The offsets in a file where a chunk index for `nchunks` chunks may begin. The chunk header of such an index has a
 /// known type size and decompressed size, and the file is searched for these two numbers. If there are more than
 /// [`MAX_PLACES`] offsets, returns the last ones in the file.
-fn places<R: Read + Seek>(file: &mut DamagedFile<'_, R>, nchunks: u64) -> Result<Vec<u64>, Error> {
+fn places<R: ReadAt>(file: &mut DamagedFile<'_, R>, nchunks: u64) -> Result<Vec<u64>, Error> {
     let nbytes = nchunks.checked_mul(ENTRY_LEN as u64).and_then(|nbytes| i32::try_from(nbytes).ok());
     let Some(nbytes) = nbytes.filter(|&nbytes| nbytes > 0) else { return Ok(Vec::new()) };
     let [a, b, c, d] = nbytes.to_le_bytes();
@@ -182,7 +182,7 @@ const TYPESIZES: [u8; 2] = [1, 8];
 /// returned too. Returns `None` if no trailer is found. The last bytes of a trailer hold its length, so the trailer can
 /// be found from the end of the frame or the end of the file. If the end of the trailer is damaged, the trailer is
 /// found where the chunk index ends.
-fn find_trailer<R: Read + Seek>(
+fn find_trailer<R: ReadAt>(
     file: &mut DamagedFile<'_, R>,
     index_end: Option<u64>,
     frame_len: u64,
@@ -299,7 +299,7 @@ pub(super) struct Survey {
 impl Survey {
     /// Finds the parts of a frame. The error is `OrderUnknown` if the numbers of the chunks are not known, and
     /// `assumes_order` is false.
-    pub(super) fn new<R: Read + Seek>(
+    pub(super) fn new<R: ReadAt>(
         file: &mut DamagedFile<'_, R>,
         given: &ArrayEntries,
         assumes_order: bool,
@@ -341,10 +341,10 @@ impl Survey {
 
     /// Returns the old frame, with a header made from the restored values. Also returns the progress callback in
     /// `file`, because the caller cannot use `file` while the frame borrows it.
-    pub(super) fn frame<'s, 'p, R: Read + Seek>(
+    pub(super) fn frame<'s, 'p, R: ReadAt>(
         &self,
         file: &'s mut DamagedFile<'p, R>,
-    ) -> Result<(Frame<&'s mut R>, &'s mut Progress<'p>), Error> {
+    ) -> Result<(Frame<&'s R>, &'s mut Progress<'p>), Error> {
         let FrameParts { header_len, ref sizes, ref index } = self.parts;
         let end = index.as_ref().map_or(file.len, |index| index.start);
         let mut head = self.header.head(sizes, header_len, end, file.len)?;
@@ -359,7 +359,7 @@ impl Survey {
 
 /// Finds the parts of the frame. If no chunk index is found, also returns the chunks, numbered in the order of the
 /// file. In that case, more than one chunk is an error, unless `assumes_order` is true.
-fn place<R: Read + Seek>(
+fn place<R: ReadAt>(
     file: &mut DamagedFile<'_, R>,
     header: &DamagedHeader,
     assumes_order: bool,
@@ -413,7 +413,7 @@ fn place<R: Read + Seek>(
 
 /// Finds the chunks in the order of the file. If several header lengths or type sizes are possible, uses the header
 /// length and the type size with which the most chunks are found.
-fn in_order<R: Read + Seek>(
+fn in_order<R: ReadAt>(
     file: &mut DamagedFile<'_, R>,
     header: &DamagedHeader,
 ) -> Result<(FrameParts, Order), Error> {
@@ -432,7 +432,7 @@ fn in_order<R: Read + Seek>(
 }
 
 /// The number of chunks on which the header and the chunk index agree, if the array has another number of chunks.
-fn other_count<R: Read + Seek>(
+fn other_count<R: ReadAt>(
     file: &mut DamagedFile<'_, R>,
     header: &DamagedHeader,
 ) -> Result<Option<u64>, Error> {

@@ -2,41 +2,19 @@
 //! them, and copies the items into the slice.
 
 use core::ops::Range;
-use std::sync::Arc;
 
 use b2nd_chunk::header::INT32;
-use b2nd_chunk::{ChunkHeader, Decompressor};
+use b2nd_chunk::ChunkHeader;
 use b2nd_serde::geometry::{Block, Chunk, Run};
 
 use crate::chunk::chunk_rules::{damaged, unread};
 use crate::chunk::entry::ChunkEntry;
 use crate::chunk::expansion::{max_data, zeroed};
 use crate::error::Error;
+use crate::slice::scratch::Scratch;
 use crate::slice::selection::Selection;
 use crate::slice::shared_slice::{SharedSlice, SliceWriter};
-
-/// Bytes of a chunk in a buffer that one read has filled. Several tasks can share the buffer.
-#[derive(Clone)]
-pub(super) struct Window {
-    pub(super) read: Arc<Vec<u8>>,
-    /// The index in `read` of the first byte of the window.
-    pub(super) at: usize,
-    /// The offset in the chunk of the first byte of the window.
-    pub(super) from: usize,
-}
-
-impl Window {
-    /// The bytes in a byte range of the chunk; `None` if they are not in the buffer.
-    pub(super) fn get(&self, range: Range<usize>) -> Option<&[u8]> {
-        let within = |byte: usize| byte.checked_sub(self.from)?.checked_add(self.at);
-        self.read.get(within(range.start)?..within(range.end)?)
-    }
-
-    /// The bytes from the start of the window to the end of the buffer.
-    pub(super) fn rest(&self) -> &[u8] {
-        self.read.get(self.at..).unwrap_or_default()
-    }
-}
+use crate::slice::window::Window;
 
 /// A task: it makes the items of a chunk, or of a part of a chunk, and copies them into the slice.
 pub(super) struct CopyTask {
@@ -66,14 +44,6 @@ pub(super) struct StoredBlock {
     /// The index of the block among all blocks of the chunk.
     pub(super) number: usize,
     pub(super) range: Range<usize>,
-}
-
-/// Memory of a thread for decompressing blocks.
-#[derive(Default)]
-pub(super) struct Scratch {
-    decompressor: Decompressor,
-    /// The decompressed block.
-    block: Vec<u8>,
 }
 
 impl CopyTask {
@@ -114,6 +84,7 @@ impl CopyTask {
         self.bound(header.nbytes, header.cbytes, target)?;
         let stored = bytes.get(0..header.cbytes).ok_or_else(|| self.misfit())?;
         let mut data = zeroed(header.nbytes)?;
+        scratch.longest = scratch.longest.max(header.nbytes);
         scratch.decompressor.decompress_into(stored, &mut data).map_err(|error| self.damaged(&error))?;
         scatter(runs(chunk), &data, 0, target).ok_or_else(|| self.misfit())
     }
@@ -147,7 +118,8 @@ impl CopyTask {
                 continue;
             }
             self.bound(length, streams.len(), target)?;
-            let Scratch { decompressor, block: buffer } = &mut *scratch;
+            let Scratch { decompressor, block: buffer, longest } = &mut *scratch;
+            *longest = length.max(*longest);
             let mut decompress = |data: &mut [u8]| {
                 let result = decompressor.decompress_block_bytes(header, number, streams, data);
                 result.map_err(|error| self.damaged(&error))

@@ -3,6 +3,14 @@
 // Each module imports only from the modules above it.
 pub(crate) mod subscripts;
 
+mod cache;
+
+mod scratch;
+
+mod window;
+
+pub(crate) mod opened;
+
 mod selection;
 
 mod shared_slice;
@@ -14,6 +22,8 @@ mod stored_chunk;
 mod waves;
 
 pub(crate) mod threads;
+
+pub(crate) mod array;
 
 pub(crate) mod slice_reader;
 

@@ -1,8 +1,6 @@
 //! Slices as arrays of the crate ndarray.
 
-use std::io::{Read, Seek};
 
-use b2nd_serde::Meta;
 use b2nd_serde::dtype::{ByteOrder, Dtype, Kind};
 use bytemuck::{NoUninit, Pod, allocation::try_zeroed_vec, cast_slice_mut};
 use half::f16;
@@ -10,9 +8,9 @@ use ndarray::{ArrayD, Axis};
 use num_complex::Complex;
 
 use crate::error::Error;
-use crate::header::array::Array;
 use crate::slice::slice_reader::Slice;
 use crate::slice::subscripts::AxisForm;
+use crate::source::ReadAt;
 
 /// A Rust type for the items of an array. [`Slice::read_array`] reads items as this type. With the feature `compress`,
 /// items of this type can also be written.
@@ -54,7 +52,7 @@ pub trait Stored: NoUninit + Send + Sync {
     const NARROWER: &'static [&'static str] = &[];
 
     /// Reads items of the narrower type with this name, and converts them; `None` for another name.
-    fn read_narrower<R: Read + Seek>(_: Slice<'_, R>, _: &str) -> Option<Result<ArrayD<Self>, Error>> {
+    fn read_narrower<R: ReadAt>(_: Slice<'_, R>, _: &str) -> Option<Result<ArrayD<Self>, Error>> {
         None
     }
 }
@@ -65,7 +63,7 @@ macro_rules! narrower {
     ($($source:ty, $convert:expr;)*) => {
         const NARROWER: &'static [&'static str] = &[$(stringify!($source)),*];
 
-        fn read_narrower<R: Read + Seek>(slice: Slice<'_, R>, source: &str) -> Option<Result<ArrayD<Self>, Error>> {
+        fn read_narrower<R: ReadAt>(slice: Slice<'_, R>, source: &str) -> Option<Result<ArrayD<Self>, Error>> {
             match source {
                 $(stringify!($source) => Some(slice.read_array::<$source>().map(|array| array.mapv($convert))),)*
                 _ => None,
@@ -195,7 +193,7 @@ impl<const N: usize> Stored for [u8; N] {
     }
 }
 
-impl<R: Read + Seek> Slice<'_, R> {
+impl<R: ReadAt> Slice<'_, R> {
     /// Reads the items into an array of the crate ndarray, in C order, with the byte order of the machine.
     ///
     /// With the subscripts of [`ndarray::s!`], the result equals the slice that ndarray takes from the whole array.
@@ -224,11 +222,10 @@ impl<R: Read + Seek> Slice<'_, R> {
     /// ```
     pub fn read_array<T: Item>(self) -> Result<ArrayD<T>, Error> {
         let selection = self.selection()?;
-        let array = self.frame.array()?;
-        let is_swapped = is_swapped::<T>(array.as_ref().map(Array::meta), selection.typesize, "read as")?;
+        let is_swapped = is_swapped::<T>(&self.array.opened().dtype, self.array.item_size(), "read as")?;
         let shape: Result<Vec<usize>, _> = selection.lengths().map(usize::try_from).collect();
         let shape = shape.map_err(Error::too_large)?;
-        let nitems = selection.nbytes / selection.typesize;
+        let nitems = selection.nbytes / self.array.item_size();
         let no_memory = |()| Error::too_large(format_args!("there is no memory for {nitems} items"));
         let mut raw: Vec<T::Raw> = try_zeroed_vec(nitems).map_err(no_memory)?;
         self.fill(&selection, cast_slice_mut(&mut raw), true)?;
@@ -282,10 +279,9 @@ impl<R: Read + Seek> Slice<'_, R> {
     /// # Ok::<(), b2nd_frame::Error>(())
     /// ```
     pub fn read_as<T: Item>(self) -> Result<ArrayD<T>, Error> {
-        let array = self.frame.array()?;
         // Ignore an invalid dtype here: the call of `read_array` below reports it.
-        let dtype = array.and_then(|array| array.meta().parse_dtype().ok().flatten());
-        match dtype.and_then(|dtype| type_of(&dtype)) {
+        let dtype = self.array.opened().dtype.as_ref().ok().and_then(Option::as_ref);
+        match dtype.and_then(type_of) {
             Some(source) if T::NARROWER.contains(&source) => {
                 // `read_narrower` never returns `None` here, because it knows all names in `NARROWER`.
                 T::read_narrower(self, source).unwrap_or_else(|| Err(Error::unsupported(source)))
@@ -302,10 +298,14 @@ pub(crate) fn swap<T: Item>(items: &mut [u8]) {
 
 /// Checks that the items can be read or written as `T`, and returns whether their byte order differs from the
 /// machine's. `how` is "read as" or "written from".
-pub(crate) fn is_swapped<T: Item>(meta: Option<&Meta>, typesize: usize, how: &str) -> Result<bool, Error> {
+pub(crate) fn is_swapped<T: Item>(
+    dtype: &Result<Option<Dtype>, String>,
+    typesize: usize,
+    how: &str,
+) -> Result<bool, Error> {
     let (name, size) = (T::name(), size_of::<T::Raw>());
-    let dtype: Option<Dtype> = match meta.map_or(Ok(None), Meta::parse_dtype) {
-        Ok(dtype) => dtype,
+    let dtype = match dtype {
+        Ok(dtype) => dtype.as_ref(),
         Err(error) => {
             return Err(Error::invalid_input(format_args!(
                 "the items cannot be {how} {name}: dtype: {error}"
@@ -320,7 +320,7 @@ pub(crate) fn is_swapped<T: Item>(meta: Option<&Meta>, typesize: usize, how: &st
     };
     let found = dtype.item_size();
     if !T::has_kind(dtype.kind()) || found != size {
-        let fitting = type_of(&dtype).map_or_else(|| format!("[u8; {found}]"), Into::into);
+        let fitting = type_of(dtype).map_or_else(|| format!("[u8; {found}]"), Into::into);
         let is_wider = how == "read as" && T::NARROWER.contains(&fitting.as_str());
         let or = if is_wider { ", or `read_as`" } else { "" };
         return Err(Error::invalid_input(format_args!(

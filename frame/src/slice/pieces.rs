@@ -18,7 +18,7 @@ impl<R> Slice<'_, R> {
     /// purpose, up to the [expansion limit](crate::expansion_limit()) of the [stored size](crate::Frame::stored_len) of
     /// the frame. If a piece of whole blocks would be larger than this limit, pieces can end within blocks.
     ///
-    /// To read a piece, pass its ranges to [`Frame::slice`](crate::Frame::slice). If the slice has
+    /// To read a piece, pass its ranges to [`Array::slice`](crate::Array::slice). If the slice has
     /// [`steps`](Self::steps), pass the same steps for each piece.
     ///
     /// # Errors
@@ -43,7 +43,7 @@ impl<R> Slice<'_, R> {
     pub fn pieces(&self) -> Result<Pieces, Error> {
         let selection = self.selection()?;
         selection.check_forward()?;
-        Ok(Pieces::new(&selection, expansion_limit(self.frame.stored_len())))
+        Ok(Pieces::new(&selection, expansion_limit(self.array.frame().stored_len())))
     }
 }
 
@@ -78,7 +78,7 @@ pub struct Pieces {
 impl Pieces {
     fn new(selection: &Selection, limit: u64) -> Self {
         let (ranges, steps) = (selection.ranges.clone(), selection.steps.clone());
-        let (chunkshape, blockshape) = (selection.geometry.chunkshape(), selection.geometry.blockshape());
+        let (chunkshape, blockshape) = (selection.opened.geometry.chunkshape(), selection.opened.geometry.blockshape());
         let size =
             |sizes: &[u64], dimension: usize| -> u64 { sizes.get(dimension).copied().unwrap_or(1).max(1) };
         let lengths: Vec<u64> = selection.lengths().collect();
@@ -88,7 +88,7 @@ impl Pieces {
         // bytes.
         let row = |dimension: usize| {
             let below = lengths.iter().skip(dimension + 1);
-            below.fold(selection.typesize as u64, |nbytes, &length| nbytes.saturating_mul(length)).max(1)
+            below.fold(selection.opened.typesize as u64, |nbytes, &length| nbytes.saturating_mul(length)).max(1)
         };
         let has_block_rows = |dimension| {
             let in_block = size(&blockshape, dimension).div_ceil(size(&steps, dimension));

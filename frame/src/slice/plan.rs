@@ -96,8 +96,8 @@ impl<R> Slice<'_, R> {
         let selection = self.selection()?;
         selection.check_forward()?;
         let mut plan = SlicePlan {
-            waves: Waves::new(self.frame, Arc::clone(&selection), limits),
-            offset: self.frame.offset,
+            waves: Waves::new(Arc::clone(&selection), limits),
+            offset: self.array.frame().offset(),
             threads: self.threads,
             ranges: Vec::new(),
             items: zeroed(selection.nbytes)?,
@@ -202,7 +202,7 @@ impl SlicePlan {
 
     fn advance(&mut self, wave: Vec<Vec<u8>>) -> Result<(), Error> {
         let Self { selection, waves, threads, items, .. } = self;
-        let target = SharedSlice::new(items, selection.typesize, true, *threads);
+        let target = SharedSlice::new(items, selection.opened.typesize, true, *threads);
         let mut has_more = false;
         let result = in_threads(*threads, selection, &target, |receive| {
             has_more = waves.advance(wave, receive)?;

@@ -2,7 +2,6 @@
 
 use core::fmt;
 use core::ops::Range;
-use std::io::{Read, Seek};
 use std::vec;
 
 use b2nd_serde::Dtype;
@@ -10,15 +9,16 @@ use b2nd_serde::dtype::items::ItemError;
 use serde::de::DeserializeOwned;
 
 use crate::error::Error;
-use crate::header::frame::Frame;
+use crate::slice::array::Array;
 use crate::slice::pieces::Pieces;
 use crate::slice::slice_reader::Slice;
+use crate::source::ReadAt;
 
 /// The number of rows that are deserialized at once. It is small, because a row can take much more memory than the
 /// bytes of its item.
 const BATCH: usize = 1024;
 
-impl<'f, R: Read + Seek> Slice<'f, R> {
+impl<'a, R: ReadAt> Slice<'a, R> {
     /// Deserializes each item as `T` with serde, in C order. The page of [`items`](b2nd_serde::dtype::items) lists the
     /// possible types for each dtype.
     ///
@@ -71,13 +71,13 @@ impl<'f, R: Read + Seek> Slice<'f, R> {
     /// assert_eq!(sum, 105);
     /// # Ok::<(), b2nd_frame::Error>(())
     /// ```
-    pub fn rows<T: DeserializeOwned>(self) -> Result<Rows<'f, R, T>, Error> {
+    pub fn rows<T: DeserializeOwned>(self) -> Result<Rows<'a, R, T>, Error> {
         let selection = self.selection()?;
-        let array = self.frame.array()?;
-        let dtype = array.map_or(Ok(None), |array| array.meta().parse_dtype()).map_err(Error::unsupported)?;
+        let opened = self.array.opened();
+        let dtype = opened.dtype.clone().map_err(Error::unsupported)?;
         let dtype =
             dtype.ok_or_else(|| Error::unsupported("the array has no dtype, so its items have no fields"))?;
-        let (found, typesize) = (dtype.item_size(), selection.typesize);
+        let (found, typesize) = (dtype.item_size(), opened.typesize);
         if found != typesize {
             return Err(Error::unsupported(format_args!(
                 "items of dtype {dtype} have {found} bytes, but items of the frame have {typesize}"
@@ -86,10 +86,10 @@ impl<'f, R: Read + Seek> Slice<'f, R> {
         // Items of some dtypes cannot be deserialized at all. Report this before the first read.
         dtype.read_items::<T>(&[]).map_err(Error::invalid_input)?;
         let pieces = self.pieces()?;
-        let Slice { frame, threads, .. } = self;
+        let Slice { array, threads, .. } = self;
         let (items, batch) = (Vec::new(), Vec::new().into_iter());
         Ok(Rows {
-            frame,
+            array,
             steps: selection.steps.clone(),
             threads,
             dtype,
@@ -116,8 +116,8 @@ impl<'f, R: Read + Seek> Slice<'f, R> {
 /// # Ok::<(), b2nd_frame::Error>(())
 /// ```
 #[must_use = "nothing is read before the first row is taken"]
-pub struct Rows<'f, R, T> {
-    frame: &'f mut Frame<R>,
+pub struct Rows<'a, R, T> {
+    array: &'a Array<R>,
     steps: Vec<u64>,
     threads: usize,
     dtype: Dtype,
@@ -133,7 +133,7 @@ pub struct Rows<'f, R, T> {
     nread: u64,
 }
 
-impl<R: Read + Seek, T: DeserializeOwned> Iterator for Rows<'_, R, T> {
+impl<R: ReadAt, T: DeserializeOwned> Iterator for Rows<'_, R, T> {
     type Item = Result<T, Error>;
 
     fn next(&mut self) -> Option<Self::Item> {
@@ -158,10 +158,10 @@ impl<R: Read + Seek, T: DeserializeOwned> Iterator for Rows<'_, R, T> {
     }
 }
 
-impl<R: Read + Seek, T: DeserializeOwned> Rows<'_, R, T> {
+impl<R: ReadAt, T: DeserializeOwned> Rows<'_, R, T> {
     fn read(&mut self, ranges: &[Range<u64>]) -> Result<(), Error> {
         self.start = 0;
-        let slice = self.frame.slice(ranges).steps(&self.steps).threads(self.threads);
+        let slice = self.array.slice(ranges).steps(&self.steps).threads(self.threads);
         self.items.resize(slice.nbytes()?, 0);
         slice.read_into(&mut self.items)
     }

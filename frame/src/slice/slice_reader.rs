@@ -1,17 +1,18 @@
 //! Slices of arrays: their items, decompressed.
 
 use core::ops::Range;
-use std::io::{Read, Seek};
 use std::sync::Arc;
 
 use crate::chunk::expansion::zeroed;
 use crate::error::Error;
 use crate::header::frame::Frame;
+use crate::slice::array::Array;
 use crate::slice::selection::Selection;
 use crate::slice::shared_slice::SharedSlice;
 use crate::slice::subscripts::{Subscript, Subscripts};
 use crate::slice::threads::{MAX_THREADS, in_threads};
 use crate::slice::waves::{Request, WaveLimits, Waves};
+use crate::source::ReadAt;
 
 /// A slice of an array that is not read yet. [`Frame::slice`] and [`Frame::whole`] return it.
 ///
@@ -27,15 +28,15 @@ use crate::slice::waves::{Request, WaveLimits, Waves};
 /// ```
 #[derive(Debug)]
 #[must_use = "nothing is read before `read` or `read_into`"]
-pub struct Slice<'f, R> {
-    pub(super) frame: &'f mut Frame<R>,
+pub struct Slice<'a, R> {
+    pub(super) array: &'a Array<R>,
     /// `None` for the whole array.
     subscripts: Option<Vec<Subscript>>,
     pub(super) steps: Option<Vec<u64>>,
     pub(super) threads: usize,
 }
 
-impl<R> Frame<R> {
+impl<R> Array<R> {
     /// Selects a slice of the array, with a range for each dimension, or with the [`Subscripts`] of ndarray. For an
     /// array without dimensions, pass `&[]`.
     ///
@@ -51,8 +52,8 @@ impl<R> Frame<R> {
     /// assert_eq!(error.to_string(), "slice[1] stops at 6, but shape[1] is 5");
     /// # Ok::<(), b2nd_frame::Error>(())
     /// ```
-    pub fn slice(&mut self, subscripts: impl Subscripts) -> Slice<'_, R> {
-        Slice { frame: self, subscripts: Some(subscripts.list()), steps: None, threads: 1 }
+    pub fn slice(&self, subscripts: impl Subscripts) -> Slice<'_, R> {
+        Slice { array: self, subscripts: Some(subscripts.list()), steps: None, threads: 1 }
     }
 
     /// Selects the whole array.
@@ -64,8 +65,8 @@ impl<R> Frame<R> {
     /// assert_eq!(frame.whole().read()?.len(), 3 * 5 * 4);
     /// # Ok::<(), b2nd_frame::Error>(())
     /// ```
-    pub fn whole(&mut self) -> Slice<'_, R> {
-        Slice { frame: self, subscripts: None, steps: None, threads: 1 }
+    pub fn whole(&self) -> Slice<'_, R> {
+        Slice { array: self, subscripts: None, steps: None, threads: 1 }
     }
 }
 
@@ -103,13 +104,12 @@ impl<R> Slice<'_, R> {
     }
 
     pub(super) fn selection(&self) -> Result<Arc<Selection>, Error> {
-        let selection = Selection::new(self.frame, self.subscripts.as_deref(), self.steps.as_deref());
-        // The header can be half of an old one and half of a new one.
-        selection.map(Arc::new).map_err(|error| self.frame.header_or_changing(error))
+        let opened = self.array.opened();
+        Selection::new(opened, self.subscripts.as_deref(), self.steps.as_deref()).map(Arc::new)
     }
 }
 
-impl<R: Read + Seek> Slice<'_, R> {
+impl<R: ReadAt> Slice<'_, R> {
     /// Reads the items in C order. Each item has `typesize` bytes, as the header says, in the byte order of the dtype.
     ///
     /// Only chunks with items of the slice are read. In these chunks, only blocks with such items are decompressed,
@@ -161,9 +161,10 @@ impl<R: Read + Seek> Slice<'_, R> {
         items: &mut [u8],
         is_zeroed: bool,
     ) -> Result<(), Error> {
-        let Self { frame, threads, .. } = self;
-        let target = SharedSlice::new(items, selection.typesize, is_zeroed, threads);
-        let mut waves = Waves::new(frame, Arc::clone(selection), WaveLimits::FILE);
+        let Self { array, threads, .. } = self;
+        let (frame, target) = (array.frame(), SharedSlice::new(items, array.item_size(), is_zeroed, threads));
+        array.check_unchanged()?;
+        let mut waves = Waves::new(Arc::clone(selection), WaveLimits::FILE);
         let filled = in_threads(threads, selection, &target, |receive| {
             let mut answers = Vec::new();
             while waves.advance(answers, receive)? {
@@ -172,13 +173,14 @@ impl<R: Read + Seek> Slice<'_, R> {
             }
             Ok(())
         });
-        filled.map_err(|error| frame.or_changing(error))
+        filled.map_err(|error| frame.or_changing(error))?;
+        array.check_unchanged()
     }
 }
 
-impl<R: Read + Seek> Frame<R> {
+impl<R: ReadAt> Frame<R> {
     /// Reads the byte range of a request; `None` if the chunk file of the request is missing.
-    fn read_request(&mut self, request: &Request) -> Result<Option<Vec<u8>>, Error> {
+    fn read_request(&self, request: &Request) -> Result<Option<Vec<u8>>, Error> {
         let Range { start, end } = request.range;
         match request.file {
             Some(number) => Ok(self.file_bytes(number, start, end - start)?.map(|read| read.bytes)),

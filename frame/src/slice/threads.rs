@@ -5,7 +5,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 
 use crate::error::Error;
-use crate::slice::copy_task::{CopyTask, ReceiveTask, Scratch};
+use crate::slice::copy_task::{CopyTask, ReceiveTask};
 use crate::slice::selection::Selection;
 use crate::slice::shared_slice::SharedSlice;
 
@@ -24,9 +24,12 @@ pub(super) fn in_threads(
     target: &SharedSlice<'_>,
     produce: impl FnOnce(&mut ReceiveTask<'_>) -> Result<(), Error>,
 ) -> Result<(), Error> {
-    let mut scratch = Scratch::default();
+    let opened = &selection.opened;
+    let mut scratch = opened.scratch();
     if threads == 1 {
-        return produce(&mut |task| task.run(selection, target, &mut scratch));
+        let produced = produce(&mut |task| task.run(selection, target, &mut scratch));
+        opened.keep_scratch(scratch);
+        return produced;
     }
     let errors = FirstError::default();
     // The queue can hold one task for each thread. So a thread that has finished a task finds another one, but the
@@ -36,10 +39,11 @@ pub(super) fn in_threads(
     thread::scope(|scope| {
         for _ in 1..threads {
             let work = || {
-                let mut scratch = Scratch::default();
+                let mut scratch = opened.scratch();
                 while let Some((number, task)) = next(&receiver) {
                     errors.record(number, task.run(selection, target, &mut scratch));
                 }
+                opened.keep_scratch(scratch);
             };
             // If the system refuses to start another thread, do not try to start more. The threads that have started
             // and the calling thread do the work.

@@ -8,24 +8,22 @@ use std::sync::Arc;
 use b2nd_chunk::ChunkHeader;
 use b2nd_serde::geometry::Chunk;
 
-use crate::chunk::chunk_rules::{ChunkRules, missing, not_a_chunk, rule, unread, wrong, wrong_place};
+use crate::chunk::chunk_rules::{missing, not_a_chunk, rule, unread, wrong, wrong_place};
 use crate::chunk::entry::{ChunkEntry, ChunkPlace, ENTRY_LEN, index_start};
 use crate::chunk::special_item::one_item;
 use crate::error::Error;
-use crate::header::frame::Frame;
-use crate::header::frame_header::{Header, cut_short};
+use crate::header::frame_header::cut_short;
 use crate::index::index_reader::Index;
-use crate::slice::copy_task::{CopyTask, ReceiveTask, StoredBlock, TaskData, Window};
+use crate::slice::copy_task::{CopyTask, ReceiveTask, StoredBlock, TaskData};
+use crate::slice::opened::{CACHE_LEN, ChunkStart, Opened};
 use crate::slice::selection::Selection;
 use crate::slice::stored_chunk::{DistinctChunks, extent, groups, start_len};
+use crate::slice::window::Window;
 
 /// The number of bytes of the first read of the chunk index, and of the first read of each chunk. Such a read usually
 /// covers the chunk header and the table of blocks, and often the whole of a short index or a small chunk.
 // A longer read would be wasted on a slice of a few items; a shorter one would often miss a part of the table.
 const FIRST_READ: u64 = 1 << 14;
-
-/// The maximum size in bytes of the index entries in memory. A single page of the index is kept even if it is longer.
-const INDEX_LEN: usize = 1 << 22;
 
 /// A planned read of `n` blocks counts as at least `READ_WEIGHT + n * BLOCK_WEIGHT` bytes for the limit of a wave, even
 /// if it reads fewer bytes. This minimum is the memory that the plan of the read takes. Without the minimum, a small
@@ -67,15 +65,11 @@ pub(super) struct Request {
 pub(super) struct Waves {
     selection: Arc<Selection>,
     limits: WaveLimits,
-    frame: Header,
-    rules: ChunkRules,
     distinct: DistinctChunks,
-    /// `None` before the first wave.
-    index: Option<Index>,
-    /// The bytes of the index that were read, by their offset in the frame.
+    /// The bytes of the index that were read for the pages of the next chunks, by their offset in the frame.
     index_bytes: BTreeMap<u64, Window>,
     /// The pages of the index with the entries of the next chunks.
-    pages: BTreeMap<u64, Vec<u8>>,
+    pages: BTreeMap<u64, Arc<Vec<u8>>>,
     /// The offsets of the chunks whose entries are in `pages`, in ascending order. They give the length of a chunk
     /// before its header is read, because a chunk usually ends where the next one begins. If `pages` has the whole
     /// index, the offset of the index is added: the last chunk ends there. Empty if `limits.reads_whole` is false.
@@ -108,9 +102,9 @@ struct OpenChunk {
 enum NextRead {
     /// The first bytes of the chunk. The number is the number of bytes to read.
     Start(usize),
-    /// The blocks of the chunk, which are not grouped yet. The `Vec` has the first bytes of the chunk: the header, and
-    /// the table of blocks if there is one.
-    Blocks(Vec<u8>),
+    /// The blocks of the chunk, which are not grouped yet. The bytes are the first ones of the chunk: the header, and the
+    /// table of blocks if there is one.
+    Blocks(Arc<[u8]>),
     Groups(VecDeque<Vec<StoredBlock>>),
 }
 
@@ -143,14 +137,10 @@ impl From<Error> for NotRead {
 }
 
 impl Waves {
-    pub(super) fn new<R>(frame: &Frame<R>, selection: Arc<Selection>, limits: WaveLimits) -> Self {
-        let header = frame.header();
+    pub(super) fn new(selection: Arc<Selection>, limits: WaveLimits) -> Self {
         Self {
             limits,
-            rules: ChunkRules::new(header, true),
-            distinct: DistinctChunks::new(header.frame_len),
-            frame: header.clone(),
-            index: None,
+            distinct: DistinctChunks::new(selection.opened.header.frame_len),
             index_bytes: BTreeMap::new(),
             pages: BTreeMap::new(),
             starts: Vec::new(),
@@ -160,6 +150,10 @@ impl Waves {
             requests: Vec::new(),
             selection,
         }
+    }
+
+    fn opened(&self) -> &Opened {
+        &self.selection.opened
     }
 
     /// The byte ranges of the current wave, sorted and without overlap.
@@ -184,7 +178,7 @@ impl Waves {
             let (Some(read), Some(request)) = (answers.get(request), requests.get(request)) else { continue };
             let end = request.range.start.saturating_add(read.len() as u64);
             if file.is_none() && end < range.end {
-                let frame_len = self.frame.frame_len;
+                let frame_len = self.opened().header.frame_len;
                 return Err(Error::malformed(cut_short("", frame_len, end.min(frame_len))));
             }
             let at = usize::try_from(range.start - request.range.start).unwrap_or(usize::MAX);
@@ -216,8 +210,8 @@ impl Waves {
     }
 
     fn take_index(&mut self, start: u64, window: Window) -> Result<(), Error> {
-        if self.index.is_none() {
-            self.index = Some(Index::parse(&self.frame, window.rest().to_vec())?);
+        if start == index_start(&self.opened().header) {
+            return self.opened().set_index(window);
         }
         self.index_bytes.insert(start, window);
         Ok(())
@@ -250,7 +244,7 @@ impl Waves {
         let StoredChunk { entry, part } = chunk;
         if header.special.is_some() {
             let value = start.get(header.header_len..).unwrap_or_default().to_vec();
-            let (found, typesize) = (value.len(), self.selection.typesize);
+            let (found, typesize) = (value.len(), self.opened().typesize);
             if found != typesize {
                 let why = format!("repeats a value of {found} bytes, but items have {typesize}");
                 return Err(Error::malformed(wrong(&entry, &why)));
@@ -261,13 +255,14 @@ impl Waves {
             rule(header.check_table(start)).map_err(|why| Error::malformed(wrong(&entry, &why)))?;
             return receive(CopyTask { entry, part, data: TaskData::Whole { header, bytes: window } });
         }
+        let start = ChunkStart { header, bytes: start.into() };
+        self.opened().keep_start(entry.number, &start);
         if bytes.len() < header.cbytes {
-            let start = start.to_vec();
-            self.open_chunks.push_back(OpenChunk { chunk, header, next: NextRead::Blocks(start) });
+            self.open_chunks.push_back(OpenChunk { chunk, header, next: NextRead::Blocks(start.bytes) });
             return Ok(());
         }
         // Here, `bytes` has the whole chunk, so no further read is needed.
-        for list in self.groups(chunk, &header, start)? {
+        for list in self.groups(chunk, &header, &start.bytes)? {
             pass_blocks(chunk, header, list, window.clone(), receive)?;
         }
         Ok(())
@@ -276,7 +271,7 @@ impl Waves {
     /// Parses and checks the header of a chunk. All later steps rely on the numbers in it.
     fn valid_header(&mut self, entry: &ChunkEntry, bytes: &[u8]) -> Result<ChunkHeader, Error> {
         let header = ChunkHeader::parse(bytes).ok_or_else(|| Error::malformed(not_a_chunk(entry)))?;
-        let checked = self.rules.check(&header, entry.nbytes, self.room(entry, bytes));
+        let checked = self.opened().rules.check(&header, entry.nbytes, self.room(entry, bytes));
         checked.map_err(|why| Error::malformed(wrong(entry, &why)))?;
         self.distinct.take(entry, header.cbytes)?;
         Ok(header)
@@ -286,7 +281,7 @@ impl Waves {
     /// read covers the whole file; otherwise there is no limit.
     fn room(&self, entry: &ChunkEntry, first: &[u8]) -> u64 {
         match entry.place {
-            ChunkPlace::Frame(start) => index_start(&self.frame).saturating_sub(start),
+            ChunkPlace::Frame(start) => index_start(&self.opened().header).saturating_sub(start),
             _ if (first.len() as u64) < FIRST_READ => first.len() as u64,
             _ => u64::MAX,
         }
@@ -305,14 +300,28 @@ impl Waves {
     /// Fills the next wave, first with the blocks of open chunks, then with the first bytes of further chunks.
     fn request_more(&mut self, receive: &mut ReceiveTask<'_>) -> Result<(), Error> {
         let mut weight = 0;
+        if self.plan_open_chunks(&mut weight)? {
+            // Use the remaining bytes of the wave for the first bytes of further chunks, whose blocks come in a later
+            // wave. For a file (`reads_whole` is false), use only a quarter of the remaining bytes. So the wave with the
+            // blocks comes sooner, and the threads have blocks to decompress.
+            let left = self.limits.wave.saturating_sub(weight);
+            self.begin_chunks(if self.limits.reads_whole { left } else { left / 4 }, receive)?;
+            // The start of a chunk may have been read for an earlier slice. Then its blocks are in this wave.
+            self.plan_open_chunks(&mut weight)?;
+        }
+        Ok(())
+    }
+
+    /// Plans the reads of open chunks, until the wave is full. Returns whether there are no more open chunks.
+    fn plan_open_chunks(&mut self, weight: &mut u64) -> Result<bool, Error> {
         while let Some(OpenChunk { chunk, header, next }) = self.open_chunks.pop_front() {
             let mut groups: VecDeque<_> = match next {
-                NextRead::Start(length) if weight > 0 && weight + length as u64 > self.limits.wave => {
+                NextRead::Start(length) if *weight > 0 && *weight + length as u64 > self.limits.wave => {
                     self.open_chunks.push_front(OpenChunk { chunk, header, next });
-                    return Ok(());
+                    return Ok(false);
                 }
                 NextRead::Start(length) => {
-                    weight += length as u64;
+                    *weight += length as u64;
                     self.plan(Purpose::Start(chunk, Some(header)), &chunk.entry, 0..length);
                     continue;
                 }
@@ -322,30 +331,28 @@ impl Waves {
             while let Some(list) = groups.pop_front() {
                 let range = extent(&list);
                 let more = (range.len() as u64).max(READ_WEIGHT + list.len() as u64 * BLOCK_WEIGHT);
-                if weight > 0 && weight + more > self.limits.wave {
+                if *weight > 0 && *weight + more > self.limits.wave {
                     groups.push_front(list);
                     self.open_chunks.push_front(OpenChunk { chunk, header, next: NextRead::Groups(groups) });
-                    return Ok(());
+                    return Ok(false);
                 }
-                weight += more;
+                *weight += more;
                 self.plan(Purpose::Blocks(chunk, header, list), &chunk.entry, range);
             }
         }
-        // Use the remaining bytes of the wave for the first bytes of further chunks, whose blocks come in a later wave.
-        // For a file (`reads_whole` is false), use only a quarter of the remaining bytes. So the wave with the blocks
-        // comes sooner, and the threads have blocks to decompress.
-        let left = self.limits.wave.saturating_sub(weight);
-        self.begin_chunks(if self.limits.reads_whole { left } else { left / 4 }, receive)
+        Ok(true)
     }
 
     /// Plans the reads of the first bytes of the next chunks, up to `most` bytes. If the index entries of these chunks
-    /// are not in memory, it plans the reads of these entries instead.
+    /// are not in memory, it plans the reads of these entries instead. A chunk whose start is known becomes an open chunk.
     fn begin_chunks(&mut self, most: u64, receive: &mut ReceiveTask<'_>) -> Result<(), Error> {
-        let index_at = index_start(&self.frame);
-        let Some(index) = &self.index else {
-            let end = index_at.saturating_add(FIRST_READ).min(self.frame.frame_len);
+        let selection = Arc::clone(&self.selection);
+        let opened = &*selection.opened;
+        let index_at = index_start(&opened.header);
+        let Some((index, first)) = opened.index() else {
+            let end = index_at.saturating_add(FIRST_READ).min(opened.header.frame_len);
             if end <= index_at {
-                return Index::parse(&self.frame, Vec::new()).map(drop);
+                return Index::parse(&opened.header, Vec::new()).map(drop);
             }
             self.planned.push(PlannedRead {
                 purpose: Purpose::Index,
@@ -355,7 +362,6 @@ impl Waves {
             });
             return Ok(());
         };
-        let (index, selection) = (index.clone(), self.selection.clone());
         let mut weight = 0;
         for chunk in selection.chunks_from(self.next) {
             let number = chunk.number();
@@ -363,15 +369,16 @@ impl Waves {
                 return Err(Error::unsupported(format_args!("the chunk index has no chunk {number}")));
             }
             let page = number / index.page_len();
+            let is_empty = self.planned.is_empty() && self.open_chunks.is_empty();
             if !self.pages.contains_key(&page) {
                 // The index is read in a wave of its own, so that its bytes and bytes of chunks are not in memory at
                 // the same time.
-                if !self.planned.is_empty() || self.plan_pages(&index, &selection)? {
+                if !is_empty || self.plan_pages(index, first)? {
                     break;
                 }
             }
-            let bytes = self.pages.get(&page).map(Vec::as_slice).unwrap_or_default();
-            let entry = index.entry(number, bytes, &self.frame);
+            let bytes = self.pages.get(&page).map(|page| page.as_slice()).unwrap_or_default();
+            let entry = index.entry(number, bytes, &opened.header);
             let part = self.next;
             let length = match entry.place {
                 ChunkPlace::Frame(place) => {
@@ -379,23 +386,27 @@ impl Waves {
                 }
                 ChunkPlace::File(_) => FIRST_READ,
                 ChunkPlace::Special(special) => {
-                    let value = one_item(special, selection.typesize).map_err(|why| unread(&entry, &why))?;
+                    let value = one_item(special, opened.typesize).map_err(|why| unread(&entry, &why))?;
                     receive(CopyTask { entry, part, data: TaskData::Value(value) })?;
                     0
                 }
                 ChunkPlace::Invalid(value) => return Err(Error::malformed(wrong_place(&entry, value))),
             };
             if length > 0 {
-                let more = length.max(READ_WEIGHT);
-                if !self.planned.is_empty() && weight + more > most {
+                let start = opened.start(number);
+                let more = start.as_ref().map_or(length, |start| start.header.cbytes as u64).max(READ_WEIGHT);
+                if !is_empty && weight + more > most {
                     break;
                 }
                 weight += more;
-                self.plan(
-                    Purpose::Start(StoredChunk { entry, part }, None),
-                    &entry,
-                    0..usize::try_from(length).unwrap_or_default(),
-                );
+                let chunk = StoredChunk { entry, part };
+                if let Some(ChunkStart { header, bytes }) = start {
+                    self.distinct.take(&entry, header.cbytes)?;
+                    self.open_chunks.push_back(OpenChunk { chunk, header, next: NextRead::Blocks(bytes) });
+                } else {
+                    let range = 0..usize::try_from(length).unwrap_or_default();
+                    self.plan(Purpose::Start(chunk, None), &entry, range);
+                }
             }
             self.next += 1;
         }
@@ -419,55 +430,63 @@ impl Waves {
     }
 
     /// Puts the pages of the index with the entries of the next chunks into `pages`, and plans reads for pages that are
-    /// not in memory. Returns whether it planned a read.
-    fn plan_pages(&mut self, index: &Index, selection: &Selection) -> Result<bool, Error> {
+    /// not in memory. Returns whether it planned a read. `first` has the first bytes of the index.
+    fn plan_pages(&mut self, index: &Index, first: &Window) -> Result<bool, Error> {
         self.pages.clear();
+        let selection = Arc::clone(&self.selection);
+        let opened = &*selection.opened;
         let (mut length, mut last, mut is_planned) = (0, None, false);
         for chunk in selection.chunks_from(self.next) {
             let number = chunk.number() / index.page_len();
             if last == Some(number) {
                 continue;
             }
-            if length >= INDEX_LEN || chunk.number() >= index.len() {
+            if length >= CACHE_LEN || chunk.number() >= index.len() {
                 break;
             }
             last = Some(number);
+            if let Some(page) = opened.page(number) {
+                length += page.len();
+                self.pages.insert(number, page);
+                continue;
+            }
             let known = &self.index_bytes;
             let at_hand = index.page(number, |start, length| {
                 let end = start.saturating_add(length);
-                let (&from, bytes) = known.range(..=start).next_back().ok_or(NotRead::Needs(start..end))?;
-                let within = |byte: u64| usize::try_from(byte - from).unwrap_or(usize::MAX);
-                let bytes = bytes.rest().get(within(start)..within(end));
-                bytes.map(<[u8]>::to_vec).ok_or(NotRead::Needs(start..end))
+                let within = |from: u64, window: &Window| {
+                    let within = |byte: u64| usize::try_from(byte.checked_sub(from)?).ok();
+                    window.rest().get(within(start)?..within(end)?).map(<[u8]>::to_vec)
+                };
+                let read = known.range(..=start).next_back().and_then(|(&from, read)| within(from, read));
+                read.or_else(|| within(index.start(), first)).ok_or(NotRead::Needs(start..end))
             });
             match at_hand {
                 Ok(page) => {
+                    let page = Arc::new(page);
+                    opened.keep_page(number, &page);
                     length += page.len();
                     self.pages.insert(number, page);
                 }
                 Err(NotRead::Needs(range)) => {
-                    length += usize::try_from(index.page_len()).unwrap_or(INDEX_LEN) * ENTRY_LEN;
+                    length += usize::try_from(index.page_len()).unwrap_or(CACHE_LEN) * ENTRY_LEN;
                     is_planned = true;
                     self.planned.push(PlannedRead { purpose: Purpose::Index, file: None, range, request: 0 });
                 }
                 Err(NotRead::Failed(error)) => return Err(error),
             }
         }
-        if !is_planned && self.limits.reads_whole {
-            let values = self.pages.values().flat_map(|page| page.chunks_exact(ENTRY_LEN));
-            let value = |value: &[u8]| u64::try_from(i64::from_le_bytes(value.try_into().ok()?)).ok();
-            let offsets = values.filter_map(value);
-            self.starts = offsets.map(|offset| offset.saturating_add(self.frame.header_len as u64)).collect();
-            let is_all =
-                self.pages.values().map(Vec::len).sum::<usize>() as u64 / ENTRY_LEN as u64 == index.len();
-            self.starts.extend(is_all.then(|| index.start()));
-            self.starts.sort_unstable();
-        }
         if !is_planned {
-            // Keep only the first bytes of the index. In a compressed index, the first bytes have the table of blocks,
-            // which is needed to read other pages.
-            let first = index.start();
-            self.index_bytes.retain(|&start, _| start == first);
+            if self.limits.reads_whole {
+                let values = self.pages.values().flat_map(|page| page.chunks_exact(ENTRY_LEN));
+                let value = |value: &[u8]| u64::try_from(i64::from_le_bytes(value.try_into().ok()?)).ok();
+                let offsets = values.filter_map(value);
+                let header_len = opened.header.header_len as u64;
+                self.starts = offsets.map(|offset| offset.saturating_add(header_len)).collect();
+                let nentries = self.pages.values().map(|page| page.len()).sum::<usize>() / ENTRY_LEN;
+                self.starts.extend((nentries as u64 == index.len()).then(|| index.start()));
+                self.starts.sort_unstable();
+            }
+            self.index_bytes.clear();
         }
         Ok(is_planned)
     }

@@ -292,7 +292,8 @@ impl<W: Write + Seek + Send> ArrayWriter<W> {
     #[cfg(feature = "ndarray")]
     pub(super) fn is_swapped<T: Item>(&self) -> Result<bool, Error> {
         let typesize = self.frame.plan.sizes.typesize as usize;
-        ndarray_items::is_swapped::<T>(Some(&self.meta), typesize, "written from")
+        let dtype = self.meta.parse_dtype().map_err(|error| error.to_string());
+        ndarray_items::is_swapped::<T>(&dtype, typesize, "written from")
     }
 
     pub(super) fn meta(&self) -> &Meta {

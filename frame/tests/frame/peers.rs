@@ -41,7 +41,7 @@ fn says(name: &str) -> Value {
     says
 }
 
-fn says_of_array(array: &Array<'_>) -> Value {
+fn says_of_array(array: &ArrayHeader<'_>) -> Value {
     let items: i64 = array.shape().iter().product();
     let dtype: Dtype = array.dtype().unwrap().parse().unwrap();
     json!({

@@ -74,7 +74,7 @@ impl Entry {
         }
     }
 
-    fn assert_is_array(&self, array: &Array<'_>) {
+    fn assert_is_array(&self, array: &ArrayHeader<'_>) {
         let name = &self.name;
         let expected = &self.says["expected"];
         let ndim = array.shape().len();

@@ -19,14 +19,14 @@ use b2nd_serde::{Error, Geometry, Meta, Shapes, geometry, take_from_slice};
 /// # Ok::<(), b2nd_frame::Error>(())
 /// ```
 #[derive(Clone, Debug, PartialEq)]
-pub struct Array<'f> {
+pub struct ArrayHeader<'f> {
     meta: Meta,
     has_blocks: bool,
     metalayer: &'f Metalayer,
     stale_tail: &'f [u8],
 }
 
-impl<'f> Array<'f> {
+impl<'f> ArrayHeader<'f> {
     pub(crate) fn read(metalayer: &'f Metalayer, generation: Generation) -> Result<Self, Finding> {
         let (meta, stale_tail) =
             take_from_slice(metalayer.bytes()).map_err(|error| malformed(metalayer, &error))?;

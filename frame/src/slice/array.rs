@@ -1,0 +1,246 @@
+//! `Array`: an open array, whose items are read.
+
+use core::fmt;
+use std::fs::{File, Metadata};
+use std::io;
+use std::path::Path;
+use std::sync::{Arc, OnceLock};
+use std::time::SystemTime;
+
+use b2nd_serde::{Geometry, Meta};
+
+use crate::error::Error;
+use crate::header::frame::Frame;
+use crate::slice::opened::Opened;
+use crate::source::ReadAt;
+use crate::trailer::frame_trailer::Trailer;
+
+/// An open array. Any number of threads can read it at the same time.
+///
+/// ```
+/// use b2nd_frame::Array;
+///
+/// let array = Array::open("tests/data/int32_3x5.b2nd")?;
+/// assert_eq!((array.shape(), array.dtype()), (&[3, 5][..], Some("<i4")));
+/// let row = array.slice(&[1..2, 0..5]).read()?;
+/// assert_eq!(row, [5_i32, 6, 7, 8, 9].map(i32::to_le_bytes).concat());
+///
+/// // Threads share it.
+/// std::thread::scope(|scope| {
+///     let columns = [0, 1].map(|column| {
+///         let array = &array;
+///         scope.spawn(move || array.slice(&[0..3, column..column + 1]).read_rows::<i32>())
+///     });
+///     let [first, second] = columns.map(|column| column.join().unwrap().unwrap());
+///     assert_eq!((first, second), (vec![0, 5, 10], vec![1, 6, 11]));
+/// });
+/// # Ok::<(), b2nd_frame::Error>(())
+/// ```
+///
+/// # What it holds
+///
+/// The metalayer, the dtype and the rules of the array are checked once, when it is opened. Then it keeps what its slices
+/// have read and will need again: pages of the chunk index and tables of blocks, at most 4 MiB each, and memory for
+/// decompressing, at most 16 MiB.
+///
+/// # If the file changes
+///
+/// An `Array` is the array at the time when it was opened. If another program changes the file, slices fail with
+/// [`Changing`](crate::ErrorKind::Changing), and [`refresh`](Self::refresh) gives the array as it is now. If the file is
+/// replaced by a new one, slices of a contiguous frame go on to read the old file.
+///
+/// A program can change items in a way that does not show: in the moment after the array was opened, in a file system
+/// whose times of the last write are too coarse.
+pub struct Array<R = File> {
+    frame: Frame<R>,
+    opened: Arc<Opened>,
+    /// When the file was last written, as it was before the first slice.
+    before: OnceLock<Modified>,
+}
+
+/// When a file was last written, and its number if it is found by its path.
+type Modified = Option<(SystemTime, u64)>;
+
+impl Array {
+    /// Opens an array: a file, or the directory of a sparse frame.
+    ///
+    /// # Errors
+    ///
+    /// The errors of [`Frame::open`] and of [`new`](Self::new).
+    pub fn open(path: impl AsRef<Path>) -> Result<Self, Error> {
+        Self::new(Frame::open(path)?)
+    }
+
+    /// Looks whether there is another array at the path by now, and if so, opens it. So a program can follow an array that
+    /// another process changes.
+    ///
+    /// # Errors
+    ///
+    /// [`InvalidInput`](crate::ErrorKind::InvalidInput) if the array was not opened by its path, and the errors of
+    /// [`open`](Self::open).
+    ///
+    /// ```
+    /// use b2nd_frame::{Array, Frame};
+    ///
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = folder.path().join("a.b2nd");
+    /// # std::fs::copy("tests/data/int32_3x5.b2nd", &path)?;
+    /// let array = Array::open(&path)?;
+    /// assert!(array.refresh()?.is_none());
+    ///
+    /// // Another program changes the array.
+    /// Frame::open(&path)?.edit().shape(&[4, 6]).apply()?;
+    /// let array = array.refresh()?.expect("another array");
+    /// assert_eq!(array.shape(), [4, 6]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn refresh(&self) -> Result<Option<Self>, Error> {
+        let frame = &self.frame;
+        let path = frame.path().ok_or_else(|| Error::invalid_input("the array was not opened by its path"))?;
+        let before = *self.before.get_or_init(|| self.modified());
+        let now = Frame::open(path)?;
+        let is_same = now.header_bytes() == frame.header_bytes()
+            && now.reader.modified() == before.map(|(modified, _)| modified)
+            && number(&now.reader.metadata()) == number(&frame.reader.metadata());
+        if is_same {
+            return Ok(None);
+        }
+        Self::new(Frame { by_directory: frame.by_directory, ..now }).map(Some)
+    }
+}
+
+impl<R> Array<R> {
+    /// Opens the array of a frame. Nothing is read. For a [`SlicePlan`](crate::SlicePlan), a frame that was
+    /// [parsed](Frame::parse) from bytes is enough.
+    ///
+    /// # Errors
+    ///
+    /// - [`Unsupported`](crate::ErrorKind::Unsupported) if the frame has no array, or its data is computed or in other
+    ///   files, or the items are Python objects.
+    /// - [`Malformed`](crate::ErrorKind::Malformed) if the header of the frame breaks a rule of [`check`](crate::check()).
+    /// - [`Changing`](crate::ErrorKind::Changing) if it does because another program is changing the frame.
+    ///
+    /// ```
+    /// use b2nd_frame::{Array, Frame};
+    ///
+    /// // A frame inside another file.
+    /// let bytes = [b"something before ", &std::fs::read("tests/data/int32_3x5.b2nd")?[..]].concat();
+    /// let array = Array::new(Frame::read_at(bytes, 17)?)?;
+    /// assert_eq!(array.whole().read_rows::<i32>()?, Vec::from_iter(0..15));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn new(frame: Frame<R>) -> Result<Self, Error> {
+        // The header can be half of an old one and half of a new one.
+        let opened = Opened::new(&frame).map_err(|error| frame.header_or_changing(error))?;
+        Ok(Self { frame, opened: Arc::new(opened), before: OnceLock::new() })
+    }
+
+    /// The frame of the array.
+    pub fn frame(&self) -> &Frame<R> {
+        &self.frame
+    }
+
+    /// The entries of the array's metalayer.
+    #[must_use]
+    pub fn meta(&self) -> &Meta {
+        &self.opened.meta
+    }
+
+    /// The number of items along each dimension.
+    #[must_use]
+    pub fn shape(&self) -> &[i64] {
+        self.meta().shape()
+    }
+
+    /// The dtype as text; `None` if the layout has no dtype.
+    #[must_use]
+    pub fn dtype(&self) -> Option<&str> {
+        self.meta().dtype()
+    }
+
+    /// The size of an item in bytes.
+    #[must_use]
+    pub fn item_size(&self) -> usize {
+        self.opened.typesize
+    }
+
+    /// The positions of items, blocks and chunks.
+    #[must_use]
+    pub fn geometry(&self) -> &Geometry {
+        &self.opened.geometry
+    }
+
+    pub(super) fn opened(&self) -> &Arc<Opened> {
+        &self.opened
+    }
+}
+
+impl<R: ReadAt> Array<R> {
+    /// Reads the attributes of the array: the vlmetalayers in the trailer of its frame.
+    ///
+    /// # Errors
+    ///
+    /// The errors of [`Frame::trailer`].
+    ///
+    /// ```
+    /// use b2nd_frame::Array;
+    ///
+    /// let array = Array::open("tests/data/vlmetalayers.b2nd")?;
+    /// let attributes = array.attributes()?;
+    /// assert_eq!(attributes.vlmetalayer("unit").expect("a unit").decode::<String>()?, "kelvin");
+    /// # Ok::<(), b2nd_frame::Error>(())
+    /// ```
+    pub fn attributes(&self) -> Result<Trailer, Error> {
+        self.frame.trailer()
+    }
+
+    /// Fails if the array in the file is another one than when it was opened.
+    // The header tells nearly all changes. The time of the last write tells those of a chunk that was overwritten in its
+    // place by one of the same length.
+    pub(super) fn check_unchanged(&self) -> Result<(), Error> {
+        let before = *self.before.get_or_init(|| self.modified());
+        if before.is_none() {
+            return Ok(());
+        }
+        if self.modified() == before && self.header_is_same()? { Ok(()) } else { Err(Error::changing(None)) }
+    }
+
+    fn header_is_same(&self) -> Result<bool, Error> {
+        let header = self.frame.header_bytes();
+        Ok(self.frame.read_range(0, header.len() as u64)? == header)
+    }
+
+    /// When the file with the header was last written; `None` if it cannot change.
+    fn modified(&self) -> Modified {
+        // A writer replaces the index of a sparse frame by a new file, but not its chunks. So the file at the path counts.
+        match self.frame.path().filter(|_| self.frame.header().is_sparse()) {
+            Some(path) => {
+                let metadata = path.metadata();
+                let modified = metadata.as_ref().ok()?.modified().ok()?;
+                Some((modified, number(&metadata)))
+            }
+            None => self.frame.reader.modified().map(|modified| (modified, 0)),
+        }
+    }
+}
+
+/// The number by which Unix tells files apart; 0 if it is not known.
+fn number(file: &io::Result<Metadata>) -> u64 {
+    #[cfg(unix)]
+    return file.as_ref().map_or(0, std::os::unix::fs::MetadataExt::ino);
+    #[cfg(not(unix))]
+    {
+        let _ = file;
+        0
+    }
+}
+
+impl<R> fmt::Debug for Array<R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Array")
+            .field("path", &self.frame.path())
+            .field("shape", &self.shape())
+            .field("dtype", &self.dtype())
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,21 @@
+//! Memory for decompressing, which slices use again.
+
+use b2nd_chunk::Decompressor;
+
+/// Memory of a thread for decompressing blocks.
+#[derive(Default)]
+pub(super) struct Scratch {
+    pub(super) decompressor: Decompressor,
+    /// The decompressed block.
+    pub(super) block: Vec<u8>,
+    /// The longest block that was decompressed.
+    pub(super) longest: usize,
+}
+
+impl Scratch {
+    /// The size of the memory in bytes, at most.
+    pub(super) fn nbytes(&self) -> usize {
+        // The decompressor has memory for four blocks, and the state of a codec.
+        self.longest.saturating_mul(5).saturating_add(1 << 16)
+    }
+}

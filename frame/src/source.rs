@@ -1,0 +1,214 @@
+//! Sources of bytes that are read at offsets.
+
+use std::fs::File;
+use std::io::{self, Cursor, ErrorKind, Read, Seek, SeekFrom};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::SystemTime;
+
+/// Bytes that are read at offsets: a file, memory, an object on a server.
+///
+/// Files, `&[u8]`, `Vec<u8>`, `Arc<[u8]>` and references to them are sources. For other bytes, such as a memory map, put
+/// them into a [`Cursor`], whose position is not used. For a reader with a position, use [`Seekable`].
+///
+/// A method takes `&self`, so threads can share a source.
+///
+/// ```
+/// use b2nd_frame::{Frame, ReadAt};
+///
+/// let file = std::fs::read("tests/data/int32_3x5.b2nd")?;
+/// let mut magic = [0; 8];
+/// file.read_at(&mut magic, 2)?;
+/// assert_eq!(&magic, b"b2frame\0");
+/// assert_eq!(ReadAt::size(&file)?, 520);
+///
+/// let frame = Frame::read_at(file, 0)?;
+/// assert_eq!(frame.array()?.expect("an array").shape(), [3, 5]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub trait ReadAt {
+    /// Reads bytes from an offset on, and returns their number. It can be smaller than the buffer; 0 means that the source
+    /// ends at the offset or before.
+    ///
+    /// # Errors
+    ///
+    /// If the bytes cannot be read.
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize>;
+
+    /// The number of bytes.
+    ///
+    /// # Errors
+    ///
+    /// If the number is not known.
+    fn size(&self) -> io::Result<u64>;
+
+    /// When the bytes were last changed; `None` if they never change, or the time is not known.
+    fn modified(&self) -> Option<SystemTime> {
+        None
+    }
+}
+
+impl ReadAt for File {
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+        #[cfg(unix)]
+        return std::os::unix::fs::FileExt::read_at(self, buffer, offset);
+        #[cfg(windows)]
+        return std::os::windows::fs::FileExt::seek_read(self, buffer, offset);
+        // WebAssembly: without threads, nobody else moves the position between the two calls.
+        #[cfg(not(any(unix, windows)))]
+        {
+            let mut file = self;
+            file.seek(SeekFrom::Start(offset))?;
+            file.read(buffer)
+        }
+    }
+
+    fn size(&self) -> io::Result<u64> {
+        match self.metadata()? {
+            metadata if metadata.is_file() => Ok(metadata.len()),
+            // A block device has no length in its metadata.
+            _ => (&*self).seek(SeekFrom::End(0)),
+        }
+    }
+
+    fn modified(&self) -> Option<SystemTime> {
+        self.metadata().and_then(|metadata| metadata.modified()).ok()
+    }
+}
+
+impl ReadAt for [u8] {
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+        let rest = usize::try_from(offset).ok().and_then(|offset| self.get(offset..));
+        rest.unwrap_or_default().read(buffer)
+    }
+
+    fn size(&self) -> io::Result<u64> {
+        Ok(self.len() as u64)
+    }
+}
+
+impl ReadAt for Vec<u8> {
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+        self[..].read_at(buffer, offset)
+    }
+
+    fn size(&self) -> io::Result<u64> {
+        self[..].size()
+    }
+}
+
+/// The whole content, whatever the position of the cursor.
+impl<T: AsRef<[u8]>> ReadAt for Cursor<T> {
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+        self.get_ref().as_ref().read_at(buffer, offset)
+    }
+
+    fn size(&self) -> io::Result<u64> {
+        self.get_ref().as_ref().size()
+    }
+}
+
+macro_rules! of_pointer {
+    ($($pointer:ty),*) => {$(
+        impl<T: ReadAt + ?Sized> ReadAt for $pointer {
+            fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+                (**self).read_at(buffer, offset)
+            }
+
+            fn size(&self) -> io::Result<u64> {
+                (**self).size()
+            }
+
+            fn modified(&self) -> Option<SystemTime> {
+                (**self).modified()
+            }
+        }
+    )*};
+}
+
+of_pointer!(&T, &mut T, Box<T>, Arc<T>);
+
+/// A reader with a position, as a source. Only one thread at a time can read.
+///
+/// ```
+/// use std::io::BufReader;
+/// use b2nd_frame::{Frame, Seekable};
+///
+/// let reader = BufReader::new(std::fs::File::open("tests/data/int32_3x5.b2nd")?);
+/// let frame = Frame::read_at(Seekable::new(reader), 0)?;
+/// assert_eq!(frame.count_chunks()?.total(), 4);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct Seekable<R>(Mutex<R>);
+
+impl<R> Seekable<R> {
+    /// Wraps a reader.
+    pub fn new(reader: R) -> Self {
+        Self(Mutex::new(reader))
+    }
+
+    /// Returns the reader.
+    pub fn into_inner(self) -> R {
+        self.0.into_inner().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<R: Read + Seek> ReadAt for Seekable<R> {
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+        // The reader is moved before each read, so it does not matter where a panic has left it.
+        let mut reader = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        reader.seek(SeekFrom::Start(offset))?;
+        reader.read(buffer)
+    }
+
+    fn size(&self) -> io::Result<u64> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).seek(SeekFrom::End(0))
+    }
+}
+
+/// Reads up to `length` bytes with one call.
+pub(crate) fn read_once(source: &(impl ReadAt + ?Sized), offset: u64, length: u64) -> io::Result<Vec<u8>> {
+    let mut bytes = vec![0; usize::try_from(length).map_err(|_| ErrorKind::OutOfMemory)?];
+    loop {
+        match source.read_at(&mut bytes, offset) {
+            Ok(read) => {
+                bytes.truncate(read);
+                return Ok(bytes);
+            }
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+/// Appends the bytes from `offset` on to `bytes`, until `bytes` has `length` bytes in all, or the source ends.
+pub(crate) fn read_up_to(
+    source: &(impl ReadAt + ?Sized),
+    offset: u64,
+    length: u64,
+    bytes: &mut Vec<u8>,
+) -> io::Result<()> {
+    let start = bytes.len();
+    let length = usize::try_from(length).map_err(|_| ErrorKind::OutOfMemory)?;
+    // The length can come from a damaged file. If it exceeds the memory, this is an error, not an abort.
+    bytes.try_reserve_exact(length.saturating_sub(start)).map_err(|_| ErrorKind::OutOfMemory)?;
+    bytes.resize(length.max(start), 0);
+    let filled = fill(source, offset, bytes.get_mut(start..).unwrap_or_default())?;
+    bytes.truncate(start + filled);
+    Ok(())
+}
+
+/// Fills the buffer with the bytes from `offset` on. Returns their number, which is smaller if the source ends.
+pub(crate) fn fill(source: &(impl ReadAt + ?Sized), offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
+    let mut filled = 0;
+    while let Some(rest) = buffer.get_mut(filled..).filter(|rest| !rest.is_empty()) {
+        match source.read_at(rest, offset.saturating_add(filled as u64)) {
+            Ok(0) => break,
+            // A wrong source could return more than the buffer has.
+            Ok(read) => filled = filled.saturating_add(read),
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(filled)
+}
