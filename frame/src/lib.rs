@@ -197,7 +197,6 @@ pub use header::section::Metalayer;
 pub use read::chunks::Chunks;
 pub use read::lock::has_locks;
 pub use read::open::is_sparse_frame;
-pub use source::{ReadAt, Seekable};
 pub use salvage::options::{Fill, Salvage};
 pub use salvage::salvage_report::{AssumedOrder, ChunkRange, LostMetalayer, Restored, SalvageReport};
 #[cfg(feature = "decompress")]
@@ -214,6 +213,7 @@ pub use slice::rows::Rows;
 pub use slice::slice_reader::Slice;
 #[cfg(feature = "decompress")]
 pub use slice::subscripts::Subscripts;
+pub use source::{ReadAt, Seekable};
 pub use trailer::frame_trailer::{Trailer, Vlmetalayer};
 #[cfg(feature = "compress")]
 pub use write::array_writer::ArrayWriter;

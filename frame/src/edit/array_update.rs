@@ -188,8 +188,8 @@ impl ArrayUpdate {
         let unlocked = Frame::open(path)?;
         let header_path = unlocked.path().ok_or_else(no_array)?.to_path_buf();
         let lock = WriterLock::take(&header_path, unlocked.header().is_sparse(), patience)?;
-        let mut frame = Frame::open(path)?;
-        if let Some(error) = first_error(&Check::default().run(&mut frame)?.findings) {
+        let frame = Frame::open(path)?;
+        if let Some(error) = first_error(&Check::default().run(&frame)?.findings) {
             return Err(Error::malformed(error.clone()));
         }
         let array = frame.array()?.ok_or_else(no_array)?;
@@ -216,7 +216,7 @@ impl ArrayUpdate {
         Ok(Self {
             path: header_path,
             refusal,
-            state: FrameState::of(&mut frame)?,
+            state: FrameState::of(&frame)?,
             frame: frame.map_reader(drop),
             lock,
             compressor,
@@ -438,10 +438,10 @@ impl ArrayUpdate {
         }
         let mut frame = self.state.reopen(&self.path, Some(&self.lock))?;
         let plan = self.plan()?;
-        let mut old = self.read_old(&mut frame)?;
+        let mut old = self.read_old(&frame)?;
         let (frame, state) = if self.frame.header().is_sparse() {
-            if self.move_files_too_high(&mut frame, &old)? {
-                old = self.read_old(&mut frame)?;
+            if self.move_files_too_high(&frame, &old)? {
+                old = self.read_old(&frame)?;
             }
             self.flush_sparse(frame, plan, &old)
         } else if self.is_in_place(&frame, &plan, &old) {
