@@ -436,7 +436,7 @@ impl ArrayUpdate {
         if !self.is_changed {
             return Ok(());
         }
-        let mut frame = self.state.reopen(&self.path, Some(&self.lock))?;
+        let frame = self.state.reopen(&self.path, Some(&self.lock))?;
         let plan = self.plan()?;
         let mut old = self.read_old(&frame)?;
         let (frame, state) = if self.frame.header().is_sparse() {
@@ -497,7 +497,7 @@ impl ArrayUpdate {
         }
     }
 
-    fn read_old(&self, frame: &mut Frame) -> Result<OldChunks, Error> {
+    fn read_old(&self, frame: &Frame) -> Result<OldChunks, Error> {
         let kept = self.kept();
         OldChunks::read(frame, |number| kept.get(&number).copied())
     }
@@ -592,7 +592,7 @@ impl ArrayUpdate {
     // C-Blosc2 checks the number of a chunk file as if it were an offset in the chunks. So it opens the file only if the
     // number is at least 32 below the stored size of all chunks. If the unchanged chunks have few bytes in total, some of
     // their file numbers may be too high.
-    fn move_files_too_high(&mut self, frame: &mut Frame, old: &OldChunks) -> Result<bool, Error> {
+    fn move_files_too_high(&mut self, frame: &Frame, old: &OldChunks) -> Result<bool, Error> {
         let too_high: Vec<_> = old
             .files()
             .filter(|&(_, file)| is_too_high(file, old.kept_nbytes))

@@ -171,7 +171,7 @@ impl<'p> Job<'p> {
     /// Writes the new frame while the lock of the old frame is held.
     pub(super) fn apply<R: ReadAt>(
         self,
-        mut frame: Frame<R>,
+        frame: Frame<R>,
         lock: OldLock,
         destination: Destination,
         progress: &mut Progress<'_>,

@@ -56,7 +56,7 @@ impl NewTrailer {
             return Ok(None);
         }
         refuse_column(path)?;
-        let mut frame = Frame::open(path)?;
+        let frame = Frame::open(path)?;
         if frame.header_bytes() != before.header_bytes() {
             return Err(Error::changing(None));
         }
