@@ -131,6 +131,8 @@ mod chunk_file;
 
 mod source;
 
+mod known_ranges;
+
 mod messagepack;
 
 mod header;
@@ -194,6 +196,7 @@ pub use header::frame::Frame;
 pub use header::frame_header::Header;
 pub use header::object_kind::ObjectKind;
 pub use header::section::Metalayer;
+pub use known_ranges::KnownRanges;
 pub use read::chunks::Chunks;
 pub use read::lock::has_locks;
 pub use read::open::is_sparse_frame;
