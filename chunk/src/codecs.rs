@@ -22,6 +22,10 @@ use zrip::{DecompressContext, Dictionary};
 
 use crate::blosclz;
 use crate::codec::Codec;
+#[cfg(feature = "compress")]
+use crate::error::Fault;
+#[cfg(feature = "compress")]
+use crate::memory;
 
 /// The decoders of all codecs. Each decoder keeps its memory for the next stream.
 #[derive(Default)]
@@ -116,6 +120,10 @@ const ZSTD_LEVELS: u8 = 4;
 #[cfg(feature = "compress")]
 const LZ4_ENTRIES: usize = 4096;
 
+/// The size of the largest tables of an encoder, those of zstd at level 4.
+#[cfg(feature = "compress")]
+const TABLES_LEN: usize = 1 << 21;
+
 /// The encoder of a codec at a level from 1 to 9. It keeps its memory for the next stream.
 #[cfg(feature = "compress")]
 pub(crate) struct Encoder {
@@ -136,7 +144,10 @@ enum EncoderState {
 
 #[cfg(feature = "compress")]
 impl Encoder {
-    pub(crate) fn new(codec: Codec, level: u8) -> Self {
+    pub(crate) fn new(codec: Codec, level: u8) -> Result<Self, Fault> {
+        // The crates end the process if the system has no memory for their tables. So memory for the tables is reserved
+        // here and released again.
+        memory::reserve(&mut Vec::new(), TABLES_LEN)?;
         let state = match codec {
             Codec::BLOSCLZ => EncoderState::Blosclz(blosclz::Encoder::new(level)),
             Codec::LZ4 => EncoderState::Lz4,
@@ -153,18 +164,23 @@ impl Encoder {
             },
             _ => EncoderState::None,
         };
-        Self { state, output: Vec::new() }
+        Ok(Self { state, output: Vec::new() })
     }
 
     /// Compresses a stream; `None` if the compressed stream would not be shorter.
-    pub(crate) fn compress(&mut self, stream: &[u8]) -> Option<&[u8]> {
+    pub(crate) fn compress(&mut self, stream: &[u8]) -> Result<Option<&[u8]>, Fault> {
         let room = match self.state {
             EncoderState::Lz4 => lz4rip::get_maximum_output_size(stream.len()),
             _ => stream.len(),
         };
         if self.output.len() < room {
-            self.output.resize(room, 0);
+            memory::resize(&mut self.output, room)?;
         }
+        Ok(self.compress_in(room, stream))
+    }
+
+    /// Compresses a stream with at most `room` bytes of the output.
+    fn compress_in(&mut self, room: usize, stream: &[u8]) -> Option<&[u8]> {
         let output = self.output.get_mut(..room)?;
         let length = match &mut self.state {
             EncoderState::Blosclz(encoder) => encoder.compress(stream, output)?,

@@ -95,6 +95,9 @@ mod params;
 mod filters;
 
 #[cfg(feature = "decompress")]
+mod memory;
+
+#[cfg(feature = "decompress")]
 mod blosclz;
 #[cfg(feature = "decompress")]
 mod codecs;

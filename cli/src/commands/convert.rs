@@ -19,7 +19,7 @@ use tempfile::NamedTempFile;
 
 use super::new_files::{Made, Maker, NewFiles};
 use crate::input::{
-    Address, Failure, Inside, Items, Location, Npy, Numbers, Paths, Selected, Selection, Target,
+    Address, Failure, Inside, Items, Location, Npy, Numbers, Paths, Selected, Selection, Target, zeroed,
 };
 use crate::names::{folder_or_here, has_extension};
 use crate::output::change::{exists, of_either};
@@ -482,12 +482,11 @@ impl Source {
             Self::Npy(_) => u64::MAX,
             Self::Frame(items) => items.limit,
         };
-        usize::try_from(nbytes).ok().filter(|_| nbytes <= limit).map(|nbytes| vec![0; nbytes]).ok_or_else(
-            || {
-                let message = format!("{nbytes} bytes of items are too many to append at once; use --slice");
-                Problem::new("too-large", message)
-            },
-        )
+        let length = usize::try_from(nbytes).ok().filter(|_| nbytes <= limit);
+        zeroed(length.ok_or_else(|| {
+            let message = format!("{nbytes} bytes of items are too many to append at once; use --slice");
+            Problem::new("too-large", message)
+        })?)
     }
 
     /// Refuses items that cannot be appended to the array `to` along dimension `axis`. The items have all dimensions of

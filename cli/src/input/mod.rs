@@ -1,6 +1,7 @@
 //! Input: addresses, the files that they name, and the frames in these files.
 
 mod address;
+mod buffer;
 mod selection;
 mod values;
 
@@ -23,6 +24,7 @@ mod paths;
 mod store;
 
 pub(crate) use address::{Address, Inside, Location, given, given_all, path_hex};
+pub(crate) use buffer::zeroed;
 pub(crate) use bytes::{Bytes, MAX_LEN, from_text, lines, open_or_stdin, read_bytes};
 pub(crate) use failure::Failure;
 pub(crate) use filter::ArrayFilter;

@@ -9,15 +9,9 @@ use b2nd_chunk::blocks::block_starts;
 use b2nd_chunk::header::INT32;
 
 use crate::chunk::chunk_rules::{check_known_methods, check_support};
+use crate::chunk::expansion::NotDecompressed;
 #[cfg(feature = "decompress")]
-use crate::chunk::expansion::max_data;
-
-/// Why a chunk could not be decompressed.
-pub(crate) enum NotDecompressed {
-    Damaged(String),
-    /// This crate cannot decompress the chunk, but C-Blosc2 may be able to decompress it.
-    NotTried(String),
-}
+use crate::chunk::expansion::{max_data, zeroed};
 
 /// Refuses a codec or a filter that is unknown, or that this crate does not support.
 pub(crate) fn check_methods(header: &ChunkHeader) -> Result<(), NotDecompressed> {
@@ -51,16 +45,20 @@ fn check_limit(what: &str, length: usize, from: usize) -> Result<(), NotDecompre
     )))
 }
 
+/// `length` zero bytes, for decompressed data.
 #[cfg(feature = "decompress")]
-fn damaged(error: &b2nd_chunk::Error) -> NotDecompressed {
-    NotDecompressed::Damaged(error.message().to_string())
+fn buffer(length: usize) -> Result<Vec<u8>, NotDecompressed> {
+    zeroed(length).map_err(|_| {
+        NotDecompressed::NotTried(format!("needs {length} bytes of memory, which the system does not have"))
+    })
 }
 
 #[cfg(feature = "decompress")]
 fn whole(header: &ChunkHeader, chunk: &[u8]) -> Result<(), NotDecompressed> {
     check_limit("data", header.nbytes, chunk.len())?;
-    let mut data = vec![0; header.nbytes];
-    Decompressor::new().decompress_into(chunk, &mut data).map(drop).map_err(|error| damaged(&error))
+    let mut data = buffer(header.nbytes)?;
+    let decompressed = Decompressor::new().decompress_into(chunk, &mut data);
+    decompressed.map(drop).map_err(|error| NotDecompressed::new(error, error.message().to_string()))
 }
 
 #[cfg(feature = "decompress")]
@@ -89,10 +87,10 @@ fn blocks(header: &ChunkHeader, chunk: &[u8]) -> Result<(), NotDecompressed> {
         }
         check_limit("a block", length, block.len())?;
         if data.len() < length {
-            data.resize(length, 0);
+            data = buffer(length)?;
         }
         let result = decompressor.decompress_block_bytes(header, number, block, &mut data);
-        result.map_err(|error| damaged(&error))?;
+        result.map_err(|error| NotDecompressed::new(error, error.message().to_string()))?;
     }
     // The search for overlaps comes last, so a damaged block is reported as damaged, and not as an overlap.
     spans.sort_unstable();

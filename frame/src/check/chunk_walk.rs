@@ -7,7 +7,7 @@ use std::io::{Read, Seek};
 use b2nd_chunk::ChunkHeader;
 
 use crate::check::check_report::{Report, Skipped, SkippedPart};
-use crate::check::chunk_data::{self, NotDecompressed};
+use crate::check::chunk_data;
 use crate::check::chunk_files;
 use crate::check::chunk_findings::ChunkFindings;
 use crate::check::unowned;
@@ -15,6 +15,7 @@ use crate::chunk::chunk_rules::{
     ChunkRules, about, damaged, list, not_a_chunk, with_false_dictionary, wrong,
 };
 use crate::chunk::entry::{ChunkEntry, ChunkPlace, chunks_len, index_start};
+use crate::chunk::expansion::NotDecompressed;
 use crate::chunk::hole::{MARK_LEN, hole_len};
 use crate::code::{CheckDepth, FindingCode};
 use crate::error::{Error, ErrorKind};

@@ -246,6 +246,16 @@ pub(crate) fn unread(entry: &ChunkEntry, why: &str) -> Error {
     Error::unsupported(format_args!("chunk {} {why}", entry.number))
 }
 
+/// The error for a chunk that could not be decompressed.
+#[cfg(feature = "decompress")]
+pub(crate) fn not_decompressed(entry: &ChunkEntry, error: &b2nd_chunk::Error) -> Error {
+    let (number, why) = (entry.number, error.message());
+    match error.kind() {
+        b2nd_chunk::ErrorKind::NoMemory => Error::too_large(format_args!("chunk {number} {why}")),
+        _ => Error::malformed(damaged(entry, &why.to_string())),
+    }
+}
+
 /// The finding for an uncompressed chunk whose header has the dictionary flag.
 pub(crate) fn with_false_dictionary(entry: &ChunkEntry) -> Finding {
     let why = "is not compressed, but its header has the dictionary flag: C-Blosc2 takes the first 4 bytes of the data \

@@ -5,10 +5,10 @@ use std::io::{Read, Seek, Write};
 use b2nd_chunk::header::{HeaderSize, clear_false_dictionary, set_filter};
 use b2nd_chunk::{ChunkHeader, SpecialValue};
 
-use crate::check::chunk_data::{self, NotDecompressed};
+use crate::check::chunk_data;
 use crate::chunk::chunk_rules::{ChunkRules, list};
 use crate::chunk::entry::{ChunkEntry, ChunkPlace};
-use crate::chunk::expansion::expansion_limit;
+use crate::chunk::expansion::{NotDecompressed, expansion_limit};
 use crate::chunk::special_item::stored_chunk;
 use crate::error::{Error, ErrorKind};
 use crate::index::index_writer::NewIndex;

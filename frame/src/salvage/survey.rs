@@ -261,7 +261,8 @@ fn check_chunk(chunk: &[u8]) -> Result<(), String> {
     if header.stored(chunk).is_none() && cfg!(not(feature = "decompress")) {
         return Ok(());
     }
-    let value = expansion::value(header, chunk).map_err(|why| format!("cannot be decompressed: {why}"))?;
+    let value = expansion::value(header, chunk)
+        .map_err(|why| format!("cannot be decompressed: {}", why.into_why()))?;
     check_value(&value).map_err(|why| format!("does not hold MessagePack: {why}"))
 }
 

@@ -337,9 +337,9 @@ impl Vlmetalayer {
     /// # Ok::<(), b2nd_frame::Error>(())
     /// ```
     pub fn value(&self) -> Result<Cow<'_, [u8]>, Error> {
-        let header = self.chunk_header().ok_or_else(|| "not a Blosc2 chunk".into());
-        let value = header.and_then(|header| expansion::value(header, self.chunk()));
-        value.map_err(|reason| Error::decode(self.name(), reason))
+        let header = self.chunk_header().ok_or_else(|| Error::decode(self.name(), "not a Blosc2 chunk"))?;
+        let value = expansion::value(header, self.chunk());
+        value.map_err(|reason| Error::decode(self.name(), reason.into_why()))
     }
 
     /// Deserializes the value as `T`. Bytes after the `MessagePack` value are ignored.

@@ -7,7 +7,7 @@ use std::io::{Seek, Write};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
-use b2nd_chunk::{CParams, Compressor, Filter, SpecialValue};
+use b2nd_chunk::{CParams, Compressor, ErrorKind, Filter, SpecialValue};
 use b2nd_serde::geometry::{Chunk, Chunks};
 use b2nd_serde::{Geometry, Meta};
 
@@ -108,7 +108,7 @@ impl<W: Write + Seek> FrameWriter<W> {
     /// # Errors
     ///
     /// [`InvalidInput`](crate::ErrorKind::InvalidInput) for lz4hc, plugins and dictionaries, which this crate cannot
-    /// write.
+    /// write. [`TooLarge`](crate::ErrorKind::TooLarge) if there is no memory for the compressor.
     ///
     /// ```
     /// use b2nd_frame::{Codec, FrameBuilder};
@@ -146,12 +146,12 @@ impl<W: Write + Seek> FrameWriter<W> {
 
 impl<W: Write + Seek + Send> ArrayWriter<W> {
     /// Sets the number of threads that compress, from 1 to 256. A lower number counts as 1, and a higher number as 256.
-    /// The default is 1. The calling thread is one of these threads. Each thread needs memory for two chunks. The file
-    /// does not depend on the number of threads.
+    /// The default is 1. The calling thread is one of these threads. If the system refuses to start another thread, the
+    /// others do the work. Each thread needs memory for two chunks. The file does not depend on the number of threads.
     pub fn threads(mut self, threads: usize) -> Self {
         self.workers.truncate(1);
-        // The first compressor could be created with these parameters, so the parameters are valid for the compressors
-        // of the other threads too.
+        // The first compressor could be created with these parameters, so they are valid. If there is no memory for
+        // another compressor, there are fewer threads.
         self.workers.extend((1..threads.min(MAX_THREADS)).filter_map(|_| Worker::new(self.params).ok()));
         self
     }
@@ -396,7 +396,10 @@ impl<W: Write + Seek + Send> ArrayWriter<W> {
 
 impl Worker {
     fn new(params: CParams) -> Result<Self, Error> {
-        let compressor = Compressor::new(params).map_err(Error::invalid_input)?;
+        let compressor = Compressor::new(params).map_err(|error| match error.kind() {
+            ErrorKind::NoMemory => Error::too_large(error),
+            _ => Error::invalid_input(error),
+        })?;
         Ok(Self { compressor, part: Vec::new(), items: Vec::new(), chunk: Vec::new() })
     }
 

@@ -366,10 +366,11 @@ fn a_frame_is_not_finished_after_a_write_has_panicked() {
     let meta = Meta::new(Shapes { shape: &[90_000], chunkshape: &[30_000], blockshape: &[30_000] }, "|u1");
     let file = Panicking { file: Cursor::new(Vec::new()), calls: 0 };
     let mut writer = FrameBuilder::new(meta.unwrap()).write_to(file).unwrap();
+    let items = vec![1; 30_000];
     for number in [0, 1] {
-        writer.write_uncompressed(number, &[1; 30_000]).unwrap();
+        writer.write_uncompressed(number, &items).unwrap();
     }
-    let mut write = || writer.write_uncompressed(2, &[1; 30_000]);
+    let mut write = || writer.write_uncompressed(2, &items);
     assert!(std::panic::catch_unwind(std::panic::AssertUnwindSafe(&mut write)).is_err());
     let message = "an earlier write has panicked, so the frame cannot be finished";
     assert_eq!(write().unwrap_err().to_string(), message);
