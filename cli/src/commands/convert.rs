@@ -115,10 +115,8 @@ fn filter(text: &str) -> Result<Filter, String> {
     let id = id.ok_or(
         "not a filter; use shuffle, bitshuffle, delta, bytedelta, trunc_prec:BITS, int_trunc:BITS or none",
     )?;
-    // A parameter is one byte. The user may write it as a negative number: for a filter that drops bits, -N means that
-    // N bits are dropped.
-    let meta = meta.parse::<u8>().or_else(|_| meta.parse::<i8>().map(i8::cast_unsigned));
-    let meta = meta.map_err(|_| "the parameter must be a number from -128 to 255")?;
+    let meta = meta.parse().ok().filter(|meta| *meta <= i8::MAX.unsigned_abs());
+    let meta = meta.ok_or("the parameter must be a number from 0 to 127; python-blosc2 opens no other")?;
     Ok(Filter { id, meta })
 }
 

@@ -65,8 +65,10 @@ codes! {
         "A newer program wrote the file, or the byte is damaged."
         "Read the file with a newer C-Blosc2, or restore the header from another copy."
     FilterParameter "filter-parameter" Warning Frame Salvage
-        "The parameter of a filter is above 127. C-Blosc2 reads the file, but python-blosc2 4.14.1 does not open it."
-        "A program gave trunc_prec or int_trunc a negative number of bits, or bytes were damaged."
+        "The parameter of a filter is above 127. C-Blosc2 reads the file, but python-blosc2 4.14.1 does not open it. For \
+         bytedelta, the parameter 0 stands for the item size."
+        "A program gave trunc_prec or int_trunc a negative number of bits, or used bytedelta for items of 128 bytes or \
+         more, or bytes were damaged."
         "Read the file with C-Blosc2, or salvage it if bytes were damaged: new chunks then get the default filters of \
          python-blosc2."
     LostTypesize "lost-typesize" Error Frame Rewrite

@@ -10,8 +10,8 @@ use b2nd_serde::dtype::Dtype;
 use b2nd_serde::{MAX_NDIM, Meta, Shapes, take_from_slice, to_vec};
 use memchr::memmem;
 
+use b2nd_chunk::ChunkHeader;
 use b2nd_chunk::header::VERSIONS;
-use b2nd_chunk::{ChunkHeader, Filter};
 
 use crate::error::Error;
 use crate::finding::Escaped;
@@ -19,7 +19,6 @@ use crate::header::fields::{Generation, HeaderField};
 use crate::header::frame::Frame;
 use crate::header::frame_header::{MAGIC, MAGIC_OFFSET, MAX_HEADER_LEN, not_a_frame};
 use crate::header::header_builder::{Compression, HeaderBuilder};
-use crate::header::header_rules::MAX_PARAMETER;
 use crate::header::section::{
     ARRAY_NAME, ARRAY_NAMES, CONTENT_HEADER, INDEX_HEADER, LIST_HEADER, MAX_NAME_LEN, OFFSET_LEN, Section,
     SectionRules,
@@ -330,10 +329,8 @@ impl Values {
             filters: header.pipeline().collect(),
             uses_dictionary: header.uses_dictionary,
         });
-        let is_read = |compression: &Compression| {
-            let is_short = |filter: &Filter| filter.meta <= MAX_PARAMETER;
-            check_compression(compression).is_ok() && compression.filters.iter().all(is_short)
-        };
+        let typesize = u32::try_from(self.number(HeaderField::Typesize)).unwrap_or_default();
+        let is_read = |compression: &Compression| check_compression(compression, typesize).is_ok();
         compression.filter(is_read).unwrap_or_else(|| {
             if !self.is_lost {
                 restored.push(Restored::Compression);
