@@ -7,7 +7,7 @@ use b2nd_serde::Layout;
 use clap::{ArgGroup, Args, ValueHint};
 use serde_json::Value;
 
-use crate::input::{Numbers, dtype_as_stored, dtype_parser, given_all};
+use crate::input::{Numbers, dtype_as_stored, dtype_parser, given_all, json_value};
 use crate::output::change::{Change, ChangeReport, failure};
 use crate::problem::Problem;
 use crate::terminal::Outcome;
@@ -20,8 +20,9 @@ use crate::text;
 /// array was made with one, or old items if the array was larger before. The new dtype must have the same item size,
 /// and a type string of the same length, such as <i4 and <f4. No other program should have the file open.
 ///
-/// Vlmetalayers are named values of any length: the attributes of the array. All changes of a run are made together: a
-/// process that is killed leaves either the old values or the new ones.
+/// Vlmetalayers are named values of any length: the attributes of the array. Their numbers are int64, uint64 or float64,
+/// as in the JSON: 1 is an integer, and 1.0 the nearest float64. An integer of more than 64 bits is refused. All changes
+/// of a run are made together: a process that is killed leaves either the old values or the new ones.
 #[derive(Args)]
 #[command(group(ArgGroup::new("change").required(true).multiple(true)
     .args(["shape", "dtype", "vlmeta", "remove_vlmeta"])))]
@@ -57,9 +58,7 @@ pub(crate) struct Set {
 /// Parses the name and the value of `--vlmeta`.
 fn vlmetalayer(text: &str) -> Result<(String, Value), String> {
     let (name, value) = text.split_once('=').ok_or("must be NAME=JSON")?;
-    let value = serde_json::from_str(value)
-        .map_err(|error| format!("the value is not JSON: {error}; a string needs double quotes"))?;
-    Ok((name.into(), value))
+    Ok((name.into(), json_value(value)?))
 }
 
 impl Set {

@@ -2,6 +2,7 @@
 
 mod address;
 mod buffer;
+mod json;
 mod selection;
 mod values;
 
@@ -29,6 +30,7 @@ pub(crate) use bytes::{Bytes, MAX_LEN, from_text, lines, open_or_stdin, read_byt
 pub(crate) use failure::Failure;
 pub(crate) use filter::ArrayFilter;
 pub(crate) use items::Items;
+pub(crate) use json::json_value;
 pub(crate) use npy::Npy;
 pub(crate) use paths::Paths;
 pub(crate) use selection::{Selected, Selection};
