@@ -37,7 +37,7 @@ impl<R: Read + Seek> Frame<R> {
         if frame_trailer::length(self.header(), &suffix)? != needed {
             return Err(Error::changing(None));
         }
-        Trailer::parse_whole(self.header(), suffix).map_err(Error::malformed)
+        Trailer::parse_whole(self.header(), suffix.into()).map_err(Error::malformed)
     }
 
     /// Reads the last `length` bytes of the frame, or all bytes after the header if fewer bytes follow the header.

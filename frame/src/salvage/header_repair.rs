@@ -13,12 +13,14 @@ use memchr::memmem;
 use b2nd_chunk::ChunkHeader;
 use b2nd_chunk::header::VERSIONS;
 
+use crate::code::{FindingCode, Remedy, Severity};
 use crate::error::Error;
-use crate::finding::Escaped;
-use crate::header::fields::{Generation, HeaderField};
+use crate::finding::{Escaped, Finding};
+use crate::header::fields::{FRAME_TYPE, Generation, HeaderField};
 use crate::header::frame::Frame;
 use crate::header::frame_header::{MAGIC, MAGIC_OFFSET, MAX_HEADER_LEN, not_a_frame};
 use crate::header::header_builder::{Compression, HeaderBuilder};
+use crate::header::header_rules;
 use crate::header::section::{
     ARRAY_NAME, ARRAY_NAMES, CONTENT_HEADER, INDEX_HEADER, LIST_HEADER, MAX_NAME_LEN, OFFSET_LEN, Section,
     SectionRules,
@@ -26,7 +28,7 @@ use crate::header::section::{
 use crate::messagepack::marker::Marker;
 use crate::salvage::damaged_file::DamagedFile;
 use crate::salvage::order::{TYPESIZE, signature};
-use crate::salvage::salvage_report::{MAGIC_NAME, Notes, Restored};
+use crate::salvage::salvage_report::{FRAME_TYPE_NAME, MAGIC_NAME, Notes, Restored};
 use crate::trailer::frame_trailer::VERSION;
 use crate::write::frame_plan::{self, Sizes, check_compression};
 
@@ -297,6 +299,22 @@ impl Values {
         Frame::parse(&[&self.bytes, rest].concat()).ok()
     }
 
+    /// The header with its fixed bytes restored, and with this length. The metalayers are those of `prefix`.
+    fn with_length(&self, prefix: &[u8], header_len: u64) -> Vec<u8> {
+        let mut bytes = self.bytes.clone();
+        let len = u32::try_from(header_len).unwrap_or(u32::MAX).to_be_bytes();
+        let slot = bytes.iter_mut().skip(HeaderField::HeaderLen.present_offset());
+        slot.zip(len).for_each(|(byte, right)| *byte = right);
+        let end = usize::try_from(header_len).unwrap_or(usize::MAX).min(prefix.len());
+        bytes.extend_from_slice(prefix.get(bytes.len()..end).unwrap_or_default());
+        bytes
+    }
+
+    /// The number of the frame type; `None` if the header is lost.
+    pub(super) fn frame_type(&self) -> Option<u8> {
+        self.bytes.get(HeaderField::Flags.present_offset() + FRAME_TYPE).copied()
+    }
+
     /// The value of an integer field; 0 if the header is lost.
     pub(super) fn number(&self, field: HeaderField) -> i64 {
         let at = field.present_offset();
@@ -442,6 +460,47 @@ impl DamagedHeader {
         Ok(Self { prefix, values, dtype, compression, layers, is_sparse, header_lens, sizes, nchunks })
     }
 
+    /// The frame type, if it was wrong, and the faults of the header that are neither a wrong size nor a part that is in
+    /// `restored` already. The new header has none of these faults.
+    pub(super) fn faults(&self, header_len: u64, restored: &[Restored]) -> Vec<Restored> {
+        let frame_type = self.values.frame_type().filter(|&found| found != u8::from(self.is_sparse));
+        let frame_type = frame_type.map(|found| {
+            let numbers = [found.into(), self.is_sparse.into()];
+            Restored::Number { name: FRAME_TYPE_NAME, numbers }
+        });
+        frame_type.into_iter().chain(self.other_faults(header_len, restored)).collect()
+    }
+
+    fn other_faults(&self, header_len: u64, restored: &[Restored]) -> Vec<Restored> {
+        if self.values.is_lost || restored.contains(&Restored::MetalayerIndex) {
+            return Vec::new();
+        }
+        let fault = |finding: &Finding| Restored::HeaderFault(finding.message().into());
+        let frame = match Frame::parse(&self.values.with_length(&self.prefix, header_len)) {
+            Ok(frame) => frame,
+            Err(error) => return error.finding().map(fault).into_iter().collect(),
+        };
+        let [filters, cbytes] = [HeaderField::Filters, HeaderField::Cbytes]
+            .map(|field| frame.header().range(field).unwrap_or_default());
+        let are_filters_new = restored.contains(&Restored::Compression);
+        let mut findings = header_rules::check(&frame);
+        findings.retain(|finding| {
+            let is_fault =
+                finding.severity() == Severity::Error || finding.code().remedy() == Some(Remedy::Salvage);
+            // The frame type and the sizes are reported as numbers, except `cbytes` of a sparse frame: its new value is
+            // known only when all chunks are copied.
+            let at = finding.offset().and_then(|at| usize::try_from(at).ok());
+            let is_in = |range: &Range<usize>| at.is_some_and(|at| range.contains(&at));
+            let is_number = match finding.code() {
+                FindingCode::FrameType => true,
+                FindingCode::Sizes => !(self.is_sparse && is_in(&cbytes)),
+                _ => false,
+            };
+            is_fault && !is_number && !(are_filters_new && is_in(&filters))
+        });
+        findings.iter().map(fault).collect()
+    }
+
     /// Builds a header with these sizes. The damaged frame is read with this header, and the new frame gets it too.
     /// Returns the fields of the header, and the section with its metalayers.
     pub(super) fn build(&self, sizes: &Sizes) -> Result<(HeaderBuilder, Vec<u8>), Error> {
@@ -564,7 +623,8 @@ fn find_by_index(bytes: &[u8], read: Reading, notes: &mut Notes) -> Option<Found
                 notes.restored.push(Restored::ArrayName);
                 name = ARRAY_NAME.into();
             }
-            if !contents.any(|content| content.starts_with(&array)) {
+            // The first of the contents is that which the index and the stored length lead to.
+            if contents.next().is_none_or(|content| !content.starts_with(&array)) {
                 notes.restored.push(Restored::ArrayMarkers);
             }
             found.push((name, array.clone()));

@@ -59,6 +59,13 @@ impl Notes {
         SalvageReport { frame, restored, assumed_order, lost, unverified, lost_metalayers, counts }
     }
 
+    /// Notes once that the trailer was restored.
+    pub(super) fn restore_trailer_markers(&mut self) {
+        if !self.restored.contains(&Restored::TrailerMarkers) {
+            self.restored.push(Restored::TrailerMarkers);
+        }
+    }
+
     pub(super) fn lose_metalayer(&mut self, name: impl Into<String>, why: impl Into<String>) {
         self.lost_metalayers.push(LostMetalayer { name: name.into(), why: why.into() });
     }
@@ -79,6 +86,9 @@ pub struct ChunkRange {
 /// The `part` of [`Restored::Byte`] for a byte of the magic.
 pub(super) const MAGIC_NAME: &str = "the magic";
 
+/// The `name` of [`Restored::Number`] for the frame type.
+pub(super) const FRAME_TYPE_NAME: &str = "the frame type";
+
 /// A part of a frame that was restored. Its text describes the change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -94,9 +104,9 @@ pub enum Restored {
         /// The old and the new byte.
         bytes: [u8; 2],
     },
-    /// A number in a field of the header.
+    /// A number in the header.
     Number {
-        /// The name of the field.
+        /// The name of the field, or `the frame type`.
         name: &'static str,
         /// The old and the new value of the field.
         numbers: [i128; 2],
@@ -112,11 +122,13 @@ pub enum Restored {
     ArrayMarkers,
     /// The index of metalayers. Only the array's metalayer was found.
     MetalayerIndex,
+    /// Another fault of the header, as [`check`](crate::check()) describes it.
+    HeaderFault(String),
     /// The chunk index of a frame with one chunk.
     ChunkIndex,
     /// The trailer. According to the header, it has no vlmetalayers.
     Trailer,
-    /// The length or markers of the trailer.
+    /// Lengths, offsets or markers of the trailer.
     TrailerMarkers,
     /// The dictionary flag in the chunk that stores a vlmetalayer. The text is the name of the vlmetalayer.
     Vlmetalayer(String),
@@ -168,9 +180,10 @@ impl fmt::Display for Restored {
             Self::MetalayerIndex => {
                 f.write_str("the index of metalayers; only the array's metalayer was found")
             }
+            Self::HeaderFault(fault) => write!(f, "the header, which has this fault: {fault}"),
             Self::ChunkIndex => f.write_str("the chunk index, of one chunk"),
             Self::Trailer => f.write_str("the trailer, which has no vlmetalayers according to the header"),
-            Self::TrailerMarkers => f.write_str("the length or markers of the trailer"),
+            Self::TrailerMarkers => f.write_str("lengths, offsets or markers of the trailer"),
             Self::Vlmetalayer(name) => write!(f, "vlmetalayer {name}: {CLEARED}"),
             Self::Chunks(ChunkRange { first, count: 1, why }) => write!(f, "chunk {first}: {why}"),
             Self::Chunks(ChunkRange { first, count, why }) => {

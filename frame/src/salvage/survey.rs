@@ -14,7 +14,7 @@ use crate::error::Error;
 use crate::finding::{Escaped, counted};
 use crate::header::fields::{Generation, HeaderField};
 use crate::header::frame::Frame;
-use crate::header::section::SectionRules;
+use crate::header::section::{SectionRules, SharedBytes};
 use crate::messagepack::marker::Marker;
 use crate::messagepack::value_rules::check_value;
 use crate::progress::Progress;
@@ -24,7 +24,7 @@ use crate::salvage::header_repair::{
 };
 use crate::salvage::order::{self, NumberedChunks, Order, TYPESIZE};
 use crate::salvage::salvage_report::{AssumedOrder, Notes, Restored};
-use crate::trailer::frame_trailer::{END_LEN, HEAD_LEN, MAX_TRAILER_LEN};
+use crate::trailer::frame_trailer::{END_LEN, HEAD_LEN, MAX_TRAILER_LEN, Trailer};
 use crate::trailer::salvage_note::{SALVAGE_NAME, SalvageNote};
 use crate::write::frame_plan::Sizes;
 
@@ -167,7 +167,7 @@ fn find_trailer<R: Read + Seek>(
     index_end: Option<u64>,
     frame_len: u64,
     restored: &mut Vec<Restored>,
-) -> Result<Option<Vec<u8>>, Error> {
+) -> Result<Option<SharedBytes>, Error> {
     let least = index_end.unwrap_or(Generation::Present.head_len() as u64);
     // The end of the frame is tried first, because other bytes may follow the frame in the file.
     let len = file.len;
@@ -183,7 +183,7 @@ fn find_trailer<R: Read + Seek>(
             if frame_len != end {
                 restored.push(restored_number(HeaderField::FrameLen, frame_len, end));
             }
-            return Ok(Some(bytes));
+            return Ok(Some(bytes.into()));
         }
     }
     let Some(start) = index_end else { return Ok(None) };
@@ -191,7 +191,7 @@ fn find_trailer<R: Read + Seek>(
         return Ok(None);
     }
     restored.push(Restored::TrailerMarkers);
-    file.read(start, MAX_TRAILER_LEN as u64).map(Some)
+    file.read(start, MAX_TRAILER_LEN as u64).map(|bytes| Some(bytes.into()))
 }
 
 /// Reads the vlmetalayers of the trailer at the start of `bytes`. Vlmetalayers that cannot be read are lost.
@@ -208,9 +208,12 @@ fn vlmetalayers(bytes: &[u8], notes: &mut Notes) -> Vec<(Vec<u8>, Vec<u8>)> {
         let chunk = if is_named { chunk } else { chunk.and(Err("its name is damaged".into())) };
         let name = Escaped(&String::from_utf8_lossy(&layer.name)).to_string();
         match chunk {
-            Ok((chunk, is_restored)) => {
-                notes.restored.extend(is_restored.then_some(Restored::Vlmetalayer(name)));
-                kept.push((layer.name, chunk));
+            Ok(IntactChunk { bytes, is_first, is_cleared }) => {
+                if !is_first {
+                    notes.restore_trailer_markers();
+                }
+                notes.restored.extend(is_cleared.then_some(Restored::Vlmetalayer(name)));
+                kept.push((layer.name, bytes));
             }
             Err(why) => notes.lose_metalayer(name, why),
         }
@@ -218,11 +221,19 @@ fn vlmetalayers(bytes: &[u8], notes: &mut Notes) -> Vec<(Vec<u8>, Vec<u8>)> {
     kept
 }
 
-/// Returns the first of the `contents` that is an intact chunk, and whether one of its flags was restored. If none of
-/// them is intact, the error is about the first content, because the index of vlmetalayers refers to that content. Each
-/// content that is checked reduces `left` by its length. If `left` is too small for a content, the content counts as
-/// damaged.
-fn intact<'b>(contents: impl Iterator<Item = &'b [u8]>, left: &mut usize) -> Result<(Vec<u8>, bool), String> {
+/// The intact chunk of a vlmetalayer.
+struct IntactChunk {
+    bytes: Vec<u8>,
+    /// Whether it is the first of the possible contents, to which the index of vlmetalayers refers.
+    is_first: bool,
+    /// Whether its dictionary flag was cleared.
+    is_cleared: bool,
+}
+
+/// Returns the first of the `contents` that is an intact chunk. If none of them is intact, the error is about the first
+/// content, because the index of vlmetalayers refers to that content. Each content that is checked reduces `left` by its
+/// length. If `left` is too small for a content, the content counts as damaged.
+fn intact<'b>(contents: impl Iterator<Item = &'b [u8]>, left: &mut usize) -> Result<IntactChunk, String> {
     let mut first = None;
     for content in contents {
         let chunk = ChunkHeader::parse(content).filter(|header| header.cbytes == content.len());
@@ -231,10 +242,10 @@ fn intact<'b>(contents: impl Iterator<Item = &'b [u8]>, left: &mut usize) -> Res
             None => "it shares bytes with other vlmetalayers".into(),
             Some(rest) => {
                 *left = rest;
-                let mut chunk = content.to_vec();
-                let is_restored = clear_false_dictionary(&mut chunk);
-                match check_chunk(&chunk) {
-                    Ok(()) => return Ok((chunk, is_restored)),
+                let mut bytes = content.to_vec();
+                let is_cleared = clear_false_dictionary(&mut bytes);
+                match check_chunk(&bytes) {
+                    Ok(()) => return Ok(IntactChunk { bytes, is_first: first.is_none(), is_cleared }),
                     Err(wrong) => format!("its chunk {wrong}"),
                 }
             }
@@ -295,6 +306,8 @@ impl Survey {
             Some(order) => notes.assumed_order = Some(assumed(order, header.nchunks)),
             None => notes.restored.extend(differences(&header, &parts)),
         }
+        let faults = header.faults(parts.header_len, &notes.restored);
+        notes.restored.extend(faults);
         let FrameParts { header_len, ref sizes, ref index } = parts;
         let index_end =
             if sizes.nchunks == 0 { Some(header_len) } else { index.as_ref().map(|index| index.end) };
@@ -308,7 +321,12 @@ impl Survey {
         } else if trailer.is_none() && index_end.is_some() {
             notes.restored.push(Restored::Trailer);
         }
-        let mut vlmetalayers = trailer.map_or_else(Vec::new, |trailer| vlmetalayers(&trailer, notes));
+        let mut vlmetalayers = trailer.as_ref().map_or_else(Vec::new, |bytes| vlmetalayers(bytes, notes));
+        // Vlmetalayers are also read from a trailer that readers refuse.
+        let head = header.head(sizes, header_len, file.len, frame_len)?;
+        if trailer.is_some_and(|bytes| Trailer::parse_whole(head.header(), bytes).is_err()) {
+            notes.restore_trailer_markers();
+        }
         let before = vlmetalayers.iter().position(|(name, _)| name == SALVAGE_NAME.as_bytes());
         let before = before.map(|at| SalvageNote::of_chunk(&vlmetalayers.remove(at).1));
         if before == Some(None) {

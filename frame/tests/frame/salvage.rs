@@ -944,3 +944,33 @@ fn bytes_that_look_like_chunks_are_searched_once() {
     // file.
     assert!(read.get() < 10 * length, "{} bytes of {length}", read.get());
 }
+
+/// Changes each byte of the header, the chunk index and the trailer. If a check finds an error, or a warning that a
+/// salvage mends, the salvage must report damage.
+#[test]
+fn a_salvage_reports_damage_wherever_a_check_finds_an_error_or_names_a_salvage() {
+    for name in ["vlmetalayers.b2nd", "empty.b2nd", "peers/made_in_memory.b2nd", "sparse.b2nd"] {
+        let (_folder, path) = copy(name);
+        let changed = b2nd_lab::header_file(&path);
+        let good = fs::read(&changed).unwrap();
+        let findings = || match Frame::open(&path) {
+            Ok(mut frame) => Check::new(CheckDepth::ChunkHeaders).run(&mut frame).unwrap().findings,
+            Err(error) => vec![error.finding().unwrap().clone()],
+        };
+        assert!(!Salvage::open(&path).unwrap().preview().unwrap().found_damage());
+        for at in 0..good.len() {
+            for mask in [1, 0x80, 0xff] {
+                let mut file = good.clone();
+                file[at] ^= mask;
+                fs::write(&changed, file).unwrap();
+                let is_damage = |finding: &Finding| {
+                    finding.severity() == Severity::Error || finding.code().remedy() == Some(Remedy::Salvage)
+                };
+                let findings = findings();
+                let Some(damage) = findings.iter().find(|finding| is_damage(finding)) else { continue };
+                let Ok(report) = Salvage::open(&path).unwrap().preview() else { continue };
+                assert!(report.found_damage(), "{name}, byte {at} ^ {mask:#x}: {damage}");
+            }
+        }
+    }
+}
