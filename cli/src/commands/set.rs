@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use b2nd_frame::{ArrayUpdate, Frame};
+use b2nd_frame::{ArrayUpdate, Error, ErrorKind, Finding, FindingCode, Frame};
 use b2nd_serde::Layout;
 use clap::{ArgGroup, Args, ValueHint};
 use serde_json::Value;
@@ -84,10 +84,19 @@ impl Set {
         if let Some(dtype) = &self.dtype {
             edit = edit.dtype(&dtype_as_stored(dtype, layout == Some(Layout::B2ndSix)));
         }
+        let refused = |error: Error| {
+            let resize = |finding: &Finding| finding.code() == FindingCode::InterruptedResize;
+            let is_resized = before.check_header().findings.iter().any(resize);
+            // Then no shape is right, or only a wrong one fits.
+            let hint = "; if the chunk shape is damaged, `b2nd salvage --chunks` takes the right one";
+            let hint = Some(hint).filter(|_| is_resized && error.kind() == ErrorKind::InvalidInput);
+            Problem { hint, ..error.into() }
+        };
         if self.dry_run {
-            return Ok(Change { before, after: edit.preview()?, layers: Vec::new() });
+            let after = edit.preview().map_err(refused)?;
+            return Ok(Change { before, after, layers: Vec::new() });
         }
-        edit.apply()?;
+        edit.apply().map_err(refused)?;
         Ok(Change { before, after: Frame::parse(frame.header_bytes())?, layers: Vec::new() })
     }
 

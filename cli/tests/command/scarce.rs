@@ -91,7 +91,7 @@ fn a_command_without_memory_fails_leaves_no_temporary_file_and_finds_no_damage()
                 }
                 "salvage" if output.status.success() => assert_eq!(objects(&output)[0]["lost_chunks"], 0),
                 "salvage" => {
-                    assert_eq!(objects(&output)[0]["chunks"], serde_json::Value::Null, "{}", shown())
+                    assert_eq!(objects(&output)[0]["chunks"], serde_json::Value::Null, "{}", shown());
                 }
                 _ if output.status.success() => worked += 1,
                 _ => {

@@ -323,7 +323,7 @@ impl Survey {
         }
         let mut vlmetalayers = trailer.as_ref().map_or_else(Vec::new, |bytes| vlmetalayers(bytes, notes));
         // Vlmetalayers are also read from a trailer that readers refuse.
-        let head = header.head(sizes, header_len, file.len, frame_len)?;
+        let head = header.head(sizes, header_len, file.len, file.len)?;
         if trailer.is_some_and(|bytes| Trailer::parse_whole(head.header(), bytes).is_err()) {
             notes.restore_trailer_markers();
         }

@@ -123,8 +123,9 @@ fn each_code_that_a_salvage_mends_is_mended() {
     let with_remedy = FindingCode::ALL.iter().filter(|code| code.remedy() == Some(Remedy::Salvage));
     let mut left: BTreeSet<FindingCode> = with_remedy.copied().collect();
     left.retain(|code| !mended.contains(code));
-    // These codes are about chunks and chunk files. The tests below cover them.
+    // The tests below cover these codes.
     let below = [
+        FindingCode::TooLong,
         FindingCode::ChunkHeader,
         FindingCode::ChunkDictionary,
         FindingCode::ChunkData,
@@ -132,6 +133,22 @@ fn each_code_that_a_salvage_mends_is_mended() {
         FindingCode::ChunkFile,
     ];
     assert_eq!(left, below.into());
+}
+
+#[test]
+fn a_header_length_that_is_too_long_to_read_is_restored() {
+    const MAX_HEADER_LEN: u32 = 1 << 26;
+    let (_folder, path) = copy("int32_3x5.b2nd");
+    let mut file = small();
+    // The frame must be longer than the header, so the file ends with zeros.
+    file[11..15].copy_from_slice(&(MAX_HEADER_LEN + 1).to_be_bytes());
+    file[16..24].copy_from_slice(&u64::from(MAX_HEADER_LEN + 100).to_be_bytes());
+    fs::write(&path, file).unwrap();
+    fs::File::options().write(true).open(&path).unwrap().set_len(u64::from(MAX_HEADER_LEN) + 100).unwrap();
+    assert_eq!(errors(&path), [FindingCode::TooLong]);
+    let new = path.with_file_name("new.b2nd");
+    let (_, report) = Salvage::open(&path).unwrap().apply(&new).unwrap();
+    assert_eq!((&*said(&report)[0], errors(&new)), ("header_len was 67108865, and is 165", vec![]));
 }
 
 #[test]
