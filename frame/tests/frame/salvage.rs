@@ -135,6 +135,26 @@ fn each_code_that_a_salvage_mends_is_mended() {
     assert_eq!(left, below.into());
 }
 
+/// If the table says that no operation repairs a frame with this code, a salvage must not repair it either.
+#[test]
+fn no_code_that_a_salvage_mends_lacks_a_remedy() {
+    let folder = tempfile::tempdir().unwrap();
+    let (from, to) = (folder.path().join("damaged.b2nd"), folder.path().join("saved.b2nd"));
+    for (name, file, code) in damage().into_iter().chain(oddities()).chain(index_damage()) {
+        // A salvage does not write bytes that readers ignore. They need no remedy.
+        if code.remedy().is_some() || code == FindingCode::IgnoredBytes {
+            continue;
+        }
+        fs::write(&from, &file).unwrap();
+        if Salvage::open(&from).unwrap().apply(&to).is_ok() {
+            let codes =
+                |path: &Path| check(path).unwrap().findings.iter().map(Finding::code).collect::<Vec<_>>();
+            assert!(codes(&to).contains(&code) || !codes(&from).contains(&code), "{name}: {code}");
+            fs::remove_file(&to).unwrap();
+        }
+    }
+}
+
 #[test]
 fn a_header_length_that_is_too_long_to_read_is_restored() {
     const MAX_HEADER_LEN: u32 = 1 << 26;
