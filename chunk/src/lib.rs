@@ -86,6 +86,7 @@ pub mod header;
 mod error;
 
 pub mod blocks;
+mod lost_page;
 mod rules;
 
 #[cfg(feature = "compress")]

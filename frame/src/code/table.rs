@@ -248,9 +248,16 @@ codes! {
         "Salvage the file. This clears the flag, and no data is lost."
     ChunkData "chunk-data" Error ChunkData Salvage
         "The data of a chunk cannot be decompressed: its bytes are damaged, or neither C-Blosc2 nor a plugin has the \
-         codec or filter in its header. C-Blosc2 cannot read the chunk, or not all of its blocks."
+         codec or filter in its header. C-Blosc2 cannot read the chunk, or not all of its blocks. Or a page of zeros is \
+         between two blocks, or covers the end of the chunk: C-Blosc2 then reads zeros in the place of some items."
         DAMAGE
         "Restore the file from another copy. If there is none, salvage it: all other chunks are saved."
+    LostPage "lost-page" Warning ChunkData -
+        "In the compressed data of a chunk, a page of 4096 bytes is all zeros. The data can be decompressed, but no \
+         compressor leaves so many zeros, so the page was probably lost, and items of the chunk are wrong."
+        "A disk, a file system or a transfer lost a page of the file: zeros are in its place."
+        "Restore the file from another copy. Otherwise do not trust the items of the chunk. A salvage keeps the chunk, \
+         and lists it as unverified."
     ChunkOverlap "chunk-overlap" Error ChunkHeaders Salvage
         "Two chunks share bytes, so one of them was overwritten or has a damaged header."
         DAMAGE
