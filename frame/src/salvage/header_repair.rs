@@ -13,6 +13,7 @@ use memchr::memmem;
 use b2nd_chunk::ChunkHeader;
 use b2nd_chunk::header::VERSIONS;
 
+use crate::chunk_file::SPARSE_INDEX;
 use crate::code::{FindingCode, Remedy, Severity};
 use crate::error::Error;
 use crate::finding::{Escaped, Finding};
@@ -310,6 +311,18 @@ impl Values {
         bytes
     }
 
+    /// Why there is no array, if the reason is not a damaged metalayer.
+    fn no_array(&self, prefix: &[u8], given: &ArrayEntries) -> Option<Error> {
+        if self.is_lost && given.is_empty() {
+            return Some(Error::malformed(not_a_frame(
+                "its first bytes are not those of a header; if they are lost, give the shape, chunk shape, block shape and \
+                 dtype of the array",
+            )));
+        }
+        let has_none = self.head(prefix).is_some_and(|head| head.array_metalayer().is_none());
+        has_none.then(|| Error::unsupported("the frame has no array, so it cannot be salvaged"))
+    }
+
     /// The number of the frame type; `None` if the header is lost.
     pub(super) fn frame_type(&self) -> Option<u8> {
         self.bytes.get(HeaderField::Flags.present_offset() + FRAME_TYPE).copied()
@@ -400,29 +413,30 @@ impl DamagedHeader {
         if generation(&prefix) != Generation::Present {
             return Err(Error::unsupported("frames older than C-Blosc2 2.0.0-rc1 cannot be salvaged"));
         }
-        let values = Values::read(&prefix, &mut notes.restored);
+        let is_missing = prefix.is_empty() && file.directory().is_some();
+        let values = if is_missing {
+            notes.restored.push(Restored::HeaderFile);
+            Values { bytes: Vec::new(), is_lost: true }
+        } else {
+            Values::read(&prefix, &mut notes.restored)
+        };
         let stated = values.length(HeaderField::HeaderLen);
         if stated > FIRST_READ && stated <= MAX_HEADER_LEN as u64 {
             prefix = file.read(0, stated)?;
         }
-        if prefix.is_empty() {
+        if prefix.is_empty() && !is_missing {
             return Err(Error::malformed(not_a_frame("the file is empty")));
         }
         let stated = usize::try_from(stated).ok();
         let stated = stated.filter(|len| (Generation::Present.head_len()..=MAX_HEADER_LEN).contains(len));
         let mut found = find(&prefix, stated, values.is_lost, notes);
-        let meta = match given.apply(found.array.as_ref()) {
-            Err(_) if values.is_lost && given.is_empty() => {
-                return Err(Error::malformed(not_a_frame(
-                    "its first bytes are not those of a header; if they are lost, give the shape, chunk shape, block \
-                     shape and dtype of the array",
-                )));
-            }
-            Err(_) if values.head(&prefix).is_some_and(|head| head.array_metalayer().is_none()) => {
-                return Err(Error::unsupported("the frame has no array, so it cannot be salvaged"));
-            }
-            meta => meta?,
-        };
+        let meta = given.apply(found.array.as_ref());
+        let meta = meta.map_err(|error| match &values {
+            _ if is_missing => Error::array_unknown(format_args!(
+                "{SPARSE_INDEX} is missing or empty: give the shape, chunk shape, block shape and dtype of the array"
+            )),
+            values => values.no_array(&prefix, given).unwrap_or(error),
+        })?;
         let geometry = meta.geometry().map_err(|error| {
             Error::array_unknown(format_args!("the array's metalayer: {error}; give the entry that is wrong"))
         })?;

@@ -3,6 +3,7 @@
 use core::fmt;
 
 use crate::chunk::entry::ChunkCounts;
+use crate::chunk_file::SPARSE_INDEX;
 use crate::finding::counted;
 use crate::header::frame::Frame;
 use crate::header::section::ARRAY_NAME;
@@ -34,9 +35,14 @@ pub struct SalvageReport {
     ///   frame whose chunk index or other chunks are damaged.
     /// - The chunk is special, but the file has bytes that belong to no chunk. These bytes may be the data of this
     ///   chunk, if its entry in the chunk index is damaged.
+    /// - The compressed bytes of the chunk have a page of zeros, which was probably lost
+    ///   ([`LostPage`](crate::FindingCode::LostPage)).
     pub unverified: Vec<ChunkRange>,
     /// The lost metalayers and vlmetalayers.
-    pub lost_metalayers: Vec<LostMetalayer>,
+    pub lost_metalayers: Vec<MetalayerNote>,
+    /// The vlmetalayers in the new frame whose values were not decompressed, because they exceed the expansion limit or
+    /// the memory, or the feature `decompress` is off. This is no sign of damage.
+    pub unverified_metalayers: Vec<MetalayerNote>,
     /// The numbers of stored and special chunks in the new frame. A lost chunk counts as a special chunk with the fill
     /// value.
     pub counts: ChunkCounts,
@@ -49,14 +55,32 @@ pub(super) struct Notes {
     pub(super) assumed_order: Option<AssumedOrder>,
     pub(super) lost: Vec<ChunkRange>,
     pub(super) unverified: Vec<ChunkRange>,
-    pub(super) lost_metalayers: Vec<LostMetalayer>,
+    pub(super) lost_metalayers: Vec<MetalayerNote>,
+    pub(super) unverified_metalayers: Vec<MetalayerNote>,
     pub(super) counts: ChunkCounts,
 }
 
 impl Notes {
     pub(super) fn report(self, frame: Frame<()>) -> SalvageReport {
-        let Self { restored, assumed_order, lost, unverified, lost_metalayers, counts } = self;
-        SalvageReport { frame, restored, assumed_order, lost, unverified, lost_metalayers, counts }
+        let Self {
+            restored,
+            assumed_order,
+            lost,
+            unverified,
+            lost_metalayers,
+            unverified_metalayers,
+            counts,
+        } = self;
+        SalvageReport {
+            frame,
+            restored,
+            assumed_order,
+            lost,
+            unverified,
+            lost_metalayers,
+            unverified_metalayers,
+            counts,
+        }
     }
 
     /// Notes once that the trailer was restored.
@@ -67,7 +91,7 @@ impl Notes {
     }
 
     pub(super) fn lose_metalayer(&mut self, name: impl Into<String>, why: impl Into<String>) {
-        self.lost_metalayers.push(LostMetalayer { name: name.into(), why: why.into() });
+        self.lost_metalayers.push(MetalayerNote { name: name.into(), why: why.into() });
     }
 }
 
@@ -95,6 +119,9 @@ pub(super) const FRAME_TYPE_NAME: &str = "the frame type";
 pub enum Restored {
     /// The whole header: more than half of its fixed bytes were wrong.
     Header,
+    /// The file `chunks.b2frame` of a sparse frame, which was missing or empty. Its vlmetalayers, and metalayers other
+    /// than that of the array, are lost.
+    HeaderFile,
     /// A byte of the header that has only one right value.
     Byte {
         /// The part that the byte belongs to: the name of the value whose marker it is, `the header`, or `the magic`.
@@ -150,13 +177,13 @@ pub struct AssumedOrder {
     pub nchunks: u64,
 }
 
-/// A metalayer or vlmetalayer that is not in the new frame.
+/// A metalayer or vlmetalayer that is lost, or could not be verified.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct LostMetalayer {
+pub struct MetalayerNote {
     /// The name.
     pub name: String,
-    /// The reason why it is lost.
+    /// The reason.
     pub why: String,
 }
 
@@ -166,6 +193,10 @@ impl fmt::Display for Restored {
             Self::Header => {
                 f.write_str("the whole header, because more than half of its fixed bytes are wrong")
             }
+            Self::HeaderFile => write!(
+                f,
+                "{SPARSE_INDEX}, which is missing or empty: the vlmetalayers and other metalayers in it are lost"
+            ),
             Self::Byte { part, offset, bytes: [old, new] } => {
                 let what = if *part == MAGIC_NAME { "a byte of" } else { "the marker of" };
                 write!(f, "{what} {part}: byte {offset} was {old:#04x}, and is {new:#04x}")
@@ -225,7 +256,7 @@ impl SalvageReport {
         count(&self.unverified)
     }
 
-    /// Whether any damage was found. If not, either the file is undamaged, or a value is wrong and nothing else in the
+    /// Whether any damage was found, or a chunk could not be verified. If not, either the file is undamaged, or a value is wrong and nothing else in the
     /// file shows it. This can happen with a wrong shape with the right grid of chunks, a wrong chunk shape with the
     /// right grid of blocks, a wrong dtype, and wrong data.
     #[must_use]

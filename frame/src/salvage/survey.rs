@@ -9,7 +9,7 @@ use b2nd_chunk::header::{clear_false_dictionary, typesize_byte};
 
 use crate::chunk::chunk_rules::{ChunkRules, check_in_trailer};
 use crate::chunk::entry::{ChunkPlace, ENTRY_LEN};
-use crate::chunk::expansion;
+use crate::chunk::expansion::{self, NotDecompressed};
 use crate::error::Error;
 use crate::finding::{Escaped, counted};
 use crate::header::fields::{Generation, HeaderField};
@@ -23,7 +23,7 @@ use crate::salvage::header_repair::{
     ArrayEntries, DamagedHeader, Layers, TRAILER_START, begins_chunk, in_header, is_trailer,
 };
 use crate::salvage::order::{self, NumberedChunks, Order, TYPESIZE};
-use crate::salvage::salvage_report::{AssumedOrder, Notes, Restored};
+use crate::salvage::salvage_report::{AssumedOrder, MetalayerNote, Notes, Restored};
 use crate::trailer::frame_trailer::{END_LEN, HEAD_LEN, MAX_TRAILER_LEN, Trailer};
 use crate::trailer::salvage_note::{SALVAGE_NAME, SalvageNote};
 use crate::write::frame_plan::Sizes;
@@ -208,9 +208,12 @@ fn vlmetalayers(bytes: &[u8], notes: &mut Notes) -> Vec<(Vec<u8>, Vec<u8>)> {
         let chunk = if is_named { chunk } else { chunk.and(Err("its name is damaged".into())) };
         let name = Escaped(&String::from_utf8_lossy(&layer.name)).to_string();
         match chunk {
-            Ok(IntactChunk { bytes, is_first, is_cleared }) => {
+            Ok(IntactChunk { bytes, is_first, is_cleared, doubt }) => {
                 if !is_first {
                     notes.restore_trailer_markers();
+                }
+                if let Some(why) = doubt {
+                    notes.unverified_metalayers.push(MetalayerNote { name: name.clone(), why });
                 }
                 notes.restored.extend(is_cleared.then_some(Restored::Vlmetalayer(name)));
                 kept.push((layer.name, bytes));
@@ -228,6 +231,8 @@ struct IntactChunk {
     is_first: bool,
     /// Whether its dictionary flag was cleared.
     is_cleared: bool,
+    /// Why its value could not be verified.
+    doubt: Option<String>,
 }
 
 /// Returns the first of the `contents` that is an intact chunk. If none of them is intact, the error is about the first
@@ -245,7 +250,9 @@ fn intact<'b>(contents: impl Iterator<Item = &'b [u8]>, left: &mut usize) -> Res
                 let mut bytes = content.to_vec();
                 let is_cleared = clear_false_dictionary(&mut bytes);
                 match check_chunk(&bytes) {
-                    Ok(()) => return Ok(IntactChunk { bytes, is_first: first.is_none(), is_cleared }),
+                    Ok(doubt) => {
+                        return Ok(IntactChunk { bytes, is_first: first.is_none(), is_cleared, doubt });
+                    }
                     Err(wrong) => format!("its chunk {wrong}"),
                 }
             }
@@ -255,8 +262,9 @@ fn intact<'b>(contents: impl Iterator<Item = &'b [u8]>, left: &mut usize) -> Res
     Err(first.unwrap_or_else(|| "its chunk cannot be found in the trailer".into()))
 }
 
-/// Checks that the chunk of a vlmetalayer can be read.
-fn check_chunk(chunk: &[u8]) -> Result<(), String> {
+/// Checks that the chunk of a vlmetalayer can be read. If the chunk may be undamaged, but its value cannot be
+/// decompressed, returns the reason: then nothing shows that the value is damaged, so its bytes are kept.
+fn check_chunk(chunk: &[u8]) -> Result<Option<String>, String> {
     let header = ChunkHeader::parse(chunk).ok_or("has no header")?;
     check_in_trailer(&header, chunk)?;
     // The shuffle filter orders bytes by the type size. If the type size is damaged, the decompressed bytes are in
@@ -268,13 +276,13 @@ fn check_chunk(chunk: &[u8]) -> Result<(), String> {
     if header.filters.iter().any(|filter| filter.is_unknown() || filter.is_plugin()) {
         return Err("has filters that no writer uses for a vlmetalayer".into());
     }
-    // Without the feature `decompress`, the value of a compressed chunk cannot be checked.
-    if header.stored(chunk).is_none() && cfg!(not(feature = "decompress")) {
-        return Ok(());
+    match expansion::value(header, chunk) {
+        Ok(value) => {
+            check_value(&value).map(|()| None).map_err(|why| format!("does not hold MessagePack: {why}"))
+        }
+        Err(NotDecompressed::NotTried(why)) => Ok(Some(why)),
+        Err(NotDecompressed::Damaged(why)) => Err(format!("cannot be decompressed: {why}")),
     }
-    let value = expansion::value(header, chunk)
-        .map_err(|why| format!("cannot be decompressed: {}", why.into_why()))?;
-    check_value(&value).map_err(|why| format!("does not hold MessagePack: {why}"))
 }
 
 /// What was found in a damaged frame: the array, the places of its chunks, and the vlmetalayers.

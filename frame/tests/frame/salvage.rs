@@ -10,7 +10,7 @@ use std::path::Path;
 
 use b2nd_frame::{
     Check, CheckDepth, Error, ErrorKind, Fill, Finding, FindingCode, Frame, FrameBuilder, Generation, Remedy,
-    Salvage, SalvageReport, Severity, SpecialValue, check,
+    Restored, Salvage, SalvageReport, Severity, SpecialValue, check,
 };
 use b2nd_lab::{chunk_of_zeros, copy, data};
 #[cfg(feature = "decompress")]
@@ -505,6 +505,66 @@ fn a_sparse_frame_stays_sparse_and_loses_the_chunks_without_a_file() {
 
 /// A contiguous frame is salvaged as a contiguous frame, even if its file has the name of the header file of a sparse
 /// frame.
+#[test]
+fn a_sparse_frame_without_its_index_file_is_saved_if_the_array_is_given_and_the_order_assumed() {
+    for is_missing in [true, false] {
+        let (folder, path) = copy("sparse.b2nd");
+        let index = path.join("chunks.b2frame");
+        fs::remove_file(&index).unwrap();
+        if !is_missing {
+            fs::write(index, []).unwrap();
+        }
+        let salvage = || Salvage::open(&path).unwrap();
+        let error = salvage().assume_order().shape(&[6, 8]).preview().unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::ArrayUnknown);
+        let message = "chunks.b2frame is missing or empty: give the shape, chunk shape, block shape and dtype of the array";
+        assert_eq!(error.to_string(), message);
+        let given = || salvage().shape(&[6, 8]).chunkshape(&[4, 5]).blockshape(&[2, 3]).dtype(">u2");
+        assert_eq!(given().preview().unwrap_err().kind(), ErrorKind::OrderUnknown);
+        let to = folder.path().join("saved.b2nd");
+        let (mut frame, report) = given().assume_order().apply(&to).unwrap();
+        assert_eq!(errors(&to), []);
+        assert_eq!((report.restored[0].clone(), report.lost_count()), (Restored::HeaderFile, 0));
+        assert!(report.assumed_order.is_some() && report.found_damage());
+        #[cfg(feature = "decompress")]
+        assert_eq!(
+            frame.whole().read().unwrap(),
+            Frame::open(data().join("sparse.b2nd")).unwrap().whole().read().unwrap()
+        );
+        let _ = frame.header();
+
+        // Without a chunk file, the directory is no frame.
+        for number in 0..4 {
+            fs::remove_file(path.join(format!("{number:08X}.chunk"))).unwrap();
+        }
+        if is_missing {
+            assert_eq!(Salvage::open(&path).unwrap_err().kind(), ErrorKind::Io);
+        } else {
+            assert!(given().assume_order().preview().is_err());
+        }
+    }
+}
+
+/// A value that expands too much is no damage.
+#[test]
+#[cfg(feature = "compress")]
+fn a_vlmetalayer_that_is_too_long_to_decompress_is_kept_as_its_bytes() {
+    let folder = tempfile::tempdir().unwrap();
+    let value = [&[0xc6, 1, 0x12, 0xa8, 0x80][..], &vec![0; 18_000_000]].concat();
+    let mut chunk = Vec::new();
+    let mut params = b2nd_chunk::CParams::new(1);
+    params.codec = b2nd_chunk::Codec::BLOSCLZ;
+    b2nd_chunk::Compressor::new(params).unwrap().compress_into(&value, &mut chunk).unwrap();
+    let file = with_vlmetalayer("thumb", &chunk);
+    let (new, report) = saved(&file, folder.path()).unwrap();
+    assert_eq!((report.is_whole(), report.found_damage()), (true, false), "{report:?}");
+    let [note] = &report.unverified_metalayers[..] else { panic!("{report:?}") };
+    assert_eq!(note.name, "thumb");
+    assert!(note.why.starts_with("the value has 18000005 bytes, but a chunk of "), "{}", note.why);
+    let trailer = Frame::read_at(Cursor::new(new), 0).unwrap().trailer().unwrap();
+    assert!(trailer.vlmetalayer("thumb").unwrap().chunk() == chunk);
+}
+
 #[test]
 fn a_contiguous_frame_that_is_named_as_the_file_of_a_sparse_one_is_saved() {
     let folder = tempfile::tempdir().unwrap();
