@@ -42,6 +42,6 @@ impl<R: Read + Seek> Frame<R> {
         if frame_trailer::length(self.header(), &suffix)? != needed {
             return Err(Error::changing(None));
         }
-        Trailer::parse_whole(self.header(), suffix).map_err(Error::malformed)
+        Trailer::parse_whole(self.header(), suffix.into()).map_err(Error::malformed)
     }
 }
