@@ -201,7 +201,7 @@ pub use read::chunks::Chunks;
 pub use read::lock::has_locks;
 pub use read::open::is_sparse_frame;
 pub use salvage::options::{Fill, Salvage};
-pub use salvage::salvage_report::{AssumedOrder, ChunkRange, LostMetalayer, Restored, SalvageReport};
+pub use salvage::salvage_report::{AssumedOrder, ChunkRange, MetalayerNote, Restored, SalvageReport};
 #[cfg(feature = "decompress")]
 pub use slice::array::Array;
 #[cfg(feature = "ndarray")]

@@ -415,6 +415,14 @@ impl<R: ReadAt> Chunks<'_, R> {
         }
     }
 
+    /// The offset of a stored chunk in its file, which is not the offset in the frame if the frame is inside another file.
+    pub(crate) fn offset_in_file(&self, entry: &ChunkEntry) -> u64 {
+        match entry.place {
+            ChunkPlace::Frame(start) => self.frame.offset().saturating_add(start),
+            _ => 0,
+        }
+    }
+
     /// Returns `length` bytes of the frame from `start` on, all of which must be before the end of the chunks. They
     /// come from the last read if that covers them.
     fn near(&mut self, start: u64, length: u64) -> Result<Vec<u8>, Error> {

@@ -18,6 +18,8 @@ mod frame_type;
 mod frames;
 mod geometry;
 mod inside;
+#[cfg(feature = "compress")]
+mod lost_pages;
 mod magic;
 mod object_kind;
 mod peers;
